@@ -1,0 +1,474 @@
+//! One exchange's life, from the request to its one ending, in fixed memory:
+//!
+//! | state     | entered by                  | what counts in it                                   |
+//! |-----------|-----------------------------|-----------------------------------------------------|
+//! | sent      | [`Meter::new`]              | nothing; [`Meter::requested`] sets t0               |
+//! | answered  | [`Meter::answered`]         | first byte                                          |
+//! | streaming | the first token-bearing frame | gaps, weights, positions, stalls                  |
+//! | ended     | [`Meter::end`]              | the ladder is climbed, the [`Record`] is made       |
+//!
+//! The meter owns no clock: ticks come in with the bytes. What the words mean is in the record's
+//! own documentation.
+
+use scan::{Dialect, Event, Finish, Piece, Request, Scope, Sink, Usage};
+
+use crate::edges::{POSITION, POSITION_NAMES};
+use crate::gaps::Summary;
+use crate::ladder::Ladder;
+use crate::record::{Identity, Record, Span, Timing, Weight};
+use crate::track::{FrameWeight, Track};
+use crate::{Ending, Provenance, Tick};
+
+/// Choices timed one by one; the rest are counted, untimed. Larger n is rare and its tail adds
+/// nothing to a latency picture.
+pub const TIMED_CHOICES: usize = 8;
+
+/// How the bytes of a response ended, as the engine that carried them saw it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Close {
+    /// The body ended as HTTP says it should. `whole`: of an unstreamed body, its JSON was all
+    /// there.
+    Clean {
+        /// The scanner saw one whole value.
+        whole: bool,
+    },
+    /// The upstream's bytes broke off.
+    Cut,
+    /// The client left.
+    ClientGone,
+    /// The proxy answered itself.
+    Local,
+}
+
+/// How a response body can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// Frame by frame, as it is generated.
+    Frames,
+    /// As one value at the end.
+    Whole,
+    /// Not at all: it is compressed, or of no known kind. Only its times are known.
+    Unseen,
+}
+
+/// Meters one exchange.
+#[derive(Debug)]
+pub struct Meter {
+    began: Tick,
+    requested: Option<Tick>,
+    stall_ns: u64,
+    dialect: Dialect,
+    streamed: bool,
+    unseen: bool,
+    status: u16,
+    request: Request,
+    first_byte: Option<Tick>,
+    first_token: Option<Tick>,
+    first_visible: Option<Tick>,
+    first_tool: Option<Tick>,
+    last_visible: Tick,
+    visible_chars: u64,
+    visible_chars_first: u64,
+    /// Highest choice index seen, plus one.
+    choices: u32,
+    finished: u32,
+    finished_timed: u8,
+    length: bool,
+    aborted: bool,
+    content: bool,
+    done: bool,
+    error: bool,
+    ladder: Ladder,
+    track: Track,
+    /// The tracks of further choices; most exchanges have none.
+    more: Option<Box<[Track; TIMED_CHOICES - 1]>>,
+    touched: u8,
+    untimed_running: u64,
+    /// Tokens in all frames so far.
+    weight: u64,
+    inexact: bool,
+    inter_token: Summary,
+    chunk_gap: Summary,
+    position: [Span; POSITION_NAMES.len()],
+    stalls: u32,
+    stalled_ns: u64,
+    client_wait_ns: u64,
+}
+
+impl Meter {
+    /// A request begins at `began`. A gap of more than `stall_ns` between tokens is a stall.
+    pub fn new(dialect: Dialect, began: Tick, stall_ns: u64) -> Self {
+        Self {
+            began,
+            requested: None,
+            stall_ns,
+            dialect,
+            streamed: false,
+            unseen: false,
+            status: 0,
+            request: Request::default(),
+            first_byte: None,
+            first_token: None,
+            first_visible: None,
+            first_tool: None,
+            last_visible: Tick::default(),
+            visible_chars: 0,
+            visible_chars_first: 0,
+            choices: 0,
+            finished: 0,
+            finished_timed: 0,
+            length: false,
+            aborted: false,
+            content: false,
+            done: false,
+            error: false,
+            ladder: Ladder::default(),
+            track: Track::default(),
+            more: None,
+            touched: 0,
+            untimed_running: 0,
+            weight: 0,
+            inexact: false,
+            inter_token: Summary::default(),
+            chunk_gap: Summary::default(),
+            position: Default::default(),
+            stalls: 0,
+            stalled_ns: 0,
+            client_wait_ns: 0,
+        }
+    }
+
+    /// The request was complete at the proxy and asked for this: t0.
+    pub fn requested(&mut self, request: Request, at: Tick) {
+        self.request = request;
+        self.requested = Some(at);
+    }
+
+    /// The response head came, and this is how its body can be read.
+    pub fn answered(&mut self, status: u16, body: Body) {
+        self.status = status;
+        self.streamed = body == Body::Frames;
+        self.unseen = body == Body::Unseen;
+    }
+
+    /// Bytes of the body were read at `at`: hand the events they hold to what this returns.
+    pub fn read(&mut self, at: Tick) -> Reading<'_> {
+        self.first_byte.get_or_insert(at);
+        Reading { meter: self, at }
+    }
+
+    /// The body is over, at `at`: events of its tail go to what this returns.
+    pub fn tail(&mut self, at: Tick) -> Reading<'_> {
+        Reading { meter: self, at }
+    }
+
+    /// A frame was ready for `ns` nanoseconds while the client's socket was not.
+    pub fn client_waited(&mut self, ns: u64) {
+        self.client_wait_ns = self.client_wait_ns.saturating_add(ns);
+    }
+
+    /// The best count of output tokens so far; the final count once the server has said it.
+    pub fn live_output(&self) -> u64 {
+        let reported = self.ladder.reported(self.choices, &self.request).and_then(|counts| counts.output);
+        reported.unwrap_or(self.weight)
+    }
+
+    /// What the request asked for, as far as it is known.
+    pub fn request(&self) -> &Request {
+        &self.request
+    }
+
+    /// Ends the exchange. `concurrency` is the mean number in flight at the upstream meanwhile.
+    pub fn end(mut self, identity: Identity, close: Close, concurrency: f64, at: Tick) -> Record {
+        let ending = self.ending(close);
+        let tokens = self.ladder.tokens(self.choices, &self.request, self.running());
+        let t0 = self.requested.unwrap_or(self.began);
+        self.stall_at_end(at);
+        let duration_ns = at.since(t0);
+        let since_t0 = |tick: Option<Tick>| tick.map(|tick| tick.since(t0));
+        let in_stream = |tick: Option<Tick>| since_t0(tick).filter(|_| self.streamed);
+        let first_token_ns = in_stream(self.first_token);
+
+        let output = tokens.output();
+        let started = self.tracks().filter(|track| track.first.is_some()).count() as u64;
+        let generation_ns: u64 = match self.streamed {
+            true => self.tracks().filter_map(|t| t.first.map(|first| t.last.since(first))).sum(),
+            false => 0,
+        };
+        let generation_tokens = if generation_ns > 0 { output.saturating_sub(started) } else { 0 };
+        // Each frame holds at least one token, so a total equal to the number of frames proves one
+        // each; but a total that was itself made of frames proves nothing.
+        let proven = tokens.output_provenance != Provenance::Frames && output == self.weight;
+        let weight = match proven || !self.inexact {
+            true => Weight::Exact,
+            false => Weight::Spread,
+        };
+        let inter_token = match weight {
+            Weight::Exact => self.inter_token.exact(),
+            Weight::Spread => self.inter_token.spread(output.saturating_sub(started)),
+        };
+        let visible_ns = self.first_visible.map_or(0, |first| self.last_visible.since(first));
+        let uncached = tokens.input().saturating_sub(tokens.of(crate::TokenType::InputCached));
+
+        let timing = Timing {
+            duration_ns,
+            first_byte_ns: since_t0(self.first_byte),
+            first_token_ns,
+            first_visible_ns: in_stream(self.first_visible),
+            first_tool_ns: in_stream(self.first_tool),
+            generation_ns,
+            generation_tokens,
+            per_output_token_ns: first_token_ns
+                .filter(|_| output > 1)
+                .map(|first| duration_ns.saturating_sub(first) / (output - 1)),
+            output_rate: per_second(generation_tokens, generation_ns),
+            input_rate: first_token_ns.and_then(|ns| per_second(uncached, ns)),
+            visible_chars_rate: per_second(
+                self.visible_chars - self.visible_chars_first,
+                if self.streamed { visible_ns } else { 0 },
+            ),
+            inter_token,
+            chunk_gap: self.chunk_gap.exact(),
+            weight,
+            position: self.position,
+            stalls: self.stalls,
+            stalled_ns: self.stalled_ns,
+            client_wait_ns: self.client_wait_ns,
+            concurrency,
+        };
+        Record {
+            identity,
+            streamed: self.streamed,
+            status: self.status,
+            choices: self.choices,
+            ending,
+            tokens,
+            timing,
+            visible_chars: self.visible_chars,
+            usage_rejected: self.ladder.rejected,
+        }
+    }
+
+    fn ending(&self, close: Close) -> Ending {
+        if close == Close::Local {
+            return Ending::ProxyError;
+        }
+        if self.status >= 400 {
+            return Ending::ErrorStatus;
+        }
+        if self.error || self.aborted {
+            return Ending::ErrorInBand;
+        }
+        if self.unseen {
+            return match close {
+                Close::Clean { .. } => Ending::Complete,
+                Close::ClientGone => Ending::ClientAbort,
+                Close::Cut | Close::Local => Ending::UpstreamCut,
+            };
+        }
+        let expected = self.choices.max(if self.dialect.has_end_mark() { 1 } else { self.request.answers });
+        let finished = self.finished > 0 && self.finished >= expected;
+        let complete = match close {
+            Close::Clean { whole } => {
+                // transformers ends its streams without `[DONE]`; every answer finished and a
+                // clean end of the body is as good a mark.
+                if self.streamed { self.done || finished } else { whole }
+            }
+            _ => self.streamed && (self.done || finished && !self.dialect.has_end_mark()),
+        };
+        match (complete, close) {
+            (false, Close::ClientGone) => Ending::ClientAbort,
+            (false, _) => Ending::UpstreamCut,
+            (true, _) if !self.content => Ending::NoOutput,
+            (true, _) if self.length => Ending::Length,
+            (true, _) => Ending::Complete,
+        }
+    }
+
+    fn running(&self) -> u64 {
+        self.tracks().filter_map(|track| track.running).sum::<u64>() + self.untimed_running
+    }
+
+    fn tracks(&self) -> impl Iterator<Item = &Track> {
+        std::iter::once(&self.track).chain(self.more.iter().flat_map(|more| more.iter()))
+    }
+
+    fn track(&mut self, choice: u32) -> Option<&mut Track> {
+        match usize::try_from(choice).unwrap_or(usize::MAX) {
+            0 => Some(&mut self.track),
+            n if n < TIMED_CHOICES => {
+                let more = self.more.get_or_insert_with(|| Box::new([Track::default(); TIMED_CHOICES - 1]));
+                Some(&mut more[n - 1])
+            }
+            _ => None,
+        }
+    }
+
+    fn see_choice(&mut self, choice: u32) {
+        self.choices = self.choices.max(choice.saturating_add(1));
+    }
+
+    fn content(&mut self, piece: Piece, reasoning: bool, at: Tick) {
+        self.content = true;
+        self.first_token.get_or_insert(at);
+        self.tokens_of(piece, true, reasoning);
+    }
+
+    fn tokens_of(&mut self, piece: Piece, content: bool, reasoning: bool) {
+        self.see_choice(piece.choice);
+        let ids = u64::from(piece.tokens.unwrap_or(0));
+        self.ladder.ids += ids;
+        if reasoning {
+            self.ladder.ids_reasoning += ids;
+        }
+        let Some(track) = self.track(piece.choice) else {
+            if content {
+                self.count_frame(reasoning);
+                self.inexact |= piece.tokens.is_none();
+                self.weight += ids.max(1);
+            } else {
+                self.weight += ids;
+            }
+            return;
+        };
+        let again = track.frame.content;
+        track.frame.content |= content;
+        if let Some(tokens) = piece.tokens {
+            track.frame.tokens = Some(track.frame.tokens.unwrap_or(0).saturating_add(tokens));
+        }
+        self.touched |= 1 << piece.choice;
+        if content && !again {
+            self.count_frame(reasoning);
+        }
+    }
+
+    fn count_frame(&mut self, reasoning: bool) {
+        self.ladder.frames += 1;
+        if reasoning {
+            self.ladder.frames_reasoning += 1;
+        }
+    }
+
+    fn usage(&mut self, usage: &Usage) {
+        self.ladder.usage(usage);
+        let (Scope::Running(choice) | Scope::Choice(Some(choice))) = usage.scope else { return };
+        let Some(output) = usage.counts.output else { return };
+        self.see_choice(choice);
+        if let Some(track) = self.track(choice) {
+            track.frame.running = Some(output);
+            self.touched |= 1 << choice;
+        } else if matches!(usage.scope, Scope::Choice(_)) {
+            self.untimed_running = self.untimed_running.saturating_add(output);
+        }
+    }
+
+    fn finish(&mut self, choice: u32, reason: Finish) {
+        self.see_choice(choice);
+        let bit = if (choice as usize) < TIMED_CHOICES { 1 << choice } else { 0 };
+        if self.finished_timed & bit == 0 {
+            self.finished_timed |= bit;
+            self.finished = self.finished.saturating_add(1);
+        }
+        self.length |= reason == Finish::Length;
+        self.aborted |= reason == Finish::Abort;
+    }
+
+    fn end_frame(&mut self, at: Tick) {
+        while self.touched != 0 {
+            let choice = self.touched.trailing_zeros();
+            self.touched &= self.touched - 1;
+            let Some(track) = self.track(choice) else { continue };
+            if let Some(weight) = track.end_frame() {
+                self.token_frame(choice, weight, at);
+            }
+        }
+    }
+
+    /// A frame brought tokens of a timed choice.
+    fn token_frame(&mut self, choice: u32, weight: FrameWeight, at: Tick) {
+        self.first_token.get_or_insert(at);
+        self.inexact |= !weight.exact;
+        self.weight += weight.tokens;
+        let (waited, stall_ns) = (self.client_wait_ns, self.stall_ns);
+        let Some(track) = self.track(choice) else { return };
+        track.weight += weight.tokens;
+        let reached = track.weight;
+        let gap = track.first.map(|_| (at.since(track.last), waited.saturating_sub(track.waited)));
+        track.first.get_or_insert(at);
+        track.last = at;
+        track.waited = waited;
+        let Some((gap, waited)) = gap else { return };
+        self.chunk_gap.add(gap, 1);
+        self.inter_token.add(gap, weight.tokens);
+        let span = &mut self.position[POSITION.partition_point(|&end| end < reached)];
+        span.tokens += weight.tokens;
+        span.ns = span.ns.saturating_add(gap);
+        // A slow reader is never blamed on the server.
+        let silent = gap.saturating_sub(waited);
+        if silent > stall_ns {
+            self.stalls += 1;
+            self.stalled_ns = self.stalled_ns.saturating_add(silent);
+        }
+    }
+
+    /// A server that fell silent for good has stalled too.
+    fn stall_at_end(&mut self, at: Tick) {
+        if self.first_token.is_none() || self.done || self.finished >= self.choices.max(1) || !self.streamed {
+            return;
+        }
+        let last = self.tracks().map(|track| track.last).max().unwrap_or_default();
+        let waited = self.tracks().map(|track| track.waited).max().unwrap_or(0);
+        let silent = at.since(last).saturating_sub(self.client_wait_ns.saturating_sub(waited));
+        if silent > self.stall_ns {
+            self.stalls += 1;
+            self.stalled_ns = self.stalled_ns.saturating_add(silent);
+        }
+    }
+}
+
+/// Takes the events of the bytes read at one tick.
+#[derive(Debug)]
+pub struct Reading<'a> {
+    meter: &'a mut Meter,
+    at: Tick,
+}
+
+impl Sink for Reading<'_> {
+    #[inline]
+    fn event(&mut self, event: Event) {
+        let (meter, at) = (&mut *self.meter, self.at);
+        match event {
+            Event::Text(piece) => {
+                meter.visible_chars += u64::from(piece.chars);
+                meter.last_visible = at;
+                if meter.first_visible.is_none() {
+                    meter.first_visible = Some(at);
+                    meter.visible_chars_first = u64::from(piece.chars);
+                }
+                meter.content(piece, false, at);
+            }
+            Event::Reasoning(piece) => meter.content(piece, true, at),
+            Event::Tool(piece) => {
+                meter.first_tool.get_or_insert(at);
+                meter.content(piece, false, at);
+            }
+            Event::Refusal(piece) | Event::Audio(piece) => meter.content(piece, false, at),
+            Event::Empty(piece) => meter.tokens_of(piece, false, false),
+            Event::Role { choice } => meter.see_choice(choice),
+            Event::Usage(usage) => meter.usage(&usage),
+            Event::Finish { choice, reason } => meter.finish(choice, reason),
+            Event::Error => meter.error = true,
+            Event::Done => meter.done = true,
+            Event::Progress | Event::Ping | Event::Meta | Event::Other => {}
+        }
+    }
+
+    #[inline]
+    fn frame(&mut self, _whole: bool) {
+        self.meter.end_frame(self.at);
+    }
+}
+
+fn per_second(amount: u64, ns: u64) -> Option<f64> {
+    (amount > 0 && ns > 0).then(|| amount as f64 * 1e9 / ns as f64)
+}

@@ -1,0 +1,120 @@
+//! Gaps between token-bearing frames, collected in the exported buckets as they happen: a fixed
+//! few words per exchange however long it runs. They are observed at the ending, when the total
+//! says how many tokens the frames really held.
+
+use crate::edges::GAP_S;
+use crate::record::Gaps;
+
+/// Bucket edges in nanoseconds.
+const EDGES_NS: [u64; GAP_S.len()] = {
+    let mut edges = [0; GAP_S.len()];
+    let mut i = 0;
+    while i < edges.len() {
+        edges[i] = (GAP_S[i] * 1e9) as u64;
+        i += 1;
+    }
+    edges
+};
+
+/// A histogram being filled.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Summary {
+    buckets: [u32; GAP_S.len() + 1],
+    sum_ns: u64,
+}
+
+impl Summary {
+    /// Observes `times` tokens that took `ns` together.
+    #[inline]
+    pub(crate) fn add(&mut self, ns: u64, times: u64) {
+        let bucket = &mut self.buckets[bucket(ns / times.max(1))];
+        *bucket = bucket.saturating_add(u32::try_from(times).unwrap_or(u32::MAX));
+        self.sum_ns = self.sum_ns.saturating_add(ns);
+    }
+
+    /// What was observed, as it is.
+    pub(crate) fn exact(&self) -> Gaps {
+        Gaps { buckets: self.buckets.map(u64::from), sum_ns: self.sum_ns }
+    }
+
+    /// What was observed, spread over `total` tokens: each observation stands for `total ÷ seen`
+    /// tokens of as much shorter gaps. The time is the same, the count is exactly `total`.
+    pub(crate) fn spread(&self, total: u64) -> Gaps {
+        let seen: u64 = self.buckets.iter().map(|&n| u64::from(n)).sum();
+        if seen == 0 || seen == total {
+            return self.exact();
+        }
+        let mut gaps = Gaps { buckets: [0; GAP_S.len() + 1], sum_ns: self.sum_ns };
+        let (mut before, mut given) = (0_u64, 0_u64);
+        for (from, &n) in self.buckets.iter().enumerate() {
+            before += u64::from(n);
+            // Rounding the running sum, not each bucket, keeps the total exact.
+            let upto = rounded(before, total, seen);
+            let middle = u128::from(middle_ns(from)) * u128::from(seen) / u128::from(total.max(1));
+            gaps.buckets[bucket(u64::try_from(middle).unwrap_or(u64::MAX))] += upto - given;
+            given = upto;
+        }
+        gaps
+    }
+}
+
+impl Gaps {
+    /// Observations in all buckets.
+    pub fn count(&self) -> u64 {
+        self.buckets.iter().sum()
+    }
+}
+
+/// `part × total ÷ whole`, rounded half up.
+fn rounded(part: u64, total: u64, whole: u64) -> u64 {
+    let scaled = (u128::from(part) * u128::from(total) * 2 + u128::from(whole)) / (u128::from(whole) * 2);
+    u64::try_from(scaled).unwrap_or(u64::MAX)
+}
+
+fn bucket(ns: u64) -> usize {
+    EDGES_NS.partition_point(|&edge| edge < ns)
+}
+
+/// A value that stands for a bucket: its geometric middle, and the last edge for the open one.
+fn middle_ns(bucket: usize) -> u64 {
+    match bucket {
+        0 => EDGES_NS[0] / 2,
+        i if i < EDGES_NS.len() => ((EDGES_NS[i - 1] as f64) * (EDGES_NS[i] as f64)).sqrt() as u64,
+        _ => EDGES_NS[EDGES_NS.len() - 1] + 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_edge_belongs_to_the_bucket_below() {
+        assert_eq!(bucket(500_000), 0);
+        assert_eq!(bucket(500_001), 1);
+        assert_eq!(bucket(u64::MAX), GAP_S.len());
+    }
+
+    #[test]
+    fn spreading_keeps_the_time_and_makes_the_count() {
+        let mut summary = Summary::default();
+        for ns in [1_000_000, 12_000_000, 12_000_000, 900_000_000] {
+            summary.add(ns, 1);
+        }
+        for total in [1, 3, 4, 5, 8, 1000] {
+            let gaps = summary.spread(total);
+            assert_eq!((gaps.count(), gaps.sum_ns), (total, 925_000_000), "{total}");
+        }
+        // Two tokens a frame: half the gap each.
+        let doubled = summary.spread(8);
+        assert_eq!(doubled.buckets[bucket(6_000_000)], 4);
+    }
+
+    #[test]
+    fn a_weighted_gap_is_observed_once_per_token() {
+        let mut summary = Summary::default();
+        summary.add(30_000_000, 3);
+        assert_eq!(summary.exact().buckets[bucket(10_000_000)], 3);
+        assert_eq!(summary.exact().sum_ns, 30_000_000);
+    }
+}

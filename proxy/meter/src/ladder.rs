@@ -1,0 +1,155 @@
+//! The ladder of provenances: what each source says, and which one is believed. A better source
+//! replaces a worse one whole; a count that is provably too small (fewer tokens than frames with
+//! content) is not believed at all.
+
+use scan::{Counts, Request, Scope, Usage};
+
+use crate::tokens::{Provenance, TokenType, Tokens};
+
+/// What the sources have said so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ladder {
+    /// The last usage that covers everything.
+    whole: Option<Counts>,
+    /// Usages that cover one choice each, summed, and how many there were.
+    choices: Sum,
+    /// The last running usage; its output is kept per choice, the rest is the prompt's.
+    running: Option<Counts>,
+    /// Numbers refused.
+    pub(crate) rejected: u32,
+    /// Tokens by ids or log probabilities; of them in reasoning.
+    pub(crate) ids: u64,
+    pub(crate) ids_reasoning: u64,
+    /// Frames with content; of them with reasoning.
+    pub(crate) frames: u64,
+    pub(crate) frames_reasoning: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    seen: u32,
+    input: u64,
+    input_most: u64,
+    cached: u64,
+    cached_most: u64,
+    output: u64,
+    reasoning: u64,
+}
+
+impl Ladder {
+    /// The server says `usage`.
+    pub(crate) fn usage(&mut self, usage: &Usage) {
+        let counts = usage.counts;
+        self.rejected = self.rejected.saturating_add(counts.rejected);
+        match usage.scope {
+            Scope::Whole => self.whole = Some(counts),
+            Scope::Running(_) => self.running = Some(counts),
+            Scope::Choice(_) => {
+                let sum = &mut self.choices;
+                let (input, cached) = (counts.input.unwrap_or(0), counts.input_cached.unwrap_or(0));
+                sum.seen = sum.seen.saturating_add(1);
+                sum.input = sum.input.saturating_add(input);
+                sum.input_most = sum.input_most.max(input);
+                sum.cached = sum.cached.saturating_add(cached);
+                sum.cached_most = sum.cached_most.max(cached);
+                sum.output = sum.output.saturating_add(counts.output.unwrap_or(0));
+                sum.reasoning = sum.reasoning.saturating_add(counts.output_reasoning.unwrap_or(0));
+            }
+        }
+    }
+
+    /// The whole exchange's usage, if the server has said it and it can be true: for every choice
+    /// by one object, or by one object each.
+    pub(crate) fn reported(&self, choices: u32, request: &Request) -> Option<Counts> {
+        let counts = self.whole.or_else(|| {
+            (self.choices.seen > 0 && self.choices.seen >= choices.max(request.answers)).then(|| {
+                let (input, cached) = self.choices.prompt(request);
+                Counts {
+                    input: Some(input),
+                    input_cached: Some(cached),
+                    output: Some(self.choices.output),
+                    output_reasoning: Some(self.choices.reasoning),
+                    ..Counts::default()
+                }
+            })
+        })?;
+        self.is_credible(&counts).then_some(counts)
+    }
+
+    /// The believed counts. `running` is the sum of the choices' own running counts.
+    pub(crate) fn tokens(&self, choices: u32, request: &Request, running: u64) -> Tokens {
+        let reported = self.reported(choices, request);
+        let (output_provenance, output, reasoning, audio) = match reported {
+            Some(Counts { output: Some(output), output_reasoning, output_audio, .. }) => {
+                (Provenance::Reported, output, output_reasoning.unwrap_or(0), output_audio.unwrap_or(0))
+            }
+            _ => {
+                let running = running.max(self.choices.output);
+                let reasoning = self.running.and_then(|c| c.output_reasoning).unwrap_or(0);
+                [
+                    (Provenance::Running, running, reasoning.max(self.choices.reasoning)),
+                    (Provenance::Ids, self.ids, self.ids_reasoning),
+                    (Provenance::Frames, self.frames, self.frames_reasoning),
+                ]
+                .into_iter()
+                .find(|&(_, tokens, _)| tokens > 0 && tokens >= self.frames)
+                .map_or((Provenance::None, 0, 0, 0), |(provenance, n, reasoning)| {
+                    (provenance, n, reasoning, 0)
+                })
+            }
+        };
+        let (input_provenance, input, cached, written) = self.input(reported, request);
+        let cached = cached.min(input);
+        let written = written.min(input - cached);
+        let reasoning = reasoning.min(output);
+        let audio = audio.min(output - reasoning);
+        let mut by_type = [0; TokenType::ALL.len()];
+        by_type[TokenType::Input as usize] = input - cached - written;
+        by_type[TokenType::InputCached as usize] = cached;
+        by_type[TokenType::InputCacheWrite as usize] = written;
+        by_type[TokenType::Output as usize] = output - reasoning - audio;
+        by_type[TokenType::OutputReasoning as usize] = reasoning;
+        by_type[TokenType::OutputAudio as usize] = audio;
+        Tokens { input_provenance, output_provenance, by_type }
+    }
+
+    fn input(&self, reported: Option<Counts>, request: &Request) -> (Provenance, u64, u64, u64) {
+        if let Some(Counts { input: Some(input), input_cached, input_cache_write, .. }) = reported {
+            let (cached, written) = (input_cached.unwrap_or(0), input_cache_write.unwrap_or(0));
+            return (Provenance::Reported, input, cached, written);
+        }
+        // Every choice shares the one prompt, so one choice's usage says all about it.
+        if self.choices.seen > 0 && self.choices.input > 0 {
+            let (input, cached) = self.choices.prompt(request);
+            let provenance = if request.prompts <= 1 { Provenance::Reported } else { Provenance::Running };
+            return (provenance, input, cached, 0);
+        }
+        if let Some(Counts { input: Some(input), input_cached, .. }) = self.running
+            && input > 0
+        {
+            return (Provenance::Running, input, input_cached.unwrap_or(0), 0);
+        }
+        match request.prompt_ids {
+            Some(ids) => (Provenance::Ids, ids, 0, 0),
+            None => (Provenance::None, 0, 0, 0),
+        }
+    }
+
+    /// LiteLLM puts a usage of zeros on every frame when none was asked for: a count below the
+    /// frames that carried content is no count.
+    fn is_credible(&self, counts: &Counts) -> bool {
+        counts.output.is_some_and(|output| output >= self.frames.min(1) && (output > 0 || self.ids == 0))
+    }
+}
+
+impl Sum {
+    /// The prompt's tokens and the cached ones among them: once for one prompt, and for a list of
+    /// prompts the sum over the usages less the repetition for each of `n` answers.
+    fn prompt(&self, request: &Request) -> (u64, u64) {
+        if request.prompts <= 1 {
+            return (self.input_most, self.cached_most);
+        }
+        let each = u64::from((request.answers / request.prompts).max(1));
+        (self.input / each, self.cached / each)
+    }
+}

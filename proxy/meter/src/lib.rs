@@ -1,0 +1,25 @@
+//! Events and ticks to one record per exchange. Plain values: no clock, no I/O, fixed memory per
+//! exchange. The caller says when bytes were read; the meter says what that means.
+//!
+//! Modules in the order of an exchange's life:
+
+pub mod edges;
+pub mod ending;
+pub mod exchange;
+mod gaps;
+mod ladder;
+pub mod load;
+pub mod record;
+pub mod tick;
+pub mod tokens;
+mod track;
+
+pub use ending::Ending;
+pub use exchange::{Body, Close, Meter, Reading};
+pub use load::{Load, LoadReading};
+pub use record::{Gaps, Identity, Record, Span, Timing, Weight};
+pub use tick::Tick;
+pub use tokens::{Provenance, TokenType, Tokens};
+
+#[cfg(test)]
+mod tests;

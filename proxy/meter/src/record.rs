@@ -1,0 +1,130 @@
+//! The one immutable value that leaves the data plane when an exchange ends. Everything after it
+//! (metrics, ledger, OTLP, the page) reads records and nothing else.
+
+use std::sync::Arc;
+
+use scan::Dialect;
+
+use crate::edges::{GAP_S, POSITION_NAMES};
+use crate::{Ending, Tokens};
+
+/// Who and what an exchange was, known from its request and response heads.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// Name of the upstream, as configured.
+    pub upstream: Arc<str>,
+    /// `gen_ai.provider.name` of that upstream.
+    pub provider: Arc<str>,
+    /// The JSON shape spoken.
+    pub dialect: Dialect,
+    /// The model the request named; else the response's; else `_unknown`. At most 128 bytes.
+    pub model: Arc<str>,
+    /// The model the response named, if it did. At most 128 bytes.
+    pub response_model: Option<Arc<str>>,
+    /// Wall time of the request's first byte, nanoseconds since 1970.
+    pub started_unix_ns: u64,
+}
+
+/// One finished exchange.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// Who and what.
+    pub identity: Identity,
+    /// Whether the answer came in frames.
+    pub streamed: bool,
+    /// HTTP status of the answer; 0 if there was none.
+    pub status: u16,
+    /// Answers that were seen.
+    pub choices: u32,
+    /// How it ended.
+    pub ending: Ending,
+    /// What it cost in tokens.
+    pub tokens: Tokens,
+    /// How long each part took.
+    pub timing: Timing,
+    /// Characters of visible text.
+    pub visible_chars: u64,
+    /// Counts the server sent that could not be counts and were refused.
+    pub usage_rejected: u32,
+}
+
+/// The times of one exchange. Nanoseconds unless said otherwise; `None` is "did not happen".
+#[derive(Clone, Debug, Default)]
+pub struct Timing {
+    /// From the complete request to the end.
+    pub duration_ns: u64,
+    /// To the response's first body byte.
+    pub first_byte_ns: Option<u64>,
+    /// To the first token of any kind. Streams only.
+    pub first_token_ns: Option<u64>,
+    /// To the first visible text. Streams only.
+    pub first_visible_ns: Option<u64>,
+    /// To the first part of a tool call. Streams only.
+    pub first_tool_ns: Option<u64>,
+    /// From the first to the last token, summed over the timed choices. Streams only.
+    pub generation_ns: u64,
+    /// Tokens that `generation_ns` produced: output less the first token of each choice.
+    pub generation_tokens: u64,
+    /// Time per output token by the semantic convention: (duration − TTFT) ÷ (output − 1).
+    pub per_output_token_ns: Option<u64>,
+    /// (output − 1) ÷ (last token − first token), tokens per second: the speed a user sees.
+    pub output_rate: Option<f64>,
+    /// (input − cached) ÷ TTFT, tokens per second.
+    pub input_rate: Option<f64>,
+    /// Visible characters per second between the first and the last token.
+    pub visible_chars_rate: Option<f64>,
+    /// Gap to the previous token-bearing frame ÷ tokens in the frame, once per token.
+    pub inter_token: Gaps,
+    /// Raw gaps between token-bearing frames.
+    pub chunk_gap: Gaps,
+    /// Whether every frame's tokens were known (`exact`) or the total was spread over them.
+    pub weight: Weight,
+    /// Tokens and time by output position.
+    pub position: [Span; POSITION_NAMES.len()],
+    /// Gaps over the stall limit.
+    pub stalls: u32,
+    /// Time in such gaps.
+    pub stalled_ns: u64,
+    /// Time a frame was ready and the client's socket was not.
+    pub client_wait_ns: u64,
+    /// Mean number of exchanges in flight at the upstream during this one.
+    pub concurrency: f64,
+}
+
+/// How the tokens in a frame were known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Weight {
+    /// From ids, log probabilities or a running count, or proven to be one each by the total.
+    Exact,
+    /// One per frame, scaled to the total.
+    #[default]
+    Spread,
+}
+
+impl Weight {
+    /// The label value.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::Spread => "spread",
+        }
+    }
+}
+
+/// A histogram of gaps in the buckets of [`GAP_S`], the last one open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gaps {
+    /// Observations per bucket, not cumulated.
+    pub buckets: [u64; GAP_S.len() + 1],
+    /// Sum of all observations.
+    pub sum_ns: u64,
+}
+
+/// Tokens made in a span of time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Span {
+    /// Tokens.
+    pub tokens: u64,
+    /// Nanoseconds.
+    pub ns: u64,
+}

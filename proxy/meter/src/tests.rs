@@ -1,0 +1,306 @@
+//! The definitions, one by one, on hand-made events. Whole recorded streams are replayed in the
+//! end-to-end tests.
+
+use scan::{Counts, Dialect, Event, Finish, Piece, Request, Scope, Sink, Usage};
+
+use crate::{Body, Close, Ending, Identity, Load, Meter, Provenance, Record, Tick, TokenType, Weight};
+
+const MS: u64 = 1_000_000;
+
+/// An exchange whose request was complete at 100 ms and which is answered in frames.
+struct Bench(Meter);
+
+impl Bench {
+    fn new(dialect: Dialect) -> Self {
+        let mut meter = Meter::new(dialect, Tick(50 * MS), 1000 * MS);
+        meter
+            .requested(Request { answers: 1, prompts: 1, whole: true, ..Request::default() }, Tick(100 * MS));
+        meter.answered(200, Body::Frames);
+        Self(meter)
+    }
+
+    /// One frame, read at `ms`.
+    fn frame(&mut self, ms: u64, events: &[Event]) -> &mut Self {
+        let mut reading = self.0.read(Tick(ms * MS));
+        events.iter().for_each(|&event| reading.event(event));
+        reading.frame(true);
+        self
+    }
+
+    fn end(self, close: Close, ms: u64) -> Record {
+        let identity = Identity {
+            upstream: "u".into(),
+            provider: "vllm".into(),
+            dialect: Dialect::OpenaiChat,
+            model: "m".into(),
+            response_model: None,
+            started_unix_ns: 0,
+        };
+        self.0.end(identity, close, 1.0, Tick(ms * MS))
+    }
+}
+
+fn text(choice: u32) -> Event {
+    Event::Text(Piece { choice, chars: 4, tokens: None })
+}
+
+fn ids(choice: u32, tokens: u32) -> Event {
+    Event::Text(Piece { choice, chars: 4, tokens: Some(tokens) })
+}
+
+fn usage(scope: Scope, input: u64, output: u64) -> Event {
+    let counts = Counts { input: Some(input), output: Some(output), ..Counts::default() };
+    Event::Usage(Usage { scope, counts })
+}
+
+fn stop(choice: u32) -> Event {
+    Event::Finish { choice, reason: Finish::Stop }
+}
+
+const CLEAN: Close = Close::Clean { whole: false };
+
+#[test]
+fn a_plain_stream_with_usage() {
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    bench
+        .frame(150, &[Event::Role { choice: 0 }])
+        .frame(200, &[text(0)])
+        .frame(210, &[text(0)])
+        .frame(230, &[text(0)])
+        .frame(231, &[stop(0)])
+        .frame(232, &[usage(Scope::Whole, 12, 3)])
+        .frame(232, &[Event::Done]);
+    let record = bench.end(CLEAN, 240);
+
+    assert_eq!(record.ending, Ending::Complete);
+    assert_eq!((record.tokens.input(), record.tokens.output()), (12, 3));
+    assert_eq!(record.tokens.output_provenance, Provenance::Reported);
+    let timing = &record.timing;
+    assert_eq!(timing.duration_ns, 140 * MS);
+    assert_eq!(timing.first_byte_ns, Some(50 * MS), "the role frame is the first byte");
+    assert_eq!(timing.first_token_ns, Some(100 * MS), "and not the first token");
+    assert_eq!(timing.generation_ns, 30 * MS);
+    assert_eq!(timing.output_rate, Some(2.0 / 0.030));
+    assert_eq!(timing.per_output_token_ns, Some(20 * MS), "(140 − 100) ÷ (3 − 1)");
+    assert_eq!(timing.input_rate, Some(120.0));
+    assert_eq!((timing.inter_token.count(), timing.inter_token.sum_ns), (2, 30 * MS));
+    assert_eq!(timing.weight, Weight::Exact, "three frames, three tokens: one each");
+    assert_eq!(timing.visible_chars_rate, Some(8.0 / 0.030));
+    assert_eq!(record.visible_chars, 12);
+}
+
+#[test]
+fn merged_tokens_are_spread_over_their_frames() {
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    for frame in 0..5 {
+        bench.frame(200 + 40 * frame, &[text(0)]);
+    }
+    bench.frame(361, &[stop(0)]).frame(362, &[usage(Scope::Whole, 1, 17)]).frame(362, &[Event::Done]);
+    let timing = bench.end(CLEAN, 362).timing;
+    assert_eq!(timing.weight, Weight::Spread);
+    assert_eq!((timing.inter_token.count(), timing.inter_token.sum_ns), (16, 160 * MS));
+    assert_eq!(timing.chunk_gap.count(), 4);
+    assert_eq!(timing.output_rate, Some(100.0));
+}
+
+#[test]
+fn running_counts_weigh_frames_exactly_and_see_hidden_tokens() {
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    bench
+        .frame(200, &[Event::Role { choice: 0 }, usage(Scope::Running(0), 9, 0)])
+        .frame(210, &[text(0), usage(Scope::Running(0), 9, 1)])
+        .frame(240, &[text(0), usage(Scope::Running(0), 9, 4)])
+        .frame(250, &[Event::Empty(Piece::default()), usage(Scope::Running(0), 9, 5)]);
+    let record = bench.end(Close::ClientGone, 300);
+    assert_eq!(record.ending, Ending::ClientAbort);
+    assert_eq!(record.tokens.output_provenance, Provenance::Running);
+    assert_eq!((record.tokens.input(), record.tokens.output()), (9, 5));
+    assert_eq!(record.timing.weight, Weight::Exact);
+    assert_eq!((record.timing.inter_token.count(), record.timing.inter_token.sum_ns), (4, 40 * MS));
+    assert_eq!(record.timing.chunk_gap.count(), 2);
+}
+
+#[test]
+fn an_empty_delta_with_ids_is_the_first_token() {
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    bench
+        .frame(120, &[Event::Empty(Piece { choice: 0, chars: 0, tokens: Some(1) })])
+        .frame(140, &[ids(0, 2)]);
+    let record = bench.end(Close::Cut, 150);
+    assert_eq!(record.ending, Ending::UpstreamCut);
+    assert_eq!(record.timing.first_token_ns, Some(20 * MS));
+    assert_eq!(record.timing.first_visible_ns, Some(40 * MS));
+    assert_eq!((record.tokens.output(), record.tokens.output_provenance), (3, Provenance::Ids));
+}
+
+#[test]
+fn usage_of_one_choice_is_reported_only_when_every_choice_sent_one() {
+    let both = [Some(2), None];
+    for usages in both {
+        let mut bench = Bench::new(Dialect::OpenaiChat);
+        bench.0.requested(Request { answers: 2, prompts: 1, ..Request::default() }, Tick(100 * MS));
+        bench.frame(200, &[text(0)]).frame(200, &[text(1)]).frame(210, &[stop(0)]);
+        bench.frame(211, &[usage(Scope::Choice(None), 19, 24)]).frame(212, &[stop(1)]);
+        if usages.is_some() {
+            bench.frame(213, &[usage(Scope::Choice(None), 19, 20)]);
+        }
+        bench.frame(214, &[Event::Done]);
+        let tokens = bench.end(CLEAN, 220).tokens;
+        assert_eq!(tokens.input(), 19, "one prompt, counted once");
+        match usages {
+            Some(_) => assert_eq!((tokens.output(), tokens.output_provenance), (44, Provenance::Reported)),
+            None => assert_eq!((tokens.output(), tokens.output_provenance), (24, Provenance::Running)),
+        }
+    }
+}
+
+#[test]
+fn a_usage_of_zeros_is_no_count() {
+    let mut bench = Bench::new(Dialect::OpenaiCompletions);
+    for ms in [200, 210, 220] {
+        bench.frame(ms, &[text(0), usage(Scope::Running(0), 0, 0)]);
+    }
+    bench.frame(230, &[stop(0), usage(Scope::Choice(Some(0)), 0, 0)]).frame(231, &[Event::Done]);
+    let record = bench.end(CLEAN, 231);
+    assert_eq!((record.tokens.output(), record.tokens.output_provenance), (3, Provenance::Frames));
+    assert_eq!(record.tokens.input_provenance, Provenance::None);
+}
+
+#[test]
+fn cached_and_reasoning_tokens_are_counted_once() {
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    let counts = Counts {
+        input: Some(100),
+        input_cached: Some(80),
+        output: Some(50),
+        output_reasoning: Some(30),
+        ..Counts::default()
+    };
+    bench.frame(200, &[Event::Reasoning(Piece { choice: 0, chars: 3, tokens: None })]);
+    bench.frame(210, &[text(0)]).frame(220, &[stop(0)]);
+    bench.frame(230, &[Event::Usage(Usage { scope: Scope::Whole, counts })]).frame(230, &[Event::Done]);
+    let record = bench.end(CLEAN, 231);
+    assert_eq!(record.tokens.of(TokenType::Input), 20);
+    assert_eq!(record.tokens.of(TokenType::InputCached), 80);
+    assert_eq!(record.tokens.of(TokenType::Output), 20);
+    assert_eq!(record.tokens.of(TokenType::OutputReasoning), 30);
+    assert_eq!(record.timing.first_token_ns, Some(100 * MS));
+    assert_eq!(record.timing.first_visible_ns, Some(110 * MS));
+    assert_eq!(record.timing.input_rate, Some(200.0), "(100 − 80) ÷ 0.1 s");
+}
+
+#[test]
+fn choices_are_timed_apart() {
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    bench.0.requested(Request { answers: 2, prompts: 1, ..Request::default() }, Tick(100 * MS));
+    for step in 0..3 {
+        bench.frame(200 + 10 * step, &[text(0)]).frame(205 + 10 * step, &[text(1)]);
+    }
+    bench.frame(230, &[stop(0)]).frame(230, &[stop(1)]);
+    bench.frame(230, &[usage(Scope::Whole, 5, 6)]).frame(230, &[Event::Done]);
+    let record = bench.end(CLEAN, 230);
+    assert_eq!(record.choices, 2);
+    assert_eq!((record.timing.inter_token.count(), record.timing.inter_token.sum_ns), (4, 40 * MS));
+    assert_eq!(record.timing.output_rate, Some(100.0), "what one reader sees");
+}
+
+#[test]
+fn choices_beyond_the_timed_ones_are_counted() {
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    for choice in 0..12 {
+        bench.frame(200, &[text(choice)]).frame(210, &[text(choice)]);
+    }
+    let record = bench.end(Close::Cut, 220);
+    assert_eq!((record.choices, record.tokens.output()), (12, 24));
+    assert_eq!(record.timing.chunk_gap.count(), 8);
+}
+
+#[test]
+fn a_stall_is_the_servers_and_a_slow_reader_is_not() {
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    bench.frame(200, &[text(0)]).frame(900, &[Event::Ping]).frame(1700, &[text(0)]);
+    bench.0.client_waited(1900 * MS);
+    bench.frame(3700, &[text(0)]).frame(3701, &[stop(0)]).frame(3701, &[Event::Done]);
+    let timing = bench.end(CLEAN, 9000).timing;
+    assert_eq!((timing.stalls, timing.stalled_ns), (1, 1500 * MS));
+    assert_eq!(timing.client_wait_ns, 1900 * MS);
+
+    let mut hung = Bench::new(Dialect::OpenaiChat);
+    hung.frame(200, &[text(0)]).frame(5000, &[Event::Ping]);
+    let timing = hung.end(Close::ClientGone, 9200).timing;
+    assert_eq!((timing.stalls, timing.stalled_ns), (1, 9000 * MS), "pings are no tokens");
+}
+
+#[test]
+fn endings() {
+    let ended = |events: &[Event], close| {
+        let mut bench = Bench::new(Dialect::OpenaiChat);
+        for &event in events {
+            bench.frame(200, &[event]);
+        }
+        bench.end(close, 300).ending
+    };
+    let length = Event::Finish { choice: 0, reason: Finish::Length };
+    for (events, close, ending) in [
+        (&[text(0), stop(0), Event::Done][..], CLEAN, Ending::Complete),
+        (&[text(0), length, Event::Done], CLEAN, Ending::Length),
+        (&[text(0), stop(0)], CLEAN, Ending::Complete),
+        (&[text(0), stop(0)], Close::Cut, Ending::UpstreamCut),
+        (&[text(0), stop(0), Event::Done], Close::Cut, Ending::Complete),
+        (&[text(0), stop(0), Event::Done], Close::ClientGone, Ending::Complete),
+        (&[text(0)], CLEAN, Ending::UpstreamCut),
+        (&[text(0)], Close::ClientGone, Ending::ClientAbort),
+        (&[], Close::ClientGone, Ending::ClientAbort),
+        (&[text(0), Event::Error, Event::Done], CLEAN, Ending::ErrorInBand),
+        (&[text(0), Event::Error], Close::ClientGone, Ending::ErrorInBand),
+        (&[stop(0), Event::Done], CLEAN, Ending::NoOutput),
+        (&[], Close::Local, Ending::ProxyError),
+    ] {
+        assert_eq!(ended(events, close), ending, "{events:?} {close:?}");
+    }
+    let mut refused = Bench::new(Dialect::OpenaiChat);
+    refused.0.answered(429, Body::Whole);
+    assert_eq!(refused.end(Close::ClientGone, 200).ending, Ending::ErrorStatus);
+}
+
+#[test]
+fn an_unstreamed_answer_has_no_first_token() {
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    bench.0.answered(200, Body::Whole);
+    bench.frame(500, &[text(0), stop(0), usage(Scope::Choice(Some(0)), 7, 9)]);
+    let record = bench.end(Close::Clean { whole: true }, 500);
+    assert_eq!((record.ending, record.tokens.output()), (Ending::Complete, 9));
+    assert_eq!(record.tokens.output_provenance, Provenance::Reported);
+    assert_eq!(record.timing.first_token_ns, None);
+    assert_eq!(record.timing.output_rate, None);
+    assert_eq!(record.timing.first_byte_ns, Some(400 * MS));
+}
+
+#[test]
+fn concurrency_is_the_mean_over_the_exchange() {
+    let mut load = Load::default();
+    let mine = load.enter(Tick(0));
+    load.enter(Tick(100));
+    load.leave(Tick(200));
+    let left = load.leave(Tick(400));
+    assert!((left.mean_since(&mine) - 1.25).abs() < 1e-9, "(100·1 + 100·2 + 200·1) ÷ 400");
+    assert_eq!(left.busy_ns, 400);
+    assert!((left.share_ns - 350.0).abs() < 1e-9);
+}
+
+#[test]
+fn positions_share_out_tokens_and_time() {
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    for token in 0..300 {
+        bench.frame(200 + token, &[ids(0, 1)]);
+    }
+    let timing = bench.end(Close::Cut, 600).timing;
+    assert_eq!(timing.position.map(|span| span.tokens), [63, 192, 44, 0, 0, 0]);
+    assert_eq!(timing.position[1].ns, 192 * MS);
+}
+
+#[test]
+fn the_state_of_an_exchange_is_small() {
+    let size = size_of::<Meter>();
+    assert!(size <= 1088, "{size} bytes");
+}

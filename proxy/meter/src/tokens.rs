@@ -1,0 +1,116 @@
+//! Token counts and how each is known. Provenances never mix silently: a count is one number with
+//! one provenance, and a better source replaces a worse one whole.
+
+/// How a count is known, best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Provenance {
+    /// The server's final usage, covering every choice.
+    Reported,
+    /// The server's own counter, seen before the end or covering only part of the choices.
+    Running,
+    /// Token ids or log-probability entries in the frames.
+    Ids,
+    /// A local tokenizer's count of the text.
+    Tokenized,
+    /// One per content frame: an estimate.
+    Frames,
+    /// Nothing is known.
+    None,
+}
+
+impl Provenance {
+    /// Every provenance, best first.
+    pub const ALL: [Self; 6] =
+        [Self::Reported, Self::Running, Self::Ids, Self::Tokenized, Self::Frames, Self::None];
+
+    /// The label value.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Reported => "reported",
+            Self::Running => "running",
+            Self::Ids => "ids",
+            Self::Tokenized => "tokenized",
+            Self::Frames => "frames",
+            Self::None => "none",
+        }
+    }
+}
+
+/// The disjoint kinds a total is made of: a sum over them counts every token once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum TokenType {
+    /// Prompt tokens that were computed.
+    Input,
+    /// Prompt tokens served from a cache.
+    InputCached,
+    /// Prompt tokens computed and written to a cache.
+    InputCacheWrite,
+    /// Generated tokens, the reasoning and audio ones excepted.
+    Output,
+    /// Generated reasoning tokens.
+    OutputReasoning,
+    /// Generated audio tokens.
+    OutputAudio,
+}
+
+impl TokenType {
+    /// Every type, input before output.
+    pub const ALL: [Self; 6] = [
+        Self::Input,
+        Self::InputCached,
+        Self::InputCacheWrite,
+        Self::Output,
+        Self::OutputReasoning,
+        Self::OutputAudio,
+    ];
+
+    /// The label value.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Input => "input",
+            Self::InputCached => "input_cached",
+            Self::InputCacheWrite => "input_cache_write",
+            Self::Output => "output",
+            Self::OutputReasoning => "output_reasoning",
+            Self::OutputAudio => "output_audio",
+        }
+    }
+
+    /// Whether it is part of the prompt.
+    pub fn is_input(self) -> bool {
+        matches!(self, Self::Input | Self::InputCached | Self::InputCacheWrite)
+    }
+}
+
+/// What an exchange cost in tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tokens {
+    /// How the input counts are known.
+    pub input_provenance: Provenance,
+    /// How the output counts are known.
+    pub output_provenance: Provenance,
+    /// Counts by [`TokenType`], in the order of [`TokenType::ALL`].
+    pub by_type: [u64; TokenType::ALL.len()],
+}
+
+impl Tokens {
+    /// The count of one type.
+    pub fn of(&self, kind: TokenType) -> u64 {
+        self.by_type[kind as usize]
+    }
+
+    /// All prompt tokens, cached ones included.
+    pub fn input(&self) -> u64 {
+        self.of(TokenType::Input) + self.of(TokenType::InputCached) + self.of(TokenType::InputCacheWrite)
+    }
+
+    /// All generated tokens, hidden ones included.
+    pub fn output(&self) -> u64 {
+        self.of(TokenType::Output) + self.of(TokenType::OutputReasoning) + self.of(TokenType::OutputAudio)
+    }
+
+    /// The provenance that belongs to a type.
+    pub fn provenance(&self, kind: TokenType) -> Provenance {
+        if kind.is_input() { self.input_provenance } else { self.output_provenance }
+    }
+}

@@ -1,0 +1,44 @@
+//! llama.cpp's own `POST /completion`, `/completions` and `/infill`. The frame is the choice; each
+//! carries a running count (`tokens_predicted`), which sees tokens that send no frame; the one with
+//! `stop` ends its choice. Several prompts, unstreamed, come as an array of such objects.
+
+use std::sync::LazyLock;
+
+use crate::field::{Field, Fields};
+
+/// What is looked for in a frame.
+const FRAME: &[(&str, Field)] = &[
+    ("index", Field::Index),
+    ("content", Field::Content),
+    ("tokens", Field::Ids),
+    ("tokens[]", Field::Varying),
+    ("completion_probabilities", Field::Logprobs),
+    ("stop", Field::Stop),
+    ("stop_type", Field::Finish),
+    ("tokens_predicted", Field::OutputTokens),
+    ("tokens_evaluated", Field::InputTokens),
+    ("timings.cache_n", Field::CachedTokens),
+    ("prompt_progress", Field::Progress),
+    ("model", Field::Model),
+    ("error", Field::Error),
+];
+
+/// The same in each element of an array.
+const ELEMENT: &[(&str, Field)] = &[
+    ("[]", Field::Choice),
+    ("[].index", Field::Index),
+    ("[].content", Field::Content),
+    ("[].tokens", Field::Ids),
+    ("[].tokens[]", Field::Varying),
+    ("[].completion_probabilities", Field::Logprobs),
+    ("[].stop", Field::Stop),
+    ("[].stop_type", Field::Finish),
+    ("[].tokens_predicted", Field::OutputTokens),
+    ("[].tokens_evaluated", Field::InputTokens),
+    ("[].timings.cache_n", Field::CachedTokens),
+    ("[].model", Field::Model),
+    ("[].error", Field::Error),
+];
+
+/// What is looked for.
+pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, ELEMENT].concat()));

@@ -1,0 +1,138 @@
+//! The closed vocabulary every dialect reduces to. What comes after the scanner (the meter, the
+//! editor, the C library) knows these words and no dialect: a server's quirk stops here.
+
+/// What one frame means. A frame may yield several events; [`Sink::frame`] closes the set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A delta that only names the speaker. No token.
+    Role {
+        /// The answer's index.
+        choice: u32,
+    },
+    /// Visible text of the answer.
+    Text(Piece),
+    /// Text the model thinks aloud and most clients hide.
+    Reasoning(Piece),
+    /// A part of a tool call: its name or its arguments.
+    Tool(Piece),
+    /// Text of a refusal.
+    Refusal(Piece),
+    /// Audio data.
+    Audio(Piece),
+    /// A delta without content. It may still have cost tokens (half a character, a withheld stop
+    /// string): [`Piece::tokens`] says so when the frame does.
+    Empty(Piece),
+    /// The server's own count.
+    Usage(Usage),
+    /// One answer is finished.
+    Finish {
+        /// The answer's index.
+        choice: u32,
+        /// Why.
+        reason: Finish,
+    },
+    /// The server reports an error inside the body.
+    Error,
+    /// Prompt processing goes on; no token yet.
+    Progress,
+    /// A sign of life: a comment, an empty or `null` payload.
+    Ping,
+    /// Facts about the exchange, no content.
+    Meta,
+    /// The dialect's own end mark.
+    Done,
+    /// A frame this dialect does not know.
+    Other,
+}
+
+/// A piece of content of one answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Piece {
+    /// The answer's index.
+    pub choice: u32,
+    /// Unicode characters in it: UTF-8 lead bytes and escapes, counted in place.
+    pub chars: u32,
+    /// Tokens in it, if the frame carries token ids or log-probability entries for them. Where one
+    /// delta yields several pieces, the first carries the count and the others zero.
+    pub tokens: Option<u32>,
+}
+
+/// The server's own count, as of one frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Usage {
+    /// How much of the answer it covers.
+    pub scope: Scope,
+    /// The numbers.
+    pub counts: Counts,
+}
+
+/// What part of an exchange a [`Usage`] covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Every choice, at the end.
+    Whole,
+    /// One choice, at its end; the server sends one for each (llama.cpp). The index, if it is said.
+    Choice(Option<u32>),
+    /// A running count of one choice; more may come.
+    Running(u32),
+}
+
+/// Token counts as a server reports them: `cached` and `cache_write` are part of `input`,
+/// `reasoning` and `audio` part of `output`. `None` is "not said", which is not zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Prompt tokens, cached ones included.
+    pub input: Option<u64>,
+    /// Prompt tokens served from a cache.
+    pub input_cached: Option<u64>,
+    /// Prompt tokens written to a cache.
+    pub input_cache_write: Option<u64>,
+    /// Generated tokens, hidden ones included.
+    pub output: Option<u64>,
+    /// Generated tokens spent on reasoning.
+    pub output_reasoning: Option<u64>,
+    /// Generated audio tokens.
+    pub output_audio: Option<u64>,
+    /// Numbers that could not be a count (negative, fractional, beyond 2^53) and were refused.
+    pub rejected: u32,
+}
+
+/// Why an answer ended (wire-format names mapped to one list; unknown words are [`Finish::Other`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finish {
+    /// The model's own end, or a stop string.
+    Stop,
+    /// The length limit or the context's end.
+    Length,
+    /// A tool is to be called.
+    ToolCalls,
+    /// A filter cut it.
+    ContentFilter,
+    /// The server gave it up.
+    Abort,
+    /// A word we do not know.
+    Other,
+}
+
+impl Finish {
+    /// Reads a dialect's word. `None` for the empty string, which TGI sends on every frame.
+    pub fn from_word(word: &[u8]) -> Option<Self> {
+        Some(match word {
+            b"" => return None,
+            b"stop" | b"eos_token" | b"stop_sequence" | b"eos" | b"word" => Self::Stop,
+            b"length" | b"limit" | b"max_tokens" => Self::Length,
+            b"tool_calls" | b"function_call" => Self::ToolCalls,
+            b"content_filter" => Self::ContentFilter,
+            b"abort" | b"error" | b"canceled" | b"cancelled" => Self::Abort,
+            _ => Self::Other,
+        })
+    }
+}
+
+/// Where events go, in the order of the bytes.
+pub trait Sink {
+    /// One event of the frame at hand.
+    fn event(&mut self, event: Event);
+    /// The frame is over. `whole` is false for a frame that the end of the body cut short.
+    fn frame(&mut self, whole: bool);
+}

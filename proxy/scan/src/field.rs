@@ -1,0 +1,209 @@
+//! The facts a dialect may look for in a frame, and the tree of paths that lead to them. A path is
+//! written as in the documentation of the servers: `choices[].delta.content`; `[]` is "each
+//! element". A leading `[]` stands for a top-level array.
+
+use crate::limits::PATH_LEVELS;
+
+/// One fact of a frame. What it means is the same in every dialect; where it stands is not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Field {
+    /// Nothing is looked for here; the path leads on.
+    Passage,
+    /// A number or word that differs from frame to frame and means nothing to the meter.
+    Varying,
+    /// The list of answers.
+    Choices,
+    /// One answer.
+    Choice,
+    /// The part of an answer that holds its content.
+    Delta,
+    /// Number of the answer.
+    Index,
+    /// Word: who speaks.
+    Role,
+    /// Visible text.
+    Content,
+    /// Visible text, one part of several.
+    ContentPart,
+    /// Reasoning text.
+    Reasoning,
+    /// Refusal text.
+    Refusal,
+    /// A tool's name or arguments.
+    Tool,
+    /// Audio data.
+    Audio,
+    /// List of the token ids in this frame.
+    Ids,
+    /// List of the log-probability entries in this frame.
+    Logprobs,
+    /// Word: why the answer ended.
+    Finish,
+    /// Flag: the answer has ended.
+    Stop,
+    /// The usage object.
+    Usage,
+    /// Number: prompt tokens, cached ones included.
+    InputTokens,
+    /// Number: prompt tokens from a cache.
+    CachedTokens,
+    /// Number: prompt tokens written to a cache.
+    CacheWriteTokens,
+    /// Number: generated tokens.
+    OutputTokens,
+    /// Number: generated reasoning tokens.
+    ReasoningTokens,
+    /// Number: generated audio tokens.
+    AudioTokens,
+    /// llama.cpp's object of timings.
+    Timings,
+    /// Number in it: prompt tokens computed.
+    TimingsPrompt,
+    /// Number in it: prompt tokens from the cache.
+    TimingsCached,
+    /// Number in it: tokens generated.
+    TimingsPredicted,
+    /// Prompt processing in progress.
+    Progress,
+    /// Word: the model's name.
+    Model,
+    /// Word: what kind of object the frame is.
+    Object,
+    /// An error, of any shape.
+    Error,
+    /// Of a request. Flag: frames are asked for.
+    Stream,
+    /// Of a request. Number: answers asked for.
+    Answers,
+    /// Of a request. Flag: usage is asked for.
+    IncludeUsage,
+    /// Of a request. Flag: running usage is asked for.
+    ContinuousUsage,
+    /// Of a request. Flag: the prompt is sent back before the answer.
+    Echo,
+    /// Of a request. One of several prompts, or one token id of a prompt.
+    PromptPart,
+}
+
+impl Field {
+    /// Whether its text is measured where it stands; other strings are captured.
+    pub(crate) fn is_measured(self) -> bool {
+        matches!(
+            self,
+            Self::Content
+                | Self::ContentPart
+                | Self::Reasoning
+                | Self::Refusal
+                | Self::Tool
+                | Self::Audio
+                | Self::PromptPart
+        )
+    }
+
+    /// Whether two frames of one shape may differ in it.
+    pub(crate) fn may_vary(self) -> bool {
+        self.is_measured()
+            || matches!(
+                self,
+                Self::Varying
+                    | Self::Index
+                    | Self::InputTokens
+                    | Self::CachedTokens
+                    | Self::OutputTokens
+                    | Self::ReasoningTokens
+            )
+    }
+}
+
+/// Index of "no node": nothing below is looked for.
+pub(crate) const NOWHERE: u8 = u8::MAX;
+
+/// The tree of a dialect's paths. Built once per process.
+#[derive(Debug)]
+pub(crate) struct Fields {
+    nodes: Vec<Node>,
+}
+
+#[derive(Debug)]
+struct Node {
+    field: Field,
+    element: u8,
+    keys: Vec<(&'static str, u8)>,
+}
+
+impl Fields {
+    /// Builds the tree of `paths`.
+    pub(crate) fn of(paths: &[(&'static str, Field)]) -> Self {
+        let mut fields = Self { nodes: vec![Node::passage()] };
+        for &(path, field) in paths {
+            let mut node = 0;
+            for step in steps(path) {
+                node = match step {
+                    "[]" => fields.element_or_new(node),
+                    key => fields.key_or_new(node, key),
+                };
+            }
+            fields.nodes[usize::from(node)].field = field;
+        }
+        fields
+    }
+
+    /// What is looked for at a node.
+    pub(crate) fn field(&self, node: u8) -> Field {
+        self.nodes.get(usize::from(node)).map_or(Field::Passage, |n| n.field)
+    }
+
+    /// The node of an array's elements.
+    pub(crate) fn element(&self, node: u8) -> u8 {
+        self.nodes.get(usize::from(node)).map_or(NOWHERE, |n| n.element)
+    }
+
+    /// The node of an object's member.
+    pub(crate) fn member(&self, node: u8, key: &[u8]) -> u8 {
+        let Some(node) = self.nodes.get(usize::from(node)) else { return NOWHERE };
+        node.keys.iter().find(|(name, _)| name.as_bytes() == key).map_or(NOWHERE, |&(_, to)| to)
+    }
+
+    fn element_or_new(&mut self, node: u8) -> u8 {
+        if self.nodes[usize::from(node)].element == NOWHERE {
+            self.nodes[usize::from(node)].element = self.add();
+        }
+        self.nodes[usize::from(node)].element
+    }
+
+    fn key_or_new(&mut self, node: u8, key: &'static str) -> u8 {
+        match self.member(node, key.as_bytes()) {
+            NOWHERE => {
+                let to = self.add();
+                self.nodes[usize::from(node)].keys.push((key, to));
+                to
+            }
+            to => to,
+        }
+    }
+
+    fn add(&mut self) -> u8 {
+        self.nodes.push(Node::passage());
+        u8::try_from(self.nodes.len() - 1).expect("a dialect's table has fewer than 255 nodes")
+    }
+}
+
+impl Node {
+    fn passage() -> Self {
+        Self { field: Field::Passage, element: NOWHERE, keys: Vec::new() }
+    }
+}
+
+/// `a[].b` → `a`, `[]`, `b`.
+fn steps(path: &'static str) -> impl Iterator<Item = &'static str> {
+    let steps: Vec<_> = path
+        .split('.')
+        .flat_map(|part| {
+            let key = part.trim_end_matches("[]");
+            let elements = (part.len() - key.len()) / 2;
+            (!key.is_empty()).then_some(key).into_iter().chain(std::iter::repeat_n("[]", elements))
+        })
+        .collect();
+    assert!(steps.len() <= PATH_LEVELS, "{path}: deeper than PATH_LEVELS");
+    steps.into_iter()
+}

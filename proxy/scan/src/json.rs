@@ -1,0 +1,530 @@
+//! A structural JSON scanner that is handed slices as they come and calls back for the fields of
+//! one table. It reads each byte once, keeps no text, and carries only a torn key, number or
+//! captured string (at most [`CARRY_BYTES`]). It is not a validator: what it accepts beyond the
+//! grammar (`NaN`, raw control characters) is skipped, and what makes no sense marks the value as
+//! [`End::Broken`]. Nothing in it recurses.
+
+use memchr::memchr2;
+
+use crate::field::{Field, Fields, NOWHERE};
+use crate::limits::{CARRY_BYTES, DEPTH, PATH_LEVELS};
+
+/// What stands at a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Value<'a> {
+    /// `null`.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A number, as written.
+    Number(&'a [u8]),
+    /// A captured string, unescaped; cut if it is longer than the carry.
+    Word(&'a [u8]),
+    /// A measured string: how many characters it has.
+    Text {
+        /// Unicode characters.
+        chars: u32,
+    },
+    /// An object or an array begins; [`Visit::close`] will follow.
+    Open,
+}
+
+/// Who is told what was found, in the order of the bytes.
+pub(crate) trait Visit {
+    /// A value stands at `field`. `span` is where its varying bytes (a number, the inside of a
+    /// string) stand in the caller's buffer, if they were not torn.
+    fn value(&mut self, field: Field, value: Value<'_>, span: Option<(usize, usize)>);
+    /// The object or array at `field` ends; `items` counts an array's elements.
+    fn close(&mut self, field: Field, items: u32);
+}
+
+/// How far a value came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Nothing but white space.
+    Empty,
+    /// One whole value.
+    Whole,
+    /// One whole value, and it is `null`.
+    Null,
+    /// The bytes ended inside the value.
+    Torn,
+    /// Not JSON, or deeper than [`DEPTH`].
+    Broken,
+}
+
+/// The scanner's whole memory between two slices.
+#[derive(Debug)]
+pub(crate) struct Json {
+    expects: Expects,
+    depth: u32,
+    /// Bit d: the container at depth d is an object.
+    objects: u128,
+    /// Nodes of the open containers, as deep as paths go.
+    path: [u8; PATH_LEVELS],
+    /// Elements seen in them.
+    items: [u32; PATH_LEVELS],
+    /// Node of the value that is being read.
+    node: u8,
+    text: Text,
+    carry: Carry,
+    root_is_null: bool,
+    scanned: u64,
+}
+
+/// What may come next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expects {
+    Value,
+    ValueOrEnd,
+    KeyOrEnd,
+    Key,
+    Colon,
+    CommaOrEnd,
+    /// Inside a string.
+    String(Role),
+    /// Inside a number or a bare word.
+    Bare,
+    Nothing,
+    Broken,
+}
+
+/// What a string is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Key,
+    Capture,
+    Measure,
+    Skip,
+}
+
+/// Progress inside a string.
+#[derive(Clone, Copy, Debug, Default)]
+struct Text {
+    chars: u32,
+    escape: Escape,
+    /// The last character was the first half of a surrogate pair.
+    high: bool,
+    escaped: bool,
+    /// A part of it stood in an earlier slice.
+    torn: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Escape {
+    #[default]
+    No,
+    /// After a backslash.
+    Begun,
+    /// Inside `\uXXXX`: digits left, value so far.
+    Unicode(u8, u16),
+}
+
+/// A torn key, number or captured string.
+#[derive(Debug)]
+struct Carry {
+    bytes: [u8; CARRY_BYTES],
+    len: usize,
+    cut: bool,
+}
+
+impl Json {
+    pub(crate) fn new() -> Self {
+        Self {
+            expects: Expects::Value,
+            depth: 0,
+            objects: 0,
+            path: [NOWHERE; PATH_LEVELS],
+            items: [0; PATH_LEVELS],
+            node: 0,
+            text: Text::default(),
+            carry: Carry { bytes: [0; CARRY_BYTES], len: 0, cut: false },
+            root_is_null: false,
+            scanned: 0,
+        }
+    }
+
+    /// Forgets the value at hand; the next slice begins another.
+    pub(crate) fn restart(&mut self) {
+        self.expects = Expects::Value;
+        self.depth = 0;
+        self.node = 0;
+        self.root_is_null = false;
+        self.carry.clear();
+    }
+
+    /// Bytes read so far, over all values.
+    pub(crate) fn scanned(&self) -> u64 {
+        self.scanned
+    }
+
+    /// Reads a slice that stands at `base` in the caller's buffer.
+    pub(crate) fn feed(&mut self, fields: &Fields, bytes: &[u8], base: usize, visit: &mut impl Visit) {
+        let mut at = 0;
+        // Where the current token began in this slice; tokens torn before it are in the carry.
+        let mut began = 0;
+        while at < bytes.len() {
+            let byte = bytes[at];
+            match self.expects {
+                Expects::String(role) => {
+                    let Some(end) = self.read_string(role, bytes, at, began) else {
+                        at = bytes.len();
+                        continue;
+                    };
+                    self.end_string(fields, role, &bytes[began..end], base + began, visit);
+                    at = end + 1;
+                    continue;
+                }
+                Expects::Bare => {
+                    let end = bytes[at..].iter().position(|&b| !is_bare(b)).map_or(bytes.len(), |n| at + n);
+                    if end == bytes.len() {
+                        self.carry.push(&bytes[began..]);
+                        at = end;
+                    } else {
+                        self.end_bare(fields, &bytes[began..end], base + began, visit);
+                        at = end;
+                    }
+                    continue;
+                }
+                Expects::Broken => {
+                    at = bytes.len();
+                    continue;
+                }
+                _ if matches!(byte, b' ' | b'\n' | b'\r' | b'\t') => {}
+                Expects::Value | Expects::ValueOrEnd => match byte {
+                    b']' if self.expects == Expects::ValueOrEnd => self.close(fields, visit),
+                    _ => {
+                        self.begin_value(fields);
+                        match byte {
+                            b'{' | b'[' => self.open(fields, byte == b'{', visit),
+                            b'"' => {
+                                let field = fields.field(self.node);
+                                self.begin_string(match field {
+                                    Field::Passage => Role::Skip,
+                                    f if f.is_measured() => Role::Measure,
+                                    _ => Role::Capture,
+                                });
+                                began = at + 1;
+                            }
+                            b if is_bare(b) => {
+                                self.carry.clear();
+                                self.expects = Expects::Bare;
+                                began = at;
+                                continue;
+                            }
+                            _ => self.expects = Expects::Broken,
+                        }
+                    }
+                },
+                Expects::KeyOrEnd | Expects::Key => match byte {
+                    b'"' => {
+                        self.begin_string(Role::Key);
+                        began = at + 1;
+                    }
+                    b'}' if self.expects == Expects::KeyOrEnd => self.close(fields, visit),
+                    _ => self.expects = Expects::Broken,
+                },
+                Expects::Colon => {
+                    self.expects = if byte == b':' { Expects::Value } else { Expects::Broken };
+                }
+                Expects::CommaOrEnd => match (byte, self.in_object()) {
+                    (b',', true) => self.expects = Expects::Key,
+                    (b',', false) => self.expects = Expects::Value,
+                    (b'}', true) | (b']', false) => self.close(fields, visit),
+                    _ => self.expects = Expects::Broken,
+                },
+                Expects::Nothing => self.expects = Expects::Broken,
+            }
+            at += 1;
+        }
+        self.scanned += at as u64;
+    }
+
+    /// No more bytes belong to this value. Says how far it came; a bare word at the top level ends
+    /// here.
+    pub(crate) fn end(&mut self, fields: &Fields, visit: &mut impl Visit) -> End {
+        if self.expects == Expects::Bare && self.depth == 0 {
+            self.end_bare(fields, &[], 0, visit);
+        }
+        match self.expects {
+            Expects::Value if self.depth == 0 => End::Empty,
+            Expects::Nothing if self.root_is_null => End::Null,
+            Expects::Nothing => End::Whole,
+            Expects::Broken => End::Broken,
+            _ => End::Torn,
+        }
+    }
+
+    /// A value begins: finds its node. In an object the key has set it.
+    fn begin_value(&mut self, fields: &Fields) {
+        if self.depth > 0 && !self.in_object() {
+            let level = self.depth as usize - 1;
+            self.node = NOWHERE;
+            if level < PATH_LEVELS {
+                self.items[level] = self.items[level].saturating_add(1);
+                self.node = fields.element(self.path[level]);
+            }
+        }
+    }
+
+    fn open(&mut self, fields: &Fields, object: bool, visit: &mut impl Visit) {
+        if self.depth == DEPTH {
+            self.expects = Expects::Broken;
+            return;
+        }
+        let level = self.depth as usize;
+        if level < PATH_LEVELS {
+            self.path[level] = self.node;
+            self.items[level] = 0;
+        }
+        let bit = 1_u128 << level;
+        self.objects = if object { self.objects | bit } else { self.objects & !bit };
+        self.depth += 1;
+        self.expects = if object { Expects::KeyOrEnd } else { Expects::ValueOrEnd };
+        let field = fields.field(self.node);
+        if field != Field::Passage {
+            visit.value(field, Value::Open, None);
+        }
+    }
+
+    fn close(&mut self, fields: &Fields, visit: &mut impl Visit) {
+        self.depth -= 1;
+        let level = self.depth as usize;
+        if level < PATH_LEVELS {
+            let field = fields.field(self.path[level]);
+            if field != Field::Passage {
+                visit.close(field, self.items[level]);
+            }
+        }
+        self.after_value();
+    }
+
+    fn after_value(&mut self) {
+        self.expects = if self.depth == 0 { Expects::Nothing } else { Expects::CommaOrEnd };
+    }
+
+    fn begin_string(&mut self, role: Role) {
+        self.text = Text::default();
+        self.carry.clear();
+        self.expects = Expects::String(role);
+    }
+
+    /// Reads on inside a string; returns where its closing quote is, if it is in this slice.
+    /// Otherwise what must be kept is kept.
+    fn read_string(&mut self, role: Role, bytes: &[u8], mut at: usize, began: usize) -> Option<usize> {
+        while at < bytes.len() {
+            if self.text.escape == Escape::No {
+                let stop = memchr2(b'"', b'\\', &bytes[at..]).map_or(bytes.len(), |n| at + n);
+                if role == Role::Measure && stop > at {
+                    self.text.plain(&bytes[at..stop]);
+                }
+                match bytes.get(stop) {
+                    Some(b'"') => return Some(stop),
+                    Some(_) => {
+                        self.text.escape = Escape::Begun;
+                        self.text.escaped = true;
+                        at = stop + 1;
+                    }
+                    None => break,
+                }
+            } else if self.text.escape_byte(bytes[at]) {
+                at += 1;
+            }
+        }
+        if matches!(role, Role::Key | Role::Capture) {
+            self.carry.push(&bytes[began..]);
+        }
+        self.text.torn = true;
+        None
+    }
+
+    /// A string ends. `tail` is what of it stands in this slice; the rest is in the carry.
+    fn end_string(
+        &mut self,
+        fields: &Fields,
+        role: Role,
+        tail: &[u8],
+        tail_at: usize,
+        visit: &mut impl Visit,
+    ) {
+        let span = (!self.text.torn).then_some((tail_at, tail_at + tail.len()));
+        match role {
+            Role::Skip => self.after_value(),
+            Role::Measure => {
+                let chars = self.text.chars;
+                visit.value(fields.field(self.node), Value::Text { chars }, span);
+                self.after_value();
+            }
+            Role::Key | Role::Capture => {
+                let word = if self.text.torn || self.text.escaped {
+                    self.carry.push(tail);
+                    self.carry.unescape();
+                    self.carry.word()
+                } else {
+                    &tail[..tail.len().min(CARRY_BYTES)]
+                };
+                if role == Role::Capture {
+                    visit.value(fields.field(self.node), Value::Word(word), span);
+                    self.after_value();
+                } else {
+                    let level = self.depth as usize - 1;
+                    self.node = match self.carry.cut {
+                        false if level < PATH_LEVELS => fields.member(self.path[level], word),
+                        _ => NOWHERE,
+                    };
+                    self.expects = Expects::Colon;
+                }
+            }
+        }
+    }
+
+    fn end_bare(&mut self, fields: &Fields, tail: &[u8], tail_at: usize, visit: &mut impl Visit) {
+        let torn = self.carry.len > 0;
+        let word = if torn {
+            self.carry.push(tail);
+            self.carry.word()
+        } else {
+            tail
+        };
+        let value = match word {
+            b"null" => Some(Value::Null),
+            b"true" => Some(Value::Bool(true)),
+            b"false" => Some(Value::Bool(false)),
+            [b'-' | b'0'..=b'9', ..] => Some(Value::Number(word)),
+            b"NaN" | b"Infinity" => Some(Value::Number(word)),
+            _ => None,
+        };
+        let Some(value) = value else {
+            self.expects = Expects::Broken;
+            return;
+        };
+        self.root_is_null = self.depth == 0 && value == Value::Null;
+        let field = fields.field(self.node);
+        if field != Field::Passage {
+            let span =
+                (!torn && matches!(value, Value::Number(_))).then_some((tail_at, tail_at + tail.len()));
+            visit.value(field, value, span);
+        }
+        self.after_value();
+    }
+
+    fn in_object(&self) -> bool {
+        self.depth > 0 && self.objects & (1 << (self.depth - 1)) != 0
+    }
+}
+
+impl Text {
+    /// Counts the characters of bytes without escapes.
+    fn plain(&mut self, bytes: &[u8]) {
+        self.chars = self.chars.saturating_add(chars(bytes));
+        self.high = false;
+    }
+
+    /// Takes one byte of an escape; false if the byte is not part of it and must be read again.
+    fn escape_byte(&mut self, byte: u8) -> bool {
+        match self.escape {
+            Escape::No => return false,
+            Escape::Begun if byte == b'u' => self.escape = Escape::Unicode(4, 0),
+            Escape::Begun => {
+                self.escape = Escape::No;
+                self.character(false);
+            }
+            Escape::Unicode(left, value) => {
+                let Some(digit) = char::from(byte).to_digit(16) else {
+                    // A broken escape counts as one character; the byte is ordinary text.
+                    self.escape = Escape::No;
+                    self.character(false);
+                    return false;
+                };
+                let value = value << 4 | digit as u16;
+                if left > 1 {
+                    self.escape = Escape::Unicode(left - 1, value);
+                } else {
+                    self.escape = Escape::No;
+                    match value {
+                        0xDC00..=0xDFFF if self.high => self.high = false,
+                        _ => self.character(matches!(value, 0xD800..=0xDBFF)),
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    fn character(&mut self, high: bool) {
+        self.chars = self.chars.saturating_add(1);
+        self.high = high;
+    }
+}
+
+/// Unicode characters in UTF-8 bytes: those that are not continuation bytes.
+pub(crate) fn chars(bytes: &[u8]) -> u32 {
+    let count = bytes.iter().filter(|&&b| b & 0xC0 != 0x80).count();
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+impl Carry {
+    fn clear(&mut self) {
+        self.len = 0;
+        self.cut = false;
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        let room = CARRY_BYTES - self.len;
+        let take = bytes.len().min(room);
+        self.bytes[self.len..self.len + take].copy_from_slice(&bytes[..take]);
+        self.len += take;
+        self.cut |= take < bytes.len();
+    }
+
+    fn word(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    /// Replaces escapes by what they stand for, in place: no escape is shorter than its text.
+    fn unescape(&mut self) {
+        let (mut from, mut to) = (0, 0);
+        while from < self.len {
+            if self.bytes[from] != b'\\' || from + 1 == self.len {
+                self.bytes[to] = self.bytes[from];
+                (from, to) = (from + 1, to + 1);
+                continue;
+            }
+            let plain = match self.bytes[from + 1] {
+                b'n' => '\n',
+                b't' => '\t',
+                b'r' => '\r',
+                b'b' => '\u{8}',
+                b'f' => '\u{c}',
+                b'u' => {
+                    let (character, used) = unicode(&self.bytes[from..self.len]);
+                    from += used - 2;
+                    character
+                }
+                other => char::from(other),
+            };
+            from += 2;
+            to += plain.encode_utf8(&mut self.bytes[to..]).len();
+        }
+        self.len = to;
+    }
+}
+
+/// Reads `\uXXXX` or a surrogate pair; a lone half is the replacement character.
+fn unicode(bytes: &[u8]) -> (char, usize) {
+    let unit = |at: usize| {
+        let digits = bytes.get(at..at + 6).filter(|d| d.starts_with(b"\\u"))?;
+        u16::from_str_radix(std::str::from_utf8(&digits[2..]).ok()?, 16).ok()
+    };
+    let Some(first) = unit(0) else { return (char::REPLACEMENT_CHARACTER, bytes.len().clamp(2, 6)) };
+    let pair = [first, unit(6).unwrap_or(0)];
+    match char::decode_utf16(pair).next() {
+        Some(Ok(character)) if character.len_utf16() == 2 => (character, 12),
+        Some(Ok(character)) => (character, 6),
+        _ => (char::REPLACEMENT_CHARACTER, 6),
+    }
+}
+
+fn is_bare(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.')
+}

@@ -1,0 +1,43 @@
+//! Bytes to events. A [`Scanner`] is handed a response body slice by slice, as it passes, and says
+//! what the frames mean in one closed vocabulary:
+//!
+//! ```
+//! use scan::{Dialect, Event, Framing, Scanner, Sink};
+//!
+//! struct Print;
+//! impl Sink for Print {
+//!     fn event(&mut self, event: Event) { println!("{event:?}"); }
+//!     fn frame(&mut self, _whole: bool) {}
+//! }
+//!
+//! let mut scanner = Scanner::new(Dialect::OpenaiChat, Framing::Sse);
+//! scanner.feed(b"data: {\"choices\":[{\"index\":0,\"delta\":{\"cont", &mut Print);
+//! scanner.feed(b"ent\":\"Hello\"}}]}\n\n", &mut Print);
+//! scanner.end(&mut Print);
+//! ```
+//!
+//! Laws: no clock, no I/O, no allocation per frame, no recursion; each byte is read once however
+//! the body is cut; memory is bounded by [`limits`] whatever arrives.
+//!
+//! Modules in the order of the bytes:
+
+pub mod dialect;
+pub mod event;
+mod field;
+mod frame;
+mod json;
+pub mod limits;
+mod name;
+mod request;
+mod scanner;
+mod shape;
+mod sse;
+
+pub use dialect::Dialect;
+pub use event::{Counts, Event, Finish, Piece, Scope, Sink, Usage};
+pub use name::Name;
+pub use request::{Request, RequestScanner};
+pub use scanner::{Framing, Scanner, Tail, Work};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,28 @@
+//! Every bound of the scanner, with its unit and its reason. Nothing a server sends grows our
+//! memory beyond them.
+
+/// Bytes of a torn or escaped key, number or captured string we carry. Longest captured value in
+/// recordings: a 64-byte model path; longest key we look for: 26 bytes.
+pub const CARRY_BYTES: usize = 256;
+
+/// Bytes of a model name kept; longer ones are cut on a character boundary (label hygiene).
+pub const MODEL_BYTES: usize = 128;
+
+/// Open objects and arrays followed. Deeper frames are marked unparsed; their bytes still pass.
+pub const DEPTH: u32 = 128;
+
+/// Levels of a field's path. The deepest in any dialect is 6.
+pub const PATH_LEVELS: usize = 8;
+
+/// Events held back until their frame is complete. A frame with more (only an unstreamed body has)
+/// lets them go early; only a torn tail could tell the difference.
+pub const FRAME_EVENTS: usize = 16;
+
+/// Bytes of a frame's shape that are remembered. Recorded token frames have 120–420.
+pub const SHAPE_BYTES: usize = 512;
+
+/// Values that may differ between two frames of one shape. A vLLM frame with running usage has 5.
+pub const SHAPE_HOLES: usize = 8;
+
+/// Bytes of an SSE `event:` value kept; the longest known is 37.
+pub const EVENT_NAME_BYTES: usize = 48;

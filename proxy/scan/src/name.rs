@@ -1,0 +1,46 @@
+//! A short name from the wire, kept without allocating: untrusted, bounded, valid UTF-8.
+
+use std::fmt;
+
+use crate::limits::MODEL_BYTES;
+
+/// Up to [`MODEL_BYTES`] bytes of text, cut on a character boundary.
+#[derive(Clone, Copy)]
+pub struct Name {
+    len: u8,
+    bytes: [u8; MODEL_BYTES],
+}
+
+impl Name {
+    /// The longest prefix of `bytes` that fits and is UTF-8.
+    pub fn cut(bytes: &[u8]) -> Self {
+        let head = &bytes[..bytes.len().min(MODEL_BYTES)];
+        let valid = head.utf8_chunks().next().map_or(0, |chunk| chunk.valid().len());
+        let mut name = Self::default();
+        name.bytes[..valid].copy_from_slice(&head[..valid]);
+        name.len = u8::try_from(valid).expect("MODEL_BYTES is below 256");
+        name
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        str::from_utf8(&self.bytes[..usize::from(self.len)]).expect("only valid UTF-8 was copied in")
+    }
+
+    /// Whether there is no text.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+impl Default for Name {
+    fn default() -> Self {
+        Self { len: 0, bytes: [0; MODEL_BYTES] }
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_str().fmt(f)
+    }
+}

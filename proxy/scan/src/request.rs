@@ -1,0 +1,117 @@
+//! The few facts of a request body the meter wants, read as the body passes. Prompts of any size
+//! are walked over, never kept.
+
+use std::sync::LazyLock;
+
+use crate::field::{Field, Fields};
+use crate::frame::count;
+use crate::json::{End, Json, Value, Visit};
+use crate::name::Name;
+
+/// What a request asks for. Absent fields have their dialect's default.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Request {
+    /// The model's name; empty if it was not said.
+    pub model: Name,
+    /// Whether frames are asked for, if that was said.
+    pub stream: Option<bool>,
+    /// Answers asked for: `n` times the number of prompts.
+    pub answers: u32,
+    /// Prompts in the request; more than one only where a list was sent.
+    pub prompts: u32,
+    /// Token ids in the prompt, if it came as one list of ids.
+    pub prompt_ids: Option<u64>,
+    /// Whether usage was asked for, if that was said.
+    pub include_usage: Option<bool>,
+    /// Whether running usage was asked for.
+    pub continuous_usage: bool,
+    /// Whether the prompt is sent back before the answer.
+    pub echo: bool,
+    /// The body was one whole JSON value.
+    pub whole: bool,
+}
+
+/// Reads a request body slice by slice.
+#[derive(Debug)]
+pub struct RequestScanner {
+    json: Json,
+    facts: Facts,
+}
+
+#[derive(Debug, Default)]
+struct Facts {
+    request: Request,
+    answers: Option<u64>,
+    prompts: u32,
+    ids: u64,
+}
+
+static FIELDS: LazyLock<Fields> = LazyLock::new(|| {
+    Fields::of(&[
+        ("model", Field::Model),
+        ("stream", Field::Stream),
+        ("n", Field::Answers),
+        ("n_cmpl", Field::Answers),
+        ("echo", Field::Echo),
+        ("stream_options.include_usage", Field::IncludeUsage),
+        ("stream_options.continuous_usage_stats", Field::ContinuousUsage),
+        ("prompt[]", Field::PromptPart),
+    ])
+});
+
+impl RequestScanner {
+    /// A scanner for one request body.
+    pub fn new() -> Self {
+        Self { json: Json::new(), facts: Facts::default() }
+    }
+
+    /// Reads the next slice.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        self.json.feed(&FIELDS, bytes, 0, &mut self.facts);
+    }
+
+    /// The body is over: what it asked for.
+    pub fn end(&mut self) -> Request {
+        let end = self.json.end(&FIELDS, &mut self.facts);
+        let facts = &self.facts;
+        let prompts = facts.prompts.max(1);
+        let answers = facts.answers.unwrap_or(1).max(1).saturating_mul(u64::from(prompts));
+        Request {
+            prompts,
+            answers: u32::try_from(answers).unwrap_or(u32::MAX),
+            prompt_ids: (facts.ids > 0 && facts.prompts == 0).then_some(facts.ids),
+            whole: end == End::Whole,
+            ..facts.request
+        }
+    }
+
+    /// The model named so far.
+    pub fn model(&self) -> &Name {
+        &self.facts.request.model
+    }
+}
+
+impl Default for RequestScanner {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Visit for Facts {
+    fn value(&mut self, field: Field, value: Value<'_>, _span: Option<(usize, usize)>) {
+        let flag = value == Value::Bool(true);
+        match (field, value) {
+            (Field::Model, Value::Word(word)) => self.request.model = Name::cut(word),
+            (Field::Stream, Value::Bool(_)) => self.request.stream = Some(flag),
+            (Field::Answers, Value::Number(number)) => self.answers = count(number),
+            (Field::Echo, _) => self.request.echo = flag,
+            (Field::IncludeUsage, Value::Bool(_)) => self.request.include_usage = Some(flag),
+            (Field::ContinuousUsage, _) => self.request.continuous_usage = flag,
+            (Field::PromptPart, Value::Number(_)) => self.ids += 1,
+            (Field::PromptPart, _) => self.prompts = self.prompts.saturating_add(1),
+            _ => {}
+        }
+    }
+
+    fn close(&mut self, _field: Field, _items: u32) {}
+}

@@ -1,0 +1,188 @@
+//! Hand-made bodies, each read whole, one byte at a time, cut at every byte, and with other line
+//! ends; all must say the same.
+
+use super::scan;
+use crate::event::{Counts, Finish, Piece, Scope, Usage};
+use crate::{Dialect, Event, Framing, Scanner};
+
+fn sse(body: &str) -> Vec<Event> {
+    let expected = scan(Dialect::OpenaiChat, Framing::Sse, body.as_bytes(), usize::MAX);
+    for text in [body.to_owned(), body.replace('\n', "\r\n"), body.replace('\n', "\r")] {
+        for step in [1, 2, 7, usize::MAX] {
+            let seen = scan(Dialect::OpenaiChat, Framing::Sse, text.as_bytes(), step);
+            assert_eq!(seen, expected, "{text:?} in steps of {step}");
+        }
+        for cut in 0..=text.len() {
+            let mut seen = super::Seen::default();
+            let mut scanner = Scanner::new(Dialect::OpenaiChat, Framing::Sse);
+            scanner.feed(&text.as_bytes()[..cut], &mut seen);
+            scanner.feed(&text.as_bytes()[cut..], &mut seen);
+            scanner.end(&mut seen);
+            assert_eq!(seen, expected, "{text:?} cut at {cut}");
+        }
+    }
+    expected.events
+}
+
+fn text(choice: u32, chars: u32) -> Event {
+    Event::Text(Piece { choice, chars, tokens: None })
+}
+
+fn usage(scope: Scope, input: u64, output: u64) -> Event {
+    Event::Usage(Usage {
+        scope,
+        counts: Counts { input: Some(input), output: Some(output), ..Counts::default() },
+    })
+}
+
+#[test]
+fn a_space_after_the_colon_is_optional() {
+    let body = "data:{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"},\"finish_reason\":null}]}\n\n";
+    assert_eq!(sse(body), [text(0, 1)]);
+}
+
+#[test]
+fn comments_are_pings_and_make_no_frame() {
+    assert_eq!(sse(":\n\n: keep-alive\n\n:\t\n\n"), [Event::Ping; 3]);
+}
+
+#[test]
+fn done_needs_its_blank_line_but_the_meter_takes_the_tail() {
+    assert_eq!(sse("data: [DONE]\n\n"), [Event::Done]);
+    assert_eq!(sse("data:[DONE]\n\n"), [Event::Done]);
+    assert_eq!(sse("data: [DONE]"), [Event::Done]);
+    assert_eq!(sse("data: [DONE] \n\n"), [Event::Done]);
+}
+
+#[test]
+fn a_look_alike_inside_a_string_is_text() {
+    let body = r#"data: {"choices":[{"index":0,"delta":{"content":"\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":999}"}}],"usage":null}"#;
+    assert_eq!(sse(&format!("{body}\n\n")), [text(0, 51)]);
+}
+
+#[test]
+fn usage_is_found_before_and_after_the_choices() {
+    assert_eq!(
+        sse(
+            "data: {\"usage\":{\"total_tokens\":3,\"completion_tokens\":1,\"prompt_tokens\":2},\"choices\":[]}\n\n"
+        ),
+        [usage(Scope::Whole, 2, 1)]
+    );
+    assert_eq!(
+        sse(
+            "data: {\"choices\":[],\"usage\":{\"completion_tokens\":1},\"usage\":{\"prompt_tokens\":2,\"completion_tokens\":2}}\n\n"
+        ),
+        [usage(Scope::Whole, 2, 2)]
+    );
+}
+
+#[test]
+fn an_escaped_key_is_the_key() {
+    assert_eq!(
+        sse("data: {\"us\\u0061ge\":{\"prompt_tokens\":1,\"completion_tokens\":1},\"choices\":[]}\n\n"),
+        [usage(Scope::Whole, 1, 1)]
+    );
+}
+
+#[test]
+fn an_even_run_of_backslashes_escapes_no_quote() {
+    assert_eq!(
+        sse(
+            "data: {\"choices\":[{\"delta\":{\"content\":\"\\\\\\\\\"}}],\"usage\":{\"prompt_tokens\":4,\"completion_tokens\":2}}\n\n"
+        ),
+        [text(0, 2), usage(Scope::Running(0), 4, 2)]
+    );
+}
+
+#[test]
+fn escapes_count_as_the_characters_they_stand_for() {
+    assert_eq!(
+        sse(
+            "data: {\"choices\":[{\"index\":3,\"delta\":{\"content\":\"é😀\"}}]}\n\ndata: {\"choices\":[{\"index\":3,\"delta\":{\"content\":\"\\u00e9\\ud83d\\ude00\"}}]}\n\n"
+        ),
+        [text(3, 2), text(3, 2)]
+    );
+}
+
+#[test]
+fn a_payload_may_span_lines() {
+    assert_eq!(
+        sse("data: {\ndata: \"usage\":{\"prompt_tokens\":1,\"completion_tokens\":1},\"choices\":[]}\n\n"),
+        [usage(Scope::Whole, 1, 1)]
+    );
+}
+
+#[test]
+fn frames_of_one_shape_say_the_same_as_frames_read_one_by_one() {
+    let mut body = String::new();
+    for (index, content) in ["a", "bc", "", "\\n", "\\u00e9", "d"].iter().enumerate() {
+        body.push_str(&format!(
+            "data: {{\"id\":\"x\",\"choices\":[{{\"index\":{},\"delta\":{{\"content\":\"{content}\"}}}}],\"usage\":{{\"prompt_tokens\":9,\"total_tokens\":{},\"completion_tokens\":{index}}}}}\n\n",
+            index % 2,
+            index + 9,
+        ));
+    }
+    let expected: Vec<_> = [1, 2, 0, 1, 1, 1]
+        .into_iter()
+        .enumerate()
+        .flat_map(|(index, chars)| {
+            let choice = index as u32 % 2;
+            let piece = Piece { choice, chars, tokens: None };
+            let event = if chars == 0 { Event::Empty(piece) } else { Event::Text(piece) };
+            [event, usage(Scope::Running(choice), 9, index as u64)]
+        })
+        .collect();
+    assert_eq!(sse(&body), expected);
+
+    let mut scanner = Scanner::new(Dialect::OpenaiChat, Framing::Sse);
+    scanner.feed(body.as_bytes(), &mut super::Seen::default());
+    let work = scanner.work();
+    assert!(work.matched > 0, "the shape was never used: {work:?}");
+}
+
+#[test]
+fn roles_finishes_and_tool_calls() {
+    assert_eq!(
+        sse("data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":null}}]}\n\n\
+             data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":7,\"function\":{\"name\":\"dig\",\"arguments\":\"{\\\"usage\\\":1\"}}]}}]}\n\n\
+             data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\n\
+             data: {\"error\": {\"message\": \"boom\"}}\n\n"),
+        [
+            Event::Role { choice: 0 },
+            Event::Tool(Piece { choice: 0, chars: 13, tokens: None }),
+            Event::Finish { choice: 0, reason: Finish::ToolCalls },
+            Event::Error,
+        ]
+    );
+}
+
+#[test]
+fn an_unfinished_block_gives_its_usage_and_end_but_no_text() {
+    let body = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"x\"},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":1}}\n";
+    assert_eq!(
+        sse(body),
+        [Event::Finish { choice: 0, reason: Finish::Stop }, usage(Scope::Choice(Some(0)), 1, 1)]
+    );
+}
+
+#[test]
+fn a_depth_bomb_is_one_unread_frame() {
+    let body = format!("data: {}\n\ndata: [DONE]\n\n", "[".repeat(100_000));
+    let seen = scan(Dialect::OpenaiChat, Framing::Sse, body.as_bytes(), 4096);
+    assert_eq!(seen.events, [Event::Other, Event::Done]);
+}
+
+#[test]
+fn numbers_that_are_no_counts_are_refused() {
+    for number in ["-1", "1.5", "1e400", "9007199254740994", "18446744073709551616", "NaN", "\"7\""] {
+        let body = format!(
+            "data: {{\"choices\":[],\"usage\":{{\"prompt_tokens\":3,\"completion_tokens\":{number}}}}}\n\n"
+        );
+        let counts = Counts { input: Some(3), rejected: 1, ..Counts::default() };
+        assert_eq!(sse(&body), [Event::Usage(Usage { scope: Scope::Whole, counts })], "{number}");
+    }
+    assert_eq!(
+        sse("data: {\"choices\":[],\"usage\":{\"prompt_tokens\":12.0,\"completion_tokens\":1e3}}\n\n"),
+        [usage(Scope::Whole, 12, 1000)]
+    );
+}

@@ -1,0 +1,164 @@
+//! What reading a stream costs, in nanoseconds per frame: the scanner (content, usage and finish
+//! located), the scanner with the meter behind it, and beside them what the same bytes cost to
+//! copy, to search for frame ends, and to parse.
+//!
+//! `cargo run --release -p tokenmeter-bench --bin bench-scan`. Each figure is the best of many
+//! short windows, so that a busy neighbour spoils few of them; compare rows, not machines.
+
+mod frames;
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use meter::{Body, Meter, Tick};
+use scan::{Dialect, Event, Framing, Scanner, Sink};
+use serde::Deserialize;
+
+use frames::Stream;
+
+fn main() {
+    println!("state per exchange: scanner {} B, meter {} B\n", size_of::<Scanner>(), size_of::<Meter>());
+    for stream in Stream::all() {
+        println!("{} ({} B a frame, {} B a read)", stream.name, stream.frame_bytes(), stream.read_bytes);
+        let ns = |work: &mut dyn FnMut(&Stream)| best(&stream, work);
+        row("copy the bytes", ns(&mut copy));
+        row("memmem: frame ends", ns(&mut frame_ends));
+        row("memmem: frame ends and the content key", ns(&mut content_keys));
+        row("scan", ns(&mut scan_only));
+        row("scan and meter", ns(&mut scan_and_meter));
+        row("serde_json, typed and borrowed", ns(&mut serde_typed));
+        row("serde_json, a tree", ns(&mut serde_tree));
+        let mut scanner = Scanner::new(Dialect::OpenaiChat, Framing::Sse);
+        stream.reads().for_each(|read| scanner.feed(read, &mut Count::default()));
+        let work = scanner.work();
+        let share = 100.0 * work.matched as f64 / work.fed as f64;
+        println!("  {share:.0} % of the bytes were known by their shape\n");
+    }
+}
+
+fn row(what: &str, ns_per_frame: f64) {
+    println!("  {what:<42} {ns_per_frame:8.1} ns a frame");
+}
+
+/// The best window's time per frame.
+fn best(stream: &Stream, work: &mut dyn FnMut(&Stream)) -> f64 {
+    let deadline = Instant::now() + Duration::from_millis(700);
+    let mut best = f64::INFINITY;
+    while Instant::now() < deadline {
+        let began = Instant::now();
+        work(stream);
+        best = best.min(began.elapsed().as_nanos() as f64 / stream.frames as f64);
+    }
+    best
+}
+
+#[derive(Default)]
+struct Count(u64);
+
+impl Sink for Count {
+    #[inline]
+    fn event(&mut self, event: Event) {
+        if let Event::Text(piece) = event {
+            self.0 += u64::from(piece.chars);
+        }
+    }
+
+    #[inline]
+    fn frame(&mut self, _whole: bool) {}
+}
+
+fn copy(stream: &Stream) {
+    let mut to = vec![0; stream.read_bytes];
+    for read in stream.reads() {
+        to[..read.len()].copy_from_slice(read);
+        black_box(&to);
+    }
+}
+
+fn frame_ends(stream: &Stream) {
+    let finder = memchr::memmem::Finder::new(b"\n\n");
+    for read in stream.reads() {
+        black_box(finder.find_iter(read).count());
+    }
+}
+
+fn content_keys(stream: &Stream) {
+    let (ends, key) = (memchr::memmem::Finder::new(b"\n\n"), memchr::memmem::Finder::new(b"\"content\":\""));
+    for read in stream.reads() {
+        let mut from = 0;
+        for end in ends.find_iter(read) {
+            black_box(key.find(&read[from..end]));
+            from = end;
+        }
+    }
+}
+
+fn scan_only(stream: &Stream) {
+    let mut scanner = Scanner::new(Dialect::OpenaiChat, Framing::Sse);
+    let mut count = Count::default();
+    for read in stream.reads() {
+        scanner.feed(read, &mut count);
+    }
+    black_box(count.0);
+}
+
+fn scan_and_meter(stream: &Stream) {
+    let mut scanner = Scanner::new(Dialect::OpenaiChat, Framing::Sse);
+    let mut meter = Meter::new(Dialect::OpenaiChat, Tick(0), 1_000_000_000);
+    meter.answered(200, Body::Frames);
+    for (tick, read) in stream.reads().enumerate() {
+        scanner.feed(read, &mut meter.read(Tick(tick as u64 * 10_000_000)));
+    }
+    black_box(meter.live_output());
+}
+
+#[derive(Deserialize)]
+struct Chunk<'a> {
+    #[serde(borrow)]
+    choices: Vec<Choice<'a>>,
+    usage: Option<Usage>,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    #[serde(borrow)]
+    delta: Delta<'a>,
+    finish_reason: Option<&'a str>,
+}
+
+#[derive(Deserialize)]
+struct Delta<'a> {
+    #[serde(borrow)]
+    content: Option<std::borrow::Cow<'a, str>>,
+}
+
+#[derive(Deserialize)]
+struct Usage {
+    completion_tokens: u64,
+}
+
+fn payloads(read: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut from = 0;
+    memchr::memmem::find_iter(read, b"\n\n").filter_map(move |end| {
+        let payload = read[from..end].strip_prefix(b"data: ");
+        from = end + 2;
+        payload
+    })
+}
+
+fn serde_typed(stream: &Stream) {
+    for payload in stream.whole_reads().flat_map(payloads) {
+        if let Ok(chunk) = serde_json::from_slice::<Chunk<'_>>(payload) {
+            for choice in &chunk.choices {
+                black_box((&choice.delta.content, choice.finish_reason));
+            }
+            black_box(chunk.usage.map(|usage| usage.completion_tokens));
+        }
+    }
+}
+
+fn serde_tree(stream: &Stream) {
+    for payload in stream.whole_reads().flat_map(payloads) {
+        black_box(serde_json::from_slice::<serde_json::Value>(payload).is_ok());
+    }
+}
