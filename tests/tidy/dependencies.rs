@@ -1,0 +1,108 @@
+//! Each heavy dependency stays in its room, and crate dependencies point left along
+//! scan → meter → relay → sinks. Read from `cargo metadata`, so a manifest cannot get round it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Who may depend on what; everyone else may not. Packages of tests, benches and examples are free.
+const ROOMS: &[(&str, &[&str])] = &[
+    ("memchr", &["tokenmeter-scan"]),
+    ("hyper", &["tokenmeter-relay", "tokenmeter-page", "tokenmeter-simulator"]),
+    ("hyper-util", &["tokenmeter-relay", "tokenmeter-page", "tokenmeter-simulator"]),
+    ("http-body-util", &["tokenmeter-relay", "tokenmeter-page", "tokenmeter-simulator"]),
+    ("tokio", &["tokenmeter-relay", "tokenmeter-page", "tokenmeter-simulator", "tokenmeter"]),
+    ("pin-project", &["tokenmeter-relay"]),
+    ("prometheus-client", &["tokenmeter-metrics"]),
+    ("clap", &["tokenmeter"]),
+    ("serde", &["tokenmeter"]),
+    ("serde-saphyr", &["tokenmeter"]),
+    ("serde_json", &["tokenmeter-simulator"]),
+    ("tracing-subscriber", &["tokenmeter"]),
+];
+
+/// What each room of the line may see of the others.
+const LINE: &[(&str, &[&str])] = &[
+    ("tokenmeter-scan", &[]),
+    ("tokenmeter-meter", &["tokenmeter-scan"]),
+    ("tokenmeter-relay", &["tokenmeter-scan", "tokenmeter-meter"]),
+    ("tokenmeter-metrics", &["tokenmeter-scan", "tokenmeter-meter", "tokenmeter-relay"]),
+    ("tokenmeter-page", &[]),
+    ("tokenmeter-simulator", &[]),
+];
+
+/// All that the scanner may need.
+const SCAN_MAY_USE: &[&str] = &["memchr"];
+
+fn is_free(package: &str) -> bool {
+    ["tokenmeter-tests", "tokenmeter-bench", "tokenmeter-examples"].contains(&package)
+}
+
+/// Normal dependencies of each workspace package.
+fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version=1", "--no-deps", "--offline"])
+        .current_dir(super::root())
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo prints JSON");
+    let name = |value: &Value| value["name"].as_str().expect("everything has a name").to_owned();
+    let packages = metadata["packages"].as_array().expect("packages");
+    packages
+        .iter()
+        .map(|package| {
+            let list = package["dependencies"].as_array().expect("dependencies");
+            (name(package), list.iter().filter(|d| d["kind"].is_null()).map(name).collect())
+        })
+        .collect()
+}
+
+#[test]
+fn each_heavy_dependency_stays_in_its_room() {
+    for (package, uses) in dependencies() {
+        for (dependency, rooms) in ROOMS {
+            assert!(
+                !uses.contains(*dependency) || rooms.contains(&package.as_str()) || is_free(&package),
+                "{package} depends on {dependency}, which lives in {rooms:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn dependencies_point_left_along_the_line() {
+    let all = dependencies();
+    for (package, may) in LINE {
+        let uses = &all[*package];
+        for ours in uses.iter().filter(|name| name.starts_with("tokenmeter")) {
+            assert!(may.contains(&ours.as_str()), "{package} must not depend on {ours}");
+        }
+    }
+}
+
+#[test]
+fn the_scanner_needs_nothing_but_memchr() {
+    let uses: Vec<_> = dependencies().remove("tokenmeter-scan").expect("it exists").into_iter().collect();
+    assert_eq!(uses, SCAN_MAY_USE);
+}
+
+#[test]
+fn every_package_inherits_the_workspace_lints() {
+    // `unsafe_code = "forbid"` among them: a crate that opts out must be argued for here.
+    for (package, _) in dependencies() {
+        let manifest = manifest_of(&package);
+        assert!(manifest.contains("[lints]\nworkspace = true"), "{package} does not inherit the lints");
+    }
+}
+
+fn manifest_of(package: &str) -> String {
+    let members = std::fs::read_to_string(super::root().join("Cargo.toml")).expect("the root manifest");
+    members
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix('"')?.split('"').next())
+        .filter_map(|path| std::fs::read_to_string(super::root().join(path).join("Cargo.toml")).ok())
+        .find(|manifest| manifest.contains(&format!("name = \"{package}\"\n")))
+        .unwrap_or_else(|| panic!("{package} is not listed in the root manifest"))
+}
