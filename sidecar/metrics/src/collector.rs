@@ -1,0 +1,230 @@
+//! From the workers' sums to the page's samples. The law: every metric of the table is opened, in
+//! the table's order; the samples below it are sorted by model, and closed lists come in their own
+//! order. A series appears with its first event, except where its zero says something: that nothing
+//! was lost, or that a model is there.
+
+use std::fmt::Result;
+
+use meter::edges::{CONCURRENCY_NAMES, POSITION_NAMES};
+use meter::{Ending, Provenance, TokenType};
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::DescriptorEncoder;
+use relay::{Passthrough, Refusal};
+
+use crate::board::Board;
+use crate::cell::{Count, Sum};
+use crate::family::Family;
+use crate::histogram::Distribution;
+use crate::model::{GenAi, Loaded, ModelCells, Position, Timed, WEIGHTS, no_first_token_names};
+use crate::names::UNKNOWN;
+use crate::process::Process;
+use crate::proxy::{CLASSES, DIRECTIONS, dropped_names};
+use crate::table::Metric;
+use crate::totals::Totals;
+
+impl Collector for Board {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result {
+        let totals = self.totals();
+        let process = Process::read();
+        for metric in Metric::ALL {
+            let mut family = Family::open(&mut encoder, *metric)?;
+            write(*metric, &totals, &self.version, &process, &mut family)?;
+        }
+        Ok(())
+    }
+}
+
+fn write(
+    metric: Metric,
+    totals: &Totals,
+    version: &str,
+    process: &Process,
+    family: &mut Family<'_>,
+) -> Result {
+    let proxy = &totals.proxy;
+    match metric {
+        Metric::Exchanges => models(totals, |name, model| exchanges(family, name, model)),
+        Metric::InFlight => models(totals, |name, model| family.count(&[name], model.in_flight.get())),
+        Metric::Passthrough => closed(family, Passthrough::ALL.map(Passthrough::name), &proxy.passthrough),
+        Metric::Refused => closed(family, Refusal::ALL.map(Refusal::name), &proxy.refused),
+        Metric::Tokens => models(totals, |name, model| tokens(family, name, model)),
+        Metric::LiveTokens => known(totals, family, |model| &model.live_tokens),
+        Metric::UsageProvenance => usage_provenance(family, totals),
+        Metric::GenAiFirstToken => gen_ai(totals, family, |cells| cells.first_token.read()),
+        Metric::GenAiPerToken => gen_ai(totals, family, |cells| cells.per_token.read()),
+        Metric::GenAiDuration => gen_ai(totals, family, |cells| cells.duration.read()),
+        Metric::FirstToken => by_concurrency(totals, family, |cells| cells.first_token.read()),
+        Metric::NoFirstToken => models(totals, |name, model| no_first_token(family, name, model)),
+        Metric::FirstByte => timed(totals, family, |cells| cells.first_byte.read()),
+        Metric::FirstVisible => timed(totals, family, |cells| cells.first_visible.read()),
+        Metric::FirstTool => timed(totals, family, |cells| cells.first_tool.read()),
+        Metric::InterToken => {
+            by_weight(totals, family, |cells, at| Some(cells.inter_token[at].get()?.read()))
+        }
+        Metric::ChunkGap => by_weight(totals, family, |cells, at| Some(cells.chunk_gap[at].get()?.read())),
+        Metric::OutputRate => by_concurrency(totals, family, |cells| cells.output_rate.read()),
+        Metric::InputRate => by_concurrency(totals, family, |cells| cells.input_rate.read()),
+        Metric::CharacterRate => timed(totals, family, |cells| cells.character_rate.read()),
+        Metric::Characters => known(totals, family, |model| &model.characters),
+        Metric::PositionTokens => {
+            by_position(totals, |labels, position| family.count(labels, position.tokens.get()))
+        }
+        Metric::PositionSeconds => {
+            by_position(totals, |labels, position| family.number(labels, position.ns.seconds()))
+        }
+        Metric::Stalls => known(totals, family, |model| &model.stalls),
+        Metric::Stalled => known_seconds(totals, family, |model| &model.stalled_ns),
+        Metric::ClientWait => known_seconds(totals, family, |model| &model.client_wait_ns),
+        Metric::UpstreamUp => upstream_up(family, totals),
+        Metric::Overhead => overhead(family, totals),
+        Metric::Dropped => closed(family, dropped_names(), &proxy.dropped),
+        Metric::BuildInfo => family.count(&[version], 1),
+        Metric::ProcessMemory => process.memory_bytes.map_or(Ok(()), |bytes| family.count(&[], bytes)),
+        Metric::ProcessCpu => process.cpu_seconds.map_or(Ok(()), |seconds| family.number(&[], seconds)),
+        Metric::ProcessFiles => process.open_files.map_or(Ok(()), |files| family.count(&[], files)),
+        Metric::ProcessStart => process.start_seconds.map_or(Ok(()), |seconds| family.number(&[], seconds)),
+    }
+}
+
+/// Every ending of a dialect once one was met, so that the first error is a step up from zero.
+fn exchanges(family: &mut Family<'_>, name: &str, model: &ModelCells) -> Result {
+    let mut dialects: Vec<_> = model.exchanges.iter().collect();
+    dialects.sort_unstable_by_key(|(dialect, _)| dialect.name());
+    for (dialect, endings) in dialects {
+        for (ending, n) in Ending::ALL.iter().zip(endings) {
+            family.count(&[name, dialect.name(), ending.name()], n.get())?;
+        }
+    }
+    Ok(())
+}
+
+fn tokens(family: &mut Family<'_>, name: &str, model: &ModelCells) -> Result {
+    for kind in TokenType::ALL {
+        for (provenance, types) in Provenance::ALL.iter().zip(&model.tokens) {
+            let n = types.get().map_or(0, |types| types[kind as usize].get());
+            if n > 0 {
+                family.count(&[name, kind.name(), provenance.name()], n)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn no_first_token(family: &mut Family<'_>, name: &str, model: &ModelCells) -> Result {
+    for (reason, n) in no_first_token_names().zip(&model.no_first_token) {
+        if n.get() > 0 {
+            family.count(&[name, reason], n.get())?;
+        }
+    }
+    Ok(())
+}
+
+fn usage_provenance(family: &mut Family<'_>, totals: &Totals) -> Result {
+    for (direction, provenances) in DIRECTIONS.iter().zip(&totals.proxy.provenance) {
+        for (provenance, n) in Provenance::ALL.iter().zip(provenances) {
+            family.count(&[direction, provenance.name()], n.get())?;
+        }
+    }
+    Ok(())
+}
+
+fn overhead(family: &mut Family<'_>, totals: &Totals) -> Result {
+    CLASSES
+        .iter()
+        .zip(&totals.proxy.overhead)
+        .try_for_each(|(class, histogram)| family.histogram(&[class], &histogram.read()))
+}
+
+fn upstream_up(family: &mut Family<'_>, totals: &Totals) -> Result {
+    totals.upstreams.iter().try_for_each(|(name, up)| family.count(&[name], u64::from(*up)))
+}
+
+/// One sample for each value of a closed list, zeros too.
+fn closed(
+    family: &mut Family<'_>,
+    names: impl IntoIterator<Item = &'static str>,
+    counts: &[Count],
+) -> Result {
+    names.into_iter().zip(counts).try_for_each(|(name, n)| family.count(&[name], n.get()))
+}
+
+fn models(totals: &Totals, mut write: impl FnMut(&str, &ModelCells) -> Result) -> Result {
+    totals.models.iter().try_for_each(|(name, model)| write(name, model))
+}
+
+/// One counter for each model, from zero as soon as the model is met. `_unknown` is always there
+/// and mostly idle, so that its zeros say nothing.
+fn known(totals: &Totals, family: &mut Family<'_>, pick: impl Fn(&ModelCells) -> &Count) -> Result {
+    models(totals, |name, model| match pick(model).get() {
+        0 if name == UNKNOWN => Ok(()),
+        n => family.count(&[name], n),
+    })
+}
+
+/// As [`known`], for a time.
+fn known_seconds(totals: &Totals, family: &mut Family<'_>, pick: impl Fn(&ModelCells) -> &Sum) -> Result {
+    models(totals, |name, model| match pick(model).seconds() {
+        0.0 if name == UNKNOWN => Ok(()),
+        seconds => family.number(&[name], seconds),
+    })
+}
+
+fn timed(totals: &Totals, family: &mut Family<'_>, pick: impl Fn(&Timed) -> Distribution) -> Result {
+    models(totals, |name, model| match model.timed.get() {
+        Some(timed) => family.histogram(&[name], &pick(timed)),
+        None => Ok(()),
+    })
+}
+
+fn by_weight(
+    totals: &Totals,
+    family: &mut Family<'_>,
+    pick: impl Fn(&Timed, usize) -> Option<Distribution>,
+) -> Result {
+    models(totals, |name, model| {
+        for (at, weight) in WEIGHTS.iter().enumerate() {
+            if let Some(distribution) = model.timed.get().and_then(|timed| pick(timed, at)) {
+                family.histogram(&[name, weight.name()], &distribution)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+fn by_position(totals: &Totals, mut write: impl FnMut(&[&str], &Position) -> Result) -> Result {
+    models(totals, |name, model| {
+        let positions = model.timed.get().map(|timed| &timed.position).into_iter().flatten();
+        for (range, position) in POSITION_NAMES.iter().zip(positions) {
+            if position.tokens.get() > 0 || position.ns.seconds() > 0.0 {
+                write(&[name, range], position)?;
+            }
+        }
+        Ok(())
+    })
+}
+
+fn by_concurrency(
+    totals: &Totals,
+    family: &mut Family<'_>,
+    pick: impl Fn(&Loaded) -> Distribution,
+) -> Result {
+    models(totals, |name, model| {
+        for (range, loaded) in CONCURRENCY_NAMES.iter().zip(&model.loaded) {
+            if let Some(loaded) = loaded.get() {
+                family.histogram(&[name, range], &pick(loaded))?;
+            }
+        }
+        Ok(())
+    })
+}
+
+fn gen_ai(totals: &Totals, family: &mut Family<'_>, pick: impl Fn(&GenAi) -> Distribution) -> Result {
+    models(totals, |name, model| {
+        let mut flavours: Vec<_> = model.gen_ai.iter().collect();
+        flavours.sort_unstable_by_key(|(flavour, _)| *flavour);
+        for (flavour, cells) in flavours {
+            family.histogram(&[flavour.operation, &flavour.provider, name], &pick(cells))?;
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,55 @@
+use meter::edges::{FIRST_TOKEN_S, OUTPUT_RATE};
+
+use super::*;
+
+type FirstToken = Histogram<{ FIRST_TOKEN_S.len() + 1 }>;
+type OutputRate = Histogram<{ OUTPUT_RATE.len() + 1 }>;
+
+#[test]
+fn an_edge_belongs_to_the_bucket_below() {
+    for (at, edge) in FIRST_TOKEN_S.iter().enumerate() {
+        let histogram = FirstToken::default();
+        let ns = (edge * 1e9).round() as u64;
+        histogram.seconds(Metric::FirstToken, ns);
+        histogram.seconds(Metric::FirstToken, ns + 1);
+        let read = histogram.read();
+        assert_eq!((read.buckets[at], read.buckets[at + 1]), (1, 1), "{edge}");
+    }
+}
+
+#[test]
+fn what_is_not_a_rate_is_left_out() {
+    let histogram = OutputRate::default();
+    for rate in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0] {
+        histogram.rate(Metric::OutputRate, rate);
+    }
+    assert_eq!((histogram.read().count(), histogram.read().sum), (0, 0.0));
+}
+
+#[test]
+fn quantiles_at_the_ends() {
+    let read = |values: &[f64]| {
+        let histogram = OutputRate::default();
+        values.iter().for_each(|value| histogram.rate(Metric::OutputRate, *value));
+        histogram.read()
+    };
+    assert_eq!(read(&[]).quantile(Metric::OutputRate, 0.5), None);
+    assert_eq!(read(&[0.5, 0.5]).quantile(Metric::OutputRate, 0.5), Some(0.5), "from zero");
+    assert_eq!(
+        read(&[9999.0]).quantile(Metric::OutputRate, 0.5),
+        Some(1000.0),
+        "no upper end: the last edge"
+    );
+    assert_eq!(read(&[12.0, 9999.0]).quantile(Metric::OutputRate, 0.0), Some(10.0));
+    assert_eq!(read(&[12.0]).quantile(Metric::OutputRate, 1.0), Some(15.0));
+}
+
+#[test]
+fn claims_beyond_reason_still_have_a_sum() {
+    let histogram = Histogram::<{ meter::edges::GAP_S.len() + 1 }>::default();
+    let gaps = Gaps { buckets: [u64::MAX; meter::edges::GAP_S.len() + 1], sum_ns: u64::MAX };
+    histogram.gaps(&gaps);
+    histogram.gaps(&gaps);
+    let read = histogram.read();
+    assert_eq!(read.count(), read.buckets.iter().sum::<u64>(), "which would overflow if they could");
+}

@@ -1,0 +1,44 @@
+//! The table of all metric names, and the page made of the workers' cells.
+//!
+//! Each worker of the data plane owns a [`WorkerCells`] and writes into it without a lock; a scrape
+//! sums the workers and prints the sums in the order of the [`Metric`] table. The only crate that
+//! knows prometheus-client.
+//!
+//! ```
+//! use relay::Observer;
+//!
+//! let metrics = metrics::Metrics::new(metrics::Options::default());
+//! let mut worker = metrics.worker();
+//! let model = worker.model("qwen3-8b");
+//! worker.begin(model);
+//! assert!(metrics.text().contains("tokenmeter_exchanges_in_flight{model=\"qwen3-8b\"} 1"));
+//! ```
+
+// What there is to measure.
+pub mod table;
+
+// Where the data plane writes: from the smallest cell to a worker's whole set.
+mod cell;
+mod histogram;
+mod lazy;
+mod model;
+mod proxy;
+mod worker;
+
+// Which models have a label of their own, and whose cells are whose.
+mod board;
+mod names;
+
+// What a scrape makes of it.
+mod collector;
+mod family;
+mod page;
+mod process;
+mod snapshot;
+mod totals;
+
+pub use names::{OTHER, UNKNOWN};
+pub use page::{CONTENT_TYPE, Metrics, Options};
+pub use snapshot::{ModelSnapshot, Snapshot};
+pub use table::{Entry, Kind, LABELS, Label, Metric, Unit};
+pub use worker::WorkerCells;

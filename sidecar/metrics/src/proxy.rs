@@ -1,0 +1,68 @@
+//! One worker's cells for what has no model: the proxy's own doing. Written by that worker alone.
+
+use meter::edges::OVERHEAD_S;
+use meter::{Provenance, Tokens};
+use relay::{Dropped, Passthrough, Refusal};
+
+use crate::cell::{Absorb, Count};
+use crate::histogram::Histogram;
+use crate::names::OTHER;
+use crate::table::{LABEL_OVERFLOW, Metric};
+
+/// A worker's block. A cache line of its own, so that two workers' blocks never share one.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub(crate) struct ProxyCells {
+    /// In the order of [`Passthrough::ALL`].
+    pub(crate) passthrough: [Count; Passthrough::ALL.len()],
+    /// In the order of [`Refusal::ALL`].
+    pub(crate) refused: [Count; Refusal::ALL.len()],
+    /// In the order of [`dropped_names`].
+    pub(crate) dropped: [Count; Dropped::ALL.len() + 1],
+    /// By direction, in the order of [`DIRECTIONS`], then by provenance.
+    pub(crate) provenance: [[Count; Provenance::ALL.len()]; DIRECTIONS.len()],
+    /// In the order of [`CLASSES`].
+    pub(crate) overhead: [Histogram<{ OVERHEAD_S.len() + 1 }>; CLASSES.len()],
+}
+
+impl ProxyCells {
+    /// Adds how an ended exchange's counts are known.
+    pub(crate) fn end(&self, tokens: &Tokens) {
+        let [input, output] = &self.provenance;
+        input[tokens.input_provenance as usize].add(1);
+        output[tokens.output_provenance as usize].add(1);
+    }
+
+    /// Adds an exchange counted under `_other`.
+    pub(crate) fn overflow(&self) {
+        self.dropped[Dropped::ALL.len()].add(1);
+    }
+
+    /// Adds the proxy's own time in one exchange.
+    pub(crate) fn overhead(&self, class: &str, ns: u64) {
+        let at = CLASSES.iter().position(|known| *known == class).unwrap_or(CLASSES.len() - 1);
+        self.overhead[at].seconds(Metric::Overhead, ns);
+    }
+}
+
+impl Absorb for ProxyCells {
+    fn absorb(&self, other: &Self) {
+        let Self { passthrough, refused, dropped, provenance, overhead } = self;
+        passthrough.absorb(&other.passthrough);
+        refused.absorb(&other.refused);
+        dropped.absorb(&other.dropped);
+        provenance.absorb(&other.provenance);
+        overhead.absorb(&other.overhead);
+    }
+}
+
+/// Label values of [`ProxyCells::dropped`], in its order.
+pub(crate) fn dropped_names() -> impl Iterator<Item = &'static str> {
+    Dropped::ALL.into_iter().map(Dropped::name).chain([LABEL_OVERFLOW])
+}
+
+/// Label values of `direction`.
+pub(crate) const DIRECTIONS: [&str; 2] = ["input", "output"];
+
+/// Label values of `class`; the last is for one we were not told of.
+pub(crate) const CLASSES: [&str; 3] = ["stream", "body", OTHER];

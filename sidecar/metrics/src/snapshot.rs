@@ -1,0 +1,98 @@
+//! Plain numbers for people: the live page and the demo's table. Estimated from the same sums the
+//! scrape page prints, so that the two cannot tell different stories.
+
+use std::sync::Arc;
+
+use meter::{Ending, TokenType};
+
+use crate::cell::Count;
+use crate::model::ModelCells;
+use crate::table::Metric;
+use crate::totals::Totals;
+
+/// Everything at one moment; counts since the start of the process.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Snapshot {
+    /// One for each model that was met, sorted by name; `_other` and `_unknown` among them.
+    pub models: Vec<ModelSnapshot>,
+    /// Each upstream's name, and whether it can be reached.
+    pub upstreams: Vec<(Arc<str>, bool)>,
+    /// Requests forwarded unmetered.
+    pub passthrough: u64,
+    /// Requests the proxy answered itself.
+    pub refused: u64,
+    /// Things lost, of whatever kind.
+    pub dropped: u64,
+}
+
+/// One model at one moment; counts since the start of the process.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelSnapshot {
+    /// The model's label.
+    pub model: Arc<str>,
+    /// Exchanges that ended.
+    pub exchanges: u64,
+    /// Those of them that failed, by whatever but the client's leaving.
+    pub errors: u64,
+    /// Those of them that the client left.
+    pub aborts: u64,
+    /// Exchanges that began and did not end yet.
+    pub in_flight: u64,
+    /// Prompt tokens of ended exchanges, cached ones included.
+    pub input_tokens: u64,
+    /// Generated tokens of ended exchanges.
+    pub output_tokens: u64,
+    /// Generated tokens so far, those of running exchanges included.
+    pub live_output_tokens: u64,
+    /// Seconds to the first token that half of the streams stayed below; an estimate within a bucket.
+    pub first_token_p50_s: Option<f64>,
+    /// Seconds to the first token that 99 of 100 streams stayed below; an estimate within a bucket.
+    pub first_token_p99_s: Option<f64>,
+    /// Output tokens per second that half of the streams stayed below; an estimate within a bucket.
+    pub output_rate_p50: Option<f64>,
+}
+
+impl Snapshot {
+    pub(crate) fn of(totals: &Totals) -> Self {
+        let proxy = &totals.proxy;
+        Self {
+            models: totals.models.iter().map(|(name, cells)| ModelSnapshot::of(name, cells)).collect(),
+            upstreams: totals.upstreams.clone(),
+            passthrough: sum(&proxy.passthrough),
+            refused: sum(&proxy.refused),
+            dropped: sum(&proxy.dropped),
+        }
+    }
+}
+
+impl ModelSnapshot {
+    fn of(name: &Arc<str>, cells: &ModelCells) -> Self {
+        let ended = |which: fn(Ending) -> bool| {
+            let endings = Ending::ALL.into_iter().filter(|ending| which(*ending));
+            endings.map(|ending| cells.ended(ending)).fold(0, u64::saturating_add)
+        };
+        let tokens = |which: fn(TokenType) -> bool| {
+            let kinds = TokenType::ALL.into_iter().filter(|kind| which(*kind));
+            kinds.map(|kind| cells.tokens_of(kind)).fold(0, u64::saturating_add)
+        };
+        let first_token = cells.over_concurrency(|loaded| loaded.first_token.read());
+        let output_rate = cells.over_concurrency(|loaded| loaded.output_rate.read());
+        Self {
+            model: Arc::clone(name),
+            exchanges: ended(|_| true),
+            errors: ended(|ending| !ending.is_success() && ending != Ending::ClientAbort),
+            aborts: ended(|ending| ending == Ending::ClientAbort),
+            in_flight: cells.in_flight.get(),
+            input_tokens: tokens(TokenType::is_input),
+            output_tokens: tokens(|kind| !kind.is_input()),
+            live_output_tokens: cells.live_tokens.get(),
+            first_token_p50_s: first_token.quantile(Metric::FirstToken, 0.5),
+            first_token_p99_s: first_token.quantile(Metric::FirstToken, 0.99),
+            output_rate_p50: output_rate.quantile(Metric::OutputRate, 0.5),
+        }
+    }
+}
+
+fn sum(counts: &[Count]) -> u64 {
+    counts.iter().map(Count::get).fold(0, u64::saturating_add)
+}

@@ -1,0 +1,45 @@
+//! What a scrape sees: every worker's cells, summed. Values of one moment per cell; two cells of a
+//! running worker may be an exchange apart.
+
+use std::sync::Arc;
+
+use meter::{Ending, TokenType};
+
+use crate::histogram::Distribution;
+use crate::model::{Loaded, ModelCells};
+use crate::proxy::ProxyCells;
+
+/// The sums over all workers.
+#[derive(Debug)]
+pub(crate) struct Totals {
+    pub(crate) proxy: ProxyCells,
+    /// By label, sorted.
+    pub(crate) models: Vec<(Arc<str>, ModelCells)>,
+    /// By name, sorted.
+    pub(crate) upstreams: Vec<(Arc<str>, bool)>,
+}
+
+impl ModelCells {
+    /// Exchanges with one ending, over all dialects.
+    pub(crate) fn ended(&self, ending: Ending) -> u64 {
+        self.exchanges.iter().map(|(_, endings)| endings[ending as usize].get()).fold(0, u64::saturating_add)
+    }
+
+    /// Tokens of one type, over all provenances.
+    pub(crate) fn tokens_of(&self, kind: TokenType) -> u64 {
+        self.tokens
+            .iter()
+            .filter_map(|types| types.get())
+            .map(|types| types[kind as usize].get())
+            .fold(0, u64::saturating_add)
+    }
+
+    /// One distribution of those kept by concurrency, over all of it.
+    pub(crate) fn over_concurrency(&self, pick: impl Fn(&Loaded) -> Distribution) -> Distribution {
+        let mut all = Distribution::default();
+        for loaded in self.loaded.iter().filter_map(|loaded| loaded.get()) {
+            all.add(&pick(loaded));
+        }
+        all
+    }
+}

@@ -1,0 +1,154 @@
+//! One worker's cells. The law: one writer. A worker writes plain cells that only it writes, and a
+//! scrape on another thread reads them; neither waits for the other.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use meter::Record;
+use relay::{Dropped, ModelSlot, Observer, Passthrough, Refusal};
+
+use crate::board::{Board, Closed};
+use crate::model::ModelCells;
+use crate::names::{self, OTHER, UNKNOWN};
+use crate::proxy::ProxyCells;
+
+/// What one worker observes. It may be moved to the worker's thread, and is used on that alone.
+#[derive(Debug)]
+pub struct WorkerCells {
+    board: Arc<Board>,
+    proxy: Arc<ProxyCells>,
+    /// By slot; the first is `_unknown`.
+    slots: Vec<Slot>,
+    /// The labels this worker has slots for: at most the board's.
+    by_name: HashMap<Arc<str>, ModelSlot>,
+    /// All labels there will ever be, once the board told us that it is full.
+    closed: Option<Closed>,
+}
+
+#[derive(Debug)]
+struct Slot {
+    cells: Arc<ModelCells>,
+    /// Tokens the live counter is ahead of the truth.
+    debt: u64,
+}
+
+impl WorkerCells {
+    pub(crate) fn new(board: Arc<Board>) -> Self {
+        let proxy = board.worker();
+        let mut worker = Self { board, proxy, slots: Vec::new(), by_name: HashMap::new(), closed: None };
+        worker.reserved(UNKNOWN);
+        worker
+    }
+
+    /// The slot of one of our own labels, for which there is always room.
+    fn reserved(&mut self, label: &str) -> ModelSlot {
+        if let Some(slot) = self.by_name.get(label) {
+            return *slot;
+        }
+        let (label, cells) = self.board.open(label).expect("the cap does not count our own labels");
+        self.slot(label, cells)
+    }
+
+    fn slot(&mut self, label: Arc<str>, cells: Arc<ModelCells>) -> ModelSlot {
+        let slot = ModelSlot(u32::try_from(self.slots.len()).expect("slots are capped far below 2^32"));
+        self.slots.push(Slot { cells, debt: 0 });
+        self.by_name.insert(label, slot);
+        slot
+    }
+
+    /// Whether the board could know a name that we do not.
+    fn may_have_label(&self, name: &str) -> bool {
+        self.closed.as_ref().is_none_or(|labels| labels.contains(name))
+    }
+
+    fn cells(&self, slot: ModelSlot) -> &ModelCells {
+        &self.slots[index(&self.slots, slot)].cells
+    }
+}
+
+impl Observer for WorkerCells {
+    /// A name beyond the cap counts one `label_overflow`, so this is asked once per exchange.
+    fn model(&mut self, name: &str) -> ModelSlot {
+        let name = names::label(name);
+        if let Some(slot) = self.by_name.get(&*name) {
+            return *slot;
+        }
+        match &*name {
+            "" => return self.reserved(UNKNOWN),
+            OTHER => return self.reserved(OTHER),
+            _ => {}
+        }
+        if self.may_have_label(&name) {
+            match self.board.open(&name) {
+                Ok((label, cells)) => return self.slot(label, cells),
+                Err(labels) => self.closed = Some(labels),
+            }
+        }
+        self.proxy.overflow();
+        self.reserved(OTHER)
+    }
+
+    fn known_model(&mut self, name: &str) -> Option<ModelSlot> {
+        let name = names::label(name);
+        if let Some(slot) = self.by_name.get(&*name) {
+            return Some(*slot);
+        }
+        if !self.may_have_label(&name) {
+            return None;
+        }
+        let (label, cells) = self.board.open_known(&name)?;
+        Some(self.slot(label, cells))
+    }
+
+    fn unknown_model(&mut self) -> ModelSlot {
+        self.reserved(UNKNOWN)
+    }
+
+    fn begin(&mut self, model: ModelSlot) {
+        self.cells(model).in_flight.add(1);
+    }
+
+    fn admit(&mut self, from: ModelSlot, to: ModelSlot) {
+        self.cells(from).in_flight.take(1);
+        self.cells(to).in_flight.add(1);
+    }
+
+    fn live(&mut self, model: ModelSlot, tokens: u64, owed: u64) {
+        let at = index(&self.slots, model);
+        let slot = &mut self.slots[at];
+        slot.debt = slot.debt.saturating_add(owed);
+        let paid = slot.debt.min(tokens);
+        slot.debt -= paid;
+        slot.cells.live_tokens.add(tokens - paid);
+    }
+
+    fn end(&mut self, model: ModelSlot, record: &Record) {
+        let cells = self.cells(model);
+        cells.in_flight.take(1);
+        cells.end(record);
+        self.proxy.end(&record.tokens);
+    }
+
+    fn pass(&mut self, reason: Passthrough) {
+        self.proxy.passthrough[reason as usize].add(1);
+    }
+
+    fn refuse(&mut self, reason: Refusal) {
+        self.proxy.refused[reason as usize].add(1);
+    }
+
+    fn lose(&mut self, what: Dropped, count: u64) {
+        self.proxy.dropped[what as usize].add(count);
+    }
+
+    fn overhead(&mut self, class: &'static str, ns: u64) {
+        self.proxy.overhead(class, ns);
+    }
+}
+
+/// Where a slot lies. One that is not this worker's is a bug of the caller, and counts as `_unknown`
+/// rather than end a connection.
+fn index(slots: &[Slot], slot: ModelSlot) -> usize {
+    let at = slot.0 as usize;
+    if at < slots.len() { at } else { 0 }
+}

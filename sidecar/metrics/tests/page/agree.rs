@@ -1,0 +1,139 @@
+//! Whatever several workers observe in whatever order, the page says what the naive twin says.
+
+use meter::Record;
+use metrics::{Metric, Metrics, Options, WorkerCells};
+use proptest::prelude::*;
+use relay::{Dropped, ModelSlot, Observer, Passthrough, Refusal};
+
+use crate::openmetrics;
+use crate::records::{any_record, plain};
+use crate::twin::Twin;
+
+const WORKERS: usize = 3;
+const MODELS: [&str; 4] = ["llama-3", "qwen3-8b", "mistral", "über-\"modell\"\\"];
+
+#[derive(Clone, Debug)]
+enum Step {
+    Begin,
+    Admit(usize),
+    Live(usize, u64, u64),
+    End(usize, Box<Record>),
+    Pass(Passthrough),
+    Refuse(Refusal),
+    Lose(Dropped, u64),
+    Overhead(&'static str, u64),
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => Just(Step::Begin),
+        4 => (0..MODELS.len()).prop_map(Step::Admit),
+        4 => (0..MODELS.len(), 0u64..100, prop_oneof![3 => Just(0), 1 => 0u64..200])
+            .prop_map(|(model, tokens, owed)| Step::Live(model, tokens, owed)),
+        6 => (any::<usize>(), any_record()).prop_map(|(which, record)| Step::End(which, Box::new(record))),
+        1 => prop::sample::select(Passthrough::ALL.to_vec()).prop_map(Step::Pass),
+        1 => prop::sample::select(Refusal::ALL.to_vec()).prop_map(Step::Refuse),
+        1 => (prop::sample::select(Dropped::ALL.to_vec()), 1u64..9).prop_map(|(what, n)| Step::Lose(what, n)),
+        1 => (prop::sample::select(vec!["stream", "body"]), 1u64..1_000_000)
+            .prop_map(|(class, ns)| Step::Overhead(class, ns)),
+    ]
+}
+
+/// One worker and the exchanges it has in flight, as label and slot.
+struct Desk {
+    cells: WorkerCells,
+    open: Vec<(&'static str, ModelSlot)>,
+}
+
+fn play(at: usize, desk: &mut Desk, step: &Step, twin: &mut Twin) {
+    let cells = &mut desk.cells;
+    match step {
+        Step::Begin => {
+            let slot = cells.unknown_model();
+            cells.begin(slot);
+            desk.open.push(("_unknown", slot));
+            twin.add("tokenmeter_exchanges_in_flight", &[("model", "_unknown")], 1.0);
+        }
+        Step::Admit(model) => {
+            let Some(exchange) = desk.open.iter_mut().find(|(label, _)| *label == "_unknown") else { return };
+            let to = cells.model(MODELS[*model]);
+            cells.admit(exchange.1, to);
+            *exchange = (MODELS[*model], to);
+            twin.add("tokenmeter_exchanges_in_flight", &[("model", "_unknown")], -1.0);
+            twin.add("tokenmeter_exchanges_in_flight", &[("model", MODELS[*model])], 1.0);
+        }
+        Step::Live(model, tokens, owed) => {
+            let slot = cells.model(MODELS[*model]);
+            cells.live(slot, *tokens, *owed);
+            twin.live(at, MODELS[*model], *tokens, *owed);
+        }
+        Step::End(which, record) => {
+            if desk.open.is_empty() {
+                return;
+            }
+            let (label, slot) = desk.open.swap_remove(which % desk.open.len());
+            cells.end(slot, record);
+            twin.end(label, record);
+        }
+        Step::Pass(reason) => {
+            cells.pass(*reason);
+            twin.add("tokenmeter_passthrough_total", &[("reason", reason.name())], 1.0);
+        }
+        Step::Refuse(reason) => {
+            cells.refuse(*reason);
+            twin.add("tokenmeter_refused_total", &[("reason", reason.name())], 1.0);
+        }
+        Step::Lose(what, n) => {
+            cells.lose(*what, *n);
+            twin.add("tokenmeter_dropped_total", &[("what", what.name())], *n as f64);
+        }
+        Step::Overhead(class, ns) => {
+            cells.overhead(class, *ns);
+            twin.observe(Metric::Overhead, &[("class", class)], *ns as f64 / 1e9);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(96) })]
+
+    #[test]
+    fn the_page_says_what_the_twin_says(steps in prop::collection::vec((0..WORKERS, any_step()), 0..120)) {
+        let metrics = Metrics::new(Options::default());
+        let desk = || Desk { cells: metrics.worker(), open: Vec::new() };
+        let mut desks = [desk(), desk(), desk()];
+        let mut twin = Twin::default();
+        for (worker, step) in &steps {
+            play(*worker, &mut desks[*worker], step, &mut twin);
+        }
+        let page = openmetrics::read(&metrics.text());
+        twin.agrees(&page);
+
+        // Each ended exchange has a first token or a reason why not.
+        let ended = page.sum("tokenmeter_exchanges_total");
+        let first = page.sum("tokenmeter_time_to_first_token_seconds_count");
+        prop_assert_eq!(ended, first + page.sum("tokenmeter_no_first_token_total"));
+    }
+}
+
+#[test]
+fn claims_beyond_reason_do_not_stop_the_page() {
+    let metrics = Metrics::new(Options::default());
+    let mut workers = [metrics.worker(), metrics.worker()];
+    for worker in &mut workers {
+        let model = worker.model("boaster");
+        let mut record = plain("boaster");
+        record.tokens.by_type.fill(u64::MAX);
+        record.visible_chars = u64::MAX;
+        record.timing.inter_token.buckets.fill(u64::MAX);
+        record.timing.position[0].tokens = u64::MAX;
+        record.timing.stalled_ns = u64::MAX;
+        for _ in 0..2 {
+            worker.live(model, u64::MAX, u64::MAX);
+            worker.begin(model);
+            worker.end(model, &record);
+        }
+    }
+    openmetrics::read(&metrics.text());
+    assert_eq!(metrics.snapshot().models[1].output_tokens, u64::MAX);
+}

@@ -1,0 +1,96 @@
+//! One page, byte by byte. `UPDATE_GOLDEN=1` rewrites the file; the diff is the review.
+
+use std::path::Path;
+use std::{env, fs};
+
+use meter::{Ending, Provenance, Timing, Tokens, Weight};
+use metrics::{Metrics, Options};
+use relay::{Dropped, Observer, Passthrough, Refusal};
+use scan::Dialect;
+
+use crate::openmetrics;
+use crate::records::{plain, refused};
+
+#[test]
+fn a_page_of_two_workers() {
+    let metrics = Metrics::new(Options { models: 2, version: "0.0.0".to_owned() });
+    let (mut one, mut two) = (metrics.worker(), metrics.worker());
+    metrics.set_upstream_up("gpu-1", true);
+    metrics.set_upstream_up("gpu-0", false);
+
+    let unknown = one.unknown_model();
+    one.begin(unknown);
+    let qwen = one.model("qwen3-8b");
+    one.admit(unknown, qwen);
+    one.live(qwen, 11, 0);
+    one.end(qwen, &plain("qwen3-8b"));
+    one.overhead("stream", 18_000);
+
+    // The other worker: the same model busier, cut short; another model in one piece; a third beyond
+    // the cap, refused; a fourth still running.
+    let qwen = two.model("qwen3-8b");
+    two.begin(qwen);
+    two.live(qwen, 9, 2);
+    let mut cut = plain("qwen3-8b");
+    cut.ending = Ending::ClientAbort;
+    cut.tokens.output_provenance = Provenance::Running;
+    cut.timing.weight = Weight::Spread;
+    cut.timing.concurrency = 3.4;
+    cut.timing.stalls = 1;
+    cut.timing.stalled_ns = 2_500_000_000;
+    two.end(qwen, &cut);
+    let tiny = two.model("tiny \"quoted\"");
+    two.begin(tiny);
+    let mut body = plain("tiny \"quoted\"");
+    body.identity.dialect = Dialect::OpenaiCompletions;
+    body.ending = Ending::Length;
+    body.streamed = false;
+    body.tokens = Tokens {
+        input_provenance: Provenance::Reported,
+        output_provenance: Provenance::Frames,
+        by_type: [4, 0, 0, 16, 0, 0],
+    };
+    body.timing = Timing {
+        duration_ns: 640_000_000,
+        first_byte_ns: Some(639_000_000),
+        concurrency: 1.0,
+        ..Timing::default()
+    };
+    two.end(tiny, &body);
+    two.overhead("body", 31_000);
+    let beyond = two.model("one too many");
+    two.begin(beyond);
+    two.end(beyond, &refused("one too many"));
+    let running = two.unknown_model();
+    two.begin(running);
+
+    two.pass(Passthrough::Path);
+    two.refuse(Refusal::Framing);
+    two.lose(Dropped::UsageRejected, 3);
+
+    let text = metrics.text();
+    openmetrics::read(&text);
+    compare("tests/golden/page.txt", &settled(&text));
+}
+
+/// The page without what differs from run to run.
+fn settled(text: &str) -> String {
+    let line = |line: &str| match line.split_once(' ') {
+        Some((name, _)) if name.starts_with("process_") => format!("{name} …\n"),
+        _ => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
+}
+
+/// Compares with a committed file, or rewrites it.
+pub(crate) fn compare(path: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    if env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&path, text).unwrap();
+    }
+    let golden = fs::read_to_string(&path).unwrap_or_default();
+    for (at, (ours, theirs)) in text.lines().zip(golden.lines()).enumerate() {
+        assert_eq!(ours, theirs, "{}:{} (UPDATE_GOLDEN=1 rewrites it)", path.display(), at + 1);
+    }
+    assert_eq!(text.len(), golden.len(), "{} (UPDATE_GOLDEN=1 rewrites it)", path.display());
+}

@@ -1,0 +1,21 @@
+//! The scrape page, seen from outside: what workers observed is what the page says, in a form that
+//! every scraper reads.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "in a test a panic is the report; clippy knows only #[test] functions"
+)]
+
+mod openmetrics; // a strict reader of the text format
+mod records; // exchanges to observe, plain and random
+mod twin; // the naive twin: sums made of a list of everything observed
+
+mod agree; // the page says what the twin says
+mod cap; // a million model names
+mod concurrent; // a scrape while a worker writes
+mod escape; // names that could break a line
+mod golden; // one page, byte by byte
+mod live; // the live counter's debt
+mod manual; // metrics.md
+mod names; // the table keeps Prometheus' rules
+mod people; // the snapshot

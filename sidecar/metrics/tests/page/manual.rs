@@ -1,0 +1,157 @@
+//! `metrics.md`, generated: the hand-written introduction is below, the rest is the table.
+//! `UPDATE_GOLDEN=1` rewrites it.
+
+use std::fmt::Write;
+
+use meter::edges::{CONCURRENCY_NAMES, POSITION_NAMES};
+use meter::{Ending, Provenance, TokenType, Weight};
+use metrics::{Kind, LABELS, Metric};
+use relay::{Dropped, Passthrough, Refusal};
+use scan::Dialect;
+
+use crate::golden::compare;
+
+#[test]
+fn the_manual_is_up_to_date() {
+    compare("metrics.md", &manual());
+}
+
+fn manual() -> String {
+    let mut page = INTRODUCTION.to_owned();
+    page += "\n## Metrics\n\n| Name | Kind | Unit | Labels | Meaning |\n|---|---|---|---|---|\n";
+    for metric in Metric::ALL {
+        let entry = metric.entry();
+        let labels: Vec<_> = entry.labels.iter().map(|label| format!("`{label}`")).collect();
+        let (kind, unit) = (entry.kind.name(), entry.unit.name());
+        let labels = labels.join(", ");
+        writeln!(page, "| `{}` | {kind} | {unit} | {labels} | {} |", entry.name, entry.meaning).unwrap();
+    }
+    page += "\n## Labels\n\n| Label | Meaning | Values |\n|---|---|---|\n";
+    for label in LABELS {
+        let values: Vec<_> = values(label.name).into_iter().map(|value| format!("`{value}`")).collect();
+        writeln!(page, "| `{}` | {}. | {} |", label.name, label.meaning, values.join(" · ")).unwrap();
+    }
+    page += "\n`reason` by metric:\n\n";
+    for (metric, reasons) in reasons() {
+        let reasons: Vec<_> = reasons.into_iter().map(|reason| format!("`{reason}`")).collect();
+        writeln!(page, "- `{}`: {}", metric.entry().name, reasons.join(" · ")).unwrap();
+    }
+    page += "\n## Buckets\n\nUpper edges, inclusive; above the last lies an open bucket.\n\n";
+    for metric in Metric::ALL {
+        if let Kind::Histogram(edges) = metric.entry().kind {
+            let edges: Vec<_> = edges.iter().map(f64::to_string).collect();
+            writeln!(page, "- `{}`: {}", metric.entry().name, edges.join(", ")).unwrap();
+        }
+    }
+    page
+}
+
+/// The values of a closed label.
+fn values(label: &str) -> Vec<&'static str> {
+    match label {
+        "dialect" => Dialect::ALL.map(Dialect::name).to_vec(),
+        "ending" => Ending::ALL.map(Ending::name).to_vec(),
+        "type" => TokenType::ALL.map(TokenType::name).to_vec(),
+        "provenance" => Provenance::ALL.map(Provenance::name).to_vec(),
+        "weight" => [Weight::Exact, Weight::Spread].map(Weight::name).to_vec(),
+        "concurrency" => CONCURRENCY_NAMES.to_vec(),
+        "position" => POSITION_NAMES.to_vec(),
+        "direction" => vec!["input", "output"],
+        "class" => vec!["stream", "body"],
+        "what" => {
+            Dropped::ALL.map(Dropped::name).into_iter().chain([metrics::table::LABEL_OVERFLOW]).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn reasons() -> [(Metric, Vec<&'static str>); 3] {
+    let no_first_token = Ending::ALL.map(Ending::name).into_iter().chain([metrics::table::NOT_STREAMED]);
+    [
+        (Metric::Passthrough, Passthrough::ALL.map(Passthrough::name).to_vec()),
+        (Metric::Refused, Refusal::ALL.map(Refusal::name).to_vec()),
+        (Metric::NoFirstToken, no_first_token.collect()),
+    ]
+}
+
+const INTRODUCTION: &str = "\
+# What tokenmeter measures
+
+<!-- Generated from the table in src/table.rs by tests/page/manual.rs. `UPDATE_GOLDEN=1 cargo test -p tokenmeter-metrics` rewrites it. -->
+
+The page `/metrics` is OpenMetrics 1.0 text. Every metric below is on it from the start, with its HELP and
+TYPE; a series appears with its first event, except where a zero says something (nothing was refused, nothing
+was lost, a model is there and idle).
+
+## How counts are known
+
+A token count is only as good as its source, so each carries its `provenance`, and no number mixes two:
+
+| Provenance | The count comes from |
+|---|---|
+| `reported` | the server's final usage, covering every choice |
+| `running` | the server's own counter, seen before a cut, or covering only part of the choices |
+| `ids` | token ids or log-probability entries in the frames |
+| `tokenized` | a local tokenizer |
+| `frames` | one per content frame: an estimate |
+| `none` | nothing: the exchange was counted, its tokens are not known |
+
+Bill from `provenance=\"reported\"`; watch the rest. `tokenmeter_usage_provenance_total` says how many exchanges
+each source was used for.
+
+The `type`s of `tokenmeter_tokens_total` are disjoint: `input` is without `input_cached`, `output` is without
+`output_reasoning`. A sum over `type` counts every token once. Tokens are added when an exchange ends; for
+what is generated at this moment use `tokenmeter_live_output_tokens_total`, which is at most a second behind.
+When it turns out to have been ahead (the server's final count is smaller than the running one), it stands
+still until the truth has caught up; it never decreases.
+
+`weight` says how the time of single tokens is known: `exact` where each frame's tokens were known, `spread`
+where the total was spread over the frames.
+
+The `gen_ai_*` series follow OpenTelemetry's semantic convention: successes only (`complete` and `length`). Ours
+take every exchange in which the thing happened: a client that left after the first token has a time to first
+token. Each ended exchange is either in `tokenmeter_time_to_first_token_seconds` or, with the reason, in
+`tokenmeter_no_first_token_total`.
+
+## Label values of our own
+
+- `_other`: the name came after the cap was reached (50 models unless set otherwise). All its numbers are here,
+  so sums stay exact; each exchange counted so adds to `tokenmeter_dropped_total{what=\"label_overflow\"}`.
+- `_unknown`: the request's model is not known yet, or was never learned.
+
+Names longer than 128 bytes are cut between characters.
+
+## How to ask
+
+```promql
+# Output tokens per second, by model, as users are served now
+sum by (model) (rate(tokenmeter_live_output_tokens_total[1m]))
+
+# Tokens of a day, by type, that a bill may rest on
+sum by (model, type) (increase(tokenmeter_tokens_total{provenance=\"reported\"}[1d]))
+
+# Time to first token, 99th percentile
+histogram_quantile(0.99, sum by (le, model) (rate(tokenmeter_time_to_first_token_seconds_bucket[5m])))
+
+# The speed one user sees, against how many share the server
+histogram_quantile(0.5, sum by (le, concurrency) (rate(tokenmeter_request_output_token_rate_per_second_bucket[1h])))
+
+# Share of streams faster than 30 tokens per second (10, 15, 30 and 100 are edges)
+1 - sum(rate(tokenmeter_request_output_token_rate_per_second_bucket{le=\"30.0\"}[5m]))
+  / sum(rate(tokenmeter_request_output_token_rate_per_second_count[5m]))
+
+# Errors and clients that left, as shares
+sum by (model) (rate(tokenmeter_exchanges_total{ending!~\"complete|length|client_abort\"}[5m]))
+  / sum by (model) (rate(tokenmeter_exchanges_total[5m]))
+sum by (model) (rate(tokenmeter_exchanges_total{ending=\"client_abort\"}[5m]))
+  / sum by (model) (rate(tokenmeter_exchanges_total[5m]))
+
+# Does an answer slow down as it grows? Seconds per token by position
+sum by (position) (rate(tokenmeter_output_position_seconds_total[1h]))
+  / sum by (position) (rate(tokenmeter_output_position_tokens_total[1h]))
+
+# Who is slow: the server, or the client that reads
+rate(tokenmeter_stalled_seconds_total[5m])
+rate(tokenmeter_client_wait_seconds_total[5m])
+```
+";

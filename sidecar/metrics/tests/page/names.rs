@@ -1,0 +1,132 @@
+//! The table keeps Prometheus' rules, and the page and the table hold the same metrics.
+
+use std::collections::BTreeSet;
+
+use meter::edges::GAP_S;
+use metrics::{Kind, LABELS, Metric, Metrics, Options, Unit};
+
+use crate::openmetrics;
+
+#[test]
+fn every_name_follows_the_rules() {
+    let mut seen = BTreeSet::new();
+    for metric in Metric::ALL {
+        let entry = metric.entry();
+        let name = entry.name;
+        assert!(seen.insert(name), "{name} is there twice");
+        let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+        assert!(name.chars().all(allowed) && !name.contains("__") && !name.ends_with('_'), "{name}");
+        let prefix = ["tokenmeter_", "gen_ai_server_", "process_"];
+        assert!(prefix.iter().any(|prefix| name.starts_with(prefix)), "{name}");
+        let base = name.strip_suffix("_total");
+        assert_eq!(
+            base.is_some(),
+            entry.kind == Kind::Counter,
+            "{name}: _total is for counters, and for all"
+        );
+        let base = base.unwrap_or(name);
+        match entry.unit.suffix() {
+            Some(unit) => assert!(base.ends_with(&format!("_{unit}")), "{name} is in {unit}"),
+            None => {
+                let units = ["_seconds", "_milliseconds", "_bytes", "_ratio", "_percent", "_per_second"];
+                assert!(!units.iter().any(|unit| base.ends_with(unit)), "{name} claims a unit");
+            }
+        }
+        for reserved in ["_count", "_sum", "_bucket", "_created"] {
+            assert!(!base.ends_with(reserved), "{name}");
+        }
+    }
+}
+
+#[test]
+fn every_label_is_described_and_every_description_used() {
+    let described: BTreeSet<_> = LABELS.iter().map(|label| label.name).collect();
+    assert_eq!(described.len(), LABELS.len());
+    let used: BTreeSet<_> = Metric::ALL.iter().flat_map(|metric| metric.entry().labels).copied().collect();
+    assert_eq!(described, used);
+    assert!(
+        used.iter()
+            .all(|label| !label.starts_with("__") && !["le", "quantile", "job", "instance"].contains(label))
+    );
+    for metric in Metric::ALL {
+        let labels: BTreeSet<_> = metric.entry().labels.iter().collect();
+        assert_eq!(labels.len(), metric.entry().labels.len());
+    }
+}
+
+#[test]
+fn every_meaning_is_one_sentence() {
+    for metric in Metric::ALL {
+        let meaning = metric.entry().meaning;
+        assert!(meaning.ends_with('.') && !meaning.contains(['\n', '\\', '|']), "{meaning}");
+        assert!(meaning.starts_with(char::is_uppercase) && !meaning.contains(". "), "{meaning}");
+    }
+}
+
+#[test]
+fn every_histogram_has_rising_edges() {
+    for metric in Metric::ALL {
+        let Kind::Histogram(edges) = metric.entry().kind else { continue };
+        assert!(edges.iter().all(|edge| edge.is_finite() && *edge > 0.0), "{metric:?}");
+        assert!(edges.is_sorted_by(|a, b| a < b), "{metric:?}");
+        assert!(
+            matches!(metric.entry().unit, Unit::Seconds | Unit::PerSecond),
+            "{metric:?}: its sum's scale"
+        );
+    }
+    // An exchange keeps its gaps in these buckets.
+    for metric in [Metric::InterToken, Metric::ChunkGap] {
+        assert_eq!(metric.entry().kind, Kind::Histogram(&GAP_S));
+    }
+}
+
+#[test]
+fn the_page_opens_every_metric_of_the_table_and_no_other() {
+    let page = openmetrics::read(&Metrics::new(Options::default()).text());
+    assert_eq!(page.families.len(), Metric::ALL.len());
+    for (family, metric) in page.families.iter().zip(Metric::ALL) {
+        let entry = metric.entry();
+        let counted = if entry.kind == Kind::Counter { "_total" } else { "" };
+        assert_eq!(format!("{}{counted}", family.name), entry.name);
+        assert_eq!(family.kind, entry.kind.name());
+        assert_eq!(family.help.as_deref(), Some(entry.meaning));
+        let unit = [Unit::Seconds, Unit::Bytes].contains(&entry.unit).then(|| entry.unit.name());
+        assert_eq!(family.unit.as_deref(), unit, "{}", entry.name);
+    }
+}
+
+/// The cells are laid out by `as usize`, the page by `ALL`: they must agree.
+#[test]
+fn closed_lists_are_in_the_order_of_their_declaration() {
+    fn in_order<T: Copy>(all: &[T], index: impl Fn(T) -> usize) {
+        assert!(all.iter().enumerate().all(|(at, one)| index(*one) == at));
+    }
+    in_order(&meter::Ending::ALL, |one| one as usize);
+    in_order(&meter::Provenance::ALL, |one| one as usize);
+    in_order(&meter::TokenType::ALL, |one| one as usize);
+    in_order(&[meter::Weight::Exact, meter::Weight::Spread], |one| one as usize);
+    in_order(&relay::Passthrough::ALL, |one| one as usize);
+    in_order(&relay::Refusal::ALL, |one| one as usize);
+    in_order(&relay::Dropped::ALL, |one| one as usize);
+    in_order(Metric::ALL, |one| one as usize);
+}
+
+#[test]
+fn a_new_process_already_says_its_zeros() {
+    let metrics = Metrics::new(Options::default());
+    let _worker = metrics.worker();
+    let page = openmetrics::read(&metrics.text());
+    let zeros =
+        |name: &str| page.samples.iter().filter(|(series, n)| series.name == name && **n == 0.0).count();
+    assert_eq!(zeros("tokenmeter_exchanges_in_flight"), 1);
+    assert_eq!(zeros("tokenmeter_passthrough_total"), relay::Passthrough::ALL.len());
+    assert_eq!(zeros("tokenmeter_refused_total"), relay::Refusal::ALL.len());
+    assert_eq!(zeros("tokenmeter_dropped_total"), relay::Dropped::ALL.len() + 1);
+    assert_eq!(page.get("tokenmeter_build_info", &[("version", env!("CARGO_PKG_VERSION"))]), Some(1.0));
+    if cfg!(target_os = "linux") {
+        assert!(page.get("process_resident_memory_bytes", &[]).unwrap() > 1e5);
+        assert!(page.get("process_start_time_seconds", &[]).unwrap() > 1.6e9);
+        assert!(page.get("process_open_fds", &[]).unwrap() >= 3.0);
+        assert!(page.get("process_cpu_seconds_total", &[]).is_some());
+    }
+}

@@ -1,0 +1,196 @@
+//! A strict reader of OpenMetrics 1.0 text: what it does not know, it refuses. Written from the
+//! specification and not from the encoder, so that the two can disagree.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A page taken apart.
+#[derive(Debug, Default)]
+pub(crate) struct Page {
+    /// Families in the order of the page: name, type, unit.
+    pub(crate) families: Vec<Family>,
+    /// Every sample's value.
+    pub(crate) samples: BTreeMap<Series, f64>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Family {
+    pub(crate) name: String,
+    pub(crate) kind: String,
+    pub(crate) unit: Option<String>,
+    pub(crate) help: Option<String>,
+    /// Samples below it.
+    pub(crate) samples: usize,
+}
+
+/// What tells one sample from another.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Series {
+    pub(crate) name: String,
+    /// By name. An edge `le` is spelled as Rust spells the number.
+    pub(crate) labels: BTreeMap<String, String>,
+}
+
+impl Series {
+    pub(crate) fn new(name: &str, labels: &[(&str, &str)]) -> Self {
+        let labels = labels.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        Self { name: name.to_owned(), labels }
+    }
+
+    /// The upper edge, if it is a bucket.
+    fn edge(&self) -> Option<f64> {
+        let edge = self.labels.get("le")?;
+        Some(if edge == "+Inf" { f64::INFINITY } else { edge.parse().unwrap() })
+    }
+
+    /// The series beside it with another suffix and no edge.
+    fn sibling(&self, from: &str, to: &str) -> Self {
+        let mut labels = self.labels.clone();
+        labels.remove("le");
+        Self { name: format!("{}{to}", self.name.strip_suffix(from).unwrap()), labels }
+    }
+}
+
+impl Page {
+    /// A sample's value, if it is there.
+    pub(crate) fn get(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
+        self.samples.get(&Series::new(name, labels)).copied()
+    }
+
+    /// The sum over all samples of a name.
+    pub(crate) fn sum(&self, name: &str) -> f64 {
+        self.samples.iter().filter(|(series, _)| series.name == name).map(|(_, value)| value).sum()
+    }
+}
+
+/// Reads a page, or says which line is not one.
+pub(crate) fn read(text: &str) -> Page {
+    let body = text.strip_suffix("# EOF\n").expect("a page ends with # EOF and a line feed");
+    assert!(!text.contains('\0'), "some scrapers end at a NUL");
+    let mut page = Page::default();
+    for line in body.split_terminator('\n') {
+        match line.strip_prefix("# ") {
+            Some(comment) => describe(&mut page, comment),
+            None => sample(&mut page, line),
+        }
+    }
+    let names: BTreeSet<_> = page.families.iter().map(|family| &family.name).collect();
+    assert_eq!(names.len(), page.families.len(), "a family appears twice");
+    histograms(&page);
+    page
+}
+
+fn describe(page: &mut Page, comment: &str) {
+    let mut words = comment.splitn(3, ' ');
+    let (what, name, rest) = (words.next().unwrap(), words.next().unwrap(), words.next().unwrap());
+    assert!(is_name(name), "{comment:?}");
+    if page.families.last().is_none_or(|family| family.name != name) {
+        page.families.push(Family { name: name.to_owned(), ..Family::default() });
+    }
+    let family = page.families.last_mut().unwrap();
+    assert_eq!(family.samples, 0, "{comment:?} comes after samples");
+    match what {
+        "HELP" => assert!(family.help.replace(rest.to_owned()).is_none()),
+        "TYPE" => {
+            assert!(["counter", "gauge", "histogram"].contains(&rest), "{comment:?}");
+            assert!(family.kind.is_empty());
+            rest.clone_into(&mut family.kind);
+        }
+        "UNIT" => {
+            assert!(name.ends_with(&format!("_{rest}")), "{comment:?}: a unit is the name's suffix");
+            assert!(family.unit.replace(rest.to_owned()).is_none());
+        }
+        _ => panic!("neither HELP, TYPE nor UNIT: {comment:?}"),
+    }
+}
+
+fn sample(page: &mut Page, line: &str) {
+    let (series, value) = split(line);
+    let family = page.families.last_mut().unwrap_or_else(|| panic!("no family above {line:?}"));
+    let suffix = series.name.strip_prefix(family.name.as_str());
+    let suffix = suffix.unwrap_or_else(|| panic!("strange to its family: {line:?}"));
+    let allowed: &[&str] = match family.kind.as_str() {
+        "counter" => &["_total"],
+        "gauge" => &[""],
+        _ => &["_sum", "_count", "_bucket"],
+    };
+    assert!(allowed.contains(&suffix), "{line:?} in a {}", family.kind);
+    assert_eq!(suffix == "_bucket", series.edge().is_some(), "{line:?}");
+    assert!(value >= 0.0, "nothing here is ever negative: {line:?}");
+    family.samples += 1;
+    assert!(page.samples.insert(series, value).is_none(), "twice on one page: {line:?}");
+}
+
+/// `name`, `{label="value",…}` and a number, with nothing before, between or after.
+fn split(line: &str) -> (Series, f64) {
+    let end = line.find([' ', '{']).unwrap_or_else(|| panic!("no value: {line:?}"));
+    let (name, mut rest) = line.split_at(end);
+    assert!(is_name(name), "{line:?}");
+    let mut labels = BTreeMap::new();
+    if let Some(inner) = rest.strip_prefix('{') {
+        rest = inner;
+        loop {
+            let (label, after) = rest.split_once("=\"").unwrap_or_else(|| panic!("no label: {line:?}"));
+            assert!(is_name(label) && !label.contains(':'), "{line:?}");
+            let (value, after) = unescape(after);
+            assert!(labels.insert(label.to_owned(), value).is_none(), "a label appears twice: {line:?}");
+            match after.strip_prefix(',') {
+                Some(more) => rest = more,
+                None => {
+                    rest = after.strip_prefix('}').unwrap_or_else(|| panic!("labels end oddly: {line:?}"));
+                    break;
+                }
+            }
+        }
+    }
+    let number = rest.strip_prefix(' ').unwrap_or_else(|| panic!("no value: {line:?}"));
+    let written = |c: char| c.is_ascii_digit() || ['.', 'e', '-', '+'].contains(&c);
+    assert!(number.chars().all(written), "{line:?}");
+    if let Some(edge) = labels.get_mut("le").filter(|edge| *edge != "+Inf") {
+        *edge = edge.parse::<f64>().unwrap_or_else(|_| panic!("not an edge: {line:?}")).to_string();
+    }
+    let value = number.parse().unwrap_or_else(|_| panic!("not a number: {line:?}"));
+    (Series { name: name.to_owned(), labels }, value)
+}
+
+/// A quoted value and what follows its closing quote.
+fn unescape(text: &str) -> (String, &str) {
+    let mut value = String::new();
+    let mut chars = text.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match c {
+            '"' => return (value, &text[at + 1..]),
+            '\\' => value.push(match chars.next().map(|(_, c)| c) {
+                Some('n') => '\n',
+                Some('\\') => '\\',
+                Some('"') => '"',
+                other => panic!("not an escape: {other:?}"),
+            }),
+            c => value.push(c),
+        }
+    }
+    panic!("no closing quote: {text:?}")
+}
+
+/// Buckets only rise, the last is open, and it equals the count.
+fn histograms(page: &Page) {
+    let mut buckets: BTreeMap<Series, Vec<(f64, f64)>> = BTreeMap::new();
+    for (series, value) in &page.samples {
+        if let Some(edge) = series.edge() {
+            buckets.entry(series.sibling("_bucket", "_count")).or_default().push((edge, *value));
+        }
+    }
+    for (count, mut buckets) in buckets {
+        buckets.sort_by(|a, b| a.0.total_cmp(&b.0));
+        assert!(buckets.is_sorted_by(|a, b| a.0 < b.0 && a.1 <= b.1), "{count:?} {buckets:?}");
+        assert_eq!(buckets.last(), Some(&(f64::INFINITY, page.samples[&count])), "{count:?}");
+        assert!(page.samples.contains_key(&count.sibling("_count", "_sum")), "{count:?}");
+    }
+    let counts = page.samples.keys().filter(|series| series.name.ends_with("_count")).count();
+    let sums = page.samples.keys().filter(|series| series.name.ends_with("_sum")).count();
+    assert_eq!(counts, sums);
+}
+
+fn is_name(name: &str) -> bool {
+    let rest = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == ':';
+    !name.is_empty() && name.chars().all(rest) && !name.starts_with(|c: char| c.is_ascii_digit())
+}

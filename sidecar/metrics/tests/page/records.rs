@@ -1,0 +1,173 @@
+//! Exchanges to observe: one plain success to change at will, and random ones.
+
+use meter::edges::{GAP_S, POSITION_NAMES};
+use meter::{Ending, Gaps, Identity, Provenance, Record, Span, Timing, TokenType, Tokens, Weight};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use scan::Dialect;
+
+/// A streamed success of `model`: 20 tokens in, 11 out, the first after 50 ms and one each 10 ms.
+pub(crate) fn plain(model: &str) -> Record {
+    let mut gaps = Gaps { buckets: [0; GAP_S.len() + 1], sum_ns: 100_000_000 };
+    gaps.buckets[6] = 10;
+    let mut position = [Span::default(); POSITION_NAMES.len()];
+    position[0] = Span { tokens: 11, ns: 100_000_000 };
+    Record {
+        identity: Identity {
+            upstream: "gpu-1".into(),
+            provider: "vllm".into(),
+            dialect: Dialect::OpenaiChat,
+            model: model.into(),
+            response_model: None,
+            started_unix_ns: 1_700_000_000_000_000_000,
+        },
+        streamed: true,
+        status: 200,
+        choices: 1,
+        ending: Ending::Complete,
+        tokens: Tokens {
+            input_provenance: Provenance::Reported,
+            output_provenance: Provenance::Reported,
+            by_type: [15, 5, 0, 8, 3, 0],
+        },
+        timing: Timing {
+            duration_ns: 151_000_000,
+            first_byte_ns: Some(49_000_000),
+            first_token_ns: Some(50_000_000),
+            first_visible_ns: Some(80_000_000),
+            first_tool_ns: None,
+            generation_ns: 100_000_000,
+            generation_tokens: 10,
+            per_output_token_ns: Some(10_100_000),
+            output_rate: Some(100.0),
+            input_rate: Some(300.0),
+            visible_chars_rate: Some(420.5),
+            inter_token: gaps,
+            chunk_gap: gaps,
+            weight: Weight::Exact,
+            position,
+            stalls: 0,
+            stalled_ns: 0,
+            client_wait_ns: 2_000_000,
+            concurrency: 1.0,
+        },
+        visible_chars: 42,
+        usage_rejected: 0,
+    }
+}
+
+/// A body that the upstream refused.
+pub(crate) fn refused(model: &str) -> Record {
+    Record {
+        streamed: false,
+        status: 429,
+        ending: Ending::ErrorStatus,
+        tokens: Tokens {
+            input_provenance: Provenance::None,
+            output_provenance: Provenance::None,
+            by_type: [0; TokenType::ALL.len()],
+        },
+        timing: Timing { duration_ns: 3_000_000, concurrency: 2.2, ..Timing::default() },
+        visible_chars: 0,
+        ..plain(model)
+    }
+}
+
+/// Any exchange: fields need not fit each other, except that nothing is timed before a first byte.
+pub(crate) fn any_record() -> BoxedStrategy<Record> {
+    let what = (
+        prop::sample::select(Dialect::ALL.to_vec()),
+        prop::sample::select(Ending::ALL.to_vec()),
+        prop::sample::select(Provenance::ALL.to_vec()),
+        prop::sample::select(Provenance::ALL.to_vec()),
+        prop::array::uniform6(0u64..5000),
+        prop::sample::select(vec!["vllm", "llama_cpp"]),
+        any::<bool>(),
+        0u64..10_000,
+    );
+    (what, option::weighted(0.9, any_timing()))
+        .prop_map(|(what, timing)| {
+            let (dialect, ending, input_provenance, output_provenance, by_type, provider, streamed, chars) =
+                what;
+            let any = plain("");
+            Record {
+                identity: Identity { dialect, provider: provider.into(), ..any.identity.clone() },
+                ending,
+                tokens: Tokens { input_provenance, output_provenance, by_type },
+                streamed,
+                visible_chars: chars,
+                timing: timing.unwrap_or_default(),
+                ..any
+            }
+        })
+        // On the heap: a tree of so many parts is more than a test thread's stack.
+        .boxed()
+}
+
+fn any_timing() -> BoxedStrategy<Timing> {
+    let moments = (any_ns(), any_ns(), option::of(any_ns()), option::of(any_ns()), option::of(any_ns()));
+    let rates = (any_rate(), any_rate(), any_rate(), option::of(any_ns()));
+    let spans = vec((0u64..100, 0u64..1_000_000_000), POSITION_NAMES.len());
+    let rest = (any::<bool>(), 0u32..3, any_ns(), any_ns(), 0.0..200.0f64);
+    (moments, rates, any_gaps(), any_gaps(), spans, rest)
+        .prop_map(|(moments, rates, inter_token, chunk_gap, spans, rest)| {
+            let (duration_ns, first_byte, first_token_ns, first_visible_ns, first_tool_ns) = moments;
+            let (output_rate, input_rate, visible_chars_rate, per_output_token_ns) = rates;
+            let (exact, stalls, stalled_ns, client_wait_ns, concurrency) = rest;
+            let mut position = [Span::default(); POSITION_NAMES.len()];
+            for (position, (tokens, ns)) in position.iter_mut().zip(spans) {
+                *position = Span { tokens, ns };
+            }
+            Timing {
+                duration_ns,
+                first_byte_ns: Some(first_byte),
+                first_token_ns,
+                first_visible_ns,
+                first_tool_ns,
+                generation_ns: 0,
+                generation_tokens: 0,
+                per_output_token_ns,
+                output_rate,
+                input_rate,
+                visible_chars_rate,
+                inter_token,
+                chunk_gap,
+                weight: if exact { Weight::Exact } else { Weight::Spread },
+                position,
+                stalls,
+                stalled_ns,
+                client_wait_ns,
+                concurrency,
+            }
+        })
+        .boxed()
+}
+
+/// Times from a microsecond to minutes, exact edges among them.
+fn any_ns() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        Just(0),
+        Just(1_000_000),
+        Just(100_000_000),
+        Just(100_000_001),
+        1_000u64..1_000_000,
+        1_000_000u64..400_000_000_000
+    ]
+}
+
+/// Rates, exact edges and impossible ones among them.
+fn any_rate() -> impl Strategy<Value = Option<f64>> {
+    option::of(prop_oneof![Just(30.0), Just(100.0), Just(f64::NAN), Just(f64::INFINITY), 0.0..5000.0f64])
+}
+
+fn any_gaps() -> BoxedStrategy<Gaps> {
+    let some = vec(0u64..50, GAP_S.len() + 1).prop_map(|counts| {
+        let mut gaps = Gaps::default();
+        gaps.buckets.copy_from_slice(&counts);
+        // A sum that the buckets could have: the twin checks that it is carried, not what it is.
+        gaps.sum_ns = counts.iter().sum::<u64>() * 1_234_567;
+        gaps
+    });
+    prop_oneof![Just(Gaps::default()), some].boxed()
+}

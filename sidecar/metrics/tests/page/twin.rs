@@ -1,0 +1,166 @@
+//! The naive twin: it keeps a number for every series it was ever told of, in one map, and puts an
+//! observation in every bucket that holds it. No cells, no workers, no table but the edges.
+
+use std::collections::BTreeMap;
+
+use meter::edges::{CONCURRENCY_NAMES, GAP_S, POSITION_NAMES};
+use meter::{Ending, Gaps, Record, TokenType};
+use metrics::{Kind, Metric};
+
+use crate::openmetrics::{Page, Series};
+
+#[derive(Debug, Default)]
+pub(crate) struct Twin {
+    samples: BTreeMap<Series, f64>,
+    debts: BTreeMap<(usize, String), u64>,
+}
+
+impl Twin {
+    /// Adds to a counter or a gauge.
+    pub(crate) fn add(&mut self, name: &str, labels: &[(&str, &str)], n: f64) {
+        *self.samples.entry(Series::new(name, labels)).or_default() += n;
+    }
+
+    /// One observation, in the unit of the metric.
+    pub(crate) fn observe(&mut self, metric: Metric, labels: &[(&str, &str)], value: f64) {
+        let Kind::Histogram(edges) = metric.entry().kind else { panic!("not a histogram") };
+        for edge in edges {
+            self.bucket(metric, labels, &edge.to_string(), if value <= *edge { 1.0 } else { 0.0 });
+        }
+        self.bucket(metric, labels, "+Inf", 1.0);
+        self.totals(metric, labels, 1.0, value);
+    }
+
+    /// Observations that were put in buckets when they were made.
+    pub(crate) fn gaps(&mut self, metric: Metric, labels: &[(&str, &str)], gaps: &Gaps) {
+        let all: u64 = gaps.buckets.iter().sum();
+        if all == 0 {
+            return;
+        }
+        for (at, edge) in GAP_S.iter().enumerate() {
+            let below: u64 = gaps.buckets[..=at].iter().sum();
+            self.bucket(metric, labels, &edge.to_string(), below as f64);
+        }
+        self.bucket(metric, labels, "+Inf", all as f64);
+        self.totals(metric, labels, all as f64, seconds(gaps.sum_ns));
+    }
+
+    fn bucket(&mut self, metric: Metric, labels: &[(&str, &str)], le: &str, n: f64) {
+        let labels = [labels, &[("le", le)]].concat();
+        self.add(&format!("{}_bucket", metric.entry().name), &labels, n);
+    }
+
+    fn totals(&mut self, metric: Metric, labels: &[(&str, &str)], count: f64, sum: f64) {
+        self.add(&format!("{}_count", metric.entry().name), labels, count);
+        self.add(&format!("{}_sum", metric.entry().name), labels, sum);
+    }
+
+    /// The live counter: what a worker's debt leaves of new tokens.
+    pub(crate) fn live(&mut self, worker: usize, model: &str, tokens: u64, owed: u64) {
+        let debt = self.debts.entry((worker, model.to_owned())).or_default();
+        let left = (*debt + owed) as i64 - tokens as i64;
+        *debt = left.max(0) as u64;
+        self.add("tokenmeter_live_output_tokens_total", &[("model", model)], (-left).max(0) as f64);
+    }
+
+    /// An ended exchange.
+    pub(crate) fn end(&mut self, model: &str, record: &Record) {
+        let (timing, ending) = (&record.timing, record.ending.name());
+        let m = ("model", model);
+        self.add("tokenmeter_exchanges_in_flight", &[m], -1.0);
+        let labels = [m, ("dialect", record.identity.dialect.name()), ("ending", ending)];
+        self.add("tokenmeter_exchanges_total", &labels, 1.0);
+        for kind in TokenType::ALL {
+            let provenance = record.tokens.provenance(kind).name();
+            let labels = [m, ("type", kind.name()), ("provenance", provenance)];
+            self.add("tokenmeter_tokens_total", &labels, record.tokens.of(kind) as f64);
+        }
+        let known = [("input", record.tokens.input_provenance), ("output", record.tokens.output_provenance)];
+        for (direction, provenance) in known {
+            let labels = [("direction", direction), ("provenance", provenance.name())];
+            self.add("tokenmeter_usage_provenance_total", &labels, 1.0);
+        }
+
+        let success = matches!(record.ending, Ending::Complete | Ending::Length);
+        let flavour = [
+            ("gen_ai_operation_name", record.identity.dialect.operation()),
+            ("gen_ai_provider_name", &*record.identity.provider),
+            ("gen_ai_request_model", model),
+        ];
+        if success {
+            self.observe(Metric::GenAiDuration, &flavour, seconds(timing.duration_ns));
+            self.moment(Metric::GenAiFirstToken, &flavour, timing.first_token_ns);
+            self.moment(Metric::GenAiPerToken, &flavour, timing.per_output_token_ns);
+        }
+
+        let crowd = [m, ("concurrency", crowd(timing.concurrency))];
+        self.moment(Metric::FirstToken, &crowd, timing.first_token_ns);
+        self.moment(Metric::FirstByte, &[m], timing.first_byte_ns);
+        self.moment(Metric::FirstVisible, &[m], timing.first_visible_ns);
+        self.moment(Metric::FirstTool, &[m], timing.first_tool_ns);
+        if timing.first_token_ns.is_none() {
+            let reason = if success && !record.streamed { "not_streamed" } else { ending };
+            self.add("tokenmeter_no_first_token_total", &[m, ("reason", reason)], 1.0);
+        }
+        self.rate(Metric::OutputRate, &crowd, timing.output_rate);
+        self.rate(Metric::InputRate, &crowd, timing.input_rate);
+        self.rate(Metric::CharacterRate, &[m], timing.visible_chars_rate);
+
+        let weighted = [m, ("weight", timing.weight.name())];
+        self.gaps(Metric::InterToken, &weighted, &timing.inter_token);
+        self.gaps(Metric::ChunkGap, &weighted, &timing.chunk_gap);
+        for (range, span) in POSITION_NAMES.iter().zip(timing.position) {
+            let labels = [m, ("position", *range)];
+            self.add("tokenmeter_output_position_tokens_total", &labels, span.tokens as f64);
+            self.add("tokenmeter_output_position_seconds_total", &labels, seconds(span.ns));
+        }
+        self.add("tokenmeter_visible_characters_total", &[m], record.visible_chars as f64);
+        self.add("tokenmeter_stalls_total", &[m], f64::from(timing.stalls));
+        self.add("tokenmeter_stalled_seconds_total", &[m], seconds(timing.stalled_ns));
+        self.add("tokenmeter_client_wait_seconds_total", &[m], seconds(timing.client_wait_ns));
+    }
+
+    fn moment(&mut self, metric: Metric, labels: &[(&str, &str)], ns: Option<u64>) {
+        if let Some(ns) = ns {
+            self.observe(metric, labels, seconds(ns));
+        }
+    }
+
+    fn rate(&mut self, metric: Metric, labels: &[(&str, &str)], rate: Option<f64>) {
+        if let Some(rate) = rate.filter(|rate| rate.is_finite()) {
+            self.observe(metric, labels, rate);
+        }
+    }
+
+    /// Whether a page says the same: every series of either that is not zero, to a millionth.
+    pub(crate) fn agrees(&self, page: &Page) {
+        let ours =
+            |series: &&Series| series.name.starts_with("tokenmeter_") || series.name.starts_with("gen_ai_");
+        let all = self.samples.keys().chain(page.samples.keys().filter(ours));
+        for series in all.filter(|series| series.name != "tokenmeter_build_info") {
+            let said = page.samples.get(series).copied().unwrap_or_default();
+            let meant = self.samples.get(series).copied().unwrap_or_default();
+            let near = (said - meant).abs() <= 1e-6 * meant.abs().max(1.0);
+            assert!(near, "{series:?}: the page says {said}, the twin {meant}");
+        }
+    }
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+/// The concurrency bucket, spelled out.
+fn crowd(mean: f64) -> &'static str {
+    let at = match mean.round() as u64 {
+        0..=1 => 0,
+        2..=4 => 1,
+        5..=8 => 2,
+        9..=16 => 3,
+        17..=32 => 4,
+        33..=64 => 5,
+        65..=128 => 6,
+        129.. => 7,
+    };
+    CONCURRENCY_NAMES[at]
+}

@@ -1,0 +1,281 @@
+//! A load driver: clients that ask, read the stream and measure what a user would see.
+//!
+//! The law: it is bounded in requests, in time and in concurrency, it talks to loopback addresses
+//! alone, and dropping [`run`] drops every connection that it had opened.
+//!
+//! It measures on the machine it runs on. Where server and driver leave no core to spare, speeds are
+//! those of the scheduler, and may lie above the server's own as well as below.
+
+mod client;
+mod report;
+mod steps;
+mod stream;
+
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use hyper::Uri;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
+
+use crate::text;
+use client::Client;
+use report::Outcome;
+
+pub use report::{Distribution, Failure, Report};
+pub use steps::{CONCURRENCIES, Step, steps};
+
+/// Which endpoint is asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Endpoint {
+    /// `/v1/chat/completions`
+    #[default]
+    Chat,
+    /// `/v1/completions`
+    Completion,
+    /// llama.cpp's `/completion`
+    Native,
+}
+
+/// When requests start.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pace {
+    /// So many clients, each asking again as soon as it was answered.
+    Closed {
+        /// The clients.
+        concurrency: u32,
+    },
+    /// Requests at a constant rate, whether or not earlier ones were answered.
+    Open {
+        /// Requests per second.
+        rate: f64,
+        /// Requests in flight beyond which one that is due is shed, and counted as shed.
+        most_in_flight: u32,
+    },
+}
+
+/// A load to run.
+#[derive(Clone, Debug)]
+pub struct Load {
+    /// Who is asked; a loopback address.
+    pub target: SocketAddr,
+    /// Where it is asked.
+    pub endpoint: Endpoint,
+    /// The model asked for, if one is named.
+    pub model: Option<String>,
+    /// Length of each prompt, in the simulator's tokens.
+    pub prompt_tokens: u64,
+    /// `max_tokens` of each request.
+    pub output_tokens: u64,
+    /// Whether `stream_options.include_usage` is asked for.
+    pub usage: bool,
+    /// Further fields of each request body.
+    pub fields: Vec<(String, Value)>,
+    /// Further headers of each request.
+    pub headers: Vec<(String, String)>,
+    /// When requests start.
+    pub pace: Pace,
+    /// Most requests started.
+    pub requests: u64,
+    /// No request starts later than this.
+    pub time: Duration,
+    /// A request that takes longer has failed.
+    pub patience: Duration,
+    /// The client hangs up after so many token frames.
+    pub leave_after: Option<u64>,
+    /// Prompts differ from request to request, and are the same for equal seeds.
+    pub seed: u64,
+}
+
+impl Load {
+    /// Ten requests, one after the other, to `target`.
+    pub fn new(target: SocketAddr) -> Self {
+        Self {
+            target,
+            endpoint: Endpoint::default(),
+            model: None,
+            prompt_tokens: 64,
+            output_tokens: 64,
+            usage: true,
+            fields: Vec::new(),
+            headers: Vec::new(),
+            pace: Pace::Closed { concurrency: 1 },
+            requests: 10,
+            time: Duration::from_secs(60),
+            patience: Duration::from_secs(60),
+            leave_after: None,
+            seed: 0,
+        }
+    }
+
+    /// As [`new`](Self::new), to an `http://` URL with a loopback address or `localhost`.
+    pub fn to(url: &str) -> io::Result<Self> {
+        let wrong = || invalid(format!("{url}: not an http URL with a loopback address"));
+        let uri: Uri = url.parse().map_err(|_| wrong())?;
+        if uri.scheme_str() != Some("http") || !matches!(uri.path(), "" | "/") {
+            return Err(wrong());
+        }
+        let host = uri.host().ok_or_else(wrong)?;
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let ip = match host {
+            "localhost" => IpAddr::V4(Ipv4Addr::LOCALHOST),
+            host => host.parse().map_err(|_| wrong())?,
+        };
+        Ok(Self::new(SocketAddr::new(ip, uri.port_u16().unwrap_or(80))))
+    }
+
+    fn check(&self) -> io::Result<()> {
+        if !self.target.ip().is_loopback() {
+            return Err(invalid(format!("{} is not a loopback address", self.target)));
+        }
+        if self.requests > MOST_REQUESTS {
+            return Err(invalid(format!("more than {MOST_REQUESTS} requests")));
+        }
+        let in_flight = match self.pace {
+            Pace::Closed { concurrency } => concurrency,
+            Pace::Open { rate, most_in_flight } => {
+                if !(rate > 0.0 && rate <= MOST_RATE) {
+                    return Err(invalid(format!("rate {rate}: not above 0, at most {MOST_RATE}")));
+                }
+                most_in_flight
+            }
+        };
+        if in_flight == 0 || in_flight > MOST_IN_FLIGHT {
+            return Err(invalid(format!("concurrency must be 1 to {MOST_IN_FLIGHT}")));
+        }
+        if self.time > LONGEST || self.patience > LONGEST {
+            return Err(invalid("longer than a day".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// The body of the request with this number.
+    fn body(&self, number: u64) -> Vec<u8> {
+        let prompt = text::prompt(self.seed.wrapping_add(number), self.prompt_tokens);
+        let mut body = match self.endpoint {
+            Endpoint::Chat => json!({ "messages": [{ "role": "user", "content": prompt }] }),
+            Endpoint::Completion | Endpoint::Native => json!({ "prompt": prompt }),
+        };
+        let limit = match self.endpoint {
+            Endpoint::Native => "n_predict",
+            _ => "max_tokens",
+        };
+        body[limit] = json!(self.output_tokens);
+        body["stream"] = json!(true);
+        if self.usage && self.endpoint != Endpoint::Native {
+            body["stream_options"] = json!({ "include_usage": true });
+        }
+        if let Some(model) = &self.model {
+            body["model"] = json!(model);
+        }
+        for (name, value) in &self.fields {
+            body[name.as_str()] = value.clone();
+        }
+        body.to_string().into_bytes()
+    }
+}
+
+/// Runs `load` to its end. Fails only on a load that must not or cannot be run.
+pub async fn run(load: &Load) -> io::Result<Report> {
+    load.check()?;
+    let load = Arc::new(load.clone());
+    let started = Instant::now();
+    let mut report = match load.pace {
+        Pace::Closed { concurrency } => closed(&load, concurrency).await,
+        Pace::Open { rate, most_in_flight } => open(&load, rate, most_in_flight).await,
+    };
+    report.settle(started.elapsed());
+    Ok(report)
+}
+
+async fn closed(load: &Arc<Load>, concurrency: u32) -> Report {
+    let numbers = Arc::new(AtomicU64::new(0));
+    let end = Instant::now() + load.time;
+    let mut clients = JoinSet::new();
+    for _ in 0..concurrency {
+        let (load, numbers) = (Arc::clone(load), Arc::clone(&numbers));
+        clients.spawn(async move {
+            let mut client = Client::new(&load);
+            let mut outcomes = Vec::new();
+            while Instant::now() < end {
+                let number = numbers.fetch_add(1, Relaxed);
+                if number >= load.requests {
+                    break;
+                }
+                outcomes.push(client.ask(&load, number).await);
+            }
+            outcomes
+        });
+    }
+    let mut report = Report::default();
+    while let Some(outcomes) = clients.join_next().await {
+        // A client neither panics nor is aborted while this set is alive.
+        outcomes.into_iter().flatten().for_each(|outcome| report.add(outcome));
+    }
+    report
+}
+
+async fn open(load: &Arc<Load>, rate: f64, most_in_flight: u32) -> Report {
+    let start = Instant::now();
+    let mut report = Report::default();
+    let mut flights: JoinSet<(Client, Outcome)> = JoinSet::new();
+    // Clients that wait for work, with the connections they hold: at most `most_in_flight`.
+    let mut idle: Vec<Client> = Vec::new();
+    for number in 0..load.requests {
+        let offset = Duration::from_secs_f64(number as f64 / rate);
+        if offset > load.time {
+            break;
+        }
+        loop {
+            tokio::select! {
+                () = sleep_until(start + offset) => break,
+                Some(landed) = flights.join_next() => land(landed.ok(), &mut idle, &mut report),
+            }
+        }
+        if flights.len() >= most_in_flight as usize {
+            report.shed += 1;
+            continue;
+        }
+        let mut client = idle.pop().unwrap_or_else(|| Client::new(load));
+        let load = Arc::clone(load);
+        flights.spawn(async move {
+            let outcome = client.ask(&load, number).await;
+            (client, outcome)
+        });
+    }
+    while let Some(landed) = flights.join_next().await {
+        land(landed.ok(), &mut idle, &mut report);
+    }
+    report
+}
+
+fn land(landed: Option<(Client, Outcome)>, idle: &mut Vec<Client>, report: &mut Report) {
+    // None is a task that panicked or was aborted: neither happens while its set is alive.
+    if let Some((client, outcome)) = landed {
+        idle.push(client);
+        report.add(outcome);
+    }
+}
+
+/// A million: their samples stay below 64 MiB.
+const MOST_REQUESTS: u64 = 1_000_000;
+
+/// 10,000 connections: a third of the ephemeral ports of one loopback address.
+const MOST_IN_FLIGHT: u32 = 10_000;
+
+/// Requests per second: a million are more than one machine can start.
+const MOST_RATE: f64 = 1e6;
+
+/// A day, for soaks.
+const LONGEST: Duration = Duration::from_secs(24 * 3_600);
+
+fn invalid(message: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, message)
+}

@@ -1,0 +1,189 @@
+//! The driver against the simulated server: both sides must count the same.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::*;
+use crate::server::{Handle, Options, Server, Shape};
+
+async fn server(options: Options) -> Handle {
+    Server::bind("127.0.0.1:0".parse().unwrap(), options).await.unwrap()
+}
+
+#[tokio::test]
+async fn client_and_server_count_the_same_tokens() {
+    for (shape, endpoint) in [
+        (Shape::Vllm, Endpoint::Chat),
+        (Shape::Vllm, Endpoint::Completion),
+        (Shape::LlamaCpp, Endpoint::Chat),
+        (Shape::LlamaCpp, Endpoint::Completion),
+        (Shape::LlamaCpp, Endpoint::Native),
+    ] {
+        let server = server(Options::instant(shape)).await;
+        let report = run(&Load {
+            endpoint,
+            requests: 20,
+            output_tokens: 30,
+            pace: Pace::Closed { concurrency: 4 },
+            fields: vec![("simulate".to_owned(), json!({ "text": "split" }))],
+            ..Load::new(server.addr())
+        })
+        .await
+        .unwrap();
+        assert_eq!((report.completed, report.failed()), (20, 0), "{report:?}");
+        assert_eq!(report.output_tokens, 600);
+        assert_eq!(report.unreported, 0);
+        let counts = server.counts();
+        assert_eq!(counts.generated_tokens, report.output_tokens);
+        assert_eq!(counts.prompt_tokens, report.prompt_tokens);
+        assert_eq!((counts.requests, counts.completed), (20, 20));
+        // Kept alive: a client opens its connection once.
+        assert_eq!(counts.connections, 4);
+    }
+}
+
+#[tokio::test]
+async fn without_usage_frames_are_counted_and_named_so() {
+    let server = server(Options::instant(Shape::Vllm)).await;
+    let report = run(&Load { usage: false, requests: 3, output_tokens: 12, ..Load::new(server.addr()) })
+        .await
+        .unwrap();
+    assert_eq!((report.completed, report.unreported), (3, 3));
+    assert_eq!(report.output_tokens, 36);
+}
+
+#[tokio::test]
+async fn each_fault_is_named() {
+    let server = server(Options::instant(Shape::Vllm)).await;
+    for (fault, failure) in [
+        ("error-status=503", Failure::Status(503)),
+        ("error-in-band-after=5", Failure::InBand),
+        ("cut-after=0", Failure::Cut),
+        ("cut-after=7", Failure::Cut),
+        ("end-after=7", Failure::Cut),
+        ("reset-after=7", Failure::Cut),
+        ("no-head", Failure::NoAnswer),
+        ("hang-after=4", Failure::Timeout),
+        ("typing-mistake", Failure::Status(400)),
+    ] {
+        // Only the hang may run into it.
+        let patience = match failure {
+            Failure::Timeout => Duration::from_millis(50),
+            _ => Duration::from_secs(10),
+        };
+        let report = run(&Load {
+            requests: 2,
+            patience,
+            headers: vec![("x-simulate".to_owned(), fault.to_owned())],
+            ..Load::new(server.addr())
+        })
+        .await
+        .unwrap();
+        assert_eq!(report.failures, BTreeMap::from([(failure, 2)]), "{fault}");
+    }
+    let gone = |counts: &crate::server::Counts| counts.running == 0;
+    server.until(Duration::from_secs(2), gone).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_no_connection() {
+    let server = server(Options::instant(Shape::Vllm)).await;
+    let load = Load { requests: 2, ..Load::new(server.addr()) };
+    server.shutdown().await;
+    let report = run(&load).await.unwrap();
+    assert_eq!(report.failures, BTreeMap::from([(Failure::Connect, 2)]));
+}
+
+#[tokio::test]
+async fn leaving_clients_are_counted_on_both_sides() {
+    let server = server(Options::default()).await;
+    let report = run(&Load {
+        requests: 8,
+        output_tokens: 10_000,
+        leave_after: Some(3),
+        pace: Pace::Closed { concurrency: 8 },
+        ..Load::new(server.addr())
+    })
+    .await
+    .unwrap();
+    assert_eq!((report.left, report.completed, report.failed()), (8, 0, 0));
+    let counts = server.until(Duration::from_secs(2), |counts| counts.aborted == 8).await.unwrap();
+    assert_eq!(counts.running, 0);
+    // Of 80,000: how few depends on the machine.
+    assert!(counts.generated_tokens < 40_000, "{counts:?}");
+}
+
+#[tokio::test]
+async fn an_open_loop_sheds_what_it_may_not_send() {
+    let server = server(Options::instant(Shape::Vllm)).await;
+    let load = Load {
+        requests: 20,
+        output_tokens: 4,
+        pace: Pace::Open { rate: 1_000.0, most_in_flight: 2 },
+        headers: vec![("x-simulate".to_owned(), "slow-head=50ms".to_owned())],
+        ..Load::new(server.addr())
+    };
+    let report = run(&load).await.unwrap();
+    assert!(report.shed > 0 && report.completed > 0, "{report:?}");
+    assert_eq!(report.shed + report.completed, 20);
+}
+
+#[tokio::test]
+async fn steps_run_in_order_with_each_clients_share_of_requests() {
+    // How fast they are is tested on a paused clock, beside the batch: here the machine has a say.
+    let server = server(Options::instant(Shape::Vllm)).await;
+    let load = Load { requests: 2, output_tokens: 10, ..Load::new(server.addr()) };
+    let mut seen = Vec::new();
+    let steps = steps(&load, &[1, 5], |step| seen.push(step.concurrency)).await.unwrap();
+    assert_eq!(seen, [1, 5]);
+    let completed = |step: &Step| (step.report.completed, step.report.output_tokens);
+    assert_eq!(completed(&steps[0]), (2, 20));
+    assert_eq!(completed(&steps[1]), (10, 100));
+}
+
+#[tokio::test]
+async fn what_must_not_run_is_refused() {
+    let local = || Load::new("127.0.0.1:1".parse().unwrap());
+    for load in [
+        Load::new("192.0.2.1:80".parse().unwrap()),
+        Load { requests: MOST_REQUESTS + 1, ..local() },
+        Load { pace: Pace::Closed { concurrency: 0 }, ..local() },
+        Load { pace: Pace::Open { rate: f64::NAN, most_in_flight: 1 }, ..local() },
+        Load { patience: Duration::MAX, ..local() },
+    ] {
+        let refused = run(&load).await.unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::InvalidInput, "{load:?}");
+    }
+}
+
+#[test]
+fn urls_name_loopback_addresses() {
+    let target = |url| Load::to(url).map(|load| load.target.to_string()).ok();
+    assert_eq!(target("http://127.0.0.1:9800").as_deref(), Some("127.0.0.1:9800"));
+    assert_eq!(target("http://localhost:1/").as_deref(), Some("127.0.0.1:1"));
+    assert_eq!(target("http://[::1]:1").as_deref(), Some("[::1]:1"));
+    assert_eq!(target("https://127.0.0.1"), None);
+    assert_eq!(target("http://example.com"), None);
+    assert_eq!(target("http://127.0.0.1/path"), None);
+}
+
+#[tokio::test]
+async fn dropping_a_run_closes_its_connections() {
+    let server = server(Options::default()).await;
+    let load = Load {
+        requests: 5,
+        output_tokens: 10_000,
+        pace: Pace::Closed { concurrency: 5 },
+        ..Load::new(server.addr())
+    };
+    let limit = Duration::from_secs(5);
+    tokio::select! {
+        report = run(&load) => panic!("ended: {report:?}"),
+        running = server.until(limit, |counts| counts.running == 5) => { running.unwrap(); }
+    }
+    let counts = server.until(limit, |counts| counts.aborted == 5).await;
+    assert_eq!(counts.unwrap().running, 0);
+}

@@ -1,0 +1,262 @@
+//! What an answer says, decode step by decode step, before any server's shape is put on it.
+//!
+//! In each step every unfinished choice gains one piece: one or more tokens of one kind. Choices
+//! are thereby interleaved as a batch interleaves them.
+//!
+//! The law: the pieces of a choice hold exactly the tokens that its last tally counts.
+
+use crate::ask::{Ask, Finish};
+use crate::random::SplitMix64;
+use crate::speed::Model;
+use crate::text::{self, Token, Words};
+
+/// What a piece's tokens are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Reasoning,
+    Text,
+    /// Arguments of a tool call.
+    Tool,
+    /// The end-of-sequence token.
+    End,
+}
+
+/// Tokens counted so far, of one choice or of several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    pub(crate) prompt: u64,
+    /// Of `prompt`.
+    pub(crate) cached: u64,
+    pub(crate) output: u64,
+    /// Of `output`.
+    pub(crate) reasoning: u64,
+}
+
+/// What one choice gained in one step.
+#[derive(Clone, Debug)]
+pub(crate) struct Piece {
+    pub(crate) choice: u64,
+    pub(crate) kind: Kind,
+    /// The first piece of its choice.
+    pub(crate) opens: bool,
+    /// The first piece of its kind in its choice.
+    pub(crate) begins: bool,
+    pub(crate) tokens: Vec<Token>,
+    /// What `tokens` show, joined; for a tool call, a part of valid JSON.
+    pub(crate) text: String,
+    /// Characters that the choice had shown before.
+    pub(crate) offset: u64,
+    /// The choice's tokens including this piece.
+    pub(crate) tally: Tally,
+    /// Set on the last piece of a choice.
+    pub(crate) finish: Option<Finish>,
+}
+
+/// The rest of an answer.
+#[derive(Clone, Debug)]
+pub(crate) struct Script {
+    choices: Vec<Choice>,
+    ask: Lengths,
+    burst: u32,
+}
+
+impl Script {
+    pub(crate) fn new(ask: &Ask, model: &Model) -> Self {
+        let random = SplitMix64::new(ask.seed);
+        let choices = (0..ask.choices())
+            .map(|index| Choice {
+                index,
+                words: Words::new(random.fork(2 * index), ask.lexicon),
+                draft: random.fork(2 * index + 1),
+                shown: 0,
+                tally: Tally {
+                    prompt: ask.prompts[(index / ask.n) as usize],
+                    cached: if index < ask.n { ask.cached } else { 0 },
+                    output: 0,
+                    reasoning: 0,
+                },
+            })
+            .collect();
+        Self {
+            choices,
+            ask: Lengths { tokens: ask.tokens, reasoning: ask.reasoning, tool: ask.tool, finish: ask.finish },
+            burst: ask.burst.unwrap_or(model.burst).max(1),
+        }
+    }
+
+    /// One decode step; no pieces once all choices have finished.
+    pub(crate) fn step(&mut self, model: &Model) -> Vec<Piece> {
+        let Self { choices, ask, burst } = self;
+        choices
+            .iter_mut()
+            .filter(|choice| choice.tally.output < ask.tokens)
+            .map(|choice| choice.piece(ask, model, *burst))
+            .collect()
+    }
+
+    /// The answer's tokens so far: each prompt once, the output of all choices.
+    pub(crate) fn total(&self, ask: &Ask) -> Tally {
+        Tally {
+            prompt: ask.prompt_tokens(),
+            cached: ask.cached,
+            output: self.choices.iter().map(|choice| choice.tally.output).sum(),
+            reasoning: self.choices.iter().map(|c| c.tally.reasoning).sum(),
+        }
+    }
+}
+
+/// The lengths that all choices share.
+#[derive(Clone, Debug)]
+struct Lengths {
+    tokens: u64,
+    reasoning: u64,
+    tool: u64,
+    finish: Finish,
+}
+
+impl Lengths {
+    /// The kind of the token at `position`, and the position where that kind ends.
+    fn kind(&self, position: u64) -> (Kind, u64) {
+        let payload_end = self.tokens - u64::from(self.finish != Finish::Length);
+        let tool_start = payload_end - self.tool;
+        if position < self.reasoning {
+            (Kind::Reasoning, self.reasoning)
+        } else if position < tool_start {
+            (Kind::Text, tool_start)
+        } else if position < payload_end {
+            (Kind::Tool, payload_end)
+        } else {
+            (Kind::End, self.tokens)
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Choice {
+    index: u64,
+    words: Words,
+    draft: SplitMix64,
+    shown: u64,
+    tally: Tally,
+}
+
+impl Choice {
+    fn piece(&mut self, ask: &Lengths, model: &Model, burst: u32) -> Piece {
+        let start = self.tally.output;
+        let (kind, kind_end) = ask.kind(start);
+        let drawn = u64::from(model.tokens_per_step(burst, &mut self.draft));
+        let end = (start + drawn).min(kind_end);
+        let begins = start == 0 || ask.kind(start - 1).0 != kind;
+
+        let mut tokens = Vec::with_capacity((end - start) as usize);
+        let mut text = String::new();
+        for position in start..end {
+            let token = match kind {
+                Kind::End => text::END,
+                _ => self.words.draw(),
+            };
+            tokens.push(token);
+            match kind {
+                Kind::Tool => argument(&mut text, token, position, kind_end - ask.tool, kind_end),
+                _ => text.push_str(token.text),
+            }
+        }
+
+        let offset = self.shown;
+        self.shown += text.chars().count() as u64;
+        self.tally.output = end;
+        if kind == Kind::Reasoning {
+            self.tally.reasoning = end;
+        }
+        Piece {
+            choice: self.index,
+            kind,
+            opens: start == 0,
+            begins,
+            tokens,
+            text,
+            offset,
+            tally: self.tally,
+            finish: (end == ask.tokens).then_some(ask.finish),
+        }
+    }
+}
+
+/// Adds the part of `{"query":"…"}` that the token at `position` of `start..end` stands for.
+fn argument(text: &mut String, token: Token, position: u64, start: u64, end: u64) {
+    if end - start == 1 {
+        text.push_str("{}");
+    } else if position == start {
+        text.push_str(r#"{"query":""#);
+    } else if position + 1 == end {
+        text.push_str("\"}");
+    } else {
+        // Letters and spaces alone: whatever the lexicon says, the arguments stay valid JSON.
+        text.extend(token.text.chars().filter(|c| c.is_alphanumeric() || *c == ' '));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ask::{Defaults, Endpoint};
+
+    fn ask(body: &str) -> Ask {
+        let defaults = Defaults { seed: 1, output_tokens: 32, models: &[] };
+        Ask::parse(Endpoint::Chat, body.as_bytes(), &defaults).unwrap()
+    }
+
+    fn pieces(ask: &Ask, model: &Model) -> Vec<Piece> {
+        let mut script = Script::new(ask, model);
+        let mut pieces = Vec::new();
+        loop {
+            let step = script.step(model);
+            if step.is_empty() {
+                let output: u64 = pieces.iter().map(|p: &Piece| p.tokens.len() as u64).sum();
+                assert_eq!(script.total(ask).output, output);
+                return pieces;
+            }
+            pieces.extend(step);
+        }
+    }
+
+    #[test]
+    fn tokens_of_all_pieces_are_the_tokens_asked_for() {
+        let model = Model { burst: 4, ..Model::default() };
+        let ask = ask(r#"{"messages":[],"max_tokens":50,"n":3,"simulate":{"text":"split"}}"#);
+        let pieces = pieces(&ask, &model);
+        for choice in 0..3 {
+            let own = || pieces.iter().filter(move |piece| piece.choice == choice);
+            assert_eq!(own().map(|piece| piece.tokens.len()).sum::<usize>(), 50);
+            assert_eq!(own().filter(|piece| piece.opens).count(), 1);
+            assert_eq!(own().filter(|piece| piece.finish.is_some()).count(), 1);
+            assert!(own().any(|piece| piece.tokens.len() > 1));
+        }
+    }
+
+    #[test]
+    fn kinds_follow_each_other_and_the_arguments_are_json() {
+        let ask = ask(r#"{"messages":[],"simulate":{"tokens":20,"reasoning":5,"tool":7}}"#);
+        let pieces = pieces(&ask, &Model::default());
+        let kinds: Vec<Kind> = pieces.iter().map(|piece| piece.kind).collect();
+        assert_eq!(kinds[..5], [Kind::Reasoning; 5]);
+        assert_eq!(kinds[5..12], [Kind::Text; 7]);
+        assert_eq!(kinds[12..19], [Kind::Tool; 7]);
+        assert_eq!(kinds[19], Kind::End);
+        assert_eq!(pieces.iter().filter(|piece| piece.begins).count(), 4);
+        assert_eq!(pieces[19].finish, Some(Finish::ToolCalls));
+        assert_eq!(pieces[19].tally.reasoning, 5);
+
+        let arguments: String = pieces[12..19].iter().map(|p| p.text.as_str()).collect();
+        let arguments: serde_json::Value = serde_json::from_str(&arguments).unwrap();
+        assert!(arguments["query"].is_string());
+    }
+
+    #[test]
+    fn an_answer_may_be_its_end_token_alone() {
+        let ask = ask(r#"{"messages":[],"simulate":{"tokens":1,"reasoning":5,"tool":5}}"#);
+        let pieces = pieces(&ask, &Model::default());
+        assert_eq!(pieces.len(), 1);
+        assert_eq!(pieces[0].kind, Kind::End);
+    }
+}

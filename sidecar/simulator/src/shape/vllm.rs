@@ -1,0 +1,379 @@
+//! vLLM 0.32, the Python front end: explicit nulls, one event per chunk, `[DONE]` always.
+//!
+//! The finish reason rides on the last text event; the fingerprint on the finish event, or on the
+//! usage event where there is one. Usage covers all choices; running usage its choice alone.
+
+use super::{CREATED, Told, event, ids, list, logprob, prompt_ids, quote, token_bytes, token_ids};
+use crate::ask::{Ask, Endpoint, Finish};
+use crate::counters::Counts;
+use crate::script::{Kind, Piece, Tally};
+use crate::text::Token;
+
+pub(super) const HEAD: &[(&str, &str)] = &[("server", "uvicorn"), ("content-type", "application/json")];
+
+pub(super) const STREAM_HEAD: &[(&str, &str)] =
+    &[("server", "uvicorn"), ("content-type", "text/event-stream; charset=utf-8")];
+
+pub(super) struct Voice {
+    /// `"id":…,"object":…,"created":…,"model":…`
+    envelope: String,
+    tool_id: String,
+}
+
+impl Voice {
+    pub(super) fn new(ask: &Ask) -> Self {
+        let mut ids = ids(ask);
+        let id = ids.draw();
+        let (prefix, object) = match (ask.endpoint, ask.stream) {
+            (Endpoint::Chat, true) => ("chatcmpl", "chat.completion.chunk"),
+            (Endpoint::Chat, false) => ("chatcmpl", "chat.completion"),
+            _ => ("cmpl", "text_completion"),
+        };
+        Self {
+            envelope: format!(
+                r#""id":"{prefix}-{id:016x}","object":"{object}","created":{CREATED},"model":{}"#,
+                quote(&ask.model)
+            ),
+            tool_id: format!("chatcmpl-tool-{:016x}", ids.draw()),
+        }
+    }
+
+    fn chat_event(&self, ask: &Ask, piece: &Piece, out: &mut Vec<String>) {
+        let envelope = &self.envelope;
+        let index = piece.choice;
+        let running = running_usage(ask, piece.tally);
+        if piece.kind == Kind::Tool && piece.begins {
+            let before = Tally { output: piece.tally.output - piece.tokens.len() as u64, ..piece.tally };
+            let tool_id = &self.tool_id;
+            out.push(event(&format!(
+                r#"{{{envelope},"choices":[{{"index":{index},"delta":{{"content":null,"tool_calls":[{{"id":"{tool_id}-{index}","type":"function","index":0,"function":{{"name":"get_weather"}}}}]}},"logprobs":null,"finish_reason":null,"token_ids":null}}]{}}}"#,
+                running_usage(ask, before),
+            )));
+        }
+        let delta = match piece.kind {
+            _ if piece.text.is_empty() => "{}".to_owned(),
+            Kind::Text | Kind::End => format!(r#"{{"content":{}}}"#, quote(&piece.text)),
+            Kind::Reasoning => format!(r#"{{"reasoning":{}}}"#, quote(&piece.text)),
+            Kind::Tool => format!(
+                r#"{{"content":null,"tool_calls":[{{"index":0,"function":{{"arguments":{}}}}}]}}"#,
+                quote(&piece.text)
+            ),
+        };
+        let logprobs = chat_logprobs(ask, &piece.tokens);
+        let (finish, fingerprint) = finish(ask, piece.finish);
+        let ids = ids_of(ask, &piece.tokens);
+        out.push(event(&format!(
+            r#"{{{envelope},"choices":[{{"index":{index},"delta":{delta},"logprobs":{logprobs},"finish_reason":{finish},"token_ids":{ids}}}]{running}{fingerprint}}}"#,
+        )));
+    }
+
+    fn completion_event(&self, ask: &Ask, piece: &Piece, out: &mut Vec<String>) {
+        let envelope = &self.envelope;
+        let index = piece.choice;
+        let text = quote(&piece.text);
+        let logprobs = completion_logprobs(ask, &piece.tokens, piece.offset);
+        let (finish, fingerprint) = match piece.finish {
+            Some(reason) => (quote(reason.as_str()), fingerprint(ask)),
+            None => ("null".to_owned(), ""),
+        };
+        let prompt_ids = match ask.token_ids && piece.opens {
+            true => prompt_ids(piece.tally.prompt),
+            false => "null".to_owned(),
+        };
+        let ids = ids_of(ask, &piece.tokens);
+        let running = running_usage(ask, piece.tally);
+        out.push(event(&format!(
+            r#"{{{envelope},"choices":[{{"index":{index},"text":{text},"logprobs":{logprobs},"finish_reason":{finish},"stop_reason":null,"prompt_token_ids":{prompt_ids},"token_ids":{ids}}}]{running}{fingerprint}}}"#,
+        )));
+    }
+}
+
+impl super::Voice for Voice {
+    fn opening(&self, ask: &Ask, out: &mut Vec<String>) {
+        if ask.endpoint != Endpoint::Chat {
+            return;
+        }
+        let envelope = &self.envelope;
+        let prompt = ask.prompt_tokens();
+        let ids = match ask.token_ids {
+            true => prompt_ids(prompt),
+            false => "null".to_owned(),
+        };
+        let running = running_usage(ask, Tally { prompt, ..Tally::default() });
+        for index in 0..ask.choices() {
+            out.push(event(&format!(
+                r#"{{{envelope},"choices":[{{"index":{index},"delta":{{"role":"assistant","content":""}},"logprobs":null,"finish_reason":null}}]{running},"prompt_token_ids":{ids},"prompt_text":null}}"#,
+            )));
+        }
+    }
+
+    fn piece(&self, ask: &Ask, piece: &Piece, out: &mut Vec<String>) {
+        // A token that shows nothing is sent only where something else about it was asked for.
+        let silent = piece.text.is_empty() && piece.finish.is_none();
+        if silent && !ask.token_ids && !ask.logprobs {
+            return;
+        }
+        match ask.endpoint {
+            Endpoint::Chat => self.chat_event(ask, piece, out),
+            _ => self.completion_event(ask, piece, out),
+        }
+    }
+
+    fn end(&self, ask: &Ask, total: Tally, out: &mut Vec<String>) {
+        if ask.usage {
+            let envelope = &self.envelope;
+            let usage = usage(total);
+            out.push(event(&format!(
+                r#"{{{envelope},"choices":[],"usage":{usage},"system_fingerprint":"{FINGERPRINT}"}}"#
+            )));
+        }
+        out.push(event("[DONE]"));
+    }
+
+    fn error(&self, message: &str, out: &mut Vec<String>) {
+        // Spaced: this one is written by another JSON printer than all the rest.
+        out.push(event(&format!(
+            r#"{{"error": {{"message": {}, "type": "InternalServerError", "param": null, "code": 500}}}}"#,
+            quote(message)
+        )));
+        out.push(event("[DONE]"));
+    }
+
+    fn ping(&self) -> &'static str {
+        ": keep-alive\n\n"
+    }
+
+    fn whole(&self, ask: &Ask, choices: &[Told]) -> String {
+        let envelope = &self.envelope;
+        let mut total = Tally { prompt: ask.prompt_tokens(), cached: ask.cached, ..Tally::default() };
+        for choice in choices {
+            total.output += choice.tally.output;
+            total.reasoning += choice.tally.reasoning;
+        }
+        let usage = match ask.usage_withheld {
+            true => String::new(),
+            false => format!(r#""usage":{},"#, whole_usage(total)),
+        };
+        let chat = ask.endpoint == Endpoint::Chat;
+        let body = list(choices.iter().enumerate(), |(index, choice)| match chat {
+            true => chat_choice(ask, index, choice, &self.tool_id),
+            false => completion_choice(ask, index, choice),
+        });
+        let tail = match chat {
+            true => {
+                let ids = match ask.token_ids {
+                    true => prompt_ids(ask.prompt_tokens()),
+                    false => "null".to_owned(),
+                };
+                format!(
+                    r#""prompt_logprobs":null,"prompt_token_ids":{ids},"prompt_text":null,"kv_transfer_params":null,"ec_transfer_params":null,"metrics":null"#
+                )
+            }
+            false => r#""kv_transfer_params":null,"ec_transfer_params":null,"metrics":null"#.to_owned(),
+        };
+        format!(
+            r#"{{{envelope},"choices":{body},"service_tier":null,"system_fingerprint":"{FINGERPRINT}",{usage}{tail}}}"#
+        )
+    }
+}
+
+pub(super) fn refusal(status: u16, message: &str) -> String {
+    let kind = match status {
+        // The router's own answers, given before any handler saw the request.
+        404 if message == "Not Found" => return r#"{"detail":"Not Found"}"#.to_owned(),
+        405 => return r#"{"detail":"Method Not Allowed"}"#.to_owned(),
+        400 => "BadRequestError",
+        404 => "NotFoundError",
+        429 => "RateLimitError",
+        503 => "ServiceUnavailableError",
+        _ => "InternalServerError",
+    };
+    format!(r#"{{"error":{{"message":{},"type":"{kind}","param":null,"code":{status}}}}}"#, quote(message))
+}
+
+pub(super) fn models(names: &[&str]) -> String {
+    let models = list(names, |name| {
+        let name = quote(name);
+        format!(
+            r#"{{"id":{name},"object":"model","created":{CREATED},"owned_by":"vllm","root":{name},"parent":null,"max_model_len":131072}}"#
+        )
+    });
+    format!(r#"{{"object":"list","data":{models}}}"#)
+}
+
+pub(super) fn metrics(counts: &Counts, name: &str) -> String {
+    let name = quote(name);
+    let mut page = String::new();
+    for (metric, kind, help, value) in [
+        ("num_requests_running", "gauge", "Number of requests in model execution batches.", counts.running),
+        ("num_requests_waiting", "gauge", "Number of requests waiting to be processed.", counts.waiting),
+        (
+            "prompt_tokens_total",
+            "counter",
+            "Number of prefill tokens processed.",
+            // Unlike llama.cpp's, this counter includes what came from the cache.
+            counts.prompt_tokens + counts.cached_tokens,
+        ),
+        (
+            "prompt_tokens_cached_total",
+            "counter",
+            "Number of cached prompt tokens (local + external).",
+            counts.cached_tokens,
+        ),
+        (
+            "generation_tokens_total",
+            "counter",
+            "Number of generation tokens processed.",
+            counts.generated_tokens,
+        ),
+    ] {
+        page.push_str(&format!(
+            "# HELP vllm:{metric} {help}\n# TYPE vllm:{metric} {kind}\nvllm:{metric}{{engine=\"0\",model_name={name}}} {value}.0\n"
+        ));
+    }
+    page
+}
+
+const FINGERPRINT: &str = "vllm-0.32.0-simulated";
+
+fn chat_choice(ask: &Ask, index: usize, choice: &Told, tool_id: &str) -> String {
+    let content = quote(&choice.text);
+    let tools = match choice.arguments.is_empty() {
+        true => String::new(),
+        false => format!(
+            r#""tool_calls":[{{"id":"{tool_id}-{index}","type":"function","function":{{"name":"get_weather","arguments":{}}}}}],"#,
+            quote(&choice.arguments)
+        ),
+    };
+    let reasoning = match choice.reasoning.is_empty() {
+        true => "null".to_owned(),
+        false => quote(&choice.reasoning),
+    };
+    format!(
+        r#"{{"index":{index},"message":{{"role":"assistant","content":{content},"refusal":null,"annotations":null,"audio":null,"function_call":null,{tools}"reasoning":{reasoning}}},"logprobs":{},"finish_reason":"{}","stop_reason":null,"token_ids":{},"routed_experts":null}}"#,
+        chat_logprobs(ask, &choice.tokens),
+        choice.finish.as_str(),
+        ids_of(ask, &choice.tokens),
+    )
+}
+
+fn completion_choice(ask: &Ask, index: usize, choice: &Told) -> String {
+    let prompt_ids = match ask.token_ids {
+        true => prompt_ids(choice.tally.prompt),
+        false => "null".to_owned(),
+    };
+    // Reasoning is no separate thing on this endpoint: it is text that comes first.
+    let text = quote(&format!("{}{}", choice.reasoning, choice.text));
+    format!(
+        r#"{{"index":{index},"text":{text},"logprobs":{},"finish_reason":"{}","stop_reason":null,"token_ids":{},"prompt_logprobs":null,"prompt_token_ids":{prompt_ids},"routed_experts":null}}"#,
+        completion_logprobs(ask, &choice.tokens, 0),
+        choice.finish.as_str(),
+        ids_of(ask, &choice.tokens),
+    )
+}
+
+/// The finish reason, and what the finish event of a chat carries besides.
+fn finish(ask: &Ask, finish: Option<Finish>) -> (String, &'static str) {
+    match finish {
+        Some(reason) => (format!(r#""{}","stop_reason":null"#, reason.as_str()), fingerprint(ask)),
+        None => ("null".to_owned(), ""),
+    }
+}
+
+/// Where there is a usage event, it takes the fingerprint from the finish event.
+fn fingerprint(ask: &Ask) -> &'static str {
+    match ask.usage {
+        true => "",
+        false => r#","system_fingerprint":"vllm-0.32.0-simulated""#,
+    }
+}
+
+/// `,"usage":{…}` where running usage was asked for.
+fn running_usage(ask: &Ask, tally: Tally) -> String {
+    if !(ask.usage && ask.continuous_usage) {
+        return String::new();
+    }
+    let details = match (ask.endpoint, ask.reasoning) {
+        (Endpoint::Chat, 0) => r#","completion_tokens_details":null"#.to_owned(),
+        (Endpoint::Chat, _) => reasoning_details(tally),
+        _ => String::new(),
+    };
+    format!(r#","usage":{{{}{details}}}"#, usage_counts(tally))
+}
+
+/// The usage event's object, which leaves nulls out.
+fn usage(tally: Tally) -> String {
+    let cached = match tally.cached {
+        0 => String::new(),
+        cached => format!(r#","prompt_tokens_details":{{"cached_tokens":{cached}}}"#),
+    };
+    let reasoning = match tally.reasoning {
+        0 => String::new(),
+        _ => reasoning_details(tally),
+    };
+    format!("{{{}{cached}{reasoning}}}", usage_counts(tally))
+}
+
+/// An unstreamed body's object, which has them.
+fn whole_usage(tally: Tally) -> String {
+    let cached = match tally.cached {
+        0 => "null".to_owned(),
+        cached => format!(r#"{{"cached_tokens":{cached}}}"#),
+    };
+    let reasoning = match tally.reasoning {
+        0 => r#","completion_tokens_details":null"#.to_owned(),
+        _ => reasoning_details(tally),
+    };
+    format!(r#"{{{},"prompt_tokens_details":{cached}{reasoning}}}"#, usage_counts(tally))
+}
+
+fn usage_counts(tally: Tally) -> String {
+    let Tally { prompt, output, .. } = tally;
+    let total = prompt + output;
+    format!(r#""prompt_tokens":{prompt},"total_tokens":{total},"completion_tokens":{output}"#)
+}
+
+fn reasoning_details(tally: Tally) -> String {
+    format!(r#","completion_tokens_details":{{"reasoning_tokens":{}}}"#, tally.reasoning)
+}
+
+fn ids_of(ask: &Ask, tokens: &[Token]) -> String {
+    match ask.token_ids {
+        true => token_ids(tokens),
+        false => "null".to_owned(),
+    }
+}
+
+fn chat_logprobs(ask: &Ask, tokens: &[Token]) -> String {
+    if !ask.logprobs {
+        return "null".to_owned();
+    }
+    let content = list(tokens, |token| {
+        format!(
+            r#"{{"token":{},"logprob":{:?},"bytes":{},"top_logprobs":[]}}"#,
+            quote(token.text),
+            logprob(token),
+            token_bytes(token)
+        )
+    });
+    format!(r#"{{"content":{content}}}"#)
+}
+
+fn completion_logprobs(ask: &Ask, tokens: &[Token], offset: u64) -> String {
+    if !ask.logprobs {
+        return "null".to_owned();
+    }
+    let mut offsets = Vec::with_capacity(tokens.len());
+    let mut at = offset;
+    for token in tokens {
+        offsets.push(at);
+        at += token.text.chars().count() as u64;
+    }
+    format!(
+        r#"{{"text_offset":{},"token_logprobs":{},"tokens":{},"top_logprobs":{}}}"#,
+        list(offsets, |at| at.to_string()),
+        list(tokens, |token| format!("{:?}", logprob(token))),
+        list(tokens, |token| quote(token.text)),
+        list(tokens, |token| format!("{{{}:{:?}}}", quote(token.text), logprob(token))),
+    )
+}

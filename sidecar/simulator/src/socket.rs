@@ -1,0 +1,80 @@
+//! A TCP stream that can be told to end in a reset.
+//!
+//! Hyper owns the socket and closes it with a FIN; a server that crashes does not. The flag is
+//! shared with the answer being played on the connection, and read when the socket is dropped.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::task::{Context, Poll};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+
+/// Whether the connection ends in a reset. Shared by a socket and its answers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reset(Arc<AtomicBool>);
+
+impl Reset {
+    pub(crate) fn set(&self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Socket {
+    stream: TcpStream,
+    reset: Reset,
+}
+
+impl Socket {
+    pub(crate) fn new(stream: TcpStream, reset: Reset) -> Self {
+        Self { stream, reset }
+    }
+}
+
+impl Drop for Socket {
+    fn drop(&mut self) {
+        if self.reset.0.load(Relaxed) {
+            // On failure the peer sees a FIN: the test that wanted a reset will say so.
+            let _ = self.stream.set_zero_linger();
+        }
+    }
+}
+
+impl AsyncRead for Socket {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Socket {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, buf)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}

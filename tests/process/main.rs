@@ -1,0 +1,12 @@
+//! The real binary in front of a simulated or scripted server, seen from outside: what clients get,
+//! what `/metrics` says, what it costs in memory.
+
+mod counts;
+mod cut;
+mod live;
+mod meter_page;
+mod prompt;
+mod proxy;
+mod shapes;
+mod streams;
+mod transcripts;

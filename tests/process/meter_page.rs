@@ -1,0 +1,40 @@
+//! The metrics page as a scraper sees it: sums over samples by name and labels.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+
+/// One scrape.
+pub(crate) struct Page {
+    /// The whole text.
+    pub(crate) text: String,
+}
+
+impl Page {
+    /// Scrapes `admin`.
+    pub(crate) fn fetch(admin: SocketAddr) -> Self {
+        let mut stream = TcpStream::connect(admin).expect("the admin port is open");
+        let request = format!("GET /metrics HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).expect("it reads");
+        let mut response = String::new();
+        stream.read_to_string(&mut response).expect("it answers in UTF-8");
+        assert!(response.starts_with("HTTP/1.1 200"), "{response}");
+        let text = response.split_once("\r\n\r\n").expect("a head and a body").1.to_owned();
+        assert!(text.ends_with("# EOF\n"), "the page is cut:\n{text}");
+        Self { text }
+    }
+
+    /// The sum of all samples of `name` that have all these labels.
+    pub(crate) fn sum(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
+        let wanted: Vec<String> = labels.iter().map(|(key, value)| format!("{key}=\"{value}\"")).collect();
+        self.text
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .filter_map(|line| {
+                let (series, value) = line.rsplit_once(' ')?;
+                let (found, rest) = series.split_once('{').unwrap_or((series, ""));
+                let matches = found == name && wanted.iter().all(|label| rest.contains(label.as_str()));
+                matches.then(|| value.parse::<f64>().ok()).flatten()
+            })
+            .sum()
+    }
+}

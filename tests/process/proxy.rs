@@ -1,0 +1,84 @@
+//! A running tokenmeter: started on free ports, stopped when dropped.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::meter_page::Page;
+
+/// The process and where it listens.
+pub(crate) struct Proxy {
+    child: Child,
+    /// Where clients go.
+    pub(crate) data: SocketAddr,
+    /// Where the metrics are.
+    pub(crate) admin: SocketAddr,
+}
+
+impl Proxy {
+    /// Starts it in front of `upstream` and waits until it says where it listens.
+    pub(crate) fn start(upstream: SocketAddr, options: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_tokenmeter"))
+            .args(["run", "--upstream", &format!("http://{upstream}")])
+            .args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
+            .args(options)
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the binary was built");
+        let mut lines = BufReader::new(child.stderr.take().expect("stderr is piped")).lines();
+        let line = lines
+            .by_ref()
+            .map_while(Result::ok)
+            .find(|line| line.contains("listening on "))
+            .expect("it says where it listens before it ends");
+        // What it logs later must not fill the pipe and stop it.
+        std::thread::spawn(move || lines.for_each(drop));
+        let address = |after: &str| {
+            let rest = line.split(after).nth(1).unwrap_or_else(|| panic!("no {after:?} in {line}"));
+            let end =
+                rest.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == ':')).unwrap_or(rest.len());
+            rest[..end].parse().unwrap_or_else(|_| panic!("no address after {after:?} in {line}"))
+        };
+        Self { data: address("listening on http://"), admin: address("metrics http://"), child }
+    }
+
+    /// The metrics as they are now.
+    pub(crate) fn page(&self) -> Page {
+        Page::fetch(self.admin)
+    }
+
+    /// Fetches the metrics until they satisfy `wanted`; fails the test after ten seconds.
+    pub(crate) fn page_when(&self, what: &str, wanted: impl Fn(&Page) -> bool) -> Page {
+        let end = Instant::now() + Duration::from_secs(10);
+        loop {
+            let page = self.page();
+            if wanted(&page) {
+                return page;
+            }
+            assert!(Instant::now() < end, "{what}: not within ten seconds; the page:\n{}", page.text);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Resident memory in bytes.
+    pub(crate) fn resident(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
+        let line = status.lines().find(|line| line.starts_with("VmRSS:")).expect("Linux says VmRSS");
+        let kib: u64 = line.split_whitespace().nth(1).and_then(|n| n.parse().ok()).expect("a number");
+        kib * 1024
+    }
+
+    /// Whether it still runs.
+    pub(crate) fn is_alive(&mut self) -> bool {
+        self.child.try_wait().expect("a child can be asked").is_none()
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        // Already gone is fine: the test has said so if it minds.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
