@@ -1,0 +1,39 @@
+"""A request to send, and what must be true of its answer."""
+import json
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    path: str
+    method: str = "POST"
+    fields: dict = None
+    """The JSON body; `raw` is one that is no JSON."""
+    raw: bytes = None
+    headers: tuple = ()
+    error: int = None
+    """The status to expect, where it is not success."""
+    passthrough: bool = False
+    """Not an inference endpoint: forwarded, and not metered."""
+    usage_covers_all: bool = True
+    """Whether the usage that the engine sends (when asked) covers every choice."""
+
+    @property
+    def body(self):
+        if self.raw is not None or self.fields is None:
+            return self.raw
+        return json.dumps(self.fields, ensure_ascii=False).encode()
+
+    @property
+    def streamed(self):
+        return bool(self.fields and self.fields.get("stream"))
+
+    @property
+    def choices(self):
+        return (self.fields or {}).get("n", 1)
+
+    def but(self, **fields):
+        """The same with other fields; None removes one."""
+        merged = {k: v for k, v in {**self.fields, **fields}.items() if v is not None}
+        return Case(self.name, self.path, self.method, merged, None, self.headers)

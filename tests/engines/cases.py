@@ -1,0 +1,101 @@
+"""The requests every engine gets, and those only one of them does."""
+from case import Case
+
+CHAT, COMPLETIONS = "/v1/chat/completions", "/v1/completions"
+STREAM = {"stream": True}
+USAGE = {"stream": True, "stream_options": {"include_usage": True}}
+ASK = [{"role": "user", "content": "Tell me about the world."}]
+LONG = [{"role": "user", "content": "the people of the world " * 200}]
+STOP = {"max_tokens": 400, "stop": ["world", " the", "e of", "ing"]}
+TOOL = {"type": "function", "function": {
+    "name": "get_weather", "description": "Weather in a city",
+    "parameters": {"type": "object", "required": ["city", "unit"], "properties": {
+        "city": {"type": "string", "maxLength": 12}, "unit": {"type": "string", "enum": ["c", "f"]}}}}}
+TOOL_CALL = {
+    # "required" does not make a random model of llama.cpp's begin a call, so begin it for it
+    "llamacpp": {"messages": [*ASK, {"role": "assistant", "content": "<tool_call>\n"}], "max_tokens": 300,
+                 "tools": [TOOL], "tool_choice": "required", "parallel_tool_calls": False},
+    "vllm": {"max_tokens": 300, "tools": [TOOL],
+             "tool_choice": {"type": "function", "function": {"name": "get_weather"}}},
+}
+SLOW = {
+    # several seconds of work: a stream to leave, or to be cut, in the middle of
+    "llamacpp": {"max_tokens": 3500, "ignore_eos": True, "grammar": "root ::= (([0-9]{1,40} | [0-9a-f]{1,40}) )+"},
+    "vllm": {"max_tokens": 3500, "ignore_eos": True},
+}
+
+
+def chat(name, *fields, **facts):
+    body = {"model": "tiny", "messages": ASK, "max_tokens": 24, "seed": 7}
+    for more in fields:
+        body |= more
+    return Case(name, CHAT, fields=body, **facts)
+
+
+def completion(name, *fields, **facts):
+    body = {"model": "tiny", "prompt": "the people of", "max_tokens": 24, "seed": 7}
+    for more in fields:
+        body |= more
+    return Case(name, COMPLETIONS, fields=body, **facts)
+
+
+def slow(engine, *fields):
+    return chat("slow", SLOW[engine], *fields)
+
+
+def answered(engine):
+    """Cases that succeed and generate."""
+    tool = TOOL_CALL[engine]
+    # llama.cpp's unstreamed answer reports the tokens of one choice only
+    all_choices = engine != "llamacpp"
+    return [
+        chat("chat"),
+        chat("chat-stream", STREAM),
+        chat("chat-stream-usage", USAGE),
+        chat("chat-n2", {"n": 2}, usage_covers_all=all_choices),
+        chat("chat-stream-n2", USAGE, {"n": 2}),
+        chat("chat-stream-n2-no-usage", STREAM, {"n": 2}),
+        chat("chat-tool", tool),
+        chat("chat-stream-tool", USAGE, tool),
+        chat("chat-tool-offered", {"tools": [TOOL]}),
+        chat("chat-stop", STOP),
+        chat("chat-stream-stop", USAGE, STOP),
+        chat("chat-stream-long", USAGE, {"max_tokens": 1000, "ignore_eos": True}),
+        chat("chat-stream-long-no-usage", STREAM, {"max_tokens": 1000, "ignore_eos": True}),
+        chat("chat-prompt-first", {"messages": LONG}),
+        chat("chat-prompt-cached", {"messages": LONG}),
+        chat("chat-stream-prompt-cached", USAGE, {"messages": LONG}),
+        completion("completion"),
+        completion("completion-stream", STREAM),
+        completion("completion-stream-usage", USAGE),
+        completion("completion-n2", {"n": 2}, usage_covers_all=all_choices),
+        completion("completion-stream-n2", USAGE, {"n": 2}),
+        completion("completion-stop", STOP, {"seed": 8}),
+        completion("completion-stream-stop", USAGE, STOP, {"seed": 8}),
+    ]
+
+
+def refused(engine):
+    """Cases that the engine answers with an error."""
+    cases = [
+        Case("bad-json", CHAT, raw=b'{"messages": [', error=400),
+        chat("bad-type", {"max_tokens": "many"}, error=400),
+        chat("bad-type-stream", STREAM, {"max_tokens": "many"}, error=400),
+        completion("no-prompt", {"prompt": None}, error=400),
+    ]
+    if engine == "vllm":                                  # llama.cpp answers whatever the model's name
+        cases.append(chat("unknown-model", {"model": "no-such-model"}, error=404))
+    return cases
+
+
+def passed(engine):
+    """Cases that are none of a meter's business."""
+    return [
+        Case("unknown-path", "/v1/nope", fields={"x": 1}, error=404, passthrough=True),
+        Case("models", "/v1/models", "GET", passthrough=True),
+        Case("engine-metrics", "/metrics", "GET", passthrough=True),
+    ]
+
+
+def every(engine):
+    return [*answered(engine), *refused(engine), *passed(engine)]

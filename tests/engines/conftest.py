@@ -1,0 +1,61 @@
+"""Options and fixtures: which engines, with or without the meter, and one rig per engine."""
+import os
+import signal
+
+import pytest
+
+from engine import KINDS
+from rig import Rig
+
+LAST = ("test_cut",)
+"""Topics that end their engine: after all others of the same engine."""
+
+
+def pytest_addoption(parser):
+    parser.addoption("--engine", choices=[*KINDS, "all"], default="all")
+    parser.addoption("--proxy", choices=["tokenmeter", "none"], default="tokenmeter",
+                     help="none: test the tests; clients talk to the tap, what needs tokenmeter's metrics is left out")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "metered: needs tokenmeter's own answers or metrics")
+    config.addinivalue_line("markers", "engine(name): for these engines only")
+    # whatever proxy the machine goes out by, it is not for loopback
+    os.environ["no_proxy"] = os.environ["NO_PROXY"] = "127.0.0.1"
+    # so that being asked to stop still stops the engines
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+def pytest_generate_tests(metafunc):
+    chosen = metafunc.config.getoption("--engine")
+    names = list(KINDS) if chosen == "all" else [chosen]
+    for marker in metafunc.definition.iter_markers("engine"):
+        names = [name for name in names if name in marker.args]
+    if "case" in metafunc.fixturenames and hasattr(metafunc.module, "CASES"):
+        which = metafunc.module.CASES
+        pairs = [pytest.param(name, case, id=f"{name}-{case.name}") for name in names for case in which(name)]
+        metafunc.parametrize("rig,case", pairs, indirect=["rig"], scope="session")
+    elif "rig" in metafunc.fixturenames:
+        metafunc.parametrize("rig", names, indirect=True, scope="session")
+
+
+def pytest_collection_modifyitems(config, items):
+    kinds = list(KINDS)
+
+    def wanted(item):
+        # a test for other engines than the chosen one is left with no engine at all
+        return item.callspec.params["rig"] in kinds and not (
+            config.getoption("--proxy") == "none" and item.get_closest_marker("metered"))
+
+    def order(item):
+        return kinds.index(item.callspec.params["rig"]), item.module.__name__ in LAST
+    config.hook.pytest_deselected(items=[item for item in items if not wanted(item)])
+    items[:] = sorted(filter(wanted, items), key=order)
+
+
+@pytest.fixture(scope="session")
+def rig(request, tmp_path_factory):
+    """A running engine with the tap and tokenmeter before it."""
+    rig = Rig(request.param, tmp_path_factory.mktemp(request.param), request.config.getoption("--proxy") != "none")
+    yield rig
+    rig.stop()

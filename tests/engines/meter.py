@@ -1,0 +1,45 @@
+"""The program under test, as a process: started before an upstream, scraped, stopped."""
+import os
+import pathlib
+import urllib.request
+
+from exposition import Difference, scrape
+from process import Process, eventually, free_port
+
+EXCHANGES = "tokenmeter_exchanges_total"
+PASSED = "tokenmeter_passthrough_total"
+TOKENS = "tokenmeter_tokens_total"
+
+
+class Meter:
+    def __init__(self, upstream, logs):
+        binary = os.environ.get("TOKENMETER_BIN", "")
+        if not os.access(binary, os.X_OK):
+            raise RuntimeError(f"TOKENMETER_BIN={binary!r} is not a program; build one: cargo build -p tokenmeter --release")
+        self.address, self.admin = ("127.0.0.1", free_port()), ("127.0.0.1", free_port())
+        self.process = Process([binary, "run", "--upstream", "http://%s:%d" % upstream, "--listen", "%s:%d" % self.address,
+                                "--admin", "%s:%d" % self.admin], pathlib.Path(logs) / "tokenmeter.log")
+        self.process.wait_until(lambda: self.answers("/readyz"), 30)
+
+    def answers(self, path):
+        """Whether the admin port answers 200 there."""
+        with urllib.request.urlopen(f"http://{self.admin[0]}:{self.admin[1]}{path}", timeout=10) as reply:
+            return reply.status == 200
+
+    def samples(self):
+        return scrape(self.admin)
+
+    def moved(self, before, exchanges=1):
+        """What moved since `before`, once so many more exchanges have ended (or failed to, within 3 s)."""
+        def ended(samples):
+            return samples.sum(EXCHANGES) + samples.sum(PASSED)
+        latest = []
+
+        def probe():
+            latest[:] = [self.samples()]
+            return ended(latest[0]) >= ended(before) + exchanges
+        eventually(probe, 3)
+        return Difference(before, latest[0])
+
+    def stop(self):
+        self.process.stop()

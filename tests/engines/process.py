@@ -1,0 +1,100 @@
+"""Processes the tests start: free ports, waiting by polling, stopping by process id."""
+import contextlib
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import time
+
+
+def free_port():
+    """A port nobody listens on at this moment."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def eventually(probe, seconds, every=0.05):
+    """Poll until probe() is true. Returns its value, or the last untrue one when time is up."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = probe()
+        left = deadline - time.monotonic()
+        if value or left <= 0:
+            return value
+        time.sleep(min(every, left))
+
+
+class Process:
+    """A child process with its output in a file."""
+
+    def __init__(self, command, log, environment=None):
+        self.command, self.log = [str(part) for part in command], pathlib.Path(log)
+        with self.log.open("ab") as out:
+            self.child = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=out,
+                                          stderr=subprocess.STDOUT, env={**os.environ, **(environment or {})})
+
+    def alive(self):
+        return self.child.poll() is None
+
+    def wait_until(self, ready, seconds):
+        """Wait for ready(); an OSError in it means not yet."""
+        def probe():
+            if not self.alive():
+                raise RuntimeError(f"ended with {self.child.returncode}: {self.describe()}")
+            with contextlib.suppress(OSError):
+                return ready()
+        if not eventually(probe, seconds, every=0.1):
+            self.stop()
+            raise RuntimeError(f"not ready after {seconds} s: {self.describe()}")
+
+    def stop(self):
+        """Ask, wait, insist; the same for children it may leave behind."""
+        family = self.descendants()
+        if self.alive():
+            self.child.send_signal(signal.SIGTERM)
+            try:
+                self.child.wait(15)
+            except subprocess.TimeoutExpired:
+                self.child.kill()
+                self.child.wait()
+        end_all(family)
+
+    def kill(self):
+        """kill -9, and nothing of the process survives to say goodbye."""
+        family = self.descendants()
+        self.child.kill()
+        self.child.wait()
+        end_all(family)
+
+    def descendants(self):
+        """(pid, start time) of each process below this one; the start time tells a reused pid."""
+        parents = {}
+        for entry in pathlib.Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                parents[int(entry.name)] = status_of(entry.name)
+        family, found = {self.child.pid}, []
+        while True:
+            more = {pid for pid, (parent, _) in parents.items() if parent in family} - family
+            if not more:
+                return found
+            family |= more
+            found += [(pid, parents[pid][1]) for pid in more]
+
+    def describe(self):
+        tail = self.log.read_text(errors="replace")[-3000:]
+        return f"{' '.join(self.command)}\n--- end of {self.log}:\n{tail}"
+
+
+def status_of(pid):
+    """(parent, start time) of a process."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return int(fields[1]), int(fields[19])
+
+
+def end_all(family):
+    for pid, started in family:
+        with contextlib.suppress(OSError):
+            if status_of(pid)[1] == started:
+                os.kill(pid, signal.SIGKILL)

@@ -1,0 +1,121 @@
+"""A TCP proxy that records both directions of each connection.
+
+It stands between the proxy under test and the engine, so that what the client received can be
+compared with what the engine really sent. An end (FIN) is passed on as an end and a reset as a
+reset: the tap must not make a broken answer look finished.
+"""
+import socket
+import struct
+import threading
+from contextlib import suppress
+
+import wire
+
+CASE = "x-case"
+"""The request header by which an exchange is found again."""
+
+
+class Tap:
+    def __init__(self, target):
+        self.target, self.connections = target, []
+        self.listener = None
+        self.address = None
+        self.open()
+
+    def open(self):
+        """Listen; after `close`, on the same port again."""
+        self.listener = socket.create_server(self.address or ("127.0.0.1", 0), backlog=64)
+        self.address = self.listener.getsockname()
+        threading.Thread(target=self.accept, args=[self.listener], daemon=True).start()
+
+    def close(self):
+        """Refuse connections from now on."""
+        with suppress(OSError):
+            self.listener.shutdown(socket.SHUT_RDWR)      # wakes accept(); closing alone would not
+        self.listener.close()
+
+    def accept(self, listener):
+        while True:
+            try:
+                near, _ = listener.accept()
+            except OSError:
+                return
+            try:
+                far = socket.create_connection(self.target)
+            except OSError:
+                reset(near)
+                continue
+            connection = Connection(near, far)
+            self.connections.append(connection)
+            connection.start()
+
+    def exchanges(self, case):
+        """(request, response) of each exchange with that case header; the response may be None."""
+        return [pair for connection in list(self.connections) for pair in connection.exchanges()
+                if pair[0].header(CASE) == case]
+
+    def left(self, case):
+        """Whether the near side of the connection with that exchange has ended it."""
+        return any(connection.left for connection in list(self.connections)
+                   if any(request.header(CASE) == case for request, _ in connection.exchanges()))
+
+
+class Connection:
+    """One connection: `sent` towards the engine, `received` from it; `left` when the near side
+    has ended its way, `ended` when the engine has."""
+
+    def __init__(self, near, far):
+        self.near, self.far = near, far
+        self.sent, self.received = bytearray(), bytearray()
+        self.left = self.ended = False
+        self.open_ways = 2
+        self.lock = threading.Lock()
+        for s in (near, far):
+            s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def start(self):
+        threading.Thread(target=self.pump, args=[self.near, self.far, self.sent], daemon=True).start()
+        threading.Thread(target=self.pump, args=[self.far, self.near, self.received], daemon=True).start()
+
+    def pump(self, source, sink, record):
+        try:
+            while data := source.recv(1 << 16):
+                record += data
+                sink.sendall(data)
+            sink.shutdown(socket.SHUT_WR)
+        except OSError:
+            # a reset, or a write to someone who left: both sides are to know
+            reset(source)
+            reset(sink)
+        finally:
+            if source is self.near:
+                self.left = True
+            else:
+                self.ended = True
+            with self.lock:
+                self.open_ways -= 1
+                if self.open_ways == 0:
+                    self.near.close()
+                    self.far.close()
+
+    def exchanges(self):
+        sent, received, closed = bytes(self.sent), bytes(self.received), self.ended
+        at = answered = 0
+        pairs = []
+        while (request := wire.parse(sent, at)) is not None:
+            response = wire.parse(received, answered, closed, request.method)
+            pairs.append((request, response))
+            at = request.end
+            if not request.whole or response is None:
+                break
+            answered = response.end
+        return pairs
+
+
+def reset(s):
+    """Close with a reset rather than an end."""
+    with suppress(OSError):
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        s.shutdown(socket.SHUT_RDWR)
+    with suppress(OSError):
+        s.close()

@@ -1,0 +1,114 @@
+"""The client goes away: the engine stops working for it, and the exchange is called what it was."""
+import contextlib
+
+import pytest
+
+import answer
+import cases
+from call import Call, Curl
+from exposition import Difference
+from meter import EXCHANGES, TOKENS
+from process import eventually
+
+EVENTS = 20
+"""Events a client has seen before it leaves."""
+clients = pytest.mark.parametrize("client", [Call, Curl], ids=["socket", "curl"])
+
+
+class Watch:
+    """The counters before something happens, and what is to have happened to them."""
+
+    def __init__(self, rig, busy=0):
+        self.rig, self.busy = rig, busy
+        if not busy:
+            rig.engine.settled_counters()
+        self.engine, self.meter = rig.engine.counters(), rig.meter and rig.meter.samples()
+
+    def wait_for_work(self):
+        assert eventually(lambda: self.rig.engine.at_work() > self.busy, 10)
+
+    def expect_upstream_left(self, name):
+        """We hang up on the engine as soon as the client does on us, whatever the engine makes of it."""
+        assert eventually(lambda: self.rig.tap.left(name), 1)
+
+    def expect_engine_free(self):
+        """Within the engine's own polling delay nothing of ours runs or waits."""
+        engine = self.rig.engine
+        free = eventually(lambda: engine.at_work() <= self.busy and engine.queued() == 0, engine.abort_seconds, engine.ask_every)
+        assert free, f"{engine.at_work()} requests still run, {engine.queued()} wait"
+
+    def expect_stopped_short(self):
+        """Freed because it was cancelled, not because it had finished."""
+        moved = Difference(self.engine, self.rig.engine.settled_counters())
+        assert moved.of(self.rig.engine.generated) < cases.SLOW[self.rig.engine.name]["max_tokens"]
+        return moved.of(self.rig.engine.generated)
+
+    def expect_client_abort(self):
+        """The difference in tokenmeter's metrics, or None without it."""
+        if self.rig.meter is None:
+            return None
+        moved = self.rig.meter.moved(self.meter)
+        assert moved.by(EXCHANGES, "ending") == {"client_abort": 1}
+        assert moved.after.sum("tokenmeter_exchanges_in_flight") == 0
+        assert moved.of(TOKENS, provenance="reported") == 0
+        return moved
+
+
+def some_events(received):
+    return received.count(b"data: ") >= EVENTS
+
+
+@clients
+def test_in_the_middle_of_a_stream(rig, client):
+    case = cases.slow(rig.engine.name, cases.STREAM)
+    name = rig.new_name(case)
+    watch = Watch(rig)
+    with client(rig.address, case, name) as leaving:
+        leaving.read_until(some_events)
+    watch.expect_upstream_left(name)
+    watch.expect_engine_free()
+    generated = watch.expect_stopped_short()
+    moved = watch.expect_client_abort()
+    if moved:
+        assert EVENTS - 1 <= moved.of(TOKENS, type="output") <= generated
+    seen = rig.tap.exchanges(name)[-1][1]
+    assert not seen.whole
+    assert len(answer.events(seen.body)) >= EVENTS
+
+
+@clients
+def test_before_the_first_byte(rig, client):
+    case = cases.slow(rig.engine.name)
+    name = rig.new_name(case)
+    watch = Watch(rig)
+    with client(rig.address, case, name) as leaving:
+        watch.wait_for_work()
+        if client is Call:
+            assert leaving.stays_silent(0.05)
+    watch.expect_upstream_left(name)
+    watch.expect_engine_free()
+    watch.expect_stopped_short()
+    moved = watch.expect_client_abort()
+    if moved:
+        assert moved.of("tokenmeter_no_first_token_total") == 1
+
+
+def test_while_waiting_in_the_engines_queue(rig):
+    case = cases.slow(rig.engine.name, cases.STREAM)
+    name, engine = rig.new_name(case), rig.engine
+    with contextlib.ExitStack() as load:
+        for _ in range(engine.slots):
+            load.enter_context(Call(engine.address, case))
+        assert eventually(lambda: engine.at_work() == engine.slots, 20)
+        watch = Watch(rig, busy=engine.slots)
+        with Call(rig.address, case, name):
+            assert eventually(lambda: engine.queued() == 1, 10)
+        watch.expect_upstream_left(name)
+        if engine.drops_waiting_under_load:
+            watch.expect_engine_free()
+            assert engine.at_work() == engine.slots, "a place came free before the client had left: nothing was tested"
+        moved = watch.expect_client_abort()
+        if moved:
+            assert moved.of("tokenmeter_no_first_token_total") == 1
+    watch.busy = 0
+    watch.expect_engine_free()

@@ -1,0 +1,24 @@
+"""Against a direct run with the same seed: the same text, tool calls, finish reasons and usage."""
+import answer
+import cases
+
+CASES = cases.answered
+
+
+def test_says_the_same_as_without_us(rig, case):
+    run = rig.run(case)
+    direct, through = answer.read(run.direct), answer.read(run.response)
+    assert through == direct
+
+
+def test_is_a_real_answer(rig, case):
+    """Guards the comparison above: two empty answers would be equal too."""
+    through = answer.read(rig.run(case).response)
+    assert sorted(through.choices) == list(range(case.choices))
+    assert all(choice.text or choice.tools for choice in through.choices.values())
+    assert through.done == (1 if case.streamed else 0)
+    assert not through.errors
+    if case.name.endswith("stop"):
+        assert through.finishes() == {"stop"}
+    if case.name in ("chat-tool", "chat-stream-tool"):
+        assert [name for name, _ in through.choices[0].tools.values()] == ["get_weather"]

@@ -1,0 +1,80 @@
+"""The official OpenAI client: what it makes of an answer through us is what it makes of a direct one."""
+import openai
+import pytest
+
+import cases
+from tap import CASE
+from test_abort import EVENTS, Watch
+
+CASES = cases.answered
+CREATE = {cases.CHAT: lambda client: client.chat.completions, cases.COMPLETIONS: lambda client: client.completions}
+ITS_OWN = {"ignore_eos", "grammar"}
+"""Fields the client does not know; it sends them as extra ones."""
+
+
+def client_of(address):
+    return openai.OpenAI(base_url="http://%s:%d/v1" % address, api_key="none", max_retries=0, timeout=120)
+
+
+def create(address, case, **more):
+    fields = {k: v for k, v in case.fields.items() if k not in ITS_OWN}
+    extra = {k: v for k, v in case.fields.items() if k in ITS_OWN}
+    return CREATE[case.path](client_of(address)).create(**fields, extra_body=extra, **more)
+
+
+def heard(address, case):
+    """(choices, usage) as the client's own objects tell them."""
+    result = create(address, case)
+    choices, usage = {}, []
+    for part in result if case.streamed else [result]:
+        for choice in part.choices:
+            told = choices.setdefault(choice.index, {"text": "", "tools": "", "finish": None})
+            said = getattr(choice, "delta", None) or getattr(choice, "message", None)
+            told["text"] += (said.content if said else choice.text) or ""
+            for tool in (said and said.tool_calls) or ():
+                told["tools"] += (tool.function.name or "") + (tool.function.arguments or "")
+            told["finish"] = choice.finish_reason or told["finish"]
+        if part.usage:
+            usage.append((part.usage.prompt_tokens, part.usage.completion_tokens))
+    return choices, sorted(usage)
+
+
+def test_hears_the_same_as_without_us(rig, case):
+    direct = heard(rig.engine.address, case)
+    assert heard(rig.address, case) == direct
+    assert len(direct[0]) == case.choices
+
+
+@pytest.mark.parametrize("make, error", [
+    (lambda: cases.chat("bad-type", {"max_tokens": "many"}), openai.BadRequestError),
+    (lambda: cases.chat("bad-type-stream", cases.STREAM, {"max_tokens": "many"}), openai.BadRequestError),
+], ids=["bad-type", "bad-type-stream"])
+def test_raises_the_same_error(rig, make, error):
+    told = []
+    for address in (rig.engine.address, rig.address):
+        with pytest.raises(error) as raised:
+            create(address, make())
+        told.append((raised.value.status_code, raised.value.body))
+    assert told[0] == told[1]
+
+
+def test_unknown_path_is_not_found(rig):
+    with pytest.raises(openai.NotFoundError):
+        client_of(rig.address).post("/nope", body={"x": 1}, cast_to=object)
+
+
+def test_lists_the_models(rig):
+    direct, through = ([model.id for model in client_of(address).models.list()] for address in (rig.engine.address, rig.address))
+    assert through == direct == ["tiny"]
+
+
+def test_closing_a_stream_stops_the_engine(rig):
+    case = cases.slow(rig.engine.name, cases.STREAM)
+    watch = Watch(rig)
+    with create(rig.address, case, extra_headers={CASE: rig.new_name(case)}) as stream:
+        for number, _ in enumerate(stream):
+            if number == EVENTS:
+                break
+    watch.expect_engine_free()
+    watch.expect_stopped_short()
+    watch.expect_client_abort()

@@ -1,0 +1,23 @@
+"""Requests the engine refuses: its own error reaches the client, and is counted as one."""
+import json
+
+import pytest
+
+import cases
+from meter import EXCHANGES, TOKENS
+
+CASES = cases.refused
+
+
+def test_error_is_the_engines_own(rig, case):
+    run = rig.run(case)
+    assert run.response.status == run.direct.status == case.error
+    assert json.loads(run.response.body) == json.loads(run.direct.body)
+
+
+@pytest.mark.metered
+def test_error_is_counted(rig, case):
+    moved = rig.run(case).meter
+    assert moved.by(EXCHANGES, "ending") == {"error_status": 1}
+    assert moved.of(TOKENS) == 0
+    assert moved.of("gen_ai_server_time_to_first_token_seconds_count") == 0
