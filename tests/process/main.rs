@@ -3,10 +3,12 @@
 
 mod counts;
 mod cut;
+mod drain;
 mod live;
 mod meter_page;
 mod prompt;
 mod proxy;
+mod secrets;
 mod shapes;
 mod streams;
 mod transcripts;

@@ -12,11 +12,7 @@ pub(crate) struct Page {
 impl Page {
     /// Scrapes `admin`.
     pub(crate) fn fetch(admin: SocketAddr) -> Self {
-        let mut stream = TcpStream::connect(admin).expect("the admin port is open");
-        let request = format!("GET /metrics HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n");
-        stream.write_all(request.as_bytes()).expect("it reads");
-        let mut response = String::new();
-        stream.read_to_string(&mut response).expect("it answers in UTF-8");
+        let response = get(admin, "/metrics").expect("the admin port answers");
         assert!(response.starts_with("HTTP/1.1 200"), "{response}");
         let text = response.split_once("\r\n\r\n").expect("a head and a body").1.to_owned();
         assert!(text.ends_with("# EOF\n"), "the page is cut:\n{text}");
@@ -37,4 +33,13 @@ impl Page {
             })
             .sum()
     }
+}
+
+/// The whole answer to a `GET`.
+pub(crate) fn get(admin: SocketAddr, path: &str) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(admin)?;
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n")?;
+    let mut response = String::new();
+    stream.read_to_string(&mut response)?;
+    Ok(response)
 }

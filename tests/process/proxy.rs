@@ -2,7 +2,8 @@
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::meter_page::Page;
@@ -10,6 +11,7 @@ use crate::meter_page::Page;
 /// The process and where it listens.
 pub(crate) struct Proxy {
     child: Child,
+    log: Arc<Mutex<String>>,
     /// Where clients go.
     pub(crate) data: SocketAddr,
     /// Where the metrics are.
@@ -32,15 +34,23 @@ impl Proxy {
             .map_while(Result::ok)
             .find(|line| line.contains("listening on "))
             .expect("it says where it listens before it ends");
-        // What it logs later must not fill the pipe and stop it.
-        std::thread::spawn(move || lines.for_each(drop));
+        // Read on, so that what it logs does not fill the pipe and stop it.
+        let log = Arc::new(Mutex::new(String::new()));
+        let kept = Arc::clone(&log);
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                let mut log = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                log.push_str(&line);
+                log.push('\n');
+            }
+        });
         let address = |after: &str| {
             let rest = line.split(after).nth(1).unwrap_or_else(|| panic!("no {after:?} in {line}"));
             let end =
                 rest.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == ':')).unwrap_or(rest.len());
             rest[..end].parse().unwrap_or_else(|_| panic!("no address after {after:?} in {line}"))
         };
-        Self { data: address("listening on http://"), admin: address("metrics http://"), child }
+        Self { data: address("listening on http://"), admin: address("metrics http://"), child, log }
     }
 
     /// The metrics as they are now.
@@ -58,6 +68,29 @@ impl Proxy {
             }
             assert!(Instant::now() < end, "{what}: not within ten seconds; the page:\n{}", page.text);
             std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// What it has logged since it started.
+    pub(crate) fn log(&self) -> String {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Asks it to stop, as a container runtime does.
+    pub(crate) fn terminate(&self) {
+        let sent = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "the process takes signals");
+    }
+
+    /// Waits until it has ended; fails the test after `limit`.
+    pub(crate) fn ended(&mut self, limit: Duration) -> ExitStatus {
+        let end = Instant::now() + limit;
+        loop {
+            if let Some(status) = self.child.try_wait().expect("a child can be asked") {
+                return status;
+            }
+            assert!(Instant::now() < end, "it still runs; its log:\n{}", self.log());
+            std::thread::sleep(Duration::from_millis(10));
         }
     }
 

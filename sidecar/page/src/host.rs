@@ -1,0 +1,67 @@
+//! Who may ask: the guard against DNS rebinding.
+//!
+//! A web page may make a browser resolve the attacker's name to 127.0.0.1 and read what answers
+//! there. Such a request names the attacker's host. So a request is answered only if its host is
+//! an IP literal, `localhost`, or a name that was configured; everything else gets 421.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use hyper::Version;
+use hyper::header::{HOST, HeaderMap};
+use hyper::http::uri::Authority;
+use hyper::{Request, StatusCode};
+
+/// The names under which the admin listener may be addressed, besides IP literals and `localhost`.
+#[derive(Clone, Debug, Default)]
+pub struct AllowedHosts(Vec<String>);
+
+impl AllowedHosts {
+    /// Names without a port; compared without regard to case or a final dot.
+    pub fn new(names: impl IntoIterator<Item = String>) -> Self {
+        Self(names.into_iter().map(|name| canonical(&name)).collect())
+    }
+
+    /// `Ok` if a request addressed like this may be answered, else the status that says why not.
+    pub(crate) fn check<B>(&self, request: &Request<B>) -> Result<(), StatusCode> {
+        let named = host_field(request.headers(), request.version())?;
+        let absolute = request.uri().authority();
+        let mut addressed = named.iter().chain(absolute);
+        if addressed.all(|authority| self.allows(authority)) {
+            Ok(())
+        } else {
+            Err(StatusCode::MISDIRECTED_REQUEST)
+        }
+    }
+
+    fn allows(&self, authority: &Authority) -> bool {
+        let host = authority.host();
+        if authority.as_str().contains('@') {
+            return false;
+        }
+        if let Some(v6) = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            return v6.parse::<Ipv6Addr>().is_ok();
+        }
+        let host = canonical(host);
+        host.parse::<Ipv4Addr>().is_ok() || host == "localhost" || self.0.contains(&host)
+    }
+}
+
+/// The `Host` field. HTTP/1.0 may go without; HTTP/1.1 may not, and nobody may send two.
+fn host_field(headers: &HeaderMap, version: Version) -> Result<Option<Authority>, StatusCode> {
+    let mut fields = headers.get_all(HOST).iter();
+    match (fields.next(), fields.next()) {
+        (None, _) if version < Version::HTTP_11 => Ok(None),
+        (Some(only), None) => {
+            Authority::try_from(only.as_bytes()).map(Some).map_err(|_| StatusCode::BAD_REQUEST)
+        }
+        _ => Err(StatusCode::BAD_REQUEST),
+    }
+}
+
+fn canonical(name: &str) -> String {
+    name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
+}
+
+#[cfg(test)]
+#[path = "host_tests.rs"]
+mod tests;

@@ -1,0 +1,81 @@
+//! The page holds what a reader looks for, and no name becomes markup.
+
+use super::{Grouped, Rate, Seconds, Uptime, page};
+use crate::source::{Model, Readiness, Upstream, View};
+
+fn view(name: &str) -> View {
+    View {
+        version: "1.2.3".to_owned(),
+        uptime_s: 61,
+        upstreams: vec![Upstream {
+            name: name.to_owned(),
+            listen: ([127, 0, 0, 1], 9800).into(),
+            url: "http://gpu:8000".to_owned(),
+            up: Some(false),
+        }],
+        models: vec![Model {
+            name: name.to_owned(),
+            in_flight: 7,
+            exchanges: 1234,
+            errors: 2,
+            aborts: 3,
+            output_tokens: 1_234_567,
+            first_token_p50_s: Some(0.042),
+            first_token_p99_s: Some(1.5),
+            request_rate_p50: None,
+        }],
+        provenances: vec![("reported", 3), ("frames", 1), ("none", 0)],
+    }
+}
+
+#[test]
+fn everything_a_reader_looks_for_is_on_the_page() {
+    let page = page(&view("llama"), &Readiness::Ready, &[Some(512.4)]);
+    for part in [
+        "1.2.3",
+        "up 1 min 1 s",
+        ">ready<",
+        "http://127.0.0.1:9800",
+        "http://gpu:8000",
+        "<bdi>llama</bdi><td>7<td>512<td>42 ms<td>1.50 s<td>–<td>1\u{202f}234\u{202f}567<td>1\u{202f}234<td>2<td>3",
+        "reported 75.0 % · frames 25.0 %</p>",
+        "http-equiv=\"refresh\" content=\"2\"",
+    ] {
+        assert!(page.contains(part), "missing {part} in {page}");
+    }
+    assert!(!page.contains("none"), "a provenance nobody had: {page}");
+}
+
+#[test]
+fn no_name_and_no_reason_becomes_markup() {
+    let hostile = "</td><script>alert('1')</script>&\"\u{1b}[31m";
+    let unready = Readiness::NotReady(vec![hostile.to_owned()]);
+    let page = page(&view(hostile), &unready, &[None]);
+    assert!(!page.contains("<script"), "{page}");
+    assert!(!page.contains('\u{1b}'), "{page}");
+    let escaped = "&lt;/td&gt;&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&amp;&quot;\u{fffd}[31m";
+    assert_eq!(page.matches(escaped).count(), 3, "{page}");
+}
+
+#[test]
+fn without_models_the_page_says_what_to_do() {
+    let page = page(&View::default(), &Readiness::Ready, &[]);
+    assert!(page.contains("No exchange yet"));
+    assert!(!page.contains("How output tokens"));
+}
+
+#[test]
+fn numbers_read_well() {
+    for (seconds, shown) in [(5, "5 s"), (3600, "1 h 0 min"), (90_000, "1 d 1 h")] {
+        assert_eq!(Uptime(seconds).to_string(), shown);
+    }
+    for (count, shown) in [(0, "0"), (999, "999"), (1000, "1\u{202f}000")] {
+        assert_eq!(Grouped(count).to_string(), shown);
+    }
+    for (seconds, shown) in [(0.0042, "4.2 ms"), (0.25, "250 ms"), (2.0, "2.00 s")] {
+        assert_eq!(Seconds(Some(seconds)).to_string(), shown);
+    }
+    for (rate, shown) in [(31.25, "31.2"), (250.6, "251")] {
+        assert_eq!(Rate(Some(rate)).to_string(), shown);
+    }
+}

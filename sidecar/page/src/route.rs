@@ -1,0 +1,115 @@
+//! Which path answers what. Pure: a request head in, a response out; the server owns the sockets.
+//!
+//! | path | answer |
+//! |---|---|
+//! | `/metrics` | the scrape page |
+//! | `/livez` | 200 as long as this thread turns |
+//! | `/readyz` | 200, or 503 with a reason per line |
+//! | `/` | the live page |
+
+use std::time::Instant;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+
+use crate::host::AllowedHosts;
+use crate::html;
+use crate::source::{Readiness, Source};
+use crate::speed::Speed;
+
+/// What a request is answered from.
+pub(crate) struct Routes {
+    pub(crate) source: Box<dyn Source>,
+    pub(crate) hosts: AllowedHosts,
+    pub(crate) speed: Speed,
+}
+
+impl Routes {
+    /// Samples the totals the live page's speeds are made of.
+    pub(crate) fn sample(&mut self) {
+        let models = self.source.view().models;
+        self.speed.sample(Instant::now(), &models);
+    }
+
+    /// The answer to a request; its body is never read.
+    pub(crate) fn answer<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
+        match self.hosts.check(request) {
+            Ok(()) => {}
+            Err(StatusCode::MISDIRECTED_REQUEST) => {
+                return text(StatusCode::MISDIRECTED_REQUEST, MISDIRECTED.to_owned());
+            }
+            Err(status) => return text(status, "one valid Host field is needed\n".to_owned()),
+        }
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            let mut response =
+                text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered here\n".to_owned());
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            return response;
+        }
+        match request.uri().path() {
+            "/metrics" => {
+                let page = self.source.metrics();
+                respond(StatusCode::OK, page.content_type, page.body)
+            }
+            "/livez" => text(StatusCode::OK, "ok\n".to_owned()),
+            "/readyz" => readyz(self.source.ready()),
+            "/" => self.live(),
+            _ => text(StatusCode::NOT_FOUND, "there are /, /metrics, /livez and /readyz\n".to_owned()),
+        }
+    }
+
+    fn live(&self) -> Response<Full<Bytes>> {
+        let view = self.source.view();
+        let now = Instant::now();
+        let speeds: Vec<_> = view.models.iter().map(|model| self.speed.of(now, model)).collect();
+        let body = html::page(&view, &self.source.ready(), &speeds);
+        respond(StatusCode::OK, "text/html; charset=utf-8", body)
+    }
+}
+
+fn readyz(readiness: Readiness) -> Response<Full<Bytes>> {
+    match readiness {
+        Readiness::Ready => text(StatusCode::OK, "ok\n".to_owned()),
+        Readiness::NotReady(reasons) => {
+            let mut body = String::from("not ready\n");
+            for reason in reasons {
+                body.push_str(&reason);
+                body.push('\n');
+            }
+            text(StatusCode::SERVICE_UNAVAILABLE, body)
+        }
+    }
+}
+
+fn text(status: StatusCode, body: String) -> Response<Full<Bytes>> {
+    respond(status, "text/plain; charset=utf-8", body)
+}
+
+fn respond(status: StatusCode, content_type: &'static str, body: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(body)));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    for (name, value) in EVERYWHERE {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+/// Fields of every answer: nothing is cached, nothing is sniffed, and a page may load, run, frame
+/// or send nothing but its own style.
+const EVERYWHERE: [(HeaderName, &str); 4] = [
+    (CACHE_CONTROL, "no-store"),
+    (
+        CONTENT_SECURITY_POLICY,
+        "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'; \
+         form-action 'none'",
+    ),
+    (HeaderName::from_static("x-content-type-options"), "nosniff"),
+    (HeaderName::from_static("referrer-policy"), "no-referrer"),
+];
+
+const MISDIRECTED: &str = "this name is not one of ours: ask by IP address or localhost, or add the \
+                           name to admin_hosts (a guard against DNS rebinding)\n";

@@ -1,0 +1,84 @@
+//! What the admin listener shows, and the trait it reads it through. The one who assembles the
+//! process implements [`Source`]; no metric type and no setting crosses into this crate.
+
+use std::net::SocketAddr;
+
+/// Where everything shown comes from. Called on the admin thread only, once per request and once
+/// per second; it may take a moment, it may not block on the data plane.
+pub trait Source: Send + 'static {
+    /// The scrape page.
+    fn metrics(&self) -> Text;
+    /// Whether traffic should be sent here.
+    fn ready(&self) -> Readiness;
+    /// What the live page shows.
+    fn view(&self) -> View;
+}
+
+/// A body and its content type.
+#[derive(Clone, Debug)]
+pub struct Text {
+    /// `Content-Type`, as the exposition format demands it.
+    pub content_type: &'static str,
+    /// The body.
+    pub body: String,
+}
+
+/// Whether traffic should be sent here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Readiness {
+    /// Yes.
+    Ready,
+    /// No; each line a reason.
+    NotReady(Vec<String>),
+}
+
+/// One look at the running process.
+#[derive(Clone, Debug, Default)]
+pub struct View {
+    /// The program's version.
+    pub version: String,
+    /// Seconds since it started.
+    pub uptime_s: u64,
+    /// The upstreams, in the order they were configured.
+    pub upstreams: Vec<Upstream>,
+    /// The models seen, in the order they should be shown.
+    pub models: Vec<Model>,
+    /// Exchanges by how their output tokens were known, best first; empty if not known.
+    pub provenances: Vec<(&'static str, u64)>,
+}
+
+/// An upstream on the live page.
+#[derive(Clone, Debug)]
+pub struct Upstream {
+    /// Name as configured.
+    pub name: String,
+    /// Where clients reach it through us.
+    pub listen: SocketAddr,
+    /// Where it is.
+    pub url: String,
+    /// Whether the last probe reached it; `None` before the first.
+    pub up: Option<bool>,
+}
+
+/// A model's row on the live page. Totals are since the start.
+#[derive(Clone, Debug, Default)]
+pub struct Model {
+    /// Name, as its label shows it.
+    pub name: String,
+    /// Exchanges in flight.
+    pub in_flight: u64,
+    /// Exchanges that ended.
+    pub exchanges: u64,
+    /// Exchanges that ended in an error, the upstream's or ours.
+    pub errors: u64,
+    /// Exchanges the client left.
+    pub aborts: u64,
+    /// Output tokens, counted while they arrive.
+    pub output_tokens: u64,
+    /// Median time to the first token, seconds.
+    pub first_token_p50_s: Option<f64>,
+    /// 99th percentile of it, seconds.
+    pub first_token_p99_s: Option<f64>,
+    /// Median speed of one request, tokens per second.
+    pub request_rate_p50: Option<f64>,
+}

@@ -1,0 +1,164 @@
+//! The composition root: makes every part by the plan and connects them. The only file that knows
+//! them all; each of them knows as little of the others as it can.
+//!
+//! ```text
+//! clients → relay (workers) → upstreams
+//!             │ cells          ▲ probe ─→ readiness ─┐
+//!             ▼                                       ▼
+//!           metrics ────────────────────────────→ page ← scrapes, probes, people
+//!             outbox ─→ records ─→ access log
+//! ```
+//!
+//! The way out is the way in, backwards: readiness fails first, then the relay drains, then the
+//! outbox runs dry, and the page goes last, so that whoever looks sees the end.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use metrics::Metrics;
+use relay::Observer;
+
+use crate::cli;
+use crate::loops;
+use crate::machine::ThisMachine;
+use crate::plan::Plan;
+use crate::probe::{Prober, Target};
+use crate::readiness::Readiness;
+use crate::records::{self, Tally};
+use crate::refusal::StartError;
+use crate::source::Source;
+
+/// A running tokenmeter, every listener open.
+pub struct Process {
+    relay: relay::Running,
+    records: JoinHandle<()>,
+    _prober: Prober,
+    page: page::Running,
+    readiness: Readiness,
+    metrics: Metrics,
+    addresses: Vec<SocketAddr>,
+    urls: Vec<String>,
+}
+
+impl Process {
+    /// Starts everything the plan says, or nothing.
+    pub fn start(plan: &Plan) -> Result<Self, StartError> {
+        let metrics =
+            Metrics::new(metrics::Options { models: plan.max_models, version: cli::version().to_owned() });
+        let targets: Vec<Target> = plan.relay.upstreams.iter().map(target).collect();
+        let readiness =
+            Readiness::new(targets.iter().map(|target| format!("{} at {}", target.name, target.url)));
+        let tally = Tally::default();
+        let shared_addresses = Arc::new(OnceLock::new());
+        let source = Source {
+            metrics: metrics.clone(),
+            readiness: readiness.clone(),
+            tally: tally.clone(),
+            started: Instant::now(),
+            upstreams: targets.iter().map(|target| (target.name.clone(), target.url.clone())).collect(),
+            addresses: Arc::clone(&shared_addresses),
+        };
+        let hosts = page::AllowedHosts::new(plan.admin_hosts.iter().cloned());
+        let page = page::start(plan.admin, hosts, Box::new(source))
+            .map_err(|error| StartError::page(error, &plan.admin_origin))?;
+
+        let (outbox, inbox) = relay::outbox(plan.outbox_records);
+        let records = records::take(inbox, tally, plan.log.access).map_err(StartError::Thread)?;
+        let observers = (0..plan.relay.workers).map(|_| observer(&metrics)).collect();
+        let relay = relay::start(plan.relay.clone(), observers, outbox)
+            .map_err(|error| StartError::relay(error, plan))?;
+        let addresses = relay.addresses().iter().map(|(_, address)| *address).collect::<Vec<_>>();
+        let urls = targets.iter().map(|target| target.url.clone()).collect();
+        let started = refuse_loops(&targets, &addresses, page.address()).and_then(|()| {
+            Prober::start(targets, readiness.clone(), metrics.clone()).map_err(StartError::Thread)
+        });
+        let prober = match started {
+            Ok(prober) => prober,
+            Err(error) => {
+                relay.stop_now();
+                relay.join();
+                return Err(error);
+            }
+        };
+        shared_addresses.get_or_init(|| addresses.clone());
+        readiness.serving();
+        Ok(Self { relay, records, _prober: prober, page, readiness, metrics, addresses, urls })
+    }
+
+    /// Where each upstream is reached through us, in the plan's order.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Where the page and the metrics are.
+    pub fn admin(&self) -> SocketAddr {
+        self.page.address()
+    }
+
+    /// What was measured so far.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// What listens where and where to look, on one line.
+    pub fn summary(&self) -> String {
+        let listeners = self.addresses.iter().zip(&self.urls);
+        let listeners: Vec<String> =
+            listeners.map(|(address, url)| format!("http://{address} -> {url}")).collect();
+        format!(
+            "tokenmeter {}: listening on {}; metrics http://{admin}/metrics; page http://{admin}/",
+            cli::version(),
+            listeners.join(", "),
+            admin = self.page.address(),
+        )
+    }
+
+    /// Fails readiness, then lets the relay finish what is running: its delay, then its grace.
+    pub fn drain(&self) {
+        self.readiness.draining();
+        self.relay.drain();
+    }
+
+    /// Cuts everything off now.
+    pub fn stop_now(&self) {
+        self.readiness.draining();
+        self.relay.stop_now();
+    }
+
+    /// Waits until the relay has ended and its last record is taken.
+    pub fn join(self) {
+        self.relay.join();
+        // A panic in there was reported when it happened.
+        let _ = self.records.join();
+    }
+}
+
+fn observer(metrics: &Metrics) -> Box<dyn Observer + Send> {
+    Box::new(metrics.worker())
+}
+
+fn target(upstream: &relay::Upstream) -> Target {
+    let authority = match upstream.host.contains(':') {
+        true => format!("[{}]:{}", upstream.host, upstream.port),
+        false => format!("{}:{}", upstream.host, upstream.port),
+    };
+    Target {
+        name: upstream.name.to_string(),
+        url: format!("http://{authority}{}", upstream.prefix),
+        host: upstream.host.to_string(),
+        port: upstream.port,
+    }
+}
+
+/// The plan has refused what it could; a port that was 0 is known only now.
+fn refuse_loops(targets: &[Target], addresses: &[SocketAddr], admin: SocketAddr) -> Result<(), StartError> {
+    for target in targets {
+        let own = addresses.iter().chain([&admin]);
+        if let Some(reached) = loops::reaches(&ThisMachine, &target.host, target.port, own) {
+            return Err(StartError::Loop { url: target.url.clone(), reached });
+        }
+    }
+    Ok(())
+}

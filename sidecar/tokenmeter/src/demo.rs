@@ -1,0 +1,229 @@
+//! The demonstration: a simulated server, the proxy in front of it and clients in front of that, in
+//! one process. The same parts as in a real run, so what it shows is what one gets; only the server
+//! behind it is arithmetic.
+
+mod schedule;
+mod table;
+
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use metrics::Snapshot;
+use simulator::load::{self, CONCURRENCIES, Load, Pace, Report};
+use simulator::server::{Handle, Options, Server};
+use tokio::runtime::Builder;
+use tokio::time::{Instant, interval, sleep, sleep_until};
+
+use crate::assemble::Process;
+use crate::log;
+use crate::machine::ThisMachine;
+use crate::mistake::{Mistake, Mistakes};
+use crate::plan::Plan;
+use crate::refusal::StartError;
+use crate::settings::{Written, setting};
+use crate::signals::Signals;
+use schedule::Schedule;
+
+/// Why the demonstration did not run.
+#[derive(Debug)]
+pub(crate) enum DemoError {
+    /// An address was wrong.
+    Settings(Mistakes),
+    /// The proxy did not start.
+    Start(StartError),
+    /// The simulated server or its clients could not run.
+    Simulation(io::Error),
+}
+
+/// Runs until it is interrupted, or for so many seconds. `listen` and `admin` as written, if they
+/// were; else the usual ports, or free ones where those are taken.
+pub(crate) fn run(
+    seconds: Option<u64>,
+    listen: Option<String>,
+    admin: Option<String>,
+) -> Result<ExitCode, DemoError> {
+    // One thread for server and clients: both wait most of the time, and the proxy has its own.
+    let runtime = Builder::new_current_thread().enable_all().build().map_err(DemoError::Simulation)?;
+    runtime.block_on(async {
+        let mut signals = Signals::listen().map_err(DemoError::Simulation)?;
+        let server = Server::bind((Ipv4Addr::LOCALHOST, 0).into(), Options::default())
+            .await
+            .map_err(DemoError::Simulation)?;
+        let plan = plan(&server, listen, admin)?;
+        log::begin(&plan.log);
+        let process = Process::start(&plan).map_err(DemoError::Start)?;
+        table::introduce(&mut io::stdout(), process.addresses()[0], process.admin());
+        let shown = tokio::select! {
+            _ = signals.stop() => Ok(()),
+            ended = cycles(&process, seconds) => ended.map_err(DemoError::Simulation),
+        };
+        table::conclude(&mut io::stdout(), io::stdout().is_terminal());
+        process.stop_now();
+        // The workers' sockets are on other threads, so this one may wait for them.
+        process.join();
+        server.shutdown().await;
+        shown.map(|()| ExitCode::SUCCESS)
+    })
+}
+
+/// The plan of a run in front of `server`, through the same settings as any other.
+fn plan(server: &Handle, listen: Option<String>, admin: Option<String>) -> Result<Plan, DemoError> {
+    let mut flags = BTreeMap::from([
+        ("upstream", server.url()),
+        ("kind", "vllm".to_owned()),
+        ("log_level", "warn".to_owned()),
+        ("log_format", "text".to_owned()),
+    ]);
+    flags.insert("listen", listen.unwrap_or_else(|| usual_or_free("listen")));
+    flags.insert("admin", admin.unwrap_or_else(|| usual_or_free("admin")));
+    let plan =
+        Plan::make(&Written::merge(&flags, &|_| None, None), &ThisMachine).map_err(DemoError::Settings)?;
+    let listen = plan.relay.upstreams[0].listen.ip();
+    if !listen.is_loopback() && !listen.is_unspecified() {
+        return Err(DemoError::Settings(Mistakes(vec![Mistake::at(
+            &plan.listen_origins[0],
+            format!("the demo's clients ask loopback addresses only, and {listen} is none"),
+            "write 127.0.0.1:PORT, or 0.0.0.0:PORT to be reached from elsewhere too",
+        )])));
+    }
+    Ok(plan)
+}
+
+/// The setting's usual address; if its port is taken, one with a free port, and says so.
+fn usual_or_free(key: &str) -> String {
+    let usual = setting(key).default;
+    match TcpListener::bind(usual) {
+        Ok(_) => usual.to_owned(),
+        Err(_) => {
+            // Without a stdout there is nobody to tell.
+            let _ = writeln!(io::stdout(), "{usual} is taken, so a free port is used instead.");
+            format!("{}:0", Ipv4Addr::LOCALHOST)
+        }
+    }
+}
+
+/// Steps through the concurrencies again and again, or in as many cycles as fill the time.
+async fn cycles(process: &Process, seconds: Option<u64>) -> io::Result<()> {
+    let schedule = Schedule::of(seconds.map(Duration::from_secs));
+    let began = Instant::now();
+    let mut asked = Asked::default();
+    let mut steps: u32 = 0;
+    let mut cycle = 0;
+    while schedule.cycles.is_none_or(|cycles| cycle < cycles) {
+        table::head(&mut io::stdout());
+        for concurrency in CONCURRENCIES {
+            steps = steps.saturating_add(1);
+            let left = (began + schedule.step * steps).saturating_duration_since(Instant::now());
+            let load = Load {
+                model: Some(MODEL.to_owned()),
+                prompt_tokens: PROMPT_TOKENS,
+                output_tokens: schedule.output_tokens,
+                pace: Pace::Closed { concurrency },
+                requests: MOST_REQUESTS,
+                time: schedule.starting(concurrency, left).max(AT_LEAST),
+                // Prompts differ between steps too.
+                seed: u64::from(steps) * MOST_REQUESTS,
+                ..Load::new(reachable(process.addresses()[0]))
+            };
+            let report = watched(process, concurrency, &load).await?;
+            table::row(&mut io::stdout(), concurrency, &report);
+            asked.add(&report);
+        }
+        table::compare(&mut io::stdout(), &asked, &settled(process).await);
+        cycle += 1;
+    }
+    // The page stays open for as long as it was asked to.
+    sleep_until(began + schedule.step * steps).await;
+    Ok(())
+}
+
+/// What was counted once nothing is in flight: a client has its last byte a moment before the
+/// exchange ends.
+async fn settled(process: &Process) -> Snapshot {
+    let patience = Instant::now() + SETTLING;
+    loop {
+        let snapshot = process.metrics().snapshot();
+        let running = snapshot.models.iter().any(|model| model.in_flight > 0);
+        if !running || Instant::now() >= patience {
+            return snapshot;
+        }
+        sleep(POLL).await;
+    }
+}
+
+/// Runs a step; on a terminal, what the meter sees meanwhile is shown in place.
+async fn watched(process: &Process, concurrency: u32, load: &Load) -> io::Result<Report> {
+    if !io::stdout().is_terminal() {
+        return load::run(load).await;
+    }
+    let live =
+        || -> u64 { process.metrics().snapshot().models.iter().map(|model| model.live_output_tokens).sum() };
+    let mut before = live();
+    let mut ticks = interval(GLANCE);
+    ticks.tick().await;
+    let mut running = std::pin::pin!(load::run(load));
+    loop {
+        tokio::select! {
+            report = &mut running => {
+                table::clear(&mut io::stdout());
+                return report;
+            }
+            _ = ticks.tick() => {
+                let now = live();
+                let rate = now.saturating_sub(before) as f64 / GLANCE.as_secs_f64();
+                table::glance(&mut io::stdout(), concurrency, rate);
+                before = now;
+            }
+        }
+    }
+}
+
+/// What the clients asked for and got, in all steps so far.
+#[derive(Debug, Default)]
+struct Asked {
+    completed: u64,
+    failed: u64,
+    output_tokens: u64,
+}
+
+impl Asked {
+    fn add(&mut self, report: &Report) {
+        self.completed += report.completed;
+        self.failed += report.failed();
+        self.output_tokens += report.output_tokens;
+    }
+}
+
+/// The loopback address of a listener that may be on every address.
+fn reachable(listener: SocketAddr) -> SocketAddr {
+    let ip = match listener.ip() {
+        IpAddr::V4(v4) if v4.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(v6) if v6.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        own => own,
+    };
+    SocketAddr::new(ip, listener.port())
+}
+
+/// The model the clients ask for.
+const MODEL: &str = "simulated-8b";
+
+/// A question of a few paragraphs.
+const PROMPT_TOKENS: u64 = 256;
+
+/// More than fit into a step; its time ends it first.
+const MOST_REQUESTS: u64 = 100_000;
+
+/// A step asks at least one question of each client, however late it is.
+const AT_LEAST: Duration = Duration::from_millis(1);
+
+/// An exchange ends within microseconds of its last byte; a second is for a busy machine.
+const SETTLING: Duration = Duration::from_secs(1);
+
+/// How often we look whether it has.
+const POLL: Duration = Duration::from_millis(5);
+
+/// How often the line in place changes; live counters are up to a second behind.
+const GLANCE: Duration = Duration::from_millis(500);

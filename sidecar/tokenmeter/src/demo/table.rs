@@ -1,0 +1,107 @@
+//! What the demonstration prints: plain lines of fixed columns, which look the same in a terminal
+//! and in a log. Only the line in place, on terminals, is ever overwritten.
+
+use std::io::Write;
+use std::net::SocketAddr;
+
+use metrics::Snapshot;
+use simulator::load::Report;
+
+use super::Asked;
+
+/// Where to look.
+pub(super) fn introduce(out: &mut impl Write, listen: SocketAddr, admin: SocketAddr) {
+    print(
+        out,
+        &format!(
+            "tokenmeter demo: clients -> tokenmeter -> a simulated server\n\
+             \n\
+             \x20 live page   http://{admin}/\n\
+             \x20 metrics     http://{admin}/metrics\n\
+             \x20 try it      curl -N http://{listen}/v1/chat/completions -d '{{\"model\": \"mine\", \
+             \"stream\": true, \"messages\": [{{\"role\": \"user\", \"content\": \"hello\"}}]}}'\n\
+             \n\
+             TTFT: time to the first token. tokens/s: what each client sees (median), and all together.\n"
+        ),
+    );
+}
+
+/// The head of a cycle.
+pub(super) fn head(out: &mut impl Write) {
+    print(
+        out,
+        &format!(
+            "\n{:>8}  {:>9}  {:>9}  {:>13}  {:>12}  {:>8}  {:>6}\n",
+            "clients", "TTFT p50", "TTFT p99", "tokens/s each", "tokens/s all", "requests", "errors"
+        ),
+    );
+}
+
+/// A finished step.
+pub(super) fn row(out: &mut impl Write, concurrency: u32, report: &Report) {
+    let ttft = |q| milliseconds(report.time_to_first_token.quantile(q));
+    print(
+        out,
+        &format!(
+            "{concurrency:>8}  {:>9}  {:>9}  {:>13}  {:>12}  {:>8}  {:>6}\n",
+            ttft(0.5),
+            ttft(0.99),
+            rate(report.tokens_per_second.quantile(0.5)),
+            rate(report.aggregate_tokens_per_second()),
+            report.completed + report.failed(),
+            report.failed(),
+        ),
+    );
+}
+
+/// What the meter counted beside what the clients got.
+pub(super) fn compare(out: &mut impl Write, asked: &Asked, counted: &Snapshot) {
+    let exchanges: u64 = counted.models.iter().map(|model| model.exchanges).sum();
+    let tokens: u64 = counted.models.iter().map(|model| model.output_tokens).sum();
+    print(
+        out,
+        &format!(
+            "\ntokenmeter counted {tokens} output tokens in {exchanges} exchanges; the clients got {} in {}.\n",
+            asked.output_tokens,
+            asked.completed + asked.failed,
+        ),
+    );
+}
+
+/// The line in place.
+pub(super) fn glance(out: &mut impl Write, concurrency: u32, tokens_per_second: f64) {
+    print(out, &format!("\r\x1b[K{concurrency:>8}  … {} tokens/s now", rate(tokens_per_second)));
+}
+
+/// Removes the line in place.
+pub(super) fn clear(out: &mut impl Write) {
+    print(out, "\r\x1b[K");
+}
+
+/// The last words; on a terminal a line in place, or the `^C`, may be under them.
+pub(super) fn conclude(out: &mut impl Write, terminal: bool) {
+    if terminal {
+        clear(out);
+    }
+    print(out, "\nStopped. With your own server: tokenmeter run --upstream http://HOST:PORT\n");
+}
+
+fn milliseconds(seconds: f64) -> String {
+    match seconds {
+        nan if nan.is_nan() => "-".to_owned(),
+        seconds => format!("{:.0} ms", seconds * 1e3),
+    }
+}
+
+fn rate(tokens_per_second: f64) -> String {
+    match tokens_per_second {
+        nan if nan.is_nan() => "-".to_owned(),
+        slow if slow < 100.0 => format!("{slow:.1}"),
+        fast => format!("{fast:.0}"),
+    }
+}
+
+fn print(out: &mut impl Write, text: &str) {
+    // A reader that hung up (`| head`) is no reason to fail; the run goes on or is interrupted.
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}

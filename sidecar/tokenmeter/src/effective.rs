@@ -1,0 +1,133 @@
+//! The settings that count and where each was written, printed as a file that would say the same.
+
+use std::fmt::{self, Display, Write};
+
+use crate::origin::Origin;
+use crate::settings::{Form, SETTINGS, Setting, Value, Written, setting};
+
+/// What will run, setting by setting, in the order of the table.
+#[derive(Clone, Debug)]
+pub struct Effective {
+    upstreams: Vec<[Shown; 4]>,
+    settings: Vec<Shown>,
+}
+
+#[derive(Clone, Debug)]
+struct Shown {
+    key: &'static str,
+    text: String,
+    origin: Origin,
+}
+
+impl Effective {
+    /// What counts of `written`, given what the relay was planned to do.
+    pub(crate) fn of(written: &Written, relay: &relay::Plan) -> Self {
+        let upstreams = relay.upstreams.iter().enumerate();
+        let upstreams = upstreams.map(|(index, upstream)| Self::upstream(written, index, upstream)).collect();
+        let settings = SETTINGS
+            .iter()
+            .filter(|setting| !PER_UPSTREAM.contains(&setting.key))
+            .map(|row| match row.key {
+                "workers" => {
+                    let origin = origin_of(written, "workers");
+                    Shown { key: row.key, text: relay.workers.to_string(), origin }
+                }
+                _ => shown(written.values.get(row.key), row),
+            })
+            .collect();
+        Self { upstreams, settings }
+    }
+
+    fn upstream(written: &Written, index: usize, upstream: &relay::Upstream) -> [Shown; 4] {
+        let single = written.values.get("upstream");
+        let listed = written.upstreams.as_ref().filter(|_| single.is_none());
+        let entry = listed.and_then(|(_, entries)| entries.get(index));
+        let field = |key: &str| entry.and_then(|entry| entry.fields.get(key));
+        let url = field("url").or(single).map_or(Origin::Default, |url| url.origin.clone());
+        let fallback =
+            |key: &'static str| field(key).map_or_else(|| origin_of(written, key), |v| v.origin.clone());
+        let host = match upstream.host.contains(':') {
+            true => format!("[{}]", upstream.host),
+            false => upstream.host.to_string(),
+        };
+        [
+            Shown {
+                key: "name",
+                text: upstream.name.to_string(),
+                origin: field("name").map_or(Origin::Default, |name| name.origin.clone()),
+            },
+            Shown {
+                key: "url",
+                text: format!("http://{host}:{}{}", upstream.port, upstream.prefix),
+                origin: url,
+            },
+            Shown { key: "kind", text: upstream.provider.to_string(), origin: fallback("kind") },
+            Shown { key: "listen", text: upstream.listen.to_string(), origin: fallback("listen") },
+        ]
+    }
+
+    /// As YAML, with the origins as comments if they are asked for.
+    pub fn show(&self, origins: bool) -> String {
+        let mut lines = vec![("upstreams:".to_owned(), None)];
+        for upstream in &self.upstreams {
+            for (index, shown) in upstream.iter().enumerate() {
+                let bullet = if index == 0 { "  - " } else { "    " };
+                lines.push((format!("{bullet}{}: {}", shown.key, Scalar(&shown.text)), Some(&shown.origin)));
+            }
+        }
+        for shown in &self.settings {
+            lines.push((format!("{}: {}", shown.key, Scalar(&shown.text)), Some(&shown.origin)));
+        }
+        let widest = lines.iter().map(|(line, _)| line.chars().count()).max().unwrap_or(0);
+        let mut text = String::new();
+        for (line, origin) in lines {
+            match origin.filter(|_| origins) {
+                Some(origin) => writeln!(text, "{line:<widest$}  # {origin}"),
+                None => writeln!(text, "{line}"),
+            }
+            .expect("a String takes any text");
+        }
+        text
+    }
+}
+
+/// Settings that are shown with the upstream they belong to.
+const PER_UPSTREAM: [&str; 3] = ["upstream", "kind", "listen"];
+
+fn origin_of(written: &Written, key: &str) -> Origin {
+    written.values.get(key).map_or(Origin::Default, |value| value.origin.clone())
+}
+
+fn shown(written: Option<&Value>, row: &'static Setting) -> Shown {
+    let (text, origin) = match written {
+        Some(value) => (value.text.clone(), value.origin.clone()),
+        None => (row.default.to_owned(), Origin::Default),
+    };
+    // A number may have been written as 007 or +7; what runs is 7.
+    let text = match setting(row.key).form {
+        Form::Number { .. } => text.parse::<u64>().map_or(text, |number| number.to_string()),
+        _ => text,
+    };
+    Shown { key: row.key, text, origin }
+}
+
+/// Text as a YAML scalar: in quotes where it could be taken for something else.
+struct Scalar<'a>(&'a str);
+
+impl Display for Scalar<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "._:/-%".contains(c);
+        let first = self.0.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '/');
+        if first && self.0.chars().all(plain) && !self.0.ends_with(':') {
+            return f.write_str(self.0);
+        }
+        f.write_char('"')?;
+        for character in self.0.chars() {
+            if matches!(character, '"' | '\\') {
+                f.write_char('\\')?;
+            }
+            f.write_char(character)?;
+        }
+        f.write_char('"')
+    }
+}

@@ -1,0 +1,38 @@
+//! The binary's inside: what was written becomes what runs, and what runs is put together.
+//!
+//! `cli`, `file` and the environment are read into [`settings`] (as written), [`plan`] turns them
+//! into what each part needs (as run) or tells every mistake at once, and `assemble` makes
+//! the parts and connects them: the only place that knows them all.
+
+// As written.
+pub mod cli;
+pub mod file;
+mod nearest;
+pub mod origin;
+pub mod settings;
+
+// From written to run.
+pub mod effective;
+mod loops;
+pub mod machine;
+pub mod mistake;
+pub mod plan;
+mod url;
+
+// As run: the parts of the control plane that are ours, then all parts put together.
+pub mod assemble;
+pub mod log;
+mod probe;
+mod readiness;
+mod records;
+mod refusal;
+mod source;
+
+// What the commands do.
+pub mod command;
+mod demo;
+mod run;
+mod signals;
+
+/// What one starts in a process of one's own: the plan, and everything it says.
+pub use {assemble::Process, plan::Plan, refusal::StartError};

@@ -1,0 +1,88 @@
+//! The process's own log, on stderr: text for people on a terminal, one JSON object a line for
+//! machines. Never content of a request or an answer (law 11).
+
+use std::io::{self, IsTerminal, Write};
+
+use tracing::Level as TracingLevel;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
+
+/// The target of access lines, one per exchange.
+pub const ACCESS: &str = "access";
+
+/// The target of the line that says what was started; never filtered.
+const STARTED: &str = "started";
+
+/// What the targets of our own crates begin with.
+const OURS: &str = "tokenmeter";
+
+/// What is logged, and how.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// The least important messages logged.
+    pub level: Level,
+    /// How they look.
+    pub format: Format,
+    /// Whether each exchange gets a line.
+    pub access: bool,
+}
+
+/// The least important messages logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Level(TracingLevel);
+
+impl Level {
+    /// The level of a name in the table of settings.
+    pub fn named(name: &str) -> Self {
+        Self(name.parse().unwrap_or(TracingLevel::INFO))
+    }
+}
+
+/// How messages look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// Lines for people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+impl Format {
+    /// The format of a name in the table of settings; `auto` looks at stderr.
+    pub fn named(name: &str) -> Self {
+        match name {
+            "text" => Self::Text,
+            "json" => Self::Json,
+            _ if io::stderr().is_terminal() => Self::Text,
+            _ => Self::Json,
+        }
+    }
+}
+
+/// Begins logging, once in a process; later calls change nothing.
+pub fn begin(plan: &Plan) {
+    let access = if plan.access { LevelFilter::INFO } else { LevelFilter::OFF };
+    let targets = Targets::new()
+        // Others' debugging may show what passes through them.
+        .with_default(plan.level.0.min(TracingLevel::WARN))
+        .with_target(OURS, plan.level.0)
+        .with_target(STARTED, LevelFilter::INFO)
+        .with_target(ACCESS, access);
+    let registry = tracing_subscriber::registry().with(targets);
+    let layer = tracing_subscriber::fmt::layer().with_writer(io::stderr);
+    // A second subscriber in one process is a test's; the first goes on.
+    let _ = match plan.format {
+        Format::Text => registry.with(layer.with_ansi(io::stderr().is_terminal())).try_init(),
+        Format::Json => registry.with(layer.json().flatten_event(true)).try_init(),
+    };
+}
+
+/// Tells what was started, on one line: as it is for people, in an object for machines.
+pub fn started(plan: &Plan, line: &str) {
+    match plan.format {
+        // A stderr that is gone is no reason to stop.
+        Format::Text => drop(writeln!(io::stderr(), "{line}")),
+        Format::Json => tracing::info!(target: STARTED, "{line}"),
+    }
+}

@@ -1,0 +1,47 @@
+//! What a plan has to ask the machine it will run on. A trait, so that the tests of the plan need
+//! no name server and no particular number of cores.
+
+use std::net::{IpAddr, ToSocketAddrs, UdpSocket};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+/// The machine, as the plan sees it.
+pub trait Machine {
+    /// Cores we may use.
+    fn cores(&self) -> usize;
+    /// The addresses a host name has now; none if it has none, or none in good time.
+    fn resolve(&self, host: &str) -> Vec<IpAddr>;
+    /// Whether an address is one of this machine's own.
+    fn owns(&self, address: IpAddr) -> bool;
+}
+
+/// The machine we are on.
+#[derive(Clone, Copy, Debug)]
+pub struct ThisMachine;
+
+impl Machine for ThisMachine {
+    fn cores(&self) -> usize {
+        std::thread::available_parallelism().map_or(1, usize::from)
+    }
+
+    fn resolve(&self, host: &str) -> Vec<IpAddr> {
+        let (answer, answered) = channel();
+        let host = host.to_owned();
+        // The resolver has no deadline of its own; a thread it blocks ends when it gives up.
+        std::thread::spawn(move || {
+            let found = (host.as_str(), 0).to_socket_addrs();
+            let addresses = found.map(|all| all.map(|address| address.ip()).collect()).unwrap_or_default();
+            // Nobody listens any more if it took too long.
+            let _ = answer.send(addresses);
+        });
+        answered.recv_timeout(RESOLVE_TIME).unwrap_or_default()
+    }
+
+    fn owns(&self, address: IpAddr) -> bool {
+        // The system lets a socket be bound to its own addresses only, and sends nothing by it.
+        UdpSocket::bind((address, 0)).is_ok()
+    }
+}
+
+/// A start waits no longer than this for a name: the upstream may be up before its name is.
+const RESOLVE_TIME: Duration = Duration::from_secs(2);

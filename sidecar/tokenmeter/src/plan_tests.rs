@@ -1,0 +1,342 @@
+//! What was written reaches its part, or every mistake is told, word for word.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use super::Plan;
+use crate::file;
+use crate::machine::Machine;
+use crate::settings::{SETTINGS, Written};
+
+/// Six cores, one name, no address but loopback.
+struct Fake;
+
+impl Machine for Fake {
+    fn cores(&self) -> usize {
+        6
+    }
+
+    fn resolve(&self, host: &str) -> Vec<IpAddr> {
+        match host {
+            "localhost" => vec!["127.0.0.1".parse().unwrap()],
+            _ => Vec::new(),
+        }
+    }
+
+    fn owns(&self, address: IpAddr) -> bool {
+        address.is_loopback()
+    }
+}
+
+/// Settings as flags: `key=value`, separated by spaces.
+fn flags(written: &str) -> Written {
+    let flags = written.split_whitespace().map(|flag| {
+        let (key, value) = flag.split_once('=').unwrap();
+        let row = SETTINGS.iter().find(|row| row.key == key).unwrap();
+        (row.key, value.to_owned())
+    });
+    Written::merge(&flags.collect::<BTreeMap<_, _>>(), &|_| None, None)
+}
+
+fn yaml(text: &str) -> Written {
+    Written::merge(&BTreeMap::new(), &|_| None, Some(file::parse("t.yaml", text).unwrap()))
+}
+
+fn plan(written: &Written) -> Plan {
+    Plan::make(written, &Fake).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+}
+
+fn told(written: &Written) -> Vec<String> {
+    let mistakes = Plan::make(written, &Fake).expect_err("these settings are wrong");
+    mistakes.0.iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn one_upstream_and_nothing_else_is_enough() {
+    let plan = plan(&flags("upstream=http://gpu:8000"));
+    let [upstream] = plan.relay.upstreams.as_slice() else { panic!("one upstream") };
+    assert_eq!(&*upstream.name, "gpu:8000");
+    assert_eq!((&*upstream.host, upstream.port, &*upstream.prefix), ("gpu", 8000, ""));
+    assert_eq!(&*upstream.provider, "openai");
+    assert_eq!(upstream.listen, "127.0.0.1:9800".parse().unwrap());
+    assert_eq!(plan.admin, "127.0.0.1:9464".parse().unwrap());
+    assert_eq!(plan.relay.workers, 6);
+    assert_eq!(plan.relay.stall, Duration::from_secs(1));
+    assert_eq!(plan.relay.connect_timeout, Duration::from_secs(5));
+    assert_eq!(plan.relay.head_timeout, Duration::from_secs(10));
+    assert_eq!(plan.relay.pool_idle, Duration::from_secs(4));
+    assert_eq!(plan.relay.pool_size, 256);
+    assert_eq!(plan.relay.drain_delay, Duration::from_secs(5));
+    assert_eq!(plan.relay.drain_grace, Duration::from_secs(25));
+    assert!(!plan.relay.half_close);
+    assert_eq!(plan.relay.connections, 4096);
+    assert_eq!((plan.max_models, plan.outbox_records), (50, 4096));
+    assert!(plan.admin_hosts.is_empty() && !plan.log.access);
+    assert!(plan.warnings.is_empty());
+}
+
+#[test]
+fn every_setting_reaches_its_part() {
+    let plan = plan(&flags(
+        "upstream=http://[::1]:8000/base/ kind=llama_cpp listen=localhost:1 admin=[::]:2 admin_hosts=a.b,c \
+         workers=3 connections=4 pool_size=5 pool_idle_ms=6 connect_timeout_ms=7 head_timeout_ms=8 stall_ms=9 \
+         half_close=true drain_delay_ms=10 drain_grace_ms=11 max_models=12 outbox_records=13 access_log=true \
+         log_level=debug log_format=json",
+    ));
+    let upstream = &plan.relay.upstreams[0];
+    assert_eq!((&*upstream.host, upstream.port, &*upstream.prefix), ("::1", 8000, "/base"));
+    assert_eq!(&*upstream.provider, "llama_cpp");
+    assert_eq!(upstream.listen, "127.0.0.1:1".parse().unwrap());
+    assert_eq!(plan.admin, "[::]:2".parse().unwrap());
+    assert_eq!(plan.admin_hosts, ["a.b", "c"]);
+    assert_eq!((plan.relay.workers, plan.relay.connections, plan.relay.pool_size), (3, 4, 5));
+    let times = [
+        plan.relay.pool_idle,
+        plan.relay.connect_timeout,
+        plan.relay.head_timeout,
+        plan.relay.stall,
+        plan.relay.drain_delay,
+        plan.relay.drain_grace,
+    ];
+    assert_eq!(times, [6, 7, 8, 9, 10, 11].map(Duration::from_millis));
+    assert!(plan.relay.half_close && plan.log.access);
+    assert_eq!((plan.max_models, plan.outbox_records), (12, 13));
+    assert_eq!(plan.log.level, crate::log::Level::named("debug"));
+    assert_eq!(plan.log.format, crate::log::Format::Json);
+}
+
+#[test]
+fn a_list_makes_a_listener_for_each_upstream() {
+    let plan = plan(&yaml(
+        "kind: vllm\nupstreams:\n  - {name: a, url: \"http://a:1\"}\n  - {url: \"http://b:1\", kind: tgi, \
+         listen: \"127.0.0.1:9801\"}\n",
+    ));
+    let shown: Vec<_> = plan
+        .relay
+        .upstreams
+        .iter()
+        .map(|upstream| format!("{} {} {}", upstream.name, upstream.listen, upstream.provider))
+        .collect();
+    assert_eq!(shown, ["a 127.0.0.1:9800 vllm", "b:1 127.0.0.1:9801 tgi"]);
+}
+
+#[test]
+fn each_mistake_says_where_what_and_what_to_do() {
+    for (written, expected) in [
+        (
+            "",
+            "--upstream: the inference server is not named; write --upstream http://HOST:PORT (or \
+             TOKENMETER_UPSTREAM, or `upstreams` in the file)",
+        ),
+        ("upstream=gpu:8000", "--upstream: not a URL; write http://HOST:PORT, as in http://127.0.0.1:8000"),
+        (
+            "upstream=https://gpu:8000",
+            "--upstream: TLS to the upstream is not supported yet; put a TLS client (nginx, envoy, stunnel) \
+             beside tokenmeter and name its plain http:// port here",
+        ),
+        (
+            "upstream=http://user:secret@gpu:8000",
+            "--upstream: the URL holds credentials; remove them: the clients' own Authorization fields are \
+             passed on",
+        ),
+        (
+            "upstream=http://gpu listen=9800",
+            "--listen: `9800` is not ADDRESS:PORT; write it as in 127.0.0.1:9800, or 0.0.0.0:9800 for every \
+             interface",
+        ),
+        (
+            "upstream=http://gpu admin=0.0.0.0:9800",
+            "--admin: 127.0.0.1:9800 and 0.0.0.0:9800 take the same port; give each listener a port of its own",
+        ),
+        (
+            "upstream=http://gpu listen=127.0.0.1:9464",
+            "--listen: 127.0.0.1:9464 and 127.0.0.1:9464 take the same port; give each listener a port of its \
+             own",
+        ),
+        (
+            "upstream=http://localhost:9800",
+            "--upstream: http://localhost:9800 is tokenmeter's own listener 127.0.0.1:9800, so a request would \
+             go round for ever; name the inference server's own address, or listen on another port",
+        ),
+        (
+            "upstream=http://0.0.0.0:9464",
+            "--upstream: http://0.0.0.0:9464 is tokenmeter's own listener 127.0.0.1:9464, so a request would \
+             go round for ever; name the inference server's own address, or listen on another port",
+        ),
+        (
+            "upstream=http://gpu kind=llama.cpp",
+            "--kind: `llama.cpp` is not one of vllm, tgi, llama_cpp, sglang, ollama, tensorrt_llm, lmdeploy, \
+             openai, anthropic; did you mean `llama_cpp`?",
+        ),
+        (
+            "upstream=http://gpu log_format=xml",
+            "--log-format: `xml` is not one of auto, text, json; write one of these",
+        ),
+        (
+            "upstream=http://gpu workers=0",
+            "--workers: `0` is not a number of threads; write a whole number from 1 to 1024",
+        ),
+        (
+            "upstream=http://gpu stall_ms=1.5",
+            "--stall-ms: `1.5` is not a number of milliseconds; write a whole number from 1 to 3600000",
+        ),
+        (
+            "upstream=http://gpu half_close=yes",
+            "--half-close: `yes` is neither true nor false; write true or false",
+        ),
+        (
+            "upstream=http://gpu admin_hosts=a,http://b",
+            "--admin-hosts: `http://b` is not a host name; write names without a scheme or a port",
+        ),
+    ] {
+        assert_eq!(told(&flags(written)), [expected], "{written}");
+    }
+}
+
+#[test]
+fn each_mistake_in_a_list_names_its_line() {
+    for (text, expected) in [
+        (
+            "upstreams: []\n",
+            "t.yaml:1: `upstreams` is empty; write one `- url: http://HOST:PORT` for each upstream under it",
+        ),
+        (
+            "upstreams:\n  - name: a\n",
+            "t.yaml:2: an upstream has no `url`; add `url: http://HOST:PORT` to it",
+        ),
+        (
+            "upstreams:\n  - url: http://a:1\n  - url: http://b:1\n",
+            "t.yaml:3: an upstream has no `listen`; add `listen: ADDRESS:PORT` to it; only the first may go without",
+        ),
+        (
+            "upstreams:\n  - url: http://a:1\n  - url: http://a:1\n    listen: 127.0.0.1:1\n",
+            "t.yaml:3: two upstreams are named `a:1`; give each a `name` of its own",
+        ),
+        (
+            "upstreams:\n  - url: http://a:1\n    name: \"\"\n",
+            "t.yaml:3: the name is empty, too long or not printable; write 1 to 128 bytes of printable text",
+        ),
+        (
+            "upstreams:\n  - url: http://a:1\n  - url: http://b:1\n    listen: 127.0.0.1:9800\n",
+            "t.yaml:4: 127.0.0.1:9800 and 127.0.0.1:9800 take the same port; give each listener a port of its own",
+        ),
+        (
+            "upstreams:\n  - url: http://a:1\n  - url: http://localhost:9800\n    listen: 127.0.0.1:1\n",
+            "t.yaml:3: http://localhost:9800 is tokenmeter's own listener 127.0.0.1:9800, so a request would go \
+             round for ever; name the inference server's own address, or listen on another port",
+        ),
+        (
+            "upstream: http://a:1\nupstreams:\n  - url: http://b:1\n",
+            "t.yaml:1: `upstream` and `upstreams` (t.yaml:2) are both written; keep one of them",
+        ),
+    ] {
+        assert_eq!(told(&yaml(text)), [expected], "{text}");
+    }
+}
+
+#[test]
+fn all_mistakes_are_told_at_once() {
+    let file = "listen: nowhere\nworkerz: 3\nstall_ms: soon\nupstreams:\n  - url: https://a\n    kind: vlm\n  - {}\n";
+    let env = |name: &str| (name == "TOKENMETER_MAX_MODELS").then(|| "many".to_owned());
+    let flags = BTreeMap::from([("admin", "9464".to_owned())]);
+    let written = Written::merge(&flags, &env, Some(file::parse("t.yaml", file).unwrap()));
+    let mut places: Vec<_> =
+        told(&written).iter().map(|told| told.split(": ").next().unwrap().to_owned()).collect();
+    places.sort();
+    let expected = [
+        "--admin",
+        "TOKENMETER_MAX_MODELS",
+        "t.yaml:1",
+        "t.yaml:2",
+        "t.yaml:3",
+        "t.yaml:5",
+        "t.yaml:6",
+        "t.yaml:7",
+        "t.yaml:7",
+    ];
+    assert_eq!(places, expected);
+    let all = Plan::make(&written, &Fake).unwrap_err().to_string();
+    assert!(all.starts_with("9 mistakes in the settings:\n  "), "{all}");
+    assert_eq!(all.lines().count(), 10, "{all}");
+}
+
+#[test]
+fn no_message_repeats_what_may_be_secret() {
+    let told = told(&flags("upstream=http://me:hunter2@gpu:8000/?key=hunter2")).join("\n");
+    assert!(!told.contains("hunter2"), "{told}");
+}
+
+#[test]
+fn what_runs_but_not_as_meant_is_a_warning() {
+    let warnings = |written: &Written| -> Vec<String> {
+        plan(written).warnings.iter().map(ToString::to_string).collect()
+    };
+    assert_eq!(
+        warnings(&flags("upstream=http://gpu pool_idle_ms=5000")),
+        [
+            "--pool-idle-ms: uvicorn, which vLLM and SGLang run on, closes idle connections after 5000 ms, so a \
+          request may meet a connection that is just closing; stay below 5000"
+        ]
+    );
+    assert_eq!(
+        warnings(&flags("upstream=http://gpu/v1")),
+        [
+            "--upstream: the URL ends in /v1, so a client's /v1/… will arrive as /v1/v1/…; remove /v1 unless that \
+          is meant"
+        ]
+    );
+    let file = || {
+        Some(
+            file::parse("t.yaml", "upstreams:\n  - {url: \"http://a:1\", listen: \"127.0.0.1:1\"}\n")
+                .unwrap(),
+        )
+    };
+    let flag = |key, text: &str| BTreeMap::from([(key, text.to_owned())]);
+    assert_eq!(
+        warnings(&Written::merge(&flag("listen", "127.0.0.1:2"), &|_| None, file())),
+        ["--listen: has no effect: the first upstream listens as t.yaml:2 says; remove one of the two"]
+    );
+    assert_eq!(
+        warnings(&Written::merge(&flag("upstream", "http://b:1"), &|_| None, file())),
+        ["t.yaml:1: the upstreams listed here are not used: --upstream counts; remove one of the two"]
+    );
+}
+
+#[test]
+fn what_is_shown_says_the_same_when_it_is_read_again() {
+    let written = yaml(
+        "kind: vllm\nstall_ms: 7\nadmin: \"[::1]:9464\"\nadmin_hosts: [a, b]\nupstreams:\n  - {name: \"x \\\"y\", \
+         url: \"http://a:1/p\"}\n  - {url: \"http://[::1]:1\", listen: \"127.0.0.1:9801\"}\n",
+    );
+    let first = plan(&written);
+    let shown = first.effective.show(false);
+    let again = plan(&yaml(&shown));
+    assert_eq!(again.effective.show(false), shown);
+    assert_eq!(format!("{:?}", again.relay), format!("{:?}", first.relay));
+    assert_eq!((again.admin, again.admin_hosts), (first.admin, first.admin_hosts));
+}
+
+#[test]
+fn origins_are_shown_beside_the_values() {
+    let env = |name: &str| (name == "TOKENMETER_LISTEN").then(|| "127.0.0.1:1".to_owned());
+    let flags = BTreeMap::from([("upstream", "http://gpu:8000".to_owned())]);
+    let written =
+        Written::merge(&flags, &env, Some(file::parse("t.yaml", "workers: 007\nstall_ms: 5\n").unwrap()));
+    let shown = plan(&written).effective.show(true);
+    for line in [
+        "upstreams:",
+        "  - name: gpu:8000              # default",
+        "    url: http://gpu:8000        # --upstream",
+        "    kind: openai                # default",
+        "    listen: 127.0.0.1:1         # TOKENMETER_LISTEN",
+        "admin: 127.0.0.1:9464           # default",
+        "workers: 7                      # t.yaml:1",
+        "stall_ms: 5                     # t.yaml:2",
+    ] {
+        let squeezed = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(shown.lines().any(|shown| squeezed(shown) == squeezed(line)), "{line} in\n{shown}");
+    }
+    let columns: Vec<_> = shown.lines().filter_map(|line| line.find("# ")).collect();
+    assert!(columns.windows(2).all(|pair| pair[0] == pair[1]), "one column:\n{shown}");
+}

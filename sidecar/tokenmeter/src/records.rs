@@ -1,0 +1,62 @@
+//! The control plane's end of the outbox: takes each record as it comes, tallies how its tokens
+//! were known, and logs a line if that is wanted. Counts and times, never content (law 11).
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::JoinHandle;
+
+use meter::{Provenance, Record};
+
+use crate::log::ACCESS;
+
+/// Exchanges by how their output tokens were known.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tally(Arc<[AtomicU64; Provenance::ALL.len()]>);
+
+impl Tally {
+    /// Name and count of each provenance, best first.
+    pub(crate) fn read(&self) -> Vec<(&'static str, u64)> {
+        let counts = self.0.iter().map(|count| count.load(Ordering::Relaxed));
+        Provenance::ALL.iter().map(|provenance| provenance.name()).zip(counts).collect()
+    }
+
+    fn add(&self, provenance: Provenance) {
+        self.0[provenance as usize].fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Takes records on a thread of its own until the last outbox is gone.
+pub(crate) fn take(inbox: relay::Inbox, tally: Tally, access: bool) -> io::Result<JoinHandle<()>> {
+    std::thread::Builder::new().name("records".to_owned()).spawn(move || {
+        for record in inbox {
+            tally.add(record.tokens.output_provenance);
+            if access {
+                log(&record);
+            }
+        }
+    })
+}
+
+fn log(record: &Record) {
+    let milliseconds = |ns: u64| ns as f64 / 1e6;
+    let (identity, tokens, timing) = (&record.identity, &record.tokens, &record.timing);
+    tracing::info!(
+        target: ACCESS,
+        upstream = &*identity.upstream,
+        model = &*identity.model,
+        dialect = identity.dialect.name(),
+        ending = record.ending.name(),
+        status = record.status,
+        streamed = record.streamed,
+        input_tokens = tokens.input(),
+        input_provenance = tokens.input_provenance.name(),
+        output_tokens = tokens.output(),
+        output_provenance = tokens.output_provenance.name(),
+        duration_ms = milliseconds(timing.duration_ns),
+        first_token_ms = timing.first_token_ns.map(milliseconds),
+        output_rate = timing.output_rate,
+        concurrency = timing.concurrency,
+        "exchange"
+    );
+}

@@ -1,0 +1,160 @@
+//! Why a planned process did not start: what happened, by which setting, and what to do.
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+
+use crate::origin::Origin;
+use crate::plan::Plan;
+use crate::settings::setting;
+
+/// Why nothing was started. Whatever had been was stopped again.
+#[derive(Debug)]
+pub enum StartError {
+    /// An address could not be listened on.
+    Bind {
+        /// The address.
+        address: SocketAddr,
+        /// The flag that sets it.
+        flag: String,
+        /// Where it was written.
+        origin: Origin,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// A free port we were given turned out to be where an upstream is.
+    Loop {
+        /// The upstream's URL.
+        url: String,
+        /// Our listener.
+        reached: SocketAddr,
+    },
+    /// The system gave us no thread, or no way to wait in one.
+    Thread(io::Error),
+}
+
+impl StartError {
+    pub(crate) fn page(error: page::Error, origin: &Origin) -> Self {
+        match error {
+            page::Error::Bind { address, cause } => {
+                Self::Bind { address, flag: setting("admin").flag(), origin: origin.clone(), cause }
+            }
+            page::Error::Start(cause) => Self::Thread(cause),
+        }
+    }
+
+    pub(crate) fn relay(error: relay::StartError, plan: &Plan) -> Self {
+        match error {
+            relay::StartError::Listen { upstream, address, source: cause } => {
+                let mut listens = plan.relay.upstreams.iter().zip(&plan.listen_origins);
+                let origin = listens.find(|(planned, _)| planned.name == upstream);
+                Self::Bind {
+                    address,
+                    flag: setting("listen").flag(),
+                    origin: origin.map_or(Origin::Default, |(_, origin)| origin.clone()),
+                    cause,
+                }
+            }
+            relay::StartError::Thread(cause) => Self::Thread(cause),
+        }
+    }
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bind { address, flag, origin, cause } => {
+                match origin {
+                    Origin::Default => write!(f, "{flag} (its default): ")?,
+                    written => write!(f, "{written}: ")?,
+                }
+                write!(f, "cannot listen on {address}: {cause}; ")?;
+                match cause.kind() {
+                    io::ErrorKind::AddrInUse => {
+                        write!(f, "stop what listens there, or choose another port with {flag}")
+                    }
+                    io::ErrorKind::AddrNotAvailable => {
+                        write!(
+                            f,
+                            "choose an address of this machine with {flag}, as in 0.0.0.0:{}",
+                            address.port()
+                        )
+                    }
+                    io::ErrorKind::PermissionDenied => {
+                        write!(f, "choose a port from 1024 on with {flag}, or allow us this one")
+                    }
+                    _ => write!(f, "choose another address with {flag}"),
+                }
+            }
+            Self::Loop { url, reached } => write!(
+                f,
+                "--upstream: {url} is tokenmeter's own listener {reached}; start the inference server, or name \
+                 its own address"
+            ),
+            Self::Thread(cause) => {
+                write!(f, "the system gave us no thread: {cause}; raise the limit on threads or open files")
+            }
+        }
+    }
+}
+
+impl std::error::Error for StartError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Bind { cause, .. } | Self::Thread(cause) => Some(cause),
+            Self::Loop { .. } => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Error, ErrorKind};
+
+    use super::StartError;
+    use crate::origin::Origin;
+
+    fn bind(origin: Origin, kind: ErrorKind) -> String {
+        let cause = Error::new(kind, "no");
+        StartError::Bind { address: ([10, 0, 0, 1], 80).into(), flag: "--listen".to_owned(), origin, cause }
+            .to_string()
+    }
+
+    #[test]
+    fn each_says_where_it_was_written_and_what_to_do() {
+        let file = Origin::File { path: "t.yaml".into(), line: 4 };
+        for (told, expected) in [
+            (
+                bind(Origin::Default, ErrorKind::AddrInUse),
+                "--listen (its default): cannot listen on 10.0.0.1:80: no; stop what listens there, or choose \
+                 another port with --listen",
+            ),
+            (
+                bind(file, ErrorKind::AddrNotAvailable),
+                "t.yaml:4: cannot listen on 10.0.0.1:80: no; choose an address of this machine with --listen, as \
+                 in 0.0.0.0:80",
+            ),
+            (
+                bind(Origin::Flag("--listen".to_owned()), ErrorKind::PermissionDenied),
+                "--listen: cannot listen on 10.0.0.1:80: no; choose a port from 1024 on with --listen, or allow \
+                 us this one",
+            ),
+            (
+                bind(Origin::Env("TOKENMETER_LISTEN".to_owned()), ErrorKind::OutOfMemory),
+                "TOKENMETER_LISTEN: cannot listen on 10.0.0.1:80: no; choose another address with --listen",
+            ),
+            (
+                StartError::Loop { url: "http://a:1".to_owned(), reached: ([10, 0, 0, 1], 1).into() }
+                    .to_string(),
+                "--upstream: http://a:1 is tokenmeter's own listener 10.0.0.1:1; start the inference server, or \
+                 name its own address",
+            ),
+            (
+                StartError::Thread(Error::other("no")).to_string(),
+                "the system gave us no thread: no; raise the limit on threads or open files",
+            ),
+        ] {
+            assert_eq!(told, expected);
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! One run of the proxy, from the plan to the exit code: start, wait for a signal, drain.
+
+use std::process::ExitCode;
+
+use tokio::runtime::Builder;
+
+use crate::assemble::Process;
+use crate::log;
+use crate::plan::Plan;
+use crate::refusal::StartError;
+use crate::signals::{Signals, Stop};
+
+/// Runs until a signal stops it. `Err` if it did not start.
+pub(crate) fn run(plan: &Plan) -> Result<ExitCode, StartError> {
+    log::begin(&plan.log);
+    for warning in &plan.warnings {
+        tracing::warn!("{warning}");
+    }
+    let runtime = Builder::new_current_thread().enable_all().build().map_err(StartError::Thread)?;
+    runtime.block_on(async {
+        // Before anything is started, so that an early signal is not lost.
+        let mut signals = Signals::listen().map_err(StartError::Thread)?;
+        let process = Process::start(plan)?;
+        log::started(&plan.log, &process.summary());
+        signals.stop().await;
+        Ok(drain(process, plan, signals).await)
+    })
+}
+
+async fn drain(process: Process, plan: &Plan, mut signals: Signals) -> ExitCode {
+    tracing::info!(
+        delay_ms = millis(plan.relay.drain_delay),
+        grace_ms = millis(plan.relay.drain_grace),
+        "draining: readiness fails now; a second signal ends it at once"
+    );
+    process.drain();
+    let joined = tokio::task::spawn_blocking(move || process.join());
+    tokio::select! {
+        // A worker that panicked was reported; the drain is over all the same.
+        _ = joined => {
+            tracing::info!("stopped");
+            ExitCode::SUCCESS
+        }
+        second = signals.stop() => end_at_once(second),
+    }
+}
+
+/// The drain's thread still waits, so returning would wait for it.
+fn end_at_once(stop: Stop) -> ! {
+    tracing::warn!("second signal: what was still running is cut");
+    std::process::exit(i32::from(stop.exit_code()))
+}
+
+fn millis(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

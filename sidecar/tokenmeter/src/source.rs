@@ -1,0 +1,80 @@
+//! What the admin listener shows, read from the parts that know it.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use metrics::Metrics;
+
+use crate::cli;
+use crate::readiness::Readiness;
+use crate::records::Tally;
+
+/// The parts the page reads, and what never changes.
+pub(crate) struct Source {
+    pub(crate) metrics: Metrics,
+    pub(crate) readiness: Readiness,
+    pub(crate) tally: Tally,
+    pub(crate) started: Instant,
+    /// Name and URL of each upstream.
+    pub(crate) upstreams: Vec<(String, String)>,
+    /// Where each is reached, once the listeners are open.
+    pub(crate) addresses: Arc<OnceLock<Vec<SocketAddr>>>,
+}
+
+impl page::Source for Source {
+    fn metrics(&self) -> page::Text {
+        page::Text { content_type: metrics::CONTENT_TYPE, body: self.metrics.text() }
+    }
+
+    fn ready(&self) -> page::Readiness {
+        match self.readiness.reasons() {
+            none if none.is_empty() => page::Readiness::Ready,
+            reasons => page::Readiness::NotReady(reasons),
+        }
+    }
+
+    fn view(&self) -> page::View {
+        page::View {
+            version: cli::version().to_owned(),
+            uptime_s: self.started.elapsed().as_secs(),
+            upstreams: self.upstreams(),
+            models: self.models(),
+            provenances: self.tally.read(),
+        }
+    }
+}
+
+impl Source {
+    /// Models that anything happened to: a label alone is no news.
+    fn models(&self) -> Vec<page::Model> {
+        let models = self.metrics.snapshot().models.into_iter().map(model);
+        models.filter(|model| model.in_flight + model.exchanges + model.output_tokens > 0).collect()
+    }
+
+    fn upstreams(&self) -> Vec<page::Upstream> {
+        let addresses = self.addresses.get().map_or(&[][..], Vec::as_slice);
+        let upstreams = self.upstreams.iter().zip(addresses).enumerate();
+        let shown = upstreams.map(|(index, ((name, url), listen))| page::Upstream {
+            name: name.clone(),
+            listen: *listen,
+            url: url.clone(),
+            up: self.readiness.reached(index),
+        });
+        shown.collect()
+    }
+}
+
+fn model(model: metrics::ModelSnapshot) -> page::Model {
+    page::Model {
+        name: model.model.to_string(),
+        in_flight: model.in_flight,
+        exchanges: model.exchanges,
+        errors: model.errors,
+        aborts: model.aborts,
+        output_tokens: model.live_output_tokens,
+        first_token_p50_s: model.first_token_p50_s,
+        first_token_p99_s: model.first_token_p99_s,
+        request_rate_p50: model.output_rate_p50,
+    }
+}

@@ -1,0 +1,48 @@
+//! What people write for a URL, and what they should not.
+
+use super::Url;
+
+#[test]
+fn what_people_write_is_understood() {
+    for (written, host, port, prefix, shown) in [
+        ("http://127.0.0.1:8000", "127.0.0.1", 8000, "", "http://127.0.0.1:8000"),
+        ("HTTP://vllm-0.vllm:8000/", "vllm-0.vllm", 8000, "", "http://vllm-0.vllm:8000"),
+        ("http://gpu_1", "gpu_1", 80, "", "http://gpu_1:80"),
+        ("http://gpu:80/a/b//", "gpu", 80, "/a/b", "http://gpu:80/a/b"),
+        ("http://[::1]:8000/p", "::1", 8000, "/p", "http://[::1]:8000/p"),
+        ("http://[::1]", "::1", 80, "", "http://[::1]:80"),
+        ("http://gpu:8000/a%20b", "gpu", 8000, "/a%20b", "http://gpu:8000/a%20b"),
+    ] {
+        let url = Url::parse(written).unwrap();
+        assert_eq!((url.host.as_str(), url.port, url.prefix.as_str()), (host, port, prefix), "{written}");
+        assert_eq!(url.to_string(), shown);
+        assert_eq!(Url::parse(shown), Ok(url), "what is shown can be written");
+    }
+}
+
+#[test]
+fn each_refusal_says_why() {
+    for (written, what) in [
+        ("", "not a URL"),
+        ("127.0.0.1:8000", "not a URL"),
+        ("https://api.openai.com", "TLS to the upstream is not supported yet"),
+        ("unix:///run/vllm.sock", "the URL's scheme is not http"),
+        ("http://", "the URL names no host"),
+        ("http://:8000", "the URL names no host"),
+        ("http:///v1", "the URL names no host"),
+        ("http://gpu:0", "the URL's port is not a number from 1 to 65535"),
+        ("http://gpu:65536", "the URL's port is not a number from 1 to 65535"),
+        ("http://gpu:+80", "the URL's port is not a number from 1 to 65535"),
+        ("http://gpu:", "the URL's port is not a number from 1 to 65535"),
+        ("http://key:secret@gpu:8000", "the URL holds credentials"),
+        ("http://gpu:8000/?a=b", "the URL has a query or a fragment"),
+        ("http://gpu:8000#x", "the URL has a query or a fragment"),
+        ("http://gpu:8000/a b", "the URL's path has a character no path has"),
+        ("http://g pu:8000", "the URL's host is neither a name nor an address"),
+        ("http://127.0.0.256:1", "the URL's host is neither a name nor an address"),
+        ("http://::1:8000", "an IPv6 address in a URL needs brackets"),
+        ("http://[gpu]:8000", "the URL's host is not an IPv6 address"),
+    ] {
+        assert_eq!(Url::parse(written).unwrap_err().what, what, "{written}");
+    }
+}

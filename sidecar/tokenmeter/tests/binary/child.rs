@@ -1,0 +1,170 @@
+//! A child process of ours, ended when it is dropped, and the few bytes of HTTP to ask it with.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+/// Anything here takes milliseconds; a busy machine gets this long.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A command with an environment of its own: none of the tester's settings reach it.
+pub(crate) fn tokenmeter(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tokenmeter"));
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("TOKENMETER_") {
+            command.env_remove(name);
+        }
+    }
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+/// Runs it to its end.
+pub(crate) fn output(arguments: &[&str]) -> (Option<i32>, String, String) {
+    finished(tokenmeter(arguments).output().unwrap())
+}
+
+/// Exit code, stdout, stderr.
+pub(crate) fn finished(output: Output) -> (Option<i32>, String, String) {
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+/// A running proxy.
+pub(crate) struct Running {
+    child: Child,
+    lines: Receiver<String>,
+    /// Where clients go.
+    pub(crate) data: SocketAddr,
+    /// Where the page is.
+    pub(crate) admin: SocketAddr,
+}
+
+impl Running {
+    /// Starts `run` in front of `upstream`, on free ports, and waits for its start line.
+    pub(crate) fn start(upstream: SocketAddr, options: &[&str]) -> Self {
+        let url = format!("http://{upstream}");
+        let mut arguments =
+            vec!["run", "--upstream", &url, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+        arguments.extend(options);
+        Self::spawn(tokenmeter(&arguments))
+    }
+
+    /// Starts a command that will say where it listens.
+    pub(crate) fn spawn(mut command: Command) -> Self {
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
+        let stderr = BufReader::new(child.stderr.take().unwrap());
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in stderr.lines().map_while(Result::ok) {
+                // The test may have ended; the pipe is read on, so that nobody blocks on it.
+                let _ = sender.send(line);
+            }
+        });
+        let mut running = Self { child, lines, data: ([0; 4], 0).into(), admin: ([0; 4], 0).into() };
+        let line = running.line("listening on http://");
+        running.data = address_after(&line, "listening on http://");
+        running.admin = address_after(&line, "metrics http://");
+        running
+    }
+
+    /// The next line on stderr that holds `part`.
+    pub(crate) fn line(&self, part: &str) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        let mut seen = Vec::new();
+        loop {
+            match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                Ok(line) if line.contains(part) => return line,
+                Ok(line) => seen.push(line),
+                Err(RecvTimeoutError::Timeout) => panic!("no line with {part:?} in time: {seen:#?}"),
+                Err(RecvTimeoutError::Disconnected) => panic!("no line with {part:?}: {seen:#?}"),
+            }
+        }
+    }
+
+    /// The lines that are there now, without waiting.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        self.lines.try_iter().collect()
+    }
+
+    /// Sends it a signal by name.
+    pub(crate) fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status().unwrap();
+        assert!(sent.success(), "kill -s {name}");
+    }
+
+    /// Waits until it has ended; its exit code.
+    pub(crate) fn ended(&mut self) -> Option<i32> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            assert!(Instant::now() < deadline, "it did not end");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Whether it still runs.
+    pub(crate) fn is_alive(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Already gone is fine: the test has said so if it minds.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The address that follows `part` in a line.
+pub(crate) fn address_after(line: &str, part: &str) -> SocketAddr {
+    let rest = line.split(part).nth(1).unwrap_or_else(|| panic!("no {part:?} in {line}"));
+    let end = rest.find(|c: char| !c.is_ascii_digit() && !".:".contains(c)).unwrap_or(rest.len());
+    rest[..end].parse().unwrap_or_else(|_| panic!("no address after {part:?} in {line}"))
+}
+
+/// Status and body of a GET on a connection of its own.
+pub(crate) fn get(address: SocketAddr, path: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no head in {answer:?}"));
+    (head[9..12].parse().unwrap(), body.to_owned())
+}
+
+/// Asks until the answer satisfies `wanted`.
+pub(crate) fn get_until(
+    address: SocketAddr,
+    path: &str,
+    wanted: impl Fn(u16, &str) -> bool,
+) -> (u16, String) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let (status, body) = get(address, path);
+        if wanted(status, &body) {
+            return (status, body);
+        }
+        assert!(Instant::now() < deadline, "{path} still answers {status} {body}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// An address nobody listens on: one that was free a moment ago.
+pub(crate) fn free() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+/// A server that accepts and says nothing, until the end of the test program.
+pub(crate) fn silent_server(address: SocketAddr) -> SocketAddr {
+    let listener = TcpListener::bind(address).unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || listener.incoming().map_while(Result::ok).collect::<Vec<_>>());
+    address
+}

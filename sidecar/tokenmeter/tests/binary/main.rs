@@ -1,0 +1,12 @@
+//! The real binary, as people and supervisors meet it: what it prints, what it answers, how it
+//! ends. What it measures is tested elsewhere.
+
+#![expect(clippy::unwrap_used, reason = "all of it is a test; the lint spares only functions marked so")]
+
+mod child;
+mod demo;
+mod proxying;
+mod readiness;
+mod refusals;
+mod signals;
+mod words;

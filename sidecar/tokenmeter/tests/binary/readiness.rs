@@ -1,0 +1,38 @@
+//! It starts whatever its upstream does, says what it sees, and gets well by itself.
+
+use crate::child::{Running, free, get, get_until, silent_server};
+
+#[test]
+fn an_upstream_may_come_later() {
+    let upstream = free();
+    let running = Running::start(upstream, &[]);
+    let refused = format!("upstream {upstream} at http://{upstream} is unreachable: Connection refused");
+    let (_, body) =
+        get_until(running.admin, "/readyz", |status, body| status == 503 && body.contains(&refused));
+    assert!(body.starts_with("not ready\n"), "{body}");
+    assert_eq!(get(running.admin, "/livez"), (200, "ok\n".to_owned()));
+    let (_, page) = get(running.admin, "/");
+    assert!(page.contains(&refused), "{page}");
+
+    let warning = running.line("unreachable");
+    assert!(warning.contains("WARN") && warning.contains("clients get 502"), "{warning}");
+
+    silent_server(upstream);
+    get_until(running.admin, "/readyz", |status, body| status == 200 && body == "ok\n");
+    running.line("reachable again");
+    let noise = running.lines();
+    assert!(noise.is_empty(), "one line for each change, no more: {noise:?}");
+}
+
+#[test]
+fn the_metrics_know_the_upstream_too() {
+    let upstream = silent_server(([127, 0, 0, 1], 0).into());
+    let running = Running::start(upstream, &[]);
+    get_until(running.admin, "/readyz", |status, _| status == 200);
+    let (status, metrics) = get(running.admin, "/metrics");
+    assert_eq!(status, 200);
+    assert!(metrics.ends_with("# EOF\n"), "{metrics}");
+    assert!(metrics.lines().any(|line| line.starts_with("tokenmeter_build_info")), "{metrics}");
+    let up = metrics.lines().find(|line| line.contains(&format!("upstream=\"{upstream}\"")));
+    assert!(up.is_some_and(|line| line.ends_with(" 1")), "{metrics}");
+}

@@ -1,0 +1,118 @@
+//! What it will not start with, what it says then, and with which code it exits.
+
+use std::net::TcpListener;
+use std::path::PathBuf;
+
+use crate::child::{finished, free, output, tokenmeter};
+
+fn file(name: &str, text: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("tokenmeter-{name}-{}.yaml", std::process::id()));
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+#[test]
+fn wrong_settings_are_all_told_and_exit_2() {
+    let path = file(
+        "wrong",
+        "lisen: 127.0.0.1:1\nstall_ms: soon\nupstreams:\n  - url: https://gpu:8000\n    kind: vllm\n    speed: 9\n",
+    );
+    let shown = path.to_str().unwrap();
+    for command in ["run", "check-config"] {
+        let mut command = tokenmeter(&[command, "--config", shown, "--admin", "nowhere"]);
+        let (code, stdout, stderr) = finished(command.env("TOKENMETER_WORKERS", "many").output().unwrap());
+        assert_eq!((code, stdout.as_str()), (Some(2), ""), "{stderr}");
+        let expected = format!(
+            "tokenmeter: 6 mistakes in the settings:\n\
+             \x20 {shown}:1: there is no setting `lisen`; did you mean `listen`?\n\
+             \x20 {shown}:6: there is no key of an upstream `speed`; known are name, url, kind, listen\n\
+             \x20 {shown}:4: TLS to the upstream is not supported yet; put a TLS client (nginx, envoy, stunnel) \
+             beside tokenmeter and name its plain http:// port here\n\
+             \x20 --admin: `nowhere` is not ADDRESS:PORT; write it as in 127.0.0.1:9800, or 0.0.0.0:9800 for every \
+             interface\n\
+             \x20 TOKENMETER_WORKERS: `many` is not a number of threads; write a whole number from 1 to 1024\n\
+             \x20 {shown}:2: `soon` is not a number of milliseconds; write a whole number from 1 to 3600000\n"
+        );
+        assert_eq!(stderr, expected);
+    }
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn without_an_upstream_it_says_how_to_name_one() {
+    let (code, _, stderr) = output(&[]);
+    assert_eq!(code, Some(2));
+    assert_eq!(
+        stderr,
+        "tokenmeter: --upstream: the inference server is not named; write --upstream http://HOST:PORT (or \
+         TOKENMETER_UPSTREAM, or `upstreams` in the file)\n"
+    );
+}
+
+#[test]
+fn a_file_that_is_not_there_or_not_yaml_exits_2() {
+    let (code, _, stderr) = output(&["run", "--upstream", "http://gpu:1", "--config", "/nonexistent.yaml"]);
+    assert_eq!(code, Some(2));
+    assert!(stderr.starts_with("tokenmeter: /nonexistent.yaml: cannot be read: "), "{stderr}");
+    let path = file("broken", "listen: [::1]:9800\n");
+    let (code, _, stderr) =
+        output(&["run", "--upstream", "http://gpu:1", "--config", path.to_str().unwrap()]);
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(code, Some(2));
+    assert!(stderr.starts_with(&format!("tokenmeter: {}:1: not YAML: ", path.display())), "{stderr}");
+}
+
+#[test]
+fn an_upstream_that_is_ourselves_exits_2() {
+    let port = free().port();
+    for (listen, host) in [
+        ("127.0.0.1", "localhost"),
+        ("127.0.0.1", "0.0.0.0"),
+        ("0.0.0.0", "127.0.0.1"),
+        ("0.0.0.0", "[::1]"),
+        ("127.0.0.1", "127.0.0.1"),
+    ] {
+        let listen = format!("{listen}:{port}");
+        let upstream = format!("http://{host}:{port}");
+        let (code, _, stderr) =
+            output(&["run", "--admin", "127.0.0.1:0", "--listen", &listen, "--upstream", &upstream]);
+        assert_eq!(code, Some(2), "{listen} {upstream}: {stderr}");
+        let expected = format!("tokenmeter: --upstream: {upstream} is tokenmeter's own listener {listen}, ");
+        assert!(stderr.starts_with(&expected), "{stderr}");
+    }
+}
+
+#[test]
+fn a_taken_port_names_its_flag_and_exits_1() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    for (flag, other) in [("--listen", "--admin"), ("--admin", "--listen")] {
+        let (code, _, stderr) =
+            output(&["run", "--upstream", "http://127.0.0.1:1", flag, &address, other, "127.0.0.1:0"]);
+        assert_eq!(code, Some(1), "{flag}: {stderr}");
+        let expected = format!(
+            "tokenmeter: {flag}: cannot listen on {address}: Address already in use (os error 98); stop what \
+             listens there, or choose another port with {flag}"
+        );
+        assert!(stderr.contains(&expected), "{stderr}");
+    }
+}
+
+#[test]
+fn an_address_of_another_machine_names_its_flag_and_exits_1() {
+    let (code, _, stderr) = output(&[
+        "run",
+        "--upstream",
+        "http://127.0.0.1:1",
+        "--listen",
+        "192.0.2.1:9",
+        "--admin",
+        "127.0.0.1:0",
+    ]);
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(stderr.contains("--listen: cannot listen on 192.0.2.1:9: "), "{stderr}");
+    assert!(
+        stderr.contains("; choose an address of this machine with --listen, as in 0.0.0.0:9"),
+        "{stderr}"
+    );
+}

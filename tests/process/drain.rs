@@ -1,0 +1,85 @@
+//! A stop signal: readiness fails first, who comes is still served for the delay, streams finish,
+//! the process ends with success. A second signal ends it at once.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use simulator::server::{Options, Server, Shape};
+use simulator::speed::Model;
+
+use crate::meter_page::get;
+use crate::proxy::Proxy;
+
+fn ask(data: SocketAddr, tokens: u32) -> std::io::Result<String> {
+    let body = format!(
+        r#"{{"model":"sim","stream":true,"max_tokens":{tokens},"messages":[{{"role":"user","content":"hi"}}]}}"#
+    );
+    let mut stream = TcpStream::connect(data)?;
+    write!(
+        stream,
+        "POST /v1/chat/completions HTTP/1.1\r\nHost: sim\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )?;
+    let mut answer = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        let read = stream.read(&mut buffer)?;
+        answer.extend_from_slice(&buffer[..read]);
+        if read == 0 || answer.ends_with(b"0\r\n\r\n") {
+            return Ok(String::from_utf8_lossy(&answer).into_owned());
+        }
+    }
+}
+
+async fn slow_server() -> simulator::server::Handle {
+    let speed = Model { step_base: Duration::from_millis(20), jitter: 0.0, ..Model::default() };
+    let options = Options { shape: Shape::Vllm, speed, ..Options::default() };
+    Server::bind("127.0.0.1:0".parse().expect("an address"), options).await.expect("it listens")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_drain_loses_nothing() {
+    let server = slow_server().await;
+    let mut proxy = Proxy::start(server.addr(), &["--drain-delay-ms", "700", "--drain-grace-ms", "20000"]);
+    let (data, admin) = (proxy.data, proxy.admin);
+    let long = tokio::task::spawn_blocking(move || ask(data, 120));
+    server.until(Duration::from_secs(5), |counts| counts.running == 1).await.expect("the stream runs");
+    tokio::task::block_in_place(|| {
+        let ready = get(admin, "/readyz").expect("it answers");
+        assert!(ready.starts_with("HTTP/1.1 200"), "{ready}");
+        proxy.terminate();
+        let end = Instant::now() + Duration::from_secs(5);
+        while !get(admin, "/readyz").expect("the page goes last").starts_with("HTTP/1.1 503") {
+            assert!(Instant::now() < end, "readiness never failed");
+        }
+        let late = ask(data, 5).expect("who comes within the delay is served");
+        assert!(late.ends_with("data: [DONE]\n\n\r\n0\r\n\r\n"), "{late}");
+    });
+    let answer = long.await.expect("no panic").expect("the stream was not cut");
+    assert!(answer.ends_with("data: [DONE]\n\n\r\n0\r\n\r\n"), "{answer}");
+    let status = tokio::task::block_in_place(|| proxy.ended(Duration::from_secs(10)));
+    assert!(status.success(), "{status:?}");
+    assert!(TcpStream::connect(data).is_err(), "nobody listens any more");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_signal_ends_it_at_once() {
+    let server = slow_server().await;
+    let mut proxy = Proxy::start(server.addr(), &["--drain-delay-ms", "30000"]);
+    let data = proxy.data;
+    let cut = tokio::task::spawn_blocking(move || ask(data, 4_000));
+    server.until(Duration::from_secs(5), |counts| counts.running == 1).await.expect("the stream runs");
+    tokio::task::block_in_place(|| {
+        proxy.terminate();
+        let end = Instant::now() + Duration::from_secs(5);
+        while !get(proxy.admin, "/readyz").expect("the page still answers").starts_with("HTTP/1.1 503") {
+            assert!(Instant::now() < end, "readiness never failed");
+        }
+        proxy.terminate();
+        let status = proxy.ended(Duration::from_secs(2));
+        assert!(!status.success(), "what was cut short is no success: {status:?}");
+    });
+    let answer = cut.await.expect("no panic").unwrap_or_default();
+    assert!(!answer.ends_with("0\r\n\r\n"), "a cut stream has no last chunk");
+}
