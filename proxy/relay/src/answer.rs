@@ -1,0 +1,182 @@
+//! What the proxy answers by itself: the error shape that clients of inference servers already
+//! read, saying what happened, on whose side, and what to do. It never quotes the request
+//! (law 11).
+
+use std::fmt::Write as _;
+
+use bytes::Bytes;
+use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use hyper::{Response, StatusCode};
+
+use crate::Refusal;
+use crate::policy::Violation;
+
+/// An answer of our own.
+#[derive(Debug)]
+pub struct Answer {
+    /// Its status.
+    pub status: StatusCode,
+    /// What is counted.
+    pub refusal: Refusal,
+    code: &'static str,
+    message: String,
+}
+
+impl Answer {
+    /// The request breaks a rule.
+    pub fn refused(violation: Violation) -> Self {
+        let Violation { status, refusal, code, message } = violation;
+        let message = format!("tokenmeter did not forward this request: {message}. Fix the client.");
+        Self { status, refusal, code, message }
+    }
+
+    /// The target is too long once it stands under the upstream's prefix.
+    pub fn target_too_long() -> Self {
+        Self::refused(Violation {
+            status: StatusCode::URI_TOO_LONG,
+            refusal: Refusal::Target,
+            code: "target_too_long",
+            message: "its target is too long",
+        })
+    }
+
+    /// The request body breaks off in a way that is not the client leaving.
+    pub fn malformed_body() -> Self {
+        Self::refused(Violation {
+            status: StatusCode::BAD_REQUEST,
+            refusal: Refusal::Framing,
+            code: "invalid_framing",
+            message: "its body is not framed as its head says",
+        })
+    }
+
+    /// No connection to the upstream.
+    pub fn unreachable(upstream: &str, why: &str) -> Self {
+        Self {
+            status: StatusCode::BAD_GATEWAY,
+            refusal: Refusal::UpstreamUnreachable,
+            code: "upstream_unreachable",
+            message: format!(
+                "tokenmeter could not connect to the inference server '{upstream}' ({why}). The request \
+                 was not sent. Check that the server runs and that its address is right."
+            ),
+        }
+    }
+
+    /// The upstream did not accept a connection in time.
+    pub fn connect_timeout(upstream: &str) -> Self {
+        Self {
+            status: StatusCode::GATEWAY_TIMEOUT,
+            refusal: Refusal::UpstreamUnreachable,
+            code: "upstream_connect_timeout",
+            message: format!(
+                "The inference server '{upstream}' did not accept a connection in time. The request was \
+                 not sent; it may be tried again."
+            ),
+        }
+    }
+
+    /// The upstream closed the connection before it answered.
+    pub fn broken(upstream: &str) -> Self {
+        Self {
+            status: StatusCode::BAD_GATEWAY,
+            refusal: Refusal::UpstreamBroken,
+            code: "upstream_broken",
+            message: format!(
+                "The inference server '{upstream}' closed the connection before it answered. It may have \
+                 started on the request: look at its log before trying again."
+            ),
+        }
+    }
+
+    /// The upstream answered with something that is not HTTP.
+    pub fn invalid(upstream: &str, what: &str) -> Self {
+        Self {
+            status: StatusCode::BAD_GATEWAY,
+            refusal: Refusal::UpstreamInvalid,
+            code: "upstream_invalid",
+            message: format!(
+                "The inference server '{upstream}' {what}. tokenmeter cannot forward that answer; check \
+                 that the address is the server's HTTP port."
+            ),
+        }
+    }
+
+    /// We are out of something of our own.
+    pub fn overloaded() -> Self {
+        Self {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            refusal: Refusal::Overload,
+            code: "proxy_overloaded",
+            message: "tokenmeter is out of file descriptors or memory. The request was not sent; try again \
+                      in a moment, and raise the proxy's limits."
+                .to_owned(),
+        }
+    }
+
+    /// The response. `close` ends the client's connection after it, which is a must while some of
+    /// the request body is unread: it would be taken for the next request.
+    pub fn into_response(self, close: bool) -> Response<Bytes> {
+        let kind = if self.status.is_client_error() { "invalid_request_error" } else { "api_error" };
+        let mut body = String::from(r#"{"error":{"message":"#);
+        quote(&self.message, &mut body);
+        let code = self.code;
+        // Writing to a string cannot fail.
+        let _ = write!(body, r#","type":"{kind}","param":null,"code":"{code}"}}}}"#);
+
+        let mut response = Response::new(Bytes::from(body));
+        *response.status_mut() = self.status;
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        if self.status == StatusCode::METHOD_NOT_ALLOWED {
+            headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"));
+        }
+        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        if close {
+            headers.insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        response
+    }
+}
+
+/// Appends `text` as a JSON string.
+fn quote(text: &str, out: &mut String) {
+    out.push('"');
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => out.extend(['\\', character]),
+            control if control.is_control() => {
+                let _ = write!(out, "\\u{:04x}", u32::from(control));
+            }
+            other => out.push(other),
+        }
+    }
+    out.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shape_is_the_one_clients_read() {
+        let response = Answer::unreachable("a\"b\\c\n", "connection refused").into_response(true);
+        assert_eq!(response.status(), 502);
+        assert_eq!(response.headers()[CONNECTION], "close");
+        let body = str::from_utf8(response.body()).unwrap();
+        assert!(body.starts_with(r#"{"error":{"message":"tokenmeter could not connect"#), "{body}");
+        assert!(body.contains(r#"'a\"b\\c\u000a'"#), "{body}");
+        assert!(
+            body.ends_with(r#","type":"api_error","param":null,"code":"upstream_unreachable"}}"#),
+            "{body}"
+        );
+    }
+
+    #[test]
+    fn a_fault_of_the_client_is_called_one() {
+        let body = Answer::malformed_body().into_response(false).into_body();
+        assert!(body.windows(21).any(|window| window == b"invalid_request_error"));
+    }
+}

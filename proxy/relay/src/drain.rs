@@ -1,0 +1,49 @@
+//! How a worker ends. `Serving → Draining → Stopped`, never back:
+//!
+//! | phase | new connections | idle connections | requests under way |
+//! |---|---|---|---|
+//! | serving | served | kept | served |
+//! | draining, for `drain_delay` | served | kept | served |
+//! | draining, then for `drain_grace` | refused by the kernel: the listeners are closed | told to go | finish |
+//! | stopped | refused | closed | cut |
+//!
+//! A worker whose last connection ends is done before the grace is over.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::Poll;
+
+use tokio::sync::watch;
+
+/// What all workers were told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    /// To serve.
+    Serving,
+    /// To end when what they are at has ended.
+    Draining,
+    /// To end.
+    Stopped,
+}
+
+impl Phase {
+    /// Waits for `phase` or a later one, and says which. A sender that is gone can no longer stop
+    /// us, so that counts as a stop.
+    pub(crate) async fn reached(told: &mut watch::Receiver<Self>, phase: Self) -> Self {
+        told.wait_for(|now| *now >= phase).await.map_or(Self::Stopped, |now| *now)
+    }
+
+    /// The same, or until `or` is done.
+    pub(crate) async fn reached_before(
+        told: &mut watch::Receiver<Self>,
+        phase: Self,
+        mut or: Pin<&mut impl Future<Output = ()>>,
+    ) {
+        let mut reached = std::pin::pin!(Self::reached(told, phase));
+        std::future::poll_fn(|cx| match reached.as_mut().poll(cx) {
+            Poll::Ready(_) => Poll::Ready(()),
+            Poll::Pending => or.as_mut().poll(cx),
+        })
+        .await;
+    }
+}

@@ -1,0 +1,25 @@
+//! What carries the bytes. Policy, fields, routes, answers, the meter and the record stand above
+//! this line and are the same for every engine; below it is one room per engine, and nothing
+//! outside that room names the library the engine is made of.
+//!
+//! # The contract
+//!
+//! For each client connection the worker calls the engine's `serve` once, on its own thread, and
+//! drops the future to cut the connection. For each request an engine promises, in this order:
+//!
+//! 1. [`policy::check`](crate::policy::check) before anything is sent; a violation is answered and
+//!    counted with [`Observer::refuse`](crate::Observer::refuse), and no byte goes upstream.
+//! 2. For a metered path, `Exchange::begin` when the head is known, then each slice of the request
+//!    body once, in order, in the turn in which it is forwarded; then `request_complete`, also
+//!    when there was no body.
+//! 3. `response_head` once; then each slice of the response body once, in order, with the tick at
+//!    which it was read, in the turn in which it is handed on (law 2). The slice is handed on
+//!    whatever the exchange makes of it.
+//! 4. Exactly one end: `response_end` after a complete body, `upstream_cut` when it broke off,
+//!    `answered_locally` when no upstream could; or the exchange is dropped without any of them,
+//!    which means that the client left. By then the upstream's socket is closed (law 4).
+//! 5. A body that broke off reaches the client broken off: no last chunk, a reset stream.
+//! 6. Nothing is buffered beyond [`limits::BUFFER_BYTES`](crate::limits::BUFFER_BYTES) each way: a
+//!    slow client stops its upstream, and `client_waited` says for how long.
+
+pub(crate) mod hyper;

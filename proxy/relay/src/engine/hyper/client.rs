@@ -1,0 +1,325 @@
+//! The client's side of one connection: its socket, what stage it is at, and whether it is gone.
+//!
+//! The socket is shared between hyper, which reads and writes, and the connection's own future,
+//! which watches it: hyper stops reading while it has input left over or half-closing is allowed,
+//! and a client that leaves meanwhile must still cancel its upstream at once (law 4).
+
+use std::cell::{Cell, RefCell};
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Buf, Bytes, BytesMut};
+use hyper::rt::ReadBufCursor;
+use meter::Tick;
+use socket2::SockRef;
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+
+use super::Engine;
+use super::tunnel::Far;
+use crate::{clock, limits};
+
+/// What a connection waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Its next request.
+    Idle,
+    /// The rest of a head whose first bytes came.
+    Head,
+    /// The end of at least one request.
+    Busy,
+}
+
+/// One client connection.
+pub(super) struct Client {
+    stream: TcpStream,
+    /// Bytes read to tell the protocol, which hyper has yet to see.
+    first: RefCell<Bytes>,
+    /// Interim responses to write before anything else.
+    interim: RefCell<BytesMut>,
+    /// Since when the socket takes no more bytes.
+    blocked: Cell<Option<Tick>>,
+    waited: Cell<u64>,
+    stage: Cell<Stage>,
+    /// Counts changes of stage, so that a deadline knows it is stale.
+    turn: Cell<u64>,
+    requests: Cell<u32>,
+    /// Under HTTP/2 bytes may come without a request to follow.
+    http2: Cell<bool>,
+    /// Whether a request was answered before it was read.
+    unread: Cell<bool>,
+    /// The upstream's side of a connection that switches protocols.
+    far: RefCell<Option<Far>>,
+}
+
+impl Client {
+    pub(super) fn new(stream: TcpStream) -> Self {
+        Self {
+            stream,
+            first: RefCell::default(),
+            interim: RefCell::default(),
+            blocked: Cell::new(None),
+            waited: Cell::new(0),
+            stage: Cell::new(Stage::Idle),
+            turn: Cell::new(0),
+            requests: Cell::new(0),
+            unread: Cell::new(false),
+            far: RefCell::new(None),
+            http2: Cell::new(false),
+        }
+    }
+
+    /// A request begins.
+    pub(super) fn enter(&self) {
+        self.requests.set(self.requests.get() + 1);
+        self.set_stage(Stage::Busy);
+    }
+
+    /// A request ended.
+    pub(super) fn leave(&self) {
+        self.requests.set(self.requests.get() - 1);
+        if self.requests.get() == 0 {
+            self.set_stage(Stage::Idle);
+        }
+    }
+
+    /// A request was answered with some of its body unread: the connection ends after the answer.
+    pub(super) fn leave_unread(&self) {
+        self.unread.set(true);
+    }
+
+    /// Queues an interim response; it goes out when hyper next flushes, in this turn.
+    pub(super) fn interim(&self, head: &[u8]) {
+        self.interim.borrow_mut().extend_from_slice(head);
+    }
+
+    /// Leaves the upstream's side here for when hyper is done with the 101.
+    pub(super) fn switch(&self, far: Far) {
+        self.far.replace(Some(far));
+    }
+
+    /// Takes it.
+    pub(super) fn switched(&self) -> Option<Far> {
+        self.far.take()
+    }
+
+    /// Takes the time since the last call in which bytes were ready and the socket was not.
+    pub(super) fn take_waited(&self) -> u64 {
+        if let Some(since) = self.blocked.get() {
+            let now = clock::now();
+            self.blocked.set(Some(now));
+            self.waited.set(self.waited.get() + now.since(since));
+        }
+        self.waited.take()
+    }
+
+    /// Whether the socket takes no more bytes.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.blocked.get().is_some()
+    }
+
+    pub(super) fn stage(&self) -> (Stage, u64) {
+        (self.stage.get(), self.turn.get())
+    }
+
+    pub(super) fn stream(&self) -> &TcpStream {
+        &self.stream
+    }
+
+    /// Whether the client speaks HTTP/2 from its first byte; `None` if it left before that was
+    /// known. Ends as soon as one byte differs, so a short HTTP/1 request is never waited on.
+    pub(super) async fn speaks_http2(&self) -> io::Result<Option<bool>> {
+        let mut first = [0; PREFACE.len()];
+        let mut filled = 0;
+        let http2 = loop {
+            self.stream.readable().await?;
+            match self.stream.try_read(&mut first[filled..]) {
+                Ok(0) => return Ok(None),
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+                Err(error) => return Err(error),
+            }
+            self.set_stage(Stage::Head);
+            if !PREFACE.starts_with(&first[..filled]) {
+                break false;
+            } else if filled == first.len() {
+                break true;
+            }
+        };
+        if http2 {
+            self.http2.set(true);
+            self.set_stage(Stage::Idle);
+        }
+        self.first.replace(Bytes::copy_from_slice(&first[..filled]));
+        Ok(Some(http2))
+    }
+
+    /// Ends when the client is gone: its socket is reset, or closed on its side and half-closing
+    /// is not allowed.
+    pub(super) async fn gone(&self, half_close: bool) {
+        let watched = if half_close { Interest::ERROR } else { Interest::READABLE | Interest::ERROR };
+        loop {
+            match self.stream.ready(watched).await {
+                Ok(ready) if ready.is_error() => return,
+                Ok(ready) if ready.is_read_closed() && !half_close => return,
+                Ok(_unread) => tokio::time::sleep(limits::GONE_RECHECK).await,
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// After an early answer: says that we are done and reads on for a moment, so that the answer
+    /// is not destroyed by the reset that closing with unread bytes would cause.
+    pub(super) async fn linger(&self) {
+        if !self.unread.get() || self.shutdown().is_err() {
+            return;
+        }
+        let drain = async {
+            let mut left = limits::LINGER_BYTES;
+            let mut away = [0; 4096];
+            while left > 0 && self.stream.readable().await.is_ok() {
+                match self.stream.try_read(&mut away) {
+                    Ok(0) => break,
+                    Ok(read) => left = left.saturating_sub(read),
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                    Err(_) => break,
+                }
+            }
+        };
+        // Either end is the end of the connection.
+        let _ = tokio::time::timeout(limits::LINGER, drain).await;
+    }
+
+    fn shutdown(&self) -> io::Result<()> {
+        match SockRef::from(&self.stream).shutdown(std::net::Shutdown::Write) {
+            Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
+            done => done,
+        }
+    }
+
+    fn set_stage(&self, stage: Stage) {
+        self.stage.set(stage);
+        self.turn.set(self.turn.get().wrapping_add(1));
+    }
+
+    /// One write to the socket; keeps the time in which it takes none.
+    fn poll_write(
+        &self,
+        cx: &mut Context<'_>,
+        write: impl Fn(&TcpStream) -> io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            match self.stream.poll_write_ready(cx) {
+                Poll::Ready(ready) => ready?,
+                Poll::Pending => {
+                    if self.blocked.get().is_none() {
+                        self.blocked.set(Some(clock::now()));
+                    }
+                    return Poll::Pending;
+                }
+            }
+            match write(&self.stream) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                written => {
+                    if let Some(since) = self.blocked.take() {
+                        self.waited.set(self.waited.get() + clock::now().since(since));
+                    }
+                    return Poll::Ready(written);
+                }
+            }
+        }
+    }
+
+    fn poll_interim(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.interim.borrow().is_empty() {
+            let mut interim = self.interim.borrow_mut();
+            let written = ready!(self.poll_write(cx, |stream| stream.try_write(&interim)))?;
+            interim.advance(written);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// The socket as hyper sees it.
+pub(super) struct ClientIo {
+    client: Rc<Client>,
+    engine: Rc<Engine>,
+}
+
+impl ClientIo {
+    pub(super) fn new(client: &Rc<Client>, engine: &Rc<Engine>) -> Self {
+        Self { client: Rc::clone(client), engine: Rc::clone(engine) }
+    }
+}
+
+impl hyper::rt::Read for ClientIo {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        mut into: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        let Client { stream, first, .. } = &*self.client;
+        {
+            let mut first = first.borrow_mut();
+            if !first.is_empty() {
+                let taken = first.len().min(into.remaining());
+                into.put_slice(&first.split_to(taken));
+                return Poll::Ready(Ok(()));
+            }
+        }
+        let mut buffer = self.engine.read_buffer.borrow_mut();
+        let room = buffer.len().min(into.remaining());
+        loop {
+            ready!(stream.poll_read_ready(cx))?;
+            match stream.try_read(&mut buffer[..room]) {
+                Ok(read) => {
+                    if 0 < read && read < room {
+                        // The socket is drained: say so, which saves the read that would tell.
+                        let drained = || io::Result::<()>::Err(io::ErrorKind::WouldBlock.into());
+                        let _ = stream.try_io(Interest::READABLE, drained);
+                    }
+                    into.put_slice(&buffer[..read]);
+                    if read > 0 && !self.client.http2.get() && self.client.stage.get() == Stage::Idle {
+                        self.client.set_stage(Stage::Head);
+                    }
+                    return Poll::Ready(Ok(()));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+    }
+}
+
+impl hyper::rt::Write for ClientIo {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        ready!(self.client.poll_interim(cx))?;
+        self.client.poll_write(cx, |stream| stream.try_write(bytes))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        ready!(self.client.poll_interim(cx))?;
+        self.client.poll_write(cx, |stream| stream.try_write_vectored(slices))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.client.poll_interim(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(self.client.shutdown())
+    }
+}
+
+/// What a client with prior knowledge of HTTP/2 sends first (RFC 9113 §3.4).
+const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

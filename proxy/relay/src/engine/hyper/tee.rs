@@ -1,0 +1,174 @@
+//! The response body: each slice read from the upstream is shown to the exchange and handed to the
+//! client in the same turn (law 2). It owns the upstream connection: polling the body moves it,
+//! dropping the body closes its socket (law 4).
+//!
+//! Backpressure needs no code: while the client's socket is full hyper does not poll the body, so
+//! nothing reads the upstream.
+
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker, ready};
+
+use bytes::Bytes;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use meter::Tick;
+use pin_project::pin_project;
+
+use super::connection::Connection;
+use super::outgoing::Cut;
+use super::visit::{Upload, Visit};
+use crate::{clock, limits};
+
+/// A response body on its way.
+#[pin_project]
+pub(super) struct Tee {
+    #[pin]
+    body: Incoming,
+    // Before `visit`: at the exchange's end the upstream's socket is closed.
+    connection: Option<Box<Connection>>,
+    upstream: usize,
+    state: State,
+    slices: u32,
+    handed: Option<Tick>,
+    visit: Rc<Visit>,
+}
+
+/// Where the body is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// More comes.
+    Open,
+    /// It broke off; what came before it must reach the client first.
+    Cut,
+    /// All was handed on.
+    Ended,
+}
+
+impl Tee {
+    pub(super) fn new(
+        body: Incoming,
+        connection: Box<Connection>,
+        upstream: usize,
+        visit: Rc<Visit>,
+    ) -> Self {
+        let connection = Some(connection);
+        Self { body, connection, upstream, state: State::Open, slices: 0, handed: None, visit }
+    }
+}
+
+impl Body for Tee {
+    type Data = Bytes;
+    type Error = Cut;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        let mut this = self.project();
+        let visit = &**this.visit;
+        waited(visit, this.handed);
+        match *this.state {
+            State::Open => {}
+            State::Ended => return Poll::Ready(None),
+            // The socket wakes this task when it takes bytes again. Under HTTP/2 that is another
+            // task's socket; there, one turn has put the bytes on their way.
+            State::Cut if visit.alone && visit.client.is_blocked() => return Poll::Pending,
+            State::Cut => return Poll::Ready(Some(Err(Cut))),
+        }
+        if let Some(connection) = this.connection {
+            connection.drive(cx);
+        }
+        // Only driving the connection makes the body ready, and we just did: no need to be woken.
+        let mut driven = Context::from_waker(Waker::noop());
+        match ready!(this.body.as_mut().poll_frame(&mut driven)) {
+            Some(Ok(frame)) => {
+                let at = clock::now();
+                if let Some(bytes) = frame.data_ref() {
+                    show(visit, bytes, at, this.slices);
+                }
+                if frame.is_trailers() || this.body.is_end_stream() {
+                    *this.state = State::Ended;
+                    end(visit, this.connection.take(), *this.upstream, at, cx);
+                } else if !visit.alone {
+                    *this.handed = Some(at);
+                }
+                Poll::Ready(Some(Ok(frame)))
+            }
+            None => {
+                *this.state = State::Ended;
+                end(visit, this.connection.take(), *this.upstream, clock::now(), cx);
+                Poll::Ready(None)
+            }
+            Some(Err(_)) => {
+                *this.connection = None;
+                // A client that left while it still sent its request breaks the response too, and
+                // that is its own doing.
+                if visit.upload.get() != Upload::Failed {
+                    let mut metered = visit.metered.borrow_mut();
+                    metered.with(|exchange| exchange.upstream_cut(clock::now()));
+                    metered.finish();
+                }
+                *this.state = State::Cut;
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.state == State::Ended
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// Ends a fully read response: the exchange is told, the connection goes back to its pool if the
+/// server keeps it and has the whole request.
+pub(super) fn end(
+    visit: &Visit,
+    connection: Option<Box<Connection>>,
+    upstream: usize,
+    at: Tick,
+    cx: &mut Context<'_>,
+) {
+    {
+        let mut metered = visit.metered.borrow_mut();
+        metered.with(|exchange| exchange.response_end(at));
+        metered.finish();
+    }
+    let Some(mut connection) = connection else { return };
+    if visit.is_complete() {
+        if !connection.is_reusable() {
+            connection.drive(cx);
+        }
+        if connection.is_reusable() && !visit.engine.leaving.get() {
+            visit.engine.pools[upstream].give(connection);
+        }
+    }
+}
+
+/// Shows a slice to the exchange. One in [`limits::SPENT_SAMPLE`] is timed, and stands for all.
+fn show(visit: &Visit, bytes: &[u8], at: Tick, slices: &mut u32) {
+    let mut metered = visit.metered.borrow_mut();
+    if !metered.is_watching() {
+        return;
+    }
+    metered.with(|exchange| exchange.response_body(bytes, at));
+    *slices = slices.wrapping_add(1);
+    if slices.is_multiple_of(limits::SPENT_SAMPLE) {
+        let ns = clock::now().since(at).saturating_mul(u64::from(limits::SPENT_SAMPLE));
+        metered.with(|exchange| exchange.spent(ns));
+    }
+}
+
+/// Tells the exchange how long a slice waited for the client. Under HTTP/1.1 the socket itself
+/// says so. Under HTTP/2 it is the time until hyper comes back for more, if that was longer than
+/// a turn: it does so at once unless the stream's or the connection's window is full.
+fn waited(visit: &Visit, handed: &mut Option<Tick>) {
+    visit.waited();
+    if let Some(handed) = handed.take() {
+        let ns = clock::now().since(handed);
+        if ns >= limits::CLIENT_WAIT_MIN_NS {
+            visit.metered.borrow_mut().with(|exchange| exchange.client_waited(ns));
+        }
+    }
+}

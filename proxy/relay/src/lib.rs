@@ -1,0 +1,36 @@
+//! The data plane's only HTTP: accept, forward, tee, cancel, drain. It knows which requests are
+//! metered and shows them to the meter as they pass; it changes nothing of what passes, delays
+//! nothing, and cancels the upstream the moment the client is gone.
+//!
+//! [`start()`] binds the plan's addresses and starts the workers; [`Running`] ends them. In the
+//! order of the path of a byte: [`worker`] accepts, the [`engine`] serves the connection,
+//! [`policy`] refuses what is ambiguous, [`route`] names the dialect, [`headers`] ends what belongs
+//! to one hop, the engine's tee shows the body to the [`exchange`], and the [`mod@outbox`] takes the
+//! record.
+
+pub mod start;
+
+pub mod plan;
+pub mod worker;
+
+pub mod answer;
+pub mod engine;
+pub mod headers;
+pub mod policy;
+pub mod route;
+
+pub mod clock;
+pub mod exchange;
+mod metered;
+pub mod observer;
+pub mod outbox;
+
+mod drain;
+pub mod limits;
+mod listen;
+
+pub use exchange::Exchange;
+pub use observer::{Dropped, ModelSlot, Observer, Passthrough, Refusal};
+pub use outbox::{Inbox, Outbox, outbox};
+pub use plan::{Plan, Upstream};
+pub use start::{Running, StartError, start};

@@ -1,0 +1,84 @@
+//! Every bound of the relay, with its unit and the reason for its size. What a deployment may want
+//! to change is in the [`Plan`](crate::Plan); what is here protects the process from its peers.
+
+use std::time::Duration;
+
+/// Bytes of one message head, and of one connection's read and write buffer each: the longest
+/// head seen from real clients is under 8 KiB, and a slow reader must stop its upstream soon.
+pub const BUFFER_BYTES: usize = 64 * 1024;
+
+/// Fields in one head. This is hyper's own default; asking for another number would move its
+/// table from the stack to the heap, on each request. A test pins it.
+pub const HEAD_FIELDS: usize = 100;
+
+/// Bytes taken from a client's socket in one read, in a buffer that all connections of a worker
+/// share.
+pub const CLIENT_READ_BYTES: usize = 16 * 1024;
+
+/// The longest `Content-Length` we forward: above it, signed readers see a negative number.
+pub const CONTENT_LENGTH_MAX: u64 = i64::MAX as u64;
+
+/// How long a client's connection may stay without a request: longer than the pools of common
+/// clients keep one (Go: 90 s is the longest default; most are at 5 to 60 s), so that they close
+/// first and no request meets a closing socket.
+pub const CLIENT_IDLE: Duration = Duration::from_secs(95);
+
+/// How often a client with unread bytes waiting is looked at again, to see whether it left: while
+/// they wait, the kernel has no further event to give.
+pub const GONE_RECHECK: Duration = Duration::from_millis(20);
+
+/// How long we read on after an early answer, so that the client gets to see it: closing with
+/// unread bytes makes the kernel send a reset, which destroys what was sent.
+pub const LINGER: Duration = Duration::from_secs(1);
+
+/// Bytes read away while lingering.
+pub const LINGER_BYTES: usize = 1024 * 1024;
+
+/// How long accepting pauses when the process is out of file descriptors or memory: long enough
+/// for some connections to end, short enough that nobody notices.
+pub const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// The log gets one line about failing accepts in this time.
+pub const ACCEPT_WARNING_NS: u64 = 1_000_000_000;
+
+/// Connections the kernel holds for us while accepting is paused.
+pub const BACKLOG: i32 = 1024;
+
+/// Interim responses (1xx) taken from an upstream for one request. Early hints come once or
+/// twice; more is a flood.
+pub const INTERIM_RESPONSES: usize = 16;
+
+/// How often idle upstream connections are swept.
+pub const SWEEP: Duration = Duration::from_secs(1);
+
+/// Threads for name resolution, per worker; they end when unused.
+pub const RESOLVER_THREADS: usize = 4;
+
+/// Under HTTP/2 the client's socket is not ours to watch: a body polled again after this long
+/// counts as a wait for the client, a shorter time is our own turn.
+pub const CLIENT_WAIT_MIN_NS: u64 = 1_000_000;
+
+/// Of so many body slices, one is timed for the overhead figure and stands for all of them: a
+/// second clock read on each would be a tenth of what it measures.
+pub const SPENT_SAMPLE: u32 = 16;
+
+/// HTTP/2 streams open at once on one connection.
+pub const H2_STREAMS: u32 = 256;
+
+/// HTTP/2: bytes of one decoded header list, as for HTTP/1.
+pub const H2_HEADER_LIST_BYTES: u32 = 64 * 1024;
+
+/// HTTP/2: streams reset by the peer that we have not yet accepted ("rapid reset"). Beyond it the
+/// connection is closed.
+pub const H2_PENDING_RESETS: usize = 64;
+
+/// HTTP/2: resets we had to send because the peer broke the protocol, before the connection is
+/// closed.
+pub const H2_LOCAL_RESETS: usize = 256;
+
+/// HTTP/2: bytes a stream may send before we take them. Prompts are a few KiB; large ones get
+/// there in a few more round trips.
+pub const H2_STREAM_WINDOW: u32 = 64 * 1024;
+
+/// HTTP/2: the same for a whole connection.
+pub const H2_CONNECTION_WINDOW: u32 = 1024 * 1024;

@@ -1,0 +1,63 @@
+//! An exchange that may fail without the traffic noticing (law 3): a panic in the meter drops the
+//! exchange and is counted, and the bytes pass on unmetered.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+
+use meter::Tick;
+use scan::Dialect;
+
+use crate::worker::Worker;
+use crate::{Dropped, Exchange};
+
+/// The exchange of one request, if it is metered and its meter still stands.
+pub(crate) struct Metered {
+    worker: Rc<Worker>,
+    exchange: Option<Exchange>,
+}
+
+impl Metered {
+    /// A request for an inference path begins.
+    pub(crate) fn begin(worker: &Rc<Worker>, upstream: usize, dialect: Dialect, at: Tick) -> Self {
+        let begin = AssertUnwindSafe(|| Exchange::begin(worker, upstream, dialect, at));
+        let exchange = catch_unwind(begin).map_err(|_panic| worker.lose(Dropped::Panic)).ok();
+        Self { worker: Rc::clone(worker), exchange }
+    }
+
+    /// A request that passes unmetered.
+    pub(crate) fn not(worker: &Rc<Worker>) -> Self {
+        Self { worker: Rc::clone(worker), exchange: None }
+    }
+
+    /// Whether anyone looks.
+    pub(crate) fn is_watching(&self) -> bool {
+        self.exchange.is_some()
+    }
+
+    /// Shows the exchange something.
+    pub(crate) fn with<R>(&mut self, show: impl FnOnce(&mut Exchange) -> R) -> Option<R> {
+        let exchange = self.exchange.as_mut()?;
+        match catch_unwind(AssertUnwindSafe(|| show(exchange))) {
+            Ok(said) => Some(said),
+            Err(_panic) => {
+                self.worker.lose(Dropped::Panic);
+                self.finish();
+                None
+            }
+        }
+    }
+
+    /// Lets go of the exchange: what it knows becomes its record.
+    pub(crate) fn finish(&mut self) {
+        let Some(exchange) = self.exchange.take() else { return };
+        if catch_unwind(AssertUnwindSafe(|| drop(exchange))).is_err() {
+            self.worker.lose(Dropped::Panic);
+        }
+    }
+}
+
+impl Drop for Metered {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}

@@ -1,0 +1,147 @@
+//! What the data plane says while it works. Each worker owns one observer and calls it on its own
+//! thread, so an implementation needs no lock: it writes plain cells that a scrape reads.
+
+use meter::Record;
+
+/// A model's slot in one worker's cells; cheap to copy, valid on that worker only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ModelSlot(pub u32);
+
+/// Why a request was forwarded without being metered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Passthrough {
+    /// Not a known inference path.
+    Path,
+    /// A known path, but not a request that infers (`GET`, `HEAD`, `OPTIONS`).
+    Method,
+    /// The response is compressed.
+    Encoding,
+    /// The response is neither SSE, NDJSON nor JSON.
+    ContentType,
+    /// The connection became a tunnel.
+    Upgrade,
+}
+
+impl Passthrough {
+    /// Every reason.
+    pub const ALL: [Self; 5] = [Self::Path, Self::Method, Self::Encoding, Self::ContentType, Self::Upgrade];
+
+    /// The label value.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Path => "path",
+            Self::Method => "method",
+            Self::Encoding => "encoding",
+            Self::ContentType => "content_type",
+            Self::Upgrade => "upgrade",
+        }
+    }
+}
+
+/// Why a request was answered by the proxy itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// Framing that two readers could understand differently.
+    Framing,
+    /// `Host` missing, repeated or invalid.
+    Host,
+    /// A request target that is not one, or a method we do not forward.
+    Target,
+    /// No connection to the upstream.
+    UpstreamUnreachable,
+    /// The upstream broke before a response head.
+    UpstreamBroken,
+    /// The upstream's head breaks HTTP (an unasked 101, …).
+    UpstreamInvalid,
+    /// The proxy is at a limit of its own.
+    Overload,
+}
+
+impl Refusal {
+    /// Every reason.
+    pub const ALL: [Self; 7] = [
+        Self::Framing,
+        Self::Host,
+        Self::Target,
+        Self::UpstreamUnreachable,
+        Self::UpstreamBroken,
+        Self::UpstreamInvalid,
+        Self::Overload,
+    ];
+
+    /// The label value.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Framing => "framing",
+            Self::Host => "host",
+            Self::Target => "target",
+            Self::UpstreamUnreachable => "upstream_unreachable",
+            Self::UpstreamBroken => "upstream_broken",
+            Self::UpstreamInvalid => "upstream_invalid",
+            Self::Overload => "overload",
+        }
+    }
+}
+
+/// What was lost, so that nothing is lost in silence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dropped {
+    /// A record the outbox had no room for.
+    Record,
+    /// A count in a response that could not be one.
+    UsageRejected,
+    /// A frame that could not be read to its end (depth).
+    FrameUnparsed,
+    /// A connection that panicked.
+    Panic,
+    /// An accept that failed.
+    Accept,
+}
+
+impl Dropped {
+    /// Every kind.
+    pub const ALL: [Self; 5] =
+        [Self::Record, Self::UsageRejected, Self::FrameUnparsed, Self::Panic, Self::Accept];
+
+    /// The label value.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Record => "record",
+            Self::UsageRejected => "usage_rejected",
+            Self::FrameUnparsed => "frame_unparsed",
+            Self::Panic => "panic",
+            Self::Accept => "accept",
+        }
+    }
+}
+
+/// One worker's view of its own work. Called on that worker's thread only.
+pub trait Observer {
+    /// The slot of a model, making one if there is room; `_other` beyond the cap.
+    fn model(&mut self, name: &str) -> ModelSlot;
+    /// The slot of a model that already has one.
+    fn known_model(&mut self, name: &str) -> Option<ModelSlot> {
+        let _ = name;
+        None
+    }
+    /// The slot for exchanges whose model is not known yet (`_unknown`).
+    fn unknown_model(&mut self) -> ModelSlot;
+    /// An exchange begins.
+    fn begin(&mut self, model: ModelSlot);
+    /// An exchange's model became known: it moves from one in-flight gauge to another.
+    fn admit(&mut self, from: ModelSlot, to: ModelSlot);
+    /// Output tokens seen since the last call for this exchange: the live counter. `owed` is
+    /// what an ended exchange had counted too many; it is held against the next tokens.
+    fn live(&mut self, model: ModelSlot, tokens: u64, owed: u64);
+    /// An exchange ended; its in-flight slot is given back.
+    fn end(&mut self, model: ModelSlot, record: &Record);
+    /// A request passed unmetered.
+    fn pass(&mut self, reason: Passthrough);
+    /// A request was answered by the proxy.
+    fn refuse(&mut self, reason: Refusal);
+    /// Something was lost.
+    fn lose(&mut self, what: Dropped, count: u64);
+    /// The proxy's own time for one exchange: from the request complete to its head sent, and
+    /// from each read to the hand-over, summed. `class` is "stream" or "body".
+    fn overhead(&mut self, class: &'static str, ns: u64);
+}

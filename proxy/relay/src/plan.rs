@@ -1,0 +1,50 @@
+//! The few numbers the data plane needs, as they will run. Nobody here sees a configuration file.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One upstream and the address on which clients reach it.
+#[derive(Clone, Debug)]
+pub struct Upstream {
+    /// Name as configured; a label.
+    pub name: Arc<str>,
+    /// Where we listen for it. Port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// `host:port` to connect to, resolved anew for each connection.
+    pub host: Arc<str>,
+    /// Port to connect to.
+    pub port: u16,
+    /// Path put before every request's path: empty, or `/prefix` without a slash at its end.
+    pub prefix: Arc<str>,
+    /// `gen_ai.provider.name`: the kind of server as configured, or `openai`.
+    pub provider: Arc<str>,
+}
+
+/// Everything the data plane runs by.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The upstreams, each with a listener of its own.
+    pub upstreams: Vec<Upstream>,
+    /// Worker threads, each with its own runtime and connections.
+    pub workers: usize,
+    /// A gap longer than this between two tokens is a stall.
+    pub stall: Duration,
+    /// How long a connection to an upstream may take.
+    pub connect_timeout: Duration,
+    /// How long a client may take to send a request head.
+    pub head_timeout: Duration,
+    /// Idle upstream connections older than this are closed: below uvicorn's 5 s.
+    pub pool_idle: Duration,
+    /// Idle upstream connections kept per worker and upstream.
+    pub pool_size: usize,
+    /// After a stop signal: how long new connections are still served.
+    pub drain_delay: Duration,
+    /// After that: how long streams may take to finish before they are cut.
+    pub drain_grace: Duration,
+    /// Whether a client that closed its write side is still answered. Off: it counts as gone, as
+    /// it does for the Python servers (uvicorn aborts on EOF).
+    pub half_close: bool,
+    /// Concurrent client connections per worker; beyond it accepting pauses.
+    pub connections: usize,
+}

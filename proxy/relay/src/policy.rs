@@ -1,0 +1,309 @@
+//! Which messages are forwarded at all. A message that two readers could understand differently is
+//! refused, not repaired (law 1): this is what the HTTP library under us leaves to its user.
+//!
+//! What the library settles before we see it, and how:
+//! - A request with both `Content-Length` and `Transfer-Encoding: chunked` reaches us without the
+//!   `Content-Length`. It is forwarded re-framed as chunked, and the client's connection is closed
+//!   after the answer, which is what RFC 9112 §6.1 asks of a server that does not refuse.
+//! - Repeated equal `Content-Length` fields reach us as one.
+//! - `Transfer-Encoding` in HTTP/1.0 or not ending in `chunked`, differing or malformed
+//!   `Content-Length`, line folding, bare CR, spaces before a colon: answered 400, with no body.
+//! - A fragment in a request target is cut off.
+
+use hyper::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderValue, TRANSFER_ENCODING, UPGRADE};
+use hyper::http::uri::Authority;
+use hyper::{HeaderMap, Method, StatusCode, Uri, Version};
+
+use crate::Refusal;
+use crate::headers::{lists, tokens};
+use crate::limits::CONTENT_LENGTH_MAX;
+
+/// A rule that a request broke.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// What the client is told.
+    pub status: StatusCode,
+    /// What is counted.
+    pub refusal: Refusal,
+    /// A stable word for programs.
+    pub code: &'static str,
+    /// What is wrong, for people.
+    pub message: &'static str,
+}
+
+/// Whether a request may be forwarded.
+pub fn check(method: &Method, uri: &Uri, version: Version, headers: &HeaderMap) -> Result<(), Violation> {
+    if method == Method::CONNECT {
+        return Err(Violation {
+            status: StatusCode::METHOD_NOT_ALLOWED,
+            refusal: Refusal::Target,
+            code: "method_not_allowed",
+            message: "tokenmeter forwards to one inference server and opens no tunnels: CONNECT is not served",
+        });
+    }
+    target(method, uri)?;
+    framing(version, headers)?;
+    host(uri, version, headers)
+}
+
+/// Whether the client asks to switch protocols, and to one we can carry. A cleartext HTTP/2
+/// upgrade is not: it is dropped and the request served as it is (RFC 9110 §7.8 allows it).
+pub fn asks_upgrade(version: Version, headers: &HeaderMap) -> bool {
+    version == Version::HTTP_11
+        && headers.contains_key(UPGRADE)
+        && lists(headers, &CONNECTION, "upgrade")
+        && !lists(headers, &UPGRADE, "h2c")
+}
+
+/// What is wrong with a response head, if it cannot be forwarded. `asked` says that the request
+/// asked to switch protocols.
+pub fn check_response(status: StatusCode, headers: &HeaderMap, asked: bool) -> Result<(), &'static str> {
+    if status == StatusCode::SWITCHING_PROTOCOLS && !asked {
+        return Err("switched protocols (101) although the request did not ask for it");
+    }
+    // We never offer another coding upstream, so a body in one is not readable by the client.
+    let mut codings = tokens(headers, &TRANSFER_ENCODING);
+    match (codings.next(), codings.next()) {
+        (None, None) => Ok(()),
+        (Some(one), None) if one.eq_ignore_ascii_case(b"chunked") => Ok(()),
+        _ => Err("used a transfer coding that nobody asked for"),
+    }
+}
+
+fn target(method: &Method, uri: &Uri) -> Result<(), Violation> {
+    let wrong = |message| Err(bad(Refusal::Target, "invalid_target", message));
+    if let Some(authority) = uri.authority() {
+        if authority.as_str().contains('@') {
+            return wrong("the request target carries user information");
+        }
+        return match uri.scheme_str() {
+            Some("http" | "https") => Ok(()),
+            Some(_) => wrong("the request target's scheme is neither http nor https"),
+            None => wrong("the request target is neither a path nor a URL"),
+        };
+    }
+    match uri.path() {
+        "*" if method == Method::OPTIONS => Ok(()),
+        "*" => wrong("the request target * belongs to OPTIONS"),
+        path if path.starts_with('/') => Ok(()),
+        _ => wrong("the request target is neither a path nor a URL"),
+    }
+}
+
+fn framing(version: Version, headers: &HeaderMap) -> Result<(), Violation> {
+    let wrong = |message| Err(bad(Refusal::Framing, "invalid_framing", message));
+    if headers.contains_key(TRANSFER_ENCODING) {
+        if version != Version::HTTP_11 {
+            return wrong("Transfer-Encoding belongs to HTTP/1.1 only");
+        }
+        if headers.contains_key(CONTENT_LENGTH) {
+            return wrong("both Content-Length and Transfer-Encoding are given");
+        }
+        if tokens(headers, &TRANSFER_ENCODING).any(|coding| !coding.eq_ignore_ascii_case(b"chunked")) {
+            return Err(Violation {
+                status: StatusCode::NOT_IMPLEMENTED,
+                refusal: Refusal::Framing,
+                code: "unsupported_transfer_coding",
+                message: "a transfer coding other than chunked is given",
+            });
+        }
+        let mut lines = headers.get_all(TRANSFER_ENCODING).iter();
+        let only = (lines.next(), lines.next());
+        if !matches!(only, (Some(line), None) if line.as_bytes().eq_ignore_ascii_case(b"chunked")) {
+            return wrong("Transfer-Encoding is given more than once");
+        }
+    }
+    let mut lengths = headers.get_all(CONTENT_LENGTH).iter();
+    match (lengths.next(), lengths.next()) {
+        (None, _) => Ok(()),
+        (Some(_), Some(_)) => wrong("Content-Length is given more than once"),
+        (Some(length), None) => match digits(length.as_bytes()) {
+            Some(length) if length <= CONTENT_LENGTH_MAX => Ok(()),
+            _ => wrong("Content-Length is not a length"),
+        },
+    }
+}
+
+fn host(uri: &Uri, version: Version, headers: &HeaderMap) -> Result<(), Violation> {
+    let wrong = |message| Err(bad(Refusal::Host, "invalid_host", message));
+    let mut hosts = headers.get_all(HOST).iter();
+    let (host, second) = (hosts.next(), hosts.next());
+    if second.is_some() {
+        return wrong("Host is given more than once");
+    }
+    match (host, version) {
+        (Some(host), _) if !is_authority(host) => wrong("Host is not a host name with an optional port"),
+        // HTTP/2 has the authority among its own fields; the two must not name different servers.
+        (Some(host), Version::HTTP_2) => match uri.authority() {
+            Some(authority) if !host.as_bytes().eq_ignore_ascii_case(authority.as_str().as_bytes()) => {
+                wrong("Host and :authority differ")
+            }
+            _ => Ok(()),
+        },
+        (None, Version::HTTP_11) => wrong("Host is missing"),
+        _ => Ok(()),
+    }
+}
+
+fn is_authority(value: &HeaderValue) -> bool {
+    let valid = Authority::try_from(value.as_bytes());
+    valid.is_ok_and(|authority| {
+        let port = authority.as_str().strip_prefix(authority.host()).unwrap_or_default();
+        !authority.host().is_empty()
+            && !authority.as_str().contains('@')
+            // The parser takes any text after the colon; `Host: name:` alone is allowed by RFC 3986.
+            && (port.is_empty() || port == ":" || authority.port_u16().is_some())
+    })
+}
+
+fn digits(text: &[u8]) -> Option<u64> {
+    let plain = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+    if plain { str::from_utf8(text).ok()?.parse().ok() } else { None }
+}
+
+fn bad(refusal: Refusal, code: &'static str, message: &'static str) -> Violation {
+    Violation { status: StatusCode::BAD_REQUEST, refusal, code, message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Fields = [(&'static str, &'static str)];
+    type Verdict = Option<(u16, &'static str)>;
+
+    struct Request {
+        method: Method,
+        target: &'static str,
+        version: Version,
+        fields: Vec<(&'static str, &'static str)>,
+    }
+
+    fn get(fields: &Fields) -> Request {
+        Request { method: Method::GET, target: "/", version: Version::HTTP_11, fields: fields.to_vec() }
+    }
+
+    fn judge(request: &Request) -> Verdict {
+        let mut headers = HeaderMap::new();
+        for (name, value) in &request.fields {
+            headers.append(*name, HeaderValue::from_str(value).unwrap());
+        }
+        let uri: Uri = request.target.parse().unwrap();
+        let verdict = check(&request.method, &uri, request.version, &headers);
+        verdict.err().map(|violation| (violation.status.as_u16(), violation.code))
+    }
+
+    #[test]
+    fn framing() {
+        let rows: [(&Fields, Verdict); 13] = [
+            (&[("transfer-encoding", "chunked")], None),
+            (&[("transfer-encoding", "Chunked")], None),
+            (&[("transfer-encoding", "gzip, chunked")], Some((501, "unsupported_transfer_coding"))),
+            (&[("transfer-encoding", "identity")], Some((501, "unsupported_transfer_coding"))),
+            (&[("transfer-encoding", "xchunked")], Some((501, "unsupported_transfer_coding"))),
+            (&[("transfer-encoding", "chunked, chunked")], Some((400, "invalid_framing"))),
+            (&[("transfer-encoding", "chunked,")], Some((400, "invalid_framing"))),
+            (
+                &[("transfer-encoding", "chunked"), ("transfer-encoding", "chunked")],
+                Some((400, "invalid_framing")),
+            ),
+            (&[("transfer-encoding", "chunked"), ("content-length", "3")], Some((400, "invalid_framing"))),
+            (&[("content-length", "9223372036854775807")], None),
+            (&[("content-length", "9223372036854775808")], Some((400, "invalid_framing"))),
+            (&[("content-length", "+3")], Some((400, "invalid_framing"))),
+            (&[("content-length", "3"), ("content-length", "3")], Some((400, "invalid_framing"))),
+        ];
+        for (fields, expected) in rows {
+            let mut request = get(&[("host", "h")]);
+            request.fields.extend(fields);
+            assert_eq!(judge(&request), expected, "{fields:?}");
+        }
+    }
+
+    #[test]
+    fn transfer_encoding_is_http11() {
+        let mut request = get(&[("host", "h"), ("transfer-encoding", "chunked")]);
+        request.version = Version::HTTP_10;
+        assert_eq!(judge(&request), Some((400, "invalid_framing")));
+    }
+
+    #[test]
+    fn hosts() {
+        let rows: [(&Fields, Verdict); 12] = [
+            (&[("host", "h")], None),
+            (&[("host", "my_service.ns.svc:8000")], None),
+            (&[("host", "[::1]:80")], None),
+            (&[("host", "127.0.0.1")], None),
+            (&[("host", "h:")], None),
+            (&[], Some((400, "invalid_host"))),
+            (&[("host", "h"), ("host", "h")], Some((400, "invalid_host"))),
+            (&[("host", "")], Some((400, "invalid_host"))),
+            (&[("host", "a b")], Some((400, "invalid_host"))),
+            (&[("host", "h/x")], Some((400, "invalid_host"))),
+            (&[("host", "user@h")], Some((400, "invalid_host"))),
+            (&[("host", "h:99999")], Some((400, "invalid_host"))),
+        ];
+        for (fields, expected) in rows {
+            assert_eq!(judge(&get(fields)), expected, "{fields:?}");
+        }
+        let mut old = get(&[]);
+        old.version = Version::HTTP_10;
+        assert_eq!(judge(&old), None, "HTTP/1.0 knows no Host");
+    }
+
+    #[test]
+    fn http2_names_one_server() {
+        let mut request = get(&[("host", "A.example")]);
+        request.version = Version::HTTP_2;
+        request.target = "http://a.example/";
+        assert_eq!(judge(&request), None);
+        request.target = "http://b.example/";
+        assert_eq!(judge(&request), Some((400, "invalid_host")));
+        request.fields.clear();
+        assert_eq!(judge(&request), None);
+    }
+
+    #[test]
+    fn targets() {
+        let rows = [
+            (Method::GET, "/a?b", None),
+            (Method::GET, "//a", None),
+            (Method::GET, "http://other/a", None),
+            (Method::OPTIONS, "*", None),
+            (Method::GET, "*", Some((400, "invalid_target"))),
+            (Method::GET, "host:80", Some((400, "invalid_target"))),
+            (Method::GET, "http://user@h/", Some((400, "invalid_target"))),
+            (Method::GET, "ftp://h/", Some((400, "invalid_target"))),
+            (Method::CONNECT, "host:80", Some((405, "method_not_allowed"))),
+        ];
+        for (method, target, expected) in rows {
+            let request = Request { method, target, ..get(&[("host", "h")]) };
+            assert_eq!(judge(&request), expected, "{target}");
+        }
+    }
+
+    #[test]
+    fn upgrades() {
+        let asks = |fields: &[(&'static str, &'static str)]| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in fields {
+                headers.append(*name, HeaderValue::from_static(value));
+            }
+            asks_upgrade(Version::HTTP_11, &headers)
+        };
+        assert!(asks(&[("connection", "keep-alive, Upgrade"), ("upgrade", "websocket")]));
+        assert!(!asks(&[("upgrade", "websocket")]));
+        assert!(!asks(&[("connection", "upgrade"), ("upgrade", "h2c")]));
+    }
+
+    #[test]
+    fn responses() {
+        let chunked = HeaderMap::from_iter([(TRANSFER_ENCODING, HeaderValue::from_static("chunked"))]);
+        let zipped = HeaderMap::from_iter([(TRANSFER_ENCODING, HeaderValue::from_static("gzip, chunked"))]);
+        let none = HeaderMap::new();
+        assert!(check_response(StatusCode::OK, &chunked, false).is_ok());
+        assert!(check_response(StatusCode::OK, &zipped, false).is_err());
+        assert!(check_response(StatusCode::SWITCHING_PROTOCOLS, &none, true).is_ok());
+        assert!(check_response(StatusCode::SWITCHING_PROTOCOLS, &none, false).is_err());
+    }
+}

@@ -1,0 +1,171 @@
+//! Starting the data plane, and the handle by which it is watched and ended.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use tokio::sync::watch;
+
+use crate::drain::Phase;
+use crate::listen::listen;
+use crate::outbox::Outbox;
+use crate::worker::{self, Start};
+use crate::{Observer, Plan};
+
+/// Starts the workers. When it returns, every address is bound and connections are taken.
+///
+/// # Errors
+///
+/// If an address cannot be bound or a thread cannot be started. Nothing is left running then.
+///
+/// # Panics
+///
+/// If there are not as many observers as the plan has workers, or no worker at all.
+pub fn start(
+    plan: Plan,
+    observers: Vec<Box<dyn Observer + Send>>,
+    outbox: Outbox,
+) -> Result<Running, StartError> {
+    assert_eq!(observers.len(), plan.workers, "each worker owns one observer");
+    assert!(plan.workers > 0, "somebody has to do the work");
+    let plan = Arc::new(plan);
+    let mut addresses = Vec::new();
+    let mut listeners: Vec<Vec<_>> = (0..plan.workers).map(|_| Vec::new()).collect();
+    for upstream in &plan.upstreams {
+        let failed = |source| StartError::Listen {
+            upstream: Arc::clone(&upstream.name),
+            address: upstream.listen,
+            source,
+        };
+        let shared = listen(upstream.listen, plan.workers).map_err(failed)?;
+        addresses.push((Arc::clone(&upstream.name), shared[0].local_addr().map_err(failed)?));
+        for (worker, listener) in listeners.iter_mut().zip(shared) {
+            worker.push(listener);
+        }
+    }
+
+    let loads: Vec<_> = plan.upstreams.iter().map(|_| Arc::default()).collect();
+    let (phase, told) = watch::channel(Phase::Serving);
+    let mut running = Running { addresses, loads, phase, in_flight: Vec::new(), threads: Mutex::default() };
+    for (number, (observer, listeners)) in observers.into_iter().zip(listeners).enumerate() {
+        let in_flight = Arc::new(AtomicUsize::new(0));
+        running.in_flight.push(Arc::clone(&in_flight));
+        let start = Start {
+            plan: Arc::clone(&plan),
+            observer,
+            outbox: outbox.clone(),
+            loads: running.loads.clone(),
+            listeners,
+            in_flight,
+            phase: told.clone(),
+        };
+        let thread = std::thread::Builder::new().name(format!("worker-{number}")).spawn(move || {
+            if let Err(error) = worker::run(start) {
+                tracing::error!(%error, worker = number, "a worker could not run");
+            }
+        });
+        // Dropping what runs already stops it.
+        let thread = thread.map_err(StartError::Thread)?;
+        running.threads.get_mut().unwrap_or_else(PoisonError::into_inner).push(thread);
+    }
+    Ok(running)
+}
+
+/// The data plane at work. Dropping it stops it without waiting.
+pub struct Running {
+    addresses: Vec<(Arc<str>, SocketAddr)>,
+    loads: Vec<Arc<Mutex<meter::Load>>>,
+    in_flight: Vec<Arc<AtomicUsize>>,
+    phase: watch::Sender<Phase>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Running {
+    /// Each upstream's name and the address on which we listen for it, in the plan's order.
+    pub fn addresses(&self) -> &[(Arc<str>, SocketAddr)] {
+        &self.addresses
+    }
+
+    /// Each upstream's load cell, in the plan's order.
+    pub fn loads(&self) -> Vec<Arc<Mutex<meter::Load>>> {
+        self.loads.clone()
+    }
+
+    /// Requests not yet fully answered, tunnels included.
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.iter().map(|worker| worker.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Begins to end, as the drain's table says; returns at once.
+    pub fn drain(&self) {
+        self.advance(Phase::Draining);
+    }
+
+    /// Ends now: what is under way is cut.
+    pub fn stop_now(&self) {
+        self.advance(Phase::Stopped);
+    }
+
+    /// Waits until every worker has ended.
+    pub fn join(&self) {
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        for thread in threads.drain(..) {
+            if thread.join().is_err() {
+                tracing::error!("a worker ended by a panic");
+            }
+        }
+    }
+
+    fn advance(&self, to: Phase) {
+        self.phase.send_if_modified(|phase| {
+            let later = to > *phase;
+            *phase = to.max(*phase);
+            later
+        });
+    }
+}
+
+/// Why the data plane did not start.
+#[derive(Debug)]
+pub enum StartError {
+    /// An address could not be bound.
+    Listen {
+        /// The upstream it is for.
+        upstream: Arc<str>,
+        /// The address.
+        address: SocketAddr,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A thread could not be started.
+    Thread(io::Error),
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Listen { upstream, address, source } => {
+                write!(f, "cannot listen on {address} for upstream '{upstream}': {source}")?;
+                if source.kind() == io::ErrorKind::AddrInUse {
+                    f.write_str(
+                        "; another process or upstream listens there: stop it, or choose another port",
+                    )?;
+                }
+                Ok(())
+            }
+            Self::Thread(source) => write!(f, "cannot start a worker thread: {source}"),
+        }
+    }
+}
+
+impl Error for StartError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Listen { source, .. } | Self::Thread(source) => Some(source),
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! One worker: a thread, a single-threaded runtime, and everything that lives on it (law 7). It
+//! accepts connections of every upstream's listener and runs each as a task of its own; nothing it
+//! does can be seen by another worker but the load cells and the outbox.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::io;
+use std::net::TcpListener as StdListener;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+
+use tokio::net::TcpListener;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::{JoinSet, LocalSet};
+
+use crate::drain::Phase;
+use crate::engine::hyper::Engine;
+use crate::outbox::Outbox;
+use crate::{Dropped, Observer, Passthrough, Plan, Refusal, clock, limits};
+
+/// What the exchanges of one worker share. `Rc`, never `Arc`: it stays on its thread.
+pub struct Worker {
+    /// The numbers we run by.
+    pub plan: Arc<Plan>,
+    /// This worker's cells.
+    pub observer: RefCell<Box<dyn Observer>>,
+    /// The way out for finished records.
+    pub outbox: Outbox,
+    /// One load cell per upstream, in the plan's order; shared by all workers, touched at an
+    /// exchange's start and end only.
+    pub loads: Vec<Arc<Mutex<meter::Load>>>,
+}
+
+impl Worker {
+    /// Tells the observer of a request that passes unmetered.
+    pub(crate) fn pass(&self, reason: Passthrough) {
+        self.observer.borrow_mut().pass(reason);
+    }
+
+    /// Tells the observer of a request that was answered here.
+    pub(crate) fn refuse(&self, reason: Refusal) {
+        self.observer.borrow_mut().refuse(reason);
+    }
+
+    /// Tells the observer of a loss. A loss inside the observer itself goes untold.
+    pub(crate) fn lose(&self, what: Dropped) {
+        if let Ok(mut observer) = self.observer.try_borrow_mut() {
+            observer.lose(what, 1);
+        }
+    }
+}
+
+/// What a worker's thread is started with.
+pub(crate) struct Start {
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) observer: Box<dyn Observer + Send>,
+    pub(crate) outbox: Outbox,
+    pub(crate) loads: Vec<Arc<Mutex<meter::Load>>>,
+    /// One listener per upstream, in the plan's order.
+    pub(crate) listeners: Vec<StdListener>,
+    pub(crate) in_flight: Arc<AtomicUsize>,
+    pub(crate) phase: watch::Receiver<Phase>,
+}
+
+/// A worker's whole life, on its own thread.
+pub(crate) fn run(start: Start) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .max_blocking_threads(limits::RESOLVER_THREADS)
+        .build()?;
+    let tasks = LocalSet::new();
+    let done = runtime.block_on(tasks.run_until(serve(start)));
+    // Connections that were cut go with the tasks; a name being resolved is not waited for.
+    drop(tasks);
+    runtime.shutdown_background();
+    done
+}
+
+async fn serve(start: Start) -> io::Result<()> {
+    let Start { plan, observer, outbox, loads, listeners, in_flight, mut phase } = start;
+    let worker = Rc::new(Worker { plan, observer: RefCell::new(observer), outbox, loads });
+    let engine = Engine::new(&worker, in_flight);
+    let room = Arc::new(Semaphore::new(worker.plan.connections));
+    let connections = Rc::new(RefCell::new(JoinSet::new()));
+
+    let mut accepting = JoinSet::new();
+    for (upstream, listener) in listeners.into_iter().enumerate() {
+        let listener = TcpListener::from_std(listener)?;
+        let (engine, room, connections) = (Rc::clone(&engine), Arc::clone(&room), Rc::clone(&connections));
+        accepting.spawn_local(accept(listener, upstream, engine, room, connections));
+    }
+    let sweeping = tokio::task::spawn_local(sweep(Rc::clone(&engine)));
+
+    let plan = &worker.plan;
+    if Phase::reached(&mut phase, Phase::Draining).await == Phase::Draining {
+        // The way to us is still being unlearned elsewhere: whoever comes is served.
+        let delay = pin!(tokio::time::sleep(plan.drain_delay));
+        Phase::reached_before(&mut phase, Phase::Stopped, delay).await;
+        accepting.shutdown().await;
+        engine.leave();
+        let ended = std::future::poll_fn(|cx| {
+            let mut connections = connections.borrow_mut();
+            while let Poll::Ready(Some(_)) = connections.poll_join_next(cx) {}
+            if connections.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+        });
+        let ended = pin!(async {
+            // Stops at whichever comes first; what is left is cut below.
+            let _ = tokio::time::timeout(plan.drain_grace, ended).await;
+        });
+        Phase::reached_before(&mut phase, Phase::Stopped, ended).await;
+    }
+    accepting.shutdown().await;
+    sweeping.abort();
+    let mut connections = connections.take();
+    connections.shutdown().await;
+    Ok(())
+}
+
+/// Accepts one listener's connections, as long as there is room for them.
+async fn accept(
+    listener: TcpListener,
+    upstream: usize,
+    engine: Rc<Engine>,
+    room: Arc<Semaphore>,
+    connections: Rc<RefCell<JoinSet<()>>>,
+) {
+    let mut warned = None;
+    loop {
+        // Never closed, so never an error.
+        let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                engine.worker().lose(Dropped::Accept);
+                if error.kind() != io::ErrorKind::ConnectionAborted {
+                    let now = clock::now();
+                    if warned.is_none_or(|before| now.since(before) > limits::ACCEPT_WARNING_NS) {
+                        warned = Some(now);
+                        tracing::warn!(%error, "cannot accept connections for now");
+                    }
+                    tokio::time::sleep(limits::ACCEPT_PAUSE).await;
+                }
+                continue;
+            }
+        };
+        // Without it, small frames wait for the client's acknowledgements. A socket that refuses
+        // the option is one that is gone.
+        if stream.set_nodelay(true).is_err() {
+            continue;
+        }
+        let connection = guard(Rc::clone(engine.worker()), Rc::clone(&engine).serve(upstream, stream));
+        let mut connections = connections.borrow_mut();
+        connections.spawn_local(async move {
+            connection.await;
+            drop(place);
+        });
+        while connections.try_join_next().is_some() {}
+    }
+}
+
+async fn sweep(engine: Rc<Engine>) {
+    loop {
+        tokio::time::sleep(limits::SWEEP).await;
+        engine.sweep();
+    }
+}
+
+/// Contains a panic to the task it happened in, and counts it (law 3).
+pub(crate) async fn guard(worker: Rc<Worker>, task: impl Future<Output = ()>) {
+    let mut task = pin!(task);
+    std::future::poll_fn(|cx| {
+        catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(cx))).unwrap_or_else(|_panic| {
+            worker.lose(Dropped::Panic);
+            Poll::Ready(())
+        })
+    })
+    .await;
+}
+
+/// Whether the process, or the machine, is out of descriptors or memory.
+pub(crate) fn is_exhausted(error: &io::Error) -> bool {
+    const ENOMEM: i32 = 12;
+    const ENFILE: i32 = 23;
+    const EMFILE: i32 = 24;
+    const ENOBUFS: i32 = 105;
+    matches!(error.raw_os_error(), Some(ENOMEM | ENFILE | EMFILE | ENOBUFS))
+}

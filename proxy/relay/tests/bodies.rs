@@ -1,0 +1,283 @@
+//! Bodies of every framing arrive as they were sent, in both directions.
+
+use std::sync::mpsc;
+
+use crate::support::{Proxy, Upstream, upstream_body};
+
+#[test]
+fn content_length() {
+    let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-A: b\r\n\r\nhello");
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert_eq!(client.head().unwrap(), "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-A: b\r\n\r\n");
+    assert_eq!(client.exactly(5), b"hello");
+}
+
+#[test]
+fn chunked_comes_slice_by_slice() {
+    let (go, wait) = mpsc::channel::<()>();
+    let wait = std::sync::Mutex::new(wait);
+    let upstream = Upstream::start(move |peer, _| {
+        peer.head();
+        peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+        peer.send("3\r\none\r\n");
+        wait.lock().unwrap().recv().unwrap();
+        peer.send("3\r\ntwo\r\n0\r\n\r\n");
+        peer.head();
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert_eq!(client.head().unwrap(), "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+    // The first slice is here before the second exists (law 2).
+    assert_eq!(client.until("one\r\n"), "3\r\none\r\n");
+    go.send(()).unwrap();
+    assert_eq!(client.until("0\r\n\r\n"), "3\r\ntwo\r\n0\r\n\r\n");
+}
+
+#[test]
+fn delimited_by_the_end() {
+    let upstream = Upstream::start(|peer, _| {
+        peer.head();
+        peer.send("HTTP/1.1 200 OK\r\nX: y\r\n\r\nall of it");
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert!(client.head().unwrap().to_lowercase().contains("transfer-encoding: chunked"));
+    assert_eq!(client.until("0\r\n\r\n"), "9\r\nall of it\r\n0\r\n\r\n");
+}
+
+#[test]
+fn an_old_client_gets_no_chunks() {
+    let upstream =
+        Upstream::answering("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n0\r\n\r\n");
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send("GET /x HTTP/1.0\r\n\r\n");
+    let head = client.head().unwrap();
+    assert!(head.starts_with("HTTP/1.0 200 OK\r\n"), "{head}");
+    assert!(!head.to_lowercase().contains("transfer-encoding"), "{head}");
+    assert_eq!(client.rest(), "one");
+}
+
+#[test]
+fn an_old_upstream_is_forwarded() {
+    let upstream = Upstream::start(|peer, _| {
+        peer.head();
+        peer.send("HTTP/1.0 200 OK\r\nContent-Length: 3\r\n\r\nold");
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert!(client.head().unwrap().starts_with("HTTP/1.1 200 OK\r\n"));
+    assert_eq!(client.exactly(3), b"old");
+}
+
+#[test]
+fn heads_without_bodies_keep_their_length() {
+    for (method, answer) in [
+        ("HEAD", "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n"),
+        ("GET", "HTTP/1.1 304 Not Modified\r\nContent-Length: 100\r\n\r\n"),
+        ("GET", "HTTP/1.1 204 No Content\r\nX: y\r\n\r\n"),
+        ("GET", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
+    ] {
+        let upstream = Upstream::answering(answer);
+        let proxy = Proxy::new(upstream.address);
+        let mut client = proxy.connect();
+        for _ in 0..2 {
+            client.send(format!("{method} /x HTTP/1.1\r\nHost: h\r\n\r\n"));
+            assert_eq!(client.head().unwrap(), answer);
+        }
+        assert_eq!(upstream.connections(), 1, "the connection is kept after {answer:?}");
+    }
+}
+
+#[test]
+fn uploads_of_either_framing() {
+    let (heard, said) = mpsc::channel();
+    let upstream = Upstream::start(move |peer, _| {
+        while let Some(head) = peer.head() {
+            let body = upstream_body(peer, &head);
+            heard.send((head, body)).unwrap();
+            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+        }
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send("POST /x HTTP/1.1\r\nHost: h\r\nContent-LENGTH: 5\r\n\r\nhello");
+    assert!(client.head().unwrap().starts_with("HTTP/1.1 200"));
+    let (head, body) = said.recv().unwrap();
+    assert_eq!(head, "POST /x HTTP/1.1\r\nHost: h\r\nContent-LENGTH: 5\r\n\r\n");
+    assert_eq!(body, b"hello");
+
+    client.send(
+        "POST /x HTTP/1.1\r\nHost: h\r\ntransfer-encoding: chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n",
+    );
+    assert!(client.head().unwrap().starts_with("HTTP/1.1 200"));
+    let (head, body) = said.recv().unwrap();
+    assert_eq!(head, "POST /x HTTP/1.1\r\nHost: h\r\ntransfer-encoding: chunked\r\n\r\n");
+    assert_eq!(body, b"hello");
+}
+
+#[test]
+fn a_large_upload_passes_whole() {
+    let upstream = Upstream::start(|peer, _| {
+        let head = peer.head().unwrap();
+        let body = upstream_body(peer, &head);
+        let sum: u64 = body.iter().map(|byte| u64::from(*byte)).sum();
+        let answer = format!("{} {sum}", body.len());
+        peer.send(format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{answer}", answer.len()));
+        peer.head();
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    let body: Vec<u8> = (0..5_000_000_u32).map(|n| (n % 251) as u8).collect();
+    let sum: u64 = body.iter().map(|byte| u64::from(*byte)).sum();
+    client.send(format!("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: {}\r\n\r\n", body.len()));
+    client.send(&body);
+    client.head();
+    let expected = format!("{} {sum}", body.len());
+    assert_eq!(client.exactly(expected.len()), expected.as_bytes());
+}
+
+#[test]
+fn trailers_pass_if_announced_and_wanted() {
+    let upstream = Upstream::answering(
+        "HTTP/1.1 200 OK\r\nTrailer: X-T\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-T: v\r\n\r\n",
+    );
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send("GET /x HTTP/1.1\r\nHost: h\r\nTE: trailers\r\nConnection: TE\r\n\r\n");
+    client.head();
+    assert_eq!(client.until("\r\n\r\n").to_lowercase(), "2\r\nok\r\n0\r\nx-t: v\r\n\r\n");
+    // And the connection goes on.
+    client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+    client.head();
+    assert_eq!(client.until("0\r\n\r\n"), "2\r\nok\r\n0\r\n\r\n");
+    assert_eq!(upstream.connections(), 1);
+}
+
+#[test]
+fn expect_is_met_here_and_only_when_the_body_is_wanted() {
+    let upstream = Upstream::start(|peer, _| {
+        let head = peer.head().unwrap();
+        assert!(!head.to_lowercase().contains("expect"), "{head}");
+        let body = upstream_body(peer, &head);
+        assert_eq!(body, b"hello");
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+        peer.head();
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n");
+    assert_eq!(client.head().unwrap(), "HTTP/1.1 100 Continue\r\n\r\n");
+    client.send("hello");
+    assert!(client.head().unwrap().starts_with("HTTP/1.1 200"));
+
+    let mut refused = proxy.connect();
+    refused.send("POST /x HTTP/1.1\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n");
+    assert!(refused.head().unwrap().starts_with("HTTP/1.1 400"));
+}
+
+#[test]
+fn an_upstream_that_dies_is_seen_to_die() {
+    let upstream = Upstream::start(|peer, _| {
+        peer.head();
+        peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n");
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send("POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}");
+    client.head();
+    assert_eq!(client.rest(), "3\r\none\r\n", "all that came, and no last chunk");
+}
+
+#[test]
+fn a_length_not_kept_is_not_made_up() {
+    let upstream = Upstream::start(|peer, _| {
+        peer.head();
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nfive!");
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert!(client.head().unwrap().contains("Content-Length: 10"));
+    assert_eq!(client.rest(), "five!");
+}
+
+#[test]
+fn the_prefix_goes_in_front() {
+    let (heard, said) = mpsc::channel();
+    let upstream = Upstream::start(move |peer, _| {
+        while let Some(head) = peer.head() {
+            heard.send(head.lines().next().unwrap().to_owned()).unwrap();
+            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+        }
+    });
+    let proxy = Proxy::with(upstream.address, |plan| plan.upstreams[0].prefix = "/mounted".into());
+    let mut client = proxy.connect();
+    for (target, expected) in [
+        ("/a/b?c=d%20e", "/mounted/a/b?c=d%20e"),
+        ("/", "/mounted/"),
+        ("http://elsewhere:1/x?y", "/mounted/x?y"),
+        ("http://elsewhere?y", "/mounted/?y"),
+    ] {
+        client.send(format!("GET {target} HTTP/1.1\r\nHost: h\r\n\r\n"));
+        assert!(client.head().unwrap().starts_with("HTTP/1.1 200"), "{target}");
+        assert_eq!(said.recv().unwrap(), format!("GET {expected} HTTP/1.1"));
+    }
+}
+
+#[test]
+fn the_name_in_the_target_is_the_host() {
+    let (heard, said) = mpsc::channel();
+    let upstream = Upstream::start(move |peer, _| {
+        while let Some(head) = peer.head() {
+            heard.send(head).unwrap();
+            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+        }
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send("GET http://named:81/x HTTP/1.1\r\nAccept: */*\r\nHost: other\r\n\r\n");
+    client.head();
+    assert_eq!(said.recv().unwrap(), "GET /x HTTP/1.1\r\nAccept: */*\r\nHost: named:81\r\n\r\n");
+    client.send("OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n");
+    client.head();
+    assert_eq!(said.recv().unwrap(), "OPTIONS * HTTP/1.1\r\nHost: h\r\n\r\n");
+}
+
+#[test]
+fn names_values_and_order_are_the_senders() {
+    let request =
+        "GET /x HTTP/1.1\r\nHOST: h\r\nx-Low: 1\r\nX-HIGH: 2\r\nUser-Agent: A/1 (b)\r\nAccept: */*\r\n\r\n";
+    let answer = "HTTP/1.1 200 Fine By Me\r\nserver: u\r\nX-Mixed-CASE: v\r\nset-Cookie: a\r\nSet-Cookie: b\r\nContent-length: 0\r\n\r\n";
+    let (heard, said) = mpsc::channel();
+    let upstream = Upstream::start(move |peer, _| {
+        heard.send(peer.head().unwrap()).unwrap();
+        peer.send(answer);
+        peer.head();
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send(request);
+    assert_eq!(client.head().unwrap(), answer);
+    assert_eq!(said.recv().unwrap(), request);
+}
+
+#[test]
+fn hop_by_hop_fields_end_here() {
+    let (heard, said) = mpsc::channel();
+    let upstream = Upstream::start(move |peer, _| {
+        heard.send(peer.head().unwrap()).unwrap();
+        peer.send("HTTP/1.1 200 OK\r\nConnection: keep-alive, x-mine\r\nX-Mine: 1\r\nKeep-Alive: timeout=5\r\nX: y\r\nContent-Length: 0\r\n\r\n");
+        peer.head();
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send("GET /x HTTP/1.1\r\nHost: h\r\nConnection: keep-alive, X-Own, Host\r\nX-Own: 1\r\nKeep-Alive: 3\r\nProxy-Connection: x\r\nA: b\r\n\r\n");
+    assert_eq!(client.head().unwrap(), "HTTP/1.1 200 OK\r\nX: y\r\nContent-Length: 0\r\n\r\n");
+    assert_eq!(said.recv().unwrap(), "GET /x HTTP/1.1\r\nHost: h\r\nA: b\r\n\r\n");
+}

@@ -1,0 +1,192 @@
+//! A client that leaves takes its upstream request with it, at once, in every phase (law 4).
+
+use std::net::TcpListener;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use crate::support::{CANCEL, Peer, Proxy, Upstream, eventually, now};
+
+const REQUEST: &str = "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}";
+
+/// How a client leaves.
+const WAYS: [fn(Peer); 2] = [drop, Peer::reset];
+
+/// Has a client go through `before`, leave in each way, and looks when the upstream learns of it.
+/// The upstream is at `reach` when the client leaves.
+fn learns(
+    change: impl Fn(&mut relay::Plan),
+    before: impl Fn(&mut Peer),
+    reach: impl Fn(&mut Peer) + Send + Sync + Clone + 'static,
+) {
+    for leave in WAYS {
+        let (ready, reached) = mpsc::channel();
+        let (left, leaving) = mpsc::channel::<Instant>();
+        let (told, learned) = mpsc::channel();
+        let leaving = std::sync::Mutex::new(leaving);
+        let reach = reach.clone();
+        let upstream = Upstream::start(move |peer, _| {
+            reach(peer);
+            ready.send(()).unwrap();
+            let since = leaving.lock().unwrap().recv().unwrap();
+            told.send(peer.closed_after(since)).unwrap();
+        });
+        let proxy = Proxy::with(upstream.address, &change);
+        let mut client = proxy.connect();
+        before(&mut client);
+        reached.recv().unwrap();
+        let since = now();
+        leave(client);
+        left.send(since).unwrap();
+        let after: Duration = learned.recv().unwrap();
+        assert!(after < CANCEL, "learned after {after:?}");
+        eventually("the request is over", || proxy.running.in_flight() == 0);
+        assert!(proxy.seen().lost.is_empty());
+    }
+}
+
+#[test]
+fn while_it_sends() {
+    learns(
+        |_| {},
+        |client| client.send("POST /v1/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n123"),
+        |upstream| {
+            upstream.head();
+            upstream.exactly(3);
+        },
+    );
+}
+
+#[test]
+fn while_it_sends_chunks() {
+    learns(
+        |_| {},
+        |client| {
+            client
+                .send("POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n5\r\nde")
+        },
+        |upstream| {
+            upstream.head();
+            upstream.until("3\r\nabc\r\n");
+        },
+    );
+}
+
+#[test]
+fn while_it_waits_for_the_head() {
+    learns(
+        |_| {},
+        |client| client.send(REQUEST),
+        |upstream| {
+            upstream.head();
+            upstream.exactly(2);
+        },
+    );
+}
+
+#[test]
+fn while_it_reads_the_stream() {
+    learns(
+        |_| {},
+        |client| {
+            client.send(REQUEST);
+            client.head();
+            client.until("one\r\n");
+        },
+        |upstream| {
+            upstream.head();
+            upstream.exactly(2);
+            upstream.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n");
+        },
+    );
+}
+
+#[test]
+fn with_its_next_request_already_sent() {
+    learns(
+        |_| {},
+        |client| client.send(format!("{REQUEST}{REQUEST}")),
+        |upstream| {
+            upstream.head();
+            upstream.exactly(2);
+        },
+    );
+}
+
+#[test]
+fn while_it_is_too_slow() {
+    learns(
+        |_| {},
+        |client| {
+            client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+            client.head();
+        },
+        |upstream| {
+            upstream.head();
+            upstream.send("HTTP/1.1 200 OK\r\nContent-Length: 1000000000\r\n\r\n");
+            // Until nothing moves any more.
+            let piece = vec![b'x'; 1 << 20];
+            upstream.stream().set_write_timeout(Some(Duration::from_millis(300))).unwrap();
+            while upstream.try_send(&piece) {}
+        },
+    );
+}
+
+#[test]
+fn a_reset_counts_even_if_half_closing_is_allowed() {
+    let (told, learned) = mpsc::channel();
+    let (ready, reached) = mpsc::channel();
+    let upstream = Upstream::start(move |peer, _| {
+        peer.head();
+        peer.exactly(2);
+        ready.send(()).unwrap();
+        told.send(peer.closed_after(now())).unwrap();
+    });
+    let proxy = Proxy::with(upstream.address, |plan| plan.half_close = true);
+    let mut client = proxy.connect();
+    client.send(REQUEST);
+    reached.recv().unwrap();
+    client.reset();
+    assert!(learned.recv().unwrap() < CANCEL);
+}
+
+#[test]
+fn while_we_connect() {
+    // A listener whose queue is full takes no connection and refuses none.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    socket2::SockRef::from(&listener).listen(0).unwrap();
+    let _full: Vec<_> = (0..2)
+        .map(|_| {
+            let stream = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+            stream.set_nonblocking(true).unwrap();
+            let _ = stream.connect(&address.into());
+            stream
+        })
+        .collect();
+    let proxy = Proxy::with(address, |plan| plan.connect_timeout = Duration::from_secs(60));
+    let mut client = proxy.connect();
+    client.send(REQUEST);
+    eventually("the request is in", || proxy.running.in_flight() == 1);
+    drop(client);
+    eventually("the request is over", || proxy.running.in_flight() == 0);
+}
+
+#[test]
+fn half_closing_is_leaving_unless_allowed() {
+    let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+    let script = |peer: &mut Peer, _: usize| {
+        peer.head();
+        peer.exactly(2);
+        // Long enough for the half-close to be seen first.
+        std::thread::sleep(Duration::from_millis(100));
+        peer.try_send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    };
+    for (allowed, expected) in [(false, ""), (true, answer)] {
+        let upstream = Upstream::start(script);
+        let proxy = Proxy::with(upstream.address, |plan| plan.half_close = allowed);
+        let mut client = proxy.connect();
+        client.send(REQUEST);
+        client.half_close();
+        assert_eq!(client.rest(), expected);
+    }
+}

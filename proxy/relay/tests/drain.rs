@@ -1,0 +1,114 @@
+//! How the proxy ends: who is still served, who may finish, who is cut.
+
+use std::net::TcpStream;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use crate::support::{Proxy, Upstream, eventually};
+
+const GET: &str = "GET /x HTTP/1.1\r\nHost: h\r\n\r\n";
+
+/// A server whose streams end when told to.
+fn streaming() -> (Upstream, mpsc::Sender<()>) {
+    let (go, wait) = mpsc::channel::<()>();
+    let wait = std::sync::Mutex::new(wait);
+    let upstream = Upstream::start(move |peer, _| {
+        peer.head();
+        peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n");
+        if wait.lock().unwrap().recv().is_ok() {
+            peer.try_send("3\r\ntwo\r\n0\r\n\r\n");
+        }
+        peer.head();
+    });
+    (upstream, go)
+}
+
+#[test]
+fn a_stream_may_finish() {
+    let (upstream, go) = streaming();
+    let proxy = Proxy::new(upstream.address);
+    let address = proxy.address();
+    let mut idle = proxy.connect();
+    let mut client = proxy.connect();
+    client.send(GET);
+    client.head();
+    client.until("one\r\n");
+    proxy.running.drain();
+    // The idle one is told to go; new ones are refused.
+    assert_eq!(idle.rest(), "");
+    eventually("the listener closes", || TcpStream::connect(address).is_err());
+    go.send(()).unwrap();
+    assert_eq!(client.rest(), "3\r\ntwo\r\n0\r\n\r\n");
+    proxy.running.join();
+    assert_eq!(proxy.running.in_flight(), 0);
+}
+
+#[test]
+fn new_connections_are_served_during_the_delay() {
+    let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let proxy = Proxy::with(upstream.address, |plan| plan.drain_delay = Duration::from_millis(500));
+    proxy.running.drain();
+    for _ in 0..5 {
+        let mut client = proxy.connect();
+        client.send(GET);
+        assert!(client.head().unwrap().starts_with("HTTP/1.1 200"));
+        client.exactly(2);
+    }
+    let address = proxy.address();
+    eventually("the listener closes", || TcpStream::connect(address).is_err());
+    proxy.running.join();
+}
+
+#[test]
+fn a_stream_that_does_not_finish_is_cut_after_the_grace() {
+    let (upstream, _go) = streaming();
+    let proxy = Proxy::with(upstream.address, |plan| plan.drain_grace = Duration::from_millis(300));
+    let mut client = proxy.connect();
+    client.send(GET);
+    client.head();
+    client.until("one\r\n");
+    let since = crate::support::now();
+    proxy.running.drain();
+    assert_eq!(client.rest(), "");
+    let after = crate::support::now().duration_since(since);
+    assert!(after >= Duration::from_millis(250) && after < Duration::from_secs(3), "{after:?}");
+    proxy.running.join();
+    assert_eq!(proxy.running.in_flight(), 0);
+}
+
+#[test]
+fn a_second_word_ends_it_at_once() {
+    let (upstream, _go) = streaming();
+    let proxy = Proxy::with(upstream.address, |plan| plan.drain_delay = Duration::from_secs(60));
+    let mut client = proxy.connect();
+    client.send(GET);
+    client.head();
+    client.until("one\r\n");
+    proxy.running.drain();
+    proxy.running.stop_now();
+    assert_eq!(client.rest(), "");
+    proxy.running.join();
+}
+
+#[test]
+fn a_connection_that_answers_says_that_it_ends() {
+    let (go, wait) = mpsc::channel::<()>();
+    let wait = std::sync::Mutex::new(wait);
+    let upstream = Upstream::start(move |peer, _| {
+        peer.head();
+        wait.lock().unwrap().recv().unwrap();
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        peer.head();
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send(GET);
+    eventually("it is under way", || proxy.running.in_flight() == 1);
+    let address = proxy.address();
+    proxy.running.drain();
+    eventually("the listener closes", || TcpStream::connect(address).is_err());
+    go.send(()).unwrap();
+    assert!(client.head().unwrap().to_lowercase().contains("connection: close"));
+    assert_eq!(client.rest(), "ok");
+    proxy.running.join();
+}

@@ -1,0 +1,311 @@
+//! Clients that speak HTTP/2 without TLS, by prior knowledge.
+
+use std::net::SocketAddr;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Empty, Full};
+use hyper::body::{Body, Frame};
+use hyper::client::conn::http2::SendRequest;
+use hyper::{HeaderMap, Request};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::net::TcpStream;
+
+use crate::support::{CANCEL, Proxy, Upstream, eventually, now, upstream_body};
+
+/// Runs a client to its end.
+fn run(client: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        tokio::time::timeout(crate::support::DEADLINE, client).await.unwrap();
+    });
+}
+
+async fn connect<B>(address: SocketAddr) -> SendRequest<B>
+where
+    B: Body<Data = Bytes, Error = std::convert::Infallible> + Send + Unpin + 'static,
+{
+    let socket = TokioIo::new(TcpStream::connect(address).await.unwrap());
+    let handshake = hyper::client::conn::http2::handshake(TokioExecutor::new(), socket);
+    let (sender, connection) = handshake.await.unwrap();
+    tokio::spawn(connection);
+    sender
+}
+
+fn get(address: SocketAddr, path: &str) -> Request<Empty<Bytes>> {
+    Request::get(format!("http://{address}{path}")).body(Empty::new()).unwrap()
+}
+
+#[test]
+fn requests_become_http11_with_one_host() {
+    let (heard, said) = mpsc::channel();
+    let upstream = Upstream::start(move |peer, _| {
+        while let Some(head) = peer.head() {
+            let body = upstream_body(peer, &head);
+            heard.send((head, body)).unwrap();
+            peer.send("HTTP/1.1 200 OK\r\nConnection: keep-alive\r\nX-A: b\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n");
+        }
+    });
+    let proxy = Proxy::new(upstream.address);
+    let address = proxy.address();
+    run(async move {
+        let mut client = connect(address).await;
+        let request = Request::post(format!("http://{address}/x?y"))
+            .header("cookie", "a=1")
+            .header("cookie", "b=2")
+            .header("te", "trailers")
+            .body(Full::new(Bytes::from_static(b"hello")))
+            .unwrap();
+        let response = client.send_request(request).await.unwrap();
+        assert_eq!(response.status(), 200);
+        assert_eq!(response.headers().len(), 1, "{:?}", response.headers());
+        assert_eq!(response.headers()["x-a"], "b");
+        assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), "ok");
+    });
+    let (head, body) = said.recv().unwrap();
+    let head = head.to_lowercase();
+    assert!(head.starts_with("post /x?y http/1.1\r\n"), "{head}");
+    assert!(head.contains(&format!("\r\nhost: {address}\r\n")), "{head}");
+    assert!(head.contains("\r\ncookie: a=1; b=2\r\n"), "{head}");
+    assert!(head.contains("\r\nte: trailers\r\n"), "{head}");
+    assert!(head.contains("\r\ncontent-length: 5\r\n"), "{head}");
+    assert_eq!(body, b"hello");
+}
+
+#[test]
+fn many_streams_share_a_connection() {
+    let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let proxy = Proxy::new(upstream.address);
+    let address = proxy.address();
+    run(async move {
+        let client = connect(address).await;
+        let answers: Vec<_> = (0..50)
+            .map(|_| {
+                let mut client = client.clone();
+                tokio::spawn(async move {
+                    let response = client.send_request(get(address, "/x")).await.unwrap();
+                    response.into_body().collect().await.unwrap().to_bytes()
+                })
+            })
+            .collect();
+        for answer in answers {
+            assert_eq!(answer.await.unwrap(), "ok");
+        }
+    });
+}
+
+#[test]
+fn a_get_with_a_body_keeps_it() {
+    let (heard, said) = mpsc::channel();
+    let upstream = Upstream::start(move |peer, _| {
+        let head = peer.head().unwrap();
+        heard.send(upstream_body(peer, &head)).unwrap();
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+        peer.head();
+    });
+    let proxy = Proxy::new(upstream.address);
+    let address = proxy.address();
+    run(async move {
+        let mut client = connect(address).await;
+        let body = Slices([Bytes::from_static(b"one"), Bytes::from_static(b"two")].into_iter());
+        let request = Request::get(format!("http://{address}/x")).body(body).unwrap();
+        assert_eq!(client.send_request(request).await.unwrap().status(), 200);
+    });
+    assert_eq!(said.recv().unwrap(), b"onetwo");
+}
+
+#[test]
+fn trailers_arrive() {
+    let upstream = Upstream::answering(
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\ngrpc-status: 0\r\n\r\n",
+    );
+    let proxy = Proxy::new(upstream.address);
+    let address = proxy.address();
+    run(async move {
+        let mut client = connect(address).await;
+        let response = client.send_request(get(address, "/x")).await.unwrap();
+        let whole = response.into_body().collect().await.unwrap();
+        let expected: HeaderMap =
+            [("grpc-status".parse().unwrap(), "0".parse().unwrap())].into_iter().collect();
+        assert_eq!(whole.trailers(), Some(&expected));
+    });
+}
+
+#[test]
+fn an_upstream_that_dies_resets_the_stream() {
+    let upstream = Upstream::start(|peer, _| {
+        peer.head();
+        peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n");
+    });
+    let proxy = Proxy::new(upstream.address);
+    let address = proxy.address();
+    run(async move {
+        let mut client = connect(address).await;
+        let mut body = client.send_request(get(address, "/x")).await.unwrap().into_body();
+        assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "one");
+        assert!(body.frame().await.unwrap().is_err(), "and not a clean end");
+    });
+}
+
+#[test]
+fn a_reset_stream_cancels_its_upstream_and_no_other() {
+    let (told, learned) = mpsc::channel();
+    let upstream = Upstream::start(move |peer, number| {
+        peer.head();
+        peer.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n");
+        peer.closed_after(now());
+        told.send((number, now())).unwrap();
+    });
+    let proxy = Proxy::new(upstream.address);
+    let address = proxy.address();
+    run(async move {
+        let mut client = connect(address).await;
+        let mut bodies = Vec::new();
+        for _ in 0..2 {
+            let mut body = client.send_request(get(address, "/x")).await.unwrap().into_body();
+            body.frame().await.unwrap().unwrap();
+            bodies.push(body);
+        }
+        eventually("both are under way", || proxy.running.in_flight() == 2);
+        let since = now();
+        drop(bodies.remove(0));
+        // Lets the client's task send the reset.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let (number, at) = learned.recv().unwrap();
+        assert_eq!(number, 0);
+        assert!(at.duration_since(since) < CANCEL, "{:?}", at.duration_since(since));
+        assert_eq!(proxy.running.in_flight(), 1);
+    });
+}
+
+#[test]
+fn a_client_that_leaves_cancels_all() {
+    let (told, learned) = mpsc::channel();
+    let upstream = Upstream::start(move |peer, _| {
+        peer.head();
+        peer.closed_after(now());
+        told.send(now()).unwrap();
+    });
+    let proxy = Proxy::new(upstream.address);
+    let address = proxy.address();
+    let begun = {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let client = connect(address).await;
+            for _ in 0..3 {
+                let mut client = client.clone();
+                tokio::spawn(async move { client.send_request(get(address, "/x")).await });
+            }
+            while proxy.running.in_flight() < 3 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            // The upstreams have been reached before the client leaves.
+            while upstream.connections() < 3 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        });
+        now()
+    };
+    for _ in 0..3 {
+        assert!(learned.recv().unwrap().duration_since(begun) < CANCEL);
+    }
+    eventually("all are over", || proxy.running.in_flight() == 0);
+}
+
+#[test]
+fn a_slow_stream_stops_its_upstream() {
+    let sent = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
+    let counted = std::sync::Arc::clone(&sent);
+    let upstream = Upstream::start(move |peer, _| {
+        peer.head();
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 100000000\r\n\r\n");
+        let piece = vec![b'x'; 64 << 10];
+        while peer.try_send(&piece) {
+            counted.fetch_add(piece.len(), std::sync::atomic::Ordering::SeqCst);
+        }
+    });
+    let proxy = Proxy::new(upstream.address);
+    let address = proxy.address();
+    run(async move {
+        let mut client = connect(address).await;
+        let _unread = client.send_request(get(address, "/x")).await.unwrap();
+        let mut last = (0, 0);
+        while last.1 < 200 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            let now = sent.load(std::sync::atomic::Ordering::SeqCst);
+            last = if now == last.0 && now > 0 { (now, last.1 + 1) } else { (now, 0) };
+        }
+        assert!(last.0 < 50_000_000, "{last:?}");
+    });
+}
+
+#[test]
+fn refusals_do_not_close_the_connection() {
+    let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let proxy = Proxy::new(upstream.address);
+    let address = proxy.address();
+    run(async move {
+        let mut client = connect(address).await;
+        let mut wrong = get(address, "/x");
+        wrong.headers_mut().insert("host", "elsewhere".parse().unwrap());
+        assert_eq!(client.send_request(wrong).await.unwrap().status(), 400);
+        assert_eq!(client.send_request(get(address, "/x")).await.unwrap().status(), 200);
+    });
+}
+
+#[test]
+fn a_drain_lets_streams_finish() {
+    let (go, wait) = mpsc::channel::<()>();
+    let wait = std::sync::Mutex::new(wait);
+    let upstream = Upstream::start(move |peer, _| {
+        peer.head();
+        wait.lock().unwrap().recv().unwrap();
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        peer.head();
+    });
+    let proxy = Proxy::new(upstream.address);
+    let (address, running) = (proxy.address(), &proxy.running);
+    run(async move {
+        let mut client = connect(address).await;
+        let answer = tokio::spawn(async move { client.send_request(get(address, "/x")).await });
+        while upstream.connections() == 0 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        running.drain();
+        go.send(()).unwrap();
+        let response = answer.await.unwrap().unwrap();
+        assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), "ok");
+    });
+    proxy.running.join();
+    assert_eq!(proxy.running.in_flight(), 0);
+}
+
+/// A body of slices, without a length.
+struct Slices<I>(I);
+
+impl<I: Iterator<Item = Bytes> + Unpin> Body for Slices<I> {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+    fn poll_frame(
+        mut self: std::pin::Pin<&mut Self>,
+        _: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        std::task::Poll::Ready(self.0.next().map(|slice| Ok(Frame::data(slice))))
+    }
+}
+
+#[test]
+fn an_idle_connection_is_no_slow_head() {
+    let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let proxy = Proxy::with(upstream.address, |plan| plan.head_timeout = Duration::from_millis(100));
+    let address = proxy.address();
+    run(async move {
+        let mut client = connect(address).await;
+        for _ in 0..2 {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            let response = client.send_request(get(address, "/x")).await.unwrap();
+            assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), "ok");
+        }
+    });
+}

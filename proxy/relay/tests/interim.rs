@@ -1,0 +1,64 @@
+//! Interim responses.
+
+use crate::support::{Proxy, Upstream};
+
+const HINTS: &str = "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n";
+
+#[test]
+fn early_hints_come_early() {
+    let (go, wait) = std::sync::mpsc::channel::<()>();
+    let wait = std::sync::Mutex::new(wait);
+    let upstream = Upstream::start(move |peer, _| {
+        peer.head();
+        peer.send(HINTS);
+        wait.lock().unwrap().recv().unwrap();
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        peer.head();
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert_eq!(client.head().unwrap(), HINTS);
+    go.send(()).unwrap();
+    assert_eq!(client.head().unwrap(), "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n");
+    assert_eq!(client.exactly(2), b"ok");
+}
+
+#[test]
+fn an_old_client_gets_none() {
+    let upstream = Upstream::start(|peer, _| {
+        while peer.head().is_some() {
+            peer.send(format!("{HINTS}HTTP/1.1 100 Continue\r\n\r\n"));
+            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        }
+    });
+    let proxy = Proxy::new(upstream.address);
+    for (version, interim) in [("1.0", ""), ("1.1", HINTS)] {
+        let mut client = proxy.connect();
+        client.send(format!("GET /x HTTP/{version}\r\nHost: h\r\n\r\n"));
+        if !interim.is_empty() {
+            assert_eq!(client.head().unwrap(), interim, "the 100 is the other hop's");
+        }
+        assert!(client.head().unwrap().starts_with(&format!("HTTP/{version} 200 OK")));
+    }
+}
+
+#[test]
+fn a_flood_is_cut() {
+    let upstream = Upstream::start(|peer, _| {
+        peer.head();
+        while peer.try_send(HINTS.repeat(100)) {}
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+    let mut hints = 0;
+    let last = loop {
+        match client.head().unwrap() {
+            head if head == HINTS => hints += 1,
+            head => break head,
+        }
+    };
+    assert!(last.starts_with("HTTP/1.1 502"), "{last}");
+    assert!(hints <= relay::limits::INTERIM_RESPONSES, "{hints}");
+}

@@ -1,0 +1,21 @@
+//! The relay over real sockets: a scripted upstream, a raw client, the proxy between them.
+//!
+//! The contents page. Everything waits for what it expects, with a deadline; nothing sleeps and
+//! hopes.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod support;
+
+mod bodies;
+mod cancel;
+mod drain;
+mod http2;
+mod interim;
+mod metering;
+mod panic;
+mod refusals;
+mod reuse;
+mod slow;
+mod start;
+mod upgrade;

@@ -1,0 +1,26 @@
+//! A panic costs its own connection and a count, nothing else (law 3).
+
+use relay::Dropped;
+
+use crate::support::{Proxy, Upstream, eventually};
+
+#[test]
+fn other_connections_live_on() {
+    let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let proxy = Proxy::new(upstream.address);
+    let mut other = proxy.connect();
+    other.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+    other.head();
+    other.exactly(2);
+
+    proxy.seen().panics = true;
+    let mut unlucky = proxy.connect();
+    unlucky.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert_eq!(unlucky.rest(), "");
+    eventually("it is counted", || proxy.seen().lost == [Dropped::Panic]);
+
+    other.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+    other.head();
+    assert_eq!(other.exactly(2), b"ok");
+    eventually("nothing is left behind", || proxy.running.in_flight() == 0);
+}

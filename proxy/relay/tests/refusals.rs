@@ -1,0 +1,231 @@
+//! What is refused, and that nothing of it reaches an upstream.
+
+use std::net::TcpListener;
+use std::time::Duration;
+
+use relay::{Passthrough, Refusal};
+
+use crate::support::{Proxy, Upstream, eventually};
+
+#[test]
+fn ambiguous_requests_never_reach_the_upstream() {
+    let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    let proxy = Proxy::new(upstream.address);
+    let rows = [
+        ("POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 501),
+        ("POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n", 400),
+        (
+            "POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            400,
+        ),
+        ("POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n", 400),
+        ("POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked, identity\r\n\r\n0\r\n\r\n", 400),
+        ("POST /x HTTP/1.1\r\nHost: h\r\nTransfer-Encoding : chunked\r\n\r\n0\r\n\r\n", 400),
+        ("POST /x HTTP/1.0\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+        ("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 9223372036854775808\r\n\r\n", 400),
+        ("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 18446744073709551616\r\n\r\n", 400),
+        ("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: -1\r\n\r\n", 400),
+        ("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: +1\r\n\r\nx", 400),
+        ("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 1, 1\r\n\r\nx", 400),
+        ("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nxx", 400),
+        ("GET /x HTTP/1.1\r\n\r\n", 400),
+        ("GET /x HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400),
+        ("GET /x HTTP/1.1\r\nHost: a b\r\n\r\n", 400),
+        ("GET /x HTTP/1.1\r\nHost: a@b\r\n\r\n", 400),
+        ("GET /x HTTP/1.1\r\nHost:\r\n\r\n", 400),
+        ("GET http://h@evil/x HTTP/1.1\r\nHost: h\r\n\r\n", 400),
+        ("GET ftp://h/x HTTP/1.1\r\nHost: h\r\n\r\n", 400),
+        ("GET x HTTP/1.1\r\nHost: h\r\n\r\n", 400),
+        ("GET * HTTP/1.1\r\nHost: h\r\n\r\n", 400),
+        ("GET h:80 HTTP/1.1\r\nHost: h\r\n\r\n", 400),
+        ("CONNECT h:80 HTTP/1.1\r\nHost: h:80\r\n\r\n", 405),
+        ("GET /x HTTP/1.1\r\nHost: h\r\nA: b\r\n c\r\n\r\n", 400),
+        ("GET /x HTTP/1.1\r\nHost: h\r\nA: b\0c\r\n\r\n", 400),
+        ("GET /x HTTP/1.1\r\nHost: h\r\nA: b\rc\r\n\r\n", 400),
+        ("GET /x HTTP/2.5\r\nHost: h\r\n\r\n", 400),
+        ("G@T /x HTTP/1.1\r\nHost: h\r\n\r\n", 400),
+    ];
+    for (request, status) in rows {
+        let mut client = proxy.connect();
+        client.send(request);
+        let head = client.head().unwrap_or_default();
+        assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{request:?} -> {head:?}");
+        assert!(head.to_lowercase().contains("connection: close"), "{request:?} -> {head:?}");
+        client.rest();
+    }
+    assert_eq!(upstream.connections(), 0);
+    eventually("each is counted", || proxy.seen().refused.len() == rows.len());
+}
+
+#[test]
+fn what_the_refused_body_says_is_not_a_request() {
+    let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    let smuggled = "GET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n".repeat(20_000);
+    client.send(format!("POST /x HTTP/1.1\r\nContent-Length: {}\r\n\r\n", smuggled.len()));
+    client.try_send(&smuggled);
+    let answer = client.rest();
+    assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
+    assert_eq!(answer.matches("HTTP/1.1").count(), 1, "{answer}");
+    assert_eq!(upstream.connections(), 0);
+}
+
+#[test]
+fn both_lengths_go_on_as_one_and_end_the_connection() {
+    let upstream = Upstream::start(|peer, _| {
+        let head = peer.head().unwrap();
+        assert!(!head.to_lowercase().contains("content-length"), "{head}");
+        assert_eq!(crate::support::upstream_body(peer, &head), b"abc");
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+        assert_eq!(peer.head(), None, "nothing was smuggled");
+    });
+    let proxy = Proxy::new(upstream.address);
+    for order in
+        ["Content-Length: 3\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked\r\nContent-Length: 3"]
+    {
+        let mut client = proxy.connect();
+        client.send(format!("POST /x HTTP/1.1\r\nHost: h\r\n{order}\r\n\r\n3\r\nabc\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: h\r\n\r\n"));
+        let answer = client.rest();
+        assert_eq!(answer.matches("HTTP/1.1").count(), 1, "{answer}");
+    }
+}
+
+#[test]
+fn a_body_that_is_not_framed_as_said_is_refused() {
+    let upstream = Upstream::start(|peer, _| {
+        peer.head();
+        peer.closed_after(crate::support::now());
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send("POST /v1/completions HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n0\r\n\r\n");
+    let answer = client.rest();
+    assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    assert!(answer.contains("invalid_framing"), "{answer}");
+    assert_eq!(proxy.seen().refused, [Refusal::Framing]);
+}
+
+#[test]
+fn bombs_are_answered_and_cut() {
+    let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    let proxy = Proxy::new(upstream.address);
+    let long = "a".repeat(70_000);
+    let fields = "a: b\r\n".repeat(relay::limits::HEAD_FIELDS);
+    for (request, status) in [
+        (format!("GET /x HTTP/1.1\r\nHost: h\r\nA: {long}\r\n\r\n"), "431"),
+        (format!("GET /x HTTP/1.1\r\nHost: h\r\n{fields}\r\n"), "431"),
+        (format!("GET /{} HTTP/1.1\r\nHost: h\r\n\r\n", &long[..65_400]), "200"),
+    ] {
+        let mut client = proxy.connect();
+        client.try_send(request);
+        let head = client.head().unwrap();
+        assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "{head}");
+    }
+}
+
+#[test]
+fn an_upstream_that_is_not_there() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let proxy = Proxy::new(address);
+    let mut client = proxy.connect();
+    client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+    let head = client.head().unwrap();
+    assert!(head.starts_with("HTTP/1.1 502 Bad Gateway\r\n"), "{head}");
+    assert!(head.contains("content-type: application/json"), "{head}");
+    let body = client.until("}}");
+    assert!(body.contains(r#""code":"upstream_unreachable""#), "{body}");
+    assert!(body.contains("connection refused"), "{body}");
+    assert_eq!(proxy.seen().refused, [Refusal::UpstreamUnreachable]);
+    // A request without a body was read, so the connection goes on.
+    client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert!(client.head().is_some());
+}
+
+#[test]
+fn a_name_without_an_address() {
+    let proxy = Proxy::with("127.0.0.1:1".parse().unwrap(), |plan| {
+        plan.upstreams[0].host = "nowhere.invalid".into();
+        plan.connect_timeout = Duration::from_secs(8);
+    });
+    let mut client = proxy.connect();
+    client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+    let head = client.head().unwrap();
+    assert!(head.starts_with("HTTP/1.1 50"), "{head}");
+}
+
+#[test]
+fn upstreams_that_break_http() {
+    for (answer, what) in [
+        ("SSH-2.0-OpenSSH\r\n\r\n", "upstream_invalid"),
+        ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n", "upstream_invalid"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", "upstream_invalid"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n", "upstream_invalid"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", "upstream_invalid"),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", "upstream_invalid"),
+        ("", "upstream_broken"),
+        ("HTTP/1.1 200 OK\r\nContent-", "upstream_broken"),
+    ] {
+        let upstream = Upstream::start(move |peer, _| {
+            peer.head();
+            peer.send(answer);
+        });
+        let proxy = Proxy::new(upstream.address);
+        let mut client = proxy.connect();
+        client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+        let head = client.head().unwrap();
+        assert!(head.starts_with("HTTP/1.1 502 "), "{answer:?} -> {head}");
+        let body = client.until("}}");
+        assert!(body.contains(what), "{answer:?} -> {body}");
+    }
+}
+
+#[test]
+fn a_response_with_two_framings_keeps_the_true_one() {
+    let upstream = Upstream::answering(
+        "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n0\r\n\r\n",
+    );
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert_eq!(client.head().unwrap(), "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+    assert_eq!(client.until("0\r\n\r\n"), "3\r\none\r\n0\r\n\r\n");
+}
+
+#[test]
+fn what_passes_unmetered_is_counted() {
+    let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    for request in ["GET /v1/models", "GET /v1/chat/completions", "POST /tokenize"] {
+        client.send(format!("{request} HTTP/1.1\r\nHost: h\r\n\r\n"));
+        client.head();
+    }
+    let passed = proxy.seen().passed.clone();
+    assert_eq!(passed, [Passthrough::Path, Passthrough::Method, Passthrough::Path]);
+}
+
+#[test]
+fn a_slow_head_is_cut() {
+    let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    let proxy = Proxy::with(upstream.address, |plan| plan.head_timeout = Duration::from_millis(200));
+    for begun in ["G", "GET /x HTTP/1.1\r\nHo", "PRI * HTTP"] {
+        let mut client = proxy.connect();
+        let since = crate::support::now();
+        client.send(begun);
+        let after = client.closed_after(since);
+        assert!(after >= Duration::from_millis(150) && after < Duration::from_secs(2), "{after:?}");
+    }
+    // The second head on a connection as well; and waiting for one is not sending one slowly.
+    let mut client = proxy.connect();
+    client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+    client.head();
+    std::thread::sleep(Duration::from_millis(400));
+    client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+    client.head();
+    client.send("GET /x HT");
+    let after = client.closed_after(crate::support::now());
+    assert!(after < Duration::from_secs(2), "{after:?}");
+}

@@ -1,0 +1,160 @@
+//! Connections are kept on both sides, and a dead one is never the client's problem.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+
+use relay::Refusal;
+
+use crate::support::{Proxy, Upstream, eventually, upstream_body};
+
+const GET: &str = "GET /x HTTP/1.1\r\nHost: h\r\n\r\n";
+const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+#[test]
+fn one_upstream_connection_serves_many_clients_in_turn() {
+    let upstream = Upstream::answering(OK);
+    let proxy = Proxy::new(upstream.address);
+    for _ in 0..3 {
+        let mut client = proxy.connect();
+        for _ in 0..3 {
+            client.send(GET);
+            client.head();
+            client.exactly(2);
+        }
+    }
+    assert_eq!(upstream.connections(), 1);
+}
+
+#[test]
+fn pipelined_requests_are_answered_in_order() {
+    let count = AtomicUsize::new(0);
+    let upstream = Upstream::start(move |peer, _| {
+        while peer.head().is_some() {
+            let number = count.fetch_add(1, Ordering::SeqCst);
+            peer.send(format!("HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n{number}"));
+        }
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send(GET.repeat(5));
+    for number in 0..5 {
+        client.head();
+        assert_eq!(client.exactly(1), number.to_string().as_bytes());
+    }
+}
+
+#[test]
+fn a_connection_that_closed_while_idle_is_noticed() {
+    let (closed, known) = mpsc::channel();
+    let upstream = Upstream::start(move |peer, _| {
+        let head = peer.head().unwrap();
+        upstream_body(peer, &head);
+        peer.send(OK);
+        closed.send(()).unwrap();
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    for number in 1..=5 {
+        client.send("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}");
+        assert!(client.head().unwrap().starts_with("HTTP/1.1 200"));
+        client.exactly(2);
+        known.recv().unwrap();
+        // The close that follows is on its way over loopback: it is seen within the next request.
+        eventually("closed", || upstream.connections() == number);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(proxy.seen().refused.is_empty());
+}
+
+#[test]
+fn what_was_sent_is_never_sent_twice() {
+    let served = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&served);
+    let upstream = Upstream::start(move |peer, _| {
+        peer.head();
+        counted.fetch_add(1, Ordering::SeqCst);
+        peer.send(OK);
+        // Takes the next one and dies with it.
+        if peer.head().is_some() {
+            counted.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send(GET);
+    client.head();
+    client.exactly(2);
+    client.send(GET);
+    assert!(client.head().unwrap().starts_with("HTTP/1.1 502"));
+    assert!(client.until("}}").contains("upstream_broken"));
+    assert_eq!(served.load(Ordering::SeqCst), 2);
+    assert_eq!(proxy.seen().refused, [Refusal::UpstreamBroken]);
+}
+
+#[test]
+fn a_connection_not_fully_used_is_not_used_again() {
+    for (answer, why) in [
+        ("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", "the server closes"),
+        ("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.0"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok and more", "garbage follows"),
+    ] {
+        let upstream = Upstream::answering(answer);
+        let proxy = Proxy::new(upstream.address);
+        let mut client = proxy.connect();
+        for _ in 0..2 {
+            client.send(GET);
+            client.head();
+            assert_eq!(client.exactly(2), b"ok");
+        }
+        assert_eq!(upstream.connections(), 2, "{why}");
+    }
+}
+
+#[test]
+fn an_answer_before_the_request_was_read_ends_both_connections() {
+    let upstream = Upstream::start(|peer, _| {
+        peer.head();
+        peer.send("HTTP/1.1 413 Payload Too Large\r\nContent-Length: 2\r\n\r\nno");
+        peer.closed_after(crate::support::now());
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n");
+    assert!(client.head().unwrap().starts_with("HTTP/1.1 413"));
+    client.exactly(2);
+    // Whatever the client says now is not a request.
+    client.try_send(GET);
+    assert_eq!(client.rest(), "");
+    eventually("over", || proxy.running.in_flight() == 0);
+    assert_eq!(upstream.connections(), 1);
+}
+
+#[test]
+fn idle_connections_are_swept() {
+    let (told, closed) = mpsc::channel();
+    let upstream = Upstream::start(move |peer, _| {
+        peer.head();
+        peer.send(OK);
+        told.send(peer.closed_after(crate::support::now())).unwrap();
+    });
+    let proxy = Proxy::with(upstream.address, |plan| plan.pool_idle = Duration::from_millis(300));
+    let mut client = proxy.connect();
+    client.send(GET);
+    client.head();
+    let after = closed.recv().unwrap();
+    assert!(after >= Duration::from_millis(250) && after < Duration::from_secs(3), "{after:?}");
+}
+
+#[test]
+fn a_pool_of_none_keeps_none() {
+    let upstream = Upstream::answering(OK);
+    let proxy = Proxy::with(upstream.address, |plan| plan.pool_size = 0);
+    let mut client = proxy.connect();
+    for _ in 0..3 {
+        client.send(GET);
+        client.head();
+        client.exactly(2);
+    }
+    assert_eq!(upstream.connections(), 3);
+}

@@ -1,0 +1,128 @@
+//! The proxy under test, with an observer that remembers.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use meter::Record;
+use relay::{
+    Dropped, Inbox, ModelSlot, Observer, Passthrough, Plan, Refusal, Running, Upstream, outbox, start,
+};
+
+use super::Peer;
+
+/// The proxy. Stops when dropped.
+pub(crate) struct Proxy {
+    pub(crate) running: Running,
+    pub(crate) inbox: Inbox,
+    seen: Arc<Mutex<Seen>>,
+}
+
+/// What the observers of all workers were told.
+#[derive(Default)]
+pub(crate) struct Seen {
+    pub(crate) passed: Vec<Passthrough>,
+    pub(crate) refused: Vec<Refusal>,
+    pub(crate) lost: Vec<Dropped>,
+    /// Panics on the next request that passes unmetered.
+    pub(crate) panics: bool,
+}
+
+impl Proxy {
+    /// A proxy with one worker in front of `upstream`.
+    pub(crate) fn new(upstream: SocketAddr) -> Self {
+        Self::with(upstream, |_| {})
+    }
+
+    /// The same with another plan.
+    pub(crate) fn with(upstream: SocketAddr, change: impl FnOnce(&mut Plan)) -> Self {
+        let mut plan = plan(upstream);
+        change(&mut plan);
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        let observers = (0..plan.workers)
+            .map(|_| Box::new(Recorder(Arc::clone(&seen))) as Box<dyn Observer + Send>)
+            .collect();
+        let (sender, inbox) = outbox(1024);
+        Self { running: start(plan, observers, sender).unwrap(), inbox, seen }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.running.addresses()[0].1
+    }
+
+    pub(crate) fn connect(&self) -> Peer {
+        Peer::connect(self.address())
+    }
+
+    pub(crate) fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.seen.lock().unwrap()
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.running.stop_now();
+        if !std::thread::panicking() {
+            self.running.join();
+        }
+    }
+}
+
+/// An observer whose memory nobody asks.
+pub(crate) fn observer() -> Box<dyn Observer + Send> {
+    Box::new(Recorder(Arc::default()))
+}
+
+/// The plan of most tests.
+pub(crate) fn plan(upstream: SocketAddr) -> Plan {
+    Plan {
+        upstreams: vec![Upstream {
+            name: "under-test".into(),
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            host: upstream.ip().to_string().into(),
+            port: upstream.port(),
+            prefix: "".into(),
+            provider: "openai".into(),
+        }],
+        workers: 1,
+        stall: Duration::from_secs(1),
+        connect_timeout: Duration::from_secs(2),
+        head_timeout: Duration::from_secs(5),
+        pool_idle: Duration::from_secs(4),
+        pool_size: 8,
+        drain_delay: Duration::ZERO,
+        drain_grace: Duration::from_secs(5),
+        half_close: false,
+        connections: 1000,
+    }
+}
+
+struct Recorder(Arc<Mutex<Seen>>);
+
+impl Observer for Recorder {
+    fn model(&mut self, _: &str) -> ModelSlot {
+        ModelSlot(1)
+    }
+    fn unknown_model(&mut self) -> ModelSlot {
+        ModelSlot(0)
+    }
+    fn begin(&mut self, _: ModelSlot) {}
+    fn admit(&mut self, _: ModelSlot, _: ModelSlot) {}
+    fn live(&mut self, _: ModelSlot, _: u64, _: u64) {}
+    fn end(&mut self, _: ModelSlot, _: &Record) {}
+    fn pass(&mut self, reason: Passthrough) {
+        let panics = {
+            let mut seen = self.0.lock().unwrap();
+            seen.passed.push(reason);
+            std::mem::take(&mut seen.panics)
+        };
+        assert!(!panics, "asked for by the test");
+    }
+    fn refuse(&mut self, reason: Refusal) {
+        self.0.lock().unwrap().refused.push(reason);
+    }
+    fn lose(&mut self, what: Dropped, _: u64) {
+        self.0.lock().unwrap().lost.push(what);
+    }
+    fn overhead(&mut self, _: &'static str, _: u64) {}
+}

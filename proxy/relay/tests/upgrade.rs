@@ -1,0 +1,92 @@
+//! A connection that switches protocols becomes a tunnel; nothing else does.
+
+use std::sync::mpsc;
+
+use relay::Passthrough;
+
+use crate::support::{Proxy, Upstream, eventually};
+
+const SWITCH: &str =
+    "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\nSec-X: y\r\n\r\n";
+
+#[test]
+fn bytes_pass_both_ways_after_a_101() {
+    let upstream = Upstream::start(|peer, _| {
+        let head = peer.head().unwrap();
+        assert_eq!(
+            head,
+            "GET /v1/realtime HTTP/1.1\r\nHost: h\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n"
+        );
+        // What follows the 101 in the same packet is the tunnel's already.
+        peer.send(format!("{SWITCH}first"));
+        assert_eq!(peer.exactly(5), b"early");
+        for _ in 0..3 {
+            let said = peer.exactly(4);
+            peer.send(said);
+        }
+        assert_eq!(peer.rest(), "bye");
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send("GET /v1/realtime HTTP/1.1\r\nHost: h\r\nConnection: keep-alive, Upgrade\r\nUpgrade: websocket\r\n\r\nearly");
+    assert_eq!(client.head().unwrap(), SWITCH);
+    assert_eq!(client.exactly(5), b"first");
+    for word in ["ping", "pong", "ding"] {
+        client.send(word);
+        assert_eq!(client.exactly(4), word.as_bytes());
+    }
+    assert_eq!(proxy.running.in_flight(), 1);
+    client.send("bye");
+    client.half_close();
+    assert_eq!(client.rest(), "");
+    eventually("the tunnel ends", || proxy.running.in_flight() == 0);
+    assert_eq!(proxy.seen().passed, [Passthrough::Upgrade]);
+}
+
+#[test]
+fn a_refused_upgrade_is_an_ordinary_answer() {
+    let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno");
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    for _ in 0..2 {
+        client.send("GET /x HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+        assert!(client.head().unwrap().starts_with("HTTP/1.1 200"));
+        client.exactly(2);
+    }
+    assert_eq!(proxy.seen().passed, [Passthrough::Path, Passthrough::Path]);
+}
+
+#[test]
+fn http2_is_not_upgraded_to() {
+    let (heard, said) = mpsc::channel();
+    let upstream = Upstream::start(move |peer, _| {
+        heard.send(peer.head().unwrap()).unwrap();
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+        peer.head();
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send("GET /x HTTP/1.1\r\nHost: h\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAoAAAAAIAAAAA\r\n\r\n");
+    assert!(client.head().unwrap().starts_with("HTTP/1.1 200"));
+    assert_eq!(said.recv().unwrap(), "GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+}
+
+#[test]
+fn a_tunnel_ends_with_its_client() {
+    let (told, closed) = mpsc::channel();
+    let upstream = Upstream::start(move |peer, _| {
+        peer.head();
+        peer.send(SWITCH);
+        told.send(()).unwrap();
+        peer.closed_after(crate::support::now());
+        told.send(()).unwrap();
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send("GET /x HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
+    client.head();
+    closed.recv().unwrap();
+    client.reset();
+    closed.recv().unwrap();
+    eventually("the tunnel ends", || proxy.running.in_flight() == 0);
+}
