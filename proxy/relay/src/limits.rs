@@ -51,6 +51,13 @@ pub const INTERIM_RESPONSES: usize = 16;
 /// How often idle upstream connections are swept.
 pub const SWEEP: Duration = Duration::from_secs(1);
 
+/// How long a connection rests after a stream before it is used again: servers that close it
+/// without saying so do it within a few milliseconds, and this allows for a busy machine.
+pub const REST_AFTER_STREAM_NS: u64 = 250_000_000;
+
+/// How long it is remembered that a server closes connections after streams.
+pub const CLOSING_REMEMBERED_NS: u64 = 600_000_000_000;
+
 /// Threads for name resolution, per worker; they end when unused.
 pub const RESOLVER_THREADS: usize = 4;
 

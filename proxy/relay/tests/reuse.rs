@@ -67,6 +67,45 @@ fn a_connection_that_closed_while_idle_is_noticed() {
     assert!(proxy.seen().refused.is_empty());
 }
 
+const STREAM: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
+
+#[test]
+fn a_server_that_closes_after_each_stream_without_a_word_costs_no_request() {
+    let upstream = Upstream::start(|peer, _| {
+        if peer.head().is_some() {
+            peer.send(STREAM);
+            // As llama.cpp does: it has said keep-alive, and closes a moment later.
+            std::thread::sleep(Duration::from_millis(3));
+        }
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    for number in 0..60 {
+        client.send(GET);
+        assert!(client.head().unwrap().starts_with("HTTP/1.1 200"), "request {number}");
+        client.until("0\r\n\r\n");
+    }
+    assert!(proxy.seen().refused.is_empty());
+}
+
+#[test]
+fn a_connection_rests_after_a_stream_and_is_used_again() {
+    let upstream = Upstream::answering(STREAM);
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    for _ in 0..2 {
+        client.send(GET);
+        client.head();
+        client.until("0\r\n\r\n");
+    }
+    assert_eq!(upstream.connections(), 2, "the first still rests");
+    std::thread::sleep(Duration::from_millis(300));
+    client.send(GET);
+    client.head();
+    client.until("0\r\n\r\n");
+    assert_eq!(upstream.connections(), 2, "and is used again");
+}
+
 #[test]
 fn what_was_sent_is_never_sent_twice() {
     let served = Arc::new(AtomicUsize::new(0));

@@ -24,8 +24,6 @@ pub(crate) struct Frame {
     any_finish: bool,
     has_choices: bool,
     usage: Option<Counts>,
-    /// A usage that is ready: llama.cpp's frames carry one per choice.
-    ready: Option<Usage>,
     timings: Timings,
     progress: bool,
     error: bool,
@@ -43,9 +41,15 @@ struct Choice {
     index: Option<u32>,
     role: bool,
     chars: [u32; Kind::ALL.len()],
-    tokens: Option<u32>,
+    /// Token ids, if they are listed.
+    ids: Option<u32>,
+    /// Log-probability entries, if they are listed.
+    logprobs: Option<u32>,
     stopped: bool,
     finish: Option<Finish>,
+    error: bool,
+    /// It is an object, as a choice is.
+    open: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,6 +77,8 @@ enum Held {
     Piece(Kind, Piece),
     Empty(Piece),
     Finish(u32, Finish),
+    /// A native frame carries one per choice.
+    Usage(Usage),
 }
 
 /// Reads one frame's fields into a [`Frame`], letting events go to `sink` where they may.
@@ -92,7 +98,6 @@ impl Frame {
             any_finish: false,
             has_choices: false,
             usage: None,
-            ready: None,
             timings: Timings::default(),
             progress: false,
             error: false,
@@ -110,19 +115,12 @@ impl Frame {
 
     /// What a frame of one piece is made of, if this is one: the shape of most frames.
     pub(crate) fn single_piece(&self) -> Option<(Kind, Piece, Option<Counts>)> {
-        if self.choices + u32::from(self.dialect.frame_is_choice()) != 1
-            || self.any_finish
-            || self.error
-            || self.progress
-            || self.timings.seen
-        {
+        if self.choices != 1 || self.any_finish || self.error || self.progress || self.timings.seen {
             return None;
-        }
-        if self.dialect.frame_is_choice() {
-            return self.choice.single().map(|(kind, piece)| (kind, piece, self.usage));
         }
         match self.held[..self.holding] {
             [Held::Piece(kind, piece)] => Some((kind, piece, self.usage)),
+            [Held::Piece(kind, piece), Held::Usage(usage)] => Some((kind, piece, Some(usage.counts))),
             _ => None,
         }
     }
@@ -130,20 +128,16 @@ impl Frame {
     /// Ends the frame: gives its events to `sink` and forgets it. A frame that is not `whole`
     /// keeps its content to itself.
     pub(crate) fn end(&mut self, whole: bool, sink: &mut impl Sink) {
-        if self.dialect.frame_is_choice() && self.choices == 0 && !self.error {
-            self.close_choice(sink);
-        }
         if self.error {
             sink.event(Event::Error);
         } else if self.progress {
             self.holding = 0;
-            self.ready = None;
             sink.event(Event::Progress);
-        } else if self.choices == 0 && self.usage.is_none() && self.ready.is_none() {
+        } else if self.choices == 0 && self.usage.is_none() {
             sink.event(if self.has_choices { Event::Meta } else { Event::Other });
         }
         self.release(whole, sink);
-        if let Some(usage) = self.ready.take().or_else(|| self.whole_usage()) {
+        if let Some(usage) = self.whole_usage() {
             sink.event(Event::Usage(usage));
         }
         sink.frame(whole);
@@ -158,7 +152,6 @@ impl Frame {
         self.any_finish = false;
         self.has_choices = false;
         self.usage = None;
-        self.ready = None;
         self.timings = Timings::default();
         self.progress = false;
         self.error = false;
@@ -189,6 +182,10 @@ impl Frame {
 
     fn close_choice(&mut self, sink: &mut impl Sink) {
         let choice = std::mem::take(&mut self.choice);
+        if self.dialect.frame_is_choice() && choice.error {
+            self.usage = None;
+            return;
+        }
         let index = choice.index.unwrap_or(self.choices);
         self.choices = self.choices.saturating_add(1);
         self.last = index;
@@ -199,7 +196,7 @@ impl Frame {
         };
         self.any_finish |= finish.is_some();
 
-        let mut tokens = choice.tokens;
+        let mut tokens = choice.tokens();
         let mut content = false;
         for kind in Kind::ALL {
             let chars = choice.chars[kind as usize];
@@ -222,15 +219,11 @@ impl Frame {
         if self.dialect.frame_is_choice()
             && let Some(counts) = self.usage.take()
         {
-            if let Some(earlier) = self.ready.take() {
-                self.release(true, sink);
-                sink.event(Event::Usage(earlier));
-            }
             let scope = match finish.is_some() || self.unstreamed {
                 true => Scope::Choice(Some(index)),
                 false => Scope::Running(index),
             };
-            self.ready = Some(Usage { scope, counts });
+            self.hold(Held::Usage(Usage { scope, counts }), sink);
         }
     }
 
@@ -244,7 +237,7 @@ impl Frame {
 
     fn release(&mut self, whole: bool, sink: &mut impl Sink) {
         for held in &self.held[..self.holding] {
-            if whole || matches!(held, Held::Finish(..)) {
+            if whole || matches!(held, Held::Finish(..) | Held::Usage(_)) {
                 sink.event(held.event());
             }
         }
@@ -264,24 +257,36 @@ impl<S: Sink> Visit for Reader<'_, S> {
                     frame.model = Name::cut(word);
                 }
             }
-            (Field::Error, value) => frame.error = is_truthy(value),
+            (Field::Error, value) => {
+                frame.choice.error = is_truthy(value);
+                frame.error |= frame.choice.error;
+            }
             (Field::Object, Value::Word(word)) => frame.error |= word == b"error",
             (Field::Choices, _) => {
                 // Of two lists the last counts, as every parser has it.
-                frame.has_choices = true;
+                if std::mem::replace(&mut frame.has_choices, true) {
+                    frame.holes.spoil();
+                }
                 frame.holding = 0;
                 frame.choices = 0;
                 frame.any_finish = false;
             }
-            (Field::Choice, _) => frame.choice = Choice::default(),
+            (Field::Choice, value) => {
+                frame.choice = Choice { open: value == Value::Object, ..Choice::default() };
+            }
             (Field::Delta, _) => {
                 frame.choice.role = false;
                 frame.choice.chars = [0; Kind::ALL.len()];
             }
-            (Field::Index, Value::Number(number)) => {
-                frame.choice.index = count(number).and_then(|n| u32::try_from(n).ok());
+            (Field::Index, value) => {
+                frame.choice.index = match value {
+                    Value::Number(number) => count(number).and_then(|n| u32::try_from(n).ok()),
+                    _ => None,
+                }
             }
-            (Field::Role, Value::Word(word)) => frame.choice.role = !word.is_empty(),
+            (Field::Role, value) => {
+                frame.choice.role = matches!(value, Value::Word(word) if !word.is_empty());
+            }
             (Field::Finish, value) => {
                 frame.choice.finish = match value {
                     Value::Word(word) => Finish::from_word(word),
@@ -289,26 +294,33 @@ impl<S: Sink> Visit for Reader<'_, S> {
                 }
             }
             (Field::Stop, value) => frame.choice.stopped = value == Value::Bool(true),
-            (Field::Usage, value) => frame.usage = (value == Value::Open).then(Counts::default),
-            (Field::Timings, value) => frame.timings.seen = value == Value::Open,
-            (Field::Progress, value) => frame.progress = value == Value::Open,
+            (Field::Usage, value) => {
+                if frame.usage.is_some() {
+                    frame.holes.spoil();
+                }
+                frame.usage = (value == Value::Object).then(Counts::default);
+            }
+            (Field::Timings, value) => frame.timings.seen = value == Value::Object,
+            (Field::Progress, value) => frame.progress = value == Value::Object,
             (Field::TimingsPrompt, Value::Number(n)) => frame.timings.prompt = count(n),
             (Field::TimingsCached, Value::Number(n)) => frame.timings.cached = count(n),
             (Field::TimingsPredicted, Value::Number(n)) => frame.timings.predicted = count(n),
-            (Field::Ids | Field::Logprobs, Value::Open) => {}
+            (Field::Ids, value) => frame.choice.ids = (value == Value::List).then_some(0),
+            (Field::Logprobs, Value::List) => {
+                frame.choice.logprobs.get_or_insert_default();
+            }
             (_, Value::Text { chars }) => frame.choice.measure(field, chars),
+            (Field::Content | Field::Refusal | Field::Audio, _) => frame.choice.measure(field, 0),
             (_, value) => frame.count_tokens(field, value),
         }
     }
 
     fn close(&mut self, field: Field, items: u32) {
+        let choice = &mut self.frame.choice;
         match field {
-            Field::Choice => self.frame.close_choice(self.sink),
-            Field::Ids => self.frame.choice.tokens = Some(items),
-            // Where both are there, the ids are exact: log probabilities may cover the prompt too.
-            Field::Logprobs if self.frame.choice.tokens.is_none_or(|n| n == 0) => {
-                self.frame.choice.tokens = Some(items);
-            }
+            Field::Choice if choice.open => self.frame.close_choice(self.sink),
+            Field::Ids => choice.ids = choice.ids.map(|_| items),
+            Field::Logprobs => choice.logprobs = choice.logprobs.map(|most| most.max(items)),
             _ => {}
         }
     }
@@ -326,15 +338,15 @@ impl Frame {
             Field::AudioTokens => |c| &mut c.output_audio,
             _ => return,
         };
-        if self.dialect.frame_is_choice() {
-            self.usage.get_or_insert_default();
-        }
-        let Some(counts) = &mut self.usage else { return };
         let number = match value {
             Value::Number(number) => count(number),
             Value::Null => return,
             _ => None,
         };
+        if self.dialect.frame_is_choice() {
+            self.usage.get_or_insert_default();
+        }
+        let Some(counts) = &mut self.usage else { return };
         match number {
             Some(_) => *slot(counts) = number,
             None => counts.rejected += 1,
@@ -347,7 +359,12 @@ impl Choice {
         let (kind, adds) = match field {
             Field::Content => (Kind::Text, false),
             Field::ContentPart => (Kind::Text, true),
-            Field::Reasoning => (Kind::Reasoning, false),
+            Field::Reasoning => {
+                // A server that knows both of its names sends the same text twice.
+                let slot = &mut self.chars[Kind::Reasoning as usize];
+                *slot = chars.max(*slot);
+                return;
+            }
             Field::Refusal => (Kind::Refusal, false),
             Field::Tool => (Kind::Tool, true),
             Field::Audio => (Kind::Audio, false),
@@ -357,15 +374,12 @@ impl Choice {
         *slot = if adds { slot.saturating_add(chars) } else { chars };
     }
 
-    fn single(&self) -> Option<(Kind, Piece)> {
-        let mut kinds = Kind::ALL.into_iter().filter(|&k| self.chars[k as usize] > 0);
-        let kind = kinds.next()?;
-        if kinds.next().is_some() || self.stopped {
-            return None;
+    /// Tokens in it. Ids are exact where there are any: log probabilities may cover the prompt too.
+    fn tokens(&self) -> Option<u32> {
+        match (self.ids, self.logprobs) {
+            (None | Some(0), Some(entries)) => Some(entries),
+            (ids, _) => ids,
         }
-        let piece =
-            Piece { choice: self.index.unwrap_or(0), chars: self.chars[kind as usize], tokens: self.tokens };
-        Some((kind, piece))
     }
 }
 
@@ -391,6 +405,7 @@ impl Held {
             Self::Piece(kind, piece) => kind.event(piece),
             Self::Empty(piece) => Event::Empty(piece),
             Self::Finish(choice, reason) => Event::Finish { choice, reason },
+            Self::Usage(usage) => Event::Usage(usage),
         }
     }
 }
@@ -401,7 +416,7 @@ fn is_truthy(value: Value<'_>) -> bool {
         Value::Word(word) => !word.is_empty(),
         Value::Text { chars } => chars > 0,
         Value::Number(number) => count(number) != Some(0),
-        Value::Bool(true) | Value::Open => true,
+        Value::Bool(true) | Value::Object | Value::List => true,
     }
 }
 

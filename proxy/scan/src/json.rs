@@ -25,8 +25,10 @@ pub(crate) enum Value<'a> {
         /// Unicode characters.
         chars: u32,
     },
-    /// An object or an array begins; [`Visit::close`] will follow.
-    Open,
+    /// An object begins; [`Visit::close`] will follow.
+    Object,
+    /// An array begins; [`Visit::close`] will follow.
+    List,
 }
 
 /// Who is told what was found, in the order of the bytes.
@@ -283,7 +285,7 @@ impl Json {
         self.expects = if object { Expects::KeyOrEnd } else { Expects::ValueOrEnd };
         let field = fields.field(self.node);
         if field != Field::Passage {
-            visit.value(field, Value::Open, None);
+            visit.value(field, if object { Value::Object } else { Value::List }, None);
         }
     }
 
@@ -384,7 +386,8 @@ impl Json {
             self.carry.push(tail);
             self.carry.word()
         } else {
-            tail
+            // As much as a torn one could be.
+            &tail[..tail.len().min(CARRY_BYTES)]
         };
         let value = match word {
             b"null" => Some(Value::Null),
@@ -481,7 +484,8 @@ impl Carry {
         &self.bytes[..self.len]
     }
 
-    /// Replaces escapes by what they stand for, in place: no escape is shorter than its text.
+    /// Replaces escapes by what they stand for, in place: no whole escape is shorter than its
+    /// text, and one that the carry's end cut short is left out if its text has no room.
     fn unescape(&mut self) {
         let (mut from, mut to) = (0, 0);
         while from < self.len {
@@ -504,6 +508,9 @@ impl Carry {
                 other => char::from(other),
             };
             from += 2;
+            if to + plain.len_utf8() > CARRY_BYTES {
+                break;
+            }
             to += plain.encode_utf8(&mut self.bytes[to..]).len();
         }
         self.len = to;

@@ -74,7 +74,8 @@ impl RequestScanner {
     pub fn end(&mut self) -> Request {
         let end = self.json.end(&FIELDS, &mut self.facts);
         let facts = &self.facts;
-        let prompts = facts.prompts.max(1);
+        // A list with ids in it is one prompt, even where llama.cpp lets text stand between them.
+        let prompts = if facts.ids > 0 { 1 } else { facts.prompts.max(1) };
         let answers = facts.answers.unwrap_or(1).max(1).saturating_mul(u64::from(prompts));
         Request {
             prompts,

@@ -177,12 +177,12 @@ impl Scanner {
             match sse.step(bytes, &mut at) {
                 None => return,
                 Some(Step::Payload(from, to)) => self.payload(bytes, (from, to), sink),
-                Some(Step::NextLine) => {
-                    if self.payload == Payload::Json {
-                        self.walk(b"\n", (0, 1), sink);
-                    }
+                Some(Step::NextLine) => self.next_line(sink),
+                Some(Step::Comment) => {
+                    // A block with a comment in it says more than its payload.
+                    block = None;
+                    sink.event(Event::Ping);
                 }
-                Some(Step::Comment) => sink.event(Event::Ping),
                 Some(Step::Block { data, error }) => {
                     if let Some(from) = block.take()
                         && self.payload == Payload::Json
@@ -236,6 +236,18 @@ impl Scanner {
         if self.payload == Payload::Json {
             self.walk(bytes, (from, to), sink);
         }
+    }
+
+    /// The payload goes on after a line end, which makes JSON of what began like an end mark.
+    fn next_line(&mut self, sink: &mut impl Sink) {
+        let begun = match self.payload {
+            Payload::Done => return,
+            Payload::MaybeDone(seen) => seen,
+            Payload::Fresh | Payload::Json => 0,
+        };
+        self.payload = Payload::Json;
+        self.walk(&DONE[..begun], (0, begun), sink);
+        self.walk(b"\n", (0, 1), sink);
     }
 
     fn walk(&mut self, bytes: &[u8], (from, to): (usize, usize), sink: &mut impl Sink) {

@@ -59,6 +59,8 @@ impl Holes {
     }
 
     pub(crate) fn add(&mut self, field: Field, value: Value<'_>, span: Option<(usize, usize)>) {
+        let again = self.list[..self.len].iter().any(|hole| hole.field == field);
+        self.spoilt |= again && field != Field::Varying;
         match (value, span) {
             (Value::Text { .. } | Value::Number(_), Some((from, to))) if self.len < SHAPE_HOLES => {
                 self.list[self.len] = Hole { field, from, to };
@@ -68,6 +70,11 @@ impl Holes {
             (Value::Null | Value::Bool(_), _) => {}
             _ => self.spoilt = true,
         }
+    }
+
+    /// The frame takes back what it said (a member that stands there twice).
+    pub(crate) fn spoil(&mut self) {
+        self.spoilt = true;
     }
 }
 
@@ -151,18 +158,24 @@ fn skip(bytes: &[u8], at: usize, part: &[u8]) -> Option<usize> {
 }
 
 /// Reads the inside of a string that is not empty and holds no escape but the common two-byte
-/// ones; anything rarer takes the ordinary path.
+/// ones; anything rarer takes the ordinary path, and so does a control character: it may be a line
+/// end, and then the frame is over.
 #[inline]
 fn text(bytes: &[u8], from: usize, counted: &mut u32) -> Option<usize> {
     let (mut at, mut total) = (from, 0_u32);
     loop {
         let stop = at + memchr2(b'"', b'\\', &bytes[at..])?;
-        total = total.saturating_add(chars(&bytes[at..stop]));
+        let plain = &bytes[at..stop];
+        if plain.iter().fold(false, |found, byte| found | byte.is_ascii_control()) {
+            return None;
+        }
+        total = total.saturating_add(chars(plain));
         if bytes[stop] == b'"' {
             *counted = total;
             return (total > 0).then_some(stop);
         }
-        if *bytes.get(stop + 1)? == b'u' {
+        let escaped = *bytes.get(stop + 1)?;
+        if escaped == b'u' || escaped.is_ascii_control() {
             return None;
         }
         total = total.saturating_add(1);

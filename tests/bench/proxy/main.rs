@@ -1,2 +1,56 @@
-//! stub
-fn main() {}
+//! What a proxy in front of an inference server costs: CPU per frame, added time, memory per
+//! stream. It measures tokenmeter, metering fully, beside nginx, HAProxy and a relay that only
+//! receives and sends.
+//!
+//! `tests/bench/run` installs the peers and runs it; `tests/bench/performance.md` says what each
+//! number means. In the order to read: [`wire`] has the bytes, [`mock`] sends them, [`load`] asks
+//! for them and checks each one ([`reply`]), [`floor`] is the least a proxy can do, [`peers`] has
+//! the others, [`scenario`] says how they are used, [`rounds`] takes turns, [`report`] compares.
+
+mod child;
+mod cpu;
+mod floor;
+mod load;
+mod mock;
+mod options;
+mod peers;
+mod quantile;
+mod reply;
+mod report;
+mod rounds;
+mod scenario;
+mod scrape;
+mod socket;
+mod spin;
+mod wire;
+
+use std::process::ExitCode;
+
+use options::Options;
+
+/// What goes wrong here is for a person to read; nothing acts on its kind.
+type Failure = Box<dyn std::error::Error>;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    // The first four are the parts it starts itself, each a process pinned to its core.
+    let done = match words.as_slice() {
+        ["mock"] => mock::run(),
+        ["load", rest @ ..] => load::run(rest),
+        ["floor", listen, upstream] => floor::run(listen, upstream),
+        ["spin"] => spin::run(),
+        ["--help" | "-h"] => {
+            println!("{}", options::HELP);
+            Ok(())
+        }
+        all => Options::read(all).and_then(|options| rounds::run(&options)),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("bench-proxy: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}

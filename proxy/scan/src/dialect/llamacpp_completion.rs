@@ -8,6 +8,7 @@ use crate::field::{Field, Fields};
 
 /// What is looked for in a frame.
 const FRAME: &[(&str, Field)] = &[
+    ("", Field::Choice),
     ("index", Field::Index),
     ("content", Field::Content),
     ("tokens", Field::Ids),

@@ -222,7 +222,7 @@ async fn respond(
         Outgoing::Empty
     } else if body.is_end_stream() {
         let mut driven = Context::from_waker(Waker::noop());
-        tee::end(visit, Some(connection), index, at, &mut driven);
+        tee::end(visit, Some(connection), (index, false), at, &mut driven);
         declared(&head, visit.alone)
     } else {
         Outgoing::Tee(Tee::new(body, connection, index, Rc::clone(visit)))

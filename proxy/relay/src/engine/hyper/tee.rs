@@ -27,6 +27,8 @@ pub(super) struct Tee {
     // Before `visit`: at the exchange's end the upstream's socket is closed.
     connection: Option<Box<Connection>>,
     upstream: usize,
+    /// The length of the body was not known at its beginning.
+    streamed: bool,
     state: State,
     slices: u32,
     handed: Option<Tick>,
@@ -51,8 +53,9 @@ impl Tee {
         upstream: usize,
         visit: Rc<Visit>,
     ) -> Self {
+        let streamed = body.size_hint().exact().is_none();
         let connection = Some(connection);
-        Self { body, connection, upstream, state: State::Open, slices: 0, handed: None, visit }
+        Self { body, connection, upstream, streamed, state: State::Open, slices: 0, handed: None, visit }
     }
 }
 
@@ -85,7 +88,7 @@ impl Body for Tee {
                 }
                 if frame.is_trailers() || this.body.is_end_stream() {
                     *this.state = State::Ended;
-                    end(visit, this.connection.take(), *this.upstream, at, cx);
+                    end(visit, this.connection.take(), (*this.upstream, *this.streamed), at, cx);
                 } else if !visit.alone {
                     *this.handed = Some(at);
                 }
@@ -93,7 +96,7 @@ impl Body for Tee {
             }
             None => {
                 *this.state = State::Ended;
-                end(visit, this.connection.take(), *this.upstream, clock::now(), cx);
+                end(visit, this.connection.take(), (*this.upstream, *this.streamed), clock::now(), cx);
                 Poll::Ready(None)
             }
             Some(Err(_)) => {
@@ -121,12 +124,12 @@ impl Body for Tee {
     }
 }
 
-/// Ends a fully read response: the exchange is told, the connection goes back to its pool if the
-/// server keeps it and has the whole request.
+/// Ends a fully read response: the exchange is told, the connection goes back to its upstream's
+/// pool if the server keeps it and has the whole request.
 pub(super) fn end(
     visit: &Visit,
     connection: Option<Box<Connection>>,
-    upstream: usize,
+    (upstream, streamed): (usize, bool),
     at: Tick,
     cx: &mut Context<'_>,
 ) {
@@ -141,7 +144,7 @@ pub(super) fn end(
             connection.drive(cx);
         }
         if connection.is_reusable() && !visit.engine.leaving.get() {
-            visit.engine.pools[upstream].give(connection);
+            visit.engine.pools[upstream].give(connection, streamed);
         }
     }
 }
