@@ -16,7 +16,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("pin-project", &["tokenmeter-relay"]),
     ("prometheus-client", &["tokenmeter-metrics"]),
     ("clap", &["tokenmeter"]),
-    ("serde", &["tokenmeter"]),
+    ("serde", &["tokenmeter", "tokenmeter-simulator"]),
     ("serde-saphyr", &["tokenmeter"]),
     ("serde_json", &["tokenmeter-simulator"]),
     ("tracing-subscriber", &["tokenmeter"]),

@@ -1,3 +1,5 @@
+//! A model's cells, one law each.
+
 use std::mem::size_of;
 
 use super::*;
