@@ -32,6 +32,18 @@ fn ask(data: SocketAddr, tokens: u32) -> std::io::Result<String> {
     }
 }
 
+/// Waits until readiness has this status.
+fn readiness(admin: SocketAddr, status: &str) {
+    let end = Instant::now() + Duration::from_secs(10);
+    loop {
+        let answer = get(admin, "/readyz").expect("the page goes last");
+        if answer.starts_with(&format!("HTTP/1.1 {status}")) {
+            return;
+        }
+        assert!(Instant::now() < end, "never {status}: {answer}");
+    }
+}
+
 async fn slow_server() -> simulator::server::Handle {
     let speed = Model { step_base: Duration::from_millis(20), jitter: 0.0, ..Model::default() };
     let options = Options { shape: Shape::Vllm, speed, ..Options::default() };
@@ -41,18 +53,15 @@ async fn slow_server() -> simulator::server::Handle {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_drain_loses_nothing() {
     let server = slow_server().await;
-    let mut proxy = Proxy::start(server.addr(), &["--drain-delay-ms", "700", "--drain-grace-ms", "20000"]);
+    let mut proxy = Proxy::start(server.addr(), &["--drain-delay-ms", "2500", "--drain-grace-ms", "20000"]);
     let (data, admin) = (proxy.data, proxy.admin);
     let long = tokio::task::spawn_blocking(move || ask(data, 120));
     server.until(Duration::from_secs(5), |counts| counts.running == 1).await.expect("the stream runs");
     tokio::task::block_in_place(|| {
-        let ready = get(admin, "/readyz").expect("it answers");
-        assert!(ready.starts_with("HTTP/1.1 200"), "{ready}");
+        // Ready once the upstream was reached for the first time.
+        readiness(admin, "200");
         proxy.terminate();
-        let end = Instant::now() + Duration::from_secs(5);
-        while !get(admin, "/readyz").expect("the page goes last").starts_with("HTTP/1.1 503") {
-            assert!(Instant::now() < end, "readiness never failed");
-        }
+        readiness(admin, "503");
         let late = ask(data, 5).expect("who comes within the delay is served");
         assert!(late.ends_with("data: [DONE]\n\n\r\n0\r\n\r\n"), "{late}");
     });
@@ -71,11 +80,9 @@ async fn a_second_signal_ends_it_at_once() {
     let cut = tokio::task::spawn_blocking(move || ask(data, 4_000));
     server.until(Duration::from_secs(5), |counts| counts.running == 1).await.expect("the stream runs");
     tokio::task::block_in_place(|| {
+        readiness(proxy.admin, "200");
         proxy.terminate();
-        let end = Instant::now() + Duration::from_secs(5);
-        while !get(proxy.admin, "/readyz").expect("the page still answers").starts_with("HTTP/1.1 503") {
-            assert!(Instant::now() < end, "readiness never failed");
-        }
+        readiness(proxy.admin, "503");
         proxy.terminate();
         let status = proxy.ended(Duration::from_secs(2));
         assert!(!status.success(), "what was cut short is no success: {status:?}");

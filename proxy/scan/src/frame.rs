@@ -24,6 +24,8 @@ pub(crate) struct Frame {
     any_finish: bool,
     has_choices: bool,
     usage: Option<Counts>,
+    /// The usage [`Held::Usage`] stands for.
+    ready: Option<Usage>,
     timings: Timings,
     progress: bool,
     error: bool,
@@ -77,8 +79,8 @@ enum Held {
     Piece(Kind, Piece),
     Empty(Piece),
     Finish(u32, Finish),
-    /// A native frame carries one per choice.
-    Usage(Usage),
+    /// The usage that is ready: a native frame carries one per choice.
+    Usage,
 }
 
 /// Reads one frame's fields into a [`Frame`], letting events go to `sink` where they may.
@@ -98,6 +100,7 @@ impl Frame {
             any_finish: false,
             has_choices: false,
             usage: None,
+            ready: None,
             timings: Timings::default(),
             progress: false,
             error: false,
@@ -120,7 +123,7 @@ impl Frame {
         }
         match self.held[..self.holding] {
             [Held::Piece(kind, piece)] => Some((kind, piece, self.usage)),
-            [Held::Piece(kind, piece), Held::Usage(usage)] => Some((kind, piece, Some(usage.counts))),
+            [Held::Piece(kind, piece), Held::Usage] => Some((kind, piece, self.ready.map(|u| u.counts))),
             _ => None,
         }
     }
@@ -152,6 +155,7 @@ impl Frame {
         self.any_finish = false;
         self.has_choices = false;
         self.usage = None;
+        self.ready = None;
         self.timings = Timings::default();
         self.progress = false;
         self.error = false;
@@ -223,7 +227,11 @@ impl Frame {
                 true => Scope::Choice(Some(index)),
                 false => Scope::Running(index),
             };
-            self.hold(Held::Usage(Usage { scope, counts }), sink);
+            if self.ready.is_some() {
+                self.release(true, sink);
+            }
+            self.ready = Some(Usage { scope, counts });
+            self.hold(Held::Usage, sink);
         }
     }
 
@@ -237,8 +245,18 @@ impl Frame {
 
     fn release(&mut self, whole: bool, sink: &mut impl Sink) {
         for held in &self.held[..self.holding] {
-            if whole || matches!(held, Held::Finish(..) | Held::Usage(_)) {
-                sink.event(held.event());
+            let event = match *held {
+                Held::Role(choice) => Event::Role { choice },
+                Held::Piece(kind, piece) => kind.event(piece),
+                Held::Empty(piece) => Event::Empty(piece),
+                Held::Finish(choice, reason) => Event::Finish { choice, reason },
+                Held::Usage => match self.ready.take() {
+                    Some(usage) => Event::Usage(usage),
+                    None => continue,
+                },
+            };
+            if whole || matches!(held, Held::Finish(..) | Held::Usage) {
+                sink.event(event);
             }
         }
         self.holding = 0;
@@ -394,18 +412,6 @@ impl Kind {
             Self::Refusal => Event::Refusal(piece),
             Self::Tool => Event::Tool(piece),
             Self::Audio => Event::Audio(piece),
-        }
-    }
-}
-
-impl Held {
-    fn event(self) -> Event {
-        match self {
-            Self::Role(choice) => Event::Role { choice },
-            Self::Piece(kind, piece) => kind.event(piece),
-            Self::Empty(piece) => Event::Empty(piece),
-            Self::Finish(choice, reason) => Event::Finish { choice, reason },
-            Self::Usage(usage) => Event::Usage(usage),
         }
     }
 }

@@ -155,6 +155,11 @@ impl Json {
         self.carry.clear();
     }
 
+    /// Whether the value at hand, an object or an array, is complete and nothing follows it.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.expects == Expects::Nothing
+    }
+
     /// Bytes read so far, over all values.
     pub(crate) fn scanned(&self) -> u64 {
         self.scanned

@@ -186,6 +186,7 @@ impl Scanner {
                 Some(Step::Block { data, error }) => {
                     if let Some(from) = block.take()
                         && self.payload == Payload::Json
+                        && self.json.is_whole()
                         && !error
                         && let Some(piece) = self.frame.single_piece()
                     {
