@@ -1,3 +1,5 @@
+//! A histogram's buckets and sums, one law each.
+
 use meter::edges::{FIRST_TOKEN_S, OUTPUT_RATE};
 
 use super::*;
