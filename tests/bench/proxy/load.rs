@@ -1,0 +1,226 @@
+//! The client: so many connections, each asking again and again on one keep-alive connection and
+//! checking every byte it gets. What it saw goes to stdout as one line of JSON.
+
+use std::cell::Cell;
+use std::io;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::task::LocalSet;
+use tokio::time::{sleep, timeout};
+
+use crate::reply::Reply;
+use crate::wire::{self, Ask, Frames};
+use crate::{Failure, child, cpu, quantile, socket};
+
+/// What one run asks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Load {
+    /// Connections at once.
+    pub(crate) connections: u32,
+    /// Requests on each, one after the other.
+    pub(crate) requests: u32,
+    /// What each request asks for.
+    pub(crate) ask: Ask,
+}
+
+/// The line that says that every connection has had its first text.
+pub(crate) const FLOWING: &str = "flowing";
+
+/// A reply may take this much longer than its pauses.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Paced streams begin at least this long after one another.
+const A_START: Duration = Duration::from_millis(1);
+
+/// What was seen, times in microseconds.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Seen {
+    /// Frames that came whole and right.
+    pub(crate) frames: u64,
+    /// Replies that did.
+    pub(crate) replies: u64,
+    /// Replies that did not.
+    pub(crate) failed: u64,
+    /// What was wrong with the first of those.
+    pub(crate) wrong: Option<String>,
+    /// From the first request to the last reply.
+    pub(crate) seconds: f64,
+    /// CPU the client itself took.
+    pub(crate) cpu_ns: u64,
+    /// From a text frame's sending to its arrival: the middle one.
+    pub(crate) frame_p50: Option<f64>,
+    /// The one in a hundred.
+    pub(crate) frame_p99: Option<f64>,
+    /// From a request to its first text, the middle one.
+    pub(crate) first_p50: Option<f64>,
+    /// From a request to the end of its reply, the middle one.
+    pub(crate) whole_p50: Option<f64>,
+}
+
+impl Load {
+    /// The words that [`run`] reads.
+    pub(crate) fn words(&self, target: &str) -> Vec<String> {
+        let (kind, text, pause_us, pad) = match self.ask {
+            Ask::Json => ("json", 0, 0, 0),
+            Ask::Stream { text, pause_us, pad } => ("stream", text, pause_us, pad),
+        };
+        let numbers = [self.connections, self.requests, text, pause_us, pad];
+        let words = ["load".to_owned(), target.to_owned(), kind.to_owned()];
+        words.into_iter().chain(numbers.iter().map(u32::to_string)).collect()
+    }
+}
+
+/// Asks, checks, and says what was seen.
+pub(crate) fn run(words: &[&str]) -> Result<(), Failure> {
+    let [target, kind, numbers @ ..] = words else { return Err("load TARGET json|stream …".into()) };
+    let numbers = numbers.iter().map(|word| word.parse()).collect::<Result<Vec<u32>, _>>()?;
+    let [connections, requests, text, pause_us, pad] = numbers[..] else {
+        return Err("load TARGET KIND CONNECTIONS REQUESTS TEXT PAUSE_US PAD".into());
+    };
+    let ask = if *kind == "json" { Ask::Json } else { Ask::Stream { text, pause_us, pad } };
+    let load = Load { connections, requests, ask };
+    let mut seen = LocalSet::new().block_on(&socket::runtime()?, all(load, target))?;
+    seen.cpu_ns = cpu::on_cpu_ns(&[std::process::id()]);
+    Ok(child::say(&serde_json::to_string(&seen)?)?)
+}
+
+/// What one connection saw.
+#[derive(Default)]
+struct Own {
+    flows: bool,
+    frames: u64,
+    replies: u64,
+    failed: u64,
+    wrong: Option<String>,
+    frame_us: Vec<f64>,
+    first_us: Vec<f64>,
+    whole_us: Vec<f64>,
+}
+
+/// What all connections share.
+struct Shared {
+    load: Load,
+    target: String,
+    frames: Frames,
+    request: Vec<u8>,
+    to_flow: Cell<u32>,
+}
+
+async fn all(load: Load, target: &str) -> Result<Seen, Failure> {
+    let pad = if let Ask::Stream { pad, .. } = load.ask { pad } else { 0 };
+    let shared = Rc::new(Shared {
+        load,
+        target: target.to_owned(),
+        frames: Frames::new(pad),
+        request: load.ask.request(target),
+        to_flow: Cell::new(load.connections),
+    });
+    let began = Instant::now();
+    let tasks: Vec<_> = (0..load.connections)
+        .map(|index| {
+            let shared = Rc::clone(&shared);
+            tokio::task::spawn_local(async move { one(index, &shared).await })
+        })
+        .collect();
+    let mut sum = Own::default();
+    for task in tasks {
+        let own = task.await?;
+        sum.frames += own.frames;
+        sum.replies += own.replies;
+        sum.failed += own.failed;
+        sum.wrong = sum.wrong.or(own.wrong);
+        sum.frame_us.extend(own.frame_us);
+        sum.first_us.extend(own.first_us);
+        sum.whole_us.extend(own.whole_us);
+    }
+    Ok(Seen {
+        frames: sum.frames,
+        replies: sum.replies,
+        failed: sum.failed,
+        wrong: sum.wrong,
+        seconds: began.elapsed().as_secs_f64(),
+        cpu_ns: 0,
+        frame_p50: quantile::of(&mut sum.frame_us, 0.5),
+        frame_p99: quantile::of(&mut sum.frame_us, 0.99),
+        first_p50: quantile::of(&mut sum.first_us, 0.5),
+        whole_p50: quantile::of(&mut sum.whole_us, 0.5),
+    })
+}
+
+async fn one(index: u32, shared: &Shared) -> Own {
+    let mut own = Own::default();
+    let mut longest = PATIENCE;
+    if let Ask::Stream { text, pause_us, .. } = shared.load.ask {
+        let pause = Duration::from_micros(pause_us.into());
+        longest += pause * text;
+        if !pause.is_zero() {
+            // Streams that all begin at once would stay in step, and connecting is not the subject.
+            sleep(pause.max(A_START * shared.load.connections) * index / shared.load.connections).await;
+        }
+    }
+    let mut stream = None;
+    for _ in 0..shared.load.requests {
+        let done = match timeout(longest, exchange(&mut stream, shared, &mut own)).await {
+            Ok(done) => done,
+            Err(_) => Err(format!("no whole reply in {longest:?}")),
+        };
+        match done {
+            Ok(()) => own.replies += 1,
+            Err(wrong) => {
+                own.failed += 1;
+                own.wrong.get_or_insert(wrong);
+                stream = None;
+            }
+        }
+    }
+    own
+}
+
+/// One request and its reply.
+async fn exchange(stream: &mut Option<TcpStream>, shared: &Shared, own: &mut Own) -> Result<(), String> {
+    let said = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
+    let stream = match stream {
+        Some(stream) => stream,
+        None => stream.insert(socket::connect(&shared.target).await.map_err(said("connect"))?),
+    };
+    let began = Instant::now();
+    stream.write_all(&shared.request).await.map_err(said("send"))?;
+    let mut reply = Reply::new(shared.load.ask, &shared.frames);
+    let mut first = None;
+    while !reply.is_whole() {
+        let checked = socket::read(stream, |bytes| {
+            if bytes.is_empty() {
+                return Err(format!("cut off after {} frames", reply.frames()));
+            }
+            reply.feed(bytes, wire::now_us(), |us| {
+                own.frame_us.push(us.into());
+                first.get_or_insert_with(|| began.elapsed());
+            })
+        });
+        checked.await.map_err(said("receive"))??;
+        if first.is_some() && !own.flows {
+            own.flows = true;
+            shared.flows().map_err(said("stdout"))?;
+        }
+    }
+    own.frames += reply.frames();
+    own.first_us.extend(first.map(micros));
+    own.whole_us.push(micros(began.elapsed()));
+    Ok(())
+}
+
+fn micros(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e6
+}
+
+impl Shared {
+    /// One more connection has its first text.
+    fn flows(&self) -> io::Result<()> {
+        self.to_flow.set(self.to_flow.get() - 1);
+        if self.to_flow.get() == 0 { child::say(FLOWING) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,125 @@
+//! The upstream: answers each request with what it asks for, one write a frame, and does nothing
+//! else. Everything but a frame's stamp is built before the first byte is sent.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, sleep_until};
+
+use crate::wire::{self, Ask, Frames};
+use crate::{Failure, child, socket};
+
+/// More than any request has; one that is longer is not ours.
+const MAX_REQUEST_BYTES: usize = 64 * 1024;
+
+/// Serves until its parent is gone. Says on stdout where.
+pub(crate) fn run() -> Result<(), Failure> {
+    socket::runtime()?.block_on(async {
+        let listener = socket::listen("127.0.0.1:0")?;
+        child::say(&listener.local_addr()?.to_string())?;
+        loop {
+            let (stream, _) = listener.accept().await?;
+            stream.set_nodelay(true)?;
+            // A client that goes away ends its connection and nothing else.
+            tokio::spawn(async move { drop(serve(stream).await) });
+        }
+    })
+}
+
+async fn serve(mut stream: TcpStream) -> io::Result<()> {
+    let mut inbox = Vec::with_capacity(1024);
+    let json = format!(
+        "HTTP/1.1 200 OK\r\nserver: uvicorn\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{}",
+        wire::JSON_REPLY.len(),
+        wire::JSON_REPLY
+    );
+    while let Some(ask) = next(&mut stream, &mut inbox).await? {
+        match ask {
+            Ask::Json => stream.write_all(json.as_bytes()).await?,
+            Ask::Stream { text, pause_us, pad } => {
+                let pause = Duration::from_micros(pause_us.into());
+                answer(&mut stream, text, pause, &Frames::new(pad)).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The next request, whole. `None`: there is no more.
+async fn next(stream: &mut TcpStream, inbox: &mut Vec<u8>) -> io::Result<Option<Ask>> {
+    loop {
+        if let Some((ask, bytes)) = request(inbox)? {
+            inbox.drain(..bytes);
+            return Ok(Some(ask));
+        }
+        let read = socket::read(stream, |bytes| {
+            inbox.extend_from_slice(bytes);
+            bytes.len()
+        });
+        if read.await? == 0 {
+            return Ok(None);
+        }
+    }
+}
+
+/// The first request of what was received and its bytes, once it is whole.
+fn request(inbox: &[u8]) -> io::Result<Option<(Ask, usize)>> {
+    let Some(head) = memchr::memmem::find(inbox, b"\r\n\r\n").map(|at| at + 4) else {
+        return if inbox.len() > MAX_REQUEST_BYTES { Err(odd("too long a head")) } else { Ok(None) };
+    };
+    let head_text = String::from_utf8_lossy(&inbox[..head]).to_ascii_lowercase();
+    let length = head_text.split_once("content-length:").and_then(|(_, rest)| rest.lines().next());
+    let length: usize = length.and_then(|l| l.trim().parse().ok()).ok_or_else(|| odd("no length"))?;
+    if length > MAX_REQUEST_BYTES {
+        return Err(odd("too long a body"));
+    }
+    let Some(body) = inbox.get(head..head + length) else { return Ok(None) };
+    let ask = std::str::from_utf8(body).ok().and_then(Ask::read).ok_or_else(|| odd("no such wish"))?;
+    Ok(Some((ask, head + length)))
+}
+
+fn odd(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+/// Writes a stream. The role and the first text go out one right after the other, as they do from
+/// a real server: a proxy that waits for an acknowledgement between the two shows it here.
+async fn answer(stream: &mut TcpStream, text: u32, pause: Duration, frames: &Frames) -> io::Result<()> {
+    const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nserver: uvicorn\r\n\
+        content-type: text/event-stream; charset=utf-8\r\ntransfer-encoding: chunked\r\n\r\n";
+    stream.write_all(HEAD).await?;
+    stream.write_all(&wire::chunk(&frames.role)).await?;
+    let mut chunk = wire::chunk(&frames.text);
+    let before = memchr::memchr(b'\n', &chunk).map_or(0, |at| at + 1);
+    let stamp = before + frames.stamp.start..before + frames.stamp.end;
+    let started = Instant::now();
+    for index in 0..text {
+        if index > 0 && !pause.is_zero() {
+            sleep_until(started + pause * index).await;
+        }
+        wire::stamp(&mut chunk[stamp.clone()], wire::now_us());
+        stream.write_all(&chunk).await?;
+    }
+    stream.write_all(&wire::chunk(&frames.finish)).await?;
+    let mut end = wire::chunk(&frames.done);
+    end.extend_from_slice(&wire::chunk(b""));
+    stream.write_all(&end).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_taken_only_when_whole() {
+        let ask = Ask::Stream { text: 3, pause_us: 0, pad: 0 };
+        let whole = ask.request("upstream");
+        for end in 0..whole.len() {
+            assert!(request(&whole[..end]).unwrap().is_none());
+        }
+        let twice = whole.repeat(2);
+        assert_eq!(request(&twice).unwrap(), Some((ask, whole.len())));
+    }
+}

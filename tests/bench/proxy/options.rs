@@ -1,0 +1,76 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use crate::Failure;
+use crate::peers::Proxy;
+use crate::scenario::{self, Scenario};
+
+/// What it can be told.
+pub(crate) const HELP: &str = "\
+bench-proxy [--rounds N] [--scenarios a,b] [--proxies a,b] [--tokenmeter PATH] [--spin]
+
+  --rounds N         alternating rounds, 1 to 100 (default 5)
+  --scenarios a,b    of slow1000, sat, sat4k, short, lat16, lat64, memory (default all)
+  --proxies a,b      of floor, nginx, haproxy-http, tokenmeter (default all)
+  --tokenmeter PATH  the binary to measure (default: the one beside this one)
+  --spin             keep both cores awake at idle priority: read only p50 then
+Tables go to stdout, progress to stderr. It needs two cores, taskset, setpriv and chrt.";
+
+/// What was asked for.
+pub(crate) struct Options {
+    /// How often all take their turn.
+    pub(crate) rounds: u32,
+    /// How they are used.
+    pub(crate) scenarios: Vec<Scenario>,
+    /// Which.
+    pub(crate) proxies: Vec<Proxy>,
+    /// Where tokenmeter is.
+    pub(crate) tokenmeter: PathBuf,
+    /// Whether cores are kept awake.
+    pub(crate) spin: bool,
+}
+
+impl Options {
+    /// Reads the command line.
+    pub(crate) fn read(words: &[&str]) -> Result<Self, Failure> {
+        let beside = std::env::current_exe()?.with_file_name("tokenmeter");
+        let mut options = Self {
+            rounds: 5,
+            scenarios: scenario::ALL.to_vec(),
+            proxies: Proxy::ALL.to_vec(),
+            tokenmeter: beside,
+            spin: false,
+        };
+        let mut words = words.iter();
+        while let Some(&word) = words.next() {
+            if word == "--spin" {
+                options.spin = true;
+                continue;
+            }
+            let value = words.next().ok_or_else(|| format!("{word}: a value must follow\n{HELP}"))?;
+            match word {
+                "--rounds" => options.rounds = value.parse()?,
+                "--tokenmeter" => options.tokenmeter = PathBuf::from(value),
+                "--scenarios" => {
+                    let named = |name: &str| scenario::ALL.into_iter().find(|each| each.name == name);
+                    options.scenarios = list(value, named)?;
+                }
+                "--proxies" => {
+                    let named = |name: &str| Proxy::ALL.into_iter().find(|each| each.name() == name);
+                    options.proxies = list(value, named)?;
+                }
+                _ => return Err(format!("there is no {word}\n{HELP}").into()),
+            }
+        }
+        if !(1..=100).contains(&options.rounds) {
+            return Err("--rounds: 1 to 100".into());
+        }
+        Ok(options)
+    }
+}
+
+fn list<T>(names: &str, named: impl Fn(&str) -> Option<T>) -> Result<Vec<T>, Failure> {
+    let found = names.split(',').map(|name| named(name).ok_or_else(|| format!("there is no {name}\n{HELP}")));
+    Ok(found.collect::<Result<_, _>>()?)
+}

@@ -1,0 +1,159 @@
+//! The proxies that are measured: how each is started, on the proxies' core, with one worker.
+
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::child::{Child, PROXY_CORE};
+use crate::{Failure, scrape};
+
+const NGINX: &str = include_str!("../peers/nginx.conf");
+const HAPROXY: &str = include_str!("../peers/haproxy-http.cfg");
+
+/// How long a proxy may take until it accepts.
+const TO_START: Duration = Duration::from_secs(5);
+
+/// One that is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Proxy {
+    /// Receives and sends, nothing else.
+    Floor,
+    /// nginx.
+    Nginx,
+    /// HAProxy, reading HTTP.
+    Haproxy,
+    /// Ours, metering.
+    Tokenmeter,
+}
+
+impl Proxy {
+    /// All of them.
+    pub(crate) const ALL: [Self; 4] = [Self::Floor, Self::Nginx, Self::Haproxy, Self::Tokenmeter];
+
+    /// Its name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Floor => "floor",
+            Self::Nginx => "nginx",
+            Self::Haproxy => "haproxy-http",
+            Self::Tokenmeter => "tokenmeter",
+        }
+    }
+
+    /// Its version, as it says it itself.
+    pub(crate) fn version(self, tokenmeter: &Path) -> Result<String, Failure> {
+        let output = match self {
+            Self::Floor => return Ok("floor: this program's own relay".into()),
+            Self::Nginx => Command::new(nginx()).arg("-v").output(),
+            Self::Haproxy => Command::new(haproxy()).arg("-v").output(),
+            Self::Tokenmeter => Command::new(tokenmeter).arg("--version").output(),
+        };
+        let output = output.map_err(|error| format!("{} does not run: {error}", self.name()))?;
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        Ok(format!("{}: {}", self.name(), said.lines().next().unwrap_or("unknown")))
+    }
+}
+
+// Debian keeps them where a user's PATH may not look.
+fn nginx() -> &'static str {
+    if Path::new("/usr/sbin/nginx").exists() { "/usr/sbin/nginx" } else { "nginx" }
+}
+
+fn haproxy() -> &'static str {
+    if Path::new("/usr/sbin/haproxy").exists() { "/usr/sbin/haproxy" } else { "haproxy" }
+}
+
+/// A folder of our own for files of the peers, removed at the end.
+pub(crate) struct RunDir(PathBuf);
+
+impl RunDir {
+    /// Makes it.
+    pub(crate) fn new() -> Result<Self, Failure> {
+        let path = std::env::temp_dir().join(format!("bench-proxy-{}", std::process::id()));
+        fs::create_dir(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for RunDir {
+    fn drop(&mut self) {
+        // It holds nothing anybody would miss; leaving it is no failure.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A proxy that accepts connections.
+pub(crate) struct Running {
+    /// Its processes.
+    pub(crate) child: Child,
+    /// Where it listens.
+    pub(crate) address: String,
+    /// Where tokenmeter's metrics are.
+    admin: Option<String>,
+}
+
+impl Running {
+    /// Starts a proxy in front of `upstream`.
+    pub(crate) fn start(
+        proxy: Proxy,
+        tokenmeter: &Path,
+        upstream: &str,
+        folder: &RunDir,
+    ) -> Result<Self, Failure> {
+        let address = free_address()?;
+        let log = folder.0.join("log");
+        let mut admin = None;
+        let own = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+        let fill = |template: &str, file: &str| -> Result<String, Failure> {
+            let path = folder.0.join(file);
+            let filled = template
+                .replace("RUNDIR", &folder.0.to_string_lossy())
+                .replace("LISTEN", &address)
+                .replace("UPSTREAM", upstream);
+            fs::write(&path, filled)?;
+            Ok(path.to_string_lossy().into_owned())
+        };
+        let (program, words) = match proxy {
+            Proxy::Floor => {
+                let program = std::env::current_exe()?.to_string_lossy().into_owned();
+                (program, own(&["floor", &address, upstream]))
+            }
+            Proxy::Nginx => (nginx().to_owned(), own(&["-c", &fill(NGINX, "nginx.conf")?])),
+            Proxy::Haproxy => (haproxy().to_owned(), own(&["-q", "-f", &fill(HAPROXY, "haproxy-http.cfg")?])),
+            Proxy::Tokenmeter => {
+                let metrics = admin.insert(free_address()?);
+                let upstream = format!("http://{upstream}");
+                let words = ["run", "--upstream", &upstream, "--kind", "vllm", "--listen", &address];
+                let more = ["--admin", metrics, "--workers", "1"];
+                (tokenmeter.to_string_lossy().into_owned(), own(&[&words[..], &more[..]].concat()))
+            }
+        };
+        let child = Child::start(PROXY_CORE, &[], &program, &words, Some(&log))?;
+        let mut running = Self { child, address, admin };
+        let began = Instant::now();
+        while TcpStream::connect(&running.address).is_err() {
+            if running.child.has_ended() || began.elapsed() > TO_START {
+                let said = fs::read_to_string(&log).unwrap_or_default();
+                return Err(format!("{} did not start: {said}", proxy.name()).into());
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(running)
+    }
+
+    /// Checks that the proxy counted what passed, if it is one that counts.
+    pub(crate) fn check_counted(&self, output_tokens: u64) -> Result<(), Failure> {
+        match &self.admin {
+            Some(admin) => scrape::await_output_tokens(admin, output_tokens),
+            None => Ok(()),
+        }
+    }
+}
+
+/// An address nobody listens at. Somebody could take it before its user does; then that one says so.
+fn free_address() -> Result<String, Failure> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string())
+}

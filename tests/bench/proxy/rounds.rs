@@ -1,0 +1,188 @@
+//! Taking turns. In each round every scenario is run without a proxy and then with each of them,
+//! one after the other, starting one proxy later each round; so what is compared was measured
+//! within seconds, and nobody is always first.
+
+use std::time::{Duration, Instant};
+
+use crate::child::{self, Child};
+use crate::load::{FLOWING, Load, Seen};
+use crate::options::Options;
+use crate::peers::{Proxy, RunDir, Running};
+use crate::scenario::{Kind, Scenario};
+use crate::wire::Ask;
+use crate::{Failure, cpu, report};
+
+/// For sockets to close and heaps to settle before something is read.
+const SETTLE: Duration = Duration::from_millis(100);
+/// For a second frame to pass before memory is read.
+const A_FRAME_LATER: Duration = Duration::from_millis(1200);
+/// What every proxy is sent before it is measured.
+const WARM_UP: [Load; 2] = [
+    Load { connections: 4, requests: 50, ask: Ask::Json },
+    Load { connections: 4, requests: 5, ask: Ask::Stream { text: 100, pause_us: 0, pad: 0 } },
+];
+
+/// One scenario, once, through one proxy.
+pub(crate) struct Run {
+    /// In which round.
+    pub(crate) round: u32,
+    /// The scenario's name.
+    pub(crate) scenario: &'static str,
+    /// Through what; `None` is direct.
+    pub(crate) proxy: Option<Proxy>,
+    /// What the load saw, over all of it.
+    pub(crate) seen: Seen,
+    /// CPU of the proxy's processes; 0 for direct.
+    pub(crate) proxy_cpu_ns: u64,
+    /// The part of the machine that was busy with none of ours, 0 to 1.
+    pub(crate) others: f64,
+    /// Memory at no stream, then at each load of a memory scenario, in KiB.
+    pub(crate) resident_kib: Vec<u64>,
+}
+
+/// Runs all that was asked for and prints the report.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    require_two_cores()?;
+    let versions: Vec<String> =
+        options.proxies.iter().map(|proxy| proxy.version(&options.tokenmeter)).collect::<Result<_, _>>()?;
+    let before = cpu::load_average();
+    let mut bench = Bench::new(options)?;
+    let mut runs = Vec::new();
+    for round in 0..options.rounds {
+        for scenario in &options.scenarios {
+            let mut turns: Vec<_> = options.proxies.iter().copied().map(Some).collect();
+            let first = round as usize % turns.len().max(1);
+            turns.rotate_left(first);
+            if scenario.kind != Kind::Memory {
+                turns.insert(0, None);
+            }
+            for proxy in turns {
+                let run = bench.measure(round, scenario, proxy)?;
+                eprintln!("{}", report::progress(&run));
+                runs.push(run);
+            }
+        }
+    }
+    drop(bench);
+    println!("- Machine: {}", cpu::machine());
+    println!("- {}", versions.join("; "));
+    println!(
+        "- {} rounds; load average {before} before, {} after; cores {}",
+        options.rounds,
+        cpu::load_average(),
+        if options.spin { "kept awake: read only p50 times" } else { "free to halt" }
+    );
+    print!("{}", report::tables(options, &runs));
+    match runs.iter().map(|run| run.seen.failed).sum() {
+        0 => Ok(()),
+        failed => Err(format!("{failed} replies failed; see above").into()),
+    }
+}
+
+fn require_two_cores() -> Result<(), Failure> {
+    match std::thread::available_parallelism()?.get() {
+        0..2 => Err("two cores are needed: one for the ends, one for the proxy".into()),
+        _ => Ok(()),
+    }
+}
+
+/// What all runs share.
+struct Bench<'a> {
+    options: &'a Options,
+    folder: RunDir,
+    mock: Child,
+    upstream: String,
+    spinners: Vec<Child>,
+}
+
+impl<'a> Bench<'a> {
+    fn new(options: &'a Options) -> Result<Self, Failure> {
+        let mut mock = Child::ourselves(child::ENDS_CORE, &["mock".to_owned()])?;
+        let upstream = mock.line()?;
+        let mut spinners = Vec::new();
+        if options.spin {
+            let program = std::env::current_exe()?.to_string_lossy().into_owned();
+            for core in [child::ENDS_CORE, child::PROXY_CORE] {
+                let idle = ["chrt", "--idle", "0"];
+                spinners.push(Child::start(core, &idle, &program, &["spin".to_owned()], None)?);
+            }
+        }
+        Ok(Self { options, folder: RunDir::new()?, mock, upstream, spinners })
+    }
+
+    fn measure(&mut self, round: u32, scenario: &Scenario, proxy: Option<Proxy>) -> Result<Run, Failure> {
+        let running = match proxy {
+            Some(proxy) => {
+                Some(Running::start(proxy, &self.options.tokenmeter, &self.upstream, &self.folder)?)
+            }
+            None => None,
+        };
+        let target = running.as_ref().map_or(&self.upstream, |running| &running.address).clone();
+        let mut tokens = 0;
+        let mut resident_kib = Vec::new();
+        if scenario.kind == Kind::Memory {
+            std::thread::sleep(SETTLE);
+            resident_kib.extend(running.as_ref().map(|running| cpu::resident_kib(&running.child.tree())));
+        } else {
+            for load in WARM_UP {
+                let seen = self.load(load, &target, || {})?;
+                tokens += seen.replies * load.ask.tokens();
+            }
+            std::thread::sleep(SETTLE);
+        }
+        let tree = running.as_ref().map(|running| running.child.tree()).unwrap_or_default();
+        let began = Instant::now();
+        let (busy, ours) = (cpu::machine_busy_ns(), self.ours_ns());
+        let proxy_before = cpu::on_cpu_ns(&tree);
+        let mut sum = Seen::default();
+        for &load in scenario.loads {
+            let seen = self.load(load, &target, || {
+                if scenario.kind == Kind::Memory {
+                    std::thread::sleep(A_FRAME_LATER);
+                    resident_kib.push(cpu::resident_kib(&tree));
+                }
+            })?;
+            tokens += seen.replies * load.ask.tokens();
+            sum = add(sum, seen);
+        }
+        std::thread::sleep(SETTLE);
+        let proxy_cpu_ns = cpu::on_cpu_ns(&tree).saturating_sub(proxy_before);
+        let ours = self.ours_ns().saturating_sub(ours) + proxy_cpu_ns + sum.cpu_ns;
+        let busy = cpu::machine_busy_ns().saturating_sub(busy);
+        let cores = std::thread::available_parallelism()?.get() as f64;
+        let others = busy.saturating_sub(ours) as f64 / (began.elapsed().as_nanos() as f64 * cores);
+        if let (Some(running), 0) = (&running, sum.failed) {
+            running.check_counted(tokens)?;
+        }
+        Ok(Run { round, scenario: scenario.name, proxy, seen: sum, proxy_cpu_ns, others, resident_kib })
+    }
+
+    /// CPU of what outlives a run: the mock and the spinners.
+    fn ours_ns(&self) -> u64 {
+        let children = self.spinners.iter().chain([&self.mock]);
+        children.map(|child| cpu::on_cpu_ns(&child.tree())).sum()
+    }
+
+    fn load(&self, load: Load, target: &str, flowing: impl FnOnce()) -> Result<Seen, Failure> {
+        let mut child = Child::ourselves(child::ENDS_CORE, &load.words(target))?;
+        let mut line = child.line()?;
+        if line == FLOWING {
+            flowing();
+            line = child.line()?;
+        }
+        Ok(serde_json::from_str(&line)?)
+    }
+}
+
+/// Two loads of one scenario; times are the later one's.
+fn add(sum: Seen, seen: Seen) -> Seen {
+    Seen {
+        frames: sum.frames + seen.frames,
+        replies: sum.replies + seen.replies,
+        failed: sum.failed + seen.failed,
+        wrong: sum.wrong.or(seen.wrong),
+        seconds: sum.seconds + seen.seconds,
+        cpu_ns: sum.cpu_ns + seen.cpu_ns,
+        ..seen
+    }
+}

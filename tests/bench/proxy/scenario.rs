@@ -1,0 +1,82 @@
+//! How the proxies are used. Each scenario is bounded in count, and so in time.
+
+use crate::load::Load;
+use crate::wire::{Ask, FRAME_BYTES};
+
+/// One way to use a proxy.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scenario {
+    /// Its name on the command line and in the report.
+    pub(crate) name: &'static str,
+    /// What it is, for people.
+    pub(crate) what: &'static str,
+    /// What is read from it.
+    pub(crate) kind: Kind,
+    /// What is asked for, after each other; for memory, in growing number.
+    pub(crate) loads: &'static [Load],
+}
+
+/// What a scenario is good for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// CPU per frame and added times; the machine has time to spare.
+    Paced,
+    /// CPU per frame and throughput; as fast as it goes.
+    Full,
+    /// CPU per request and added times.
+    Requests,
+    /// Memory per stream.
+    Memory,
+}
+
+const fn stream(connections: u32, requests: u32, text: u32, pause_us: u32) -> Load {
+    Load { connections, requests, ask: Ask::Stream { text, pause_us, pad: 0 } }
+}
+
+const FOUR_KIB: Ask = Ask::Stream { text: 1000, pause_us: 0, pad: 4096 - FRAME_BYTES as u32 };
+
+/// All of them.
+pub(crate) const ALL: [Scenario; 7] = [
+    Scenario {
+        name: "slow1000",
+        what: "1,000 streams, 200 frames each, 50 ms between two",
+        kind: Kind::Paced,
+        loads: &[stream(1000, 1, 200, 50_000)],
+    },
+    Scenario {
+        name: "sat",
+        what: "32 streams at a time, 128 in all, 2,000 frames each, no pause",
+        kind: Kind::Full,
+        loads: &[stream(32, 4, 2000, 0)],
+    },
+    Scenario {
+        name: "sat4k",
+        what: "32 streams at a time, 64 in all, 1,000 frames of 4 KiB each, no pause",
+        kind: Kind::Full,
+        loads: &[Load { connections: 32, requests: 2, ask: FOUR_KIB }],
+    },
+    Scenario {
+        name: "short",
+        what: "16 clients, 1,500 requests each, a JSON reply of 16 tokens",
+        kind: Kind::Requests,
+        loads: &[Load { connections: 16, requests: 1500, ask: Ask::Json }],
+    },
+    Scenario {
+        name: "lat16",
+        what: "16 streams at a time, 128 in all, 50 frames each, 10 ms between two",
+        kind: Kind::Paced,
+        loads: &[stream(16, 8, 50, 10_000)],
+    },
+    Scenario {
+        name: "lat64",
+        what: "64 streams at a time, 256 in all, 100 frames each, 10 ms between two",
+        kind: Kind::Paced,
+        loads: &[stream(64, 4, 100, 10_000)],
+    },
+    Scenario {
+        name: "memory",
+        what: "no stream, then 100, then 1,000, each a frame a second",
+        kind: Kind::Memory,
+        loads: &[stream(100, 1, 4, 1_000_000), stream(1000, 1, 4, 1_000_000)],
+    },
+];

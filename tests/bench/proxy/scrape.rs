@@ -1,0 +1,55 @@
+//! What tokenmeter says it counted, from its metrics page: proof that it metered while it was
+//! measured.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+use crate::Failure;
+
+/// Its cells are summed when asked; the last exchange's record may be a moment behind.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Waits until so many output tokens were counted, or says how many there are.
+pub(crate) fn await_output_tokens(admin: &str, expected: u64) -> Result<(), Failure> {
+    let began = Instant::now();
+    loop {
+        let counted = output_tokens(&page(admin)?);
+        if counted == expected {
+            return Ok(());
+        }
+        if began.elapsed() > PATIENCE {
+            return Err(format!("tokenmeter counted {counted} output tokens; {expected} passed").into());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn page(admin: &str) -> Result<String, Failure> {
+    let mut stream = TcpStream::connect(admin)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    write!(stream, "GET /metrics HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n")?;
+    let mut page = String::new();
+    stream.read_to_string(&mut page)?;
+    Ok(page)
+}
+
+fn output_tokens(page: &str) -> u64 {
+    let lines = page
+        .lines()
+        .filter(|line| line.starts_with("tokenmeter_tokens_total{") && line.contains("type=\"output\""));
+    lines.filter_map(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn output_tokens_of_every_provenance_are_summed_and_no_others() {
+        let page = "tokenmeter_tokens_total{model=\"m\",type=\"output\",provenance=\"frames\"} 7\n\
+                    tokenmeter_tokens_total{model=\"m\",type=\"output\",provenance=\"reported\"} 5\n\
+                    tokenmeter_tokens_total{model=\"m\",type=\"input\",provenance=\"reported\"} 9\n";
+        assert_eq!(output_tokens(page), 12);
+    }
+}

@@ -1,0 +1,59 @@
+//! The sockets of mock, load and floor: no Nagle, and reads that go through one buffer a thread
+//! shares, so that a waiting connection costs no memory of its own.
+
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::runtime::{Builder, Runtime};
+
+const READ_BYTES: usize = 64 * 1024;
+
+thread_local! {
+    static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; READ_BYTES]);
+}
+
+/// One thread that does everything.
+pub(crate) fn runtime() -> io::Result<Runtime> {
+    Builder::new_current_thread().enable_io().enable_time().build()
+}
+
+/// Connects, without Nagle.
+pub(crate) async fn connect(address: &str) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+/// A listener with room for a thousand connections at once.
+pub(crate) fn listen(address: &str) -> io::Result<tokio::net::TcpListener> {
+    let address: std::net::SocketAddr = address.parse().map_err(io::Error::other)?;
+    let socket = tokio::net::TcpSocket::new_v4()?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(4096)
+}
+
+/// Reads once and shows what was read; empty at the end.
+pub(crate) fn poll_read<R>(
+    stream: &mut TcpStream,
+    cx: &mut Context<'_>,
+    show: impl FnOnce(&[u8], &mut Context<'_>) -> R,
+) -> Poll<io::Result<R>> {
+    BUFFER.with_borrow_mut(|buffer| {
+        let mut read = ReadBuf::new(buffer);
+        // Not `try_read`: this one knows that a short read has emptied the socket, and does not
+        // ask again.
+        ready!(Pin::new(stream).poll_read(cx, &mut read))?;
+        Poll::Ready(Ok(show(read.filled(), cx)))
+    })
+}
+
+/// Reads once and shows what was read; empty at the end.
+pub(crate) async fn read<R>(stream: &mut TcpStream, mut show: impl FnMut(&[u8]) -> R) -> io::Result<R> {
+    poll_fn(|cx| poll_read(stream, cx, |bytes, _| show(bytes))).await
+}

@@ -1,0 +1,202 @@
+//! The bytes that are exchanged, known to the mock and to the load alike: a chat stream as vLLM
+//! writes it, a JSON reply of 16 tokens, and the requests that ask for them.
+//!
+//! A text frame's content begins with five characters that say when it was sent, so that the load
+//! can tell how long it took. They count microseconds modulo 2^30, some 18 minutes.
+
+use std::ops::Range;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The path everything is asked at.
+pub(crate) const PATH: &str = "/v1/chat/completions";
+
+/// Bytes of a text frame that is not padded, its blank line included.
+pub(crate) const FRAME_BYTES: usize = 217;
+
+/// What the mock answers a request that is not streamed with.
+pub(crate) const JSON_REPLY: &str = concat!(
+    r#"{"id":"chatcmpl-b13ebc9dedd34fac","object":"chat.completion","created":1795220670,"#,
+    r#""model":"tiny","choices":[{"index":0,"message":{"role":"assistant","content":"#,
+    r#""A meter counts what passes and leaves it as it was; so does this one.","refusal":null,"#,
+    r#""annotations":null,"audio":null,"function_call":null,"reasoning":null},"logprobs":null,"#,
+    r#""finish_reason":"stop","stop_reason":null,"token_ids":null}],"service_tier":null,"#,
+    r#""system_fingerprint":null,"usage":{"prompt_tokens":19,"total_tokens":35,"#,
+    r#""completion_tokens":16,"prompt_tokens_details":null},"prompt_logprobs":null}"#
+);
+
+/// Output tokens that reply reports.
+pub(crate) const JSON_TOKENS: u64 = 16;
+
+/// What one request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ask {
+    /// The JSON reply.
+    Json,
+    /// A stream.
+    Stream {
+        /// Text frames in it.
+        text: u32,
+        /// Between two of them; 0 is none at all.
+        pause_us: u32,
+        /// Bytes added to each.
+        pad: u32,
+    },
+}
+
+impl Ask {
+    /// The request for it, head and body. The mock reads its wishes out of the body, which every
+    /// proxy passes on as it is.
+    pub(crate) fn request(&self, host: &str) -> Vec<u8> {
+        let wish = match self {
+            Self::Json => r#""max_tokens":16"#.to_owned(),
+            Self::Stream { text, pause_us, pad } => {
+                format!(r#""max_tokens":{text},"pause_us":{pause_us},"pad":{pad},"stream":true"#)
+            }
+        };
+        let body = format!(
+            r#"{{"model":"tiny","messages":[{{"role":"system","content":"You are a careful clerk."}},{{"role":"user","content":"Tell me in one sentence what a meter does, please."}}],"temperature":0.7,{wish}}}"#
+        );
+        format!(
+            "POST {PATH} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        )
+        .into_bytes()
+    }
+
+    /// What a request's body asks for.
+    pub(crate) fn read(body: &str) -> Option<Self> {
+        if !body.contains(r#""stream":true"#) {
+            return Some(Self::Json);
+        }
+        let number = |key: &str| {
+            let (_, value) = body.split_once(key)?;
+            value.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+        };
+        Some(Self::Stream {
+            text: number(r#""max_tokens":"#)?,
+            pause_us: number(r#""pause_us":"#)?,
+            pad: number(r#""pad":"#)?,
+        })
+    }
+
+    /// Frames of a whole reply; a JSON reply is one.
+    pub(crate) fn frames(&self) -> u64 {
+        match self {
+            Self::Json => 1,
+            // The role, the finish and `[DONE]`.
+            Self::Stream { text, .. } => u64::from(*text) + 3,
+        }
+    }
+
+    /// Output tokens of a whole reply, as a meter should count them.
+    pub(crate) fn tokens(&self) -> u64 {
+        match self {
+            Self::Json => JSON_TOKENS,
+            Self::Stream { text, .. } => u64::from(*text),
+        }
+    }
+}
+
+/// The frames of a stream, in order: role, text, …, text, finish, done.
+pub(crate) struct Frames {
+    /// The first: it carries no token.
+    pub(crate) role: Vec<u8>,
+    /// Each that carries a token, but for its stamp.
+    pub(crate) text: Vec<u8>,
+    /// Where the stamp is in `text`.
+    pub(crate) stamp: Range<usize>,
+    /// The last that is JSON.
+    pub(crate) finish: Vec<u8>,
+    /// The end mark.
+    pub(crate) done: Vec<u8>,
+}
+
+impl Frames {
+    /// The frames of a stream whose text frames are padded.
+    pub(crate) fn new(pad: u32) -> Self {
+        const STAMP: &str = "-----";
+        let choice = |delta: &str, rest: &str| {
+            format!(
+                "data: {{\"id\":\"chatcmpl-b13ebc9dedd34fac\",\"object\":\"chat.completion.chunk\",\
+                 \"created\":1795220670,\"model\":\"tiny\",\"choices\":[{{\"index\":0,\"delta\":{delta},\
+                 \"logprobs\":null,{rest}}}]}}\n\n"
+            )
+        };
+        let padding = "x".repeat(pad as usize);
+        let text = choice(
+            &format!(r#"{{"content":"{STAMP}{padding}"}}"#),
+            r#""finish_reason":null,"token_ids":null"#,
+        );
+        let at = text.find(STAMP).unwrap_or(0);
+        Self {
+            role: choice(r#"{"role":"assistant","content":""}"#, r#""finish_reason":null"#).into_bytes(),
+            stamp: at..at + STAMP.len(),
+            text: text.into_bytes(),
+            finish: choice(r#"{"content":""}"#, r#""finish_reason":"length","stop_reason":null"#)
+                .into_bytes(),
+            done: b"data: [DONE]\n\n".to_vec(),
+        }
+    }
+}
+
+/// A frame as one chunk of HTTP/1.1.
+pub(crate) fn chunk(frame: &[u8]) -> Vec<u8> {
+    let mut chunk = format!("{:x}\r\n", frame.len()).into_bytes();
+    chunk.extend_from_slice(frame);
+    chunk.extend_from_slice(b"\r\n");
+    chunk
+}
+
+/// The alphabet of stamps: six bits a character, none of them special in JSON.
+const DIGITS: &[u8; 64] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz-_";
+const STAMP_MODULUS: u32 = 1 << 30;
+
+/// Now, as it is stamped: the wall clock, the only one that two processes share.
+pub(crate) fn now_us() -> u32 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    (since.as_micros() % u128::from(STAMP_MODULUS)) as u32
+}
+
+/// Writes a stamp.
+pub(crate) fn stamp(to: &mut [u8], mut us: u32) {
+    for byte in to.iter_mut().rev() {
+        *byte = DIGITS[(us % 64) as usize];
+        us /= 64;
+    }
+}
+
+/// How long ago a stamp was written. `None`: it is none.
+pub(crate) fn age_us(stamp: &[u8], now: u32) -> Option<u32> {
+    let digit = |byte: &u8| DIGITS.iter().position(|digit| digit == byte);
+    let sent = stamp.iter().try_fold(0, |us, byte| Some(us * 64 + digit(byte)? as u32))?;
+    Some(now.wrapping_sub(sent) % STAMP_MODULUS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_frame_has_the_promised_size() {
+        assert_eq!(Frames::new(0).text.len(), FRAME_BYTES);
+        assert_eq!(Frames::new(100).text.len(), FRAME_BYTES + 100);
+    }
+
+    #[test]
+    fn a_stamp_is_read_as_it_was_written() {
+        let mut bytes = [0; 5];
+        stamp(&mut bytes, STAMP_MODULUS - 2);
+        assert_eq!(age_us(&bytes, 5), Some(7));
+        assert_eq!(age_us(b"ab\"cd", 5), None);
+    }
+
+    #[test]
+    fn a_request_asks_for_what_it_was_made_of() {
+        for ask in [Ask::Json, Ask::Stream { text: 7, pause_us: 50_000, pad: 3 }] {
+            let request = String::from_utf8(ask.request("h")).unwrap();
+            let (_, body) = request.split_once("\r\n\r\n").unwrap();
+            assert_eq!(Ask::read(body), Some(ask));
+        }
+    }
+}

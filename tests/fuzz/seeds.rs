@@ -1,0 +1,39 @@
+//! Writes seeds for the targets out of the recorded exchanges: `seeds FOLDER` makes one folder per
+//! target in it. Bodies are cut to their first frames, so that one run costs little.
+
+use std::path::Path;
+use std::{env, fs, io};
+
+use harness::Transcript;
+use scan::{Dialect, Framing};
+
+/// Bytes of a seed. A handful of frames.
+const SEED_BYTES: usize = 1500;
+
+fn main() -> io::Result<()> {
+    let folder = env::args().nth(1).expect("a folder to write to");
+    let folder = Path::new(&folder);
+    for target in ["sse", "json", "dialect"] {
+        fs::create_dir_all(folder.join(target))?;
+    }
+    for transcript in Transcript::all() {
+        let name = transcript.name.replace(['/', '#'], "-");
+        let body = &transcript.body[..transcript.body.len().min(SEED_BYTES)];
+        if transcript.framing == Framing::Sse {
+            fs::write(folder.join("sse").join(&name), body)?;
+            let end = &transcript.body[transcript.body.len() - body.len()..];
+            fs::write(folder.join("sse").join(format!("{name}-end")), end)?;
+        } else {
+            let choice = Dialect::ALL.iter().position(|d| *d == transcript.dialect).unwrap_or(0);
+            let seed = [&[choice as u8], body].concat();
+            fs::write(folder.join("json").join(&name), seed)?;
+        }
+        if transcript.request.len() <= SEED_BYTES {
+            let seed = [&[0], &transcript.request[..]].concat();
+            fs::write(folder.join("json").join(format!("{name}-request")), seed)?;
+        }
+        // The maker takes any bytes for choices; those of a body are as good as others.
+        fs::write(folder.join("dialect").join(&name), &body[..body.len().min(512)])?;
+    }
+    Ok(())
+}

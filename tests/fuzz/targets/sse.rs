@@ -1,0 +1,21 @@
+//! Event streams: any bytes, in any pieces and at some cuts, say the same; what the naive reader
+//! understands means what it says; and no byte is read twice.
+
+#![no_main]
+
+use harness::{cuts, naive};
+use libfuzzer_sys::fuzz_target;
+use scan::{Dialect, Framing};
+
+fuzz_target!(|body: &[u8]| {
+    let dialect = Dialect::OpenaiChat;
+    let cuts = (0..=body.len()).step_by(1 + body.len() / 16);
+    match cuts::difference(dialect, Framing::Sse, body, cuts) {
+        Ok(seen) => {
+            if let Some(naive) = naive::read(dialect, Framing::Sse, body) {
+                assert!(naive == seen, "naive: {}", cuts::first_difference(&naive, &seen));
+            }
+        }
+        Err(why) => panic!("{why}"),
+    }
+});

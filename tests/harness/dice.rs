@@ -1,0 +1,55 @@
+//! Choices out of bytes: the one source of chance of the harness, so that whoever hands in the bytes
+//! (a property test, a fuzzer) can replay and shrink.
+
+/// A source of choices; when the bytes are used up, every choice is the first.
+#[derive(Debug)]
+pub struct Dice<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Dice<'a> {
+    /// Takes its choices from `bytes`.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes }
+    }
+
+    /// A number below `n`.
+    pub fn below(&mut self, n: usize) -> usize {
+        let take = if n > 256 { 2 } else { 1 };
+        let mut value = 0;
+        for _ in 0..take {
+            let Some((&first, rest)) = self.bytes.split_first() else { break };
+            self.bytes = rest;
+            value = value << 8 | usize::from(first);
+        }
+        value % n.max(1)
+    }
+
+    /// One of `list`.
+    pub fn of<'b, T>(&mut self, list: &'b [T]) -> &'b T {
+        &list[self.below(list.len())]
+    }
+
+    /// True once in `n` times.
+    pub fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == n - 1
+    }
+
+    /// Whether there is anything left.
+    pub fn is_spent(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Cuts a body into slices.
+    pub fn slices<'b>(&mut self, mut body: &'b [u8]) -> Vec<&'b [u8]> {
+        let mut slices = Vec::new();
+        while !body.is_empty() {
+            let most = *self.of(&[1, 3, 17, 100, 1000]);
+            let at = if self.is_spent() { body.len() } else { (1 + self.below(most)).min(body.len()) };
+            let (slice, rest) = body.split_at(at);
+            slices.push(slice);
+            body = rest;
+        }
+        slices
+    }
+}

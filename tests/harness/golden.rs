@@ -1,0 +1,55 @@
+//! A record in a plain stable text, one fact a line, and its comparison with a committed one.
+//! `UPDATE_GOLDEN=1` rewrites.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use meter::{Record, TokenType};
+
+/// What a record says, less its times: they differ with the pieces a body comes in.
+pub fn text(record: &Record) -> String {
+    let mut text = String::new();
+    let mut line = |fact: &str, value: &dyn std::fmt::Display| {
+        writeln!(text, "{fact}: {value}").expect("a string takes everything");
+    };
+    line("dialect", &record.identity.dialect.name());
+    line("model", &record.identity.model);
+    line("response model", &record.identity.response_model.as_deref().unwrap_or("none"));
+    line("status", &record.status);
+    line("streamed", &record.streamed);
+    line("ending", &record.ending.name());
+    line("choices", &record.choices);
+    line("input", &format_args!("{} {}", record.tokens.input(), record.tokens.input_provenance.name()));
+    line("output", &format_args!("{} {}", record.tokens.output(), record.tokens.output_provenance.name()));
+    for kind in TokenType::ALL {
+        line(&format!("  {}", kind.name()), &record.tokens.of(kind));
+    }
+    line("visible characters", &record.visible_chars);
+    line("refused counts", &record.usage_rejected);
+    let timing = &record.timing;
+    let seen = |tick: Option<u64>| if tick.is_some() { "seen" } else { "none" };
+    line("first byte", &seen(timing.first_byte_ns));
+    line("first token", &seen(timing.first_token_ns));
+    line("first visible", &seen(timing.first_visible_ns));
+    line("first tool", &seen(timing.first_tool_ns));
+    line("weight", &timing.weight.name());
+    line("inter-token gaps", &timing.inter_token.buckets.iter().sum::<u64>());
+    line("chunk gaps", &timing.chunk_gap.buckets.iter().sum::<u64>());
+    line("positions", &format_args!("{:?}", timing.position.map(|span| span.tokens)));
+    text
+}
+
+/// Compares `text` with the file at `path`, or writes it there if that was asked for.
+pub fn compare(path: &Path, text: &str) -> Result<(), String> {
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        return fs::write(path, text).map_err(|error| format!("{}: {error}", path.display()));
+    }
+    let golden = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    if golden == text {
+        return Ok(());
+    }
+    let changed = golden.lines().zip(text.lines()).filter(|(old, new)| old != new);
+    let changed: Vec<String> = changed.map(|(old, new)| format!("  {old}  ->  {new}")).collect();
+    Err(format!("{}:\n{}", path.display(), changed.join("\n")))
+}

@@ -1,0 +1,96 @@
+//! "Server-sent events" of the WHATWG HTML standard, by its letter: decode, split into lines, take
+//! the lines one by one.
+
+/// What a client library would be told, and the comments, which it would not.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Item {
+    /// A comment line.
+    Comment,
+    /// A dispatched event, or the unfinished one at the end of the body.
+    Block {
+        /// The data, if there was any.
+        data: Option<Vec<u8>>,
+        /// The event's name.
+        event: Vec<u8>,
+        /// Whether it was dispatched.
+        whole: bool,
+        /// Whether a comment stood between its lines.
+        commented: bool,
+    },
+}
+
+#[derive(Default)]
+struct Block {
+    data: Option<Vec<u8>>,
+    event: Vec<u8>,
+    commented: bool,
+}
+
+/// The comments and blocks of a body in order.
+pub(crate) fn items(body: &[u8]) -> Vec<Item> {
+    let mut items = Vec::new();
+    let mut block = Block::default();
+    let mut lines = lines(body);
+    let unfinished = lines.pop().unwrap_or_default();
+    for line in lines {
+        match line.first() {
+            None => items.extend(std::mem::take(&mut block).end(true)),
+            Some(b':') => {
+                items.push(Item::Comment);
+                block.commented = true;
+            }
+            Some(_) => block.field(&line),
+        }
+    }
+    // What the end of the body tore: a line counts as soon as its name is complete.
+    if !unfinished.starts_with(b":") && unfinished.contains(&b':') {
+        block.field(&unfinished);
+    }
+    items.extend(block.end(false));
+    items
+}
+
+impl Block {
+    fn field(&mut self, line: &[u8]) {
+        let (name, value) = match line.iter().position(|&b| b == b':') {
+            Some(colon) => (&line[..colon], &line[colon + 1..]),
+            None => (line, &b""[..]),
+        };
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        match name {
+            b"data" => {
+                let data = self.data.get_or_insert_default();
+                data.extend_from_slice(value);
+                data.push(b'\n');
+            }
+            b"event" => self.event = value.to_vec(),
+            _ => {}
+        }
+    }
+
+    fn end(self, whole: bool) -> Option<Item> {
+        let Self { mut data, event, commented } = self;
+        if let Some(data) = &mut data {
+            data.pop();
+        }
+        (data.is_some() || event == b"error").then_some(Item::Block { data, event, whole, commented })
+    }
+}
+
+/// The lines without their ends; the last has none.
+fn lines(body: &[u8]) -> Vec<Vec<u8>> {
+    let body = body.strip_prefix("\u{FEFF}".as_bytes()).unwrap_or(body);
+    let mut lines = vec![Vec::new()];
+    let mut bytes = body.iter().copied().peekable();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'\n' => lines.push(Vec::new()),
+            b'\r' => {
+                bytes.next_if_eq(&b'\n');
+                lines.push(Vec::new());
+            }
+            _ => lines.last_mut().expect("there is always one").push(byte),
+        }
+    }
+    lines
+}

@@ -1,0 +1,81 @@
+//! Token counts out of a frame's tree.
+
+use scan::Counts;
+use serde_json::Value;
+
+/// Where a count stands, and which it is.
+type Place = (&'static str, fn(&mut Counts) -> &mut Option<u64>);
+
+/// A number as a count: a whole number from 0 to 2^53, however it is written.
+pub(crate) fn count(value: &Value) -> Option<u64> {
+    const MOST: u64 = 1 << 53;
+    let number = value.as_f64()?;
+    match value.as_u64() {
+        Some(whole) => Some(whole),
+        None if number >= 0.0 && number.fract() == 0.0 && number <= MOST as f64 => Some(number as u64),
+        None => None,
+    }
+    .filter(|&n| n <= MOST)
+}
+
+/// The counts that stand at the named places. `None` if two places of one count disagree.
+pub(crate) fn at(frame: &Value, places: &[Place]) -> Option<Counts> {
+    let mut counts = Counts::default();
+    for (path, slot) in places {
+        let value = frame.pointer(path).unwrap_or(&Value::Null);
+        match (value, count(value)) {
+            (Value::Null, _) => {}
+            (_, None) => counts.rejected += 1,
+            (_, Some(number)) => {
+                let earlier = slot(&mut counts).replace(number);
+                if earlier.is_some_and(|n| n != number) {
+                    return None;
+                }
+            }
+        }
+    }
+    Some(counts)
+}
+
+/// Of an OpenAI `usage` object.
+pub(crate) fn of_usage(usage: &Value) -> Option<Counts> {
+    at(
+        usage,
+        &[
+            ("/prompt_tokens", |c| &mut c.input),
+            ("/completion_tokens", |c| &mut c.output),
+            ("/prompt_tokens_details/cached_tokens", |c| &mut c.input_cached),
+            ("/prompt_tokens_details/cache_write_tokens", |c| &mut c.input_cache_write),
+            ("/prompt_tokens_details/created_cache_tokens", |c| &mut c.input_cache_write),
+            ("/completion_tokens_details/reasoning_tokens", |c| &mut c.output_reasoning),
+            ("/completion_tokens_details/audio_tokens", |c| &mut c.output_audio),
+            ("/reasoning_tokens", |c| &mut c.output_reasoning),
+        ],
+    )
+}
+
+/// Of llama.cpp's `timings`, where there is no usage object.
+pub(crate) fn of_timings(timings: &Value) -> Option<Counts> {
+    let number = |name: &str| timings.get(name).and_then(count);
+    let cached = number("cache_n");
+    let input = number("prompt_n").map(|n| n + cached.unwrap_or(0));
+    number("predicted_n").map(|n| Counts {
+        input,
+        input_cached: cached,
+        output: Some(n),
+        ..Counts::default()
+    })
+}
+
+/// Of a native llama.cpp frame. `Some(None)` if it says nothing.
+pub(crate) fn of_native(frame: &Value) -> Option<Option<Counts>> {
+    let counts = at(
+        frame,
+        &[
+            ("/tokens_evaluated", |c| &mut c.input),
+            ("/timings/cache_n", |c| &mut c.input_cached),
+            ("/tokens_predicted", |c| &mut c.output),
+        ],
+    )?;
+    Some((counts != Counts::default()).then_some(counts))
+}

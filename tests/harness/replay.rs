@@ -1,0 +1,81 @@
+//! A recorded exchange through scanner and meter, as the proxy would run them.
+
+use std::sync::Arc;
+
+use meter::{Body, Close, Meter, Record, Tick};
+use scan::{Framing, RequestScanner, Scanner};
+
+use crate::Transcript;
+
+/// A gap between tokens beyond this is a stall; none of the recordings waits that long for a token.
+pub const STALL_NS: u64 = 60_000_000_000;
+
+/// How the body is handed over. Its ticks are those of the recording, whatever the pieces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pieces {
+    /// As it was read from the socket.
+    Reads,
+    /// In slices of so many bytes.
+    Steps(usize),
+    /// In two.
+    Cut(usize),
+}
+
+/// Makes the record of a transcript.
+pub fn replay(transcript: &Transcript, pieces: Pieces) -> Record {
+    let mut meter = Meter::new(transcript.dialect, Tick(0), STALL_NS);
+    let mut request = RequestScanner::new();
+    request.feed(&transcript.request);
+    let request = request.end();
+    meter.requested(request, Tick(0));
+    let body = if transcript.framing == Framing::Json { Body::Whole } else { Body::Frames };
+    meter.answered(transcript.status, body);
+
+    let mut scanner = Scanner::new(transcript.dialect, transcript.framing);
+    for (at, slice) in slices(transcript, pieces) {
+        scanner.feed(slice, &mut meter.read(at));
+    }
+    let ended = transcript.arrivals.last().map_or(0, |arrival| arrival.us);
+    let ended = Tick(ended * 1000);
+    let tail = scanner.end(&mut meter.tail(ended));
+    let close = match (transcript.whole, transcript.client_left) {
+        (true, _) => Close::Clean { whole: tail.whole },
+        (false, true) => Close::ClientGone,
+        (false, false) => Close::Cut,
+    };
+    let response_model = scanner.model();
+    let name = |name: &scan::Name| (!name.is_empty()).then(|| Arc::from(name.as_str()));
+    let identity = meter::Identity {
+        upstream: "recorded".into(),
+        provider: "recorded".into(),
+        dialect: transcript.dialect,
+        model: name(&request.model).or_else(|| name(response_model)).unwrap_or_else(|| "_unknown".into()),
+        response_model: name(response_model),
+        started_unix_ns: 0,
+    };
+    meter.end(identity, close, 1.0, ended)
+}
+
+fn slices(transcript: &Transcript, pieces: Pieces) -> Vec<(Tick, &[u8])> {
+    let body = &transcript.body[..];
+    let mut bounds: Vec<usize> = match pieces {
+        Pieces::Reads => {
+            return transcript.reads().into_iter().map(|(us, slice)| (Tick(us * 1000), slice)).collect();
+        }
+        Pieces::Steps(step) => (0..body.len()).step_by(step).skip(1).collect(),
+        Pieces::Cut(at) => vec![at],
+    };
+    bounds.push(body.len());
+    let mut from = 0;
+    let mut slices = Vec::new();
+    for to in bounds {
+        if to == from {
+            continue;
+        }
+        let came = transcript.arrivals.iter().find(|arrival| arrival.body >= to);
+        let at = came.map_or(0, |arrival| arrival.us * 1000);
+        slices.push((Tick(at), &body[from..to]));
+        from = to;
+    }
+    slices
+}

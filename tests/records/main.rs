@@ -1,0 +1,5 @@
+//! Recorded exchanges to records: the committed text of each, the same in any pieces, and what
+//! must hold of it whatever the text says.
+
+mod golden;
+mod truth;

@@ -1,0 +1,138 @@
+//! What must hold of every record whatever its text says: a count that is called reported is the
+//! server's and covers every choice, and times are those of the recording.
+
+use harness::replay::{Pieces, replay};
+use harness::seen::Seen;
+use harness::{Transcript, cuts};
+use meter::{Ending, Provenance, TokenType};
+use scan::{Event, Framing};
+
+#[test]
+fn a_reported_count_is_the_whole_truth() {
+    let (mut reported, mut known) = (0, 0);
+    for transcript in Transcript::all() {
+        let (name, truth) = (&transcript.name, &transcript.truth);
+        let tokens = replay(&transcript, Pieces::Reads).tokens;
+        if tokens.output_provenance != Provenance::Reported {
+            continue;
+        }
+        reported += 1;
+        if let Some(count) = truth.true_completion_tokens {
+            known += 1;
+            assert_eq!(tokens.output(), count, "{name}");
+        }
+        if let Some(prompt) = truth.reported.as_ref().and_then(|usage| usage.prompt_tokens)
+            && !name.contains("two-prompts")
+        {
+            assert_eq!(tokens.input(), prompt, "{name}");
+        }
+    }
+    println!("{reported} records are reported, {known} of them known from elsewhere");
+    assert!(known > 80, "{known}");
+}
+
+#[test]
+fn an_answer_that_came_to_its_end_with_usage_is_reported() {
+    for transcript in Transcript::all() {
+        let (name, truth) = (&transcript.name, &transcript.truth);
+        let record = replay(&transcript, Pieces::Reads);
+        let covered = truth.reported.as_ref().and_then(|usage| usage.completion_tokens);
+        let ended = matches!(record.ending, Ending::Complete | Ending::Length);
+        if ended && covered.is_some() && covered == truth.true_completion_tokens {
+            // LiteLLM's last usage stands in a frame of one choice, as a running count does.
+            let expected = match name.starts_with("litellm") && transcript.framing == Framing::Sse {
+                true => Provenance::Running,
+                false => Provenance::Reported,
+            };
+            assert_eq!(record.tokens.output_provenance, expected, "{name}");
+        }
+    }
+}
+
+/// Where nothing better is known, the count is at least never called more than it is.
+#[test]
+fn no_count_exceeds_the_truth() {
+    for transcript in Transcript::all() {
+        let (name, truth) = (&transcript.name, &transcript.truth);
+        let tokens = replay(&transcript, Pieces::Reads).tokens;
+        if let Some(count) = truth.true_completion_tokens {
+            assert!(tokens.output() <= count, "{name}: {} of {count}", tokens.output());
+            if matches!(tokens.output_provenance, Provenance::Ids | Provenance::Running) {
+                assert!(tokens.output() > 0, "{name}");
+            }
+        }
+        let sum: u64 = TokenType::ALL.iter().map(|&kind| tokens.of(kind)).sum();
+        assert_eq!(sum, tokens.input() + tokens.output(), "{name}");
+    }
+}
+
+#[test]
+fn endings_are_those_of_the_connection() {
+    for transcript in Transcript::all() {
+        let (name, truth) = (&transcript.name, &transcript.truth);
+        let record = replay(&transcript, Pieces::Reads);
+        let seen = cuts::in_steps(transcript.dialect, transcript.framing, &transcript.body, usize::MAX);
+        let error = seen.events().contains(&Event::Error);
+        let expected: &[Ending] = match (truth.status, error) {
+            (400.., _) => &[Ending::ErrorStatus],
+            (_, true) => &[Ending::ErrorInBand],
+            _ if !transcript.whole && transcript.client_left => &[Ending::ClientAbort],
+            _ if !transcript.whole => &[Ending::UpstreamCut],
+            _ if truth.finish_reasons.values().any(|reason| reason == "length" || reason == "limit") => {
+                &[Ending::Length, Ending::NoOutput]
+            }
+            _ => &[Ending::Complete, Ending::NoOutput],
+        };
+        assert!(expected.contains(&record.ending), "{name}: {} not in {expected:?}", record.ending.name());
+    }
+}
+
+#[test]
+fn times_are_those_of_the_recording() {
+    for transcript in Transcript::all() {
+        let name = &transcript.name;
+        let timing = replay(&transcript, Pieces::Reads).timing;
+        let ns = |us: u64| us * 1000;
+        assert_eq!(timing.first_byte_ns, transcript.reads().first().map(|&(us, _)| ns(us)), "{name}");
+        assert_eq!(
+            Some(timing.duration_ns),
+            transcript.arrivals.last().map(|arrival| ns(arrival.us)),
+            "{name}"
+        );
+        if transcript.framing != Framing::Sse {
+            assert_eq!(timing.first_token_ns, None, "{name}");
+            continue;
+        }
+        let text = came(&transcript, |event| matches!(event, Event::Text(_)));
+        assert_eq!(timing.first_visible_ns, text, "{name}: first visible");
+        let tool = came(&transcript, |event| matches!(event, Event::Tool(_)));
+        assert_eq!(timing.first_tool_ns, tool, "{name}: first tool");
+        let content = came(&transcript, |event| match event {
+            Event::Text(_) | Event::Reasoning(_) | Event::Tool(_) => true,
+            Event::Empty(piece) => piece.tokens.is_some_and(|n| n > 0),
+            _ => false,
+        });
+        let first = timing.first_token_ns;
+        assert!(first <= content || content.is_none(), "{name}: {first:?} after {content:?}");
+        assert!(first.is_some() || content.is_none(), "{name}: no first token");
+    }
+}
+
+/// The server hung for minutes and sent a sign of life every half minute: pings end no stall.
+#[test]
+fn pings_end_no_stall() {
+    let transcript = Transcript::named("llamacpp-0.7.0/server-interrupted-hangs");
+    let timing = replay(&transcript, Pieces::Reads).timing;
+    assert_eq!(timing.stalls, 1);
+    assert!(timing.stalled_ns > 500_000_000_000, "{}", timing.stalled_ns);
+}
+
+/// When the first such event had come, by scanning read by read.
+fn came(transcript: &Transcript, is: impl Fn(&Event) -> bool) -> Option<u64> {
+    let mut scanner = scan::Scanner::new(transcript.dialect, transcript.framing);
+    let mut seen = Seen::default();
+    transcript.reads().into_iter().find_map(|(us, slice)| {
+        scanner.feed(slice, &mut seen);
+        seen.events().iter().any(&is).then_some(us * 1000)
+    })
+}

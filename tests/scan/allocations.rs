@@ -1,0 +1,54 @@
+//! No allocation per frame: a program of its own, because its allocator counts.
+
+use harness::seen::Nothing;
+use harness::{Transcript, cuts};
+use scan::{Dialect, Framing, RequestScanner, Scanner};
+
+fn allocations(dialect: Dialect, framing: Framing, body: &[u8], step: usize) -> u64 {
+    let mut scanner = Scanner::new(dialect, framing);
+    let counted = allocation_counter::measure(|| {
+        for slice in body.chunks(step) {
+            scanner.feed(slice, &mut Nothing);
+        }
+        scanner.end(&mut Nothing);
+    });
+    counted.count_total
+}
+
+#[test]
+fn the_counter_counts() {
+    let counted = allocation_counter::measure(|| drop(std::hint::black_box(vec![1_u8; 100])));
+    assert_eq!(counted.count_total, 1);
+}
+
+#[test]
+fn ten_thousand_token_frames_allocate_nothing() {
+    let mut body = String::new();
+    for n in 0..10_000 {
+        // Frames of one shape, and every tenth of another.
+        let extra = if n % 10 == 0 { ",\"logprobs\":null" } else { "" };
+        body.push_str(&format!(
+            "data: {{\"id\":\"chatcmpl-1\",\"choices\":[{{\"index\":{},\"delta\":{{\"content\":\"t\\u00e9{n}\"}}{extra}}}]}}\n\n",
+            n % 3
+        ));
+    }
+    for step in cuts::STEPS {
+        assert_eq!(allocations(Dialect::OpenaiChat, Framing::Sse, body.as_bytes(), step), 0, "{step}");
+    }
+}
+
+#[test]
+fn recorded_bodies_allocate_nothing() {
+    for Transcript { name, dialect, framing, body, request, .. } in Transcript::all() {
+        for step in [7, 1460, usize::MAX] {
+            assert_eq!(allocations(dialect, framing, &body, step), 0, "{name} in steps of {step}");
+        }
+        let mut scanner = RequestScanner::new();
+        scanner.feed(b"{");
+        let counted = allocation_counter::measure(|| {
+            scanner.feed(&request);
+            scanner.end();
+        });
+        assert_eq!(counted.count_total, 0, "{name}: its request");
+    }
+}

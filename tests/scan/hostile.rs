@@ -1,0 +1,212 @@
+//! What no server would send and someone will: depth, length, torn escapes, bytes that are no
+//! text. Nothing panics, nothing grows, and the next frame is read as if nothing had been.
+
+use harness::cuts;
+use scan::Dialect::{self, OpenaiChat as Chat};
+use scan::Framing::Sse;
+use scan::limits::{CARRY_BYTES, DEPTH};
+
+use crate::short::short;
+
+const NEXT: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}\n\n";
+
+/// Scans a payload and the frame after it, in steps and at cuts near the carry's end; what was
+/// said of the payload.
+fn hostile(payload: &[u8]) -> String {
+    let body = [b"data: ", payload, b"\n\n", NEXT.as_bytes()].concat();
+    let (head, tail) = if body.len() < 4096 { (400, 100) } else { (30, 90) };
+    let near = (0..body.len().min(head)).chain(body.len().saturating_sub(tail)..body.len());
+    let seen = cuts::difference(Chat, Sse, &body, near).unwrap_or_else(|why| panic!("{why}"));
+    let said = short(&seen);
+    let hostile = said.strip_suffix("text0/1 |").unwrap_or_else(|| panic!("the next frame was lost: {said}"));
+    hostile.trim().to_owned()
+}
+
+fn content(text: &[u8]) -> String {
+    hostile(&[b"{\"choices\":[{\"index\":0,\"delta\":{\"content\":\"", text, b"\"}}]}"].concat())
+}
+
+#[test]
+fn depth_is_followed_to_its_limit_and_costs_no_stack() {
+    let deep = |depth: usize| format!("{{\"x\":{}{},\"choices\":[]}}", "[".repeat(depth), "]".repeat(depth));
+    let limit = DEPTH as usize;
+    assert_eq!(hostile(deep(limit - 1).as_bytes()), "meta |");
+    assert_eq!(hostile(deep(limit).as_bytes()), "other |");
+    let bomb = std::thread::Builder::new().stack_size(256 * 1024).spawn(|| {
+        for open in ["[", "{\"a\":", "[{\"choices\":"] {
+            let bomb = open.repeat(100_000);
+            assert_eq!(hostile(bomb.as_bytes()), "other |");
+        }
+    });
+    bomb.expect("a thread").join().expect("no overflow");
+}
+
+#[test]
+fn a_megabyte_of_anything_is_walked_over() {
+    let long = "x".repeat(1 << 20);
+    assert_eq!(content(long.as_bytes()), "text0/1048576 |");
+    assert_eq!(content("\\u00e9".repeat(1 << 18).as_bytes()), "text0/262144 |");
+    assert_eq!(content("\\\\".repeat(1 << 19).as_bytes()), "text0/524288 |");
+    for member in [
+        format!("\"{long}\":1"),
+        format!("\"model\":\"{long}\""),
+        format!("\"x\":\"{long}\""),
+        format!("\"x\":1{}", "0".repeat(1 << 20)),
+        format!("\"x\":[{}1]", "1,".repeat(1 << 19)),
+    ] {
+        assert_eq!(hostile(format!("{{{member},\"choices\":[]}}").as_bytes()), "meta |");
+    }
+    let usage =
+        format!("{{\"choices\":[],\"usage\":{{\"prompt_tokens\":1{long}}}}}", long = "0".repeat(1 << 20));
+    assert_eq!(hostile(usage.as_bytes()), "whole(rejected 1) |");
+    assert_eq!(hostile(long.as_bytes()), "other |");
+    for line in [": ", "event: ", "id: ", ""] {
+        let body = format!("{line}{long}\n{NEXT}");
+        let seen = cuts::difference(Chat, Sse, body.as_bytes(), 0..60).unwrap_or_else(|why| panic!("{why}"));
+        let ping = if line == ": " { "ping " } else { "" };
+        assert_eq!(short(&seen), format!("{ping}text0/1 |"));
+    }
+}
+
+#[test]
+fn ten_thousand_empty_frames_are_no_text() {
+    let mut body = "data: {\"choices\":[{\"index\":0,\"delta\":{}}]}\n\n".repeat(10_000);
+    body.push_str("data: {\"choices\":[],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":7}}\n\n");
+    let said = short(&cuts::in_steps(Chat, Sse, body.as_bytes(), 1460));
+    assert_eq!(said, format!("{}whole(in 1 out 7) |", "empty0 | ".repeat(10_000)));
+}
+
+#[test]
+fn usage_is_found_behind_three_megabytes() {
+    let long = "x".repeat(3 << 20);
+    let body = format!(
+        "{{\"output\":[\"{long}\"],\"choices\":[],\"usage\":{{\"prompt_tokens\":1,\"completion_tokens\":7}}}}"
+    );
+    assert_eq!(hostile(body.as_bytes()), "whole(in 1 out 7) |");
+}
+
+#[test]
+fn escapes_end_wherever_they_like() {
+    assert_eq!(content(br"\u"), "text0/1 |");
+    assert_eq!(content(br"\u00"), "text0/1 |");
+    assert_eq!(content(br"\uZZZZ"), "text0/5 |");
+    assert_eq!(content(br"\ud83d\u"), "text0/2 |");
+    assert_eq!(content(br"\x"), "text0/1 |");
+    assert_eq!(hostile(br#"{"choices":[{"delta":{"content":"\"}}]}"#), "other |");
+    assert_eq!(hostile(br#"{"choices":[{"delta":{"content":"\u12"#), "other |");
+}
+
+/// A key, a name or a word with an escape at every place around the end of what is carried.
+#[test]
+fn escapes_at_the_end_of_the_carry() {
+    for len in CARRY_BYTES - 16..CARRY_BYTES + 16 {
+        for escape in
+            [r"\u0041", r"\u00e9", r"\uFFFF", r"\ud83d\ude00", r"\ud83d", r"\n", r"\u", r"\u0", r"\\"]
+        {
+            let long = format!("{}{escape}", "k".repeat(len));
+            assert_eq!(hostile(format!("{{\"{long}\":1,\"choices\":[]}}").as_bytes()), "meta |", "{long}");
+            let word = format!("{{\"choices\":[{{\"finish_reason\":\"{long}\"}}]}}");
+            assert_eq!(hostile(word.as_bytes()), "finish0:other |", "{long}");
+            hostile(format!("{{\"model\":\"{long}\",\"choices\":[]}}").as_bytes());
+        }
+    }
+}
+
+#[test]
+fn numbers_longer_than_the_carry_are_the_same_in_pieces() {
+    for len in CARRY_BYTES - 3..CARRY_BYTES + 3 {
+        for number in [format!("0.{}5", "0".repeat(len)), format!("1.{}", "0".repeat(len)), "9".repeat(len)] {
+            hostile(format!("{{\"choices\":[],\"usage\":{{\"prompt_tokens\":{number}}}}}").as_bytes());
+            hostile(format!("{{\"choices\":[{{\"index\":{number}}}]}}").as_bytes());
+        }
+    }
+}
+
+#[test]
+fn bytes_that_are_no_text_are_counted_by_their_lead_bytes() {
+    assert_eq!(content(b"\xff"), "text0/1 |");
+    assert_eq!(content(b"\xf0\x9f\x98"), "text0/1 |");
+    assert_eq!(content(b"a\x80\x80b"), "text0/2 |");
+    assert_eq!(content(b"\xc3\"},\"x\":{\"y\":\"\xa9"), "text0/1 |");
+    assert_eq!(hostile(b"{\"\xff\xfe\":1,\"choices\":[]}"), "meta |");
+    assert_eq!(hostile(b"\xff\xfe\x00"), "other |");
+    assert_eq!(hostile(b"{\"model\":\"\xf0\x9f\",\"choices\":[]}"), "meta |");
+}
+
+/// Neither JSON nor a surprise.
+#[test]
+fn what_is_not_json_is_one_frame_of_no_meaning() {
+    for payload in [
+        "{",
+        "}",
+        "[",
+        "]",
+        "{]",
+        "[}",
+        "{\"a\"}",
+        "{\"a\":}",
+        "{\"a\":1,}",
+        "[1,]",
+        "[,1]",
+        "{1:2}",
+        "nul",
+        "tru",
+        "{\"a\":1}}",
+        "{} {}",
+        "{}x",
+        "'a'",
+        "{a:1}",
+        "\"",
+        "[\"",
+        "+1",
+        "{\"a\":1 \"b\":2}",
+        "\u{FEFF}{}",
+        "//",
+        "{\"a\":.}",
+    ] {
+        assert_eq!(hostile(payload.as_bytes()), "other |", "{payload}");
+    }
+}
+
+/// Beyond the grammar but harmless: skipped where nobody looks, refused where a count should be.
+#[test]
+fn what_is_nearly_json_is_let_pass() {
+    for value in ["NaN", "-Infinity", "Infinity", "01", "1.", "-", "1e", "\"a\tb\""] {
+        let frame = format!("{{\"x\":{value},\"choices\":[],\"usage\":{{\"prompt_tokens\":1}}}}");
+        assert_eq!(hostile(frame.as_bytes()), "whole(in 1) |", "{value}");
+    }
+    for number in [
+        "-1",
+        "1.5",
+        "1e400",
+        "9007199254740993",
+        "18446744073709551616",
+        "NaN",
+        "\"7\"",
+        "true",
+        "{}",
+        "[1]",
+        "-",
+    ] {
+        let frame =
+            format!("{{\"choices\":[],\"usage\":{{\"prompt_tokens\":3,\"completion_tokens\":{number}}}}}");
+        assert_eq!(hostile(frame.as_bytes()), "whole(in 3 rejected 1) |", "{number}");
+    }
+    for (number, count) in [("12.0", 12), ("1e3", 1000), ("-0", 0), ("9007199254740992", 1_u64 << 53)] {
+        let frame = format!("{{\"choices\":[],\"usage\":{{\"prompt_tokens\":{number}}}}}");
+        assert_eq!(hostile(frame.as_bytes()), format!("whole(in {count}) |"), "{number}");
+    }
+}
+
+/// More answers in a frame than are held back: all are told, in order.
+#[test]
+fn a_frame_of_many_answers_loses_none() {
+    for answers in [15_u32, 16, 17, 100] {
+        let list: Vec<String> = (0..answers)
+            .map(|n| format!("{{\"index\":{n},\"delta\":{{\"content\":\"a\"}},\"finish_reason\":\"stop\"}}"))
+            .collect();
+        let said: String = (0..answers).map(|n| format!("text{n}/1 finish{n}:stop ")).collect();
+        assert_eq!(hostile(format!("{{\"choices\":[{}]}}", list.join(",")).as_bytes()), format!("{said}|"));
+    }
+    assert_eq!(Dialect::ALL.len(), 3, "a new dialect wants its own hostile values here");
+}

@@ -1,0 +1,20 @@
+//! What a scanner weighs. It owns nothing outside itself, so its size is its memory.
+
+use std::mem::{needs_drop, size_of};
+
+use scan::{RequestScanner, Scanner};
+
+/// Bytes of one scanner. Most of it is one frame's shape, the events held back, and the carry.
+const SCANNER_BYTES: usize = 3 * 1024;
+
+/// Bytes of one request scanner.
+const REQUEST_BYTES: usize = 768;
+
+#[test]
+fn a_scanner_is_small_and_owns_nothing() {
+    let (scanner, request) = (size_of::<Scanner>(), size_of::<RequestScanner>());
+    println!("a scanner has {scanner} bytes, a request scanner {request}");
+    assert!(scanner <= SCANNER_BYTES, "{scanner}");
+    assert!(request <= REQUEST_BYTES, "{request}");
+    assert!(!needs_drop::<Scanner>() && !needs_drop::<RequestScanner>(), "something is allocated");
+}

@@ -1,0 +1,101 @@
+//! Laws over bodies nobody wrote down: made-up frames mean what the obvious implementation says,
+//! and no bytes whatever make the scanner depend on how they were cut, or panic.
+
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use harness::dice::Dice;
+use harness::seen::Nothing;
+use harness::{cuts, maker, naive};
+use proptest::prelude::*;
+use scan::{Dialect, Framing, Scanner};
+
+/// Cases of each law; `PROPTEST_CASES` asks for more.
+const CASES: u32 = 6_000;
+
+fn config() -> ProptestConfig {
+    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok());
+    ProptestConfig { cases: asked.unwrap_or(CASES), failure_persistence: None, ..ProptestConfig::default() }
+}
+
+#[test]
+fn made_bodies_mean_what_the_naive_reader_says() {
+    let (opinions, shapes) = (AtomicU32::new(0), AtomicU32::new(0));
+    proptest!(config(), |(entropy in proptest::collection::vec(any::<u8>(), 0..600))| {
+        let mut dice = Dice::new(&entropy);
+        let made = maker::body(&mut dice);
+        let (dialect, framing, body) = (made.dialect, made.framing, &made.body);
+        let text = String::from_utf8_lossy(body).into_owned();
+        let whole = cuts::in_steps(dialect, framing, body, usize::MAX);
+        let single = cuts::in_steps(dialect, framing, body, 1);
+        prop_assert!(whole == single, "{text:?}: {}", cuts::first_difference(&whole, &single));
+        let pieces = cuts::scan_slices(dialect, framing, dice.slices(body).into_iter());
+        prop_assert!(whole == pieces, "{text:?}: {}", cuts::first_difference(&whole, &pieces));
+        let mut scanner = Scanner::new(dialect, framing);
+        scanner.feed(body, &mut Nothing);
+        shapes.fetch_add(u32::from(scanner.work().matched > 0), Relaxed);
+        if let Some(naive) = naive::read(dialect, framing, body) {
+            opinions.fetch_add(1, Relaxed);
+            prop_assert!(naive == whole, "{text:?}: naive {}", cuts::first_difference(&naive, &whole));
+        }
+    });
+    let opinions = opinions.load(Relaxed);
+    let cases = config().cases;
+    let shapes = shapes.load(Relaxed);
+    println!("the naive reader had an opinion on {opinions} of {cases}; {shapes} had frames of one shape");
+    assert!(shapes > cases / 50, "the maker repeats itself too little: {shapes} of {cases}");
+    assert!(opinions > cases / 3, "the maker makes too much nonsense: {opinions} of {cases}");
+}
+
+#[test]
+fn any_bytes_say_the_same_however_they_are_cut() {
+    let words: Vec<&str> = vec![
+        "data:",
+        "data: ",
+        "event:",
+        "error",
+        "[DONE]",
+        "\n",
+        "\r",
+        "\r\n",
+        "\n\n",
+        ":",
+        "{",
+        "}",
+        "[",
+        "]",
+        "\"",
+        "\\",
+        "\\u",
+        "d83d",
+        ",",
+        "choices",
+        "delta",
+        "content",
+        "usage",
+        "completion_tokens",
+        "null",
+        "NaN",
+        "1e9",
+        "{\"choices\":[{\"delta\":{\"content\":\"",
+        "\"}}]}",
+        "\u{FEFF}",
+        "é",
+        "0",
+    ];
+    let word = prop_oneof![
+        3 => proptest::sample::select(words).prop_map(|word| word.as_bytes().to_vec()),
+        1 => proptest::collection::vec(any::<u8>(), 0..4),
+    ];
+    let body = proptest::collection::vec(word, 0..60).prop_map(|words| words.concat());
+    let framing = proptest::sample::select(vec![Framing::Sse, Framing::Ndjson, Framing::Json]);
+    let dialect = proptest::sample::select(Dialect::ALL.to_vec());
+    proptest!(config(), |(body in body, framing in framing, dialect in dialect, at in 0..200_usize)| {
+        let whole = cuts::in_steps(dialect, framing, &body, usize::MAX);
+        for step in [1, 2, 5] {
+            let pieces = cuts::in_steps(dialect, framing, &body, step);
+            prop_assert!(whole == pieces, "{step}: {}", cuts::first_difference(&whole, &pieces));
+        }
+        let cut = cuts::cut_at(dialect, framing, &body, at.min(body.len()));
+        prop_assert!(whole == cut, "{at}: {}", cuts::first_difference(&whole, &cut));
+    });
+}

@@ -1,0 +1,66 @@
+//! Events in a short notation, so that tables of them can be read: `text0/3=2` is three characters
+//! and two tokens of choice 0; `|` ends a whole frame, `~` a torn one.
+
+use harness::{Said, Seen};
+use scan::{Counts, Event, Piece, Scope};
+
+/// All that was said, in the notation.
+pub(crate) fn short(seen: &Seen) -> String {
+    let words: Vec<String> = seen.said.iter().map(said).collect();
+    words.join(" ")
+}
+
+fn said(said: &Said) -> String {
+    let event = match said {
+        Said::Frame(whole) => return if *whole { "|" } else { "~" }.to_owned(),
+        Said::Event(event) => event,
+    };
+    match event {
+        Event::Role { choice } => format!("role{choice}"),
+        Event::Text(p) => piece("text", p),
+        Event::Reasoning(p) => piece("reasoning", p),
+        Event::Tool(p) => piece("tool", p),
+        Event::Refusal(p) => piece("refusal", p),
+        Event::Audio(p) => piece("audio", p),
+        Event::Empty(p) => piece("empty", p),
+        Event::Usage(usage) => format!("{}({})", scope(usage.scope), counts(&usage.counts)),
+        Event::Finish { choice, reason } => format!("finish{choice}:{reason:?}").to_lowercase(),
+        Event::Error => "error".to_owned(),
+        Event::Progress => "progress".to_owned(),
+        Event::Ping => "ping".to_owned(),
+        Event::Meta => "meta".to_owned(),
+        Event::Done => "done".to_owned(),
+        Event::Other => "other".to_owned(),
+    }
+}
+
+fn piece(kind: &str, piece: &Piece) -> String {
+    let tokens = piece.tokens.map(|n| format!("={n}")).unwrap_or_default();
+    match piece.chars {
+        0 => format!("{kind}{}{tokens}", piece.choice),
+        chars => format!("{kind}{}/{chars}{tokens}", piece.choice),
+    }
+}
+
+fn scope(scope: Scope) -> String {
+    match scope {
+        Scope::Whole => "whole".to_owned(),
+        Scope::Choice(Some(choice)) => format!("choice{choice}"),
+        Scope::Choice(None) => "choice?".to_owned(),
+        Scope::Running(choice) => format!("running{choice}"),
+    }
+}
+
+fn counts(counts: &Counts) -> String {
+    let named = [
+        ("in", counts.input),
+        ("cached", counts.input_cached),
+        ("written", counts.input_cache_write),
+        ("out", counts.output),
+        ("thought", counts.output_reasoning),
+        ("audio", counts.output_audio),
+        ("rejected", (counts.rejected > 0).then_some(u64::from(counts.rejected))),
+    ];
+    let words: Vec<String> = named.iter().filter_map(|(name, n)| n.map(|n| format!("{name} {n}"))).collect();
+    words.join(" ")
+}

@@ -1,0 +1,104 @@
+//! Every recorded body: however it is cut, and with whatever line ends, the scanner says the same,
+//! and what the obvious implementation says.
+
+use harness::{Transcript, cuts, naive};
+use scan::{Event, Framing};
+
+/// Bodies up to this size are cut at every byte; of larger ones, the first and last frames are.
+const EVERY_CUT_BYTES: usize = 16 * 1024;
+
+#[test]
+fn llamacpp() {
+    read_all("llamacpp");
+}
+
+#[test]
+fn vllm() {
+    read_all("vllm");
+}
+
+#[test]
+fn litellm() {
+    read_all("litellm");
+}
+
+fn read_all(server: &str) {
+    for transcript in Transcript::of_server(server) {
+        read_in_pieces(&transcript);
+        holds_its_truth(&transcript);
+    }
+}
+
+fn read_in_pieces(transcript: &Transcript) {
+    let Transcript { name, dialect, framing, body, .. } = transcript;
+    let fail = |what: &str, why: String| -> ! { panic!("{name}: {what}: {why}") };
+    let none = 0..0;
+    let small = body.len() <= EVERY_CUT_BYTES;
+    let every = if small { 0..body.len() + 1 } else { none.clone() };
+    let whole = cuts::difference(*dialect, *framing, body, every).unwrap_or_else(|why| fail("pieces", why));
+    let naive =
+        naive::read(*dialect, *framing, body).unwrap_or_else(|| fail("naive", "has no opinion".to_owned()));
+    if naive != whole {
+        fail("naive", cuts::first_difference(&naive, &whole));
+    }
+    if !small {
+        let ends = ends(body);
+        cuts::difference(*dialect, *framing, &ends, 0..ends.len() + 1)
+            .unwrap_or_else(|why| fail("its ends in pieces", why));
+    }
+}
+
+/// The first and the last 4 KiB or so of a stream, in whole frames.
+fn ends(body: &[u8]) -> Vec<u8> {
+    let frames: Vec<&[u8]> = body.split_inclusive(|&b| b == b'\n').collect();
+    let upto = |frames: &mut dyn Iterator<Item = &&[u8]>| {
+        let mut bytes = 0;
+        frames
+            .take_while(|frame| {
+                bytes += frame.len();
+                bytes <= 4096
+            })
+            .count()
+    };
+    let (head, tail) = (upto(&mut frames.iter()), upto(&mut frames.iter().rev()));
+    [&frames[..head], &frames[frames.len() - tail..]].concat().concat()
+}
+
+fn holds_its_truth(transcript: &Transcript) {
+    let Transcript { name, dialect, framing, body, truth, .. } = transcript;
+    let seen = cuts::in_steps(*dialect, *framing, body, usize::MAX);
+    let events = seen.events();
+    if *framing == Framing::Sse {
+        let frames = seen.said.iter().filter(|said| matches!(said, harness::Said::Frame(true))).count();
+        assert_eq!(Some(frames), truth.sse_events, "{name}: frames");
+        let done = events.contains(&Event::Done);
+        assert_eq!(Some(done), truth.done_marker, "{name}: end mark");
+        assert_eq!(Some(seen.content_frames()), truth.content_frames, "{name}: frames with output");
+        let pings = events.iter().filter(|event| **event == Event::Ping).count();
+        assert_eq!(Some(pings), truth.sse_comments, "{name}: comments");
+    }
+    let mut finished: Vec<u32> = events
+        .iter()
+        .filter_map(|event| match event {
+            Event::Finish { choice, .. } => Some(*choice),
+            _ => None,
+        })
+        .collect();
+    finished.sort_unstable();
+    let mut known: Vec<u32> = truth.finish_reasons.keys().map(|key| key.parse().expect("an index")).collect();
+    known.sort_unstable();
+    assert_eq!(finished, known, "{name}: finished choices");
+    if truth.status >= 400 {
+        // `{"detail": "Not Found"}` is a framework's word, not the dialect's.
+        assert!(events == [Event::Error] || events == [Event::Other], "{name}: {events:?}");
+    }
+    let last = events.iter().rev().find_map(|event| match event {
+        Event::Usage(usage) => Some(usage.counts),
+        _ => None,
+    });
+    if let Some(reported) = &truth.reported {
+        let counts = last.unwrap_or_else(|| panic!("{name}: no usage was seen"));
+        assert_eq!(counts.input, reported.prompt_tokens, "{name}: input");
+        assert_eq!(counts.output, reported.completion_tokens, "{name}: output");
+    }
+}
