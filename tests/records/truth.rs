@@ -39,12 +39,7 @@ fn an_answer_that_came_to_its_end_with_usage_is_reported() {
         let covered = truth.reported.as_ref().and_then(|usage| usage.completion_tokens);
         let ended = matches!(record.ending, Ending::Complete | Ending::Length);
         if ended && covered.is_some() && covered == truth.true_completion_tokens {
-            // LiteLLM's last usage stands in a frame of one choice, as a running count does.
-            let expected = match name.starts_with("litellm") && transcript.framing == Framing::Sse {
-                true => Provenance::Running,
-                false => Provenance::Reported,
-            };
-            assert_eq!(record.tokens.output_provenance, expected, "{name}");
+            assert_eq!(record.tokens.output_provenance, Provenance::Reported, "{name}");
         }
     }
 }
@@ -63,6 +58,22 @@ fn no_count_exceeds_the_truth() {
         }
         let sum: u64 = TokenType::ALL.iter().map(|&kind| tokens.of(kind)).sum();
         assert_eq!(sum, tokens.input() + tokens.output(), "{name}");
+    }
+}
+
+/// A token is timed once, and the first of each choice has no gap before it.
+#[test]
+fn no_token_is_timed_twice() {
+    for transcript in Transcript::all() {
+        let name = &transcript.name;
+        let record = replay(&transcript, Pieces::Reads);
+        let timed: u64 = record.timing.position.iter().map(|span| span.tokens).sum();
+        let rest = record.tokens.output().saturating_sub(u64::from(record.choices));
+        assert!(timed <= rest, "{name}: {timed} of {rest}");
+        let frames = transcript.truth.content_frames.unwrap_or(0) as u64;
+        let gaps: u64 = record.timing.chunk_gap.buckets.iter().sum();
+        // A frame may bring tokens without content.
+        assert!(gaps <= frames.max(rest), "{name}: {gaps} gaps between {frames} frames");
     }
 }
 

@@ -17,11 +17,14 @@ use crate::gaps::Summary;
 use crate::ladder::Ladder;
 use crate::record::{Identity, Record, Span, Timing, Weight};
 use crate::track::{FrameWeight, Track};
-use crate::{Ending, Provenance, Tick};
+use crate::{Ending, Provenance, Tick, Tokens};
 
 /// Choices timed one by one; the rest are counted, untimed. Larger n is rare and its tail adds
 /// nothing to a latency picture.
 pub const TIMED_CHOICES: usize = 8;
+
+/// Choices whose running counts are kept apart; those of still higher numbers are not believed.
+pub const COUNTED_CHOICES: usize = 128;
 
 /// How the bytes of a response ended, as the engine that carried them saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +67,9 @@ pub struct Meter {
     request: Request,
     first_byte: Option<Tick>,
     first_token: Option<Tick>,
+    /// Tick of the last token of any choice, and the client wait by then.
+    last_token: Tick,
+    last_token_waited: u64,
     first_visible: Option<Tick>,
     first_tool: Option<Tick>,
     last_visible: Tick,
@@ -73,6 +79,8 @@ pub struct Meter {
     choices: u32,
     finished: u32,
     finished_timed: u8,
+    /// Timed choices whose last count was said.
+    counted_timed: u8,
     length: bool,
     aborted: bool,
     content: bool,
@@ -83,7 +91,12 @@ pub struct Meter {
     /// The tracks of further choices; most exchanges have none.
     more: Option<Box<[Track; TIMED_CHOICES - 1]>>,
     touched: u8,
-    untimed_running: u64,
+    /// Running counts of the choices after the timed ones.
+    untimed_running: Option<Box<[u64; COUNTED_CHOICES - TIMED_CHOICES]>>,
+    /// The choice after the timed ones that the frame at hand has content of.
+    untimed_in_frame: Option<u32>,
+    /// Tokens of the timed choices by frame weight.
+    timed_weight: u64,
     /// Tokens in all frames so far.
     weight: u64,
     inexact: bool,
@@ -109,6 +122,8 @@ impl Meter {
             request: Request::default(),
             first_byte: None,
             first_token: None,
+            last_token: Tick::default(),
+            last_token_waited: 0,
             first_visible: None,
             first_tool: None,
             last_visible: Tick::default(),
@@ -117,6 +132,7 @@ impl Meter {
             choices: 0,
             finished: 0,
             finished_timed: 0,
+            counted_timed: 0,
             length: false,
             aborted: false,
             content: false,
@@ -126,7 +142,9 @@ impl Meter {
             track: Track::default(),
             more: None,
             touched: 0,
-            untimed_running: 0,
+            untimed_running: None,
+            untimed_in_frame: None,
+            timed_weight: 0,
             weight: 0,
             inexact: false,
             inter_token: Summary::default(),
@@ -180,8 +198,12 @@ impl Meter {
 
     /// Ends the exchange. `concurrency` is the mean number in flight at the upstream meanwhile.
     pub fn end(mut self, identity: Identity, close: Close, concurrency: f64, at: Tick) -> Record {
-        let ending = self.ending(close);
-        let tokens = self.ladder.tokens(self.choices, &self.request, self.running());
+        let tokens = match self.status {
+            // An error's body is never billed, whatever it claims.
+            400.. => Tokens::NONE,
+            _ => self.ladder.tokens(self.choices, &self.request, self.running()),
+        };
+        let ending = self.ending(close, self.content || tokens.output() > 0);
         let t0 = self.requested.unwrap_or(self.began);
         self.stall_at_end(at);
         let duration_ns = at.since(t0);
@@ -195,7 +217,8 @@ impl Meter {
             true => self.tracks().filter_map(|t| t.first.map(|first| t.last.since(first))).sum(),
             false => 0,
         };
-        let generation_tokens = if generation_ns > 0 { output.saturating_sub(started) } else { 0 };
+        let timed = self.timed_share(output);
+        let generation_tokens = if generation_ns > 0 { timed.saturating_sub(started) } else { 0 };
         // Each frame holds at least one token, so a total equal to the number of frames proves one
         // each; but a total that was itself made of frames proves nothing.
         let proven = tokens.output_provenance != Provenance::Frames && output == self.weight;
@@ -205,7 +228,7 @@ impl Meter {
         };
         let inter_token = match weight {
             Weight::Exact => self.inter_token.exact(),
-            Weight::Spread => self.inter_token.spread(output.saturating_sub(started)),
+            Weight::Spread => self.inter_token.spread(timed.saturating_sub(started)),
         };
         let visible_ns = self.first_visible.map_or(0, |first| self.last_visible.since(first));
         let uncached = tokens.input().saturating_sub(tokens.of(crate::TokenType::InputCached));
@@ -230,7 +253,10 @@ impl Meter {
             inter_token,
             chunk_gap: self.chunk_gap.exact(),
             weight,
-            position: self.position,
+            position: match weight {
+                Weight::Exact => self.position,
+                Weight::Spread => spread_positions(&self.position, self.track.weight, output, self.choices),
+            },
             stalls: self.stalls,
             stalled_ns: self.stalled_ns,
             client_wait_ns: self.client_wait_ns,
@@ -249,7 +275,7 @@ impl Meter {
         }
     }
 
-    fn ending(&self, close: Close) -> Ending {
+    fn ending(&self, close: Close, output: bool) -> Ending {
         if close == Close::Local {
             return Ending::ProxyError;
         }
@@ -266,8 +292,10 @@ impl Meter {
                 Close::Cut | Close::Local => Ending::UpstreamCut,
             };
         }
-        let expected = self.choices.max(if self.dialect.has_end_mark() { 1 } else { self.request.answers });
-        let finished = self.finished > 0 && self.finished >= expected;
+        // Where there is an end mark, a finish of every answer asked for may stand in for it; where
+        // there is none, a server that gives fewer answers than asked for has still ended.
+        let asked = if self.dialect.has_end_mark() { self.request.answers } else { 1 };
+        let finished = self.finished > 0 && self.finished >= self.choices.max(asked);
         let complete = match close {
             Close::Clean { whole } => {
                 // transformers ends its streams without `[DONE]`; every answer finished and a
@@ -279,14 +307,25 @@ impl Meter {
         match (complete, close) {
             (false, Close::ClientGone) => Ending::ClientAbort,
             (false, _) => Ending::UpstreamCut,
-            (true, _) if !self.content => Ending::NoOutput,
+            (true, _) if !output => Ending::NoOutput,
             (true, _) if self.length => Ending::Length,
             (true, _) => Ending::Complete,
         }
     }
 
     fn running(&self) -> u64 {
-        self.tracks().filter_map(|track| track.running).sum::<u64>() + self.untimed_running
+        let timed = self.tracks().filter_map(|track| track.running);
+        let untimed = self.untimed_running.iter().flat_map(|counts| counts.iter().copied());
+        timed.chain(untimed).fold(0, u64::saturating_add)
+    }
+
+    /// The part of `output` that belongs to the timed choices.
+    fn timed_share(&self, output: u64) -> u64 {
+        if self.timed_weight == self.weight || self.weight == 0 {
+            return output;
+        }
+        let share = u128::from(output) * u128::from(self.timed_weight) / u128::from(self.weight);
+        u64::try_from(share).unwrap_or(u64::MAX)
     }
 
     fn tracks(&self) -> impl Iterator<Item = &Track> {
@@ -314,31 +353,46 @@ impl Meter {
         self.tokens_of(piece, true, reasoning);
     }
 
-    fn tokens_of(&mut self, piece: Piece, content: bool, reasoning: bool) {
+    fn tokens_of(&mut self, mut piece: Piece, content: bool, reasoning: bool) {
         self.see_choice(piece.choice);
-        let ids = u64::from(piece.tokens.unwrap_or(0));
-        self.ladder.ids += ids;
-        if reasoning {
-            self.ladder.ids_reasoning += ids;
-        }
+        let echo = self.request.echo;
         let Some(track) = self.track(piece.choice) else {
-            if content {
-                self.count_frame(reasoning);
-                self.inexact |= piece.tokens.is_none();
-                self.weight += ids.max(1);
-            } else {
-                self.weight += ids;
-            }
+            self.untimed(piece, content, reasoning);
             return;
         };
+        if echo && track.first.is_none() {
+            // The first frame may hold the prompt, whose log probabilities are no output.
+            piece.tokens = None;
+        }
         let again = track.frame.content;
         track.frame.content |= content;
         if let Some(tokens) = piece.tokens {
             track.frame.tokens = Some(track.frame.tokens.unwrap_or(0).saturating_add(tokens));
         }
         self.touched |= 1 << piece.choice;
+        self.count_ids(piece, reasoning);
         if content && !again {
             self.count_frame(reasoning);
+        }
+    }
+
+    /// A piece of a choice that is counted and not timed.
+    fn untimed(&mut self, piece: Piece, content: bool, reasoning: bool) {
+        self.count_ids(piece, reasoning);
+        let again = self.untimed_in_frame.replace(piece.choice) == Some(piece.choice);
+        if content && !again {
+            self.count_frame(reasoning);
+            self.inexact |= piece.tokens.is_none();
+        }
+        let least = u64::from(content && !again);
+        self.weight = self.weight.saturating_add(u64::from(piece.tokens.unwrap_or(0)).max(least));
+    }
+
+    fn count_ids(&mut self, piece: Piece, reasoning: bool) {
+        let ids = u64::from(piece.tokens.unwrap_or(0));
+        self.ladder.ids = self.ladder.ids.saturating_add(ids);
+        if reasoning {
+            self.ladder.ids_reasoning = self.ladder.ids_reasoning.saturating_add(ids);
         }
     }
 
@@ -350,16 +404,35 @@ impl Meter {
     }
 
     fn usage(&mut self, usage: &Usage) {
-        self.ladder.usage(usage);
+        let usage = &Usage { scope: self.scope(usage.scope), ..*usage };
+        let counts = self.ladder.usage(usage);
         let (Scope::Running(choice) | Scope::Choice(Some(choice))) = usage.scope else { return };
-        let Some(output) = usage.counts.output else { return };
+        let Some(output) = counts.output else { return };
         self.see_choice(choice);
         if let Some(track) = self.track(choice) {
             track.frame.running = Some(output);
             self.touched |= 1 << choice;
-        } else if matches!(usage.scope, Scope::Choice(_)) {
-            self.untimed_running = self.untimed_running.saturating_add(output);
+        } else if (choice as usize) < COUNTED_CHOICES {
+            let counts = self.untimed_running.get_or_insert_with(|| Box::new([0; _]));
+            let count = &mut counts[choice as usize - TIMED_CHOICES];
+            *count = output.max(*count);
         }
+    }
+
+    /// A count that comes with or after a choice's finish is its last, once: LiteLLM sends it in a
+    /// frame of its own that still names the choice.
+    fn scope(&mut self, said: Scope) -> Scope {
+        let (Scope::Running(choice) | Scope::Choice(Some(choice))) = said else { return said };
+        if choice as usize >= TIMED_CHOICES {
+            return said;
+        }
+        let bit = 1 << choice;
+        let last = matches!(said, Scope::Choice(_)) || self.finished_timed & bit != 0;
+        if last && self.counted_timed & bit == 0 {
+            self.counted_timed |= bit;
+            return Scope::Choice(Some(choice));
+        }
+        Scope::Running(choice)
     }
 
     fn finish(&mut self, choice: u32, reason: Finish) {
@@ -374,6 +447,7 @@ impl Meter {
     }
 
     fn end_frame(&mut self, at: Tick) {
+        self.untimed_in_frame = None;
         while self.touched != 0 {
             let choice = self.touched.trailing_zeros();
             self.touched &= self.touched - 1;
@@ -388,10 +462,12 @@ impl Meter {
     fn token_frame(&mut self, choice: u32, weight: FrameWeight, at: Tick) {
         self.first_token.get_or_insert(at);
         self.inexact |= !weight.exact;
-        self.weight += weight.tokens;
+        self.weight = self.weight.saturating_add(weight.tokens);
+        self.timed_weight = self.timed_weight.saturating_add(weight.tokens);
+        (self.last_token, self.last_token_waited) = (at, self.client_wait_ns);
         let (waited, stall_ns) = (self.client_wait_ns, self.stall_ns);
         let Some(track) = self.track(choice) else { return };
-        track.weight += weight.tokens;
+        track.weight = track.weight.saturating_add(weight.tokens);
         let reached = track.weight;
         let gap = track.first.map(|_| (at.since(track.last), waited.saturating_sub(track.waited)));
         track.first.get_or_insert(at);
@@ -401,7 +477,7 @@ impl Meter {
         self.chunk_gap.add(gap, 1);
         self.inter_token.add(gap, weight.tokens);
         let span = &mut self.position[POSITION.partition_point(|&end| end < reached)];
-        span.tokens += weight.tokens;
+        span.tokens = span.tokens.saturating_add(weight.tokens);
         span.ns = span.ns.saturating_add(gap);
         // A slow reader is never blamed on the server.
         let silent = gap.saturating_sub(waited);
@@ -413,12 +489,11 @@ impl Meter {
 
     /// A server that fell silent for good has stalled too.
     fn stall_at_end(&mut self, at: Tick) {
-        if self.first_token.is_none() || self.done || self.finished >= self.choices.max(1) || !self.streamed {
+        if self.timed_weight == 0 || self.done || self.finished >= self.choices.max(1) || !self.streamed {
             return;
         }
-        let last = self.tracks().map(|track| track.last).max().unwrap_or_default();
-        let waited = self.tracks().map(|track| track.waited).max().unwrap_or(0);
-        let silent = at.since(last).saturating_sub(self.client_wait_ns.saturating_sub(waited));
+        let waited = self.client_wait_ns.saturating_sub(self.last_token_waited);
+        let silent = at.since(self.last_token).saturating_sub(waited);
         if silent > self.stall_ns {
             self.stalls += 1;
             self.stalled_ns = self.stalled_ns.saturating_add(silent);
@@ -467,6 +542,42 @@ impl Sink for Reading<'_> {
     fn frame(&mut self, _whole: bool) {
         self.meter.end_frame(self.at);
     }
+}
+
+/// Positions of an answer whose frames held more tokens than was known: `seen` tokens by weight
+/// stand for `output`, evenly. Several answers share the buckets and cannot be told apart again,
+/// so theirs are left out.
+fn spread_positions(
+    spans: &[Span; POSITION_NAMES.len()],
+    seen: u64,
+    output: u64,
+    choices: u32,
+) -> [Span; POSITION_NAMES.len()] {
+    if seen == output {
+        return *spans;
+    }
+    let mut spread = [Span::default(); POSITION_NAMES.len()];
+    if choices > 1 || seen == 0 {
+        return spread;
+    }
+    let timed: u64 = spans.iter().map(|span| span.tokens).sum();
+    let scale = output as f64 / seen as f64;
+    // The first frame began the answer and has no gap before it.
+    let mut from = seen.saturating_sub(timed) as f64 * scale;
+    for span in spans.iter().filter(|span| span.tokens > 0) {
+        let (begin, end) = (from, from + span.tokens as f64 * scale);
+        from = end;
+        for (bucket, into) in spread.iter_mut().enumerate() {
+            let low = if bucket == 0 { 0.0 } else { POSITION[bucket - 1] as f64 };
+            let high = POSITION.get(bucket).map_or(f64::INFINITY, |&edge| edge as f64);
+            let part = end.min(high) - begin.max(low);
+            if part > 0.0 {
+                into.tokens += part.round() as u64;
+                into.ns += (span.ns as f64 * part / (end - begin)) as u64;
+            }
+        }
+    }
+    spread
 }
 
 fn per_second(amount: u64, ns: u64) -> Option<f64> {

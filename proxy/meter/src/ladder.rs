@@ -1,16 +1,22 @@
 //! The ladder of provenances: what each source says, and which one is believed. A better source
-//! replaces a worse one whole; a count that is provably too small (fewer tokens than frames with
-//! content) is not believed at all.
+//! replaces a worse one whole. A usage of zero beside content is not believed, and of the other
+//! sources none that counts fewer tokens than there were frames with content.
 
 use scan::{Counts, Request, Scope, Usage};
 
 use crate::tokens::{Provenance, TokenType, Tokens};
+
+/// The most tokens one number of one exchange may claim: a hundred times the longest context there
+/// is. More is refused, as a number that cannot be one.
+pub(crate) const TOKENS_MAX: u64 = 10_000_000;
 
 /// What the sources have said so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Ladder {
     /// The last usage that covers everything.
     whole: Option<Counts>,
+    /// TensorRT-LLM sends one for each prompt of a list: their sum, and how many there were.
+    wholes: Sum,
     /// Usages that cover one choice each, summed, and how many there were.
     choices: Sum,
     /// The last running usage; its output is kept per choice, the rest is the prompt's.
@@ -28,6 +34,8 @@ pub(crate) struct Ladder {
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     seen: u32,
+    /// Of them, those that said how long the prompt was.
+    inputs: u32,
     input: u64,
     input_most: u64,
     cached: u64,
@@ -37,42 +45,36 @@ struct Sum {
 }
 
 impl Ladder {
-    /// The server says `usage`.
-    pub(crate) fn usage(&mut self, usage: &Usage) {
-        let counts = usage.counts;
-        self.rejected = self.rejected.saturating_add(counts.rejected);
+    /// The server says `usage`; returns what of it can be true.
+    pub(crate) fn usage(&mut self, usage: &Usage) -> Counts {
+        let counts = self.plausible(usage.counts);
         match usage.scope {
-            Scope::Whole => self.whole = Some(counts),
-            Scope::Running(_) => self.running = Some(counts),
-            Scope::Choice(_) => {
-                let sum = &mut self.choices;
-                let (input, cached) = (counts.input.unwrap_or(0), counts.input_cached.unwrap_or(0));
-                sum.seen = sum.seen.saturating_add(1);
-                sum.input = sum.input.saturating_add(input);
-                sum.input_most = sum.input_most.max(input);
-                sum.cached = sum.cached.saturating_add(cached);
-                sum.cached_most = sum.cached_most.max(cached);
-                sum.output = sum.output.saturating_add(counts.output.unwrap_or(0));
-                sum.reasoning = sum.reasoning.saturating_add(counts.output_reasoning.unwrap_or(0));
+            Scope::Whole => {
+                self.whole = Some(counts);
+                self.wholes.add(&counts);
             }
+            Scope::Running(_) => self.running = Some(counts),
+            Scope::Choice(_) => self.choices.add(&counts),
         }
+        counts
     }
 
     /// The whole exchange's usage, if the server has said it and it can be true: for every choice
     /// by one object, or by one object each.
     pub(crate) fn reported(&self, choices: u32, request: &Request) -> Option<Counts> {
-        let counts = self.whole.or_else(|| {
-            (self.choices.seen > 0 && self.choices.seen >= choices.max(request.answers)).then(|| {
-                let (input, cached) = self.choices.prompt(request);
-                Counts {
-                    input: Some(input),
-                    input_cached: Some(cached),
-                    output: Some(self.choices.output),
-                    output_reasoning: Some(self.choices.reasoning),
-                    ..Counts::default()
-                }
-            })
-        })?;
+        let counts =
+            self.whole.map(|last| self.wholes.of_prompts(request).unwrap_or(last)).or_else(|| {
+                (self.choices.seen > 0 && self.choices.seen >= choices.max(request.answers)).then(|| {
+                    let (input, cached) = self.choices.prompt(request);
+                    Counts {
+                        input: (self.choices.inputs > 0).then_some(input),
+                        input_cached: Some(cached),
+                        output: Some(self.choices.output),
+                        output_reasoning: Some(self.choices.reasoning),
+                        ..Counts::default()
+                    }
+                })
+            })?;
         self.is_credible(&counts).then_some(counts)
     }
 
@@ -119,7 +121,7 @@ impl Ladder {
             return (Provenance::Reported, input, cached, written);
         }
         // Every choice shares the one prompt, so one choice's usage says all about it.
-        if self.choices.seen > 0 && self.choices.input > 0 {
+        if self.choices.input > 0 {
             let (input, cached) = self.choices.prompt(request);
             let provenance = if request.prompts <= 1 { Provenance::Reported } else { Provenance::Running };
             return (provenance, input, cached, 0);
@@ -135,14 +137,58 @@ impl Ladder {
         }
     }
 
-    /// LiteLLM puts a usage of zeros on every frame when none was asked for: a count below the
-    /// frames that carried content is no count.
+    /// LiteLLM puts a usage of zeros on every frame when none was asked for: zero tokens beside
+    /// content, or beside token ids, is no count.
     fn is_credible(&self, counts: &Counts) -> bool {
         counts.output.is_some_and(|output| output >= self.frames.min(1) && (output > 0 || self.ids == 0))
     }
 }
 
+impl Ladder {
+    /// The counts without those that cannot be one.
+    fn plausible(&mut self, mut counts: Counts) -> Counts {
+        for count in [
+            &mut counts.input,
+            &mut counts.input_cached,
+            &mut counts.input_cache_write,
+            &mut counts.output,
+            &mut counts.output_reasoning,
+            &mut counts.output_audio,
+        ] {
+            if count.is_some_and(|tokens| tokens > TOKENS_MAX) {
+                *count = None;
+                counts.rejected += 1;
+            }
+        }
+        self.rejected = self.rejected.saturating_add(counts.rejected);
+        counts
+    }
+}
+
 impl Sum {
+    fn add(&mut self, counts: &Counts) {
+        let (input, cached) = (counts.input.unwrap_or(0), counts.input_cached.unwrap_or(0));
+        self.seen = self.seen.saturating_add(1);
+        self.inputs = self.inputs.saturating_add(u32::from(counts.input.is_some()));
+        self.input = self.input.saturating_add(input);
+        self.input_most = self.input_most.max(input);
+        self.cached = self.cached.saturating_add(cached);
+        self.cached_most = self.cached_most.max(cached);
+        self.output = self.output.saturating_add(counts.output.unwrap_or(0));
+        self.reasoning = self.reasoning.saturating_add(counts.output_reasoning.unwrap_or(0));
+    }
+
+    /// The sum, if there is one usage for each of several prompts.
+    fn of_prompts(&self, request: &Request) -> Option<Counts> {
+        (request.prompts > 1 && self.seen == request.prompts).then_some(Counts {
+            input: Some(self.input),
+            input_cached: Some(self.cached),
+            output: Some(self.output),
+            output_reasoning: Some(self.reasoning),
+            ..Counts::default()
+        })
+    }
+
     /// The prompt's tokens and the cached ones among them: once for one prompt, and for a list of
     /// prompts the sum over the usages less the repetition for each of `n` answers.
     fn prompt(&self, request: &Request) -> (u64, u64) {

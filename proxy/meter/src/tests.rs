@@ -121,6 +121,20 @@ fn running_counts_weigh_frames_exactly_and_see_hidden_tokens() {
 }
 
 #[test]
+fn a_first_count_at_the_finish_is_not_the_last_frames_weight() {
+    let mut bench = Bench::new(Dialect::OpenaiCompletions);
+    for frame in 0..3 {
+        bench.frame(200 + 10 * frame, &[text(0)]);
+    }
+    bench.frame(230, &[stop(0), usage(Scope::Choice(Some(0)), 5, 3)]).frame(231, &[Event::Done]);
+    let record = bench.end(CLEAN, 231);
+    assert_eq!((record.tokens.output(), record.tokens.output_provenance), (3, Provenance::Reported));
+    assert_eq!(record.timing.weight, Weight::Exact, "three frames, three tokens");
+    assert_eq!((record.timing.inter_token.count(), record.timing.inter_token.sum_ns), (2, 20 * MS));
+    assert_eq!(record.timing.generation_ns, 20 * MS, "the finish is no token");
+}
+
+#[test]
 fn an_empty_delta_with_ids_is_the_first_token() {
     let mut bench = Bench::new(Dialect::OpenaiChat);
     bench
@@ -216,6 +230,110 @@ fn choices_beyond_the_timed_ones_are_counted() {
 }
 
 #[test]
+fn many_choices_are_as_fast_as_a_few() {
+    for choices in [1, 8, 16] {
+        let mut bench = Bench::new(Dialect::OpenaiChat);
+        for token in 0..11 {
+            let pieces: Vec<_> = (0..choices).map(text).collect();
+            bench.frame(200 + 100 * token, &pieces);
+        }
+        let record = bench.end(Close::Cut, 1300);
+        assert_eq!(record.tokens.output(), 11 * u64::from(choices));
+        assert_eq!(record.timing.output_rate, Some(10.0), "{choices} choices");
+    }
+}
+
+#[test]
+fn running_counts_of_choices_beyond_the_timed_ones_are_kept() {
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    for choice in 0..10 {
+        bench.frame(200, &[text(choice), usage(Scope::Running(choice), 3, 100)]);
+    }
+    let record = bench.end(Close::ClientGone, 210);
+    assert_eq!((record.tokens.output(), record.tokens.output_provenance), (1000, Provenance::Running));
+}
+
+#[test]
+fn a_repeated_last_count_is_not_added_twice() {
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    bench.frame(200, &[text(0)]).frame(210, &[stop(0), usage(Scope::Choice(Some(0)), 3, 5)]);
+    bench.frame(211, &[usage(Scope::Choice(Some(0)), 3, 5)]).frame(212, &[Event::Done]);
+    let record = bench.end(CLEAN, 212);
+    assert_eq!((record.tokens.output(), record.tokens.output_provenance), (5, Provenance::Reported));
+}
+
+#[test]
+fn a_count_after_the_finish_is_final() {
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    bench.frame(200, &[text(0)]).frame(210, &[stop(0)]).frame(211, &[usage(Scope::Running(0), 3, 5)]);
+    bench.frame(212, &[Event::Done]);
+    let tokens = bench.end(CLEAN, 212).tokens;
+    assert_eq!((tokens.output(), tokens.output_provenance), (5, Provenance::Reported));
+}
+
+#[test]
+fn a_usage_for_each_prompt_is_summed() {
+    let mut bench = Bench::new(Dialect::OpenaiCompletions);
+    bench.0.requested(Request { answers: 2, prompts: 2, ..Request::default() }, Tick(100 * MS));
+    bench.frame(200, &[text(0)]).frame(200, &[text(1)]).frame(210, &[stop(0)]).frame(210, &[stop(1)]);
+    bench.frame(211, &[usage(Scope::Whole, 7, 50)]).frame(212, &[usage(Scope::Whole, 9, 60)]);
+    let tokens = bench.frame(213, &[Event::Done]).0.live_output();
+    assert_eq!(tokens, 110);
+    let tokens = bench.end(CLEAN, 213).tokens;
+    assert_eq!((tokens.input(), tokens.output()), (16, 110));
+}
+
+#[test]
+fn an_error_is_never_billed() {
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    bench.0.answered(500, Body::Whole);
+    bench.frame(200, &[Event::Error, usage(Scope::Whole, 100, 50)]);
+    let record = bench.end(Close::Clean { whole: true }, 210);
+    assert_eq!((record.ending, record.tokens), (Ending::ErrorStatus, crate::Tokens::NONE));
+}
+
+#[test]
+fn a_claim_beyond_reason_is_refused() {
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    bench.frame(200, &[text(0), usage(Scope::Running(0), 3, 1)]);
+    for choice in 0..200 {
+        bench.frame(210, &[stop(choice), usage(Scope::Choice(Some(choice)), 3, 1 << 53)]);
+    }
+    let record = bench.end(Close::Cut, 220);
+    assert_eq!((record.tokens.output(), record.usage_rejected), (1, 200));
+}
+
+#[test]
+fn tokens_without_a_word_are_output() {
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    bench.frame(200, &[Event::Empty(Piece { choice: 0, chars: 0, tokens: Some(40) })]);
+    bench.frame(210, &[stop(0)]).frame(211, &[usage(Scope::Whole, 3, 41)]).frame(211, &[Event::Done]);
+    let record = bench.end(CLEAN, 211);
+    assert_eq!((record.ending, record.tokens.output()), (Ending::Complete, 41));
+}
+
+#[test]
+fn an_echoed_prompts_log_probabilities_are_no_output() {
+    let mut bench = Bench::new(Dialect::OpenaiCompletions);
+    bench.0.requested(Request { answers: 1, prompts: 1, echo: true, ..Request::default() }, Tick(100 * MS));
+    bench.frame(200, &[ids(0, 30)]).frame(210, &[ids(0, 1)]).frame(220, &[ids(0, 1)]);
+    let tokens = bench.end(Close::Cut, 230).tokens;
+    assert_eq!((tokens.output(), tokens.output_provenance), (3, Provenance::Frames));
+}
+
+#[test]
+fn positions_are_spread_with_the_tokens() {
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    for frame in 0..65 {
+        bench.frame(200 + 40 * frame, &[text(0)]);
+    }
+    bench.frame(2761, &[stop(0)]).frame(2762, &[usage(Scope::Whole, 3, 260)]).frame(2762, &[Event::Done]);
+    let position = bench.end(CLEAN, 2762).timing.position;
+    assert_eq!(position.map(|span| span.tokens), [60, 192, 4, 0, 0, 0]);
+    assert_eq!(position[1].ns / position[1].tokens, 10 * MS);
+}
+
+#[test]
 fn a_stall_is_the_servers_and_a_slow_reader_is_not() {
     let mut bench = Bench::new(Dialect::OpenaiChat);
     bench.frame(200, &[text(0)]).frame(900, &[Event::Ping]).frame(1700, &[text(0)]);
@@ -258,6 +376,17 @@ fn endings() {
     ] {
         assert_eq!(ended(events, close), ending, "{events:?} {close:?}");
     }
+    // Two answers were asked for, one was ever seen, and no mark says that this is all.
+    let mut half = Bench::new(Dialect::OpenaiChat);
+    half.0.requested(Request { answers: 2, prompts: 1, ..Request::default() }, Tick(100 * MS));
+    half.frame(200, &[text(0)]).frame(210, &[stop(0)]);
+    assert_eq!(half.end(CLEAN, 300).ending, Ending::UpstreamCut);
+    // llama.cpp's own endpoint has no mark; it may give fewer answers than were asked for.
+    let mut native = Bench::new(Dialect::LlamacppCompletion);
+    native.0.requested(Request { answers: 2, prompts: 1, ..Request::default() }, Tick(100 * MS));
+    native.frame(200, &[text(0)]).frame(210, &[stop(0)]);
+    assert_eq!(native.end(CLEAN, 300).ending, Ending::Complete);
+
     let mut refused = Bench::new(Dialect::OpenaiChat);
     refused.0.answered(429, Body::Whole);
     assert_eq!(refused.end(Close::ClientGone, 200).ending, Ending::ErrorStatus);
@@ -302,5 +431,5 @@ fn positions_share_out_tokens_and_time() {
 #[test]
 fn the_state_of_an_exchange_is_small() {
     let size = size_of::<Meter>();
-    assert!(size <= 1088, "{size} bytes");
+    assert!(size <= 1280, "{size} bytes");
 }

@@ -94,6 +94,13 @@ pub struct Tokens {
 }
 
 impl Tokens {
+    /// Nothing is known, and nothing is owed.
+    pub const NONE: Self = Self {
+        input_provenance: Provenance::None,
+        output_provenance: Provenance::None,
+        by_type: [0; TokenType::ALL.len()],
+    };
+
     /// The count of one type.
     pub fn of(&self, kind: TokenType) -> u64 {
         self.by_type[kind as usize]

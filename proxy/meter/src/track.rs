@@ -42,17 +42,19 @@ pub(crate) struct FrameWeight {
 impl Track {
     /// Ends the frame for this choice: how many tokens it brought; `None` if none.
     pub(crate) fn end_frame(&mut self) -> Option<FrameWeight> {
-        let frame = std::mem::take(&mut self.frame);
-        let weight = if let Some(running) = frame.running {
-            let before = self.running.unwrap_or(0);
-            self.running = Some(running.max(before));
-            FrameWeight { tokens: running.saturating_sub(before), exact: true }
-        } else {
-            match frame.tokens {
-                Some(tokens) if tokens > 0 => FrameWeight { tokens: u64::from(tokens), exact: true },
-                _ if frame.content => FrameWeight { tokens: 1, exact: false },
-                _ => return None,
-            }
+        let mut frame = std::mem::take(&mut self.frame);
+        // LiteLLM puts a usage of zeros beside content; whoever counts at all counts that.
+        frame.running = frame.running.filter(|&running| running > 0 || !frame.content);
+        // The first running count, if it comes after frames weighed otherwise, says nothing of the
+        // frame it stands in: llama.cpp sends one with the finish, for all that went before.
+        let late = self.running.is_none() && self.weight > 0;
+        let before = self.running.unwrap_or(0);
+        self.running = frame.running.map(|running| running.max(before)).or(self.running);
+        let weight = match (frame.running.filter(|_| !late), frame.tokens) {
+            (Some(running), _) => FrameWeight { tokens: running.saturating_sub(before), exact: true },
+            (None, Some(tokens)) if tokens > 0 => FrameWeight { tokens: u64::from(tokens), exact: true },
+            (None, _) if frame.content => FrameWeight { tokens: 1, exact: false },
+            _ => return None,
         };
         (weight.tokens > 0).then_some(weight)
     }

@@ -153,6 +153,13 @@ impl Exchange {
         self.end(Close::Local, at);
     }
 
+    /// The meter failed on what it was shown: nothing is known of the answer any more.
+    pub fn meter_failed(&mut self, at: Tick) {
+        self.scanner = None;
+        self.request = None;
+        self.end(Close::Local, at);
+    }
+
     /// Gives the exchange the label of its model. Names are believed once a server has accepted
     /// them; before, only names already known count, so that nobody can fill the labels with noise.
     fn admit(&mut self, accepted: bool) {
@@ -171,6 +178,9 @@ impl Exchange {
 
     fn end(&mut self, close: Close, at: Tick) {
         let Some(mut meter) = self.meter.take() else { return };
+        // First of all, so that nothing that fails below can leave them behind.
+        let left = load(&self.worker, self.upstream).leave(at);
+        let mut seat = Seat { worker: Rc::clone(&self.worker), slot: self.slot, taken: true };
         if let Some(mut request) = self.request.take() {
             self.model = *request.model();
             meter.requested(request.end(), at);
@@ -187,8 +197,8 @@ impl Exchange {
         if self.model.is_empty() && !response_model.is_empty() {
             self.model = response_model;
             self.admit(true);
+            seat.slot = self.slot;
         }
-        let left = load(&self.worker, self.upstream).leave(at);
         let upstream = &self.worker.plan.upstreams[self.upstream];
         let identity = Identity {
             upstream: Arc::clone(&upstream.name),
@@ -207,6 +217,7 @@ impl Exchange {
             observer.live(self.slot, more, owed);
         }
         observer.end(self.slot, &record);
+        seat.taken = false;
         observer.overhead(if self.streamed { "stream" } else { "body" }, self.overhead_ns);
         for (what, count) in
             [(Dropped::UsageRejected, u64::from(record.usage_rejected)), (Dropped::FrameUnparsed, unparsed)]
@@ -225,6 +236,23 @@ impl Exchange {
 /// changed in a way that matters: it is a few numbers.
 fn load(worker: &Worker, upstream: usize) -> MutexGuard<'_, Load> {
     worker.loads[upstream].lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// An exchange's place in the in-flight gauge: given back even if the meter fails at the end.
+struct Seat {
+    worker: Rc<Worker>,
+    slot: ModelSlot,
+    taken: bool,
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        if self.taken
+            && let Ok(mut observer) = self.worker.observer.try_borrow_mut()
+        {
+            observer.abandon(self.slot);
+        }
+    }
 }
 
 impl Drop for Exchange {

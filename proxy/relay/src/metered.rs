@@ -8,7 +8,7 @@ use meter::Tick;
 use scan::Dialect;
 
 use crate::worker::Worker;
-use crate::{Dropped, Exchange};
+use crate::{Dropped, Exchange, clock};
 
 /// The exchange of one request, if it is metered and its meter still stands.
 pub(crate) struct Metered {
@@ -41,7 +41,10 @@ impl Metered {
             Ok(said) => Some(said),
             Err(_panic) => {
                 self.worker.lose(Dropped::Panic);
-                self.finish();
+                if let Some(mut exchange) = self.exchange.take() {
+                    // Should this fail too, the exchange's seat is given back all the same.
+                    let _ = catch_unwind(AssertUnwindSafe(|| exchange.meter_failed(clock::now())));
+                }
                 None
             }
         }

@@ -135,6 +135,8 @@ pub trait Observer {
     fn live(&mut self, model: ModelSlot, tokens: u64, owed: u64);
     /// An exchange ended; its in-flight slot is given back.
     fn end(&mut self, model: ModelSlot, record: &Record);
+    /// An exchange's meter failed: its in-flight slot is given back, nothing else is known.
+    fn abandon(&mut self, model: ModelSlot);
     /// A request passed unmetered.
     fn pass(&mut self, reason: Passthrough);
     /// A request was answered by the proxy.

@@ -62,3 +62,21 @@ fn a_flood_is_cut() {
     assert!(last.starts_with("HTTP/1.1 502"), "{last}");
     assert!(hints <= relay::limits::INTERIM_RESPONSES, "{hints}");
 }
+
+#[test]
+fn hop_by_hop_fields_of_a_hint_end_here() {
+    let upstream = Upstream::start(|peer, _| {
+        peer.head();
+        peer.send(
+            "HTTP/1.1 103 Early Hints\r\nConnection: x-hop\r\nx-hop: 1\r\nKeep-Alive: 5\r\n\
+             Transfer-Encoding: chunked\r\nlink: </a>\r\n\r\n",
+        );
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        peer.head();
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert_eq!(client.head().unwrap(), HINTS);
+    assert_eq!(client.head().unwrap(), "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n");
+}

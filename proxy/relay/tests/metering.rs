@@ -1,5 +1,6 @@
 //! What the engine tells an exchange, seen in the record that comes out of it.
 
+use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
 use meter::{Ending, Record};
@@ -148,4 +149,63 @@ fn a_slow_client_is_not_a_slow_server() {
     assert_eq!(record.ending, Ending::Complete);
     let waited = Duration::from_nanos(record.timing.client_wait_ns);
     assert!(waited > Duration::from_millis(150), "{waited:?}");
+}
+
+#[test]
+fn a_request_is_complete_when_the_client_is_done_however_slow_the_upstream_is_to_connect() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    // Room for one, which is taken: the next connection waits until somebody accepts.
+    socket2::SockRef::from(&listener).listen(0).unwrap();
+    let address = listener.local_addr().unwrap();
+    let full = TcpStream::connect(address).unwrap();
+    let proxy = Proxy::new(address);
+    let mut client = proxy.connect();
+    client.send(REQUEST);
+    std::thread::sleep(Duration::from_millis(400));
+    let upstream = std::thread::spawn(move || {
+        let (taken, _) = listener.accept().unwrap();
+        let mut peer = Peer::new(listener.accept().unwrap().0);
+        peer.head();
+        peer.exactly(28);
+        peer.send(HEAD);
+        peer.send(delta("a"));
+        peer.send(chunk("data: [DONE]\n\n"));
+        peer.send("0\r\n\r\n");
+        drop(taken);
+    });
+    client.head();
+    client.until("0\r\n\r\n");
+    upstream.join().unwrap();
+    let record = proxy.inbox.recv_timeout(DEADLINE).unwrap();
+    let first = Duration::from_nanos(record.timing.first_token_ns.unwrap());
+    assert!(first >= Duration::from_millis(400), "{first:?}");
+    drop(full);
+}
+
+#[test]
+fn a_seat_is_given_back_whatever_the_upstream_claims() {
+    let script = |peer: &mut Peer| {
+        peer.send(HEAD);
+        peer.send(delta("a"));
+        let claim = r#"data: {"choices":[{"index":9,"delta":{},"finish_reason":"stop"}],"usage":{"completion_tokens":9007199254740992}}"#;
+        for _ in 0..2048 {
+            peer.send(chunk(&format!("{claim}\n\n")));
+        }
+        peer.send("0\r\n\r\n");
+        peer.head();
+    };
+    let upstream = Upstream::start(move |peer, _| {
+        peer.head();
+        peer.exactly(28);
+        script(peer);
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send(REQUEST);
+    client.head();
+    client.until("\r\n0\r\n\r\n");
+    let record = proxy.inbox.recv_timeout(DEADLINE).unwrap();
+    assert_eq!((record.tokens.output(), record.usage_rejected), (1, 2048));
+    let seen = proxy.seen();
+    assert_eq!((seen.begun, seen.ended), (1, 1));
 }

@@ -129,6 +129,10 @@ impl Observer for WorkerCells {
         self.proxy.end(&record.tokens);
     }
 
+    fn abandon(&mut self, model: ModelSlot) {
+        self.cells(model).in_flight.take(1);
+    }
+
     fn pass(&mut self, reason: Passthrough) {
         self.proxy.passthrough[reason as usize].add(1);
     }

@@ -14,8 +14,8 @@ pub const ACCESS: &str = "access";
 /// The target of the line that says what was started; never filtered.
 const STARTED: &str = "started";
 
-/// What the targets of our own crates begin with.
-const OURS: &str = "tokenmeter";
+/// Our own crates, which the level is for.
+const OURS: [&str; 6] = ["tokenmeter", "relay", "page", "metrics", "meter", "scan"];
 
 /// What is logged, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ pub fn begin(plan: &Plan) {
     let targets = Targets::new()
         // Others' debugging may show what passes through them.
         .with_default(plan.level.0.min(TracingLevel::WARN))
-        .with_target(OURS, plan.level.0)
+        .with_targets(OURS.map(|target| (target, plan.level.0)))
         .with_target(STARTED, LevelFilter::INFO)
         .with_target(ACCESS, access);
     let registry = tracing_subscriber::registry().with(targets);

@@ -110,6 +110,7 @@ impl Observer for Recorder {
     fn admit(&mut self, _: ModelSlot, _: ModelSlot) {}
     fn live(&mut self, _: ModelSlot, _: u64, _: u64) {}
     fn end(&mut self, _: ModelSlot, _: &Record) {}
+    fn abandon(&mut self, _: ModelSlot) {}
     fn pass(&mut self, reason: Passthrough) {
         let panics = {
             let mut seen = self.0.lock().unwrap();

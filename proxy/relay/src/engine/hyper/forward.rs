@@ -82,10 +82,19 @@ pub(super) async fn forward(
     let (connection, response) = loop {
         let (mut connection, ready) = match engine.pools[index].take() {
             Some(connection) => (connection, begun),
-            None => match Connection::open(&engine.upstream, upstream, worker.plan.connect_timeout).await {
-                Ok(connection) => (Box::new(connection), clock::now()),
-                Err(error) => return Ok(answer(&visit, unconnected(&upstream.name, &error))),
-            },
+            None => {
+                let opening = Connection::open(&engine.upstream, upstream, worker.plan.connect_timeout);
+                let mut opening = pin!(opening);
+                let opened = std::future::poll_fn(|cx| {
+                    request.body_mut().read_ahead(cx);
+                    opening.as_mut().poll(cx)
+                })
+                .await;
+                match opened {
+                    Ok(connection) => (Box::new(connection), clock::now()),
+                    Err(error) => return Ok(answer(&visit, unconnected(&upstream.name, &error))),
+                }
+            }
         };
         let mut waiting = pin!(connection.send(request));
         let mut sent = false;

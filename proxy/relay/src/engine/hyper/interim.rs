@@ -5,8 +5,10 @@
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use hyper::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use hyper::{Request, StatusCode};
 
+use crate::headers;
 use crate::limits::{BUFFER_BYTES, INTERIM_RESPONSES};
 
 /// Collects one request's interim responses. hyper asks for a callback that could be called from
@@ -35,7 +37,11 @@ impl Interim {
             // Writing to a string cannot fail. A value that is not text is left out: early hints
             // are links.
             let _ = write!(heads.bytes, "HTTP/1.1 {} {reason}\r\n", response.status().as_str());
-            for (name, value) in response.headers() {
+            // They end here as in any response, and an interim one has no body to be framed.
+            let mut fields = headers::for_client(response.headers().clone(), false);
+            fields.remove(TRANSFER_ENCODING);
+            fields.remove(CONTENT_LENGTH);
+            for (name, value) in &fields {
                 if let Ok(value) = value.to_str() {
                     let _ = write!(heads.bytes, "{name}: {value}\r\n");
                 }

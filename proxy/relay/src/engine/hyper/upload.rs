@@ -1,5 +1,6 @@
 //! The request body on its way to the upstream: each slice is shown to the exchange and handed on
-//! in the same turn; nothing is held.
+//! in the same turn. While the upstream is being connected one slice is read ahead, so that the
+//! tick at which a request was complete is the client's doing and not the upstream's.
 
 use std::error::Error;
 use std::fmt;
@@ -19,6 +20,8 @@ use crate::clock;
 /// A request body as the upstream connection takes it.
 pub(super) struct Upload {
     body: Incoming,
+    /// What was read ahead.
+    ahead: Option<Result<Frame<Bytes>, UploadError>>,
     visit: Rc<Visit>,
 }
 
@@ -28,19 +31,21 @@ impl Upload {
         if body.is_end_stream() {
             visit.complete(at);
         }
-        Self { body, visit: Rc::clone(visit) }
+        Self { body, ahead: None, visit: Rc::clone(visit) }
     }
-}
 
-impl Body for Upload {
-    type Data = Bytes;
-    type Error = UploadError;
+    /// Reads one slice ahead, if there is one.
+    pub(super) fn read_ahead(&mut self, cx: &mut Context<'_>) {
+        if self.ahead.is_none()
+            && self.visit.upload.get() == visit::Upload::Open
+            && let Poll::Ready(Some(frame)) = self.poll_body(cx)
+        {
+            self.ahead = Some(frame);
+        }
+    }
 
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, UploadError>>> {
-        let Self { body, visit } = &mut *self;
+    fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, UploadError>>> {
+        let Self { body, visit, .. } = self;
         match ready!(Pin::new(&mut *body).poll_frame(cx)) {
             Some(Ok(frame)) => {
                 if let Some(bytes) = frame.data_ref() {
@@ -63,13 +68,38 @@ impl Body for Upload {
             }
         }
     }
+}
+
+impl Body for Upload {
+    type Data = Bytes;
+    type Error = UploadError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, UploadError>>> {
+        match self.ahead.take() {
+            Some(frame) => Poll::Ready(Some(frame)),
+            None => self.poll_body(cx),
+        }
+    }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.ahead.is_none() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        let ahead = match &self.ahead {
+            Some(Ok(frame)) => frame.data_ref().map_or(0, |bytes| bytes.len() as u64),
+            _ => 0,
+        };
+        let rest = self.body.size_hint();
+        let mut hint = SizeHint::new();
+        hint.set_lower(rest.lower().saturating_add(ahead));
+        if let Some(upper) = rest.upper() {
+            hint.set_upper(upper.saturating_add(ahead));
+        }
+        hint
     }
 }
 
