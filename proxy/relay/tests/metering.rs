@@ -206,6 +206,31 @@ fn a_seat_is_given_back_whatever_the_upstream_claims() {
     client.until("\r\n0\r\n\r\n");
     let record = proxy.inbox.recv_timeout(DEADLINE).unwrap();
     assert_eq!((record.tokens.output(), record.usage_rejected), (1, 2048));
+    assert_eq!(proxy.seen().seated, 0);
+}
+
+#[test]
+fn a_meter_that_fails_costs_its_record_and_no_byte() {
+    let upstream = Upstream::start(|peer, _| {
+        peer.head();
+        peer.exactly(28);
+        peer.send(HEAD);
+        for _ in 0..5 {
+            peer.send(delta("a"));
+        }
+        peer.send(chunk("data: [DONE]\n\n"));
+        peer.send("0\r\n\r\n");
+        peer.head();
+    });
+    let proxy = Proxy::new(upstream.address);
+    proxy.seen().meter_panics = true;
+    let mut client = proxy.connect();
+    client.send(REQUEST);
+    client.head();
+    let body = client.until("0\r\n\r\n");
+    assert_eq!(body.matches("\"content\":\"a\"").count(), 5, "{body}");
+    let record = proxy.inbox.recv_timeout(DEADLINE).unwrap();
+    assert_eq!(record.ending, Ending::ProxyError);
     let seen = proxy.seen();
-    assert_eq!((seen.begun, seen.ended), (1, 1));
+    assert_eq!((&seen.lost[..], seen.seated), (&[relay::Dropped::Panic][..], 0));
 }

@@ -21,11 +21,15 @@ pub(crate) struct Proxy {
 /// What the observers of all workers were told.
 #[derive(Default)]
 pub(crate) struct Seen {
+    /// Exchanges whose seat in the in-flight gauge is taken.
+    pub(crate) seated: i64,
     pub(crate) passed: Vec<Passthrough>,
     pub(crate) refused: Vec<Refusal>,
     pub(crate) lost: Vec<Dropped>,
     /// Panics on the next request that passes unmetered.
     pub(crate) panics: bool,
+    /// Panics in the meter's path at the next token.
+    pub(crate) meter_panics: bool,
 }
 
 impl Proxy {
@@ -106,11 +110,20 @@ impl Observer for Recorder {
     fn unknown_model(&mut self) -> ModelSlot {
         ModelSlot(0)
     }
-    fn begin(&mut self, _: ModelSlot) {}
+    fn begin(&mut self, _: ModelSlot) {
+        self.0.lock().unwrap().seated += 1;
+    }
     fn admit(&mut self, _: ModelSlot, _: ModelSlot) {}
-    fn live(&mut self, _: ModelSlot, _: u64, _: u64) {}
-    fn end(&mut self, _: ModelSlot, _: &Record) {}
-    fn abandon(&mut self, _: ModelSlot) {}
+    fn live(&mut self, _: ModelSlot, _: u64, _: u64) {
+        let panics = std::mem::take(&mut self.0.lock().unwrap().meter_panics);
+        assert!(!panics, "asked for by the test");
+    }
+    fn end(&mut self, _: ModelSlot, _: &Record) {
+        self.0.lock().unwrap().seated -= 1;
+    }
+    fn abandon(&mut self, _: ModelSlot) {
+        self.0.lock().unwrap().seated -= 1;
+    }
     fn pass(&mut self, reason: Passthrough) {
         let panics = {
             let mut seen = self.0.lock().unwrap();
