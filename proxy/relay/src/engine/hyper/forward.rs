@@ -114,7 +114,7 @@ pub(super) async fn forward(
             let mut driven = Context::from_waker(Waker::noop());
             match waiting.as_mut().poll(&mut driven) {
                 Poll::Ready(Ok(response)) => Poll::Ready(Received::Head(response)),
-                Poll::Ready(Err(error)) => Poll::Ready(Received::Error(error)),
+                Poll::Ready(Err(error)) => Poll::Ready(Received::Error(Box::new(error))),
                 Poll::Pending if connection.bury() => {
                     // What was still queued comes back now.
                     cx.waker().wake_by_ref();
@@ -143,7 +143,7 @@ pub(super) async fn forward(
 /// What came of a request.
 enum Received {
     Head(Response<Incoming>),
-    Error(TrySendError<Request<Upload>>),
+    Error(Box<TrySendError<Request<Upload>>>),
     Flood,
 }
 
