@@ -1,5 +1,6 @@
 //! The one queue between data plane and control plane. Bounded; a full one loses the record and
-//! says so, and never makes a stream wait.
+//! says so, and never makes a stream wait. Records are boxed, so that the room for them costs
+//! nothing until they come.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
@@ -7,10 +8,10 @@ use meter::Record;
 
 /// The data plane's end; one clone per worker.
 #[derive(Clone)]
-pub struct Outbox(SyncSender<Record>);
+pub struct Outbox(SyncSender<Box<Record>>);
 
 /// The control plane's end.
-pub type Inbox = Receiver<Record>;
+pub type Inbox = Receiver<Box<Record>>;
 
 /// An outbox with room for `records` finished exchanges.
 pub fn outbox(records: usize) -> (Outbox, Inbox) {
@@ -21,6 +22,6 @@ pub fn outbox(records: usize) -> (Outbox, Inbox) {
 impl Outbox {
     /// Puts a record out; false if there was no room or nobody listens.
     pub fn put(&self, record: Record) -> bool {
-        self.0.try_send(record).is_ok()
+        self.0.try_send(Box::new(record)).is_ok()
     }
 }

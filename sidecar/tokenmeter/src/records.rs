@@ -1,10 +1,15 @@
-//! The control plane's end of the outbox: takes each record as it comes, tallies how its tokens
-//! were known, and logs a line if that is wanted. Counts and times, never content (law 11).
+//! The control plane's end of the outbox: takes the records, tallies how their tokens were known,
+//! and logs a line each if that is wanted. Counts and times, never content (law 11).
+//!
+//! It looks every few milliseconds rather than being woken: waking a thread for each short request
+//! cost the worker a third of its time.
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::TryRecvError;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use meter::{Provenance, Record};
 
@@ -29,14 +34,23 @@ impl Tally {
 /// Takes records on a thread of its own until the last outbox is gone.
 pub(crate) fn take(inbox: relay::Inbox, tally: Tally, access: bool) -> io::Result<JoinHandle<()>> {
     std::thread::Builder::new().name("records".to_owned()).spawn(move || {
-        for record in inbox {
-            tally.add(record.tokens.output_provenance);
-            if access {
-                log(&record);
+        loop {
+            match inbox.try_recv() {
+                Ok(record) => {
+                    tally.add(record.tokens.output_provenance);
+                    if access {
+                        log(&record);
+                    }
+                }
+                Err(TryRecvError::Empty) => std::thread::sleep(LOOK_EVERY),
+                Err(TryRecvError::Disconnected) => return,
             }
         }
     })
 }
+
+/// With the default room of 4,096 records, enough for 200,000 exchanges a second.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 fn log(record: &Record) {
     let milliseconds = |ns: u64| ns as f64 / 1e6;

@@ -38,7 +38,8 @@ pub(super) async fn serve(engine: Rc<Engine>, upstream: usize, stream: TcpStream
         .await
     };
     match known {
-        Some(true) => http2(&engine, &client, upstream, watch).await,
+        // In its own allocation: HTTP/2's state is large, and most connections do not have it.
+        Some(true) => Box::pin(http2(&engine, &client, upstream, watch)).await,
         Some(false) => http1(&engine, &client, upstream, watch).await,
         None => {}
     }
