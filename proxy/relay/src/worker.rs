@@ -153,7 +153,9 @@ async fn accept(
         if stream.set_nodelay(true).is_err() {
             continue;
         }
-        let connection = guard(Rc::clone(engine.worker()), Rc::clone(&engine).serve(upstream, stream));
+        // Boxed once: each future around it would otherwise hold it twice, moved from and moved to.
+        let serving = Box::pin(Rc::clone(&engine).serve(upstream, stream));
+        let connection = guard(Rc::clone(engine.worker()), serving);
         let mut connections = connections.borrow_mut();
         connections.spawn_local(async move {
             connection.await;
