@@ -79,6 +79,8 @@ pub struct Meter {
     choices: u32,
     finished: u32,
     finished_timed: u8,
+    /// Of them, those finished before the frame at hand.
+    finished_earlier: u8,
     /// Timed choices whose last count was said.
     counted_timed: u8,
     length: bool,
@@ -132,6 +134,7 @@ impl Meter {
             choices: 0,
             finished: 0,
             finished_timed: 0,
+            finished_earlier: 0,
             counted_timed: 0,
             length: false,
             aborted: false,
@@ -419,15 +422,16 @@ impl Meter {
         }
     }
 
-    /// A count that comes with or after a choice's finish is its last, once: LiteLLM sends it in a
-    /// frame of its own that still names the choice.
+    /// A count that comes after a choice's finish is its last, once: LiteLLM sends it in a frame of
+    /// its own that still names the choice. In the frame of the finish the scanner knows better:
+    /// llama.cpp's `timings` there are a running count.
     fn scope(&mut self, said: Scope) -> Scope {
         let (Scope::Running(choice) | Scope::Choice(Some(choice))) = said else { return said };
         if choice as usize >= TIMED_CHOICES {
             return said;
         }
         let bit = 1 << choice;
-        let last = matches!(said, Scope::Choice(_)) || self.finished_timed & bit != 0;
+        let last = matches!(said, Scope::Choice(_)) || self.finished_earlier & bit != 0;
         if last && self.counted_timed & bit == 0 {
             self.counted_timed |= bit;
             return Scope::Choice(Some(choice));
@@ -448,6 +452,7 @@ impl Meter {
 
     fn end_frame(&mut self, at: Tick) {
         self.untimed_in_frame = None;
+        self.finished_earlier = self.finished_timed;
         while self.touched != 0 {
             let choice = self.touched.trailing_zeros();
             self.touched &= self.touched - 1;

@@ -272,6 +272,15 @@ fn a_count_after_the_finish_is_final() {
 }
 
 #[test]
+fn timings_at_the_finish_are_no_usage() {
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    bench.frame(200, &[text(0)]).frame(210, &[stop(0), usage(Scope::Running(0), 3, 5)]);
+    bench.frame(212, &[Event::Done]);
+    let tokens = bench.end(CLEAN, 212).tokens;
+    assert_eq!((tokens.output(), tokens.output_provenance), (5, Provenance::Running));
+}
+
+#[test]
 fn a_usage_for_each_prompt_is_summed() {
     let mut bench = Bench::new(Dialect::OpenaiCompletions);
     bench.0.requested(Request { answers: 2, prompts: 2, ..Request::default() }, Tick(100 * MS));
