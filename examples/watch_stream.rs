@@ -2,7 +2,7 @@
 //! no proxy, just the scanner and the meter on bytes.
 //!
 //! ```text
-//! curl -sN http://127.0.0.1:8000/v1/chat/completions -d '{"stream":true, …}' |
+//! curl -sN http://127.0.0.1:8000/v1/chat/completions -H 'Content-Type: application/json' -d '{"stream": true, …}' |
 //!     cargo run -q -p tokenmeter-examples --example watch_stream
 //! ```
 

@@ -5,7 +5,6 @@ With `--proxy=none` the meter is left out and the client talks to the tap.
 import itertools
 from dataclasses import dataclass
 
-import answer
 import call
 from engine import KINDS
 from exposition import Difference
@@ -28,9 +27,6 @@ class Run:
     engine: Difference
     """Its counters over the second run."""
     meter: Difference
-
-    def edited(self):
-        return edited(self.case, self.request_seen)
 
 
 class Rig:
@@ -76,16 +72,3 @@ class Rig:
         meter_moved = self.meter and self.meter.moved(meter_before)
         request_seen, response_seen = self.tap.exchanges(name)[-1]
         return Run(case, direct, response, request_seen, response_seen, engine_moved, meter_moved)
-
-
-def edited(case, request_seen):
-    """Whether the request was changed on its way, to ask for usage."""
-    return request_seen.body != (case.body or b"")
-
-
-def expected(seen, edited):
-    """The body the client should have got of what the engine sent: all of it, less the usage that
-    we asked for and the client did not."""
-    if not edited:
-        return seen.body
-    return b"".join(event for event in answer.events(seen.body) if not answer.is_usage_only(event))

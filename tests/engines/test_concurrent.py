@@ -7,7 +7,6 @@ import call
 import cases
 from exposition import Difference
 from meter import EXCHANGES, TOKENS
-from rig import edited, expected
 from tap import CASE
 
 STREAMS = 24
@@ -30,7 +29,8 @@ def test_many_streams_at_once(rig):
     for case, name, response in zip(asked, names, responses):
         request, seen = rig.tap.exchanges(name)[-1]
         assert response.status_code == 200, response.text
-        assert response.content == expected(seen, edited(case, request))
+        assert request.body == case.body
+        assert response.content == seen.body
         assert response.content.endswith(b"data: [DONE]\n\n")
     if rig.meter:
         moved = rig.meter.moved(meter_before, STREAMS)

@@ -257,6 +257,7 @@ impl Drop for Seat {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
-        self.end(Close::ClientGone, clock::now());
+        let close = if self.worker.cutting.get() { Close::Local } else { Close::ClientGone };
+        self.end(close, clock::now());
     }
 }

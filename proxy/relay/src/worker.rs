@@ -2,7 +2,7 @@
 //! accepts connections of every upstream's listener and runs each as a task of its own; nothing it
 //! does can be seen by another worker but the load cells and the outbox.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::Future;
 use std::io;
 use std::net::TcpListener as StdListener;
@@ -33,6 +33,8 @@ pub struct Worker {
     /// One load cell per upstream, in the plan's order; shared by all workers, touched at an
     /// exchange's start and end only.
     pub loads: Vec<Arc<Mutex<meter::Load>>>,
+    /// What is still under way is being cut: its end is our doing, not its client's.
+    pub cutting: Cell<bool>,
 }
 
 impl Worker {
@@ -83,7 +85,8 @@ pub(crate) fn run(start: Start) -> io::Result<()> {
 
 async fn serve(start: Start) -> io::Result<()> {
     let Start { plan, observer, outbox, loads, listeners, in_flight, mut phase } = start;
-    let worker = Rc::new(Worker { plan, observer: RefCell::new(observer), outbox, loads });
+    let worker =
+        Rc::new(Worker { plan, observer: RefCell::new(observer), outbox, loads, cutting: Cell::new(false) });
     let engine = Engine::new(&worker, in_flight);
     let room = Arc::new(Semaphore::new(worker.plan.connections));
     let connections = Rc::new(RefCell::new(JoinSet::new()));
@@ -114,6 +117,7 @@ async fn serve(start: Start) -> io::Result<()> {
         });
         Phase::reached_before(&mut phase, Phase::Stopped, ended).await;
     }
+    worker.cutting.set(true);
     accepting.shutdown().await;
     sweeping.abort();
     let mut connections = connections.take();

@@ -112,3 +112,23 @@ fn a_connection_that_answers_says_that_it_ends() {
     assert_eq!(client.rest(), "ok");
     proxy.running.join();
 }
+
+#[test]
+fn a_stream_we_cut_is_not_the_clients_doing() {
+    let upstream = Upstream::start(|peer, _| {
+        peer.head();
+        peer.exactly(2);
+        peer.send("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n");
+        let frame = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}\n\n";
+        peer.send(format!("{:x}\r\n{frame}\r\n", frame.len()));
+        peer.head();
+    });
+    let proxy = Proxy::with(upstream.address, |plan| plan.drain_grace = Duration::from_millis(100));
+    let mut client = proxy.connect();
+    client.send("POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}");
+    client.head();
+    client.until("}}]}\n\n\r\n");
+    proxy.running.drain();
+    let record = proxy.inbox.recv_timeout(crate::support::DEADLINE).unwrap();
+    assert_eq!((record.ending, record.tokens.output()), (meter::Ending::ProxyError, 1));
+}

@@ -184,7 +184,7 @@ table! {
     InFlight: Gauge, "tokenmeter_exchanges_in_flight", Exchanges, ["model"],
         "Exchanges that began and did not end yet.";
     Passthrough: Counter, "tokenmeter_passthrough_total", Requests, ["reason"],
-        "Requests that were forwarded without being metered.";
+        "Requests forwarded without being read; of those with a reason of the body (`encoding`, `content_type`) the exchange still counts.";
     Refused: Counter, "tokenmeter_refused_total", Requests, ["reason"],
         "Requests that the proxy answered itself.";
 
@@ -230,7 +230,7 @@ table! {
     Characters: Counter, "tokenmeter_visible_characters_total", Characters, ["model"],
         "Characters of visible text in ended exchanges.";
     PositionTokens: Counter, "tokenmeter_output_position_tokens_total", Tokens, ["model", "position"],
-        "Output tokens by their position in the answer.";
+        "Output tokens after the first, by their position in the answer.";
     PositionSeconds: Counter, "tokenmeter_output_position_seconds_total", Seconds, ["model", "position"],
         "Time spent on output tokens by their position in the answer.";
 

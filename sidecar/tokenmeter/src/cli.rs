@@ -169,7 +169,7 @@ fn flags(matches: &ArgMatches) -> Flags {
 const EXAMPLES: &str = "\
 Examples:
   tokenmeter run --upstream http://127.0.0.1:8000
-  tokenmeter run --upstream http://vllm:8000 --kind vllm --listen 0.0.0.0:9800 --admin 0.0.0.0:9464
+  tokenmeter run --upstream http://vllm:8000 --kind vllm --listen 0.0.0.0:9800 --admin 0.0.0.0:9464 --admin-hosts tokenmeter
   tokenmeter check-config --config tokenmeter.yaml --show-origin
   tokenmeter demo
 

@@ -84,7 +84,7 @@ async fn watch(index: usize, target: Target, readiness: Readiness, metrics: metr
                  or correct its URL"
             ),
             (Reach::Unreachable(_), Reach::Reached) => {
-                tracing::info!(upstream, url, "the upstream is reachable again");
+                tracing::info!(upstream, url, "the upstream is reachable");
             }
             _ => {}
         }

@@ -18,7 +18,7 @@ pub(super) fn introduce(out: &mut impl Write, listen: SocketAddr, admin: SocketA
              \n\
              \x20 live page   http://{admin}/\n\
              \x20 metrics     http://{admin}/metrics\n\
-             \x20 try it      curl -N http://{listen}/v1/chat/completions -d '{{\"model\": \"mine\", \
+             \x20 try it      curl -N http://{listen}/v1/chat/completions -H 'Content-Type: application/json' -d '{{\"model\": \"mine\", \
              \"stream\": true, \"messages\": [{{\"role\": \"user\", \"content\": \"hello\"}}]}}'\n\
              \n\
              TTFT: time to the first token. tokens/s: what each client sees (median), and all together.\n"

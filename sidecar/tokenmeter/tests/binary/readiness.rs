@@ -19,7 +19,7 @@ fn an_upstream_may_come_later() {
 
     silent_server(upstream);
     get_until(running.admin, "/readyz", |status, body| status == 200 && body == "ok\n");
-    running.line("reachable again");
+    running.line("is reachable");
     let noise = running.lines();
     assert!(noise.is_empty(), "one line for each change, no more: {noise:?}");
 }
