@@ -3,6 +3,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
 use simulator::server::{Options, Server, Shape};
 
@@ -49,6 +50,12 @@ async fn canaries_are_found_nowhere() {
     let metrics =
         proxy.page_when("four exchanges", |page| page.sum("tokenmeter_exchanges_total", &[]) == 4.0);
     let page = get(proxy.admin, "/").expect("the page answers");
+    // The access lines follow within a moment.
+    let end = Instant::now() + Duration::from_secs(5);
+    while proxy.log().matches("\"message\":\"exchange\"").count() < 4 {
+        assert!(Instant::now() < end, "four exchanges, and the log has: {}", proxy.log());
+        std::thread::sleep(Duration::from_millis(10));
+    }
     let answer_word = answers
         .split("\"content\":\"")
         .filter_map(|rest| rest.split('"').next())

@@ -58,12 +58,17 @@ pub(super) fn row(out: &mut impl Write, concurrency: u32, report: &Report) {
 pub(super) fn compare(out: &mut impl Write, asked: &Asked, counted: &Snapshot) {
     let exchanges: u64 = counted.models.iter().map(|model| model.exchanges).sum();
     let tokens: u64 = counted.models.iter().map(|model| model.output_tokens).sum();
+    let ours = asked.completed + asked.failed;
+    let others = match exchanges.saturating_sub(ours) {
+        0 => String::new(),
+        more => format!(", others {} in {more}", tokens.saturating_sub(asked.output_tokens)),
+    };
     print(
         out,
         &format!(
-            "\ntokenmeter counted {tokens} output tokens in {exchanges} exchanges; the clients got {} in {}.\n",
+            "\ntokenmeter counted {tokens} output tokens in {exchanges} exchanges; \
+             its clients got {} in {ours}{others}.\n",
             asked.output_tokens,
-            asked.completed + asked.failed,
         ),
     );
 }
