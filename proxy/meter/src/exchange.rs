@@ -15,6 +15,7 @@ use scan::{Dialect, Event, Finish, Piece, Request, Scope, Sink, Usage};
 use crate::edges::{POSITION, POSITION_NAMES};
 use crate::gaps::Summary;
 use crate::ladder::Ladder;
+use crate::position;
 use crate::record::{Identity, Record, Span, Timing, Weight};
 use crate::track::{FrameWeight, Track};
 use crate::{Ending, Provenance, Tick, Tokens};
@@ -194,11 +195,6 @@ impl Meter {
         reported.unwrap_or(self.weight)
     }
 
-    /// What the request asked for, as far as it is known.
-    pub fn request(&self) -> &Request {
-        &self.request
-    }
-
     /// Ends the exchange. `concurrency` is the mean number in flight at the upstream meanwhile.
     pub fn end(mut self, identity: Identity, close: Close, concurrency: f64, at: Tick) -> Record {
         let tokens = match self.status {
@@ -258,7 +254,7 @@ impl Meter {
             weight,
             position: match weight {
                 Weight::Exact => self.position,
-                Weight::Spread => spread_positions(&self.position, self.track.weight, output, self.choices),
+                Weight::Spread => position::spread(&self.position, self.track.weight, output, self.choices),
             },
             stalls: self.stalls,
             stalled_ns: self.stalled_ns,
@@ -547,42 +543,6 @@ impl Sink for Reading<'_> {
     fn frame(&mut self, _whole: bool) {
         self.meter.end_frame(self.at);
     }
-}
-
-/// Positions of an answer whose frames held more tokens than was known: `seen` tokens by weight
-/// stand for `output`, evenly. Several answers share the buckets and cannot be told apart again,
-/// so theirs are left out.
-fn spread_positions(
-    spans: &[Span; POSITION_NAMES.len()],
-    seen: u64,
-    output: u64,
-    choices: u32,
-) -> [Span; POSITION_NAMES.len()] {
-    if seen == output {
-        return *spans;
-    }
-    let mut spread = [Span::default(); POSITION_NAMES.len()];
-    if choices > 1 || seen == 0 {
-        return spread;
-    }
-    let timed: u64 = spans.iter().map(|span| span.tokens).sum();
-    let scale = output as f64 / seen as f64;
-    // The first frame began the answer and has no gap before it.
-    let mut from = seen.saturating_sub(timed) as f64 * scale;
-    for span in spans.iter().filter(|span| span.tokens > 0) {
-        let (begin, end) = (from, from + span.tokens as f64 * scale);
-        from = end;
-        for (bucket, into) in spread.iter_mut().enumerate() {
-            let low = if bucket == 0 { 0.0 } else { POSITION[bucket - 1] as f64 };
-            let high = POSITION.get(bucket).map_or(f64::INFINITY, |&edge| edge as f64);
-            let part = end.min(high) - begin.max(low);
-            if part > 0.0 {
-                into.tokens += part.round() as u64;
-                into.ns += (span.ns as f64 * part / (end - begin)) as u64;
-            }
-        }
-    }
-    spread
 }
 
 fn per_second(amount: u64, ns: u64) -> Option<f64> {

@@ -9,6 +9,7 @@ pub mod exchange;
 mod gaps;
 mod ladder;
 pub mod load;
+mod position;
 pub mod record;
 pub mod tick;
 pub mod tokens;

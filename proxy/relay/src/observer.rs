@@ -120,10 +120,7 @@ pub trait Observer {
     /// The slot of a model, making one if there is room; `_other` beyond the cap.
     fn model(&mut self, name: &str) -> ModelSlot;
     /// The slot of a model that already has one.
-    fn known_model(&mut self, name: &str) -> Option<ModelSlot> {
-        let _ = name;
-        None
-    }
+    fn known_model(&mut self, name: &str) -> Option<ModelSlot>;
     /// The slot for exchanges whose model is not known yet (`_unknown`).
     fn unknown_model(&mut self) -> ModelSlot;
     /// An exchange begins.

@@ -6,8 +6,10 @@
 
 use memchr::memchr2;
 
+use crate::carry::Carry;
 use crate::field::{Field, Fields, NOWHERE};
 use crate::limits::{CARRY_BYTES, DEPTH, PATH_LEVELS};
+use crate::text::{Escape, Text};
 
 /// What stands at a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,36 +102,6 @@ enum Role {
     Skip,
 }
 
-/// Progress inside a string.
-#[derive(Clone, Copy, Debug, Default)]
-struct Text {
-    chars: u32,
-    escape: Escape,
-    /// The last character was the first half of a surrogate pair.
-    high: bool,
-    escaped: bool,
-    /// A part of it stood in an earlier slice.
-    torn: bool,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Escape {
-    #[default]
-    No,
-    /// After a backslash.
-    Begun,
-    /// Inside `\uXXXX`: digits left, value so far.
-    Unicode(u8, u16),
-}
-
-/// A torn key, number or captured string.
-#[derive(Debug)]
-struct Carry {
-    bytes: [u8; CARRY_BYTES],
-    len: usize,
-    cut: bool,
-}
-
 impl Json {
     pub(crate) fn new() -> Self {
         Self {
@@ -140,7 +112,7 @@ impl Json {
             items: [0; PATH_LEVELS],
             node: 0,
             text: Text::default(),
-            carry: Carry { bytes: [0; CARRY_BYTES], len: 0, cut: false },
+            carry: Carry::new(),
             root_is_null: false,
             scanned: 0,
         }
@@ -418,122 +390,6 @@ impl Json {
 
     fn in_object(&self) -> bool {
         self.depth > 0 && self.objects & (1 << (self.depth - 1)) != 0
-    }
-}
-
-impl Text {
-    /// Counts the characters of bytes without escapes.
-    fn plain(&mut self, bytes: &[u8]) {
-        self.chars = self.chars.saturating_add(chars(bytes));
-        self.high = false;
-    }
-
-    /// Takes one byte of an escape; false if the byte is not part of it and must be read again.
-    fn escape_byte(&mut self, byte: u8) -> bool {
-        match self.escape {
-            Escape::No => return false,
-            Escape::Begun if byte == b'u' => self.escape = Escape::Unicode(4, 0),
-            Escape::Begun => {
-                self.escape = Escape::No;
-                self.character(false);
-            }
-            Escape::Unicode(left, value) => {
-                let Some(digit) = char::from(byte).to_digit(16) else {
-                    // A broken escape counts as one character; the byte is ordinary text.
-                    self.escape = Escape::No;
-                    self.character(false);
-                    return false;
-                };
-                let value = value << 4 | digit as u16;
-                if left > 1 {
-                    self.escape = Escape::Unicode(left - 1, value);
-                } else {
-                    self.escape = Escape::No;
-                    match value {
-                        0xDC00..=0xDFFF if self.high => self.high = false,
-                        _ => self.character(matches!(value, 0xD800..=0xDBFF)),
-                    }
-                }
-            }
-        }
-        true
-    }
-
-    fn character(&mut self, high: bool) {
-        self.chars = self.chars.saturating_add(1);
-        self.high = high;
-    }
-}
-
-/// Unicode characters in UTF-8 bytes: those that are not continuation bytes.
-pub(crate) fn chars(bytes: &[u8]) -> u32 {
-    let count = bytes.iter().filter(|&&b| b & 0xC0 != 0x80).count();
-    u32::try_from(count).unwrap_or(u32::MAX)
-}
-
-impl Carry {
-    fn clear(&mut self) {
-        self.len = 0;
-        self.cut = false;
-    }
-
-    fn push(&mut self, bytes: &[u8]) {
-        let room = CARRY_BYTES - self.len;
-        let take = bytes.len().min(room);
-        self.bytes[self.len..self.len + take].copy_from_slice(&bytes[..take]);
-        self.len += take;
-        self.cut |= take < bytes.len();
-    }
-
-    fn word(&self) -> &[u8] {
-        &self.bytes[..self.len]
-    }
-
-    /// Replaces escapes by what they stand for, in place: no whole escape is shorter than its
-    /// text, and one that the carry's end cut short is left out if its text has no room.
-    fn unescape(&mut self) {
-        let (mut from, mut to) = (0, 0);
-        while from < self.len {
-            if self.bytes[from] != b'\\' || from + 1 == self.len {
-                self.bytes[to] = self.bytes[from];
-                (from, to) = (from + 1, to + 1);
-                continue;
-            }
-            let plain = match self.bytes[from + 1] {
-                b'n' => '\n',
-                b't' => '\t',
-                b'r' => '\r',
-                b'b' => '\u{8}',
-                b'f' => '\u{c}',
-                b'u' => {
-                    let (character, used) = unicode(&self.bytes[from..self.len]);
-                    from += used - 2;
-                    character
-                }
-                other => char::from(other),
-            };
-            from += 2;
-            if to + plain.len_utf8() > CARRY_BYTES {
-                break;
-            }
-            to += plain.encode_utf8(&mut self.bytes[to..]).len();
-        }
-        self.len = to;
-    }
-}
-
-/// Reads `\uXXXX` or a surrogate pair; a lone half is the replacement character.
-fn unicode(bytes: &[u8]) -> (char, usize) {
-    let unit = |at: usize| {
-        let digits = bytes.get(at..at + 6).filter(|d| d.starts_with(b"\\u"))?;
-        u16::from_str_radix(std::str::from_utf8(&digits[2..]).ok()?, 16).ok()
-    };
-    let Some(first) = unit(0) else { return (char::REPLACEMENT_CHARACTER, bytes.len().clamp(2, 6)) };
-    let pair = [first, unit(6).unwrap_or(0)];
-    match char::decode_utf16(pair).next() {
-        Some(Ok(character)) if character.len_utf16() == 2 => (character, 12),
-        Some(Ok(character)) => (character, 6),
-        _ => (char::REPLACEMENT_CHARACTER, 6),
     }
 }
 

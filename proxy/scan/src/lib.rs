@@ -21,6 +21,7 @@
 //!
 //! Modules in the order of the bytes:
 
+mod carry;
 pub mod dialect;
 pub mod event;
 mod field;
@@ -32,6 +33,7 @@ mod request;
 mod scanner;
 mod shape;
 mod sse;
+mod text;
 
 pub use dialect::Dialect;
 pub use event::{Counts, Event, Finish, Piece, Scope, Sink, Usage};

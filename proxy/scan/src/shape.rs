@@ -9,8 +9,9 @@ use memchr::memchr2;
 use crate::event::{Counts, Piece};
 use crate::field::Field;
 use crate::frame::Kind;
-use crate::json::{Value, chars};
+use crate::json::Value;
 use crate::limits::{SHAPE_BYTES, SHAPE_HOLES};
+use crate::text::chars;
 
 /// Where the varying values of one frame stand in the caller's buffer.
 #[derive(Debug, Default)]

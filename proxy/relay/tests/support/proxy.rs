@@ -107,6 +107,9 @@ impl Observer for Recorder {
     fn model(&mut self, _: &str) -> ModelSlot {
         ModelSlot(1)
     }
+    fn known_model(&mut self, _: &str) -> Option<ModelSlot> {
+        None
+    }
     fn unknown_model(&mut self) -> ModelSlot {
         ModelSlot(0)
     }

@@ -1,0 +1,40 @@
+//! Speed by output position, when the tokens of the frames become known only at the ending.
+
+use crate::edges::{POSITION, POSITION_NAMES};
+use crate::record::Span;
+
+/// Positions of an answer whose frames held more tokens than was known: `seen` tokens by weight
+/// stand for `output`, evenly. Several answers share the buckets and cannot be told apart again,
+/// so theirs are left out.
+pub(crate) fn spread(
+    spans: &[Span; POSITION_NAMES.len()],
+    seen: u64,
+    output: u64,
+    choices: u32,
+) -> [Span; POSITION_NAMES.len()] {
+    if seen == output {
+        return *spans;
+    }
+    let mut spread = [Span::default(); POSITION_NAMES.len()];
+    if choices > 1 || seen == 0 {
+        return spread;
+    }
+    let timed: u64 = spans.iter().map(|span| span.tokens).sum();
+    let scale = output as f64 / seen as f64;
+    // The first frame began the answer and has no gap before it.
+    let mut from = seen.saturating_sub(timed) as f64 * scale;
+    for span in spans.iter().filter(|span| span.tokens > 0) {
+        let (begin, end) = (from, from + span.tokens as f64 * scale);
+        from = end;
+        for (bucket, into) in spread.iter_mut().enumerate() {
+            let low = if bucket == 0 { 0.0 } else { POSITION[bucket - 1] as f64 };
+            let high = POSITION.get(bucket).map_or(f64::INFINITY, |&edge| edge as f64);
+            let part = end.min(high) - begin.max(low);
+            if part > 0.0 {
+                into.tokens += part.round() as u64;
+                into.ns += (span.ns as f64 * part / (end - begin)) as u64;
+            }
+        }
+    }
+    spread
+}

@@ -1,0 +1,73 @@
+//! Measuring a JSON string where it stands: its characters, escapes counted as what they stand for.
+
+/// Progress inside a string.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Text {
+    pub(crate) chars: u32,
+    pub(crate) escape: Escape,
+    /// The last character was the first half of a surrogate pair.
+    pub(crate) high: bool,
+    pub(crate) escaped: bool,
+    /// A part of it stood in an earlier slice.
+    pub(crate) torn: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Escape {
+    #[default]
+    No,
+    /// After a backslash.
+    Begun,
+    /// Inside `\uXXXX`: digits left, value so far.
+    Unicode(u8, u16),
+}
+
+impl Text {
+    /// Counts the characters of bytes without escapes.
+    pub(crate) fn plain(&mut self, bytes: &[u8]) {
+        self.chars = self.chars.saturating_add(chars(bytes));
+        self.high = false;
+    }
+
+    /// Takes one byte of an escape; false if the byte is not part of it and must be read again.
+    pub(crate) fn escape_byte(&mut self, byte: u8) -> bool {
+        match self.escape {
+            Escape::No => return false,
+            Escape::Begun if byte == b'u' => self.escape = Escape::Unicode(4, 0),
+            Escape::Begun => {
+                self.escape = Escape::No;
+                self.character(false);
+            }
+            Escape::Unicode(left, value) => {
+                let Some(digit) = char::from(byte).to_digit(16) else {
+                    // A broken escape counts as one character; the byte is ordinary text.
+                    self.escape = Escape::No;
+                    self.character(false);
+                    return false;
+                };
+                let value = value << 4 | digit as u16;
+                if left > 1 {
+                    self.escape = Escape::Unicode(left - 1, value);
+                } else {
+                    self.escape = Escape::No;
+                    match value {
+                        0xDC00..=0xDFFF if self.high => self.high = false,
+                        _ => self.character(matches!(value, 0xD800..=0xDBFF)),
+                    }
+                }
+            }
+        }
+        true
+    }
+
+    pub(crate) fn character(&mut self, high: bool) {
+        self.chars = self.chars.saturating_add(1);
+        self.high = high;
+    }
+}
+
+/// Unicode characters in UTF-8 bytes: those that are not continuation bytes.
+pub(crate) fn chars(bytes: &[u8]) -> u32 {
+    let count = bytes.iter().filter(|&&b| b & 0xC0 != 0x80).count();
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
