@@ -16,7 +16,7 @@ use scan::{Dialect, Event, Framing, Sink, Tail};
 
 pub use request::{Asked, read_request};
 
-use crate::Seen;
+use crate::{Said, Seen};
 use blocks::Item;
 
 /// What `body` says, or `None` if that is a matter of opinion.
@@ -75,13 +75,13 @@ fn read_sse(dialect: Dialect, body: &[u8], seen: &mut Seen) -> Option<Tail> {
                 match data {
                     Some(data) if data.starts_with(b"[DONE]") => {
                         seen.event(Event::Done);
-                        seen.frame(whole);
+                        seen.said.push(Said::Frame(whole));
                     }
                     Some(data) => read_payload(dialect, &data, frame, seen)?,
                     // Dynamo reports errors in a block without data.
                     None => {
                         seen.event(Event::Error);
-                        seen.frame(whole);
+                        seen.said.push(Said::Frame(whole));
                     }
                 }
             }
@@ -115,7 +115,7 @@ fn read_payload(dialect: Dialect, payload: &[u8], frame: Frame, seen: &mut Seen)
     for event in events {
         seen.event(event);
     }
-    seen.frame(frame.whole);
+    seen.said.push(Said::Frame(frame.whole));
     if seen.model.is_empty() {
         seen.model = frame::model(dialect, &value)?.to_owned();
     }

@@ -1,6 +1,6 @@
 //! What was said of one body: events and frame ends in their order, the tail, the model.
 
-use scan::{Event, Sink, Tail};
+use scan::{Event, Extent, Sink, Tail};
 
 /// One call of a [`Sink`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub struct Nothing;
 impl Sink for Nothing {
     fn event(&mut self, _event: Event) {}
 
-    fn frame(&mut self, _whole: bool) {}
+    fn frame(&mut self, _extent: Extent) {}
 }
 
 /// Compares what is said with what was said before; every cut of a body asks for it, so it keeps
@@ -91,8 +91,8 @@ impl Sink for Again<'_> {
         self.next(Said::Event(event));
     }
 
-    fn frame(&mut self, whole: bool) {
-        self.next(Said::Frame(whole));
+    fn frame(&mut self, extent: Extent) {
+        self.next(Said::Frame(extent.whole));
     }
 }
 
@@ -101,7 +101,7 @@ impl Sink for Seen {
         self.said.push(Said::Event(event));
     }
 
-    fn frame(&mut self, whole: bool) {
-        self.said.push(Said::Frame(whole));
+    fn frame(&mut self, extent: Extent) {
+        self.said.push(Said::Frame(extent.whole));
     }
 }

@@ -30,6 +30,7 @@ fn said(said: &Said) -> String {
         Event::Ping => "ping".to_owned(),
         Event::Meta => "meta".to_owned(),
         Event::Done => "done".to_owned(),
+        Event::Server(times) => format!("{times:?}"),
         Event::Other => "other".to_owned(),
     }
 }

@@ -10,7 +10,7 @@
 //! The meter owns no clock: ticks come in with the bytes. What the words mean is in the record's
 //! own documentation.
 
-use scan::{Dialect, Event, Finish, Piece, Request, Scope, Sink, Usage};
+use scan::{Dialect, Event, Extent, Finish, Piece, Request, Scope, Sink, Usage};
 
 use crate::edges::{POSITION, POSITION_NAMES};
 use crate::gaps::Summary;
@@ -535,12 +535,12 @@ impl Sink for Reading<'_> {
             Event::Finish { choice, reason } => meter.finish(choice, reason),
             Event::Error => meter.error = true,
             Event::Done => meter.done = true,
-            Event::Progress | Event::Ping | Event::Meta | Event::Other => {}
+            Event::Server(_) | Event::Progress | Event::Ping | Event::Meta | Event::Other => {}
         }
     }
 
     #[inline]
-    fn frame(&mut self, _whole: bool) {
+    fn frame(&mut self, _extent: Extent) {
         self.meter.end_frame(self.at);
     }
 }

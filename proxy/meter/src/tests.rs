@@ -1,7 +1,7 @@
 //! The definitions, one by one, on hand-made events. Whole recorded streams are replayed in the
 //! end-to-end tests.
 
-use scan::{Counts, Dialect, Event, Finish, Piece, Request, Scope, Sink, Usage};
+use scan::{Counts, Dialect, Event, Extent, Finish, Piece, Request, Scope, Sink, Usage};
 
 use crate::{Body, Close, Ending, Identity, Load, Meter, Provenance, Record, Tick, TokenType, Weight};
 
@@ -23,7 +23,7 @@ impl Bench {
     fn frame(&mut self, ms: u64, events: &[Event]) -> &mut Self {
         let mut reading = self.0.read(Tick(ms * MS));
         events.iter().for_each(|&event| reading.event(event));
-        reading.frame(true);
+        reading.frame(Extent { from: 0, to: 0, whole: true, is_usage: false, usage: None });
         self
     }
 

@@ -1,6 +1,8 @@
 //! The closed vocabulary every dialect reduces to. What comes after the scanner (the meter, the
 //! editor, the C library) knows these words and no dialect: a server's quirk stops here.
 
+use crate::extent::Extent;
+
 /// What one frame means. A frame may yield several events; [`Sink::frame`] closes the set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -24,6 +26,8 @@ pub enum Event {
     Empty(Piece),
     /// The server's own count.
     Usage(Usage),
+    /// The server's own times.
+    Server(ServerTimes),
     /// One answer is finished.
     Finish {
         /// The answer's index.
@@ -97,6 +101,18 @@ pub struct Counts {
     pub rejected: u32,
 }
 
+/// Where a server says its time for a request went. What each server calls these, and how it
+/// measures them, is in its dialect's file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServerTimes {
+    /// Waiting before it was worked on, nanoseconds.
+    pub queue_ns: Option<u64>,
+    /// Reading the prompt, up to the first token, nanoseconds.
+    pub prefill_ns: Option<u64>,
+    /// Generating the tokens after the first, nanoseconds.
+    pub decode_ns: Option<u64>,
+}
+
 /// Why an answer ended (wire-format names mapped to one list; unknown words are [`Finish::Other`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finish {
@@ -133,6 +149,6 @@ impl Finish {
 pub trait Sink {
     /// One event of the frame at hand.
     fn event(&mut self, event: Event);
-    /// The frame is over. `whole` is false for a frame that the end of the body cut short.
-    fn frame(&mut self, whole: bool);
+    /// The frame is over, and this is where it stood.
+    fn frame(&mut self, extent: Extent);
 }

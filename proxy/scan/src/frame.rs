@@ -4,6 +4,7 @@
 
 use crate::dialect::Dialect;
 use crate::event::{Counts, Event, Finish, Piece, Scope, Sink, Usage};
+use crate::extent::Extent;
 use crate::field::Field;
 use crate::json::{Value, Visit};
 use crate::limits::FRAME_EVENTS;
@@ -23,6 +24,8 @@ pub(crate) struct Frame {
     last: u32,
     any_finish: bool,
     has_choices: bool,
+    /// Elements of the list of choices, whatever they are.
+    listed: u32,
     usage: Option<Counts>,
     /// The usage [`Held::Usage`] stands for.
     ready: Option<Usage>,
@@ -99,6 +102,7 @@ impl Frame {
             last: 0,
             any_finish: false,
             has_choices: false,
+            listed: 0,
             usage: None,
             ready: None,
             timings: Timings::default(),
@@ -130,7 +134,8 @@ impl Frame {
 
     /// Ends the frame: gives its events to `sink` and forgets it. A frame that is not `whole`
     /// keeps its content to itself.
-    pub(crate) fn end(&mut self, whole: bool, sink: &mut impl Sink) {
+    pub(crate) fn end(&mut self, mut extent: Extent, sink: &mut impl Sink) {
+        extent.is_usage = self.has_choices && self.listed == 0 && self.usage.is_some() && !self.error;
         if self.error {
             sink.event(Event::Error);
         } else if self.progress {
@@ -139,11 +144,11 @@ impl Frame {
         } else if self.choices == 0 && self.usage.is_none() {
             sink.event(if self.has_choices { Event::Meta } else { Event::Other });
         }
-        self.release(whole, sink);
+        self.release(extent.whole, sink);
         if let Some(usage) = self.whole_usage() {
             sink.event(Event::Usage(usage));
         }
-        sink.frame(whole);
+        sink.frame(extent);
         self.forget();
     }
 
@@ -154,6 +159,7 @@ impl Frame {
         self.last = 0;
         self.any_finish = false;
         self.has_choices = false;
+        self.listed = 0;
         self.usage = None;
         self.ready = None;
         self.timings = Timings::default();
@@ -287,6 +293,7 @@ impl<S: Sink> Visit for Reader<'_, S> {
                 }
                 frame.holding = 0;
                 frame.choices = 0;
+                frame.listed = 0;
                 frame.any_finish = false;
             }
             (Field::Choice, value) => {
@@ -336,6 +343,7 @@ impl<S: Sink> Visit for Reader<'_, S> {
     fn close(&mut self, field: Field, items: u32) {
         let choice = &mut self.frame.choice;
         match field {
+            Field::Choices => self.frame.listed = items,
             Field::Choice if choice.open => self.frame.close_choice(self.sink),
             Field::Ids => choice.ids = choice.ids.map(|_| items),
             Field::Logprobs => choice.logprobs = choice.logprobs.map(|most| most.max(items)),

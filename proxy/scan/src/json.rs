@@ -74,6 +74,12 @@ pub(crate) struct Json {
     carry: Carry,
     root_is_null: bool,
     scanned: u64,
+    /// Where the caller's buffer stands in the body.
+    pub(crate) origin: u64,
+    /// Where the last key began, in the body.
+    key_from: u64,
+    /// Where the value's last usage member stands in the body; its end is 0 while it is open.
+    usage: (u64, u64),
 }
 
 /// What may come next.
@@ -115,6 +121,9 @@ impl Json {
             carry: Carry::new(),
             root_is_null: false,
             scanned: 0,
+            origin: 0,
+            key_from: 0,
+            usage: (0, 0),
         }
     }
 
@@ -124,12 +133,18 @@ impl Json {
         self.depth = 0;
         self.node = 0;
         self.root_is_null = false;
+        self.usage = (0, 0);
         self.carry.clear();
     }
 
     /// Whether the value at hand, an object or an array, is complete and nothing follows it.
     pub(crate) fn is_whole(&self) -> bool {
         self.expects == Expects::Nothing
+    }
+
+    /// Where the usage object and its key stand in the body, if there is one.
+    pub(crate) fn usage_member(&self) -> Option<(u64, u64)> {
+        (self.usage.1 > 0).then_some(self.usage)
     }
 
     /// Bytes read so far, over all values.
@@ -171,7 +186,7 @@ impl Json {
                 }
                 _ if matches!(byte, b' ' | b'\n' | b'\r' | b'\t') => {}
                 Expects::Value | Expects::ValueOrEnd => match byte {
-                    b']' if self.expects == Expects::ValueOrEnd => self.close(fields, visit),
+                    b']' if self.expects == Expects::ValueOrEnd => self.close(fields, base + at, visit),
                     _ => {
                         self.begin_value(fields);
                         match byte {
@@ -198,9 +213,10 @@ impl Json {
                 Expects::KeyOrEnd | Expects::Key => match byte {
                     b'"' => {
                         self.begin_string(Role::Key);
+                        self.key_from = self.origin + (base + at) as u64;
                         began = at + 1;
                     }
-                    b'}' if self.expects == Expects::KeyOrEnd => self.close(fields, visit),
+                    b'}' if self.expects == Expects::KeyOrEnd => self.close(fields, base + at, visit),
                     _ => self.expects = Expects::Broken,
                 },
                 Expects::Colon => {
@@ -209,7 +225,7 @@ impl Json {
                 Expects::CommaOrEnd => match (byte, self.in_object()) {
                     (b',', true) => self.expects = Expects::Key,
                     (b',', false) => self.expects = Expects::Value,
-                    (b'}', true) | (b']', false) => self.close(fields, visit),
+                    (b'}', true) | (b']', false) => self.close(fields, base + at, visit),
                     _ => self.expects = Expects::Broken,
                 },
                 Expects::Nothing => self.expects = Expects::Broken,
@@ -261,16 +277,22 @@ impl Json {
         self.depth += 1;
         self.expects = if object { Expects::KeyOrEnd } else { Expects::ValueOrEnd };
         let field = fields.field(self.node);
+        if field == Field::Usage {
+            self.usage = (self.key_from, 0);
+        }
         if field != Field::Passage {
             visit.value(field, if object { Value::Object } else { Value::List }, None);
         }
     }
 
-    fn close(&mut self, fields: &Fields, visit: &mut impl Visit) {
+    fn close(&mut self, fields: &Fields, at: usize, visit: &mut impl Visit) {
         self.depth -= 1;
         let level = self.depth as usize;
         if level < PATH_LEVELS {
             let field = fields.field(self.path[level]);
+            if field == Field::Usage {
+                self.usage.1 = self.origin + at as u64 + 1;
+            }
             if field != Field::Passage {
                 visit.close(field, self.items[level]);
             }

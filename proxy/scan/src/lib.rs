@@ -7,7 +7,7 @@
 //! struct Print;
 //! impl Sink for Print {
 //!     fn event(&mut self, event: Event) { println!("{event:?}"); }
-//!     fn frame(&mut self, _whole: bool) {}
+//!     fn frame(&mut self, _extent: scan::Extent) {}
 //! }
 //!
 //! let mut scanner = Scanner::new(Dialect::OpenaiChat, Framing::Sse);
@@ -24,6 +24,7 @@
 mod carry;
 pub mod dialect;
 pub mod event;
+pub mod extent;
 mod field;
 mod frame;
 mod json;
@@ -36,7 +37,8 @@ mod sse;
 mod text;
 
 pub use dialect::Dialect;
-pub use event::{Counts, Event, Finish, Piece, Scope, Sink, Usage};
+pub use event::{Counts, Event, Finish, Piece, Scope, ServerTimes, Sink, Usage};
+pub use extent::Extent;
 pub use name::Name;
 pub use request::{Request, RequestScanner};
 pub use scanner::{Framing, Scanner, Tail, Work};

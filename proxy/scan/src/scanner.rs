@@ -5,6 +5,7 @@ use memchr::memchr;
 
 use crate::dialect::Dialect;
 use crate::event::{Event, Scope, Sink, Usage};
+use crate::extent::Extent;
 use crate::field::Fields;
 use crate::frame::{Frame, Reader};
 use crate::json::{End, Json};
@@ -72,6 +73,12 @@ pub struct Scanner {
     json: Json,
     frame: Frame,
     shape: Shape,
+    /// Nobody edits the body, so frames need not be walked to find where their usage stands.
+    may_match: bool,
+    /// Where the slice at hand stands in the body.
+    position: u64,
+    /// Where the frame at hand began, in the body.
+    begun: u64,
     work: Work,
 }
 
@@ -110,12 +117,23 @@ impl Scanner {
             json: Json::new(),
             frame: Frame::new(dialect, framing == Framing::Json),
             shape: Shape::new(),
+            may_match: true,
+            position: 0,
+            begun: 0,
             work: Work::default(),
         }
     }
 
+    /// Makes each frame say where its usage member stands. Costs the shortcut by which most frames
+    /// are read without a walk through their JSON.
+    pub fn locate_usage(&mut self) {
+        self.may_match = false;
+    }
+
     /// Reads the next slice of the body.
     pub fn feed(&mut self, bytes: &[u8], sink: &mut impl Sink) {
+        self.position = self.work.fed;
+        self.json.origin = self.position;
         self.work.fed += bytes.len() as u64;
         match self.lines {
             Lines::Sse(_) => self.feed_sse(bytes, sink),
@@ -136,7 +154,7 @@ impl Scanner {
         };
         match whole {
             Some((whole, data, error)) => {
-                let read = self.end_frame(whole, data, error, sink);
+                let read = self.end_frame(self.work.fed, (whole, data, error), sink);
                 Tail { torn: !whole || !read, whole: whole && read }
             }
             None => Tail { torn: false, whole: false },
@@ -160,7 +178,10 @@ impl Scanner {
         loop {
             let Lines::Sse(sse) = &mut self.lines else { return };
             if sse.at_block_start(bytes, &mut at) {
-                if let Some(found) = self.shape.read(&bytes[at..]) {
+                self.begun = self.position + at as u64;
+                if self.may_match
+                    && let Some(found) = self.shape.read(&bytes[at..])
+                {
                     at += found.len;
                     sse.skipped_block(bytes[at - 1]);
                     self.work.matched += found.len as u64;
@@ -169,7 +190,7 @@ impl Scanner {
                         let scope = Scope::Running(found.piece.choice);
                         sink.event(Event::Usage(Usage { scope, counts }));
                     }
-                    sink.frame(true);
+                    sink.frame(self.extent(self.position + at as u64, true));
                     continue;
                 }
                 block = Some(at);
@@ -185,6 +206,7 @@ impl Scanner {
                 }
                 Some(Step::Block { data, error }) => {
                     if let Some(from) = block.take()
+                        && self.may_match
                         && self.payload == Payload::Json
                         && self.json.is_whole()
                         && !error
@@ -192,7 +214,7 @@ impl Scanner {
                     {
                         self.shape.learn(bytes, (from, at), &self.frame.holes, piece);
                     }
-                    self.end_frame(true, data, error, sink);
+                    self.end_frame(self.position + at as u64, (true, data, error), sink);
                 }
             }
         }
@@ -202,10 +224,12 @@ impl Scanner {
         let mut at = 0;
         while let Some(stop) = memchr(b'\n', &bytes[at..]) {
             self.payload(bytes, (at, at + stop), sink);
-            if self.payload != Payload::Fresh {
-                self.end_frame(true, true, false, sink);
-            }
             at += stop + 1;
+            let end = self.position + at as u64;
+            if self.payload != Payload::Fresh {
+                self.end_frame(end, (true, true, false), sink);
+            }
+            self.begun = end;
         }
         self.payload(bytes, (at, bytes.len()), sink);
     }
@@ -257,7 +281,8 @@ impl Scanner {
     }
 
     /// Ends the frame at hand; false if its payload could not be read.
-    fn end_frame(&mut self, whole: bool, data: bool, error: bool, sink: &mut impl Sink) -> bool {
+    fn end_frame(&mut self, to: u64, (whole, data, error): (bool, bool, bool), sink: &mut impl Sink) -> bool {
+        let extent = self.extent(to, whole);
         let payload = std::mem::replace(&mut self.payload, Payload::Fresh);
         if error {
             self.frame.mark_error();
@@ -266,41 +291,45 @@ impl Scanner {
         match payload {
             Payload::Done => {
                 sink.event(Event::Done);
-                sink.frame(whole);
+                sink.frame(extent);
             }
             Payload::Fresh if data && !error => {
                 sink.event(Event::Ping);
-                sink.frame(whole);
+                sink.frame(extent);
             }
-            Payload::Fresh => self.frame.end(whole, sink),
+            Payload::Fresh => self.frame.end(extent, sink),
             Payload::MaybeDone(seen) => {
-                read = self.end_json(whole, error, &DONE[..seen], sink);
+                read = self.end_json(extent, error, &DONE[..seen], sink);
             }
-            Payload::Json => read = self.end_json(whole, error, b"", sink),
+            Payload::Json => read = self.end_json(extent, error, b"", sink),
         }
         self.frame.forget();
         self.json.restart();
         read
     }
 
-    fn end_json(&mut self, whole: bool, error: bool, rest: &[u8], sink: &mut impl Sink) -> bool {
+    fn end_json(&mut self, mut extent: Extent, error: bool, rest: &[u8], sink: &mut impl Sink) -> bool {
         self.walk(rest, (0, rest.len()), sink);
         let mut reader = Reader { frame: &mut self.frame, sink };
         match self.json.end(self.fields, &mut reader) {
             End::Whole => {
-                self.frame.end(whole, sink);
+                extent.usage = self.json.usage_member().filter(|_| !self.may_match);
+                self.frame.end(extent, sink);
                 return true;
             }
             End::Empty | End::Null if !error => {
                 sink.event(Event::Ping);
-                sink.frame(whole);
+                sink.frame(extent);
                 return true;
             }
-            End::Broken | End::Torn if whole => self.work.unparsed += 1,
+            End::Broken | End::Torn if extent.whole => self.work.unparsed += 1,
             _ => {}
         }
         sink.event(if error { Event::Error } else { Event::Other });
-        sink.frame(whole);
+        sink.frame(extent);
         false
+    }
+    fn extent(&self, to: u64, whole: bool) -> Extent {
+        Extent { from: self.begun, to, whole, is_usage: false, usage: None }
     }
 }

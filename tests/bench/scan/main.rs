@@ -64,7 +64,7 @@ impl Sink for Count {
     }
 
     #[inline]
-    fn frame(&mut self, _whole: bool) {}
+    fn frame(&mut self, _extent: scan::Extent) {}
 }
 
 fn copy(stream: &Stream) {

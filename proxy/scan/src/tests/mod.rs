@@ -3,7 +3,7 @@
 
 mod vectors;
 
-use crate::{Dialect, Event, Framing, Scanner, Sink};
+use crate::{Dialect, Event, Extent, Framing, Scanner, Sink};
 
 /// Collects events; frames are marked by their `whole`.
 #[derive(Debug, Default, PartialEq)]
@@ -17,8 +17,8 @@ impl Sink for Seen {
         self.events.push(event);
     }
 
-    fn frame(&mut self, whole: bool) {
-        self.frames.push(whole);
+    fn frame(&mut self, extent: Extent) {
+        self.frames.push(extent.whole);
     }
 }
 

@@ -1,0 +1,19 @@
+//! Where a frame stands in its body, for whoever edits the body. Offsets count the body's bytes
+//! from its beginning, however it was cut into slices.
+
+/// The place of one frame, and of the usage in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Where the frame begins. Of an SSE block: its first line that is not a comment.
+    pub from: u64,
+    /// Where it ends. Of an SSE block: after the blank line, less the LF if that ended in CRLF.
+    pub to: u64,
+    /// False for a frame that the end of the body cut short.
+    pub whole: bool,
+    /// It holds a usage object beside an empty list of answers, and no error: what
+    /// `stream_options.include_usage` adds to a stream.
+    pub is_usage: bool,
+    /// Where its usage member stands, from the key's quote to the value's closing brace. Known
+    /// only if [`Scanner::locate_usage`](crate::Scanner::locate_usage) was asked for.
+    pub usage: Option<(u64, u64)>,
+}
