@@ -21,9 +21,12 @@ pub struct Made {
     pub body: Vec<u8>,
 }
 
+/// The dialects whose bodies are made.
+pub const MADE: [Dialect; 3] = [Dialect::OpenaiChat, Dialect::OpenaiCompletions, Dialect::LlamacppCompletion];
+
 /// Makes a body.
 pub fn body(dice: &mut Dice<'_>) -> Made {
-    let dialect = *dice.of(&Dialect::ALL);
+    let dialect = *dice.of(&MADE);
     let framing = *dice.of(&[Framing::Sse, Framing::Sse, Framing::Sse, Framing::Json, Framing::Ndjson]);
     let mut maker = Maker { dice, dialect, text: String::new() };
     match framing {
@@ -85,7 +88,7 @@ impl Maker<'_, '_> {
         let frame = *self.dice.of(match self.dialect {
             Dialect::OpenaiChat => &CHAT_FRAMES[..],
             Dialect::OpenaiCompletions => &TEXT_FRAMES[..],
-            Dialect::LlamacppCompletion => &NATIVE_FRAMES[..],
+            _ => &NATIVE_FRAMES[..],
         });
         let end = *self.dice.of(&["\n", "\n", "\r\n", "\r"]);
         let block = format!("data: {frame}{end}{end}");

@@ -10,7 +10,7 @@
 //! The meter owns no clock: ticks come in with the bytes. What the words mean is in the record's
 //! own documentation.
 
-use scan::{Dialect, Event, Extent, Finish, Piece, Request, Scope, Sink, Usage};
+use scan::{Dialect, EndMark, Event, Extent, Finish, Piece, Request, Scope, Sink, Usage};
 
 use crate::edges::{POSITION, POSITION_NAMES};
 use crate::gaps::Summary;
@@ -293,20 +293,22 @@ impl Meter {
         }
         // Where there is an end mark, a finish of every answer asked for may stand in for it; where
         // there is none, a server that gives fewer answers than asked for has still ended.
-        let asked = if self.dialect.has_end_mark() { self.request.answers } else { 1 };
+        let marked = self.dialect.end_mark() == EndMark::Done;
+        let asked = if marked { self.request.answers } else { 1 };
         let finished = self.finished > 0 && self.finished >= self.choices.max(asked);
         let complete = match close {
             Close::Clean { whole } => {
                 // transformers ends its streams without `[DONE]`; every answer finished and a
                 // clean end of the body is as good a mark.
-                if self.streamed { self.done || finished } else { whole }
+                let eof = self.dialect.end_mark() == EndMark::Eof;
+                if self.streamed { self.done || finished || eof } else { whole }
             }
-            _ => self.streamed && (self.done || finished && !self.dialect.has_end_mark()),
+            _ => self.streamed && (self.done || finished && !marked),
         };
         match (complete, close) {
             (false, Close::ClientGone) => Ending::ClientAbort,
             (false, _) => Ending::UpstreamCut,
-            (true, _) if !output => Ending::NoOutput,
+            (true, _) if !output && self.dialect.generates() => Ending::NoOutput,
             (true, _) if self.length => Ending::Length,
             (true, _) => Ending::Complete,
         }

@@ -15,38 +15,141 @@ pub enum Dialect {
     OpenaiChat,
     /// `POST …/v1/completions`.
     OpenaiCompletions,
+    /// `POST …/responses`.
+    OpenaiResponses,
+    /// `POST …/messages`.
+    Anthropic,
     /// llama.cpp's own `POST /completion`, `/completions` and `/infill`.
     LlamacppCompletion,
+    /// TGI's own `POST /generate`, `/generate_stream` and `/`.
+    Tgi,
+    /// SGLang's own `POST /generate`: cumulative.
+    Sglang,
+    /// LMDeploy's own `POST /generate`: incremental.
+    Lmdeploy,
+    /// Ollama's own `POST /api/chat`.
+    OllamaChat,
+    /// Ollama's own `POST /api/generate`.
+    OllamaGenerate,
+    /// Triton's generate extension, `POST /v2/models/…/generate` and `generate_stream`.
+    Triton,
+    /// vLLM's token-in, token-out `POST /inference/v1/generate`.
+    VllmGenerate,
+    /// `POST …:generateContent` and `:streamGenerateContent`.
+    Gemini,
+    /// Cohere's `POST …/v2/chat`, as vLLM serves it.
+    Cohere,
+    /// Embeddings and pooling, of any server.
+    Embeddings,
+    /// Reranking, scoring and classifying, of any server.
+    Rerank,
+    /// `POST …/audio/transcriptions` and `translations`.
+    Transcription,
+    /// A stream of no known shape: its frames are counted, and nothing in them is read.
+    Unknown,
+}
+
+/// What ends a complete stream of a dialect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndMark {
+    /// A frame that says so (`[DONE]`, `message_stop`).
+    Done,
+    /// Every answer is finished.
+    Finish,
+    /// Nothing but the clean end of the body.
+    Eof,
 }
 
 impl Dialect {
     /// Every dialect, in the order of the documentation.
-    pub const ALL: [Self; 3] = [Self::OpenaiChat, Self::OpenaiCompletions, Self::LlamacppCompletion];
+    pub const ALL: [Self; 18] = [
+        Self::OpenaiChat,
+        Self::OpenaiCompletions,
+        Self::OpenaiResponses,
+        Self::Anthropic,
+        Self::LlamacppCompletion,
+        Self::Tgi,
+        Self::Sglang,
+        Self::Lmdeploy,
+        Self::OllamaChat,
+        Self::OllamaGenerate,
+        Self::Triton,
+        Self::VllmGenerate,
+        Self::Gemini,
+        Self::Cohere,
+        Self::Embeddings,
+        Self::Rerank,
+        Self::Transcription,
+        Self::Unknown,
+    ];
 
     /// The name used in labels, records and settings.
     pub fn name(self) -> &'static str {
         match self {
             Self::OpenaiChat => "openai_chat",
             Self::OpenaiCompletions => "openai_completions",
+            Self::OpenaiResponses => "openai_responses",
+            Self::Anthropic => "anthropic",
             Self::LlamacppCompletion => "llamacpp_completion",
+            Self::Tgi => "tgi",
+            Self::Sglang => "sglang_generate",
+            Self::Lmdeploy => "lmdeploy_generate",
+            Self::OllamaChat => "ollama_chat",
+            Self::OllamaGenerate => "ollama_generate",
+            Self::Triton => "triton_generate",
+            Self::VllmGenerate => "vllm_generate",
+            Self::Gemini => "gemini",
+            Self::Cohere => "cohere",
+            Self::Embeddings => "embeddings",
+            Self::Rerank => "rerank",
+            Self::Transcription => "transcription",
+            Self::Unknown => "unknown",
         }
     }
 
-    /// `gen_ai.operation.name` of the semantic convention.
+    /// `gen_ai.operation.name` of the semantic convention; `rerank` and `transcription`, which it
+    /// does not know, are ours.
     pub fn operation(self) -> &'static str {
         match self {
-            Self::OpenaiChat => "chat",
-            Self::OpenaiCompletions | Self::LlamacppCompletion => "text_completion",
+            Self::OpenaiChat | Self::Anthropic | Self::OllamaChat | Self::Cohere => "chat",
+            Self::OpenaiCompletions
+            | Self::LlamacppCompletion
+            | Self::Tgi
+            | Self::Sglang
+            | Self::Lmdeploy
+            | Self::OllamaGenerate
+            | Self::Triton
+            | Self::VllmGenerate
+            | Self::Unknown => "text_completion",
+            Self::OpenaiResponses | Self::Gemini => "generate_content",
+            Self::Embeddings => "embeddings",
+            Self::Rerank => "rerank",
+            Self::Transcription => "transcription",
         }
     }
 
-    /// Whether a complete stream ends with a frame that says so (`[DONE]`). If not, it is complete
-    /// when every answer is finished.
-    pub fn has_end_mark(self) -> bool {
+    /// What ends a complete stream.
+    pub fn end_mark(self) -> EndMark {
         match self {
-            Self::OpenaiChat | Self::OpenaiCompletions => true,
-            Self::LlamacppCompletion => false,
+            Self::OpenaiChat
+            | Self::OpenaiCompletions
+            | Self::OpenaiResponses
+            | Self::Anthropic
+            | Self::Sglang
+            | Self::Lmdeploy
+            | Self::VllmGenerate
+            | Self::Cohere
+            | Self::Transcription => EndMark::Done,
+            Self::LlamacppCompletion | Self::Tgi | Self::OllamaChat | Self::OllamaGenerate | Self::Gemini => {
+                EndMark::Finish
+            }
+            Self::Triton | Self::Embeddings | Self::Rerank | Self::Unknown => EndMark::Eof,
         }
+    }
+
+    /// Whether there is an answer made of tokens. Embeddings and rankings have only a prompt.
+    pub fn generates(self) -> bool {
+        !matches!(self, Self::Embeddings | Self::Rerank)
     }
 
     /// What is looked for in its frames.
@@ -55,6 +158,7 @@ impl Dialect {
             Self::OpenaiChat => &openai_chat::FIELDS,
             Self::OpenaiCompletions => &openai_completions::FIELDS,
             Self::LlamacppCompletion => &llamacpp_completion::FIELDS,
+            _ => &NOTHING,
         }
     }
 
@@ -63,3 +167,5 @@ impl Dialect {
         matches!(self, Self::LlamacppCompletion)
     }
 }
+
+static NOTHING: std::sync::LazyLock<Fields> = std::sync::LazyLock::new(|| Fields::of(&[]));

@@ -36,7 +36,7 @@ mod shape;
 mod sse;
 mod text;
 
-pub use dialect::Dialect;
+pub use dialect::{Dialect, EndMark};
 pub use event::{Counts, Event, Finish, Piece, Scope, ServerTimes, Sink, Usage};
 pub use extent::Extent;
 pub use name::Name;

@@ -6,11 +6,11 @@
 
 use harness::{cuts, naive};
 use libfuzzer_sys::fuzz_target;
-use scan::{Dialect, Framing, RequestScanner};
+use scan::{Framing, RequestScanner};
 
 fuzz_target!(|data: &[u8]| {
     let Some((&choice, body)) = data.split_first() else { return };
-    let dialect = Dialect::ALL[usize::from(choice) % Dialect::ALL.len()];
+    let dialect = harness::maker::MADE[usize::from(choice) % harness::maker::MADE.len()];
     let framing = if choice & 0x80 == 0 { Framing::Json } else { Framing::Ndjson };
     let cuts = (0..=body.len()).step_by(1 + body.len() / 16);
     match cuts::difference(dialect, framing, body, cuts) {

@@ -129,7 +129,7 @@ fn choices(dialect: Dialect, outside: Frame, frame: &Value) -> Option<Vec<Choice
                 let text = chars(value.get("text"));
                 Choice::new(index, tokens, [0, text, 0, 0, 0], false, finish(value, "finish_reason"))
             }
-            Dialect::LlamacppCompletion => {
+            _ => {
                 let tokens = tokens(value, &["/tokens"], &["/completion_probabilities"]);
                 let stopped = value.get("stop") == Some(&Value::Bool(true));
                 let finish = stopped.then(|| finish(value, "stop_type").unwrap_or(Finish::Stop));
