@@ -18,6 +18,8 @@ pub struct Transcript {
     pub folder: PathBuf,
     /// Number of the exchange on its connection, from 0.
     pub number: usize,
+    /// The request's target.
+    pub path: String,
     /// The JSON shape of its path.
     pub dialect: Dialect,
     /// How its body is framed, by its content type.
@@ -112,7 +114,8 @@ impl Transcript {
                 name: name(folder, number),
                 folder: folder.to_owned(),
                 number,
-                dialect: dialect(&request.start),
+                path: path(&request.start).to_owned(),
+                dialect: dialect(path(&request.start)),
                 framing: response
                     .header("content-type")
                     .and_then(|value| Framing::from_content_type(value.as_bytes()))
@@ -150,15 +153,20 @@ fn name(folder: &Path, number: usize) -> String {
     }
 }
 
-fn dialect(start: &str) -> Dialect {
-    let path = start.split(' ').nth(1).unwrap_or_default();
-    if path.ends_with("/chat/completions") {
-        Dialect::OpenaiChat
-    } else if path.ends_with("/v1/completions") {
-        Dialect::OpenaiCompletions
-    } else {
-        assert_eq!(path, "/completion");
-        Dialect::LlamacppCompletion
+fn path(start: &str) -> &str {
+    start.split(' ').nth(1).unwrap_or_default()
+}
+
+fn dialect(path: &str) -> Dialect {
+    match path {
+        "/v1/chat/completions" | "/v1/chat/completions/batch" => Dialect::OpenaiChat,
+        "/v1/completions" => Dialect::OpenaiCompletions,
+        "/v1/responses" => Dialect::OpenaiResponses,
+        "/v1/messages" => Dialect::Anthropic,
+        "/completion" => Dialect::LlamacppCompletion,
+        "/inference/v1/generate" => Dialect::VllmGenerate,
+        "/v1/embeddings" | "/embedding" | "/pooling" => Dialect::Embeddings,
+        other => panic!("{other}: which dialect is recorded there?"),
     }
 }
 

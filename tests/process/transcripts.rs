@@ -6,7 +6,7 @@ use std::net::{TcpListener, TcpStream};
 
 use harness::Transcript;
 use harness::message::Message;
-use scan::{Dialect, Framing};
+use scan::Framing;
 
 use crate::proxy::Proxy;
 
@@ -66,11 +66,7 @@ fn the_clients_bytes_are_the_recorded_bytes() {
     std::thread::spawn(move || replay(&listener, cases));
 
     for (number, case) in cases.iter().enumerate() {
-        let path = match case.dialect {
-            Dialect::OpenaiChat => "/v1/chat/completions",
-            Dialect::OpenaiCompletions => "/v1/completions",
-            Dialect::LlamacppCompletion => "/completion",
-        };
+        let path = &case.path;
         let mut stream = TcpStream::connect(proxy.data).expect("the data port is open");
         let head = format!(
             "POST {path} HTTP/1.1\r\nHost: x\r\nX-Case: {number}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
