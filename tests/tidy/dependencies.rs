@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// Who may depend on what; everyone else may not. Packages of tests, benches and examples are free.
 const ROOMS: &[(&str, &[&str])] = &[
-    ("memchr", &["tokenmeter-scan"]),
+    ("memchr", &["tokenmeter-scan", "tokenmeter-usage"]),
     ("hyper", &["tokenmeter-relay", "tokenmeter-page", "tokenmeter-simulator"]),
     ("hyper-util", &["tokenmeter-relay", "tokenmeter-page", "tokenmeter-simulator"]),
     ("http-body-util", &["tokenmeter-relay", "tokenmeter-page", "tokenmeter-simulator"]),
@@ -16,9 +16,9 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("pin-project", &["tokenmeter-relay"]),
     ("prometheus-client", &["tokenmeter-metrics"]),
     ("clap", &["tokenmeter"]),
-    ("serde", &["tokenmeter", "tokenmeter-simulator"]),
+    ("serde", &["tokenmeter", "tokenmeter-simulator", "tokenmeter-usage"]),
     ("serde-saphyr", &["tokenmeter"]),
-    ("serde_json", &["tokenmeter-simulator"]),
+    ("serde_json", &["tokenmeter-simulator", "tokenmeter-usage"]),
     ("tracing-subscriber", &["tokenmeter"]),
 ];
 
@@ -26,8 +26,9 @@ const ROOMS: &[(&str, &[&str])] = &[
 const LINE: &[(&str, &[&str])] = &[
     ("tokenmeter-scan", &[]),
     ("tokenmeter-meter", &["tokenmeter-scan"]),
-    ("tokenmeter-relay", &["tokenmeter-scan", "tokenmeter-meter"]),
-    ("tokenmeter-metrics", &["tokenmeter-scan", "tokenmeter-meter", "tokenmeter-relay"]),
+    ("tokenmeter-usage", &["tokenmeter-scan"]),
+    ("tokenmeter-relay", &["tokenmeter-scan", "tokenmeter-meter", "tokenmeter-usage"]),
+    ("tokenmeter-metrics", &["tokenmeter-scan", "tokenmeter-meter", "tokenmeter-usage", "tokenmeter-relay"]),
     ("tokenmeter-page", &[]),
     ("tokenmeter-simulator", &[]),
 ];

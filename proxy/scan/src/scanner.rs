@@ -166,6 +166,14 @@ impl Scanner {
         &self.frame.model
     }
 
+    /// Where an SSE block that is not over yet began, in the body.
+    pub fn unfinished(&self) -> Option<u64> {
+        match &self.lines {
+            Lines::Sse(sse) => sse.is_open().then_some(self.begun),
+            Lines::Ndjson | Lines::Json => None,
+        }
+    }
+
     /// How the bytes were read.
     pub fn work(&self) -> Work {
         Work { walked: self.json.scanned(), ..self.work }

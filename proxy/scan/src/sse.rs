@@ -93,6 +93,11 @@ impl Sse {
         self.after_cr = last == b'\r';
     }
 
+    /// A block has begun and is not over.
+    pub(crate) fn is_open(&self) -> bool {
+        self.open
+    }
+
     /// Reads on from `at`, which moves; returns at each thing found, `None` at the slice's end.
     pub(crate) fn step(&mut self, bytes: &[u8], at: &mut usize) -> Option<Step> {
         while let Some(&byte) = bytes.get(*at) {

@@ -1,0 +1,266 @@
+//! The question for usage, merged into a request as it stands: nothing else of the body changes by
+//! a byte. Where members stand is read off the parts of the body that serde_json lends out
+//! (`RawValue`), so there is no second JSON grammar here.
+//!
+//! Only a request for a stream is touched: vLLM answers 400 to `stream_options` without one. Of
+//! members that stand there twice the last counts, as it does for the servers' parsers.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde_json::error::Category;
+use serde_json::value::RawValue;
+
+use crate::splice::Splices;
+
+/// What may be asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ask {
+    /// Usage at the end: `stream_options.include_usage`.
+    pub include: bool,
+    /// Running counts in each frame: `stream_options.continuous_usage_stats` (vLLM, SGLang).
+    pub continuous: bool,
+}
+
+/// What a request asks for now that its client had not asked for, and so what must be taken out of
+/// the response.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Added {
+    /// Usage at the end.
+    pub include: bool,
+    /// Running counts.
+    pub continuous: bool,
+}
+
+/// What is to be done with a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asking {
+    /// To be edited.
+    Edit {
+        /// The edit.
+        edit: Splices,
+        /// What it adds.
+        added: Added,
+    },
+    /// To be left as it is.
+    Nothing(Why),
+}
+
+/// Why a request is left as it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// Its top level does not say `stream: true`.
+    NotStreamed,
+    /// What is wanted is in it already; or it asks for running counts but for none at the end,
+    /// which servers take differently, so that nobody could say what an addition adds.
+    AskedAlready,
+    /// It is not JSON by the letter: a byte order mark, `NaN`, bytes that are not UTF-8, a second
+    /// value, an end too soon.
+    NotJson,
+    /// `stream_options`, a flag in it or the body itself is of a type we do not expect.
+    Odd,
+}
+
+const INCLUDE: &str = "include_usage";
+const CONTINUOUS: &str = "continuous_usage_stats";
+
+/// Says how `want` is merged into the request `body`. Takes time in proportion to the body, and
+/// recurses nowhere.
+pub fn ask(body: &[u8], want: Ask) -> Asking {
+    match merge(body, want) {
+        Ok((edit, added)) => Asking::Edit { edit, added },
+        Err(why) => Asking::Nothing(why),
+    }
+}
+
+fn merge(body: &[u8], want: Ask) -> Result<(Splices, Added), Why> {
+    let top: Members<'_> = serde_json::from_slice(body).map_err(|error| match error.classify() {
+        Category::Data => Why::Odd,
+        _ => Why::NotJson,
+    })?;
+    let stream = top.stream.filter(|value| value.get() == "true").ok_or(Why::NotStreamed)?;
+    let all = Added { include: want.include, continuous: want.continuous };
+    if all == Added::default() {
+        return Err(Why::AskedAlready);
+    }
+    let mut edit = Splices::default();
+    let Some(options) = top.options else {
+        let (at, len) = place(body, stream);
+        edit.add(at + len, 0, text(all, Within::Request));
+        return Ok((edit, all));
+    };
+    let (at, len) = place(body, options);
+    if options.get() == "null" {
+        edit.add(at, len, text(all, Within::Nothing));
+        return Ok((edit, all));
+    }
+    // A list would be read as an object's members by nobody.
+    let inner: Members<'_> = serde_json::from_str(options.get()).map_err(|_| Why::Odd)?;
+    let include = Flag::of(body, inner.include)?;
+    let continuous = Flag::of(body, inner.continuous)?;
+    if continuous == Flag::On && include != Flag::On {
+        return Err(Why::AskedAlready);
+    }
+    let added = Added {
+        include: want.include && include != Flag::On,
+        continuous: want.continuous && continuous != Flag::On,
+    };
+    if added == Added::default() {
+        return Err(Why::AskedAlready);
+    }
+    let mut absent = Added::default();
+    for (flag, wanted, absent) in [
+        (include, added.include, &mut absent.include),
+        (continuous, added.continuous, &mut absent.continuous),
+    ] {
+        match flag {
+            Flag::Off(at, len) if wanted => edit.add(at, len, b"true"),
+            Flag::Absent => *absent = wanted,
+            Flag::Off(..) | Flag::On => {}
+        }
+    }
+    if absent != Added::default() {
+        let within = if inner.any { Within::Options } else { Within::Empty };
+        edit.add(at + 1, 0, text(absent, within));
+    }
+    Ok((edit, added))
+}
+
+/// What stands around the members that are inserted.
+#[derive(Clone, Copy)]
+enum Within {
+    /// A request without `stream_options`, after one of its members.
+    Request,
+    /// `stream_options: null`.
+    Nothing,
+    /// `stream_options: {}`.
+    Empty,
+    /// `stream_options` with members.
+    Options,
+}
+
+fn text(added: Added, within: Within) -> &'static [u8] {
+    macro_rules! texts {
+        ($members:literal) => {
+            match within {
+                Within::Request => concat!(",\"stream_options\":{", $members, "}"),
+                Within::Nothing => concat!("{", $members, "}"),
+                Within::Empty => $members,
+                Within::Options => concat!($members, ","),
+            }
+        };
+    }
+    let text = match (added.include, added.continuous) {
+        (true, true) => texts!("\"include_usage\":true,\"continuous_usage_stats\":true"),
+        (true, false) => texts!("\"include_usage\":true"),
+        (false, true) => texts!("\"continuous_usage_stats\":true"),
+        (false, false) => "",
+    };
+    text.as_bytes()
+}
+
+/// What a request says of one flag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flag {
+    Absent,
+    On,
+    /// `false` or `null`, and where it stands: offset and length.
+    Off(usize, usize),
+}
+
+impl Flag {
+    fn of(body: &[u8], value: Option<&RawValue>) -> Result<Self, Why> {
+        let Some(value) = value else { return Ok(Self::Absent) };
+        match value.get() {
+            "true" => Ok(Self::On),
+            "false" | "null" => {
+                let (at, len) = place(body, value);
+                Ok(Self::Off(at, len))
+            }
+            // Some servers take `1` or `"true"` for yes, others refuse it.
+            _ => Err(Why::Odd),
+        }
+    }
+}
+
+/// Offset and length of a value lent out of `body`.
+fn place(body: &[u8], value: &RawValue) -> (usize, usize) {
+    let text = value.get();
+    (text.as_ptr().addr() - body.as_ptr().addr(), text.len())
+}
+
+/// The members we look for, of a request or of its `stream_options`; the last of each.
+#[derive(Default)]
+struct Members<'a> {
+    stream: Option<&'a RawValue>,
+    options: Option<&'a RawValue>,
+    include: Option<&'a RawValue>,
+    continuous: Option<&'a RawValue>,
+    /// There is a member at all.
+    any: bool,
+}
+
+enum Key {
+    Stream,
+    Options,
+    Include,
+    Continuous,
+    Other,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl<'de> Visitor<'de> for Read {
+            type Value = Members<'de>;
+
+            fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+                to.write_str("an object")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Members<'de>, M::Error> {
+                let mut found = Members::default();
+                while let Some(key) = map.next_key()? {
+                    found.any = true;
+                    let slot = match key {
+                        Key::Stream => &mut found.stream,
+                        Key::Options => &mut found.options,
+                        Key::Include => &mut found.include,
+                        Key::Continuous => &mut found.continuous,
+                        Key::Other => {
+                            map.next_value::<IgnoredAny>()?;
+                            continue;
+                        }
+                    };
+                    *slot = Some(map.next_value()?);
+                }
+                Ok(found)
+            }
+        }
+        from.deserialize_map(Read)
+    }
+}
+
+impl<'de> Deserialize<'de> for Key {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl Visitor<'_> for Read {
+            type Value = Key;
+
+            fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+                to.write_str("a name")
+            }
+
+            fn visit_str<E>(self, name: &str) -> Result<Key, E> {
+                Ok(match name {
+                    "stream" => Key::Stream,
+                    "stream_options" => Key::Options,
+                    INCLUDE => Key::Include,
+                    CONTINUOUS => Key::Continuous,
+                    _ => Key::Other,
+                })
+            }
+        }
+        from.deserialize_str(Read)
+    }
+}
