@@ -9,6 +9,9 @@ use serde_json::Value;
 /// Who may depend on what; everyone else may not. Packages of tests, benches and examples are free.
 const ROOMS: &[(&str, &[&str])] = &[
     ("memchr", &["tokenmeter-scan", "tokenmeter-usage"]),
+    ("flate2", &["tokenmeter-decode"]),
+    ("brotli-decompressor", &["tokenmeter-decode"]),
+    ("zstd-safe", &["tokenmeter-decode"]),
     ("hyper", &["tokenmeter-relay", "tokenmeter-page", "tokenmeter-simulator"]),
     ("hyper-util", &["tokenmeter-relay", "tokenmeter-page", "tokenmeter-simulator"]),
     ("http-body-util", &["tokenmeter-relay", "tokenmeter-page", "tokenmeter-simulator"]),
@@ -25,9 +28,10 @@ const ROOMS: &[(&str, &[&str])] = &[
 /// What each room of the line may see of the others.
 const LINE: &[(&str, &[&str])] = &[
     ("tokenmeter-scan", &[]),
+    ("tokenmeter-decode", &[]),
     ("tokenmeter-meter", &["tokenmeter-scan"]),
     ("tokenmeter-usage", &["tokenmeter-scan"]),
-    ("tokenmeter-relay", &["tokenmeter-scan", "tokenmeter-meter", "tokenmeter-usage"]),
+    ("tokenmeter-relay", &["tokenmeter-scan", "tokenmeter-decode", "tokenmeter-meter", "tokenmeter-usage"]),
     ("tokenmeter-metrics", &["tokenmeter-scan", "tokenmeter-meter", "tokenmeter-usage", "tokenmeter-relay"]),
     ("tokenmeter-page", &[]),
     ("tokenmeter-simulator", &[]),

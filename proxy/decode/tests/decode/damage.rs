@@ -1,0 +1,131 @@
+//! Bodies that are cut off, garbled or not what they are said to be: what can be decoded comes
+//! out, nothing else does, and the end says `Broken`.
+
+use decode::{Coding, GaveUp};
+use harness::Transcript;
+
+use crate::encode::Way;
+use crate::{Decoded, decode, decode_whole, noise};
+
+#[test]
+fn a_body_cut_off_anywhere_yields_what_came_and_is_broken() {
+    let transcript = Transcript::named("vllm-0.32.0/chat-stream-usage");
+    let frames: Vec<&[u8]> = transcript.body.chunks(200).take(6).collect();
+    let plain = frames.concat();
+    for way in Way::ALL {
+        let slices = way.flushed(&frames);
+        let body = slices.concat();
+        // Ends of the flushed slices, encoded and plain.
+        let mut marks = vec![(0, 0)];
+        for (slice, frame) in slices.iter().zip(&frames) {
+            let (encoded, decoded) = marks[marks.len() - 1];
+            marks.push((encoded + slice.len(), decoded + frame.len()));
+        }
+        for cut in 1..body.len() {
+            for step in [1, usize::MAX] {
+                let decoded = decode(way.coding(), body[..cut].chunks(step));
+                let case = format!("{way:?} cut at {cut} of {} in steps of {step}", body.len());
+                assert_eq!(decoded.end, Err(GaveUp::Broken), "{case}");
+                assert!(plain.starts_with(&decoded.plain), "{case}");
+                let flushed = marks.iter().rev().find(|(encoded, _)| *encoded <= cut).expect("0").1;
+                assert!(decoded.plain.len() >= flushed, "{case}: {} of {flushed}", decoded.plain.len());
+            }
+        }
+    }
+}
+
+#[test]
+fn garbage_is_broken_at_once_and_yields_nothing() {
+    let table: [(Coding, &[u8]); 9] = [
+        (Coding::Gzip, b"data: {\"choices\":[]}\n\n"),
+        (Coding::Gzip, &[0x1f, 0x8b, 7]),
+        (Coding::Gzip, &[0x1f, 0x8b, 8, 0x20]),
+        (Coding::Gzip, &[0x1f, 0x8c]),
+        (Coding::Deflate, b"\x78\x00 wrong header check"),
+        (Coding::Deflate, b"\xffdata"),
+        // Large-window brotli, as its encoder begins it: not HTTP's.
+        (Coding::Brotli, &[0x11, 0x1e, 0, 0, 0, 0, 0, 0]),
+        (Coding::Zstd, b"data: {\"choices\":[]}\n\n"),
+        // A window of 16 MiB.
+        (Coding::Zstd, &[0x28, 0xb5, 0x2f, 0xfd, 0, 14 << 3, 0, 0, 0]),
+    ];
+    for (coding, body) in table {
+        for step in [1, usize::MAX] {
+            let decoded = decode(coding, body.chunks(step));
+            let broken = Decoded { plain: vec![], end: Err(GaveUp::Broken) };
+            assert_eq!(decoded, broken, "{coding:?} {body:?} in steps of {step}");
+        }
+    }
+}
+
+#[test]
+fn wrong_check_sums_are_seen() {
+    let plain = b"data: [DONE]\n\n";
+    for way in [Way::Gzip, Way::Zlib, Way::ZstdChecked] {
+        let body = way.whole(plain);
+        let trailer = if way == Way::Gzip { 8 } else { 4 };
+        for back in 1..=trailer {
+            let mut bad = body.clone();
+            let at = bad.len() - back;
+            bad[at] ^= 0x10;
+            assert_eq!(
+                decode_whole(way.coding(), &bad).end,
+                Err(GaveUp::Broken),
+                "{way:?}, {back} from the end"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_follows_the_end_is_padding() {
+    let plain = b"data: [DONE]\n\n".to_vec();
+    let table: [&[u8]; 5] = [b"\0", b"\0\0\0\0\0\0\0\0\0\0", b"garbage", b"\x1f", b"\x1fgarbage"];
+    for way in [Way::Gzip, Way::Zlib, Way::RawDeflate, Way::Brotli] {
+        for padding in table {
+            let body = [&way.whole(&plain), padding].concat();
+            for step in [1, usize::MAX] {
+                let decoded = decode(way.coding(), body.chunks(step));
+                assert_eq!(decoded, Decoded { plain: plain.clone(), end: Ok(()) }, "{way:?} {padding:?}");
+            }
+        }
+    }
+    // But a member that begins must end, and zstd knows nothing but frames.
+    let body = [&Way::Gzip.whole(&plain)[..], b"\x1f\x8b"].concat();
+    assert_eq!(decode_whole(Coding::Gzip, &body), Decoded { plain: plain.clone(), end: Err(GaveUp::Broken) });
+    let body = [&Way::Zstd.whole(&plain)[..], b"garbage"].concat();
+    assert_eq!(decode_whole(Coding::Zstd, &body), Decoded { plain, end: Err(GaveUp::Broken) });
+}
+
+#[test]
+fn nothing_panics_and_cuts_say_the_same_of_damaged_bodies() {
+    let transcript = Transcript::named("vllm-0.32.0/chat-stream-usage");
+    for way in Way::ALL {
+        let body = way.whole(&transcript.body[..2000]);
+        for seed in 0..400 {
+            let dice = noise(seed, 12);
+            let mut bad = body.clone();
+            for place in dice.chunks(3).take(1 + seed as usize % 4) {
+                let at = usize::from(place[0]) << 8 | usize::from(place[1]);
+                let at = at % bad.len();
+                bad[at] ^= place[2] | 1;
+            }
+            let whole = decode_whole(way.coding(), &bad);
+            let cut = decode(way.coding(), bad.chunks(1 + seed as usize % 50));
+            assert_eq!(cut.end, whole.end, "{way:?} with seed {seed}");
+            // Of damaged brotli the last slice may be lost, so a cut one may say more.
+            assert!(cut.plain.starts_with(&whole.plain), "{way:?} with seed {seed}");
+            if way.coding() != Coding::Brotli {
+                assert!(cut.plain == whole.plain, "{way:?} with seed {seed}");
+            }
+            // The twin believes no body that we do not; we tolerate more at the end than it.
+            if let Some(plain) = way.decode_at_once(&bad) {
+                assert!(whole == Decoded { plain, end: Ok(()) }, "{way:?} with seed {seed}");
+            }
+        }
+        for seed in 0..400 {
+            let garbage = noise(seed, 300);
+            decode(way.coding(), garbage.chunks(1 + seed as usize % 50));
+        }
+    }
+}
