@@ -10,8 +10,17 @@ use crate::proxy::Proxy;
 
 /// Runs `load` through a proxy in front of a simulated server.
 async fn run(options: Options, change: impl FnOnce(&mut Load)) -> (Counts, Page, simulator::load::Report) {
+    run_with(&[], options, change).await
+}
+
+/// The same with more flags.
+async fn run_with(
+    flags: &[&str],
+    options: Options,
+    change: impl FnOnce(&mut Load),
+) -> (Counts, Page, simulator::load::Report) {
     let server = Server::bind("127.0.0.1:0".parse().expect("an address"), options).await.expect("it listens");
-    let proxy = Proxy::start(server.addr(), &[]);
+    let proxy = Proxy::start(server.addr(), flags);
     let mut load = Load::new(proxy.data);
     load.requests = 60;
     load.pace = Pace::Closed { concurrency: 6 };
@@ -64,8 +73,21 @@ async fn reported_counts_equal_the_servers() {
 }
 
 #[tokio::test]
+async fn usage_is_asked_for_if_the_client_did_not() {
+    for shape in [Shape::Vllm, Shape::LlamaCpp] {
+        let (counts, page, report) = run(Options::instant(shape), |load| load.usage = false).await;
+        assert_eq!(report.completed, 60, "{shape:?}: {report:?}");
+        assert_eq!(tokens(&page, "output", "reported"), counts.generated_tokens as f64, "{shape:?}");
+        assert_eq!(page.sum("tokenmeter_usage_steps_total", &[("step", "injected")]), 60.0, "{shape:?}");
+        assert_eq!(page.sum("tokenmeter_dropped_total", &[]), 0.0, "{shape:?}");
+    }
+}
+
+#[tokio::test]
 async fn without_usage_the_count_is_an_estimate_and_says_so() {
-    let (counts, page, _) = run(Options::instant(Shape::Vllm), |load| load.usage = false).await;
+    let observe = ["--usage", "observe"];
+    let (counts, page, _) =
+        run_with(&observe, Options::instant(Shape::Vllm), |load| load.usage = false).await;
     assert_eq!(tokens(&page, "output", "reported"), 0.0);
     // One token a frame in this stream, so the estimate happens to be right.
     assert_eq!(tokens(&page, "output", "frames"), counts.generated_tokens as f64);

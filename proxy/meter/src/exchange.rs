@@ -10,7 +10,7 @@
 //! The meter owns no clock: ticks come in with the bytes. What the words mean is in the record's
 //! own documentation.
 
-use scan::{Dialect, EndMark, Event, Extent, Finish, Piece, Request, Scope, Sink, Usage};
+use scan::{Dialect, EndMark, Event, Extent, Finish, Piece, Request, Scope, ServerTimes, Sink, Usage};
 
 use crate::edges::{POSITION, POSITION_NAMES};
 use crate::gaps::Summary;
@@ -109,6 +109,7 @@ pub struct Meter {
     stalls: u32,
     stalled_ns: u64,
     client_wait_ns: u64,
+    server: ServerTimes,
 }
 
 impl Meter {
@@ -157,7 +158,18 @@ impl Meter {
             stalls: 0,
             stalled_ns: 0,
             client_wait_ns: 0,
+            server: ServerTimes::default(),
         }
+    }
+
+    /// The dialect turned out to be this one: the request's body told it.
+    pub fn speaks(&mut self, dialect: Dialect) {
+        self.dialect = dialect;
+    }
+
+    /// What the request asked for, as far as it is known.
+    pub fn request(&self) -> &Request {
+        &self.request
     }
 
     /// The request was complete at the proxy and asked for this: t0.
@@ -171,6 +183,17 @@ impl Meter {
         self.status = status;
         self.streamed = body == Body::Frames;
         self.unseen = body == Body::Unseen;
+    }
+
+    /// How the body can be read was found out only now, by its first byte.
+    pub fn found(&mut self, body: Body) {
+        self.answered(self.status, body);
+    }
+
+    /// The body cannot be read any further: what was counted so far is a part of nothing known.
+    pub fn blinded(&mut self) {
+        self.unseen = true;
+        self.ladder = Ladder::default();
     }
 
     /// Bytes of the body were read at `at`: hand the events they hold to what this returns.
@@ -200,6 +223,7 @@ impl Meter {
         let tokens = match self.status {
             // An error's body is never billed, whatever it claims.
             400.. => Tokens::NONE,
+            _ if !self.dialect.generates() => self.ladder.prompt(),
             _ => self.ladder.tokens(self.choices, &self.request, self.running()),
         };
         let ending = self.ending(close, self.content || tokens.output() > 0);
@@ -260,6 +284,7 @@ impl Meter {
             stalled_ns: self.stalled_ns,
             client_wait_ns: self.client_wait_ns,
             concurrency,
+            server: self.server,
         };
         Record {
             identity,
@@ -437,6 +462,14 @@ impl Meter {
         Scope::Running(choice)
     }
 
+    /// What the server says of its times; the last word on each counts.
+    fn server(&mut self, said: ServerTimes) {
+        let server = &mut self.server;
+        server.queue_ns = said.queue_ns.or(server.queue_ns);
+        server.prefill_ns = said.prefill_ns.or(server.prefill_ns);
+        server.decode_ns = said.decode_ns.or(server.decode_ns);
+    }
+
     fn finish(&mut self, choice: u32, reason: Finish) {
         self.see_choice(choice);
         let bit = if (choice as usize) < TIMED_CHOICES { 1 << choice } else { 0 };
@@ -537,7 +570,8 @@ impl Sink for Reading<'_> {
             Event::Finish { choice, reason } => meter.finish(choice, reason),
             Event::Error => meter.error = true,
             Event::Done => meter.done = true,
-            Event::Server(_) | Event::Progress | Event::Ping | Event::Meta | Event::Other => {}
+            Event::Server(times) => meter.server(times),
+            Event::Progress | Event::Ping | Event::Meta | Event::Other => {}
         }
     }
 

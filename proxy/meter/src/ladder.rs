@@ -115,6 +115,20 @@ impl Ladder {
         Tokens { input_provenance, output_provenance, by_type }
     }
 
+    /// The believed counts where there is no answer made of tokens, only a prompt.
+    pub(crate) fn prompt(&self) -> Tokens {
+        let Some(Counts { input: Some(input), input_cached, .. }) = self.whole else { return Tokens::NONE };
+        let cached = input_cached.unwrap_or(0).min(input);
+        let mut tokens = Tokens {
+            input_provenance: Provenance::Reported,
+            output_provenance: Provenance::Reported,
+            ..Tokens::NONE
+        };
+        tokens.by_type[TokenType::Input as usize] = input - cached;
+        tokens.by_type[TokenType::InputCached as usize] = cached;
+        tokens
+    }
+
     fn input(&self, reported: Option<Counts>, request: &Request) -> (Provenance, u64, u64, u64) {
         if let Some(Counts { input: Some(input), input_cached, input_cache_write, .. }) = reported {
             let (cached, written) = (input_cached.unwrap_or(0), input_cache_write.unwrap_or(0));

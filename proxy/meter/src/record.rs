@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use scan::Dialect;
+use scan::{Dialect, ServerTimes};
 
 use crate::edges::{GAP_S, POSITION_NAMES};
 use crate::{Ending, Tokens};
@@ -89,6 +89,8 @@ pub struct Timing {
     pub client_wait_ns: u64,
     /// Mean number of exchanges in flight at the upstream during this one.
     pub concurrency: f64,
+    /// What the server itself says of its times.
+    pub server: ServerTimes,
 }
 
 /// How the tokens in a frame were known.

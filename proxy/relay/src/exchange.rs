@@ -7,26 +7,35 @@ use std::rc::Rc;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use hyper::HeaderMap;
-use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use meter::{Body, Close, Identity, Load, LoadReading, Meter, Tick};
-use scan::{Dialect, Framing, Name, RequestScanner, Scanner};
+use scan::{Dialect, Framing, Name, Request};
+use usage::{Added, Marks, Watch};
 
+use crate::asked::Asked;
+use crate::headers::is_sealed;
+use crate::reader::{self, Readable, Reader};
+use crate::route::{Route, Speaks};
 use crate::worker::Worker;
-use crate::{Dropped, ModelSlot, Passthrough, clock};
+use crate::{Dropped, ModelSlot, Passthrough, asking, clock, said};
 
 /// One metered exchange.
 pub struct Exchange {
     worker: Rc<Worker>,
     upstream: usize,
+    speaks: Speaks,
     dialect: Dialect,
     started_unix_ns: u64,
     /// Taken when the exchange has ended.
     meter: Option<Meter>,
     /// Reads the request until it is complete.
-    request: Option<Box<RequestScanner>>,
+    request: Option<Box<Asked>>,
     model: Name,
     /// Reads the response, if it can be read.
-    scanner: Option<Box<Scanner>>,
+    reader: Option<Reader>,
+    /// Notes what the response says of usage, where a client may ask for it or not.
+    watch: Option<Watch>,
+    /// What we had added to the request.
+    added: Option<Added>,
     slot: ModelSlot,
     admitted: bool,
     entered: LoadReading,
@@ -36,9 +45,24 @@ pub struct Exchange {
     streamed: bool,
 }
 
+/// What the response head means for who carries the body.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// Why the body is not read, if it is not.
+    pub unread: Option<Passthrough>,
+    /// What was added to the request may have to be taken out of the body.
+    pub edited: bool,
+}
+
 impl Exchange {
-    /// A request head of a known inference path arrived on `upstream`, an index into the plan.
-    pub fn begin(worker: &Rc<Worker>, upstream: usize, dialect: Dialect, at: Tick) -> Self {
+    /// A request head of an inference path arrived on `upstream`, an index into the plan.
+    pub fn begin(
+        worker: &Rc<Worker>,
+        upstream: usize,
+        route: Route<'_>,
+        headers: &HeaderMap,
+        at: Tick,
+    ) -> Self {
         let slot = {
             let mut observer = worker.observer.borrow_mut();
             let slot = observer.unknown_model();
@@ -46,15 +70,22 @@ impl Exchange {
             slot
         };
         let stall_ns = u64::try_from(worker.plan.stall.as_nanos()).unwrap_or(u64::MAX);
+        let dialect = match route.speaks {
+            Speaks::Known(dialect) => dialect,
+            _ => Dialect::Unknown,
+        };
         Self {
             worker: Rc::clone(worker),
             upstream,
+            speaks: route.speaks,
             dialect,
             started_unix_ns: clock::wall_unix_ns(),
             meter: Some(Meter::new(dialect, at, stall_ns)),
-            request: Some(Box::default()),
-            model: Name::default(),
-            scanner: None,
+            request: Some(Box::new(Asked::new(dialect, headers))),
+            model: route.model.map_or_else(Name::default, |model| Name::cut(model.as_bytes())),
+            reader: None,
+            watch: None,
+            added: None,
             slot,
             admitted: false,
             entered: load(worker, upstream).enter(at),
@@ -64,7 +95,7 @@ impl Exchange {
         }
     }
 
-    /// A slice of the request body is passing.
+    /// A slice of the request body is passing, as the client sent it.
     pub fn request_body(&mut self, bytes: &[u8]) {
         if let Some(request) = &mut self.request {
             request.feed(bytes);
@@ -73,49 +104,111 @@ impl Exchange {
 
     /// The request is complete at the proxy: t0.
     pub fn request_complete(&mut self, at: Tick) {
-        if let (Some(mut request), Some(meter)) = (self.request.take(), &mut self.meter) {
-            let facts = request.end();
-            self.model = facts.model;
+        let Some(mut request) = self.request.take() else { return };
+        let facts = self.learn(&mut request);
+        if let Some(meter) = &mut self.meter {
+            meter.speaks(self.dialect);
             meter.requested(facts, at);
         }
     }
 
-    /// The response head arrived; says why the body cannot be read, if it cannot.
-    pub fn response_head(&mut self, status: u16, headers: &HeaderMap, _at: Tick) -> Option<Passthrough> {
+    /// What the whole request says, as far as it was read.
+    fn learn(&mut self, request: &mut Asked) -> Request {
+        let facts = request.end();
+        if !facts.model.is_empty() {
+            self.model = facts.model;
+        }
+        if let Some(dialect) = self.speaks.settle(&facts) {
+            self.dialect = dialect;
+        }
+        facts
+    }
+
+    /// The request went upstream with this in it that the client had not asked for.
+    pub fn asked_more(&mut self, added: Option<Added>) {
+        self.added = added;
+    }
+
+    /// The response head arrived. `None`: it is not an answer of a kind we meter, and the exchange
+    /// is over without a record.
+    pub fn response_head(&mut self, status: u16, headers: &HeaderMap, at: Tick) -> Option<Head> {
         if let Some(request) = &self.request
             && self.model.is_empty()
         {
             // A server may answer before it has read the whole request.
-            self.model = *request.model();
+            self.model = request.model();
         }
-        let encoded = headers
-            .get_all(CONTENT_ENCODING)
-            .iter()
-            .any(|value| !value.as_bytes().trim_ascii().eq_ignore_ascii_case(b"identity"));
-        let framing = headers.get(CONTENT_TYPE).and_then(|v| Framing::from_content_type(v.as_bytes()));
-        let (body, unmetered) = match framing {
-            _ if encoded => (Body::Unseen, Some(Passthrough::Encoding)),
-            Some(Framing::Json) => (Body::Whole, None),
-            Some(_) => (Body::Frames, None),
-            None => (Body::Unseen, Some(Passthrough::ContentType)),
+        let (readable, codings) = Readable::of(headers);
+        if self.dialect == Dialect::Unknown {
+            let streams = matches!(readable, Readable::As(Framing::Sse | Framing::Ndjson));
+            if !streams || status >= 400 {
+                self.dismiss(at);
+                return None;
+            }
+        }
+        let (framing, body, unread) = match readable {
+            Readable::As(framing) => (Some(framing), reader::body(framing), None),
+            Readable::Sniffed => (None, Body::Unseen, None),
+            Readable::Not(reason) => (None, Body::Unseen, Some(reason)),
         };
-        if unmetered.is_none() {
-            self.scanner = framing.map(|framing| Box::new(Scanner::new(self.dialect, framing)));
-        }
         self.streamed = body == Body::Frames;
+        let (plain, added) = (codings == decode::Codings::Identity, self.added);
+        let editable = framing == Some(Framing::Sse) && plain && !is_sealed(headers);
         if let Some(meter) = &mut self.meter {
             meter.answered(status, body);
+            if status < 400 {
+                said::read(self.dialect, headers, &mut meter.tail(at));
+            }
+            if framing == Some(Framing::Sse) && asking::is_askable(self.dialect) {
+                let client_asked = meter.request().include_usage == Some(true);
+                self.watch = Some(Watch::new(added.filter(|_| editable), client_asked));
+            }
+        }
+        if unread.is_none() {
+            let mut reader = Reader::new(self.dialect, framing, codings);
+            if let (Some(watch), Some(scanner)) = (&self.watch, reader.scanner()) {
+                watch.arm(scanner);
+            }
+            self.reader = Some(reader);
         }
         self.admit(status < 400);
-        unmetered
+        if added.is_some() && !editable && framing == Some(Framing::Sse) {
+            self.worker.lose(Dropped::UsageEdit);
+        }
+        Some(Head { unread, edited: added.is_some() && editable })
     }
 
-    /// A slice of the response body was read at `at`.
-    pub fn response_body(&mut self, bytes: &[u8], at: Tick) {
+    /// A slice of the response body was read at `at`. `marks` takes what is to be cut out of it.
+    pub fn response_body(&mut self, bytes: &[u8], at: Tick, marks: &mut Marks) {
         let Some(meter) = &mut self.meter else { return };
+        let Some(reader) = &mut self.reader else {
+            meter.read(at);
+            return;
+        };
         let mut reading = meter.read(at);
-        let Some(scanner) = &mut self.scanner else { return };
-        scanner.feed(bytes, &mut reading);
+        let fed = match &mut self.watch {
+            Some(watch) => {
+                let fed = reader.feed(bytes, &mut watch.listen(&mut reading));
+                if let Some(scanner) = reader.scanner() {
+                    std::mem::swap(watch.marks(scanner), marks);
+                }
+                fed
+            }
+            None => reader.feed(bytes, &mut reading),
+        };
+        match fed {
+            Ok(None) => {}
+            Ok(Some(body)) => {
+                meter.found(body);
+                self.streamed = body == Body::Frames;
+            }
+            Err(_) => {
+                self.reader = None;
+                meter.blinded();
+                self.worker.lose(Dropped::Decoding);
+                return;
+            }
+        }
         let live = meter.live_output();
         if live > self.live {
             self.worker.observer.borrow_mut().live(self.slot, live - self.live, 0);
@@ -155,9 +248,17 @@ impl Exchange {
 
     /// The meter failed on what it was shown: nothing is known of the answer any more.
     pub fn meter_failed(&mut self, at: Tick) {
-        self.scanner = None;
+        self.reader = None;
         self.request = None;
         self.end(Close::Local, at);
+    }
+
+    /// It was no exchange after all: its seats are given back, and there will be no record.
+    fn dismiss(&mut self, at: Tick) {
+        if self.meter.take().is_some() {
+            load(&self.worker, self.upstream).leave(at);
+            self.worker.observer.borrow_mut().abandon(self.slot);
+        }
     }
 
     /// Gives the exchange the label of its model. Names are believed once a server has accepted
@@ -182,17 +283,20 @@ impl Exchange {
         let left = load(&self.worker, self.upstream).leave(at);
         let mut seat = Seat { worker: Rc::clone(&self.worker), slot: self.slot, taken: true };
         if let Some(mut request) = self.request.take() {
-            self.model = *request.model();
-            meter.requested(request.end(), at);
+            // It ended before its request was complete.
+            meter.requested(self.learn(&mut request), at);
         }
         let (mut close, mut response_model, mut unparsed) = (close, Name::default(), 0);
-        if let Some(mut scanner) = self.scanner.take() {
-            let tail = scanner.end(&mut meter.tail(at));
+        if let Some(reader) = self.reader.take() {
+            let mut reading = meter.tail(at);
+            let (tail, model, unread) = match &mut self.watch {
+                Some(watch) => reader.end(&mut watch.listen(&mut reading)),
+                None => reader.end(&mut reading),
+            };
             if let Close::Clean { whole } = &mut close {
                 *whole = tail.whole;
             }
-            response_model = *scanner.model();
-            unparsed = scanner.work().unparsed;
+            (response_model, unparsed) = (model, unread);
         }
         if self.model.is_empty() && !response_model.is_empty() {
             self.model = response_model;
@@ -200,15 +304,22 @@ impl Exchange {
             seat.slot = self.slot;
         }
         let upstream = &self.worker.plan.upstreams[self.upstream];
+        let learned = &self.worker.learned[self.upstream];
         let identity = Identity {
             upstream: Arc::clone(&upstream.name),
-            provider: Arc::clone(&upstream.provider),
+            provider: match (upstream.kind, learned.found_kind()) {
+                (None, Some(found)) => found.name().into(),
+                _ => Arc::clone(&upstream.provider),
+            },
             dialect: self.dialect,
             model: if self.model.is_empty() { "_unknown".into() } else { self.model.as_str().into() },
             response_model: (!response_model.is_empty()).then(|| response_model.as_str().into()),
             started_unix_ns: self.started_unix_ns,
         };
         let record = meter.end(identity, close, left.mean_since(&self.entered), at);
+        if self.watch.as_ref().is_some_and(Watch::unasked) {
+            learned.sends_usage(at);
+        }
 
         let mut observer = self.worker.observer.borrow_mut();
         let output = record.tokens.output();

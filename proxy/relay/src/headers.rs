@@ -48,6 +48,14 @@ pub fn lists(headers: &HeaderMap, field: &HeaderName, token: &str) -> bool {
     tokens(headers, field).any(|listed| listed.eq_ignore_ascii_case(token.as_bytes()))
 }
 
+/// Whether a field vouches for the body's bytes, so that none of them can be changed unnoticed:
+/// digests (RFC 9530, RFC 3230, RFC 1864) and signatures (RFC 9421).
+pub fn is_sealed(headers: &HeaderMap) -> bool {
+    ["content-digest", "repr-digest", "digest", "content-md5", "signature"]
+        .iter()
+        .any(|name| headers.contains_key(*name))
+}
+
 /// The elements of a comma-separated field, over all its lines, without the empty ones.
 pub fn tokens<'h>(headers: &'h HeaderMap, field: &HeaderName) -> impl Iterator<Item = &'h [u8]> {
     headers

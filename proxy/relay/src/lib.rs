@@ -22,15 +22,25 @@ pub mod route;
 pub mod clock;
 pub mod exchange;
 mod metered;
+
+mod asked;
+mod asking;
+pub mod kind;
+pub mod learned;
 pub mod observer;
 pub mod outbox;
+mod reader;
+mod room;
+mod said;
 
 mod drain;
 pub mod limits;
 mod listen;
 
-pub use exchange::Exchange;
-pub use observer::{Dropped, ModelSlot, Observer, Passthrough, Refusal};
+pub use exchange::{Exchange, Head};
+pub use kind::Kind;
+pub use learned::Learned;
+pub use observer::{Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
 pub use outbox::{Inbox, Outbox, outbox};
 pub use plan::{Plan, Upstream};
 pub use start::{Running, StartError, start};

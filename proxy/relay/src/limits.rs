@@ -69,6 +69,19 @@ pub const CLIENT_WAIT_MIN_NS: u64 = 1_000_000;
 /// second clock read on each would be a tenth of what it measures.
 pub const SPENT_SAMPLE: u32 = 16;
 
+/// How long it is remembered how a server behaves: that it refuses a question, or answers unasked.
+pub const REMEMBERED_NS: u64 = 600_000_000_000;
+
+/// Bytes of one request body that is gathered to be edited. Longer prompts pass as they come.
+pub const GATHERED_BYTES: usize = 8 * 1024 * 1024;
+
+/// Bytes of all of them together.
+pub const GATHERED_TOGETHER_BYTES: usize = 64 * 1024 * 1024;
+
+/// How long bytes may wait for the rest of an event that may have to be removed: far below what a
+/// reader notices, and far above the time between two halves of one write.
+pub const HOLD_TIME: Duration = Duration::from_millis(50);
+
 /// HTTP/2 streams open at once on one connection.
 pub const H2_STREAMS: u32 = 256;
 

@@ -4,9 +4,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
+use hyper::HeaderMap;
 use meter::Tick;
-use scan::Dialect;
 
+use crate::route::Route;
 use crate::worker::Worker;
 use crate::{Dropped, Exchange, clock};
 
@@ -18,8 +19,14 @@ pub(crate) struct Metered {
 
 impl Metered {
     /// A request for an inference path begins.
-    pub(crate) fn begin(worker: &Rc<Worker>, upstream: usize, dialect: Dialect, at: Tick) -> Self {
-        let begin = AssertUnwindSafe(|| Exchange::begin(worker, upstream, dialect, at));
+    pub(crate) fn begin(
+        worker: &Rc<Worker>,
+        upstream: usize,
+        route: Route<'_>,
+        headers: &HeaderMap,
+        at: Tick,
+    ) -> Self {
+        let begin = AssertUnwindSafe(|| Exchange::begin(worker, upstream, route, headers, at));
         let exchange = catch_unwind(begin).map_err(|_panic| worker.lose(Dropped::Panic)).ok();
         Self { worker: Rc::clone(worker), exchange }
     }

@@ -14,17 +14,20 @@ pub enum Passthrough {
     Path,
     /// A known path, but not a request that infers (`GET`, `HEAD`, `OPTIONS`).
     Method,
-    /// The response is compressed.
+    /// The response is compressed in a way we do not know.
     Encoding,
     /// The response is neither SSE, NDJSON nor JSON.
     ContentType,
     /// The connection became a tunnel.
     Upgrade,
+    /// A stream is played again; it was counted when it was made.
+    Replay,
 }
 
 impl Passthrough {
     /// Every reason.
-    pub const ALL: [Self; 5] = [Self::Path, Self::Method, Self::Encoding, Self::ContentType, Self::Upgrade];
+    pub const ALL: [Self; 6] =
+        [Self::Path, Self::Method, Self::Encoding, Self::ContentType, Self::Upgrade, Self::Replay];
 
     /// The label value.
     pub fn name(self) -> &'static str {
@@ -34,6 +37,7 @@ impl Passthrough {
             Self::Encoding => "encoding",
             Self::ContentType => "content_type",
             Self::Upgrade => "upgrade",
+            Self::Replay => "replay",
         }
     }
 }
@@ -83,6 +87,59 @@ impl Refusal {
     }
 }
 
+/// What was done about a request's usage, where the dialect lets a client ask for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UsageStep {
+    /// It was asked for, and is taken out of the answer again.
+    Injected,
+    /// Running usage was asked for too.
+    Continuous,
+    /// The client asked for it itself.
+    ClientAsked,
+    /// Nothing: the answer will be one body, which holds its usage anyway.
+    NotStreamed,
+    /// Nothing: this server sends usage unasked.
+    SentUnasked,
+    /// Nothing: this server refuses the question.
+    Refused,
+    /// Nothing: the request is too large to be gathered, or there is no room.
+    TooLarge,
+    /// Nothing: the request is compressed, sealed by a digest, or not the JSON it should be.
+    Unreadable,
+    /// Nothing, as configured.
+    Observed,
+}
+
+impl UsageStep {
+    /// Every step.
+    pub const ALL: [Self; 9] = [
+        Self::Injected,
+        Self::Continuous,
+        Self::ClientAsked,
+        Self::NotStreamed,
+        Self::SentUnasked,
+        Self::Refused,
+        Self::TooLarge,
+        Self::Unreadable,
+        Self::Observed,
+    ];
+
+    /// The label value.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Injected => "injected",
+            Self::Continuous => "continuous",
+            Self::ClientAsked => "client_asked",
+            Self::NotStreamed => "not_streamed",
+            Self::SentUnasked => "sent_unasked",
+            Self::Refused => "refused",
+            Self::TooLarge => "too_large",
+            Self::Unreadable => "unreadable",
+            Self::Observed => "observed",
+        }
+    }
+}
+
 /// What was lost, so that nothing is lost in silence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dropped {
@@ -96,12 +153,23 @@ pub enum Dropped {
     Panic,
     /// An accept that failed.
     Accept,
+    /// A compressed body that was given up: broken, or far larger than it looked.
+    Decoding,
+    /// What was added to a request and could not be taken out of its answer again.
+    UsageEdit,
 }
 
 impl Dropped {
     /// Every kind.
-    pub const ALL: [Self; 5] =
-        [Self::Record, Self::UsageRejected, Self::FrameUnparsed, Self::Panic, Self::Accept];
+    pub const ALL: [Self; 7] = [
+        Self::Record,
+        Self::UsageRejected,
+        Self::FrameUnparsed,
+        Self::Panic,
+        Self::Accept,
+        Self::Decoding,
+        Self::UsageEdit,
+    ];
 
     /// The label value.
     pub fn name(self) -> &'static str {
@@ -111,6 +179,8 @@ impl Dropped {
             Self::FrameUnparsed => "frame_unparsed",
             Self::Panic => "panic",
             Self::Accept => "accept",
+            Self::Decoding => "decoding",
+            Self::UsageEdit => "usage_edit",
         }
     }
 }
@@ -138,6 +208,8 @@ pub trait Observer {
     fn pass(&mut self, reason: Passthrough);
     /// A request was answered by the proxy.
     fn refuse(&mut self, reason: Refusal);
+    /// Something was done, or left, about a request's usage.
+    fn usage(&mut self, step: UsageStep);
     /// Something was lost.
     fn lose(&mut self, what: Dropped, count: u64);
     /// The proxy's own time for one exchange: from the request complete to its head sent, and

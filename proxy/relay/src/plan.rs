@@ -4,6 +4,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use usage::Policy;
+
+use crate::Kind;
+
 /// One upstream and the address on which clients reach it.
 #[derive(Clone, Debug)]
 pub struct Upstream {
@@ -17,8 +21,12 @@ pub struct Upstream {
     pub port: u16,
     /// Path put before every request's path: empty, or `/prefix` without a slash at its end.
     pub prefix: Arc<str>,
-    /// `gen_ai.provider.name`: the kind of server as configured, or `openai`.
+    /// The kind of server as configured; without it, what is found out counts.
+    pub kind: Option<Kind>,
+    /// `gen_ai.provider.name` as configured, or before a kind is found out.
     pub provider: Arc<str>,
+    /// What is done so that streams carry usage.
+    pub usage: Policy,
 }
 
 /// Everything the data plane runs by.

@@ -1,64 +1,156 @@
-//! Which requests are metered: the path names the dialect, and only a `POST` infers.
+//! Which requests are metered, and which JSON shape they speak: the upstream's kind where it is
+//! known, then the path, then what only the request's body or the response's type can say.
 //!
 //! Paths are matched by their end, at a slash, because servers are often mounted under a prefix
 //! (`/openai/v1/chat/completions`). The first row that fits wins.
 
 use hyper::Method;
-use scan::Dialect;
+use scan::{Dialect, Request};
 
-use crate::Passthrough;
+use crate::{Kind, Passthrough};
 
-/// The dialect that a request for `path` (as the upstream will see it) speaks, or why it passes
-/// unmetered.
-pub fn route(method: &Method, path: &str) -> Result<Dialect, Passthrough> {
-    let (_, dialect) = ROUTES.iter().find(|(end, _)| path.ends_with(end)).ok_or(Passthrough::Path)?;
-    if method == Method::POST { Ok(*dialect) } else { Err(Passthrough::Method) }
+/// What a request's head says of its exchange.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route<'p> {
+    /// What is spoken, as far as the head says it.
+    pub speaks: Speaks,
+    /// The model, where the path names it.
+    pub model: Option<&'p str>,
+}
+
+/// What is spoken at an endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Speaks {
+    /// This.
+    Known(Dialect),
+    /// `/generate`: TGI, SGLang and LMDeploy each have one. The request's body tells them apart.
+    Generate,
+    /// `/invocations`, one door for several endpoints. The request's body says which.
+    Invocations,
+    /// `/`, at which TGI takes what its `/generate` takes.
+    Root,
+    /// Nothing we know. It is metered, by its frames, if what comes back is a stream.
+    Anything,
+}
+
+impl Speaks {
+    /// The dialect, now that the request's body is known; `None` if it still cannot be told.
+    pub fn settle(self, _request: &Request) -> Option<Dialect> {
+        match self {
+            Self::Known(dialect) => Some(dialect),
+            Self::Generate | Self::Invocations | Self::Root | Self::Anything => None,
+        }
+    }
+}
+
+/// How a request for `path` (as the upstream will see it) is metered, or why it is not.
+pub fn route<'p>(kind: Option<Kind>, method: &Method, path: &'p str) -> Result<Route<'p>, Passthrough> {
+    if *method == Method::GET && is_replay(path) {
+        return Err(Passthrough::Replay);
+    }
+    let found = endpoint(kind, path);
+    match (method, found) {
+        (&Method::POST, Some(route)) => Ok(route),
+        (&Method::PUT, Some(route)) if path.ends_with("/generate") => Ok(route),
+        (&Method::POST, None) if CONTROL.iter().any(|end| path.ends_with(end)) => Err(Passthrough::Path),
+        (&Method::POST, None) => Ok(Route { speaks: Speaks::Anything, model: None }),
+        (_, Some(_)) if path != "/" => Err(Passthrough::Method),
+        _ => Err(Passthrough::Path),
+    }
+}
+
+fn endpoint(kind: Option<Kind>, path: &str) -> Option<Route<'_>> {
+    if let Some((dialect, model)) = model_in_path(path) {
+        return Some(Route { speaks: Speaks::Known(dialect), model: Some(model) });
+    }
+    let known = |dialect| Some(Route { speaks: Speaks::Known(dialect), model: None });
+    let (_, speaks) = ROUTES.iter().find(|(end, _)| path.ends_with(end))?;
+    match (speaks, kind) {
+        (Speaks::Generate | Speaks::Root, Some(Kind::Tgi)) => known(Dialect::Tgi),
+        (Speaks::Generate, Some(Kind::Sglang)) => known(Dialect::Sglang),
+        (Speaks::Generate, Some(Kind::Lmdeploy)) => known(Dialect::Lmdeploy),
+        // Only llama.cpp has an endpoint of its own under this name.
+        (Speaks::Known(Dialect::LlamacppCompletion), Some(kind))
+            if kind != Kind::LlamaCpp && path.ends_with("/completions") =>
+        {
+            known(Dialect::OpenaiCompletions)
+        }
+        // Every path ends at a slash; this row is for the root alone.
+        (Speaks::Root, _) if path != "/" => None,
+        _ => Some(Route { speaks: *speaks, model: None }),
+    }
+}
+
+/// The endpoints whose path names the model.
+fn model_in_path(path: &str) -> Option<(Dialect, &str)> {
+    let (_, named) = path.rsplit_once("/models/")?;
+    if let Some((model, method)) = named.split_once(':') {
+        let generates = matches!(method, "generateContent" | "streamGenerateContent");
+        return generates.then_some((Dialect::Gemini, model));
+    }
+    let (model, rest) = named.split_once('/')?;
+    let method = match rest.strip_prefix("versions/") {
+        Some(versioned) => versioned.split_once('/')?.1,
+        None => rest,
+    };
+    matches!(method, "generate" | "generate_stream").then_some((Dialect::Triton, model))
+}
+
+/// Streams that are played again: what they carry was counted when it was made.
+/// `GET …/responses/{id}` is OpenAI's, `GET …/v1/stream` llama.cpp's.
+fn is_replay(path: &str) -> bool {
+    let response = path.rsplit_once("/responses/").is_some_and(|(_, id)| !id.is_empty() && !id.contains('/'));
+    response || path.ends_with("/v1/stream")
 }
 
 /// `/completions` alone is llama.cpp's own endpoint, hence the order.
-const ROUTES: [(&str, Dialect); 5] = [
-    ("/chat/completions", Dialect::OpenaiChat),
-    ("/v1/completions", Dialect::OpenaiCompletions),
-    ("/completions", Dialect::LlamacppCompletion),
-    ("/completion", Dialect::LlamacppCompletion),
-    ("/infill", Dialect::LlamacppCompletion),
+const ROUTES: [(&str, Speaks); 32] = [
+    ("/chat/completions", Speaks::Known(Dialect::OpenaiChat)),
+    ("/chat/completions/batch", Speaks::Known(Dialect::OpenaiChat)),
+    ("/v1/completions", Speaks::Known(Dialect::OpenaiCompletions)),
+    ("/completions", Speaks::Known(Dialect::LlamacppCompletion)),
+    ("/completion", Speaks::Known(Dialect::LlamacppCompletion)),
+    ("/infill", Speaks::Known(Dialect::LlamacppCompletion)),
+    ("/responses", Speaks::Known(Dialect::OpenaiResponses)),
+    ("/v1/messages", Speaks::Known(Dialect::Anthropic)),
+    ("/api/chat", Speaks::Known(Dialect::OllamaChat)),
+    ("/api/generate", Speaks::Known(Dialect::OllamaGenerate)),
+    ("/inference/v1/generate", Speaks::Known(Dialect::VllmGenerate)),
+    ("/v2/chat", Speaks::Known(Dialect::Cohere)),
+    ("/embeddings", Speaks::Known(Dialect::Embeddings)),
+    ("/embedding", Speaks::Known(Dialect::Embeddings)),
+    ("/api/embed", Speaks::Known(Dialect::Embeddings)),
+    ("/v2/embed", Speaks::Known(Dialect::Embeddings)),
+    ("/pooling", Speaks::Known(Dialect::Embeddings)),
+    ("/encode", Speaks::Known(Dialect::Embeddings)),
+    ("/v1/rerank", Speaks::Known(Dialect::Rerank)),
+    ("/v2/rerank", Speaks::Known(Dialect::Rerank)),
+    ("/rerank", Speaks::Known(Dialect::Rerank)),
+    ("/v1/reranking", Speaks::Known(Dialect::Rerank)),
+    ("/reranking", Speaks::Known(Dialect::Rerank)),
+    ("/v1/score", Speaks::Known(Dialect::Rerank)),
+    ("/score", Speaks::Known(Dialect::Rerank)),
+    ("/classify", Speaks::Known(Dialect::Rerank)),
+    ("/audio/transcriptions", Speaks::Known(Dialect::Transcription)),
+    ("/audio/translations", Speaks::Known(Dialect::Transcription)),
+    ("/generate_stream", Speaks::Known(Dialect::Tgi)),
+    ("/generate", Speaks::Generate),
+    ("/invocations", Speaks::Invocations),
+    ("/", Speaks::Root),
 ];
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_are_matched_by_their_end() {
-        let rows: [(&str, Result<Dialect, Passthrough>); 12] = [
-            ("/v1/chat/completions", Ok(Dialect::OpenaiChat)),
-            ("/chat/completions", Ok(Dialect::OpenaiChat)),
-            ("/openai/v1/chat/completions", Ok(Dialect::OpenaiChat)),
-            ("/v1/completions", Ok(Dialect::OpenaiCompletions)),
-            ("/mounted/v1/completions", Ok(Dialect::OpenaiCompletions)),
-            ("/completions", Ok(Dialect::LlamacppCompletion)),
-            ("/completion", Ok(Dialect::LlamacppCompletion)),
-            ("/infill", Ok(Dialect::LlamacppCompletion)),
-            ("/v1/models", Err(Passthrough::Path)),
-            ("/v1/chat/completions/", Err(Passthrough::Path)),
-            ("/xchat/completionsx", Err(Passthrough::Path)),
-            ("*", Err(Passthrough::Path)),
-        ];
-        for (path, expected) in rows {
-            assert_eq!(route(&Method::POST, path), expected, "{path}");
-        }
-    }
-
-    #[test]
-    fn a_segment_is_never_cut() {
-        assert_eq!(route(&Method::POST, "/autocompletion"), Err(Passthrough::Path));
-        assert_eq!(route(&Method::POST, "/v1/my-infill"), Err(Passthrough::Path));
-    }
-
-    #[test]
-    fn only_post_infers() {
-        for method in [Method::GET, Method::HEAD, Method::OPTIONS, Method::PUT] {
-            assert_eq!(route(&method, "/v1/chat/completions"), Err(Passthrough::Method), "{method}");
-        }
-    }
-}
+/// What is posted to servers besides work for the model. Some of it streams.
+const CONTROL: [&str; 12] = [
+    "/count_tokens",
+    "/tokenize",
+    "/detokenize",
+    "/apply-template",
+    "/cancel",
+    "/api/pull",
+    "/api/push",
+    "/api/create",
+    "/api/copy",
+    "/api/show",
+    "/abort_request",
+    "/abort_requests",
+];

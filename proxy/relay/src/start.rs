@@ -13,8 +13,9 @@ use tokio::sync::watch;
 use crate::drain::Phase;
 use crate::listen::listen;
 use crate::outbox::Outbox;
+use crate::room::Room;
 use crate::worker::{self, Start};
-use crate::{Observer, Plan};
+use crate::{Learned, Observer, Plan, limits};
 
 /// Starts the workers. When it returns, every address is bound and connections are taken.
 ///
@@ -49,8 +50,11 @@ pub fn start(
     }
 
     let loads: Vec<_> = plan.upstreams.iter().map(|_| Arc::default()).collect();
+    let learned: Vec<_> = plan.upstreams.iter().map(|_| Arc::default()).collect();
+    let room = Room::new(limits::GATHERED_TOGETHER_BYTES);
     let (phase, told) = watch::channel(Phase::Serving);
-    let mut running = Running { addresses, loads, phase, in_flight: Vec::new(), threads: Mutex::default() };
+    let mut running =
+        Running { addresses, loads, learned, phase, in_flight: Vec::new(), threads: Mutex::default() };
     for (number, (observer, listeners)) in observers.into_iter().zip(listeners).enumerate() {
         let in_flight = Arc::new(AtomicUsize::new(0));
         running.in_flight.push(Arc::clone(&in_flight));
@@ -59,6 +63,8 @@ pub fn start(
             observer,
             outbox: outbox.clone(),
             loads: running.loads.clone(),
+            learned: running.learned.clone(),
+            room: room.clone(),
             listeners,
             in_flight,
             phase: told.clone(),
@@ -79,6 +85,7 @@ pub fn start(
 pub struct Running {
     addresses: Vec<(Arc<str>, SocketAddr)>,
     loads: Vec<Arc<Mutex<meter::Load>>>,
+    learned: Vec<Arc<Learned>>,
     in_flight: Vec<Arc<AtomicUsize>>,
     phase: watch::Sender<Phase>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -93,6 +100,11 @@ impl Running {
     /// Each upstream's load cell, in the plan's order.
     pub fn loads(&self) -> Vec<Arc<Mutex<meter::Load>>> {
         self.loads.clone()
+    }
+
+    /// What is learned about each upstream, in the plan's order: others may know more and say it.
+    pub fn learned(&self) -> &[Arc<Learned>] {
+        &self.learned
     }
 
     /// Requests not yet fully answered, tunnels included.

@@ -20,7 +20,8 @@ use tokio::task::{JoinSet, LocalSet};
 use crate::drain::Phase;
 use crate::engine::hyper::Engine;
 use crate::outbox::Outbox;
-use crate::{Dropped, Observer, Passthrough, Plan, Refusal, clock, limits};
+use crate::room::Room;
+use crate::{Dropped, Learned, Observer, Passthrough, Plan, Refusal, UsageStep, clock, limits};
 
 /// What the exchanges of one worker share. `Rc`, never `Arc`: it stays on its thread.
 pub struct Worker {
@@ -33,6 +34,10 @@ pub struct Worker {
     /// One load cell per upstream, in the plan's order; shared by all workers, touched at an
     /// exchange's start and end only.
     pub loads: Vec<Arc<Mutex<meter::Load>>>,
+    /// What was learned about each upstream, in the plan's order; shared by all workers.
+    pub learned: Vec<Arc<Learned>>,
+    /// For request bodies that are gathered; shared by all workers.
+    pub(crate) room: Room,
     /// What is still under way is being cut: its end is our doing, not its client's.
     pub cutting: Cell<bool>,
 }
@@ -46,6 +51,11 @@ impl Worker {
     /// Tells the observer of a request that was answered here.
     pub(crate) fn refuse(&self, reason: Refusal) {
         self.observer.borrow_mut().refuse(reason);
+    }
+
+    /// Tells the observer what was done about a request's usage.
+    pub(crate) fn usage(&self, step: UsageStep) {
+        self.observer.borrow_mut().usage(step);
     }
 
     /// Tells the observer of a loss. A loss inside the observer itself goes untold.
@@ -62,6 +72,8 @@ pub(crate) struct Start {
     pub(crate) observer: Box<dyn Observer + Send>,
     pub(crate) outbox: Outbox,
     pub(crate) loads: Vec<Arc<Mutex<meter::Load>>>,
+    pub(crate) learned: Vec<Arc<Learned>>,
+    pub(crate) room: Room,
     /// One listener per upstream, in the plan's order.
     pub(crate) listeners: Vec<StdListener>,
     pub(crate) in_flight: Arc<AtomicUsize>,
@@ -84,9 +96,10 @@ pub(crate) fn run(start: Start) -> io::Result<()> {
 }
 
 async fn serve(start: Start) -> io::Result<()> {
-    let Start { plan, observer, outbox, loads, listeners, in_flight, mut phase } = start;
-    let worker =
-        Rc::new(Worker { plan, observer: RefCell::new(observer), outbox, loads, cutting: Cell::new(false) });
+    let Start { plan, observer, outbox, loads, learned, room, listeners, in_flight, mut phase } = start;
+    let observer = RefCell::new(observer);
+    let cutting = Cell::new(false);
+    let worker = Rc::new(Worker { plan, observer, outbox, loads, learned, room, cutting });
     let engine = Engine::new(&worker, in_flight);
     let room = Arc::new(Semaphore::new(worker.plan.connections));
     let connections = Rc::new(RefCell::new(JoinSet::new()));

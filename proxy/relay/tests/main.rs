@@ -19,3 +19,4 @@ mod reuse;
 mod slow;
 mod start;
 mod upgrade;
+mod usage;

@@ -9,13 +9,13 @@ use meter::edges::{CONCURRENCY_NAMES, POSITION_NAMES};
 use meter::{Ending, Provenance, TokenType};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
-use relay::{Passthrough, Refusal};
+use relay::{Passthrough, Refusal, UsageStep};
 
 use crate::board::Board;
 use crate::cell::{Count, Sum};
 use crate::family::Family;
 use crate::histogram::Distribution;
-use crate::model::{GenAi, Loaded, ModelCells, Position, Timed, WEIGHTS, no_first_token_names};
+use crate::model::{GenAi, Loaded, ModelCells, Position, Served, Timed, WEIGHTS, no_first_token_names};
 use crate::names::UNKNOWN;
 use crate::process::Process;
 use crate::proxy::{CLASSES, DIRECTIONS, dropped_names};
@@ -50,6 +50,7 @@ fn write(
         Metric::Tokens => models(totals, |name, model| tokens(family, name, model)),
         Metric::LiveTokens => known(totals, family, |model| &model.live_tokens),
         Metric::UsageProvenance => usage_provenance(family, totals),
+        Metric::UsageSteps => closed(family, UsageStep::ALL.map(UsageStep::name), &proxy.usage),
         Metric::GenAiFirstToken => gen_ai(totals, family, |cells| cells.first_token.read()),
         Metric::GenAiPerToken => gen_ai(totals, family, |cells| cells.per_token.read()),
         Metric::GenAiDuration => gen_ai(totals, family, |cells| cells.duration.read()),
@@ -72,6 +73,9 @@ fn write(
         Metric::PositionSeconds => {
             by_position(totals, |labels, position| family.number(labels, position.ns.seconds()))
         }
+        Metric::ServerQueue => served(totals, family, |server| server.queue.read()),
+        Metric::ServerPrefill => served(totals, family, |server| server.prefill.read()),
+        Metric::ServerDecode => served(totals, family, |server| server.decode.read()),
         Metric::Stalls => known(totals, family, |model| &model.stalls),
         Metric::Stalled => known_seconds(totals, family, |model| &model.stalled_ns),
         Metric::ClientWait => known_seconds(totals, family, |model| &model.client_wait_ns),
@@ -173,6 +177,13 @@ fn timed(totals: &Totals, family: &mut Family<'_>, pick: impl Fn(&Timed) -> Dist
     models(totals, |name, model| match model.timed.get() {
         Some(timed) => family.histogram(&[name], &pick(timed)),
         None => Ok(()),
+    })
+}
+
+fn served(totals: &Totals, family: &mut Family<'_>, pick: impl Fn(&Served) -> Distribution) -> Result {
+    models(totals, |name, model| match model.served.get().map(&pick) {
+        Some(distribution) if distribution.count() > 0 => family.histogram(&[name], &distribution),
+        _ => Ok(()),
     })
 }
 

@@ -9,7 +9,7 @@ use meter::edges::{
 };
 use meter::record::Timing;
 use meter::{Ending, Provenance, Record, TokenType, Weight};
-use scan::Dialect;
+use scan::{Dialect, ServerTimes};
 
 use crate::cell::{Absorb, Count, Sum};
 use crate::histogram::Histogram;
@@ -35,6 +35,7 @@ pub(crate) struct ModelCells {
     /// By provenance, then by type, each in the order of its `ALL`.
     pub(crate) tokens: [Lazy<[Count; TokenType::ALL.len()]>; Provenance::ALL.len()],
     pub(crate) timed: Lazy<Timed>,
+    pub(crate) served: Lazy<Served>,
     /// By concurrency, in the order of [`CONCURRENCY_NAMES`].
     pub(crate) loaded: [Lazy<Loaded>; CONCURRENCY_NAMES.len()],
     pub(crate) gen_ai: Chain<Flavour, GenAi>,
@@ -53,6 +54,14 @@ pub(crate) struct Timed {
     pub(crate) character_rate: Histogram<{ CHARACTER_RATE.len() + 1 }>,
     /// In the order of [`POSITION_NAMES`].
     pub(crate) position: [Position; POSITION_NAMES.len()],
+}
+
+/// What servers say of their own times.
+#[derive(Debug, Default)]
+pub(crate) struct Served {
+    pub(crate) queue: Histogram<{ FIRST_TOKEN_S.len() + 1 }>,
+    pub(crate) prefill: Histogram<{ FIRST_TOKEN_S.len() + 1 }>,
+    pub(crate) decode: Histogram<{ DURATION_S.len() + 1 }>,
 }
 
 /// Tokens and time at one range of output positions.
@@ -115,6 +124,9 @@ impl ModelCells {
         if timing.first_byte_ns.is_some() {
             self.timed.make().end(timing);
         }
+        if timing.server != ServerTimes::default() {
+            self.served.make().end(&timing.server);
+        }
     }
 
     fn load(&self, record: &Record) {
@@ -170,6 +182,20 @@ impl Timed {
     }
 }
 
+impl Served {
+    fn end(&self, said: &ServerTimes) {
+        if let Some(ns) = said.queue_ns {
+            self.queue.seconds(Metric::ServerQueue, ns);
+        }
+        if let Some(ns) = said.prefill_ns {
+            self.prefill.seconds(Metric::ServerPrefill, ns);
+        }
+        if let Some(ns) = said.decode_ns {
+            self.decode.seconds(Metric::ServerDecode, ns);
+        }
+    }
+}
+
 impl GenAi {
     fn end(&self, timing: &Timing) {
         self.duration.seconds(Metric::GenAiDuration, timing.duration_ns);
@@ -196,6 +222,7 @@ impl Absorb for ModelCells {
             exchanges,
             tokens,
             timed,
+            served,
             loaded,
             gen_ai,
         } = self;
@@ -209,6 +236,7 @@ impl Absorb for ModelCells {
         exchanges.absorb(&other.exchanges);
         tokens.absorb(&other.tokens);
         timed.absorb(&other.timed);
+        served.absorb(&other.served);
         loaded.absorb(&other.loaded);
         gen_ai.absorb(&other.gen_ai);
     }
@@ -225,6 +253,15 @@ impl Absorb for Timed {
         chunk_gap.absorb(&other.chunk_gap);
         character_rate.absorb(&other.character_rate);
         position.absorb(&other.position);
+    }
+}
+
+impl Absorb for Served {
+    fn absorb(&self, other: &Self) {
+        let Self { queue, prefill, decode } = self;
+        queue.absorb(&other.queue);
+        prefill.absorb(&other.prefill);
+        decode.absorb(&other.decode);
     }
 }
 

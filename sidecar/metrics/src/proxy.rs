@@ -2,7 +2,7 @@
 
 use meter::edges::OVERHEAD_S;
 use meter::{Provenance, Tokens};
-use relay::{Dropped, Passthrough, Refusal};
+use relay::{Dropped, Passthrough, Refusal, UsageStep};
 
 use crate::cell::{Absorb, Count};
 use crate::histogram::Histogram;
@@ -17,6 +17,8 @@ pub(crate) struct ProxyCells {
     pub(crate) passthrough: [Count; Passthrough::ALL.len()],
     /// In the order of [`Refusal::ALL`].
     pub(crate) refused: [Count; Refusal::ALL.len()],
+    /// In the order of [`UsageStep::ALL`].
+    pub(crate) usage: [Count; UsageStep::ALL.len()],
     /// In the order of [`dropped_names`].
     pub(crate) dropped: [Count; Dropped::ALL.len() + 1],
     /// By direction, in the order of [`DIRECTIONS`], then by provenance.
@@ -47,9 +49,10 @@ impl ProxyCells {
 
 impl Absorb for ProxyCells {
     fn absorb(&self, other: &Self) {
-        let Self { passthrough, refused, dropped, provenance, overhead } = self;
+        let Self { passthrough, refused, usage, dropped, provenance, overhead } = self;
         passthrough.absorb(&other.passthrough);
         refused.absorb(&other.refused);
+        usage.absorb(&other.usage);
         dropped.absorb(&other.dropped);
         provenance.absorb(&other.provenance);
         overhead.absorb(&other.overhead);

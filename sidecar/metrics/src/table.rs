@@ -121,6 +121,7 @@ pub const LABELS: &[Label] = &[
         meaning: "Mean number of exchanges in flight at the upstream during the exchange, rounded",
     },
     Label { name: "position", meaning: "Where in the answer: a range of output token positions" },
+    Label { name: "step", meaning: "What was done about a request's usage" },
     Label { name: "class", meaning: "`stream` for answers in frames, `body` for answers in one piece" },
     Label { name: "what", meaning: "What was lost" },
     Label { name: "upstream", meaning: "The inference server's name, as configured" },
@@ -195,6 +196,9 @@ table! {
     UsageProvenance: Counter, "tokenmeter_usage_provenance_total", Exchanges, ["direction", "provenance"],
         "Ended exchanges by how their token counts are known.";
 
+    UsageSteps: Counter, "tokenmeter_usage_steps_total", Requests, ["step"],
+        "Requests of the OpenAI dialects by what was done so that their answers carry usage.";
+
     GenAiFirstToken: Histogram(&edges::FIRST_TOKEN_S), "gen_ai_server_time_to_first_token_seconds", Seconds,
         ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model"],
         "Time from the complete request to the first token of a streamed success.";
@@ -233,6 +237,13 @@ table! {
         "Output tokens after the first, by their position in the answer.";
     PositionSeconds: Counter, "tokenmeter_output_position_seconds_total", Seconds, ["model", "position"],
         "Time spent on output tokens by their position in the answer.";
+
+    ServerQueue: Histogram(&edges::FIRST_TOKEN_S), "tokenmeter_upstream_queue_seconds", Seconds, ["model"],
+        "Time a request waited at the server, where the server says so.";
+    ServerPrefill: Histogram(&edges::FIRST_TOKEN_S), "tokenmeter_upstream_prefill_seconds", Seconds, ["model"],
+        "Time the server read the prompt, up to the first token, where it says so.";
+    ServerDecode: Histogram(&edges::DURATION_S), "tokenmeter_upstream_decode_seconds", Seconds, ["model"],
+        "Time the server generated the tokens after the first, where it says so.";
 
     Stalls: Counter, "tokenmeter_stalls_total", Things, ["model"],
         "Gaps between tokens over the stall limit.";

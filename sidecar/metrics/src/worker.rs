@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use meter::Record;
-use relay::{Dropped, ModelSlot, Observer, Passthrough, Refusal};
+use relay::{Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
 
 use crate::board::{Board, Closed};
 use crate::model::ModelCells;
@@ -139,6 +139,10 @@ impl Observer for WorkerCells {
 
     fn refuse(&mut self, reason: Refusal) {
         self.proxy.refused[reason as usize].add(1);
+    }
+
+    fn usage(&mut self, step: UsageStep) {
+        self.proxy.usage[step as usize].add(1);
     }
 
     fn lose(&mut self, what: Dropped, count: u64) {

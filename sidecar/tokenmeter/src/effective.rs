@@ -8,7 +8,7 @@ use crate::settings::{Form, SETTINGS, Setting, Value, Written, setting};
 /// What will run, setting by setting, in the order of the table.
 #[derive(Clone, Debug)]
 pub struct Effective {
-    upstreams: Vec<[Shown; 4]>,
+    upstreams: Vec<[Shown; 5]>,
     settings: Vec<Shown>,
 }
 
@@ -38,7 +38,7 @@ impl Effective {
         Self { upstreams, settings }
     }
 
-    fn upstream(written: &Written, index: usize, upstream: &relay::Upstream) -> [Shown; 4] {
+    fn upstream(written: &Written, index: usize, upstream: &relay::Upstream) -> [Shown; 5] {
         let single = written.values.get("upstream");
         let listed = written.upstreams.as_ref().filter(|_| single.is_none());
         let entry = listed.and_then(|(_, entries)| entries.get(index));
@@ -62,6 +62,7 @@ impl Effective {
                 origin: url,
             },
             Shown { key: "kind", text: upstream.provider.to_string(), origin: fallback("kind") },
+            Shown { key: "usage", text: upstream.usage.name().to_owned(), origin: fallback("usage") },
             Shown { key: "listen", text: upstream.listen.to_string(), origin: fallback("listen") },
         ]
     }
@@ -92,7 +93,7 @@ impl Effective {
 }
 
 /// Settings that are shown with the upstream they belong to.
-const PER_UPSTREAM: [&str; 3] = ["upstream", "kind", "listen"];
+const PER_UPSTREAM: [&str; 4] = ["upstream", "kind", "usage", "listen"];
 
 fn origin_of(written: &Written, key: &str) -> Origin {
     written.values.get(key).map_or(Origin::Default, |value| value.origin.clone())

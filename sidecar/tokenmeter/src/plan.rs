@@ -5,6 +5,9 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use relay::Kind;
+use usage::Policy;
+
 use crate::effective::Effective;
 use crate::log;
 use crate::loops;
@@ -12,7 +15,7 @@ use crate::machine::Machine;
 use crate::mistake::{Mistake, Mistakes};
 use crate::nearest;
 use crate::origin::Origin;
-use crate::settings::{Entry, Form, KINDS, Value, Written, setting};
+use crate::settings::{Entry, Form, KINDS, USAGE, Value, Written, setting};
 use crate::url::Url;
 
 /// Everything the process runs by.
@@ -104,6 +107,7 @@ struct Wanted {
     url: Option<Url>,
     url_origin: Origin,
     kind: String,
+    usage: Policy,
     listen: Option<Placed>,
 }
 
@@ -116,7 +120,9 @@ impl Wanted {
             host: url.host.as_str().into(),
             port: url.port,
             prefix: url.prefix.as_str().into(),
+            kind: Kind::from_name(&self.kind),
             provider: self.kind.as_str().into(),
+            usage: self.usage,
         })
     }
 }
@@ -172,6 +178,7 @@ impl Reader<'_> {
             url,
             url_origin: written.origin.clone(),
             kind,
+            usage: self.usage(self.written.values.get("usage")),
             listen: self.address_of("listen"),
         }
     }
@@ -216,11 +223,12 @@ impl Reader<'_> {
             }
         };
         let kind = self.kind(entry.fields.get("kind").or(self.written.values.get("kind")));
+        let usage = self.usage(entry.fields.get("usage").or(self.written.values.get("usage")));
         let name = match entry.fields.get("name") {
             Some(written) => self.name(written),
             None => url.as_ref().map(Url::authority).unwrap_or_default(),
         };
-        Wanted { name, url, url_origin, kind, listen }
+        Wanted { name, url, url_origin, kind, usage, listen }
     }
 
     fn url(&mut self, written: &Value) -> Option<Url> {
@@ -254,6 +262,14 @@ impl Reader<'_> {
             Some(written) => self.one_of(written, &KINDS).to_owned(),
             None => setting("kind").default.to_owned(),
         }
+    }
+
+    fn usage(&mut self, written: Option<&Value>) -> Policy {
+        let name = match written {
+            Some(written) => self.one_of(written, &USAGE),
+            None => setting("usage").default,
+        };
+        Policy::ALL.into_iter().find(|policy| policy.name() == name).unwrap_or(Policy::Inject)
     }
 
     fn address_of(&mut self, key: &'static str) -> Option<Placed> {

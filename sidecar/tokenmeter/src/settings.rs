@@ -62,7 +62,7 @@ pub fn variable(key: &str) -> String {
 }
 
 /// Every setting, in the order of the help and of `check-config`.
-pub const SETTINGS: [Setting; 20] = [
+pub const SETTINGS: [Setting; 21] = [
     Setting {
         key: "upstream",
         form: Form::Text("URL"),
@@ -75,6 +75,14 @@ pub const SETTINGS: [Setting; 20] = [
         form: Form::Choice(&KINDS),
         default: "openai",
         help: "What kind of server it is; the provider label of its metrics",
+    },
+    Setting {
+        key: "usage",
+        form: Form::Choice(&USAGE),
+        default: "inject",
+        help: "What is done so that streams carry token counts: inject asks the server for usage when \
+               the client did not, and takes exactly that out of the answer; continuous also asks for \
+               running counts, which makes aborted streams exact; observe touches nothing",
     },
     Setting {
         key: "listen",
@@ -191,11 +199,14 @@ pub const SETTINGS: [Setting; 20] = [
 pub const KINDS: [&str; 9] =
     ["vllm", "tgi", "llama_cpp", "sglang", "ollama", "tensorrt_llm", "lmdeploy", "openai", "anthropic"];
 
+/// The names of the usage policies.
+pub const USAGE: [&str; 3] = ["inject", "continuous", "observe"];
+
 /// The key of the file's list, which no flag mirrors.
 pub const UPSTREAMS: &str = "upstreams";
 
 /// The keys of one upstream in that list.
-pub const UPSTREAM_KEYS: [&str; 4] = ["name", "url", "kind", "listen"];
+pub const UPSTREAM_KEYS: [&str; 5] = ["name", "url", "kind", "usage", "listen"];
 
 /// The row of a key that is known to be in the table.
 pub fn setting(key: &str) -> &'static Setting {

@@ -15,10 +15,13 @@
 
 mod client;
 mod connection;
+mod edit;
 mod forward;
+mod hold;
 mod interim;
 mod outgoing;
 mod pool;
+mod send;
 mod serve;
 mod tee;
 mod tunnel;

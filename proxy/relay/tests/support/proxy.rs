@@ -6,8 +6,11 @@ use std::time::Duration;
 
 use meter::Record;
 use relay::{
-    Dropped, Inbox, ModelSlot, Observer, Passthrough, Plan, Refusal, Running, Upstream, outbox, start,
+    Dropped, Inbox, ModelSlot, Observer, Passthrough, Plan, Refusal, Running, Upstream, UsageStep, outbox,
+    start,
 };
+
+use usage::Policy;
 
 use super::Peer;
 
@@ -26,6 +29,7 @@ pub(crate) struct Seen {
     pub(crate) passed: Vec<Passthrough>,
     pub(crate) refused: Vec<Refusal>,
     pub(crate) lost: Vec<Dropped>,
+    pub(crate) usage: Vec<UsageStep>,
     /// Panics on the next request that passes unmetered.
     pub(crate) panics: bool,
     /// Panics in the meter's path at the next token.
@@ -86,7 +90,9 @@ pub(crate) fn plan(upstream: SocketAddr) -> Plan {
             host: upstream.ip().to_string().into(),
             port: upstream.port(),
             prefix: "".into(),
+            kind: None,
             provider: "openai".into(),
+            usage: Policy::Observe,
         }],
         workers: 1,
         stall: Duration::from_secs(1),
@@ -137,6 +143,9 @@ impl Observer for Recorder {
     }
     fn refuse(&mut self, reason: Refusal) {
         self.0.lock().unwrap().refused.push(reason);
+    }
+    fn usage(&mut self, step: UsageStep) {
+        self.0.lock().unwrap().usage.push(step);
     }
     fn lose(&mut self, what: Dropped, _: u64) {
         self.0.lock().unwrap().lost.push(what);

@@ -3,7 +3,7 @@
 use meter::Record;
 use metrics::{Metric, Metrics, Options, WorkerCells};
 use proptest::prelude::*;
-use relay::{Dropped, ModelSlot, Observer, Passthrough, Refusal};
+use relay::{Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
 
 use crate::openmetrics;
 use crate::records::{any_record, plain};
@@ -20,6 +20,7 @@ enum Step {
     End(usize, Box<Record>),
     Pass(Passthrough),
     Refuse(Refusal),
+    Usage(UsageStep),
     Lose(Dropped, u64),
     Overhead(&'static str, u64),
 }
@@ -33,6 +34,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         6 => (any::<usize>(), any_record()).prop_map(|(which, record)| Step::End(which, Box::new(record))),
         1 => prop::sample::select(Passthrough::ALL.to_vec()).prop_map(Step::Pass),
         1 => prop::sample::select(Refusal::ALL.to_vec()).prop_map(Step::Refuse),
+        1 => prop::sample::select(UsageStep::ALL.to_vec()).prop_map(Step::Usage),
         1 => (prop::sample::select(Dropped::ALL.to_vec()), 1u64..9).prop_map(|(what, n)| Step::Lose(what, n)),
         1 => (prop::sample::select(vec!["stream", "body"]), 1u64..1_000_000)
             .prop_map(|(class, ns)| Step::Overhead(class, ns)),
@@ -82,6 +84,10 @@ fn play(at: usize, desk: &mut Desk, step: &Step, twin: &mut Twin) {
         Step::Refuse(reason) => {
             cells.refuse(*reason);
             twin.add("tokenmeter_refused_total", &[("reason", reason.name())], 1.0);
+        }
+        Step::Usage(step) => {
+            cells.usage(*step);
+            twin.add("tokenmeter_usage_steps_total", &[("step", step.name())], 1.0);
         }
         Step::Lose(what, n) => {
             cells.lose(*what, *n);

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use meter::edges::{CONCURRENCY_NAMES, POSITION_NAMES};
 use meter::{Ending, Provenance, TokenType, Weight};
 use metrics::{Kind, LABELS, Metric};
-use relay::{Dropped, Passthrough, Refusal};
+use relay::{Dropped, Passthrough, Refusal, UsageStep};
 use scan::Dialect;
 
 use crate::golden::compare;
@@ -52,6 +52,7 @@ fn values(label: &str) -> Vec<&'static str> {
         "dialect" => Dialect::ALL.map(Dialect::name).to_vec(),
         "ending" => Ending::ALL.map(Ending::name).to_vec(),
         "type" => TokenType::ALL.map(TokenType::name).to_vec(),
+        "step" => UsageStep::ALL.map(UsageStep::name).to_vec(),
         "provenance" => Provenance::ALL.map(Provenance::name).to_vec(),
         "weight" => [Weight::Exact, Weight::Spread].map(Weight::name).to_vec(),
         "concurrency" => CONCURRENCY_NAMES.to_vec(),

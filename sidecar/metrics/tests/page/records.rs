@@ -5,7 +5,7 @@ use meter::{Ending, Gaps, Identity, Provenance, Record, Span, Timing, TokenType,
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-use scan::Dialect;
+use scan::{Dialect, ServerTimes};
 
 /// A streamed success of `model`: 20 tokens in, 11 out, the first after 50 ms and one each 10 ms.
 pub(crate) fn plain(model: &str) -> Record {
@@ -51,6 +51,7 @@ pub(crate) fn plain(model: &str) -> Record {
             stalled_ns: 0,
             client_wait_ns: 2_000_000,
             concurrency: 1.0,
+            server: ServerTimes::default(),
         },
         visible_chars: 42,
         usage_rejected: 0,
@@ -107,13 +108,13 @@ pub(crate) fn any_record() -> BoxedStrategy<Record> {
 
 fn any_timing() -> BoxedStrategy<Timing> {
     let moments = (any_ns(), any_ns(), option::of(any_ns()), option::of(any_ns()), option::of(any_ns()));
-    let rates = (any_rate(), any_rate(), any_rate(), option::of(any_ns()));
+    let rates = (any_rate(), any_rate(), any_rate(), option::of(any_ns()), any_server());
     let spans = vec((0u64..100, 0u64..1_000_000_000), POSITION_NAMES.len());
     let rest = (any::<bool>(), 0u32..3, any_ns(), any_ns(), 0.0..200.0f64);
     (moments, rates, any_gaps(), any_gaps(), spans, rest)
         .prop_map(|(moments, rates, inter_token, chunk_gap, spans, rest)| {
             let (duration_ns, first_byte, first_token_ns, first_visible_ns, first_tool_ns) = moments;
-            let (output_rate, input_rate, visible_chars_rate, per_output_token_ns) = rates;
+            let (output_rate, input_rate, visible_chars_rate, per_output_token_ns, server) = rates;
             let (exact, stalls, stalled_ns, client_wait_ns, concurrency) = rest;
             let mut position = [Span::default(); POSITION_NAMES.len()];
             for (position, (tokens, ns)) in position.iter_mut().zip(spans) {
@@ -139,9 +140,16 @@ fn any_timing() -> BoxedStrategy<Timing> {
                 stalled_ns,
                 client_wait_ns,
                 concurrency,
+                server,
             }
         })
         .boxed()
+}
+
+/// What a server says of its times: often nothing.
+fn any_server() -> impl Strategy<Value = ServerTimes> {
+    (option::of(any_ns()), option::of(any_ns()), option::of(any_ns()))
+        .prop_map(|(queue_ns, prefill_ns, decode_ns)| ServerTimes { queue_ns, prefill_ns, decode_ns })
 }
 
 /// Times from a microsecond to minutes, exact edges among them.

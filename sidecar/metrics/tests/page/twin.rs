@@ -98,6 +98,9 @@ impl Twin {
         self.moment(Metric::FirstByte, &[m], timing.first_byte_ns);
         self.moment(Metric::FirstVisible, &[m], timing.first_visible_ns);
         self.moment(Metric::FirstTool, &[m], timing.first_tool_ns);
+        self.moment(Metric::ServerQueue, &[m], timing.server.queue_ns);
+        self.moment(Metric::ServerPrefill, &[m], timing.server.prefill_ns);
+        self.moment(Metric::ServerDecode, &[m], timing.server.decode_ns);
         if timing.first_token_ns.is_none() {
             let reason = if success && !record.streamed { "not_streamed" } else { ending };
             self.add("tokenmeter_no_first_token_total", &[m, ("reason", reason)], 1.0);

@@ -1,33 +1,29 @@
-//! One request, from its head to the head of its response: check, route, connect, send, wait.
+//! One request, from its head to the head of its response: check, route, ask for usage, send.
 
 use std::error::Error;
 use std::fmt;
-use std::future::Future;
-use std::io;
-use std::pin::pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 
 use bytes::Bytes;
 use hyper::body::{Body, Incoming};
-use hyper::client::conn::TrySendError;
 use hyper::header::{CONTENT_LENGTH, HOST, HeaderValue, TRANSFER_ENCODING};
 use hyper::http::request;
 use hyper::http::uri::PathAndQuery;
 use hyper::{Request, Response, StatusCode, Uri, Version};
 
-use super::Engine;
 use super::client::Client;
-use super::connection::{ConnectError, Connection};
-use super::interim::Interim;
+use super::connection::Connection;
 use super::outgoing::Outgoing;
+use super::send::{Sent, send};
 use super::tee::{self, Tee};
 use super::upload::{Upload, UploadError};
-use super::visit::{self, Visit};
+use super::visit::Visit;
+use super::{Engine, edit};
 use crate::answer::Answer;
 use crate::metered::Metered;
-use crate::route::route;
-use crate::{Passthrough, Refusal, Upstream, clock, headers, policy};
+use crate::route::{Route, Speaks, route};
+use crate::{Passthrough, Refusal, Upstream, asking, clock, headers, policy};
 
 /// The client left: there is nobody to answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,90 +57,56 @@ pub(super) async fn forward(
         worker.refuse(Refusal::Target);
         return Ok(own(Answer::target_too_long(), alone));
     };
-    let routed = route(&parts.method, uri.path());
-    let metered = match routed {
-        Ok(dialect) => Metered::begin(worker, index, dialect, begun),
+    let learned = &worker.learned[index];
+    let routed = route(upstream.kind.or_else(|| learned.found_kind()), &parts.method, uri.path());
+    let metered = match &routed {
+        Ok(route) => Metered::begin(worker, index, *route, &parts.headers, begun),
         Err(_) => Metered::not(worker),
     };
-    let visit = Visit::new(&engine, &client, metered, alone);
+    let want = match &routed {
+        Ok(Route { speaks: Speaks::Known(dialect), .. }) if asking::is_askable(*dialect) => {
+            asking::want(upstream, learned, *dialect, &parts.headers, begun)
+                .inspect_err(|step| worker.usage(*step))
+                .ok()
+        }
+        _ => None,
+    };
     let unmetered = routed.err();
+    let visit = Visit::new(&engine, &client, metered, alone);
     if let (Some(reason), false) = (unmetered, asked) {
         worker.pass(reason);
     }
 
     rewrite(&mut parts, uri, upstream, asked, &body);
-    let mut request = Request::from_parts(parts, Upload::new(body, &visit, begun));
-    let interim = Interim::default();
-    if version == Version::HTTP_11 {
-        interim.watch(&mut request);
-    }
-
-    let (connection, response) = loop {
-        let (mut connection, ready) = match engine.pools[index].take() {
-            Some(connection) => (connection, begun),
-            None => {
-                let opening = Connection::open(&engine.upstream, upstream, worker.plan.connect_timeout);
-                let mut opening = pin!(opening);
-                let opened = std::future::poll_fn(|cx| {
-                    request.body_mut().read_ahead(cx);
-                    opening.as_mut().poll(cx)
-                })
-                .await;
-                match opened {
-                    Ok(connection) => (Box::new(connection), clock::now()),
-                    Err(error) => return Ok(answer(&visit, unconnected(&upstream.name, &error))),
-                }
-            }
+    let mut upload = Upload::new(body, &visit, begun);
+    let mut original = None;
+    if let Some(want) = want {
+        original = match edit::ask(&visit, want, &mut parts, &mut upload).await {
+            Ok(original) => original,
+            Err(UploadError::Gone) => return Err(Gone),
+            Err(UploadError::Malformed) => return Ok(answer(&visit, Answer::malformed_body())),
         };
-        let mut waiting = pin!(connection.send(request));
-        let mut sent = false;
-        let received = std::future::poll_fn(|cx| {
-            connection.drive(cx);
-            if !sent && let visit::Upload::Complete(at) = visit.upload.get() {
-                sent = true;
-                spent(&visit, at.max(ready));
-            }
-            if let Some(heads) = interim.take() {
-                client.interim(heads.as_bytes());
-            }
-            if interim.is_flood() {
-                return Poll::Ready(Received::Flood);
-            }
-            // Only driving the connection brings the response, and we just did.
-            let mut driven = Context::from_waker(Waker::noop());
-            match waiting.as_mut().poll(&mut driven) {
-                Poll::Ready(Ok(response)) => Poll::Ready(Received::Head(response)),
-                Poll::Ready(Err(error)) => Poll::Ready(Received::Error(Box::new(error))),
-                Poll::Pending if connection.bury() => {
-                    // What was still queued comes back now.
-                    cx.waker().wake_by_ref();
-                    Poll::Pending
-                }
-                Poll::Pending => Poll::Pending,
-            }
-        })
-        .await;
-        match received {
-            Received::Head(response) => break (connection, response),
-            Received::Flood => {
-                let what = "answered with a flood of interim responses";
-                return Ok(answer(&visit, Answer::invalid(&upstream.name, what)));
-            }
-            // Nothing was sent, so nothing is sent twice. A fresh connection gets no second try.
-            Received::Error(mut error) => match (connection.reused, error.take_message()) {
-                (true, Some(unsent)) => request = unsent,
-                _ => return unanswered(&visit, &upstream.name, error.error()),
-            },
+    }
+    let request = Request::from_parts(parts, upload);
+    let mut sent = send(&visit, index, request, (version, begun)).await;
+    if let (Some(original), Sent::Head(_, response)) = (&original, &sent)
+        && edit::is_refusal(response.status())
+    {
+        // Closes the connection: nobody reads that answer.
+        drop(sent);
+        sent = send(&visit, index, original.request(&visit), (version, begun)).await;
+        if let Sent::Head(_, response) = &sent {
+            original.answered(&visit, index, response.status());
         }
-    };
-    Ok(respond(&visit, index, connection, response, asked, unmetered).await)
-}
-
-/// What came of a request.
-enum Received {
-    Head(Response<Incoming>),
-    Error(Box<TrySendError<Request<Upload>>>),
-    Flood,
+    }
+    drop(original);
+    match sent {
+        Sent::Head(connection, response) => {
+            Ok(respond(&visit, index, connection, response, asked, unmetered).await)
+        }
+        Sent::Failed(told) => Ok(answer(&visit, told)),
+        Sent::Gone => Err(Gone),
+    }
 }
 
 /// The target as the upstream gets it: origin form, under its prefix.
@@ -202,12 +164,17 @@ async fn respond(
     if asked && let Some(reason) = unmetered {
         worker.pass(if switching { Passthrough::Upgrade } else { reason });
     }
-    let unreadable = visit
-        .metered
-        .borrow_mut()
-        .with(|exchange| exchange.response_head(head.status.as_u16(), &head.headers, at))
-        .flatten();
-    if let Some(reason) = unreadable {
+    let shown = {
+        let mut metered = visit.metered.borrow_mut();
+        let shown = metered.with(|exchange| exchange.response_head(head.status.as_u16(), &head.headers, at));
+        if shown == Some(None) {
+            // Not an answer we meter.
+            worker.pass(Passthrough::Path);
+            metered.finish();
+        }
+        shown.flatten().unwrap_or_default()
+    };
+    if let Some(reason) = shown.unread {
         worker.pass(reason);
     }
 
@@ -220,6 +187,9 @@ async fn respond(
         if !visit.alone {
             head.headers.remove(TRANSFER_ENCODING);
         }
+    }
+    if shown.edited {
+        head.headers.remove(CONTENT_LENGTH);
     }
 
     let body = if switching {
@@ -234,9 +204,9 @@ async fn respond(
         tee::end(visit, Some(connection), (index, false), at, &mut driven);
         declared(&head, visit.alone)
     } else {
-        Outgoing::Tee(Tee::new(body, connection, index, Rc::clone(visit)))
+        Outgoing::Tee(Tee::new(body, connection, index, Rc::clone(visit), shown.edited))
     };
-    spent(visit, at);
+    visit.spent(at);
     Response::from_parts(head, body)
 }
 
@@ -247,48 +217,6 @@ fn declared(head: &hyper::http::response::Parts, http1: bool) -> Outgoing {
         Some(length) if http1 && head.status == StatusCode::NOT_MODIFIED => Outgoing::Declared(length),
         _ => Outgoing::Empty,
     }
-}
-
-/// Our own time on one step, since `from`.
-fn spent(visit: &Visit, from: meter::Tick) {
-    let mut metered = visit.metered.borrow_mut();
-    if metered.is_watching() {
-        metered.with(|exchange| exchange.spent(clock::now().since(from)));
-    }
-}
-
-fn unconnected(name: &str, error: &ConnectError) -> Answer {
-    match error {
-        ConnectError::Timeout => Answer::connect_timeout(name),
-        ConnectError::Exhausted => Answer::overloaded(),
-        ConnectError::Io(error) => Answer::unreachable(
-            name,
-            match error.kind() {
-                io::ErrorKind::ConnectionRefused => "connection refused",
-                io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => "no route",
-                io::ErrorKind::TimedOut => "timed out",
-                io::ErrorKind::ConnectionReset => "connection reset",
-                _ => "no address, or no connection to it",
-            },
-        ),
-    }
-}
-
-/// The answer, or its absence, when a request was sent and nothing usable came back.
-fn unanswered(visit: &Visit, name: &str, error: &hyper::Error) -> Result<Response<Outgoing>, Gone> {
-    let cause = error.source().and_then(|cause| cause.downcast_ref::<UploadError>());
-    Ok(answer(
-        visit,
-        match cause {
-            Some(UploadError::Gone) => return Err(Gone),
-            Some(UploadError::Malformed) => Answer::malformed_body(),
-            None if error.is_parse_too_large() => {
-                Answer::invalid(name, "answered with a head over 64 KiB or 100 fields")
-            }
-            None if error.is_parse() => Answer::invalid(name, "did not answer in valid HTTP/1.1"),
-            None => Answer::broken(name),
-        },
-    ))
 }
 
 /// One of our own answers to a request that was let in.

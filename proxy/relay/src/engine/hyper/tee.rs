@@ -7,14 +7,16 @@
 
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker, ready};
+use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use meter::Tick;
 use pin_project::pin_project;
+use usage::Marks;
 
 use super::connection::Connection;
+use super::hold::Edit;
 use super::outgoing::Cut;
 use super::visit::{Upload, Visit};
 use crate::{clock, limits};
@@ -32,6 +34,8 @@ pub(super) struct Tee {
     state: State,
     slices: u32,
     handed: Option<Tick>,
+    /// Takes out what was added, if something was.
+    edit: Option<Box<Edit>>,
     visit: Rc<Visit>,
 }
 
@@ -40,6 +44,8 @@ pub(super) struct Tee {
 enum State {
     /// More comes.
     Open,
+    /// It broke off, and the last that waited was handed on.
+    Broken,
     /// It broke off; what came before it must reach the client first.
     Cut,
     /// All was handed on.
@@ -47,15 +53,26 @@ enum State {
 }
 
 impl Tee {
+    /// The body of a response that `connection` brings. `edited`: something was added to the request
+    /// that has to be taken out of it.
     pub(super) fn new(
         body: Incoming,
         connection: Box<Connection>,
         upstream: usize,
         visit: Rc<Visit>,
+        edited: bool,
     ) -> Self {
-        let streamed = body.size_hint().exact().is_none();
-        let connection = Some(connection);
-        Self { body, connection, upstream, streamed, state: State::Open, slices: 0, handed: None, visit }
+        Self {
+            streamed: body.size_hint().exact().is_none(),
+            body,
+            connection: Some(connection),
+            upstream,
+            state: State::Open,
+            slices: 0,
+            handed: None,
+            edit: edited.then(Box::default),
+            visit,
+        }
     }
 }
 
@@ -70,47 +87,73 @@ impl Body for Tee {
         match *this.state {
             State::Open => {}
             State::Ended => return Poll::Ready(None),
+            State::Broken => {
+                *this.state = State::Cut;
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
             // The socket wakes this task when it takes bytes again. Under HTTP/2 that is another
             // task's socket; there, one turn has put the bytes on their way.
             State::Cut if visit.alone && visit.client.is_blocked() => return Poll::Pending,
             State::Cut => return Poll::Ready(Some(Err(Cut))),
         }
-        if let Some(connection) = this.connection {
-            connection.drive(cx);
-        }
-        // Only driving the connection makes the body ready, and we just did: no need to be woken.
-        let mut driven = Context::from_waker(Waker::noop());
-        match ready!(this.body.as_mut().poll_frame(&mut driven)) {
-            Some(Ok(frame)) => {
-                let at = clock::now();
-                if let Some(bytes) = frame.data_ref() {
-                    show(visit, bytes, at, this.slices);
+        loop {
+            if let Some(connection) = this.connection {
+                connection.drive(cx);
+            }
+            // Only driving the connection makes the body ready, and we just did: no need to be woken.
+            let mut driven = Context::from_waker(Waker::noop());
+            let polled = this.body.as_mut().poll_frame(&mut driven);
+            let Poll::Ready(frame) = polled else {
+                return match this.edit.as_mut().and_then(|edit| edit.poll_overdue(visit, cx)) {
+                    Some(bytes) => Poll::Ready(Some(Ok(Frame::data(bytes)))),
+                    None => Poll::Pending,
+                };
+            };
+            match frame {
+                Some(Ok(frame)) => {
+                    let at = clock::now();
+                    let ended = frame.is_trailers() || this.body.is_end_stream();
+                    let frame = match frame.into_data() {
+                        Ok(bytes) => {
+                            let bytes = show(visit, bytes, at, this.slices, this.edit.as_deref_mut(), ended);
+                            Frame::data(bytes)
+                        }
+                        Err(trailers) => trailers,
+                    };
+                    if ended {
+                        *this.state = State::Ended;
+                        end(visit, this.connection.take(), (*this.upstream, *this.streamed), at, cx);
+                    } else if frame.data_ref().is_some_and(Bytes::is_empty) {
+                        // All of it waits, or was cut out.
+                        continue;
+                    } else if !visit.alone {
+                        *this.handed = Some(at);
+                    }
+                    return Poll::Ready(Some(Ok(frame)));
                 }
-                if frame.is_trailers() || this.body.is_end_stream() {
+                None => {
                     *this.state = State::Ended;
-                    end(visit, this.connection.take(), (*this.upstream, *this.streamed), at, cx);
-                } else if !visit.alone {
-                    *this.handed = Some(at);
+                    end(visit, this.connection.take(), (*this.upstream, *this.streamed), clock::now(), cx);
+                    return Poll::Ready(held(this.edit).map(|bytes| Ok(Frame::data(bytes))));
                 }
-                Poll::Ready(Some(Ok(frame)))
-            }
-            None => {
-                *this.state = State::Ended;
-                end(visit, this.connection.take(), (*this.upstream, *this.streamed), clock::now(), cx);
-                Poll::Ready(None)
-            }
-            Some(Err(_)) => {
-                *this.connection = None;
-                // A client that left while it still sent its request breaks the response too, and
-                // that is its own doing.
-                if visit.upload.get() != Upload::Failed {
-                    let mut metered = visit.metered.borrow_mut();
-                    metered.with(|exchange| exchange.upstream_cut(clock::now()));
-                    metered.finish();
+                Some(Err(_)) => {
+                    *this.connection = None;
+                    // A client that left while it still sent its request breaks the response too, and
+                    // that is its own doing.
+                    if visit.upload.get() != Upload::Failed {
+                        let mut metered = visit.metered.borrow_mut();
+                        metered.with(|exchange| exchange.upstream_cut(clock::now()));
+                        metered.finish();
+                    }
+                    if let Some(bytes) = held(this.edit) {
+                        *this.state = State::Broken;
+                        return Poll::Ready(Some(Ok(Frame::data(bytes))));
+                    }
+                    *this.state = State::Cut;
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
                 }
-                *this.state = State::Cut;
-                cx.waker().wake_by_ref();
-                Poll::Pending
             }
         }
     }
@@ -120,7 +163,8 @@ impl Body for Tee {
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        // How much will be taken out is not known before.
+        if self.edit.is_some() { SizeHint::default() } else { self.body.size_hint() }
     }
 }
 
@@ -149,18 +193,52 @@ pub(super) fn end(
     }
 }
 
-/// Shows a slice to the exchange. One in [`limits::SPENT_SAMPLE`] is timed, and stands for all.
-fn show(visit: &Visit, bytes: &[u8], at: Tick, slices: &mut u32) {
+/// Shows a slice to the exchange and returns what of it goes to the client now. One slice in
+/// [`limits::SPENT_SAMPLE`] is timed, and stands for all.
+fn show(
+    visit: &Visit,
+    bytes: Bytes,
+    at: Tick,
+    slices: &mut u32,
+    edit: Option<&mut Edit>,
+    last: bool,
+) -> Bytes {
     let mut metered = visit.metered.borrow_mut();
-    if !metered.is_watching() {
-        return;
+    let mut unmarked = Marks::default();
+    let (marks, editor) = match edit {
+        Some(edit) => (&mut edit.marks, Some(&mut edit.editor)),
+        None => (&mut unmarked, None),
+    };
+    if metered.is_watching() {
+        metered.with(|exchange| exchange.response_body(&bytes, at, marks));
+        *slices = slices.wrapping_add(1);
+        if slices.is_multiple_of(limits::SPENT_SAMPLE) {
+            let ns = clock::now().since(at).saturating_mul(u64::from(limits::SPENT_SAMPLE));
+            metered.with(|exchange| exchange.spent(ns));
+        }
     }
-    metered.with(|exchange| exchange.response_body(bytes, at));
-    *slices = slices.wrapping_add(1);
-    if slices.is_multiple_of(limits::SPENT_SAMPLE) {
-        let ns = clock::now().since(at).saturating_mul(u64::from(limits::SPENT_SAMPLE));
-        metered.with(|exchange| exchange.spent(ns));
+    match editor {
+        Some(editor) => {
+            // A meter that failed marks nothing more: what it wanted to wait for goes now.
+            let watching = metered.is_watching();
+            let bytes = editor.edit(bytes, marks);
+            if last || !watching { joined(bytes, editor.release()) } else { bytes }
+        }
+        None => bytes,
     }
+}
+
+fn joined(first: Bytes, second: Bytes) -> Bytes {
+    match (first.is_empty(), second.is_empty()) {
+        (_, true) => first,
+        (true, _) => second,
+        _ => [first, second].concat().into(),
+    }
+}
+
+/// What still waits when no more comes.
+fn held(edit: &mut Option<Box<Edit>>) -> Option<Bytes> {
+    Some(edit.as_mut()?.editor.release()).filter(|bytes| !bytes.is_empty())
 }
 
 /// Tells the exchange how long a slice waited for the client. Under HTTP/1.1 the socket itself

@@ -8,6 +8,7 @@ use meter::Tick;
 
 use super::Engine;
 use super::client::Client;
+use crate::clock;
 use crate::metered::Metered;
 
 /// How far the request body is.
@@ -56,6 +57,14 @@ impl Visit {
 
     pub(super) fn is_complete(&self) -> bool {
         matches!(self.upload.get(), Upload::Complete(_))
+    }
+
+    /// Our own time on one step, since `from`.
+    pub(super) fn spent(&self, from: Tick) {
+        let mut metered = self.metered.borrow_mut();
+        if metered.is_watching() {
+            metered.with(|exchange| exchange.spent(clock::now().since(from)));
+        }
     }
 
     /// Tells the exchange how long the client's socket held us up since the last call.

@@ -1,0 +1,151 @@
+//! How the meter reads a response body: sniffed where its type is not said, decoded where it is
+//! compressed, scanned. What it reads is a side copy; the client gets the body as it came.
+
+use decode::{Codings, Decoder, GaveUp};
+use hyper::HeaderMap;
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use meter::Body;
+use scan::{Dialect, Framing, Name, Scanner, Sink, Tail};
+
+use crate::Passthrough;
+
+/// Reads one response body.
+pub(crate) struct Reader {
+    dialect: Dialect,
+    decoder: Option<Box<Decoder>>,
+    sight: Sight,
+}
+
+/// Whether the body's framing is known.
+enum Sight {
+    /// Not yet: nothing but white space came.
+    Unknown,
+    /// It is.
+    Clear(Box<Scanner>),
+    /// The body is of no kind that can be read.
+    Blind,
+}
+
+/// What a response's head says of reading its body.
+pub(crate) enum Readable {
+    /// It can be read, in this way.
+    As(Framing),
+    /// Its type is missing, or as good as missing: the first byte will tell.
+    Sniffed,
+    /// It cannot.
+    Not(Passthrough),
+}
+
+impl Readable {
+    /// Judges a response head. A body in a coding we do not know is not guessed at.
+    pub(crate) fn of(headers: &HeaderMap) -> (Self, Codings) {
+        let fields = headers.get_all(CONTENT_ENCODING).iter();
+        let codings = Codings::read(fields.map(|value| value.as_bytes()));
+        if codings == Codings::Unknown {
+            return (Self::Not(Passthrough::Encoding), codings);
+        }
+        let content_type = headers.get(CONTENT_TYPE).map(|value| value.as_bytes());
+        let readable = match content_type {
+            None => Self::Sniffed,
+            Some(value) => match Framing::from_content_type(value) {
+                Some(framing) => Self::As(framing),
+                None if is_plain(value) => Self::Sniffed,
+                None => Self::Not(Passthrough::ContentType),
+            },
+        };
+        (readable, codings)
+    }
+}
+
+impl Reader {
+    /// A reader of a body in `dialect`. `framing` is found out if it is not given.
+    pub(crate) fn new(dialect: Dialect, framing: Option<Framing>, codings: Codings) -> Self {
+        let decoder = match codings {
+            Codings::One(coding) => Some(Box::new(Decoder::new(coding))),
+            Codings::Identity | Codings::Unknown => None,
+        };
+        let sight = match framing {
+            Some(framing) => Sight::Clear(Box::new(Scanner::new(dialect, framing))),
+            None => Sight::Unknown,
+        };
+        Self { dialect, decoder, sight }
+    }
+
+    /// The scanner, once the framing is known.
+    pub(crate) fn scanner(&mut self) -> Option<&mut Scanner> {
+        match &mut self.sight {
+            Sight::Clear(scanner) => Some(scanner),
+            Sight::Unknown | Sight::Blind => None,
+        }
+    }
+
+    /// Reads the next slice. Says how the body can be read if that was found out only now, and
+    /// fails if it has to be given up.
+    pub(crate) fn feed(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<Option<Body>, GaveUp> {
+        let Self { dialect, decoder, sight } = self;
+        let mut found = None;
+        let mut read = |bytes: &[u8]| {
+            if let Sight::Unknown = sight {
+                let start = bytes.trim_ascii_start();
+                if start.is_empty() {
+                    return;
+                }
+                match sniff(*dialect, start) {
+                    Some(framing) => {
+                        *sight = Sight::Clear(Box::new(Scanner::new(*dialect, framing)));
+                        found = Some(body(framing));
+                    }
+                    None => *sight = Sight::Blind,
+                }
+            }
+            if let Sight::Clear(scanner) = sight {
+                scanner.feed(bytes, sink);
+            }
+        };
+        match decoder {
+            Some(decoder) => decoder.feed(bytes, &mut read)?,
+            None => read(bytes),
+        }
+        Ok(found)
+    }
+
+    /// The body is over: what became of it, the model it named, and the frames that could not be
+    /// read.
+    pub(crate) fn end(self, sink: &mut impl Sink) -> (Tail, Name, u64) {
+        let Sight::Clear(mut scanner) = self.sight else {
+            return (Tail { torn: false, whole: false }, Name::default(), 0);
+        };
+        let tail = scanner.end(sink);
+        (tail, *scanner.model(), scanner.work().unparsed)
+    }
+}
+
+/// How a body with this framing is metered.
+pub(crate) fn body(framing: Framing) -> Body {
+    match framing {
+        Framing::Json => Body::Whole,
+        Framing::Sse | Framing::Ndjson => Body::Frames,
+    }
+}
+
+/// `text/plain` is what a server says that does not say.
+fn is_plain(content_type: &[u8]) -> bool {
+    let end = content_type.iter().position(|&b| b == b';').unwrap_or(content_type.len());
+    content_type[..end].trim_ascii().eq_ignore_ascii_case(b"text/plain")
+}
+
+/// Tells the framing by the first byte that is no white space. Plain text of a transcription, or
+/// anything else, stays unread.
+fn sniff(dialect: Dialect, start: &[u8]) -> Option<Framing> {
+    match start {
+        [b'{' | b'[', ..] => Some(match dialect {
+            Dialect::OllamaChat | Dialect::OllamaGenerate => Framing::Ndjson,
+            _ => Framing::Json,
+        }),
+        [b':', ..] => Some(Framing::Sse),
+        _ => {
+            let begins = |field: &&[u8]| start.starts_with(field) || field.starts_with(start);
+            [&b"data:"[..], b"event:", b"id:", b"retry:"].iter().any(begins).then_some(Framing::Sse)
+        }
+    }
+}

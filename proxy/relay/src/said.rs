@@ -1,0 +1,39 @@
+//! What a server says of an exchange in the fields of its response head: counts and times that
+//! stand nowhere in the body. Times there are whole milliseconds.
+//!
+//! - text-generation-inference, unstreamed only (`router/src/server.rs`): `x-prompt-tokens`,
+//!   `x-generated-tokens`, `x-queue-time`. Its `x-inference-time` is prefill and decode in one, and
+//!   `x-time-per-token` is that divided by the tokens, so the two cannot be told apart.
+//! - vLLM, for embeddings sent as bytes: `metadata`, a JSON object with the usage in it.
+
+use hyper::HeaderMap;
+use scan::{Counts, Dialect, Event, Extent, Framing, Scanner, Scope, ServerTimes, Sink, Usage};
+
+/// Milliseconds in nanoseconds.
+const MS: u64 = 1_000_000;
+
+/// Gives the events of a response head to `sink`.
+pub(crate) fn read(dialect: Dialect, headers: &HeaderMap, sink: &mut impl Sink) {
+    let number = |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<u64>().ok();
+    let mut said = false;
+    if let Some(output) = number("x-generated-tokens") {
+        let counts = Counts { input: number("x-prompt-tokens"), output: Some(output), ..Counts::default() };
+        sink.event(Event::Usage(Usage { scope: Scope::Whole, counts }));
+        said = true;
+    }
+    if let Some(queue) = number("x-queue-time") {
+        let queue_ns = Some(queue.saturating_mul(MS));
+        sink.event(Event::Server(ServerTimes { queue_ns, ..ServerTimes::default() }));
+        said = true;
+    }
+    if dialect == Dialect::Embeddings
+        && let Some(metadata) = headers.get("metadata")
+    {
+        let mut scanner = Scanner::new(dialect, Framing::Json);
+        scanner.feed(metadata.as_bytes(), sink);
+        scanner.end(sink);
+    }
+    if said {
+        sink.frame(Extent { from: 0, to: 0, whole: true, is_usage: false, usage: None });
+    }
+}

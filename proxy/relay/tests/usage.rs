@@ -1,0 +1,435 @@
+//! The usage policy on the wire: what the server is asked, what the client gets, what is remembered.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use meter::{Ending, Provenance, Record};
+use relay::{Dropped, Kind, Plan, UsageStep};
+use usage::Policy;
+
+use crate::support::{CANCEL, DEADLINE, Peer, Proxy, Upstream, eventually, now, upstream_body};
+
+const ASKED: &str = r#"{"model":"m","stream": true,"stream_options":{"include_usage":true}}"#;
+const ASKED_MORE: &str =
+    r#"{"model":"m","stream": true,"stream_options":{"include_usage":true,"continuous_usage_stats":true}}"#;
+const PLAIN: &str = r#"{"model":"m","stream": true}"#;
+const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+const REFUSAL: &str = "HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\nContent-Length: 16\r\n\r\n{\"error\":\"what\"}";
+const USAGE: &str = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":2}}\n\n";
+const FINISH: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
+const DONE: &str = "data: [DONE]\n\n";
+
+/// A server that notes the requests it gets.
+struct Server {
+    upstream: Upstream,
+    heads: Arc<Mutex<Vec<String>>>,
+    bodies: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    /// Answers each request as `answer` does, which is told the request's body.
+    fn start(answer: impl Fn(&mut Peer, &str) + Send + Sync + 'static) -> Self {
+        let (heads, bodies) = (Arc::<Mutex<Vec<String>>>::default(), Arc::<Mutex<Vec<String>>>::default());
+        let (noted, noted_bodies) = (Arc::clone(&heads), Arc::clone(&bodies));
+        let upstream = Upstream::start(move |peer, _| {
+            while let Some(head) = peer.head() {
+                let body = String::from_utf8(upstream_body(peer, &head)).unwrap();
+                noted.lock().unwrap().push(head);
+                noted_bodies.lock().unwrap().push(body.clone());
+                answer(peer, &body);
+            }
+        });
+        Self { upstream, heads, bodies }
+    }
+
+    /// Streams an answer, with usage if it was asked for.
+    fn streaming() -> Self {
+        Self::start(|peer, body| {
+            peer.send(HEAD);
+            peer.send(chunk(&delta("a")));
+            peer.send(chunk(&delta("b")));
+            let usage = if body.contains("include_usage") { USAGE } else { "" };
+            peer.send(chunk(&format!("{FINISH}{usage}{DONE}")));
+            peer.send("0\r\n\r\n");
+        })
+    }
+
+    fn bodies(&self) -> Vec<String> {
+        self.bodies.lock().unwrap().clone()
+    }
+
+    fn proxy(&self, usage: Policy) -> Proxy {
+        Proxy::with(self.upstream.address, policy(usage))
+    }
+}
+
+fn policy(usage: Policy) -> impl FnOnce(&mut Plan) {
+    move |plan| plan.upstreams[0].usage = usage
+}
+
+fn chunk(text: &str) -> String {
+    format!("{:x}\r\n{text}\r\n", text.len())
+}
+
+fn delta(text: &str) -> String {
+    format!("data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{text}\"}}}}]}}\n\n")
+}
+
+fn request(body: &str) -> String {
+    format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nAccept-Encoding: gzip\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+/// Sends a request on a connection of its own; what comes back, out of its chunks.
+fn ask(address: SocketAddr, request: &str) -> (String, String) {
+    let mut client = Peer::connect(address);
+    client.send(request);
+    let head = client.head().unwrap();
+    let body = upstream_body(&mut client, &head);
+    (head, String::from_utf8(body).unwrap())
+}
+
+fn record(proxy: &Proxy) -> Record {
+    *proxy.inbox.recv_timeout(DEADLINE).unwrap()
+}
+
+fn steps(proxy: &Proxy) -> Vec<UsageStep> {
+    proxy.seen().usage.clone()
+}
+
+#[test]
+fn usage_is_asked_for_and_taken_out_again() {
+    let server = Server::streaming();
+    let proxy = server.proxy(Policy::Inject);
+    let (_, body) = ask(proxy.address(), &request(PLAIN));
+    assert_eq!(body, format!("{}{}{FINISH}{DONE}", delta("a"), delta("b")));
+    assert_eq!(server.bodies(), [ASKED]);
+    let head = server.heads.lock().unwrap()[0].to_ascii_lowercase();
+    assert!(head.contains(&format!("content-length: {}\r\n", ASKED.len())), "{head}");
+    assert!(head.contains("accept-encoding: identity\r\n") && !head.contains("gzip"), "{head}");
+    let record = record(&proxy);
+    assert_eq!((record.tokens.input(), record.tokens.output()), (7, 2));
+    assert_eq!(record.tokens.output_provenance, Provenance::Reported);
+    assert_eq!(steps(&proxy), [UsageStep::Injected]);
+    assert_eq!(proxy.seen().lost, []);
+}
+
+#[test]
+fn a_chunked_request_stays_chunked() {
+    let server = Server::streaming();
+    let proxy = server.proxy(Policy::Inject);
+    let chunked = format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n{}{}0\r\n\r\n",
+        chunk(&PLAIN[..9]),
+        chunk(&PLAIN[9..]),
+    );
+    let (_, body) = ask(proxy.address(), &chunked);
+    assert!(!body.contains("usage"));
+    assert_eq!(server.bodies(), [ASKED]);
+    assert!(!server.heads.lock().unwrap()[0].to_ascii_lowercase().contains("content-length"));
+}
+
+#[test]
+fn what_was_not_added_is_not_taken_out() {
+    let server = Server::streaming();
+    let proxy = server.proxy(Policy::Inject);
+    for (sent, step) in [
+        (ASKED, UsageStep::ClientAsked),
+        (r#"{"model":"m","stream":false,"stream_options":null}"#, UsageStep::NotStreamed),
+        (r#"{"model":"m"}"#, UsageStep::NotStreamed),
+        ("stream: true", UsageStep::Unreadable),
+        (r#"{"stream":true,"stream_options":"yes"}"#, UsageStep::Unreadable),
+    ] {
+        let (_, body) = ask(proxy.address(), &request(sent));
+        assert_eq!(body.contains("usage"), sent.contains("include_usage"), "{sent}");
+        assert_eq!(server.bodies().last().map(String::as_str), Some(sent));
+        assert_eq!(steps(&proxy).last(), Some(&step), "{sent}");
+    }
+}
+
+#[test]
+fn observe_touches_nothing() {
+    let server = Server::streaming();
+    let proxy = server.proxy(Policy::Observe);
+    let (_, body) = ask(proxy.address(), &request(PLAIN));
+    assert!(!body.contains("usage"));
+    assert_eq!(server.bodies(), [PLAIN]);
+    assert!(server.heads.lock().unwrap()[0].contains("gzip"));
+    assert_eq!(record(&proxy).tokens.output_provenance, Provenance::Frames);
+    assert_eq!(steps(&proxy), [UsageStep::Observed]);
+}
+
+#[test]
+fn a_usage_event_in_two_pieces_is_still_taken_out() {
+    for at in 1..USAGE.len() {
+        let server = Server::start(move |peer, _| {
+            peer.send(HEAD);
+            peer.send(chunk(&format!("{}{FINISH}{}", delta("a"), &USAGE[..at])));
+            std::thread::sleep(Duration::from_millis(1));
+            peer.send(chunk(&format!("{}{DONE}", &USAGE[at..])));
+            peer.send("0\r\n\r\n");
+        });
+        let proxy = server.proxy(Policy::Inject);
+        let (_, body) = ask(proxy.address(), &request(PLAIN));
+        assert_eq!(body, format!("{}{FINISH}{DONE}", delta("a")), "cut at {at}");
+    }
+}
+
+#[test]
+fn bytes_wait_no_longer_than_they_may() {
+    let server = Server::start(|peer, _| {
+        peer.send(HEAD);
+        peer.send(chunk(&format!("{}{FINISH}{}", delta("a"), &USAGE[..20])));
+        peer.closed_after(now());
+    });
+    let proxy = server.proxy(Policy::Inject);
+    let mut client = proxy.connect();
+    client.send(request(PLAIN));
+    client.head();
+    client.until(FINISH);
+    let begun = now();
+    client.until(&USAGE[..20]);
+    assert!(begun.elapsed() < DEADLINE / 2, "held for {:?}", begun.elapsed());
+    assert_eq!(proxy.seen().lost, []);
+    drop(client);
+    assert_eq!(record(&proxy).ending, Ending::ClientAbort);
+}
+
+#[test]
+fn what_waits_at_a_cut_comes_before_it() {
+    let server = Server::start(|peer, _| {
+        peer.send(HEAD);
+        peer.send(chunk(&format!("{}{FINISH}{}", delta("a"), &USAGE[..20])));
+    });
+    let upstream = Upstream::start({
+        let address = server.upstream.address;
+        move |peer, _| {
+            // One exchange, then the connection breaks.
+            let mut inner = Peer::connect(address);
+            let head = peer.head().unwrap();
+            let body = upstream_body(peer, &head);
+            inner.send(head);
+            inner.send(body);
+            peer.send(inner.until(&USAGE[..20]));
+        }
+    });
+    let proxy = Proxy::with(upstream.address, policy(Policy::Inject));
+    let mut client = proxy.connect();
+    client.send(request(PLAIN));
+    client.head();
+    assert!(client.rest().contains(&USAGE[..20]));
+    assert_eq!(record(&proxy).ending, Ending::UpstreamCut);
+}
+
+#[test]
+fn a_server_that_refuses_gets_the_original() {
+    let server = Server::start(|peer, body| {
+        if body.contains("stream_options") {
+            peer.send(REFUSAL);
+        } else {
+            peer.send(HEAD);
+            peer.send(chunk(&format!("{}{FINISH}{DONE}", delta("a"))));
+            peer.send("0\r\n\r\n");
+        }
+    });
+    let proxy = server.proxy(Policy::Inject);
+    let (head, body) = ask(proxy.address(), &request(PLAIN));
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    assert_eq!(body, format!("{}{FINISH}{DONE}", delta("a")));
+    assert_eq!(server.bodies(), [ASKED, PLAIN]);
+    assert!(server.heads.lock().unwrap()[1].contains("gzip"), "the original head too");
+
+    // It is remembered.
+    ask(proxy.address(), &request(PLAIN));
+    assert_eq!(server.bodies(), [ASKED, PLAIN, PLAIN]);
+    assert_eq!(steps(&proxy), [UsageStep::Injected, UsageStep::Refused]);
+    assert_eq!((record(&proxy).status, record(&proxy).status), (200, 200), "two exchanges, two records");
+}
+
+#[test]
+fn running_usage_is_given_up_first() {
+    let server = Server::start(|peer, body| {
+        if body.contains("continuous_usage_stats") {
+            peer.send(REFUSAL);
+        } else {
+            peer.send(HEAD);
+            peer.send(chunk(&format!("{}{FINISH}{DONE}", delta("a"))));
+            peer.send("0\r\n\r\n");
+        }
+    });
+    let proxy = server.proxy(Policy::Continuous);
+    ask(proxy.address(), &request(PLAIN));
+    ask(proxy.address(), &request(PLAIN));
+    assert_eq!(server.bodies(), [ASKED_MORE, PLAIN, ASKED]);
+}
+
+#[test]
+fn a_request_that_is_wrong_anyway_is_answered_once_and_forgotten() {
+    let server = Server::start(|peer, _| peer.send(REFUSAL));
+    let proxy = server.proxy(Policy::Inject);
+    for _ in 0..2 {
+        let (head, body) = ask(proxy.address(), &request(PLAIN));
+        assert!(head.starts_with("HTTP/1.1 400"), "{head}");
+        assert_eq!(body, "{\"error\":\"what\"}");
+    }
+    assert_eq!(server.bodies(), [ASKED, PLAIN, ASKED, PLAIN]);
+    assert_eq!(record(&proxy).ending, Ending::ErrorStatus);
+}
+
+#[test]
+fn a_server_that_sends_usage_unasked_keeps_it() {
+    let member = r#","usage":{"prompt_tokens":7,"completion_tokens":1}}"#;
+    let counted = delta("a").replace("}]}\n\n", &format!("}}]{member}\n\n"));
+    let stream = format!("{counted}{FINISH}{USAGE}{DONE}");
+    let sent = stream.clone();
+    let server = Server::start(move |peer, _| {
+        peer.send(HEAD);
+        peer.send(chunk(&sent));
+        peer.send("0\r\n\r\n");
+    });
+    let proxy = server.proxy(Policy::Inject);
+    for _ in 0..2 {
+        assert_eq!(ask(proxy.address(), &request(PLAIN)).1, stream);
+        assert_eq!(record(&proxy).tokens.output(), 2);
+    }
+    assert_eq!(server.bodies(), [ASKED, PLAIN]);
+    assert_eq!(steps(&proxy), [UsageStep::Injected, UsageStep::SentUnasked]);
+}
+
+#[test]
+fn running_usage_is_cut_out_of_each_frame() {
+    let counted = |text: &str, tokens: u32| {
+        let member = format!(r#","usage":{{"prompt_tokens":7,"completion_tokens":{tokens}}}"#);
+        delta(text).replace("}]}\n\n", &format!("}}]{member}}}\n\n"))
+    };
+    let (a, b) = (counted("a", 1), counted("b", 3));
+    let server = Server::start(move |peer, _| {
+        peer.send(HEAD);
+        let (first, second) = b.split_at(40);
+        peer.send(chunk(&format!("{a}{first}")));
+        peer.send(chunk(second));
+        peer.closed_after(now());
+    });
+    let proxy = server.proxy(Policy::Continuous);
+    let mut client = proxy.connect();
+    client.send(request(PLAIN));
+    client.head();
+    let mut seen = client.until("\"b\"");
+    seen += &client.until("\n\n");
+    drop(client);
+    assert!(
+        seen.contains(&delta("a")) && seen.ends_with(&delta("b")[delta("b").find("\"b\"").unwrap() + 3..])
+    );
+    assert!(!seen.contains("usage"));
+    assert_eq!(server.bodies(), [ASKED_MORE]);
+    let record = record(&proxy);
+    assert_eq!(record.ending, Ending::ClientAbort);
+    assert_eq!(record.tokens.output(), 3, "what the server last said");
+    assert_eq!(record.tokens.output_provenance, Provenance::Running);
+}
+
+#[test]
+fn the_rust_front_end_is_not_asked_for_running_usage() {
+    let server = Server::streaming();
+    let proxy = Proxy::with(server.upstream.address, |plan| {
+        plan.upstreams[0].usage = Policy::Continuous;
+        plan.upstreams[0].kind = Some(Kind::Vllm);
+    });
+    proxy.running.learned()[0].front_end(true);
+    ask(proxy.address(), &request(PLAIN));
+    assert_eq!(server.bodies(), [ASKED]);
+}
+
+#[test]
+fn servers_whose_completions_always_count_are_not_asked() {
+    let server = Server::streaming();
+    let proxy = server.proxy(Policy::Inject);
+    proxy.running.learned()[0].kind(Kind::LlamaCpp);
+    let completions = request(PLAIN).replace("/chat/completions", "/completions");
+    ask(proxy.address(), &completions);
+    assert_eq!(server.bodies(), [PLAIN]);
+}
+
+#[test]
+fn a_body_over_the_cap_passes_as_it_comes() {
+    let server = Server::streaming();
+    let proxy = server.proxy(Policy::Inject);
+    let body = format!("{{\"stream\": true, \"prompt\": \"{}\"}}", "x".repeat(9 << 20));
+    ask(proxy.address(), &request(&body));
+    assert_eq!(server.bodies(), [body]);
+    assert_eq!(steps(&proxy), [UsageStep::TooLarge]);
+}
+
+#[test]
+fn a_sealed_or_compressed_request_is_left_alone() {
+    let server = Server::streaming();
+    let proxy = server.proxy(Policy::Inject);
+    for field in ["Content-Encoding: identity", "Content-Digest: sha-256=:AA==:"] {
+        ask(proxy.address(), &request(PLAIN).replace("Host: h", &format!("Host: h\r\n{field}")));
+    }
+    assert_eq!(server.bodies(), [PLAIN, PLAIN]);
+    assert_eq!(steps(&proxy), [UsageStep::Unreadable, UsageStep::Unreadable]);
+}
+
+#[test]
+fn a_length_that_would_lie_is_taken_away() {
+    let server = Server::start(|peer, _| {
+        let body = format!("{}{FINISH}{USAGE}{DONE}", delta("a"));
+        let length = body.len();
+        peer.send(format!(
+            "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: {length}\r\n\r\n{body}"
+        ));
+    });
+    let proxy = server.proxy(Policy::Inject);
+    let (head, body) = ask(proxy.address(), &request(PLAIN));
+    assert!(!head.to_ascii_lowercase().contains("content-length"), "{head}");
+    assert_eq!(body, format!("{}{FINISH}{DONE}", delta("a")));
+}
+
+#[test]
+fn a_sealed_answer_is_not_edited() {
+    let stream = format!("{}{FINISH}{USAGE}{DONE}", delta("a"));
+    let sent = stream.clone();
+    let server = Server::start(move |peer, _| {
+        peer.send(HEAD.replace("\r\n\r\n", "\r\nRepr-Digest: sha-256=:AA==:\r\n\r\n"));
+        peer.send(chunk(&sent));
+        peer.send("0\r\n\r\n");
+    });
+    let proxy = server.proxy(Policy::Inject);
+    assert_eq!(ask(proxy.address(), &request(PLAIN)).1, stream);
+    eventually("it is counted", || proxy.seen().lost == [Dropped::UsageEdit]);
+}
+
+#[test]
+fn a_meter_that_fails_gives_back_what_waits() {
+    let server = Server::start(|peer, _| {
+        peer.send(HEAD);
+        peer.send(chunk(&format!("{}{FINISH}{}", delta("a"), &USAGE[..20])));
+        peer.send(chunk(&format!("{}{DONE}", &USAGE[20..])));
+        peer.send("0\r\n\r\n");
+    });
+    let proxy = server.proxy(Policy::Inject);
+    proxy.seen().meter_panics = true;
+    let (_, body) = ask(proxy.address(), &request(PLAIN));
+    assert_eq!(body, format!("{}{FINISH}{USAGE}{DONE}", delta("a")), "nothing is lost");
+    eventually("it is counted", || proxy.seen().lost == [Dropped::Panic]);
+}
+
+#[test]
+fn a_client_that_leaves_while_it_asks_reaches_no_server() {
+    let server = Server::streaming();
+    let proxy = server.proxy(Policy::Inject);
+    let mut client = proxy.connect();
+    let whole = request(PLAIN);
+    client.send(&whole[..whole.len() - 4]);
+    eventually("the request began", || proxy.seen().seated == 1);
+    drop(client);
+    let begun = now();
+    eventually("it is over", || proxy.seen().seated == 0);
+    assert!(begun.elapsed() < CANCEL.max(DEADLINE / 10));
+    assert_eq!(server.bodies(), [""; 0]);
+    assert_eq!(record(&proxy).ending, Ending::ClientAbort);
+}
