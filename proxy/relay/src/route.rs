@@ -154,3 +154,115 @@ const CONTROL: [&str; 12] = [
     "/abort_request",
     "/abort_requests",
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn speaks(kind: Option<Kind>, path: &str) -> Option<Speaks> {
+        route(kind, &Method::POST, path).ok().map(|route| route.speaks)
+    }
+
+    #[test]
+    fn paths_are_matched_by_their_end() {
+        let rows = [
+            ("/v1/chat/completions", Dialect::OpenaiChat),
+            ("/chat/completions", Dialect::OpenaiChat),
+            ("/openai/v1/chat/completions", Dialect::OpenaiChat),
+            ("/v1/chat/completions/batch", Dialect::OpenaiChat),
+            ("/v1/completions", Dialect::OpenaiCompletions),
+            ("/mounted/v1/completions", Dialect::OpenaiCompletions),
+            ("/completions", Dialect::LlamacppCompletion),
+            ("/completion", Dialect::LlamacppCompletion),
+            ("/infill", Dialect::LlamacppCompletion),
+            ("/v1/responses", Dialect::OpenaiResponses),
+            ("/v1/messages", Dialect::Anthropic),
+            ("/api/chat", Dialect::OllamaChat),
+            ("/api/generate", Dialect::OllamaGenerate),
+            ("/inference/v1/generate", Dialect::VllmGenerate),
+            ("/cohere/v2/chat", Dialect::Cohere),
+            ("/generate_stream", Dialect::Tgi),
+            ("/v1/embeddings", Dialect::Embeddings),
+            ("/api/embed", Dialect::Embeddings),
+            ("/v2/rerank", Dialect::Rerank),
+            ("/v1/audio/transcriptions", Dialect::Transcription),
+        ];
+        for (path, dialect) in rows {
+            assert_eq!(speaks(None, path), Some(Speaks::Known(dialect)), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_segment_is_never_cut() {
+        for path in [
+            "/autocompletion",
+            "/v1/my-infill",
+            "/xchat/completionsx",
+            "/v1/chat/completions/",
+            "/regenerate",
+        ] {
+            assert_eq!(speaks(None, path), Some(Speaks::Anything), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_kind_settles_what_the_path_leaves_open() {
+        let rows = [
+            (None, "/generate", Speaks::Generate),
+            (Some(Kind::Vllm), "/generate", Speaks::Generate),
+            (Some(Kind::Tgi), "/generate", Speaks::Known(Dialect::Tgi)),
+            (Some(Kind::Sglang), "/generate", Speaks::Known(Dialect::Sglang)),
+            (Some(Kind::Lmdeploy), "/generate", Speaks::Known(Dialect::Lmdeploy)),
+            (Some(Kind::Tgi), "/", Speaks::Known(Dialect::Tgi)),
+            (None, "/", Speaks::Root),
+            (None, "/invocations", Speaks::Invocations),
+            (Some(Kind::LlamaCpp), "/completions", Speaks::Known(Dialect::LlamacppCompletion)),
+            (Some(Kind::Vllm), "/completions", Speaks::Known(Dialect::OpenaiCompletions)),
+        ];
+        for (kind, path, expected) in rows {
+            assert_eq!(speaks(kind, path), Some(expected), "{kind:?} {path}");
+        }
+    }
+
+    #[test]
+    fn a_path_may_name_the_model() {
+        let rows = [
+            ("/v2/models/ens/generate", Some((Dialect::Triton, "ens"))),
+            ("/v2/models/ens/versions/3/generate_stream", Some((Dialect::Triton, "ens"))),
+            ("/v2/models/ens/infer", None),
+            ("/v1beta/models/g-2:streamGenerateContent", Some((Dialect::Gemini, "g-2"))),
+            ("/v1/projects/p/publishers/google/models/g-2:generateContent", Some((Dialect::Gemini, "g-2"))),
+            ("/v1beta/models/g-2:countTokens", None),
+        ];
+        for (path, expected) in rows {
+            let expected = match expected {
+                Some((dialect, model)) => Route { speaks: Speaks::Known(dialect), model: Some(model) },
+                None => Route { speaks: Speaks::Anything, model: None },
+            };
+            assert_eq!(route(None, &Method::POST, path), Ok(expected), "{path}");
+        }
+    }
+
+    #[test]
+    fn only_work_is_metered() {
+        let rows = [
+            (Method::GET, "/v1/chat/completions", Passthrough::Method),
+            (Method::HEAD, "/v1/chat/completions", Passthrough::Method),
+            (Method::OPTIONS, "/v1/messages", Passthrough::Method),
+            (Method::PUT, "/v1/chat/completions", Passthrough::Method),
+            (Method::GET, "/v1/models", Passthrough::Path),
+            (Method::GET, "/", Passthrough::Path),
+            (Method::OPTIONS, "*", Passthrough::Path),
+            (Method::POST, "/tokenize", Passthrough::Path),
+            (Method::POST, "/v1/messages/count_tokens", Passthrough::Path),
+            (Method::POST, "/v1/responses/resp_1/cancel", Passthrough::Path),
+            (Method::POST, "/api/pull", Passthrough::Path),
+            (Method::GET, "/v1/responses/resp_1", Passthrough::Replay),
+            (Method::GET, "/v1/stream", Passthrough::Replay),
+        ];
+        for (method, path, reason) in rows {
+            assert_eq!(route(None, &method, path), Err(reason), "{method} {path}");
+        }
+        assert!(route(None, &Method::PUT, "/generate").is_ok(), "SGLang takes both");
+    }
+}

@@ -14,6 +14,7 @@ mod http2;
 mod interim;
 mod metering;
 mod panic;
+mod reading;
 mod refusals;
 mod reuse;
 mod slow;
