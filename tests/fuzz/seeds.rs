@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::{env, fs, io};
 
-use harness::Transcript;
-use scan::{Dialect, Framing};
+use harness::{Transcript, ready};
+use scan::Framing;
 
 /// Bytes of a seed. A handful of frames.
 const SEED_BYTES: usize = 1500;
@@ -24,7 +24,7 @@ fn main() -> io::Result<()> {
             let end = &transcript.body[transcript.body.len() - body.len()..];
             fs::write(folder.join("sse").join(format!("{name}-end")), end)?;
         } else {
-            let choice = Dialect::ALL.iter().position(|d| *d == transcript.dialect).unwrap_or(0);
+            let choice = ready::MADE.iter().position(|d| *d == transcript.dialect).unwrap_or(0);
             let seed = [&[choice as u8], body].concat();
             fs::write(folder.join("json").join(&name), seed)?;
         }

@@ -3,6 +3,7 @@
 //! In the order of the bytes: recorded exchanges are read ([`transcript`], [`message`], [`truth`]),
 //! handed over in pieces ([`cuts`]), and what the scanner says ([`seen`]) is compared with what an
 //! obvious implementation says ([`naive`]). [`maker`] makes bodies no server would send.
+//! [`ready`] says which dialects the scanner is held to.
 //! [`replay`] takes a recording through scanner and meter, and [`golden`] writes the record down.
 
 pub mod cuts;
@@ -11,6 +12,7 @@ pub mod golden;
 pub mod maker;
 pub mod message;
 pub mod naive;
+pub mod ready;
 pub mod replay;
 pub mod seen;
 pub mod transcript;

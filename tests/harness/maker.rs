@@ -3,12 +3,24 @@
 //! whose frames differ in a few values only. The same bytes make the same body, so that property
 //! tests can shrink it and fuzzers can learn it.
 
+mod anthropic;
+mod cohere;
+mod gemini;
+mod generate;
+mod native;
+mod ollama;
+mod openai;
+mod prompts;
+mod responses;
+mod transcription;
+mod value;
 mod words;
 
 use scan::{Dialect, Framing};
 
 use crate::dice::Dice;
-use words::{CHAT_FRAMES, LOOK_ALIKES, NATIVE_FRAMES, NUMBERS, OTHERS, STRINGS, TEXT_FRAMES};
+use crate::ready::{ALL_READY, MADE};
+use words::{NUMBERS, STRINGS, token_frames};
 
 /// A made body and how it is to be read.
 #[derive(Clone, Debug)]
@@ -21,14 +33,21 @@ pub struct Made {
     pub body: Vec<u8>,
 }
 
-/// The dialects whose bodies are made.
-pub const MADE: [Dialect; 3] = [Dialect::OpenaiChat, Dialect::OpenaiCompletions, Dialect::LlamacppCompletion];
-
 /// Makes a body.
 pub fn body(dice: &mut Dice<'_>) -> Made {
-    let dialect = *dice.of(&MADE);
-    let framing = *dice.of(&[Framing::Sse, Framing::Sse, Framing::Sse, Framing::Json, Framing::Ndjson]);
-    let mut maker = Maker { dice, dialect, text: String::new() };
+    let dialect = *dice.of(MADE);
+    let (often, seldom) = match dialect {
+        Dialect::OllamaChat | Dialect::OllamaGenerate => (Framing::Ndjson, Framing::Sse),
+        Dialect::Embeddings | Dialect::Rerank => (Framing::Json, Framing::Sse),
+        _ => (Framing::Sse, Framing::Ndjson),
+    };
+    let framing = *dice.of(&[often, often, often, Framing::Json, seldom]);
+    body_of(dice, dialect, framing)
+}
+
+/// Makes a body of that dialect and framing.
+pub fn body_of(dice: &mut Dice<'_>, dialect: Dialect, framing: Framing) -> Made {
+    let mut maker = Maker { dice, dialect, text: String::new(), frames: 0 };
     match framing {
         Framing::Sse => maker.stream(),
         Framing::Ndjson => maker.lines(),
@@ -46,23 +65,11 @@ struct Maker<'a, 'b> {
     dice: &'a mut Dice<'b>,
     dialect: Dialect,
     text: String,
+    /// Frames made so far.
+    frames: usize,
 }
 
-/// A member's name and what makes its value.
-type Member<Maker> = (&'static str, fn(&mut Maker));
-
 impl Maker<'_, '_> {
-    fn put(&mut self, text: &str) {
-        self.text.push_str(text);
-    }
-
-    fn gap(&mut self) {
-        if self.dice.one_in(12) {
-            let gap = *self.dice.of(&[" ", "  ", "\t"]);
-            self.put(gap);
-        }
-    }
-
     fn stream(&mut self) {
         if self.dice.one_in(16) {
             self.put("\u{FEFF}");
@@ -76,7 +83,9 @@ impl Maker<'_, '_> {
             let from = self.text.len();
             self.block(end);
             let block = self.text[from..].to_owned();
-            for _ in 0..*self.dice.of(&[0, 0, 1, 3]) {
+            // An answer begins once.
+            let most: &[usize] = if block.contains("_start") { &[0] } else { &[0, 0, 1, 3] };
+            for _ in 0..*self.dice.of(most) {
                 let again = self.vary(&block);
                 self.put(&again);
             }
@@ -85,11 +94,7 @@ impl Maker<'_, '_> {
 
     /// What servers really send: one frame again and again, with other values.
     fn tokens(&mut self) {
-        let frame = *self.dice.of(match self.dialect {
-            Dialect::OpenaiChat => &CHAT_FRAMES[..],
-            Dialect::OpenaiCompletions => &TEXT_FRAMES[..],
-            _ => &NATIVE_FRAMES[..],
-        });
+        let frame = *self.dice.of(token_frames(self.dialect));
         let end = *self.dice.of(&["\n", "\n", "\r\n", "\r"]);
         let block = format!("data: {frame}{end}{end}");
         self.put(&block);
@@ -104,8 +109,23 @@ impl Maker<'_, '_> {
     fn vary(&mut self, block: &str) -> String {
         let mut varied = String::new();
         let mut rest = block;
-        let values =
-            ["\"content\":\"", "\"text\":\"", "\"reasoning\":\"", "\"index\":", "tokens\":", "_predicted\":"];
+        let values = [
+            "\"content\":\"",
+            "\"text\":\"",
+            "\"reasoning\":\"",
+            "\"index\":",
+            "tokens\":",
+            "_predicted\":",
+            "\"delta\":\"",
+            "\"thinking\":\"",
+            "\"partial_json\":\"",
+            "\"response\":\"",
+            "\"text_output\":\"",
+            "\"arguments\":\"",
+            "TokenCount\":",
+            "_count\":",
+            "sequence_number\":",
+        ];
         while let Some((at, value)) = values.iter().filter_map(|v| Some((rest.find(v)?, *v))).min() {
             let (head, tail) = rest.split_at(at + value.len());
             varied.push_str(head);
@@ -130,6 +150,14 @@ impl Maker<'_, '_> {
     }
 
     fn block(&mut self, end: &str) {
+        if ALL_READY && self.dice.one_in(40) {
+            // Gemini's error: JSON over several lines, without a name before it.
+            for line in ["{", "  \"error\": {", "    \"code\": 503", "  }", "}", ""] {
+                self.put(line);
+                self.put(end);
+            }
+            return;
+        }
         if self.dice.one_in(8) {
             let line = *self.dice.of(&[
                 ": ping",
@@ -183,256 +211,42 @@ impl Maker<'_, '_> {
 
     fn lines(&mut self) {
         for _ in 0..1 + self.dice.below(4) {
-            self.frame(true);
-            let end = *self.dice.of(&["\n", "\n", "\r\n", "\n\n", ""]);
+            let first = [Dialect::OpenaiChat, Dialect::OpenaiCompletions, Dialect::LlamacppCompletion];
+            let unstreamed = first.contains(&self.dialect);
+            self.frame(unstreamed);
+            let end = *self.dice.of(&["\n", "\n", "\n", "\n", "\r\n", "\n\n", ""]);
             self.put(end);
         }
     }
 
     fn frame(&mut self, unstreamed: bool) {
         match self.dialect {
-            Dialect::LlamacppCompletion if self.dice.one_in(8) => {
-                self.list(|maker| maker.native());
-            }
-            Dialect::LlamacppCompletion => self.native(),
-            _ => self.openai(unstreamed),
+            Dialect::OpenaiChat | Dialect::OpenaiCompletions => self.openai(unstreamed),
+            Dialect::VllmGenerate => self.vllm_tokens(),
+            Dialect::LlamacppCompletion => self.native_frame(),
+            Dialect::OpenaiResponses => self.responses(unstreamed),
+            Dialect::Anthropic => self.anthropic(unstreamed),
+            Dialect::Tgi => self.tgi(unstreamed),
+            Dialect::Sglang | Dialect::Lmdeploy => self.generate(unstreamed),
+            Dialect::OllamaChat | Dialect::OllamaGenerate => self.ollama(),
+            Dialect::Triton => self.triton(),
+            Dialect::Gemini => self.gemini(unstreamed),
+            Dialect::Cohere => self.cohere(unstreamed),
+            Dialect::Embeddings | Dialect::Rerank => self.prompts(),
+            Dialect::Transcription => self.transcription(unstreamed),
+            Dialect::Unknown => self.anything(),
         }
+        self.frames += 1;
     }
 
-    fn openai(&mut self, unstreamed: bool) {
-        let choices: fn(&mut Self) = match (self.dialect, unstreamed) {
-            (Dialect::OpenaiChat, true) => |m| m.list(Self::whole_choice),
-            (Dialect::OpenaiChat, false) => |m| m.list(Self::chat_choice),
-            _ => |m| m.list(Self::text_choice),
-        };
-        self.object(&[
-            ("choices", choices),
-            ("choices", choices),
-            ("usage", |m| m.usage()),
-            ("model", |m| m.string()),
-            ("object", |m| m.string()),
-            ("error", |m| m.rare()),
-            ("timings", |m| m.timings()),
-            ("prompt_progress", |m| m.rare()),
-        ]);
+    fn put(&mut self, text: &str) {
+        self.text.push_str(text);
     }
 
-    fn chat_choice(&mut self) {
-        self.object(&[
-            ("delta", |m| m.delta()),
-            ("delta", |m| m.delta()),
-            ("index", |m| m.number()),
-            ("index", |m| m.number()),
-            ("finish_reason", |m| m.finish()),
-            ("token_ids", |m| m.ids()),
-            ("logprobs", |m| m.logprobs()),
-        ]);
-    }
-
-    fn whole_choice(&mut self) {
-        self.object(&[
-            ("message", |m| m.delta()),
-            ("index", |m| m.number()),
-            ("finish_reason", |m| m.finish()),
-            ("logprobs", |m| m.logprobs()),
-            ("token_ids", |m| m.ids()),
-        ]);
-    }
-
-    fn text_choice(&mut self) {
-        self.object(&[
-            ("text", |m| m.string()),
-            ("index", |m| m.number()),
-            ("logprobs", |m| m.logprobs()),
-            ("finish_reason", |m| m.finish()),
-            ("token_ids", |m| m.ids()),
-        ]);
-    }
-
-    fn delta(&mut self) {
-        self.object(&[
-            ("content", |m| m.string()),
-            ("content", |m| m.string()),
-            ("content", |m| m.string()),
-            ("role", |m| m.string()),
-            ("content", |m| m.list(|m| m.object(&[("text", |m| m.string())]))),
-            ("reasoning", |m| m.string()),
-            ("reasoning_content", |m| m.string()),
-            ("refusal", |m| m.string()),
-            ("audio", |m| m.object(&[("data", |m| m.string())])),
-            ("tool_calls", |m| m.list(|m| m.call())),
-            ("function_call", |m| m.function()),
-        ]);
-    }
-
-    fn call(&mut self) {
-        self.object(&[("function", |m| m.function()), ("index", |m| m.number())]);
-    }
-
-    fn function(&mut self) {
-        self.object(&[("name", |m| m.string()), ("arguments", |m| m.string())]);
-    }
-
-    fn usage(&mut self) {
-        self.object(&[
-            ("prompt_tokens", |m| m.number()),
-            ("completion_tokens", |m| m.number()),
-            ("total_tokens", |m| m.number()),
-            ("prompt_tokens_details", |m| {
-                m.object(&[
-                    ("cached_tokens", |m| m.number()),
-                    ("cache_write_tokens", |m| m.number()),
-                    ("created_cache_tokens", |m| m.number()),
-                ]);
-            }),
-            ("completion_tokens_details", |m| {
-                m.object(&[("reasoning_tokens", |m| m.number()), ("audio_tokens", |m| m.number())]);
-            }),
-            ("reasoning_tokens", |m| m.number()),
-        ]);
-    }
-
-    fn timings(&mut self) {
-        self.object(&[
-            ("predicted_n", |m| m.number()),
-            ("prompt_n", |m| m.number()),
-            ("cache_n", |m| m.number()),
-            ("predicted_ms", |m| m.number()),
-        ]);
-    }
-
-    fn native(&mut self) {
-        self.object(&[
-            ("content", |m| m.string()),
-            ("content", |m| m.string()),
-            ("index", |m| m.number()),
-            ("tokens", |m| m.ids()),
-            ("stop", |m| m.rare()),
-            ("tokens_predicted", |m| m.number()),
-            ("tokens_evaluated", |m| m.number()),
-            ("stop_type", |m| m.finish()),
-            ("timings", |m| m.timings()),
-            ("completion_probabilities", |m| m.list(|m| m.number())),
-            ("model", |m| m.string()),
-            ("prompt_progress", |m| m.rare()),
-            ("error", |m| m.rare()),
-        ]);
-    }
-
-    fn logprobs(&mut self) {
-        self.object(&[("content", |m| m.ids()), ("tokens", |m| m.ids())]);
-    }
-
-    fn ids(&mut self) {
-        self.list(|maker| maker.number());
-    }
-
-    fn finish(&mut self) {
-        if self.dice.one_in(2) { self.string() } else { self.put("null") }
-    }
-
-    /// A string, or now and then something else.
-    fn string(&mut self) {
-        if self.dice.one_in(10) {
-            return self.other();
-        }
-        let text = *self.dice.of(&STRINGS);
-        self.put("\"");
-        self.put(text);
-        self.put("\"");
-    }
-
-    /// A number, or now and then something else.
-    fn number(&mut self) {
+    fn gap(&mut self) {
         if self.dice.one_in(12) {
-            return self.other();
+            let gap = *self.dice.of(&[" ", "  ", "\t"]);
+            self.put(gap);
         }
-        let some = if self.dice.one_in(4) { &NUMBERS[..] } else { &NUMBERS[..5] };
-        let number = *self.dice.of(some);
-        self.put(number);
-    }
-
-    /// What is mostly `null`.
-    fn rare(&mut self) {
-        match self.dice.below(4) {
-            0 => self.put("null"),
-            1 => self.put("false"),
-            _ => self.other(),
-        }
-    }
-
-    fn other(&mut self) {
-        match self.dice.below(4) {
-            0 => {
-                let other = *self.dice.of(&OTHERS);
-                self.put(other);
-            }
-            1 => self.put("\"\""),
-            2 => self.put("7"),
-            _ => self.put(r#"{"message":"x"}"#),
-        }
-    }
-
-    fn list(&mut self, mut element: impl FnMut(&mut Self)) {
-        if self.dice.one_in(16) {
-            return self.other();
-        }
-        self.put("[");
-        self.gap();
-        let len = *self.dice.of(&[1, 1, 1, 0, 2, 3, 9]);
-        for n in 0..len {
-            if n > 0 {
-                self.put(",");
-                self.gap();
-            }
-            if self.dice.one_in(24) { self.other() } else { element(self) }
-        }
-        self.put("]");
-    }
-
-    /// An object with some of the members, mostly in order, look-alikes between them.
-    fn object(&mut self, members: &[Member<Self>]) {
-        if self.dice.one_in(40) {
-            return self.other();
-        }
-        self.put("{");
-        self.gap();
-        let mut first = true;
-        let skip = *self.dice.of(&[2, 2, 3, 4]);
-        let turn = if self.dice.one_in(6) { self.dice.below(members.len()) } else { 0 };
-        for n in 0..members.len() {
-            let (name, value) = members[(n + turn) % members.len()];
-            if n > 0 && self.dice.one_in(skip) {
-                continue;
-            }
-            if !std::mem::take(&mut first) {
-                self.put(",");
-                self.gap();
-            }
-            if self.dice.one_in(20) {
-                let like = *self.dice.of(&LOOK_ALIKES);
-                self.put(like);
-                self.put(",");
-            }
-            self.key(name);
-            self.gap();
-            self.put(":");
-            self.gap();
-            value(self);
-        }
-        self.gap();
-        self.put("}");
-    }
-
-    fn key(&mut self, name: &str) {
-        self.put("\"");
-        if self.dice.one_in(30) {
-            let at = self.dice.below(name.len());
-            let escaped = format!("{}\\u{:04x}{}", &name[..at], name.as_bytes()[at], &name[at + 1..]);
-            self.put(&escaped);
-        } else {
-            self.put(name);
-        }
-        self.put("\"");
     }
 }

@@ -2,15 +2,54 @@
 //! the letter of the SSE standard, parses each payload into a tree, looks keys up by name and
 //! counts characters with `chars()`. It is slow, it allocates, and it is easy to believe.
 //!
-//! It has no opinion on what is not JSON by the strict grammar, nor on a few bodies whose meaning
-//! no document settles ([`value::parse`] lists them); then it answers `None`. The scanner need not
-//! agree with anyone there, only with itself.
+//! It has no opinion on what is not JSON by the strict grammar ([`value::parse`] lists that), nor on
+//! frames whose meaning no document settles; then it answers `None`. The scanner need not agree with
+//! anyone there, only with itself. These are matters of opinion:
+//!
+//! * any dialect: a finish word that only another dialect knows; a server time beyond 2^53 ns; two
+//!   places of one count, time, model or list of ids that disagree;
+//! * chat: `delta` beside `message`; an answer of no model and no content that is whole or counted;
+//!   timings beside a usage without counts;
+//! * llama.cpp's own: times in an array, or before the end;
+//! * Responses, Anthropic, Cohere: an error beside anything else; a frame without `type` that is not
+//!   the unstreamed form; an unstreamed body that does not say what it is;
+//! * Responses: a `completed` whose response says it failed, or is incomplete for no reason; a reason
+//!   beside `cancelled`; times and timings before the end; an answer in a body that failed or waits;
+//! * Anthropic: a second `message_start`; a count of it refused; a `message_delta` whose usage says
+//!   nothing, or leaves the output to `message_start`; a body without content and end;
+//! * TGI: an object without `token`, text and details; `index` or one of several sequences' counts
+//!   refused; both `prefill` and `input_length`; an array that holds other things than objects;
+//! * SGLang, LMDeploy: an object without text and ids; text or ids that vanish, ids of choices beyond
+//!   the eighth; an array in a stream, or one that names a choice twice; a word SGLang does not send;
+//! * Ollama: counts or times before the end, or times that are none; a body of another shape;
+//! * Triton: no `text_output`;
+//! * Gemini: a count of tool use alone; an array of several counted parts; a frame of no known part;
+//! * Cohere: text of another type of event; an unstreamed body with a plan or calls, or of no message;
+//! * embeddings and rankings: a count refused beside another;
+//! * transcription: members of a chat beyond content, role and finish; text of no known place;
+//! * unknown: what begins like an object and is none; an object in a block named `error`.
 
+mod anthropic;
 mod blocks;
+mod cohere;
 mod counts;
 mod frame;
+mod gemini;
+mod generate;
+mod memory;
+mod native;
+mod ollama;
+mod openai;
+mod prompts;
 mod request;
+mod responses;
+mod tgi;
+mod times;
+mod told;
+mod transcription;
+mod triton;
 mod value;
+mod words;
 
 use scan::{Dialect, Event, Framing, Sink, Tail};
 
@@ -18,23 +57,24 @@ pub use request::{Asked, read_request};
 
 use crate::{Said, Seen};
 use blocks::Item;
+use memory::Memory;
 
 /// What `body` says, or `None` if that is a matter of opinion.
 pub fn read(dialect: Dialect, framing: Framing, body: &[u8]) -> Option<Seen> {
-    let mut seen = Seen::default();
+    let mut reading = Reading { dialect, seen: Seen::default(), memory: Memory::default() };
     let tail = match framing {
-        Framing::Sse => read_sse(dialect, body, &mut seen)?,
-        Framing::Ndjson => read_lines(dialect, body, &mut seen)?,
+        Framing::Sse => reading.sse(body)?,
+        Framing::Ndjson => reading.lines(body)?,
         Framing::Json => {
             let whole = !value::trim(body).is_empty();
             if whole {
-                read_payload(dialect, body, Frame { unstreamed: true, ..Frame::WHOLE }, &mut seen)?;
+                reading.payload(body, Frame { unstreamed: true, ..Frame::WHOLE })?;
             }
             Tail { torn: false, whole }
         }
     };
-    seen.tail = Some(tail);
-    Some(seen)
+    reading.seen.tail = Some(tail);
+    Some(reading.seen)
 }
 
 /// The data of the events that a client library would dispatch.
@@ -64,60 +104,73 @@ impl Frame {
     const WHOLE: Self = Self { unstreamed: false, error: false, whole: true, commented: false };
 }
 
-fn read_sse(dialect: Dialect, body: &[u8], seen: &mut Seen) -> Option<Tail> {
-    let mut torn = false;
-    for item in blocks::items(body) {
-        match item {
-            Item::Comment => seen.event(Event::Ping),
-            Item::Block { data, event, whole, commented } => {
-                let frame = Frame { unstreamed: false, error: event == b"error", whole, commented };
-                torn |= !whole;
-                match data {
-                    Some(data) if data.starts_with(b"[DONE]") => {
-                        seen.event(Event::Done);
-                        seen.said.push(Said::Frame(whole));
-                    }
-                    Some(data) => read_payload(dialect, &data, frame, seen)?,
-                    // Dynamo reports errors in a block without data.
-                    None => {
-                        seen.event(Event::Error);
-                        seen.said.push(Said::Frame(whole));
+/// One body, read frame by frame.
+struct Reading {
+    dialect: Dialect,
+    seen: Seen,
+    memory: Memory,
+}
+
+impl Reading {
+    fn sse(&mut self, body: &[u8]) -> Option<Tail> {
+        let mut torn = false;
+        for item in blocks::items(body) {
+            match item {
+                Item::Comment => self.seen.event(Event::Ping),
+                Item::Block { data, event, stray, whole, commented } => {
+                    let error = event == b"error" || stray;
+                    let frame = Frame { unstreamed: false, error, whole, commented };
+                    torn |= !whole;
+                    match data {
+                        Some(data) if data.starts_with(b"[DONE]") => self.say(&[Event::Done], whole),
+                        Some(data) => self.payload(&data, frame)?,
+                        // Dynamo reports errors in a block without data, Gemini in one without names.
+                        None => self.say(&[Event::Error], whole),
                     }
                 }
             }
         }
+        Some(Tail { torn, whole: false })
     }
-    Some(Tail { torn, whole: false })
-}
 
-fn read_lines(dialect: Dialect, body: &[u8], seen: &mut Seen) -> Option<Tail> {
-    let mut last = false;
-    for line in body.split(|&b| b == b'\n') {
-        last = !value::trim(line).is_empty();
-        if last {
-            read_payload(dialect, line, Frame::WHOLE, seen)?;
+    fn lines(&mut self, body: &[u8]) -> Option<Tail> {
+        let mut last = false;
+        for line in body.split(|&b| b == b'\n') {
+            last = !value::trim(line).is_empty();
+            if last {
+                self.payload(line, Frame::WHOLE)?;
+            }
         }
+        // What follows the last line end is whole too, if it can be read.
+        Some(Tail { torn: false, whole: last })
     }
-    // What follows the last line end is whole too, if it can be read.
-    Some(Tail { torn: false, whole: last })
-}
 
-fn read_payload(dialect: Dialect, payload: &[u8], frame: Frame, seen: &mut Seen) -> Option<()> {
-    let value = match value::trim(payload) {
-        b"" => serde_json::Value::Null,
-        text => value::parse(text)?,
-    };
-    let events = match value.is_null() {
-        true if frame.error => vec![Event::Error],
-        true => vec![Event::Ping],
-        false => frame::events(dialect, frame, &value)?,
-    };
-    for event in events {
-        seen.event(event);
+    fn payload(&mut self, payload: &[u8], frame: Frame) -> Option<()> {
+        let value = match value::trim(payload) {
+            b"" => serde_json::Value::Null,
+            text => match value::parse(text) {
+                Some(value) => value,
+                // Nobody looks into what is no object.
+                None if self.dialect == Dialect::Unknown && frame.whole && text[0] != b'{' => true.into(),
+                None => return None,
+            },
+        };
+        let events = match value.is_null() {
+            true if frame.error => vec![Event::Error],
+            true => vec![Event::Ping],
+            false => frame::events(self.dialect, frame, &value, &mut self.memory)?,
+        };
+        self.say(&events, frame.whole);
+        if self.seen.model.is_empty() {
+            self.seen.model = frame::model(self.dialect, &value)?.to_owned();
+        }
+        Some(())
     }
-    seen.said.push(Said::Frame(frame.whole));
-    if seen.model.is_empty() {
-        seen.model = frame::model(dialect, &value)?.to_owned();
+
+    fn say(&mut self, events: &[Event], whole: bool) {
+        for event in events {
+            self.seen.event(*event);
+        }
+        self.seen.said.push(Said::Frame(whole));
     }
-    Some(())
 }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use meter::{Body, Close, Meter, Record, Tick};
-use scan::{Framing, RequestScanner, Scanner};
+use scan::{Event, Extent, Framing, RequestScanner, Scanner, Sink, Tail, Work};
 
 use crate::Transcript;
+use crate::seen::Nothing;
 
 /// A gap between tokens beyond this is a stall; none of the recordings waits that long for a token.
 pub const STALL_NS: u64 = 60_000_000_000;
@@ -23,6 +24,30 @@ pub enum Pieces {
 
 /// Makes the record of a transcript.
 pub fn replay(transcript: &Transcript, pieces: Pieces) -> Record {
+    let ended = transcript.arrivals.last().map_or(0, |arrival| arrival.us);
+    let slices = slices(transcript, pieces).into_iter();
+    run(transcript, slices, Tick(ended * 1000), &mut Nothing).record
+}
+
+/// What came of one run.
+#[derive(Debug)]
+pub struct Ran {
+    /// The record.
+    pub record: Record,
+    /// What became of the body.
+    pub tail: Tail,
+    /// How its bytes were read.
+    pub work: Work,
+}
+
+/// Takes the slices of a transcript's body, each with its tick, through scanner and meter; `also`
+/// hears what the meter hears.
+pub fn run<'a>(
+    transcript: &Transcript,
+    slices: impl Iterator<Item = (Tick, &'a [u8])>,
+    ended: Tick,
+    also: &mut impl Sink,
+) -> Ran {
     let mut meter = Meter::new(transcript.dialect, Tick(0), STALL_NS);
     let mut request = RequestScanner::new();
     request.feed(&transcript.request);
@@ -32,12 +57,10 @@ pub fn replay(transcript: &Transcript, pieces: Pieces) -> Record {
     meter.answered(transcript.status, body);
 
     let mut scanner = Scanner::new(transcript.dialect, transcript.framing);
-    for (at, slice) in slices(transcript, pieces) {
-        scanner.feed(slice, &mut meter.read(at));
+    for (at, slice) in slices {
+        scanner.feed(slice, &mut Both(&mut meter.read(at), also));
     }
-    let ended = transcript.arrivals.last().map_or(0, |arrival| arrival.us);
-    let ended = Tick(ended * 1000);
-    let tail = scanner.end(&mut meter.tail(ended));
+    let tail = scanner.end(&mut Both(&mut meter.tail(ended), also));
     let close = match (transcript.whole, transcript.client_left) {
         (true, _) => Close::Clean { whole: tail.whole },
         (false, true) => Close::ClientGone,
@@ -53,7 +76,22 @@ pub fn replay(transcript: &Transcript, pieces: Pieces) -> Record {
         response_model: name(response_model),
         started_unix_ns: 0,
     };
-    meter.end(identity, close, 1.0, ended)
+    Ran { record: meter.end(identity, close, 1.0, ended), tail, work: scanner.work() }
+}
+
+/// Two listeners.
+struct Both<'a, A, B>(&'a mut A, &'a mut B);
+
+impl<A: Sink, B: Sink> Sink for Both<'_, A, B> {
+    fn event(&mut self, event: Event) {
+        self.0.event(event);
+        self.1.event(event);
+    }
+
+    fn frame(&mut self, extent: Extent) {
+        self.0.frame(extent);
+        self.1.frame(extent);
+    }
 }
 
 fn slices(transcript: &Transcript, pieces: Pieces) -> Vec<(Tick, &[u8])> {

@@ -1,11 +1,15 @@
 //! What must hold of every record whatever its text says: a count that is called reported is the
 //! server's and covers every choice, and times are those of the recording.
 
+use harness::ready::ALL_READY;
 use harness::replay::{Pieces, replay};
 use harness::seen::Seen;
 use harness::{Transcript, cuts};
 use meter::{Ending, Provenance, TokenType};
 use scan::{Event, Framing};
+
+/// The words for an answer that came to its length.
+const CUT_SHORT: [&str; 4] = ["length", "limit", "max_tokens", "incomplete"];
 
 #[test]
 fn a_reported_count_is_the_whole_truth() {
@@ -36,12 +40,39 @@ fn an_answer_that_came_to_its_end_with_usage_is_reported() {
     for transcript in Transcript::all() {
         let (name, truth) = (&transcript.name, &transcript.truth);
         let record = replay(&transcript, Pieces::Reads);
+        if !transcript.dialect.generates() {
+            continue;
+        }
         let covered = truth.reported.as_ref().and_then(|usage| usage.completion_tokens);
         let ended = matches!(record.ending, Ending::Complete | Ending::Length);
         if ended && covered.is_some() && covered == truth.true_completion_tokens {
             assert_eq!(record.tokens.output_provenance, Provenance::Reported, "{name}");
         }
     }
+}
+
+/// Embeddings and rankings have only a prompt; what the server says of it is the whole truth.
+#[test]
+fn what_generates_nothing_has_no_output() {
+    for transcript in Transcript::all().into_iter().filter(|t| !t.dialect.generates()) {
+        let (name, truth) = (&transcript.name, &transcript.truth);
+        let tokens = replay(&transcript, Pieces::Reads).tokens;
+        assert_eq!(tokens.output(), 0, "{name}");
+        assert_ne!(tokens.output_provenance, Provenance::Frames, "{name}");
+        let prompt = truth.reported.as_ref().and_then(|usage| usage.prompt_tokens);
+        assert_eq!(tokens.input(), prompt.unwrap_or(0), "{name}");
+        assert_eq!(tokens.input_provenance == Provenance::Reported, prompt.is_some(), "{name}");
+    }
+}
+
+/// vLLM's usage of a beam search and its own counter disagree, so neither belongs on a bill.
+#[test]
+fn a_count_of_beams_is_not_reported() {
+    if !ALL_READY {
+        return;
+    }
+    let record = replay(&Transcript::named("vllm-0.32.0/completion-beam"), Pieces::Reads);
+    assert_ne!(record.tokens.output_provenance, Provenance::Reported);
 }
 
 /// Where nothing better is known, the count is at least never called more than it is.
@@ -89,7 +120,7 @@ fn endings_are_those_of_the_connection() {
             (_, true) => &[Ending::ErrorInBand],
             _ if !transcript.whole && transcript.client_left => &[Ending::ClientAbort],
             _ if !transcript.whole => &[Ending::UpstreamCut],
-            _ if truth.finish_reasons.values().any(|reason| reason == "length" || reason == "limit") => {
+            _ if truth.finish_reasons.values().any(|reason| CUT_SHORT.contains(&reason.as_str())) => {
                 &[Ending::Length, Ending::NoOutput]
             }
             _ => &[Ending::Complete, Ending::NoOutput],

@@ -1,13 +1,16 @@
 //! Laws over bodies nobody wrote down: made-up frames mean what the obvious implementation says,
 //! and no bytes whatever make the scanner depend on how they were cut, or panic.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use harness::dice::Dice;
 use harness::seen::Nothing;
-use harness::{cuts, maker, naive};
+use harness::{cuts, maker, naive, ready};
 use proptest::prelude::*;
-use scan::{Framing, Scanner};
+use scan::{Dialect, Framing, Scanner};
+
+use crate::short;
 
 /// Cases of each law; `PROPTEST_CASES` asks for more.
 const CASES: u32 = 6_000;
@@ -44,6 +47,38 @@ fn made_bodies_mean_what_the_naive_reader_says() {
     println!("the naive reader had an opinion on {opinions} of {cases}; {shapes} had frames of one shape");
     assert!(shapes > cases / 50, "the maker repeats itself too little: {shapes} of {cases}");
     assert!(opinions > cases / 3, "the maker makes too much nonsense: {opinions} of {cases}");
+}
+
+/// Twin and maker know every dialect, whatever the scanner is held to: most made bodies mean
+/// something to the twin, and all kinds of events come up.
+#[test]
+fn twin_and_maker_understand_each_other() {
+    for &dialect in ready::ALL_MADE {
+        let mut seed = 0x2545_F491_4F6C_DD1D_u64;
+        let (mut opinions, mut kinds) = (0, BTreeSet::new());
+        for n in 0..CASES / 10 {
+            let entropy: Vec<u8> = std::iter::repeat_with(|| {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (seed >> 56) as u8
+            })
+            .take(20 + (n % 300) as usize)
+            .collect();
+            let mut dice = Dice::new(&entropy);
+            let framing = *dice.of(&[Framing::Sse, Framing::Sse, Framing::Json, Framing::Ndjson]);
+            let made = maker::body_of(&mut dice, dialect, framing);
+            let Some(seen) = naive::read(dialect, framing, &made.body) else { continue };
+            opinions += 1;
+            kinds.extend(seen.events().iter().map(short::kind));
+        }
+        println!("{}: {opinions} of {}, {kinds:?}", dialect.name(), CASES / 10);
+        assert!(opinions > CASES / 10 / 6, "{}: {opinions}", dialect.name());
+        let counted = kinds.contains("whole") || kinds.contains("choice");
+        let uncounted = matches!(dialect, Dialect::Triton | Dialect::Unknown);
+        assert!(counted != uncounted, "{}: {kinds:?}", dialect.name());
+        assert!(kinds.contains("error"), "{}: {kinds:?}", dialect.name());
+        let says = kinds.contains("text") || kinds.contains("empty");
+        assert_eq!(says, dialect.generates(), "{}: {kinds:?}", dialect.name());
+    }
 }
 
 #[test]
@@ -88,7 +123,7 @@ fn any_bytes_say_the_same_however_they_are_cut() {
     ];
     let body = proptest::collection::vec(word, 0..60).prop_map(|words| words.concat());
     let framing = proptest::sample::select(vec![Framing::Sse, Framing::Ndjson, Framing::Json]);
-    let dialect = proptest::sample::select(maker::MADE.to_vec());
+    let dialect = proptest::sample::select(ready::MADE.to_vec());
     proptest!(config(), |(body in body, framing in framing, dialect in dialect, at in 0..200_usize)| {
         let whole = cuts::in_steps(dialect, framing, &body, usize::MAX);
         for step in [1, 2, 5] {

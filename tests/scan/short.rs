@@ -1,8 +1,8 @@
 //! Events in a short notation, so that tables of them can be read: `text0/3=2` is three characters
-//! and two tokens of choice 0; `|` ends a whole frame, `~` a torn one.
+//! and two tokens of choice 0, `server(decode 5)` five nanoseconds of the server's own; `|` ends a whole frame, `~` a torn one.
 
 use harness::{Said, Seen};
-use scan::{Counts, Event, Piece, Scope};
+use scan::{Counts, Event, Piece, Scope, ServerTimes};
 
 /// All that was said, in the notation.
 pub(crate) fn short(seen: &Seen) -> String {
@@ -30,9 +30,21 @@ fn said(said: &Said) -> String {
         Event::Ping => "ping".to_owned(),
         Event::Meta => "meta".to_owned(),
         Event::Done => "done".to_owned(),
-        Event::Server(times) => format!("{times:?}"),
+        Event::Server(times) => server(times),
         Event::Other => "other".to_owned(),
     }
+}
+
+/// The word of the notation alone.
+pub(crate) fn kind(event: &Event) -> String {
+    let said = said(&Said::Event(*event));
+    said.chars().take_while(char::is_ascii_alphabetic).collect()
+}
+
+fn server(times: &ServerTimes) -> String {
+    let named = [("queue", times.queue_ns), ("prefill", times.prefill_ns), ("decode", times.decode_ns)];
+    let words: Vec<String> = named.iter().filter_map(|(name, n)| n.map(|n| format!("{name} {n}"))).collect();
+    format!("server({})", words.join(" "))
 }
 
 fn piece(kind: &str, piece: &Piece) -> String {

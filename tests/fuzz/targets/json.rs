@@ -10,7 +10,7 @@ use scan::{Framing, RequestScanner};
 
 fuzz_target!(|data: &[u8]| {
     let Some((&choice, body)) = data.split_first() else { return };
-    let dialect = harness::maker::MADE[usize::from(choice) % harness::maker::MADE.len()];
+    let dialect = harness::ready::MADE[usize::from(choice) % harness::ready::MADE.len()];
     let framing = if choice & 0x80 == 0 { Framing::Json } else { Framing::Ndjson };
     let cuts = (0..=body.len()).step_by(1 + body.len() / 16);
     match cuts::difference(dialect, framing, body, cuts) {

@@ -12,6 +12,8 @@ pub(crate) enum Item {
         data: Option<Vec<u8>>,
         /// The event's name.
         event: Vec<u8>,
+        /// Whether a line of it began like JSON, without a name: Gemini's error.
+        stray: bool,
         /// Whether it was dispatched.
         whole: bool,
         /// Whether a comment stood between its lines.
@@ -19,10 +21,13 @@ pub(crate) enum Item {
     },
 }
 
+use crate::ready::ALL_READY;
+
 #[derive(Default)]
 struct Block {
     data: Option<Vec<u8>>,
     event: Vec<u8>,
+    stray: bool,
     commented: bool,
 }
 
@@ -39,9 +44,13 @@ pub(crate) fn items(body: &[u8]) -> Vec<Item> {
                 items.push(Item::Comment);
                 block.commented = true;
             }
-            Some(_) => block.field(&line),
+            Some(first) => {
+                block.stray |= ALL_READY && *first == b'{';
+                block.field(&line);
+            }
         }
     }
+    block.stray |= ALL_READY && unfinished.starts_with(b"{");
     // What the end of the body tore: a line counts as soon as its name is complete.
     if !unfinished.starts_with(b":") && unfinished.contains(&b':') {
         block.field(&unfinished);
@@ -69,11 +78,12 @@ impl Block {
     }
 
     fn end(self, whole: bool) -> Option<Item> {
-        let Self { mut data, event, commented } = self;
+        let Self { mut data, event, stray, commented } = self;
         if let Some(data) = &mut data {
             data.pop();
         }
-        (data.is_some() || event == b"error").then_some(Item::Block { data, event, whole, commented })
+        let said = data.is_some() || event == b"error" || stray;
+        said.then_some(Item::Block { data, event, stray, whole, commented })
     }
 }
 

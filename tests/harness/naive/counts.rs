@@ -4,7 +4,7 @@ use scan::Counts;
 use serde_json::Value;
 
 /// Where a count stands, and which it is.
-type Place = (&'static str, fn(&mut Counts) -> &mut Option<u64>);
+pub(crate) type Place = (&'static str, fn(&mut Counts) -> &mut Option<u64>);
 
 /// A number as a count: a whole number from 0 to 2^53, however it is written.
 pub(crate) fn count(value: &Value) -> Option<u64> {
@@ -16,6 +16,11 @@ pub(crate) fn count(value: &Value) -> Option<u64> {
         None => None,
     }
     .filter(|&n| n <= MOST)
+}
+
+/// The index a choice gives itself.
+pub(crate) fn index(choice: &Value) -> Option<u32> {
+    u32::try_from(choice.get("index").and_then(count)?).ok()
 }
 
 /// The counts that stand at the named places. `None` if two places of one count disagree.
@@ -78,4 +83,18 @@ pub(crate) fn of_native(frame: &Value) -> Option<Option<Counts>> {
         ],
     )?;
     Some((counts != Counts::default()).then_some(counts))
+}
+
+/// Of a Responses `usage` object.
+pub(crate) fn of_responses(usage: &Value) -> Option<Counts> {
+    at(
+        usage,
+        &[
+            ("/input_tokens", |c| &mut c.input),
+            ("/output_tokens", |c| &mut c.output),
+            ("/input_tokens_details/cached_tokens", |c| &mut c.input_cached),
+            ("/input_tokens_details/cache_write_tokens", |c| &mut c.input_cache_write),
+            ("/output_tokens_details/reasoning_tokens", |c| &mut c.output_reasoning),
+        ],
+    )
 }

@@ -1,0 +1,150 @@
+//! Frames with a list `choices`: chat, completions, vLLM's token-in, token-out.
+
+use scan::Dialect;
+
+use super::Maker;
+use crate::ready::ALL_READY;
+
+impl Maker<'_, '_> {
+    pub(super) fn openai(&mut self, unstreamed: bool) {
+        let choices: fn(&mut Self) = match (self.dialect, unstreamed) {
+            (Dialect::OpenaiChat, true) => |m| m.list(Self::whole_choice),
+            (Dialect::OpenaiChat, false) => |m| m.list(Self::chat_choice),
+            _ => |m| m.list(Self::text_choice),
+        };
+        self.object(&[
+            ("choices", choices),
+            ("choices", choices),
+            ("usage", |m| m.usage()),
+            ("model", |m| m.string()),
+            ("object", |m| m.string()),
+            ("error", |m| m.rare()),
+            ("timings", |m| m.timings()),
+            ("prompt_progress", |m| if ALL_READY { m.seldom() } else { m.rare() }),
+            ("metrics", |m| m.metrics()),
+        ]);
+    }
+
+    fn chat_choice(&mut self) {
+        self.object(&[
+            ("delta", |m| m.delta()),
+            ("delta", |m| m.delta()),
+            ("index", |m| m.number()),
+            ("index", |m| m.number()),
+            ("finish_reason", |m| m.finish()),
+            ("token_ids", |m| m.ids()),
+            ("logprobs", |m| m.logprobs()),
+            ("output_ids", |m| if ALL_READY && m.dice.one_in(8) { m.ids() } else { m.put("null") }),
+        ]);
+    }
+
+    fn whole_choice(&mut self) {
+        self.object(&[
+            ("message", |m| m.delta()),
+            ("index", |m| m.number()),
+            ("finish_reason", |m| m.finish()),
+            ("logprobs", |m| m.logprobs()),
+            ("token_ids", |m| m.ids()),
+        ]);
+    }
+
+    pub(super) fn text_choice(&mut self) {
+        self.object(&[
+            ("text", |m| m.string()),
+            ("index", |m| m.number()),
+            ("logprobs", |m| m.logprobs()),
+            ("finish_reason", |m| m.finish()),
+            ("token_ids", |m| m.ids()),
+        ]);
+    }
+
+    fn delta(&mut self) {
+        if self.dice.one_in(2) {
+            return self.object(&[
+                ("role", |m| m.string()),
+                ("content", |m| m.string()),
+                ("reasoning", |m| if m.dice.one_in(3) { m.string() } else { m.put("null") }),
+            ]);
+        }
+        self.object(&[
+            ("content", |m| m.string()),
+            ("content", |m| m.string()),
+            ("content", |m| m.string()),
+            ("role", |m| m.string()),
+            ("content", |m| m.list(|m| m.object(&[("text", |m| m.string())]))),
+            ("reasoning", |m| m.string()),
+            ("reasoning_content", |m| m.string()),
+            ("refusal", |m| m.string()),
+            ("audio", |m| m.object(&[("data", |m| m.string())])),
+            ("tool_calls", |m| m.list(|m| m.call())),
+            ("function_call", |m| m.function()),
+        ]);
+    }
+
+    /// vLLM's times.
+    fn metrics(&mut self) {
+        if !ALL_READY || self.dice.one_in(2) {
+            return self.put("null");
+        }
+        self.object(&[
+            ("time_to_first_token_ms", |m| m.time()),
+            ("generation_time_ms", |m| m.time()),
+            ("queue_time_ms", |m| m.time()),
+        ]);
+    }
+
+    /// A time, or now and then another number.
+    pub(super) fn time(&mut self) {
+        if self.dice.one_in(4) {
+            return self.number();
+        }
+        let time = *self.dice.of(&["0.5", "12.25", "3", "0.0000004", "1e-3", "2721.123456789"]);
+        self.put(time);
+    }
+
+    fn call(&mut self) {
+        self.object(&[("function", |m| m.function()), ("index", |m| m.number())]);
+    }
+
+    fn function(&mut self) {
+        self.object(&[("name", |m| m.string()), ("arguments", |m| m.string())]);
+    }
+
+    pub(super) fn usage(&mut self) {
+        self.object(&[
+            ("prompt_tokens", |m| m.number()),
+            ("completion_tokens", |m| m.number()),
+            ("total_tokens", |m| m.number()),
+            ("prompt_tokens_details", |m| {
+                m.object(&[
+                    ("cached_tokens", |m| m.number()),
+                    ("cache_write_tokens", |m| m.number()),
+                    ("created_cache_tokens", |m| m.number()),
+                ]);
+            }),
+            ("completion_tokens_details", |m| {
+                m.object(&[("reasoning_tokens", |m| m.number()), ("audio_tokens", |m| m.number())]);
+            }),
+            ("reasoning_tokens", |m| m.number()),
+            ("total_prompt_time_sec", |m| if m.dice.one_in(8) { m.time() } else { m.put("null") }),
+        ]);
+    }
+
+    pub(super) fn timings(&mut self) {
+        self.object(&[
+            ("predicted_n", |m| m.number()),
+            ("prompt_n", |m| m.number()),
+            ("cache_n", |m| m.number()),
+            ("predicted_ms", |m| m.time()),
+            ("prompt_ms", |m| m.time()),
+        ]);
+    }
+
+    pub(super) fn logprobs(&mut self) {
+        self.object(&[("content", |m| m.ids()), ("tokens", |m| m.ids())]);
+    }
+
+    pub(super) fn finish(&mut self) {
+        if self.dice.one_in(2) { self.string() } else { self.put("null") }
+    }
+}

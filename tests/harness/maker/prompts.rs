@@ -1,0 +1,31 @@
+//! Embeddings and rankings: numbers without end, and a count somewhere.
+
+use super::Maker;
+
+impl Maker<'_, '_> {
+    pub(super) fn prompts(&mut self) {
+        self.object(&[
+            ("object", |m| m.put("\"list\"")),
+            ("model", |m| m.string()),
+            ("data", |m| {
+                m.list(|m| m.object(&[("embedding", |m| m.ids()), ("usage", |m| m.usage())]));
+            }),
+            ("usage", |m| {
+                m.object(&[
+                    ("prompt_tokens", |m| m.number()),
+                    ("total_tokens", |m| m.number()),
+                    ("completion_tokens", |m| m.number()),
+                ]);
+            }),
+            ("prompt_eval_count", |m| if m.dice.one_in(6) { m.number() } else { m.put("null") }),
+            ("meta", |m| {
+                if m.dice.one_in(6) {
+                    m.object(&[("tokens", |m| m.object(&[("input_tokens", |m| m.number())]))]);
+                } else {
+                    m.put("{}");
+                }
+            }),
+            ("error", |m| m.seldom()),
+        ]);
+    }
+}

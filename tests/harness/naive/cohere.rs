@@ -1,0 +1,94 @@
+//! Cohere's chat, as vLLM serves it: the frame's `type` says what it is; counts are floats.
+
+use scan::{Counts, Scope, Usage};
+use serde_json::Value;
+
+use super::frame::{chars, each, is_word, says_error};
+use super::told::{Chars, Choice, Lead, Told};
+use super::words::{self, COHERE};
+use super::{Frame, counts};
+
+/// What a frame tells.
+pub(crate) fn told(outside: Frame, frame: &Value) -> Option<Told> {
+    if !frame.is_object() {
+        return Some(Told::lead(Lead::Other));
+    }
+    let error = says_error(frame);
+    let kind = frame.get("type").and_then(Value::as_str).unwrap_or_default();
+    if outside.unstreamed {
+        return whole(frame)?.or_error(error);
+    }
+    let [thinking, text, plan, call] = said(frame);
+    let delta = |said: Chars, own: u32| {
+        // Text that belongs to another type of event is no one's.
+        let alone = thinking + text + plan + call == own;
+        alone.then(|| Told::choice(Choice::new(0, None, said, false, None)))
+    };
+    let told = match kind {
+        "content-delta" => delta([thinking, text, 0, 0, 0], thinking + text)?,
+        "tool-plan-delta" => delta([plan, 0, 0, 0, 0], plan)?,
+        "tool-call-start" | "tool-call-delta" => delta([0, 0, 0, call, 0], call)?,
+        "" if !error => return None,
+        _ if thinking + text + plan + call > 0 => return None,
+        "message-start" => Told::choice(Choice::new(0, None, [0; 5], true, None)),
+        "message-end" => end(frame.get("delta"))?,
+        _ => Told::lead(Lead::Meta),
+    };
+    told.or_error(error)
+}
+
+fn said(frame: &Value) -> [u32; 4] {
+    let at = |path: &str| chars(frame.pointer(path));
+    let call =
+        at("/delta/message/tool_calls/function/name") + at("/delta/message/tool_calls/function/arguments");
+    [
+        at("/delta/message/content/thinking"),
+        at("/delta/message/content/text"),
+        at("/delta/message/tool_plan"),
+        call,
+    ]
+}
+
+fn end(holder: Option<&Value>) -> Option<Told> {
+    let nothing = Value::Null;
+    let holder = holder.unwrap_or(&nothing);
+    let finish = words::finish(holder.get("finish_reason"), COHERE)?;
+    let usage = usage(holder)?;
+    let choices: Vec<Choice> = finish.map(|reason| Choice::finish(0, reason)).into_iter().collect();
+    let lead = (choices.is_empty() && usage.is_none()).then_some(Lead::Meta);
+    Some(Told { lead, choices, usage, ..Told::default() })
+}
+
+fn usage(holder: &Value) -> Option<Option<Usage>> {
+    let Some(usage) = holder.get("usage").filter(|usage| usage.is_object()) else { return Some(None) };
+    let counts = counts::at(
+        usage,
+        &[
+            ("/tokens/input_tokens", |c| &mut c.input),
+            ("/tokens/output_tokens", |c| &mut c.output),
+            ("/cached_tokens", |c| &mut c.input_cached),
+        ],
+    )?;
+    Some((counts != Counts::default()).then_some(Usage { scope: Scope::Whole, counts }))
+}
+
+fn whole(frame: &Value) -> Option<Told> {
+    let nothing = Value::Null;
+    let message = frame.get("message").unwrap_or(&nothing);
+    let known = ["message", "finish_reason", "usage"].iter().any(|key| frame.get(*key).is_some());
+    if !known && !is_word(frame.get("type")) {
+        return Some(Told::lead(Lead::Other));
+    }
+    let more = message.get("tool_plan").is_some() || message.get("tool_calls").is_some_and(Value::is_array);
+    let thinks = each(message.get("content")).any(|part| part.get("thinking").is_some());
+    if is_word(frame.get("type")) || !message.is_object() || more || thinks {
+        return None;
+    }
+    let text = each(message.get("content")).map(|part| chars(part.get("text"))).sum();
+    let finish = words::finish(frame.get("finish_reason"), COHERE)?;
+    if text == 0 && finish.is_none() {
+        return None;
+    }
+    let choice = Choice::new(0, None, [0, text, 0, 0, 0], false, finish);
+    Some(Told { usage: usage(frame)?, ..Told::choice(choice) })
+}

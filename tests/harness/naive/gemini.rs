@@ -1,0 +1,101 @@
+//! Gemini: a list `candidates`, running counts in every frame, thinking marked part by part.
+
+use scan::{Counts, Finish, Scope, Usage};
+use serde_json::Value;
+
+use super::frame::{chars, each, is_word, says_error};
+use super::told::{Chars, Choice, Lead, Told};
+use super::words::{self, GEMINI};
+use super::{Frame, counts};
+
+/// What a frame tells.
+pub(crate) fn told(outside: Frame, frame: &Value) -> Option<Told> {
+    let Value::Array(frames) = frame else { return one(outside, frame) };
+    // Without `alt=sse` the frames of the stream are the elements of one array.
+    let mut all = Told::default();
+    let mut counted = 0;
+    for frame in frames {
+        if !outside.unstreamed || all.lead.is_some() {
+            return None;
+        }
+        let told = one(outside, frame)?;
+        counted += u32::from(told.usage.is_some());
+        if told.lead.is_some() && frames.len() > 1 {
+            return None;
+        }
+        all.lead = told.lead;
+        all.choices.extend(told.choices);
+        all.usage = told.usage.or(all.usage);
+    }
+    // A count between two answers has no settled place.
+    let last = frames.last().is_some_and(|frame| frame.get("usageMetadata").is_some());
+    (counted == 0 || counted == 1 && last).then_some(all)
+}
+
+fn one(outside: Frame, frame: &Value) -> Option<Told> {
+    if !frame.is_object() {
+        return Some(Told::lead(Lead::Other));
+    }
+    let mut told = Told::default();
+    let candidates = each(frame.get("candidates")).filter(|candidate| candidate.is_object());
+    for (place, candidate) in candidates.enumerate() {
+        told.choices.push(choice(u32::try_from(place).ok()?, candidate)?);
+    }
+    let listed = each(frame.get("candidates")).count();
+    if listed == 0 && is_word(frame.pointer("/promptFeedback/blockReason")) {
+        told.choices.push(Choice::finish(0, Finish::ContentFilter));
+    }
+    if let Some(usage) = frame.get("usageMetadata").filter(|usage| usage.is_object()) {
+        let whole = outside.unstreamed || told.choices.iter().any(|choice| choice.finished);
+        let scope = if whole { Scope::Whole } else { Scope::Running(0) };
+        let counts = counts(usage)?;
+        told.usage = (counts != Counts::default()).then_some(Usage { scope, counts });
+    }
+    if says_error(frame) {
+        told.lead = Some(Lead::Error);
+    } else if told.choices.is_empty() && told.usage.is_none() {
+        return None;
+    }
+    Some(told)
+}
+
+fn choice(place: u32, candidate: &Value) -> Option<Choice> {
+    let index = counts::index(candidate).unwrap_or(place);
+    let mut said: Chars = [0; 5];
+    for part in each(candidate.pointer("/content/parts")) {
+        let thought = part.get("thought") == Some(&Value::Bool(true));
+        said[if thought { 0 } else { 1 }] += chars(part.get("text"));
+        said[3] += chars(part.pointer("/functionCall/name"));
+    }
+    let finish = words::finish(candidate.get("finishReason"), GEMINI)?;
+    Some(Choice::new(index, None, said, false, finish))
+}
+
+/// Tool use is part of the prompt and thinking part of the answer.
+fn counts(usage: &Value) -> Option<Counts> {
+    let field = |name: &str| -> (Option<u64>, u32) {
+        match usage.get(name) {
+            None | Some(Value::Null) => (None, 0),
+            Some(value) => (counts::count(value), u32::from(counts::count(value).is_none())),
+        }
+    };
+    let (prompt, tools) = (field("promptTokenCount"), field("toolUsePromptTokenCount"));
+    let (answer, thoughts) = (field("candidatesTokenCount"), field("thoughtsTokenCount"));
+    let cached = field("cachedContentTokenCount");
+    if prompt.0.is_none() && tools.0.is_some() {
+        return None;
+    }
+    let sum = |a: Option<u64>, b: Option<u64>| {
+        (a.is_some() || b.is_some()).then(|| a.unwrap_or(0) + b.unwrap_or(0))
+    };
+    let (input, output) = (sum(prompt.0, tools.0), sum(answer.0, thoughts.0));
+    let fits = |count: Option<u64>| count.is_none_or(|n| n <= 1 << 53);
+    (fits(input) && fits(output)).then_some(Counts {
+        input,
+        input_cached: cached.0,
+        output,
+        output_reasoning: thoughts.0,
+        rejected: prompt.1 + tools.1 + answer.1 + thoughts.1 + cached.1,
+        ..Counts::default()
+    })
+}

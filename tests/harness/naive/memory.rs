@@ -1,0 +1,24 @@
+//! What is kept from frame to frame: an Anthropic stream says its prompt's length at the beginning
+//! and the rest at the end; SGLang says everything again in every frame.
+
+use std::collections::BTreeMap;
+
+/// What the frames of one body have said so far.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    /// The counts of an Anthropic stream, by their names.
+    pub(crate) anthropic: BTreeMap<&'static str, u64>,
+    /// Its beginning was there.
+    pub(crate) started: bool,
+    /// An SGLang stream has shown that its frames are deltas.
+    pub(crate) incremental: bool,
+    /// What each answer of an SGLang stream had said as of its last frame.
+    pub(crate) said: BTreeMap<u32, Before>,
+}
+
+/// What an answer had said as of its last frame.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Before {
+    pub(crate) chars: u32,
+    pub(crate) ids: u32,
+}

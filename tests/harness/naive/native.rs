@@ -1,0 +1,46 @@
+//! llama.cpp's own dialect: the frame is the choice, and its own running count.
+
+use scan::{Counts, Finish};
+use serde_json::Value;
+
+use super::frame::{chars, says_error};
+use super::told::{Choice, Lead, Told};
+use super::words::{self, OPENAI};
+use super::{Frame, counts, openai, times};
+use crate::ready::ALL_READY;
+
+/// What a frame tells.
+pub(crate) fn told(outside: Frame, frame: &Value) -> Option<Told> {
+    let list = match frame {
+        Value::Object(_) => std::slice::from_ref(frame),
+        Value::Array(list) => &list[..],
+        _ => &[],
+    };
+    let mut told = Told { each_counts: true, ..Told::default() };
+    // Where the frame is the choice, it may be an error instead.
+    let objects = list.iter().filter(|value| value.is_object() && !says_error(value));
+    for (place, value) in objects.enumerate() {
+        let index = counts::index(value).unwrap_or(u32::try_from(place).ok()?);
+        let tokens = openai::tokens(value, &["/tokens"], &["/completion_probabilities"])?;
+        let stopped = value.get("stop") == Some(&Value::Bool(true));
+        let finish = match stopped {
+            true => Some(words::finish(value.get("stop_type"), OPENAI)?.unwrap_or(Finish::Stop)),
+            false => None,
+        };
+        let text = chars(value.get("content"));
+        let mut choice = Choice::new(index, tokens, [0, text, 0, 0, 0], false, finish);
+        choice.count(outside, counts::of_native(value)?.unwrap_or(Counts::default()));
+        told.choices.push(choice);
+        if ALL_READY && let Some(times) = times::at(value, times::NATIVE)? {
+            // Of an array, and before the end, no one says what they are of.
+            let last = stopped && frame.is_object();
+            told.server = last.then_some(Some(times))?;
+        }
+    }
+    if list.iter().any(says_error) {
+        told.lead = Some(Lead::Error);
+    } else if frame.get("prompt_progress").is_some_and(Value::is_object) {
+        told.lead = Some(Lead::Progress);
+    }
+    Some(told)
+}

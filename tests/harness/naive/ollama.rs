@@ -1,0 +1,53 @@
+//! Ollama's own dialects, a line an object: the line is the answer, the last one counts it.
+
+use scan::{Dialect, Finish};
+use serde_json::Value;
+
+use super::frame::{chars, each, is_word, len, says_error};
+use super::told::{Choice, Lead, Told};
+use super::words::{self, OLLAMA};
+use super::{Frame, counts, times};
+
+/// What a frame tells.
+pub(crate) fn told(dialect: Dialect, outside: Frame, frame: &Value) -> Option<Told> {
+    if says_error(frame) {
+        return Some(Told::lead(Lead::Error));
+    }
+    let nothing = Value::Null;
+    let (speaker, text) = match dialect {
+        Dialect::OllamaChat => (frame.get("message").unwrap_or(&nothing), "content"),
+        _ => (frame, "response"),
+    };
+    let done = frame.get("done") == Some(&Value::Bool(true));
+    if !(speaker.is_object() && speaker.get(text).is_some()) && !done {
+        return if frame.is_object() || frame.is_array() { None } else { Some(Told::lead(Lead::Other)) };
+    }
+    let calls = match dialect {
+        Dialect::OllamaChat => {
+            each(speaker.get("tool_calls")).map(|c| chars(c.pointer("/function/name"))).sum()
+        }
+        _ => 0,
+    };
+    let said = [chars(speaker.get("thinking")), chars(speaker.get(text)), 0, calls, 0];
+    let finish = match done {
+        true => Some(words::finish(frame.get("done_reason"), OLLAMA)?.unwrap_or(Finish::Stop)),
+        false => None,
+    };
+    let mut choice = Choice::new(0, len(frame.get("logprobs")), said, false, finish);
+    let counts =
+        counts::at(frame, &[("/prompt_eval_count", |c| &mut c.input), ("/eval_count", |c| &mut c.output)])?;
+    let server = times::at(frame, times::OLLAMA)?;
+    let durations = ["load_duration", "prompt_eval_duration", "eval_duration"];
+    let durations = durations.iter().filter_map(|name| frame.get(*name));
+    let odd = durations.filter(|value| !value.is_null()).any(|value| counts::count(value).is_none());
+    if odd || !done && (counts != scan::Counts::default() || server.is_some()) {
+        return None;
+    }
+    choice.count(outside, counts);
+    let mut told = Told { server, each_counts: true, ..Told::choice(choice) };
+    let word = frame.get("done_reason").filter(|_| done && is_word(frame.get("done_reason")));
+    if word.is_some_and(|word| word == "load" || word == "unload") {
+        told.lead = Some(Lead::Meta);
+    }
+    Some(told)
+}

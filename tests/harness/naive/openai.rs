@@ -1,0 +1,153 @@
+//! The dialects with a list `choices`: chat, completions, and vLLM's token-in, token-out.
+
+use scan::{Dialect, Finish, Scope, Usage};
+use serde_json::Value;
+
+use super::frame::{chars, each, is_word, says_error};
+use super::told::{Choice, Lead, Told};
+use super::words::{self, OPENAI};
+use super::{Frame, counts, times};
+use crate::ready::ALL_READY;
+
+/// What a frame tells.
+pub(crate) fn told(dialect: Dialect, outside: Frame, frame: &Value) -> Option<Told> {
+    let choices = choices(dialect, frame)?;
+    let usage = usage(dialect, outside, frame, &choices)?;
+    let progress = frame.get("prompt_progress").is_some_and(Value::is_object);
+    let error = says_error(frame)
+        || frame.get("object").is_some_and(|object| object == "error")
+        || is_swallowed_error(outside, frame, &choices)?;
+    let lead = if error {
+        Some(Lead::Error)
+    } else if progress && dialect != Dialect::VllmGenerate {
+        Some(Lead::Progress)
+    } else if choices.is_empty() && usage.is_none() {
+        Some(if frame.get("choices").is_some() { Lead::Meta } else { Lead::Other })
+    } else {
+        None
+    };
+    let server = if ALL_READY { times::at(frame, times::OPENAI)? } else { None };
+    Some(Told { lead, choices, usage, server, ..Told::default() })
+}
+
+/// Ollama decodes its own error as an answer without anything, of no model.
+fn is_swallowed_error(outside: Frame, frame: &Value, choices: &[Choice]) -> Option<bool> {
+    let nameless = ALL_READY && frame.get("model").is_some_and(|model| model == "");
+    if !nameless || choices.is_empty() || choices.iter().any(|choice| choice.finished) {
+        return Some(false);
+    }
+    let hidden = |event: &scan::Event| match event {
+        scan::Event::Empty(piece) => piece.tokens.unwrap_or(0) == 0,
+        scan::Event::Role { .. } => true,
+        _ => false,
+    };
+    let empty = choices.iter().flat_map(|choice| &choice.events).all(hidden);
+    let told = outside.unstreamed || frame.get("usage").is_some_and(Value::is_object);
+    match (empty, told) {
+        (true, true) => None,
+        (empty, _) => Some(empty),
+    }
+}
+
+/// The frame's own usage, which follows its choices.
+fn usage(dialect: Dialect, outside: Frame, frame: &Value, choices: &[Choice]) -> Option<Option<Usage>> {
+    let one = match choices {
+        [choice] => Some(choice.index),
+        _ => None,
+    };
+    let running = choices.last().map(|choice| Scope::Running(choice.index));
+    let final_ = outside.unstreamed || choices.iter().any(|choice| choice.finished);
+    let timings = frame.get("timings").filter(|timings| timings.is_object());
+    let timings = timings.filter(|_| dialect != Dialect::VllmGenerate);
+    let Some(usage) = frame.get("usage").filter(|usage| usage.is_object()) else {
+        let counts = timings.and_then(counts::of_timings);
+        return Some(
+            counts.zip(running).filter(|_| one.is_some()).map(|(counts, scope)| Usage { scope, counts }),
+        );
+    };
+    let scope = match (choices.len(), timings) {
+        // llama.cpp, whose mark are the timings, counts each choice for itself.
+        (0, Some(_)) => Scope::Choice(None),
+        (_, Some(_)) if final_ => Scope::Choice(one),
+        // The others count one choice in that choice's last frame, and all of them in a frame of
+        // its own or in an answer that is whole.
+        (0, None) => Scope::Whole,
+        (1, None) if final_ => Scope::Choice(one),
+        (_, None) if final_ => Scope::Whole,
+        _ => running?,
+    };
+    let counts = counts::of_usage(usage)?;
+    if ALL_READY && counts == scan::Counts::default() {
+        // Seconds of audio are no tokens. Whether timings may speak for it then, no one says.
+        return if timings.is_some() { None } else { Some(None) };
+    }
+    Some(Some(Usage { scope, counts }))
+}
+
+fn choices(dialect: Dialect, frame: &Value) -> Option<Vec<Choice>> {
+    let objects = each(frame.get("choices")).filter(|choice| choice.is_object());
+    let mut choices = Vec::new();
+    for (place, value) in objects.enumerate() {
+        let index = counts::index(value).unwrap_or(u32::try_from(place).ok()?);
+        choices.push(match dialect {
+            Dialect::OpenaiChat => chat(index, value)?,
+            Dialect::OpenaiCompletions => {
+                let tokens = tokens(value, &["/token_ids"], &["/logprobs/content", "/logprobs/tokens"])?;
+                let text = chars(value.get("text"));
+                Choice::new(index, tokens, [0, text, 0, 0, 0], false, finish(value)?)
+            }
+            _ => {
+                let tokens = tokens(value, &["/token_ids"], &[])?;
+                Choice::new(index, tokens, [0; 5], false, finish(value)?)
+            }
+        });
+    }
+    Some(choices)
+}
+
+/// An answer of a chat.
+pub(crate) fn chat(index: u32, choice: &Value) -> Option<Choice> {
+    let object = |name: &str| choice.get(name).filter(|value| !value.is_null());
+    let delta = match (object("delta"), object("message")) {
+        (Some(_), Some(_)) => return None,
+        (delta, message) => delta.or(message).unwrap_or(&Value::Null),
+    };
+    let text = match delta.get("content") {
+        Some(Value::Array(parts)) => parts.iter().map(|part| chars(part.get("text"))).sum(),
+        content => chars(content),
+    };
+    // Two spellings of one thing; a server that sends both sends the same text twice.
+    let reasoning = chars(delta.get("reasoning")).max(chars(delta.get("reasoning_content")));
+    let function = |value: Option<&Value>| {
+        let part = |name: &str| chars(value.and_then(|v| v.get(name)));
+        part("name") + part("arguments")
+    };
+    let tool = each(delta.get("tool_calls")).map(|call| function(call.get("function"))).sum::<u32>()
+        + function(delta.get("function_call"));
+    let ids: &[&str] = if ALL_READY { &["/token_ids", "/output_ids"] } else { &["/token_ids"] };
+    let tokens = tokens(choice, ids, &["/logprobs/content"])?;
+    let pieces = [reasoning, text, chars(delta.get("refusal")), tool, chars(delta.pointer("/audio/data"))];
+    Some(Choice::new(index, tokens, pieces, is_word(delta.get("role")), finish(choice)?))
+}
+
+fn finish(choice: &Value) -> Option<Option<Finish>> {
+    words::finish(choice.get("finish_reason"), OPENAI)
+}
+
+/// Ids if there are any; else the log-probability entries. Two lists of ids that are not of one
+/// length are a matter of opinion.
+pub(crate) fn tokens(choice: &Value, ids: &[&str], logprobs: &[&str]) -> Option<Option<u32>> {
+    let entries = |paths: &[&str]| {
+        let lists = paths.iter().filter_map(|path| choice.pointer(path)?.as_array());
+        lists.map(|list| u32::try_from(list.len()).unwrap_or(u32::MAX)).collect::<Vec<_>>()
+    };
+    let listed = entries(ids);
+    let given = ids.iter().filter(|path| choice.pointer(path).is_some()).count();
+    if given > 1 && (listed.len() < given || listed.iter().any(|n| *n != listed[0])) {
+        return None;
+    }
+    Some(match (listed.first().copied(), entries(logprobs).into_iter().max()) {
+        (None | Some(0), Some(n)) => Some(n),
+        (ids, _) => ids,
+    })
+}

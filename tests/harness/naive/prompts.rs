@@ -1,0 +1,29 @@
+//! Embeddings and rankings, of any server: only the prompt is counted, in one of many places.
+
+use scan::{Counts, Scope, Usage};
+use serde_json::Value;
+
+use super::counts;
+use super::frame::says_error;
+use super::told::{Lead, Told};
+
+/// What a frame tells.
+pub(crate) fn told(frame: &Value) -> Option<Told> {
+    let one = |path: &'static str| counts::at(frame, &[(path, |c| &mut c.input)]);
+    let (prompt, total) = (one("/usage/prompt_tokens")?, one("/usage/total_tokens")?);
+    let openai = if prompt.input.is_some() { prompt } else { total };
+    let all = [
+        openai,
+        one("/prompt_eval_count")?,
+        one("/meta/billed_units/input_tokens")?,
+        one("/meta/tokens/input_tokens")?,
+    ];
+    let said: Vec<Counts> = all.into_iter().filter(|counts| *counts != Counts::default()).collect();
+    let refused = prompt.rejected + total.rejected > 0 && openai.rejected != prompt.rejected + total.rejected;
+    if refused || said.iter().any(|counts| counts != &said[0]) || said.len() > 1 && said[0].rejected > 0 {
+        return None;
+    }
+    let usage = said.first().map(|&counts| Usage { scope: Scope::Whole, counts });
+    let lead = if says_error(frame) { Some(Lead::Error) } else { usage.is_none().then_some(Lead::Other) };
+    Some(Told { lead, usage, ..Told::default() })
+}

@@ -1,0 +1,139 @@
+//! OpenAI's Responses: the frame's `type` says what it is; the last one repeats the whole answer.
+
+use scan::{Finish, Scope, Usage};
+use serde_json::Value;
+
+use super::frame::{chars, each, is_word, len, says_error};
+use super::told::{Chars, Choice, Lead, Told};
+use super::words::{self, RESPONSES};
+use super::{Frame, counts, times};
+
+/// What a frame tells.
+pub(crate) fn told(outside: Frame, frame: &Value) -> Option<Told> {
+    if !frame.is_object() {
+        return Some(Told::lead(Lead::Other));
+    }
+    let kind = frame.get("type").and_then(Value::as_str).unwrap_or_default();
+    let error = says_error(frame) || kind == "error";
+    let told = if outside.unstreamed || kind.is_empty() && is_response(frame) {
+        whole(outside, frame)?
+    } else if kind.is_empty() && !error {
+        return None;
+    } else {
+        streamed(frame, kind)?
+    };
+    told.or_error(error)
+}
+
+fn is_response(frame: &Value) -> bool {
+    frame.get("object").is_some_and(|object| object == "response")
+}
+
+fn streamed(frame: &Value, kind: &str) -> Option<Told> {
+    let name = kind.strip_prefix("response.").unwrap_or("");
+    let kind: fn(u32) -> Chars = match name {
+        "output_text.delta" => |n| [0, n, 0, 0, 0],
+        "refusal.delta" => |n| [0, 0, n, 0, 0],
+        "reasoning_text.delta" | "reasoning_summary_text.delta" => |n| [n, 0, 0, 0, 0],
+        "function_call_arguments.delta"
+        | "custom_tool_call_input.delta"
+        | "mcp_call_arguments.delta"
+        | "code_interpreter_call_code.delta" => |n| [0, 0, 0, n, 0],
+        "audio.delta" | "audio.transcript.delta" => |n| [0, 0, 0, 0, n],
+        "completed" | "incomplete" | "failed" | "cancelled" => return last(frame, name),
+        "created" | "queued" | "in_progress" => return untimed(frame, Told::lead(Lead::Progress)),
+        _ => return untimed(frame, Told::lead(Lead::Meta)),
+    };
+    let tokens = len(frame.get("logprobs")).filter(|&n| n > 0);
+    untimed(frame, Told::choice(Choice::new(0, tokens, kind(chars(frame.get("delta"))), false, None)))
+}
+
+/// Times belong to the end.
+fn untimed(frame: &Value, told: Told) -> Option<Told> {
+    times::at(frame, times::RESPONSES)?.is_none().then_some(told)
+}
+
+/// The last frame: its response repeats the answer, and counts it.
+fn last(frame: &Value, name: &str) -> Option<Told> {
+    let nothing = Value::Null;
+    let response = frame.get("response").unwrap_or(&nothing);
+    let usage = usage(response)?;
+    if usage.is_none() && frame.pointer("/timings/predicted_n").is_some() {
+        return None;
+    }
+    let reason = reason(response)?;
+    let status = response.get("status").and_then(Value::as_str).unwrap_or_default();
+    let contrary = match name {
+        "completed" => status == "failed" || status == "incomplete" && reason.is_none(),
+        "cancelled" => reason.is_some(),
+        _ => false,
+    };
+    if contrary || name != "failed" && says_error(response) {
+        return None;
+    }
+    let finish = match (name, reason) {
+        ("failed", _) => None,
+        ("cancelled", _) => Some(Finish::Abort),
+        (_, Some(reason)) => Some(reason),
+        ("completed", None) => Some(Finish::Stop),
+        _ => Some(Finish::Other),
+    };
+    Some(Told {
+        lead: (name == "failed").then_some(Lead::Error),
+        choices: finish.map(|reason| Choice::finish(0, reason)).into_iter().collect(),
+        usage,
+        server: times::at(frame, times::RESPONSES)?,
+        done: true,
+        ..Told::default()
+    })
+}
+
+fn reason(response: &Value) -> Option<Option<Finish>> {
+    words::finish(response.pointer("/incomplete_details/reason"), RESPONSES)
+}
+
+fn usage(response: &Value) -> Option<Option<Usage>> {
+    let Some(usage) = response.get("usage").filter(|usage| usage.is_object()) else { return Some(None) };
+    let counts = counts::of_responses(usage)?;
+    Some((counts != scan::Counts::default()).then_some(Usage { scope: Scope::Whole, counts }))
+}
+
+/// An unstreamed response.
+fn whole(outside: Frame, frame: &Value) -> Option<Told> {
+    if !is_response(frame) {
+        let some =
+            ["status", "output", "usage", "incomplete_details"].iter().any(|k| frame.get(*k).is_some());
+        let streamed = is_word(frame.get("type")) && frame.get("type").is_some_and(|kind| kind != "error");
+        return (!some && !streamed).then(|| Told::lead(Lead::Other));
+    }
+    if outside.unstreamed && is_word(frame.get("type")) {
+        return None;
+    }
+    let mut said: Chars = [0; 5];
+    for item in each(frame.get("output")) {
+        let thought = item.get("type").is_some_and(|kind| kind == "reasoning");
+        for part in each(item.get("content")) {
+            said[if thought { 0 } else { 1 }] += chars(part.get("text"));
+            said[2] += chars(part.get("refusal"));
+        }
+        said[0] += each(item.get("summary")).map(|part| chars(part.get("text"))).sum::<u32>();
+        said[3] += chars(item.get("arguments")) + chars(item.get("input"));
+    }
+    let silent = said == [0; 5];
+    let usage = usage(frame)?;
+    let reason = reason(frame)?;
+    let (lead, finish) = match frame.get("status").and_then(Value::as_str) {
+        Some("failed") => (Some(Lead::Error), None),
+        Some("queued" | "in_progress") => (Some(Lead::Progress), None),
+        Some("cancelled") if reason.is_none() => (None, Some(Finish::Abort)),
+        Some("completed") => (None, Some(reason.unwrap_or(Finish::Stop))),
+        Some("incomplete") => (None, Some(reason.unwrap_or(Finish::Other))),
+        _ => return None,
+    };
+    let waits = lead.is_some();
+    if waits && !(silent && usage.is_none()) {
+        return None;
+    }
+    let choices = if waits { Vec::new() } else { vec![Choice::new(0, None, said, false, finish)] };
+    untimed(frame, Told { lead, choices, usage, ..Told::default() })
+}

@@ -1,0 +1,92 @@
+//! TGI's own dialect: a frame is one token of one answer; the last repeats the answer and counts it.
+
+use scan::{Counts, Finish, Scope};
+use serde_json::Value;
+
+use super::frame::{chars, each, len, says_error};
+use super::told::{Choice, Lead, Told};
+use super::words::{self, OPENAI};
+use super::{Frame, counts};
+
+/// What a frame tells.
+pub(crate) fn told(outside: Frame, frame: &Value) -> Option<Told> {
+    let list = match frame {
+        Value::Object(_) => std::slice::from_ref(frame),
+        Value::Array(list) if list.iter().all(Value::is_object) => &list[..],
+        Value::Array(_) => return None,
+        _ => &[],
+    };
+    let mut told = Told { each_counts: true, ..Told::default() };
+    let answers: Vec<&Value> = list.iter().filter(|answer| !says_error(answer)).collect();
+    if answers.len() < list.len() {
+        // Whose place an error takes in a list, no one says.
+        if list.len() > 1 {
+            return None;
+        }
+        told.lead = Some(Lead::Error);
+    }
+    for (place, answer) in answers.into_iter().enumerate() {
+        let place = u32::try_from(place).ok()?;
+        told.choices.push(if outside.unstreamed { whole(place, answer)? } else { token(place, answer)? });
+    }
+    // A list in a stream is nothing TGI sends.
+    (outside.unstreamed || !frame.is_array()).then_some(told)
+}
+
+fn finish(answer: &Value) -> Option<Option<Finish>> {
+    let word = words::finish(answer.pointer("/details/finish_reason"), OPENAI)?;
+    let ended = answer.get("generated_text").is_some_and(Value::is_string);
+    Some(word.or(ended.then_some(Finish::Stop)))
+}
+
+fn token(place: u32, frame: &Value) -> Option<Choice> {
+    let token = frame.get("token").filter(|token| token.is_object());
+    let details = frame.get("details").filter(|details| details.is_object());
+    let text = frame.get("generated_text").is_some_and(Value::is_string);
+    if token.is_none() && details.is_none() && !text {
+        return None;
+    }
+    let said = chars(token.and_then(|token| token.get("text")));
+    let mut choice = Choice::new(place, token.map(|_| 1), [0, said, 0, 0, 0], false, finish(frame)?);
+    let index = counts::at(frame, &[("/index", |c| &mut c.output)])?;
+    if index.rejected > 0 {
+        return None;
+    }
+    match details {
+        Some(details) => {
+            let counts = counts::at(
+                details,
+                &[("/generated_tokens", |c| &mut c.output), ("/input_length", |c| &mut c.input)],
+            )?;
+            if counts == Counts::default() && index.output.is_some() {
+                return None;
+            }
+            choice.count_as(Scope::Choice(Some(place)), counts);
+        }
+        None => choice.count_as(Scope::Running(place), index),
+    }
+    Some(choice)
+}
+
+fn whole(place: u32, answer: &Value) -> Option<Choice> {
+    let nothing = Value::Null;
+    let details = answer.get("details").unwrap_or(&nothing);
+    if answer.get("token").is_some() || details.get("input_length").is_some() {
+        return None;
+    }
+    if !answer.get("generated_text").is_some_and(Value::is_string) {
+        return None;
+    }
+    let own = counts::at(details, &[("/generated_tokens", |c| &mut c.output)])?;
+    let mut output = own.output;
+    for sequence in each(details.get("best_of_sequences")) {
+        let more = sequence.get("generated_tokens").and_then(counts::count)?;
+        output = Some(output? + more);
+    }
+    // `prefill` is there and empty unless it was asked for: that is no prompt of no tokens.
+    let input = len(details.get("prefill")).filter(|&n| n > 0).map(u64::from);
+    let said = [0, chars(answer.get("generated_text")), 0, 0, 0];
+    let mut choice = Choice::new(place, len(details.get("tokens")), said, false, finish(answer)?);
+    choice.count_as(Scope::Choice(Some(place)), Counts { input, output, ..own });
+    output.is_none_or(|n| n <= 1 << 53).then_some(choice)
+}

@@ -1,0 +1,64 @@
+//! A server's own times out of a frame's tree.
+
+use scan::ServerTimes;
+use serde_json::Value;
+
+/// Where a time stands, how many nanoseconds its unit has, and which it is.
+type Place = (&'static str, f64, fn(&mut ServerTimes) -> &mut Option<u64>);
+
+const MILLI: f64 = 1e6;
+const SECOND: f64 = 1e9;
+const NANO: f64 = 1.0;
+
+/// Of the OpenAI dialects: llama.cpp, vLLM, mistral.rs.
+pub(crate) const OPENAI: &[Place] = &[
+    ("/timings/prompt_ms", MILLI, |t| &mut t.prefill_ns),
+    ("/timings/predicted_ms", MILLI, |t| &mut t.decode_ns),
+    ("/metrics/queue_time_ms", MILLI, |t| &mut t.queue_ns),
+    ("/metrics/time_to_first_token_ms", MILLI, |t| &mut t.prefill_ns),
+    ("/metrics/generation_time_ms", MILLI, |t| &mut t.decode_ns),
+    ("/usage/total_prompt_time_sec", SECOND, |t| &mut t.prefill_ns),
+    ("/usage/total_completion_time_sec", SECOND, |t| &mut t.decode_ns),
+];
+
+/// Of the Responses dialect: llama.cpp beside the response, vLLM in it.
+pub(crate) const RESPONSES: &[Place] = &[
+    ("/timings/prompt_ms", MILLI, |t| &mut t.prefill_ns),
+    ("/timings/predicted_ms", MILLI, |t| &mut t.decode_ns),
+    ("/response/metrics/queue_time_ms", MILLI, |t| &mut t.queue_ns),
+    ("/response/metrics/time_to_first_token_ms", MILLI, |t| &mut t.prefill_ns),
+    ("/response/metrics/generation_time_ms", MILLI, |t| &mut t.decode_ns),
+];
+
+/// Of llama.cpp's own dialect.
+pub(crate) const NATIVE: &[Place] = &[
+    ("/timings/prompt_ms", MILLI, |t| &mut t.prefill_ns),
+    ("/timings/predicted_ms", MILLI, |t| &mut t.decode_ns),
+];
+
+/// Of Ollama's own dialects.
+pub(crate) const OLLAMA: &[Place] = &[
+    ("/load_duration", NANO, |t| &mut t.queue_ns),
+    ("/prompt_eval_duration", NANO, |t| &mut t.prefill_ns),
+    ("/eval_duration", NANO, |t| &mut t.decode_ns),
+];
+
+/// The times that stand at the named places, rounded to nanoseconds; a number below zero and what is
+/// no number are not said. Outside `None` where two places of one time disagree, or where one is
+/// longer than 2^53 nanoseconds.
+pub(crate) fn at(frame: &Value, places: &[Place]) -> Option<Option<ServerTimes>> {
+    let mut times = ServerTimes::default();
+    for (path, unit, slot) in places {
+        let number = frame.pointer(path).and_then(Value::as_f64);
+        let Some(number) = number.filter(|&n| n >= 0.0) else { continue };
+        let ns = (number * unit).round();
+        if ns > (1_u64 << 53) as f64 {
+            return None;
+        }
+        let earlier = slot(&mut times).replace(ns as u64);
+        if earlier.is_some_and(|earlier| earlier != ns as u64) {
+            return None;
+        }
+    }
+    Some((times != ServerTimes::default()).then_some(times))
+}

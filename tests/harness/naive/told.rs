@@ -1,0 +1,165 @@
+//! What one frame tells, and the order in which it is said. Each dialect fills a [`Told`]; the rules
+//! that all dialects share stand here once: what leads, what follows, what is kept of a torn frame.
+
+use scan::{Counts, Event, Finish, Piece, Scope, ServerTimes, Usage};
+
+use super::Frame;
+
+/// What stands before everything else a frame says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Lead {
+    Error,
+    Progress,
+    Ping,
+    Meta,
+    Other,
+}
+
+/// What one frame tells.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    pub(crate) lead: Option<Lead>,
+    pub(crate) choices: Vec<Choice>,
+    /// Each choice is counted by itself, in its place, as where the frame is the choice.
+    pub(crate) each_counts: bool,
+    pub(crate) usage: Option<Usage>,
+    pub(crate) server: Option<ServerTimes>,
+    /// The frame is its stream's own end mark.
+    pub(crate) done: bool,
+}
+
+/// One answer in a frame.
+#[derive(Debug)]
+pub(crate) struct Choice {
+    pub(crate) index: u32,
+    pub(crate) finished: bool,
+    /// Its events in order; usage only where the frame is the choice.
+    pub(crate) events: Vec<Event>,
+}
+
+/// Characters by kind, in the order of the events: reasoning, text, refusal, tool, audio.
+pub(crate) type Chars = [u32; 5];
+
+impl Told {
+    /// A frame that says this and nothing more.
+    pub(crate) fn lead(lead: Lead) -> Self {
+        Self { lead: Some(lead), ..Self::default() }
+    }
+
+    /// A frame of this one answer.
+    pub(crate) fn choice(choice: Choice) -> Self {
+        Self { choices: vec![choice], ..Self::default() }
+    }
+
+    /// Whether the frame has said anything but that it is known.
+    pub(crate) fn is_bare(&self) -> bool {
+        let leads = matches!(self.lead, None | Some(Lead::Meta | Lead::Other));
+        leads && self.choices.is_empty() && self.usage.is_none() && self.server.is_none() && !self.done
+    }
+
+    /// The frame reports an error. What an error means beside an answer, where a word says what the
+    /// frame is, is a matter of opinion.
+    pub(crate) fn or_error(mut self, error: bool) -> Option<Self> {
+        if error {
+            if !self.is_bare() {
+                return None;
+            }
+            self.lead = Some(Lead::Error);
+        }
+        Some(self)
+    }
+
+    /// Its events in order.
+    pub(crate) fn events(self, outside: Frame) -> Option<Vec<Event>> {
+        let Self { mut lead, choices, each_counts, usage, server, done } = self;
+        if outside.error {
+            lead = Some(Lead::Error);
+        }
+        let mut events: Vec<Event> = choices.iter().flat_map(|choice| choice.events.clone()).collect();
+        let many = events.len() > scan::limits::FRAME_EVENTS;
+        let early = each_counts && choices.len() > 1;
+        let late = matches!(lead, Some(Lead::Error | Lead::Progress)) || !outside.whole || outside.commented;
+        if (many || early) && late {
+            // Some may have been let go before that was known.
+            return None;
+        }
+        if !outside.whole {
+            events.retain(|event| matches!(event, Event::Finish { .. } | Event::Usage(_)));
+        }
+        if lead == Some(Lead::Progress) {
+            events.clear();
+        }
+        let silent = choices.is_empty() && usage.is_none() && !done;
+        if let Some(lead) = lead.or(silent.then_some(Lead::Other)) {
+            events.insert(
+                0,
+                match lead {
+                    Lead::Error => Event::Error,
+                    Lead::Progress => Event::Progress,
+                    Lead::Ping => Event::Ping,
+                    Lead::Meta => Event::Meta,
+                    Lead::Other => Event::Other,
+                },
+            );
+        }
+        events.extend(usage.map(Event::Usage));
+        events.extend(server.map(Event::Server));
+        events.extend(done.then_some(Event::Done));
+        Some(events)
+    }
+}
+
+impl Choice {
+    /// An answer of so many characters of each kind.
+    pub(crate) fn new(
+        index: u32,
+        tokens: Option<u32>,
+        chars: Chars,
+        role: bool,
+        finish: Option<Finish>,
+    ) -> Self {
+        const KINDS: [fn(Piece) -> Event; 5] =
+            [Event::Reasoning, Event::Text, Event::Refusal, Event::Tool, Event::Audio];
+        let mut events = Vec::new();
+        for (kind, chars) in KINDS.into_iter().zip(chars) {
+            if chars > 0 {
+                let rest = if events.is_empty() { tokens } else { tokens.map(|_| 0) };
+                events.push(kind(Piece { choice: index, chars, tokens: rest }));
+            }
+        }
+        if events.is_empty() {
+            if role {
+                events.push(Event::Role { choice: index });
+            }
+            let told = role || finish.is_some();
+            if !told || tokens.is_some_and(|n| n > 0) {
+                events.push(Event::Empty(Piece { choice: index, chars: 0, tokens }));
+            }
+        }
+        if let Some(reason) = finish {
+            events.push(Event::Finish { choice: index, reason });
+        }
+        Self { index, finished: finish.is_some(), events }
+    }
+
+    /// An answer that only ends.
+    pub(crate) fn finish(index: u32, reason: Finish) -> Self {
+        Self::new(index, None, [0; 5], false, Some(reason))
+    }
+
+    /// Its own count: running until it is finished.
+    pub(crate) fn count(&mut self, outside: Frame, counts: Counts) {
+        let scope = match self.finished || outside.unstreamed {
+            true => Scope::Choice(Some(self.index)),
+            false => Scope::Running(self.index),
+        };
+        self.count_as(scope, counts);
+    }
+
+    /// Its own count, of that scope.
+    pub(crate) fn count_as(&mut self, scope: Scope, counts: Counts) {
+        if counts != Counts::default() {
+            self.events.push(Event::Usage(Usage { scope, counts }));
+        }
+    }
+}

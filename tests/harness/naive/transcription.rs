@@ -1,0 +1,86 @@
+//! Transcriptions: vLLM streams them like a chat, OpenAI and llama.cpp with typed events.
+
+use scan::{Counts, Finish, Scope, Usage};
+use serde_json::Value;
+
+use super::frame::{chars, each, says_error};
+use super::told::{Choice, Lead, Told};
+use super::{Frame, counts, openai};
+
+/// What a frame tells.
+pub(crate) fn told(outside: Frame, frame: &Value) -> Option<Told> {
+    if !frame.is_object() {
+        return Some(Told::lead(Lead::Other));
+    }
+    let error = says_error(frame);
+    let kind = frame.get("type").and_then(Value::as_str).unwrap_or_default();
+    let listed = frame.get("choices").is_some_and(Value::is_array);
+    let told = match (kind, listed) {
+        ("", true) if !outside.unstreamed => chat(outside, frame)?,
+        ("", false) if outside.unstreamed => whole(frame)?,
+        ("", false) if frame.get("text").is_none() && frame.get("usage").is_none() => Told::lead(Lead::Other),
+        ("transcript.text.delta", false) if !outside.unstreamed => {
+            let said = [0, chars(frame.get("delta")), 0, 0, 0];
+            Told::choice(Choice::new(0, None, said, false, None))
+        }
+        ("transcript.text.done", false) if !outside.unstreamed => Told {
+            usage: usage(frame, Scope::Whole)?,
+            done: true,
+            ..Told::choice(Choice::finish(0, Finish::Stop))
+        },
+        (_, false) if !outside.unstreamed && kind != "" => Told::lead(Lead::Meta),
+        _ => return None,
+    };
+    told.or_error(error)
+}
+
+fn chat(outside: Frame, frame: &Value) -> Option<Told> {
+    const KNOWN: [&str; 2] = ["content", "role"];
+    let objects = each(frame.get("choices")).filter(|choice| choice.is_object());
+    let mut choices = Vec::new();
+    for (place, choice) in objects.enumerate() {
+        let delta = choice.get("delta").and_then(Value::as_object);
+        if choice.get("message").is_some()
+            || delta.is_some_and(|delta| delta.keys().any(|key| !KNOWN.contains(&key.as_str())))
+            || delta.and_then(|delta| delta.get("content")).is_some_and(Value::is_array)
+        {
+            return None;
+        }
+        let index = counts::index(choice).unwrap_or(u32::try_from(place).ok()?);
+        choices.push(openai::chat(index, choice)?);
+    }
+    let finished = outside.unstreamed || choices.iter().any(|choice| choice.finished);
+    let scope = match &choices[..] {
+        [] => Scope::Whole,
+        [one] if finished => Scope::Choice(Some(one.index)),
+        _ if finished => Scope::Whole,
+        [.., last] => Scope::Running(last.index),
+    };
+    let usage = usage(frame, scope)?;
+    let lead = (choices.is_empty() && usage.is_none()).then_some(Lead::Meta);
+    Some(Told { lead, choices, usage, ..Told::default() })
+}
+
+fn whole(frame: &Value) -> Option<Told> {
+    let Some(text) = frame.get("text").filter(|text| text.is_string()) else {
+        let usage = frame.get("usage").is_some();
+        return (!usage).then(|| Told::lead(Lead::Other));
+    };
+    let choice = Choice::new(0, None, [0, chars(Some(text)), 0, 0, 0], false, None);
+    Some(Told { usage: usage(frame, Scope::Whole)?, ..Told::choice(choice) })
+}
+
+/// Tokens under either server's names; seconds of audio are none.
+fn usage(frame: &Value, scope: Scope) -> Option<Option<Usage>> {
+    let Some(usage) = frame.get("usage").filter(|usage| usage.is_object()) else { return Some(None) };
+    let counts = counts::at(
+        usage,
+        &[
+            ("/prompt_tokens", |c| &mut c.input),
+            ("/input_tokens", |c| &mut c.input),
+            ("/completion_tokens", |c| &mut c.output),
+            ("/output_tokens", |c| &mut c.output),
+        ],
+    )?;
+    Some((counts != Counts::default()).then_some(Usage { scope, counts }))
+}

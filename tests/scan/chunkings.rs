@@ -1,0 +1,74 @@
+//! The whole corpus in random pieces: whatever they are, the scanner says the same, the meter makes
+//! the same record, and every byte was handed in once. Time stands still here: every piece has one
+//! tick, so that nothing but the cuts differs.
+
+use harness::replay::run;
+use harness::seen::{Again, Nothing};
+use harness::{Transcript, cuts};
+use meter::Tick;
+
+/// Chunkings over the whole corpus; `TOKENMETER_CHUNKINGS` asks for more.
+const CHUNKINGS: usize = 10_000;
+
+/// Mean sizes of the pieces of one chunking.
+const MEANS: [usize; 7] = [1, 2, 5, 20, 100, 1460, 16 * 1024];
+
+const NOW: Tick = Tick(1_000_000);
+
+/// A xorshift: the same numbers on every machine.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % n.max(1) as u64) as usize
+    }
+
+    fn chunks<'a>(&mut self, mut body: &'a [u8]) -> Vec<&'a [u8]> {
+        let mean = MEANS[self.below(MEANS.len())];
+        let mut chunks = Vec::new();
+        while !body.is_empty() {
+            let (chunk, rest) = body.split_at((1 + self.below(2 * mean)).min(body.len()));
+            chunks.push(chunk);
+            body = rest;
+        }
+        chunks
+    }
+}
+
+#[test]
+fn random_chunkings_of_the_corpus_say_the_same() {
+    let asked = std::env::var("TOKENMETER_CHUNKINGS").ok().and_then(|n| n.parse().ok());
+    let wanted = asked.unwrap_or(CHUNKINGS);
+    let corpus = Transcript::all();
+    // What a body costs is its length, so short ones are cut more often.
+    let weight = |transcript: &Transcript| 1.0 / (transcript.body.len() as f64 + 1024.0);
+    let all: f64 = corpus.iter().map(weight).sum();
+    let (mut random, mut done, mut pieces) = (Random(0x9E37_79B9_7F4A_7C15), 0, 0);
+    for transcript in &corpus {
+        let name = &transcript.name;
+        let body = &transcript.body[..];
+        let seen = cuts::in_steps(transcript.dialect, transcript.framing, body, usize::MAX);
+        // A body of no bytes is never read.
+        let once = std::iter::once((NOW, body)).filter(|_| !body.is_empty());
+        let whole = run(transcript, once, NOW, &mut Nothing);
+        let expected = format!("{:?}", whole.record);
+        let times = (wanted as f64 * weight(transcript) / all).ceil() as usize;
+        for _ in 0..times {
+            let seed = random.0;
+            let chunks = random.chunks(body);
+            pieces += chunks.len();
+            let mut again = Again::expect(&seen);
+            let ran = run(transcript, chunks.into_iter().map(|chunk| (NOW, chunk)), NOW, &mut again);
+            assert!(again.is_same(), "{name}: chunks of seed {seed:#x} say something else");
+            assert_eq!(Some(ran.tail), seen.tail, "{name}: chunks of seed {seed:#x}");
+            assert_eq!(ran.work.fed, body.len() as u64, "{name}");
+            assert_eq!(format!("{:?}", ran.record), expected, "{name}: chunks of seed {seed:#x}");
+            done += 1;
+        }
+    }
+    println!("{done} chunkings of {} bodies, {pieces} pieces", corpus.len());
+    assert!(done >= wanted, "{done}");
+}
