@@ -1,39 +1,39 @@
-//! The inference servers we know by name. A kind is configured or found out; it settles what a path
-//! alone does not say, and what may be asked of the server.
+//! The inference servers we know by name. One list for everyone who must tell them apart: the
+//! relay by their dialects, the control plane by their metrics, a person by the setting `kind`.
 
-/// A kind of inference server.
+/// A kind of inference server, or of hosted interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
-    /// vLLM.
+    /// vLLM, behind either of its front ends.
     Vllm,
-    /// Hugging Face text-generation-inference.
+    /// Hugging Face's text-generation-inference.
     Tgi,
-    /// llama.cpp's server.
+    /// llama.cpp's `llama-server`.
     LlamaCpp,
     /// SGLang.
     Sglang,
     /// Ollama.
     Ollama,
-    /// TensorRT-LLM's own server.
+    /// NVIDIA TensorRT-LLM behind its own `trtllm-serve`.
     TensorrtLlm,
-    /// NVIDIA Triton.
+    /// NVIDIA Triton, whatever backend it runs.
     Triton,
     /// LMDeploy.
     Lmdeploy,
     /// mistral.rs.
     MistralRs,
-    /// NVIDIA Dynamo's frontend.
+    /// NVIDIA Dynamo's front end, whatever workers stand behind it.
     Dynamo,
-    /// OpenAI, or anything that speaks as it does.
+    /// OpenAI's interface: hosted, or of a server we do not know otherwise.
     Openai,
-    /// Anthropic.
+    /// Anthropic's interface.
     Anthropic,
-    /// Google's Gemini.
+    /// Google's Gemini interface.
     Gemini,
 }
 
 impl Kind {
-    /// Every kind, in the order of the documentation.
+    /// Every kind, in the order in which they are listed to people.
     pub const ALL: [Self; 13] = [
         Self::Vllm,
         Self::Tgi,
@@ -50,8 +50,8 @@ impl Kind {
         Self::Gemini,
     ];
 
-    /// The name in settings and labels: a value of `gen_ai.provider.name`.
-    pub fn name(self) -> &'static str {
+    /// Its name in the settings and in labels (`gen_ai.provider.name`).
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Vllm => "vllm",
             Self::Tgi => "tgi",
@@ -69,8 +69,23 @@ impl Kind {
         }
     }
 
-    /// The kind of that name.
+    /// The kind of that name, if there is one.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Kind;
+
+    #[test]
+    fn names_lead_back_to_their_kinds() {
+        for (at, kind) in Kind::ALL.into_iter().enumerate() {
+            assert_eq!(Kind::from_name(kind.name()), Some(kind));
+            assert_eq!(kind as usize, at, "in the order of the declaration");
+        }
+        assert_eq!(Kind::from_name("llama.cpp"), None);
+        assert_eq!(Kind::from_name(""), None);
     }
 }
