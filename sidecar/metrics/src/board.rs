@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::cell::Absorb;
+use crate::engine::EngineReading;
 use crate::model::ModelCells;
 use crate::names::{OTHER, UNKNOWN};
 use crate::proxy::ProxyCells;
@@ -26,6 +27,7 @@ struct Posts {
     models: BTreeMap<Arc<str>, Vec<Arc<ModelCells>>>,
     workers: Vec<Arc<ProxyCells>>,
     upstreams: BTreeMap<Arc<str>, bool>,
+    engines: BTreeMap<Arc<str>, EngineReading>,
     /// The labels once the cap was reached: they never change again.
     closed: Option<Closed>,
 }
@@ -68,17 +70,24 @@ impl Board {
         self.posts().upstreams.insert(name.into(), up);
     }
 
+    /// What an upstream's own page says.
+    pub(crate) fn set_engine(&self, name: &str, reading: EngineReading) {
+        self.posts().engines.insert(name.into(), reading);
+    }
+
     /// The sums over all workers.
     pub(crate) fn totals(&self) -> Totals {
-        let (workers, models, upstreams) = {
+        let (workers, models, upstreams, engines) = {
             let posts = self.posts();
-            (posts.workers.clone(), posts.models.clone(), posts.upstreams.clone())
+            let (upstreams, engines) = (posts.upstreams.clone(), posts.engines.clone());
+            (posts.workers.clone(), posts.models.clone(), upstreams, engines)
         };
         // The lock is free again: summing fifty models must not hold up a worker.
         Totals {
             proxy: sum(&workers),
             models: models.iter().map(|(name, blocks)| (Arc::clone(name), sum(blocks))).collect(),
             upstreams: upstreams.into_iter().collect(),
+            engines: engines.into_iter().collect(),
         }
     }
 

@@ -13,6 +13,7 @@ use relay::{Passthrough, Refusal, UsageStep};
 
 use crate::board::Board;
 use crate::cell::{Count, Sum};
+use crate::engine::EngineReading;
 use crate::family::Family;
 use crate::histogram::Distribution;
 use crate::model::{GenAi, Loaded, ModelCells, Position, Served, Timed, WEIGHTS, no_first_token_names};
@@ -80,6 +81,16 @@ fn write(
         Metric::Stalled => known_seconds(totals, family, |model| &model.stalled_ns),
         Metric::ClientWait => known_seconds(totals, family, |model| &model.client_wait_ns),
         Metric::UpstreamUp => upstream_up(family, totals),
+        Metric::EngineUp => engines(totals, family, |engine| engine.up.map(|up| f64::from(u8::from(up)))),
+        Metric::EngineInfo => engine_info(family, totals),
+        Metric::EngineRunning => engines(totals, family, |engine| engine.running_requests),
+        Metric::EngineWaiting => engines(totals, family, |engine| engine.waiting_requests),
+        Metric::EngineKvCache => engines(totals, family, |engine| engine.kv_cache_usage_ratio),
+        Metric::EnginePrefixCache => engines(totals, family, |engine| engine.prefix_cache_hit_ratio),
+        Metric::EnginePromptTokens => engines(totals, family, |engine| engine.prompt_tokens),
+        Metric::EngineGenerationTokens => engines(totals, family, |engine| engine.generation_tokens),
+        Metric::EnginePreemptions => engines(totals, family, |engine| engine.preemptions),
+        Metric::EngineDrift => engine_drift(family, totals),
         Metric::Overhead => overhead(family, totals),
         Metric::Dropped => closed(family, dropped_names(), &proxy.dropped),
         Metric::BuildInfo => family.count(&[version], 1),
@@ -141,6 +152,37 @@ fn overhead(family: &mut Family<'_>, totals: &Totals) -> Result {
 
 fn upstream_up(family: &mut Family<'_>, totals: &Totals) -> Result {
     totals.upstreams.iter().try_for_each(|(name, up)| family.count(&[name], u64::from(*up)))
+}
+
+/// One gauge for each upstream whose page says it.
+fn engines(totals: &Totals, family: &mut Family<'_>, pick: impl Fn(&EngineReading) -> Option<f64>) -> Result {
+    for (name, engine) in &totals.engines {
+        if let Some(value) = pick(engine) {
+            family.number(&[name], value)?;
+        }
+    }
+    Ok(())
+}
+
+fn engine_info(family: &mut Family<'_>, totals: &Totals) -> Result {
+    for (name, engine) in &totals.engines {
+        if let Some(kind) = engine.kind {
+            family.count(&[name, kind.name()], 1)?;
+        }
+    }
+    Ok(())
+}
+
+fn engine_drift(family: &mut Family<'_>, totals: &Totals) -> Result {
+    for (name, engine) in &totals.engines {
+        let drifts = [engine.drift_input_tokens, engine.drift_output_tokens];
+        for (direction, drift) in DIRECTIONS.iter().zip(drifts) {
+            if let Some(tokens) = drift {
+                family.number(&[name, direction], tokens)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// One sample for each value of a closed list, zeros too.

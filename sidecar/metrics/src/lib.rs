@@ -17,6 +17,9 @@
 // What there is to measure.
 pub mod table;
 
+// What the control plane reads of the upstreams' own pages.
+mod engine;
+
 // Where the data plane writes: from the smallest cell to a worker's whole set.
 mod cell;
 mod histogram;
@@ -37,6 +40,7 @@ mod process;
 mod snapshot;
 mod totals;
 
+pub use engine::EngineReading;
 pub use names::{OTHER, UNKNOWN};
 pub use page::{CONTENT_TYPE, Metrics, Options};
 pub use snapshot::{ModelSnapshot, Snapshot};

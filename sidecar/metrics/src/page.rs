@@ -7,6 +7,7 @@ use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
 
 use crate::board::Board;
+use crate::engine::EngineReading;
 use crate::snapshot::Snapshot;
 use crate::worker::WorkerCells;
 
@@ -53,6 +54,11 @@ impl Metrics {
     /// Says whether an upstream can be reached.
     pub fn set_upstream_up(&self, name: &str, up: bool) {
         self.board.set_upstream_up(name, up);
+    }
+
+    /// Says what an upstream's own page says; it stays on our page until the next one comes.
+    pub fn engine(&self, upstream: &str, reading: EngineReading) {
+        self.board.set_engine(upstream, reading);
     }
 
     /// The page in OpenMetrics text, of type [`CONTENT_TYPE`].

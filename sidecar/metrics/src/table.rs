@@ -60,6 +60,8 @@ pub enum Unit {
     Requests,
     /// Things counted, which the meaning names.
     Things,
+    /// A share, 0 to 1.
+    Ratio,
     /// A truth value, 0 or 1.
     Truth,
 }
@@ -76,6 +78,7 @@ impl Unit {
             Self::Exchanges => "exchanges",
             Self::Requests => "requests",
             Self::Things => "–",
+            Self::Ratio => "0 to 1",
             Self::Truth => "0 or 1",
         }
     }
@@ -86,6 +89,7 @@ impl Unit {
             Self::Seconds => Some("seconds"),
             Self::Bytes => Some("bytes"),
             Self::PerSecond => Some("per_second"),
+            Self::Ratio => Some("ratio"),
             _ => None,
         }
     }
@@ -125,11 +129,12 @@ pub const LABELS: &[Label] = &[
     Label { name: "class", meaning: "`stream` for answers in frames, `body` for answers in one piece" },
     Label { name: "what", meaning: "What was lost" },
     Label { name: "upstream", meaning: "The inference server's name, as configured" },
+    Label { name: "kind", meaning: "The kind of inference server, as configured or as it was recognised" },
     Label { name: "version", meaning: "The version of this program" },
     Label { name: "gen_ai_operation_name", meaning: "`gen_ai.operation.name` of the semantic convention" },
     Label {
         name: "gen_ai_provider_name",
-        meaning: "`gen_ai.provider.name` of the semantic convention: the upstream's configured kind",
+        meaning: "`gen_ai.provider.name` of the semantic convention: the upstream's kind",
     },
     Label {
         name: "gen_ai_request_model",
@@ -254,6 +259,28 @@ table! {
 
     UpstreamUp: Gauge, "tokenmeter_upstream_up", Truth, ["upstream"],
         "Whether the upstream can be reached.";
+
+    EngineUp: Gauge, "tokenmeter_engine_up", Truth, ["upstream"],
+        "Whether the upstream's own metrics page could be read the last time; absent where it is not asked for.";
+    EngineInfo: Gauge, "tokenmeter_engine_info", Truth, ["upstream", "kind"],
+        "Always 1; the label says what kind of server the upstream is.";
+    EngineRunning: Gauge, "tokenmeter_engine_running_requests", Requests, ["upstream"],
+        "Requests in the server's running batch, by its own page.";
+    EngineWaiting: Gauge, "tokenmeter_engine_waiting_requests", Requests, ["upstream"],
+        "Requests that wait in the server's queue, by its own page.";
+    EngineKvCache: Gauge, "tokenmeter_engine_kv_cache_usage_ratio", Ratio, ["upstream"],
+        "Share of the server's KV cache in use, by its own page; the mean over its engines.";
+    EnginePrefixCache: Gauge, "tokenmeter_engine_prefix_cache_hit_ratio", Ratio, ["upstream"],
+        "Share of the prompt tokens looked up since the last reading that the server's prefix cache had, or the share the server itself states; absent without look-ups.";
+    EnginePromptTokens: Gauge, "tokenmeter_engine_prompt_tokens", Tokens, ["upstream"],
+        "Prompt tokens by the server's own counter since the baseline, cached ones included.";
+    EngineGenerationTokens: Gauge, "tokenmeter_engine_generation_tokens", Tokens, ["upstream"],
+        "Generated tokens by the server's own counter since the baseline.";
+    EnginePreemptions: Gauge, "tokenmeter_engine_preemptions", Things, ["upstream"],
+        "Requests that the server put back into its queue since the baseline, by its own counter.";
+    EngineDrift: Gauge, "tokenmeter_engine_drift_tokens", Tokens, ["upstream", "direction"],
+        "The server's own token count less ours, both since the baseline; positive is work that we did not see.";
+
     Overhead: Histogram(&edges::OVERHEAD_S), "tokenmeter_proxy_overhead_seconds", Seconds, ["class"],
         "The proxy's own time in one exchange.";
     Dropped: Counter, "tokenmeter_dropped_total", Things, ["what"],

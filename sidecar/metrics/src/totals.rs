@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use meter::{Ending, TokenType};
 
+use crate::engine::EngineReading;
 use crate::histogram::Distribution;
 use crate::model::{Loaded, ModelCells};
 use crate::proxy::ProxyCells;
@@ -17,6 +18,8 @@ pub(crate) struct Totals {
     pub(crate) models: Vec<(Arc<str>, ModelCells)>,
     /// By name, sorted.
     pub(crate) upstreams: Vec<(Arc<str>, bool)>,
+    /// By the upstream's name, sorted.
+    pub(crate) engines: Vec<(Arc<str>, EngineReading)>,
 }
 
 impl ModelCells {

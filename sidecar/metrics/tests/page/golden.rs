@@ -4,8 +4,8 @@ use std::path::Path;
 use std::{env, fs};
 
 use meter::{Ending, Provenance, Timing, Tokens, Weight};
-use metrics::{Metrics, Options};
-use relay::{Dropped, Observer, Passthrough, Refusal};
+use metrics::{EngineReading, Metrics, Options};
+use relay::{Dropped, Kind, Observer, Passthrough, Refusal};
 use scan::Dialect;
 
 use crate::openmetrics;
@@ -17,6 +17,23 @@ fn a_page_of_two_workers() {
     let (mut one, mut two) = (metrics.worker(), metrics.worker());
     metrics.set_upstream_up("gpu-1", true);
     metrics.set_upstream_up("gpu-0", false);
+    metrics.engine(
+        "gpu-1",
+        EngineReading {
+            up: Some(true),
+            kind: Some(Kind::Vllm),
+            running_requests: Some(2.0),
+            waiting_requests: Some(0.0),
+            kv_cache_usage_ratio: Some(0.125),
+            prefix_cache_hit_ratio: Some(0.5),
+            prompt_tokens: Some(1000.0),
+            generation_tokens: Some(210.0),
+            preemptions: Some(1.0),
+            drift_input_tokens: Some(-3.0),
+            drift_output_tokens: Some(12.0),
+        },
+    );
+    metrics.engine("gpu-0", EngineReading { up: Some(false), ..EngineReading::default() });
 
     let unknown = one.unknown_model();
     one.begin(unknown);

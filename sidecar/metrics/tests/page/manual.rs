@@ -6,7 +6,7 @@ use std::fmt::Write;
 use meter::edges::{CONCURRENCY_NAMES, POSITION_NAMES};
 use meter::{Ending, Provenance, TokenType, Weight};
 use metrics::{Kind, LABELS, Metric};
-use relay::{Dropped, Passthrough, Refusal, UsageStep};
+use relay::{Dropped, Kind as ServerKind, Passthrough, Refusal, UsageStep};
 use scan::Dialect;
 
 use crate::golden::compare;
@@ -57,6 +57,7 @@ fn values(label: &str) -> Vec<&'static str> {
         "weight" => [Weight::Exact, Weight::Spread].map(Weight::name).to_vec(),
         "concurrency" => CONCURRENCY_NAMES.to_vec(),
         "position" => POSITION_NAMES.to_vec(),
+        "kind" => ServerKind::ALL.map(ServerKind::name).to_vec(),
         "direction" => vec!["input", "output"],
         "class" => vec!["stream", "body"],
         "what" => {
@@ -114,6 +115,30 @@ take every exchange in which the thing happened: a client that left after the fi
 token. Each ended exchange is either in `tokenmeter_time_to_first_token_seconds` or, with the reason, in
 `tokenmeter_no_first_token_total`.
 
+## What the server says of itself
+
+Where the inference server has a metrics page of its own, it is read every 15 seconds (`engine_metrics_interval_ms`)
+and said here in one vocabulary, whatever the server calls it: the series `tokenmeter_engine_*`. Several models
+or engines behind one page are added up; shares are averaged. What a server does not say is absent. All of them
+vanish while its page cannot be read; then `tokenmeter_engine_up` is 0. It is absent where the page is not asked
+for: `engine_metrics: off`, a server without one (Ollama, hosted interfaces), and llama.cpp unless `engine_metrics:
+on`, because some gauges of its page are averages since the last reading, so a second reader spoils them for the
+first.
+
+The baseline is the first page we read of a server's life; a counter that fell or another start time begins
+another life. `tokenmeter_engine_drift_tokens` is the server's count less ours, each since the baseline:
+
+- **0, between requests**: every token the server counted passed through here and was counted the same.
+- **positive**: the server did what we did not see. Requests that went past us, warm-up and health requests,
+  paths we do not meter, tokens generated after a client had left, a prompt counted once per choice (vLLM), and
+  records lost to a full outbox (`tokenmeter_dropped_total{what=\"record\"}`).
+- **negative**: we counted what the server did not. Tokens of requests that it counts only when they end well
+  (text-generation-inference), or another server than the one whose page it is, as behind a load balancer.
+
+Exchanges that run while a page is read are counted by one side and not yet by the other (most servers count
+as they generate, we when an exchange ends), also those that ran at the baseline: under load the drift swings
+by what is in flight. Look at its trend, or at quiet times.
+
 ## Label values of our own
 
 - `_other`: the name came after the cap was reached (50 models unless set otherwise). All its numbers are here,
@@ -150,6 +175,12 @@ sum by (model) (rate(tokenmeter_exchanges_total{ending=\"client_abort\"}[5m]))
 # Does an answer slow down as it grows? Seconds per token by position
 sum by (position) (rate(tokenmeter_output_position_seconds_total[1h]))
   / sum by (position) (rate(tokenmeter_output_position_tokens_total[1h]))
+
+# Tokens a minute that the server generated and we did not see, smoothed over what is in flight
+deriv(tokenmeter_engine_drift_tokens{direction=\"output\"}[30m]) * 60
+
+# Does the queue grow before the cache is full?
+tokenmeter_engine_waiting_requests and tokenmeter_engine_kv_cache_usage_ratio < 0.9
 
 # Who is slow: the server, or the client that reads
 rate(tokenmeter_stalled_seconds_total[5m])
