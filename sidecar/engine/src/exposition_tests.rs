@@ -1,0 +1,119 @@
+//! Line by line: what is a sample, what it says, and what is none.
+
+use super::Page;
+use crate::limits::SAMPLES;
+
+type Labels = Vec<(String, String)>;
+
+/// Name, labels and value of a page of one line; nothing if it is skipped.
+fn one(line: &str) -> Option<(String, Labels, f64)> {
+    let page = Page::read(line);
+    assert_eq!(page.samples.len() + page.skipped, 1, "{line:?}");
+    let sample = page.samples.first()?;
+    let labels = sample.labels().map(|(name, value)| (name.to_owned(), value.into_owned()));
+    Some((sample.name.to_owned(), labels.collect(), sample.value))
+}
+
+#[test]
+fn samples_say_what_is_written() {
+    for (line, name, labels, value) in [
+        ("a 1", "a", &[][..], 1.0),
+        ("vllm:x_total 3.0", "vllm:x_total", &[], 3.0),
+        ("_a9:b{} 1e3", "_a9:b", &[], 1000.0),
+        ("a\t{ l = \"v\" , }\t-2.5e-1", "a", &[("l", "v")], -0.25),
+        ("a{l=\"v\",m=\"\"} 1", "a", &[("l", "v"), ("m", "")], 1.0),
+        ("a{l=\"v\",} 1", "a", &[("l", "v")], 1.0),
+        ("a{l=\"}, {=\"} 1", "a", &[("l", "}, {=")], 1.0),
+        (
+            r#"a{l="back\\slash",m="quo\"te",n="line\nfeed",o="\d"} 1"#,
+            "a",
+            &[("l", "back\\slash"), ("m", "quo\"te"), ("n", "line\nfeed"), ("o", "\\d")],
+            1.0,
+        ),
+        ("a{l=\"größe ✓\"} 1", "a", &[("l", "größe ✓")], 1.0),
+        ("a 1 1395066363000", "a", &[], 1.0),
+        ("a 1 -1.5", "a", &[], 1.0),
+        ("a_bucket{le=\"+Inf\"} 7", "a_bucket", &[("le", "+Inf")], 7.0),
+        ("a +Inf", "a", &[], f64::INFINITY),
+        ("a -Inf", "a", &[], f64::NEG_INFINITY),
+        ("a_bucket{le=\"1\"} 7 # {trace_id=\"x y\"} 0.5 1.2e9", "a_bucket", &[("le", "1")], 7.0),
+        ("a_total 7 12 # {} 0.5", "a_total", &[], 7.0),
+        ("  a 1  \r", "a", &[], 1.0),
+    ] {
+        let labels: Vec<_> =
+            labels.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+        assert_eq!(one(line), Some((name.to_owned(), labels, value)), "{line:?}");
+    }
+    assert!(one("a NaN").unwrap().2.is_nan());
+}
+
+#[test]
+fn what_is_no_sample_is_skipped_and_counted() {
+    for line in [
+        "a",
+        "a ",
+        "9a 1",
+        "a-b 1",
+        "{l=\"v\"} 1",
+        "{\"a\", l=\"v\"} 1",
+        "a{l=\"v\" 1",
+        "a{l=\"v} 1",
+        "a{l=\"v\\\"} 1",
+        "a{l=v} 1",
+        "a{l:m=\"v\"} 1",
+        "a{=\"v\"} 1",
+        "a{,} 1",
+        "a{l=\"v\",,} 1",
+        "a one",
+        "a 1 soon",
+        "a 1 2 3",
+        "a 0x10",
+        "a 1_000",
+        "[{\"iter\": 1}]",
+        "<html>",
+        "größe 1",
+    ] {
+        assert_eq!(one(line), None, "{line:?}");
+    }
+}
+
+#[test]
+fn comments_and_empty_lines_are_neither() {
+    let page = Page::read(
+        "# HELP a Some \\\\ help, with {braces} 1\r\n# TYPE a counter\r\n\r\n#\n#a 1\n# a 1\n \t\na 1\r\n# EOF\nb 2\n",
+    );
+    assert_eq!(page.samples.iter().map(|sample| sample.name).collect::<Vec<_>>(), ["a"]);
+    assert_eq!(page.skipped, 0);
+}
+
+#[test]
+fn one_bad_line_costs_only_itself() {
+    let page = Page::read("a 1\nb{ 2\nc 3");
+    assert_eq!(page.samples.iter().map(|sample| sample.name).collect::<Vec<_>>(), ["a", "c"]);
+    assert_eq!(page.skipped, 1);
+}
+
+#[test]
+fn labels_are_found_by_their_unescaped_value() {
+    let page = Page::read(r#"a{l="x\"y",m="z"} 1"#);
+    assert!(page.samples[0].has("l", "x\"y") && page.samples[0].has("m", "z"));
+    assert!(!page.samples[0].has("l", "z") && !page.samples[0].has("n", ""));
+}
+
+#[test]
+fn a_page_without_end_is_cut() {
+    let text = "a 1\n".repeat(SAMPLES + 3);
+    let page = Page::read(&text);
+    assert_eq!((page.samples.len(), page.skipped), (SAMPLES, 3));
+}
+
+/// Every cut of a line is read or skipped, and never a panic.
+#[test]
+fn every_cut_is_survived() {
+    let line = r#"a{l="ö\n\"x",m="y"} 1.5e3 12 # {t="z"} 1"#;
+    for end in (0..=line.len()).filter(|end| line.is_char_boundary(*end)) {
+        for sample in Page::read(&line[..end]).samples {
+            assert_eq!(sample.labels().count(), 2, "{:?}", &line[..end]);
+        }
+    }
+}

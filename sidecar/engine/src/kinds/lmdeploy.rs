@@ -1,0 +1,16 @@
+//! LMDeploy, started with `--enable-metrics`.
+
+use relay::Kind;
+
+use crate::vocabulary::{Vocabulary, all, silent};
+
+/// `lmdeploy:iteration_tokens_total` is a histogram in spite of its name, and not read.
+pub(super) static PAGE: Vocabulary = Vocabulary {
+    running: &[&[all("lmdeploy:num_requests_running")]],
+    waiting: &[&[all("lmdeploy:num_requests_waiting")]],
+    kv_cache: &[&[all("lmdeploy:gpu_cache_usage_perc")]],
+    cache_hit_ratio: &[&[all("lmdeploy:prefix_cache_hit_rate")]],
+    prompt_tokens: &[&[all("lmdeploy:prompt_tokens_total")]],
+    generation_tokens: &[&[all("lmdeploy:generation_tokens_total")]],
+    ..silent(Kind::Lmdeploy, &["lmdeploy:"])
+};

@@ -1,0 +1,16 @@
+//! SGLang, started with `--enable-metrics`.
+
+use relay::Kind;
+
+use crate::vocabulary::{Vocabulary, all, silent};
+
+/// `prompt_tokens_total` includes what the prefix cache had.
+pub(super) static PAGE: Vocabulary = Vocabulary {
+    running: &[&[all("sglang:num_running_reqs")]],
+    waiting: &[&[all("sglang:num_queue_reqs")]],
+    kv_cache: &[&[all("sglang:token_usage")]],
+    cache_hit_ratio: &[&[all("sglang:cache_hit_rate")]],
+    prompt_tokens: &[&[all("sglang:prompt_tokens_total")]],
+    generation_tokens: &[&[all("sglang:generation_tokens_total")]],
+    ..silent(Kind::Sglang, &["sglang:"])
+};

@@ -1,0 +1,18 @@
+//! TensorRT-LLM behind `trtllm-serve`, with `return_perf_metrics` set.
+
+use relay::Kind;
+
+use crate::detect::TENSORRT_LLM_PAGE;
+use crate::vocabulary::{Vocabulary, all, silent};
+
+/// The page is not at `/metrics`: there is a queue of statistics in JSON, which reading empties.
+pub(super) static PAGE: Vocabulary = Vocabulary {
+    page: TENSORRT_LLM_PAGE,
+    running: &[&[all("trtllm_num_requests_running")]],
+    waiting: &[&[all("trtllm_num_requests_waiting")]],
+    kv_cache: &[&[all("trtllm_kv_cache_utilization")]],
+    cache_hit_ratio: &[&[all("trtllm_kv_cache_hit_rate")]],
+    prompt_tokens: &[&[all("trtllm_prompt_tokens_total")]],
+    generation_tokens: &[&[all("trtllm_generation_tokens_total")]],
+    ..silent(Kind::TensorrtLlm, &["trtllm_"])
+};

@@ -1,0 +1,22 @@
+//! vLLM. One label set for each engine of a data-parallel deployment.
+
+use relay::Kind;
+
+use crate::vocabulary::{Vocabulary, all, silent};
+
+/// `prompt_tokens` includes what the prefix cache had, and counts a prompt once for each choice
+/// asked for. `vllm:iteration_tokens_total` is a histogram in spite of its name, and not read.
+pub(super) static PAGE: Vocabulary = Vocabulary {
+    running: &[&[all("vllm:num_requests_running")]],
+    waiting: &[&[all("vllm:num_requests_waiting")]],
+    kv_cache: &[&[all("vllm:kv_cache_usage_perc")], &[all("vllm:gpu_cache_usage_perc")]],
+    cache_hits: &[&[all("vllm:prefix_cache_hits_total")], &[all("vllm:gpu_prefix_cache_hits_total")]],
+    cache_lookups: &[
+        &[all("vllm:prefix_cache_queries_total")],
+        &[all("vllm:gpu_prefix_cache_queries_total")],
+    ],
+    prompt_tokens: &[&[all("vllm:prompt_tokens_total")]],
+    generation_tokens: &[&[all("vllm:generation_tokens_total")]],
+    preemptions: &[&[all("vllm:num_preemptions_total")]],
+    ..silent(Kind::Vllm, &["vllm:"])
+};

@@ -1,0 +1,91 @@
+//! The server's counters against ours, as they move, and over a restart.
+
+use engine::Scrape;
+use relay::Kind;
+
+use crate::fake::{Fake, Says};
+use crate::watched::Watched;
+
+fn vllm(prompt: u64, generated: u64) -> String {
+    format!(
+        "# TYPE vllm:prompt_tokens counter\nvllm:prompt_tokens_total{{engine=\"0\"}} {prompt}.0\n\
+         vllm:generation_tokens_total{{engine=\"0\"}} {generated}.0\n"
+    )
+}
+
+#[test]
+fn work_beside_us_drifts_and_a_restart_begins_anew() {
+    let fake = Fake::start();
+    fake.page(&vllm(1000, 100));
+    let watched = Watched::start(&fake, Some(Kind::Vllm), Scrape::Auto);
+    let drift = |what: &str, input: f64, output: f64| {
+        watched.reading_when(what, |reading| {
+            (reading.drift_input_tokens, reading.drift_output_tokens) == (Some(input), Some(output))
+        })
+    };
+    let first = drift("the baseline", 0.0, 0.0);
+    assert_eq!((first.prompt_tokens, first.generation_tokens), (Some(0.0), Some(0.0)));
+
+    // Thirty and ten through us, twelve and four beside us.
+    watched.ours(30, 10);
+    fake.page(&vllm(1042, 114));
+    let reading = drift("somebody beside us", 12.0, 4.0);
+    assert_eq!((reading.prompt_tokens, reading.generation_tokens), (Some(42.0), Some(14.0)));
+
+    fake.page(&vllm(7, 3));
+    let reading = drift("a new baseline", 0.0, 0.0);
+    assert_eq!((reading.prompt_tokens, reading.generation_tokens), (Some(0.0), Some(0.0)));
+    watched.ours(35, 11);
+    fake.page(&vllm(12, 4));
+    watched.reading_when("five tokens through us", |reading| {
+        reading.prompt_tokens == Some(5.0) && reading.drift_input_tokens == Some(0.0)
+    });
+}
+
+#[test]
+fn a_start_time_tells_a_restart_that_counters_do_not() {
+    let fake = Fake::start();
+    let started = |fields, prompt: u64| {
+        fake.says("/metrics", Says::Page(fields, format!("llamacpp:prompt_tokens_total {prompt}\n")));
+    };
+    started("Process-Start-Time-Unix: 1795221617\r\n", 10);
+    let watched = Watched::start(&fake, Some(Kind::LlamaCpp), Scrape::On);
+    watched.reading_when("the baseline", |reading| reading.prompt_tokens == Some(0.0));
+    started("Process-Start-Time-Unix: 1795221617\r\n", 15);
+    watched.reading_when("five tokens", |reading| reading.prompt_tokens == Some(5.0));
+    started("Process-Start-Time-Unix: 1795221999\r\n", 20);
+    watched.reading_when("another process", |reading| reading.prompt_tokens == Some(0.0));
+}
+
+#[test]
+fn cached_tokens_of_llamacpp_are_counted_and_their_share_is_of_late() {
+    let fake = Fake::start();
+    let page = |computed: u64, cached: u64| {
+        fake.page(&format!(
+            "llamacpp:prompt_tokens_total {computed}\nllamacpp:prompt_tokens_cached_total {cached}\n\
+             llamacpp:tokens_predicted_total 0\n"
+        ));
+    };
+    page(100, 0);
+    let watched = Watched::start(&fake, Some(Kind::LlamaCpp), Scrape::On);
+    watched.reading_when("the baseline", |reading| reading.prompt_tokens == Some(0.0));
+    page(110, 30);
+    let reading = watched.reading_when("both", |reading| reading.prompt_tokens == Some(40.0));
+    assert_eq!(reading.prefix_cache_hit_ratio, Some(0.75));
+    let reading = watched.reading();
+    assert_eq!((reading.prompt_tokens, reading.prefix_cache_hit_ratio), (Some(40.0), None), "idle since");
+}
+
+#[test]
+fn the_baseline_outlives_an_outage_of_the_network() {
+    let fake = Fake::start();
+    fake.page(&vllm(10, 1));
+    let watched = Watched::start(&fake, Some(Kind::Vllm), Scrape::Auto);
+    watched.reading_when("the baseline", |reading| reading.up == Some(true));
+    watched.reach.note(0, false);
+    watched.reading_when("the outage", |reading| reading.up == Some(false));
+    fake.page(&vllm(16, 2));
+    watched.reach.note(0, true);
+    let reading = watched.reading_when("the page", |reading| reading.up == Some(true));
+    assert_eq!((reading.drift_input_tokens, reading.drift_output_tokens), (Some(6.0), Some(1.0)));
+}

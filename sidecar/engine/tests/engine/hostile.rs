@@ -1,0 +1,95 @@
+//! Servers that answer badly: a reading without numbers, and the next one is as good as ever.
+
+use std::time::Duration;
+
+use engine::Scrape;
+use metrics::EngineReading;
+use relay::Kind;
+
+use crate::fake::{Fake, Says};
+use crate::watched::Watched;
+
+#[test]
+fn what_cannot_be_read_is_a_reading_without_numbers() {
+    for says in [
+        Says::Status(404, "not here".to_owned()),
+        Says::Status(401, "vllm:num_requests_running 1\n".to_owned()),
+        Says::Status(501, String::new()),
+        Says::Status(500, String::new()),
+        Says::Status(301, "vllm:num_requests_running 1\n".to_owned()),
+        Says::Cut,
+        Says::Endless,
+        Says::Noise,
+        Says::Page("", "[{\"iter\": 1, \"gpuMemUsage\": 2}]".to_owned()),
+        Says::Page("", "<html>\n<body>It works</body>\n</html>\n".to_owned()),
+        Says::Page("", "sglang:token_usage 0.5\n".to_owned()),
+    ] {
+        let fake = Fake::start();
+        fake.says("/metrics", says.clone());
+        let watched = Watched::start(&fake, Some(Kind::Vllm), Scrape::Auto);
+        let none = EngineReading { up: Some(false), kind: Some(Kind::Vllm), ..EngineReading::default() };
+        assert_eq!(watched.reading(), none, "{says:?}");
+    }
+}
+
+#[test]
+fn a_silent_server_is_given_up_on_and_asked_again() {
+    let fake = Fake::start();
+    fake.says("/metrics", Says::Nothing);
+    let watched = Watched::start(&fake, Some(Kind::Vllm), Scrape::Auto);
+    assert_eq!(watched.reading().up, Some(false));
+    fake.page("vllm:num_requests_running 3\n");
+    let reading = watched.reading_when("the page", |reading| reading.up == Some(true));
+    assert_eq!(reading.running_requests, Some(3.0));
+}
+
+#[test]
+fn a_refusal_is_not_repeated_and_a_failure_is() {
+    for (status, repeats) in [(404, false), (501, false), (401, false), (503, true), (500, true)] {
+        let fake = Fake::start();
+        fake.says("/metrics", Says::Status(status, String::new()));
+        let watched = Watched::start(&fake, Some(Kind::Tgi), Scrape::Auto);
+        assert_eq!(watched.reading().up, Some(false));
+        if repeats {
+            assert_eq!(watched.reading().up, Some(false), "{status} is asked again");
+            continue;
+        }
+        // Ten times what would be waited for otherwise.
+        std::thread::sleep(Duration::from_millis(50));
+        assert_eq!(fake.asked(), ["/metrics"], "{status} is not asked again");
+        // A restart is the only way to another answer, and it is seen.
+        fake.page("tgi_queue_size 1\n");
+        watched.reach.note(0, false);
+        watched.reach.note(0, true);
+        watched.reading_when("the page", |reading| reading.waiting_requests == Some(1.0));
+    }
+}
+
+#[test]
+fn lines_that_cannot_be_read_cost_only_themselves() {
+    let fake = Fake::start();
+    fake.page(
+        "vllm:num_requests_running{engine=\"0\"} 1\r\nvllm:num_requests_waiting{engine=\"0} 5\r\n\
+         vllm:kv_cache_usage_perc NaN\nvllm:generation_tokens_total one\nvllm:prompt_tokens_total 5 # {} 1\n\u{1b}[31m\n",
+    );
+    let watched = Watched::start(&fake, Some(Kind::Vllm), Scrape::Auto);
+    let reading = watched.reading();
+    assert_eq!((reading.up, reading.running_requests), (Some(true), Some(1.0)));
+    assert_eq!((reading.waiting_requests, reading.kv_cache_usage_ratio), (None, None));
+    assert_eq!((reading.prompt_tokens, reading.generation_tokens), (Some(0.0), None));
+}
+
+#[test]
+fn a_page_of_another_server_is_looked_at_anew() {
+    let fake = Fake::start();
+    fake.says("/v1/models", Says::Page("", "{\"owned_by\":\"vllm\"}".to_owned()));
+    fake.page("vllm:num_requests_running 1\n");
+    let watched = Watched::start(&fake, None, Scrape::Auto);
+    assert_eq!(watched.detected().kind, Kind::Vllm);
+    watched.reading_when("the page", |reading| reading.up == Some(true));
+    // Replaced behind a proxy, so that it was never out of reach.
+    fake.says("/v1/models", Says::Page("", "{\"owned_by\":\"lmdeploy\"}".to_owned()));
+    fake.page("lmdeploy:num_requests_running 2\n");
+    assert_eq!(watched.detected().kind, Kind::Lmdeploy);
+    watched.reading_when("its page", |reading| reading.running_requests == Some(2.0));
+}
