@@ -4,6 +4,7 @@
 mod counts;
 mod cut;
 mod drain;
+mod engine;
 mod live;
 mod meter_page;
 mod prompt;

@@ -19,12 +19,16 @@ pub(crate) struct Proxy {
 }
 
 impl Proxy {
-    /// Starts it in front of `upstream` and waits until it says where it listens.
+    /// Starts it in front of `upstream` and waits until it says where it listens. It asks the
+    /// upstream nothing by itself, unless the options say so.
     pub(crate) fn start(upstream: SocketAddr, options: &[&str]) -> Self {
+        let quiet = ["--kind", "--engine-metrics"].iter().any(|option| options.contains(option));
+        let quiet = if quiet { &[][..] } else { &["--kind", "openai", "--engine-metrics", "off"] };
         let mut child = Command::new(env!("CARGO_BIN_EXE_tokenmeter"))
             .args(["run", "--upstream", &format!("http://{upstream}")])
             .args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
             .args(options)
+            .args(quiet)
             .stderr(Stdio::piped())
             .spawn()
             .expect("the binary was built");

@@ -4,9 +4,10 @@
 //! ```text
 //! clients → relay (workers) → upstreams
 //!             │ cells          ▲ probe ─→ readiness ─┐
-//!             ▼                                       ▼
-//!           metrics ────────────────────────────→ page ← scrapes, probes, people
-//!             outbox ─→ records ─→ access log
+//!             │                ▲ engine: their own pages
+//!             ▼                  │                    ▼
+//!           metrics ◀────────────┴──────────────→ page ← scrapes, probes, people
+//!             outbox ─→ records ─→ access log, totals
 //! ```
 //!
 //! The way out is the way in, backwards: readiness fails first, then the relay drains, then the
@@ -17,8 +18,9 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use engine::{Detected, FrontEnd, Hooks};
 use metrics::Metrics;
-use relay::Observer;
+use relay::{Learned, Observer};
 
 use crate::cli;
 use crate::loops;
@@ -29,12 +31,14 @@ use crate::readiness::Readiness;
 use crate::records::{self, Tally};
 use crate::refusal::StartError;
 use crate::source::Source;
+use crate::totals::Totals;
 
 /// A running tokenmeter, every listener open.
 pub struct Process {
     relay: relay::Running,
     records: JoinHandle<()>,
     _prober: Prober,
+    _engines: engine::Running,
     page: page::Running,
     readiness: Readiness,
     metrics: Metrics,
@@ -65,17 +69,23 @@ impl Process {
             .map_err(|error| StartError::page(error, &plan.admin_origin))?;
 
         let (outbox, inbox) = relay::outbox(plan.outbox_records);
-        let records = records::take(inbox, tally, plan.log.access).map_err(StartError::Thread)?;
+        let totals = Totals::new(plan.relay.upstreams.iter().map(|upstream| &upstream.name));
+        let records =
+            records::take(inbox, tally, totals.clone(), plan.log.access).map_err(StartError::Thread)?;
         let observers = (0..plan.relay.workers).map(|_| observer(&metrics)).collect();
         let relay = relay::start(plan.relay.clone(), observers, outbox)
             .map_err(|error| StartError::relay(error, plan))?;
         let addresses = relay.addresses().iter().map(|(_, address)| *address).collect::<Vec<_>>();
         let urls = targets.iter().map(|target| target.url.clone()).collect();
         let started = refuse_loops(&targets, &addresses, page.address()).and_then(|()| {
-            Prober::start(targets, readiness.clone(), metrics.clone()).map_err(StartError::Thread)
+            let engines = engine::start(plan.engine.clone(), hooks(plan, &metrics, &relay, totals))
+                .map_err(StartError::Thread)?;
+            let prober = Prober::start(targets, readiness.clone(), metrics.clone(), engines.reach())
+                .map_err(StartError::Thread)?;
+            Ok((prober, engines))
         });
-        let prober = match started {
-            Ok(prober) => prober,
+        let (prober, engines) = match started {
+            Ok(both) => both,
             Err(error) => {
                 relay.stop_now();
                 relay.join();
@@ -84,7 +94,17 @@ impl Process {
         };
         shared_addresses.get_or_init(|| addresses.clone());
         readiness.serving();
-        Ok(Self { relay, records, _prober: prober, page, readiness, metrics, addresses, urls })
+        Ok(Self {
+            relay,
+            records,
+            _prober: prober,
+            _engines: engines,
+            page,
+            readiness,
+            metrics,
+            addresses,
+            urls,
+        })
     }
 
     /// Where each upstream is reached through us, in the plan's order.
@@ -137,6 +157,26 @@ impl Process {
 
 fn observer(metrics: &Metrics) -> Box<dyn Observer + Send> {
     Box::new(metrics.worker())
+}
+
+/// Where what the upstreams say of themselves goes.
+fn hooks(plan: &Plan, metrics: &Metrics, relay: &relay::Running, totals: Totals) -> Hooks {
+    let names: Vec<_> = plan.relay.upstreams.iter().map(|upstream| Arc::clone(&upstream.name)).collect();
+    let metrics = metrics.clone();
+    let learned = relay.learned().to_vec();
+    Hooks {
+        detected: Box::new(move |upstream, detected| learn(&learned[upstream], detected)),
+        reading: Box::new(move |upstream, reading| metrics.engine(&names[upstream], reading)),
+        ours: Box::new(move |upstream| totals.read(upstream)),
+    }
+}
+
+/// An upstream was recognised: the data plane is told. The metrics learn of it with its readings.
+fn learn(learned: &Learned, detected: Detected) {
+    learned.kind(detected.kind);
+    if let Some(front_end) = detected.front_end {
+        learned.front_end(front_end == FrontEnd::Rust);
+    }
 }
 
 fn target(upstream: &relay::Upstream) -> Target {

@@ -2,13 +2,15 @@
 
 use std::fmt::{self, Display, Write};
 
+use relay::Kind;
+
 use crate::origin::Origin;
-use crate::settings::{Form, SETTINGS, Setting, Value, Written, setting};
+use crate::settings::{AUTO, Form, SETTINGS, Setting, Value, Written, setting};
 
 /// What will run, setting by setting, in the order of the table.
 #[derive(Clone, Debug)]
 pub struct Effective {
-    upstreams: Vec<[Shown; 5]>,
+    upstreams: Vec<[Shown; 6]>,
     settings: Vec<Shown>,
 }
 
@@ -20,10 +22,12 @@ struct Shown {
 }
 
 impl Effective {
-    /// What counts of `written`, given what the relay was planned to do.
-    pub(crate) fn of(written: &Written, relay: &relay::Plan) -> Self {
-        let upstreams = relay.upstreams.iter().enumerate();
-        let upstreams = upstreams.map(|(index, upstream)| Self::upstream(written, index, upstream)).collect();
+    /// What counts of `written`, given what was planned of it.
+    pub(crate) fn of(written: &Written, relay: &relay::Plan, engine: &engine::Plan) -> Self {
+        let upstreams = relay.upstreams.iter().zip(&engine.targets).enumerate();
+        let upstreams = upstreams
+            .map(|(index, (upstream, engine))| Self::upstream(written, index, upstream, engine))
+            .collect();
         let settings = SETTINGS
             .iter()
             .filter(|setting| !PER_UPSTREAM.contains(&setting.key))
@@ -38,7 +42,12 @@ impl Effective {
         Self { upstreams, settings }
     }
 
-    fn upstream(written: &Written, index: usize, upstream: &relay::Upstream) -> [Shown; 5] {
+    fn upstream(
+        written: &Written,
+        index: usize,
+        upstream: &relay::Upstream,
+        engine: &engine::Target,
+    ) -> [Shown; 6] {
         let single = written.values.get("upstream");
         let listed = written.upstreams.as_ref().filter(|_| single.is_none());
         let entry = listed.and_then(|(_, entries)| entries.get(index));
@@ -61,9 +70,18 @@ impl Effective {
                 text: format!("http://{host}:{}{}", upstream.port, upstream.prefix),
                 origin: url,
             },
-            Shown { key: "kind", text: upstream.provider.to_string(), origin: fallback("kind") },
+            Shown {
+                key: "kind",
+                text: engine.kind.map_or(AUTO, Kind::name).to_owned(),
+                origin: fallback("kind"),
+            },
             Shown { key: "usage", text: upstream.usage.name().to_owned(), origin: fallback("usage") },
             Shown { key: "listen", text: upstream.listen.to_string(), origin: fallback("listen") },
+            Shown {
+                key: "engine_metrics",
+                text: scrape(engine.scrape).to_owned(),
+                origin: fallback("engine_metrics"),
+            },
         ]
     }
 
@@ -93,7 +111,15 @@ impl Effective {
 }
 
 /// Settings that are shown with the upstream they belong to.
-const PER_UPSTREAM: [&str; 4] = ["upstream", "kind", "usage", "listen"];
+const PER_UPSTREAM: [&str; 5] = ["upstream", "kind", "usage", "listen", "engine_metrics"];
+
+fn scrape(scrape: engine::Scrape) -> &'static str {
+    match scrape {
+        engine::Scrape::Auto => "auto",
+        engine::Scrape::On => "on",
+        engine::Scrape::Off => "off",
+    }
+}
 
 fn origin_of(written: &Written, key: &str) -> Origin {
     written.values.get(key).map_or(Origin::Default, |value| value.origin.clone())

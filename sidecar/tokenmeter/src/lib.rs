@@ -27,6 +27,7 @@ mod readiness;
 mod records;
 mod refusal;
 mod source;
+mod totals;
 
 // What the commands do.
 pub mod command;

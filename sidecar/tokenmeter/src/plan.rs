@@ -5,6 +5,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use engine::Scrape;
 use relay::Kind;
 use usage::Policy;
 
@@ -15,7 +16,7 @@ use crate::machine::Machine;
 use crate::mistake::{Mistake, Mistakes};
 use crate::nearest;
 use crate::origin::Origin;
-use crate::settings::{Entry, Form, KINDS, USAGE, Value, Written, setting};
+use crate::settings::{AUTO, Entry, Form, KINDS, SCRAPES, USAGE, Value, Written, setting};
 use crate::url::Url;
 
 /// Everything the process runs by.
@@ -23,6 +24,8 @@ use crate::url::Url;
 pub struct Plan {
     /// What the data plane needs.
     pub relay: relay::Plan,
+    /// How the upstreams' own metrics pages are read; its targets are in the relay's order.
+    pub engine: engine::Plan,
     /// Where each upstream's listen address was written, in the relay's order.
     pub listen_origins: Vec<Origin>,
     /// The admin listener's address.
@@ -69,6 +72,10 @@ impl Plan {
             half_close: reader.switch("half_close"),
             connections: reader.count("connections"),
         };
+        let engine = engine::Plan {
+            targets: upstreams.iter().filter_map(Wanted::watched).collect(),
+            every: reader.milliseconds("engine_metrics_interval_ms"),
+        };
         let max_models = reader.count("max_models");
         let outbox_records = reader.count("outbox_records");
         let log = reader.log();
@@ -79,8 +86,9 @@ impl Plan {
                     .iter()
                     .filter_map(|upstream| upstream.listen.as_ref().map(|listen| listen.origin.clone()))
                     .collect(),
-                effective: Effective::of(written, &relay),
+                effective: Effective::of(written, &relay, &engine),
                 relay,
+                engine,
                 admin: admin.address,
                 admin_origin: admin.origin,
                 admin_hosts,
@@ -106,9 +114,11 @@ struct Wanted {
     name: String,
     url: Option<Url>,
     url_origin: Origin,
-    kind: String,
+    /// None is to be found out.
+    kind: Option<Kind>,
     usage: Policy,
     listen: Option<Placed>,
+    scrape: Scrape,
 }
 
 impl Wanted {
@@ -120,10 +130,16 @@ impl Wanted {
             host: url.host.as_str().into(),
             port: url.port,
             prefix: url.prefix.as_str().into(),
-            kind: Kind::from_name(&self.kind),
-            provider: self.kind.as_str().into(),
+            kind: self.kind,
+            provider: self.kind.unwrap_or(Kind::Openai).name().into(),
             usage: self.usage,
         })
+    }
+
+    /// The same upstream, as long as it can be planned at all.
+    fn watched(&self) -> Option<engine::Target> {
+        let relay::Upstream { name, host, port, prefix, .. } = self.planned()?;
+        Some(engine::Target { name, host, port, prefix, kind: self.kind, scrape: self.scrape })
     }
 }
 
@@ -173,6 +189,7 @@ impl Reader<'_> {
     fn single(&mut self, written: &Value) -> Wanted {
         let url = self.url(written);
         let kind = self.kind(self.written.values.get("kind"));
+        let scrape = self.scrape(self.written.values.get("engine_metrics"));
         Wanted {
             name: url.as_ref().map(Url::authority).unwrap_or_default(),
             url,
@@ -180,6 +197,7 @@ impl Reader<'_> {
             kind,
             usage: self.usage(self.written.values.get("usage")),
             listen: self.address_of("listen"),
+            scrape,
         }
     }
 
@@ -224,11 +242,13 @@ impl Reader<'_> {
         };
         let kind = self.kind(entry.fields.get("kind").or(self.written.values.get("kind")));
         let usage = self.usage(entry.fields.get("usage").or(self.written.values.get("usage")));
+        let scrape = entry.fields.get("engine_metrics").or(self.written.values.get("engine_metrics"));
+        let scrape = self.scrape(scrape);
         let name = match entry.fields.get("name") {
             Some(written) => self.name(written),
             None => url.as_ref().map(Url::authority).unwrap_or_default(),
         };
-        Wanted { name, url, url_origin, kind, usage, listen }
+        Wanted { name, url, url_origin, kind, usage, listen, scrape }
     }
 
     fn url(&mut self, written: &Value) -> Option<Url> {
@@ -257,10 +277,24 @@ impl Reader<'_> {
         text.clone()
     }
 
-    fn kind(&mut self, written: Option<&Value>) -> String {
-        match written {
-            Some(written) => self.one_of(written, &KINDS).to_owned(),
-            None => setting("kind").default.to_owned(),
+    fn kind(&mut self, written: Option<&Value>) -> Option<Kind> {
+        match written.map(|written| self.one_of(written, &KINDS)) {
+            None | Some(AUTO) => None,
+            Some(name) => Kind::from_name(name),
+        }
+    }
+
+    fn scrape(&mut self, written: Option<&Value>) -> Scrape {
+        let Some(written) = written else { return Scrape::Auto };
+        match written.text.as_str() {
+            // YAML has read an unquoted `on` or `off` as a truth value.
+            "true" => Scrape::On,
+            "false" => Scrape::Off,
+            _ => match self.one_of(written, &SCRAPES) {
+                "on" => Scrape::On,
+                "off" => Scrape::Off,
+                _ => Scrape::Auto,
+            },
         }
     }
 

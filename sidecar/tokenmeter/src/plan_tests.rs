@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use engine::Scrape;
+use relay::Kind;
+
 use super::Plan;
 use crate::file;
 use crate::machine::Machine;
@@ -58,7 +61,9 @@ fn one_upstream_and_nothing_else_is_enough() {
     let [upstream] = plan.relay.upstreams.as_slice() else { panic!("one upstream") };
     assert_eq!(&*upstream.name, "gpu:8000");
     assert_eq!((&*upstream.host, upstream.port, &*upstream.prefix), ("gpu", 8000, ""));
-    assert_eq!(&*upstream.provider, "openai");
+    assert_eq!(&*upstream.provider, "openai", "until it is recognised");
+    assert_eq!((plan.engine.targets[0].kind, plan.engine.targets[0].scrape), (None, Scrape::Auto));
+    assert_eq!(plan.engine.every, Duration::from_secs(15));
     assert_eq!(upstream.listen, "127.0.0.1:9800".parse().unwrap());
     assert_eq!(plan.admin, "127.0.0.1:9464".parse().unwrap());
     assert_eq!(plan.relay.workers, 6);
@@ -79,7 +84,7 @@ fn one_upstream_and_nothing_else_is_enough() {
 #[test]
 fn every_setting_reaches_its_part() {
     let plan = plan(&flags(
-        "upstream=http://[::1]:8000/base/ kind=llama_cpp listen=localhost:1 admin=[::]:2 admin_hosts=a.b,c \
+        "upstream=http://[::1]:8000/base/ kind=llama_cpp engine_metrics=on engine_metrics_interval_ms=1000 listen=localhost:1 admin=[::]:2 admin_hosts=a.b,c \
          workers=3 connections=4 pool_size=5 pool_idle_ms=6 connect_timeout_ms=7 head_timeout_ms=8 stall_ms=9 \
          half_close=true drain_delay_ms=10 drain_grace_ms=11 max_models=12 outbox_records=13 access_log=true \
          log_level=debug log_format=json",
@@ -87,6 +92,13 @@ fn every_setting_reaches_its_part() {
     let upstream = &plan.relay.upstreams[0];
     assert_eq!((&*upstream.host, upstream.port, &*upstream.prefix), ("::1", 8000, "/base"));
     assert_eq!(&*upstream.provider, "llama_cpp");
+    let [engine] = plan.engine.targets.as_slice() else { panic!("one upstream") };
+    assert_eq!(
+        (&*engine.name, &*engine.host, engine.port, &*engine.prefix),
+        ("[::1]:8000", "::1", 8000, "/base")
+    );
+    assert_eq!((engine.kind, engine.scrape), (Some(Kind::LlamaCpp), Scrape::On));
+    assert_eq!(plan.engine.every, Duration::from_secs(1));
     assert_eq!(upstream.listen, "127.0.0.1:1".parse().unwrap());
     assert_eq!(plan.admin, "[::]:2".parse().unwrap());
     assert_eq!(plan.admin_hosts, ["a.b", "c"]);
@@ -109,9 +121,12 @@ fn every_setting_reaches_its_part() {
 #[test]
 fn a_list_makes_a_listener_for_each_upstream() {
     let plan = plan(&yaml(
-        "kind: vllm\nupstreams:\n  - {name: a, url: \"http://a:1\"}\n  - {url: \"http://b:1\", kind: tgi, \
-         listen: \"127.0.0.1:9801\"}\n",
+        "kind: vllm\nengine_metrics: off\nupstreams:\n  - {name: a, url: \"http://a:1\"}\n  - {url: \"http://b:1\", \
+         kind: tgi, engine_metrics: on, listen: \"127.0.0.1:9801\"}\n",
     ));
+    let engines = plan.engine.targets.iter().map(|target| (target.kind, target.scrape));
+    let expected = [(Some(Kind::Vllm), Scrape::Off), (Some(Kind::Tgi), Scrape::On)];
+    assert_eq!(engines.collect::<Vec<_>>(), expected);
     let shown: Vec<_> = plan
         .relay
         .upstreams
@@ -166,8 +181,17 @@ fn each_mistake_says_where_what_and_what_to_do() {
         ),
         (
             "upstream=http://gpu kind=llama.cpp",
-            "--kind: `llama.cpp` is not one of vllm, tgi, llama_cpp, sglang, ollama, tensorrt_llm, lmdeploy, \
-             openai, anthropic; did you mean `llama_cpp`?",
+            "--kind: `llama.cpp` is not one of auto, vllm, tgi, llama_cpp, sglang, ollama, tensorrt_llm, triton, \
+             lmdeploy, mistral_rs, dynamo, openai, anthropic, gemini; did you mean `llama_cpp`?",
+        ),
+        (
+            "upstream=http://gpu engine_metrics=yes",
+            "--engine-metrics: `yes` is not one of auto, on, off; write one of these",
+        ),
+        (
+            "upstream=http://gpu engine_metrics_interval_ms=999",
+            "--engine-metrics-interval-ms: `999` is not a number of milliseconds; write a whole number from 1000 \
+             to 3600000",
         ),
         (
             "upstream=http://gpu log_format=xml",
@@ -328,7 +352,9 @@ fn origins_are_shown_beside_the_values() {
         "upstreams:",
         "  - name: gpu:8000              # default",
         "    url: http://gpu:8000        # --upstream",
-        "    kind: openai                # default",
+        "    kind: auto                  # default",
+        "    engine_metrics: auto        # default",
+        "engine_metrics_interval_ms: 15000 # default",
         "    listen: 127.0.0.1:1         # TOKENMETER_LISTEN",
         "admin: 127.0.0.1:9464           # default",
         "workers: 7                      # t.yaml:1",

@@ -1,6 +1,6 @@
 //! Tries to reach each upstream once a second, by a TCP connection that is closed at once: no
-//! request, so nothing is logged or metered on the other side. What it finds goes to readiness and
-//! to the metrics; a change is logged once.
+//! request, so nothing is logged or metered on the other side. What it finds goes to readiness, to
+//! the metrics and to who reads the upstream's own page; a change is logged once.
 
 use std::io;
 use std::thread::JoinHandle;
@@ -39,13 +39,15 @@ impl Prober {
         targets: Vec<Target>,
         readiness: Readiness,
         metrics: metrics::Metrics,
+        engines: engine::Reach,
     ) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = oneshot::channel::<()>();
         let thread = std::thread::Builder::new().name("probe".to_owned()).spawn(move || {
             runtime.block_on(async {
                 for (index, target) in targets.into_iter().enumerate() {
-                    tokio::spawn(watch(index, target, readiness.clone(), metrics.clone()));
+                    let (readiness, metrics) = (readiness.clone(), metrics.clone());
+                    tokio::spawn(watch(index, target, readiness, metrics, engines.clone()));
                 }
                 // An error is the sender's drop: the signal itself.
                 let _ = stopped.await;
@@ -67,13 +69,20 @@ impl Drop for Prober {
     }
 }
 
-async fn watch(index: usize, target: Target, readiness: Readiness, metrics: metrics::Metrics) {
+async fn watch(
+    index: usize,
+    target: Target,
+    readiness: Readiness,
+    metrics: metrics::Metrics,
+    engines: engine::Reach,
+) {
     let mut seconds = interval(EVERY);
     seconds.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         seconds.tick().await;
         let reach = reach(&target).await;
         metrics.set_upstream_up(&target.name, reach == Reach::Reached);
+        engines.note(index, reach == Reach::Reached);
         let before = readiness.note(index, reach.clone());
         let (upstream, url) = (target.name.as_str(), target.url.as_str());
         match (before, reach) {

@@ -1,5 +1,5 @@
-//! The control plane's end of the outbox: takes the records, tallies how their tokens were known,
-//! and logs a line each if that is wanted. Counts and times, never content (law 11).
+//! The control plane's end of the outbox: takes the records, tallies how their tokens were known
+//! and what they add up to, and logs a line each if that is wanted. Counts and times, never content (law 11).
 //!
 //! It looks every few milliseconds rather than being woken: waking a thread for each short request
 //! cost the worker a third of its time.
@@ -14,6 +14,7 @@ use std::time::Duration;
 use meter::{Provenance, Record};
 
 use crate::log::ACCESS;
+use crate::totals::Totals;
 
 /// Exchanges by how their output tokens were known.
 #[derive(Clone, Debug, Default)]
@@ -32,12 +33,18 @@ impl Tally {
 }
 
 /// Takes records on a thread of its own until the last outbox is gone.
-pub(crate) fn take(inbox: relay::Inbox, tally: Tally, access: bool) -> io::Result<JoinHandle<()>> {
+pub(crate) fn take(
+    inbox: relay::Inbox,
+    tally: Tally,
+    totals: Totals,
+    access: bool,
+) -> io::Result<JoinHandle<()>> {
     std::thread::Builder::new().name("records".to_owned()).spawn(move || {
         loop {
             match inbox.try_recv() {
                 Ok(record) => {
                     tally.add(record.tokens.output_provenance);
+                    totals.add(&record);
                     if access {
                         log(&record);
                     }

@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use relay::Kind;
+
 use crate::file::{Node, Shape};
 use crate::mistake::Mistake;
 use crate::nearest;
@@ -62,7 +64,7 @@ pub fn variable(key: &str) -> String {
 }
 
 /// Every setting, in the order of the help and of `check-config`.
-pub const SETTINGS: [Setting; 21] = [
+pub const SETTINGS: [Setting; 23] = [
     Setting {
         key: "upstream",
         form: Form::Text("URL"),
@@ -73,8 +75,9 @@ pub const SETTINGS: [Setting; 21] = [
     Setting {
         key: "kind",
         form: Form::Choice(&KINDS),
-        default: "openai",
-        help: "What kind of server it is; the provider label of its metrics",
+        default: "auto",
+        help: "What kind of server it is; the provider label of its metrics; auto asks it, \
+               and is openai until it is known",
     },
     Setting {
         key: "usage",
@@ -89,6 +92,19 @@ pub const SETTINGS: [Setting; 21] = [
         form: Form::Text("ADDR"),
         default: "127.0.0.1:9800",
         help: "Where clients reach the upstream through us, as ADDRESS:PORT; port 0 takes a free one",
+    },
+    Setting {
+        key: "engine_metrics",
+        form: Form::Choice(&SCRAPES),
+        default: "auto",
+        help: "Whether the server's own metrics page is read; auto does unless that disturbs others \
+               who read it, as llama.cpp's would; off with a kind named asks the server nothing",
+    },
+    Setting {
+        key: "engine_metrics_interval_ms",
+        form: Form::Number { unit: "milliseconds", min: 1000, max: 3_600_000 },
+        default: "15000",
+        help: "How often it is read",
     },
     Setting {
         key: "admin",
@@ -195,9 +211,22 @@ pub const SETTINGS: [Setting; 21] = [
     },
 ];
 
-/// The kinds of server: values of `gen_ai.provider.name`.
-pub const KINDS: [&str; 9] =
-    ["vllm", "tgi", "llama_cpp", "sglang", "ollama", "tensorrt_llm", "lmdeploy", "openai", "anthropic"];
+/// The kinds of server, values of `gen_ai.provider.name`; before them what finds them out.
+pub const KINDS: [&str; Kind::ALL.len() + 1] = {
+    let mut names = [AUTO; Kind::ALL.len() + 1];
+    let mut at = 0;
+    while at < Kind::ALL.len() {
+        names[at + 1] = Kind::ALL[at].name();
+        at += 1;
+    }
+    names
+};
+
+/// The kind that is found out.
+pub const AUTO: &str = "auto";
+
+/// Whether an upstream's own metrics page is read.
+pub const SCRAPES: [&str; 3] = ["auto", "on", "off"];
 
 /// The names of the usage policies.
 pub const USAGE: [&str; 3] = ["inject", "continuous", "observe"];
@@ -206,7 +235,7 @@ pub const USAGE: [&str; 3] = ["inject", "continuous", "observe"];
 pub const UPSTREAMS: &str = "upstreams";
 
 /// The keys of one upstream in that list.
-pub const UPSTREAM_KEYS: [&str; 5] = ["name", "url", "kind", "usage", "listen"];
+pub const UPSTREAM_KEYS: [&str; 6] = ["name", "url", "kind", "usage", "listen", "engine_metrics"];
 
 /// The row of a key that is known to be in the table.
 pub fn setting(key: &str) -> &'static Setting {

@@ -127,7 +127,7 @@ impl Running {
                 let metrics = admin.insert(free_address()?);
                 let upstream = format!("http://{upstream}");
                 let words = ["run", "--upstream", &upstream, "--kind", "vllm", "--listen", &address];
-                let more = ["--admin", metrics, "--workers", "1"];
+                let more = ["--admin", metrics, "--workers", "1", "--engine-metrics", "off"];
                 (tokenmeter.to_string_lossy().into_owned(), own(&[&words[..], &more[..]].concat()))
             }
         };

@@ -19,7 +19,7 @@ pub(crate) fn told(dialect: Dialect, outside: Frame, frame: &Value) -> Option<To
         _ => (frame, "response"),
     };
     let done = frame.get("done") == Some(&Value::Bool(true));
-    if !(speaker.is_object() && speaker.get(text).is_some()) && !done {
+    if !(done || speaker.is_object() && speaker.get(text).is_some()) {
         return if frame.is_object() || frame.is_array() { None } else { Some(Told::lead(Lead::Other)) };
     }
     let calls = match dialect {

@@ -28,7 +28,7 @@ pub(crate) fn told(outside: Frame, frame: &Value) -> Option<Told> {
             done: true,
             ..Told::choice(Choice::finish(0, Finish::Stop))
         },
-        (_, false) if !outside.unstreamed && kind != "" => Told::lead(Lead::Meta),
+        (_, false) if !outside.unstreamed && !kind.is_empty() => Told::lead(Lead::Meta),
         _ => return None,
     };
     told.or_error(error)

@@ -1,0 +1,49 @@
+//! Our own token totals of each upstream, of ended exchanges: what the server's own counters are
+//! compared with. Kept in the control plane, from records; a record that was lost is missing here
+//! too, and shows as drift.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use engine::Ours;
+use meter::Record;
+
+/// The totals, by the upstreams' numbers. Cheap to clone; the clones are one.
+#[derive(Clone, Debug)]
+pub(crate) struct Totals(Arc<[Total]>);
+
+#[derive(Debug)]
+struct Total {
+    upstream: Arc<str>,
+    input: AtomicU64,
+    output: AtomicU64,
+}
+
+impl Totals {
+    /// Nothing yet, for upstreams of these names, in their order.
+    pub(crate) fn new<'a>(upstreams: impl IntoIterator<Item = &'a Arc<str>>) -> Self {
+        let total = |name: &Arc<str>| Total {
+            upstream: Arc::clone(name),
+            input: AtomicU64::new(0),
+            output: AtomicU64::new(0),
+        };
+        Self(upstreams.into_iter().map(total).collect())
+    }
+
+    /// Adds an exchange.
+    pub(crate) fn add(&self, record: &Record) {
+        let its = |total: &&Total| total.upstream == record.identity.upstream;
+        if let Some(total) = self.0.iter().find(its) {
+            total.input.fetch_add(record.tokens.input(), Ordering::Relaxed);
+            total.output.fetch_add(record.tokens.output(), Ordering::Relaxed);
+        }
+    }
+
+    /// What an upstream's add up to.
+    pub(crate) fn read(&self, upstream: usize) -> Ours {
+        self.0.get(upstream).map_or_else(Ours::default, |total| Ours {
+            input: total.input.load(Ordering::Relaxed),
+            output: total.output.load(Ordering::Relaxed),
+        })
+    }
+}
