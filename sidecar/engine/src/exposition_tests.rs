@@ -117,3 +117,40 @@ fn every_cut_is_survived() {
         }
     }
 }
+
+/// Recorded pages with bytes changed, dropped and doubled: whatever comes of them, every line is a
+/// sample, skipped, or none, and each sample's labels are read to their end.
+#[test]
+fn damaged_pages_are_read_or_skipped() {
+    let page = include_str!("../tests/pages/vllm-0.32.0-after.txt");
+    let lines: Vec<&str> = page.lines().filter(|line| !line.starts_with('#')).collect();
+    let mut seed = 0x5eed_u64;
+    let mut dice = |sides: usize| {
+        seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (seed >> 33) as usize % sides
+    };
+    let (mut read, mut skipped) = (0, 0);
+    for _ in 0..20_000 {
+        let mut bytes = lines[dice(lines.len())].as_bytes().to_vec();
+        for _ in 0..=dice(3) {
+            let at = dice(bytes.len().max(1));
+            match dice(4) {
+                _ if bytes.is_empty() => {}
+                0 => bytes[at] = b"\"\\{}=, #\t\x00\xff9a"[dice(13)],
+                1 => drop(bytes.remove(at)),
+                2 => bytes.insert(at, bytes[at]),
+                _ => bytes.truncate(at + 1),
+            }
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        let page = Page::read(&text);
+        assert!(page.samples.len() + page.skipped <= 1, "{text:?}");
+        skipped += page.skipped;
+        for sample in page.samples {
+            read += 1;
+            let quotes = text.matches('"').count();
+            assert!(sample.labels().count() * 2 <= quotes, "{text:?}");
+        }
+    }
+    assert!(read > 1000 && skipped > 1000, "the damage is neither nothing nor all: {read}, {skipped}");
+}

@@ -218,7 +218,7 @@ impl Watcher {
                     sleep(self.every.max(UNKNOWN_WAIT)).await;
                 }
                 Ok(Verdict::NoPage) => {
-                    self.tell("it is none of the servers we know by themselves; name its kind if it is");
+                    self.tell("it is no server that we recognise; name its kind if it is one of them");
                     self.report_nothing();
                     sleep(REFUSED_WAIT).await;
                 }

@@ -161,3 +161,14 @@ fn an_outage_too_short_to_be_met_counts() {
     watched.reach.note(0, true);
     assert_eq!(watched.detected().kind, Kind::Vllm, "asked again");
 }
+
+#[test]
+fn the_prefix_of_its_url_is_asked_below() {
+    let fake = Fake::start();
+    fake.says("/base/v1/models", models("", "sglang"))
+        .says("/base/metrics", text("sglang:token_usage 0.5\n"));
+    let watched = Watched::below(&fake, "/base", None, Scrape::Auto);
+    watched.reach.note(0, true);
+    assert_eq!(watched.detected().kind, Kind::Sglang);
+    watched.reading_when("the page", |reading| reading.kv_cache_usage_ratio == Some(0.5));
+}

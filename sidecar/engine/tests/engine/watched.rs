@@ -33,6 +33,11 @@ impl Watched {
 
     /// Watches a fake of which nobody has said yet that it can be reached.
     pub(crate) fn unreached(fake: &Fake, kind: Option<Kind>, scrape: Scrape) -> Self {
+        Self::below(fake, "", kind, scrape)
+    }
+
+    /// The same for a server whose paths lie below a prefix.
+    pub(crate) fn below(fake: &Fake, prefix: &str, kind: Option<Kind>, scrape: Scrape) -> Self {
         let ours: Arc<[AtomicU64; 2]> = Arc::default();
         let (tell_detected, detected) = channel();
         let (tell_reading, readings) = channel();
@@ -53,7 +58,7 @@ impl Watched {
             name: "fake".into(),
             host: fake.address.ip().to_string().into(),
             port: fake.address.port(),
-            prefix: "".into(),
+            prefix: prefix.into(),
             kind,
             scrape,
         };

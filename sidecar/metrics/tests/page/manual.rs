@@ -130,8 +130,9 @@ another life. `tokenmeter_engine_drift_tokens` is the server's count less ours, 
 
 - **0, between requests**: every token the server counted passed through here and was counted the same.
 - **positive**: the server did what we did not see. Requests that went past us, warm-up and health requests,
-  paths we do not meter, tokens generated after a client had left, a prompt counted once per choice (vLLM), and
-  records lost to a full outbox (`tokenmeter_dropped_total{what=\"record\"}`).
+  paths we do not meter, tokens generated after a client had left, the prompt of a stream that was cut before
+  the server said how long it was, a prompt counted once per choice (vLLM), and records lost to a full outbox
+  (`tokenmeter_dropped_total{what=\"record\"}`).
 - **negative**: we counted what the server did not. Tokens of requests that it counts only when they end well
   (text-generation-inference), or another server than the one whose page it is, as behind a load balancer.
 
@@ -179,8 +180,8 @@ sum by (position) (rate(tokenmeter_output_position_seconds_total[1h]))
 # Tokens a minute that the server generated and we did not see, smoothed over what is in flight
 deriv(tokenmeter_engine_drift_tokens{direction=\"output\"}[30m]) * 60
 
-# Does the queue grow before the cache is full?
-tokenmeter_engine_waiting_requests and tokenmeter_engine_kv_cache_usage_ratio < 0.9
+# Requests that wait although the server's cache has room
+tokenmeter_engine_waiting_requests > 0 and tokenmeter_engine_kv_cache_usage_ratio < 0.9
 
 # Who is slow: the server, or the client that reads
 rate(tokenmeter_stalled_seconds_total[5m])
