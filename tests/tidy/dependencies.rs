@@ -25,6 +25,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("serde", &["tokenmeter", "tokenmeter-simulator", "tokenmeter-usage"]),
     ("serde-saphyr", &["tokenmeter"]),
     ("serde_json", &["tokenmeter-simulator", "tokenmeter-usage"]),
+    ("tokenizers", &["tokenmeter-tokenizer"]),
     ("tracing-subscriber", &["tokenmeter"]),
 ];
 
@@ -38,6 +39,7 @@ const LINE: &[(&str, &[&str])] = &[
     ("tokenmeter-metrics", &["tokenmeter-scan", "tokenmeter-meter", "tokenmeter-usage", "tokenmeter-relay"]),
     ("tokenmeter-engine", &["tokenmeter-relay", "tokenmeter-metrics"]),
     ("tokenmeter-page", &[]),
+    ("tokenmeter-tokenizer", &[]),
     ("tokenmeter-simulator", &[]),
 ];
 

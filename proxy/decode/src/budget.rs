@@ -13,7 +13,7 @@ use crate::limits::{RATIO, RATIO_FREE_BYTES, SLICE_BYTES};
 pub enum GaveUp {
     /// More than [`RATIO`] decoded bytes per encoded byte.
     Ratio,
-    /// More than [`SLICE_BYTES`] decoded bytes out of one slice.
+    /// More than [`SLICE_BYTES`] decoded bytes out of one slice; or there was no memory to begin with.
     Size,
     /// Not what its coding says, damaged, or cut off before its end.
     Broken,
