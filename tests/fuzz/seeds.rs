@@ -4,7 +4,8 @@
 use std::path::Path;
 use std::{env, fs, io};
 
-use harness::{Transcript, ready};
+use harness::dice::Dice;
+use harness::{Transcript, maker, ready};
 use scan::Framing;
 
 /// Bytes of a seed. A handful of frames.
@@ -19,14 +20,14 @@ fn main() -> io::Result<()> {
     for transcript in Transcript::all() {
         let name = transcript.name.replace(['/', '#'], "-");
         let body = &transcript.body[..transcript.body.len().min(SEED_BYTES)];
+        let choice = ready::MADE.iter().position(|d| *d == transcript.dialect).unwrap_or(0);
+        let seed = |body: &[u8]| [&[choice as u8], body].concat();
         if transcript.framing == Framing::Sse {
-            fs::write(folder.join("sse").join(&name), body)?;
+            fs::write(folder.join("sse").join(&name), seed(body))?;
             let end = &transcript.body[transcript.body.len() - body.len()..];
-            fs::write(folder.join("sse").join(format!("{name}-end")), end)?;
+            fs::write(folder.join("sse").join(format!("{name}-end")), seed(end))?;
         } else {
-            let choice = ready::MADE.iter().position(|d| *d == transcript.dialect).unwrap_or(0);
-            let seed = [&[choice as u8], body].concat();
-            fs::write(folder.join("json").join(&name), seed)?;
+            fs::write(folder.join("json").join(&name), seed(body))?;
         }
         if transcript.request.len() <= SEED_BYTES {
             let seed = [&[0], &transcript.request[..]].concat();
@@ -34,6 +35,24 @@ fn main() -> io::Result<()> {
         }
         // The maker takes any bytes for choices; those of a body are as good as others.
         fs::write(folder.join("dialect").join(&name), &body[..body.len().min(512)])?;
+    }
+    made(folder)
+}
+
+/// Most dialects have no recordings; the maker's bodies stand in for them.
+fn made(folder: &Path) -> io::Result<()> {
+    for (choice, &dialect) in ready::MADE.iter().enumerate() {
+        for number in 0..8_u8 {
+            let entropy: Vec<u8> =
+                (0..200_u8).map(|n| n.wrapping_mul(37).wrapping_add(number * 29)).collect();
+            for (target, framing, high) in
+                [("sse", Framing::Sse, 0), ("json", Framing::Json, 0), ("json", Framing::Ndjson, 0x80)]
+            {
+                let body = maker::body_of(&mut Dice::new(&entropy), dialect, framing).body;
+                let name = format!("made-{}-{framing:?}-{number}", dialect.name());
+                fs::write(folder.join(target).join(name), [&[choice as u8 | high], &body[..]].concat())?;
+            }
+        }
     }
     Ok(())
 }

@@ -10,7 +10,7 @@
 //!   places of one count, time, model or list of ids that disagree;
 //! * chat: `delta` beside `message`; an answer of no model and no content that is whole or counted;
 //!   timings beside a usage without counts;
-//! * llama.cpp's own: times in an array, or before the end;
+//! * llama.cpp's own: times of a whole answer that has not stopped;
 //! * Responses, Anthropic, Cohere: an error beside anything else; a frame without `type` that is not
 //!   the unstreamed form; an unstreamed body that does not say what it is;
 //! * Responses: a `completed` whose response says it failed, or is incomplete for no reason; a reason

@@ -7,6 +7,7 @@ mod memory;
 mod properties;
 mod request;
 mod short;
+mod streams;
 mod transcripts;
 mod vectors;
 mod work;

@@ -1,16 +1,16 @@
-//! JSON bodies and lines: the first byte chooses dialect and framing, the rest is the body. Strict
+//! JSON bodies and lines: the first byte chooses dialect (its low bits) and framing (the highest), the rest is the body. Strict
 //! JSON means what the naive reader says; anything else is at least the same in any pieces. The
 //! same bytes are read as a request, too.
 
 #![no_main]
 
-use harness::{cuts, naive};
+use harness::{cuts, naive, ready};
 use libfuzzer_sys::fuzz_target;
 use scan::{Framing, RequestScanner};
 
 fuzz_target!(|data: &[u8]| {
     let Some((&choice, body)) = data.split_first() else { return };
-    let dialect = harness::ready::MADE[usize::from(choice) % harness::ready::MADE.len()];
+    let dialect = ready::MADE[usize::from(choice & 0x7F) % ready::MADE.len()];
     let framing = if choice & 0x80 == 0 { Framing::Json } else { Framing::Ndjson };
     let cuts = (0..=body.len()).step_by(1 + body.len() / 16);
     match cuts::difference(dialect, framing, body, cuts) {

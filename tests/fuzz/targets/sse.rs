@@ -1,14 +1,16 @@
-//! Event streams: any bytes, in any pieces and at some cuts, say the same; what the naive reader
-//! understands means what it says; and no byte is read twice.
+//! Event streams: the first byte chooses the dialect, the rest is the body. Any bytes, in any pieces
+//! and at some cuts, say the same; what the naive reader understands means what it says; and no byte
+//! is read twice.
 
 #![no_main]
 
-use harness::{cuts, naive};
+use harness::{cuts, naive, ready};
 use libfuzzer_sys::fuzz_target;
-use scan::{Dialect, Framing};
+use scan::Framing;
 
-fuzz_target!(|body: &[u8]| {
-    let dialect = Dialect::OpenaiChat;
+fuzz_target!(|data: &[u8]| {
+    let Some((&choice, body)) = data.split_first() else { return };
+    let dialect = ready::MADE[usize::from(choice) % ready::MADE.len()];
     let cuts = (0..=body.len()).step_by(1 + body.len() / 16);
     match cuts::difference(dialect, Framing::Sse, body, cuts) {
         Ok(seen) => {

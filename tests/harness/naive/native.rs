@@ -31,10 +31,13 @@ pub(crate) fn told(outside: Frame, frame: &Value) -> Option<Told> {
         let mut choice = Choice::new(index, tokens, [0, text, 0, 0, 0], false, finish);
         choice.count(outside, counts::of_native(value)?.unwrap_or(Counts::default()));
         told.choices.push(choice);
-        if ALL_READY && let Some(times) = times::at(value, times::NATIVE)? {
-            // Of an array, and before the end, no one says what they are of.
-            let last = stopped && frame.is_object();
-            told.server = last.then_some(Some(times))?;
+        // Of an array they are of one answer each, and before the end they are not the last.
+        if ALL_READY && frame.is_object() {
+            let times = times::at(value, times::NATIVE)?;
+            if times.is_some() && outside.unstreamed && !stopped {
+                return None;
+            }
+            told.server = times.filter(|_| stopped);
         }
     }
     if list.iter().any(says_error) {

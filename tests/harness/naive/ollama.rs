@@ -19,7 +19,8 @@ pub(crate) fn told(dialect: Dialect, outside: Frame, frame: &Value) -> Option<To
         _ => (frame, "response"),
     };
     let done = frame.get("done") == Some(&Value::Bool(true));
-    if !(done || speaker.is_object() && speaker.get(text).is_some()) {
+    let speaks = speaker.is_object() && speaker.get(text).is_some();
+    if !speaks && !done {
         return if frame.is_object() || frame.is_array() { None } else { Some(Told::lead(Lead::Other)) };
     }
     let calls = match dialect {

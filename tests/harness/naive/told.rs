@@ -53,7 +53,7 @@ impl Told {
 
     /// Whether the frame has said anything but that it is known.
     pub(crate) fn is_bare(&self) -> bool {
-        let leads = matches!(self.lead, None | Some(Lead::Meta | Lead::Other));
+        let leads = matches!(self.lead, None | Some(Lead::Error | Lead::Meta | Lead::Other));
         leads && self.choices.is_empty() && self.usage.is_none() && self.server.is_none() && !self.done
     }
 
