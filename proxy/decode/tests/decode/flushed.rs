@@ -59,7 +59,7 @@ fn a_flushed_frame_comes_out_with_its_last_byte_at_the_latest() {
 }
 
 #[test]
-fn recorded_streams_stay_far_from_the_ratio() {
+fn recorded_streams_stay_below_the_ratio() {
     // What `limits::RATIO` says of recordings.
     for name in STREAMS {
         let body = Transcript::named(name).body;
@@ -67,7 +67,7 @@ fn recorded_streams_stay_far_from_the_ratio() {
             let whole = body.len() / way.whole(&body).len();
             let flushed = body.len() / way.flushed(&frames(&body)).concat().len();
             println!("{name} {way:?}: {whole} {flushed}");
-            assert!(whole < 100 && flushed <= 15, "{name} as {way:?}: {whole}:1 whole, {flushed}:1 flushed");
+            assert!(whole <= 60 && flushed <= 15, "{name} as {way:?}: {whole}:1 whole, {flushed}:1 flushed");
         }
     }
 }
