@@ -130,7 +130,7 @@ pub(super) fn token_frames(dialect: Dialect) -> &'static [&'static str] {
 }
 
 /// Members that only look like those that are looked for.
-pub(super) const LOOK_ALIKES: [&str; 10] = [
+pub(super) const LOOK_ALIKES: [&str; 14] = [
     r#""metadata":{"usage":{"completion_tokens":99},"choices":[{"delta":{"content":"no"}}]}"#,
     r#""Usage":{"prompt_tokens":1}"#,
     r#""usage ":{"prompt_tokens":1}"#,
@@ -141,4 +141,8 @@ pub(super) const LOOK_ALIKES: [&str; 10] = [
     r#""service_tier":null"#,
     r#""generation_settings":{"stop":[],"n_predict":24,"content":"x"}"#,
     r#""completion_tokens":5"#,
+    r#""echo":{"type":"message_stop","delta":{"text":"no","stop_reason":"end_turn"},"done":true,"eval_count":9}"#,
+    r#""extra":[{"response":{"usage":{"output_tokens":9}},"message":{"usage":{"input_tokens":9},"content":"no"}}]"#,
+    r#""outer":{"meta_info":{"completion_tokens":9},"usageMetadata":{"candidatesTokenCount":9},"token":{"text":"no"}}"#,
+    r#""Type":"response.completed""#,
 ];

@@ -4,8 +4,8 @@
 //! * the text is not JSON by the strict grammar, not UTF-8, has half a surrogate pair, is nested
 //!   deeper than `serde_json` goes, or has a number of more than 200 characters;
 //! * a member that is summed up or has a second spelling stands there twice (a tool's arguments,
-//!   `reasoning`), or a container other than the four that begin anew (`choices`, `delta`,
-//!   `message`, `usage`), or a count once as a number and once as something else.
+//!   `reasoning`, a model's name), or a container other than the four that begin anew (`choices`,
+//!   `delta`, `message`, `usage`), or a count once as a number and once as something else.
 
 use std::cell::Cell;
 use std::fmt;
@@ -14,11 +14,40 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use serde_json::{Map, Value};
 
 /// Members whose last value counts, whatever it and the earlier ones are.
-const SETTLED: [&str; 8] =
-    ["content", "finish_reason", "index", "stop", "stop_type", "refusal", "role", "object"];
+const SETTLED: [&str; 16] = [
+    "content",
+    "finish_reason",
+    "index",
+    "stop",
+    "stop_type",
+    "refusal",
+    "role",
+    "object",
+    "type",
+    "status",
+    "stop_reason",
+    "done",
+    "done_reason",
+    "finishReason",
+    "thought",
+    "generated_text",
+];
 
 /// Members that are never settled if there are two of them.
-const OPEN: [&str; 7] = ["reasoning", "reasoning_content", "name", "arguments", "text", "model", "error"];
+const OPEN: [&str; 12] = [
+    "reasoning",
+    "reasoning_content",
+    "thinking",
+    "name",
+    "arguments",
+    "partial_json",
+    "tool_plan",
+    "text",
+    "model",
+    "model_name",
+    "modelVersion",
+    "error",
+];
 
 /// Members that begin anew.
 const ANEW: [&str; 4] = ["choices", "delta", "message", "usage"];

@@ -117,6 +117,15 @@ data: {"index":3,"token":{"id":2,"text":"</s>","special":true},"generated_text":
         "text0/1=1 running0(out 1) | empty0=1 running0(out 2) | ping text0/4=1 finish0:stop choice0(in 5 out 3) |",
     ),
     (
+        "TGI: a text that looks like more",
+        Tgi,
+        Sse,
+        r#"data: {"index":1,"token":{"text":"\"generated_text\":\"x\"","generated_text":"no","details":{"generated_tokens":9}},"generated_text":null,"other":{"index":9,"finish_reason":"length"}}
+
+"#,
+        "text0/20=1 running0(out 1) |",
+    ),
+    (
         "TGI without details",
         Tgi,
         Sse,
@@ -156,6 +165,22 @@ data: {"index":3,"token":{"id":2,"text":"</s>","special":true},"generated_text":
 {"model":"elm:1b","response":"","done":true,"context":[1,2,3],"eval_count":3}
 "#,
         "empty0 | text0/3=2 | finish0:stop choice0(out 3) |",
+    ),
+    (
+        "Ollama: of two messages the last counts",
+        OllamaChat,
+        Ndjson,
+        r#"{"message":{"content":"abc"},"message":{"thinking":"d"},"done":true,"message":{"content":"ef"},"done":false}
+"#,
+        "text0/2 |",
+    ),
+    (
+        "Ollama: numbers that are no counts",
+        OllamaGenerate,
+        Ndjson,
+        r#"{"response":"","done":true,"prompt_eval_count":-1,"eval_count":1e3}
+"#,
+        "finish0:stop choice0(out 1000 rejected 1) |",
     ),
     (
         "Ollama: loading is no answer",

@@ -220,6 +220,37 @@ data: {"type":"message_delta","delta":{"stop_reason":null},"usage":{"output_toke
         "reasoning0/2 | empty0 | meta | empty0 | tool0/10 | empty0 | finish0:toolcalls | whole(out 3) |",
     ),
     (
+        "Anthropic: of two usages the last counts, and the first leaves nothing behind",
+        Anthropic,
+        Sse,
+        r#"data: {"type":"message_delta","delta":{"stop_reason":null},"usage":{"input_tokens":9,"output_tokens":1},"usage":{"output_tokens":2}}
+
+data: {"type":"message_delta","usage":{"output_tokens":3},"delta":{"stop_reason":"end_turn"},"delta":{"stop_reason":"max_tokens"}}
+
+"#,
+        "whole(out 2) | finish0:length whole(out 3) |",
+    ),
+    (
+        "Anthropic: a prompt of no known length, a count refused",
+        Anthropic,
+        Sse,
+        r#"data: {"type":"message_start","message":{"model":"m","usage":{"output_tokens":1}}}
+
+data: {"type":"message_delta","usage":{"input_tokens":-5,"output_tokens":3}}
+
+"#,
+        "role0 | whole(out 3 rejected 1) |",
+    ),
+    (
+        "Anthropic: looks like the end, and is not",
+        Anthropic,
+        Sse,
+        r#"data: {"type":"content_block_delta","index":0,"delta":{"type":"message_stop","text":"{\"type\":\"message_stop\"}"},"message":{"usage":{"input_tokens":9}},"usage":{"output_tokens":9},"stop_reason":"end_turn"}
+
+"#,
+        "text0/23 |",
+    ),
+    (
         "Anthropic: reasons",
         Anthropic,
         Sse,
