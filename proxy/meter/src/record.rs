@@ -6,7 +6,7 @@ use std::sync::Arc;
 use scan::{Dialect, ServerTimes};
 
 use crate::edges::{GAP_S, POSITION_NAMES};
-use crate::{Ending, Tokens};
+use crate::{Ending, Provenance, TokenType, Tokens};
 
 /// Who and what an exchange was, known from its request and response heads.
 #[derive(Clone, Debug)]
@@ -46,6 +46,28 @@ pub struct Record {
     pub visible_chars: u64,
     /// Counts the server sent that could not be counts and were refused.
     pub usage_rejected: u32,
+}
+
+impl Record {
+    /// The answer has `output` tokens by a local tokenizer's count, where there was only an estimate:
+    /// the counts, and the speeds made of them. Gaps stay those between frames.
+    pub fn recount(&mut self, output: u64) {
+        let tokens = &mut self.tokens;
+        let before = tokens.output();
+        tokens.output_provenance = Provenance::Tokenized;
+        for kind in TokenType::ALL.into_iter().filter(|kind| !kind.is_input()) {
+            tokens.by_type[kind as usize] = 0;
+        }
+        tokens.by_type[TokenType::Output as usize] = output;
+        let timing = &mut self.timing;
+        if timing.generation_tokens > 0 && output > 1 {
+            timing.generation_tokens = output - 1;
+            timing.output_rate = Some(timing.generation_tokens as f64 * 1e9 / timing.generation_ns as f64);
+        }
+        if let (Some(first), true) = (timing.first_token_ns, before > 1 && output > 1) {
+            timing.per_output_token_ns = Some(timing.duration_ns.saturating_sub(first) / (output - 1));
+        }
+    }
 }
 
 /// The times of one exchange. Nanoseconds unless said otherwise; `None` is "did not happen".

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use hyper::HeaderMap;
-use meter::{Body, Close, Identity, Load, LoadReading, Meter, Tick};
+use meter::{Body, Close, Identity, Load, LoadReading, Meter, Provenance, Record, Tick};
 use scan::{Dialect, Framing, Name, Request};
 use usage::{Added, Marks, Watch};
 
@@ -16,7 +16,7 @@ use crate::headers::is_sealed;
 use crate::reader::{self, Readable, Reader};
 use crate::route::{Route, Speaks};
 use crate::worker::Worker;
-use crate::{Dropped, ModelSlot, Passthrough, asking, clock, said};
+use crate::{Dropped, ModelSlot, Passthrough, asking, clock, limits, said};
 
 /// One metered exchange.
 pub struct Exchange {
@@ -169,6 +169,12 @@ impl Exchange {
             if let (Some(watch), Some(scanner)) = (&self.watch, reader.scanner()) {
                 watch.arm(scanner);
             }
+            if status < 400
+                && self.wants_text(at)
+                && let Some(scanner) = reader.scanner()
+            {
+                scanner.keep_text(limits::KEPT_TEXT_BYTES);
+            }
             self.reader = Some(reader);
         }
         self.admit(status < 400);
@@ -277,6 +283,22 @@ impl Exchange {
         }
     }
 
+    /// Whether the server counts at all is learned from streams that came to their end.
+    fn learn_of_counts(&self, record: &Record, at: Tick) {
+        if record.streamed && record.ending.is_success() && self.dialect.generates() {
+            let estimate = matches!(record.tokens.output_provenance, Provenance::Frames | Provenance::None);
+            self.worker.learned[self.upstream].reports(!estimate, at);
+        }
+    }
+
+    /// Whether the answer's text is worth keeping until its end: only somebody else's tokenizer
+    /// can count it, and there is one. Several answers' texts would be mixed.
+    fn wants_text(&self, at: Tick) -> bool {
+        self.worker.plan.tokenized.contains(self.model.as_str())
+            && self.worker.learned[self.upstream].says_nothing(at)
+            && self.meter.as_ref().is_some_and(|meter| meter.request().answers <= 1 && !meter.request().echo)
+    }
+
     fn end(&mut self, close: Close, at: Tick) {
         let Some(mut meter) = self.meter.take() else { return };
         // First of all, so that nothing that fails below can leave them behind.
@@ -286,17 +308,17 @@ impl Exchange {
             // It ended before its request was complete.
             meter.requested(self.learn(&mut request), at);
         }
-        let (mut close, mut response_model, mut unparsed) = (close, Name::default(), 0);
+        let (mut close, mut response_model, mut unparsed, mut text) = (close, Name::default(), 0, None);
         if let Some(reader) = self.reader.take() {
             let mut reading = meter.tail(at);
-            let (tail, model, unread) = match &mut self.watch {
+            let over = match &mut self.watch {
                 Some(watch) => reader.end(&mut watch.listen(&mut reading)),
                 None => reader.end(&mut reading),
             };
             if let Close::Clean { whole } = &mut close {
-                *whole = tail.whole;
+                *whole = over.tail.whole;
             }
-            (response_model, unparsed) = (model, unread);
+            (response_model, unparsed, text) = (over.model, over.unparsed, over.text);
         }
         if self.model.is_empty() && !response_model.is_empty() {
             self.model = response_model;
@@ -317,6 +339,8 @@ impl Exchange {
             started_unix_ns: self.started_unix_ns,
         };
         let record = meter.end(identity, close, left.mean_since(&self.entered), at);
+        self.learn_of_counts(&record, at);
+        let text = text.filter(|_| record.tokens.output_provenance == Provenance::Frames);
         if self.watch.as_ref().is_some_and(Watch::unasked) {
             learned.sends_usage(at);
         }
@@ -327,8 +351,12 @@ impl Exchange {
             let (more, owed) = (output.saturating_sub(self.live), self.live.saturating_sub(output));
             observer.live(self.slot, more, owed);
         }
-        observer.end(self.slot, &record);
-        seat.taken = false;
+        // A record whose text will be counted elsewhere is booked there, with that count.
+        let counted_elsewhere = text.is_some();
+        if !counted_elsewhere {
+            observer.end(self.slot, &record);
+            seat.taken = false;
+        }
         observer.overhead(if self.streamed { "stream" } else { "body" }, self.overhead_ns);
         for (what, count) in
             [(Dropped::UsageRejected, u64::from(record.usage_rejected)), (Dropped::FrameUnparsed, unparsed)]
@@ -337,9 +365,17 @@ impl Exchange {
                 observer.lose(what, count);
             }
         }
-        if !self.worker.outbox.put(record) {
-            observer.lose(Dropped::Record, 1);
+        match self.worker.outbox.put(record, text) {
+            Ok(()) if counted_elsewhere => observer.abandon(self.slot),
+            Ok(()) => {}
+            Err(back) => {
+                if counted_elsewhere {
+                    observer.end(self.slot, &back.record);
+                }
+                observer.lose(Dropped::Record, 1);
+            }
         }
+        seat.taken = false;
     }
 }
 

@@ -63,7 +63,7 @@ pub enum Refusal {
 
 impl Refusal {
     /// Every reason.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Framing,
         Self::Host,
         Self::Target,
@@ -155,6 +155,8 @@ pub enum Dropped {
     Accept,
     /// A compressed body that was given up: broken, or far larger than it looked.
     Decoding,
+    /// A local count that could not be made: no room, or the tokenizer failed.
+    Tokenizing,
     /// What was added to a request and could not be taken out of its answer again.
     UsageEdit,
 }
@@ -168,6 +170,7 @@ impl Dropped {
         Self::Panic,
         Self::Accept,
         Self::Decoding,
+        Self::Tokenizing,
         Self::UsageEdit,
     ];
 
@@ -180,6 +183,7 @@ impl Dropped {
             Self::Panic => "panic",
             Self::Accept => "accept",
             Self::Decoding => "decoding",
+            Self::Tokenizing => "tokenizing",
             Self::UsageEdit => "usage_edit",
         }
     }

@@ -1,5 +1,6 @@
 //! The few numbers the data plane needs, as they will run. Nobody here sees a configuration file.
 
+use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,6 +35,8 @@ pub struct Upstream {
 pub struct Plan {
     /// The upstreams, each with a listener of its own.
     pub upstreams: Vec<Upstream>,
+    /// Models whose text can be counted in the control plane, where no server counts it.
+    pub tokenized: Arc<HashSet<String>>,
     /// Worker threads, each with its own runtime and connections.
     pub workers: usize,
     /// A gap longer than this between two tokens is a stall.

@@ -26,6 +26,18 @@ enum Sight {
     Blind,
 }
 
+/// What is known of a body at its end.
+#[derive(Default)]
+pub(crate) struct Over {
+    pub(crate) tail: Tail,
+    /// The first model it named.
+    pub(crate) model: Name,
+    /// Frames that could not be read.
+    pub(crate) unparsed: u64,
+    /// The answer's text, if it was kept and is all there.
+    pub(crate) text: Option<String>,
+}
+
 /// What a response's head says of reading its body.
 pub(crate) enum Readable {
     /// It can be read, in this way.
@@ -109,14 +121,11 @@ impl Reader {
         Ok(found)
     }
 
-    /// The body is over: what became of it, the model it named, and the frames that could not be
-    /// read.
-    pub(crate) fn end(self, sink: &mut impl Sink) -> (Tail, Name, u64) {
-        let Sight::Clear(mut scanner) = self.sight else {
-            return (Tail { torn: false, whole: false }, Name::default(), 0);
-        };
+    /// The body is over.
+    pub(crate) fn end(self, sink: &mut impl Sink) -> Over {
+        let Sight::Clear(mut scanner) = self.sight else { return Over::default() };
         let tail = scanner.end(sink);
-        (tail, *scanner.model(), scanner.work().unparsed)
+        Over { tail, model: *scanner.model(), unparsed: scanner.work().unparsed, text: scanner.take_text() }
     }
 }
 

@@ -93,7 +93,7 @@ fn ask(address: SocketAddr, request: &str) -> (String, String) {
 }
 
 fn record(proxy: &Proxy) -> Record {
-    *proxy.inbox.recv_timeout(DEADLINE).unwrap()
+    proxy.inbox.recv_timeout(DEADLINE).unwrap().record
 }
 
 fn steps(proxy: &Proxy) -> Vec<UsageStep> {

@@ -43,7 +43,7 @@ impl Framing {
 }
 
 /// What became of the body, known at its end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tail {
     /// The body ended inside a frame.
     pub torn: bool,

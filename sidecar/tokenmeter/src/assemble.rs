@@ -28,7 +28,9 @@ use crate::machine::ThisMachine;
 use crate::plan::Plan;
 use crate::probe::{Prober, Target};
 use crate::readiness::Readiness;
-use crate::records::{self, Tally};
+use crate::desk::{Desk, Tally};
+use crate::records;
+use crate::recount::Recount;
 use crate::refusal::StartError;
 use crate::source::Source;
 use crate::totals::Totals;
@@ -70,8 +72,9 @@ impl Process {
 
         let (outbox, inbox) = relay::outbox(plan.outbox_records);
         let totals = Totals::new(plan.relay.upstreams.iter().map(|upstream| &upstream.name));
-        let records =
-            records::take(inbox, tally, totals.clone(), plan.log.access).map_err(StartError::Thread)?;
+        let desk = Arc::new(Desk::new(tally, totals.clone(), plan.log.access, metrics.worker()));
+        let recount = Recount::start(&plan.tokenizers, &desk)?;
+        let records = records::take(inbox, desk, recount).map_err(StartError::Thread)?;
         let observers = (0..plan.relay.workers).map(|_| observer(&metrics)).collect();
         let relay = relay::start(plan.relay.clone(), observers, outbox)
             .map_err(|error| StartError::relay(error, plan))?;

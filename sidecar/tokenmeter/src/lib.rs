@@ -25,6 +25,7 @@ pub mod log;
 mod probe;
 mod readiness;
 mod records;
+mod recount;
 mod refusal;
 mod source;
 mod totals;
@@ -32,6 +33,7 @@ mod totals;
 // What the commands do.
 pub mod command;
 mod demo;
+mod desk;
 mod run;
 mod signals;
 

@@ -2,7 +2,9 @@
 //! it either succeeds or tells every mistake there is: no part ever sees a setting (law 13), and
 //! nothing is looked at twice.
 
+use std::collections::HashSet;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use engine::Scrape;
@@ -38,6 +40,8 @@ pub struct Plan {
     pub max_models: usize,
     /// Records that may wait for the control plane.
     pub outbox_records: usize,
+    /// Tokenizers for models whose servers count nothing.
+    pub tokenizers: Vec<TokenizerFile>,
     /// What is logged, and how.
     pub log: log::Plan,
     /// The effective settings, for showing.
@@ -56,6 +60,7 @@ impl Plan {
             upstreams.iter().filter_map(|upstream| upstream.listen.as_ref()).collect();
         reader.check_distinct(&listeners, admin.as_ref());
         reader.check_loops(machine, &upstreams, admin.as_ref());
+        let tokenizers = reader.tokenizers();
         let relay = relay::Plan {
             upstreams: upstreams.iter().filter_map(Wanted::planned).collect(),
             workers: match written.values.contains_key("workers") {
@@ -71,6 +76,7 @@ impl Plan {
             drain_grace: reader.milliseconds("drain_grace_ms"),
             half_close: reader.switch("half_close"),
             connections: reader.count("connections"),
+            tokenized: tokenizers.iter().map(|file| file.model.clone()).collect::<HashSet<_>>().into(),
         };
         let engine = engine::Plan {
             targets: upstreams.iter().filter_map(Wanted::watched).collect(),
@@ -94,12 +100,24 @@ impl Plan {
                 admin_hosts,
                 max_models,
                 outbox_records,
+                tokenizers,
                 log,
                 warnings: reader.warnings,
             }),
             _ => Err(Mistakes(reader.mistakes)),
         }
     }
+}
+
+/// A model's tokenizer, as named.
+#[derive(Clone, Debug)]
+pub struct TokenizerFile {
+    /// The model, by the name that requests have.
+    pub model: String,
+    /// Its `tokenizer.json`, or the folder that holds it.
+    pub path: PathBuf,
+    /// Where it was named.
+    pub origin: Origin,
 }
 
 /// An address and where it was written.
@@ -382,6 +400,31 @@ impl Reader<'_> {
             self.mistakes.push(Mistake::at(&value.origin, what, "write names without a scheme or a port"));
         }
         names
+    }
+
+    /// `MODEL=PATH`, separated by commas.
+    fn tokenizers(&mut self) -> Vec<TokenizerFile> {
+        let Value { text, origin } = self.value("tokenizers");
+        let mut files = Vec::new();
+        for pair in text.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
+            match pair.split_once('=') {
+                Some((model, path)) if !model.is_empty() && !path.is_empty() => files.push(TokenizerFile {
+                    model: model.to_owned(),
+                    path: path.into(),
+                    origin: origin.clone(),
+                }),
+                _ => {
+                    let what = format!("`{}` is not MODEL=PATH", pair.escape_debug());
+                    let remedy = "write the model's name and its tokenizer.json, as in qwen3-8b=/models/qwen3-8b/tokenizer.json";
+                    self.mistakes.push(Mistake::at(&origin, what, remedy));
+                }
+            }
+        }
+        if !files.is_empty() && !cfg!(feature = "tokenizer") {
+            let what = "this tokenmeter was built without tokenizers";
+            self.mistakes.push(Mistake::at(&origin, what, "build it with the feature `tokenizer`"));
+        }
+        files
     }
 
     fn milliseconds(&mut self, key: &'static str) -> Duration {

@@ -29,6 +29,13 @@ pub enum StartError {
         /// Our listener.
         reached: SocketAddr,
     },
+    /// Tokenizers could not be read.
+    Tokenizers {
+        /// What is wrong with each.
+        errors: Vec<String>,
+        /// Where they were named.
+        origin: Origin,
+    },
     /// The system gave us no thread, or no way to wait in one.
     Thread(io::Error),
 }
@@ -91,6 +98,7 @@ impl fmt::Display for StartError {
                 "--upstream: {url} is tokenmeter's own listener {reached}; start the inference server, or name \
                  its own address"
             ),
+            Self::Tokenizers { errors, origin } => write!(f, "{origin}: {}", errors.join("; ")),
             Self::Thread(cause) => {
                 write!(f, "the system gave us no thread: {cause}; raise the limit on threads or open files")
             }
@@ -102,7 +110,7 @@ impl std::error::Error for StartError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Bind { cause, .. } | Self::Thread(cause) => Some(cause),
-            Self::Loop { .. } => None,
+            Self::Loop { .. } | Self::Tokenizers { .. } => None,
         }
     }
 }

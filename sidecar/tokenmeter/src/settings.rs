@@ -64,7 +64,7 @@ pub fn variable(key: &str) -> String {
 }
 
 /// Every setting, in the order of the help and of `check-config`.
-pub const SETTINGS: [Setting; 23] = [
+pub const SETTINGS: [Setting; 24] = [
     Setting {
         key: "upstream",
         form: Form::Text("URL"),
@@ -190,6 +190,13 @@ pub const SETTINGS: [Setting; 23] = [
         form: Form::Number { unit: "records", min: 1, max: 1_000_000 },
         default: "4096",
         help: "Finished exchanges that may wait for the control plane; more are dropped and counted",
+    },
+    Setting {
+        key: "tokenizers",
+        form: Form::Text("MODEL=PATH"),
+        default: "",
+        help: "Tokenizers, separated by commas, for models whose server counts nothing: each a model's name \
+               and its tokenizer.json or the folder that holds it",
     },
     Setting {
         key: "access_log",
@@ -355,7 +362,7 @@ impl Written {
     fn scalar(&mut self, key: &str, origin: Origin, node: Node) -> Option<Value> {
         let text = match node.shape {
             Shape::Scalar(text) => text,
-            Shape::List(items) if key == "admin_hosts" => {
+            Shape::List(items) if matches!(key, "admin_hosts" | "tokenizers") => {
                 let names = items.into_iter().map(|item| match item.shape {
                     Shape::Scalar(name) => Some(name),
                     _ => None,

@@ -8,7 +8,7 @@ use metrics::Metrics;
 
 use crate::cli;
 use crate::readiness::Readiness;
-use crate::records::Tally;
+use crate::desk::Tally;
 
 /// The parts the page reads, and what never changes.
 pub(crate) struct Source {

@@ -94,6 +94,7 @@ pub(crate) fn plan(upstream: SocketAddr) -> Plan {
             provider: "openai".into(),
             usage: Policy::Observe,
         }],
+        tokenized: Arc::default(),
         workers: 1,
         stall: Duration::from_secs(1),
         connect_timeout: Duration::from_secs(2),

@@ -1,0 +1,94 @@
+//! Where a finished exchange is entered: the tally of provenances, the totals by upstream, the
+//! access log, and, for one whose tokens were counted here, the metrics its worker left to us.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use meter::{Provenance, Record};
+use metrics::WorkerCells;
+use relay::{Dropped, Observer};
+
+use crate::log::ACCESS;
+use crate::totals::Totals;
+
+/// Exchanges by how their output tokens were known.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tally(Arc<[AtomicU64; Provenance::ALL.len()]>);
+
+impl Tally {
+    /// Name and count of each provenance, best first.
+    pub(crate) fn read(&self) -> Vec<(&'static str, u64)> {
+        let counts = self.0.iter().map(|count| count.load(Ordering::Relaxed));
+        Provenance::ALL.iter().map(|provenance| provenance.name()).zip(counts).collect()
+    }
+
+    fn add(&self, provenance: Provenance) {
+        self.0[provenance as usize].fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Enters records. Shared by the threads of the control plane that have some.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    tally: Tally,
+    totals: Totals,
+    access: bool,
+    /// Cells as a worker has them, for what is counted here.
+    cells: Mutex<WorkerCells>,
+}
+
+impl Desk {
+    pub(crate) fn new(tally: Tally, totals: Totals, access: bool, cells: WorkerCells) -> Self {
+        Self { tally, totals, access, cells: Mutex::new(cells) }
+    }
+
+    /// Enters a record whose worker has booked it.
+    pub(crate) fn enter(&self, record: &Record) {
+        self.tally.add(record.tokens.output_provenance);
+        self.totals.add(record);
+        if self.access {
+            log(record);
+        }
+    }
+
+    /// Books a record that its worker left to us, with `output` tokens if they could be counted,
+    /// and enters it.
+    pub(crate) fn book(&self, record: &mut Record, output: Option<u64>) {
+        let mut cells = self.cells.lock().unwrap_or_else(PoisonError::into_inner);
+        match output {
+            Some(output) => record.recount(output),
+            None => cells.lose(Dropped::Tokenizing, 1),
+        }
+        let model = match &*record.identity.model {
+            metrics::UNKNOWN => cells.unknown_model(),
+            name => cells.model(name),
+        };
+        cells.begin(model);
+        cells.end(model, record);
+        drop(cells);
+        self.enter(record);
+    }
+}
+
+fn log(record: &Record) {
+    let milliseconds = |ns: u64| ns as f64 / 1e6;
+    let (identity, tokens, timing) = (&record.identity, &record.tokens, &record.timing);
+    tracing::info!(
+        target: ACCESS,
+        upstream = &*identity.upstream,
+        model = &*identity.model,
+        dialect = identity.dialect.name(),
+        ending = record.ending.name(),
+        status = record.status,
+        streamed = record.streamed,
+        input_tokens = tokens.input(),
+        input_provenance = tokens.input_provenance.name(),
+        output_tokens = tokens.output(),
+        output_provenance = tokens.output_provenance.name(),
+        duration_ms = milliseconds(timing.duration_ns),
+        first_token_ms = timing.first_token_ns.map(milliseconds),
+        output_rate = timing.output_rate,
+        concurrency = timing.concurrency,
+        "exchange"
+    );
+}

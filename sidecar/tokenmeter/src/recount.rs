@@ -1,0 +1,68 @@
+//! Counting the tokens of answers whose server counts none, by the tokenizers that the settings
+//! name. Without the feature `tokenizer` there are none to name.
+
+use std::sync::Arc;
+
+use meter::Record;
+
+use crate::desk::Desk;
+use crate::plan::TokenizerFile;
+use crate::refusal::StartError;
+
+/// Counts and books the records that come with a text.
+pub(crate) struct Recount {
+    desk: Arc<Desk>,
+    #[cfg(feature = "tokenizer")]
+    counting: Option<tokenizer::Counting<Box<Record>>>,
+}
+
+impl Recount {
+    /// Reads the tokenizers and starts their thread, if there are any.
+    #[cfg(feature = "tokenizer")]
+    pub(crate) fn start(files: &[TokenizerFile], desk: &Arc<Desk>) -> Result<Self, StartError> {
+        use tokenizer::{Counting, Tokenizers};
+        let desk = Arc::clone(desk);
+        if files.is_empty() {
+            return Ok(Self { desk, counting: None });
+        }
+        let named = files.iter().map(|file| (file.model.clone(), file.path.clone()));
+        let tokenizers = Tokenizers::load(named).map_err(|errors| {
+            let errors = errors.iter().map(ToString::to_string).collect();
+            StartError::Tokenizers { errors, origin: files[0].origin.clone() }
+        })?;
+        let booking = Arc::clone(&desk);
+        let counting =
+            Counting::start(Arc::new(tokenizers), move |mut record: Box<Record>, tokens| {
+                booking.book(&mut record, tokens);
+            })
+            .map_err(StartError::Thread)?;
+        Ok(Self { desk, counting: Some(counting) })
+    }
+
+    /// There are no tokenizers; the plan has refused those that were named.
+    #[cfg(not(feature = "tokenizer"))]
+    pub(crate) fn start(_files: &[TokenizerFile], desk: &Arc<Desk>) -> Result<Self, StartError> {
+        Ok(Self { desk: Arc::clone(desk) })
+    }
+
+    /// Takes a record and the text to count. Whatever happens, it is booked.
+    #[cfg(feature = "tokenizer")]
+    pub(crate) fn submit(&self, record: Record, text: String) {
+        let refused = match (&self.counting, tokenizer::Text::new(text)) {
+            (Some(counting), Some(text)) => {
+                let model = Arc::clone(&record.identity.model);
+                counting.submit(Box::new(record), model, text).err()
+            }
+            _ => Some(Box::new(record)),
+        };
+        if let Some(mut record) = refused {
+            self.desk.book(&mut record, None);
+        }
+    }
+
+    /// Takes a record whose text nobody here can count.
+    #[cfg(not(feature = "tokenizer"))]
+    pub(crate) fn submit(&self, mut record: Record, _text: String) {
+        self.desk.book(&mut record, None);
+    }
+}
