@@ -24,7 +24,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("clap", &["tokenmeter"]),
     ("serde", &["tokenmeter", "tokenmeter-simulator", "tokenmeter-usage"]),
     ("serde-saphyr", &["tokenmeter"]),
-    ("serde_json", &["tokenmeter-simulator", "tokenmeter-usage"]),
+    ("serde_json", &["tokenmeter", "tokenmeter-simulator", "tokenmeter-usage"]),
     ("tokenizers", &["tokenmeter-tokenizer"]),
     ("tracing-subscriber", &["tokenmeter"]),
 ];

@@ -1,29 +1,54 @@
-//! What a request asks for, read from its body as it passes.
+//! What a request asks for, read from its body as it passes: JSON, or the form in which audio comes.
 
 use hyper::HeaderMap;
-use scan::{Dialect, Name, Request, RequestScanner};
+use hyper::header::CONTENT_TYPE;
+use scan::{Dialect, MultipartFields, Name, Request, RequestScanner};
 
 /// Reads one request body.
-pub(crate) struct Asked(RequestScanner);
+pub(crate) enum Asked {
+    Json(Box<RequestScanner>),
+    Form(Box<MultipartFields>),
+}
 
 impl Asked {
     /// A reader for a request with these fields.
-    pub(crate) fn new(_dialect: Dialect, _headers: &HeaderMap) -> Self {
-        Self(RequestScanner::new())
+    pub(crate) fn new(dialect: Dialect, headers: &HeaderMap) -> Self {
+        let form = headers.get(CONTENT_TYPE).filter(|_| dialect == Dialect::Transcription);
+        match form.and_then(|value| MultipartFields::from_content_type(value.as_bytes())) {
+            Some(fields) => Self::Form(Box::new(fields)),
+            None => Self::Json(Box::default()),
+        }
     }
 
     /// Reads the next slice.
     pub(crate) fn feed(&mut self, bytes: &[u8]) {
-        self.0.feed(bytes);
+        match self {
+            Self::Json(scanner) => scanner.feed(bytes),
+            Self::Form(fields) => fields.feed(bytes),
+        }
     }
 
     /// The body is over: what it asked for.
     pub(crate) fn end(&mut self) -> Request {
-        self.0.end()
+        match self {
+            Self::Json(scanner) => scanner.end(),
+            Self::Form(fields) => Request {
+                model: fields.model(),
+                stream: fields.stream(),
+                answers: 1,
+                prompts: 1,
+                include_usage: fields.include_usage(),
+                whole: fields.is_whole(),
+                ..Request::default()
+            },
+        }
     }
 
     /// The model named so far.
     pub(crate) fn model(&self) -> Name {
-        *self.0.model()
+        match self {
+            Self::Json(scanner) => *scanner.model(),
+            Self::Form(fields) => fields.model(),
+        }
     }
 }

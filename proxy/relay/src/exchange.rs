@@ -28,7 +28,7 @@ pub struct Exchange {
     /// Taken when the exchange has ended.
     meter: Option<Meter>,
     /// Reads the request until it is complete.
-    request: Option<Box<Asked>>,
+    request: Option<Asked>,
     model: Name,
     /// Reads the response, if it can be read.
     reader: Option<Reader>,
@@ -81,7 +81,7 @@ impl Exchange {
             dialect,
             started_unix_ns: clock::wall_unix_ns(),
             meter: Some(Meter::new(dialect, at, stall_ns)),
-            request: Some(Box::new(Asked::new(dialect, headers))),
+            request: Some(Asked::new(dialect, headers)),
             model: route.model.map_or_else(Name::default, |model| Name::cut(model.as_bytes())),
             reader: None,
             watch: None,
@@ -160,7 +160,8 @@ impl Exchange {
                 said::read(self.dialect, headers, &mut meter.tail(at));
             }
             if framing == Some(Framing::Sse) && asking::is_askable(self.dialect) {
-                let client_asked = meter.request().include_usage == Some(true);
+                let request = meter.request();
+                let client_asked = request.include_usage == Some(true) || request.continuous_usage;
                 self.watch = Some(Watch::new(added.filter(|_| editable), client_asked));
             }
         }
@@ -292,9 +293,19 @@ impl Exchange {
     }
 
     /// Whether the answer's text is worth keeping until its end: only somebody else's tokenizer
-    /// can count it, and there is one. Several answers' texts would be mixed.
+    /// can count it, and there is one. Several answers' texts would be mixed, and other dialects
+    /// say theirs twice, or have counts always.
     fn wants_text(&self, at: Tick) -> bool {
-        self.worker.plan.tokenized.contains(self.model.as_str())
+        let keeps = matches!(
+            self.dialect,
+            Dialect::OpenaiChat
+                | Dialect::OpenaiCompletions
+                | Dialect::OllamaChat
+                | Dialect::OllamaGenerate
+                | Dialect::Triton
+        );
+        keeps
+            && self.worker.plan.tokenized.contains(self.model.as_str())
             && self.worker.learned[self.upstream].says_nothing(at)
             && self.meter.as_ref().is_some_and(|meter| meter.request().answers <= 1 && !meter.request().echo)
     }

@@ -63,7 +63,7 @@ pub enum Refusal {
 
 impl Refusal {
     /// Every reason.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 7] = [
         Self::Framing,
         Self::Host,
         Self::Target,
@@ -163,7 +163,7 @@ pub enum Dropped {
 
 impl Dropped {
     /// Every kind.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Record,
         Self::UsageRejected,
         Self::FrameUnparsed,

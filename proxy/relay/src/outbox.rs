@@ -10,9 +10,10 @@ use meter::Record;
 pub struct Finished {
     /// What is known of it.
     pub record: Record,
-    /// The answer's text, if its server counts nothing and somebody else can. It is counted and
-    /// dropped; nothing may keep it, and no part of it may be shown (law 11).
-    pub text: Option<String>,
+    /// The answer's text, if its server counts nothing and somebody else can: the insides of JSON
+    /// strings, joined, escapes as they stand. It is counted and dropped; nothing may keep it, and
+    /// no part of it may be shown (law 11).
+    pub text: Option<Vec<u8>>,
 }
 
 /// The data plane's end; one clone per worker.
@@ -34,7 +35,7 @@ impl Outbox {
     /// # Errors
     ///
     /// What was not taken.
-    pub fn put(&self, record: Record, text: Option<String>) -> Result<(), Box<Finished>> {
+    pub fn put(&self, record: Record, text: Option<Vec<u8>>) -> Result<(), Box<Finished>> {
         self.0.try_send(Box::new(Finished { record, text })).map_err(|refused| match refused {
             TrySendError::Full(back) | TrySendError::Disconnected(back) => back,
         })

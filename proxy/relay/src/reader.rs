@@ -35,7 +35,7 @@ pub(crate) struct Over {
     /// Frames that could not be read.
     pub(crate) unparsed: u64,
     /// The answer's text, if it was kept and is all there.
-    pub(crate) text: Option<String>,
+    pub(crate) text: Option<Vec<u8>>,
 }
 
 /// What a response's head says of reading its body.

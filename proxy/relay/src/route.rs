@@ -35,10 +35,13 @@ pub enum Speaks {
 
 impl Speaks {
     /// The dialect, now that the request's body is known; `None` if it still cannot be told.
-    pub fn settle(self, _request: &Request) -> Option<Dialect> {
+    pub fn settle(self, request: &Request) -> Option<Dialect> {
         match self {
             Self::Known(dialect) => Some(dialect),
-            Self::Generate | Self::Invocations | Self::Root | Self::Anything => None,
+            Self::Generate => request.dialect_at_generate(),
+            Self::Invocations => request.dialect_at_invocations(),
+            Self::Root => request.dialect_at_generate().filter(|dialect| *dialect == Dialect::Tgi),
+            Self::Anything => None,
         }
     }
 }

@@ -1,10 +1,25 @@
 //! Which JSON shape an endpoint speaks. One file each below, of the same shape: the table of the
 //! fields it looks at. What a frame with those fields means is said once, in [`crate::frame`].
 
+mod anthropic;
+mod cohere;
+mod embeddings;
+mod gemini;
 mod llamacpp_completion;
+mod lmdeploy_generate;
+mod ollama_chat;
+mod ollama_generate;
 mod openai;
 mod openai_chat;
 mod openai_completions;
+mod openai_responses;
+mod rerank;
+mod sglang_generate;
+mod tgi;
+mod transcription;
+mod triton_generate;
+mod unknown;
+mod vllm_generate;
 
 use crate::field::Fields;
 
@@ -157,15 +172,78 @@ impl Dialect {
         match self {
             Self::OpenaiChat => &openai_chat::FIELDS,
             Self::OpenaiCompletions => &openai_completions::FIELDS,
+            Self::OpenaiResponses => &openai_responses::FIELDS,
+            Self::Anthropic => &anthropic::FIELDS,
             Self::LlamacppCompletion => &llamacpp_completion::FIELDS,
-            _ => &NOTHING,
+            Self::Tgi => &tgi::FIELDS,
+            Self::Sglang => &sglang_generate::FIELDS,
+            Self::Lmdeploy => &lmdeploy_generate::FIELDS,
+            Self::OllamaChat => &ollama_chat::FIELDS,
+            Self::OllamaGenerate => &ollama_generate::FIELDS,
+            Self::Triton => &triton_generate::FIELDS,
+            Self::VllmGenerate => &vllm_generate::FIELDS,
+            Self::Gemini => &gemini::FIELDS,
+            Self::Cohere => &cohere::FIELDS,
+            Self::Embeddings => &embeddings::FIELDS,
+            Self::Rerank => &rerank::FIELDS,
+            Self::Transcription => &transcription::FIELDS,
+            Self::Unknown => &unknown::FIELDS,
         }
     }
 
-    /// Whether the frame itself is the answer, without a list of choices around it.
-    pub(crate) fn frame_is_choice(self) -> bool {
-        matches!(self, Self::LlamacppCompletion)
+    /// How its frames are built.
+    pub(crate) fn form(self) -> Form {
+        match self {
+            Self::OpenaiChat
+            | Self::OpenaiCompletions
+            | Self::VllmGenerate
+            | Self::Gemini
+            | Self::Transcription => Form::List,
+            Self::LlamacppCompletion
+            | Self::Tgi
+            | Self::Sglang
+            | Self::Lmdeploy
+            | Self::OllamaChat
+            | Self::OllamaGenerate
+            | Self::Triton => Form::Native,
+            Self::OpenaiResponses | Self::Anthropic | Self::Cohere => Form::Typed,
+            Self::Embeddings | Self::Rerank => Form::Prompt,
+            Self::Unknown => Form::Opaque,
+        }
+    }
+
+    /// Whether a frame means the same wherever it stands.
+    pub(crate) fn frames_stand_alone(self) -> bool {
+        !matches!(self, Self::Sglang)
+    }
+
+    /// Whether a count is more than one of the frame's numbers.
+    pub(crate) fn adds_counts(self) -> bool {
+        matches!(self, Self::Gemini | Self::Tgi)
+    }
+
+    /// Whether it is one of OpenAI's two, which most servers imitate.
+    pub(crate) fn is_openai(self) -> bool {
+        matches!(self, Self::OpenaiChat | Self::OpenaiCompletions)
+    }
+
+    /// Whether it is one of Ollama's own.
+    pub(crate) fn is_ollama(self) -> bool {
+        matches!(self, Self::OllamaChat | Self::OllamaGenerate)
     }
 }
 
-static NOTHING: std::sync::LazyLock<Fields> = std::sync::LazyLock::new(|| Fields::of(&[]));
+/// How the frames of a dialect are built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// A list of answers.
+    List,
+    /// The frame itself is the answer, or each element of an array is one.
+    Native,
+    /// A word says what the frame means.
+    Typed,
+    /// There is only a prompt to count.
+    Prompt,
+    /// Nothing in it is known.
+    Opaque,
+}

@@ -136,10 +136,14 @@ impl Finish {
         Some(match word {
             b"" => return None,
             b"stop" | b"eos_token" | b"stop_sequence" | b"eos" | b"word" => Self::Stop,
-            b"length" | b"limit" | b"max_tokens" => Self::Length,
-            b"tool_calls" | b"function_call" => Self::ToolCalls,
-            b"content_filter" => Self::ContentFilter,
-            b"abort" | b"error" | b"canceled" | b"cancelled" => Self::Abort,
+            b"end_turn" | b"pause_turn" | b"STOP" | b"COMPLETE" | b"STOP_SEQUENCE" => Self::Stop,
+            b"length" | b"limit" | b"max_tokens" | b"MAX_TOKENS" => Self::Length,
+            b"max_output_tokens" | b"model_context_window_exceeded" => Self::Length,
+            b"tool_calls" | b"function_call" | b"tool_use" | b"TOOL_CALL" => Self::ToolCalls,
+            b"content_filter" | b"refusal" => Self::ContentFilter,
+            b"SAFETY" | b"RECITATION" | b"BLOCKLIST" | b"PROHIBITED_CONTENT" => Self::ContentFilter,
+            b"SPII" | b"LANGUAGE" | b"IMAGE_SAFETY" => Self::ContentFilter,
+            b"abort" | b"error" | b"canceled" | b"cancelled" | b"ERROR" => Self::Abort,
             _ => Self::Other,
         })
     }

@@ -2,7 +2,9 @@
 //! written as in the documentation of the servers: `choices[].delta.content`; `[]` is "each
 //! element". A leading `[]` stands for a top-level array.
 
+use crate::frame::Unit;
 use crate::limits::PATH_LEVELS;
+use crate::request::Key;
 
 /// One fact of a frame. What it means is the same in every dialect; where it stands is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +37,12 @@ pub(crate) enum Field {
     Audio,
     /// List of the token ids in this frame.
     Ids,
+    /// The same under a server's second name for them.
+    OtherIds,
     /// List of the log-probability entries in this frame.
     Logprobs,
+    /// Object: the one token this frame is about.
+    Token,
     /// Word: why the answer ended.
     Finish,
     /// Flag: the answer has ended.
@@ -65,6 +71,62 @@ pub(crate) enum Field {
     TimingsPredicted,
     /// Prompt processing in progress.
     Progress,
+    /// Object of the facts about an answer that a server puts apart: counts, why it ended.
+    Details,
+    /// Text of a whole answer, repeated in its last frame; visible text where it stands alone.
+    Generated,
+    /// List of the prompt's tokens.
+    PromptList,
+    /// Number: generated tokens of one more answer that nobody sees.
+    Addend,
+    /// Number that is a count only together with others; each dialect says what its ranks are.
+    Extra(u8),
+    /// Number: time spent waiting.
+    Queue(Unit),
+    /// Number: time spent on the prompt.
+    Prefill(Unit),
+    /// Number: time spent on the tokens after the first.
+    Decode(Unit),
+    /// Element of a top-level array that means what a frame means.
+    Element,
+    /// One part of an answer's content, of a kind that the part itself says.
+    Part,
+    /// Its text.
+    PartText,
+    /// Flag or word: its text is reasoning.
+    Hidden,
+    /// Word: why there is no answer at all.
+    Blocked,
+    /// The frame, whose type says what it means.
+    Root,
+    /// Word: the type.
+    Type,
+    /// Text of the kind that the type says.
+    DeltaText,
+    /// The object inside a frame that has what the whole answer has.
+    Inner,
+    /// The usage object inside it.
+    InnerUsage,
+    /// Word in it: how the answer stands.
+    InnerStatus,
+    /// Word in it: why the answer is incomplete.
+    InnerReason,
+    /// Word: how a whole answer stands.
+    Status,
+    /// Word: why a whole answer is incomplete.
+    Reason,
+    /// The list or object of a whole answer's content.
+    Whole,
+    /// Visible text of a whole answer, one part of several.
+    WholeText,
+    /// Reasoning text of a whole answer, one part of several.
+    WholeReasoning,
+    /// Refusal text of a whole answer, one part of several.
+    WholeRefusal,
+    /// A tool's name or arguments in a whole answer.
+    WholeTool,
+    /// Word: why a whole answer ended.
+    WholeFinish,
     /// Word: the model's name.
     Model,
     /// Word: what kind of object the frame is.
@@ -83,6 +145,12 @@ pub(crate) enum Field {
     Echo,
     /// Of a request. One of several prompts, or one token id of a prompt.
     PromptPart,
+    /// Of a request. Flag: the answers are searched for by beams.
+    BeamSearch,
+    /// Of a request. Flag: the answer is not waited for.
+    Background,
+    /// Of a request. A member whose presence says which server is meant.
+    Key(Key),
 }
 
 impl Field {
@@ -97,7 +165,19 @@ impl Field {
                 | Self::Tool
                 | Self::Audio
                 | Self::PromptPart
+                | Self::Generated
+                | Self::PartText
+                | Self::DeltaText
+                | Self::WholeText
+                | Self::WholeReasoning
+                | Self::WholeRefusal
+                | Self::WholeTool
         )
+    }
+
+    /// Whether only its presence matters: its string is walked over.
+    pub(crate) fn is_noted(self) -> bool {
+        matches!(self, Self::Key(_))
     }
 
     /// Whether two frames of one shape may differ in it.

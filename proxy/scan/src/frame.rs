@@ -1,15 +1,35 @@
 //! What a frame means: gathers the fields of one frame and turns them into events when it is
 //! complete. A frame that the end of the body cuts short yields its usage and end marks only, so
-//! nothing is let go before; [`FRAME_EVENTS`] says what happens to a frame that outgrows that.
+//! nothing is let go before; [`held`] says what happens to a frame that outgrows that.
+//!
+//! The gathering is here; beside it, one noun a file: an answer's facts ([`choice`]), counts
+//! ([`usage`]), times ([`times`]), and the two ways of saying things that need more than the fields
+//! themselves: a type that decides ([`typed`]), frames that repeat what was said ([`cumulative`]).
 
-use crate::dialect::Dialect;
-use crate::event::{Counts, Event, Finish, Piece, Scope, Sink, Usage};
+mod choice;
+mod cumulative;
+mod held;
+mod kind;
+mod times;
+mod typed;
+mod usage;
+
+use crate::dialect::{Dialect, Form};
+use crate::event::{Counts, Event, Finish, Piece, Scope, ServerTimes, Sink, Usage};
 use crate::extent::Extent;
 use crate::field::Field;
 use crate::json::{Value, Visit};
-use crate::limits::FRAME_EVENTS;
 use crate::name::Name;
 use crate::shape::Holes;
+use choice::Choice;
+use cumulative::Cumulative;
+use held::{Queue, Said};
+use typed::Typed;
+use usage::{Extra, Timings};
+
+pub(crate) use kind::{Chars, Kind};
+pub(crate) use times::Unit;
+pub(crate) use usage::count;
 
 /// The facts of the frame at hand.
 #[derive(Debug)]
@@ -27,63 +47,31 @@ pub(crate) struct Frame {
     /// Elements of the list of choices, whatever they are.
     listed: u32,
     usage: Option<Counts>,
-    /// The usage [`Held::Usage`] stands for.
-    ready: Option<Usage>,
+    extra: Extra,
     timings: Timings,
+    times: ServerTimes,
+    /// The frame names no model, in so many words.
+    is_nameless: bool,
+    /// There is no answer, and this is why.
+    blocked: Option<Finish>,
+    /// Ollama loads or unloads a model, which is no answer.
+    is_load: bool,
     progress: bool,
     error: bool,
-    held: [Held; FRAME_EVENTS],
-    holding: usize,
+    /// The frame is a list, and its elements so far have spoken for themselves.
+    has_elements: bool,
+    /// We are inside one of them.
+    in_element: bool,
+    typed: Typed,
+    held: Queue,
     /// Where this frame's varying values stand in the buffer.
     pub(crate) holes: Holes,
     /// The first model name any frame carried.
     pub(crate) model: Name,
-}
-
-/// The facts of one answer in it.
-#[derive(Clone, Copy, Debug, Default)]
-struct Choice {
-    index: Option<u32>,
-    role: bool,
-    chars: [u32; Kind::ALL.len()],
-    /// Token ids, if they are listed.
-    ids: Option<u32>,
-    /// Log-probability entries, if they are listed.
-    logprobs: Option<u32>,
-    stopped: bool,
-    finish: Option<Finish>,
-    error: bool,
-    /// It is an object, as a choice is.
-    open: bool,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Timings {
-    seen: bool,
-    prompt: Option<u64>,
-    cached: Option<u64>,
-    predicted: Option<u64>,
-}
-
-/// What a piece of content is; the order is that of the events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Reasoning,
-    Text,
-    Refusal,
-    Tool,
-    Audio,
-}
-
-/// An event that waits for its frame's end.
-#[derive(Clone, Copy, Debug)]
-enum Held {
-    Role(u32),
-    Piece(Kind, Piece),
-    Empty(Piece),
-    Finish(u32, Finish),
-    /// The usage that is ready: a native frame carries one per choice.
-    Usage,
+    /// Anthropic's counts of the frames before.
+    earlier: Counts,
+    /// SGLang's frames before.
+    cumulative: Cumulative,
 }
 
 /// Reads one frame's fields into a [`Frame`], letting events go to `sink` where they may.
@@ -104,14 +92,22 @@ impl Frame {
             has_choices: false,
             listed: 0,
             usage: None,
-            ready: None,
+            extra: Extra::default(),
             timings: Timings::default(),
+            times: ServerTimes::default(),
+            is_nameless: false,
+            blocked: None,
+            is_load: false,
             progress: false,
             error: false,
-            held: [Held::Role(0); FRAME_EVENTS],
-            holding: 0,
+            has_elements: false,
+            in_element: false,
+            typed: Typed::default(),
+            held: Queue::new(),
             holes: Holes::default(),
             model: Name::default(),
+            earlier: Counts::default(),
+            cumulative: Cumulative::default(),
         }
     }
 
@@ -120,36 +116,88 @@ impl Frame {
         self.error = true;
     }
 
-    /// What a frame of one piece is made of, if this is one: the shape of most frames.
+    /// What a frame is whose payload could not be read.
+    pub(crate) fn unread(&self, whole: bool) -> Event {
+        match self.dialect.form() == Form::Opaque && whole {
+            true => Event::Text(Piece::default()),
+            false => Event::Other,
+        }
+    }
+
+    /// What a frame of one piece is made of, if this is one: the shape of most frames. What it
+    /// means must follow from its own bytes, number by number.
     pub(crate) fn single_piece(&self) -> Option<(Kind, Piece, Option<Counts>)> {
         if self.choices != 1 || self.any_finish || self.error || self.progress || self.timings.seen {
             return None;
         }
-        match self.held[..self.holding] {
-            [Held::Piece(kind, piece)] => Some((kind, piece, self.usage)),
-            [Held::Piece(kind, piece), Held::Usage] => Some((kind, piece, self.ready.map(|u| u.counts))),
-            _ => None,
+        if self.times != ServerTimes::default() || !self.dialect.frames_stand_alone() {
+            return None;
         }
+        let (kind, piece, held) = self.held.single_piece()?;
+        let usage = held.or_else(|| self.said_usage());
+        let running = |usage: &Usage| usage.scope == Scope::Running(piece.choice);
+        if usage.is_some_and(|usage| !running(&usage) || self.dialect.adds_counts()) {
+            return None;
+        }
+        // A usage object without a number says nothing, and its numbers may come.
+        (usage.is_some() || self.usage.is_none()).then_some((kind, piece, usage.map(|usage| usage.counts)))
     }
 
-    /// Ends the frame: gives its events to `sink` and forgets it. A frame that is not `whole`
-    /// keeps its content to itself.
+    /// Ends the frame: gives its events to `sink`. A frame that is not `whole` keeps its content to
+    /// itself.
     pub(crate) fn end(&mut self, mut extent: Extent, sink: &mut impl Sink) {
         extent.is_usage = self.has_choices && self.listed == 0 && self.usage.is_some() && !self.error;
-        if self.error {
-            sink.event(Event::Error);
-        } else if self.progress {
-            self.holding = 0;
-            sink.event(Event::Progress);
-        } else if self.choices == 0 && self.usage.is_none() {
-            sink.event(if self.has_choices { Event::Meta } else { Event::Other });
-        }
-        self.release(extent.whole, sink);
-        if let Some(usage) = self.whole_usage() {
-            sink.event(Event::Usage(usage));
+        if !self.has_elements || self.error {
+            self.say(extent.whole, sink);
         }
         sink.frame(extent);
-        self.forget();
+    }
+
+    fn say(&mut self, whole: bool, sink: &mut impl Sink) {
+        if let Some(reason) = self.blocked.filter(|_| self.choices == 0) {
+            self.any_finish = true;
+            self.choices = 1;
+            self.held.say(Said { finish: Some(reason), ..Said::default() }, sink);
+        }
+        // Ollama's OpenAI routes turn an error into a delta of nothing by nobody.
+        self.error |= self.is_nameless
+            && self.dialect.is_openai()
+            && self.choices > 0
+            && !self.any_finish
+            && self.held.is_void();
+        let verdict = self.typed.verdict;
+        let usage = self.said_usage();
+        if self.error {
+            if verdict.is_final {
+                self.held.keep_counts();
+            }
+            sink.event(Event::Error);
+        } else if self.progress {
+            self.held.clear();
+            sink.event(Event::Progress);
+        } else if self.is_load {
+            sink.event(Event::Meta);
+        } else if verdict.is_final {
+            if let Some(note) = verdict.note {
+                sink.event(note);
+            }
+        } else if self.dialect.form() == Form::Opaque {
+            if whole {
+                sink.event(Event::Text(Piece::default()));
+            }
+        } else if self.choices == 0 && usage.is_none() {
+            sink.event(if self.has_choices { Event::Meta } else { Event::Other });
+        }
+        self.held.release(whole, sink);
+        if let Some(usage) = usage {
+            sink.event(Event::Usage(usage));
+        }
+        if let Some(times) = self.final_times() {
+            sink.event(Event::Server(times));
+        }
+        if verdict.done {
+            sink.event(Event::Done);
+        }
     }
 
     /// Forgets the frame without a word.
@@ -161,16 +209,43 @@ impl Frame {
         self.has_choices = false;
         self.listed = 0;
         self.usage = None;
-        self.ready = None;
+        self.extra = Extra::default();
         self.timings = Timings::default();
+        self.times = ServerTimes::default();
+        self.is_nameless = false;
+        self.blocked = None;
+        self.is_load = false;
         self.progress = false;
         self.error = false;
-        self.holding = 0;
+        self.has_elements = false;
+        self.in_element = false;
+        self.typed = Typed::default();
+        self.held.clear();
         self.holes.clear();
     }
 
-    /// Which part of the answer the frame's usage covers.
-    fn whole_usage(&self) -> Option<Usage> {
+    /// The frame's own usage, which follows its choices.
+    fn said_usage(&self) -> Option<Usage> {
+        if self.typed.verdict.is_final {
+            return None;
+        }
+        let (scope, counts) = match self.dialect.form() {
+            Form::Prompt => {
+                let counts = self.usage.unwrap_or_default();
+                (Scope::Whole, Counts { input: self.extra.first(), ..counts })
+            }
+            _ if self.dialect == Dialect::Gemini => {
+                let is_last = self.any_finish || self.unstreamed && !self.in_element;
+                let scope = if is_last { Scope::Whole } else { Scope::Running(0) };
+                (scope, usage::with_thoughts(self.usage?, &self.extra))
+            }
+            _ => self.listed_usage()?,
+        };
+        usage::said(counts).map(|counts| Usage { scope, counts })
+    }
+
+    /// Which part of the answer the usage beside a list of choices covers.
+    fn listed_usage(&self) -> Option<(Scope, Counts)> {
         let running = Scope::Running(self.last);
         if let Some(counts) = self.usage {
             let one = (self.choices == 1).then_some(self.last);
@@ -181,91 +256,69 @@ impl Frame {
                 (_, 0, _) | (false, _, true) => Scope::Whole,
                 (_, _, false) => running,
             };
-            return Some(Usage { scope, counts });
+            return Some((scope, counts));
         }
-        let output = self.timings.predicted?;
-        let input = self.timings.prompt.map(|n| n + self.timings.cached.unwrap_or(0));
-        let counts =
-            Counts { input, input_cached: self.timings.cached, output: Some(output), ..Counts::default() };
-        (self.choices == 1).then_some(Usage { scope: running, counts })
+        let counts = self.timings.counts()?;
+        (self.choices == 1).then_some((running, counts))
+    }
+
+    /// The server's times, where they are those of an answer and not of a step.
+    fn final_times(&self) -> Option<ServerTimes> {
+        let worth = match self.dialect {
+            Dialect::LlamacppCompletion => self.any_finish || self.unstreamed,
+            Dialect::OpenaiResponses => self.typed.verdict.has_times,
+            _ => true,
+        };
+        (worth && self.times != ServerTimes::default()).then_some(self.times)
     }
 
     fn close_choice(&mut self, sink: &mut impl Sink) {
         let choice = std::mem::take(&mut self.choice);
-        if self.dialect.frame_is_choice() && choice.error {
-            self.usage = None;
+        let index = choice.index.unwrap_or(self.choices);
+        self.choices = self.choices.saturating_add(1);
+        self.last = index;
+        self.any_finish |= choice.finish.is_some();
+        let Choice { chars, role, finish, .. } = choice;
+        self.held.say(Said { choice: index, chars, tokens: choice.tokens(), role, finish }, sink);
+    }
+
+    /// A frame that is its own choice closes, or one of several in a list.
+    fn close_native(&mut self, sink: &mut impl Sink) {
+        let mut choice = std::mem::take(&mut self.choice);
+        let (usage, extra) = (self.usage.take(), std::mem::take(&mut self.extra));
+        if choice.error {
             return;
         }
         let index = choice.index.unwrap_or(self.choices);
         self.choices = self.choices.saturating_add(1);
         self.last = index;
-        let finish = match (self.dialect.frame_is_choice(), choice.stopped) {
-            (true, true) => Some(choice.finish.unwrap_or(Finish::Stop)),
-            (true, false) => None,
-            (false, _) => choice.finish,
-        };
-        self.any_finish |= finish.is_some();
-
+        let mut counts = usage;
+        if self.dialect == Dialect::Tgi {
+            choice.settle_tgi();
+            counts = usage::said(usage::with_ordinal(usage.unwrap_or_default(), &extra));
+        }
         let mut tokens = choice.tokens();
-        let mut content = false;
-        for kind in Kind::ALL {
-            let chars = choice.chars[kind as usize];
-            if chars > 0 {
-                self.hold(Held::Piece(kind, Piece { choice: index, chars, tokens }), sink);
-                tokens = tokens.map(|_| 0);
-                content = true;
-            }
+        if self.dialect == Dialect::Sglang {
+            let text = &mut choice.chars[Kind::Text as usize];
+            let total = usage.and_then(|counts| counts.output);
+            (*text, tokens) = self.cumulative.new_in(index, *text, tokens, total);
         }
-        let unsent = tokens.is_some_and(|n| n > 0);
-        if !content && choice.role {
-            self.hold(Held::Role(index), sink);
-        }
-        if !content && (unsent || !choice.role && finish.is_none()) {
-            self.hold(Held::Empty(Piece { choice: index, chars: 0, tokens }), sink);
-        }
-        if let Some(reason) = finish {
-            self.hold(Held::Finish(index, reason), sink);
-        }
-        if self.dialect.frame_is_choice()
-            && let Some(counts) = self.usage.take()
-        {
-            let scope = match finish.is_some() || self.unstreamed {
-                true => Scope::Choice(Some(index)),
-                false => Scope::Running(index),
-            };
-            if self.ready.is_some() {
-                self.release(true, sink);
-            }
-            self.ready = Some(Usage { scope, counts });
-            self.hold(Held::Usage, sink);
+        let finish = choice.native_finish(self.dialect);
+        self.is_load |= self.dialect.is_ollama() && choice.is_load && finish.is_some();
+        self.any_finish |= finish.is_some();
+        self.held.say(Said { choice: index, chars: choice.chars, tokens, role: choice.role, finish }, sink);
+        let is_last = finish.is_some() || self.unstreamed;
+        let scope = choice.native_scope(self.dialect, index, is_last);
+        if let Some((counts, scope)) = counts.zip(scope) {
+            self.held.count(Usage { scope, counts }, sink);
         }
     }
 
-    fn hold(&mut self, held: Held, sink: &mut impl Sink) {
-        if self.holding == FRAME_EVENTS {
-            self.release(true, sink);
-        }
-        self.held[self.holding] = held;
-        self.holding += 1;
-    }
-
-    fn release(&mut self, whole: bool, sink: &mut impl Sink) {
-        for held in &self.held[..self.holding] {
-            let event = match *held {
-                Held::Role(choice) => Event::Role { choice },
-                Held::Piece(kind, piece) => kind.event(piece),
-                Held::Empty(piece) => Event::Empty(piece),
-                Held::Finish(choice, reason) => Event::Finish { choice, reason },
-                Held::Usage => match self.ready.take() {
-                    Some(usage) => Event::Usage(usage),
-                    None => continue,
-                },
-            };
-            if whole || matches!(held, Held::Finish(..) | Held::Usage) {
-                sink.event(event);
-            }
-        }
-        self.holding = 0;
+    /// An element of a list that stands for a frame closes.
+    fn close_element(&mut self, sink: &mut impl Sink) {
+        self.say(true, sink);
+        self.forget();
+        self.has_elements = true;
     }
 }
 
@@ -276,7 +329,9 @@ impl<S: Sink> Visit for Reader<'_, S> {
             frame.holes.add(field, value, span);
         }
         match (field, value) {
-            (Field::Model, Value::Word(word)) => {
+            (Field::Model, value) => {
+                let Value::Word(word) = value else { return };
+                frame.is_nameless = word.is_empty();
                 if frame.model.is_empty() {
                     frame.model = Name::cut(word);
                 }
@@ -285,24 +340,22 @@ impl<S: Sink> Visit for Reader<'_, S> {
                 frame.choice.error = is_truthy(value);
                 frame.error |= frame.choice.error;
             }
-            (Field::Object, Value::Word(word)) => frame.error |= word == b"error",
+            (Field::Object, Value::Word(word)) => {
+                frame.error |= word == b"error";
+                frame.typed.is_called(word);
+            }
             (Field::Choices, _) => {
                 // Of two lists the last counts, as every parser has it.
                 if std::mem::replace(&mut frame.has_choices, true) {
                     frame.holes.spoil();
                 }
-                frame.holding = 0;
+                frame.held.clear();
                 frame.choices = 0;
                 frame.listed = 0;
                 frame.any_finish = false;
             }
-            (Field::Choice, value) => {
-                frame.choice = Choice { open: value == Value::Object, ..Choice::default() };
-            }
-            (Field::Delta, _) => {
-                frame.choice.role = false;
-                frame.choice.chars = [0; Kind::ALL.len()];
-            }
+            (Field::Choice, value) => frame.choice = Choice::begun(value),
+            (Field::Delta, _) => frame.begin_delta(),
             (Field::Index, value) => {
                 frame.choice.index = match value {
                     Value::Number(number) => count(number).and_then(|n| u32::try_from(n).ok()),
@@ -313,30 +366,39 @@ impl<S: Sink> Visit for Reader<'_, S> {
                 frame.choice.role = matches!(value, Value::Word(word) if !word.is_empty());
             }
             (Field::Finish, value) => {
-                frame.choice.finish = match value {
-                    Value::Word(word) => Finish::from_word(word),
+                let word = match value {
+                    Value::Word(word) => Some(word),
                     _ => None,
-                }
+                };
+                frame.choice.finish = word.and_then(Finish::from_word);
+                frame.choice.is_load = matches!(word, Some(b"load" | b"unload"));
             }
-            (Field::Stop, value) => frame.choice.stopped = value == Value::Bool(true),
             (Field::Usage, value) => {
                 if frame.usage.is_some() {
                     frame.holes.spoil();
                 }
                 frame.usage = (value == Value::Object).then(Counts::default);
+                frame.extra.ranks[..2].fill(None);
+                frame.typed.counts_inner = false;
             }
-            (Field::Timings, value) => frame.timings.seen = value == Value::Object,
-            (Field::Progress, value) => frame.progress = value == Value::Object,
-            (Field::TimingsPrompt, Value::Number(n)) => frame.timings.prompt = count(n),
-            (Field::TimingsCached, Value::Number(n)) => frame.timings.cached = count(n),
-            (Field::TimingsPredicted, Value::Number(n)) => frame.timings.predicted = count(n),
             (Field::Ids, value) => frame.choice.ids = (value == Value::List).then_some(0),
-            (Field::Logprobs, Value::List) => {
-                frame.choice.logprobs.get_or_insert_default();
+            (Field::OtherIds, value) => frame.choice.other_ids = (value == Value::List).then_some(0),
+            (Field::Logprobs, value) => {
+                if value == Value::List {
+                    frame.choice.logprobs.get_or_insert_default();
+                }
             }
-            (_, Value::Text { chars }) => frame.choice.measure(field, chars),
+            (
+                Field::Content
+                | Field::ContentPart
+                | Field::Reasoning
+                | Field::Refusal
+                | Field::Tool
+                | Field::Audio,
+                Value::Text { chars },
+            ) => frame.choice.measure(field, chars),
             (Field::Content | Field::Refusal | Field::Audio, _) => frame.choice.measure(field, 0),
-            (_, value) => frame.count_tokens(field, value),
+            _ => frame.value(field, value),
         }
     }
 
@@ -344,84 +406,110 @@ impl<S: Sink> Visit for Reader<'_, S> {
         let choice = &mut self.frame.choice;
         match field {
             Field::Choices => self.frame.listed = items,
-            Field::Choice if choice.open => self.frame.close_choice(self.sink),
+            Field::Choice if choice.open => match self.frame.dialect.form() {
+                Form::Native => self.frame.close_native(self.sink),
+                _ => self.frame.close_choice(self.sink),
+            },
             Field::Ids => choice.ids = choice.ids.map(|_| items),
+            Field::OtherIds => choice.other_ids = choice.other_ids.map(|_| items),
             Field::Logprobs => choice.logprobs = choice.logprobs.map(|most| most.max(items)),
-            _ => {}
+            Field::Root => self.frame.close_root(self.sink),
+            Field::Element if self.frame.in_element => self.frame.close_element(self.sink),
+            // An empty one was not asked for.
+            Field::PromptList if items > 0 => {
+                self.frame.usage.get_or_insert_default().input = Some(u64::from(items));
+            }
+            Field::Part if self.frame.dialect == Dialect::Gemini => choice.close_part(),
+            _ => self.frame.typed.close(field),
         }
     }
 }
 
 impl Frame {
+    /// The part of an answer that holds its content begins.
+    fn begin_delta(&mut self) {
+        self.choice.role = false;
+        self.choice.chars = Chars::default();
+        if matches!(self.dialect, Dialect::Anthropic | Dialect::Cohere) {
+            self.choice.finish = None;
+        }
+        if self.dialect == Dialect::Cohere {
+            self.typed.inner = None;
+        }
+    }
+
+    /// The fields that most frames do not have.
+    fn value(&mut self, field: Field, value: Value<'_>) {
+        let chars = match value {
+            Value::Text { chars } => Some(chars),
+            _ => None,
+        };
+        let number = match value {
+            Value::Number(number) => count(number),
+            _ => None,
+        };
+        match field {
+            Field::Stop => self.choice.stopped = value == Value::Bool(true),
+            Field::Timings => self.timings.seen = value == Value::Object,
+            Field::Progress => self.progress = value == Value::Object,
+            Field::TimingsPrompt if is_number(value) => self.timings.prompt = number,
+            Field::TimingsCached if is_number(value) => self.timings.cached = number,
+            Field::TimingsPredicted if is_number(value) => self.timings.predicted = number,
+            Field::Token => self.choice.token = value == Value::Object,
+            Field::Generated => self.choice.generated = chars,
+            Field::Details => {
+                self.choice.detailed = value == Value::Object;
+                self.choice.finish = None;
+                self.usage = None;
+                self.extra.addends = None;
+            }
+            Field::Blocked => {
+                self.blocked = match value {
+                    Value::Word(word) => Finish::from_word(word).map(|_| Finish::ContentFilter),
+                    _ => None,
+                }
+            }
+            Field::Element => self.in_element = value == Value::Object,
+            _ if self.dialect == Dialect::Gemini && self.choice.take_part(field, value) => {}
+            _ if times::take(&mut self.times, field, value) => {}
+            _ if self.typed.take(self.dialect, field, value) => {}
+            _ => self.count_tokens(field, value),
+        }
+    }
+
     /// A token count of the usage object, or of a frame that is its own usage.
     fn count_tokens(&mut self, field: Field, value: Value<'_>) {
-        let slot: fn(&mut Counts) -> &mut Option<u64> = match field {
-            Field::InputTokens => |c| &mut c.input,
-            Field::CachedTokens => |c| &mut c.input_cached,
-            Field::CacheWriteTokens => |c| &mut c.input_cache_write,
-            Field::OutputTokens => |c| &mut c.output,
-            Field::ReasoningTokens => |c| &mut c.output_reasoning,
-            Field::AudioTokens => |c| &mut c.output_audio,
-            _ => return,
-        };
+        let slot = usage::slot(field);
+        if slot.is_none() && !matches!(field, Field::Addend | Field::Extra(_)) {
+            return;
+        }
         let number = match value {
             Value::Number(number) => count(number),
             Value::Null => return,
             _ => None,
         };
-        if self.dialect.frame_is_choice() {
+        if matches!(self.dialect.form(), Form::Native | Form::Prompt) {
             self.usage.get_or_insert_default();
         }
-        let Some(counts) = &mut self.usage else { return };
-        match number {
-            Some(_) => *slot(counts) = number,
-            None => counts.rejected += 1,
-        }
-    }
-}
-
-impl Choice {
-    fn measure(&mut self, field: Field, chars: u32) {
-        let (kind, adds) = match field {
-            Field::Content => (Kind::Text, false),
-            Field::ContentPart => (Kind::Text, true),
-            Field::Reasoning => {
-                // A server that knows both of its names sends the same text twice.
-                let slot = &mut self.chars[Kind::Reasoning as usize];
-                *slot = chars.max(*slot);
-                return;
-            }
-            Field::Refusal => (Kind::Refusal, false),
-            Field::Tool => (Kind::Tool, true),
-            Field::Audio => (Kind::Audio, false),
-            _ => return,
+        let counts = match self.typed.counts_inner {
+            true => &mut self.typed.inner,
+            false => &mut self.usage,
         };
-        let slot = &mut self.chars[kind as usize];
-        *slot = if adds { slot.saturating_add(chars) } else { chars };
-    }
-
-    /// Tokens in it. Ids are exact where there are any: log probabilities may cover the prompt too.
-    fn tokens(&self) -> Option<u32> {
-        match (self.ids, self.logprobs) {
-            (None | Some(0), Some(entries)) => Some(entries),
-            (ids, _) => ids,
+        let Some(counts) = counts else { return };
+        match (number, slot, field) {
+            (None, _, _) => counts.rejected += 1,
+            (_, Some(slot), _) => *slot(counts) = number,
+            (Some(n), None, Field::Addend) => {
+                self.extra.addends = Some(self.extra.addends.unwrap_or(0).saturating_add(n));
+            }
+            (_, None, Field::Extra(rank)) => self.extra.ranks[usize::from(rank)] = number,
+            _ => {}
         }
     }
 }
 
-impl Kind {
-    pub(crate) const ALL: [Self; 5] = [Self::Reasoning, Self::Text, Self::Refusal, Self::Tool, Self::Audio];
-
-    /// The event of a piece of this kind.
-    pub(crate) fn event(self, piece: Piece) -> Event {
-        match self {
-            Self::Reasoning => Event::Reasoning(piece),
-            Self::Text => Event::Text(piece),
-            Self::Refusal => Event::Refusal(piece),
-            Self::Tool => Event::Tool(piece),
-            Self::Audio => Event::Audio(piece),
-        }
-    }
+fn is_number(value: Value<'_>) -> bool {
+    matches!(value, Value::Number(_))
 }
 
 fn is_truthy(value: Value<'_>) -> bool {
@@ -432,15 +520,4 @@ fn is_truthy(value: Value<'_>) -> bool {
         Value::Number(number) => count(number) != Some(0),
         Value::Bool(true) | Value::Object | Value::List => true,
     }
-}
-
-/// A number as a count: a whole number from 0 to 2^53, however it is written (`12`, `12.0`).
-pub(crate) fn count(number: &[u8]) -> Option<u64> {
-    const MOST: u64 = 1 << 53;
-    if number.len() <= 16 && number.iter().all(u8::is_ascii_digit) {
-        let n = number.iter().fold(0_u64, |n, &digit| n * 10 + u64::from(digit - b'0'));
-        return (n <= MOST).then_some(n);
-    }
-    let n: f64 = str::from_utf8(number).ok()?.parse().ok()?;
-    (n >= 0.0 && n <= MOST as f64 && n.fract() == 0.0).then_some(n as u64)
 }

@@ -8,6 +8,7 @@ use memchr::memchr2;
 
 use crate::carry::Carry;
 use crate::field::{Field, Fields, NOWHERE};
+use crate::kept::Kept;
 use crate::limits::{CARRY_BYTES, DEPTH, PATH_LEVELS};
 use crate::text::{Escape, Text};
 
@@ -80,6 +81,8 @@ pub(crate) struct Json {
     key_from: u64,
     /// Where the value's last usage member stands in the body; its end is 0 while it is open.
     usage: (u64, u64),
+    /// Where measured strings are kept, if they are.
+    pub(crate) kept: Option<Box<Kept>>,
 }
 
 /// What may come next.
@@ -105,6 +108,7 @@ enum Role {
     Key,
     Capture,
     Measure,
+    Note,
     Skip,
 }
 
@@ -124,6 +128,7 @@ impl Json {
             origin: 0,
             key_from: 0,
             usage: (0, 0),
+            kept: None,
         }
     }
 
@@ -196,6 +201,7 @@ impl Json {
                                 self.begin_string(match field {
                                     Field::Passage => Role::Skip,
                                     f if f.is_measured() => Role::Measure,
+                                    f if f.is_noted() => Role::Note,
                                     _ => Role::Capture,
                                 });
                                 began = at + 1;
@@ -335,8 +341,17 @@ impl Json {
         if matches!(role, Role::Key | Role::Capture) {
             self.carry.push(&bytes[began..]);
         }
+        self.keep(role, &bytes[began..]);
         self.text.torn = true;
         None
+    }
+
+    fn keep(&mut self, role: Role, piece: &[u8]) {
+        if role == Role::Measure
+            && let Some(kept) = &mut self.kept
+        {
+            kept.push(piece);
+        }
     }
 
     /// A string ends. `tail` is what of it stands in this slice; the rest is in the carry.
@@ -351,7 +366,9 @@ impl Json {
         let span = (!self.text.torn).then_some((tail_at, tail_at + tail.len()));
         match role {
             Role::Skip => self.after_value(),
-            Role::Measure => {
+            // A noted string has no characters: nobody counted them.
+            Role::Measure | Role::Note => {
+                self.keep(role, tail);
                 let chars = self.text.chars;
                 visit.value(fields.field(self.node), Value::Text { chars }, span);
                 self.after_value();

@@ -28,7 +28,9 @@ pub mod extent;
 mod field;
 mod frame;
 mod json;
+mod kept;
 pub mod limits;
+mod multipart;
 mod name;
 mod request;
 mod scanner;
@@ -39,8 +41,9 @@ mod text;
 pub use dialect::{Dialect, EndMark};
 pub use event::{Counts, Event, Finish, Piece, Scope, ServerTimes, Sink, Usage};
 pub use extent::Extent;
+pub use multipart::MultipartFields;
 pub use name::Name;
-pub use request::{Request, RequestScanner};
+pub use request::{Request, RequestScanner, Shape};
 pub use scanner::{Framing, Scanner, Tail, Work};
 
 #[cfg(test)]

@@ -26,3 +26,13 @@ pub const SHAPE_HOLES: usize = 8;
 
 /// Bytes of an SSE `event:` value kept; the longest known is 37.
 pub const EVENT_NAME_BYTES: usize = 48;
+
+/// Bytes of a form's boundary (RFC 2046 §5.1.1: no more than 70).
+pub const BOUNDARY_BYTES: usize = 70;
+
+/// Bytes of a header line in a form's part. The longest we look for has 60; of longer ones (a file's
+/// name) only that they are longer is known, and that they name none of our fields.
+pub const PART_HEADER_BYTES: usize = 256;
+
+/// Bytes of a form's field that is kept. A model's name is cut at as many.
+pub const FIELD_BYTES: usize = 128;

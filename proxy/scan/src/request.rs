@@ -1,12 +1,17 @@
 //! The few facts of a request body the meter wants, read as the body passes. Prompts of any size
 //! are walked over, never kept.
 
+mod shape;
+
 use std::sync::LazyLock;
 
 use crate::field::{Field, Fields};
 use crate::frame::count;
 use crate::json::{End, Json, Value, Visit};
 use crate::name::Name;
+
+pub(crate) use shape::Key;
+pub use shape::Shape;
 
 /// What a request asks for. Absent fields have their dialect's default.
 #[derive(Clone, Copy, Debug, Default)]
@@ -15,11 +20,11 @@ pub struct Request {
     pub model: Name,
     /// Whether frames are asked for, if that was said.
     pub stream: Option<bool>,
-    /// Answers asked for: `n` times the number of prompts.
+    /// Answers asked for: `n`, by whatever name the dialect has for it, times the number of prompts.
     pub answers: u32,
     /// Prompts in the request; more than one only where a list was sent.
     pub prompts: u32,
-    /// Token ids in the prompt, if it came as one list of ids.
+    /// Token ids in the prompt, if it came as one list of ids (`prompt` or `input_ids`).
     pub prompt_ids: Option<u64>,
     /// Whether usage was asked for, if that was said.
     pub include_usage: Option<bool>,
@@ -27,6 +32,12 @@ pub struct Request {
     pub continuous_usage: bool,
     /// Whether the prompt is sent back before the answer.
     pub echo: bool,
+    /// Whether the answers are searched for by beams: they come at once, at the end.
+    pub beam_search: bool,
+    /// Whether the answer is left to a later request (the Responses API).
+    pub background: bool,
+    /// The members that tell apart servers that share an address.
+    pub shape: Shape,
     /// The body was one whole JSON value.
     pub whole: bool,
 }
@@ -52,10 +63,25 @@ static FIELDS: LazyLock<Fields> = LazyLock::new(|| {
         ("stream", Field::Stream),
         ("n", Field::Answers),
         ("n_cmpl", Field::Answers),
+        ("sampling_params.n", Field::Answers),
+        ("generationConfig.candidateCount", Field::Answers),
         ("echo", Field::Echo),
         ("stream_options.include_usage", Field::IncludeUsage),
         ("stream_options.continuous_usage_stats", Field::ContinuousUsage),
+        ("use_beam_search", Field::BeamSearch),
+        ("background", Field::Background),
+        ("messages", Field::Key(Key::Messages)),
+        ("prompt", Field::Key(Key::Prompt)),
         ("prompt[]", Field::PromptPart),
+        ("input", Field::Key(Key::Input)),
+        ("inputs", Field::Key(Key::Inputs)),
+        ("text", Field::Key(Key::Text)),
+        ("text[]", Field::PromptPart),
+        ("input_ids", Field::Key(Key::InputIds)),
+        ("input_ids[]", Field::PromptPart),
+        ("contents", Field::Key(Key::Contents)),
+        ("parameters", Field::Key(Key::Parameters)),
+        ("sampling_params", Field::Key(Key::SamplingParams)),
     ])
 });
 
@@ -108,6 +134,9 @@ impl Visit for Facts {
             (Field::Echo, _) => self.request.echo = flag,
             (Field::IncludeUsage, Value::Bool(_)) => self.request.include_usage = Some(flag),
             (Field::ContinuousUsage, _) => self.request.continuous_usage = flag,
+            (Field::BeamSearch, _) => self.request.beam_search = flag,
+            (Field::Background, _) => self.request.background = flag,
+            (Field::Key(key), value) => self.request.shape.set(key, value != Value::Null),
             (Field::PromptPart, Value::Number(_)) => self.ids += 1,
             (Field::PromptPart, _) => self.prompts = self.prompts.saturating_add(1),
             _ => {}

@@ -9,6 +9,7 @@ use crate::extent::Extent;
 use crate::field::Fields;
 use crate::frame::{Frame, Reader};
 use crate::json::{End, Json};
+use crate::kept::Kept;
 use crate::name::Name;
 use crate::shape::Shape;
 use crate::sse::{Sse, Step};
@@ -128,6 +129,19 @@ impl Scanner {
     /// are read without a walk through their JSON.
     pub fn locate_usage(&mut self) {
         self.may_match = false;
+    }
+
+    /// Keeps the answer's text, up to `most` bytes as they stand in the frames. Costs the same
+    /// shortcut.
+    pub fn keep_text(&mut self, most: usize) {
+        self.may_match = false;
+        self.json.kept = Some(Box::new(Kept::new(most)));
+    }
+
+    /// Takes the text that was kept: the insides of JSON strings, joined, escapes as they stand.
+    /// `None` if none was, or it was too long.
+    pub fn take_text(&mut self) -> Option<Vec<u8>> {
+        self.json.kept.take()?.into_bytes()
     }
 
     /// Reads the next slice of the body.
@@ -333,10 +347,12 @@ impl Scanner {
             End::Broken | End::Torn if extent.whole => self.work.unparsed += 1,
             _ => {}
         }
-        sink.event(if error { Event::Error } else { Event::Other });
+        let unread = self.frame.unread(extent.whole);
+        sink.event(if error { Event::Error } else { unread });
         sink.frame(extent);
         false
     }
+
     fn extent(&self, to: u64, whole: bool) -> Extent {
         Extent { from: self.begun, to, whole, is_usage: false, usage: None }
     }

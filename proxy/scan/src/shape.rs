@@ -35,12 +35,48 @@ pub(crate) struct Shape {
     bytes: [u8; SHAPE_BYTES],
     /// Its length; zero if there is none.
     len: usize,
-    /// Ends of the stretches before each hole, in `bytes`, and what the hole is.
-    holes: [(u16, Field); SHAPE_HOLES],
-    holes_len: usize,
+    gaps: [Gap; SHAPE_HOLES],
+    gaps_len: usize,
     kind: Kind,
     piece: Piece,
     usage: Option<Counts>,
+}
+
+/// A hole of the remembered frame.
+#[derive(Clone, Copy, Debug)]
+struct Gap {
+    /// Where the stretch before it ends, in the shape's bytes.
+    after: u16,
+    holds: Holds,
+}
+
+/// What a hole holds.
+#[derive(Clone, Copy, Debug)]
+enum Holds {
+    /// The inside of the one string.
+    Text,
+    /// A number, and where it goes.
+    Choice,
+    Input,
+    Cached,
+    Output,
+    Reasoning,
+    /// A number that means nothing.
+    Nothing,
+}
+
+impl Holds {
+    fn of(field: Field) -> Self {
+        match field {
+            Field::Index => Self::Choice,
+            Field::InputTokens => Self::Input,
+            Field::CachedTokens => Self::Cached,
+            Field::OutputTokens => Self::Output,
+            Field::ReasoningTokens => Self::Reasoning,
+            field if field.is_measured() => Self::Text,
+            _ => Self::Nothing,
+        }
+    }
 }
 
 /// What a frame of the remembered shape says.
@@ -84,8 +120,8 @@ impl Shape {
         Self {
             bytes: [0; SHAPE_BYTES],
             len: 0,
-            holes: [(0, Field::Passage); SHAPE_HOLES],
-            holes_len: 0,
+            gaps: [Gap { after: 0, holds: Holds::Nothing }; SHAPE_HOLES],
+            gaps_len: 0,
             kind: Kind::Text,
             piece: Piece::default(),
             usage: None,
@@ -108,16 +144,19 @@ impl Shape {
             return;
         }
         let (mut at, mut len) = (from, 0);
-        for (slot, hole) in self.holes.iter_mut().zip(holes_list) {
+        for (slot, hole) in self.gaps.iter_mut().zip(holes_list) {
             let part = &buffer[at..hole.from];
             self.bytes[len..len + part.len()].copy_from_slice(part);
             len += part.len();
-            *slot = (u16::try_from(len).expect("SHAPE_BYTES is below 65536"), hole.field);
+            *slot = Gap {
+                after: u16::try_from(len).expect("SHAPE_BYTES is below 65536"),
+                holds: Holds::of(hole.field),
+            };
             at = hole.to;
         }
         let rest = &buffer[at..to];
         self.bytes[len..len + rest.len()].copy_from_slice(rest);
-        self.holes_len = holes_list.len();
+        self.gaps_len = holes_list.len();
         self.kind = kind;
         self.piece = piece;
         self.usage = usage;
@@ -132,13 +171,13 @@ impl Shape {
         }
         let mut found = Match { len: 0, kind: self.kind, piece: self.piece, usage: self.usage };
         let (mut at, mut done) = (0, 0);
-        for &(end, field) in &self.holes[..self.holes_len] {
-            let part = &self.bytes[done..usize::from(end)];
-            done = usize::from(end);
+        for &Gap { after, holds } in &self.gaps[..self.gaps_len] {
+            let part = &self.bytes[done..usize::from(after)];
+            done = usize::from(after);
             at = skip(bytes, at, part)?;
-            at = match field.is_measured() {
-                true => text(bytes, at, &mut found.piece.chars)?,
-                false => number(bytes, at, field, &mut found)?,
+            at = match holds {
+                Holds::Text => text(bytes, at, &mut found.piece.chars)?,
+                _ => number(bytes, at, holds, &mut found)?,
             };
         }
         found.len = skip(bytes, at, &self.bytes[done..self.len])?;
@@ -184,20 +223,20 @@ fn text(bytes: &[u8], from: usize, counted: &mut u32) -> Option<usize> {
     }
 }
 
-/// Reads a plain whole number and puts it where `field` says.
+/// Reads a plain whole number and puts it where it goes.
 #[inline]
-fn number(bytes: &[u8], from: usize, field: Field, found: &mut Match) -> Option<usize> {
+fn number(bytes: &[u8], from: usize, holds: Holds, found: &mut Match) -> Option<usize> {
     let digits = bytes[from..].iter().take(16).take_while(|b| b.is_ascii_digit()).count();
     if digits == 0 || digits > 15 {
         return None;
     }
     let value = bytes[from..from + digits].iter().fold(0_u64, |n, &d| n * 10 + u64::from(d - b'0'));
-    match (field, &mut found.usage) {
-        (Field::Index, _) => found.piece.choice = u32::try_from(value).ok()?,
-        (Field::InputTokens, Some(usage)) => usage.input = Some(value),
-        (Field::CachedTokens, Some(usage)) => usage.input_cached = Some(value),
-        (Field::OutputTokens, Some(usage)) => usage.output = Some(value),
-        (Field::ReasoningTokens, Some(usage)) => usage.output_reasoning = Some(value),
+    match (holds, &mut found.usage) {
+        (Holds::Choice, _) => found.piece.choice = u32::try_from(value).ok()?,
+        (Holds::Input, Some(usage)) => usage.input = Some(value),
+        (Holds::Cached, Some(usage)) => usage.input_cached = Some(value),
+        (Holds::Output, Some(usage)) => usage.output = Some(value),
+        (Holds::Reasoning, Some(usage)) => usage.output_reasoning = Some(value),
         _ => {}
     }
     Some(from + digits)

@@ -3,6 +3,8 @@
 //! space after the colon belongs to neither name nor value; names are compared exactly; a blank
 //! line dispatches if there was a `data` line; several join with LF. The end of the body discards
 //! an unfinished block for the client; the meter is told, because the tail may hold the usage.
+//! A line that begins with `{` names a field that nobody knows; Gemini writes an error so, over
+//! several lines and without `data:`, and its block is marked as one.
 //!
 //! Lines are never gathered: payload bytes go on as they come, and only a torn field name or event
 //! name is kept.
@@ -25,6 +27,8 @@ pub(crate) struct Sse {
     data_lines: u32,
     /// Something of the block was seen.
     open: bool,
+    /// A line of the block is bare JSON.
+    bare: bool,
 }
 
 /// Where in a line we are.
@@ -71,6 +75,7 @@ impl Sse {
             event: Short::default(),
             data_lines: 0,
             open: false,
+            bare: false,
         }
     }
 
@@ -133,6 +138,7 @@ impl Sse {
                     }
                     _ => {
                         self.open = true;
+                        self.bare |= byte == b'{';
                         self.name.clear();
                         self.line = Line::Name;
                     }
@@ -195,7 +201,8 @@ impl Sse {
     }
 
     fn end_block(&mut self) -> Option<Step> {
-        let (data, error) = (self.data_lines > 0, self.event.is(b"error"));
+        let bare = std::mem::take(&mut self.bare);
+        let (data, error) = (self.data_lines > 0, bare || self.event.is(b"error"));
         self.data_lines = 0;
         self.event.clear();
         self.line = Line::Start;

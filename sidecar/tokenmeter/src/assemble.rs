@@ -23,12 +23,12 @@ use metrics::Metrics;
 use relay::{Learned, Observer};
 
 use crate::cli;
+use crate::desk::{Desk, Tally};
 use crate::loops;
 use crate::machine::ThisMachine;
 use crate::plan::Plan;
 use crate::probe::{Prober, Target};
 use crate::readiness::Readiness;
-use crate::desk::{Desk, Tally};
 use crate::records;
 use crate::recount::Recount;
 use crate::refusal::StartError;

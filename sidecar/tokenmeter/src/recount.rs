@@ -31,11 +31,10 @@ impl Recount {
             StartError::Tokenizers { errors, origin: files[0].origin.clone() }
         })?;
         let booking = Arc::clone(&desk);
-        let counting =
-            Counting::start(Arc::new(tokenizers), move |mut record: Box<Record>, tokens| {
-                booking.book(&mut record, tokens);
-            })
-            .map_err(StartError::Thread)?;
+        let counting = Counting::start(Arc::new(tokenizers), move |mut record: Box<Record>, tokens| {
+            booking.book(&mut record, tokens);
+        })
+        .map_err(StartError::Thread)?;
         Ok(Self { desk, counting: Some(counting) })
     }
 
@@ -47,8 +46,9 @@ impl Recount {
 
     /// Takes a record and the text to count. Whatever happens, it is booked.
     #[cfg(feature = "tokenizer")]
-    pub(crate) fn submit(&self, record: Record, text: String) {
-        let refused = match (&self.counting, tokenizer::Text::new(text)) {
+    pub(crate) fn submit(&self, record: Record, text: Vec<u8>) {
+        let text = plain(&text).and_then(tokenizer::Text::new);
+        let refused = match (&self.counting, text) {
             (Some(counting), Some(text)) => {
                 let model = Arc::clone(&record.identity.model);
                 counting.submit(Box::new(record), model, text).err()
@@ -62,7 +62,15 @@ impl Recount {
 
     /// Takes a record whose text nobody here can count.
     #[cfg(not(feature = "tokenizer"))]
-    pub(crate) fn submit(&self, mut record: Record, _text: String) {
+    pub(crate) fn submit(&self, mut record: Record, _text: Vec<u8>) {
         self.desk.book(&mut record, None);
     }
+}
+
+/// The text that the insides of a JSON string stand for. Bytes that are no UTF-8 become the
+/// replacement character, as they did for every client.
+#[cfg(feature = "tokenizer")]
+fn plain(inside: &[u8]) -> Option<String> {
+    let quoted = format!("\"{}\"", String::from_utf8_lossy(inside));
+    serde_json::from_str(&quoted).ok()
 }

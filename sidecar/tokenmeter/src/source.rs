@@ -7,8 +7,8 @@ use std::time::Instant;
 use metrics::Metrics;
 
 use crate::cli;
-use crate::readiness::Readiness;
 use crate::desk::Tally;
+use crate::readiness::Readiness;
 
 /// The parts the page reads, and what never changes.
 pub(crate) struct Source {

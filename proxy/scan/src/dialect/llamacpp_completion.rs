@@ -1,10 +1,12 @@
 //! llama.cpp's own `POST /completion`, `/completions` and `/infill`. The frame is the choice; each
 //! carries a running count (`tokens_predicted`), which sees tokens that send no frame; the one with
-//! `stop` ends its choice. Several prompts, unstreamed, come as an array of such objects.
+//! `stop` ends its choice. Several prompts, unstreamed, come as an array of such objects. The times
+//! of the last frame count the first token to the prompt; those of earlier frames are running.
 
 use std::sync::LazyLock;
 
 use crate::field::{Field, Fields};
+use crate::frame::Unit;
 
 /// What is looked for in a frame.
 const FRAME: &[(&str, Field)] = &[
@@ -19,6 +21,8 @@ const FRAME: &[(&str, Field)] = &[
     ("tokens_predicted", Field::OutputTokens),
     ("tokens_evaluated", Field::InputTokens),
     ("timings.cache_n", Field::CachedTokens),
+    ("timings.prompt_ms", Field::Prefill(Unit::Milliseconds)),
+    ("timings.predicted_ms", Field::Decode(Unit::Milliseconds)),
     ("prompt_progress", Field::Progress),
     ("model", Field::Model),
     ("error", Field::Error),
@@ -37,6 +41,8 @@ const ELEMENT: &[(&str, Field)] = &[
     ("[].tokens_predicted", Field::OutputTokens),
     ("[].tokens_evaluated", Field::InputTokens),
     ("[].timings.cache_n", Field::CachedTokens),
+    ("[].timings.prompt_ms", Field::Prefill(Unit::Milliseconds)),
+    ("[].timings.predicted_ms", Field::Decode(Unit::Milliseconds)),
     ("[].model", Field::Model),
     ("[].error", Field::Error),
 ];

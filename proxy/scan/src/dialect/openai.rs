@@ -1,7 +1,12 @@
 //! What the two OpenAI dialects share: the frame around the choices, and the usage object with the
-//! additions of vLLM, SGLang and llama.cpp.
+//! additions of vLLM, SGLang, LMDeploy (`output_ids`) and llama.cpp.
+//!
+//! Times: llama.cpp's `timings` count the first token to the prompt. vLLM's `metrics` measure its
+//! first token from when the request was scheduled, beside the time it was queued. mistral.rs gives
+//! seconds inside `usage`.
 
 use crate::field::Field;
+use crate::frame::Unit;
 
 /// Paths of both dialects.
 pub(crate) const COMMON: &[(&str, Field)] = &[
@@ -14,6 +19,8 @@ pub(crate) const COMMON: &[(&str, Field)] = &[
     ("choices[].finish_reason", Field::Finish),
     ("choices[].token_ids", Field::Ids),
     ("choices[].token_ids[]", Field::Varying),
+    ("choices[].output_ids", Field::OtherIds),
+    ("choices[].output_ids[]", Field::Varying),
     ("choices[].logprobs.content", Field::Logprobs),
     ("usage", Field::Usage),
     ("usage.prompt_tokens", Field::InputTokens),
@@ -25,9 +32,16 @@ pub(crate) const COMMON: &[(&str, Field)] = &[
     ("usage.completion_tokens_details.reasoning_tokens", Field::ReasoningTokens),
     ("usage.completion_tokens_details.audio_tokens", Field::AudioTokens),
     ("usage.reasoning_tokens", Field::ReasoningTokens),
+    ("usage.total_prompt_time_sec", Field::Prefill(Unit::Seconds)),
+    ("usage.total_completion_time_sec", Field::Decode(Unit::Seconds)),
     ("timings", Field::Timings),
     ("timings.prompt_n", Field::TimingsPrompt),
     ("timings.cache_n", Field::TimingsCached),
     ("timings.predicted_n", Field::TimingsPredicted),
+    ("timings.prompt_ms", Field::Prefill(Unit::Milliseconds)),
+    ("timings.predicted_ms", Field::Decode(Unit::Milliseconds)),
+    ("metrics.queue_time_ms", Field::Queue(Unit::Milliseconds)),
+    ("metrics.time_to_first_token_ms", Field::Prefill(Unit::Milliseconds)),
+    ("metrics.generation_time_ms", Field::Decode(Unit::Milliseconds)),
     ("prompt_progress", Field::Progress),
 ];

@@ -1,37 +1,111 @@
 //! Small laws of the scanner; the transcripts, the naive twin and the cuts live in the end-to-end
 //! tests, where the fuzzers find them too.
 
+mod chats;
+mod multipart;
+mod natives;
+mod prompts;
+mod request;
+mod short;
+mod typed;
 mod vectors;
+mod vectors_counts;
+mod vectors_errors;
+mod vectors_frames;
 
-use crate::{Dialect, Event, Extent, Framing, Scanner, Sink};
+use crate::{Dialect, Event, Extent, Framing, Scanner, Sink, Tail};
 
-/// Collects events; frames are marked by their `whole`.
+pub(crate) use short::short;
+
+/// Collects what a body says; frames are marked by their `whole`.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Seen {
-    pub(crate) events: Vec<Event>,
-    pub(crate) frames: Vec<bool>,
+    pub(crate) said: Vec<Said>,
+    pub(crate) model: String,
+    pub(crate) tail: Option<Tail>,
+}
+
+/// An event, or a frame's end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Said {
+    Event(Event),
+    Frame { whole: bool },
 }
 
 impl Sink for Seen {
     fn event(&mut self, event: Event) {
-        self.events.push(event);
+        self.said.push(Said::Event(event));
     }
 
     fn frame(&mut self, extent: Extent) {
-        self.frames.push(extent.whole);
+        self.said.push(Said::Frame { whole: extent.whole });
     }
 }
 
-/// Scans `body` handed over in slices of `step` bytes.
-pub(crate) fn scan(dialect: Dialect, framing: Framing, body: &[u8], step: usize) -> Seen {
+impl Seen {
+    pub(crate) fn events(&self) -> Vec<Event> {
+        let event = |said: &Said| match said {
+            Said::Event(event) => Some(*event),
+            Said::Frame { .. } => None,
+        };
+        self.said.iter().filter_map(event).collect()
+    }
+}
+
+/// Scans a body handed over in slices.
+pub(crate) fn scan<'a>(dialect: Dialect, framing: Framing, slices: impl Iterator<Item = &'a [u8]>) -> Seen {
     let mut seen = Seen::default();
     let mut scanner = Scanner::new(dialect, framing);
-    for slice in body.chunks(step) {
+    let mut fed = 0;
+    for slice in slices {
+        fed += slice.len() as u64;
         scanner.feed(slice, &mut seen);
     }
-    scanner.end(&mut seen);
+    seen.tail = Some(scanner.end(&mut seen));
+    seen.model = scanner.model().as_str().to_owned();
     let work = scanner.work();
-    assert_eq!(work.fed, body.len() as u64);
+    assert_eq!(work.fed, fed);
     assert!(work.walked + work.matched <= work.fed + 8, "a byte was read twice: {work:?}");
     seen
+}
+
+/// Scans a body whole, in steps, cut in two at every byte, and with other line ends; all must say
+/// the same.
+pub(crate) fn says(dialect: Dialect, framing: Framing, body: &str) -> Seen {
+    let expected = scan(dialect, framing, std::iter::once(body.as_bytes()));
+    let ends: &[&str] = match framing {
+        Framing::Sse => &["\n", "\r\n", "\r"],
+        Framing::Ndjson => &["\n", "\r\n"],
+        Framing::Json => &["\n"],
+    };
+    for end in ends {
+        let text = body.replace('\n', end);
+        for step in [1, 2, 7, 64, usize::MAX] {
+            let seen = scan(dialect, framing, text.as_bytes().chunks(step));
+            assert_eq!(seen, expected, "{dialect:?}: {text:?} in steps of {step}");
+        }
+        for cut in 0..=text.len() {
+            let (head, tail) = text.as_bytes().split_at(cut);
+            let seen = scan(dialect, framing, [head, tail].into_iter());
+            assert_eq!(seen, expected, "{dialect:?}: {text:?} cut at {cut}");
+        }
+    }
+    expected
+}
+
+/// What the frames of a stream say, in short: each frame ends in `|`.
+pub(crate) fn stream(dialect: Dialect, payloads: &[&str]) -> String {
+    let body: String = payloads.iter().map(|payload| format!("data: {payload}\n\n")).collect();
+    short(&says(dialect, Framing::Sse, &body))
+}
+
+/// What the lines of a body say, in short.
+pub(crate) fn lines(dialect: Dialect, lines: &[&str]) -> String {
+    let body: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    short(&says(dialect, Framing::Ndjson, &body))
+}
+
+/// What a whole body says, in short.
+pub(crate) fn whole(dialect: Dialect, body: &str) -> String {
+    short(&says(dialect, Framing::Json, body))
 }

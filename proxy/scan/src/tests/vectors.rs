@@ -1,27 +1,12 @@
 //! Hand-made bodies, each read whole, one byte at a time, cut at every byte, and with other line
 //! ends; all must say the same.
 
-use super::scan;
+use super::says;
 use crate::event::{Counts, Finish, Piece, Scope, Usage};
 use crate::{Dialect, Event, Framing, Scanner};
 
 fn sse(body: &str) -> Vec<Event> {
-    let expected = scan(Dialect::OpenaiChat, Framing::Sse, body.as_bytes(), usize::MAX);
-    for text in [body.to_owned(), body.replace('\n', "\r\n"), body.replace('\n', "\r")] {
-        for step in [1, 2, 7, usize::MAX] {
-            let seen = scan(Dialect::OpenaiChat, Framing::Sse, text.as_bytes(), step);
-            assert_eq!(seen, expected, "{text:?} in steps of {step}");
-        }
-        for cut in 0..=text.len() {
-            let mut seen = super::Seen::default();
-            let mut scanner = Scanner::new(Dialect::OpenaiChat, Framing::Sse);
-            scanner.feed(&text.as_bytes()[..cut], &mut seen);
-            scanner.feed(&text.as_bytes()[cut..], &mut seen);
-            scanner.end(&mut seen);
-            assert_eq!(seen, expected, "{text:?} cut at {cut}");
-        }
-    }
-    expected.events
+    says(Dialect::OpenaiChat, Framing::Sse, body).events()
 }
 
 fn text(choice: u32, chars: u32) -> Event {
@@ -168,8 +153,8 @@ fn an_unfinished_block_gives_its_usage_and_end_but_no_text() {
 #[test]
 fn a_depth_bomb_is_one_unread_frame() {
     let body = format!("data: {}\n\ndata: [DONE]\n\n", "[".repeat(100_000));
-    let seen = scan(Dialect::OpenaiChat, Framing::Sse, body.as_bytes(), 4096);
-    assert_eq!(seen.events, [Event::Other, Event::Done]);
+    let seen = super::scan(Dialect::OpenaiChat, Framing::Sse, body.as_bytes().chunks(4096));
+    assert_eq!(seen.events(), [Event::Other, Event::Done]);
 }
 
 #[test]

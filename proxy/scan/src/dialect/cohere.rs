@@ -1,0 +1,44 @@
+//! Cohere's `POST …/v2/chat`, as vLLM serves it: typed events, everything in their `delta`. Counts
+//! are written as fractions (`12.0`).
+
+use std::sync::LazyLock;
+
+use crate::field::{Field, Fields};
+
+/// What is looked for in a typed frame.
+const FRAME: &[(&str, Field)] = &[
+    ("", Field::Root),
+    ("type", Field::Type),
+    ("error", Field::Error),
+    ("model", Field::Model),
+    ("index", Field::Varying),
+    ("delta", Field::Delta),
+    ("delta.message.content.text", Field::Content),
+    ("delta.message.content.thinking", Field::Reasoning),
+    ("delta.message.tool_plan", Field::Reasoning),
+    ("delta.message.tool_calls.function.name", Field::Tool),
+    ("delta.message.tool_calls.function.arguments", Field::Tool),
+    ("delta.finish_reason", Field::Finish),
+    ("delta.usage", Field::InnerUsage),
+    ("delta.usage.tokens.input_tokens", Field::InputTokens),
+    ("delta.usage.tokens.output_tokens", Field::OutputTokens),
+    ("delta.usage.cached_tokens", Field::CachedTokens),
+];
+
+/// What is looked for in a whole answer.
+const WHOLE: &[(&str, Field)] = &[
+    ("message", Field::Whole),
+    ("message.content[].text", Field::WholeText),
+    ("message.content[].thinking", Field::WholeReasoning),
+    ("message.tool_plan", Field::WholeReasoning),
+    ("message.tool_calls[].function.name", Field::WholeTool),
+    ("message.tool_calls[].function.arguments", Field::WholeTool),
+    ("finish_reason", Field::WholeFinish),
+    ("usage", Field::Usage),
+    ("usage.tokens.input_tokens", Field::InputTokens),
+    ("usage.tokens.output_tokens", Field::OutputTokens),
+    ("usage.cached_tokens", Field::CachedTokens),
+];
+
+/// What is looked for.
+pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, WHOLE].concat()));

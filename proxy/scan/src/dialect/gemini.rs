@@ -1,0 +1,55 @@
+//! Gemini's `:generateContent` and `:streamGenerateContent`. Candidates are the choices; a part of
+//! one is text, a thought or a call. The usage grows from frame to frame. A stream that was not
+//! asked for as events is one JSON array, whose elements are the frames.
+
+use std::sync::LazyLock;
+
+use crate::field::{Field, Fields};
+
+/// What is looked for in a frame. Rank 0 is what the tools said to the prompt.
+const FRAME: &[(&str, Field)] = &[
+    ("modelVersion", Field::Model),
+    ("error", Field::Error),
+    ("promptFeedback.blockReason", Field::Blocked),
+    ("candidates", Field::Choices),
+    ("candidates[]", Field::Choice),
+    ("candidates[].index", Field::Index),
+    ("candidates[].finishReason", Field::Finish),
+    ("candidates[].content", Field::Delta),
+    ("candidates[].content.parts[]", Field::Part),
+    ("candidates[].content.parts[].text", Field::PartText),
+    ("candidates[].content.parts[].thought", Field::Hidden),
+    ("candidates[].content.parts[].functionCall.name", Field::Tool),
+    ("usageMetadata", Field::Usage),
+    ("usageMetadata.promptTokenCount", Field::InputTokens),
+    ("usageMetadata.toolUsePromptTokenCount", Field::Extra(0)),
+    ("usageMetadata.cachedContentTokenCount", Field::CachedTokens),
+    ("usageMetadata.candidatesTokenCount", Field::OutputTokens),
+    ("usageMetadata.thoughtsTokenCount", Field::ReasoningTokens),
+];
+
+/// The same in each element of an array.
+const ELEMENT: &[(&str, Field)] = &[
+    ("[]", Field::Element),
+    ("[].modelVersion", Field::Model),
+    ("[].error", Field::Error),
+    ("[].promptFeedback.blockReason", Field::Blocked),
+    ("[].candidates", Field::Choices),
+    ("[].candidates[]", Field::Choice),
+    ("[].candidates[].index", Field::Index),
+    ("[].candidates[].finishReason", Field::Finish),
+    ("[].candidates[].content", Field::Delta),
+    ("[].candidates[].content.parts[]", Field::Part),
+    ("[].candidates[].content.parts[].text", Field::PartText),
+    ("[].candidates[].content.parts[].thought", Field::Hidden),
+    ("[].candidates[].content.parts[].functionCall.name", Field::Tool),
+    ("[].usageMetadata", Field::Usage),
+    ("[].usageMetadata.promptTokenCount", Field::InputTokens),
+    ("[].usageMetadata.toolUsePromptTokenCount", Field::Extra(0)),
+    ("[].usageMetadata.cachedContentTokenCount", Field::CachedTokens),
+    ("[].usageMetadata.candidatesTokenCount", Field::OutputTokens),
+    ("[].usageMetadata.thoughtsTokenCount", Field::ReasoningTokens),
+];
+
+/// What is looked for.
+pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, ELEMENT].concat()));

@@ -1,0 +1,63 @@
+//! `POST …/responses`: OpenAI, vLLM, llama.cpp, SGLang, Ollama, TensorRT-LLM, LMDeploy. Typed
+//! events; the last one holds the answer with its usage and how it stands. The first ones echo the
+//! request, tools and all, and nothing in them counts; nor does what `*.done` repeats. An unstreamed
+//! answer is that same object alone. Times are vLLM's `metrics` and llama.cpp's `timings`, as beside
+//! the other OpenAI routes.
+
+use std::sync::LazyLock;
+
+use crate::field::{Field, Fields};
+use crate::frame::Unit;
+
+/// What is looked for in a typed frame.
+const FRAME: &[(&str, Field)] = &[
+    ("", Field::Root),
+    ("type", Field::Type),
+    ("object", Field::Object),
+    ("error", Field::Error),
+    ("model", Field::Model),
+    ("sequence_number", Field::Varying),
+    ("delta", Field::DeltaText),
+    ("logprobs", Field::Logprobs),
+    ("response", Field::Inner),
+    ("response.model", Field::Model),
+    ("response.status", Field::InnerStatus),
+    ("response.incomplete_details.reason", Field::InnerReason),
+    ("response.usage", Field::InnerUsage),
+    ("response.usage.input_tokens", Field::InputTokens),
+    ("response.usage.output_tokens", Field::OutputTokens),
+    ("response.usage.input_tokens_details.cached_tokens", Field::CachedTokens),
+    ("response.usage.input_tokens_details.cache_write_tokens", Field::CacheWriteTokens),
+    ("response.usage.output_tokens_details.reasoning_tokens", Field::ReasoningTokens),
+    ("response.metrics.queue_time_ms", Field::Queue(Unit::Milliseconds)),
+    ("response.metrics.time_to_first_token_ms", Field::Prefill(Unit::Milliseconds)),
+    ("response.metrics.generation_time_ms", Field::Decode(Unit::Milliseconds)),
+    ("timings.prompt_ms", Field::Prefill(Unit::Milliseconds)),
+    ("timings.predicted_ms", Field::Decode(Unit::Milliseconds)),
+];
+
+/// What is looked for in a whole answer.
+const WHOLE: &[(&str, Field)] = &[
+    ("status", Field::Status),
+    ("incomplete_details.reason", Field::Reason),
+    ("output", Field::Whole),
+    ("output[]", Field::Part),
+    ("output[].type", Field::Hidden),
+    ("output[].content[].text", Field::PartText),
+    ("output[].content[].refusal", Field::WholeRefusal),
+    ("output[].summary[].text", Field::WholeReasoning),
+    ("output[].arguments", Field::WholeTool),
+    ("output[].input", Field::WholeTool),
+    ("usage", Field::Usage),
+    ("usage.input_tokens", Field::InputTokens),
+    ("usage.output_tokens", Field::OutputTokens),
+    ("usage.input_tokens_details.cached_tokens", Field::CachedTokens),
+    ("usage.input_tokens_details.cache_write_tokens", Field::CacheWriteTokens),
+    ("usage.output_tokens_details.reasoning_tokens", Field::ReasoningTokens),
+    ("metrics.queue_time_ms", Field::Queue(Unit::Milliseconds)),
+    ("metrics.time_to_first_token_ms", Field::Prefill(Unit::Milliseconds)),
+    ("metrics.generation_time_ms", Field::Decode(Unit::Milliseconds)),
+];
+
+/// What is looked for.
+pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, WHOLE].concat()));

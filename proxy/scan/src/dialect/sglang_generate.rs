@@ -1,0 +1,44 @@
+//! SGLang's own `POST /generate`. The frame is the choice, numbered at the top, and repeats text and
+//! ids from the answer's beginning: [`crate::frame`] takes the differences. Several answers,
+//! unstreamed, come as an array.
+
+use std::sync::LazyLock;
+
+use crate::field::{Field, Fields};
+
+/// What is looked for in a frame.
+pub(crate) const FRAME: &[(&str, Field)] = &[
+    ("", Field::Choice),
+    ("index", Field::Index),
+    ("text", Field::Content),
+    ("output_ids", Field::Ids),
+    ("output_ids[]", Field::Varying),
+    ("meta_info", Field::Details),
+    ("meta_info.finish_reason", Field::Finish),
+    ("meta_info.finish_reason.type", Field::Finish),
+    ("meta_info.prompt_tokens", Field::InputTokens),
+    ("meta_info.completion_tokens", Field::OutputTokens),
+    ("meta_info.cached_tokens", Field::CachedTokens),
+    ("meta_info.reasoning_tokens", Field::ReasoningTokens),
+    ("object", Field::Object),
+    ("error", Field::Error),
+];
+
+/// The same in each element of an array.
+pub(crate) const ELEMENT: &[(&str, Field)] = &[
+    ("[]", Field::Choice),
+    ("[].index", Field::Index),
+    ("[].text", Field::Content),
+    ("[].output_ids", Field::Ids),
+    ("[].meta_info", Field::Details),
+    ("[].meta_info.finish_reason", Field::Finish),
+    ("[].meta_info.finish_reason.type", Field::Finish),
+    ("[].meta_info.prompt_tokens", Field::InputTokens),
+    ("[].meta_info.completion_tokens", Field::OutputTokens),
+    ("[].meta_info.cached_tokens", Field::CachedTokens),
+    ("[].meta_info.reasoning_tokens", Field::ReasoningTokens),
+    ("[].error", Field::Error),
+];
+
+/// What is looked for.
+pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, ELEMENT].concat()));

@@ -1,0 +1,24 @@
+//! `POST …/audio/transcriptions` and `translations`. vLLM streams the frames of its chat;
+//! OpenAI and llama.cpp type theirs. Unstreamed, the text stands at the top, beside a usage that may
+//! count seconds and no tokens.
+
+use std::sync::LazyLock;
+
+use crate::field::{Field, Fields};
+
+/// What is looked for beside the chat's frame.
+const FRAME: &[(&str, Field)] = &[
+    ("", Field::Root),
+    ("type", Field::Type),
+    ("delta", Field::DeltaText),
+    ("text", Field::WholeText),
+    ("choices[].delta", Field::Delta),
+    ("choices[].delta.role", Field::Role),
+    ("choices[].delta.content", Field::Content),
+    ("usage.input_tokens", Field::InputTokens),
+    ("usage.output_tokens", Field::OutputTokens),
+];
+
+/// What is looked for.
+pub(crate) static FIELDS: LazyLock<Fields> =
+    LazyLock::new(|| Fields::of(&[super::openai::COMMON, FRAME].concat()));

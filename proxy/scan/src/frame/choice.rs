@@ -1,0 +1,136 @@
+//! The facts of one answer in a frame.
+
+use crate::dialect::Dialect;
+use crate::event::{Finish, Scope};
+use crate::field::Field;
+use crate::frame::{Chars, Kind};
+use crate::json::Value;
+
+/// The facts of one answer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Choice {
+    pub(crate) index: Option<u32>,
+    pub(crate) role: bool,
+    pub(crate) chars: Chars,
+    /// Token ids, if they are listed, and under their second name.
+    pub(crate) ids: Option<u32>,
+    pub(crate) other_ids: Option<u32>,
+    /// Log-probability entries, if they are listed.
+    pub(crate) logprobs: Option<u32>,
+    /// The frame is about one token.
+    pub(crate) token: bool,
+    /// Characters of the whole answer, if it stands there.
+    pub(crate) generated: Option<u32>,
+    /// The facts that a server puts apart stand there.
+    pub(crate) detailed: bool,
+    pub(crate) stopped: bool,
+    pub(crate) finish: Option<Finish>,
+    /// Its word of an end is about the model and no answer.
+    pub(crate) is_load: bool,
+    pub(crate) error: bool,
+    /// It is an object, as a choice is.
+    pub(crate) open: bool,
+    pub(crate) part: Part,
+}
+
+/// One part of an answer's content.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Part {
+    pub(crate) chars: u32,
+    pub(crate) hidden: bool,
+}
+
+impl Part {
+    pub(crate) fn add(&mut self, chars: u32) {
+        self.chars = self.chars.saturating_add(chars);
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        if self.hidden { Kind::Reasoning } else { Kind::Text }
+    }
+}
+
+impl Choice {
+    /// An answer begins.
+    pub(crate) fn begun(value: Value<'_>) -> Self {
+        Self { open: value == Value::Object, ..Self::default() }
+    }
+
+    /// Takes in a part of its content; false if `field` is none.
+    pub(crate) fn take_part(&mut self, field: Field, value: Value<'_>) -> bool {
+        match (field, value) {
+            (Field::Part, _) => self.part = Part::default(),
+            (Field::PartText, Value::Text { chars }) => self.part.add(chars),
+            (Field::Hidden, value) => self.part.hidden = value == Value::Bool(true),
+            _ => return false,
+        }
+        true
+    }
+
+    /// The part is over, and what it is is known.
+    pub(crate) fn close_part(&mut self) {
+        let slot = &mut self.chars[self.part.kind() as usize];
+        *slot = slot.saturating_add(self.part.chars);
+    }
+
+    pub(crate) fn measure(&mut self, field: Field, chars: u32) {
+        let (kind, adds) = match field {
+            Field::Content => (Kind::Text, false),
+            Field::ContentPart => (Kind::Text, true),
+            Field::Reasoning => {
+                // A server that knows both of its names sends the same text twice.
+                let slot = &mut self.chars[Kind::Reasoning as usize];
+                *slot = chars.max(*slot);
+                return;
+            }
+            Field::Refusal => (Kind::Refusal, false),
+            Field::Tool => (Kind::Tool, true),
+            Field::Audio => (Kind::Audio, false),
+            _ => return,
+        };
+        let slot = &mut self.chars[kind as usize];
+        *slot = if adds { slot.saturating_add(chars) } else { chars };
+    }
+
+    /// Tokens in it. Ids are exact where there are any: log probabilities may cover the prompt too.
+    pub(crate) fn tokens(&self) -> Option<u32> {
+        let ids = self.ids.max(self.other_ids);
+        match (ids, self.logprobs) {
+            (None | Some(0), Some(entries)) => Some(entries),
+            (ids, _) => ids,
+        }
+    }
+
+    /// Where the frame is the choice: why the answer ended, if it did.
+    pub(crate) fn native_finish(&self, dialect: Dialect) -> Option<Finish> {
+        match dialect {
+            Dialect::LlamacppCompletion | Dialect::OllamaChat | Dialect::OllamaGenerate => {
+                self.stopped.then(|| self.finish.unwrap_or(Finish::Stop))
+            }
+            Dialect::Tgi => self.finish.or(self.generated.map(|_| Finish::Stop)),
+            _ => self.finish,
+        }
+    }
+
+    /// Where the frame is the choice: what its counts cover, if they count.
+    pub(crate) fn native_scope(&self, dialect: Dialect, index: u32, is_last: bool) -> Option<Scope> {
+        let is_last = match dialect {
+            // The ordinal of the last token is no count of the answer; the details are.
+            Dialect::Tgi => self.detailed,
+            Dialect::OllamaChat | Dialect::OllamaGenerate => {
+                return is_last.then_some(Scope::Choice(Some(index)));
+            }
+            _ => is_last,
+        };
+        Some(if is_last { Scope::Choice(Some(index)) } else { Scope::Running(index) })
+    }
+
+    /// TGI names a token in the frames of a stream, and gives the text alone elsewhere.
+    pub(crate) fn settle_tgi(&mut self) {
+        if self.token {
+            self.ids = Some(1);
+        } else {
+            self.chars = Kind::Text.only(self.generated.unwrap_or(0));
+        }
+    }
+}

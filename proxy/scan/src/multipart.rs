@@ -1,0 +1,269 @@
+//! The few short fields of a `multipart/form-data` request (RFC 7578, RFC 2046 §5.1) that say what
+//! a transcription is asked for, read as the body passes. Files are walked over, never kept; what
+//! is kept is bounded by [`FIELD_BYTES`] a field, whatever arrives.
+//!
+//! A part begins after a line that is `--` and the boundary; its header lines end in CRLF (a lone
+//! LF is read, too) and a blank one, and its body goes on to the next such line. The body is
+//! compared with the delimiter byte by byte, and one pending match is all there is to remember:
+//! a delimiter begins with a CR, and has none inside, so a mismatch can only begin a new match at
+//! the byte it happened on.
+
+use memchr::memchr;
+
+use crate::limits::{BOUNDARY_BYTES, FIELD_BYTES, PART_HEADER_BYTES};
+use crate::name::Name;
+
+/// Reads a form slice by slice.
+#[derive(Debug)]
+pub struct MultipartFields {
+    /// CR, LF, two hyphens and the boundary.
+    delimiter: [u8; BOUNDARY_BYTES + 4],
+    delimiter_len: usize,
+    state: State,
+    line: Kept<PART_HEADER_BYTES>,
+    value: Kept<FIELD_BYTES>,
+    /// Which field the part is.
+    part: Option<usize>,
+    /// Values of [`FIELDS`], as far as they were said.
+    values: [Option<Kept<FIELD_BYTES>>; FIELDS.len()],
+}
+
+/// The fields that are kept.
+const FIELDS: [&[u8]; 3] = [b"model", b"stream", b"stream_include_usage"];
+
+/// Where in the form we are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// In a part's body or the preamble; so many bytes of a delimiter have been seen.
+    Body(usize),
+    /// After a delimiter, on its line: a part begins on the next one, unless this is the last.
+    Delimited {
+        /// Hyphens seen.
+        hyphens: u8,
+    },
+    /// On a header line.
+    Header,
+    /// After the last part, or not a form at all.
+    Over,
+}
+
+/// Bytes kept up to a bound; of longer ones it is known that they are longer.
+#[derive(Clone, Copy, Debug)]
+struct Kept<const N: usize> {
+    bytes: [u8; N],
+    len: usize,
+    cut: bool,
+}
+
+impl MultipartFields {
+    /// A reader of a form whose parts are parted by `boundary`, as the content type says. `None` if
+    /// that is no boundary: empty, or longer than 70 bytes (RFC 2046 §5.1.1), or of two lines.
+    pub fn new(boundary: &[u8]) -> Option<Self> {
+        let is_sound = (1..=BOUNDARY_BYTES).contains(&boundary.len())
+            && !boundary.iter().any(|byte| matches!(byte, b'\r' | b'\n'));
+        is_sound.then(|| {
+            let mut delimiter = [0; BOUNDARY_BYTES + 4];
+            delimiter[..4].copy_from_slice(b"\r\n--");
+            delimiter[4..4 + boundary.len()].copy_from_slice(boundary);
+            Self {
+                delimiter,
+                delimiter_len: boundary.len() + 4,
+                // The line end before the first delimiter may be the beginning of the body.
+                state: State::Body(2),
+                line: Kept::new(),
+                value: Kept::new(),
+                part: None,
+                values: [None; FIELDS.len()],
+            }
+        })
+    }
+
+    /// The same, out of a `Content-Type`. `None` if that is no `multipart/form-data` with a
+    /// boundary.
+    pub fn from_content_type(value: &[u8]) -> Option<Self> {
+        let end = value.iter().position(|&b| b == b';').unwrap_or(value.len());
+        if !value[..end].trim_ascii().eq_ignore_ascii_case(b"multipart/form-data") {
+            return None;
+        }
+        Self::new(parameter(&value[end..], b"boundary")?)
+    }
+
+    /// Reads the next slice.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        let mut at = 0;
+        while at < bytes.len() {
+            match self.state {
+                State::Body(0) => {
+                    let stop = memchr(b'\r', &bytes[at..]).map_or(bytes.len(), |n| at + n);
+                    self.keep(&bytes[at..stop]);
+                    at = stop;
+                    if at < bytes.len() {
+                        self.state = State::Body(1);
+                        at += 1;
+                    }
+                }
+                State::Body(seen) if seen == self.delimiter_len => {
+                    self.end_part();
+                    self.state = State::Delimited { hyphens: 0 };
+                }
+                State::Body(seen) if bytes[at] == self.delimiter[seen] => {
+                    self.state = State::Body(seen + 1);
+                    at += 1;
+                }
+                State::Body(seen) => {
+                    if self.part.is_some() {
+                        self.value.push(&self.delimiter[..seen]);
+                    }
+                    self.state = State::Body(0);
+                }
+                State::Delimited { hyphens } => {
+                    self.state = match bytes[at] {
+                        b'-' if hyphens == 1 => State::Over,
+                        b'-' => State::Delimited { hyphens: 1 },
+                        b'\n' => State::Header,
+                        b'\r' | b' ' | b'\t' => State::Delimited { hyphens: 0 },
+                        // Whose line goes on broke the rule that no part has the delimiter in it.
+                        _ => State::Body(0),
+                    };
+                    at += 1;
+                }
+                State::Header => {
+                    let stop = memchr(b'\n', &bytes[at..]).map(|n| at + n);
+                    self.line.push(&bytes[at..stop.unwrap_or(bytes.len())]);
+                    at = bytes.len();
+                    if let Some(stop) = stop {
+                        at = stop + 1;
+                        self.end_header();
+                    }
+                }
+                State::Over => return,
+            }
+        }
+    }
+
+    /// The model asked for, cut to a name's length; empty if it was not said.
+    pub fn model(&self) -> Name {
+        self.values[0].as_ref().map(|kept| Name::cut(kept.word())).unwrap_or_default()
+    }
+
+    /// Whether frames are asked for, if that was said.
+    pub fn stream(&self) -> Option<bool> {
+        self.flag(1)
+    }
+
+    /// Whether usage is asked for, if that was said.
+    pub fn include_usage(&self) -> Option<bool> {
+        self.flag(2)
+    }
+
+    /// Whether the last part was over.
+    pub fn is_whole(&self) -> bool {
+        self.state == State::Over
+    }
+
+    fn flag(&self, field: usize) -> Option<bool> {
+        flag(self.values[field].as_ref().filter(|kept| !kept.cut)?.word())
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
+        if self.part.is_some() {
+            self.value.push(bytes);
+        }
+    }
+
+    fn end_part(&mut self) {
+        if let Some(part) = self.part.take() {
+            self.values[part] = Some(self.value);
+        }
+        self.value.clear();
+        self.line.clear();
+    }
+
+    /// A header line is over; a blank one ends the header.
+    fn end_header(&mut self) {
+        let line = self.line.word();
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if line.is_empty() && !self.line.cut {
+            self.state = State::Body(0);
+        } else if !self.line.cut {
+            self.part = field_of(line).unwrap_or(self.part);
+        }
+        self.line.clear();
+    }
+}
+
+/// Which field a header line names: `None` if it is not the line that names one, `Some(None)` if it
+/// is and the field is none of ours, or a file.
+fn field_of(line: &[u8]) -> Option<Option<usize>> {
+    let colon = memchr(b':', line)?;
+    if !line[..colon].trim_ascii().eq_ignore_ascii_case(b"content-disposition") {
+        return None;
+    }
+    let parameters = &line[colon + 1..];
+    let name = parameter(parameters, b"name");
+    let is_file = parameter(parameters, b"filename").is_some();
+    Some(name.filter(|_| !is_file).and_then(|name| FIELDS.iter().position(|&field| field == name)))
+}
+
+/// A parameter of a header's value: what stands between the quotes, or up to the next semicolon.
+fn parameter<'a>(mut value: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
+    loop {
+        let semicolon = memchr(b';', value)?;
+        value = value[semicolon + 1..].trim_ascii_start();
+        let equals = value.iter().position(|b| matches!(b, b'=' | b';'))?;
+        if value[equals] == b';' {
+            value = &value[equals..];
+            continue;
+        }
+        let is_it = value[..equals].trim_ascii().eq_ignore_ascii_case(name);
+        value = value[equals + 1..].trim_ascii_start();
+        let (word, rest) = match value.strip_prefix(b"\"") {
+            Some(quoted) => {
+                let end = memchr(b'"', quoted)?;
+                (&quoted[..end], &quoted[end + 1..])
+            }
+            None => {
+                let end = memchr(b';', value).unwrap_or(value.len());
+                (value[..end].trim_ascii_end(), &value[end..])
+            }
+        };
+        if is_it {
+            return Some(word);
+        }
+        value = rest;
+    }
+}
+
+/// As the servers' form parsers read a flag.
+fn flag(word: &[u8]) -> Option<bool> {
+    let is = |words: &[&[u8]]| words.iter().any(|other| word.trim_ascii().eq_ignore_ascii_case(other));
+    if is(&[b"true", b"1", b"yes", b"on", b"t", b"y"]) {
+        Some(true)
+    } else if is(&[b"false", b"0", b"no", b"off", b"f", b"n"]) {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+impl<const N: usize> Kept<N> {
+    fn new() -> Self {
+        Self { bytes: [0; N], len: 0, cut: false }
+    }
+
+    fn clear(&mut self) {
+        self.len = 0;
+        self.cut = false;
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        let take = bytes.len().min(N - self.len);
+        self.bytes[self.len..self.len + take].copy_from_slice(&bytes[..take]);
+        self.len += take;
+        self.cut |= take < bytes.len();
+    }
+
+    fn word(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}

@@ -1,0 +1,102 @@
+//! The fields of a form.
+
+use crate::MultipartFields;
+
+/// What a form says, read whole, byte by byte and cut in two at every byte.
+fn read(body: &[u8]) -> (String, Option<bool>, Option<bool>, bool) {
+    let read = |slices: &mut dyn Iterator<Item = &[u8]>| {
+        let mut form =
+            MultipartFields::from_content_type(b"multipart/form-data; boundary=XyZ").expect("a form");
+        slices.for_each(|slice| form.feed(slice));
+        (form.model().as_str().to_owned(), form.stream(), form.include_usage(), form.is_whole())
+    };
+    let expected = read(&mut std::iter::once(body));
+    for step in [1, 2, 7] {
+        assert_eq!(read(&mut body.chunks(step)), expected, "in steps of {step}");
+    }
+    for cut in 0..body.len() {
+        let (head, tail) = body.split_at(cut);
+        assert_eq!(read(&mut [head, tail].into_iter()), expected, "cut at {cut}");
+    }
+    expected
+}
+
+fn part(disposition: &str, value: &[u8]) -> Vec<u8> {
+    [b"--XyZ\r\nContent-Disposition: form-data; ", disposition.as_bytes(), b"\r\n\r\n", value, b"\r\n"]
+        .concat()
+}
+
+const END: &[u8] = b"--XyZ--\r\n";
+
+#[test]
+fn fields_are_found_around_a_file() {
+    // A file full of what looks like a delimiter, and is none.
+    let audio = b"\r\n--Xy\r\n-\r\r\n--XyA\r\n\r\nstream\xff\x00".repeat(20);
+    let body = [
+        part("name=\"stream\"", b"true"),
+        part("name=\"file\"; filename=\"a;\\name=model.wav\"", &audio),
+        part("name=\"model\"", b"whisper"),
+        part("name=\"stream_include_usage\"", b" False "),
+        END.to_vec(),
+    ]
+    .concat();
+    assert_eq!(read(&body), ("whisper".to_owned(), Some(true), Some(false), true));
+}
+
+#[test]
+fn what_is_no_field_of_ours_says_nothing() {
+    let cases: [(Vec<u8>, &str); 7] = [
+        (part("name=\"model\"; filename=\"model\"", b"a file"), ""),
+        (part("name=\"models\"", b"x"), ""),
+        (part("filename=\"name=model\"; name=\"file\"", b"x"), ""),
+        (part("name=model", b"unquoted"), "unquoted"),
+        (part("NAME=\"model\"", b"upper"), "upper"),
+        (part("name=\"model\"", &[b'm'; 500]), &"m".repeat(128)),
+        (part("name=\"model\"", b"a\r\n--b\r\nc"), "a\r\n--b\r\nc"),
+    ];
+    for (part, model) in cases {
+        let body = [&part, END].concat();
+        assert_eq!(read(&body), (model.to_owned(), None, None, true), "{:?}", String::from_utf8_lossy(&part));
+    }
+}
+
+#[test]
+fn headers_preamble_and_line_ends() {
+    let body = b"preamble\r\n--XyZ \t\r\nContent-Type: text/plain\r\ncontent-disposition:form-data;name=\"model\"\r\nX: y\r\n\r\nm\r\n--XyZ--\r\nepilogue\r\n--XyZ\r\n";
+    assert_eq!(read(body), ("m".to_owned(), None, None, true));
+    let long = format!(
+        "--XyZ\r\nX-Long: {}\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\nm",
+        "x".repeat(9000)
+    );
+    // The end never came: the field is not over, and says nothing.
+    assert_eq!(read(long.as_bytes()), (String::new(), None, None, false));
+    assert_eq!(read(format!("{long}\r\n--XyZ--").as_bytes()).0, "m");
+    assert_eq!(read(b""), (String::new(), None, None, false));
+}
+
+#[test]
+fn flags_as_form_parsers_read_them() {
+    for (word, flag) in [
+        ("true", Some(true)),
+        ("1", Some(true)),
+        ("False", Some(false)),
+        ("0", Some(false)),
+        ("maybe", None),
+        ("", None),
+    ] {
+        let body = [part("name=\"stream\"", word.as_bytes()), END.to_vec()].concat();
+        assert_eq!(read(&body).1, flag, "{word:?}");
+    }
+}
+
+#[test]
+fn a_content_type_names_the_boundary() {
+    let read = |value: &str| MultipartFields::from_content_type(value.as_bytes()).is_some();
+    assert!(read("multipart/form-data; boundary=abc"));
+    assert!(read("Multipart/Form-Data;charset=utf-8 ; Boundary=\"a b;c\""));
+    assert!(!read("multipart/form-data"));
+    assert!(!read("multipart/form-data; boundary="));
+    assert!(!read("multipart/mixed; boundary=abc"));
+    assert!(!read("application/json"));
+    assert!(!read(&format!("multipart/form-data; boundary={}", "b".repeat(71))));
+}

@@ -1,0 +1,96 @@
+//! What a request asks for.
+
+use crate::{Dialect, Request, RequestScanner};
+
+/// Reads a request whole and cut in two at every byte; all must say the same.
+fn read(body: &str) -> Request {
+    let facts = |r: &Request| (r.model.as_str().to_owned(), Request { model: crate::Name::default(), ..*r });
+    let read = |slices: [&[u8]; 2]| {
+        let mut scanner = RequestScanner::new();
+        slices.iter().for_each(|slice| scanner.feed(slice));
+        scanner.end()
+    };
+    let expected = read([body.as_bytes(), b""]);
+    for cut in 0..body.len() {
+        let (head, tail) = body.as_bytes().split_at(cut);
+        assert_eq!(
+            format!("{:?}", facts(&read([head, tail]))),
+            format!("{:?}", facts(&expected)),
+            "{body} at {cut}"
+        );
+    }
+    expected
+}
+
+#[test]
+fn absent_means_default() {
+    let request = read("{}");
+    assert_eq!((request.answers, request.prompts, request.prompt_ids), (1, 1, None));
+    assert!(!request.beam_search && !request.background && request.whole);
+    assert_eq!(request.shape, crate::Shape::default());
+}
+
+#[test]
+fn answers_have_many_names() {
+    for (body, answers) in [
+        (r#"{"n":3}"#, 3),
+        (r#"{"text":"a","sampling_params":{"n":2}}"#, 2),
+        (r#"{"text":["a","b"],"sampling_params":{"n":2}}"#, 4),
+        (r#"{"contents":[],"generationConfig":{"candidateCount":4}}"#, 4),
+        (r#"{"inputs":"a","parameters":{"best_of":5}}"#, 1),
+        (r#"{"prompt":"a","best_of":5}"#, 1),
+        (r#"{"prompt":"a","num_return_sequences":5}"#, 1),
+        (r#"{"prompt":["a","b"],"n":2}"#, 4),
+        (r#"{"input_ids":[[1,2],[3]]}"#, 2),
+        (r#"{"metadata":{"n":5}}"#, 1),
+    ] {
+        assert_eq!(read(body).answers, answers, "{body}");
+    }
+}
+
+#[test]
+fn ids_are_counted() {
+    for (body, prompts, ids) in [
+        (r#"{"input_ids":[1,2,3]}"#, 1, Some(3)),
+        (r#"{"prompt":[1,2,3]}"#, 1, Some(3)),
+        (r#"{"input_ids":[[1,2],[3]]}"#, 2, None),
+        (r#"{"text":["a","b","c"]}"#, 3, None),
+        (r#"{"text":"a"}"#, 1, None),
+        (r#"{"text":{"format":{"type":"text"}}}"#, 1, None),
+    ] {
+        let request = read(body);
+        assert_eq!((request.prompts, request.prompt_ids), (prompts, ids), "{body}");
+    }
+}
+
+#[test]
+fn flags() {
+    let request = read(r#"{"use_beam_search":true,"background":true,"x":{"echo":true}}"#);
+    assert!(request.beam_search && request.background && !request.echo);
+    let request = read(r#"{"use_beam_search":"true","background":null}"#);
+    assert!(!request.beam_search && !request.background);
+}
+
+#[test]
+fn a_shared_address_is_told_by_its_members() {
+    let cases = [
+        (r#"{"inputs":"a","parameters":{}}"#, Some(Dialect::Tgi), Some(Dialect::Tgi)),
+        (r#"{"text":"a","sampling_params":{}}"#, Some(Dialect::Sglang), None),
+        (r#"{"input_ids":[1],"sampling_params":{}}"#, Some(Dialect::Sglang), None),
+        (r#"{"input_ids":[1],"temperature":0}"#, Some(Dialect::Lmdeploy), None),
+        (r#"{"prompt":"a"}"#, Some(Dialect::Lmdeploy), Some(Dialect::OpenaiCompletions)),
+        (r#"{"prompt":null,"text":"a"}"#, Some(Dialect::Sglang), None),
+        (r#"{"messages":[{"text":"a","prompt":"b"}],"input":null}"#, None, Some(Dialect::OpenaiChat)),
+        (r#"{"input":["a","b"]}"#, None, Some(Dialect::Embeddings)),
+        (r#"{"contents":[{"parts":[{"text":"a"}]}]}"#, None, None),
+        ("{}", None, None),
+    ];
+    for (body, generate, invocations) in cases {
+        let request = read(body);
+        assert_eq!(request.dialect_at_generate(), generate, "{body}");
+        assert_eq!(request.dialect_at_invocations(), invocations, "{body}");
+    }
+    let shape = read(r#"{"contents":[],"parameters":{},"sampling_params":{}}"#).shape;
+    assert!(shape.has_contents() && shape.has_parameters() && shape.has_sampling_params());
+    assert!(!shape.has_messages() && !shape.has_prompt() && !shape.has_input() && !shape.has_input_ids());
+}

@@ -1,0 +1,84 @@
+//! What a body says in short words, for tables: `text0/5` is a piece of choice 0 with 5 characters,
+//! `text0/5=2` the same with 2 tokens; `|` ends a frame, `~` one that the body's end cut short.
+
+use super::{Said, Seen};
+use crate::{Counts, Event, Finish, Piece, Scope, ServerTimes, Usage};
+
+/// What was seen, in short.
+pub(crate) fn short(seen: &Seen) -> String {
+    let words = seen.said.iter().map(|said| match said {
+        Said::Event(event) => word(*event),
+        Said::Frame { whole: true } => "|".to_owned(),
+        Said::Frame { whole: false } => "~".to_owned(),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn word(event: Event) -> String {
+    match event {
+        Event::Role { choice } => format!("role{choice}"),
+        Event::Text(piece) => content("text", piece),
+        Event::Reasoning(piece) => content("reasoning", piece),
+        Event::Tool(piece) => content("tool", piece),
+        Event::Refusal(piece) => content("refusal", piece),
+        Event::Audio(piece) => content("audio", piece),
+        Event::Empty(piece) => content("empty", piece),
+        Event::Usage(usage) => usage_words(usage),
+        Event::Server(times) => times_words(times),
+        Event::Finish { choice, reason } => format!("{}{choice}", reason_word(reason)),
+        Event::Error => "error".to_owned(),
+        Event::Progress => "progress".to_owned(),
+        Event::Ping => "ping".to_owned(),
+        Event::Meta => "meta".to_owned(),
+        Event::Done => "done".to_owned(),
+        Event::Other => "other".to_owned(),
+    }
+}
+
+fn reason_word(reason: Finish) -> &'static str {
+    match reason {
+        Finish::Stop => "stop",
+        Finish::Length => "length",
+        Finish::ToolCalls => "tools",
+        Finish::ContentFilter => "filter",
+        Finish::Abort => "abort",
+        Finish::Other => "ended",
+    }
+}
+
+fn content(name: &str, piece: Piece) -> String {
+    let Piece { choice, chars, tokens } = piece;
+    let tokens = tokens.map(|n| format!("={n}")).unwrap_or_default();
+    if name == "empty" { format!("empty{choice}{tokens}") } else { format!("{name}{choice}/{chars}{tokens}") }
+}
+
+fn usage_words(usage: Usage) -> String {
+    let scope = match usage.scope {
+        Scope::Whole => "whole".to_owned(),
+        Scope::Choice(Some(choice)) => format!("choice{choice}"),
+        Scope::Choice(None) => "choice".to_owned(),
+        Scope::Running(choice) => format!("running{choice}"),
+    };
+    let Counts { input, input_cached, input_cache_write, output, output_reasoning, output_audio, rejected } =
+        usage.counts;
+    let said = [
+        ("in", input),
+        ("cached", input_cached),
+        ("written", input_cache_write),
+        ("out", output),
+        ("reasoning", output_reasoning),
+        ("audio", output_audio),
+        ("rejected", (rejected > 0).then_some(u64::from(rejected))),
+    ];
+    format!("{scope}({})", numbers(&said))
+}
+
+fn times_words(times: ServerTimes) -> String {
+    let ServerTimes { queue_ns, prefill_ns, decode_ns } = times;
+    format!("times({})", numbers(&[("queue", queue_ns), ("prefill", prefill_ns), ("decode", decode_ns)]))
+}
+
+fn numbers(said: &[(&str, Option<u64>)]) -> String {
+    let said = said.iter().filter_map(|(name, n)| n.map(|n| format!("{name} {n}")));
+    said.collect::<Vec<_>>().join(" ")
+}

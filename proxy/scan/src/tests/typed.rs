@@ -1,0 +1,277 @@
+//! The dialects whose frames have a type: Responses, Anthropic, Cohere, and half of transcription.
+
+use super::{says, short, stream, whole};
+use crate::Dialect::{Anthropic, Cohere, OpenaiResponses as Responses, Transcription};
+use crate::Framing::Sse;
+
+#[test]
+fn responses_deltas_are_what_their_type_says() {
+    let delta = |of: &str| {
+        format!(r#"{{"type":"response.{of}.delta","sequence_number":5,"delta":"Ok","logprobs":[]}}"#)
+    };
+    for (of, said) in [
+        ("output_text", "text0/2 |"),
+        ("refusal", "refusal0/2 |"),
+        ("reasoning_text", "reasoning0/2 |"),
+        ("reasoning_summary_text", "reasoning0/2 |"),
+        ("function_call_arguments", "tool0/2 |"),
+        ("custom_tool_call_input", "tool0/2 |"),
+        ("mcp_call_arguments", "tool0/2 |"),
+        ("code_interpreter_call_code", "tool0/2 |"),
+        ("audio", "audio0/2 |"),
+        ("audio.transcript", "audio0/2 |"),
+        ("shell_call_command", "meta |"),
+    ] {
+        assert_eq!(stream(Responses, &[&delta(of)]), said, "{of}");
+    }
+}
+
+#[test]
+fn responses_frames() {
+    let cases = [
+        (r#"{"delta":"Ok","sequence_number":1,"type":"response.output_text.delta"}"#, "text0/2 |"),
+        (r#"{"type":"response.output_text.delta","delta":""}"#, "empty0 |"),
+        (r#"{"type":"response.output_text.delta"}"#, "empty0 |"),
+        (r#"{"type":"response.output_text.delta","delta":"Ok","logprobs":[{},{}]}"#, "text0/2=2 |"),
+        (r#"{"type":"response.output_text.delta","delta":"no","delta":"yes"}"#, "text0/3 |"),
+        (r#"{"type":"response.output_text.done","text":"all of it"}"#, "meta |"),
+        (r#"{"type":"response.output_item.added","item":{"type":"message","content":[]}}"#, "meta |"),
+        (r#"{"type":"response.image_generation_call.partial_image","partial_image_b64":"AAAA"}"#, "meta |"),
+        (r#"{"type":"response.queued","response":{"status":"queued"}}"#, "progress |"),
+        (r#"{"type":"error","code":"x","message":"boom","param":null,"sequence_number":3}"#, "error |"),
+        (r#"{"error":{"message":"boom"}}"#, "error |"),
+        (r#"{"detail":"Not Found"}"#, "other |"),
+        (r#"[DONE]"#, "done |"),
+        (
+            r#"{"type":"response.completed","response":{"status":"completed","error":null,"incomplete_details":null,"output":[{"content":[{"text":"all of it"}]}],"usage":{"input_tokens":9,"input_tokens_details":{"cached_tokens":8,"cache_write_tokens":1},"output_tokens":5,"output_tokens_details":{"reasoning_tokens":2},"total_tokens":14}}}"#,
+            "stop0 whole(in 9 cached 8 written 1 out 5 reasoning 2) done |",
+        ),
+        (
+            r#"{"response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"usage":{"input_tokens":9,"output_tokens":5}},"type":"response.completed"}"#,
+            "length0 whole(in 9 out 5) done |",
+        ),
+        (
+            r#"{"type":"response.incomplete","response":{"incomplete_details":{"reason":"content_filter"}}}"#,
+            "filter0 done |",
+        ),
+        (r#"{"type":"response.incomplete","response":{"status":"incomplete"}}"#, "ended0 done |"),
+        (r#"{"type":"response.cancelled","response":{"status":"cancelled"}}"#, "abort0 done |"),
+        (
+            r#"{"type":"response.failed","response":{"status":"failed","error":{"code":"x"},"usage":{"input_tokens":9,"output_tokens":5}}}"#,
+            "error whole(in 9 out 5) done |",
+        ),
+        (
+            r#"{"type":"response.completed","response":{"usage":{"input_tokens":1,"output_tokens":1}},"timings":{"prompt_ms":0.373,"predicted_ms":2.5}}"#,
+            "stop0 whole(in 1 out 1) times(prefill 373000 decode 2500000) done |",
+        ),
+        (
+            r#"{"type":"response.completed","response":{"metrics":{"time_to_first_token_ms":5.5,"generation_time_ms":2,"queue_time_ms":0.5}}}"#,
+            "stop0 times(queue 500000 prefill 5500000 decode 2000000) done |",
+        ),
+    ];
+    for (frame, said) in cases {
+        assert_eq!(stream(Responses, &[frame]), said, "{frame}");
+    }
+}
+
+#[test]
+fn what_stands_outside_the_response_does_not_end_it() {
+    let frame = r#"{"type":"response.completed","usage":{"input_tokens":1,"output_tokens":1},"status":"failed","response":{"status":"completed"}}"#;
+    assert_eq!(stream(Responses, &[frame]), "stop0 done |");
+}
+
+#[test]
+fn an_unstreamed_response_is_read_by_its_items() {
+    let cases = [
+        (
+            r#"{"object":"response","model":"m","output":[{"content":[{"type":"reasoning_text","text":"hmm"}],"summary":[{"text":"so"}],"type":"reasoning"},{"type":"message","content":[{"type":"output_text","text":"Hi"},{"type":"output_text","text":"!"},{"type":"refusal","refusal":"no"}]},{"type":"function_call","name":"dig","arguments":"{}"},{"type":"custom_tool_call","input":"abc"}],"status":"completed","error":null,"usage":{"input_tokens":9,"output_tokens":5}}"#,
+            "reasoning0/5 text0/3 refusal0/2 tool0/5 stop0 whole(in 9 out 5) |",
+        ),
+        (r#"{"object":"response","status":"in_progress","output":[],"usage":null}"#, "progress |"),
+        (r#"{"object":"response","status":"failed","output":[],"error":{"code":"x"}}"#, "error |"),
+        (
+            r#"{"object":"response","status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[{"content":[{"text":"Hi"}]}]}"#,
+            "text0/2 length0 |",
+        ),
+        (r#"{"detail":"Not Found"}"#, "other |"),
+        (r#"{"error":"Unauthorized"}"#, "error |"),
+    ];
+    for (body, said) in cases {
+        assert_eq!(whole(Responses, body), said, "{body}");
+    }
+    assert_eq!(stream(Responses, &[r#"{"object":"response","status":"completed","output":[]}"#]), "stop0 |");
+}
+
+#[test]
+fn anthropic_frames() {
+    let start = r#"{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"model":"m","stop_reason":null,"usage":{"input_tokens":5,"cache_creation_input_tokens":1,"cache_read_input_tokens":90,"output_tokens":1}}}"#;
+    let seen = says(
+        Anthropic,
+        Sse,
+        &format!(
+            "event: message_start\ndata: {start}\n\n\
+             event: message_delta\ndata: {{\"type\":\"message_delta\",\"delta\":{{\"stop_reason\":\"end_turn\"}},\"usage\":{{\"output_tokens\":12,\"output_tokens_details\":{{\"thinking_tokens\":3}}}}}}\n\n\
+             event: message_stop\ndata: {{\"type\":\"message_stop\"}}\n\n"
+        ),
+    );
+    assert_eq!(
+        short(&seen),
+        "role0 running0(in 96 cached 90 written 1) | \
+         stop0 whole(in 96 cached 90 written 1 out 12 reasoning 3) | done |"
+    );
+    assert_eq!(seen.model, "m");
+    let cases = [
+        (r#"{"type":"message_start","message":{"usage":{"output_tokens":1}}}"#, "role0 |"),
+        (
+            r#"{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","name":"dig","input":{}}}"#,
+            "meta |",
+        ),
+        (
+            r#"{"type":"content_block_delta","index":7,"delta":{"type":"text_delta","text":"Hi"}}"#,
+            "text0/2 |",
+        ),
+        (
+            r#"{"delta":{"thinking":"hmm","type":"thinking_delta"},"type":"content_block_delta"}"#,
+            "reasoning0/3 |",
+        ),
+        (
+            r#"{"type":"content_block_delta","delta":{"type":"input_json_delta","partial_json":"{\"a"}}"#,
+            "tool0/3 |",
+        ),
+        (
+            r#"{"type":"content_block_delta","delta":{"type":"input_json_delta","partial_json":""}}"#,
+            "empty0 |",
+        ),
+        (
+            r#"{"type":"content_block_delta","delta":{"type":"signature_delta","signature":"abc"}}"#,
+            "empty0 |",
+        ),
+        (r#"{"type":"content_block_stop","index":0}"#, "meta |"),
+        (
+            r#"{"type":"message_delta","delta":{"stop_reason":null},"usage":{"output_tokens":3}}"#,
+            "whole(out 3) |",
+        ),
+        (r#"{"type":"message_delta","delta":{"stop_reason":"tool_use"}}"#, "tools0 |"),
+        (r#"{"type":"message_delta","delta":{"stop_reason":"refusal"}}"#, "filter0 |"),
+        (r#"{"type":"message_delta","delta":{"stop_reason":"model_context_window_exceeded"}}"#, "length0 |"),
+        (r#"{"type":"ping"}"#, "ping |"),
+        (r#"{"type":"error","error":{"type":"overloaded_error","message":"x"}}"#, "error |"),
+        (r#"{"type":"nobody_knows"}"#, "meta |"),
+        (r#"{"type":"content_block_delta","delta":{"text":"x"},"error":{"type":"x"}}"#, "error |"),
+    ];
+    for (frame, said) in cases {
+        assert_eq!(stream(Anthropic, &[frame]), said, "{frame}");
+    }
+}
+
+#[test]
+fn anthropic_counts_are_overwritten_key_by_key() {
+    let start = r#"{"type":"message_start","message":{"usage":{"input_tokens":0,"cache_creation_input_tokens":0,"cache_read_input_tokens":0}}}"#;
+    let end = r#"{"type":"message_delta","delta":{"stop_reason":"max_tokens"},"usage":{"input_tokens":1,"output_tokens":24,"cache_read_input_tokens":18,"cache_creation_input_tokens":null}}"#;
+    assert_eq!(
+        stream(Anthropic, &[start, end]),
+        "role0 running0(in 0 cached 0 written 0) | length0 whole(in 19 cached 18 written 0 out 24) |"
+    );
+}
+
+#[test]
+fn an_unstreamed_message() {
+    let body = r#"{"id":"m1","type":"message","role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"Hi"},{"type":"tool_use","id":"t","name":"dig","input":{"text":"x","usage":{"output_tokens":9}}}],"model":"m","stop_reason":"tool_use","usage":{"cache_read_input_tokens":18,"input_tokens":1,"output_tokens":24}}"#;
+    assert_eq!(whole(Anthropic, body), "reasoning0/2 text0/2 tool0/3 tools0 whole(in 19 cached 18 out 24) |");
+    assert_eq!(stream(Anthropic, &[body]), whole(Anthropic, body));
+    assert_eq!(whole(Anthropic, r#"{"type":"error","error":{"type":"x"}}"#), "error |");
+    assert_eq!(whole(Anthropic, r#"{"input_tokens":12}"#), "other |");
+}
+
+#[test]
+fn cohere_frames() {
+    let cases = [
+        (r#"{"type":"message-start","id":"c","delta":{"message":{"role":"assistant"}}}"#, "role0 |"),
+        (
+            r#"{"type":"content-start","index":0,"delta":{"message":{"content":{"type":"text","text":""}}}}"#,
+            "meta |",
+        ),
+        (r#"{"type":"content-delta","index":0,"delta":{"message":{"content":{"text":"Hi"}}}}"#, "text0/2 |"),
+        (r#"{"type":"content-delta","delta":{"message":{"content":{"thinking":"hmm"}}}}"#, "reasoning0/3 |"),
+        (r#"{"delta":{"message":{"tool_plan":"dig"}},"type":"tool-plan-delta"}"#, "reasoning0/3 |"),
+        (
+            r#"{"type":"tool-call-start","delta":{"message":{"tool_calls":{"id":"t","function":{"name":"dig","arguments":""}}}}}"#,
+            "tool0/3 |",
+        ),
+        (
+            r#"{"type":"tool-call-delta","delta":{"message":{"tool_calls":{"function":{"arguments":"{}"}}}}}"#,
+            "tool0/2 |",
+        ),
+        (r#"{"type":"tool-call-end","index":0}"#, "meta |"),
+        (
+            r#"{"type":"message-end","delta":{"finish_reason":"COMPLETE","usage":{"billed_units":{"input_tokens":1.0},"tokens":{"input_tokens":12.0,"output_tokens":3.0},"cached_tokens":4.0}}}"#,
+            "stop0 whole(in 12 cached 4 out 3) |",
+        ),
+        (
+            r#"{"type":"message-end","delta":{"finish_reason":"TOOL_CALL","usage":{"tokens":{"input_tokens":1.5}}}}"#,
+            "tools0 whole(rejected 1) |",
+        ),
+        (r#"{"type":"message-end","delta":{"finish_reason":"ERROR"}}"#, "abort0 |"),
+        ("[DONE]", "done |"),
+    ];
+    for (frame, said) in cases {
+        assert_eq!(stream(Cohere, &[frame]), said, "{frame}");
+    }
+    let body = r#"{"id":"c","finish_reason":"MAX_TOKENS","message":{"role":"assistant","content":[{"type":"text","text":"Hi"}]},"usage":{"tokens":{"input_tokens":12.0,"output_tokens":3.0}}}"#;
+    assert_eq!(whole(Cohere, body), "text0/2 length0 whole(in 12 out 3) |");
+}
+
+#[test]
+fn transcription_frames() {
+    let cases = [
+        (
+            r#"{"object":"transcription.chunk","model":"m","choices":[{"delta":{"content":" so"},"finish_reason":null}]}"#,
+            "text0/3 |",
+        ),
+        (r#"{"choices":[{"delta":{"content":""},"finish_reason":"stop"}]}"#, "stop0 |"),
+        (r#"{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":2}}"#, "whole(in 9 out 2) |"),
+        (r#"{"type":"transcript.text.delta","delta":" so"}"#, "text0/3 |"),
+        (r#"{"type":"transcript.text.segment","text":"so"}"#, "meta |"),
+        (
+            r#"{"type":"transcript.text.done","text":" so","usage":{"type":"tokens","input_tokens":9,"output_tokens":2}}"#,
+            "stop0 whole(in 9 out 2) done |",
+        ),
+        (r#"{"error":{"message":"boom"}}"#, "error |"),
+        ("[DONE]", "done |"),
+    ];
+    for (frame, said) in cases {
+        assert_eq!(stream(Transcription, &[frame]), said, "{frame}");
+    }
+    assert_eq!(whole(Transcription, r#"{"text":"so","usage":{"type":"duration","seconds":4}}"#), "text0/2 |");
+    let body = r#"{"text":"so","usage":{"type":"tokens","input_tokens":9,"output_tokens":2}}"#;
+    assert_eq!(whole(Transcription, body), "text0/2 whole(in 9 out 2) |");
+}
+
+/// Deltas of one shape are recognised, and say the same.
+#[test]
+fn typed_deltas_have_a_shape() {
+    for (dialect, head, tail) in [
+        (
+            Responses,
+            r#"{"type":"response.output_text.delta","sequence_number":"#,
+            r#","delta":"token","logprobs":[]}"#,
+        ),
+        (
+            Anthropic,
+            r#"{"type":"content_block_delta","index":"#,
+            r#","delta":{"type":"text_delta","text":"token"}}"#,
+        ),
+        (
+            Cohere,
+            r#"{"type":"content-delta","index":"#,
+            r#","delta":{"message":{"content":{"text":"token"}}}}"#,
+        ),
+    ] {
+        let body: String = (0..20).map(|n| format!("event: x\ndata: {head}{n}{tail}\n\n")).collect();
+        assert_eq!(short(&says(dialect, Sse, &body)), vec!["text0/5 |"; 20].join(" "));
+        let mut scanner = crate::Scanner::new(dialect, Sse);
+        scanner.feed(body.as_bytes(), &mut super::Seen::default());
+        let work = scanner.work();
+        assert!(work.matched > work.fed * 9 / 10, "{dialect:?}: {work:?}");
+    }
+}

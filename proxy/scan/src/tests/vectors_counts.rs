@@ -1,0 +1,155 @@
+//! Vectors of the wire formats, by number: what is counted, and how much of an answer a count is.
+
+use super::{stream, whole};
+use crate::Dialect::{
+    Anthropic, Gemini, LlamacppCompletion as Llamacpp, Lmdeploy, OpenaiChat as Chat,
+    OpenaiCompletions as Completions, Sglang, Tgi,
+};
+
+#[test]
+fn vector_10_an_empty_word_ends_nothing() {
+    let frame = |text: &str, reason: &str, usage: &str| {
+        format!(
+            r#"{{"choices":[{{"index":0,"text":"{text}","logprobs":null,"finish_reason":"{reason}"}}]{usage}}}"#
+        )
+    };
+    let frames = [
+        frame("a", "", ""),
+        frame("b", "", ""),
+        frame("c", "eos_token", r#","usage":{"prompt_tokens":1,"completion_tokens":3}"#),
+    ];
+    let frames: Vec<&str> = frames.iter().map(String::as_str).collect();
+    assert_eq!(stream(Completions, &frames), "text0/1 | text0/1 | text0/1 stop0 choice0(in 1 out 3) |");
+}
+
+#[test]
+fn vector_11_an_empty_list_without_usage_is_meta() {
+    assert_eq!(
+        stream(Chat, &[r#"{"choices":[],"sglext":{"usage":{"prompt_tokens":1}},"usage":null}"#]),
+        "meta |"
+    );
+}
+
+#[test]
+fn vector_12_llamacpp_counts_each_choice() {
+    let usage = |out: u32| {
+        format!(
+            r#"{{"choices":[],"usage":{{"completion_tokens":{out},"prompt_tokens":7}},"timings":{{"prompt_n":7,"predicted_n":{out}}}}}"#
+        )
+    };
+    let (first, second) = (usage(3), usage(4));
+    let text = |n: u32| format!(r#"{{"choices":[{{"index":{n},"delta":{{"content":"a"}}}}]}}"#);
+    let (zero, one) = (text(0), text(1));
+    assert_eq!(
+        stream(Chat, &[&zero, &first, &one, &second, "[DONE]"]),
+        "text0/1 | choice(in 7 out 3) | text1/1 | choice(in 7 out 4) | done |"
+    );
+}
+
+#[test]
+fn vector_13_vllm_counts_as_it_goes_and_in_the_end() {
+    let running = |n: u32, out: u32| {
+        format!(
+            r#"{{"choices":[{{"index":{n},"delta":{{"content":"a"}},"finish_reason":null}}],"usage":{{"prompt_tokens":9,"total_tokens":{},"completion_tokens":{out}}}}}"#,
+            9 + out
+        )
+    };
+    let frames = [running(0, 1), running(1, 1), running(1, 2), running(0, 2)];
+    let mut frames: Vec<&str> = frames.iter().map(String::as_str).collect();
+    frames.push(r#"{"choices":[],"usage":{"prompt_tokens":9,"total_tokens":13,"completion_tokens":4}}"#);
+    assert_eq!(
+        stream(Chat, &frames),
+        "text0/1 running0(in 9 out 1) | text1/1 running1(in 9 out 1) | text1/1 running1(in 9 out 2) | \
+         text0/1 running0(in 9 out 2) | whole(in 9 out 4) |"
+    );
+}
+
+#[test]
+fn vector_14_the_same_keys_with_opposite_meanings() {
+    let frames = |ids: [&str; 3], texts: [&str; 3]| {
+        let frame = |n: usize| {
+            format!(
+                r#"{{"text":"{}","output_ids":[{}],"meta_info":{{"finish_reason":null,"prompt_tokens":5,"completion_tokens":{}}}}}"#,
+                texts[n],
+                ids[n],
+                n + 1
+            )
+        };
+        [frame(0), frame(1), frame(2)]
+    };
+    let said = "text0/1=1 running0(in 5 out 1) | text0/4=1 running0(in 5 out 2) | \
+                text0/3=1 running0(in 5 out 3) | done |";
+    let sglang = frames(["8", "8,40", "8,40,311"], ["A", "A red", "A red ox"]);
+    assert_eq!(stream(Sglang, &[&sglang[0], &sglang[1], &sglang[2], "[DONE]"]), said);
+    let lmdeploy = frames(["8", "40", "311"], ["A", " red", " ox"]);
+    assert_eq!(stream(Lmdeploy, &[&lmdeploy[0], &lmdeploy[1], &lmdeploy[2], "[DONE]"]), said);
+}
+
+#[test]
+fn vector_15_tokens_without_a_frame() {
+    let frame = |out: u32| {
+        format!(
+            r#"{{"index":0,"content":"a","tokens":[4],"stop":false,"tokens_predicted":{out},"tokens_evaluated":7}}"#
+        )
+    };
+    let (one, nine, twelve) = (frame(1), frame(9), frame(12));
+    assert_eq!(
+        stream(Llamacpp, &[&one, &nine, &twelve]),
+        "text0/1=1 running0(in 7 out 1) | text0/1=1 running0(in 7 out 9) | text0/1=1 running0(in 7 out 12) |"
+    );
+}
+
+#[test]
+fn vector_16_anthropic_overwrites() {
+    let start = r#"{"type":"message_start","message":{"usage":{"input_tokens":5,"output_tokens":1}}}"#;
+    let end = |usage: &str| {
+        format!(r#"{{"type":"message_delta","delta":{{"stop_reason":"end_turn"}},"usage":{{{usage}}}}}"#)
+    };
+    assert_eq!(
+        stream(Anthropic, &[start, &end(r#""output_tokens":12"#)]),
+        "role0 running0(in 5) | stop0 whole(in 5 out 12) |"
+    );
+    assert_eq!(
+        stream(Anthropic, &[start, &end(r#""input_tokens":7,"output_tokens":12"#)]),
+        "role0 running0(in 5) | stop0 whole(in 7 out 12) |"
+    );
+}
+
+#[test]
+fn vector_18_gemini_counts_thoughts_apart() {
+    let frame = |out: u32, thoughts: u32, end: &str| {
+        format!(
+            r#"{{"candidates":[{{"content":{{"parts":[{{"text":"a"}}]}}{end}}}],"usageMetadata":{{"promptTokenCount":5,"candidatesTokenCount":{out},"thoughtsTokenCount":{thoughts}}}}}"#
+        )
+    };
+    let frames = [frame(1, 2, ""), frame(2, 4, ""), frame(3, 4, r#","finishReason":"STOP""#)];
+    let frames: Vec<&str> = frames.iter().map(String::as_str).collect();
+    assert_eq!(
+        stream(Gemini, &frames),
+        "text0/1 running0(in 5 out 3 reasoning 2) | text0/1 running0(in 5 out 6 reasoning 4) | \
+         text0/1 stop0 whole(in 5 out 7 reasoning 4) |"
+    );
+}
+
+#[test]
+fn vector_28_tgis_array_is_one_answer() {
+    assert_eq!(whole(Tgi, r#"[{"generated_text":"A red ox"}]"#), "text0/8 stop0 |");
+}
+
+#[test]
+fn vector_39_usage_before_a_cut() {
+    let usage = r#"{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":4}}"#;
+    let stop = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
+    assert_eq!(stream(Chat, &[stop, usage]), "stop0 | whole(in 9 out 4) |");
+}
+
+#[test]
+fn vector_40_vllms_rust_front_end() {
+    let frames = [
+        r#"{"choices":[{"index":0,"delta":{"role":"assistant"}}]}"#,
+        r#"{"choices":[{"index":0,"delta":{"content":" ox"}}]}"#,
+        r#"{"choices":[{"index":0,"delta":{"content":"en"}}]}"#,
+        r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#,
+    ];
+    assert_eq!(stream(Chat, &frames), "role0 | text0/3 | text0/2 | stop0 |");
+}
