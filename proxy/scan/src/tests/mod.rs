@@ -5,6 +5,7 @@ mod chats;
 mod multipart;
 mod natives;
 mod prompts;
+mod properties;
 mod request;
 mod short;
 mod typed;
@@ -54,8 +55,18 @@ impl Seen {
 
 /// Scans a body handed over in slices.
 pub(crate) fn scan<'a>(dialect: Dialect, framing: Framing, slices: impl Iterator<Item = &'a [u8]>) -> Seen {
-    let mut seen = Seen::default();
+    scan_with(Scanner::new(dialect, framing), slices)
+}
+
+/// The same, each frame walked: none is known by its shape.
+pub(crate) fn walk(dialect: Dialect, framing: Framing, body: &[u8]) -> Seen {
     let mut scanner = Scanner::new(dialect, framing);
+    scanner.locate_usage();
+    scan_with(scanner, std::iter::once(body))
+}
+
+fn scan_with<'a>(mut scanner: Scanner, slices: impl Iterator<Item = &'a [u8]>) -> Seen {
+    let mut seen = Seen::default();
     let mut fed = 0;
     for slice in slices {
         fed += slice.len() as u64;
@@ -69,10 +80,11 @@ pub(crate) fn scan<'a>(dialect: Dialect, framing: Framing, slices: impl Iterator
     seen
 }
 
-/// Scans a body whole, in steps, cut in two at every byte, and with other line ends; all must say
+/// Scans a body whole, walked, in steps, cut in two at every byte, and with other line ends; all must say
 /// the same.
 pub(crate) fn says(dialect: Dialect, framing: Framing, body: &str) -> Seen {
     let expected = scan(dialect, framing, std::iter::once(body.as_bytes()));
+    assert_eq!(walk(dialect, framing, body.as_bytes()), expected, "{dialect:?}: {body:?} walked");
     let ends: &[&str] = match framing {
         Framing::Sse => &["\n", "\r\n", "\r"],
         Framing::Ndjson => &["\n", "\r\n"],
