@@ -14,7 +14,7 @@ const SEED_BYTES: usize = 1500;
 fn main() -> io::Result<()> {
     let folder = env::args().nth(1).expect("a folder to write to");
     let folder = Path::new(&folder);
-    for target in ["sse", "json", "dialect"] {
+    for target in ["sse", "json", "dialect", "usage"] {
         fs::create_dir_all(folder.join(target))?;
     }
     for transcript in Transcript::all() {
@@ -31,10 +31,13 @@ fn main() -> io::Result<()> {
         }
         if transcript.request.len() <= SEED_BYTES {
             let seed = [&[0], &transcript.request[..]].concat();
-            fs::write(folder.join("json").join(format!("{name}-request")), seed)?;
+            fs::write(folder.join("json").join(format!("{name}-request")), &seed)?;
+            fs::write(folder.join("usage").join(format!("{name}-request")), seed)?;
         }
         // The maker takes any bytes for choices; those of a body are as good as others.
-        fs::write(folder.join("dialect").join(&name), &body[..body.len().min(512)])?;
+        let choices = &body[..body.len().min(512)];
+        fs::write(folder.join("dialect").join(&name), choices)?;
+        fs::write(folder.join("usage").join(&name), [&[0x80], choices].concat())?;
     }
     made(folder)
 }

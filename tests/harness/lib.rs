@@ -4,10 +4,13 @@
 //! handed over in pieces ([`cuts`]), and what the scanner says ([`seen`]) is compared with what an
 //! obvious implementation says ([`naive`]). [`maker`] makes bodies no server would send.
 //! [`ready`] says which dialects the scanner is held to.
+//! [`edited`] takes a body through scanner, watch and editor; [`counted`] makes streams for it.
 //! [`replay`] takes a recording through scanner and meter, and [`golden`] writes the record down.
 
+pub mod counted;
 pub mod cuts;
 pub mod dice;
+pub mod edited;
 pub mod golden;
 pub mod maker;
 pub mod message;

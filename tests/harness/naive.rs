@@ -33,6 +33,7 @@ mod anthropic;
 mod blocks;
 mod cohere;
 mod counts;
+mod edit;
 mod frame;
 mod gemini;
 mod generate;
@@ -53,6 +54,7 @@ mod words;
 
 use scan::{Dialect, Event, Framing, Sink, Tail};
 
+pub use edit::{asked, edit};
 pub use request::{Asked, read_request};
 
 use crate::{Said, Seen};

@@ -1,0 +1,259 @@
+//! What becomes of a request.
+
+use bytes::Bytes;
+
+use crate::{Added, Ask, Asking, Policy, Why, ask};
+
+const INJECT: Ask = Ask { include: true, continuous: false };
+const CONTINUOUS: Ask = Ask { include: true, continuous: true };
+const RUNNING: Ask = Ask { include: false, continuous: true };
+
+/// The body after the edit, or why there is none.
+fn asked(body: &str, want: Ask) -> Result<(String, Added), Why> {
+    match ask(body.as_bytes(), want) {
+        Asking::Nothing(why) => Err(why),
+        Asking::Edit { edit, added } => {
+            let original = Bytes::copy_from_slice(body.as_bytes());
+            let parts: Vec<Bytes> = edit.apply(&original).collect();
+            assert!(parts.iter().all(|part| !part.is_empty()), "{body}");
+            let edited = parts.concat();
+            assert_eq!(edited.len(), edit.new_len(body.len()), "{body}");
+            assert_eq!(edited.len() as i64, body.len() as i64 + edit.delta_len(), "{body}");
+            Ok((String::from_utf8(edited).expect("UTF-8"), added))
+        }
+    }
+}
+
+#[test]
+fn the_question_is_merged_into_what_stands_there() {
+    // Body, what is wanted, body after it; both flags are added unless the body had one.
+    let both = Added { include: true, continuous: true };
+    let end = Added { include: true, continuous: false };
+    let running = Added { include: false, continuous: true };
+    for (body, want, edited, added) in [
+        // No stream_options.
+        (r#"{"stream":true}"#, INJECT, r#"{"stream":true,"stream_options":{"include_usage":true}}"#, end),
+        (
+            r#"{"model":"m", "stream" : true , "n":2}"#,
+            CONTINUOUS,
+            r#"{"model":"m", "stream" : true,"stream_options":{"include_usage":true,"continuous_usage_stats":true} , "n":2}"#,
+            both,
+        ),
+        (
+            r#"{"stream":true}"#,
+            RUNNING,
+            r#"{"stream":true,"stream_options":{"continuous_usage_stats":true}}"#,
+            running,
+        ),
+        // Vector 41: null, and a flag that says no.
+        (
+            r#"{"stream":true,"stream_options":null}"#,
+            INJECT,
+            r#"{"stream":true,"stream_options":{"include_usage":true}}"#,
+            end,
+        ),
+        (
+            r#"{"stream":true,"stream_options":{"include_usage":false}}"#,
+            INJECT,
+            r#"{"stream":true,"stream_options":{"include_usage":true}}"#,
+            end,
+        ),
+        (
+            r#"{"stream":true,"stream_options":{"include_usage":null}}"#,
+            INJECT,
+            r#"{"stream":true,"stream_options":{"include_usage":true}}"#,
+            end,
+        ),
+        (
+            r#"{"stream":true,"stream_options":{"include_usage":false,"continuous_usage_stats":false}}"#,
+            CONTINUOUS,
+            r#"{"stream":true,"stream_options":{"include_usage":true,"continuous_usage_stats":true}}"#,
+            both,
+        ),
+        (
+            r#"{"stream":true,"stream_options":{"continuous_usage_stats":false,"include_usage":false}}"#,
+            CONTINUOUS,
+            r#"{"stream":true,"stream_options":{"continuous_usage_stats":true,"include_usage":true}}"#,
+            both,
+        ),
+        // Empty, and with other members.
+        (
+            r#"{"stream_options":{},"stream":true}"#,
+            INJECT,
+            r#"{"stream_options":{"include_usage":true},"stream":true}"#,
+            end,
+        ),
+        (
+            "{\"stream_options\":{ \n},\"stream\":true}",
+            CONTINUOUS,
+            "{\"stream_options\":{\"include_usage\":true,\"continuous_usage_stats\":true \n},\"stream\":true}",
+            both,
+        ),
+        (
+            r#"{"stream_options":{ "include_obfuscation": false },"stream":true}"#,
+            INJECT,
+            r#"{"stream_options":{"include_usage":true, "include_obfuscation": false },"stream":true}"#,
+            end,
+        ),
+        // One is there, the other is wanted.
+        (
+            r#"{"stream_options":{"include_usage":true},"stream":true}"#,
+            CONTINUOUS,
+            r#"{"stream_options":{"continuous_usage_stats":true,"include_usage":true},"stream":true}"#,
+            running,
+        ),
+        (
+            r#"{"stream_options":{"include_usage":false},"stream":true}"#,
+            CONTINUOUS,
+            r#"{"stream_options":{"continuous_usage_stats":true,"include_usage":true},"stream":true}"#,
+            both,
+        ),
+        (
+            r#"{"stream_options":{"continuous_usage_stats":false},"stream":true}"#,
+            INJECT,
+            r#"{"stream_options":{"include_usage":true,"continuous_usage_stats":false},"stream":true}"#,
+            end,
+        ),
+        // Escaped keys are the same keys.
+        (
+            r#"{"str\u0065am":true,"stream_\u006fptions":{"incl\u0075de_usage":false}}"#,
+            INJECT,
+            r#"{"str\u0065am":true,"stream_\u006fptions":{"incl\u0075de_usage":true}}"#,
+            end,
+        ),
+        // The last of two counts.
+        (
+            r#"{"stream":false,"stream":true}"#,
+            INJECT,
+            r#"{"stream":false,"stream":true,"stream_options":{"include_usage":true}}"#,
+            end,
+        ),
+        (
+            r#"{"stream":true,"stream_options":{"include_usage":true},"stream_options":{}}"#,
+            INJECT,
+            r#"{"stream":true,"stream_options":{"include_usage":true},"stream_options":{"include_usage":true}}"#,
+            end,
+        ),
+        (
+            r#"{"stream":true,"stream_options":{"include_usage":true,"include_usage":false}}"#,
+            INJECT,
+            r#"{"stream":true,"stream_options":{"include_usage":true,"include_usage":true}}"#,
+            end,
+        ),
+        // Look-alikes elsewhere, and text of every kind.
+        (
+            r#"{"messages":[{"content":"\"stream_options\":{} é😀\ud83d\ude00\u0000","stream":false}],"tools":{"stream_options":{"include_usage":true}},"stream":true}"#,
+            INJECT,
+            r#"{"messages":[{"content":"\"stream_options\":{} é😀\ud83d\ude00\u0000","stream":false}],"tools":{"stream_options":{"include_usage":true}},"stream":true,"stream_options":{"include_usage":true}}"#,
+            end,
+        ),
+        (
+            " \r\n\t{\r\n\t\"stream\"\t:\r\ntrue\r\n}\r\n ",
+            INJECT,
+            " \r\n\t{\r\n\t\"stream\"\t:\r\ntrue,\"stream_options\":{\"include_usage\":true}\r\n}\r\n ",
+            end,
+        ),
+        // Half a surrogate pair in a text is the server's business.
+        (
+            r#"{"x":"\ud800","stream":true}"#,
+            INJECT,
+            r#"{"x":"\ud800","stream":true,"stream_options":{"include_usage":true}}"#,
+            end,
+        ),
+    ] {
+        assert_eq!(asked(body, want), Ok((edited.to_owned(), added)), "{body}");
+    }
+}
+
+#[test]
+fn what_is_not_ours_to_edit_stays() {
+    for (body, want, why) in [
+        // Vector 41: never without a stream.
+        (r#"{"stream":false,"stream_options":null}"#, INJECT, Why::NotStreamed),
+        (r#"{"stream":null}"#, INJECT, Why::NotStreamed),
+        (r#"{"stream":"true"}"#, INJECT, Why::NotStreamed),
+        (r#"{"stream":1}"#, INJECT, Why::NotStreamed),
+        (r#"{"model":"m"}"#, INJECT, Why::NotStreamed),
+        (r#"{"stream":true,"stream":false}"#, INJECT, Why::NotStreamed),
+        (r#"{"options":{"stream":true}}"#, INJECT, Why::NotStreamed),
+        ("{}", INJECT, Why::NotStreamed),
+        (r#"{"stream":true,"stream_options":{"include_usage":true}}"#, INJECT, Why::AskedAlready),
+        (
+            r#"{"stream":true,"stream_options":{"continuous_usage_stats":true,"include_usage":true}}"#,
+            CONTINUOUS,
+            Why::AskedAlready,
+        ),
+        // vLLM answers this with no usage at all, SGLang with running counts.
+        (r#"{"stream":true,"stream_options":{"continuous_usage_stats":true}}"#, INJECT, Why::AskedAlready),
+        (
+            r#"{"stream":true,"stream_options":{"continuous_usage_stats":true,"include_usage":false}}"#,
+            CONTINUOUS,
+            Why::AskedAlready,
+        ),
+        (r#"{"stream":true}"#, Ask { include: false, continuous: false }, Why::AskedAlready),
+        (r#"{"stream":true,"stream_options":[]}"#, INJECT, Why::Odd),
+        (r#"{"stream":true,"stream_options":true}"#, INJECT, Why::Odd),
+        (r#"{"stream":true,"stream_options":"{}"}"#, INJECT, Why::Odd),
+        (r#"{"stream":true,"stream_options":7}"#, INJECT, Why::Odd),
+        (r#"{"stream":true,"stream_options":{"include_usage":1}}"#, INJECT, Why::Odd),
+        (r#"{"stream":true,"stream_options":{"continuous_usage_stats":"yes"}}"#, INJECT, Why::Odd),
+        (r#"[{"stream":true}]"#, INJECT, Why::Odd),
+        ("true", INJECT, Why::Odd),
+        ("", INJECT, Why::NotJson),
+        ("\u{FEFF}{\"stream\":true}", INJECT, Why::NotJson),
+        (r#"{"stream":true"#, INJECT, Why::NotJson),
+        (r#"{"stream":true}{"#, INJECT, Why::NotJson),
+        (r#"{"stream":true,}"#, INJECT, Why::NotJson),
+        (r#"{"stream":True}"#, INJECT, Why::NotJson),
+        (r#"{"stream":true,"temperature":NaN}"#, INJECT, Why::NotJson),
+        ("{\"stream\":true,\"x\":\"\n\"}", INJECT, Why::NotJson),
+        ("stream=true", INJECT, Why::NotJson),
+    ] {
+        assert_eq!(asked(body, want), Err(why), "{body}");
+    }
+    assert_eq!(ask(b"{\"stream\":true,\"\xFF\":1}", INJECT), Asking::Nothing(Why::NotJson));
+}
+
+#[test]
+fn depth_and_size_are_passed_over() {
+    let deep = "[".repeat(1_000_000);
+    let torn = format!(r#"{{"stream":true,"x":{deep}"#);
+    assert_eq!(asked(&torn, INJECT), Err(Why::NotJson));
+    let options = format!(r#"{{"stream":true,"stream_options":{deep}}}"#);
+    assert_eq!(asked(&options, INJECT), Err(Why::NotJson));
+    // Whole, it is the server's to refuse: nothing here recurses.
+    let whole = format!(r#"{{"x":{deep}{},"stream":true}}"#, "]".repeat(1_000_000));
+    let (edited, _) = asked(&whole, INJECT).expect("an edit");
+    assert_eq!(edited, whole.replace("true}", r#"true,"stream_options":{"include_usage":true}}"#));
+
+    let long = format!(r#"{{"prompt":"{}","stream":true}}"#, "a".repeat(4 << 20));
+    let (edited, _) = asked(&long, INJECT).expect("an edit");
+    assert_eq!(edited.len(), long.len() + r#","stream_options":{"include_usage":true}"#.len());
+}
+
+#[test]
+fn an_edit_copies_nothing() {
+    let body = Bytes::from_static(br#"{"stream_options":{"include_usage":false},"stream":true}"#);
+    let Asking::Edit { edit, .. } = ask(&body, CONTINUOUS) else { panic!("an edit") };
+    let parts: Vec<Bytes> = edit.apply(&body).collect();
+    let own = parts.iter().filter(|part| body.as_ptr_range().contains(&part.as_ptr())).count();
+    assert_eq!((parts.len(), own), (5, 3), "{parts:?}");
+}
+
+#[test]
+fn an_edit_made_for_another_body_does_not_panic() {
+    let body = br#"{"stream_options":{"include_usage":false},"stream":true}"#;
+    let Asking::Edit { edit, .. } = ask(body, CONTINUOUS) else { panic!("an edit") };
+    for len in 0..body.len() {
+        let other = Bytes::copy_from_slice(&body[..len]);
+        let kept: Vec<u8> = edit.apply(&other).flatten().collect();
+        assert!(kept.len() + "false".len() >= len, "{len}");
+    }
+}
+
+#[test]
+fn policies_have_their_names_and_wants() {
+    let all = Policy::ALL.map(|policy| (policy.name(), policy.wants()));
+    let nothing = Ask { include: false, continuous: false };
+    assert_eq!(all, [("inject", INJECT), ("continuous", CONTINUOUS), ("observe", nothing)]);
+}

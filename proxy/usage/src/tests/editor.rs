@@ -1,0 +1,285 @@
+//! What becomes of bytes under marks.
+
+use bytes::Bytes;
+use proptest::prelude::*;
+
+use crate::{Cut, Editor, HOLD_BYTES, Marks};
+
+fn event(from: usize, to: usize) -> Cut {
+    Cut { frame: (from as u64, to as u64), member: None }
+}
+
+fn holding(from: usize) -> Marks {
+    let mut marks = Marks::new();
+    marks.hold(Some(from as u64));
+    marks
+}
+
+/// Cuts the part between `[` and `]`, which are no part of the body, in one slice.
+fn without_event(marked: &str) -> (String, u64) {
+    let (from, to) = (marked.find('[').expect("["), marked.find(']').expect("]"));
+    let body = marked.replace(['[', ']'], "");
+    let mut marks = Marks::new();
+    marks.cut(event(from, to - 1));
+    let mut editor = Editor::new();
+    let out = editor.edit(Bytes::from(body), &mut marks);
+    assert_eq!(marks, Marks::new(), "marks are taken away");
+    assert!(!editor.is_holding());
+    (String::from_utf8(out.to_vec()).expect("UTF-8"), editor.missed())
+}
+
+#[test]
+fn an_event_goes_with_its_lines_and_comments_stay() {
+    for (marked, kept) in [
+        ("data: a\n\n[data: u\n\n]data: b\n\n", "data: a\n\ndata: b\n\n"),
+        ("data: a\r\n\r\n[data: u\r\n\r]\ndata: b\r\n\r\n", "data: a\r\n\r\ndata: b\r\n\r\n"),
+        ("data: a\r\r[data: u\r\r]data: b\r\r", "data: a\r\rdata: b\r\r"),
+        // Vector 34: its own event and id lines go, comments inside and after it stay.
+        ("[event: x\nid: 7\n: in\ndata: u\nretry: 3\n\n]: after\n\n", ": in\n: after\n\n"),
+        ("[event: x\r\n: in\r\ndata: u\r\n\r]\n: after\r\n", ": in\r\n: after\r\n"),
+        // Several data lines (vector 33) are one event.
+        ("[data: {\ndata: u\ndata\n\n]data: b\n\n", "data: b\n\n"),
+        // Blank lines and silent blocks before it, which the scanner counts to it, stay.
+        ("[\n\nid: 3\n\ndata: u\n\n]data: b\n\n", "\n\nid: 3\n\ndata: b\n\n"),
+        ("[\u{FEFF}data: u\n\n]data: b\n\n", "\u{FEFF}data: b\n\n"),
+        ("[data: u\n\n]", ""),
+    ] {
+        // Brackets count in bytes, as the mark does.
+        assert_eq!(without_event(marked), (kept.to_owned(), 0), "{marked:?}");
+    }
+}
+
+#[test]
+fn marks_around_no_event_cut_nothing() {
+    for marked in ["data: a\n[\ndata: u\n]\n", "[data: u\n]\n", "data: u\n\n[]", "[data: u]\n\n"] {
+        let whole = marked.replace(['[', ']'], "");
+        assert_eq!(without_event(marked), (whole, 1), "{marked:?}");
+    }
+}
+
+#[test]
+fn a_member_goes_with_one_comma() {
+    const USAGE: &str = r#""usage":{"a":[1,{"b":2}],"c":"}\","}"#;
+    for (before, after, kept_before, kept_after) in [
+        (r#"{"c":[1],"#, "}", r#"{"c":[1]"#, "}"),
+        (r#"{"c":[1] , "#, " }", r#"{"c":[1] "#, " }"),
+        (r#"{"c":[1],"#, r#","d":2}"#, r#"{"c":[1]"#, r#","d":2}"#),
+        ("{", r#","d":2}"#, "{", r#""d":2}"#),
+        ("{ ", " , \t\"d\":2}", "{ ", "\"d\":2}"),
+        ("{ ", " }", "{ ", " }"),
+        // Over several data lines.
+        ("{\"c\":[],\ndata: ", "}", "{\"c\":[]\ndata: ", "}"),
+        ("{\"c\":[],\n: ,\nevent: x\ndata:", "}", "{\"c\":[]\n: ,\nevent: x\ndata:", "}"),
+        ("{\ndata: ", "\ndata\ndata: ,\ndata: \"d\":2}", "{\ndata: ", "\ndata\ndata: \ndata: \"d\":2}"),
+    ] {
+        for end in ["\n", "\r\n", "\r"] {
+            let ends = |text: &str| text.replace('\n', end);
+            let (before, after) = (ends(&format!("data: {before}")), ends(&format!("{after}\n\n")));
+            let body = format!(": c{end}{before}{USAGE}{after}data: [DONE]{end}{end}");
+            let from = 3 + end.len();
+            let usage = from + before.len();
+            let to = usage + USAGE.len() + after.len() - usize::from(end == "\r\n");
+            let cut = Cut {
+                frame: (from as u64, to as u64),
+                member: Some((usage as u64, (usage + USAGE.len()) as u64)),
+            };
+            let mut marks = Marks::new();
+            marks.cut(cut);
+            let mut editor = Editor::new();
+            let out = editor.edit(Bytes::from(body.clone()), &mut marks);
+            let kept = ends(&format!(": c\ndata: {kept_before}{kept_after}\n\ndata: [DONE]\n\n"));
+            assert_eq!((out, editor.missed()), (Bytes::from(kept), 0), "{body:?}");
+        }
+    }
+}
+
+#[test]
+fn a_member_that_is_none_stays() {
+    let body = "data: {\"a\":{}}\n\n: \"x\":{}\n\ndata: [{\"u\":{}}, \"u\":{}]\n\n";
+    let at = |text: &str| body.find(text).expect(text) as u64;
+    for (frame, member) in [
+        ((0, 16), (7, 7)),
+        ((0, 16), (12, 8)),
+        ((0, 16), (6, 13)),
+        ((0, 16), (7, 14)),
+        ((0, 16), (7, 900)),
+        ((0, 16), (900, 990)),
+        ((16, 26), (at("\"x\""), at("\"x\"") + 6)),
+        ((7, 13), (7, 13)),
+    ] {
+        let mut marks = Marks::new();
+        marks.cut(Cut { frame, member: Some(member) });
+        let mut editor = Editor::new();
+        let out = editor.edit(Bytes::from(body), &mut marks);
+        assert_eq!((&out[..], editor.missed()), (body.as_bytes(), 1), "{frame:?} {member:?}");
+    }
+}
+
+#[test]
+fn nothing_to_do_hands_on_the_slice_itself() {
+    let slice = Bytes::from("data: a\n\n".repeat(9));
+    let mut editor = Editor::new();
+    let out = editor.edit(slice.clone(), &mut Marks::new());
+    assert_eq!((out.as_ptr(), out.len()), (slice.as_ptr(), slice.len()));
+    // What is given away before a torn tail is not copied either.
+    let out = editor.edit(slice.clone(), &mut holding(2 * slice.len() - 9));
+    assert_eq!((out.as_ptr(), out.len()), (slice.as_ptr(), slice.len() - 9));
+    assert!(editor.is_holding());
+    assert_eq!(editor.release(), "data: a\n\n");
+}
+
+#[test]
+fn a_torn_event_waits_and_goes() {
+    let mut editor = Editor::new();
+    let mut marks = holding(3);
+    assert_eq!(editor.edit(Bytes::from("a\n\ndata: "), &mut marks), "a\n\n");
+    assert_eq!(editor.edit(Bytes::from("u"), &mut holding(3)), "");
+    assert_eq!(editor.edit(Bytes::new(), &mut holding(3)), "");
+    let mut marks = holding(14);
+    marks.cut(event(3, 12));
+    assert_eq!(editor.edit(Bytes::from("\n\n: c\ndat"), &mut marks), ": ");
+    assert!(editor.is_holding());
+    assert_eq!(editor.edit(Bytes::from("a"), &mut Marks::new()), "c\ndata");
+    assert!(!editor.is_holding());
+    assert_eq!(editor.missed(), 0);
+}
+
+#[test]
+fn the_line_feed_of_the_next_slice_goes_too() {
+    for (next, kept) in [("\ndata", "data"), ("\n", ""), ("\n\n", "\n"), ("data", "data"), ("\r\n", "\r\n")] {
+        let mut editor = Editor::new();
+        let mut marks = Marks::new();
+        marks.cut(event(0, 10));
+        assert_eq!(editor.edit(Bytes::from("data: u\r\n\r"), &mut marks), "");
+        assert_eq!(editor.edit(Bytes::new(), &mut Marks::new()), "");
+        assert_eq!(editor.edit(Bytes::from(next), &mut Marks::new()), kept, "{next:?}");
+        assert_eq!(editor.edit(Bytes::from("\n"), &mut Marks::new()), "\n", "one only");
+    }
+    // A CR that was not cut keeps its LF.
+    let mut editor = Editor::new();
+    let mut marks = Marks::new();
+    marks.cut(event(0, 9));
+    assert_eq!(editor.edit(Bytes::from("data: u\r\rdata: a\r\n\r"), &mut marks), "data: a\r\n\r");
+    assert_eq!(editor.edit(Bytes::from("\n"), &mut Marks::new()), "\n");
+}
+
+#[test]
+fn what_was_released_passes() {
+    let mut editor = Editor::new();
+    assert_eq!(editor.edit(Bytes::from("data: "), &mut holding(0)), "");
+    assert_eq!(editor.release(), "data: ");
+    assert_eq!(editor.release(), "");
+    // The event goes on: none of it is held again, and nothing of it is cut.
+    assert_eq!(editor.edit(Bytes::from("u\n"), &mut holding(0)), "u\n");
+    assert!(!editor.is_holding());
+    let mut marks = Marks::new();
+    marks.cut(event(0, 9));
+    marks.cut(event(9, 18));
+    assert_eq!(editor.edit(Bytes::from("\ndata: u\n\nx"), &mut marks), "\nx");
+    assert_eq!(editor.missed(), 1);
+}
+
+#[test]
+fn the_hold_is_bounded() {
+    let mut editor = Editor::new();
+    let half = Bytes::from(vec![b'a'; HOLD_BYTES / 2]);
+    assert_eq!(editor.edit(half.clone(), &mut holding(0)), "");
+    assert_eq!(editor.edit(half.clone(), &mut holding(0)), "");
+    assert_eq!(editor.edit(Bytes::from("b"), &mut holding(0)).len(), HOLD_BYTES + 1);
+    assert!(!editor.is_holding());
+    assert_eq!(editor.edit(half.clone(), &mut holding(0)), half);
+    assert_eq!(editor.missed(), 0, "nothing was to be cut yet");
+    let mut marks = Marks::new();
+    marks.cut(event(0, HOLD_BYTES * 3 / 2 + 3));
+    assert_eq!(editor.edit(Bytes::from("\n\n"), &mut marks), "\n\n");
+    assert_eq!(editor.missed(), 1);
+    // A slice longer than that passes at once, but its tail waits.
+    let mut editor = Editor::new();
+    assert_eq!(editor.edit(Bytes::from(vec![b'a'; HOLD_BYTES + 1]), &mut holding(0)).len(), HOLD_BYTES + 1);
+    let mut editor = Editor::new();
+    assert_eq!(editor.edit(Bytes::from(vec![b'a'; HOLD_BYTES + 1]), &mut holding(1)).len(), 1);
+}
+
+/// Offsets in and around a body of a few hundred bytes, and far outside.
+fn offset() -> impl Strategy<Value = u64> {
+    prop_oneof![8 => 0..400_u64, 1 => Just(u64::MAX), 1 => Just(1 << 40)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever the marks say: no panic, no byte doubled or moved, and none gone that lies outside
+    /// the marks, but commas, white space and a CR's LF next to them.
+    #[test]
+    fn nonsense_marks_lose_nothing_else(
+        words in prop::collection::vec(prop::sample::select(&[
+            "data: ", "{\"a\":1,", "\"u\":{}", "}", "\n", "\n\n", "\r\n", "\r", ": c\n", "id: 1\n", " ,", "x",
+        ][..]), 1..60),
+        steps in prop::collection::vec((
+            1..90_usize,
+            prop::collection::vec((offset(), offset(), prop::option::of((offset(), offset()))), 0..3),
+            prop::option::of(offset()),
+            prop::bool::weighted(0.1),
+        ), 1..20),
+    ) {
+        let body = words.concat().into_bytes();
+        // Each byte gets a number of its own: what comes out must be in order.
+        let mut editor = Editor::new();
+        let (mut rest, mut out, mut marked) = (&body[..], Vec::new(), 0);
+        for (take, cuts, hold, release) in steps.iter().cycle().take(400) {
+            let (slice, after) = rest.split_at((*take).min(rest.len()));
+            rest = after;
+            let mut marks = Marks::new();
+            for &(from, to, member) in cuts {
+                marks.cut(Cut { frame: (from, to), member });
+                let (from, to) = member.unwrap_or((from, to));
+                marked += (to.min(400).saturating_sub(from) as usize) + 200;
+            }
+            marks.hold(*hold);
+            out.extend_from_slice(&editor.edit(Bytes::copy_from_slice(slice), &mut marks));
+            if *release {
+                out.extend_from_slice(&editor.release());
+            }
+            if rest.is_empty() {
+                break;
+            }
+        }
+        out.extend_from_slice(rest);
+        let held = editor.release();
+        prop_assert!(held.len() <= HOLD_BYTES);
+        let at = out.len() - rest.len();
+        out.splice(at..at, held);
+        let mut bytes = body.iter();
+        prop_assert!(out.iter().all(|byte| bytes.any(|b| b == byte)), "{:?}", String::from_utf8_lossy(&out));
+        prop_assert!(out.len() + marked >= body.len());
+        if marked == 0 {
+            prop_assert_eq!(&out, &body);
+        }
+    }
+
+    #[test]
+    fn held_or_not_nothing_is_lost(
+        body in prop::collection::vec(any::<u8>(), 0..300),
+        steps in prop::collection::vec((1..40_usize, prop::option::of(offset()), any::<bool>()), 1..20),
+    ) {
+        let mut editor = Editor::new();
+        let (mut rest, mut out) = (&body[..], Vec::new());
+        for (take, hold, release) in steps.iter().cycle() {
+            let (slice, after) = rest.split_at((*take).min(rest.len()));
+            rest = after;
+            let mut marks = Marks::new();
+            marks.hold(*hold);
+            out.extend_from_slice(&editor.edit(Bytes::copy_from_slice(slice), &mut marks));
+            if *release {
+                out.extend_from_slice(&editor.release());
+            }
+            prop_assert!(body.starts_with(&out));
+            if rest.is_empty() {
+                break;
+            }
+        }
+        out.extend_from_slice(&editor.release());
+        prop_assert_eq!(out, body);
+        prop_assert_eq!(editor.missed(), 0);
+    }
+}

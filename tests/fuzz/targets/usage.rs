@@ -1,0 +1,19 @@
+//! The usage edit. The first byte chooses: the rest is a request, which must read as before but for
+//! `stream_options`; or it is choices of the maker of streams, which must lose what the naive editor
+//! takes out, in the pieces that the rest of the bytes choose.
+
+#![no_main]
+
+use harness::dice::Dice;
+use harness::edited;
+use libfuzzer_sys::fuzz_target;
+use usage::Ask;
+
+fuzz_target!(|data: &[u8]| {
+    let Some((&choice, rest)) = data.split_first() else { return };
+    if choice & 0x80 == 0 {
+        edited::check_request(rest, Ask { include: choice & 1 == 0, continuous: choice & 2 != 0 });
+    } else {
+        edited::check_stream(&mut Dice::new(rest));
+    }
+});

@@ -1,0 +1,191 @@
+//! Makes event streams of servers that were asked for usage: several answers, usage at the end or
+//! after each of them or in every frame, members in any order, other line ends, comments and other
+//! lines wherever they may stand. The same bytes make the same stream.
+
+use usage::Added;
+
+use crate::dice::Dice;
+
+/// A made stream.
+#[derive(Clone, Debug)]
+pub struct Made {
+    /// What the proxy added to its request.
+    pub added: Added,
+    /// Its bytes.
+    pub body: Vec<u8>,
+    /// There is a usage event before any answer is finished.
+    pub early: bool,
+}
+
+/// Usage objects, and what is hard about their ends.
+const COUNTS: [&str; 6] = [
+    r#"{"prompt_tokens":4,"completion_tokens":2,"total_tokens":6}"#,
+    r#"{}"#,
+    r#"{ "completion_tokens" : 7 , "prompt_tokens_details" : { "cached_tokens" : 1 } }"#,
+    r#"{"x":"},\"usage\":{","prompt_tokens":1}"#,
+    r#"{"x":[{},{"usage":{}}],"completion_tokens":3,"y":null}"#,
+    "{\"é\":\"😀\\\\\",\"completion_tokens\":1}",
+];
+
+/// Usage of servers that do not count as they go.
+const NOTHING: [&str; 4] = ["", "null", r#"{"prompt_tokens":0,"completion_tokens":0}"#, ""];
+
+/// Other members of a frame.
+const OTHERS: [&str; 6] = [
+    r#""id":"x,\"usage\":{}""#,
+    r#""model":"m""#,
+    r#""created":17"#,
+    r#""nested":{"usage":{"completion_tokens":9},"choices":[]}"#,
+    r#""list":[1,{"a":"}"}]"#,
+    r#""system_fingerprint":null"#,
+];
+
+/// Makes a stream.
+pub fn stream(dice: &mut Dice<'_>) -> Made {
+    let both = Added { include: true, continuous: true };
+    let added = *dice.of(&[Added { continuous: false, ..both }, both, Added { include: false, ..both }]);
+    let end = *dice.of(&["\n", "\n", "\r\n", "\r"]);
+    let mut maker = Maker { dice, end, text: String::new() };
+    let early = maker.stream(added);
+    let mut body = maker.text.into_bytes();
+    if dice.one_in(12) {
+        let at = dice.below(body.len() + 1);
+        body.truncate(at);
+    }
+    Made { added, body, early }
+}
+
+struct Maker<'a, 'b> {
+    dice: &'a mut Dice<'b>,
+    end: &'static str,
+    text: String,
+}
+
+impl Maker<'_, '_> {
+    /// Says whether a usage event came before any finish.
+    fn stream(&mut self, added: Added) -> bool {
+        if self.dice.one_in(16) {
+            self.text.push('\u{FEFF}');
+        }
+        let answers = 1 + self.dice.below(3);
+        let counts_each = self.dice.one_in(3);
+        // A server that was asked for running counts and cannot give them.
+        let running = added.continuous && !self.dice.one_in(4);
+        let early = self.dice.one_in(8);
+        for answer in 0..answers {
+            self.frame(&choice(answer, r#"{"role":"assistant","content":""}"#, false), running, "");
+        }
+        if early {
+            self.usage();
+        }
+        for answer in 0..answers {
+            for _ in 0..self.dice.below(4) {
+                let text = *self.dice.of(&["a", "\\\"usage\\\":{}", " é😀", "\\n"]);
+                let delta = format!(r#"{{"content":"{text}"}}"#);
+                self.frame(&choice(answer, &delta, false), running, "");
+            }
+            let own = if self.dice.one_in(6) { *self.dice.of(&COUNTS) } else { "" };
+            self.frame(&choice(answer, "{}", true), running, own);
+            if counts_each {
+                self.usage();
+            }
+        }
+        if !counts_each {
+            self.usage();
+        }
+        self.event(vec!["[DONE]".to_owned()]);
+        early
+    }
+
+    fn usage(&mut self) {
+        let counts = *self.dice.of(&COUNTS);
+        self.object("\"choices\":[]", counts);
+    }
+
+    /// A frame with answers; `own` is usage it has though nobody asked.
+    fn frame(&mut self, choices: &str, running: bool, own: &str) {
+        let usage = match running {
+            true => *self.dice.of(&COUNTS),
+            false if own.is_empty() => *self.dice.of(&NOTHING),
+            false => own,
+        };
+        self.object(choices, usage);
+    }
+
+    /// An event whose payload has these members and some others.
+    fn object(&mut self, choices: &str, usage: &str) {
+        let mut members = vec![choices.to_owned()];
+        for _ in 0..self.dice.below(3) {
+            let other = *self.dice.of(&OTHERS);
+            if members.iter().all(|member| member != other) {
+                members.insert(self.dice.below(members.len() + 1), other.to_owned());
+            }
+        }
+        if !usage.is_empty() {
+            let colon = *self.dice.of(&[":", ":", " : "]);
+            let key = if self.dice.one_in(12) { "us\\u0061ge" } else { "usage" };
+            let at = self.dice.below(members.len() + 1);
+            members.insert(at, format!("\"{key}\"{colon}{usage}"));
+        }
+        let mut lines = vec!["{".to_owned()];
+        for (number, member) in members.iter().enumerate() {
+            if number > 0 {
+                self.gap(&mut lines);
+                self.put(&mut lines, ",");
+            }
+            self.gap(&mut lines);
+            self.put(&mut lines, member);
+        }
+        self.gap(&mut lines);
+        self.put(&mut lines, "}");
+        self.event(lines);
+    }
+
+    fn put(&self, lines: &mut [String], text: &str) {
+        lines.last_mut().expect("there is always one").push_str(text);
+    }
+
+    /// White space, or another data line.
+    fn gap(&mut self, lines: &mut Vec<String>) {
+        match self.dice.below(24) {
+            20 => self.put(lines, " "),
+            21 => self.put(lines, "\t "),
+            22 => lines.push(String::new()),
+            23 => lines.push(" ".to_owned()),
+            _ => {}
+        }
+    }
+
+    /// An event with these lines of data, and what may stand around them.
+    fn event(&mut self, data: Vec<String>) {
+        for around in ["", ": ping\n", ": ping\n\n", "\n", "id: 3\n\n"] {
+            if self.dice.one_in(24) {
+                self.lines(around);
+            }
+        }
+        let name = *self.dice.of(&["data: ", "data: ", "data:", "data:  "]);
+        for line in data {
+            for within in [": in\n", "event: message\n", "id: 7\n", "foo\n", ":\n"] {
+                if self.dice.one_in(24) {
+                    self.lines(within);
+                }
+            }
+            self.text.push_str(name);
+            self.text.push_str(&line);
+            self.lines("\n");
+        }
+        if self.dice.one_in(24) {
+            self.lines(": after\n");
+        }
+        self.lines("\n");
+    }
+
+    fn lines(&mut self, text: &str) {
+        self.text.push_str(&text.replace('\n', self.end));
+    }
+}
+
+fn choice(index: usize, delta: &str, finish: bool) -> String {
+    let reason = if finish { "\"stop\"" } else { "null" };
+    format!(r#""choices":[{{"index":{index},"delta":{delta},"finish_reason":{reason}}}]"#)
+}

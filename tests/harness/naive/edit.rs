@@ -1,0 +1,235 @@
+//! The usage edit, the obvious way: it has the whole body, splits it into events at blank lines,
+//! parses each payload and takes out what was added. And the request as it should read.
+
+use serde::Deserialize;
+use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use usage::{Added, Ask};
+
+/// The body an event stream's client should get if `added` was asked for in its name.
+pub fn edit(body: &[u8], added: Added) -> Vec<u8> {
+    let (mark, body) = match body.strip_prefix("\u{FEFF}".as_bytes()) {
+        Some(rest) => ("\u{FEFF}".as_bytes(), rest),
+        None => (&b""[..], body),
+    };
+    let mut out = mark.to_vec();
+    let mut event: Vec<Line> = Vec::new();
+    let mut rules = Rules::default();
+    for line in lines(body) {
+        let over = line.text.is_empty() && !line.end.is_empty();
+        event.push(line);
+        if over {
+            out.extend(rules.edit_event(&event, added));
+            event.clear();
+        }
+    }
+    // An unfinished event is nobody's business.
+    out.extend(event.iter().flat_map(Line::bytes));
+    out
+}
+
+/// The request `body` should be after `want` is merged in; `None` if it should not be touched, or
+/// if that is a matter of opinion.
+pub fn asked(body: &[u8], want: Ask) -> Option<Value> {
+    let mut request: Value = serde_json::from_slice(body).ok()?;
+    let request_map = request.as_object_mut()?;
+    if request_map.get("stream") != Some(&Value::Bool(true)) {
+        return None;
+    }
+    let options = request_map.entry("stream_options").or_insert(Value::Null);
+    if options.is_null() {
+        *options = Value::Object(Map::new());
+    }
+    let options = options.as_object_mut()?;
+    let flags = [("include_usage", want.include), ("continuous_usage_stats", want.continuous)];
+    let is_on = |name: &str| options.get(name) == Some(&Value::Bool(true));
+    let is_odd = |name: &str| options.get(name).is_some_and(|flag| !flag.is_boolean() && !flag.is_null());
+    let running_alone = is_on("continuous_usage_stats") && !is_on("include_usage");
+    if running_alone || flags.iter().any(|(name, _)| is_odd(name)) {
+        return None;
+    }
+    if flags.iter().all(|(name, wanted)| !wanted || is_on(name)) {
+        return None;
+    }
+    for (name, _) in flags.iter().filter(|(_, wanted)| *wanted) {
+        options.insert((*name).to_owned(), Value::Bool(true));
+    }
+    Some(request)
+}
+
+/// What the naive editor remembers of earlier events.
+#[derive(Default)]
+struct Rules {
+    /// A frame with content had no usage.
+    bare: bool,
+    /// A frame without a finish had some.
+    running: bool,
+}
+
+impl Rules {
+    fn edit_event(&mut self, event: &[Line], added: Added) -> Vec<u8> {
+        let all = || event.iter().flat_map(Line::bytes).collect();
+        let data: Vec<&[u8]> = event.iter().filter_map(Line::data).collect();
+        let payload = data.join(&b'\n');
+        let Ok(frame) = serde_json::from_slice::<Value>(&payload) else { return all() };
+        let named_error = event.iter().rfind(|line| line.name() == b"event").is_some_and(Line::says_error);
+        let error = named_error
+            || frame["object"] == "error"
+            || !matches!(frame.get("error"), None | Some(Value::Null | Value::Bool(false)));
+        let empty = Vec::new();
+        let choices = frame.get("choices").and_then(Value::as_array);
+        let usage = frame["usage"].is_object();
+        if usage && !error && choices.is_some_and(Vec::is_empty) {
+            if !added.include {
+                return all();
+            }
+            return event.iter().filter(|line| line.is_comment()).flat_map(Line::bytes).collect();
+        }
+        if !added.continuous {
+            return all();
+        }
+        let choices = choices.unwrap_or(&empty);
+        let finish = choices.iter().any(is_finish);
+        if !usage {
+            self.bare |=
+                choices.iter().any(|choice| has_content(choice) || !is_finish(choice) && !has_role(choice));
+            return all();
+        }
+        let own = finish && self.bare && !self.running;
+        self.running |= !finish;
+        match places(&payload).filter(|_| !own) {
+            Some(gone) => without(event, gone),
+            None => all(),
+        }
+    }
+}
+
+fn is_finish(choice: &Value) -> bool {
+    choice["finish_reason"].as_str().is_some_and(|reason| !reason.is_empty())
+}
+
+fn has_role(choice: &Value) -> bool {
+    choice["delta"]["role"].as_str().is_some_and(|role| !role.is_empty())
+}
+
+fn has_content(choice: &Value) -> bool {
+    choice["delta"]["content"].as_str().is_some_and(|text| !text.is_empty())
+}
+
+/// The event without the payload bytes `gone`.
+fn without(event: &[Line], gone: std::ops::Range<usize>) -> Vec<u8> {
+    let (mut at, mut out) = (0, Vec::new());
+    for line in event {
+        let Some(data) = line.data() else {
+            out.extend(line.bytes());
+            continue;
+        };
+        out.extend_from_slice(&line.text[..line.text.len() - data.len()]);
+        for &byte in data {
+            if !gone.contains(&at) {
+                out.push(byte);
+            }
+            at += 1;
+        }
+        at += 1;
+        out.extend_from_slice(line.end);
+    }
+    out
+}
+
+/// Which bytes of `payload` are its last usage member and a comma.
+fn places(payload: &[u8]) -> Option<std::ops::Range<usize>> {
+    let members: Members<'_> = serde_json::from_slice(payload).ok()?;
+    let ends = |n: usize| {
+        let value = members.0[n].1.get();
+        let from = value.as_ptr().addr() - payload.as_ptr().addr();
+        (from, from + value.len())
+    };
+    // Between two values there are a comma, a key, a colon and white space.
+    let find = |from: usize, byte: u8| Some(from + payload[from..].iter().position(|b| *b == byte)?);
+    let number = members.0.iter().rposition(|(key, _)| key == "usage")?;
+    let (_, to) = ends(number);
+    if number > 0 {
+        return Some(find(ends(number - 1).1, b',')?..to);
+    }
+    let from = find(find(0, b'{')?, b'"')?;
+    match members.0.len() {
+        1 => Some(from..to),
+        _ => Some(from..find(to, b'"')?),
+    }
+}
+
+/// Members in the order in which they stand.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl<'de> Visitor<'de> for Read {
+            type Value = Members<'de>;
+
+            fn expecting(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                to.write_str("an object")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Members<'de>, M::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+        from.deserialize_map(Read)
+    }
+}
+
+/// A line and its end, which is empty if the body ends first.
+struct Line<'a> {
+    text: &'a [u8],
+    end: &'a [u8],
+}
+
+impl<'a> Line<'a> {
+    fn bytes(&self) -> impl Iterator<Item = u8> {
+        self.text.iter().chain(self.end).copied()
+    }
+
+    fn is_comment(&self) -> bool {
+        self.text.starts_with(b":")
+    }
+
+    fn name(&self) -> &'a [u8] {
+        self.text.split(|b| *b == b':').next().unwrap_or_default()
+    }
+
+    fn value(&self) -> &'a [u8] {
+        let value = self.text.get(self.name().len() + 1..).unwrap_or_default();
+        value.strip_prefix(b" ").unwrap_or(value)
+    }
+
+    fn data(&self) -> Option<&'a [u8]> {
+        (self.name() == b"data").then(|| self.value())
+    }
+
+    fn says_error(&self) -> bool {
+        self.value() == b"error"
+    }
+}
+
+fn lines(body: &[u8]) -> Vec<Line<'_>> {
+    let mut lines = Vec::new();
+    let mut rest = body;
+    while !rest.is_empty() {
+        let text = rest.iter().position(|b| matches!(b, b'\n' | b'\r')).unwrap_or(rest.len());
+        let end = match rest[text..] {
+            [b'\r', b'\n', ..] => 2,
+            [] => 0,
+            _ => 1,
+        };
+        lines.push(Line { text: &rest[..text], end: &rest[text..text + end] });
+        rest = &rest[text + end..];
+    }
+    lines
+}

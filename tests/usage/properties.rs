@@ -1,0 +1,94 @@
+//! Laws of the edit over streams and requests nobody wrote down.
+
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use harness::dice::Dice;
+use harness::{counted, edited, naive};
+use proptest::prelude::*;
+use usage::{Ask, Policy};
+
+/// Cases of each law; `PROPTEST_CASES` asks for more.
+const CASES: u32 = 3_000;
+
+fn config() -> ProptestConfig {
+    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok());
+    ProptestConfig { cases: asked.unwrap_or(CASES), failure_persistence: None, ..ProptestConfig::default() }
+}
+
+#[test]
+fn any_cut_gives_what_the_twin_gives() {
+    let changed = AtomicU32::new(0);
+    proptest!(config(), |(entropy in prop::collection::vec(any::<u8>(), 0..500))| {
+        let made = counted::stream(&mut Dice::new(&entropy));
+        let differs = naive::edit(&made.body, made.added) != made.body;
+        changed.fetch_add(u32::from(differs), Relaxed);
+        edited::check_stream(&mut Dice::new(&entropy));
+    });
+    let (changed, cases) = (changed.load(Relaxed), config().cases);
+    assert!(changed > cases / 2, "too little is cut to prove much: {changed} of {cases}");
+}
+
+/// Pieces of requests.
+const WORDS: [&str; 24] = [
+    "{",
+    "}",
+    ",",
+    ":",
+    "\"stream\"",
+    "true",
+    "false",
+    "null",
+    "\"stream_options\"",
+    "{}",
+    "\"include_usage\"",
+    "\"continuous_usage_stats\"",
+    "\"stream\":true,",
+    "\"stream_options\":{",
+    "\"include_usage\":false",
+    " ",
+    "\n\t",
+    "\"m\":[1,{\"stream\":false}],",
+    "\"str\\u0065am_options\":",
+    "1",
+    "\"x\":\"é\\\"\",",
+    "[",
+    "]",
+    "\"include_usage\":true,",
+];
+
+#[test]
+fn the_question_changes_nothing_else() {
+    let edits = AtomicU32::new(0);
+    let words = prop::collection::vec(prop::sample::select(&WORDS[..]), 0..12);
+    let options = prop::collection::vec(
+        prop::sample::select(
+            &[
+                "\"stream\":true",
+                "\"stream\":false",
+                "\"stream\" : true ",
+                "\"stream_options\":null",
+                "\"stream_options\":{}",
+                "\"stream_options\":{ \"include_usage\" : false }",
+                "\"stream_options\":{\"include_usage\":true}",
+                "\"stream_options\":{\"include_obfuscation\":true}",
+                "\"stream_options\":{\"continuous_usage_stats\":false,\"include_usage\":null}",
+                "\"stream_options\":{\"continuous_usage_stats\":true,\"include_usage\":true}",
+                "\"stream_options\":{\"continuous_usage_stats\":true}",
+                "\"stream_options\":[]",
+                "\"n\":2.50e1",
+                "\"messages\":[{\"content\":\"\\\"stream\\\":true é😀\"}]",
+            ][..],
+        ),
+        0..6,
+    );
+    proptest!(config(), |(words in words, members in options, gap in prop::sample::select(&["", " ", "\r\n"][..]))| {
+        let request = format!("{gap}{{{gap}{}{gap}}}{gap}", members.join(&format!("{gap},{gap}")));
+        for want in [Policy::Inject.wants(), Policy::Continuous.wants(), Ask { include: false, continuous: true }] {
+            edited::check_request(words.concat().as_bytes(), want);
+            edited::check_request(request.as_bytes(), want);
+            edits.fetch_add(u32::from(naive::asked(request.as_bytes(), want).is_some()), Relaxed);
+        }
+    });
+    let (edits, cases) = (edits.load(Relaxed), config().cases);
+    assert!(edits > cases / 3, "too little is edited to prove much: {edits} of {cases}");
+}

@@ -1,0 +1,126 @@
+//! Recorded streams with usage, as if the proxy had asked for it.
+
+use harness::{Transcript, edited, naive};
+use usage::Added;
+
+const END: Added = Added { include: true, continuous: false };
+const BOTH: Added = Added { include: true, continuous: true };
+
+const RECORDED: [(&str, Added); 6] = [
+    ("vllm-0.32.0/chat-stream-usage", END),
+    ("vllm-0.32.0/chat-stream-continuous-usage", BOTH),
+    ("vllm-0.32.0/chat-stream-n2-continuous", BOTH),
+    ("vllm-0.32.0/completion-stream-continuous-usage", BOTH),
+    ("llamacpp-0.7.0/chat-stream-usage", END),
+    ("llamacpp-0.7.0/chat-stream-n3", END),
+];
+
+#[test]
+fn every_cut_in_two_gives_what_the_twin_gives() {
+    for (name, added) in RECORDED {
+        let recorded = Transcript::named(name);
+        let (body, dialect) = (&recorded.body[..], recorded.dialect);
+        let twin = naive::edit(body, added);
+        let text = String::from_utf8_lossy(&twin);
+        assert!(!text.contains("\"usage\":{"), "{name}: {text}");
+        assert!(twin.len() < body.len() && twin.ends_with(b"data: [DONE]\n\n"), "{name}");
+        for at in 0..=body.len() {
+            let (head, tail) = body.split_at(at);
+            let got = edited::edited(dialect, Some(added), [head, tail]);
+            assert_eq!((got.missed, got.unasked), (0, false), "{name} cut at {at}");
+            assert!(got.body == twin, "{name} cut at {at}: {}", String::from_utf8_lossy(&got.body));
+        }
+        for step in [1, 2, 7, 64, 1000] {
+            let got = edited::edited(dialect, Some(added), body.chunks(step));
+            assert!(got.missed == 0 && got.body == twin, "{name} in steps of {step}");
+        }
+        let reads = recorded.reads().into_iter().map(|(_, slice)| slice);
+        assert!(edited::edited(dialect, Some(added), reads).body == twin, "{name} as it was read");
+    }
+}
+
+#[test]
+fn what_was_not_added_stays() {
+    for (name, _) in RECORDED {
+        let recorded = Transcript::named(name);
+        for step in [1, 64, usize::MAX] {
+            let got = edited::edited(recorded.dialect, None, recorded.body.chunks(step));
+            assert!(got.body == recorded.body && got.unasked, "{name} in steps of {step}");
+        }
+    }
+}
+
+/// Streams whose usage, if there is any, their client would have got anyway.
+#[test]
+fn streams_without_an_answer_to_our_question_stay() {
+    let mut seen = 0;
+    for recorded in Transcript::all() {
+        let asked = String::from_utf8_lossy(&recorded.request).contains("_usage");
+        if recorded.framing != scan::Framing::Sse || asked || is_forced(&recorded) {
+            continue;
+        }
+        seen += 1;
+        // LiteLLM's completions have a usage of zeros in every frame, which look like running ones.
+        let zeros = recorded.name == "litellm-1.106.2/completion-stream-plain";
+        let all = if zeros { &[END][..] } else { &[END, BOTH][..] };
+        for &added in all {
+            let got = edited::edited(recorded.dialect, Some(added), recorded.body.chunks(97));
+            let same = got.body == recorded.body && got.missed == 0;
+            assert!(same, "{} {added:?}: {}", recorded.name, String::from_utf8_lossy(&got.body));
+        }
+    }
+    assert!(seen > 15, "only {seen} recordings");
+}
+
+/// vLLM with `--enable-force-include-usage` answers as if everyone had asked, with running counts,
+/// too. It gives itself away by those, so nothing is cut; had we asked for running counts, nobody
+/// could tell.
+#[test]
+fn a_server_that_sends_usage_unasked_gives_itself_away() {
+    let forced: Vec<_> = Transcript::all().into_iter().filter(is_forced).collect();
+    assert!(forced.len() > 2, "{}", forced.len());
+    for recorded in forced {
+        for (added, step) in [(None, 97), (Some(END), 97), (Some(END), 1), (Some(END), usize::MAX)] {
+            let got = edited::edited(recorded.dialect, added, recorded.body.chunks(step));
+            assert!(got.unasked && got.body == recorded.body, "{} {added:?}", recorded.name);
+        }
+    }
+}
+
+fn is_forced(recorded: &Transcript) -> bool {
+    let asked = String::from_utf8_lossy(&recorded.request).contains("include_usage\": true");
+    recorded.name.starts_with("vllm-0.32.0/opt-") && recorded.framing == scan::Framing::Sse && !asked
+}
+
+/// What vLLM moves into the usage event is lost with it: the finish frame's `system_fingerprint`.
+/// All else is as it would have been.
+#[test]
+fn the_edited_stream_is_the_plain_one_but_for_a_fingerprint() {
+    let [asked, plain] =
+        ["usage", "plain"].map(|kind| Transcript::named(&format!("vllm-0.32.0/chat-stream-{kind}")));
+    let edited = edited::edited(asked.dialect, Some(END), [&asked.body[..]]).body;
+    let (edited, plain) = (events(&edited), events(&plain.body));
+    assert_eq!(edited.len(), plain.len());
+    let differ: Vec<_> = edited.iter().zip(&plain).filter(|(edited, plain)| edited != plain).collect();
+    let [(edited, plain)] = differ[..] else { panic!("{} events differ", differ.len()) };
+    assert!(plain.contains("\"finish_reason\":\"length\""), "{plain}");
+    let fingerprint = ",\"system_fingerprint\":\"vllm-0.32.0-c28234d1\"";
+    assert_eq!(edited, &plain.replace(fingerprint, ""));
+}
+
+/// The events, with what changes from one request to the next made the same.
+fn events(body: &[u8]) -> Vec<String> {
+    let text = std::str::from_utf8(body).expect("UTF-8");
+    let same = |event: &str| {
+        let mut event = event.to_owned();
+        for (key, last) in [("\"id\":\"", '"'), ("\"created\":", ',')] {
+            if let Some(at) = event.find(key) {
+                let from = at + key.len();
+                let to = from + event[from..].find(last).expect("an end");
+                event.replace_range(from..to, "_");
+            }
+        }
+        event
+    };
+    text.split("\n\n").map(same).collect()
+}
