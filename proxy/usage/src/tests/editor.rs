@@ -164,6 +164,18 @@ fn the_line_feed_of_the_next_slice_goes_too() {
 }
 
 #[test]
+fn a_hold_within_what_was_cut_is_none() {
+    for at in 0..18 {
+        let mut marks = holding(at);
+        marks.cut(event(0, 9));
+        let mut editor = Editor::new();
+        let given = editor.edit(Bytes::from("data: u\n\ndata: b\n\n"), &mut marks);
+        assert_eq!(editor.is_holding(), at >= 9, "{at}");
+        assert_eq!([given, editor.release()].concat(), b"data: b\n\n", "{at}");
+    }
+}
+
+#[test]
 fn what_was_released_passes() {
     let mut editor = Editor::new();
     assert_eq!(editor.edit(Bytes::from("data: "), &mut holding(0)), "");
@@ -223,7 +235,6 @@ proptest! {
         ), 1..20),
     ) {
         let body = words.concat().into_bytes();
-        // Each byte gets a number of its own: what comes out must be in order.
         let mut editor = Editor::new();
         let (mut rest, mut out, mut marked) = (&body[..], Vec::new(), 0);
         for (take, cuts, hold, release) in steps.iter().cycle().take(400) {
