@@ -84,6 +84,7 @@ impl Watch {
         self.unasked
     }
 
+    #[inline]
     fn event(&mut self, event: Event) {
         match event {
             Event::Text(_)
@@ -104,8 +105,17 @@ impl Watch {
         }
     }
 
+    #[inline]
     fn end_frame(&mut self, extent: Extent) {
-        let Facts { content, finish, counted, times } = std::mem::take(&mut self.frame);
+        // Most frames are of no interest.
+        if extent.is_usage || self.added.continuous || self.frame.counted {
+            self.end_telling_frame(extent);
+        }
+        self.frame = Facts::default();
+    }
+
+    fn end_telling_frame(&mut self, extent: Extent) {
+        let Facts { content, finish, counted, times } = self.frame;
         let nothing_added = self.added == Added::default();
         // llama.cpp counts in `timings`, which is no usage member: a client may ask for those alone.
         let is_member = extent.usage.is_some() || !times;
