@@ -6,7 +6,7 @@ use scan::Dialect;
 /// Whether the scanner reads every dialect of [`ALL_MADE`], and what came with them to the first
 /// three: server times, `output_ids`, Ollama's swallowed error, a usage without counts, JSON lines
 /// in an event stream.
-pub const ALL_READY: bool = false;
+pub const ALL_READY: bool = true;
 
 /// Every dialect that has a twin and a maker. A line taken out switches one off.
 pub const ALL_MADE: &[Dialect] = &[

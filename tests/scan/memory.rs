@@ -1,4 +1,5 @@
-//! What a scanner weighs. It owns nothing outside itself, so its size is its memory.
+//! What a scanner weighs. It owns nothing outside itself, but for a text it was asked to keep, so its
+//! size is its memory.
 
 use std::mem::{needs_drop, size_of};
 
@@ -11,10 +12,10 @@ const SCANNER_BYTES: usize = 3 * 1024;
 const REQUEST_BYTES: usize = 768;
 
 #[test]
-fn a_scanner_is_small_and_owns_nothing() {
+fn a_scanner_is_small() {
     let (scanner, request) = (size_of::<Scanner>(), size_of::<RequestScanner>());
     println!("a scanner has {scanner} bytes, a request scanner {request}");
     assert!(scanner <= SCANNER_BYTES, "{scanner}");
     assert!(request <= REQUEST_BYTES, "{request}");
-    assert!(!needs_drop::<Scanner>() && !needs_drop::<RequestScanner>(), "something is allocated");
+    assert!(!needs_drop::<RequestScanner>(), "something is allocated");
 }

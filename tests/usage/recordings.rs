@@ -89,7 +89,9 @@ fn a_server_that_sends_usage_unasked_gives_itself_away() {
 
 fn is_forced(recorded: &Transcript) -> bool {
     let asked = String::from_utf8_lossy(&recorded.request).contains("include_usage\": true");
-    recorded.name.starts_with("vllm-0.32.0/opt-") && recorded.framing == scan::Framing::Sse && !asked
+    let may_ask = matches!(recorded.dialect, scan::Dialect::OpenaiChat | scan::Dialect::OpenaiCompletions);
+    let streamed = recorded.framing == scan::Framing::Sse;
+    recorded.name.starts_with("vllm-0.32.0/opt-") && may_ask && streamed && !asked
 }
 
 /// What vLLM moves into the usage event is lost with it: the finish frame's `system_fingerprint`.

@@ -62,6 +62,11 @@ impl Ladder {
     /// The whole exchange's usage, if the server has said it and it can be true: for every choice
     /// by one object, or by one object each.
     pub(crate) fn reported(&self, choices: u32, request: &Request) -> Option<Counts> {
+        // vLLM's usage of a beam search counts what it returns, not what the engine computed: 16 tokens
+        // out where its counter says 15, 3 in where that says 101.
+        if request.beam_search {
+            return None;
+        }
         let counts =
             self.whole.map(|last| self.wholes.of_prompts(request).unwrap_or(last)).or_else(|| {
                 (self.choices.seen > 0 && self.choices.seen >= choices.max(request.answers)).then(|| {
@@ -86,7 +91,8 @@ impl Ladder {
                 (Provenance::Reported, output, output_reasoning.unwrap_or(0), output_audio.unwrap_or(0))
             }
             _ => {
-                let running = running.max(self.choices.output);
+                let beams = self.whole.filter(|_| request.beam_search).and_then(|counts| counts.output);
+                let running = running.max(self.choices.output).max(beams.unwrap_or(0));
                 let reasoning = self.running.and_then(|c| c.output_reasoning).unwrap_or(0);
                 [
                     (Provenance::Running, running, reasoning.max(self.choices.reasoning)),
@@ -133,6 +139,11 @@ impl Ladder {
         if let Some(Counts { input: Some(input), input_cached, input_cache_write, .. }) = reported {
             let (cached, written) = (input_cached.unwrap_or(0), input_cache_write.unwrap_or(0));
             return (Provenance::Reported, input, cached, written);
+        }
+        if let (true, Some(Counts { input: Some(input), input_cached, .. })) =
+            (request.beam_search, self.whole)
+        {
+            return (Provenance::Running, input, input_cached.unwrap_or(0), 0);
         }
         // Every choice shares the one prompt, so one choice's usage says all about it.
         if self.choices.input > 0 {
