@@ -12,4 +12,5 @@ mod proxy;
 mod secrets;
 mod shapes;
 mod streams;
+mod tokenized;
 mod transcripts;
