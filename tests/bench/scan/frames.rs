@@ -28,7 +28,8 @@ impl Stream {
         ]
     }
 
-    fn new(name: &'static str, read_bytes: usize, frame: fn(usize, &str) -> String) -> Self {
+    /// A stream of frames made by `frame`, handed over `read_bytes` at a time; 0 is a frame at a time.
+    pub(crate) fn new(name: &'static str, read_bytes: usize, frame: fn(usize, &str) -> String) -> Self {
         const FRAMES: usize = 2_000;
         let (mut body, mut ends) = (Vec::new(), Vec::new());
         for index in 0..FRAMES {
@@ -61,7 +62,7 @@ impl Stream {
     }
 }
 
-fn vllm(_index: usize, word: &str) -> String {
+pub(crate) fn vllm(_index: usize, word: &str) -> String {
     format!(
         "data: {{\"id\":\"chatcmpl-acc0906c1d2a5b50\",\"object\":\"chat.completion.chunk\",\"created\":1795220703,\
          \"model\":\"tiny\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{word}\"}},\"logprobs\":null,\
@@ -69,7 +70,7 @@ fn vllm(_index: usize, word: &str) -> String {
     )
 }
 
-fn vllm_running(index: usize, word: &str) -> String {
+pub(crate) fn vllm_running(index: usize, word: &str) -> String {
     let (choice, tokens) = (index % 2, index / 2 + 1);
     format!(
         "data: {{\"id\":\"chatcmpl-acc0906c1d2a5b50\",\"object\":\"chat.completion.chunk\",\"created\":1795220703,\

@@ -5,14 +5,17 @@
 //! `cargo run --release -p tokenmeter-bench --bin bench-scan`. Each figure is the best of many
 //! short windows, so that a busy neighbour spoils few of them; compare rows, not machines.
 
+mod dialects;
 mod frames;
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use meter::{Body, Meter, Tick};
 use scan::{Dialect, Event, Framing, Scanner, Sink};
 use serde::Deserialize;
+use usage::{Added, Editor, Watch};
 
 use frames::Stream;
 
@@ -33,6 +36,70 @@ fn main() {
         let work = scanner.work();
         let share = 100.0 * work.matched as f64 / work.fed as f64;
         println!("  {share:.0} % of the bytes were known by their shape\n");
+    }
+    every_dialect();
+    edited();
+}
+
+/// One row for each dialect, whole frames in a read.
+fn every_dialect() {
+    println!(
+        "{:<22} {:>7} {:>9} {:>15} {:>9}",
+        "dialect", "B/frame", "scan ns", "scan, meter ns", "by shape"
+    );
+    for (dialect, framing, frame) in dialects::FRAMES {
+        let stream = Stream::new(dialect.name(), 65_536, frame);
+        let scanned = best(&stream, &mut |stream| {
+            let mut scanner = Scanner::new(dialect, framing);
+            let mut count = Count::default();
+            stream.reads().for_each(|read| scanner.feed(read, &mut count));
+            black_box(count.0);
+        });
+        let metered = best(&stream, &mut |stream| {
+            let mut scanner = Scanner::new(dialect, framing);
+            let mut meter = Meter::new(dialect, Tick(0), 1_000_000_000);
+            meter.answered(200, Body::Frames);
+            for (tick, read) in stream.reads().enumerate() {
+                scanner.feed(read, &mut meter.read(Tick(tick as u64 * 10_000_000)));
+            }
+            black_box(meter.live_output());
+        });
+        let mut scanner = Scanner::new(dialect, framing);
+        stream.reads().for_each(|read| scanner.feed(read, &mut Count::default()));
+        let share = 100.0 * scanner.work().matched as f64 / scanner.work().fed as f64;
+        let (name, bytes) = (dialect.name(), stream.frame_bytes());
+        println!("{name:<22} {bytes:>7} {scanned:>9.1} {metered:>15.1} {share:>7.0} %");
+    }
+    println!();
+}
+
+/// What the usage policies add: a frame a read, as paced streams come.
+fn edited() {
+    println!("scan, meter and edit, a frame a read");
+    for (what, added, frame) in [
+        ("observe: nothing added", None, frames::vllm as fn(usize, &str) -> String),
+        ("inject", Some(Added { include: true, continuous: false }), frames::vllm),
+        (
+            "continuous: each frame's count cut out",
+            Some(Added { include: true, continuous: true }),
+            frames::vllm_running,
+        ),
+    ] {
+        let stream = Stream::new(what, 0, frame);
+        let ns = best(&stream, &mut |stream| {
+            let mut scanner = Scanner::new(Dialect::OpenaiChat, Framing::Sse);
+            let mut meter = Meter::new(Dialect::OpenaiChat, Tick(0), 1_000_000_000);
+            meter.answered(200, Body::Frames);
+            let (mut watch, mut editor) = (Watch::new(added, false), Editor::new());
+            watch.arm(&mut scanner);
+            for (tick, read) in stream.reads().enumerate() {
+                let slice = Bytes::copy_from_slice(read);
+                scanner.feed(&slice, &mut watch.listen(&mut meter.read(Tick(tick as u64 * 10_000_000))));
+                black_box(editor.edit(slice, watch.marks(&scanner)));
+            }
+            black_box(meter.live_output());
+        });
+        row(what, ns);
     }
 }
 
