@@ -231,13 +231,16 @@ fn number(bytes: &[u8], from: usize, holds: Holds, found: &mut Match) -> Option<
         return None;
     }
     let value = bytes[from..from + digits].iter().fold(0_u64, |n, &d| n * 10 + u64::from(d - b'0'));
-    match (holds, &mut found.usage) {
-        (Holds::Choice, _) => found.piece.choice = u32::try_from(value).ok()?,
-        (Holds::Input, Some(usage)) => usage.input = Some(value),
-        (Holds::Cached, Some(usage)) => usage.input_cached = Some(value),
-        (Holds::Output, Some(usage)) => usage.output = Some(value),
-        (Holds::Reasoning, Some(usage)) => usage.output_reasoning = Some(value),
-        _ => {}
+    if let Holds::Choice = holds {
+        found.piece.choice = u32::try_from(value).ok()?;
+    } else if let Some(usage) = &mut found.usage {
+        match holds {
+            Holds::Input => usage.input = Some(value),
+            Holds::Cached => usage.input_cached = Some(value),
+            Holds::Output => usage.output = Some(value),
+            Holds::Reasoning => usage.output_reasoning = Some(value),
+            Holds::Text | Holds::Choice | Holds::Nothing => {}
+        }
     }
     Some(from + digits)
 }

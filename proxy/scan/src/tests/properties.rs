@@ -93,6 +93,7 @@ const FRAMES: &[&str] = &[
     r#"{"index":N,"token":{"id":N,"text":"T","special":false},"generated_text":null,"details":null}"#,
     r#"{"index":N,"text":"T","output_ids":[N],"meta_info":{"finish_reason":null,"prompt_tokens":N,"completion_tokens":N}}"#,
     r#"{"index":N,"content":"T","tokens":[N],"stop":false,"tokens_predicted":N,"tokens_evaluated":N}"#,
+    r#"{"text":"T","meta_info":{"completion_tokens":N}}"#,
     r#"{"model_name":"m","text_output":"T"}"#,
 ];
 

@@ -55,6 +55,7 @@ fn responses_frames() {
             "filter0 done |",
         ),
         (r#"{"type":"response.incomplete","response":{"status":"incomplete"}}"#, "ended0 done |"),
+        (r#"{"type":"response.completed","response":{"status":"in_progress"}}"#, "stop0 done |"),
         (r#"{"type":"response.cancelled","response":{"status":"cancelled"}}"#, "abort0 done |"),
         (
             r#"{"type":"response.failed","response":{"status":"failed","error":{"code":"x"},"usage":{"input_tokens":9,"output_tokens":5}}}"#,
