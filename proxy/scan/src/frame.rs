@@ -341,7 +341,10 @@ impl<S: Sink> Visit for Reader<'_, S> {
                 frame.error |= frame.choice.error;
             }
             (Field::Object, Value::Word(word)) => {
-                frame.error |= word == b"error";
+                if word == b"error" {
+                    frame.choice.error = true;
+                    frame.error = true;
+                }
                 frame.typed.is_called(word);
             }
             (Field::Choices, _) => {

@@ -2,7 +2,7 @@
 //! memory beyond them.
 
 /// Bytes of a torn or escaped key, number or captured string we carry. Longest captured value in
-/// recordings: a 64-byte model path; longest key we look for: 26 bytes.
+/// recordings: a 64-byte model path; longest key we look for: 27 bytes; longest type: 41 bytes.
 pub const CARRY_BYTES: usize = 256;
 
 /// Bytes of a model name kept; longer ones are cut on a character boundary (label hygiene).
@@ -11,7 +11,7 @@ pub const MODEL_BYTES: usize = 128;
 /// Open objects and arrays followed. Deeper frames are marked unparsed; their bytes still pass.
 pub const DEPTH: u32 = 128;
 
-/// Levels of a field's path. The deepest in any dialect is 6.
+/// Levels of a field's path. The deepest in any dialect is 8, a tool's name in Gemini's array.
 pub const PATH_LEVELS: usize = 8;
 
 /// Events held back until their frame is complete. A frame with more (only an unstreamed body has)
@@ -24,7 +24,7 @@ pub const SHAPE_BYTES: usize = 512;
 /// Values that may differ between two frames of one shape. A vLLM frame with running usage has 5.
 pub const SHAPE_HOLES: usize = 8;
 
-/// Bytes of an SSE `event:` value kept; the longest known is 37.
+/// Bytes of an SSE `event:` value kept; the longest known is 41.
 pub const EVENT_NAME_BYTES: usize = 48;
 
 /// Bytes of a form's boundary (RFC 2046 §5.1.1: no more than 70).

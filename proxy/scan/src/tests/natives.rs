@@ -115,7 +115,7 @@ fn sglang_ends() {
         }
     }
     for error in [r#"{"error":{"message":"x"}}"#, r#"{"object":"error","message":"x","code":400}"#] {
-        assert!(stream(Sglang, &[error]).starts_with("error"), "{error}");
+        assert_eq!(stream(Sglang, &[error]), "error |", "{error}");
     }
     assert_eq!(
         whole(Sglang, &format!("[{last},{last}]")),
