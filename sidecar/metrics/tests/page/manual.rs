@@ -94,7 +94,7 @@ A token count is only as good as its source, so each carries its `provenance`, a
 | `reported` | the server's final usage, covering every choice |
 | `running` | the server's own counter, seen before a cut, or covering only part of the choices |
 | `ids` | token ids or log-probability entries in the frames |
-| `tokenized` | a local tokenizer (reserved; there is none yet) |
+| `tokenized` | a local tokenizer's count of the text (`--tokenizers`): an estimate of what was sampled |
 | `frames` | one per content frame: an estimate |
 | `none` | nothing: the exchange was counted, its tokens are not known |
 
