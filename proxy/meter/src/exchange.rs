@@ -27,6 +27,10 @@ pub const TIMED_CHOICES: usize = 8;
 /// Choices whose running counts are kept apart; those of still higher numbers are not believed.
 pub const COUNTED_CHOICES: usize = 128;
 
+/// The most tokens one number of one exchange may claim, unless said otherwise: a hundred times the
+/// longest context there is.
+pub const TOKENS_MAX: u64 = 10_000_000;
+
 /// How the bytes of a response ended, as the engine that carried them saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Close {
@@ -143,7 +147,7 @@ impl Meter {
             content: false,
             done: false,
             error: false,
-            ladder: Ladder::default(),
+            ladder: Ladder::new(TOKENS_MAX),
             track: Track::default(),
             more: None,
             touched: 0,
@@ -160,6 +164,11 @@ impl Meter {
             client_wait_ns: 0,
             server: ServerTimes::default(),
         }
+    }
+
+    /// No number may claim more than `tokens`, in place of [`TOKENS_MAX`]. To be said first of all.
+    pub fn believe_up_to(&mut self, tokens: u64) {
+        self.ladder = Ladder::new(tokens);
     }
 
     /// The dialect turned out to be this one: the request's body told it.
@@ -193,7 +202,7 @@ impl Meter {
     /// The body cannot be read any further: what was counted so far is a part of nothing known.
     pub fn blinded(&mut self) {
         self.unseen = true;
-        self.ladder = Ladder::default();
+        self.ladder.forget();
     }
 
     /// Bytes of the body were read at `at`: hand the events they hold to what this returns.

@@ -6,13 +6,11 @@ use scan::{Counts, Request, Scope, Usage};
 
 use crate::tokens::{Provenance, TokenType, Tokens};
 
-/// The most tokens one number of one exchange may claim: a hundred times the longest context there
-/// is. More is refused, as a number that cannot be one.
-pub(crate) const TOKENS_MAX: u64 = 10_000_000;
-
 /// What the sources have said so far.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Ladder {
+    /// The most one number may claim; more is refused, as a number that cannot be one.
+    most: u64,
     /// The last usage that covers everything.
     whole: Option<Counts>,
     /// TensorRT-LLM sends one for each prompt of a list: their sum, and how many there were.
@@ -45,6 +43,27 @@ struct Sum {
 }
 
 impl Ladder {
+    /// Nothing said yet; no number may claim more than `most` tokens.
+    pub(crate) fn new(most: u64) -> Self {
+        Self {
+            most,
+            whole: None,
+            wholes: Sum::default(),
+            choices: Sum::default(),
+            running: None,
+            rejected: 0,
+            ids: 0,
+            ids_reasoning: 0,
+            frames: 0,
+            frames_reasoning: 0,
+        }
+    }
+
+    /// Forgets what was said.
+    pub(crate) fn forget(&mut self) {
+        *self = Self::new(self.most);
+    }
+
     /// The server says `usage`; returns what of it can be true.
     pub(crate) fn usage(&mut self, usage: &Usage) -> Counts {
         let counts = self.plausible(usage.counts);
@@ -180,7 +199,7 @@ impl Ladder {
             &mut counts.output_reasoning,
             &mut counts.output_audio,
         ] {
-            if count.is_some_and(|tokens| tokens > TOKENS_MAX) {
+            if count.is_some_and(|tokens| tokens > self.most) {
                 *count = None;
                 counts.rejected += 1;
             }

@@ -69,18 +69,21 @@ impl Exchange {
             observer.begin(slot);
             slot
         };
-        let stall_ns = u64::try_from(worker.plan.stall.as_nanos()).unwrap_or(u64::MAX);
+        let plan = &worker.plan;
+        let stall_ns = u64::try_from(plan.stall.as_nanos()).unwrap_or(u64::MAX);
         let dialect = match route.speaks {
             Speaks::Known(dialect) => dialect,
             _ => Dialect::Unknown,
         };
+        let mut meter = Meter::new(dialect, at, stall_ns);
+        meter.believe_up_to(plan.tokens_max);
         Self {
             worker: Rc::clone(worker),
             upstream,
             speaks: route.speaks,
             dialect,
             started_unix_ns: clock::wall_unix_ns(),
-            meter: Some(Meter::new(dialect, at, stall_ns)),
+            meter: Some(meter),
             request: Some(Asked::new(dialect, headers)),
             model: route.model.map_or_else(Name::default, |model| Name::cut(model.as_bytes())),
             reader: None,

@@ -41,6 +41,8 @@ pub struct Plan {
     pub workers: usize,
     /// A gap longer than this between two tokens is a stall.
     pub stall: Duration,
+    /// The most tokens one number of one exchange may claim; more is refused.
+    pub tokens_max: u64,
     /// How long a connection to an upstream may take.
     pub connect_timeout: Duration,
     /// How long a client may take to send a request head.

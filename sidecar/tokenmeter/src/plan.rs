@@ -68,6 +68,7 @@ impl Plan {
                 false => machine.cores(),
             },
             stall: reader.milliseconds("stall_ms"),
+            tokens_max: reader.number("max_tokens_claimed"),
             connect_timeout: reader.milliseconds("connect_timeout_ms"),
             head_timeout: reader.milliseconds("head_timeout_ms"),
             pool_idle: reader.pool_idle(),

@@ -64,7 +64,7 @@ pub fn variable(key: &str) -> String {
 }
 
 /// Every setting, in the order of the help and of `check-config`.
-pub const SETTINGS: [Setting; 24] = [
+pub const SETTINGS: [Setting; 25] = [
     Setting {
         key: "upstream",
         form: Form::Text("URL"),
@@ -160,6 +160,12 @@ pub const SETTINGS: [Setting; 24] = [
         form: Form::Number { unit: "milliseconds", min: 1, max: 3_600_000 },
         default: "1000",
         help: "A longer gap between two tokens counts as a stall",
+    },
+    Setting {
+        key: "max_tokens_claimed",
+        form: Form::Number { unit: "tokens", min: 1, max: 9_007_199_254_740_992 },
+        default: "10000000",
+        help: "The most tokens one number of one exchange may claim; more is refused and counted",
     },
     Setting {
         key: "half_close",

@@ -97,6 +97,7 @@ pub(crate) fn plan(upstream: SocketAddr) -> Plan {
         tokenized: Arc::default(),
         workers: 1,
         stall: Duration::from_secs(1),
+        tokens_max: 10_000_000,
         connect_timeout: Duration::from_secs(2),
         head_timeout: Duration::from_secs(5),
         pool_idle: Duration::from_secs(4),
