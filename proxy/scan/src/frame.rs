@@ -283,6 +283,7 @@ impl Frame {
     }
 
     /// A frame that is its own choice closes, or one of several in a list.
+    #[inline(never)]
     fn close_native(&mut self, sink: &mut impl Sink) {
         let mut choice = std::mem::take(&mut self.choice);
         let (usage, extra) = (self.usage.take(), std::mem::take(&mut self.extra));
@@ -315,6 +316,7 @@ impl Frame {
     }
 
     /// An element of a list that stands for a frame closes.
+    #[inline(never)]
     fn close_element(&mut self, sink: &mut impl Sink) {
         self.say(true, sink);
         self.forget();
@@ -401,6 +403,16 @@ impl<S: Sink> Visit for Reader<'_, S> {
                 Value::Text { chars },
             ) => frame.choice.measure(field, chars),
             (Field::Content | Field::Refusal | Field::Audio, _) => frame.choice.measure(field, 0),
+            (Field::Varying, _) => {}
+            (
+                Field::InputTokens
+                | Field::CachedTokens
+                | Field::CacheWriteTokens
+                | Field::OutputTokens
+                | Field::ReasoningTokens
+                | Field::AudioTokens,
+                _,
+            ) => frame.count_tokens(field, value),
             _ => frame.value(field, value),
         }
     }
@@ -441,7 +453,9 @@ impl Frame {
         }
     }
 
-    /// The fields that most frames do not have.
+    /// The fields that most frames do not have; apart, so that the others are read without the
+    /// weight of these.
+    #[inline(never)]
     fn value(&mut self, field: Field, value: Value<'_>) {
         let chars = match value {
             Value::Text { chars } => Some(chars),

@@ -170,6 +170,7 @@ impl Typed {
 
 impl Frame {
     /// The frame's object closes: its type decides.
+    #[inline(never)]
     pub(crate) fn close_root(&mut self, sink: &mut impl Sink) {
         let says = self.typed.says;
         let lists = self.dialect == Dialect::Transcription;
