@@ -50,6 +50,34 @@ fn what_was_not_added_stays() {
     }
 }
 
+/// Every recorded stream whose client asked for usage, as if it had been us.
+#[test]
+fn every_recording_without_its_usage_is_what_the_twin_makes() {
+    let mut seen = 0;
+    for recorded in Transcript::all() {
+        let request = String::from_utf8_lossy(&recorded.request);
+        let asks = |name: &str| request.contains(&format!("\"{name}\": true"));
+        let may_ask =
+            matches!(recorded.dialect, scan::Dialect::OpenaiChat | scan::Dialect::OpenaiCompletions);
+        // That server sends usage to everyone, and keeps it.
+        let forced = recorded.name.starts_with("vllm-0.32.0/opt-");
+        if !may_ask || forced || recorded.framing != scan::Framing::Sse || !asks("include_usage") {
+            continue;
+        }
+        seen += 1;
+        let added = Added { include: true, continuous: asks("continuous_usage_stats") };
+        let twin = naive::edit(&recorded.body, added);
+        for step in [1, 97, usize::MAX] {
+            let got = edited::edited(recorded.dialect, Some(added), recorded.body.chunks(step));
+            assert!(got.missed == 0 && got.body == twin, "{} in steps of {step}", recorded.name);
+        }
+        let reads = recorded.reads().into_iter().map(|(_, slice)| slice);
+        let got = edited::edited(recorded.dialect, Some(added), reads);
+        assert!(got.missed == 0 && got.body == twin, "{} as it was read", recorded.name);
+    }
+    assert!(seen > 30, "only {seen} recordings");
+}
+
 /// Streams whose usage, if there is any, their client would have got anyway.
 #[test]
 fn streams_without_an_answer_to_our_question_stay() {
