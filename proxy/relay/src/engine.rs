@@ -9,12 +9,16 @@
 //!
 //! 1. [`policy::check`](crate::policy::check) before anything is sent; a violation is answered and
 //!    counted with [`Observer::refuse`](crate::Observer::refuse), and no byte goes upstream.
-//! 2. For a metered path, `Exchange::begin` when the head is known, then each slice of the request
-//!    body once, in order, in the turn in which it is forwarded; then `request_complete`, also
-//!    when there was no body.
-//! 3. `response_head` once; then each slice of the response body once, in order, with the tick at
-//!    which it was read, in the turn in which it is handed on (law 2). The slice is handed on
-//!    whatever the exchange makes of it.
+//! 2. For a path that may be metered, `Exchange::begin` when the head is known, then each slice of
+//!    the request body once, in order, as the client sent it; then `request_complete`, also when
+//!    there was no body. A request in which usage may be asked for (`asking`) is gathered, edited by
+//!    the crate `usage`, and sent as it came if the server refuses the edit; `asked_more` says what
+//!    is in the request that counts.
+//! 3. `response_head` once, of the answer the client will see. It may say that there is no exchange
+//!    here after all, or that the body is edited. Then each slice of the response body once, in
+//!    order, with the tick at which it was read, in the turn in which it is handed on (law 2). The
+//!    slice is handed on whatever the exchange makes of it, but for what it marks in an edited body;
+//!    what waits there goes after `limits::HOLD_TIME`, at the end, or when the meter fails.
 //! 4. Exactly one end: `response_end` after a complete body, `upstream_cut` when it broke off,
 //!    `answered_locally` when no upstream could; or the exchange is dropped without any of them,
 //!    which means that the client left. By then the upstream's socket is closed (law 4).
