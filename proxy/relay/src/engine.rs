@@ -18,7 +18,7 @@
 //!    here after all, or that the body is edited. Then each slice of the response body once, in
 //!    order, with the tick at which it was read, in the turn in which it is handed on (law 2). The
 //!    slice is handed on whatever the exchange makes of it, but for what it marks in an edited body;
-//!    what waits there goes after `limits::HOLD_TIME`, at the end, or when the meter fails.
+//!    what waits there goes after `usage::HOLD_TIME`, at the end, or when the meter fails.
 //! 4. Exactly one end: `response_end` after a complete body, `upstream_cut` when it broke off,
 //!    `answered_locally` when no upstream could; or the exchange is dropped without any of them,
 //!    which means that the client left. By then the upstream's socket is closed (law 4).

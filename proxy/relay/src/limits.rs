@@ -82,10 +82,6 @@ pub const GATHERED_TOGETHER_BYTES: usize = 64 * 1024 * 1024;
 /// longer answer is not counted by its text: 64 thousand tokens of English fit.
 pub const KEPT_TEXT_BYTES: usize = 256 * 1024;
 
-/// How long bytes may wait for the rest of an event that may have to be removed: far below what a
-/// reader notices, and far above the time between two halves of one write.
-pub const HOLD_TIME: Duration = Duration::from_millis(50);
-
 /// HTTP/2 streams open at once on one connection.
 pub const H2_STREAMS: u32 = 256;
 

@@ -10,7 +10,7 @@ use tokio::time::Sleep;
 use usage::{Editor, Marks};
 
 use super::visit::Visit;
-use crate::{Dropped, limits};
+use crate::Dropped;
 
 /// Edits one response body.
 #[derive(Default)]
@@ -32,7 +32,7 @@ impl Edit {
             self.overdue = None;
             return None;
         }
-        let overdue = self.overdue.get_or_insert_with(|| Box::pin(tokio::time::sleep(limits::HOLD_TIME)));
+        let overdue = self.overdue.get_or_insert_with(|| Box::pin(tokio::time::sleep(usage::HOLD_TIME)));
         if overdue.as_mut().poll(cx).is_pending() {
             return None;
         }
