@@ -68,6 +68,8 @@ pub struct Meter {
     dialect: Dialect,
     streamed: bool,
     unseen: bool,
+    /// What was seen is a part of nothing known.
+    blind: bool,
     status: u16,
     request: Request,
     first_byte: Option<Tick>,
@@ -126,6 +128,7 @@ impl Meter {
             dialect,
             streamed: false,
             unseen: false,
+            blind: false,
             status: 0,
             request: Request::default(),
             first_byte: None,
@@ -202,7 +205,7 @@ impl Meter {
     /// The body cannot be read any further: what was counted so far is a part of nothing known.
     pub fn blinded(&mut self) {
         self.unseen = true;
-        self.ladder.forget();
+        self.blind = true;
     }
 
     /// Bytes of the body were read at `at`: hand the events they hold to what this returns.
@@ -223,8 +226,8 @@ impl Meter {
 
     /// The best count of output tokens so far; the final count once the server has said it.
     pub fn live_output(&self) -> u64 {
-        let reported = self.ladder.reported(self.choices, &self.request).and_then(|counts| counts.output);
-        reported.unwrap_or(self.weight)
+        let reported = self.ladder.reported(self.choices, &self.request, self.is_over());
+        reported.and_then(|counts| counts.output).unwrap_or(self.weight)
     }
 
     /// Ends the exchange. `concurrency` is the mean number in flight at the upstream meanwhile.
@@ -232,8 +235,9 @@ impl Meter {
         let tokens = match self.status {
             // An error's body is never billed, whatever it claims.
             400.. => Tokens::NONE,
+            _ if self.blind => Tokens::NONE,
             _ if !self.dialect.generates() => self.ladder.prompt(),
-            _ => self.ladder.tokens(self.choices, &self.request, self.running()),
+            _ => self.ladder.tokens(self.choices, &self.request, self.is_over(), self.running()),
         };
         let ending = self.ending(close, self.content || tokens.output() > 0);
         let t0 = self.requested.unwrap_or(self.began);
@@ -346,6 +350,11 @@ impl Meter {
             (true, _) if self.length => Ending::Length,
             (true, _) => Ending::Complete,
         }
+    }
+
+    /// Every answer asked for is finished, or the end mark was seen.
+    fn is_over(&self) -> bool {
+        self.done || !self.streamed || self.finished >= self.choices.max(self.request.answers)
     }
 
     fn running(&self) -> u64 {

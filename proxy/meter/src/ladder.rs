@@ -59,11 +59,6 @@ impl Ladder {
         }
     }
 
-    /// Forgets what was said.
-    pub(crate) fn forget(&mut self) {
-        *self = Self::new(self.most);
-    }
-
     /// The server says `usage`; returns what of it can be true.
     pub(crate) fn usage(&mut self, usage: &Usage) -> Counts {
         let counts = self.plausible(usage.counts);
@@ -79,39 +74,61 @@ impl Ladder {
     }
 
     /// The whole exchange's usage, if the server has said it and it can be true: for every choice
-    /// by one object, or by one object each.
-    pub(crate) fn reported(&self, choices: u32, request: &Request) -> Option<Counts> {
+    /// by one object, or by one object each. `over`: every answer is finished.
+    pub(crate) fn reported(&self, choices: u32, request: &Request, over: bool) -> Option<Counts> {
         // vLLM's usage of a beam search counts what it returns, not what the engine computed: 16 tokens
         // out where its counter says 15, 3 in where that says 101.
         if request.beam_search {
             return None;
         }
-        let counts =
-            self.whole.map(|last| self.wholes.of_prompts(request).unwrap_or(last)).or_else(|| {
-                (self.choices.seen > 0 && self.choices.seen >= choices.max(request.answers)).then(|| {
-                    let (input, cached) = self.choices.prompt(request);
-                    Counts {
-                        input: (self.choices.inputs > 0).then_some(input),
-                        input_cached: Some(cached),
-                        output: Some(self.choices.output),
-                        output_reasoning: Some(self.choices.reasoning),
-                        ..Counts::default()
-                    }
-                })
-            })?;
+        let counts = match self.whole {
+            Some(last) => self.covering(last, request, over)?,
+            None if self.choices.seen > 0 && self.choices.seen >= choices.max(request.answers) => {
+                let (input, cached) = self.choices.prompt(request);
+                Counts {
+                    input: (self.choices.inputs > 0).then_some(input),
+                    input_cached: Some(cached),
+                    output: Some(self.choices.output),
+                    output_reasoning: Some(self.choices.reasoning),
+                    ..Counts::default()
+                }
+            }
+            None => return None,
+        };
         self.is_credible(&counts).then_some(counts)
     }
 
+    /// What the usages of the whole cover. For several prompts there is one in all, at the end, or one
+    /// for each (TensorRT-LLM); before the end nobody can tell which, and some of them are not all.
+    fn covering(&self, last: Counts, request: &Request, over: bool) -> Option<Counts> {
+        match self.wholes.seen {
+            _ if request.prompts <= 1 => Some(last),
+            1 => over.then_some(last),
+            seen if seen < request.prompts => None,
+            seen if seen == request.prompts => Some(self.wholes.sum()),
+            _ => Some(last),
+        }
+    }
+
+    /// Of usages that are not believed as the whole: what they count all the same.
+    fn part(&self, request: &Request) -> Option<Counts> {
+        match self.whole {
+            Some(last) if request.beam_search => Some(last),
+            Some(_) if request.prompts > 1 => Some(self.wholes.sum()),
+            _ => None,
+        }
+    }
+
     /// The believed counts. `running` is the sum of the choices' own running counts.
-    pub(crate) fn tokens(&self, choices: u32, request: &Request, running: u64) -> Tokens {
-        let reported = self.reported(choices, request);
+    pub(crate) fn tokens(&self, choices: u32, request: &Request, over: bool, running: u64) -> Tokens {
+        let reported = self.reported(choices, request, over);
         let (output_provenance, output, reasoning, audio) = match reported {
             Some(Counts { output: Some(output), output_reasoning, output_audio, .. }) => {
                 (Provenance::Reported, output, output_reasoning.unwrap_or(0), output_audio.unwrap_or(0))
             }
             _ => {
-                let beams = self.whole.filter(|_| request.beam_search).and_then(|counts| counts.output);
-                let running = running.max(self.choices.output).max(beams.unwrap_or(0));
+                let part = self.part(request).and_then(|counts| counts.output).unwrap_or(0);
+                let running = running.max(self.choices.output).max(part);
                 let reasoning = self.running.and_then(|c| c.output_reasoning).unwrap_or(0);
                 [
                     (Provenance::Running, running, reasoning.max(self.choices.reasoning)),
@@ -159,9 +176,7 @@ impl Ladder {
             let (cached, written) = (input_cached.unwrap_or(0), input_cache_write.unwrap_or(0));
             return (Provenance::Reported, input, cached, written);
         }
-        if let (true, Some(Counts { input: Some(input), input_cached, .. })) =
-            (request.beam_search, self.whole)
-        {
+        if let Some(Counts { input: Some(input), input_cached, .. }) = self.part(request) {
             return (Provenance::Running, input, input_cached.unwrap_or(0), 0);
         }
         // Every choice shares the one prompt, so one choice's usage says all about it.
@@ -222,15 +237,15 @@ impl Sum {
         self.reasoning = self.reasoning.saturating_add(counts.output_reasoning.unwrap_or(0));
     }
 
-    /// The sum, if there is one usage for each of several prompts.
-    fn of_prompts(&self, request: &Request) -> Option<Counts> {
-        (request.prompts > 1 && self.seen == request.prompts).then_some(Counts {
+    /// All of them together.
+    fn sum(&self) -> Counts {
+        Counts {
             input: Some(self.input),
             input_cached: Some(self.cached),
             output: Some(self.output),
             output_reasoning: Some(self.reasoning),
             ..Counts::default()
-        })
+        }
     }
 
     /// The prompt's tokens and the cached ones among them: once for one prompt, and for a list of

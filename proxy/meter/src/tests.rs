@@ -442,3 +442,49 @@ fn the_state_of_an_exchange_is_small() {
     let size = size_of::<Meter>();
     assert!(size <= 1280, "{size} bytes");
 }
+
+#[test]
+fn some_of_the_prompts_usages_are_not_all() {
+    let whole = |output| {
+        let counts = Counts { input: Some(5), output: Some(output), ..Counts::default() };
+        Event::Usage(Usage { scope: Scope::Whole, counts })
+    };
+    let finish = |choice| Event::Finish { choice, reason: Finish::Stop };
+    let three = || {
+        let mut bench = Bench::new(Dialect::OpenaiCompletions);
+        bench
+            .0
+            .requested(Request { answers: 3, prompts: 3, whole: true, ..Request::default() }, Tick(100 * MS));
+        bench
+    };
+    // TensorRT-LLM: one for each prompt, and the client leaves after two.
+    let mut cut = three();
+    cut.frame(110, &[text(0)]).frame(120, &[finish(0)]).frame(130, &[whole(50)]).frame(140, &[whole(60)]);
+    let record = cut.end(Close::ClientGone, 150);
+    assert_eq!((record.tokens.output(), record.tokens.output_provenance), (110, Provenance::Running));
+    assert_eq!((record.tokens.input(), record.tokens.input_provenance), (10, Provenance::Running));
+    // After one, nobody can tell which kind of server it is.
+    let mut one = three();
+    one.frame(110, &[text(0)]).frame(130, &[whole(50)]);
+    let record = one.end(Close::ClientGone, 150);
+    assert_eq!((record.tokens.output(), record.tokens.output_provenance), (50, Provenance::Running));
+    // vLLM: one for all of them, at the end.
+    let mut all = three();
+    all.frame(110, &[text(0)]).frame(120, &[finish(0), finish(1), finish(2)]).frame(130, &[whole(90)]);
+    let record = all.end(Close::Cut, 150);
+    assert_eq!((record.tokens.output(), record.tokens.output_provenance), (90, Provenance::Reported));
+}
+
+#[test]
+fn a_body_that_was_given_up_has_no_count() {
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    let running = Usage {
+        scope: Scope::Running(0),
+        counts: Counts { input: Some(5), output: Some(5), ..Counts::default() },
+    };
+    bench.frame(110, &[text(0), Event::Usage(running)]);
+    bench.0.blinded();
+    let record = bench.end(Close::Clean { whole: false }, 150);
+    assert_eq!((record.tokens.output(), record.tokens.output_provenance), (0, Provenance::None));
+    assert_eq!((record.tokens.input(), record.tokens.input_provenance), (0, Provenance::None));
+}

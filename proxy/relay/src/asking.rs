@@ -40,16 +40,21 @@ pub(crate) fn want(
     if headers.contains_key(CONTENT_ENCODING) || is_sealed(headers) {
         return Err(UsageStep::Unreadable);
     }
-    let continuous = upstream.usage == Policy::Continuous
-        && kind.is_none_or(|kind| counts_continuously(kind, learned))
-        && !learned.refuses_continuous(now);
-    Ok(Ask { include: true, continuous })
+    let Ask { include, continuous } = upstream.usage.wants();
+    // A server that nobody has recognised might answer with other frames.
+    let knows = kind.is_some_and(|kind| counts_continuously(kind, learned));
+    Ok(Ask { include, continuous: continuous && knows && !learned.refuses_continuous(now) })
 }
 
 /// Whether the server's completions end in a frame with usage, asked or not. (mistral.rs' end
 /// without any, asked or not.)
 fn completions_always_count(kind: Kind) -> bool {
     matches!(kind, Kind::LlamaCpp | Kind::Tgi | Kind::MistralRs)
+}
+
+/// Whether the server sends usage for each answer when that is finished, while others still run.
+pub(crate) fn counts_each_answer(kind: Option<Kind>) -> bool {
+    kind.is_none_or(|kind| kind == Kind::LlamaCpp)
 }
 
 /// Whether the server knows `continuous_usage_stats` and frames its answers the same with it.

@@ -13,10 +13,12 @@ use usage::{Added, Marks, Watch};
 
 use crate::asked::Asked;
 use crate::headers::is_sealed;
+use crate::outbox::Text;
 use crate::reader::{self, Readable, Reader};
+use crate::room::Share;
 use crate::route::{Route, Speaks};
 use crate::worker::Worker;
-use crate::{Dropped, ModelSlot, Passthrough, asking, clock, limits, said};
+use crate::{Dropped, Kind, Learned, ModelSlot, Passthrough, asking, clock, limits, said};
 
 /// One metered exchange.
 pub struct Exchange {
@@ -36,6 +38,10 @@ pub struct Exchange {
     watch: Option<Watch>,
     /// What we had added to the request.
     added: Option<Added>,
+    /// An answer of a kind we meter has begun.
+    accepted: bool,
+    /// Room for the answer's text, if that is kept.
+    text: Option<Share>,
     slot: ModelSlot,
     admitted: bool,
     entered: LoadReading,
@@ -89,6 +95,8 @@ impl Exchange {
             reader: None,
             watch: None,
             added: None,
+            accepted: false,
+            text: None,
             slot,
             admitted: false,
             entered: load(worker, upstream).enter(at),
@@ -108,7 +116,7 @@ impl Exchange {
     /// The request is complete at the proxy: t0.
     pub fn request_complete(&mut self, at: Tick) {
         let Some(mut request) = self.request.take() else { return };
-        let facts = self.learn(&mut request);
+        let facts = self.settle(&mut request);
         if let Some(meter) = &mut self.meter {
             meter.speaks(self.dialect);
             meter.requested(facts, at);
@@ -116,7 +124,7 @@ impl Exchange {
     }
 
     /// What the whole request says, as far as it was read.
-    fn learn(&mut self, request: &mut Asked) -> Request {
+    fn settle(&mut self, request: &mut Asked) -> Request {
         let facts = request.end();
         if !facts.model.is_empty() {
             self.model = facts.model;
@@ -125,6 +133,14 @@ impl Exchange {
             self.dialect = dialect;
         }
         facts
+    }
+
+    /// Whether the request asks for frames, as far as it could be read.
+    pub fn asks_for_frames(&self) -> bool {
+        self.meter.as_ref().is_some_and(|meter| {
+            let request = meter.request();
+            request.stream == Some(true) || !request.whole
+        })
     }
 
     /// The request went upstream with this in it that the client had not asked for.
@@ -149,43 +165,65 @@ impl Exchange {
                 return None;
             }
         }
+        self.accepted = true;
         let (framing, body, unread) = match readable {
             Readable::As(framing) => (Some(framing), reader::body(framing), None),
             Readable::Sniffed => (None, Body::Unseen, None),
             Readable::Not(reason) => (None, Body::Unseen, Some(reason)),
         };
         self.streamed = body == Body::Frames;
-        let (plain, added) = (codings == decode::Codings::Identity, self.added);
-        let editable = framing == Some(Framing::Sse) && plain && !is_sealed(headers);
+        let may_stream = unread.is_none() && matches!(framing, None | Some(Framing::Sse));
+        let editable = may_stream && codings == decode::Codings::Identity && !is_sealed(headers);
+        let edits = self.added.filter(|_| editable);
         if let Some(meter) = &mut self.meter {
             meter.answered(status, body);
             if status < 400 {
                 said::read(self.dialect, headers, &mut meter.tail(at));
             }
-            if framing == Some(Framing::Sse) && asking::is_askable(self.dialect) {
-                let request = meter.request();
-                let client_asked = request.include_usage == Some(true) || request.continuous_usage;
-                self.watch = Some(Watch::new(added.filter(|_| editable), client_asked));
-            }
+        }
+        if may_stream && asking::is_askable(self.dialect) {
+            self.watch = Some(self.watch_for(edits));
         }
         if unread.is_none() {
-            let mut reader = Reader::new(self.dialect, framing, codings);
-            if let (Some(watch), Some(scanner)) = (&self.watch, reader.scanner()) {
-                watch.arm(scanner);
-            }
+            let locates = edits.is_some_and(|added| added.continuous);
+            let mut reader = Reader::new(self.dialect, framing, codings, locates);
             if status < 400
                 && self.wants_text(at)
                 && let Some(scanner) = reader.scanner()
             {
-                scanner.keep_text(limits::KEPT_TEXT_BYTES);
+                self.text = self.worker.texts.room_for(limits::KEPT_TEXT_BYTES);
+                if self.text.is_some() {
+                    scanner.keep_text(limits::KEPT_TEXT_BYTES);
+                }
             }
             self.reader = Some(reader);
         }
         self.admit(status < 400);
-        if added.is_some() && !editable && framing == Some(Framing::Sse) {
-            self.worker.lose(Dropped::UsageEdit);
+        if self.added.is_some() {
+            if status < 300 {
+                self.learned().accepts(at);
+            }
+            if !editable && framing != Some(Framing::Json) {
+                self.worker.lose(Dropped::UsageEdit);
+            }
         }
-        Some(Head { unread, edited: added.is_some() && editable })
+        Some(Head { unread, edited: edits.is_some() })
+    }
+
+    /// A watch over a stream from which `edits` is to be taken out.
+    fn watch_for(&self, edits: Option<Added>) -> Watch {
+        let Some(meter) = &self.meter else { return Watch::new(edits, true) };
+        let request = meter.request();
+        let client_asked = match self.added {
+            Some(added) => !added.include,
+            // What could not be read may have asked.
+            None => request.stream_options || !request.whole,
+        };
+        let watch = Watch::new(edits, client_asked);
+        match asking::counts_each_answer(self.kind()) {
+            true => watch,
+            false => watch.awaiting(request.answers),
+        }
     }
 
     /// A slice of the response body was read at `at`. `marks` takes what is to be cut out of it.
@@ -211,6 +249,9 @@ impl Exchange {
             Ok(Some(body)) => {
                 meter.found(body);
                 self.streamed = body == Body::Frames;
+                if !self.streamed {
+                    self.watch = None;
+                }
             }
             Err(_) => {
                 self.reader = None;
@@ -287,11 +328,34 @@ impl Exchange {
         }
     }
 
-    /// Whether the server counts at all is learned from streams that came to their end.
-    fn learn_of_counts(&self, record: &Record, at: Tick) {
-        if record.streamed && record.ending.is_success() && self.dialect.generates() {
-            let estimate = matches!(record.tokens.output_provenance, Provenance::Frames | Provenance::None);
-            self.worker.learned[self.upstream].reports(!estimate, at);
+    fn learned(&self) -> &Learned {
+        &self.worker.learned[self.upstream]
+    }
+
+    /// The upstream's kind, as configured or found out.
+    fn kind(&self) -> Option<Kind> {
+        self.worker.plan.upstreams[self.upstream].kind.or_else(|| self.learned().found_kind())
+    }
+
+    /// What a stream that came to its end says of its server: whether it counts at all, and whether
+    /// it does so for those who did not ask.
+    fn learn(&self, record: &Record, at: Tick) {
+        let unasked = self.watch.as_ref().is_some_and(Watch::unasked);
+        if unasked {
+            self.learned().sends_usage(at);
+        }
+        let counted = record.tokens.output_provenance;
+        if !record.streamed
+            || !record.ending.is_success()
+            || !self.dialect.generates()
+            || counted == Provenance::None
+        {
+            return;
+        }
+        self.learned().reports(counted != Provenance::Frames, at);
+        let asked = self.watch.as_ref().is_none_or(Watch::asked);
+        if !unasked && !asked && counted != Provenance::Reported {
+            self.learned().sends_no_usage();
         }
     }
 
@@ -309,18 +373,22 @@ impl Exchange {
         );
         keeps
             && self.worker.plan.tokenized.contains(self.model.as_str())
-            && self.worker.learned[self.upstream].says_nothing(at)
+            && self.learned().says_nothing(at)
             && self.meter.as_ref().is_some_and(|meter| meter.request().answers <= 1 && !meter.request().echo)
     }
 
     fn end(&mut self, close: Close, at: Tick) {
+        if self.dialect == Dialect::Unknown && !self.accepted {
+            // Nothing of inference was seen.
+            return self.dismiss(at);
+        }
         let Some(mut meter) = self.meter.take() else { return };
         // First of all, so that nothing that fails below can leave them behind.
         let left = load(&self.worker, self.upstream).leave(at);
         let mut seat = Seat { worker: Rc::clone(&self.worker), slot: self.slot, taken: true };
         if let Some(mut request) = self.request.take() {
             // It ended before its request was complete.
-            meter.requested(self.learn(&mut request), at);
+            meter.requested(self.settle(&mut request), at);
         }
         let (mut close, mut response_model, mut unparsed, mut text) = (close, Name::default(), 0, None);
         if let Some(reader) = self.reader.take() {
@@ -340,10 +408,9 @@ impl Exchange {
             seat.slot = self.slot;
         }
         let upstream = &self.worker.plan.upstreams[self.upstream];
-        let learned = &self.worker.learned[self.upstream];
         let identity = Identity {
             upstream: Arc::clone(&upstream.name),
-            provider: match (upstream.kind, learned.found_kind()) {
+            provider: match (upstream.kind, self.learned().found_kind()) {
                 (None, Some(found)) => found.name().into(),
                 _ => Arc::clone(&upstream.provider),
             },
@@ -353,11 +420,10 @@ impl Exchange {
             started_unix_ns: self.started_unix_ns,
         };
         let record = meter.end(identity, close, left.mean_since(&self.entered), at);
-        self.learn_of_counts(&record, at);
-        let text = text.filter(|_| record.tokens.output_provenance == Provenance::Frames);
-        if self.watch.as_ref().is_some_and(Watch::unasked) {
-            learned.sends_usage(at);
-        }
+        self.learn(&record, at);
+        let estimated = record.tokens.output_provenance == Provenance::Frames;
+        let text = text.zip(self.text.take()).filter(|_| estimated);
+        let text = text.map(|(bytes, share)| Text::new(bytes, share));
 
         let mut observer = self.worker.observer.borrow_mut();
         let output = record.tokens.output();

@@ -19,6 +19,7 @@ pub struct Learned {
     rust_front_end: AtomicU8,
     refuses_include: Until,
     refuses_continuous: Until,
+    accepts: Until,
     sends_usage: Until,
     says_nothing: Until,
 }
@@ -64,8 +65,17 @@ impl Learned {
         self.rust_front_end.load(Ordering::Relaxed) == 1
     }
 
-    /// The server answered 400 to a request with what we had added, and not to the original.
+    /// The server took a request with what we had added.
+    pub fn accepts(&self, now: Tick) {
+        self.accepts.learn(now);
+    }
+
+    /// The server answered 400 to a request with what we had added, and not to the original. One
+    /// that lately took another such request does not refuse them all.
     pub fn refuses(&self, continuous: bool, now: Tick) {
+        if self.accepts.holds(now) {
+            return;
+        }
         if continuous { self.refuses_continuous.learn(now) } else { self.refuses_include.learn(now) }
     }
 
@@ -82,6 +92,11 @@ impl Learned {
     /// The server sent usage that nobody had asked for.
     pub fn sends_usage(&self, now: Tick) {
         self.sends_usage.learn(now);
+    }
+
+    /// A whole stream that nobody had asked for usage had none.
+    pub fn sends_no_usage(&self) {
+        self.sends_usage.forget();
     }
 
     /// Whether it does.
@@ -111,6 +126,9 @@ mod tests {
         assert!(!learned.refuses_include(now) && !learned.refuses_continuous(now));
         learned.refuses(true, now);
         assert!(learned.refuses_continuous(now) && !learned.refuses_include(now));
+        learned.accepts(now);
+        learned.refuses(false, now);
+        assert!(!learned.refuses_include(now), "one request is not all");
         let later = Tick(5 + limits::REMEMBERED_NS);
         assert!(learned.refuses_continuous(Tick(later.0 - 1)));
         assert!(!learned.refuses_continuous(later));

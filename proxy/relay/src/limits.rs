@@ -82,6 +82,10 @@ pub const GATHERED_TOGETHER_BYTES: usize = 64 * 1024 * 1024;
 /// longer answer is not counted by its text: 64 thousand tokens of English fit.
 pub const KEPT_TEXT_BYTES: usize = 256 * 1024;
 
+/// Bytes of all such texts together, those waiting to be counted included. Beyond it a stream's text
+/// is not kept.
+pub const KEPT_TEXTS_BYTES: usize = 64 * 1024 * 1024;
+
 /// HTTP/2 streams open at once on one connection.
 pub const H2_STREAMS: u32 = 256;
 

@@ -14,6 +14,8 @@ pub(crate) struct Reader {
     dialect: Dialect,
     decoder: Option<Box<Decoder>>,
     sight: Sight,
+    /// Frames shall say where their usage stands.
+    locates: bool,
 }
 
 /// Whether the body's framing is known.
@@ -71,16 +73,16 @@ impl Readable {
 
 impl Reader {
     /// A reader of a body in `dialect`. `framing` is found out if it is not given.
-    pub(crate) fn new(dialect: Dialect, framing: Option<Framing>, codings: Codings) -> Self {
+    pub(crate) fn new(dialect: Dialect, framing: Option<Framing>, codings: Codings, locates: bool) -> Self {
         let decoder = match codings {
             Codings::One(coding) => Some(Box::new(Decoder::new(coding))),
             Codings::Identity | Codings::Unknown => None,
         };
         let sight = match framing {
-            Some(framing) => Sight::Clear(Box::new(Scanner::new(dialect, framing))),
+            Some(framing) => Sight::Clear(scanner(dialect, framing, locates)),
             None => Sight::Unknown,
         };
-        Self { dialect, decoder, sight }
+        Self { dialect, decoder, sight, locates }
     }
 
     /// The scanner, once the framing is known.
@@ -94,7 +96,10 @@ impl Reader {
     /// Reads the next slice. Says how the body can be read if that was found out only now, and
     /// fails if it has to be given up.
     pub(crate) fn feed(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<Option<Body>, GaveUp> {
-        let Self { dialect, decoder, sight } = self;
+        let Self { dialect, decoder, sight, locates } = self;
+        if let Sight::Blind = sight {
+            return Ok(None);
+        }
         let mut found = None;
         let mut read = |bytes: &[u8]| {
             if let Sight::Unknown = sight {
@@ -104,7 +109,7 @@ impl Reader {
                 }
                 match sniff(*dialect, start) {
                     Some(framing) => {
-                        *sight = Sight::Clear(Box::new(Scanner::new(*dialect, framing)));
+                        *sight = Sight::Clear(scanner(*dialect, framing, *locates));
                         found = Some(body(framing));
                     }
                     None => *sight = Sight::Blind,
@@ -129,6 +134,14 @@ impl Reader {
     }
 }
 
+fn scanner(dialect: Dialect, framing: Framing, locates: bool) -> Box<Scanner> {
+    let mut scanner = Box::new(Scanner::new(dialect, framing));
+    if locates {
+        scanner.locate_usage();
+    }
+    scanner
+}
+
 /// How a body with this framing is metered.
 pub(crate) fn body(framing: Framing) -> Body {
     match framing {
@@ -146,6 +159,7 @@ fn is_plain(content_type: &[u8]) -> bool {
 /// Tells the framing by the first byte that is no white space. Plain text of a transcription, or
 /// anything else, stays unread.
 fn sniff(dialect: Dialect, start: &[u8]) -> Option<Framing> {
+    let start = start.strip_prefix("\u{feff}".as_bytes()).unwrap_or(start);
     match start {
         [b'{' | b'[', ..] => Some(match dialect {
             Dialect::OllamaChat | Dialect::OllamaGenerate => Framing::Ndjson,

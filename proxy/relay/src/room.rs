@@ -24,6 +24,12 @@ impl Room {
         Self { taken: Arc::default(), most }
     }
 
+    /// A part of so many bytes, if there is room for them.
+    pub(crate) fn room_for(&self, bytes: usize) -> Option<Share> {
+        let mut share = self.share();
+        share.grow(bytes).then_some(share)
+    }
+
     /// An empty part of it.
     pub(crate) fn share(&self) -> Share {
         Share { room: self.clone(), bytes: 0 }

@@ -52,6 +52,7 @@ pub fn start(
     let loads: Vec<_> = plan.upstreams.iter().map(|_| Arc::default()).collect();
     let learned: Vec<_> = plan.upstreams.iter().map(|_| Arc::default()).collect();
     let room = Room::new(limits::GATHERED_TOGETHER_BYTES);
+    let texts = Room::new(limits::KEPT_TEXTS_BYTES);
     let (phase, told) = watch::channel(Phase::Serving);
     let mut running =
         Running { addresses, loads, learned, phase, in_flight: Vec::new(), threads: Mutex::default() };
@@ -65,6 +66,7 @@ pub fn start(
             loads: running.loads.clone(),
             learned: running.learned.clone(),
             room: room.clone(),
+            texts: texts.clone(),
             listeners,
             in_flight,
             phase: told.clone(),

@@ -38,6 +38,8 @@ pub struct Worker {
     pub learned: Vec<Arc<Learned>>,
     /// For request bodies that are gathered; shared by all workers.
     pub(crate) room: Room,
+    /// For texts that are kept to be counted; shared by all workers.
+    pub(crate) texts: Room,
     /// What is still under way is being cut: its end is our doing, not its client's.
     pub cutting: Cell<bool>,
 }
@@ -74,6 +76,7 @@ pub(crate) struct Start {
     pub(crate) loads: Vec<Arc<Mutex<meter::Load>>>,
     pub(crate) learned: Vec<Arc<Learned>>,
     pub(crate) room: Room,
+    pub(crate) texts: Room,
     /// One listener per upstream, in the plan's order.
     pub(crate) listeners: Vec<StdListener>,
     pub(crate) in_flight: Arc<AtomicUsize>,
@@ -96,10 +99,11 @@ pub(crate) fn run(start: Start) -> io::Result<()> {
 }
 
 async fn serve(start: Start) -> io::Result<()> {
-    let Start { plan, observer, outbox, loads, learned, room, listeners, in_flight, mut phase } = start;
+    let Start { plan, observer, outbox, loads, learned, room, texts, listeners, in_flight, mut phase } =
+        start;
     let observer = RefCell::new(observer);
     let cutting = Cell::new(false);
-    let worker = Rc::new(Worker { plan, observer, outbox, loads, learned, room, cutting });
+    let worker = Rc::new(Worker { plan, observer, outbox, loads, learned, room, texts, cutting });
     let engine = Engine::new(&worker, in_flight);
     let room = Arc::new(Semaphore::new(worker.plan.connections));
     let connections = Rc::new(RefCell::new(JoinSet::new()));

@@ -137,6 +137,8 @@ pub(crate) enum Field {
     Stream,
     /// Of a request. Number: answers asked for.
     Answers,
+    /// Of a request. What a stream shall be like, said in whatever form.
+    StreamOptions,
     /// Of a request. Flag: usage is asked for.
     IncludeUsage,
     /// Of a request. Flag: running usage is asked for.

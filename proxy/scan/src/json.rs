@@ -198,6 +198,9 @@ impl Json {
                             b'{' | b'[' => self.open(fields, byte == b'{', visit),
                             b'"' => {
                                 let field = fields.field(self.node);
+                                if let Some(kept) = &mut self.kept {
+                                    kept.begin(field);
+                                }
                                 self.begin_string(match field {
                                     Field::Passage => Role::Skip,
                                     f if f.is_measured() => Role::Measure,

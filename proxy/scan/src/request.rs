@@ -26,6 +26,8 @@ pub struct Request {
     pub prompts: u32,
     /// Token ids in the prompt, if it came as one list of ids (`prompt` or `input_ids`).
     pub prompt_ids: Option<u64>,
+    /// Whether anything was said of `stream_options`, readable or not.
+    pub stream_options: bool,
     /// Whether usage was asked for, if that was said.
     pub include_usage: Option<bool>,
     /// Whether running usage was asked for.
@@ -66,6 +68,7 @@ static FIELDS: LazyLock<Fields> = LazyLock::new(|| {
         ("sampling_params.n", Field::Answers),
         ("generationConfig.candidateCount", Field::Answers),
         ("echo", Field::Echo),
+        ("stream_options", Field::StreamOptions),
         ("stream_options.include_usage", Field::IncludeUsage),
         ("stream_options.continuous_usage_stats", Field::ContinuousUsage),
         ("use_beam_search", Field::BeamSearch),
@@ -132,6 +135,7 @@ impl Visit for Facts {
             (Field::Stream, Value::Bool(_)) => self.request.stream = Some(flag),
             (Field::Answers, Value::Number(number)) => self.answers = count(number),
             (Field::Echo, _) => self.request.echo = flag,
+            (Field::StreamOptions, value) => self.request.stream_options = value != Value::Null,
             (Field::IncludeUsage, Value::Bool(_)) => self.request.include_usage = Some(flag),
             (Field::ContinuousUsage, _) => self.request.continuous_usage = flag,
             (Field::BeamSearch, _) => self.request.beam_search = flag,

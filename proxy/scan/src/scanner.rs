@@ -326,6 +326,9 @@ impl Scanner {
             Payload::Json => read = self.end_json(extent, error, b"", sink),
         }
         self.frame.forget();
+        if let Some(kept) = &mut self.json.kept {
+            kept.end_frame(read && whole);
+        }
         self.json.restart();
         read
     }

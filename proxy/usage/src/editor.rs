@@ -5,6 +5,7 @@
 //! Marks are not trusted. One that does not lie within the bytes at hand, or does not stand around
 //! what it should, cuts nothing and is counted.
 
+use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -23,7 +24,7 @@ pub const HOLD_TIME: Duration = Duration::from_millis(50);
 const BYTE_ORDER_MARK: &[u8] = "\u{FEFF}".as_bytes();
 
 /// Edits one body.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Editor {
     held: Vec<u8>,
     /// Where the first byte that was not given away yet stands in the body.
@@ -31,6 +32,17 @@ pub struct Editor {
     /// What was cut ended in CR: an LF that comes next belongs to it.
     after_cr: bool,
     missed: u64,
+}
+
+/// Says how much is held, and not what: it is an answer's text.
+impl fmt::Debug for Editor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Editor")
+            .field("held", &self.held.len())
+            .field("position", &self.position)
+            .field("missed", &self.missed)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Editor {
@@ -55,6 +67,16 @@ impl Editor {
     pub fn release(&mut self) -> Bytes {
         self.position += self.held.len() as u64;
         Bytes::from(std::mem::take(&mut self.held))
+    }
+
+    /// The bytes that are held.
+    pub fn held(&self) -> &[u8] {
+        &self.held
+    }
+
+    /// Where the bytes that are held begin in the body.
+    pub fn held_from(&self) -> Option<u64> {
+        self.is_holding().then_some(self.position)
     }
 
     /// Whether bytes are held.

@@ -18,8 +18,10 @@ pub struct Watch {
     unasked: bool,
     /// There is nothing to cut and nothing to learn: events only pass.
     idle: bool,
-    /// An answer is finished.
-    finished: bool,
+    /// Answers finished.
+    finished: u32,
+    /// So many have to be before bytes may be held.
+    awaited: u32,
     /// A frame with content had no usage in it.
     bare: bool,
     /// A frame before an answer's last one had usage in it.
@@ -50,12 +52,21 @@ impl Watch {
             asked: client_asked,
             unasked: false,
             idle: client_asked && added == Added::default(),
-            finished: false,
+            finished: 0,
+            awaited: 1,
             bare: false,
             running: false,
             frame: Facts::default(),
             marks: Marks::new(),
         }
+    }
+
+    /// Lets bytes be held (without running counts) only when so many answers are finished, in place of
+    /// the first: for servers that count all of them at the end.
+    #[must_use]
+    pub fn awaiting(mut self, answers: u32) -> Self {
+        self.awaited = answers.max(1);
+        self
     }
 
     /// Makes the scanner say what this watch needs to know. To be called before the first byte.
@@ -74,9 +85,14 @@ impl Watch {
     /// What is to be done with the slice that was just fed to `scanner`; the editor takes it away.
     #[inline]
     pub fn marks(&mut self, scanner: &Scanner) -> &mut Marks {
-        let armed = self.added.continuous || self.added.include && self.finished;
+        let armed = self.added.continuous || self.added.include && self.finished >= self.awaited;
         self.marks.hold = if armed && !self.unasked { scanner.unfinished() } else { None };
         &mut self.marks
+    }
+
+    /// Whether usage was asked for, by the client or by us.
+    pub fn asked(&self) -> bool {
+        self.asked || self.added != Added::default()
     }
 
     /// Whether this server was seen to send usage that nobody asked for.
@@ -95,10 +111,10 @@ impl Watch {
             | Event::Empty(_) => self.frame.content = true,
             Event::Finish { .. } => {
                 self.frame.finish = true;
-                self.finished = true;
+                self.finished = self.finished.saturating_add(1);
             }
             Event::Usage(Usage { scope: Scope::Running(_), counts }) => {
-                self.frame.counted = !self.finished && is_above_zero(&counts);
+                self.frame.counted = self.finished == 0 && is_above_zero(&counts);
             }
             Event::Server(_) => self.frame.times = true,
             _ => {}

@@ -55,14 +55,19 @@ impl Desk {
     /// and enters it.
     pub(crate) fn book(&self, record: &mut Record, output: Option<u64>) {
         let mut cells = self.cells.lock().unwrap_or_else(PoisonError::into_inner);
-        match output {
-            Some(output) => record.recount(output),
-            None => cells.lose(Dropped::Tokenizing, 1),
-        }
         let model = match &*record.identity.model {
             metrics::UNKNOWN => cells.unknown_model(),
             name => cells.model(name),
         };
+        match output {
+            Some(output) => {
+                // The worker's live counter had settled on the estimate.
+                let estimate = record.tokens.output();
+                cells.live(model, output.saturating_sub(estimate), estimate.saturating_sub(output));
+                record.recount(output);
+            }
+            None => cells.lose(Dropped::Tokenizing, 1),
+        }
         cells.begin(model);
         cells.end(model, record);
         drop(cells);

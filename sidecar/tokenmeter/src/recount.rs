@@ -46,8 +46,8 @@ impl Recount {
 
     /// Takes a record and the text to count. Whatever happens, it is booked.
     #[cfg(feature = "tokenizer")]
-    pub(crate) fn submit(&self, record: Record, text: Vec<u8>) {
-        let text = plain(&text).and_then(tokenizer::Text::new);
+    pub(crate) fn submit(&self, record: Record, text: relay::Text) {
+        let text = plain(text.as_bytes()).and_then(tokenizer::Text::new);
         let refused = match (&self.counting, text) {
             (Some(counting), Some(text)) => {
                 let model = Arc::clone(&record.identity.model);
@@ -62,7 +62,7 @@ impl Recount {
 
     /// Takes a record whose text nobody here can count.
     #[cfg(not(feature = "tokenizer"))]
-    pub(crate) fn submit(&self, mut record: Record, _text: Vec<u8>) {
+    pub(crate) fn submit(&self, mut record: Record, _text: relay::Text) {
         self.desk.book(&mut record, None);
     }
 }

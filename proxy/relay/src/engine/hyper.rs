@@ -13,11 +13,11 @@
 //! - Chunks are re-made: the bytes are the same, their boundaries and extensions are not.
 //! - `103 Early Hints` reach HTTP/1.1 clients (we write them), not HTTP/2 clients.
 
+mod ask;
 mod client;
 mod connection;
 mod edit;
 mod forward;
-mod hold;
 mod interim;
 mod outgoing;
 mod pool;

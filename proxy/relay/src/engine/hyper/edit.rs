@@ -1,81 +1,122 @@
-//! Asking for usage in a request's name: the body is gathered, the question merged into it, the
-//! head made to fit, and the original kept until the server has taken it. A server that answers 400
-//! or 422 gets the original once more, and only that answer reaches the client.
+//! The editing of one response body: the editor, what it is told to cut, and the clock that limits
+//! how long bytes may wait for the rest of their event (law 2).
 
-use std::rc::Rc;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::Context;
 
 use bytes::Bytes;
-use hyper::header::{ACCEPT_ENCODING, CONTENT_LENGTH, HeaderValue};
-use hyper::http::request;
-use hyper::{Request, StatusCode};
-use usage::{Added, Ask, Asking, Why};
+use tokio::time::Sleep;
+use usage::{Editor, Marks};
 
-use super::upload::{Gathered, Upload, UploadError};
 use super::visit::Visit;
-use crate::room::Share;
-use crate::{UsageStep, clock, limits};
+use crate::Dropped;
 
-/// A request as it was before it was edited.
-pub(super) struct Original {
-    parts: request::Parts,
-    body: Bytes,
-    added: Added,
-    /// Its bytes' part of the room for all of them.
-    _share: Share,
+/// Edits one response body.
+#[derive(Default)]
+pub(super) struct Edit {
+    editor: Editor,
+    pub(super) marks: Marks,
+    /// Runs while bytes wait, and where in the body those bytes begin.
+    overdue: Option<(u64, Pin<Box<Sleep>>)>,
+    /// What could not be cut and was told.
+    told: u64,
+    /// The editor failed; the rest passes as it comes.
+    failed: bool,
 }
 
-/// Edits the request if `want` can be asked for in it; the original is given back then.
-pub(super) async fn ask(
-    visit: &Visit,
-    want: Ask,
-    parts: &mut request::Parts,
-    upload: &mut Upload,
-) -> Result<Option<Original>, UploadError> {
-    let worker = visit.engine.worker();
-    let mut share = worker.room.share();
-    let Gathered::Whole(body) = upload.gather(limits::GATHERED_BYTES, &mut share).await? else {
-        worker.usage(UsageStep::TooLarge);
-        return Ok(None);
-    };
-    let (edit, added) = match usage::ask(&body, want) {
-        Asking::Edit { edit, added } => (edit, added),
-        Asking::Nothing(why) => {
-            worker.usage(match why {
-                Why::NotStreamed => UsageStep::NotStreamed,
-                Why::AskedAlready => UsageStep::ClientAsked,
-                Why::NotJson | Why::Odd => UsageStep::Unreadable,
-            });
-            return Ok(None);
+impl Edit {
+    /// Takes the next slice, its marks made, and gives away what may go now: all that waits, too, if
+    /// it is the `last` or nobody marks any more.
+    pub(super) fn apply(&mut self, visit: &Visit, slice: Bytes, last: bool) -> Bytes {
+        if self.failed {
+            return slice;
         }
-    };
-    let original = parts.clone();
-    upload.replace(edit.apply(&body));
-    if parts.headers.contains_key(CONTENT_LENGTH) {
-        parts.headers.insert(CONTENT_LENGTH, HeaderValue::from(edit.new_len(body.len())));
-    }
-    // What is to be taken out of the answer must be readable in it.
-    parts.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-    worker.usage(if added.continuous { UsageStep::Continuous } else { UsageStep::Injected });
-    visit.metered.borrow_mut().with(|exchange| exchange.asked_more(Some(added)));
-    Ok(Some(Original { parts: original, body, added, _share: share }))
-}
-
-/// Whether an answer may be due to what was added.
-pub(super) fn is_refusal(status: StatusCode) -> bool {
-    matches!(status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY)
-}
-
-impl Original {
-    /// The request, to be sent once more.
-    pub(super) fn request(&self, visit: &Rc<Visit>) -> Request<Upload> {
-        visit.metered.borrow_mut().with(|exchange| exchange.asked_more(None));
-        Request::from_parts(self.parts.clone(), Upload::again(self.body.clone(), visit))
+        let Self { editor, marks, .. } = self;
+        // Only a torn event waits, so this copies what is little or nothing.
+        let waiting = Bytes::copy_from_slice(editor.held());
+        let given = slice.clone();
+        match catch_unwind(AssertUnwindSafe(|| editor.edit(given, marks))) {
+            Ok(edited) => {
+                self.tell(visit);
+                if last { joined(edited, self.editor.release()) } else { edited }
+            }
+            Err(_panic) => {
+                visit.engine.worker().lose(Dropped::Panic);
+                self.editor = Editor::new();
+                self.failed = true;
+                joined(waiting, slice)
+            }
+        }
     }
 
-    /// It was answered with `status`: if that is a success, the question was what was refused.
-    pub(super) fn answered(&self, visit: &Visit, index: usize, status: StatusCode) {
-        if status.is_success() {
-            visit.engine.worker().learned[index].refuses(self.added.continuous, clock::now());
+    /// What still waits when no more comes.
+    pub(super) fn release(&mut self) -> Option<Bytes> {
+        Some(self.editor.release()).filter(|bytes| !bytes.is_empty())
+    }
+
+    /// Nothing more can be read for now: gives back what has waited long enough, and sees to it that
+    /// the task is woken when what waits has.
+    pub(super) fn poll_overdue(&mut self, cx: &mut Context<'_>) -> Option<Bytes> {
+        let Some(held) = self.editor.held_from() else {
+            self.overdue = None;
+            return None;
+        };
+        if self.overdue.as_ref().is_none_or(|(from, _)| *from != held) {
+            self.overdue = Some((held, Box::pin(tokio::time::sleep(usage::HOLD_TIME))));
         }
+        let (_, overdue) = self.overdue.as_mut()?;
+        if overdue.as_mut().poll(cx).is_pending() {
+            return None;
+        }
+        self.overdue = None;
+        self.release()
+    }
+
+    fn tell(&mut self, visit: &Visit) {
+        while self.told < self.editor.missed() {
+            self.told += 1;
+            visit.engine.worker().lose(Dropped::UsageEdit);
+        }
+    }
+}
+
+fn joined(first: Bytes, second: Bytes) -> Bytes {
+    match (first.is_empty(), second.is_empty()) {
+        (_, true) => first,
+        (true, _) => second,
+        _ => [first, second].concat().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Waker;
+    use std::time::Duration;
+
+    use super::*;
+
+    fn hold(edit: &mut Edit, from: u64, slice: &'static str) {
+        edit.marks.hold(Some(from));
+        let _ = edit.editor.edit(Bytes::from_static(slice.as_bytes()), &mut edit.marks);
+        assert!(edit.editor.is_holding());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_torn_event_has_its_own_time() {
+        let (mut edit, mut cx) = (Edit::default(), Context::from_waker(Waker::noop()));
+        let most = usage::HOLD_TIME;
+        hold(&mut edit, 2, "a\nda");
+        assert_eq!(edit.poll_overdue(&mut cx), None);
+        tokio::time::advance(most - Duration::from_millis(5)).await;
+        // That event was completed, and the next is torn as well.
+        hold(&mut edit, 8, "ta\n\nda");
+        assert_eq!(edit.poll_overdue(&mut cx), None);
+        tokio::time::advance(Duration::from_millis(20)).await;
+        assert_eq!(edit.poll_overdue(&mut cx), None, "it has waited for 20 ms");
+        tokio::time::advance(most).await;
+        assert_eq!(edit.poll_overdue(&mut cx).as_deref(), Some(&b"da"[..]));
+        assert_eq!(edit.poll_overdue(&mut cx), None);
     }
 }

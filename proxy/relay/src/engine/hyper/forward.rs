@@ -19,7 +19,7 @@ use super::send::{Sent, send};
 use super::tee::{self, Tee};
 use super::upload::{Upload, UploadError};
 use super::visit::Visit;
-use super::{Engine, edit};
+use super::{Engine, ask};
 use crate::answer::Answer;
 use crate::metered::Metered;
 use crate::route::{Route, Speaks, route};
@@ -81,7 +81,7 @@ pub(super) async fn forward(
     let mut upload = Upload::new(body, &visit, begun);
     let mut original = None;
     if let Some(want) = want {
-        original = match edit::ask(&visit, want, &mut parts, &mut upload).await {
+        original = match ask::ask(&visit, want, &mut parts, &mut upload).await {
             Ok(original) => original,
             Err(UploadError::Gone) => return Err(Gone),
             Err(UploadError::Malformed) => return Ok(answer(&visit, Answer::malformed_body())),
@@ -90,13 +90,17 @@ pub(super) async fn forward(
     let request = Request::from_parts(parts, upload);
     let mut sent = send(&visit, index, request, (version, begun)).await;
     if let (Some(original), Sent::Head(_, response)) = (&original, &sent)
-        && edit::is_refusal(response.status())
+        && ask::is_refusal(response.status())
     {
-        // Closes the connection: nobody reads that answer.
-        drop(sent);
-        sent = send(&visit, index, original.request(&visit), (version, begun)).await;
-        if let Sent::Head(_, response) = &sent {
-            original.answered(&visit, index, response.status());
+        let again = send(&visit, index, original.request(&visit), (version, clock::now())).await;
+        // The refusal goes, and its connection with it, unless it is all there is.
+        match &again {
+            Sent::Head(_, response) => {
+                original.answered(&visit, index, response.status());
+                sent = again;
+            }
+            Sent::Gone => return Err(Gone),
+            Sent::Failed(_) => {}
         }
     }
     drop(original);

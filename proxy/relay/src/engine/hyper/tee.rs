@@ -16,7 +16,7 @@ use pin_project::pin_project;
 use usage::Marks;
 
 use super::connection::Connection;
-use super::hold::Edit;
+use super::edit::Edit;
 use super::outgoing::Cut;
 use super::visit::{Upload, Visit};
 use crate::{clock, limits};
@@ -36,6 +36,8 @@ pub(super) struct Tee {
     handed: Option<Tick>,
     /// Takes out what was added, if something was.
     edit: Option<Box<Edit>>,
+    /// The body's last frame, while what waited is handed on before it.
+    trailers: Option<Frame<Bytes>>,
     visit: Rc<Visit>,
 }
 
@@ -71,6 +73,7 @@ impl Tee {
             slices: 0,
             handed: None,
             edit: edited.then(Box::default),
+            trailers: None,
             visit,
         }
     }
@@ -86,7 +89,7 @@ impl Body for Tee {
         waited(visit, this.handed);
         match *this.state {
             State::Open => {}
-            State::Ended => return Poll::Ready(None),
+            State::Ended => return Poll::Ready(this.trailers.take().map(Ok)),
             State::Broken => {
                 *this.state = State::Cut;
                 cx.waker().wake_by_ref();
@@ -105,7 +108,7 @@ impl Body for Tee {
             let mut driven = Context::from_waker(Waker::noop());
             let polled = this.body.as_mut().poll_frame(&mut driven);
             let Poll::Ready(frame) = polled else {
-                return match this.edit.as_mut().and_then(|edit| edit.poll_overdue(visit, cx)) {
+                return match this.edit.as_mut().and_then(|edit| edit.poll_overdue(cx)) {
                     Some(bytes) => Poll::Ready(Some(Ok(Frame::data(bytes)))),
                     None => Poll::Pending,
                 };
@@ -119,7 +122,13 @@ impl Body for Tee {
                             let bytes = show(visit, bytes, at, this.slices, this.edit.as_deref_mut(), ended);
                             Frame::data(bytes)
                         }
-                        Err(trailers) => trailers,
+                        Err(trailers) => match held(this.edit) {
+                            Some(bytes) => {
+                                *this.trailers = Some(trailers);
+                                Frame::data(bytes)
+                            }
+                            None => trailers,
+                        },
                     };
                     if ended {
                         *this.state = State::Ended;
@@ -159,7 +168,7 @@ impl Body for Tee {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.state == State::Ended
+        self.state == State::Ended && self.trailers.is_none()
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -200,15 +209,12 @@ fn show(
     bytes: Bytes,
     at: Tick,
     slices: &mut u32,
-    edit: Option<&mut Edit>,
+    mut edit: Option<&mut Edit>,
     last: bool,
 ) -> Bytes {
     let mut metered = visit.metered.borrow_mut();
     let mut unmarked = Marks::default();
-    let (marks, editor) = match edit {
-        Some(edit) => (&mut edit.marks, Some(&mut edit.editor)),
-        None => (&mut unmarked, None),
-    };
+    let marks = edit.as_deref_mut().map_or(&mut unmarked, |edit| &mut edit.marks);
     if metered.is_watching() {
         metered.with(|exchange| exchange.response_body(&bytes, at, marks));
         *slices = slices.wrapping_add(1);
@@ -217,28 +223,18 @@ fn show(
             metered.with(|exchange| exchange.spent(ns));
         }
     }
-    match editor {
-        Some(editor) => {
-            // A meter that failed marks nothing more: what it wanted to wait for goes now.
-            let watching = metered.is_watching();
-            let bytes = editor.edit(bytes, marks);
-            if last || !watching { joined(bytes, editor.release()) } else { bytes }
-        }
+    // A meter that failed marks nothing more: what it wanted to wait for goes now.
+    let last = last || !metered.is_watching();
+    drop(metered);
+    match edit {
+        Some(edit) => edit.apply(visit, bytes, last),
         None => bytes,
-    }
-}
-
-fn joined(first: Bytes, second: Bytes) -> Bytes {
-    match (first.is_empty(), second.is_empty()) {
-        (_, true) => first,
-        (true, _) => second,
-        _ => [first, second].concat().into(),
     }
 }
 
 /// What still waits when no more comes.
 fn held(edit: &mut Option<Box<Edit>>) -> Option<Bytes> {
-    Some(edit.as_mut()?.editor.release()).filter(|bytes| !bytes.is_empty())
+    edit.as_mut()?.release()
 }
 
 /// Tells the exchange how long a slice waited for the client. Under HTTP/1.1 the socket itself

@@ -18,7 +18,8 @@ use meter::Tick;
 
 use super::visit::{self, Visit};
 use crate::clock;
-use crate::room::Share;
+use crate::limits::BUFFER_BYTES;
+use crate::room::{Room, Share};
 
 /// A request body as the upstream connection takes it.
 pub(super) struct Upload {
@@ -26,7 +27,37 @@ pub(super) struct Upload {
     body: Option<Incoming>,
     /// What was read of it and not yet handed on.
     ahead: VecDeque<Result<Frame<Bytes>, UploadError>>,
+    /// Its part of the room for gathered bodies, as long as there is something ahead.
+    share: Option<Rc<Share>>,
     visit: Rc<Visit>,
+}
+
+/// Slices of a body that are becoming one. A single one stays as it is.
+#[derive(Default)]
+struct Slices {
+    first: Bytes,
+    joined: BytesMut,
+}
+
+impl Slices {
+    fn len(&self) -> usize {
+        self.first.len() + self.joined.len()
+    }
+
+    fn push(&mut self, slice: Bytes) {
+        if self.len() == 0 {
+            self.first = slice;
+            return;
+        }
+        if self.joined.is_empty() {
+            self.joined.extend_from_slice(&std::mem::take(&mut self.first));
+        }
+        self.joined.extend_from_slice(&slice);
+    }
+
+    fn join(self) -> Bytes {
+        if self.joined.is_empty() { self.first } else { self.joined.freeze() }
+    }
 }
 
 /// A body that was gathered.
@@ -43,13 +74,13 @@ impl Upload {
         if body.is_end_stream() {
             visit.complete(at);
         }
-        Self { body: Some(body), ahead: VecDeque::new(), visit: Rc::clone(visit) }
+        Self { body: Some(body), ahead: VecDeque::new(), share: None, visit: Rc::clone(visit) }
     }
 
     /// The same body once more, from memory. The exchange has seen it.
     pub(super) fn again(body: Bytes, visit: &Rc<Visit>) -> Self {
         let ahead = VecDeque::from([Ok(Frame::data(body))]);
-        Self { body: None, ahead, visit: Rc::clone(visit) }
+        Self { body: None, ahead, share: None, visit: Rc::clone(visit) }
     }
 
     /// Reads one slice ahead, if there is one.
@@ -62,33 +93,42 @@ impl Upload {
         }
     }
 
-    /// Reads all of the body, as long as it has at most `most` bytes and `share` can grow by them.
-    /// It stays the body to be sent.
-    pub(super) async fn gather(&mut self, most: usize, share: &mut Share) -> Result<Gathered, UploadError> {
-        let mut total = 0;
-        loop {
+    /// Reads all of the body, as long as it has at most `most` bytes and there is room for them. It
+    /// stays the body to be sent. Slices are joined as they come: many small ones would weigh more
+    /// than their bytes.
+    pub(super) async fn gather(&mut self, most: usize, room: &Room) -> Result<Gathered, UploadError> {
+        let mut share = room.share();
+        let mut gathered = Slices::default();
+        let rest = loop {
             let frame = match std::future::poll_fn(|cx| self.poll_body(cx)).await {
-                Some(Ok(frame)) => frame,
-                Some(Err(error)) => return Err(error),
-                None => break,
+                Some(frame) => frame?,
+                None => break None,
             };
-            let length = frame.data_ref().map(Bytes::len);
-            self.ahead.push_back(Ok(frame));
-            match length {
-                Some(length) if total + length <= most && share.grow(length) => total += length,
-                _ => return Ok(Gathered::Not),
+            match frame.into_data() {
+                Ok(bytes) if gathered.len() + bytes.len() <= most && share.grow(bytes.len()) => {
+                    gathered.push(bytes);
+                }
+                Ok(bytes) => break Some(Frame::data(bytes)),
+                Err(trailers) => break Some(trailers),
             }
+        };
+        let whole = gathered.join();
+        if !whole.is_empty() {
+            self.ahead.push_back(Ok(Frame::data(whole.clone())));
+            self.share = Some(Rc::new(share));
         }
-        let mut slices = self.ahead.iter().filter_map(|frame| frame.as_ref().ok()?.data_ref());
-        Ok(Gathered::Whole(match (slices.next(), slices.next()) {
-            (None, _) => Bytes::new(),
-            (Some(only), None) => only.clone(),
-            (Some(first), Some(second)) => {
-                let mut whole = BytesMut::with_capacity(total);
-                [first, second].into_iter().chain(slices).for_each(|slice| whole.extend_from_slice(slice));
-                whole.freeze()
+        Ok(match rest {
+            Some(rest) => {
+                self.ahead.push_back(Ok(rest));
+                Gathered::Not
             }
-        }))
+            None => Gathered::Whole(whole),
+        })
+    }
+
+    /// The gathered body's part of the room, for who keeps the body longer.
+    pub(super) fn share(&self) -> Option<Rc<Share>> {
+        self.share.clone()
     }
 
     /// Sends these slices in place of a body that was gathered whole.
@@ -132,9 +172,21 @@ impl Body for Upload {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, UploadError>>> {
-        match self.ahead.pop_front() {
-            Some(frame) => Poll::Ready(Some(frame)),
-            None => self.poll_body(cx),
+        let Some(frame) = self.ahead.pop_front() else {
+            self.share = None;
+            return self.poll_body(cx);
+        };
+        match frame.map(Frame::into_data) {
+            // As much as the connection's buffer holds, so that what has gone out can be let go of.
+            Ok(Ok(mut bytes)) => {
+                let piece = bytes.split_to(bytes.len().min(BUFFER_BYTES));
+                if !bytes.is_empty() {
+                    self.ahead.push_front(Ok(Frame::data(bytes)));
+                }
+                Poll::Ready(Some(Ok(Frame::data(piece))))
+            }
+            Ok(Err(trailers)) => Poll::Ready(Some(Ok(trailers))),
+            Err(error) => Poll::Ready(Some(Err(error))),
         }
     }
 
@@ -184,3 +236,28 @@ impl fmt::Display for UploadError {
 }
 
 impl Error for UploadError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_slices_weigh_little_more_than_their_bytes() {
+        let mut slices = Slices::default();
+        for _ in 0..100_000 {
+            slices.push(Bytes::from_static(b"x"));
+        }
+        assert_eq!((slices.len(), slices.first.len()), (100_000, 0));
+        assert!(slices.joined.capacity() <= 2 * 100_000);
+        assert_eq!(slices.join().len(), 100_000);
+    }
+
+    #[test]
+    fn a_single_slice_is_not_copied() {
+        let slice = Bytes::from(vec![1, 2, 3]);
+        let at = slice.as_ptr();
+        let mut slices = Slices::default();
+        slices.push(slice);
+        assert_eq!(slices.join().as_ptr(), at);
+    }
+}

@@ -1,0 +1,92 @@
+//! Asking for usage in a request's name: the body is gathered, the question merged into it, the
+//! head made to fit, and the original kept until the server has taken it. A server that answers 400
+//! or 422 gets the original once more, and only that answer reaches the client.
+
+use std::rc::Rc;
+
+use bytes::Bytes;
+use hyper::header::{ACCEPT_ENCODING, CONTENT_LENGTH, HeaderValue};
+use hyper::http::request;
+use hyper::{Request, StatusCode};
+use usage::{Added, Ask, Asking, Why};
+
+use super::upload::{Gathered, Upload, UploadError};
+use super::visit::Visit;
+use crate::room::Share;
+use crate::{UsageStep, clock, limits};
+
+/// A request as it was before it was edited.
+pub(super) struct Original {
+    parts: request::Parts,
+    body: Bytes,
+    added: Added,
+    /// Its bytes' part of the room for all of them.
+    _share: Option<Rc<Share>>,
+}
+
+/// Edits the request if `want` can be asked for in it; the original is given back then.
+pub(super) async fn ask(
+    visit: &Visit,
+    want: Ask,
+    parts: &mut request::Parts,
+    upload: &mut Upload,
+) -> Result<Option<Original>, UploadError> {
+    let worker = visit.engine.worker();
+    let Gathered::Whole(body) = upload.gather(limits::GATHERED_BYTES, &worker.room).await? else {
+        worker.usage(UsageStep::TooLarge);
+        return Ok(None);
+    };
+    // Under the meter's guard: should it fail, the request goes as it came, and nobody looks.
+    let edited = visit.metered.borrow_mut().with(|exchange| {
+        if !exchange.asks_for_frames() {
+            return Err(UsageStep::NotStreamed);
+        }
+        match usage::ask(&body, want) {
+            Asking::Edit { edit, added } => {
+                exchange.asked_more(Some(added));
+                let slices: Vec<Bytes> = edit.apply(&body).collect();
+                Ok((slices, edit.new_len(body.len()), added))
+            }
+            Asking::Nothing(Why::NotStreamed) => Err(UsageStep::NotStreamed),
+            Asking::Nothing(Why::AskedAlready) => Err(UsageStep::ClientAsked),
+            Asking::Nothing(Why::NotJson | Why::Odd) => Err(UsageStep::Unreadable),
+        }
+    });
+    let (slices, length, added) = match edited {
+        Some(Ok(edited)) => edited,
+        Some(Err(step)) => {
+            worker.usage(step);
+            return Ok(None);
+        }
+        None => return Ok(None),
+    };
+    let original = Original { parts: parts.clone(), body, added, _share: upload.share() };
+    upload.replace(slices.into_iter());
+    if parts.headers.contains_key(CONTENT_LENGTH) {
+        parts.headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    // What is to be taken out of the answer must be readable in it.
+    parts.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    worker.usage(if added.continuous { UsageStep::Continuous } else { UsageStep::Injected });
+    Ok(Some(original))
+}
+
+/// Whether an answer may be due to what was added.
+pub(super) fn is_refusal(status: StatusCode) -> bool {
+    matches!(status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY)
+}
+
+impl Original {
+    /// The request, to be sent once more.
+    pub(super) fn request(&self, visit: &Rc<Visit>) -> Request<Upload> {
+        visit.metered.borrow_mut().with(|exchange| exchange.asked_more(None));
+        Request::from_parts(self.parts.clone(), Upload::again(self.body.clone(), visit))
+    }
+
+    /// It was answered with `status`: if that is a success, the question was what was refused.
+    pub(super) fn answered(&self, visit: &Visit, index: usize, status: StatusCode) {
+        if status.is_success() {
+            visit.engine.worker().learned[index].refuses(self.added.continuous, clock::now());
+        }
+    }
+}
