@@ -49,7 +49,7 @@ def read(message):
         value = payload(event)
         if value == b"[DONE]":
             answer.done += 1
-        elif value:
+        elif isinstance(value, dict):                     # llama.cpp begins several prompts with a null
             add(answer, value)
     answer.usage.sort()
     return answer
@@ -70,6 +70,18 @@ def add(answer, value):
         choice.finish = part.get("finish_reason") or choice.finish
     if usage := value.get("usage"):
         answer.usage.append((usage["prompt_tokens"], usage["completion_tokens"]))
+
+
+def names(body):
+    """The names of the members that the events of a stream have, those of choices with a `[]`, and those
+    of events that finish a choice with a `!`."""
+    found = set()
+    for value in map(payload, events(body)):
+        if isinstance(value, dict):
+            choices = value.get("choices", ())
+            mark = "!" * any(part.get("finish_reason") for part in choices)
+            found |= {mark + name for name in value} | {mark + "[]" + name for part in choices for name in part}
+    return found
 
 
 def is_usage_only(event):

@@ -16,6 +16,8 @@ class Case:
     """The status to expect, where it is not success."""
     passthrough: bool = False
     """Not an inference endpoint: forwarded, and not metered."""
+    indent: int = None
+    """How the body is laid out; None for one line."""
     usage_covers_all: bool = True
     """Whether the usage that the engine sends (when asked) covers every choice."""
 
@@ -23,7 +25,7 @@ class Case:
     def body(self):
         if self.raw is not None or self.fields is None:
             return self.raw
-        return json.dumps(self.fields, ensure_ascii=False).encode()
+        return json.dumps(self.fields, ensure_ascii=False, indent=self.indent).encode()
 
     @property
     def streamed(self):

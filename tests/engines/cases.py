@@ -25,6 +25,13 @@ SLOW = {
 }
 
 
+EMOJI = {
+    # characters of several tokens each, of which most send no event
+    "llamacpp": {"max_tokens": 200, "grammar": "root ::= [😀-🙏]{16}"},
+    "vllm": {"max_tokens": 200, "structured_outputs": {"regex": "[😀-🙏]{16}"}},
+}
+
+
 def chat(name, *fields, **facts):
     body = {"model": "tiny", "messages": ASK, "max_tokens": 24, "seed": 7}
     for more in fields:
@@ -72,6 +79,48 @@ def answered(engine):
         completion("completion-stream-n2", USAGE, {"n": 2}),
         completion("completion-stop", STOP, {"seed": 8}),
         completion("completion-stream-stop", USAGE, STOP, {"seed": 8}),
+    ]
+
+
+def usage(engine):
+    """Streams that may be asked for usage, and every way in which a client may have asked itself."""
+    def options(**flags):
+        return {"stream": True, "stream_options": flags}
+    at_end, running = "include_usage", "continuous_usage_stats"
+    tool = TOOL_CALL[engine]
+    return [
+        chat("ask-chat", STREAM),
+        chat("ask-chat-n3", STREAM, {"n": 3}),
+        chat("ask-chat-tool", STREAM, tool),
+        chat("ask-chat-stop", STREAM, STOP),
+        chat("ask-chat-emoji", STREAM, EMOJI[engine]),
+        chat("ask-chat-unicode", STREAM, {"messages": [{"role": "user", "content": "Ünï\t\"{},:\\ 世界 👩‍👩‍👧 \u2028"}]}),
+        chat("ask-chat-logprobs", STREAM, {"logprobs": True, "top_logprobs": 2}),
+        chat("ask-chat-max-1", STREAM, {"max_tokens": 1}),
+        chat("ask-chat-laid-out", STREAM, indent=2),
+        chat("ask-chat-null", STREAM, {"stream_options": None}),
+        chat("ask-chat-empty", options()),
+        chat("ask-chat-empty-laid-out", options(), indent=1),
+        chat("ask-chat-false", options(**{at_end: False})),
+        chat("ask-chat-both-false", options(**{running: False, at_end: False})),
+        chat("ask-chat-running-null", options(**{running: None})),
+        chat("ask-chat-itself", options(**{at_end: True})),
+        chat("ask-chat-itself-n3", options(**{at_end: True, running: False}), {"n": 3}),
+        chat("ask-chat-itself-both", options(**{at_end: True, running: True})),
+        chat("ask-chat-running-alone", options(**{running: True})),
+        completion("ask-completion", STREAM),
+        completion("ask-completion-n3", STREAM, {"n": 3}),
+        completion("ask-completion-stop", STREAM, STOP, {"seed": 8}),
+        completion("ask-completion-emoji", STREAM, EMOJI[engine]),
+        completion("ask-completion-logprobs", STREAM, {"logprobs": 2}),
+        completion("ask-completion-max-1", STREAM, {"max_tokens": 1}),
+        completion("ask-completion-echo", STREAM, {"echo": True}),
+        completion("ask-completion-prompts", STREAM, {"prompt": ["the people of", "the world"]}),
+        completion("ask-completion-ids", STREAM, {"prompt": [5, 6, 7, 300]}),
+        completion("ask-completion-null", STREAM, {"stream_options": None}),
+        completion("ask-completion-false", options(**{at_end: False})),
+        completion("ask-completion-itself", options(**{at_end: True})),
+        completion("ask-completion-itself-both", options(**{at_end: True, running: True})),
     ]
 
 

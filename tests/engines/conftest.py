@@ -7,8 +7,8 @@ import pytest
 from engine import KINDS
 from rig import Rig
 
-LAST = ("test_cut",)
-"""Topics that end their engine: after all others of the same engine."""
+LAST = ("test_cut", "test_forced")
+"""Topics that end their engine, or start it anew: after all others of the same engine, in this order."""
 
 
 def pytest_addoption(parser):
@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(config, items):
             config.getoption("--proxy") == "none" and item.get_closest_marker("metered"))
 
     def order(item):
-        return kinds.index(item.callspec.params["rig"]), item.module.__name__ in LAST
+        return kinds.index(item.callspec.params["rig"]), LAST.index(item.module.__name__) + 1 if item.module.__name__ in LAST else 0
     config.hook.pytest_deselected(items=[item for item in items if not wanted(item)])
     items[:] = sorted(filter(wanted, items), key=order)
 

@@ -15,6 +15,8 @@ ENGINES = pathlib.Path(os.environ.get("TOKENMETER_ENGINES", pathlib.Path.home() 
 class Engine:
     """A running engine; each kind of engine is a subclass that fills in the facts."""
     name: str
+    kind: str
+    """What tokenmeter calls it."""
     start_script: str
     ready_seconds: float
     options = ()
@@ -34,6 +36,8 @@ class Engine:
     """Its gauge of requests at work."""
     waiting: str
     """Its gauge of requests in the queue."""
+    counts_running = True
+    """Whether it can be asked for running usage."""
     counts_prompt_per_choice = False
     """Whether its prompt counters count a prompt once for each of n choices."""
 
@@ -41,11 +45,11 @@ class Engine:
         self.log = pathlib.Path(logs) / f"{self.name}.log"
         self.start()
 
-    def start(self):
-        """Start it, on a new port each time."""
+    def start(self, *more):
+        """Start it, with more options if need be, on a new port each time."""
         self.address = ("127.0.0.1", free_port())
         begun = time.monotonic()
-        self.process = Process([HERE / self.start_script, self.address[1], *self.options], self.log)
+        self.process = Process([HERE / self.start_script, self.address[1], *self.options, *more], self.log)
         self.process.wait_until(self.ready, self.ready_seconds)
         print(f"{self.name}: ready after {time.monotonic() - begun:.1f} s, pid {self.process.child.pid}")
 
@@ -93,6 +97,7 @@ class Engine:
 
 class LlamaCpp(Engine):
     name = "llamacpp"
+    kind = "llama_cpp"
     start_script = "start-llamacpp"
     ready_seconds = 60
     options = ("--reasoning", "off")
@@ -105,6 +110,7 @@ class LlamaCpp(Engine):
     drops_waiting_under_load = False
     generated = "llamacpp:tokens_predicted_total"
     cached = "llamacpp:prompt_tokens_cached_total"
+    counts_running = False
     running = "llamacpp:requests_processing"
     waiting = "llamacpp:requests_deferred"
 
@@ -113,7 +119,7 @@ class LlamaCpp(Engine):
 
 
 class Vllm(Engine):
-    name = "vllm"
+    name = kind = "vllm"
     start_script = "start-vllm"
     ready_seconds = 600
     slots = 8

@@ -12,14 +12,15 @@ TOKENS = "tokenmeter_tokens_total"
 
 
 class Meter:
-    def __init__(self, upstream, logs):
+    def __init__(self, upstream, logs, kind, *options):
         binary = os.environ.get("TOKENMETER_BIN", "")
         if not os.access(binary, os.X_OK):
             raise RuntimeError(f"TOKENMETER_BIN={binary!r} is not a program; build one: cargo build -p tokenmeter --release")
         self.address, self.admin = ("127.0.0.1", free_port()), ("127.0.0.1", free_port())
         # It asks the engine nothing by itself: the tap and the engine's counters hold the tests' requests only.
         self.process = Process([binary, "run", "--upstream", "http://%s:%d" % upstream, "--listen", "%s:%d" % self.address,
-                                "--admin", "%s:%d" % self.admin, "--kind", "openai", "--engine-metrics", "off"], pathlib.Path(logs) / "tokenmeter.log")
+                                "--admin", "%s:%d" % self.admin, "--kind", kind, "--engine-metrics", "off", *options],
+                               pathlib.Path(logs) / "-".join(["tokenmeter", kind, *options[1::2]]))
         self.process.wait_until(lambda: self.answers("/readyz"), 30)
 
     def answers(self, path):

@@ -3,9 +3,12 @@
 With `--proxy=none` the meter is left out and the client talks to the tap.
 """
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+import asked
 import call
+import wire
 from engine import KINDS
 from exposition import Difference
 from meter import Meter
@@ -24,6 +27,8 @@ class Run:
     """The request as it reached the engine."""
     response_seen: object
     """The response as it left the engine."""
+    added: set
+    """The flags by which the request that reached the engine differs from the one sent."""
     engine: Difference
     """Its counters over the second run."""
     meter: Difference
@@ -32,11 +37,12 @@ class Run:
 class Rig:
     def __init__(self, kind, logs, metered):
         self.engine = KINDS[kind](logs)
-        self.tap = self.meter = None
-        self.runs, self.numbers = {}, itertools.count(1)
+        self.tap = None
+        self.logs, self.metered, self.meters = logs, metered, {}
+        self.direct, self.runs, self.numbers = {}, {}, itertools.count(1)
         try:
             self.tap = Tap(self.engine.address)
-            self.meter = Meter(self.tap.address, logs) if metered else None
+            self.meter_of(asked.INJECT)
         except BaseException:
             self.stop()
             raise
@@ -44,11 +50,53 @@ class Rig:
     @property
     def address(self):
         """Where clients are to go."""
-        return self.meter.address if self.meter else self.tap.address
+        return self.address_of(asked.INJECT)
+
+    def meter_of(self, policy, kind=asked.ANY_KIND):
+        """tokenmeter with that usage policy, told that the engine is of that kind; started when first asked for."""
+        if (policy, kind) not in self.meters:
+            # what is the default is left to be that
+            options = () if policy == asked.INJECT else ("--usage", policy)
+            self.meters[policy, kind] = Meter(self.tap.address, self.logs, kind, *options) if self.metered else None
+        return self.meters[policy, kind]
+
+    def forget_meters(self):
+        """Stop them all: those asked for from now on know nothing of the engine."""
+        with ThreadPoolExecutor() as together:            # each takes its time to drain
+            list(together.map(Meter.stop, filter(None, self.meters.values())))
+        self.meters.clear()
+
+    @property
+    def meter(self):
+        return self.meter_of(asked.INJECT)
+
+    def address_of(self, policy, kind=asked.ANY_KIND):
+        """Where clients of that policy are to go."""
+        meter = self.meter_of(policy, kind)
+        return meter.address if meter else self.tap.address
+
+    def added(self, case, policy=asked.INJECT, kind=asked.ANY_KIND):
+        """What the engine gets to see in the request beyond what was sent; of a refused one, the last time."""
+        return asked.added(case, policy, kind) if self.metered and case.error not in asked.REFUSALS else set()
+
+    def expect_request(self, case, seen, added):
+        """The request reached the engine as sent, but for what was added and what that needs."""
+        assert (seen.method, seen.path, seen.whole) == (case.method, case.path, True)
+        asked.expect_request(case.body, seen.body, added)
+        sent = {name.lower(): value for name, value in wire.CLIENT.items()}
+        if case.body is not None:
+            sent |= {"content-type": "application/json", "content-length": str(len(seen.body))}
+        if added:
+            sent["accept-encoding"] = "identity"
+        assert {name: seen.header(name) for name in sent} == sent
+
+    def for_client(self, seen, added):
+        """The body that a client is to get of an answer that the engine sent."""
+        known = added if self.engine.counts_running else added - {asked.RUNNING}
+        return asked.taken_out(seen.body, known) if known and seen.status < 400 else seen.body
 
     def stop(self):
-        if self.meter:
-            self.meter.stop()
+        self.forget_meters()
         if self.tap:
             self.tap.close()
         self.engine.process.stop()
@@ -56,19 +104,21 @@ class Rig:
     def new_name(self, case):
         return f"{case.name}-{next(self.numbers)}"
 
-    def run(self, case):
-        """Send the case directly and through us; each case once, however many tests ask."""
-        if case.name not in self.runs:
-            direct = call.send(self.engine.address, case)
-            self.runs[case.name] = self.through(case, direct)
-        return self.runs[case.name]
+    def run(self, case, policy=asked.INJECT, kind=asked.ANY_KIND):
+        """Send the case directly and through us; each case once in each way, however many tests ask."""
+        if case.name not in self.direct:
+            self.direct[case.name] = call.send(self.engine.address, case)
+        if (case.name, policy, kind) not in self.runs:
+            self.runs[case.name, policy, kind] = self.through(case, self.direct[case.name], policy, kind)
+        return self.runs[case.name, policy, kind]
 
-    def through(self, case, direct=None):
+    def through(self, case, direct=None, policy=asked.INJECT, kind=asked.ANY_KIND):
+        meter, name = self.meter_of(policy, kind), self.new_name(case)
         engine_before = self.engine.settled_counters()
-        meter_before = self.meter and self.meter.samples()
-        name = self.new_name(case)
-        response = call.send(self.address, case, name)
+        meter_before = meter and meter.samples()
+        response = call.send(self.address_of(policy, kind), case, name)
         engine_moved = Difference(engine_before, self.engine.settled_counters())
-        meter_moved = self.meter and self.meter.moved(meter_before)
+        meter_moved = meter and meter.moved(meter_before)
         request_seen, response_seen = self.tap.exchanges(name)[-1]
-        return Run(case, direct, response, request_seen, response_seen, engine_moved, meter_moved)
+        added = self.added(case, policy, kind)
+        return Run(case, direct, response, request_seen, response_seen, added, engine_moved, meter_moved)

@@ -4,15 +4,23 @@ It stands between the proxy under test and the engine, so that what the client r
 compared with what the engine really sent. An end (FIN) is passed on as an end and a reset as a
 reset: the tap must not make a broken answer look finished.
 """
+import itertools
 import socket
 import struct
 import threading
 from contextlib import suppress
 
+import answer
 import wire
 
 CASE = "x-case"
 """The request header by which an exchange is found again."""
+HOLD = "x-hold-after"
+"""The request header that says after how many events of the answer the tap gives no more of it, until
+the near side has left: what was seen by then is known to the event."""
+
+READS = itertools.count()
+"""Numbers what is read from the near sides, whichever connection it came by."""
 
 
 class Tap:
@@ -50,13 +58,19 @@ class Tap:
             connection.start()
 
     def exchanges(self, case):
-        """(request, response) of each exchange with that case header; the response may be None."""
-        return [pair for connection in list(self.connections) for pair in connection.exchanges()
-                if pair[0].header(CASE) == case]
+        """(request, response) of each exchange with that case header, in their order; the response may be None."""
+        found = [pair for connection in list(self.connections) for pair in connection.exchanges()
+                 if pair[0].header(CASE) == case]
+        return sorted(found, key=lambda pair: pair[0].begun)
+
+    def every_exchange(self):
+        """name -> (request, response) of all of them, the last of each name."""
+        found = [pair for connection in list(self.connections) for pair in connection.exchanges()]
+        return {pair[0].header(CASE): pair for pair in sorted(found, key=lambda pair: pair[0].begun)}
 
     def left(self, case):
         """Whether the near side of the connection with that exchange has ended it."""
-        return any(connection.left for connection in list(self.connections)
+        return any(connection.left.is_set() for connection in list(self.connections)
                    if any(request.header(CASE) == case for request, _ in connection.exchanges()))
 
 
@@ -67,7 +81,8 @@ class Connection:
     def __init__(self, near, far):
         self.near, self.far = near, far
         self.sent, self.received = bytearray(), bytearray()
-        self.left = self.ended = False
+        self.reads = []
+        self.left, self.ended = threading.Event(), False
         self.open_ways = 2
         self.lock = threading.Lock()
         for s in (near, far):
@@ -80,6 +95,13 @@ class Connection:
     def pump(self, source, sink, record):
         try:
             while data := source.recv(1 << 16):
+                if source is self.far and (stop := self.hold_from(data)) is not None:
+                    record += data[:stop]
+                    sink.sendall(data[:stop])
+                    self.left.wait()
+                    raise ConnectionResetError("the near side left while the answer was held")
+                if source is self.near:
+                    self.reads.append((len(record), next(READS)))
                 record += data
                 sink.sendall(data)
             sink.shutdown(socket.SHUT_WR)
@@ -89,7 +111,7 @@ class Connection:
             reset(sink)
         finally:
             if source is self.near:
-                self.left = True
+                self.left.set()
             else:
                 self.ended = True
             with self.lock:
@@ -98,11 +120,23 @@ class Connection:
                     self.near.close()
                     self.far.close()
 
+    def hold_from(self, data):
+        """Where in what now comes from the engine the hold begins, if one was asked for."""
+        if HOLD.encode() not in self.sent:
+            return None
+        request, response = self.exchanges()[-1]
+        left = int(request.header(HOLD) or 1 << 30) - (len(answer.events(response.body)) if response else 0)
+        at = data.find(b"\r\n\r\n") + 4 if response is None else 0
+        while left and (at := data.find(b"\n\n", at) + 2) > 1:
+            left -= 1
+        return None if left else at
+
     def exchanges(self):
         sent, received, closed = bytes(self.sent), bytes(self.received), self.ended
         at = answered = 0
         pairs = []
         while (request := wire.parse(sent, at)) is not None:
+            request.begun = max(number for begins, number in list(self.reads) if begins <= at)
             response = wire.parse(received, answered, closed, request.method)
             pairs.append((request, response))
             at = request.end

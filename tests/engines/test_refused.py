@@ -3,6 +3,8 @@ import json
 
 import pytest
 
+import asked
+import call
 import cases
 from meter import EXCHANGES, TOKENS
 
@@ -21,3 +23,14 @@ def test_error_is_counted(rig, case):
     assert moved.by(EXCHANGES, "ending") == {"error_status": 1}
     assert moved.of(TOKENS) == 0
     assert moved.of("gen_ai_server_time_to_first_token_seconds_count") == 0
+
+
+@pytest.mark.metered
+def test_original_is_sent_once_the_engine_refused_it_with_our_addition(rig):
+    """It might have been our addition; that it was not shows only by asking without."""
+    case = next(case for case in cases.refused(rig.engine.name) if case.name == "bad-type-stream")
+    name = rig.new_name(case)
+    call.send(rig.address, case, name)
+    edited, original = [request for request, _ in rig.tap.exchanges(name)]
+    asked.expect_request(case.body, edited.body, {asked.AT_END})
+    rig.expect_request(case, original, set())

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 HOP_BY_HOP = {"connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection",
               "te", "trailer", "transfer-encoding", "upgrade"}
+CLIENT = {"User-Agent": "engine-tests", "Accept": "*/*", "Accept-Encoding": "gzip, deflate"}
+"""What every client of ours says."""
 
 
 @dataclass
@@ -17,6 +19,8 @@ class Message:
     body: bytes
     whole: bool
     end: int
+    begun: int = 0
+    """Its place among all that was recorded, in the order in which they began."""
 
     @property
     def status(self):
@@ -41,7 +45,7 @@ class Message:
 
 def request(method, path, host, body=None, headers=()):
     """The bytes of a request."""
-    lines = [f"{method} {path} HTTP/1.1", f"Host: {host}", "User-Agent: engine-tests", "Accept: */*"]
+    lines = [f"{method} {path} HTTP/1.1", f"Host: {host}", *(f"{name}: {value}" for name, value in CLIENT.items())]
     if body is not None:
         lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
     lines += [f"{name}: {value}" for name, value in headers]
