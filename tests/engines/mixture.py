@@ -2,7 +2,7 @@
 import cases
 from case import Case
 
-DIALECTS_READY = False
+DIALECTS_READY = True
 """Whether tokenmeter counts the tokens of the endpoints in `others` yet; to be set when it does."""
 TEXTS = ["the people of", "Tell me about the world.", "Ünïcödé — 世界 \"quoted\" \\ and \u2028 more", "👩‍👩‍👧 😀 नमस्ते", "a\tb\nc",
          "the people of the world " * 60]

@@ -302,6 +302,29 @@ fn a_server_that_sends_usage_unasked_keeps_it() {
     assert_eq!(steps(&proxy), [UsageStep::Injected, UsageStep::SentUnasked]);
 }
 
+/// llama.cpp counts in `timings`, and where a stop string was held back, in a frame with text before
+/// the one that finishes.
+#[test]
+fn a_count_outside_of_usage_is_no_usage_sent_unasked() {
+    const TIMINGS: &str =
+        r#","timings":{"cache_n":0,"prompt_n":7,"prompt_ms":1.0,"predicted_n":2,"predicted_ms":2.0}}"#;
+    let timed = |frame: &str| frame.replace("}\n\n", &format!("{TIMINGS}\n\n"));
+    let (text, usage) = (timed(&delta("a")), timed(USAGE));
+    let sent = format!("{text}{FINISH}{usage}{DONE}");
+    let server = Server::start(move |peer, _| {
+        peer.send(HEAD);
+        peer.send(chunk(&sent));
+        peer.send("0\r\n\r\n");
+    });
+    let proxy = server.proxy(Policy::Inject);
+    for _ in 0..2 {
+        assert_eq!(ask(proxy.address(), &request(PLAIN)).1, format!("{text}{FINISH}{DONE}"));
+        assert_eq!(record(&proxy).tokens.output(), 2);
+    }
+    assert_eq!(server.bodies(), [ASKED, ASKED]);
+    assert_eq!(steps(&proxy), [UsageStep::Injected, UsageStep::Injected]);
+}
+
 #[test]
 fn running_usage_is_cut_out_of_each_frame() {
     let counted = |text: &str, tokens: u32| {
