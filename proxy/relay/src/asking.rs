@@ -54,7 +54,7 @@ fn completions_always_count(kind: Kind) -> bool {
 
 /// Whether the server sends usage for each answer when that is finished, while others still run.
 pub(crate) fn counts_each_answer(kind: Option<Kind>) -> bool {
-    kind.is_none_or(|kind| kind == Kind::LlamaCpp)
+    kind.is_none_or(|kind| matches!(kind, Kind::LlamaCpp | Kind::Openai))
 }
 
 /// Whether the server knows `continuous_usage_stats` and frames its answers the same with it.
