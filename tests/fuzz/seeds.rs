@@ -5,8 +5,8 @@ use std::path::Path;
 use std::{env, fs, io};
 
 use harness::dice::Dice;
-use harness::{Transcript, maker, ready};
-use scan::Framing;
+use harness::{Transcript, maker};
+use scan::{Dialect, Framing};
 
 /// Bytes of a seed. A handful of frames.
 const SEED_BYTES: usize = 1500;
@@ -20,7 +20,7 @@ fn main() -> io::Result<()> {
     for transcript in Transcript::all() {
         let name = transcript.name.replace(['/', '#'], "-");
         let body = &transcript.body[..transcript.body.len().min(SEED_BYTES)];
-        let choice = ready::MADE.iter().position(|d| *d == transcript.dialect).unwrap_or(0);
+        let choice = Dialect::ALL.iter().position(|d| *d == transcript.dialect).unwrap_or(0);
         let seed = |body: &[u8]| [&[choice as u8], body].concat();
         if transcript.framing == Framing::Sse {
             fs::write(folder.join("sse").join(&name), seed(body))?;
@@ -44,7 +44,7 @@ fn main() -> io::Result<()> {
 
 /// Most dialects have no recordings; the maker's bodies stand in for them.
 fn made(folder: &Path) -> io::Result<()> {
-    for (choice, &dialect) in ready::MADE.iter().enumerate() {
+    for (choice, dialect) in Dialect::ALL.into_iter().enumerate() {
         for number in 0..8_u8 {
             let entropy: Vec<u8> =
                 (0..200_u8).map(|n| n.wrapping_mul(37).wrapping_add(number * 29)).collect();

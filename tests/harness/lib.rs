@@ -3,7 +3,6 @@
 //! In the order of the bytes: recorded exchanges are read ([`transcript`], [`message`], [`truth`]),
 //! handed over in pieces ([`cuts`]), and what the scanner says ([`seen`]) is compared with what an
 //! obvious implementation says ([`naive`]). [`maker`] makes bodies no server would send.
-//! [`ready`] says which dialects the scanner is held to.
 //! [`edited`] takes a body through scanner, watch and editor; [`counted`] makes streams for it.
 //! [`replay`] takes a recording through scanner and meter, and [`golden`] writes the record down.
 
@@ -15,7 +14,6 @@ pub mod golden;
 pub mod maker;
 pub mod message;
 pub mod naive;
-pub mod ready;
 pub mod replay;
 pub mod seen;
 pub mod transcript;

@@ -19,7 +19,6 @@ mod words;
 use scan::{Dialect, Framing};
 
 use crate::dice::Dice;
-use crate::ready::{ALL_READY, MADE};
 use words::{NUMBERS, STRINGS, token_frames};
 
 /// A made body and how it is to be read.
@@ -35,7 +34,7 @@ pub struct Made {
 
 /// Makes a body.
 pub fn body(dice: &mut Dice<'_>) -> Made {
-    let dialect = *dice.of(MADE);
+    let dialect = *dice.of(&Dialect::ALL);
     let (often, seldom) = match dialect {
         Dialect::OllamaChat | Dialect::OllamaGenerate => (Framing::Ndjson, Framing::Sse),
         Dialect::Embeddings | Dialect::Rerank => (Framing::Json, Framing::Sse),
@@ -150,7 +149,7 @@ impl Maker<'_, '_> {
     }
 
     fn block(&mut self, end: &str) {
-        if ALL_READY && self.dice.one_in(40) {
+        if self.dice.one_in(40) {
             // Gemini's error: JSON over several lines, without a name before it.
             for line in ["{", "  \"error\": {", "    \"code\": 503", "  }", "}", ""] {
                 self.put(line);

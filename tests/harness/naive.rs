@@ -10,24 +10,23 @@
 //!   places of one count, time, model or list of ids that disagree;
 //! * chat: `delta` beside `message`; an answer of no model and no content that is whole or counted;
 //!   timings beside a usage without counts;
-//! * llama.cpp's own: times of a whole answer that has not stopped;
-//! * Responses, Anthropic, Cohere: an error beside anything else; a frame without `type` that is not
-//!   the unstreamed form; an unstreamed body that does not say what it is;
-//! * Responses: a `completed` whose response says it failed, or is incomplete for no reason; a reason
-//!   beside `cancelled`; times and timings before the end; an answer in a body that failed or waits;
+//! * Responses, Anthropic, Cohere: a frame without `type` that is not the unstreamed form; an unstreamed
+//!   body that does not say what it is;
+//! * Responses: an error in a response that did not fail; times and timings before the end;
 //! * Anthropic: a second `message_start`; a count of it refused; a `message_delta` whose usage says
-//!   nothing, or leaves the output to `message_start`; a body without content and end;
+//!   nothing; a body without content and end;
 //! * TGI: an object without `token`, text and details; `index` or one of several sequences' counts
 //!   refused; both `prefill` and `input_length`; an array that holds other things than objects;
 //! * SGLang, LMDeploy: an object without text and ids; text or ids that vanish, ids of choices beyond
 //!   the eighth; an array in a stream, or one that names a choice twice; a word SGLang does not send;
 //! * Ollama: counts or times before the end, or times that are none; a body of another shape;
 //! * Triton: no `text_output`;
-//! * Gemini: a count of tool use alone; an array of several counted parts; a frame of no known part;
+//! * Gemini: a count of tool use alone; an array in a stream; a frame of no known part;
 //! * Cohere: text of another type of event; an unstreamed body with a plan or calls, or of no message;
-//! * embeddings and rankings: a count refused beside another;
+//! * embeddings and rankings: a count refused beside another, or beside a usage that is none;
 //! * transcription: members of a chat beyond content, role and finish; text of no known place;
-//! * unknown: what begins like an object and is none; an object in a block named `error`.
+//! * unknown: what begins like an object and is none, or is no JSON outside a stream of events; an
+//!   object in a block named `error`.
 
 mod anthropic;
 mod blocks;
@@ -63,7 +62,7 @@ use memory::Memory;
 
 /// What `body` says, or `None` if that is a matter of opinion.
 pub fn read(dialect: Dialect, framing: Framing, body: &[u8]) -> Option<Seen> {
-    let mut reading = Reading { dialect, seen: Seen::default(), memory: Memory::default() };
+    let mut reading = Reading { dialect, framing, seen: Seen::default(), memory: Memory::default() };
     let tail = match framing {
         Framing::Sse => reading.sse(body)?,
         Framing::Ndjson => reading.lines(body)?,
@@ -109,6 +108,7 @@ impl Frame {
 /// One body, read frame by frame.
 struct Reading {
     dialect: Dialect,
+    framing: Framing,
     seen: Seen,
     memory: Memory,
 }
@@ -153,7 +153,13 @@ impl Reading {
             text => match value::parse(text) {
                 Some(value) => value,
                 // Nobody looks into what is no object.
-                None if self.dialect == Dialect::Unknown && frame.whole && text[0] != b'{' => true.into(),
+                None if self.dialect == Dialect::Unknown
+                    && self.framing == Framing::Sse
+                    && frame.whole
+                    && text[0] != b'{' =>
+                {
+                    true.into()
+                }
                 None => return None,
             },
         };

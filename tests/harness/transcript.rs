@@ -7,7 +7,6 @@ use scan::{Dialect, Framing};
 use serde::Deserialize;
 
 use crate::message::Message;
-use crate::ready::is_made;
 use crate::truth::{Case, Truth};
 
 /// One recorded exchange.
@@ -57,13 +56,8 @@ struct Read {
 }
 
 impl Transcript {
-    /// Every recorded exchange of a dialect that is read, in the order of their names.
+    /// Every recorded exchange, in the order of their names.
     pub fn all() -> Vec<Self> {
-        Self::every().into_iter().filter(|t| is_made(t.dialect)).collect()
-    }
-
-    /// Every recorded exchange.
-    pub fn every() -> Vec<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("transcripts");
         let mut all = Vec::new();
         for server in folders(&root) {

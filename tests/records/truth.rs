@@ -1,7 +1,6 @@
 //! What must hold of every record whatever its text says: a count that is called reported is the
 //! server's and covers every choice, and times are those of the recording.
 
-use harness::ready::ALL_READY;
 use harness::replay::{Pieces, replay};
 use harness::seen::Seen;
 use harness::{Transcript, cuts};
@@ -68,9 +67,6 @@ fn what_generates_nothing_has_no_output() {
 /// vLLM's usage of a beam search and its own counter disagree, so neither belongs on a bill.
 #[test]
 fn a_count_of_beams_is_not_reported() {
-    if !ALL_READY {
-        return;
-    }
     let record = replay(&Transcript::named("vllm-0.32.0/completion-beam"), Pieces::Reads);
     assert_ne!(record.tokens.output_provenance, Provenance::Reported);
 }

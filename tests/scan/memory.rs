@@ -1,7 +1,7 @@
 //! What a scanner weighs. It owns nothing outside itself, but for a text it was asked to keep, so its
-//! size is its memory.
+//! size is its memory; that feeding it allocates nothing is a test of its own.
 
-use std::mem::{needs_drop, size_of};
+use std::mem::size_of;
 
 use scan::{RequestScanner, Scanner};
 
@@ -17,5 +17,4 @@ fn a_scanner_is_small() {
     println!("a scanner has {scanner} bytes, a request scanner {request}");
     assert!(scanner <= SCANNER_BYTES, "{scanner}");
     assert!(request <= REQUEST_BYTES, "{request}");
-    assert!(!needs_drop::<RequestScanner>(), "something is allocated");
 }

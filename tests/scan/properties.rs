@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use harness::dice::Dice;
 use harness::seen::Nothing;
-use harness::{cuts, maker, naive, ready};
+use harness::{cuts, maker, naive};
 use proptest::prelude::*;
 use scan::{Dialect, Framing, Scanner};
 
@@ -49,11 +49,11 @@ fn made_bodies_mean_what_the_naive_reader_says() {
     assert!(opinions > cases / 3, "the maker makes too much nonsense: {opinions} of {cases}");
 }
 
-/// Twin and maker know every dialect, whatever the scanner is held to: most made bodies mean
-/// something to the twin, and all kinds of events come up.
+/// Twin and maker know every dialect: most made bodies mean something to the twin, and all kinds of
+/// events come up.
 #[test]
 fn twin_and_maker_understand_each_other() {
-    for &dialect in ready::ALL_MADE {
+    for dialect in Dialect::ALL {
         let mut seed = 0x2545_F491_4F6C_DD1D_u64;
         let (mut opinions, mut kinds) = (0, BTreeSet::new());
         for n in 0..CASES / 10 {
@@ -138,7 +138,7 @@ fn any_bytes_say_the_same_however_they_are_cut() {
     ];
     let body = proptest::collection::vec(word, 0..60).prop_map(|words| words.concat());
     let framing = proptest::sample::select(vec![Framing::Sse, Framing::Ndjson, Framing::Json]);
-    let dialect = proptest::sample::select(ready::MADE.to_vec());
+    let dialect = proptest::sample::select(Dialect::ALL.to_vec());
     proptest!(config(), |(body in body, framing in framing, dialect in dialect, at in 0..200_usize)| {
         let whole = cuts::in_steps(dialect, framing, &body, usize::MAX);
         for step in [1, 2, 5] {

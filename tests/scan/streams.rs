@@ -1,13 +1,12 @@
 //! Streams of every dialect made up by hand, one trap each, with what they mean by the servers'
 //! documentation. Each is read whole, in steps, cut at every byte and with other line ends, and the
-//! naive reader is asked too; it is held to the table even where the scanner is not yet.
+//! naive reader is asked too.
 
 mod native;
 mod unstreamed;
 mod worded;
 
-use harness::ready::ALL_READY;
-use harness::{cuts, naive, ready};
+use harness::{cuts, naive};
 use scan::Dialect::{self, OpenaiChat as Chat, OpenaiCompletions as Text};
 use scan::Framing::{self, Sse};
 
@@ -28,9 +27,7 @@ fn each_says_what_it_should() {
 /// What came to the first dialects with the others.
 #[test]
 fn the_first_dialects_say_more() {
-    if ALL_READY {
-        hold(MORE.iter());
-    }
+    hold(MORE.iter());
 }
 
 fn hold<'a>(vectors: impl Iterator<Item = &'a Vector>) {
@@ -46,9 +43,6 @@ fn hold<'a>(vectors: impl Iterator<Item = &'a Vector>) {
             None if body.windows(3).any(|window| window == b"NaN") => {}
             None => wrong.push(format!("{name}: the naive reader has no opinion")),
         }
-        if !ready::is_made(*dialect) {
-            continue;
-        }
         match cuts::difference(*dialect, *framing, body, 0..body.len() + 1) {
             Ok(seen) if short(&seen) == *expected => {}
             Ok(seen) => wrong.push(format!("{name}: said {:?}, not {expected:?}", short(&seen))),
@@ -61,9 +55,6 @@ fn hold<'a>(vectors: impl Iterator<Item = &'a Vector>) {
 /// What no table can hold: the end of a response behind three megabytes of it, and as much of a picture.
 #[test]
 fn the_end_is_found_behind_three_megabytes() {
-    if !ready::is_made(Dialect::OpenaiResponses) {
-        return;
-    }
     let long = "x".repeat(3 << 20);
     let picture = format!(
         r#"data: {{"type":"response.image_generation_call.partial_image","partial_image_b64":"{long}"}}"#
@@ -81,7 +72,7 @@ fn the_end_is_found_behind_three_megabytes() {
 /// Depth is bounded in every dialect: the frame is let pass unread, and the next is read.
 #[test]
 fn a_depth_bomb_is_one_frame_of_no_meaning() {
-    for &dialect in ready::MADE.iter().filter(|dialect| **dialect != Dialect::Unknown) {
+    for dialect in Dialect::ALL.into_iter().filter(|dialect| *dialect != Dialect::Unknown) {
         let body = format!("data: {{\"type\":{}\n\ndata: [DONE]\n\n", "[".repeat(100_000));
         let seen = cuts::in_steps(dialect, Sse, body.as_bytes(), 1460);
         assert_eq!(short(&seen), "other | done |", "{}", dialect.name());
@@ -91,9 +82,6 @@ fn a_depth_bomb_is_one_frame_of_no_meaning() {
 /// Ten thousand frames that say nothing are no text; the count at the end wins.
 #[test]
 fn frames_that_say_nothing_are_no_text() {
-    if !ready::is_made(Dialect::Anthropic) {
-        return;
-    }
     let empty = r#"data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":""}}"#;
     let last = r#"data: {"type":"message_delta","delta":{},"usage":{"output_tokens":7}}"#;
     let body = format!("{}{last}\n\n", format!("{empty}\n\n").repeat(10_000));

@@ -168,9 +168,6 @@ impl Frame {
         let verdict = self.typed.verdict;
         let usage = self.said_usage();
         if self.error {
-            if verdict.is_final {
-                self.held.keep_counts();
-            }
             sink.event(Event::Error);
         } else if self.progress {
             self.held.clear();
@@ -265,7 +262,7 @@ impl Frame {
     /// The server's times, where they are those of an answer and not of a step.
     fn final_times(&self) -> Option<ServerTimes> {
         let worth = match self.dialect {
-            Dialect::LlamacppCompletion => self.any_finish || self.unstreamed,
+            Dialect::LlamacppCompletion => self.any_finish || self.unstreamed && self.choices > 0,
             Dialect::OpenaiResponses => self.typed.verdict.has_times,
             _ => true,
         };
@@ -295,11 +292,11 @@ impl Frame {
         self.last = index;
         let mut counts = usage;
         if self.dialect == Dialect::Tgi {
-            choice.settle_tgi();
+            choice.settle_tgi(self.unstreamed);
             counts = usage::said(usage::with_ordinal(usage.unwrap_or_default(), &extra));
         }
         let mut tokens = choice.tokens();
-        if self.dialect == Dialect::Sglang {
+        if self.dialect == Dialect::Sglang && !self.unstreamed {
             let text = &mut choice.chars[Kind::Text as usize];
             let total = usage.and_then(|counts| counts.output);
             (*text, tokens) = self.cumulative.new_in(index, *text, tokens, total);
@@ -339,14 +336,12 @@ impl<S: Sink> Visit for Reader<'_, S> {
                 }
             }
             (Field::Error, value) => {
-                frame.choice.error = is_truthy(value);
+                frame.choice.error |= is_truthy(value);
                 frame.error |= frame.choice.error;
             }
             (Field::Object, Value::Word(word)) => {
-                if word == b"error" {
-                    frame.choice.error = true;
-                    frame.error = true;
-                }
+                frame.choice.error |= word == b"error";
+                frame.error |= frame.choice.error;
                 frame.typed.is_called(word);
             }
             (Field::Choices, _) => {

@@ -1,4 +1,4 @@
-//! Frames of every dialect the scanner is held to: the bytes are choices of the harness's maker, which writes plausible
+//! Frames of every dialect: the bytes are choices of the harness's maker, which writes plausible
 //! streams with implausible values in them; the scanner must say what the naive reader says, in
 //! the pieces that the rest of the bytes choose.
 

@@ -4,13 +4,13 @@
 
 #![no_main]
 
-use harness::{cuts, naive, ready};
+use harness::{cuts, naive};
 use libfuzzer_sys::fuzz_target;
-use scan::{Framing, RequestScanner};
+use scan::{Dialect, Framing, RequestScanner};
 
 fuzz_target!(|data: &[u8]| {
     let Some((&choice, body)) = data.split_first() else { return };
-    let dialect = ready::MADE[usize::from(choice & 0x7F) % ready::MADE.len()];
+    let dialect = Dialect::ALL[usize::from(choice & 0x7F) % Dialect::ALL.len()];
     let framing = if choice & 0x80 == 0 { Framing::Json } else { Framing::Ndjson };
     let cuts = (0..=body.len()).step_by(1 + body.len() / 16);
     match cuts::difference(dialect, framing, body, cuts) {

@@ -4,13 +4,13 @@
 
 #![no_main]
 
-use harness::{cuts, naive, ready};
+use harness::{cuts, naive};
 use libfuzzer_sys::fuzz_target;
-use scan::Framing;
+use scan::{Dialect, Framing};
 
 fuzz_target!(|data: &[u8]| {
     let Some((&choice, body)) = data.split_first() else { return };
-    let dialect = ready::MADE[usize::from(choice) % ready::MADE.len()];
+    let dialect = Dialect::ALL[usize::from(choice) % Dialect::ALL.len()];
     let cuts = (0..=body.len()).step_by(1 + body.len() / 16);
     match cuts::difference(dialect, Framing::Sse, body, cuts) {
         Ok(seen) => {

@@ -78,6 +78,7 @@ impl Maker<'_, '_> {
                 let index = *m.dice.of(&["0", "0", "0", "1", "7", "9"]);
                 m.put(index);
             }),
+            ("object", |m| m.called("text")),
             ("error", |m| m.seldom()),
         ]);
     }

@@ -3,7 +3,6 @@
 use scan::Dialect;
 
 use super::Maker;
-use crate::ready::ALL_READY;
 
 impl Maker<'_, '_> {
     pub(super) fn openai(&mut self, unstreamed: bool) {
@@ -17,10 +16,10 @@ impl Maker<'_, '_> {
             ("choices", choices),
             ("usage", |m| m.usage()),
             ("model", |m| m.string()),
-            ("object", |m| m.string()),
+            ("object", |m| m.called("chat.completion.chunk")),
             ("error", |m| m.rare()),
             ("timings", |m| m.timings()),
-            ("prompt_progress", |m| if ALL_READY { m.seldom() } else { m.rare() }),
+            ("prompt_progress", |m| m.seldom()),
             ("metrics", |m| m.metrics()),
         ]);
     }
@@ -34,7 +33,7 @@ impl Maker<'_, '_> {
             ("finish_reason", |m| m.finish()),
             ("token_ids", |m| m.ids()),
             ("logprobs", |m| m.logprobs()),
-            ("output_ids", |m| if ALL_READY && m.dice.one_in(8) { m.ids() } else { m.put("null") }),
+            ("output_ids", |m| if m.dice.one_in(8) { m.ids() } else { m.put("null") }),
         ]);
     }
 
@@ -67,11 +66,9 @@ impl Maker<'_, '_> {
             ]);
         }
         self.object(&[
-            ("content", |m| m.string()),
-            ("content", |m| m.string()),
+            ("content", |m| m.content()),
             ("content", |m| m.string()),
             ("role", |m| m.string()),
-            ("content", |m| m.list(|m| m.object(&[("text", |m| m.string())]))),
             ("reasoning", |m| m.string()),
             ("reasoning_content", |m| m.string()),
             ("refusal", |m| m.string()),
@@ -81,9 +78,17 @@ impl Maker<'_, '_> {
         ]);
     }
 
+    /// Text, or now and then a list of its parts.
+    fn content(&mut self) {
+        if self.dice.one_in(4) {
+            return self.list(|m| m.object(&[("text", |m| m.string())]));
+        }
+        self.string();
+    }
+
     /// vLLM's times.
     fn metrics(&mut self) {
-        if !ALL_READY || self.dice.one_in(2) {
+        if self.dice.below(4) > 0 {
             return self.put("null");
         }
         self.object(&[

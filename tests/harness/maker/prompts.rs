@@ -5,7 +5,7 @@ use super::Maker;
 impl Maker<'_, '_> {
     pub(super) fn prompts(&mut self) {
         self.object(&[
-            ("object", |m| m.put("\"list\"")),
+            ("object", |m| m.called("list")),
             ("model", |m| m.string()),
             ("data", |m| {
                 m.list(|m| m.object(&[("embedding", |m| m.ids()), ("usage", |m| m.usage())]));

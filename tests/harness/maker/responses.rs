@@ -88,7 +88,7 @@ impl Maker<'_, '_> {
 
     fn response(&mut self) {
         self.object(&[
-            ("object", |m| m.word(&["response"])),
+            ("object", |m| m.called("response")),
             ("model", |m| m.string()),
             ("status", |m| {
                 m.word(&["completed", "completed", "incomplete", "failed", "cancelled", "in_progress"]);

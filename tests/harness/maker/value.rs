@@ -129,6 +129,12 @@ impl Maker<'_, '_> {
         }
     }
 
+    /// What a frame calls itself; now and then an error.
+    pub(super) fn called(&mut self, name: &str) {
+        let name = if self.dice.one_in(16) { "error" } else { name };
+        self.quote(name);
+    }
+
     /// `true`, or what is not.
     pub(super) fn flag(&mut self) {
         let flag = *self.dice.of(&["true", "true", "false", "null", "1", "\"true\""]);

@@ -47,10 +47,7 @@ pub(crate) fn told(outside: Frame, frame: &Value, memory: &mut Memory) -> Option
         "" if !error => return None,
         _ => Told::lead(Lead::Meta),
     };
-    if kind == "ping" && error {
-        return None;
-    }
-    told.or_error(error)
+    Some(told.or_error(error))
 }
 
 fn start(frame: &Value, memory: &mut Memory) -> Option<Told> {
@@ -63,7 +60,9 @@ fn start(frame: &Value, memory: &mut Memory) -> Option<Told> {
     if take(usage, memory) > 0 {
         return None;
     }
-    let counts = Counts { output: None, output_reasoning: None, ..merged(memory)? };
+    // Nothing has been generated yet: what it says of an output is no count of the answer.
+    memory.anthropic.retain(|name, _| !matches!(*name, "output" | "thought"));
+    let counts = merged(memory)?;
     told.usage = counts.input.is_some().then_some(Usage { scope: Scope::Running(0), counts });
     Some(told)
 }
@@ -76,8 +75,7 @@ fn delta(frame: &Value, memory: &mut Memory) -> Option<Told> {
     };
     if let Some(usage) = frame.get("usage").filter(|usage| usage.is_object()) {
         let says = PLACES.iter().any(|(_, path)| usage.pointer(path).is_some_and(|value| !value.is_null()));
-        let output = usage.get("output_tokens").is_some_and(|value| !value.is_null());
-        if !says || !output && memory.anthropic.contains_key("output") {
+        if !says {
             return None;
         }
         let rejected = take(usage, memory);

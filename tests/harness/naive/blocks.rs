@@ -21,8 +21,6 @@ pub(crate) enum Item {
     },
 }
 
-use crate::ready::ALL_READY;
-
 #[derive(Default)]
 struct Block {
     data: Option<Vec<u8>>,
@@ -45,12 +43,12 @@ pub(crate) fn items(body: &[u8]) -> Vec<Item> {
                 block.commented = true;
             }
             Some(first) => {
-                block.stray |= ALL_READY && *first == b'{';
+                block.stray |= *first == b'{';
                 block.field(&line);
             }
         }
     }
-    block.stray |= ALL_READY && unfinished.starts_with(b"{");
+    block.stray |= unfinished.starts_with(b"{");
     // What the end of the body tore: a line counts as soon as its name is complete.
     if !unfinished.starts_with(b":") && unfinished.contains(&b':') {
         block.field(&unfinished);

@@ -16,7 +16,7 @@ pub(crate) fn told(outside: Frame, frame: &Value) -> Option<Told> {
     let error = says_error(frame);
     let kind = frame.get("type").and_then(Value::as_str).unwrap_or_default();
     if outside.unstreamed {
-        return whole(frame)?.or_error(error);
+        return Some(whole(frame)?.or_error(error));
     }
     let [thinking, text, plan, call] = said(frame);
     let delta = |said: Chars, own: u32| {
@@ -34,7 +34,7 @@ pub(crate) fn told(outside: Frame, frame: &Value) -> Option<Told> {
         "message-end" => end(frame.get("delta"))?,
         _ => Told::lead(Lead::Meta),
     };
-    told.or_error(error)
+    Some(told.or_error(error))
 }
 
 fn said(frame: &Value) -> [u32; 4] {

@@ -28,7 +28,10 @@ pub(crate) fn events(
         Dialect::Sglang | Dialect::Lmdeploy => generate::told(dialect, outside, frame, memory)?,
         Dialect::OllamaChat | Dialect::OllamaGenerate => ollama::told(dialect, outside, frame)?,
         Dialect::Triton => triton::told(outside, frame)?,
-        Dialect::Gemini => gemini::told(outside, frame)?,
+        Dialect::Gemini => {
+            let frames = gemini::told(outside, frame)?.into_iter().map(|told| told.events(outside));
+            return frames.collect::<Option<Vec<_>>>().map(|events| events.concat());
+        }
         Dialect::Cohere => cohere::told(outside, frame)?,
         Dialect::Embeddings | Dialect::Rerank => prompts::told(frame)?,
         Dialect::Transcription => transcription::told(outside, frame)?,
@@ -85,6 +88,11 @@ pub(crate) fn says_error(value: &Value) -> bool {
         Some(Value::String(text)) => !text.is_empty(),
         Some(Value::Array(_) | Value::Object(_)) => true,
     }
+}
+
+/// The same where an error may also be the frame itself, which then calls itself one.
+pub(crate) fn is_error(frame: &Value) -> bool {
+    says_error(frame) || frame.get("object").is_some_and(|object| object == "error")
 }
 
 /// Characters of a string; none of anything else.

@@ -8,28 +8,17 @@ use super::told::{Chars, Choice, Lead, Told};
 use super::words::{self, GEMINI};
 use super::{Frame, counts};
 
-/// What a frame tells.
-pub(crate) fn told(outside: Frame, frame: &Value) -> Option<Told> {
-    let Value::Array(frames) = frame else { return one(outside, frame) };
-    // Without `alt=sse` the frames of the stream are the elements of one array.
-    let mut all = Told::default();
-    let mut counted = 0;
-    for frame in frames {
-        if !outside.unstreamed || all.lead.is_some() {
-            return None;
-        }
-        let told = one(outside, frame)?;
-        counted += u32::from(told.usage.is_some());
-        if told.lead.is_some() && frames.len() > 1 {
-            return None;
-        }
-        all.lead = told.lead;
-        all.choices.extend(told.choices);
-        all.usage = told.usage.or(all.usage);
+/// What a frame tells; unless a stream was asked for as events, one array holds its frames.
+pub(crate) fn told(outside: Frame, frame: &Value) -> Option<Vec<Told>> {
+    let Value::Array(frames) = frame else { return Some(vec![one(outside, frame)?]) };
+    let streamed = Frame { unstreamed: false, ..outside };
+    let frames: Vec<&Value> = frames.iter().filter(|frame| frame.is_object()).collect();
+    match frames.is_empty() {
+        true => Some(vec![Told::lead(Lead::Other)]),
+        // In a stream of events nobody sends it.
+        false if !outside.unstreamed => None,
+        false => frames.into_iter().map(|frame| one(streamed, frame)).collect(),
     }
-    // A count between two answers has no settled place.
-    let last = frames.last().is_some_and(|frame| frame.get("usageMetadata").is_some());
-    (counted == 0 || counted == 1 && last).then_some(all)
 }
 
 fn one(outside: Frame, frame: &Value) -> Option<Told> {
@@ -41,8 +30,7 @@ fn one(outside: Frame, frame: &Value) -> Option<Told> {
     for (place, candidate) in candidates.enumerate() {
         told.choices.push(choice(u32::try_from(place).ok()?, candidate)?);
     }
-    let listed = each(frame.get("candidates")).count();
-    if listed == 0 && is_word(frame.pointer("/promptFeedback/blockReason")) {
+    if told.choices.is_empty() && is_word(frame.pointer("/promptFeedback/blockReason")) {
         told.choices.push(Choice::finish(0, Finish::ContentFilter));
     }
     if let Some(usage) = frame.get("usageMetadata").filter(|usage| usage.is_object()) {

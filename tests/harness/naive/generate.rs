@@ -4,7 +4,7 @@
 use scan::{Dialect, Finish};
 use serde_json::Value;
 
-use super::frame::{chars, len, says_error};
+use super::frame::{chars, is_error, len, says_error};
 use super::memory::{Before, Memory};
 use super::told::{Choice, Lead, Told};
 use super::words::{self, OPENAI};
@@ -22,7 +22,7 @@ pub(crate) fn told(dialect: Dialect, outside: Frame, frame: &Value, memory: &mut
         Value::Array(_) => return None,
         _ => &[],
     };
-    if list.iter().any(says_error) {
+    if frame.is_object() && is_error(frame) || list.iter().any(says_error) {
         told.lead = Some(Lead::Error);
         return (list.len() == 1).then_some(told);
     }
@@ -68,7 +68,8 @@ fn choice(
         }
         new_text = text.saturating_sub(before.chars);
         new_ids = ids.map(|n| n.saturating_sub(before.ids));
-        *before = Before { chars: text, ids: ids.unwrap_or(0) };
+        // A stop string is taken back once it is complete: what is new then is what goes beyond it.
+        *before = Before { chars: text.max(before.chars), ids: ids.unwrap_or(0).max(before.ids) };
     } else if cumulative && ids.is_some() {
         return None;
     }

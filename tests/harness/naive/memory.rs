@@ -12,11 +12,11 @@ pub(crate) struct Memory {
     pub(crate) started: bool,
     /// An SGLang stream has shown that its frames are deltas.
     pub(crate) incremental: bool,
-    /// What each answer of an SGLang stream had said as of its last frame.
+    /// The most each answer of an SGLang stream has said.
     pub(crate) said: BTreeMap<u32, Before>,
 }
 
-/// What an answer had said as of its last frame.
+/// The most an answer has said.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Before {
     pub(crate) chars: u32,

@@ -7,7 +7,6 @@ use super::frame::{chars, says_error};
 use super::told::{Choice, Lead, Told};
 use super::words::{self, OPENAI};
 use super::{Frame, counts, openai, times};
-use crate::ready::ALL_READY;
 
 /// What a frame tells.
 pub(crate) fn told(outside: Frame, frame: &Value) -> Option<Told> {
@@ -32,12 +31,8 @@ pub(crate) fn told(outside: Frame, frame: &Value) -> Option<Told> {
         choice.count(outside, counts::of_native(value)?.unwrap_or(Counts::default()));
         told.choices.push(choice);
         // Of an array they are of one answer each, and before the end they are not the last.
-        if ALL_READY && frame.is_object() {
-            let times = times::at(value, times::NATIVE)?;
-            if times.is_some() && outside.unstreamed && !stopped {
-                return None;
-            }
-            told.server = times.filter(|_| stopped);
+        if frame.is_object() {
+            told.server = times::at(value, times::NATIVE)?.filter(|_| stopped || outside.unstreamed);
         }
     }
     if list.iter().any(says_error) {

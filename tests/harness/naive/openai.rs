@@ -3,20 +3,17 @@
 use scan::{Dialect, Finish, Scope, Usage};
 use serde_json::Value;
 
-use super::frame::{chars, each, is_word, says_error};
+use super::frame::{chars, each, is_error, is_word};
 use super::told::{Choice, Lead, Told};
 use super::words::{self, OPENAI};
 use super::{Frame, counts, times};
-use crate::ready::ALL_READY;
 
 /// What a frame tells.
 pub(crate) fn told(dialect: Dialect, outside: Frame, frame: &Value) -> Option<Told> {
     let choices = choices(dialect, frame)?;
     let usage = usage(dialect, outside, frame, &choices)?;
     let progress = frame.get("prompt_progress").is_some_and(Value::is_object);
-    let error = says_error(frame)
-        || frame.get("object").is_some_and(|object| object == "error")
-        || is_swallowed_error(outside, frame, &choices)?;
+    let error = is_error(frame) || is_swallowed_error(outside, frame, &choices)?;
     let lead = if error {
         Some(Lead::Error)
     } else if progress && dialect != Dialect::VllmGenerate {
@@ -26,13 +23,13 @@ pub(crate) fn told(dialect: Dialect, outside: Frame, frame: &Value) -> Option<To
     } else {
         None
     };
-    let server = if ALL_READY { times::at(frame, times::OPENAI)? } else { None };
+    let server = times::at(frame, times::OPENAI)?;
     Some(Told { lead, choices, usage, server, ..Told::default() })
 }
 
 /// Ollama decodes its own error as an answer without anything, of no model.
 fn is_swallowed_error(outside: Frame, frame: &Value, choices: &[Choice]) -> Option<bool> {
-    let nameless = ALL_READY && frame.get("model").is_some_and(|model| model == "");
+    let nameless = frame.get("model").is_some_and(|model| model == "");
     if !nameless || choices.is_empty() || choices.iter().any(|choice| choice.finished) {
         return Some(false);
     }
@@ -77,7 +74,7 @@ fn usage(dialect: Dialect, outside: Frame, frame: &Value, choices: &[Choice]) ->
         _ => running?,
     };
     let counts = counts::of_usage(usage)?;
-    if ALL_READY && counts == scan::Counts::default() {
+    if counts == scan::Counts::default() {
         // Seconds of audio are no tokens. Whether timings may speak for it then, no one says.
         return if timings.is_some() { None } else { Some(None) };
     }
@@ -124,8 +121,7 @@ pub(crate) fn chat(index: u32, choice: &Value) -> Option<Choice> {
     };
     let tool = each(delta.get("tool_calls")).map(|call| function(call.get("function"))).sum::<u32>()
         + function(delta.get("function_call"));
-    let ids: &[&str] = if ALL_READY { &["/token_ids", "/output_ids"] } else { &["/token_ids"] };
-    let tokens = tokens(choice, ids, &["/logprobs/content"])?;
+    let tokens = tokens(choice, &["/token_ids", "/output_ids"], &["/logprobs/content"])?;
     let pieces = [reasoning, text, chars(delta.get("refusal")), tool, chars(delta.pointer("/audio/data"))];
     Some(Choice::new(index, tokens, pieces, is_word(delta.get("role")), finish(choice)?))
 }
@@ -142,7 +138,7 @@ pub(crate) fn tokens(choice: &Value, ids: &[&str], logprobs: &[&str]) -> Option<
         lists.map(|list| u32::try_from(list.len()).unwrap_or(u32::MAX)).collect::<Vec<_>>()
     };
     let listed = entries(ids);
-    let given = ids.iter().filter(|path| choice.pointer(path).is_some()).count();
+    let given = ids.iter().filter(|path| choice.pointer(path).is_some_and(|ids| !ids.is_null())).count();
     if given > 1 && (listed.len() < given || listed.iter().any(|n| *n != listed[0])) {
         return None;
     }

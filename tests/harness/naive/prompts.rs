@@ -4,7 +4,7 @@ use scan::{Counts, Scope, Usage};
 use serde_json::Value;
 
 use super::counts;
-use super::frame::says_error;
+use super::frame::is_error;
 use super::told::{Lead, Told};
 
 /// What a frame tells.
@@ -20,10 +20,15 @@ pub(crate) fn told(frame: &Value) -> Option<Told> {
     ];
     let said: Vec<Counts> = all.into_iter().filter(|counts| *counts != Counts::default()).collect();
     let refused = prompt.rejected + total.rejected > 0 && openai.rejected != prompt.rejected + total.rejected;
-    if refused || said.iter().any(|counts| counts != &said[0]) || said.len() > 1 && said[0].rejected > 0 {
+    // A usage object takes back what was refused before it.
+    let hidden = frame.get("usage").is_some()
+        && openai == Counts::default()
+        && said.iter().any(|counts| counts.rejected > 0);
+    let differ = said.iter().any(|counts| counts != &said[0]) || said.len() > 1 && said[0].rejected > 0;
+    if refused || hidden || differ {
         return None;
     }
     let usage = said.first().map(|&counts| Usage { scope: Scope::Whole, counts });
-    let lead = if says_error(frame) { Some(Lead::Error) } else { usage.is_none().then_some(Lead::Other) };
+    let lead = if is_error(frame) { Some(Lead::Error) } else { usage.is_none().then_some(Lead::Other) };
     Some(Told { lead, usage, ..Told::default() })
 }

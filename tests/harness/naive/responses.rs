@@ -3,7 +3,7 @@
 use scan::{Finish, Scope, Usage};
 use serde_json::Value;
 
-use super::frame::{chars, each, is_word, len, says_error};
+use super::frame::{chars, each, is_error, is_word, len, says_error};
 use super::told::{Chars, Choice, Lead, Told};
 use super::words::{self, RESPONSES};
 use super::{Frame, counts, times};
@@ -14,7 +14,7 @@ pub(crate) fn told(outside: Frame, frame: &Value) -> Option<Told> {
         return Some(Told::lead(Lead::Other));
     }
     let kind = frame.get("type").and_then(Value::as_str).unwrap_or_default();
-    let error = says_error(frame) || kind == "error";
+    let error = is_error(frame) || kind == "error";
     let told = if outside.unstreamed || kind.is_empty() && is_response(frame) {
         whole(outside, frame)?
     } else if kind.is_empty() && !error {
@@ -22,7 +22,7 @@ pub(crate) fn told(outside: Frame, frame: &Value) -> Option<Told> {
     } else {
         streamed(frame, kind)?
     };
-    told.or_error(error)
+    Some(told.or_error(error))
 }
 
 fn is_response(frame: &Value) -> bool {
@@ -63,12 +63,12 @@ fn last(frame: &Value, name: &str) -> Option<Told> {
     }
     let reason = reason(response)?;
     let status = response.get("status").and_then(Value::as_str).unwrap_or_default();
-    let contrary = match name {
-        "completed" => status == "failed" || status == "incomplete" && reason.is_none(),
-        "cancelled" => reason.is_some(),
-        _ => false,
+    // vLLM ends every stream with this word, and says in the response what became of it.
+    let name = match (name, status) {
+        ("completed", "failed" | "incomplete" | "cancelled") => status,
+        _ => name,
     };
-    if contrary || name != "failed" && says_error(response) {
+    if name != "failed" && says_error(response) {
         return None;
     }
     let finish = match (name, reason) {
@@ -104,7 +104,7 @@ fn whole(outside: Frame, frame: &Value) -> Option<Told> {
         let some =
             ["status", "output", "usage", "incomplete_details"].iter().any(|k| frame.get(*k).is_some());
         let streamed = is_word(frame.get("type")) && frame.get("type").is_some_and(|kind| kind != "error");
-        return (!some && !streamed).then(|| Told::lead(Lead::Other));
+        return if some || streamed { None } else { untimed(frame, Told::lead(Lead::Other)) };
     }
     if outside.unstreamed && is_word(frame.get("type")) {
         return None;
@@ -125,15 +125,16 @@ fn whole(outside: Frame, frame: &Value) -> Option<Told> {
     let (lead, finish) = match frame.get("status").and_then(Value::as_str) {
         Some("failed") => (Some(Lead::Error), None),
         Some("queued" | "in_progress") => (Some(Lead::Progress), None),
-        Some("cancelled") if reason.is_none() => (None, Some(Finish::Abort)),
+        Some("cancelled") => (None, Some(Finish::Abort)),
         Some("completed") => (None, Some(reason.unwrap_or(Finish::Stop))),
         Some("incomplete") => (None, Some(reason.unwrap_or(Finish::Other))),
         _ => return None,
     };
-    let waits = lead.is_some();
-    if waits && !(silent && usage.is_none()) {
-        return None;
+    if lead == Some(Lead::Progress) {
+        return untimed(frame, Told::lead(Lead::Progress));
     }
-    let choices = if waits { Vec::new() } else { vec![Choice::new(0, None, said, false, finish)] };
-    untimed(frame, Told { lead, choices, usage, ..Told::default() })
+    let answers = finish.is_some() || !silent;
+    let choice = answers.then(|| Choice::new(0, None, said, false, finish));
+    let told = Told { lead, choices: choice.into_iter().collect(), usage, ..Told::default() };
+    Some(Told { server: times::at(frame, times::RESPONSES)?, ..told })
 }

@@ -54,14 +54,10 @@ fn token(place: u32, frame: &Value) -> Option<Choice> {
     }
     match details {
         Some(details) => {
-            let counts = counts::at(
-                details,
-                &[("/generated_tokens", |c| &mut c.output), ("/input_length", |c| &mut c.input)],
-            )?;
-            if counts == Counts::default() && index.output.is_some() {
-                return None;
-            }
-            choice.count_as(Scope::Choice(Some(place)), counts);
+            let counts = detailed(details)?;
+            // The number of the last token is how many there are, if nothing else says it.
+            let output = counts.output.or(index.output);
+            choice.count_as(Scope::Choice(Some(place)), Counts { output, ..counts });
         }
         None => choice.count_as(Scope::Running(place), index),
     }
@@ -71,22 +67,30 @@ fn token(place: u32, frame: &Value) -> Option<Choice> {
 fn whole(place: u32, answer: &Value) -> Option<Choice> {
     let nothing = Value::Null;
     let details = answer.get("details").unwrap_or(&nothing);
-    if answer.get("token").is_some() || details.get("input_length").is_some() {
+    if answer.get("token").is_some() || !answer.get("generated_text").is_some_and(Value::is_string) {
         return None;
     }
-    if !answer.get("generated_text").is_some_and(Value::is_string) {
-        return None;
-    }
-    let own = counts::at(details, &[("/generated_tokens", |c| &mut c.output)])?;
+    let said = [0, chars(answer.get("generated_text")), 0, 0, 0];
+    let mut choice = Choice::new(place, len(details.get("tokens")), said, false, finish(answer)?);
+    choice.count_as(Scope::Choice(Some(place)), detailed(details)?);
+    Some(choice)
+}
+
+fn detailed(details: &Value) -> Option<Counts> {
+    let own = counts::at(
+        details,
+        &[("/generated_tokens", |c| &mut c.output), ("/input_length", |c| &mut c.input)],
+    )?;
     let mut output = own.output;
     for sequence in each(details.get("best_of_sequences")) {
         let more = sequence.get("generated_tokens").and_then(counts::count)?;
-        output = Some(output? + more);
+        output = Some(output.unwrap_or(0) + more);
     }
     // `prefill` is there and empty unless it was asked for: that is no prompt of no tokens.
-    let input = len(details.get("prefill")).filter(|&n| n > 0).map(u64::from);
-    let said = [0, chars(answer.get("generated_text")), 0, 0, 0];
-    let mut choice = Choice::new(place, len(details.get("tokens")), said, false, finish(answer)?);
-    choice.count_as(Scope::Choice(Some(place)), Counts { input, output, ..own });
-    output.is_none_or(|n| n <= 1 << 53).then_some(choice)
+    let listed = len(details.get("prefill")).filter(|&n| n > 0).map(u64::from);
+    if listed.is_some() && details.get("input_length").is_some() {
+        return None;
+    }
+    let input = own.input.or(listed);
+    output.is_none_or(|n| n <= 1 << 53).then_some(Counts { input, output, ..own })
 }

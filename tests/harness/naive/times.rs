@@ -21,13 +21,17 @@ pub(crate) const OPENAI: &[Place] = &[
     ("/usage/total_completion_time_sec", SECOND, |t| &mut t.decode_ns),
 ];
 
-/// Of the Responses dialect: llama.cpp beside the response, vLLM in it.
+/// Of the Responses dialect: llama.cpp beside the response, vLLM in it, which is all there is if it
+/// is not streamed.
 pub(crate) const RESPONSES: &[Place] = &[
     ("/timings/prompt_ms", MILLI, |t| &mut t.prefill_ns),
     ("/timings/predicted_ms", MILLI, |t| &mut t.decode_ns),
     ("/response/metrics/queue_time_ms", MILLI, |t| &mut t.queue_ns),
     ("/response/metrics/time_to_first_token_ms", MILLI, |t| &mut t.prefill_ns),
     ("/response/metrics/generation_time_ms", MILLI, |t| &mut t.decode_ns),
+    ("/metrics/queue_time_ms", MILLI, |t| &mut t.queue_ns),
+    ("/metrics/time_to_first_token_ms", MILLI, |t| &mut t.prefill_ns),
+    ("/metrics/generation_time_ms", MILLI, |t| &mut t.decode_ns),
 ];
 
 /// Of llama.cpp's own dialect.

@@ -51,22 +51,12 @@ impl Told {
         Self { choices: vec![choice], ..Self::default() }
     }
 
-    /// Whether the frame has said anything but that it is known.
-    pub(crate) fn is_bare(&self) -> bool {
-        let leads = matches!(self.lead, None | Some(Lead::Error | Lead::Meta | Lead::Other));
-        leads && self.choices.is_empty() && self.usage.is_none() && self.server.is_none() && !self.done
-    }
-
-    /// The frame reports an error. What an error means beside an answer, where a word says what the
-    /// frame is, is a matter of opinion.
-    pub(crate) fn or_error(mut self, error: bool) -> Option<Self> {
+    /// The same, of a frame that may report an error: that leads, whatever the type says.
+    pub(crate) fn or_error(mut self, error: bool) -> Self {
         if error {
-            if !self.is_bare() {
-                return None;
-            }
             self.lead = Some(Lead::Error);
         }
-        Some(self)
+        self
     }
 
     /// Its events in order.

@@ -3,7 +3,7 @@
 use scan::{Counts, Finish, Scope, Usage};
 use serde_json::Value;
 
-use super::frame::{chars, each, says_error};
+use super::frame::{chars, each, is_error};
 use super::told::{Choice, Lead, Told};
 use super::{Frame, counts, openai};
 
@@ -12,9 +12,9 @@ pub(crate) fn told(outside: Frame, frame: &Value) -> Option<Told> {
     if !frame.is_object() {
         return Some(Told::lead(Lead::Other));
     }
-    let error = says_error(frame);
+    let error = is_error(frame);
     let kind = frame.get("type").and_then(Value::as_str).unwrap_or_default();
-    let listed = frame.get("choices").is_some_and(Value::is_array);
+    let listed = frame.get("choices").is_some();
     let told = match (kind, listed) {
         ("", true) if !outside.unstreamed => chat(outside, frame)?,
         ("", false) if outside.unstreamed => whole(frame)?,
@@ -31,7 +31,7 @@ pub(crate) fn told(outside: Frame, frame: &Value) -> Option<Told> {
         (_, false) if !outside.unstreamed && !kind.is_empty() => Told::lead(Lead::Meta),
         _ => return None,
     };
-    told.or_error(error)
+    Some(told.or_error(error))
 }
 
 fn chat(outside: Frame, frame: &Value) -> Option<Told> {

@@ -79,7 +79,7 @@ fn settled(key: &str, earlier: &Value, later: &Value) -> bool {
     let scalar = |value: &Value| !value.is_object() && !value.is_array();
     if ANEW.contains(&key) {
         // A long list may have been let go before the second came.
-        return earlier.as_array().is_none_or(|list| list.len() < 4);
+        return earlier.as_array().is_none_or(|list| list.len() < 3);
     }
     if OPEN.contains(&key) || !scalar(earlier) || !scalar(later) {
         return false;

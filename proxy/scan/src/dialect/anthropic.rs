@@ -1,6 +1,7 @@
 //! `POST …/messages`: Anthropic, vLLM, llama.cpp, SGLang, Ollama, LMDeploy. Typed events; the
 //! first says what the prompt costs, the last but one what the answer does, and each overwrites
-//! what the ones before said. `index` numbers the blocks of one answer. Cached input is counted
+//! what the ones before said, name by name; what the first says of an output is no count of it, and
+//! an input that is only its cached part is none. `index` numbers the blocks of one answer. Cached input is counted
 //! beside `input_tokens`, not in it.
 
 use std::sync::LazyLock;

@@ -1,6 +1,6 @@
 //! Gemini's `:generateContent` and `:streamGenerateContent`. Candidates are the choices; a part of
-//! one is text, a thought or a call. The usage grows from frame to frame. A stream that was not
-//! asked for as events is one JSON array, whose elements are the frames.
+//! one is text, a thought or a call. The usage grows from frame to frame, and is whole in one with an
+//! end. A stream that was not asked for as events is one JSON array, whose elements are the frames.
 
 use std::sync::LazyLock;
 

@@ -1,7 +1,8 @@
 //! llama.cpp's own `POST /completion`, `/completions` and `/infill`. The frame is the choice; each
 //! carries a running count (`tokens_predicted`), which sees tokens that send no frame; the one with
 //! `stop` ends its choice. Several prompts, unstreamed, come as an array of such objects. The times
-//! of the last frame count the first token to the prompt; those of earlier frames are running.
+//! of the last frame count the first token to the prompt; those of earlier frames are running, and
+//! those in an array are of one answer each, so neither are the request's.
 
 use std::sync::LazyLock;
 
@@ -41,8 +42,6 @@ const ELEMENT: &[(&str, Field)] = &[
     ("[].tokens_predicted", Field::OutputTokens),
     ("[].tokens_evaluated", Field::InputTokens),
     ("[].timings.cache_n", Field::CachedTokens),
-    ("[].timings.prompt_ms", Field::Prefill(Unit::Milliseconds)),
-    ("[].timings.predicted_ms", Field::Decode(Unit::Milliseconds)),
     ("[].model", Field::Model),
     ("[].error", Field::Error),
 ];

@@ -1,5 +1,7 @@
 //! `POST …/responses`: OpenAI, vLLM, llama.cpp, SGLang, Ollama, TensorRT-LLM, LMDeploy. Typed
-//! events; the last one holds the answer with its usage and how it stands. The first ones echo the
+//! events; the last one holds the answer with its usage and how it stands: vLLM's is always
+//! `response.completed`, so there the status inside decides, and in the others their own word. The
+//! first ones echo the
 //! request, tools and all, and nothing in them counts; nor does what `*.done` repeats. An unstreamed
 //! answer is that same object alone. Times are vLLM's `metrics` and llama.cpp's `timings`, as beside
 //! the other OpenAI routes.

@@ -1,6 +1,7 @@
 //! SGLang's own `POST /generate`. The frame is the choice, numbered at the top, and repeats text and
-//! ids from the answer's beginning: [`crate::frame`] takes the differences. Several answers,
-//! unstreamed, come as an array.
+//! ids from the answer's beginning: [`crate::frame`] takes the differences to the most that was
+//! there, since a stop string is taken back when it is complete. Several answers, unstreamed, come as
+//! an array.
 
 use std::sync::LazyLock;
 

@@ -1,6 +1,8 @@
 //! TGI's own `POST /generate_stream`, `/generate` and `/`. Each frame of a stream is one token, and
 //! says which; the last one repeats the text and, if asked, tells the details. Unstreamed, the text
-//! stands alone, at `/` in an array. The sequences that `best_of` threw away were generated too.
+//! stands alone, at `/` in an array. The last token's ordinal
+//! is the answer's count where the details do not say it. The sequences that `best_of` threw away
+//! were generated too.
 
 use std::sync::LazyLock;
 
@@ -30,6 +32,7 @@ const ELEMENT: &[(&str, Field)] = &[
     ("[].details", Field::Details),
     ("[].details.finish_reason", Field::Finish),
     ("[].details.generated_tokens", Field::OutputTokens),
+    ("[].details.input_length", Field::InputTokens),
     ("[].details.prefill", Field::PromptList),
     ("[].details.tokens", Field::Ids),
     ("[].details.best_of_sequences[].generated_tokens", Field::Addend),

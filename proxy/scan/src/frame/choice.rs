@@ -125,12 +125,13 @@ impl Choice {
         Some(if is_last { Scope::Choice(Some(index)) } else { Scope::Running(index) })
     }
 
-    /// TGI names a token in the frames of a stream, and gives the text alone elsewhere.
-    pub(crate) fn settle_tgi(&mut self) {
-        if self.token {
-            self.ids = Some(1);
-        } else {
+    /// TGI's streams name one token a frame, and the last one repeats the text; unstreamed, the text
+    /// stands alone.
+    pub(crate) fn settle_tgi(&mut self, unstreamed: bool) {
+        if unstreamed {
             self.chars = Kind::Text.only(self.generated.unwrap_or(0));
+        } else {
+            self.ids = self.token.then_some(1);
         }
     }
 }

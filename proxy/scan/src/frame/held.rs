@@ -46,12 +46,6 @@ impl Queue {
         self.usage = None;
     }
 
-    /// Forgets what waits but the counts.
-    pub(crate) fn keep_counts(&mut self) {
-        self.list[0] = Held::Usage;
-        self.len = usize::from(self.usage.is_some());
-    }
-
     /// The one piece that waits, and the usage that waits with it, if that is all.
     pub(crate) fn single_piece(&self) -> Option<(Kind, Piece, Option<Usage>)> {
         match self.list[..self.len] {

@@ -23,7 +23,7 @@ pub(crate) fn take(times: &mut ServerTimes, field: Field, value: Value<'_>) -> b
         _ => return false,
     };
     if let Value::Number(number) = value {
-        *slot = nanoseconds(number, unit);
+        *slot = nanoseconds(number, unit).or(*slot);
     }
     true
 }

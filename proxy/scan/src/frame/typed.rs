@@ -155,8 +155,14 @@ impl Typed {
 
     /// How the answer stands and why it ended, by the frame's own members or the inner object's.
     fn outcome(&self, at: usize, default: Option<Status>) -> (Option<Status>, Option<Finish>) {
-        let said = self.status[at].filter(|&status| default.is_none() || status != Status::Waiting);
-        let status = said.or(default);
+        let status = match default {
+            // vLLM says that an answer is completed whatever became of it.
+            None | Some(Status::Completed) => {
+                let refines = |status: &Status| default.is_none() || *status != Status::Waiting;
+                self.status[at].filter(refines).or(default)
+            }
+            default => default,
+        };
         let finish = match status {
             Some(Status::Completed) => Some(self.reason[at].unwrap_or(Finish::Stop)),
             Some(Status::Incomplete) => Some(self.reason[at].unwrap_or(Finish::Other)),
@@ -207,7 +213,9 @@ impl Frame {
                 self.say_one(Said { role: true, ..Said::default() }, sink);
                 if self.dialect == Dialect::Anthropic {
                     self.earlier = self.typed.inner.unwrap_or_default();
-                    self.say_usage(Scope::Running(0), self.typed.inner.map(with_cache), sink);
+                    let counts = self.typed.inner.map(with_cache);
+                    let counts = counts.filter(|counts| counts.input.is_some() || counts.rejected > 0);
+                    self.say_usage(Scope::Running(0), counts, sink);
                 }
             }
             Type::Counts => self.say_counts(sink),
@@ -287,7 +295,8 @@ impl Frame {
             Dialect::Anthropic => self.usage.map(with_cache),
             _ => self.usage,
         };
-        let answers = self.typed.has_whole || finish.is_some();
+        let silent = self.error && self.typed.whole == Chars::default();
+        let answers = self.typed.has_whole && !silent || finish.is_some();
         if answers {
             let chars = self.typed.whole;
             self.say_one(Said { chars, finish, ..Said::default() }, sink);

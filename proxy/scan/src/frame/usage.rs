@@ -62,6 +62,8 @@ pub(crate) fn merged(earlier: &Counts, later: &Counts) -> Counts {
         input: later.input.or(earlier.input),
         input_cached: later.input_cached.or(earlier.input_cached),
         input_cache_write: later.input_cache_write.or(earlier.input_cache_write),
+        output: later.output.or(earlier.output),
+        output_reasoning: later.output_reasoning.or(earlier.output_reasoning),
         ..*later
     }
 }

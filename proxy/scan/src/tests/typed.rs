@@ -61,6 +61,8 @@ fn responses_frames() {
             r#"{"type":"response.failed","response":{"status":"failed","error":{"code":"x"},"usage":{"input_tokens":9,"output_tokens":5}}}"#,
             "error whole(in 9 out 5) done |",
         ),
+        (r#"{"type":"response.failed","response":{"status":"completed"}}"#, "error done |"),
+        (r#"{"type":"response.completed","response":{"status":"cancelled"}}"#, "abort0 done |"),
         (
             r#"{"type":"response.completed","response":{"usage":{"input_tokens":1,"output_tokens":1}},"timings":{"prompt_ms":0.373,"predicted_ms":2.5}}"#,
             "stop0 whole(in 1 out 1) times(prefill 373000 decode 2500000) done |",
@@ -90,6 +92,10 @@ fn an_unstreamed_response_is_read_by_its_items() {
         ),
         (r#"{"object":"response","status":"in_progress","output":[],"usage":null}"#, "progress |"),
         (r#"{"object":"response","status":"failed","output":[],"error":{"code":"x"}}"#, "error |"),
+        (
+            r#"{"object":"response","status":"failed","output":[{"content":[{"text":"Hi"}]}],"usage":{"output_tokens":5}}"#,
+            "error text0/2 whole(out 5) |",
+        ),
         (
             r#"{"object":"response","status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[{"content":[{"text":"Hi"}]}]}"#,
             "text0/2 length0 |",
@@ -158,7 +164,7 @@ fn anthropic_frames() {
         (r#"{"type":"ping"}"#, "ping |"),
         (r#"{"type":"error","error":{"type":"overloaded_error","message":"x"}}"#, "error |"),
         (r#"{"type":"nobody_knows"}"#, "meta |"),
-        (r#"{"type":"content_block_delta","delta":{"text":"x"},"error":{"type":"x"}}"#, "error |"),
+        (r#"{"type":"content_block_delta","delta":{"text":"x"},"error":{"type":"x"}}"#, "error text0/1 |"),
     ];
     for (frame, said) in cases {
         assert_eq!(stream(Anthropic, &[frame]), said, "{frame}");
@@ -172,6 +178,12 @@ fn anthropic_counts_are_overwritten_key_by_key() {
     assert_eq!(
         stream(Anthropic, &[start, end]),
         "role0 running0(in 0 cached 0 written 0) | length0 whole(in 19 cached 18 written 0 out 24) |"
+    );
+    let early = r#"{"type":"message_delta","delta":{},"usage":{"output_tokens":7,"output_tokens_details":{"thinking_tokens":2}}}"#;
+    let late = r#"{"type":"message_delta","delta":{},"usage":{"input_tokens":3}}"#;
+    assert_eq!(
+        stream(Anthropic, &[early, late]),
+        "whole(out 7 reasoning 2) | whole(in 3 out 7 reasoning 2) |"
     );
 }
 
