@@ -94,13 +94,13 @@ def test_usage_of_one_choice_is_not_reported_for_all(rig):
 
 
 @pytest.mark.engine("vllm")
-def test_beams_are_reported_as_answered(rig):
-    """vLLM's counter sees the beams, its usage the answers: ours is its usage."""
+def test_beams_are_never_reported(rig):
+    """vLLM's counter sees the beams, its usage the answers: we say the usage, and not that it is the truth."""
     draw = drawn(rig, "beams")
     batch = Batch(rig, asked.INJECT, [draw.beams() for _ in range(8)])
     batch.expect_every_byte()
     said = sum(answer.read(response).usage[0][1] for response in batch.responses)
-    assert tokens(batch.meter, OUTPUT) == {"reported": said}
+    assert tokens(batch.meter, OUTPUT) == {"running": said}
     assert said != batch.engine.of(rig.engine.generated), "the counter agrees now: these belong among the exact ones"
 
 

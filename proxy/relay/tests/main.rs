@@ -10,6 +10,7 @@ mod support;
 mod bodies;
 mod cancel;
 mod drain;
+mod gather;
 mod http2;
 mod interim;
 mod metering;

@@ -1,0 +1,126 @@
+//! Requests that are taken whole before they go on: what is sent, what it may weigh, and who may
+//! leave meanwhile.
+
+use std::net::TcpListener;
+
+use meter::Ending;
+use relay::UsageStep;
+use usage::Policy;
+
+use crate::support::{CANCEL, DEADLINE, Peer, Proxy, eventually, now, upstream_body};
+use crate::usage::{
+    ASKED, DONE, FINISH, HEAD, PLAIN, Server, USAGE, ask, chunk, delta, policy, record, request, steps,
+};
+
+#[test]
+fn a_chunked_request_stays_chunked() {
+    let server = Server::streaming();
+    let proxy = server.proxy(Policy::Inject);
+    let chunked = format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n{}{}0\r\n\r\n",
+        chunk(&PLAIN[..9]),
+        chunk(&PLAIN[9..]),
+    );
+    let (_, body) = ask(proxy.address(), &chunked);
+    assert!(!body.contains("usage"));
+    assert_eq!(server.bodies(), [ASKED]);
+    assert!(!server.heads.lock().unwrap()[0].to_ascii_lowercase().contains("content-length"));
+}
+
+#[test]
+fn a_body_over_the_cap_passes_as_it_comes() {
+    let server = Server::streaming();
+    let proxy = server.proxy(Policy::Inject);
+    let body = format!("{{\"stream\": true, \"prompt\": \"{}\"}}", "x".repeat(9 << 20));
+    ask(proxy.address(), &request(&body));
+    assert_eq!(server.bodies(), [body]);
+    assert_eq!(steps(&proxy), [UsageStep::TooLarge]);
+}
+
+#[test]
+fn a_client_that_leaves_while_it_asks_reaches_no_server() {
+    let server = Server::streaming();
+    let proxy = server.proxy(Policy::Inject);
+    let mut client = proxy.connect();
+    let whole = request(PLAIN);
+    client.send(&whole[..whole.len() - 4]);
+    eventually("the request began", || proxy.seen().seated == 1);
+    drop(client);
+    let begun = now();
+    eventually("it is over", || proxy.seen().seated == 0);
+    assert!(begun.elapsed() < CANCEL.max(DEADLINE / 10));
+    assert_eq!(server.bodies(), [""; 0]);
+    assert_eq!(record(&proxy).ending, Ending::ClientAbort);
+}
+
+#[test]
+fn a_request_of_many_small_chunks_is_one_body() {
+    let server = Server::streaming();
+    let proxy = server.proxy(Policy::Inject);
+    let body = format!("{{\"stream\":true,\"prompt\":\"{}\"}}", "x".repeat(64 << 10));
+    let mut client = proxy.connect();
+    client.send("POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n");
+    let chunks: Vec<u8> =
+        body.bytes().flat_map(|byte| [b"1\r\n".as_slice(), &[byte], b"\r\n"].concat()).collect();
+    client.send(chunks);
+    client.send("0\r\n\r\n");
+    let head = client.head().unwrap();
+    upstream_body(&mut client, &head);
+    let sent = body.replace("true,", r#"true,"stream_options":{"include_usage":true},"#);
+    let bodies = server.bodies();
+    assert!(bodies == [sent], "{} bodies, the first of {}", bodies.len(), bodies[0].len());
+}
+
+/// What is gathered counts against the room until it has gone out, whatever becomes of the edit.
+#[test]
+fn gathered_bodies_share_one_room() {
+    // A server that takes connections and reads nothing.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    socket2::SockRef::from(&listener).set_recv_buffer_size(8192).unwrap();
+    let proxy = Proxy::with(listener.local_addr().unwrap(), policy(Policy::Inject));
+    let body = format!("{{\"stream\":true,\"prompt\":\"{}\"}}", "x".repeat(7 << 20));
+    let clients: Vec<_> = (0..12)
+        .map(|_| {
+            let (address, request) = (proxy.address(), request(&body));
+            std::thread::spawn(move || {
+                let mut client = Peer::connect(address);
+                // What the proxy does not take waits in the sockets. Who leaves takes its request along.
+                client.try_send(request);
+                client
+            })
+        })
+        .collect();
+    eventually("the room is full", || steps(&proxy).contains(&UsageStep::TooLarge));
+    let injected = steps(&proxy).iter().filter(|step| **step == UsageStep::Injected).count();
+    assert!(injected <= 9, "{injected} bodies of 7 MiB do not fit into 64");
+    drop(proxy);
+    clients.into_iter().for_each(|client| drop(client.join().unwrap()));
+}
+
+/// The client may leave at any byte of its request or of its answer (law 4).
+#[test]
+fn a_client_may_leave_at_every_byte() {
+    let stream = format!("{}{FINISH}{USAGE}{DONE}", delta("a"));
+    let sent = stream.clone();
+    let server = Server::start(move |peer, _| {
+        peer.send(HEAD);
+        peer.send(chunk(&sent));
+        peer.closed_after(now());
+    });
+    let proxy = server.proxy(Policy::Inject);
+    let whole = request(PLAIN);
+    for at in 0..whole.len() {
+        let mut client = proxy.connect();
+        client.send(&whole[..at]);
+    }
+    eventually("all seats are given back", || proxy.seen().seated == 0 && proxy.running.in_flight() == 0);
+    assert_eq!(server.bodies(), [""; 0], "no half request went on");
+    let left = stream.find("data: {\"choices\":[],").unwrap();
+    for at in 1..left {
+        let mut client = proxy.connect();
+        client.send(&whole);
+        client.head();
+        client.until(&stream[..at].chars().rev().take(1).collect::<String>());
+    }
+    eventually("all are over", || proxy.seen().seated == 0 && proxy.running.in_flight() == 0);
+}
