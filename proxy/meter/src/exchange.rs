@@ -12,6 +12,8 @@
 
 use scan::{Dialect, EndMark, Event, Extent, Finish, Piece, Request, Scope, ServerTimes, Sink, Usage};
 
+use crate::body::Body;
+use crate::close::Close;
 use crate::edges::{POSITION, POSITION_NAMES};
 use crate::gaps::Summary;
 use crate::ladder::Ladder;
@@ -30,34 +32,6 @@ pub const COUNTED_CHOICES: usize = 128;
 /// The most tokens one number of one exchange may claim, unless said otherwise: a hundred times the
 /// longest context there is.
 pub const TOKENS_MAX: u64 = 10_000_000;
-
-/// How the bytes of a response ended, as the engine that carried them saw it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Close {
-    /// The body ended as HTTP says it should. `whole`: of an unstreamed body, its JSON was all
-    /// there.
-    Clean {
-        /// The scanner saw one whole value.
-        whole: bool,
-    },
-    /// The upstream's bytes broke off.
-    Cut,
-    /// The client left.
-    ClientGone,
-    /// The proxy answered itself.
-    Local,
-}
-
-/// How a response body can be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Body {
-    /// Frame by frame, as it is generated.
-    Frames,
-    /// As one value at the end.
-    Whole,
-    /// Not at all: it is compressed, or of no known kind. Only its times are known.
-    Unseen,
-}
 
 /// Meters one exchange.
 #[derive(Debug)]

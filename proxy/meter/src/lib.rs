@@ -3,6 +3,8 @@
 //!
 //! Modules in the order of an exchange's life:
 
+pub mod body;
+pub mod close;
 pub mod edges;
 pub mod ending;
 pub mod exchange;
@@ -15,8 +17,10 @@ pub mod tick;
 pub mod tokens;
 mod track;
 
+pub use body::Body;
+pub use close::Close;
 pub use ending::Ending;
-pub use exchange::{Body, Close, Meter, Reading};
+pub use exchange::{Meter, Reading};
 pub use load::{Load, LoadReading};
 pub use record::{Gaps, Identity, Record, Span, Timing, Weight};
 pub use tick::Tick;

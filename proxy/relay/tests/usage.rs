@@ -1,6 +1,6 @@
 //! The usage policy on the wire: what the server is asked, what the client gets, what is remembered.
 
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use meter::{Ending, Provenance, Record};
 use relay::{Dropped, Kind, Plan, UsageStep};
 use usage::Policy;
 
-use crate::support::{CANCEL, DEADLINE, Peer, Proxy, Upstream, eventually, now, upstream_body};
+use crate::support::{DEADLINE, Peer, Proxy, Upstream, eventually, now, upstream_body};
 
 pub(crate) const ASKED: &str = r#"{"model":"m","stream": true,"stream_options":{"include_usage":true}}"#;
 const ASKED_MORE: &str =
