@@ -29,8 +29,12 @@ pub struct Learned {
 struct Until(AtomicU64);
 
 impl Until {
+    /// Written only if that changes much: all workers read the word.
     fn learn(&self, now: Tick) {
-        self.0.store(now.0.saturating_add(limits::REMEMBERED_NS), Ordering::Relaxed);
+        let until = now.0.saturating_add(limits::REMEMBERED_NS);
+        if until.saturating_sub(self.0.load(Ordering::Relaxed)) > limits::REMEMBERED_NS / 20 {
+            self.0.store(until, Ordering::Relaxed);
+        }
     }
 
     fn forget(&self) {
