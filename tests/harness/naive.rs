@@ -24,7 +24,8 @@
 //! * Gemini: a count of tool use alone; an array in a stream; a frame of no known part;
 //! * Cohere: text of another type of event; an unstreamed body with a plan or calls, or of no message;
 //! * embeddings and rankings: a count refused beside another, or beside a usage that is none;
-//! * transcription: members of a chat beyond content, role and finish; text of no known place;
+//! * transcription: members of a chat beyond content, role and finish, and what llama.cpp says beside
+//!   one; text of no known place;
 //! * unknown: what begins like an object and is none, or is no JSON outside a stream of events; an
 //!   object in a block named `error`.
 

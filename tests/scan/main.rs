@@ -1,7 +1,8 @@
 //! Bytes to events: what the scanner says of recorded bodies, of made-up ones and of hostile ones,
-//! whole or in any pieces, and what it costs.
+//! whole, in any pieces or compressed, and what it costs.
 
 mod chunkings;
+mod compressed;
 mod hostile;
 mod memory;
 mod properties;

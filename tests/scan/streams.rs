@@ -30,6 +30,11 @@ fn the_first_dialects_say_more() {
     hold(MORE.iter());
 }
 
+/// Every vector here.
+pub(crate) fn all() -> impl Iterator<Item = &'static Vector> {
+    WORDED.iter().chain(NATIVE).chain(UNSTREAMED).chain(MORE)
+}
+
 fn hold<'a>(vectors: impl Iterator<Item = &'a Vector>) {
     let mut wrong = Vec::new();
     for (name, dialect, framing, body, expected) in vectors {

@@ -8,12 +8,12 @@ use scan::Framing::{self, Json, Sse};
 use crate::short::short;
 
 /// What it shows, how it is read, the body, what it says.
-type Vector = (&'static str, Dialect, Framing, &'static str, &'static str);
+pub(crate) type Vector = (&'static str, Dialect, Framing, &'static str, &'static str);
 
 #[test]
 fn each_says_what_it_should() {
     let mut wrong = Vec::new();
-    for (name, dialect, framing, body, expected) in VECTORS.iter().chain(&DOUBLES).chain(&ORDER) {
+    for (name, dialect, framing, body, expected) in all() {
         let body = body.as_bytes();
         let whole = match cuts::difference(*dialect, *framing, body, 0..body.len() + 1) {
             Ok(seen) => seen,
@@ -32,6 +32,11 @@ fn each_says_what_it_should() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Every vector here.
+pub(crate) fn all() -> impl Iterator<Item = &'static Vector> {
+    VECTORS.iter().chain(&DOUBLES).chain(&ORDER)
 }
 
 /// A frame of text `a`, as vLLM writes it.

@@ -99,6 +99,30 @@ fn an_upstream_that_breaks_off() {
     assert_eq!(record.tokens.output(), 1);
 }
 
+/// Vector 39: the count had come, and the end mark never does.
+#[test]
+fn a_count_before_a_cut_is_kept() {
+    // The upstream's connection breaks; or the chunks end well, with trailers.
+    for end in ["", "0\r\nX-T: v\r\n\r\n"] {
+        let script = move |peer: &mut Peer| {
+            peer.send(HEAD);
+            peer.send(delta("a"));
+            peer.send(chunk(&format!("data: {USAGE}\n\n")));
+            peer.send(end);
+        };
+        let record = record(script, |mut client| {
+            client.head();
+            if end.is_empty() {
+                client.rest();
+            } else {
+                client.until("\r\n0\r\n\r\n");
+            }
+        });
+        assert_eq!(record.ending, Ending::UpstreamCut, "{end:?}");
+        assert_eq!((record.tokens.input(), record.tokens.output()), (7, 2), "{end:?}");
+    }
+}
+
 #[test]
 fn an_upstream_that_gives_no_answer() {
     let record = record(|_| {}, |mut client| assert!(client.head().unwrap().contains("502")));

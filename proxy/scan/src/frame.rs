@@ -262,7 +262,9 @@ impl Frame {
     /// The server's times, where they are those of an answer and not of a step.
     fn final_times(&self) -> Option<ServerTimes> {
         let worth = match self.dialect {
-            Dialect::LlamacppCompletion => self.any_finish || self.unstreamed && self.choices > 0,
+            Dialect::LlamacppCompletion | Dialect::OllamaChat | Dialect::OllamaGenerate => {
+                self.any_finish || self.unstreamed && self.choices > 0
+            }
             Dialect::OpenaiResponses => self.typed.verdict.has_times,
             _ => true,
         };
@@ -340,8 +342,10 @@ impl<S: Sink> Visit for Reader<'_, S> {
                 frame.error |= frame.choice.error;
             }
             (Field::Object, Value::Word(word)) => {
-                frame.choice.error |= word == b"error";
-                frame.error |= frame.choice.error;
+                if word == b"error" {
+                    frame.choice.error = true;
+                    frame.error = true;
+                }
                 frame.typed.is_called(word);
             }
             (Field::Choices, _) => {

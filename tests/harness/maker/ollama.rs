@@ -46,6 +46,7 @@ impl Maker<'_, '_> {
             ("prompt_eval_duration", |m| m.number()),
             ("eval_count", |m| m.number()),
             ("eval_duration", |m| m.number()),
+            ("error", |m| m.seldom()),
         ]);
     }
 

@@ -87,7 +87,7 @@ impl Maker<'_, '_> {
     }
 
     /// vLLM's times.
-    fn metrics(&mut self) {
+    pub(super) fn metrics(&mut self) {
         if self.dice.below(4) > 0 {
             return self.put("null");
         }

@@ -27,13 +27,15 @@ impl Maker<'_, '_> {
                     });
                 }),
                 ("usage", |m| if m.dice.one_in(3) { m.transcription_usage() } else { m.put("null") }),
+                ("metrics", |m| m.metrics()),
                 ("error", |m| m.seldom()),
             ]),
         }
     }
 
     fn transcription_usage(&mut self) {
-        match self.dice.below(3) {
+        match self.dice.below(4) {
+            3 => self.usage(),
             0 => self.put(r#"{"type":"duration","seconds":4}"#),
             1 => self.object(&[("input_tokens", |m| m.number()), ("output_tokens", |m| m.number())]),
             _ => self.object(&[("prompt_tokens", |m| m.number()), ("completion_tokens", |m| m.number())]),

@@ -43,20 +43,20 @@ pub(crate) fn at(frame: &Value, places: &[Place]) -> Option<Counts> {
 }
 
 /// Of an OpenAI `usage` object.
+pub(crate) const OPENAI: &[Place] = &[
+    ("/prompt_tokens", |c| &mut c.input),
+    ("/completion_tokens", |c| &mut c.output),
+    ("/prompt_tokens_details/cached_tokens", |c| &mut c.input_cached),
+    ("/prompt_tokens_details/cache_write_tokens", |c| &mut c.input_cache_write),
+    ("/prompt_tokens_details/created_cache_tokens", |c| &mut c.input_cache_write),
+    ("/completion_tokens_details/reasoning_tokens", |c| &mut c.output_reasoning),
+    ("/completion_tokens_details/audio_tokens", |c| &mut c.output_audio),
+    ("/reasoning_tokens", |c| &mut c.output_reasoning),
+];
+
+/// Of an OpenAI `usage` object.
 pub(crate) fn of_usage(usage: &Value) -> Option<Counts> {
-    at(
-        usage,
-        &[
-            ("/prompt_tokens", |c| &mut c.input),
-            ("/completion_tokens", |c| &mut c.output),
-            ("/prompt_tokens_details/cached_tokens", |c| &mut c.input_cached),
-            ("/prompt_tokens_details/cache_write_tokens", |c| &mut c.input_cache_write),
-            ("/prompt_tokens_details/created_cache_tokens", |c| &mut c.input_cache_write),
-            ("/completion_tokens_details/reasoning_tokens", |c| &mut c.output_reasoning),
-            ("/completion_tokens_details/audio_tokens", |c| &mut c.output_audio),
-            ("/reasoning_tokens", |c| &mut c.output_reasoning),
-        ],
-    )
+    at(usage, OPENAI)
 }
 
 /// Of llama.cpp's `timings`, where there is no usage object.

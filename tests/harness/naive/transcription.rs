@@ -3,9 +3,10 @@
 use scan::{Counts, Finish, Scope, Usage};
 use serde_json::Value;
 
+use super::counts::{OPENAI, Place};
 use super::frame::{chars, each, is_error};
 use super::told::{Choice, Lead, Told};
-use super::{Frame, counts, openai};
+use super::{Frame, counts, openai, times};
 
 /// What a frame tells.
 pub(crate) fn told(outside: Frame, frame: &Value) -> Option<Told> {
@@ -15,6 +16,11 @@ pub(crate) fn told(outside: Frame, frame: &Value) -> Option<Told> {
     let error = is_error(frame);
     let kind = frame.get("type").and_then(Value::as_str).unwrap_or_default();
     let listed = frame.get("choices").is_some();
+    // llama.cpp says these of its chats; no one has seen them here.
+    if ["timings", "prompt_progress"].iter().any(|key| frame.get(*key).is_some_and(|value| !value.is_null()))
+    {
+        return None;
+    }
     let told = match (kind, listed) {
         ("", true) if !outside.unstreamed => chat(outside, frame)?,
         ("", false) if outside.unstreamed => whole(frame)?,
@@ -31,7 +37,8 @@ pub(crate) fn told(outside: Frame, frame: &Value) -> Option<Told> {
         (_, false) if !outside.unstreamed && !kind.is_empty() => Told::lead(Lead::Meta),
         _ => return None,
     };
-    Some(told.or_error(error))
+    let server = times::at(frame, times::OPENAI)?;
+    Some(Told { server, ..told }.or_error(error))
 }
 
 fn chat(outside: Frame, frame: &Value) -> Option<Told> {
@@ -70,17 +77,11 @@ fn whole(frame: &Value) -> Option<Told> {
     Some(Told { usage: usage(frame, Scope::Whole)?, ..Told::choice(choice) })
 }
 
+const HERE: &[Place] = &[("/input_tokens", |c| &mut c.input), ("/output_tokens", |c| &mut c.output)];
+
 /// Tokens under either server's names; seconds of audio are none.
 fn usage(frame: &Value, scope: Scope) -> Option<Option<Usage>> {
     let Some(usage) = frame.get("usage").filter(|usage| usage.is_object()) else { return Some(None) };
-    let counts = counts::at(
-        usage,
-        &[
-            ("/prompt_tokens", |c| &mut c.input),
-            ("/input_tokens", |c| &mut c.input),
-            ("/completion_tokens", |c| &mut c.output),
-            ("/output_tokens", |c| &mut c.output),
-        ],
-    )?;
+    let counts = counts::at(usage, &[OPENAI, HERE].concat())?;
     Some((counts != Counts::default()).then_some(Usage { scope, counts }))
 }

@@ -1,8 +1,8 @@
 //! Bodies that come whole.
 
 use scan::Dialect::{
-    Anthropic, Cohere, Embeddings, Gemini, OllamaChat, OpenaiResponses as Responses, Rerank, Sglang, Tgi,
-    Transcription, VllmGenerate,
+    Anthropic, Cohere, Embeddings, Gemini, LlamacppCompletion, OllamaChat, OpenaiResponses as Responses,
+    Rerank, Sglang, Tgi, Transcription, VllmGenerate,
 };
 use scan::Framing::Json;
 
@@ -10,6 +10,27 @@ use super::Vector;
 
 /// Bodies that come whole.
 pub(super) const UNSTREAMED: &[Vector] = &[
+    (
+        "llama.cpp: of several answers no time is the request's",
+        LlamacppCompletion,
+        Json,
+        r#"[{"index":0,"content":"a","stop":true,"tokens_predicted":1,"timings":{"prompt_ms":1,"predicted_ms":2}},{"index":1,"content":"b","stop":true,"tokens_predicted":1,"timings":{"prompt_ms":1,"predicted_ms":2}}]"#,
+        "text0/1 finish0:stop choice0(out 1) text1/1 finish1:stop choice1(out 1) |",
+    ),
+    (
+        "Ollama: an error is all its line says",
+        OllamaChat,
+        Json,
+        r#"{"error":"boom","message":{"content":"a"},"done":true,"eval_count":3,"eval_duration":5}"#,
+        "error |",
+    ),
+    (
+        "an error by its own name",
+        Sglang,
+        Json,
+        r#"{"object":"error","message":"x","type":"BadRequest","code":400}"#,
+        "error |",
+    ),
     (
         "Responses",
         Responses,

@@ -8,6 +8,44 @@ use super::Vector;
 /// Dialects whose frames say by a word what they are.
 pub(super) const WORDED: &[Vector] = &[
     (
+        "Responses: vLLM's end is always completed, the status in it is not; other ends mean what they say",
+        Responses,
+        Sse,
+        r#"data: {"type":"response.completed","response":{"status":"incomplete"}}
+
+data: {"type":"response.completed","response":{"status":"failed","usage":{"output_tokens":3}}}
+
+data: {"type":"response.failed","response":{"status":"completed"}}
+
+"#,
+        "finish0:other done | error whole(out 3) done | error done |",
+    ),
+    (
+        "Anthropic: counts of the end are overwritten too, and the output of the beginning is no count",
+        Anthropic,
+        Sse,
+        r#"data: {"type":"message_start","message":{"usage":{"cache_read_input_tokens":4,"output_tokens":1,"output_tokens_details":{"thinking_tokens":1}}}}
+
+data: {"type":"message_delta","delta":{},"usage":{"output_tokens":7}}
+
+data: {"type":"message_delta","delta":{},"usage":{"input_tokens":2}}
+
+"#,
+        "role0 | whole(cached 4 out 7) | whole(in 6 cached 4 out 7) |",
+    ),
+    (
+        "an error leads, and what else the frame says follows",
+        Anthropic,
+        Sse,
+        r#"event: error
+data: {"type":"content_block_delta","delta":{"text":"a"}}
+
+data: {"type":"content_block_delta","delta":{"text":"a"},"error":{"type":"x"}}
+
+"#,
+        "error text0/1 | error text0/1 |",
+    ),
+    (
         "Responses: the beginning echoes the request, the end repeats the answer",
         Responses,
         Sse,

@@ -1,0 +1,81 @@
+//! Compressed bodies: every vector and every recorded stream, in every coding and flushed after each
+//! frame, says what it says plain, in whatever slices the encoded bytes come.
+
+// The one set of encoders; here only the flushed ones are wanted.
+#[allow(dead_code, reason = "the decoder's own tests use the rest")]
+#[path = "../../proxy/decode/tests/decode/encode.rs"]
+mod encode;
+
+use decode::Decoder;
+use harness::{Seen, Transcript, cuts};
+use scan::{Dialect, Framing, Scanner};
+
+use crate::{streams, vectors};
+use encode::Way;
+
+/// Encoded bytes handed over at a time.
+const STEPS: [usize; 3] = [1, 7, usize::MAX];
+
+#[test]
+fn every_vector_says_the_same() {
+    let vectors: Vec<_> = vectors::all().chain(streams::all()).collect();
+    assert!(vectors.len() > 150, "{}", vectors.len());
+    for (name, dialect, framing, body, _) in vectors {
+        for way in Way::ALL {
+            says_the_same(name, *dialect, *framing, body.as_bytes(), way);
+        }
+    }
+}
+
+#[test]
+fn every_recorded_stream_says_the_same() {
+    // Two spellings of `deflate` and the check sum of zstd make no difference to the events.
+    let ways = [Way::Gzip, Way::Zlib, Way::Brotli, Way::Zstd];
+    let streams: Vec<Transcript> =
+        Transcript::all().into_iter().filter(|t| t.framing == Framing::Sse).collect();
+    assert!(streams.len() > 50, "{}", streams.len());
+    for Transcript { name, dialect, framing, body, .. } in &streams {
+        for way in ways {
+            says_the_same(name, *dialect, *framing, body, way);
+        }
+    }
+}
+
+fn says_the_same(name: &str, dialect: Dialect, framing: Framing, body: &[u8], way: Way) {
+    let plain = cuts::in_steps(dialect, framing, body, usize::MAX);
+    let encoded = way.flushed(&frames(framing, body)).concat();
+    for step in STEPS {
+        let seen = decoded(dialect, framing, &encoded, way, step);
+        let difference = || cuts::first_difference(&plain, &seen);
+        assert!(seen == plain, "{name}: {way:?} in steps of {step}: {}", difference());
+    }
+}
+
+fn decoded(dialect: Dialect, framing: Framing, encoded: &[u8], way: Way, step: usize) -> Seen {
+    let (mut scanner, mut seen) = (Scanner::new(dialect, framing), Seen::default());
+    let mut decoder = Decoder::new(way.coding());
+    for slice in encoded.chunks(step) {
+        decoder.feed(slice, &mut |piece| scanner.feed(piece, &mut seen)).expect("it is well encoded");
+    }
+    decoder.end().expect("it is all there");
+    seen.tail = Some(scanner.end(&mut seen));
+    seen.model = scanner.model().as_str().to_owned();
+    seen
+}
+
+/// The pieces a server flushes: up to and with a blank line, or the end of a line where a line is a
+/// frame. An unstreamed body is one.
+fn frames(framing: Framing, body: &[u8]) -> Vec<&[u8]> {
+    let ends = |at: usize| match framing {
+        Framing::Sse => [&b"\n\n"[..], b"\r\r", b"\r\n\r\n"].iter().any(|end| body[..at].ends_with(end)),
+        Framing::Ndjson => body[..at].ends_with(b"\n"),
+        Framing::Json => false,
+    };
+    let mut frames = Vec::new();
+    let mut from = 0;
+    for at in (1..=body.len()).filter(|&at| ends(at) || at == body.len()) {
+        frames.push(&body[from..at]);
+        from = at;
+    }
+    frames
+}
