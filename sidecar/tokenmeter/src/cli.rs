@@ -173,7 +173,7 @@ Examples:
   tokenmeter check-config --config tokenmeter.yaml --show-origin
   tokenmeter demo
 
-A setting counts where it is found first: flag, environment, file, default. A file for two servers:
+A setting counts where it is found first: flag, environment, file, default; what an upstream's entry says of itself stands. A file for two servers:
   upstreams:
     - {name: chat, url: \"http://127.0.0.1:8000\", kind: vllm, listen: \"127.0.0.1:9800\"}
     - {name: code, url: \"http://127.0.0.1:8080\", kind: llama_cpp, listen: \"127.0.0.1:9801\"}

@@ -263,11 +263,32 @@ impl Reader<'_> {
         let usage = self.usage(entry.fields.get("usage").or(self.written.values.get("usage")));
         let scrape = entry.fields.get("engine_metrics").or(self.written.values.get("engine_metrics"));
         let scrape = self.scrape(scrape);
+        for key in ["kind", "usage", "engine_metrics"] {
+            self.note_overruled(entry, key);
+        }
         let name = match entry.fields.get("name") {
             Some(written) => self.name(written),
             None => url.as_ref().map(Url::authority).unwrap_or_default(),
         };
         Wanted { name, url, url_origin, kind, usage, listen, scrape }
+    }
+
+    /// A flag or a variable does not overrule what an upstream's entry says of itself.
+    fn note_overruled(&mut self, entry: &Entry, key: &'static str) {
+        let (Some(own), Some(general)) = (entry.fields.get(key), self.written.values.get(key)) else {
+            return;
+        };
+        if own.text != general.text && !matches!(general.origin, Origin::File { .. }) {
+            let what = format!(
+                "has no effect on the upstream whose entry says `{key}: {}` at {}",
+                own.text, own.origin
+            );
+            self.warnings.push(Mistake::at(
+                &general.origin,
+                what,
+                "change the entry, or remove the key there",
+            ));
+        }
     }
 
     fn url(&mut self, written: &Value) -> Option<Url> {

@@ -325,6 +325,15 @@ fn what_runs_but_not_as_meant_is_a_warning() {
         warnings(&Written::merge(&flag("upstream", "http://b:1"), &|_| None, file())),
         ["t.yaml:1: the upstreams listed here are not used: --upstream counts; remove one of the two"]
     );
+    let own = file::parse("t.yaml", "upstreams:\n  - {url: \"http://a:1\", usage: inject}\n").unwrap();
+    let env = |name: &str| (name == "TOKENMETER_USAGE").then(|| "observe".to_owned());
+    assert_eq!(
+        warnings(&Written::merge(&BTreeMap::new(), &env, Some(own))),
+        [
+            "TOKENMETER_USAGE: has no effect on the upstream whose entry says `usage: inject` at t.yaml:2; change \
+          the entry, or remove the key there"
+        ]
+    );
 }
 
 #[test]

@@ -85,7 +85,8 @@ pub const SETTINGS: [Setting; 25] = [
         default: "inject",
         help: "What is done so that streams carry token counts: inject asks the server for usage when \
                the client did not, and takes exactly that out of the answer; continuous also asks for \
-               running counts, which makes aborted streams exact; observe touches nothing",
+               running counts, which makes aborted streams exact on vLLM, SGLang, TensorRT-LLM and LMDeploy; \
+               observe touches nothing",
     },
     Setting {
         key: "listen",

@@ -102,7 +102,8 @@ Bill from `provenance=\"reported\"`; watch the rest. `tokenmeter_usage_provenanc
 each source was used for.
 
 The `type`s of `tokenmeter_tokens_total` are disjoint: `input` is without `input_cached`, `output` is without
-`output_reasoning`. A sum over `type` counts every token once. Tokens are added when an exchange ends; for
+`output_reasoning`. A sum over `type` counts every token once. Reasoning is split off only where the source of the count
+does so: a server's usage may not, while frames of an aborted stream do. Tokens are added when an exchange ends; for
 what is generated at this moment use `tokenmeter_live_output_tokens_total`, which is at most a second behind.
 When it turns out to have been ahead (the server's final count is smaller than the running one), it stands
 still until the truth has caught up; it never decreases.
@@ -120,7 +121,7 @@ token. Each ended exchange is either in `tokenmeter_time_to_first_token_seconds`
 Where the inference server has a metrics page of its own, it is read every 15 seconds (`engine_metrics_interval_ms`)
 and said here in one vocabulary, whatever the server calls it: the series `tokenmeter_engine_*`. Several models
 or engines behind one page are added up; shares are averaged. What a server does not say is absent. All of them
-vanish while its page cannot be read; then `tokenmeter_engine_up` is 0. It is absent where the page is not asked
+but `tokenmeter_engine_info` vanish while its page cannot be read; then `tokenmeter_engine_up` is 0. It is absent where the page is not asked
 for: `engine_metrics: off`, a server without one (Ollama, hosted interfaces), and llama.cpp unless `engine_metrics:
 on`, because some gauges of its page are averages since the last reading, so a second reader spoils them for the
 first.
@@ -144,9 +145,15 @@ by what is in flight. Look at its trend, or at quiet times.
 
 - `_other`: the name came after the cap was reached (50 models unless set otherwise). All its numbers are here,
   so sums stay exact; each exchange counted so adds to `tokenmeter_dropped_total{what=\"label_overflow\"}`.
-- `_unknown`: the request's model is not known yet, or was never learned.
+- `_unknown`: the request's model is not known yet, was never learned, or named no model that a server has accepted
+  (a refused request cannot make a label).
 
 Names longer than 128 bytes are cut between characters.
+
+`tokenmeter_usage_steps_total` says, for each request to chat and completions, what was done so that its answer carries
+usage. The first that holds counts: `observed` (the policy), `sent_unasked` (this server sends it anyway, or always ends
+its completions with it), `refused` (it refuses to be asked), `unreadable` (compressed, sealed by a digest, or not the
+JSON it should be), `too_large` (over 8 MiB, or no room), `not_streamed`, `client_asked`, `continuous`, `injected`.
 
 ## How to ask
 
