@@ -185,7 +185,7 @@ impl Exchange {
             self.watch = Some(self.watch_for(edits));
         }
         if unread.is_none() {
-            let locates = edits.is_some_and(|added| added.continuous);
+            let locates = self.watch.as_ref().is_some_and(Watch::locates);
             let mut reader = Reader::new(self.dialect, framing, codings, locates);
             if status < 400
                 && self.wants_text(at)

@@ -58,6 +58,19 @@ impl Server {
         })
     }
 
+    /// Answers 400 to what has `word` in it.
+    fn refusing(word: &'static str) -> Self {
+        Self::start(move |peer, body| {
+            if body.contains(word) {
+                peer.send(REFUSAL);
+            } else {
+                peer.send(HEAD);
+                peer.send(chunk(&format!("{}{FINISH}{DONE}", delta("a"))));
+                peer.send("0\r\n\r\n");
+            }
+        })
+    }
+
     pub(crate) fn bodies(&self) -> Vec<String> {
         self.bodies.lock().unwrap().clone()
     }
@@ -217,15 +230,7 @@ fn what_waits_at_a_cut_comes_before_it() {
 
 #[test]
 fn a_server_that_refuses_gets_the_original() {
-    let server = Server::start(|peer, body| {
-        if body.contains("stream_options") {
-            peer.send(REFUSAL);
-        } else {
-            peer.send(HEAD);
-            peer.send(chunk(&format!("{}{FINISH}{DONE}", delta("a"))));
-            peer.send("0\r\n\r\n");
-        }
-    });
+    let server = Server::refusing("stream_options");
     let proxy = server.proxy(Policy::Inject);
     let (head, body) = ask(proxy.address(), &request(PLAIN));
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");
@@ -242,15 +247,7 @@ fn a_server_that_refuses_gets_the_original() {
 
 #[test]
 fn running_usage_is_given_up_first() {
-    let server = Server::start(|peer, body| {
-        if body.contains("continuous_usage_stats") {
-            peer.send(REFUSAL);
-        } else {
-            peer.send(HEAD);
-            peer.send(chunk(&format!("{}{FINISH}{DONE}", delta("a"))));
-            peer.send("0\r\n\r\n");
-        }
-    });
+    let server = Server::refusing("continuous_usage_stats");
     let proxy = server.proxy(Policy::Continuous);
     ask(proxy.address(), &request(PLAIN));
     ask(proxy.address(), &request(PLAIN));

@@ -35,6 +35,7 @@ mod name;
 mod request;
 mod scanner;
 mod shape;
+mod short;
 mod sse;
 mod text;
 

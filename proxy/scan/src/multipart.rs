@@ -12,6 +12,7 @@ use memchr::memchr;
 
 use crate::limits::{BOUNDARY_BYTES, FIELD_BYTES, PART_HEADER_BYTES};
 use crate::name::Name;
+use crate::short::Short;
 
 /// Reads a form slice by slice.
 #[derive(Debug)]
@@ -20,12 +21,12 @@ pub struct MultipartFields {
     delimiter: [u8; BOUNDARY_BYTES + 4],
     delimiter_len: usize,
     state: State,
-    line: Kept<PART_HEADER_BYTES>,
-    value: Kept<FIELD_BYTES>,
+    line: Short<PART_HEADER_BYTES>,
+    value: Short<FIELD_BYTES>,
     /// Which field the part is.
     part: Option<usize>,
     /// Values of [`FIELDS`], as far as they were said.
-    values: [Option<Kept<FIELD_BYTES>>; FIELDS.len()],
+    values: [Option<Short<FIELD_BYTES>>; FIELDS.len()],
 }
 
 /// The fields that are kept.
@@ -47,14 +48,6 @@ enum State {
     Over,
 }
 
-/// Bytes kept up to a bound; of longer ones it is known that they are longer.
-#[derive(Clone, Copy, Debug)]
-struct Kept<const N: usize> {
-    bytes: [u8; N],
-    len: usize,
-    cut: bool,
-}
-
 impl MultipartFields {
     /// A reader of a form whose parts are parted by `boundary`, as the content type says. `None` if
     /// that is no boundary: empty, or longer than 70 bytes (RFC 2046 §5.1.1), or of two lines.
@@ -70,8 +63,8 @@ impl MultipartFields {
                 delimiter_len: boundary.len() + 4,
                 // The line end before the first delimiter may be the beginning of the body.
                 state: State::Body(2),
-                line: Kept::new(),
-                value: Kept::new(),
+                line: Short::default(),
+                value: Short::default(),
                 part: None,
                 values: [None; FIELDS.len()],
             }
@@ -243,27 +236,5 @@ fn flag(word: &[u8]) -> Option<bool> {
         Some(false)
     } else {
         None
-    }
-}
-
-impl<const N: usize> Kept<N> {
-    fn new() -> Self {
-        Self { bytes: [0; N], len: 0, cut: false }
-    }
-
-    fn clear(&mut self) {
-        self.len = 0;
-        self.cut = false;
-    }
-
-    fn push(&mut self, bytes: &[u8]) {
-        let take = bytes.len().min(N - self.len);
-        self.bytes[self.len..self.len + take].copy_from_slice(&bytes[..take]);
-        self.len += take;
-        self.cut |= take < bytes.len();
-    }
-
-    fn word(&self) -> &[u8] {
-        &self.bytes[..self.len]
     }
 }

@@ -12,6 +12,7 @@
 use memchr::memchr2;
 
 use crate::limits::EVENT_NAME_BYTES;
+use crate::short::Short;
 
 /// The state between two slices.
 #[derive(Debug)]
@@ -219,37 +220,5 @@ impl Sse {
         } else {
             Field::Other
         }
-    }
-}
-
-/// A short word gathered over slices; longer ones equal nothing we look for.
-#[derive(Clone, Copy, Debug)]
-struct Short<const N: usize> {
-    bytes: [u8; N],
-    len: usize,
-    cut: bool,
-}
-
-impl<const N: usize> Short<N> {
-    fn clear(&mut self) {
-        self.len = 0;
-        self.cut = false;
-    }
-
-    fn push(&mut self, bytes: &[u8]) {
-        let take = bytes.len().min(N - self.len);
-        self.bytes[self.len..self.len + take].copy_from_slice(&bytes[..take]);
-        self.len += take;
-        self.cut |= take < bytes.len();
-    }
-
-    fn is(&self, word: &[u8]) -> bool {
-        !self.cut && &self.bytes[..self.len] == word
-    }
-}
-
-impl<const N: usize> Default for Short<N> {
-    fn default() -> Self {
-        Self { bytes: [0; N], len: 0, cut: false }
     }
 }

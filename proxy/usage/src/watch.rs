@@ -69,9 +69,14 @@ impl Watch {
         self
     }
 
+    /// Whether frames have to say where their usage stands.
+    pub fn locates(&self) -> bool {
+        self.added.continuous
+    }
+
     /// Makes the scanner say what this watch needs to know. To be called before the first byte.
     pub fn arm(&self, scanner: &mut Scanner) {
-        if self.added.continuous {
+        if self.locates() {
             scanner.locate_usage();
         }
     }
