@@ -9,7 +9,7 @@
 use std::io::{Read, Write};
 use std::time::Instant;
 
-use meter::{Body, Close, Identity, Meter, Tick, TokenType};
+use meter::{Body, Close, Identity, LoadSpan, Meter, Tick, TokenType};
 use scan::{Dialect, Framing, Request, Scanner};
 
 fn main() -> std::io::Result<()> {
@@ -34,15 +34,8 @@ fn main() -> std::io::Result<()> {
     }
     scanner.end(&mut meter.tail(now()));
 
-    let identity = Identity {
-        upstream: "stdin".into(),
-        provider: "openai".into(),
-        dialect,
-        model: scanner.model().as_str().into(),
-        response_model: None,
-        started_unix_ns: 0,
-    };
-    let record = meter.end(identity, Close::Clean { whole: false }, 1.0, now());
+    let identity = Identity::new("stdin", "openai", dialect, scanner.model().as_str());
+    let record = meter.end(identity, Close::Clean { whole: false }, LoadSpan::alone(), now());
     eprintln!();
     println!("{} of {}", record.ending.name(), record.identity.model);
     for kind in TokenType::ALL {

@@ -68,15 +68,12 @@ pub fn run<'a>(
     };
     let response_model = scanner.model();
     let name = |name: &scan::Name| (!name.is_empty()).then(|| Arc::from(name.as_str()));
+    let model = name(&request.model).or_else(|| name(response_model)).unwrap_or_else(|| "_unknown".into());
     let identity = meter::Identity {
-        upstream: "recorded".into(),
-        provider: "recorded".into(),
-        dialect: transcript.dialect,
-        model: name(&request.model).or_else(|| name(response_model)).unwrap_or_else(|| "_unknown".into()),
         response_model: name(response_model),
-        started_unix_ns: 0,
+        ..meter::Identity::new("recorded", "recorded", transcript.dialect, model)
     };
-    Ran { record: meter.end(identity, close, 1.0, ended), tail, work: scanner.work() }
+    Ran { record: meter.end(identity, close, meter::LoadSpan::alone(), ended), tail, work: scanner.work() }
 }
 
 /// Two listeners.

@@ -18,9 +18,9 @@ use crate::edges::{POSITION, POSITION_NAMES};
 use crate::gaps::Summary;
 use crate::ladder::Ladder;
 use crate::position;
-use crate::record::{Identity, Record, Span, Timing, Weight};
+use crate::record::{FINISHES, Identity, Record, Span, Timing, Weight};
 use crate::track::{FrameWeight, Track};
-use crate::{Ending, Provenance, Tick, Tokens};
+use crate::{Ending, LoadSpan, Provenance, Tick, Tokens};
 
 /// Choices timed one by one; the rest are counted, untimed. Larger n is rare and its tail adds
 /// nothing to a latency picture.
@@ -204,8 +204,8 @@ impl Meter {
         reported.and_then(|counts| counts.output).unwrap_or(self.weight)
     }
 
-    /// Ends the exchange. `concurrency` is the mean number in flight at the upstream meanwhile.
-    pub fn end(mut self, identity: Identity, close: Close, concurrency: f64, at: Tick) -> Record {
+    /// Ends the exchange. `load` is what its upstream carried meanwhile.
+    pub fn end(mut self, identity: Identity, close: Close, load: LoadSpan, at: Tick) -> Record {
         let tokens = match self.status {
             // An error's body is never billed, whatever it claims.
             400.. => Tokens::NONE,
@@ -262,6 +262,7 @@ impl Meter {
             ),
             inter_token,
             chunk_gap: self.chunk_gap.exact(),
+            longest_gap_ns: 0,
             weight,
             position: match weight {
                 Weight::Exact => self.position,
@@ -270,14 +271,18 @@ impl Meter {
             stalls: self.stalls,
             stalled_ns: self.stalled_ns,
             client_wait_ns: self.client_wait_ns,
-            concurrency,
+            concurrency: load.concurrency(),
             server: self.server,
         };
         Record {
             identity,
             streamed: self.streamed,
             status: self.status,
+            answers: self.request.answers,
             choices: self.choices,
+            finishes: [None; FINISHES],
+            sampling: self.request.sampling,
+            load,
             ending,
             tokens,
             timing,

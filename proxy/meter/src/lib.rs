@@ -8,6 +8,7 @@ pub mod close;
 pub mod edges;
 pub mod ending;
 pub mod exchange;
+mod exchange_id;
 mod gaps;
 mod ladder;
 pub mod load;
@@ -15,16 +16,19 @@ mod position;
 pub mod record;
 pub mod tick;
 pub mod tokens;
+pub mod trace;
 mod track;
 
 pub use body::Body;
 pub use close::Close;
 pub use ending::Ending;
 pub use exchange::{Meter, Reading};
-pub use load::{Load, LoadReading};
+pub use exchange_id::ExchangeId;
+pub use load::{Load, LoadReading, LoadSpan};
 pub use record::{Gaps, Identity, Record, Span, Timing, Weight};
 pub use tick::Tick;
 pub use tokens::{Provenance, TokenType, Tokens};
+pub use trace::{Spans, Trace};
 
 #[cfg(test)]
 mod tests;

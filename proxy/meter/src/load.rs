@@ -70,6 +70,28 @@ impl Load {
     }
 }
 
+/// What lies between the beginning and the end of one exchange.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LoadSpan {
+    /// As it entered, itself counted in.
+    pub entered: LoadReading,
+    /// As it left, itself counted out.
+    pub left: LoadReading,
+}
+
+impl LoadSpan {
+    /// Nobody else was there: for those who keep no load cell.
+    pub fn alone() -> Self {
+        let reading = LoadReading { in_flight: 1, ..LoadReading::default() };
+        Self { entered: reading, left: reading }
+    }
+
+    /// Mean number of exchanges in flight at the upstream, this one among them.
+    pub fn concurrency(&self) -> f64 {
+        self.left.mean_since(&self.entered)
+    }
+}
+
 impl LoadReading {
     /// Mean number of exchanges in flight between two readings; the count itself if they coincide.
     pub fn mean_since(&self, earlier: &Self) -> f64 {

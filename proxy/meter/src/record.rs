@@ -3,14 +3,18 @@
 
 use std::sync::Arc;
 
-use scan::{Dialect, ServerTimes};
+use scan::{Dialect, Finish, Sampling, ServerTimes};
 
 use crate::edges::{GAP_S, POSITION_NAMES};
-use crate::{Ending, Provenance, TokenType, Tokens};
+use crate::{Ending, ExchangeId, LoadSpan, Provenance, TokenType, Tokens, Trace};
 
 /// Who and what an exchange was, known from its request and response heads.
 #[derive(Clone, Debug)]
 pub struct Identity {
+    /// The exchange's own name.
+    pub exchange: ExchangeId,
+    /// Whose exchange it is; `default` where nobody is told apart.
+    pub tenant: Arc<str>,
     /// Name of the upstream, as configured.
     pub upstream: Arc<str>,
     /// `gen_ai.provider.name` of that upstream.
@@ -21,9 +25,39 @@ pub struct Identity {
     pub model: Arc<str>,
     /// The model the response named, if it did. At most 128 bytes.
     pub response_model: Option<Arc<str>>,
+    /// The response's own id, if it has one. At most 128 bytes.
+    pub response_id: Option<Arc<str>>,
+    /// Its place in a distributed trace, if it has one.
+    pub trace: Option<Box<Trace>>,
     /// Wall time of the request's first byte, nanoseconds since 1970.
     pub started_unix_ns: u64,
 }
+
+impl Identity {
+    /// An exchange of which nothing else is known.
+    pub fn new(
+        upstream: impl Into<Arc<str>>,
+        provider: impl Into<Arc<str>>,
+        dialect: Dialect,
+        model: impl Into<Arc<str>>,
+    ) -> Self {
+        Self {
+            exchange: ExchangeId::default(),
+            tenant: DEFAULT_TENANT.into(),
+            upstream: upstream.into(),
+            provider: provider.into(),
+            dialect,
+            model: model.into(),
+            response_model: None,
+            response_id: None,
+            trace: None,
+            started_unix_ns: 0,
+        }
+    }
+}
+
+/// Whose an exchange is where nobody is told apart.
+pub const DEFAULT_TENANT: &str = "default";
 
 /// One finished exchange.
 #[derive(Clone, Debug)]
@@ -34,14 +68,22 @@ pub struct Record {
     pub streamed: bool,
     /// HTTP status of the answer; 0 if there was none.
     pub status: u16,
+    /// Answers that were asked for.
+    pub answers: u32,
     /// Answers that were seen.
     pub choices: u32,
+    /// How the first eight answers ended, by index; `None` is "never said".
+    pub finishes: [Option<Finish>; FINISHES],
+    /// How the request asked for its answers to be drawn, where it said so.
+    pub sampling: Sampling,
     /// How it ended.
     pub ending: Ending,
     /// What it cost in tokens.
     pub tokens: Tokens,
     /// How long each part took.
     pub timing: Timing,
+    /// The upstream's load cell when the exchange began and when it ended.
+    pub load: LoadSpan,
     /// Characters of visible text.
     pub visible_chars: u64,
     /// Counts the server sent that could not be counts and were refused.
@@ -69,6 +111,9 @@ impl Record {
         }
     }
 }
+
+/// Answers whose ends are kept: those that are timed too.
+pub const FINISHES: usize = 8;
 
 /// The times of one exchange. Nanoseconds unless said otherwise; `None` is "did not happen".
 #[derive(Clone, Debug, Default)]
@@ -99,6 +144,8 @@ pub struct Timing {
     pub inter_token: Gaps,
     /// Raw gaps between token-bearing frames.
     pub chunk_gap: Gaps,
+    /// The longest of them; 0 without any.
+    pub longest_gap_ns: u64,
     /// Whether every frame's tokens were known (`exact`) or the total was spread over them.
     pub weight: Weight,
     /// Tokens and time by output position.

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use hyper::HeaderMap;
-use meter::{Body, Close, Identity, Load, LoadReading, Meter, Provenance, Record, Tick};
+use meter::{Body, Close, Identity, Load, LoadReading, LoadSpan, Meter, Provenance, Record, Tick};
 use scan::{Dialect, Framing, Name, Request};
 use usage::{Added, Marks, Watch};
 
@@ -408,18 +408,18 @@ impl Exchange {
             seat.slot = self.slot;
         }
         let upstream = &self.worker.plan.upstreams[self.upstream];
+        let provider: Arc<str> = match (upstream.kind, self.learned().found_kind()) {
+            (None, Some(found)) => found.name().into(),
+            _ => Arc::clone(&upstream.provider),
+        };
+        let model: &str = if self.model.is_empty() { "_unknown" } else { self.model.as_str() };
         let identity = Identity {
-            upstream: Arc::clone(&upstream.name),
-            provider: match (upstream.kind, self.learned().found_kind()) {
-                (None, Some(found)) => found.name().into(),
-                _ => Arc::clone(&upstream.provider),
-            },
-            dialect: self.dialect,
-            model: if self.model.is_empty() { "_unknown".into() } else { self.model.as_str().into() },
             response_model: (!response_model.is_empty()).then(|| response_model.as_str().into()),
             started_unix_ns: self.started_unix_ns,
+            ..Identity::new(Arc::clone(&upstream.name), provider, self.dialect, model)
         };
-        let record = meter.end(identity, close, left.mean_since(&self.entered), at);
+        let load = LoadSpan { entered: self.entered, left };
+        let record = meter.end(identity, close, load, at);
         self.learn(&record, at);
         let estimated = record.tokens.output_provenance == Provenance::Frames;
         let text = text.zip(self.text.take()).filter(|_| estimated);

@@ -44,7 +44,7 @@ pub use event::{Counts, Event, Finish, Piece, Scope, ServerTimes, Sink, Usage};
 pub use extent::Extent;
 pub use multipart::MultipartFields;
 pub use name::Name;
-pub use request::{Request, RequestScanner, Shape};
+pub use request::{Request, RequestScanner, Sampling, Shape};
 pub use scanner::{Framing, Scanner, Tail, Work};
 
 #[cfg(test)]

@@ -40,8 +40,29 @@ pub struct Request {
     pub background: bool,
     /// The members that tell apart servers that share an address.
     pub shape: Shape,
+    /// How the answers are to be drawn.
+    pub sampling: Sampling,
     /// The body was one whole JSON value.
     pub whole: bool,
+}
+
+/// How a request asks for its answers to be drawn: numbers only, where they were said.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sampling {
+    /// Most tokens of one answer, by whatever name the dialect has for it.
+    pub max_tokens: Option<u64>,
+    /// `temperature`.
+    pub temperature: Option<f64>,
+    /// `top_p`.
+    pub top_p: Option<f64>,
+    /// `top_k`.
+    pub top_k: Option<f64>,
+    /// `seed`.
+    pub seed: Option<i64>,
+    /// `frequency_penalty`.
+    pub frequency_penalty: Option<f64>,
+    /// `presence_penalty`.
+    pub presence_penalty: Option<f64>,
 }
 
 /// Reads a request body slice by slice.

@@ -37,12 +37,14 @@ mod collector;
 mod family;
 mod page;
 mod process;
+mod reading;
 mod snapshot;
 mod totals;
 
 pub use engine::EngineReading;
 pub use names::{OTHER, UNKNOWN};
 pub use page::{CONTENT_TYPE, Metrics, Options};
+pub use reading::{Exemplar, FamilyReading, HistogramReading, NativeReading, Reading, Sample, Value};
 pub use snapshot::{ModelSnapshot, Snapshot};
 pub use table::{Entry, Kind, LABELS, Label, Metric, Unit};
 pub use worker::WorkerCells;

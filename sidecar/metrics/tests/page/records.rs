@@ -1,11 +1,12 @@
 //! Exchanges to observe: one plain success to change at will, and random ones.
 
 use meter::edges::{GAP_S, POSITION_NAMES};
-use meter::{Ending, Gaps, Identity, Provenance, Record, Span, Timing, TokenType, Tokens, Weight};
+use meter::record::FINISHES;
+use meter::{Ending, Gaps, Identity, LoadSpan, Provenance, Record, Span, Timing, TokenType, Tokens, Weight};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-use scan::{Dialect, ServerTimes};
+use scan::{Dialect, Sampling, ServerTimes};
 
 /// A streamed success of `model`: 20 tokens in, 11 out, the first after 50 ms and one each 10 ms.
 pub(crate) fn plain(model: &str) -> Record {
@@ -15,16 +16,16 @@ pub(crate) fn plain(model: &str) -> Record {
     position[0] = Span { tokens: 11, ns: 100_000_000 };
     Record {
         identity: Identity {
-            upstream: "gpu-1".into(),
-            provider: "vllm".into(),
-            dialect: Dialect::OpenaiChat,
-            model: model.into(),
-            response_model: None,
             started_unix_ns: 1_700_000_000_000_000_000,
+            ..Identity::new("gpu-1", "vllm", Dialect::OpenaiChat, model)
         },
         streamed: true,
         status: 200,
+        answers: 1,
         choices: 1,
+        finishes: [None; FINISHES],
+        sampling: Sampling::default(),
+        load: LoadSpan::alone(),
         ending: Ending::Complete,
         tokens: Tokens {
             input_provenance: Provenance::Reported,
@@ -45,6 +46,7 @@ pub(crate) fn plain(model: &str) -> Record {
             visible_chars_rate: Some(420.5),
             inter_token: gaps,
             chunk_gap: gaps,
+            longest_gap_ns: 12_000_000,
             weight: Weight::Exact,
             position,
             stalls: 0,
@@ -134,6 +136,7 @@ fn any_timing() -> BoxedStrategy<Timing> {
                 visible_chars_rate,
                 inter_token,
                 chunk_gap,
+                longest_gap_ns: 0,
                 weight: if exact { Weight::Exact } else { Weight::Spread },
                 position,
                 stalls,
