@@ -47,7 +47,7 @@ const LINE: &[(&str, &[&str])] = &[
 const SCAN_MAY_USE: &[&str] = &["memchr"];
 
 fn is_free(package: &str) -> bool {
-    ["tokenmeter-tests", "tokenmeter-bench", "tokenmeter-examples"].contains(&package)
+    ["tokenmeter-tests", "tokenmeter-bench", "tokenmeter-collector", "tokenmeter-examples"].contains(&package)
 }
 
 /// Normal dependencies of each workspace package.

@@ -8,6 +8,7 @@
 //! the others, [`scenario`] says how they are used, [`rounds`] takes turns, [`report`] compares.
 
 mod child;
+mod collectors;
 mod cpu;
 mod floor;
 mod load;
@@ -34,17 +35,21 @@ type Failure = Box<dyn std::error::Error>;
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    // The first four are the parts it starts itself, each a process pinned to its core.
+    // The first five are the parts it starts itself, each a process pinned to its core.
     let done = match words.as_slice() {
         ["mock"] => mock::run(),
         ["load", rest @ ..] => load::run(rest),
         ["floor", listen, upstream] => floor::run(listen, upstream),
         ["spin"] => spin::run(),
+        ["collector", fault] => collectors::serve(fault),
         ["--help" | "-h"] => {
             println!("{}", options::HELP);
             Ok(())
         }
-        all => Options::read(all).and_then(|options| rounds::run(&options)),
+        all => Options::read(all).and_then(|options| match options.collectors {
+            true => collectors::run(&options),
+            false => rounds::run(&options),
+        }),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -9,11 +9,13 @@ use crate::scenario::{self, Scenario};
 /// What it can be told.
 pub(crate) const HELP: &str = "\
 bench-proxy [--rounds N] [--scenarios a,b] [--proxies a,b] [--tokenmeter PATH] [--spin]
+bench-proxy --collectors [--rounds N] [--tokenmeter PATH]
 
   --rounds N         alternating rounds, 1 to 100 (default 5)
   --scenarios a,b    of slow1000, sat, sat4k, short, lat16, lat64, memory (default all)
   --proxies a,b      of floor, nginx, haproxy-http, tokenmeter (default all)
   --tokenmeter PATH  the binary to measure (default: the one beside this one)
+  --collectors       instead: what telemetry costs the traffic when its collector misbehaves
   --spin             keep both cores awake at idle priority: read only p50 then
 Tables go to stdout, progress to stderr. It needs two cores, taskset, setpriv and chrt.";
 
@@ -27,6 +29,8 @@ pub(crate) struct Options {
     pub(crate) proxies: Vec<Proxy>,
     /// Where tokenmeter is.
     pub(crate) tokenmeter: PathBuf,
+    /// Whether misbehaving collectors are measured instead.
+    pub(crate) collectors: bool,
     /// Whether cores are kept awake.
     pub(crate) spin: bool,
 }
@@ -40,12 +44,17 @@ impl Options {
             scenarios: scenario::ALL.to_vec(),
             proxies: Proxy::ALL.to_vec(),
             tokenmeter: beside,
+            collectors: false,
             spin: false,
         };
         let mut words = words.iter();
         while let Some(&word) = words.next() {
             if word == "--spin" {
                 options.spin = true;
+                continue;
+            }
+            if word == "--collectors" {
+                options.collectors = true;
                 continue;
             }
             let value = words.next().ok_or_else(|| format!("{word}: a value must follow\n{HELP}"))?;

@@ -96,12 +96,13 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts a proxy in front of `upstream`.
+    /// Starts a proxy in front of `upstream`, with these variables besides our own.
     pub(crate) fn start(
         proxy: Proxy,
         tokenmeter: &Path,
         upstream: &str,
         folder: &RunDir,
+        environment: &[(&str, &str)],
     ) -> Result<Self, Failure> {
         let address = free_address()?;
         let log = folder.0.join("log");
@@ -131,7 +132,10 @@ impl Running {
                 (tokenmeter.to_string_lossy().into_owned(), own(&[&words[..], &more[..]].concat()))
             }
         };
-        let child = Child::start(PROXY_CORE, &[], &program, &words, Some(&log))?;
+        let environment: Vec<String> =
+            environment.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let before: Vec<&str> = ["env"].into_iter().chain(environment.iter().map(String::as_str)).collect();
+        let child = Child::start(PROXY_CORE, &before, &program, &words, Some(&log))?;
         let mut running = Self { child, address, admin };
         let began = Instant::now();
         while TcpStream::connect(&running.address).is_err() {

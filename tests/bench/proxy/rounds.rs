@@ -17,7 +17,7 @@ const SETTLE: Duration = Duration::from_millis(100);
 /// For a second frame to pass before memory is read.
 const A_FRAME_LATER: Duration = Duration::from_millis(1200);
 /// What every proxy is sent before it is measured.
-const WARM_UP: [Load; 2] = [
+pub(crate) const WARM_UP: [Load; 2] = [
     Load { connections: 4, requests: 50, ask: Ask::Json },
     Load { connections: 4, requests: 5, ask: Ask::Stream { text: 100, pause_us: 0, pad: 0 } },
 ];
@@ -113,7 +113,7 @@ impl<'a> Bench<'a> {
     fn measure(&mut self, round: u32, scenario: &Scenario, proxy: Option<Proxy>) -> Result<Run, Failure> {
         let running = match proxy {
             Some(proxy) => {
-                Some(Running::start(proxy, &self.options.tokenmeter, &self.upstream, &self.folder)?)
+                Some(Running::start(proxy, &self.options.tokenmeter, &self.upstream, &self.folder, &[])?)
             }
             None => None,
         };
@@ -125,7 +125,7 @@ impl<'a> Bench<'a> {
             resident_kib.extend(running.as_ref().map(|running| cpu::resident_kib(&running.child.tree())));
         } else {
             for load in WARM_UP {
-                let seen = self.load(load, &target, || {})?;
+                let seen = self::load(load, &target, || {})?;
                 tokens += seen.replies * load.ask.tokens();
             }
             std::thread::sleep(SETTLE);
@@ -136,7 +136,7 @@ impl<'a> Bench<'a> {
         let proxy_before = cpu::on_cpu_ns(&tree);
         let mut sum = Seen::default();
         for &load in scenario.loads {
-            let seen = self.load(load, &target, || {
+            let seen = self::load(load, &target, || {
                 if scenario.kind == Kind::Memory {
                     std::thread::sleep(A_FRAME_LATER);
                     resident_kib.push(cpu::resident_kib(&tree));
@@ -162,16 +162,17 @@ impl<'a> Bench<'a> {
         let children = self.spinners.iter().chain([&self.mock]);
         children.map(|child| cpu::on_cpu_ns(&child.tree())).sum()
     }
+}
 
-    fn load(&self, load: Load, target: &str, flowing: impl FnOnce()) -> Result<Seen, Failure> {
-        let mut child = Child::ourselves(child::ENDS_CORE, &load.words(target))?;
-        let mut line = child.line()?;
-        if line == FLOWING {
-            flowing();
-            line = child.line()?;
-        }
-        Ok(serde_json::from_str(&line)?)
+/// Runs one load against `target`; `flowing` is called once every connection has had its first text.
+pub(crate) fn load(load: Load, target: &str, flowing: impl FnOnce()) -> Result<Seen, Failure> {
+    let mut child = Child::ourselves(child::ENDS_CORE, &load.words(target))?;
+    let mut line = child.line()?;
+    if line == FLOWING {
+        flowing();
+        line = child.line()?;
     }
+    Ok(serde_json::from_str(&line)?)
 }
 
 /// Two loads of one scenario; times are the later one's.
