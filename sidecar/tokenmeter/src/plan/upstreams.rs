@@ -1,0 +1,301 @@
+//! The upstreams as they will run, and where each is listened for.
+
+use std::net::SocketAddr;
+
+use engine::Scrape;
+use relay::Kind;
+use usage::Policy;
+
+use super::values::Reader;
+use crate::loops;
+use crate::machine::Machine;
+use crate::mistake::Mistake;
+use crate::origin::Origin;
+use crate::settings::{AUTO, Entry, KINDS, SCRAPES, USAGE, Value, setting};
+use crate::url::Url;
+
+/// An address and where it was written.
+#[derive(Clone, Debug)]
+pub(super) struct Placed {
+    pub(super) address: SocketAddr,
+    pub(super) origin: Origin,
+}
+
+/// An upstream as far as it could be understood.
+pub(super) struct Wanted {
+    name: String,
+    url: Option<Url>,
+    url_origin: Origin,
+    /// None is to be found out.
+    kind: Option<Kind>,
+    usage: Policy,
+    pub(super) listen: Option<Placed>,
+    scrape: Scrape,
+}
+
+impl Wanted {
+    pub(super) fn planned(&self) -> Option<relay::Upstream> {
+        let (url, listen) = (self.url.as_ref()?, self.listen.as_ref()?);
+        Some(relay::Upstream {
+            name: self.name.as_str().into(),
+            listen: listen.address,
+            host: url.host.as_str().into(),
+            port: url.port,
+            prefix: url.prefix.as_str().into(),
+            kind: self.kind,
+            provider: self.kind.unwrap_or(Kind::Openai).name().into(),
+            usage: self.usage,
+        })
+    }
+
+    /// The same upstream, as long as it can be planned at all.
+    pub(super) fn watched(&self) -> Option<engine::Target> {
+        let relay::Upstream { name, host, port, prefix, .. } = self.planned()?;
+        Some(engine::Target { name, host, port, prefix, kind: self.kind, scrape: self.scrape })
+    }
+}
+
+impl Reader<'_> {
+    pub(super) fn upstreams(&mut self) -> Vec<Wanted> {
+        let written = self.written;
+        match (written.values.get("upstream"), &written.upstreams) {
+            (Some(one), Some((list, _))) if matches!(one.origin, Origin::File { .. }) => {
+                let what = format!("`upstream` and `upstreams` ({list}) are both written");
+                self.mistakes.push(Mistake::at(&one.origin, what, "keep one of them"));
+                Vec::new()
+            }
+            (Some(one), list) => {
+                if let Some((origin, _)) = list {
+                    let what = format!("the upstreams listed here are not used: {} counts", one.origin);
+                    self.warnings.push(Mistake::at(origin, what, "remove one of the two"));
+                }
+                vec![self.single(one)]
+            }
+            (None, Some((origin, entries))) if entries.is_empty() => {
+                if self.mistakes.is_empty() {
+                    let remedy = "write one `- url: http://HOST:PORT` for each upstream under it";
+                    self.mistakes.push(Mistake::at(origin, "`upstreams` is empty", remedy));
+                }
+                Vec::new()
+            }
+            (None, Some((_, entries))) => self.listed(entries),
+            (None, None) => {
+                self.mistakes.push(Mistake::missing(
+                    "--upstream",
+                    "the inference server is not named",
+                    "write --upstream http://HOST:PORT (or TOKENMETER_UPSTREAM, or `upstreams` in the file)",
+                ));
+                Vec::new()
+            }
+        }
+    }
+
+    fn single(&mut self, written: &Value) -> Wanted {
+        let url = self.url(written);
+        let kind = self.kind(self.written.values.get("kind"));
+        let scrape = self.scrape(self.written.values.get("engine_metrics"));
+        Wanted {
+            name: url.as_ref().map(Url::authority).unwrap_or_default(),
+            url,
+            url_origin: written.origin.clone(),
+            kind,
+            usage: self.usage(self.written.values.get("usage")),
+            listen: self.address_of("listen"),
+            scrape,
+        }
+    }
+
+    fn listed(&mut self, entries: &[Entry]) -> Vec<Wanted> {
+        let mut wanted: Vec<Wanted> = Vec::new();
+        for (index, entry) in entries.iter().enumerate() {
+            let upstream = self.entry(index, entry);
+            if !upstream.name.is_empty() && wanted.iter().any(|earlier| earlier.name == upstream.name) {
+                let origin = entry.fields.get("name").map_or(&entry.origin, |name| &name.origin);
+                let what = format!("two upstreams are named `{}`", upstream.name);
+                self.mistakes.push(Mistake::at(origin, what, "give each a `name` of its own"));
+            }
+            wanted.push(upstream);
+        }
+        wanted
+    }
+
+    fn entry(&mut self, index: usize, entry: &Entry) -> Wanted {
+        let (url, url_origin) = match entry.fields.get("url") {
+            Some(written) => (self.url(written), written.origin.clone()),
+            None => {
+                let remedy = "add `url: http://HOST:PORT` to it";
+                self.mistakes.push(Mistake::at(&entry.origin, "an upstream has no `url`", remedy));
+                (None, entry.origin.clone())
+            }
+        };
+        let listen = match (entry.fields.get("listen"), index) {
+            (Some(written), _) => {
+                if let (0, Some(unused)) = (index, self.written.values.get("listen")) {
+                    let what =
+                        format!("has no effect: the first upstream listens as {} says", written.origin);
+                    self.warnings.push(Mistake::at(&unused.origin, what, "remove one of the two"));
+                }
+                self.address(written)
+            }
+            (None, 0) => self.address_of("listen"),
+            (None, _) => {
+                let remedy = "add `listen: ADDRESS:PORT` to it; only the first may go without";
+                self.mistakes.push(Mistake::at(&entry.origin, "an upstream has no `listen`", remedy));
+                None
+            }
+        };
+        let kind = self.kind(entry.fields.get("kind").or(self.written.values.get("kind")));
+        let usage = self.usage(entry.fields.get("usage").or(self.written.values.get("usage")));
+        let scrape = entry.fields.get("engine_metrics").or(self.written.values.get("engine_metrics"));
+        let scrape = self.scrape(scrape);
+        for key in ["kind", "usage", "engine_metrics"] {
+            self.note_overruled(entry, key);
+        }
+        let name = match entry.fields.get("name") {
+            Some(written) => self.name(written),
+            None => url.as_ref().map(Url::authority).unwrap_or_default(),
+        };
+        Wanted { name, url, url_origin, kind, usage, listen, scrape }
+    }
+
+    /// A flag or a variable does not overrule what an upstream's entry says of itself.
+    fn note_overruled(&mut self, entry: &Entry, key: &'static str) {
+        let (Some(own), Some(general)) = (entry.fields.get(key), self.written.values.get(key)) else {
+            return;
+        };
+        if own.text != general.text && !matches!(general.origin, Origin::File { .. }) {
+            let what = format!(
+                "has no effect on the upstream whose entry says `{key}: {}` at {}",
+                own.text, own.origin
+            );
+            self.warnings.push(Mistake::at(
+                &general.origin,
+                what,
+                "change the entry, or remove the key there",
+            ));
+        }
+    }
+
+    fn url(&mut self, written: &Value) -> Option<Url> {
+        match Url::parse(&written.text) {
+            Ok(url) => {
+                if url.prefix.ends_with("/v1") {
+                    let what = "the URL ends in /v1, so a client's /v1/… will arrive as /v1/v1/…";
+                    self.warnings.push(Mistake::at(&written.origin, what, "remove /v1 unless that is meant"));
+                }
+                Some(url)
+            }
+            Err(refused) => {
+                self.mistakes.push(Mistake::at(&written.origin, refused.what, refused.remedy));
+                None
+            }
+        }
+    }
+
+    fn name(&mut self, written: &Value) -> String {
+        let text = &written.text;
+        if text.is_empty() || text.len() > NAME_BYTES || text.chars().any(char::is_control) {
+            let what = "the name is empty, too long or not printable";
+            let remedy = format!("write 1 to {NAME_BYTES} bytes of printable text");
+            self.mistakes.push(Mistake::at(&written.origin, what, remedy));
+        }
+        text.clone()
+    }
+
+    fn kind(&mut self, written: Option<&Value>) -> Option<Kind> {
+        match written.map(|written| self.one_of(written, &KINDS)) {
+            None | Some(AUTO) => None,
+            Some(name) => Kind::from_name(name),
+        }
+    }
+
+    fn scrape(&mut self, written: Option<&Value>) -> Scrape {
+        let Some(written) = written else { return Scrape::Auto };
+        match written.text.as_str() {
+            // YAML has read an unquoted `on` or `off` as a truth value.
+            "true" => Scrape::On,
+            "false" => Scrape::Off,
+            _ => match self.one_of(written, &SCRAPES) {
+                "on" => Scrape::On,
+                "off" => Scrape::Off,
+                _ => Scrape::Auto,
+            },
+        }
+    }
+
+    fn usage(&mut self, written: Option<&Value>) -> Policy {
+        let name = match written {
+            Some(written) => self.one_of(written, &USAGE),
+            None => setting("usage").default,
+        };
+        Policy::ALL.into_iter().find(|policy| policy.name() == name).unwrap_or(Policy::Inject)
+    }
+
+    pub(super) fn address_of(&mut self, key: &'static str) -> Option<Placed> {
+        let value = self.value(key);
+        self.address(&value)
+    }
+
+    fn address(&mut self, written: &Value) -> Option<Placed> {
+        let text = match written.text.strip_prefix("localhost:") {
+            Some(port) => format!("127.0.0.1:{port}"),
+            None => written.text.clone(),
+        };
+        match text.parse() {
+            Ok(address) => Some(Placed { address, origin: written.origin.clone() }),
+            Err(_) => {
+                let what = format!("`{}` is not ADDRESS:PORT", written.text.escape_debug());
+                let remedy = "write it as in 127.0.0.1:9800, or 0.0.0.0:9800 for every interface";
+                self.mistakes.push(Mistake::at(&written.origin, what, remedy));
+                None
+            }
+        }
+    }
+
+    pub(super) fn check_distinct(&mut self, listeners: &[&Placed], admin: Option<&Placed>) {
+        let all: Vec<&Placed> = listeners.iter().copied().chain(admin).collect();
+        for (index, later) in all.iter().enumerate() {
+            let Some(earlier) = all[..index].iter().find(|earlier| clash(earlier.address, later.address))
+            else {
+                continue;
+            };
+            // A default has no place of its own to change.
+            let origin = if later.origin == Origin::Default { &earlier.origin } else { &later.origin };
+            let what = format!("{} and {} take the same port", earlier.address, later.address);
+            self.mistakes.push(Mistake::at(origin, what, "give each listener a port of its own"));
+        }
+    }
+
+    pub(super) fn check_loops(
+        &mut self,
+        machine: &dyn Machine,
+        upstreams: &[Wanted],
+        admin: Option<&Placed>,
+    ) {
+        let placed = upstreams.iter().filter_map(|upstream| upstream.listen.as_ref()).chain(admin);
+        let own: Vec<SocketAddr> = placed.map(|placed| placed.address).collect();
+        for upstream in upstreams {
+            let Some(url) = &upstream.url else { continue };
+            if let Some(reached) = loops::reaches(machine, &url.host, url.port, own.iter()) {
+                self.mistakes.push(self_reference(&upstream.url_origin, url, reached));
+            }
+        }
+    }
+}
+
+/// The mistake of an upstream that is one of our own listeners.
+fn self_reference(origin: &Origin, url: &Url, reached: SocketAddr) -> Mistake {
+    Mistake::at(
+        origin,
+        format!("{url} is tokenmeter's own listener {reached}, so a request would go round for ever"),
+        "name the inference server's own address, or listen on another port",
+    )
+}
+
+fn clash(one: SocketAddr, other: SocketAddr) -> bool {
+    let any = one.ip().is_unspecified() || other.ip().is_unspecified();
+    one.port() != 0 && one.port() == other.port() && (any || one.ip() == other.ip())
+}
+
+/// Bytes of an upstream's name: what a label may have.
+const NAME_BYTES: usize = 128;

@@ -1,0 +1,82 @@
+//! Values by key. A value that cannot be one is a mistake, and its default is read instead, so that
+//! the reading goes on to the next.
+
+use std::time::Duration;
+
+use crate::mistake::Mistake;
+use crate::nearest;
+use crate::origin::Origin;
+use crate::settings::{Form, Value, Written, setting};
+
+/// Reads what was written, and collects what is wrong with it.
+pub(super) struct Reader<'a> {
+    pub(super) written: &'a Written,
+    pub(super) mistakes: Vec<Mistake>,
+    pub(super) warnings: Vec<Mistake>,
+}
+
+impl Reader<'_> {
+    pub(super) fn milliseconds(&mut self, key: &'static str) -> Duration {
+        Duration::from_millis(self.number(key))
+    }
+
+    pub(super) fn count(&mut self, key: &'static str) -> usize {
+        usize::try_from(self.number(key)).unwrap_or(usize::MAX)
+    }
+
+    pub(super) fn number(&mut self, key: &'static str) -> u64 {
+        let Form::Number { unit, min, max } = setting(key).form else {
+            unreachable!("{key} is a number in the table")
+        };
+        let value = self.value(key);
+        match value.text.parse() {
+            Ok(number) if (min..=max).contains(&number) => number,
+            _ => {
+                let what = format!("`{}` is not a number of {unit}", value.text.escape_debug());
+                let remedy = format!("write a whole number from {min} to {max}");
+                self.mistakes.push(Mistake::at(&value.origin, what, remedy));
+                min
+            }
+        }
+    }
+
+    pub(super) fn switch(&mut self, key: &'static str) -> bool {
+        let value = self.value(key);
+        match value.text.as_str() {
+            "true" => true,
+            "false" => false,
+            other => {
+                let what = format!("`{}` is neither true nor false", other.escape_debug());
+                self.mistakes.push(Mistake::at(&value.origin, what, "write true or false"));
+                false
+            }
+        }
+    }
+
+    pub(super) fn one_of_setting(&mut self, key: &'static str, value: &Value) -> &'static str {
+        let Form::Choice(known) = setting(key).form else { unreachable!("{key} is a choice in the table") };
+        self.one_of(value, known)
+    }
+
+    pub(super) fn one_of(&mut self, value: &Value, known: &'static [&'static str]) -> &'static str {
+        if let Some(found) = known.iter().find(|known| **known == value.text) {
+            return found;
+        }
+        let what = format!("`{}` is not one of {}", value.text.escape_debug(), known.join(", "));
+        let remedy = match nearest::word(&value.text, known.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "write one of these".to_owned(),
+        };
+        self.mistakes.push(Mistake::at(&value.origin, what, remedy));
+        known[0]
+    }
+
+    /// What counts for a key: what was written, or its default.
+    pub(super) fn value(&self, key: &'static str) -> Value {
+        self.written
+            .values
+            .get(key)
+            .cloned()
+            .unwrap_or_else(|| Value { text: setting(key).default.to_owned(), origin: Origin::Default })
+    }
+}
