@@ -60,7 +60,9 @@ pub struct Meter {
     choices: u32,
     finished: u32,
     finished_timed: u8,
-    /// Of them, those finished before the frame at hand.
+    /// Why the timed choices ended, as it was last said.
+    finishes: [Option<Finish>; FINISHES],
+    /// Of the timed choices, those finished before the frame at hand.
     finished_earlier: u8,
     /// Timed choices whose last count was said.
     counted_timed: u8,
@@ -85,6 +87,7 @@ pub struct Meter {
     inexact: bool,
     inter_token: Summary,
     chunk_gap: Summary,
+    longest_gap_ns: u64,
     position: [Span; POSITION_NAMES.len()],
     stalls: u32,
     stalled_ns: u64,
@@ -117,6 +120,7 @@ impl Meter {
             choices: 0,
             finished: 0,
             finished_timed: 0,
+            finishes: [None; FINISHES],
             finished_earlier: 0,
             counted_timed: 0,
             length: false,
@@ -135,6 +139,7 @@ impl Meter {
             inexact: false,
             inter_token: Summary::default(),
             chunk_gap: Summary::default(),
+            longest_gap_ns: 0,
             position: Default::default(),
             stalls: 0,
             stalled_ns: 0,
@@ -262,7 +267,7 @@ impl Meter {
             ),
             inter_token,
             chunk_gap: self.chunk_gap.exact(),
-            longest_gap_ns: 0,
+            longest_gap_ns: self.longest_gap_ns,
             weight,
             position: match weight {
                 Weight::Exact => self.position,
@@ -280,7 +285,7 @@ impl Meter {
             status: self.status,
             answers: self.request.answers,
             choices: self.choices,
-            finishes: [None; FINISHES],
+            finishes: self.finishes,
             sampling: self.request.sampling,
             load,
             ending,
@@ -470,6 +475,10 @@ impl Meter {
     fn finish(&mut self, choice: u32, reason: Finish) {
         self.see_choice(choice);
         let bit = if (choice as usize) < TIMED_CHOICES { 1 << choice } else { 0 };
+        if let Some(said) = self.finishes.get_mut(choice as usize) {
+            // Old Gemini models say `STOP` in every frame, and the last one says why.
+            *said = Some(reason);
+        }
         if self.finished_timed & bit == 0 {
             self.finished_timed |= bit;
             self.finished = self.finished.saturating_add(1);
@@ -508,6 +517,7 @@ impl Meter {
         track.waited = waited;
         let Some((gap, waited)) = gap else { return };
         self.chunk_gap.add(gap, 1);
+        self.longest_gap_ns = self.longest_gap_ns.max(gap);
         self.inter_token.add(gap, weight.tokens);
         let span = &mut self.position[POSITION.partition_point(|&end| end < reached)];
         span.tokens = span.tokens.saturating_add(weight.tokens);

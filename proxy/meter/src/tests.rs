@@ -214,6 +214,26 @@ fn choices_are_timed_apart() {
 }
 
 #[test]
+fn every_choice_has_its_own_end_and_the_longest_gap_is_one_choices() {
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    let ends = |choice, reason| Event::Finish { choice, reason };
+    bench.frame(200, &[text(0)]).frame(230, &[text(1)]).frame(260, &[text(0)]).frame(270, &[text(1)]);
+    // A choice that is counted and not timed has no gaps.
+    bench.frame(270, &[text(9)]).frame(900, &[text(9)]);
+    bench.frame(901, &[ends(0, Finish::Stop), ends(2, Finish::ToolCalls), ends(9, Finish::Abort)]);
+    bench.frame(902, &[ends(0, Finish::Length)]);
+    let record = bench.end(Close::Cut, 903);
+    let none = None;
+    let said = [Some(Finish::Length), none, Some(Finish::ToolCalls), none, none, none, none, none];
+    assert_eq!(record.finishes, said, "the last word of each");
+    assert_eq!(record.timing.longest_gap_ns, 60 * MS);
+
+    let mut single = Bench::new(Dialect::OpenaiChat);
+    single.frame(200, &[text(0)]);
+    assert_eq!(single.end(Close::Cut, 900).timing.longest_gap_ns, 0, "one token has no gap");
+}
+
+#[test]
 fn choices_beyond_the_timed_ones_are_counted() {
     let mut bench = Bench::new(Dialect::OpenaiChat);
     for choice in 0..12 {
@@ -435,6 +455,7 @@ fn positions_share_out_tokens_and_time() {
 #[test]
 fn the_state_of_an_exchange_is_small() {
     let size = size_of::<Meter>();
+    println!("{size} bytes");
     assert!(size <= 1408, "{size} bytes");
 }
 
