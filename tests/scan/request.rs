@@ -2,7 +2,8 @@
 //! compared with the naive reader.
 
 use harness::{Transcript, naive};
-use scan::{Request, RequestScanner};
+use proptest::prelude::*;
+use scan::{Request, RequestScanner, Sampling};
 
 fn read(body: &[u8], step: usize) -> Request {
     let mut scanner = RequestScanner::new();
@@ -27,6 +28,7 @@ fn check(name: &str, body: &[u8]) -> Option<()> {
         include_usage: whole.include_usage,
         continuous_usage: whole.continuous_usage,
         echo: whole.echo,
+        sampling: whole.sampling,
     };
     assert_eq!(said, asked, "{name}: {}", String::from_utf8_lossy(&body[..body.len().min(300)]));
     Some(())
@@ -59,6 +61,16 @@ fn made_up_requests() {
         r#"{"n":99999999999}"#,
         r#"{"n":-1}"#,
         r#"[{"model":"no"}]"#,
+        r#"{"max_tokens":16,"temperature":0.7,"top_p":1,"top_k":-1,"seed":4294967295}"#,
+        r#"{"max_tokens":16,"max_completion_tokens":32,"presence_penalty":-1.5,"frequency_penalty":2e0}"#,
+        r#"{"max_tokens":16,"max_completion_tokens":null,"seed":1.0,"temperature":"0.7"}"#,
+        r#"{"n_predict":-1,"temperature":[0.1],"top_p":{"p":1},"top_k":true,"seed":18446744073709551615}"#,
+        r#"{"inputs":"a","parameters":{"max_new_tokens":20,"temperature":0.1,"seed":-9223372036854775808}}"#,
+        r#"{"text":"a","sampling_params":{"max_new_tokens":12.0,"top_p":0.30000000000000004,"sampling_seed":3}}"#,
+        r#"{"prompt":"a","options":{"num_predict":5,"top_k":40,"top_p":0.9,"seed":7}}"#,
+        r#"{"contents":[],"generationConfig":{"maxOutputTokens":9,"topP":0.1,"topK":2,"presencePenalty":1}}"#,
+        r#"{"k":3,"p":0.75,"max_tokens":9007199254740993}"#,
+        r#"{"messages":[{"temperature":1}],"tools":[{"seed":2,"parameters":{"top_p":1}}]}"#,
     ] {
         check(body, body.as_bytes()).unwrap_or_else(|| panic!("no opinion on {body}"));
     }
@@ -69,4 +81,103 @@ fn what_is_no_request_is_not_whole() {
     for body in ["", " ", "{", "{\"model\":\"m\"", "x", "{}}", "{\"model\":\"m\"}x"] {
         assert!(!read(body.as_bytes(), usize::MAX).whole, "{body}");
     }
+}
+
+/// A number is read exactly, or not at all.
+#[test]
+fn numbers_are_what_was_written() {
+    let long = format!("0.{}1", "0".repeat(300));
+    let almost = format!("0.{}1", "0".repeat(200));
+    for (number, temperature) in [
+        ("0.1", Some(0.1)),
+        ("1e-7", Some(1e-7)),
+        ("123456789.123456789", Some(123_456_789.123_456_79)),
+        ("1e308", Some(1e308)),
+        ("1e309", None),
+        ("-1e309", None),
+        ("NaN", None),
+        ("Infinity", None),
+        ("-Infinity", None),
+        ("\"1\"", None),
+        (&almost, Some(1e-201)),
+        // Of which the scanner keeps but a part.
+        (&long, None),
+    ] {
+        let body = format!("{{\"temperature\":{number},\"seed\":7}}");
+        for step in [1, 3, usize::MAX] {
+            let sampling = read(body.as_bytes(), step).sampling;
+            let expected = Sampling { temperature, seed: Some(7), ..Sampling::default() };
+            assert_eq!(sampling, expected, "{number} in steps of {step}");
+        }
+    }
+}
+
+#[test]
+fn made_requests_ask_for_what_the_naive_reader_says() {
+    let names = [
+        "model",
+        "stream",
+        "n",
+        "max_tokens",
+        "max_completion_tokens",
+        "max_output_tokens",
+        "n_predict",
+        "max_new_tokens",
+        "num_predict",
+        "maxOutputTokens",
+        "temperature",
+        "top_p",
+        "topP",
+        "p",
+        "top_k",
+        "topK",
+        "k",
+        "seed",
+        "sampling_seed",
+        "frequency_penalty",
+        "presencePenalty",
+        "presence_penalty",
+    ];
+    let values = [
+        "null",
+        "true",
+        "0",
+        "-0",
+        "1",
+        "-1",
+        "12.0",
+        "0.1",
+        "1e3",
+        "2.5e-3",
+        "9007199254740993",
+        "\"m\"",
+        "18446744073709551615",
+        "0.30000000000000004",
+        "5e-324",
+        "1.7976931348623157e308",
+        "[1]",
+        "{}",
+    ];
+    let nests = ["", "", "parameters", "sampling_params", "options", "generationConfig", "metadata"];
+    let members = proptest::collection::vec((0..names.len(), 0..values.len(), 0..nests.len()), 0..6);
+    let opinions = std::cell::Cell::new(0_u32);
+    let config = ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() };
+    proptest!(config, |(members in members)| {
+        let mut body = Vec::new();
+        for name in &nests[1..] {
+            let inside: Vec<String> = members
+                .iter()
+                .filter(|member| nests[member.2] == *name)
+                .map(|&(key, value, _)| format!("\"{}\":{}", names[key], values[value]))
+                .collect();
+            match (name.is_empty(), inside.is_empty()) {
+                (_, true) => {}
+                (true, false) => body.extend(inside),
+                (false, false) => body.push(format!("\"{name}\": {{{}}}", inside.join(","))),
+            }
+        }
+        let body = format!("{{{}}}", body.join(" , "));
+        opinions.set(opinions.get() + u32::from(check(&body, body.as_bytes()).is_some()));
+    });
+    assert!(opinions.get() > 1500, "too many are matters of opinion: {}", opinions.get());
 }

@@ -4,7 +4,7 @@
 
 use crate::frame::Unit;
 use crate::limits::PATH_LEVELS;
-use crate::request::Key;
+use crate::request::{Key, Knob};
 
 /// One fact of a frame. What it means is the same in every dialect; where it stands is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,6 +153,8 @@ pub(crate) enum Field {
     Background,
     /// Of a request. A member whose presence says which server is meant.
     Key(Key),
+    /// Of a request. Number: how its answers are to be drawn.
+    Knob(Knob),
 }
 
 impl Field {

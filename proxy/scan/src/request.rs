@@ -1,6 +1,7 @@
 //! The few facts of a request body the meter wants, read as the body passes. Prompts of any size
 //! are walked over, never kept.
 
+mod sampling;
 mod shape;
 
 use std::sync::LazyLock;
@@ -10,6 +11,8 @@ use crate::frame::count;
 use crate::json::{End, Json, Value, Visit};
 use crate::name::Name;
 
+pub(crate) use sampling::Knob;
+pub use sampling::Sampling;
 pub(crate) use shape::Key;
 pub use shape::Shape;
 
@@ -46,25 +49,6 @@ pub struct Request {
     pub whole: bool,
 }
 
-/// How a request asks for its answers to be drawn: numbers only, where they were said.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Sampling {
-    /// Most tokens of one answer, by whatever name the dialect has for it.
-    pub max_tokens: Option<u64>,
-    /// `temperature`.
-    pub temperature: Option<f64>,
-    /// `top_p`.
-    pub top_p: Option<f64>,
-    /// `top_k`.
-    pub top_k: Option<f64>,
-    /// `seed`.
-    pub seed: Option<i64>,
-    /// `frequency_penalty`.
-    pub frequency_penalty: Option<f64>,
-    /// `presence_penalty`.
-    pub presence_penalty: Option<f64>,
-}
-
 /// Reads a request body slice by slice.
 #[derive(Debug)]
 pub struct RequestScanner {
@@ -75,39 +59,91 @@ pub struct RequestScanner {
 #[derive(Debug, Default)]
 struct Facts {
     request: Request,
+    max_completion_tokens: Option<u64>,
     answers: Option<u64>,
     prompts: u32,
     ids: u64,
 }
 
-static FIELDS: LazyLock<Fields> = LazyLock::new(|| {
-    Fields::of(&[
-        ("model", Field::Model),
-        ("stream", Field::Stream),
-        ("n", Field::Answers),
-        ("n_cmpl", Field::Answers),
-        ("sampling_params.n", Field::Answers),
-        ("generationConfig.candidateCount", Field::Answers),
-        ("echo", Field::Echo),
-        ("stream_options", Field::StreamOptions),
-        ("stream_options.include_usage", Field::IncludeUsage),
-        ("stream_options.continuous_usage_stats", Field::ContinuousUsage),
-        ("use_beam_search", Field::BeamSearch),
-        ("background", Field::Background),
-        ("messages", Field::Key(Key::Messages)),
-        ("prompt", Field::Key(Key::Prompt)),
-        ("prompt[]", Field::PromptPart),
-        ("input", Field::Key(Key::Input)),
-        ("inputs", Field::Key(Key::Inputs)),
-        ("text", Field::Key(Key::Text)),
-        ("text[]", Field::PromptPart),
-        ("input_ids", Field::Key(Key::InputIds)),
-        ("input_ids[]", Field::PromptPart),
-        ("contents", Field::Key(Key::Contents)),
-        ("parameters", Field::Key(Key::Parameters)),
-        ("sampling_params", Field::Key(Key::SamplingParams)),
-    ])
-});
+static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FACTS, SAMPLING].concat()));
+
+const FACTS: &[(&str, Field)] = &[
+    ("model", Field::Model),
+    ("stream", Field::Stream),
+    ("n", Field::Answers),
+    ("n_cmpl", Field::Answers),
+    ("sampling_params.n", Field::Answers),
+    ("generationConfig.candidateCount", Field::Answers),
+    ("echo", Field::Echo),
+    ("stream_options", Field::StreamOptions),
+    ("stream_options.include_usage", Field::IncludeUsage),
+    ("stream_options.continuous_usage_stats", Field::ContinuousUsage),
+    ("use_beam_search", Field::BeamSearch),
+    ("background", Field::Background),
+    ("messages", Field::Key(Key::Messages)),
+    ("prompt", Field::Key(Key::Prompt)),
+    ("prompt[]", Field::PromptPart),
+    ("input", Field::Key(Key::Input)),
+    ("inputs", Field::Key(Key::Inputs)),
+    ("text", Field::Key(Key::Text)),
+    ("text[]", Field::PromptPart),
+    ("input_ids", Field::Key(Key::InputIds)),
+    ("input_ids[]", Field::PromptPart),
+    ("contents", Field::Key(Key::Contents)),
+    ("parameters", Field::Key(Key::Parameters)),
+    ("sampling_params", Field::Key(Key::SamplingParams)),
+];
+
+/// Where the dialects say how answers are drawn: OpenAI, Anthropic, llama.cpp, LMDeploy and Triton at
+/// the top; Cohere there, too, with `k` and `p`; in objects of their own TGI and Triton
+/// (`parameters`), SGLang and vLLM's tokens in, tokens out (`sampling_params`), Ollama (`options`),
+/// and Gemini.
+const SAMPLING: &[(&str, Field)] = &[
+    ("max_completion_tokens", Field::Knob(Knob::MaxCompletionTokens)),
+    ("max_tokens", Field::Knob(Knob::MaxTokens)),
+    ("max_output_tokens", Field::Knob(Knob::MaxTokens)),
+    ("max_new_tokens", Field::Knob(Knob::MaxTokens)),
+    ("n_predict", Field::Knob(Knob::MaxTokens)),
+    ("temperature", Field::Knob(Knob::Temperature)),
+    ("top_p", Field::Knob(Knob::TopP)),
+    ("p", Field::Knob(Knob::TopP)),
+    ("top_k", Field::Knob(Knob::TopK)),
+    ("k", Field::Knob(Knob::TopK)),
+    ("seed", Field::Knob(Knob::Seed)),
+    ("frequency_penalty", Field::Knob(Knob::FrequencyPenalty)),
+    ("presence_penalty", Field::Knob(Knob::PresencePenalty)),
+    ("parameters.max_new_tokens", Field::Knob(Knob::MaxTokens)),
+    ("parameters.max_tokens", Field::Knob(Knob::MaxTokens)),
+    ("parameters.temperature", Field::Knob(Knob::Temperature)),
+    ("parameters.top_p", Field::Knob(Knob::TopP)),
+    ("parameters.top_k", Field::Knob(Knob::TopK)),
+    ("parameters.seed", Field::Knob(Knob::Seed)),
+    ("parameters.frequency_penalty", Field::Knob(Knob::FrequencyPenalty)),
+    ("parameters.presence_penalty", Field::Knob(Knob::PresencePenalty)),
+    ("sampling_params.max_new_tokens", Field::Knob(Knob::MaxTokens)),
+    ("sampling_params.max_tokens", Field::Knob(Knob::MaxTokens)),
+    ("sampling_params.temperature", Field::Knob(Knob::Temperature)),
+    ("sampling_params.top_p", Field::Knob(Knob::TopP)),
+    ("sampling_params.top_k", Field::Knob(Knob::TopK)),
+    ("sampling_params.seed", Field::Knob(Knob::Seed)),
+    ("sampling_params.sampling_seed", Field::Knob(Knob::Seed)),
+    ("sampling_params.frequency_penalty", Field::Knob(Knob::FrequencyPenalty)),
+    ("sampling_params.presence_penalty", Field::Knob(Knob::PresencePenalty)),
+    ("options.num_predict", Field::Knob(Knob::MaxTokens)),
+    ("options.temperature", Field::Knob(Knob::Temperature)),
+    ("options.top_p", Field::Knob(Knob::TopP)),
+    ("options.top_k", Field::Knob(Knob::TopK)),
+    ("options.seed", Field::Knob(Knob::Seed)),
+    ("options.frequency_penalty", Field::Knob(Knob::FrequencyPenalty)),
+    ("options.presence_penalty", Field::Knob(Knob::PresencePenalty)),
+    ("generationConfig.maxOutputTokens", Field::Knob(Knob::MaxTokens)),
+    ("generationConfig.temperature", Field::Knob(Knob::Temperature)),
+    ("generationConfig.topP", Field::Knob(Knob::TopP)),
+    ("generationConfig.topK", Field::Knob(Knob::TopK)),
+    ("generationConfig.seed", Field::Knob(Knob::Seed)),
+    ("generationConfig.frequencyPenalty", Field::Knob(Knob::FrequencyPenalty)),
+    ("generationConfig.presencePenalty", Field::Knob(Knob::PresencePenalty)),
+];
 
 impl RequestScanner {
     /// A scanner for one request body.
@@ -131,6 +167,10 @@ impl RequestScanner {
             prompts,
             answers: u32::try_from(answers).unwrap_or(u32::MAX),
             prompt_ids: (facts.ids > 0 && facts.prompts == 0).then_some(facts.ids),
+            sampling: Sampling {
+                max_tokens: facts.max_completion_tokens.or(facts.request.sampling.max_tokens),
+                ..facts.request.sampling
+            },
             whole: end == End::Whole,
             ..facts.request
         }
@@ -161,6 +201,10 @@ impl Visit for Facts {
             (Field::ContinuousUsage, _) => self.request.continuous_usage = flag,
             (Field::BeamSearch, _) => self.request.beam_search = flag,
             (Field::Background, _) => self.request.background = flag,
+            (Field::Knob(Knob::MaxCompletionTokens), value) => {
+                self.max_completion_tokens = sampling::number(value).and_then(count);
+            }
+            (Field::Knob(knob), value) => self.request.sampling.take(knob, value),
             (Field::Key(key), value) => self.request.shape.set(key, value != Value::Null),
             (Field::PromptPart, Value::Number(_)) => self.ids += 1,
             (Field::PromptPart, _) => self.prompts = self.prompts.saturating_add(1),

@@ -31,5 +31,6 @@ fuzz_target!(|data: &[u8]| {
     if let Some(asked) = naive::read_request(body) {
         assert_eq!((asked.answers, asked.stream), (whole.answers, whole.stream));
         assert_eq!((asked.prompt_ids, asked.model.as_str()), (whole.prompt_ids, whole.model.as_str()));
+        assert_eq!(asked.sampling, whole.sampling);
     }
 });

@@ -1,11 +1,12 @@
 //! What a request's tree asks for.
 
+use scan::Sampling;
 use serde_json::Value;
 
 use super::{counts, value};
 
 /// The facts of a request body, as [`scan::Request`] has them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Asked {
     /// The model's name.
     pub model: String,
@@ -21,6 +22,8 @@ pub struct Asked {
     pub continuous_usage: bool,
     /// Whether the prompt is sent back.
     pub echo: bool,
+    /// How the answers are to be drawn.
+    pub sampling: Sampling,
 }
 
 /// What `body` asks for, or `None` if that is a matter of opinion.
@@ -28,7 +31,9 @@ pub fn read_request(body: &[u8]) -> Option<Asked> {
     let body = value::parse(value::trim(body))?;
     let flag = |path: &str| body.pointer(path).and_then(Value::as_bool);
     let model = body.get("model").and_then(Value::as_str).unwrap_or_default();
-    let n = [body.get("n"), body.get("n_cmpl")].into_iter().flatten().filter_map(counts::count).next();
+    let places = ["/n", "/n_cmpl", "/sampling_params/n", "/generationConfig/candidateCount"];
+    let said: Vec<&Value> = places.iter().filter_map(|path| body.pointer(path)).collect();
+    let n = said.first().copied().and_then(counts::count);
     // A list with an id in it is one prompt (of ids, or mixed); a list of prompts has none.
     let (prompts, ids) = match body.get("prompt") {
         Some(Value::Array(parts)) => {
@@ -37,8 +42,8 @@ pub fn read_request(body: &[u8]) -> Option<Asked> {
         }
         _ => (1, None),
     };
-    let both = body.get("n").is_some() && body.get("n_cmpl").is_some();
-    (model.len() <= 40 && !both).then(|| Asked {
+    let sampling = sampling(&body)?;
+    (model.len() <= 40 && said.len() < 2).then(|| Asked {
         model: model.to_owned(),
         stream: flag("/stream"),
         answers: u32::try_from(n.unwrap_or(1).max(1).saturating_mul(prompts.max(1) as u64))
@@ -47,5 +52,45 @@ pub fn read_request(body: &[u8]) -> Option<Asked> {
         include_usage: flag("/stream_options/include_usage"),
         continuous_usage: flag("/stream_options/continuous_usage_stats") == Some(true),
         echo: flag("/echo") == Some(true),
+        sampling,
+    })
+}
+
+/// How the answers are to be drawn, or `None` if two places say it.
+fn sampling(body: &Value) -> Option<Sampling> {
+    const NESTS: [&str; 4] = ["", "/parameters", "/sampling_params", "/options"];
+    let only = |names: &[&str], gemini: &str, others: &[&str]| {
+        let nested = NESTS.iter().flat_map(|nest| names.iter().map(move |name| format!("{nest}/{name}")));
+        let mut paths: Vec<String> = nested.collect();
+        paths.push(format!("/generationConfig/{gemini}"));
+        paths.extend(others.iter().map(|path| (*path).to_owned()));
+        let mut found = paths.iter().filter_map(|path| body.pointer(path));
+        let value = found.next();
+        found.next().is_none().then_some(value)
+    };
+    let float = |value: Option<&Value>| value.and_then(Value::as_f64);
+    let seed = only(&["seed"], "seed", &["/sampling_params/sampling_seed"])?;
+    if seed.is_some_and(|seed| seed.as_f64() == Some(0.0) && seed.as_i64().is_none()) {
+        // `-0` is a whole number to some.
+        return None;
+    }
+    let newest = body.get("max_completion_tokens").and_then(counts::count);
+    let others =
+        &["/n_predict", "/max_output_tokens", "/max_new_tokens", "/max_tokens", "/parameters/max_tokens"];
+    let nested = &[
+        "/parameters/max_new_tokens",
+        "/sampling_params/max_tokens",
+        "/sampling_params/max_new_tokens",
+        "/options/num_predict",
+    ];
+    let most = only(&[], "maxOutputTokens", &[&others[..], &nested[..]].concat())?;
+    Some(Sampling {
+        max_tokens: newest.or(most.and_then(counts::count)),
+        temperature: float(only(&["temperature"], "temperature", &[])?),
+        top_p: float(only(&["top_p"], "topP", &["/p"])?),
+        top_k: float(only(&["top_k"], "topK", &["/k"])?),
+        seed: seed.and_then(Value::as_i64),
+        frequency_penalty: float(only(&["frequency_penalty"], "frequencyPenalty", &[])?),
+        presence_penalty: float(only(&["presence_penalty"], "presencePenalty", &[])?),
     })
 }

@@ -94,3 +94,35 @@ fn a_shared_address_is_told_by_its_members() {
     assert!(shape.has_contents() && shape.has_parameters() && shape.has_sampling_params());
     assert!(!shape.has_messages() && !shape.has_prompt() && !shape.has_input() && !shape.has_input_ids());
 }
+
+#[test]
+fn how_answers_are_drawn() {
+    let sampling = read(
+        r#"{"max_tokens":256,"temperature":0.7,"top_p":9.5e-1,"top_k":-1,"seed":4294967295,"frequency_penalty":-0.25,"presence_penalty":2}"#,
+    )
+    .sampling;
+    let expected = crate::Sampling {
+        max_tokens: Some(256),
+        temperature: Some(0.7),
+        top_p: Some(0.95),
+        top_k: Some(-1.0),
+        seed: Some(4_294_967_295),
+        frequency_penalty: Some(-0.25),
+        presence_penalty: Some(2.0),
+    };
+    assert_eq!(sampling, expected);
+    for (body, most) in [
+        (r#"{"max_completion_tokens":8,"max_tokens":9}"#, Some(8)),
+        (r#"{"max_tokens":9,"max_completion_tokens":null}"#, Some(9)),
+        (r#"{"max_output_tokens":9}"#, Some(9)),
+        (r#"{"n_predict":-1}"#, None),
+        (r#"{"max_tokens":9,"max_tokens":null}"#, None),
+        (r#"{"options":{"num_predict":9}}"#, Some(9)),
+        (r#"{"parameters":{"max_new_tokens":9}}"#, Some(9)),
+        (r#"{"sampling_params":{"max_new_tokens":9}}"#, Some(9)),
+        (r#"{"generationConfig":{"maxOutputTokens":9}}"#, Some(9)),
+        (r#"{"metadata":{"max_tokens":9}}"#, None),
+    ] {
+        assert_eq!(read(body).sampling, crate::Sampling { max_tokens: most, ..Default::default() }, "{body}");
+    }
+}
