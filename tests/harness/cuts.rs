@@ -31,6 +31,7 @@ pub fn scan_slices<'a>(dialect: Dialect, framing: Framing, slices: impl Iterator
     }
     seen.tail = Some(scanner.end(&mut seen));
     seen.model = scanner.model().as_str().to_owned();
+    seen.id = scanner.id().as_str().to_owned();
     let work = scanner.work();
     assert_eq!(work.fed, fed);
     // One byte of grace: a data line's end is read as a line end and walked as white space.
@@ -45,7 +46,8 @@ fn says_again(dialect: Dialect, framing: Framing, body: &[u8], at: usize, seen: 
     scanner.feed(&body[..at], &mut again);
     scanner.feed(&body[at..], &mut again);
     let tail = scanner.end(&mut again);
-    again.is_same() && Some(tail) == seen.tail && scanner.model().as_str() == seen.model
+    let same = again.is_same() && Some(tail) == seen.tail;
+    same && scanner.model().as_str() == seen.model && scanner.id().as_str() == seen.id
 }
 
 /// Says where scanning `body` whole and scanning it in any other way differ: in steps, at the
@@ -91,11 +93,13 @@ pub fn line_ends(framing: Framing, body: &[u8]) -> Vec<(&'static str, Vec<u8>)> 
 pub fn first_difference(left: &Seen, right: &Seen) -> String {
     let at = left.said.iter().zip(&right.said).take_while(|(a, b)| a == b).count();
     format!(
-        "at {at}: {:?} and {:?}; model {:?} and {:?}; tail {:?} and {:?}",
+        "at {at}: {:?} and {:?}; model {:?} and {:?}; id {:?} and {:?}; tail {:?} and {:?}",
         left.said.get(at),
         right.said.get(at),
         left.model,
         right.model,
+        left.id,
+        right.id,
         left.tail,
         right.tail
     )

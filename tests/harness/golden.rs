@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use meter::{Record, TokenType};
+use scan::Sampling;
 
 /// What a record says, less its times: they differ with the pieces a body comes in.
 pub fn text(record: &Record) -> String {
@@ -16,10 +17,17 @@ pub fn text(record: &Record) -> String {
     line("dialect", &record.identity.dialect.name());
     line("model", &record.identity.model);
     line("response model", &record.identity.response_model.as_deref().unwrap_or("none"));
+    line("response id", &record.identity.response_id.as_deref().unwrap_or("none"));
     line("status", &record.status);
     line("streamed", &record.streamed);
     line("ending", &record.ending.name());
+    line("answers", &record.answers);
     line("choices", &record.choices);
+    let known = record.finishes.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+    line("finishes", &format_args!("{:?}", &record.finishes[..known]));
+    for (name, said) in drawn(&record.sampling) {
+        line(&format!("  {name}"), &said);
+    }
     line("input", &format_args!("{} {}", record.tokens.input(), record.tokens.input_provenance.name()));
     line("output", &format_args!("{} {}", record.tokens.output(), record.tokens.output_provenance.name()));
     for kind in TokenType::ALL {
@@ -38,6 +46,22 @@ pub fn text(record: &Record) -> String {
     line("chunk gaps", &timing.chunk_gap.buckets.iter().sum::<u64>());
     line("positions", &format_args!("{:?}", timing.position.map(|span| span.tokens)));
     text
+}
+
+/// How the answers were to be drawn, as far as the request said.
+fn drawn(sampling: &Sampling) -> impl Iterator<Item = (&'static str, String)> {
+    let float = |number: Option<f64>| number.map(|number| number.to_string());
+    [
+        ("max tokens", sampling.max_tokens.map(|number| number.to_string())),
+        ("temperature", float(sampling.temperature)),
+        ("top p", float(sampling.top_p)),
+        ("top k", float(sampling.top_k)),
+        ("seed", sampling.seed.map(|number| number.to_string())),
+        ("frequency penalty", float(sampling.frequency_penalty)),
+        ("presence penalty", float(sampling.presence_penalty)),
+    ]
+    .into_iter()
+    .filter_map(|(name, said)| Some((name, said?)))
 }
 
 /// Compares `text` with the file at `path`, or writes it there if that was asked for.

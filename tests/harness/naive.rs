@@ -7,7 +7,7 @@
 //! anyone there, only with itself. These are matters of opinion:
 //!
 //! * any dialect: a finish word that only another dialect knows; a server time beyond 2^53 ns; two
-//!   places of one count, time, model or list of ids that disagree;
+//!   places of one count, time, model, id or list of ids that disagree;
 //! * chat: `delta` beside `message`; an answer of no model and no content that is whole or counted;
 //!   timings beside a usage without counts;
 //! * Responses, Anthropic, Cohere: a frame without `type` that is not the unstreamed form; an unstreamed
@@ -172,6 +172,9 @@ impl Reading {
         self.say(&events, frame.whole);
         if self.seen.model.is_empty() {
             self.seen.model = frame::model(self.dialect, &value)?.to_owned();
+        }
+        if self.seen.id.is_empty() {
+            self.seen.id = frame::id(self.dialect, &value)?.to_owned();
         }
         Some(())
     }

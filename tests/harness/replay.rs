@@ -71,6 +71,7 @@ pub fn run<'a>(
     let model = name(&request.model).or_else(|| name(response_model)).unwrap_or_else(|| "_unknown".into());
     let identity = meter::Identity {
         response_model: name(response_model),
+        response_id: name(scanner.id()),
         ..meter::Identity::new("recorded", "recorded", transcript.dialect, model)
     };
     Ran { record: meter.end(identity, close, meter::LoadSpan::alone(), ended), tail, work: scanner.work() }

@@ -18,6 +18,8 @@ pub struct Seen {
     pub said: Vec<Said>,
     /// The first model named.
     pub model: String,
+    /// The first id of an answer.
+    pub id: String,
     /// What became of the body.
     pub tail: Option<Tail>,
 }

@@ -60,6 +60,7 @@ fn decoded(dialect: Dialect, framing: Framing, encoded: &[u8], way: Way, step: u
     decoder.end().expect("it is all there");
     seen.tail = Some(scanner.end(&mut seen));
     seen.model = scanner.model().as_str().to_owned();
+    seen.id = scanner.id().as_str().to_owned();
     seen
 }
 

@@ -14,7 +14,7 @@ use usage::{Added, Marks, Watch};
 use crate::asked::Asked;
 use crate::headers::is_sealed;
 use crate::outbox::Text;
-use crate::reader::{self, Readable, Reader};
+use crate::reader::{self, Over, Readable, Reader};
 use crate::room::Share;
 use crate::route::{Route, Speaks};
 use crate::worker::Worker;
@@ -390,18 +390,18 @@ impl Exchange {
             // It ended before its request was complete.
             meter.requested(self.settle(&mut request), at);
         }
-        let (mut close, mut response_model, mut unparsed, mut text) = (close, Name::default(), 0, None);
+        let (mut close, mut over) = (close, Over::default());
         if let Some(reader) = self.reader.take() {
             let mut reading = meter.tail(at);
-            let over = match &mut self.watch {
+            over = match &mut self.watch {
                 Some(watch) => reader.end(&mut watch.listen(&mut reading)),
                 None => reader.end(&mut reading),
             };
             if let Close::Clean { whole } = &mut close {
                 *whole = over.tail.whole;
             }
-            (response_model, unparsed, text) = (over.model, over.unparsed, over.text);
         }
+        let Over { model: response_model, id, unparsed, text, .. } = over;
         if self.model.is_empty() && !response_model.is_empty() {
             self.model = response_model;
             self.admit(true);
@@ -415,6 +415,7 @@ impl Exchange {
         let model: &str = if self.model.is_empty() { "_unknown" } else { self.model.as_str() };
         let identity = Identity {
             response_model: (!response_model.is_empty()).then(|| response_model.as_str().into()),
+            response_id: (!id.is_empty()).then(|| id.as_str().into()),
             started_unix_ns: self.started_unix_ns,
             ..Identity::new(Arc::clone(&upstream.name), provider, self.dialect, model)
         };

@@ -34,6 +34,8 @@ pub(crate) struct Over {
     pub(crate) tail: Tail,
     /// The first model it named.
     pub(crate) model: Name,
+    /// The first id by which it called its answer.
+    pub(crate) id: Name,
     /// Frames that could not be read.
     pub(crate) unparsed: u64,
     /// The answer's text, if it was kept and is all there.
@@ -130,7 +132,8 @@ impl Reader {
     pub(crate) fn end(self, sink: &mut impl Sink) -> Over {
         let Sight::Clear(mut scanner) = self.sight else { return Over::default() };
         let tail = scanner.end(sink);
-        Over { tail, model: *scanner.model(), unparsed: scanner.work().unparsed, text: scanner.take_text() }
+        let (model, id) = (*scanner.model(), *scanner.id());
+        Over { tail, model, id, unparsed: scanner.work().unparsed, text: scanner.take_text() }
     }
 }
 

@@ -127,6 +127,8 @@ pub(crate) enum Field {
     WholeTool,
     /// Word: why a whole answer ended.
     WholeFinish,
+    /// Word: the answer's own id.
+    Id,
     /// Word: the model's name.
     Model,
     /// Word: what kind of object the frame is.

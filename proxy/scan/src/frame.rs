@@ -68,6 +68,8 @@ pub(crate) struct Frame {
     pub(crate) holes: Holes,
     /// The first model name any frame carried.
     pub(crate) model: Name,
+    /// The first id any frame gave its answer, and that is no longer than a name.
+    pub(crate) id: Name,
     /// Anthropic's counts of the frames before.
     earlier: Counts,
     /// SGLang's frames before.
@@ -106,6 +108,7 @@ impl Frame {
             held: Queue::new(),
             holes: Holes::default(),
             model: Name::default(),
+            id: Name::default(),
             earlier: Counts::default(),
             cumulative: Cumulative::default(),
         }
@@ -337,6 +340,12 @@ impl<S: Sink> Visit for Reader<'_, S> {
                     frame.model = Name::cut(word);
                 }
             }
+            (Field::Id, Value::Word(word)) => {
+                if frame.id.is_empty() {
+                    frame.id = Name::whole(word).unwrap_or_default();
+                }
+            }
+            (Field::Id, _) => {}
             (Field::Error, value) => {
                 frame.choice.error |= is_truthy(value);
                 frame.error |= frame.choice.error;

@@ -5,7 +5,8 @@
 /// recordings: a 64-byte model path; longest key we look for: 27 bytes; longest type: 41 bytes.
 pub const CARRY_BYTES: usize = 256;
 
-/// Bytes of a model name kept; longer ones are cut on a character boundary (label hygiene).
+/// Bytes of a model name kept; longer ones are cut on a character boundary (label hygiene). A longer
+/// id is not kept at all: LiteLLM's for responses have 190, of which most are the same in all.
 pub const MODEL_BYTES: usize = 128;
 
 /// Open objects and arrays followed. Deeper frames are marked unparsed; their bytes still pass.

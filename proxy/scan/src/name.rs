@@ -22,6 +22,12 @@ impl Name {
         name
     }
 
+    /// All of `bytes`, if they fit and are UTF-8: half an id is the id of something else.
+    pub fn whole(bytes: &[u8]) -> Option<Self> {
+        let name = Self::cut(bytes);
+        (name.as_str().len() == bytes.len()).then_some(name)
+    }
+
     /// The text.
     pub fn as_str(&self) -> &str {
         str::from_utf8(&self.bytes[..usize::from(self.len)]).expect("only valid UTF-8 was copied in")

@@ -180,6 +180,11 @@ impl Scanner {
         &self.frame.model
     }
 
+    /// The first id by which the body calls its answer; one longer than a name is passed over.
+    pub fn id(&self) -> &Name {
+        &self.frame.id
+    }
+
     /// Where an SSE block that is not over yet began, in the body.
     pub fn unfinished(&self) -> Option<u64> {
         match &self.lines {

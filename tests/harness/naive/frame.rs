@@ -61,22 +61,49 @@ pub(crate) fn model(dialect: Dialect, frame: &Value) -> Option<&str> {
         Dialect::Gemini => &["/modelVersion"],
         _ => &["/model"],
     };
+    first_word(dialect, frame, places).filter(|name| name.len() <= 40)
+}
+
+/// The id a frame gives its answer, or "" if it gives none or one longer than a name. `None` as above.
+pub(crate) fn id(dialect: Dialect, frame: &Value) -> Option<&str> {
+    let places: &[&str] = match dialect {
+        Dialect::OpenaiResponses => &["/id", "/response/id"],
+        Dialect::Anthropic => &["/id", "/message/id"],
+        Dialect::VllmGenerate => &["/id", "/request_id"],
+        Dialect::Gemini => &["/responseId"],
+        Dialect::Sglang | Dialect::Lmdeploy => &["/meta_info/id"],
+        Dialect::OpenaiChat
+        | Dialect::OpenaiCompletions
+        | Dialect::Cohere
+        | Dialect::Embeddings
+        | Dialect::Rerank
+        | Dialect::Transcription => &["/id"],
+        _ => &[],
+    };
+    first_word(dialect, frame, places).map(|id| if id.len() <= 128 { id } else { "" })
+}
+
+/// The first word that is not empty at one of the places.
+fn first_word<'v>(dialect: Dialect, frame: &'v Value, places: &[&str]) -> Option<&'v str> {
     let holders = match (dialect, frame) {
-        (Dialect::LlamacppCompletion | Dialect::Gemini, Value::Array(list)) => &list[..],
+        (
+            Dialect::LlamacppCompletion | Dialect::Gemini | Dialect::Sglang | Dialect::Lmdeploy,
+            Value::Array(list),
+        ) => &list[..],
         _ => std::slice::from_ref(frame),
     };
     let mut first = "";
     for holder in holders {
-        let names = places.iter().filter_map(|place| holder.pointer(place)?.as_str());
-        let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
-        if names.iter().any(|name| name != &names[0]) {
+        let words = places.iter().filter_map(|place| holder.pointer(place)?.as_str());
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        if words.iter().any(|word| word != &words[0]) {
             return None;
         }
         if first.is_empty() {
-            first = names.first().copied().unwrap_or_default();
+            first = words.first().copied().unwrap_or_default();
         }
     }
-    (first.len() <= 40).then_some(first)
+    Some(first)
 }
 
 /// Whether a frame or a choice has an `error` that means one.

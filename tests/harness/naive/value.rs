@@ -34,7 +34,7 @@ const SETTLED: [&str; 16] = [
 ];
 
 /// Members that are never settled if there are two of them.
-const OPEN: [&str; 12] = [
+const OPEN: [&str; 15] = [
     "reasoning",
     "reasoning_content",
     "thinking",
@@ -43,6 +43,9 @@ const OPEN: [&str; 12] = [
     "partial_json",
     "tool_plan",
     "text",
+    "id",
+    "request_id",
+    "responseId",
     "model",
     "model_name",
     "modelVersion",

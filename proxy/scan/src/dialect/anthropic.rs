@@ -20,6 +20,7 @@ const FRAME: &[(&str, Field)] = &[
     ("delta.partial_json", Field::Tool),
     ("delta.stop_reason", Field::Finish),
     ("message", Field::Inner),
+    ("message.id", Field::Id),
     ("message.model", Field::Model),
     ("message.usage", Field::InnerUsage),
     ("message.usage.input_tokens", Field::InputTokens),
@@ -29,6 +30,7 @@ const FRAME: &[(&str, Field)] = &[
 
 /// What is looked for in a whole answer; the usage is the last typed frame's, too.
 const WHOLE: &[(&str, Field)] = &[
+    ("id", Field::Id),
     ("model", Field::Model),
     ("content", Field::Whole),
     ("content[].text", Field::WholeText),

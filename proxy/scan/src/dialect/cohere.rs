@@ -10,6 +10,7 @@ const FRAME: &[(&str, Field)] = &[
     ("", Field::Root),
     ("type", Field::Type),
     ("error", Field::Error),
+    ("id", Field::Id),
     ("model", Field::Model),
     ("index", Field::Varying),
     ("delta", Field::Delta),

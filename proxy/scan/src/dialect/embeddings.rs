@@ -7,6 +7,7 @@ use crate::field::{Field, Fields};
 
 /// What is looked for.
 pub(crate) const FRAME: &[(&str, Field)] = &[
+    ("id", Field::Id),
     ("model", Field::Model),
     ("object", Field::Object),
     ("error", Field::Error),

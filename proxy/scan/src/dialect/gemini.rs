@@ -8,6 +8,7 @@ use crate::field::{Field, Fields};
 
 /// What is looked for in a frame. Rank 0 is what the tools said to the prompt.
 const FRAME: &[(&str, Field)] = &[
+    ("responseId", Field::Id),
     ("modelVersion", Field::Model),
     ("error", Field::Error),
     ("promptFeedback.blockReason", Field::Blocked),
@@ -31,6 +32,7 @@ const FRAME: &[(&str, Field)] = &[
 /// The same in each element of an array.
 const ELEMENT: &[(&str, Field)] = &[
     ("[]", Field::Element),
+    ("[].responseId", Field::Id),
     ("[].modelVersion", Field::Model),
     ("[].error", Field::Error),
     ("[].promptFeedback.blockReason", Field::Blocked),

@@ -10,6 +10,7 @@ use crate::frame::Unit;
 
 /// Paths of both dialects.
 pub(crate) const COMMON: &[(&str, Field)] = &[
+    ("id", Field::Id),
     ("model", Field::Model),
     ("object", Field::Object),
     ("error", Field::Error),

@@ -22,6 +22,7 @@ const FRAME: &[(&str, Field)] = &[
     ("delta", Field::DeltaText),
     ("logprobs", Field::Logprobs),
     ("response", Field::Inner),
+    ("response.id", Field::Id),
     ("response.model", Field::Model),
     ("response.status", Field::InnerStatus),
     ("response.incomplete_details.reason", Field::InnerReason),
@@ -40,6 +41,7 @@ const FRAME: &[(&str, Field)] = &[
 
 /// What is looked for in a whole answer.
 const WHOLE: &[(&str, Field)] = &[
+    ("id", Field::Id),
     ("status", Field::Status),
     ("incomplete_details.reason", Field::Reason),
     ("output", Field::Whole),

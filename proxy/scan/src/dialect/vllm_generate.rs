@@ -3,7 +3,8 @@
 
 use std::sync::LazyLock;
 
-use crate::field::Fields;
+use crate::field::{Field, Fields};
 
 /// What is looked for.
-pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(super::openai::COMMON));
+pub(crate) static FIELDS: LazyLock<Fields> =
+    LazyLock::new(|| Fields::of(&[super::openai::COMMON, &[("request_id", Field::Id)]].concat()));

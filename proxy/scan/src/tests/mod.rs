@@ -2,6 +2,7 @@
 //! tests, where the fuzzers find them too.
 
 mod chats;
+mod ids;
 mod multipart;
 mod natives;
 mod prompts;
@@ -23,6 +24,7 @@ pub(crate) use short::short;
 pub(crate) struct Seen {
     pub(crate) said: Vec<Said>,
     pub(crate) model: String,
+    pub(crate) id: String,
     pub(crate) tail: Option<Tail>,
 }
 
@@ -74,6 +76,7 @@ fn scan_with<'a>(mut scanner: Scanner, slices: impl Iterator<Item = &'a [u8]>) -
     }
     seen.tail = Some(scanner.end(&mut seen));
     seen.model = scanner.model().as_str().to_owned();
+    seen.id = scanner.id().as_str().to_owned();
     let work = scanner.work();
     assert_eq!(work.fed, fed);
     assert!(work.walked + work.matched <= work.fed + 8, "a byte was read twice: {work:?}");
