@@ -433,12 +433,12 @@ fn an_unstreamed_answer_has_no_first_token() {
 fn concurrency_is_the_mean_over_the_exchange() {
     let mut load = Load::default();
     let mine = load.enter(Tick(0));
-    load.enter(Tick(100));
-    load.leave(Tick(200));
-    let left = load.leave(Tick(400));
+    let other = load.enter(Tick(100));
+    load.leave(Tick(200), &other);
+    let left = load.leave(Tick(400), &mine);
     assert!((left.mean_since(&mine) - 1.25).abs() < 1e-9, "(100·1 + 100·2 + 200·1) ÷ 400");
     assert_eq!(left.busy_ns, 400);
-    assert!((left.share_ns - 350.0).abs() < 1e-9);
+    assert_eq!(left.share, 350 << 32);
 }
 
 #[test]

@@ -307,7 +307,7 @@ impl Exchange {
     /// It was no exchange after all: its seats are given back, and there will be no record.
     fn dismiss(&mut self, at: Tick) {
         if self.meter.take().is_some() {
-            load(&self.worker, self.upstream).leave(at);
+            load(&self.worker, self.upstream).leave(at, &self.entered);
             self.worker.observer.borrow_mut().abandon(self.slot);
         }
     }
@@ -384,7 +384,7 @@ impl Exchange {
         }
         let Some(mut meter) = self.meter.take() else { return };
         // First of all, so that nothing that fails below can leave them behind.
-        let left = load(&self.worker, self.upstream).leave(at);
+        let left = load(&self.worker, self.upstream).leave(at, &self.entered);
         let mut seat = Seat { worker: Rc::clone(&self.worker), slot: self.slot, taken: true };
         if let Some(mut request) = self.request.take() {
             // It ended before its request was complete.
