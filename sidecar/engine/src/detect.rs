@@ -13,9 +13,9 @@
 
 use relay::Kind;
 
-use crate::ask::{Answer, Asker, Failure};
-use crate::exposition::Page;
 use crate::kinds::KNOWN;
+use scrape::Page;
+use scrape::{Answer, Asker, Failure};
 
 /// What a server was recognised as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -152,8 +152,8 @@ pub(crate) const TENSORRT_LLM_PAGE: &str = "/prometheus/metrics";
 #[cfg(test)]
 mod tests {
     use super::{by_names, owner};
-    use crate::exposition::Page;
     use relay::Kind;
+    use scrape::Page;
 
     #[test]
     fn the_owner_is_read_however_it_is_spaced() {

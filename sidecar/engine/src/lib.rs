@@ -6,9 +6,9 @@
 //! [`Running::reach`]; then it is recognised once ([`detect`]), and its page is read
 //! every so often. What comes of it goes out through [`Hooks`] as plain values.
 //!
-//! In the order of the path of a page: [`mod@watch`] decides when, `ask` fetches, [`exposition`]
-//! takes the text apart, `vocabulary` finds the quantities by the names in `kinds`, and
-//! `reckoning` makes differences of counters.
+//! In the order of the path of a page: [`mod@watch`] decides when, `scrape` fetches it and takes
+//! the text apart, `vocabulary` finds the quantities by the names in `kinds`, and `reckoning` makes
+//! differences of counters.
 //!
 //! Laws: nothing asked here makes a server generate, and no page is asked for whose reading
 //! changes it, unless a person said so. A server without a page costs it one request in ten
@@ -16,9 +16,7 @@
 
 pub mod watch;
 
-mod ask;
 pub mod detect;
-pub mod exposition;
 mod kinds;
 mod reckoning;
 mod vocabulary;

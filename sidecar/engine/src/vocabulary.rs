@@ -5,7 +5,7 @@
 
 use relay::Kind;
 
-use crate::exposition::Page;
+use scrape::Page;
 
 /// How one kind of server says things. A quantity it does not say has no way.
 #[derive(Debug)]
@@ -146,7 +146,7 @@ fn values<'p>(page: &'p Page<'_>, name: Name) -> impl Iterator<Item = f64> + 'p 
 #[cfg(test)]
 mod tests {
     use super::{Ways, all, mean, sum, with};
-    use crate::exposition::Page;
+    use scrape::Page;
 
     const PAGE: &str = "new{e=\"0\"} 2\nnew{e=\"1\"} 4\nnew NaN\nold 100\nextra 10\nshare{k=\"used\"} 0.5\n\
                         share{k=\"max\"} 900\nshare{k=\"used\",e=\"1\"} 0.25\nbroken +Inf\n";

@@ -23,13 +23,13 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::LocalSet;
 use tokio::time::sleep;
 
-use crate::ask::{Asker, Failure};
 use crate::detect::{self, Detected, Verdict};
-use crate::exposition::Page;
 use crate::kinds;
 use crate::limits::REFUSED_WAIT;
 use crate::reckoning::{Ours, Reckoning};
 use crate::vocabulary::Vocabulary;
+use scrape::Page;
+use scrape::{Asker, Failure};
 
 /// What to watch.
 #[derive(Clone, Debug)]

@@ -5,8 +5,8 @@ use relay::Kind;
 
 use super::{KNOWN, of};
 use crate::detect::by_names;
-use crate::exposition::Page;
 use crate::vocabulary::{Counters, Said};
+use scrape::Page;
 
 fn said(kind: Kind, text: &str) -> Said {
     let page = Page::read(text);

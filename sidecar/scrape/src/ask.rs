@@ -13,6 +13,7 @@ use hyper::header::{ACCEPT, CONNECTION, HOST, HeaderMap, SERVER, USER_AGENT};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
+use tokio::runtime::Builder;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -20,32 +21,38 @@ use crate::limits::{ANSWER_BYTES, ANSWER_TIME, HEAD_BYTES};
 
 /// Where a server is.
 #[derive(Clone, Debug)]
-pub(crate) struct Asker {
+pub struct Asker {
     /// Name or address, resolved anew for each request.
-    pub(crate) host: Arc<str>,
-    pub(crate) port: u16,
+    pub host: Arc<str>,
+    /// Its port.
+    pub port: u16,
     /// Put before every path: empty, or `/prefix`.
-    pub(crate) prefix: Arc<str>,
+    pub prefix: Arc<str>,
 }
 
 /// What came back.
 #[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) status: u16,
+pub struct Answer {
+    /// HTTP status.
+    pub status: u16,
     /// The `Server` field.
-    pub(crate) server: Option<String>,
+    pub server: Option<String>,
     /// When the process started, seconds since 1970; llama.cpp says so.
-    pub(crate) started: Option<f64>,
+    pub started: Option<f64>,
     /// The body; bytes that are not UTF-8 replaced.
-    pub(crate) text: String,
+    pub text: String,
 }
 
 /// Why nothing came back.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub enum Failure {
+    /// No connection came about.
     Connect(io::Error),
+    /// The answer broke off, or was none.
     Broken(hyper::Error),
+    /// It took longer than [`ANSWER_TIME`].
     Slow,
+    /// It was longer than [`ANSWER_BYTES`].
     Long,
 }
 
@@ -62,8 +69,17 @@ impl fmt::Display for Failure {
 
 impl Asker {
     /// Asks for `path`.
-    pub(crate) async fn get(&self, path: &str) -> Result<Answer, Failure> {
+    pub async fn get(&self, path: &str) -> Result<Answer, Failure> {
         timeout(ANSWER_TIME, self.exchange(path)).await.unwrap_or(Err(Failure::Slow))
+    }
+
+    /// Asks for `path` and waits, for callers that have a thread of their own.
+    pub fn get_and_wait(&self, path: &str) -> Result<Answer, Failure> {
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(Failure::Connect)?;
+        let answer = runtime.block_on(self.get(path));
+        // A name that is still being resolved would hold us up.
+        runtime.shutdown_background();
+        answer
     }
 
     async fn exchange(&self, path: &str) -> Result<Answer, Failure> {

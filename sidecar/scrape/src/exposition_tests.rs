@@ -122,7 +122,7 @@ fn every_cut_is_survived() {
 /// sample, skipped, or none, and each sample's labels are read to their end.
 #[test]
 fn damaged_pages_are_read_or_skipped() {
-    let page = include_str!("../tests/pages/vllm-0.32.0-after.txt");
+    let page = include_str!("../../engine/tests/pages/vllm-0.32.0-after.txt");
     let lines: Vec<&str> = page.lines().filter(|line| !line.starts_with('#')).collect();
     let mut seed = 0x5eed_u64;
     let mut dice = |sides: usize| {
