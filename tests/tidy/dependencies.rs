@@ -27,7 +27,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         ],
     ),
     ("pin-project", &["tokenmeter-relay"]),
-    ("prometheus-client", &["tokenmeter-metrics"]),
+    ("prometheus-client", &[]),
     ("clap", &["tokenmeter"]),
     ("serde", &["tokenmeter", "tokenmeter-simulator", "tokenmeter-usage"]),
     ("serde-saphyr", &["tokenmeter"]),

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use crate::cell::Absorb;
 use crate::engine::EngineReading;
@@ -18,6 +19,8 @@ pub(crate) struct Board {
     /// Models with a label of their own, `_other` and `_unknown` not counted.
     cap: usize,
     pub(crate) version: String,
+    /// Since when there is something to count.
+    pub(crate) since: SystemTime,
     posts: Mutex<Posts>,
 }
 
@@ -37,7 +40,7 @@ pub(crate) type Closed = Arc<HashSet<Arc<str>>>;
 
 impl Board {
     pub(crate) fn new(cap: usize, version: String) -> Self {
-        Self { cap, version, posts: Mutex::default() }
+        Self { cap, version, since: SystemTime::now(), posts: Mutex::default() }
     }
 
     /// A new worker's block.

@@ -1,14 +1,13 @@
-//! From the workers' sums to the page's samples. The law: every metric of the table is opened, in
+//! From the workers' sums to a reading's samples. The law: every metric of the table is opened, in
 //! the table's order; the samples below it are sorted by model, and closed lists come in their own
 //! order. A series appears with its first event, except where its zero says something: that nothing
 //! was lost, or that a model is there.
 
 use std::fmt::Result;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use meter::edges::{CONCURRENCY_NAMES, POSITION_NAMES};
 use meter::{Ending, Provenance, TokenType};
-use prometheus_client::collector::Collector;
-use prometheus_client::encoding::DescriptorEncoder;
 use relay::{Passthrough, Refusal, UsageStep};
 
 use crate::board::Board;
@@ -20,28 +19,37 @@ use crate::model::{GenAi, Loaded, ModelCells, Position, Served, Timed, WEIGHTS, 
 use crate::names::UNKNOWN;
 use crate::process::Process;
 use crate::proxy::{CLASSES, DIRECTIONS, dropped_names};
+use crate::reading::Reading;
 use crate::table::Metric;
 use crate::totals::Totals;
 
-impl Collector for Board {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result {
+impl Board {
+    /// Everything at one moment, from one sum over the workers.
+    pub(crate) fn reading(&self) -> Reading {
         let totals = self.totals();
         let process = Process::read();
-        for metric in Metric::ALL {
-            let mut family = Family::open(&mut encoder, *metric)?;
-            write(*metric, &totals, &self.version, &process, &mut family)?;
+        let at = SystemTime::now();
+        let family = |metric: &Metric| {
+            let mut family = Family::open(*metric);
+            // It only appends to a list: there is nothing that could fail.
+            let _ = write(*metric, &totals, &self.version, &process, &mut family);
+            family.close()
+        };
+        Reading {
+            at_unix_ns: unix_ns(at),
+            since_unix_ns: unix_ns(self.since),
+            families: Metric::ALL.iter().map(family).collect(),
         }
-        Ok(())
     }
 }
 
-fn write(
-    metric: Metric,
-    totals: &Totals,
-    version: &str,
-    process: &Process,
-    family: &mut Family<'_>,
-) -> Result {
+/// Nanoseconds since 1970; 0 before.
+fn unix_ns(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
+}
+
+fn write(metric: Metric, totals: &Totals, version: &str, process: &Process, family: &mut Family) -> Result {
     let proxy = &totals.proxy;
     match metric {
         Metric::Exchanges => models(totals, |name, model| exchanges(family, name, model)),
@@ -102,7 +110,7 @@ fn write(
 }
 
 /// Every ending of a dialect once one was met, so that the first error is a step up from zero.
-fn exchanges(family: &mut Family<'_>, name: &str, model: &ModelCells) -> Result {
+fn exchanges(family: &mut Family, name: &str, model: &ModelCells) -> Result {
     let mut dialects: Vec<_> = model.exchanges.iter().collect();
     dialects.sort_unstable_by_key(|(dialect, _)| dialect.name());
     for (dialect, endings) in dialects {
@@ -113,7 +121,7 @@ fn exchanges(family: &mut Family<'_>, name: &str, model: &ModelCells) -> Result 
     Ok(())
 }
 
-fn tokens(family: &mut Family<'_>, name: &str, model: &ModelCells) -> Result {
+fn tokens(family: &mut Family, name: &str, model: &ModelCells) -> Result {
     for kind in TokenType::ALL {
         for (provenance, types) in Provenance::ALL.iter().zip(&model.tokens) {
             let n = types.get().map_or(0, |types| types[kind as usize].get());
@@ -125,7 +133,7 @@ fn tokens(family: &mut Family<'_>, name: &str, model: &ModelCells) -> Result {
     Ok(())
 }
 
-fn no_first_token(family: &mut Family<'_>, name: &str, model: &ModelCells) -> Result {
+fn no_first_token(family: &mut Family, name: &str, model: &ModelCells) -> Result {
     for (reason, n) in no_first_token_names().zip(&model.no_first_token) {
         if n.get() > 0 {
             family.count(&[name, reason], n.get())?;
@@ -134,7 +142,7 @@ fn no_first_token(family: &mut Family<'_>, name: &str, model: &ModelCells) -> Re
     Ok(())
 }
 
-fn usage_provenance(family: &mut Family<'_>, totals: &Totals) -> Result {
+fn usage_provenance(family: &mut Family, totals: &Totals) -> Result {
     for (direction, provenances) in DIRECTIONS.iter().zip(&totals.proxy.provenance) {
         for (provenance, n) in Provenance::ALL.iter().zip(provenances) {
             family.count(&[direction, provenance.name()], n.get())?;
@@ -143,19 +151,19 @@ fn usage_provenance(family: &mut Family<'_>, totals: &Totals) -> Result {
     Ok(())
 }
 
-fn overhead(family: &mut Family<'_>, totals: &Totals) -> Result {
+fn overhead(family: &mut Family, totals: &Totals) -> Result {
     CLASSES
         .iter()
         .zip(&totals.proxy.overhead)
         .try_for_each(|(class, histogram)| family.histogram(&[class], &histogram.read()))
 }
 
-fn upstream_up(family: &mut Family<'_>, totals: &Totals) -> Result {
+fn upstream_up(family: &mut Family, totals: &Totals) -> Result {
     totals.upstreams.iter().try_for_each(|(name, up)| family.count(&[name], u64::from(*up)))
 }
 
 /// One gauge for each upstream whose page says it.
-fn engines(totals: &Totals, family: &mut Family<'_>, pick: impl Fn(&EngineReading) -> Option<f64>) -> Result {
+fn engines(totals: &Totals, family: &mut Family, pick: impl Fn(&EngineReading) -> Option<f64>) -> Result {
     for (name, engine) in &totals.engines {
         if let Some(value) = pick(engine) {
             family.number(&[name], value)?;
@@ -164,7 +172,7 @@ fn engines(totals: &Totals, family: &mut Family<'_>, pick: impl Fn(&EngineReadin
     Ok(())
 }
 
-fn engine_info(family: &mut Family<'_>, totals: &Totals) -> Result {
+fn engine_info(family: &mut Family, totals: &Totals) -> Result {
     for (name, engine) in &totals.engines {
         if let Some(kind) = engine.kind {
             family.count(&[name, kind.name()], 1)?;
@@ -173,7 +181,7 @@ fn engine_info(family: &mut Family<'_>, totals: &Totals) -> Result {
     Ok(())
 }
 
-fn engine_drift(family: &mut Family<'_>, totals: &Totals) -> Result {
+fn engine_drift(family: &mut Family, totals: &Totals) -> Result {
     for (name, engine) in &totals.engines {
         let drifts = [engine.drift_input_tokens, engine.drift_output_tokens];
         for (direction, drift) in DIRECTIONS.iter().zip(drifts) {
@@ -186,11 +194,7 @@ fn engine_drift(family: &mut Family<'_>, totals: &Totals) -> Result {
 }
 
 /// One sample for each value of a closed list, zeros too.
-fn closed(
-    family: &mut Family<'_>,
-    names: impl IntoIterator<Item = &'static str>,
-    counts: &[Count],
-) -> Result {
+fn closed(family: &mut Family, names: impl IntoIterator<Item = &'static str>, counts: &[Count]) -> Result {
     names.into_iter().zip(counts).try_for_each(|(name, n)| family.count(&[name], n.get()))
 }
 
@@ -200,7 +204,7 @@ fn models(totals: &Totals, mut write: impl FnMut(&str, &ModelCells) -> Result) -
 
 /// One counter for each model, from zero as soon as the model is met. `_unknown` is always there
 /// and mostly idle, so that its zeros say nothing.
-fn known(totals: &Totals, family: &mut Family<'_>, pick: impl Fn(&ModelCells) -> &Count) -> Result {
+fn known(totals: &Totals, family: &mut Family, pick: impl Fn(&ModelCells) -> &Count) -> Result {
     models(totals, |name, model| match pick(model).get() {
         0 if name == UNKNOWN => Ok(()),
         n => family.count(&[name], n),
@@ -208,21 +212,21 @@ fn known(totals: &Totals, family: &mut Family<'_>, pick: impl Fn(&ModelCells) ->
 }
 
 /// As [`known`], for a time.
-fn known_seconds(totals: &Totals, family: &mut Family<'_>, pick: impl Fn(&ModelCells) -> &Sum) -> Result {
+fn known_seconds(totals: &Totals, family: &mut Family, pick: impl Fn(&ModelCells) -> &Sum) -> Result {
     models(totals, |name, model| match pick(model).seconds() {
         0.0 if name == UNKNOWN => Ok(()),
         seconds => family.number(&[name], seconds),
     })
 }
 
-fn timed(totals: &Totals, family: &mut Family<'_>, pick: impl Fn(&Timed) -> Distribution) -> Result {
+fn timed(totals: &Totals, family: &mut Family, pick: impl Fn(&Timed) -> Distribution) -> Result {
     models(totals, |name, model| match model.timed.get() {
         Some(timed) => family.histogram(&[name], &pick(timed)),
         None => Ok(()),
     })
 }
 
-fn served(totals: &Totals, family: &mut Family<'_>, pick: impl Fn(&Served) -> Distribution) -> Result {
+fn served(totals: &Totals, family: &mut Family, pick: impl Fn(&Served) -> Distribution) -> Result {
     models(totals, |name, model| match model.served.get().map(&pick) {
         Some(distribution) if distribution.count() > 0 => family.histogram(&[name], &distribution),
         _ => Ok(()),
@@ -231,7 +235,7 @@ fn served(totals: &Totals, family: &mut Family<'_>, pick: impl Fn(&Served) -> Di
 
 fn by_weight(
     totals: &Totals,
-    family: &mut Family<'_>,
+    family: &mut Family,
     pick: impl Fn(&Timed, usize) -> Option<Distribution>,
 ) -> Result {
     models(totals, |name, model| {
@@ -256,11 +260,7 @@ fn by_position(totals: &Totals, mut write: impl FnMut(&[&str], &Position) -> Res
     })
 }
 
-fn by_concurrency(
-    totals: &Totals,
-    family: &mut Family<'_>,
-    pick: impl Fn(&Loaded) -> Distribution,
-) -> Result {
+fn by_concurrency(totals: &Totals, family: &mut Family, pick: impl Fn(&Loaded) -> Distribution) -> Result {
     models(totals, |name, model| {
         for (range, loaded) in CONCURRENCY_NAMES.iter().zip(&model.loaded) {
             if let Some(loaded) = loaded.get() {
@@ -271,7 +271,7 @@ fn by_concurrency(
     })
 }
 
-fn gen_ai(totals: &Totals, family: &mut Family<'_>, pick: impl Fn(&GenAi) -> Distribution) -> Result {
+fn gen_ai(totals: &Totals, family: &mut Family, pick: impl Fn(&GenAi) -> Distribution) -> Result {
     models(totals, |name, model| {
         let mut flavours: Vec<_> = model.gen_ai.iter().collect();
         flavours.sort_unstable_by_key(|(flavour, _)| *flavour);

@@ -4,6 +4,7 @@
 use meter::Gaps;
 
 use crate::cell::{Absorb, Count, Sum};
+use crate::reading::HistogramReading;
 use crate::table::{Entry, Kind, Metric, Unit};
 
 /// A worker's histogram with `BUCKETS` buckets, the last one open: one more than its metric's edges.
@@ -93,6 +94,12 @@ impl Distribution {
     pub(crate) fn buckets(&self, metric: Metric) -> Vec<(f64, u64)> {
         let open = std::iter::once(f64::INFINITY);
         edges(metric.entry()).iter().copied().chain(open).zip(self.buckets.iter().copied()).collect()
+    }
+
+    /// For whoever exports it.
+    pub(crate) fn reading(&self, metric: Metric) -> HistogramReading {
+        let (sum, buckets) = (self.sum(metric), self.buckets(metric));
+        HistogramReading { sum, buckets, ..HistogramReading::default() }
     }
 
     /// Adds another of the same metric.

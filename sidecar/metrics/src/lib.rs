@@ -1,8 +1,8 @@
 //! The table of all metric names, and the page made of the workers' cells.
 //!
 //! Each worker of the data plane owns a [`WorkerCells`] and writes into it without a lock; a scrape
-//! sums the workers and prints the sums in the order of the [`Metric`] table. The only crate that
-//! knows prometheus-client.
+//! sums the workers into a [`Reading`], in the order of the [`Metric`] table. The page, in each
+//! [`Format`], and every other way out are made of that.
 //!
 //! ```
 //! use relay::Observer;
@@ -35,6 +35,7 @@ mod names;
 // What a scrape makes of it.
 mod collector;
 mod family;
+mod format;
 mod page;
 mod process;
 mod reading;
@@ -42,9 +43,10 @@ mod snapshot;
 mod totals;
 
 pub use engine::EngineReading;
+pub use format::Format;
 pub use names::{OTHER, UNKNOWN};
-pub use page::{CONTENT_TYPE, Metrics, Options};
+pub use page::{Metrics, Options};
 pub use reading::{Exemplar, FamilyReading, HistogramReading, NativeReading, Reading, Sample, Value};
 pub use snapshot::{ModelSnapshot, Snapshot};
-pub use table::{Entry, Kind, LABELS, Label, Metric, Unit};
+pub use table::{Entry, Instrument, Kind, LABELS, Label, Metric, Unit, attribute};
 pub use worker::WorkerCells;

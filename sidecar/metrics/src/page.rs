@@ -1,18 +1,13 @@
 //! The scrape page. The law: reading it never makes a worker wait.
 
-use std::fmt;
 use std::sync::Arc;
-
-use prometheus_client::encoding::text;
-use prometheus_client::registry::Registry;
 
 use crate::board::Board;
 use crate::engine::EngineReading;
+use crate::format::Format;
+use crate::reading::Reading;
 use crate::snapshot::Snapshot;
 use crate::worker::WorkerCells;
-
-/// The content type of [`Metrics::text`].
-pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// What the page needs to be told.
 #[derive(Clone, Debug)]
@@ -34,16 +29,12 @@ impl Default for Options {
 #[derive(Clone, Debug)]
 pub struct Metrics {
     board: Arc<Board>,
-    registry: Arc<Registry>,
 }
 
 impl Metrics {
     /// Nothing measured yet.
     pub fn new(options: Options) -> Self {
-        let board = Arc::new(Board::new(options.models, options.version));
-        let mut registry = Registry::default();
-        registry.register_collector(Box::new(Arc::clone(&board)));
-        Self { board, registry: Arc::new(registry) }
+        Self { board: Arc::new(Board::new(options.models, options.version)) }
     }
 
     /// The cells of one more worker. They stay on the page after the worker is gone.
@@ -61,12 +52,16 @@ impl Metrics {
         self.board.set_engine(upstream, reading);
     }
 
-    /// The page in OpenMetrics text, of type [`CONTENT_TYPE`].
+    /// Everything at one moment: what every way out is made of.
+    pub fn reading(&self) -> Reading {
+        self.board.reading()
+    }
+
+    /// The page in OpenMetrics text.
     pub fn text(&self) -> String {
-        let mut page = String::with_capacity(PAGE_BYTES);
-        let written: fmt::Result = text::encode(&mut page, &self.registry);
-        written.expect("writing to a String does not fail, and the collector has no error of its own");
-        page
+        let mut page = Vec::with_capacity(PAGE_BYTES);
+        self.reading().write(Format::OpenMetrics, &mut page).expect("a Vec takes any bytes");
+        String::from_utf8(page).expect("names are strings, and all else is ASCII")
     }
 
     /// The same numbers for people, by model.

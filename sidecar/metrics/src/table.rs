@@ -4,6 +4,10 @@
 
 use meter::edges;
 
+mod otlp;
+
+pub use otlp::{Instrument, attribute};
+
 /// What is known about one metric.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
@@ -17,6 +21,16 @@ pub struct Entry {
     pub labels: &'static [&'static str],
     /// One sentence; the page's HELP text.
     pub meaning: &'static str,
+}
+
+impl Entry {
+    /// The name of the family on an OpenMetrics page: a counter's without its `_total`.
+    pub fn family(&self) -> &'static str {
+        match self.kind {
+            Counter => self.name.strip_suffix("_total").unwrap_or(self.name),
+            Gauge | Histogram(_) => self.name,
+        }
+    }
 }
 
 /// How a metric behaves.
@@ -90,6 +104,15 @@ impl Unit {
             Self::Bytes => Some("bytes"),
             Self::PerSecond => Some("per_second"),
             Self::Ratio => Some("ratio"),
+            _ => None,
+        }
+    }
+
+    /// The word of the page's UNIT line. OpenMetrics has none for a rate or a currency, and counts
+    /// only its own base units.
+    pub fn word(self) -> Option<&'static str> {
+        match self {
+            Self::Seconds | Self::Bytes => self.suffix(),
             _ => None,
         }
     }

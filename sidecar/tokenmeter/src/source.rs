@@ -24,7 +24,7 @@ pub(crate) struct Source {
 
 impl page::Source for Source {
     fn metrics(&self) -> page::Text {
-        page::Text { content_type: metrics::CONTENT_TYPE, body: self.metrics.text() }
+        page::Text { content_type: metrics::Format::OpenMetrics.content_type(), body: self.metrics.text() }
     }
 
     fn ready(&self) -> page::Readiness {

@@ -12,7 +12,7 @@ pub(crate) struct Page {
     pub(crate) samples: BTreeMap<Series, f64>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, PartialEq)]
 pub(crate) struct Family {
     pub(crate) name: String,
     pub(crate) kind: String,

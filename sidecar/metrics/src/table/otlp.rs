@@ -1,0 +1,103 @@
+//! What a metric and its labels are called in OTLP. The law: translated to Prometheus by
+//! OpenTelemetry's own rules (points to underscores, the unit's word and `_total` appended), every
+//! name is the one on our page, so that it does not matter which way a number came. The tests
+//! translate each.
+//!
+//! Names follow from the page's: the unit's word and `_total` go, and a point follows the prefix.
+//! Only those of a semantic convention, which has points of its own, are written out.
+
+use std::sync::LazyLock;
+
+use super::{Entry, Kind, Metric, Unit};
+
+/// What kind of instrument a metric is in OTLP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Instrument {
+    /// Only grows.
+    Counter,
+    /// Goes up and down, and sums over its labels mean something.
+    UpDownCounter,
+    /// Goes up and down.
+    Gauge,
+    /// A distribution.
+    Histogram,
+}
+
+impl Entry {
+    /// The metric's name in OTLP.
+    pub fn otlp_name(&self) -> &'static str {
+        let at = Metric::ALL.iter().position(|metric| metric.entry().name == self.name);
+        // An entry that is not the table's has no other name than its own.
+        at.map_or(self.name, |at| NAMES[at].as_str())
+    }
+
+    /// The metric's unit in OTLP, in UCUM.
+    pub fn otlp_unit(&self) -> &'static str {
+        let counted = COUNTED.iter().find(|(name, _)| *name == self.name);
+        match (counted, self.unit) {
+            (Some((_, unit)), _) => unit,
+            (_, Unit::Seconds) => "s",
+            (_, Unit::Bytes) => "By",
+            (_, Unit::PerSecond) => "{token}/s",
+            (_, Unit::Tokens) => "{token}",
+            (_, Unit::Characters) => "{character}",
+            (_, Unit::Exchanges) => "{exchange}",
+            (_, Unit::Requests) => "{request}",
+            (_, Unit::Things) => "{thing}",
+            (_, Unit::Ratio) => "1",
+            // Not `1`, which would make the name end in `_ratio`.
+            (_, Unit::Truth) => "{truth}",
+        }
+    }
+
+    /// The kind of instrument it is in OTLP.
+    pub fn instrument(&self) -> Instrument {
+        match self.kind {
+            Kind::Counter => Instrument::Counter,
+            Kind::Histogram(_) => Instrument::Histogram,
+            Kind::Gauge if SUMMABLE.contains(&self.name) => Instrument::UpDownCounter,
+            Kind::Gauge => Instrument::Gauge,
+        }
+    }
+}
+
+/// What a label is called in OTLP: the semantic convention's name if it has one, else ours.
+pub fn attribute(label: &'static str) -> &'static str {
+    match label {
+        "gen_ai_operation_name" => "gen_ai.operation.name",
+        "gen_ai_provider_name" => "gen_ai.provider.name",
+        "gen_ai_request_model" => "gen_ai.request.model",
+        other => other,
+    }
+}
+
+/// Gauges whose sum over their labels is a number of its own.
+const SUMMABLE: &[&str] = &["tokenmeter_exchanges_in_flight"];
+
+/// Units of what is counted, where the table does not say it.
+const COUNTED: &[(&str, &str)] = &[
+    ("tokenmeter_visible_characters_rate_per_second", "{character}/s"),
+    ("tokenmeter_stalls_total", "{stall}"),
+    ("tokenmeter_engine_preemptions", "{preemption}"),
+    ("process_open_fds", "{file_descriptor}"),
+];
+
+/// Names that a semantic convention gave, and ours by the rule, in the order of the table.
+static NAMES: LazyLock<Vec<String>> =
+    LazyLock::new(|| Metric::ALL.iter().map(|metric| name(metric.entry())).collect());
+
+fn name(entry: &Entry) -> String {
+    let conventional = CONVENTIONAL.iter().find(|(ours, _)| *ours == entry.name);
+    if let Some((_, theirs)) = conventional {
+        return (*theirs).to_owned();
+    }
+    let family = entry.family();
+    let unit = entry.unit.suffix().and_then(|unit| family.strip_suffix(unit)?.strip_suffix('_'));
+    unit.unwrap_or(family).replacen('_', ".", 1)
+}
+
+const CONVENTIONAL: &[(&str, &str)] = &[
+    ("gen_ai_server_time_to_first_token_seconds", "gen_ai.server.time_to_first_token"),
+    ("gen_ai_server_time_per_output_token_seconds", "gen_ai.server.time_per_output_token"),
+    ("gen_ai_server_request_duration_seconds", "gen_ai.server.request.duration"),
+];

@@ -1,0 +1,108 @@
+//! Names in OTLP. The naive translation is OpenTelemetry's "Prometheus and OpenMetrics
+//! Compatibility" as a backend applies it (`UnderscoreEscapingWithSuffixes`), rule by rule.
+
+use std::collections::BTreeSet;
+
+use metrics::{Instrument, Kind, Metric, attribute};
+
+/// What Prometheus calls a metric that came by OTLP.
+fn translated(name: &str, unit: &str, instrument: Instrument) -> String {
+    let mut words: Vec<String> = words(name);
+    // Annotations are no unit.
+    let unit = match (unit.find('{'), unit.find('}')) {
+        (Some(from), Some(to)) => format!("{}{}", &unit[..from], &unit[to + 1..]),
+        _ => unit.to_owned(),
+    };
+    let (main, per) = unit.split_once('/').unwrap_or((&unit, ""));
+    for word in
+        [word(main).to_owned(), if per.is_empty() { String::new() } else { format!("per_{}", singular(per)) }]
+    {
+        if !word.is_empty() && !words.join("_").split('_').any(|known| known == word) {
+            words.push(word);
+        }
+    }
+    if unit == "1" && instrument == Instrument::Gauge {
+        words.retain(|word| word != "ratio");
+        words.push("ratio".to_owned());
+    }
+    if instrument == Instrument::Counter {
+        words.retain(|word| word != "total");
+        words.push("total".to_owned());
+    }
+    words.join("_")
+}
+
+/// What is left of a name between the characters that Prometheus does not know.
+fn words(name: &str) -> Vec<String> {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || c == ':';
+    name.split(|c| !allowed(c)).filter(|word| !word.is_empty()).map(str::to_owned).collect()
+}
+
+fn word(unit: &str) -> &str {
+    match unit {
+        "s" => "seconds",
+        "By" => "bytes",
+        "J" => "joules",
+        "W" => "watts",
+        "Cel" => "celsius",
+        "Hz" => "hertz",
+        "1" | "" => "",
+        other => panic!("a unit that the translation has no word for: {other}"),
+    }
+}
+
+fn singular(per: &str) -> &str {
+    match per {
+        "s" => "second",
+        other => panic!("a rate that the translation has no word for: {other}"),
+    }
+}
+
+#[test]
+fn a_few_translations_by_hand() {
+    for (name, unit, instrument, prometheus) in [
+        (
+            "gen_ai.server.time_to_first_token",
+            "s",
+            Instrument::Histogram,
+            "gen_ai_server_time_to_first_token_seconds",
+        ),
+        ("hw.gpu.utilization", "1", Instrument::Gauge, "hw_gpu_utilization_ratio"),
+        ("hw.energy", "J", Instrument::Counter, "hw_energy_joules_total"),
+        ("hw.status", "1", Instrument::UpDownCounter, "hw_status"),
+        ("a.token.rate", "{token}/s", Instrument::Histogram, "a_token_rate_per_second"),
+        ("a.total", "{token}", Instrument::Counter, "a_total"),
+    ] {
+        assert_eq!(translated(name, unit, instrument), prometheus);
+    }
+}
+
+#[test]
+fn every_metric_comes_by_otlp_under_the_name_of_the_page() {
+    let mut names = BTreeSet::new();
+    for metric in Metric::ALL {
+        let entry = metric.entry();
+        let (name, unit, instrument) = (entry.otlp_name(), entry.otlp_unit(), entry.instrument());
+        assert_eq!(translated(name, unit, instrument), entry.name, "{name} in {unit}");
+        assert!(names.insert(name), "{name} is there twice");
+        let fits = match entry.kind {
+            Kind::Counter => instrument == Instrument::Counter,
+            Kind::Gauge => [Instrument::Gauge, Instrument::UpDownCounter].contains(&instrument),
+            Kind::Histogram(_) => instrument == Instrument::Histogram,
+        };
+        assert!(fits, "{name}: {instrument:?}");
+        assert!(unit != "1" || instrument == Instrument::Gauge, "{name}: backends differ over _ratio");
+        let first = name.chars().next().unwrap();
+        let allowed = |c: char| c.is_ascii_alphanumeric() || ['_', '.', '-', '/'].contains(&c);
+        assert!(first.is_ascii_alphabetic() && name.chars().all(allowed) && name.len() <= 255, "{name}");
+    }
+}
+
+#[test]
+fn every_label_comes_by_otlp_under_the_name_of_the_page() {
+    for metric in Metric::ALL {
+        for label in metric.entry().labels {
+            assert_eq!(words(attribute(label)).join("_"), *label);
+        }
+    }
+}
