@@ -2,14 +2,14 @@
 //! The law: the lock is taken when a worker meets a name it has not seen, when an upstream changes
 //! and at a scrape; never for a frame and, once the cap is reached, not for a name beyond it.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use crate::cell::Absorb;
 use crate::engine::EngineReading;
+use crate::labels::{Closed, Labels, sum};
 use crate::model::ModelCells;
-use crate::names::{OTHER, UNKNOWN};
+use crate::objective::{Objective, TenantCells};
 use crate::proxy::ProxyCells;
 use crate::totals::Totals;
 
@@ -21,26 +21,23 @@ pub(crate) struct Board {
     pub(crate) version: String,
     /// Since when there is something to count.
     pub(crate) since: SystemTime,
+    pub(crate) objectives: Arc<[Objective]>,
     posts: Mutex<Posts>,
 }
 
 #[derive(Debug, Default)]
 struct Posts {
-    /// Every label and the blocks the workers opened for it; sorted, so that the page is.
-    models: BTreeMap<Arc<str>, Vec<Arc<ModelCells>>>,
+    models: Labels<ModelCells>,
+    /// Those of which an exchange was judged by an objective.
+    tenants: Labels<TenantCells>,
     workers: Vec<Arc<ProxyCells>>,
     upstreams: BTreeMap<Arc<str>, bool>,
     engines: BTreeMap<Arc<str>, EngineReading>,
-    /// The labels once the cap was reached: they never change again.
-    closed: Option<Closed>,
 }
 
-/// The labels of a full board.
-pub(crate) type Closed = Arc<HashSet<Arc<str>>>;
-
 impl Board {
-    pub(crate) fn new(cap: usize, version: String) -> Self {
-        Self { cap, version, since: SystemTime::now(), posts: Mutex::default() }
+    pub(crate) fn new(cap: usize, version: String, objectives: Arc<[Objective]>) -> Self {
+        Self { cap, version, since: SystemTime::now(), objectives, posts: Mutex::default() }
     }
 
     /// A new worker's block.
@@ -52,20 +49,17 @@ impl Board {
 
     /// A worker's new block for a model, or the labels there are if there is no room for another.
     pub(crate) fn open(&self, name: &str) -> Result<(Arc<str>, Arc<ModelCells>), Closed> {
-        let mut posts = self.posts();
-        let label = match posts.label(name) {
-            Some(label) => label,
-            None if posts.has_room(name, self.cap) => name.into(),
-            None => return Err(posts.close()),
-        };
-        Ok(posts.post(label))
+        self.posts().models.open(name, self.cap)
     }
 
     /// A worker's new block for a model that has a label already.
     pub(crate) fn open_known(&self, name: &str) -> Option<(Arc<str>, Arc<ModelCells>)> {
-        let mut posts = self.posts();
-        let label = posts.label(name)?;
-        Some(posts.post(label))
+        self.posts().models.open_known(name)
+    }
+
+    /// A worker's new block for a tenant, or the labels there are if there is no room for another.
+    pub(crate) fn open_tenant(&self, name: &str) -> Result<(Arc<str>, Arc<TenantCells>), Closed> {
+        self.posts().tenants.open(name, TENANTS)
     }
 
     /// Whether an upstream can be reached.
@@ -80,15 +74,17 @@ impl Board {
 
     /// The sums over all workers.
     pub(crate) fn totals(&self) -> Totals {
-        let (workers, models, upstreams, engines) = {
+        let (workers, models, tenants, upstreams, engines) = {
             let posts = self.posts();
             let (upstreams, engines) = (posts.upstreams.clone(), posts.engines.clone());
-            (posts.workers.clone(), posts.models.clone(), upstreams, engines)
+            (posts.workers.clone(), posts.models.posted(), posts.tenants.posted(), upstreams, engines)
         };
         // The lock is free again: summing fifty models must not hold up a worker.
         Totals {
             proxy: sum(&workers),
-            models: models.iter().map(|(name, blocks)| (Arc::clone(name), sum(blocks))).collect(),
+            models: models.sums(),
+            tenants: tenants.sums(),
+            objectives: Arc::clone(&self.objectives),
             upstreams: upstreams.into_iter().collect(),
             engines: engines.into_iter().collect(),
         }
@@ -100,30 +96,5 @@ impl Board {
     }
 }
 
-impl Posts {
-    fn label(&self, name: &str) -> Option<Arc<str>> {
-        self.models.get_key_value(name).map(|(label, _)| Arc::clone(label))
-    }
-
-    fn post(&mut self, label: Arc<str>) -> (Arc<str>, Arc<ModelCells>) {
-        let cells = Arc::new(ModelCells::default());
-        self.models.entry(Arc::clone(&label)).or_default().push(Arc::clone(&cells));
-        (label, cells)
-    }
-
-    fn has_room(&self, name: &str, cap: usize) -> bool {
-        let ours = |name: &str| name == OTHER || name == UNKNOWN;
-        ours(name) || self.models.keys().filter(|name| !ours(name)).count() < cap
-    }
-
-    fn close(&mut self) -> Closed {
-        let models = &self.models;
-        Arc::clone(self.closed.get_or_insert_with(|| Arc::new(models.keys().cloned().collect())))
-    }
-}
-
-fn sum<T: Absorb + Default>(blocks: &[Arc<T>]) -> T {
-    let total = T::default();
-    blocks.iter().for_each(|block| total.absorb(block));
-    total
-}
+/// Tenants with labels of their own: a team each of a company's hundred; beyond it they are one.
+const TENANTS: usize = 100;

@@ -66,6 +66,11 @@ impl<K: Clone + PartialEq, T: Default> Chain<K, T> {
         }
     }
 
+    /// The cells of `key`, if there are any.
+    pub(crate) fn get(&self, key: &K) -> Option<&T> {
+        self.iter().find(|(known, _)| *known == key).map(|(_, cells)| cells)
+    }
+
     /// Every key and its cells, in the order they were made.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&K, &T)> {
         let mut chain = self;

@@ -25,11 +25,14 @@ mod cell;
 mod histogram;
 mod lazy;
 mod model;
+mod objective;
 mod proxy;
 mod worker;
 
-// Which models have a label of their own, and whose cells are whose.
+// Which models and tenants have a label of their own, and whose cells are whose.
 mod board;
+mod glob;
+mod labels;
 mod names;
 
 // What a scrape makes of it.
@@ -44,7 +47,9 @@ mod totals;
 
 pub use engine::EngineReading;
 pub use format::Format;
+pub use glob::Glob;
 pub use names::{OTHER, UNKNOWN};
+pub use objective::{Objective, Verdict};
 pub use page::{Metrics, Options};
 pub use reading::{Exemplar, FamilyReading, HistogramReading, NativeReading, Reading, Sample, Value};
 pub use snapshot::{ModelSnapshot, Snapshot};

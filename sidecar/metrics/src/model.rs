@@ -15,6 +15,7 @@ use crate::cell::{Absorb, Count, Sum};
 use crate::histogram::Histogram;
 use crate::lazy::{Chain, Lazy};
 use crate::names::OTHER;
+use crate::objective::ObjectiveCells;
 use crate::table::{CHARACTER_RATE, Metric, NOT_STREAMED};
 
 /// A model's block. What most models need lies in it; the rest hangs off it once it happens.
@@ -39,6 +40,8 @@ pub(crate) struct ModelCells {
     /// By concurrency, in the order of [`CONCURRENCY_NAMES`].
     pub(crate) loaded: [Lazy<Loaded>; CONCURRENCY_NAMES.len()],
     pub(crate) gen_ai: Chain<Flavour, GenAi>,
+    /// By the objective's place in the list.
+    pub(crate) objectives: Chain<usize, ObjectiveCells>,
 }
 
 /// How long the parts of an exchange took.
@@ -225,6 +228,7 @@ impl Absorb for ModelCells {
             served,
             loaded,
             gen_ai,
+            objectives,
         } = self;
         in_flight.absorb(&other.in_flight);
         live_tokens.absorb(&other.live_tokens);
@@ -239,6 +243,7 @@ impl Absorb for ModelCells {
         served.absorb(&other.served);
         loaded.absorb(&other.loaded);
         gen_ai.absorb(&other.gen_ai);
+        objectives.absorb(&other.objectives);
     }
 }
 

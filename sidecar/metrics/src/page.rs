@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::board::Board;
 use crate::engine::EngineReading;
 use crate::format::Format;
+use crate::objective::Objective;
 use crate::reading::Reading;
 use crate::snapshot::Snapshot;
 use crate::worker::WorkerCells;
@@ -16,12 +17,14 @@ pub struct Options {
     pub models: usize,
     /// The `version` of `tokenmeter_build_info`.
     pub version: String,
+    /// What is wanted of whose exchanges; of an exchange, the first that covers it counts.
+    pub objectives: Vec<Objective>,
 }
 
 impl Default for Options {
     fn default() -> Self {
         // 50: a page of fifty busy models is some twenty thousand lines, which a scrape still bears.
-        Self { models: 50, version: env!("CARGO_PKG_VERSION").to_owned() }
+        Self { models: 50, version: env!("CARGO_PKG_VERSION").to_owned(), objectives: Vec::new() }
     }
 }
 
@@ -34,7 +37,7 @@ pub struct Metrics {
 impl Metrics {
     /// Nothing measured yet.
     pub fn new(options: Options) -> Self {
-        Self { board: Arc::new(Board::new(options.models, options.version)) }
+        Self { board: Arc::new(Board::new(options.models, options.version, options.objectives.into())) }
     }
 
     /// The cells of one more worker. They stay on the page after the worker is gone.

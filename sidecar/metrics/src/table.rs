@@ -151,6 +151,12 @@ pub const LABELS: &[Label] = &[
     Label { name: "step", meaning: "What was done about a request's usage" },
     Label { name: "class", meaning: "`stream` for answers in frames, `body` for answers in one piece" },
     Label { name: "what", meaning: "What was lost" },
+    Label { name: "objective", meaning: "The objective's name, as configured" },
+    Label { name: "verdict", meaning: "What came of the objective in the exchange" },
+    Label {
+        name: "tenant",
+        meaning: "Whose exchange it was: `default` where nobody is told apart; `_other` beyond a hundred",
+    },
     Label { name: "upstream", meaning: "The inference server's name, as configured" },
     Label { name: "kind", meaning: "The kind of inference server, as configured or as it was recognised" },
     Label { name: "version", meaning: "The version of this program" },
@@ -279,6 +285,23 @@ table! {
         "Time spent in gaps over the stall limit.";
     ClientWait: Counter, "tokenmeter_client_wait_seconds_total", Seconds, ["model"],
         "Time in which a frame was ready and the client's socket was not.";
+
+    ObjectiveExchanges: Counter, "tokenmeter_objective_exchanges_total", Exchanges, ["model", "objective", "verdict"],
+        "Ended exchanges under an objective, by what came of it; clients that left and clients' own mistakes are not counted.";
+    GoodputExchanges: Counter, "tokenmeter_goodput_exchanges_total", Exchanges, ["model", "objective"],
+        "Ended exchanges that met their objective.";
+    GoodputTokens: Counter, "tokenmeter_goodput_tokens_total", Tokens, ["model", "objective", "provenance"],
+        "Output tokens of exchanges that met their objective.";
+    ObjectiveTokens: Counter, "tokenmeter_objective_tokens_total", Tokens, ["model", "objective", "provenance"],
+        "Output tokens of all exchanges that an objective was counted for.";
+    TenantObjectiveExchanges: Counter, "tokenmeter_tenant_objective_exchanges_total", Exchanges, ["tenant", "objective", "verdict"],
+        "The exchanges of `tokenmeter_objective_exchanges_total` again, by tenant.";
+    ObjectiveFirstToken: Gauge, "tokenmeter_objective_first_token_seconds", Seconds, ["objective"],
+        "The most time to the first token that the objective allows, as configured.";
+    ObjectiveOutputRate: Gauge, "tokenmeter_objective_output_token_rate_per_second", PerSecond, ["objective"],
+        "The least output tokens per second of one exchange that the objective allows, as configured.";
+    ObjectiveTarget: Gauge, "tokenmeter_objective_target_ratio", Ratio, ["objective"],
+        "The share of exchanges that are to meet the objective, as configured.";
 
     UpstreamUp: Gauge, "tokenmeter_upstream_up", Truth, ["upstream"],
         "Whether the upstream can be reached.";

@@ -8,6 +8,7 @@ use meter::{Ending, TokenType};
 use crate::engine::EngineReading;
 use crate::histogram::Distribution;
 use crate::model::{Loaded, ModelCells};
+use crate::objective::{Objective, TenantCells};
 use crate::proxy::ProxyCells;
 
 /// The sums over all workers.
@@ -16,6 +17,10 @@ pub(crate) struct Totals {
     pub(crate) proxy: ProxyCells,
     /// By label, sorted.
     pub(crate) models: Vec<(Arc<str>, ModelCells)>,
+    /// By label, sorted.
+    pub(crate) tenants: Vec<(Arc<str>, TenantCells)>,
+    /// As configured; cells know them by their place in it.
+    pub(crate) objectives: Arc<[Objective]>,
     /// By name, sorted.
     pub(crate) upstreams: Vec<(Arc<str>, bool)>,
     /// By the upstream's name, sorted.

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use meter::Record;
 use relay::{Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
 
-use crate::board::{Board, Closed};
+use crate::board::Board;
+use crate::labels::Closed;
 use crate::model::ModelCells;
 use crate::names::{self, OTHER, UNKNOWN};
+use crate::objective::{self, TenantCells};
 use crate::proxy::ProxyCells;
 
 /// What one worker observes. It may be moved to the worker's thread, and is used on that alone.
@@ -23,6 +25,9 @@ pub struct WorkerCells {
     by_name: HashMap<Arc<str>, ModelSlot>,
     /// All labels there will ever be, once the board told us that it is full.
     closed: Option<Closed>,
+    tenants: HashMap<Arc<str>, Arc<TenantCells>>,
+    /// As `closed`, of the tenants.
+    tenants_closed: Option<Closed>,
 }
 
 #[derive(Debug)]
@@ -35,7 +40,15 @@ struct Slot {
 impl WorkerCells {
     pub(crate) fn new(board: Arc<Board>) -> Self {
         let proxy = board.worker();
-        let mut worker = Self { board, proxy, slots: Vec::new(), by_name: HashMap::new(), closed: None };
+        let mut worker = Self {
+            board,
+            proxy,
+            slots: Vec::new(),
+            by_name: HashMap::new(),
+            closed: None,
+            tenants: HashMap::new(),
+            tenants_closed: None,
+        };
         worker.reserved(UNKNOWN);
         worker
     }
@@ -63,6 +76,46 @@ impl WorkerCells {
 
     fn cells(&self, slot: ModelSlot) -> &ModelCells {
         &self.slots[index(&self.slots, slot)].cells
+    }
+
+    /// Adds what came of the objective, if one covers the exchange.
+    fn judge(&mut self, model: ModelSlot, record: &Record) {
+        let Some((at, verdict)) = objective::judge(&self.board.objectives, record) else { return };
+        self.cells(model).objectives.make(&at).end(verdict, &record.tokens);
+        self.tenant(&record.identity.tenant).verdicts.make(&at)[verdict as usize].add(1);
+    }
+
+    /// A tenant's cells. A name beyond the cap counts one `label_overflow`, as a model's does.
+    fn tenant(&mut self, name: &str) -> &TenantCells {
+        let name = names::label(name);
+        let name = if name.is_empty() { UNKNOWN } else { &name };
+        if self.open_tenant(name) {
+            return &self.tenants[name];
+        }
+        self.proxy.overflow();
+        self.open_tenant(OTHER);
+        &self.tenants[OTHER]
+    }
+
+    /// Whether the tenant has a label, made if there is room for it.
+    fn open_tenant(&mut self, name: &str) -> bool {
+        if self.tenants.contains_key(name) {
+            return true;
+        }
+        let closed = self.tenants_closed.as_ref();
+        if name != OTHER && closed.is_some_and(|labels| !labels.contains(name)) {
+            return false;
+        }
+        match self.board.open_tenant(name) {
+            Ok((label, cells)) => {
+                self.tenants.insert(label, cells);
+                true
+            }
+            Err(labels) => {
+                self.tenants_closed = Some(labels);
+                false
+            }
+        }
     }
 }
 
@@ -127,6 +180,7 @@ impl Observer for WorkerCells {
         cells.in_flight.take(1);
         cells.end(record);
         self.proxy.end(&record.tokens);
+        self.judge(model, record);
     }
 
     fn abandon(&mut self, model: ModelSlot) {

@@ -51,8 +51,11 @@ pub struct Process {
 impl Process {
     /// Starts everything the plan says, or nothing.
     pub fn start(plan: &Plan) -> Result<Self, StartError> {
-        let metrics =
-            Metrics::new(metrics::Options { models: plan.max_models, version: cli::version().to_owned() });
+        let metrics = Metrics::new(metrics::Options {
+            models: plan.max_models,
+            version: cli::version().to_owned(),
+            objectives: Vec::new(),
+        });
         let targets: Vec<Target> = plan.relay.upstreams.iter().map(target).collect();
         let readiness =
             Readiness::new(targets.iter().map(|target| format!("{} at {}", target.name, target.url)));

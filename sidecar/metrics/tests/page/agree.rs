@@ -7,7 +7,7 @@ use relay::{Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
 
 use crate::openmetrics;
 use crate::records::{any_record, plain};
-use crate::twin::Twin;
+use crate::twin::{Twin, objectives};
 
 const WORKERS: usize = 3;
 const MODELS: [&str; 4] = ["llama-3", "qwen3-8b", "mistral", "über-\"modell\"\\"];
@@ -76,6 +76,7 @@ fn play(at: usize, desk: &mut Desk, step: &Step, twin: &mut Twin) {
             let (label, slot) = desk.open.swap_remove(which % desk.open.len());
             cells.end(slot, record);
             twin.end(label, record);
+            twin.objective(label, record);
         }
         Step::Pass(reason) => {
             cells.pass(*reason);
@@ -105,10 +106,11 @@ proptest! {
 
     #[test]
     fn the_page_says_what_the_twin_says(steps in prop::collection::vec((0..WORKERS, any_step()), 0..120)) {
-        let metrics = Metrics::new(Options::default());
+        let metrics = Metrics::new(Options { objectives: objectives(), ..Options::default() });
         let desk = || Desk { cells: metrics.worker(), open: Vec::new() };
         let mut desks = [desk(), desk(), desk()];
         let mut twin = Twin::default();
+        twin.configured();
         for (worker, step) in &steps {
             play(*worker, &mut desks[*worker], step, &mut twin);
         }
@@ -124,7 +126,7 @@ proptest! {
 
 #[test]
 fn claims_beyond_reason_do_not_stop_the_page() {
-    let metrics = Metrics::new(Options::default());
+    let metrics = Metrics::new(Options { objectives: objectives(), ..Options::default() });
     let mut workers = [metrics.worker(), metrics.worker()];
     for worker in &mut workers {
         let model = worker.model("boaster");

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::{env, fs};
 
 use meter::{Ending, Provenance, Timing, Tokens, Weight};
-use metrics::{EngineReading, Metrics, Options};
+use metrics::{EngineReading, Glob, Metrics, Objective, Options};
 use relay::{Dropped, Kind, Observer, Passthrough, Refusal};
 use scan::Dialect;
 
@@ -13,7 +13,18 @@ use crate::records::{plain, refused};
 
 #[test]
 fn a_page_of_two_workers() {
-    let metrics = Metrics::new(Options { models: 2, version: "0.0.0".to_owned() });
+    let metrics = Metrics::new(Options {
+        models: 2,
+        version: "0.0.0".to_owned(),
+        objectives: vec![Objective {
+            name: "chat".into(),
+            models: vec![Glob::new("qwen*"), Glob::new("one *")],
+            tenants: Vec::new(),
+            first_token_ns: 1_000_000_000,
+            output_rate: 30.0,
+            target_ratio: 0.99,
+        }],
+    });
     let (mut one, mut two) = (metrics.worker(), metrics.worker());
     metrics.set_upstream_up("gpu-1", true);
     metrics.set_upstream_up("gpu-0", false);

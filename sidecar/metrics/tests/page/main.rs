@@ -18,6 +18,7 @@ mod golden; // one page, byte by byte
 mod live; // the live counter's debt
 mod manual; // metrics.md
 mod names; // the table keeps Prometheus' rules
+mod objectives; // which are counted for whom, and a thousand tenants
 mod official; // the official client's encoder says the same
 mod otlp; // names in OTLP, translated back
 mod people; // the snapshot

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use meter::edges::{CONCURRENCY_NAMES, POSITION_NAMES};
 use meter::{Ending, Provenance, TokenType, Weight};
-use metrics::{Kind, LABELS, Metric};
+use metrics::{Kind, LABELS, Metric, Verdict};
 use relay::{Dropped, Kind as ServerKind, Passthrough, Refusal, UsageStep};
 use scan::Dialect;
 
@@ -54,6 +54,7 @@ fn values(label: &str) -> Vec<&'static str> {
         "type" => TokenType::ALL.map(TokenType::name).to_vec(),
         "step" => UsageStep::ALL.map(UsageStep::name).to_vec(),
         "provenance" => Provenance::ALL.map(Provenance::name).to_vec(),
+        "verdict" => Verdict::ALL.map(Verdict::name).to_vec(),
         "weight" => [Weight::Exact, Weight::Spread].map(Weight::name).to_vec(),
         "concurrency" => CONCURRENCY_NAMES.to_vec(),
         "position" => POSITION_NAMES.to_vec(),
@@ -115,6 +116,26 @@ The `gen_ai_*` series follow OpenTelemetry's semantic convention: successes only
 take every exchange in which the thing happened: a client that left after the first token has a time to first
 token. Each ended exchange is either in `tokenmeter_time_to_first_token_seconds` or, with the reason, in
 `tokenmeter_no_first_token_total`.
+
+## Objectives
+
+An objective (`--objective`, or `objectives` in the settings file) is a promise: a time to the first token, a speed of
+one exchange, and the share of exchanges that are to keep both. Each ended exchange under one has a `verdict`; its bounds
+are edges of `tokenmeter_time_to_first_token_seconds` and `tokenmeter_request_output_token_rate_per_second`, so that
+the histograms tell the same story.
+
+| The exchange | Its verdict |
+|---|---|
+| a success in frames | by its time to first token (at most the bound) and its speed (at least the bound); one that did not happen, as the speed of a single token, counts as met |
+| a success in one piece | `slow_output` if it took longer than a stream that just keeps both bounds: first token + (tokens per answer - 1) / speed; else `met` |
+| cut, an error in the stream, empty, or `proxy_error` | `failed` |
+| a status of 500 and above, 408, 424 or 429 | `failed` |
+| another status of 400 and above | not counted: the client's own mistake |
+| a client that left | not counted: why it left is not known. A server so slow that clients give up therefore shows in `tokenmeter_exchanges_total{ending=\"client_abort\"}` and not here; watch both |
+| embeddings and rankings | not counted: they have no tokens to wait for |
+
+Of several objectives the first that covers the model and the tenant counts. Goodput is what was met: exchanges, and the
+output tokens in them. A speed that is exactly the bound is met, and lies in the histogram's bucket below it.
 
 ## What the server says of itself
 
@@ -179,6 +200,17 @@ sum by (model) (rate(tokenmeter_exchanges_total{ending!~\"complete|length|client
   / sum by (model) (rate(tokenmeter_exchanges_total[5m]))
 sum by (model) (rate(tokenmeter_exchanges_total{ending=\"client_abort\"}[5m]))
   / sum by (model) (rate(tokenmeter_exchanges_total[5m]))
+
+# Share of exchanges that met their objective, and of tokens in such exchanges
+sum by (model, objective) (rate(tokenmeter_goodput_exchanges_total[5m]))
+  / sum by (model, objective) (rate(tokenmeter_objective_exchanges_total[5m]))
+sum by (model, objective) (rate(tokenmeter_goodput_tokens_total[5m]))
+  / sum by (model, objective) (rate(tokenmeter_objective_tokens_total[5m]))
+
+# How fast the error budget burns: 1 is just as fast as the target allows
+(1 - sum by (objective) (rate(tokenmeter_objective_exchanges_total{verdict=\"met\"}[1h]))
+   / sum by (objective) (rate(tokenmeter_objective_exchanges_total[1h])))
+  / (1 - max by (objective) (tokenmeter_objective_target_ratio))
 
 # Does an answer slow down as it grows? Seconds per token by position
 sum by (position) (rate(tokenmeter_output_position_seconds_total[1h]))

@@ -108,6 +108,7 @@ fn closed_lists_are_in_the_order_of_their_declaration() {
     in_order(&relay::Passthrough::ALL, |one| one as usize);
     in_order(&relay::Refusal::ALL, |one| one as usize);
     in_order(&relay::Dropped::ALL, |one| one as usize);
+    in_order(&metrics::Verdict::ALL, |one| one as usize);
     in_order(Metric::ALL, |one| one as usize);
 }
 

@@ -89,13 +89,27 @@ pub(crate) fn any_record() -> BoxedStrategy<Record> {
         any::<bool>(),
         0u64..10_000,
     );
-    (what, option::weighted(0.9, any_timing()))
-        .prop_map(|(what, timing)| {
+    let who = (
+        prop::sample::select(vec!["qwen3-8b", "llama-3"]),
+        prop::sample::select(vec!["default", "gold"]),
+        prop::sample::select(vec![200u16, 400, 404, 408, 424, 429, 500, 503]),
+        1u32..3,
+    );
+    (what, who, option::weighted(0.9, any_timing()))
+        .prop_map(|(what, (model, tenant, status, choices), timing)| {
             let (dialect, ending, input_provenance, output_provenance, by_type, provider, streamed, chars) =
                 what;
             let any = plain("");
             Record {
-                identity: Identity { dialect, provider: provider.into(), ..any.identity.clone() },
+                identity: Identity {
+                    dialect,
+                    provider: provider.into(),
+                    model: model.into(),
+                    tenant: tenant.into(),
+                    ..any.identity.clone()
+                },
+                status,
+                choices,
                 ending,
                 tokens: Tokens { input_provenance, output_provenance, by_type },
                 streamed,

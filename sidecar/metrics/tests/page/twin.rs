@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use meter::edges::{CONCURRENCY_NAMES, GAP_S, POSITION_NAMES};
 use meter::{Ending, Gaps, Record, TokenType};
-use metrics::{Kind, Metric};
+use metrics::{Glob, Kind, Metric, Objective};
+use scan::Dialect;
 
 use crate::openmetrics::{Page, Series};
 
@@ -13,6 +14,23 @@ use crate::openmetrics::{Page, Series};
 pub(crate) struct Twin {
     samples: BTreeMap<Series, f64>,
     debts: BTreeMap<(usize, String), u64>,
+}
+
+/// Objectives of every kind: by model and tenant, by model, and for the rest.
+pub(crate) fn objectives() -> Vec<Objective> {
+    let objective = |name: &str, model: &str, tenant: &str, first_token_ns, output_rate| Objective {
+        name: name.into(),
+        models: vec![Glob::new(model)],
+        tenants: vec![Glob::new(tenant)],
+        first_token_ns,
+        output_rate,
+        target_ratio: 0.99,
+    };
+    vec![
+        objective("gold", "llama*", "gold", 100_000_000, 30.0),
+        objective("llama", "llama*", "*", 10_000_000_000, 100.0),
+        objective("rest", "*", "default", 1_000_000_000, 100.0),
+    ]
 }
 
 impl Twin {
@@ -121,6 +139,60 @@ impl Twin {
         self.add("tokenmeter_stalls_total", &[m], f64::from(timing.stalls));
         self.add("tokenmeter_stalled_seconds_total", &[m], seconds(timing.stalled_ns));
         self.add("tokenmeter_client_wait_seconds_total", &[m], seconds(timing.client_wait_ns));
+    }
+
+    /// An ended exchange under [`objectives`], told apart by hand.
+    pub(crate) fn objective(&mut self, model: &str, record: &Record) {
+        let (name, tenant) = (&*record.identity.model, &*record.identity.tenant);
+        let (objective, first_s, rate) = match (name.starts_with("llama"), tenant == "gold") {
+            (true, true) => ("gold", 0.1, 30.0),
+            (true, false) => ("llama", 10.0, 100.0),
+            (false, false) => ("rest", 1.0, 100.0),
+            (false, true) => return,
+        };
+        if [Dialect::Embeddings, Dialect::Rerank].contains(&record.identity.dialect) {
+            return;
+        }
+        let timing = &record.timing;
+        let output: u64 = record.tokens.by_type[3..].iter().sum();
+        let verdict = match record.ending.name() {
+            "complete" | "length" if record.streamed => {
+                let late = timing.first_token_ns.is_some_and(|ns| seconds(ns) > first_s);
+                let slow = timing.output_rate.is_some_and(|is| is < rate);
+                ["met", "slow_first_token", "slow_output", "slow_both"]
+                    [usize::from(late) + 2 * usize::from(slow)]
+            }
+            "complete" | "length" => {
+                let each = output as f64 / f64::from(record.choices);
+                let allowed = if each > 1.0 { first_s + (each - 1.0) / rate } else { first_s };
+                let unknown = record.tokens.output_provenance.name() == "none";
+                if unknown || seconds(timing.duration_ns) <= allowed { "met" } else { "slow_output" }
+            }
+            "client_abort" => return,
+            "error_status" if ![408, 424, 429, 500, 503].contains(&record.status) => return,
+            _ => "failed",
+        };
+        let labels = [("model", model), ("objective", objective)];
+        let verdicts = [("objective", objective), ("verdict", verdict)];
+        let tokens = [labels[0], labels[1], ("provenance", record.tokens.output_provenance.name())];
+        self.add("tokenmeter_objective_exchanges_total", &[labels[0], verdicts[0], verdicts[1]], 1.0);
+        let tenant = [("tenant", tenant), verdicts[0], verdicts[1]];
+        self.add("tokenmeter_tenant_objective_exchanges_total", &tenant, 1.0);
+        self.add("tokenmeter_objective_tokens_total", &tokens, output as f64);
+        if verdict == "met" {
+            self.add("tokenmeter_goodput_exchanges_total", &labels, 1.0);
+            self.add("tokenmeter_goodput_tokens_total", &tokens, output as f64);
+        }
+    }
+
+    /// What was configured of [`objectives`].
+    pub(crate) fn configured(&mut self) {
+        for (name, first_s, rate) in [("gold", 0.1, 30.0), ("llama", 10.0, 100.0), ("rest", 1.0, 100.0)] {
+            let labels = [("objective", name)];
+            self.add("tokenmeter_objective_first_token_seconds", &labels, first_s);
+            self.add("tokenmeter_objective_output_token_rate_per_second", &labels, rate);
+            self.add("tokenmeter_objective_target_ratio", &labels, 0.99);
+        }
     }
 
     fn moment(&mut self, metric: Metric, labels: &[(&str, &str)], ns: Option<u64>) {
