@@ -7,7 +7,9 @@ use std::rc::Rc;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use hyper::HeaderMap;
-use meter::{Body, Close, Identity, Load, LoadReading, LoadSpan, Meter, Provenance, Record, Tick};
+use meter::{
+    Body, Close, ExchangeId, Identity, Load, LoadReading, LoadSpan, Meter, Provenance, Record, Tick,
+};
 use scan::{Dialect, Framing, Name, Request};
 use usage::{Added, Marks, Watch};
 
@@ -17,6 +19,7 @@ use crate::outbox::Text;
 use crate::reader::{self, Over, Readable, Reader};
 use crate::room::Share;
 use crate::route::{Route, Speaks};
+use crate::trace::Place;
 use crate::worker::Worker;
 use crate::{Dropped, Kind, Learned, ModelSlot, Passthrough, asking, clock, limits, said};
 
@@ -26,6 +29,8 @@ pub struct Exchange {
     upstream: usize,
     speaks: Speaks,
     dialect: Dialect,
+    id: ExchangeId,
+    place: Place,
     started_unix_ns: u64,
     /// Taken when the exchange has ended.
     meter: Option<Meter>,
@@ -83,12 +88,19 @@ impl Exchange {
         };
         let mut meter = Meter::new(dialect, at, stall_ns);
         meter.believe_up_to(plan.tokens_max);
+        let started_unix_ns = clock::wall_unix_ns();
+        let mut place = Place::of(headers, plan.trace.as_ref(), &worker.chance);
+        if matches!(route.speaks, Speaks::Anything | Speaks::Root) {
+            place.keep_to_ourselves();
+        }
         Self {
             worker: Rc::clone(worker),
             upstream,
             speaks: route.speaks,
             dialect,
-            started_unix_ns: clock::wall_unix_ns(),
+            id: ExchangeId::new(started_unix_ns, worker.chance.wide()),
+            place,
+            started_unix_ns,
             meter: Some(meter),
             request: Some(Asked::new(dialect, headers)),
             model: route.model.map_or_else(Name::default, |model| Name::cut(model.as_bytes())),
@@ -104,6 +116,11 @@ impl Exchange {
             overhead_ns: 0,
             streamed: false,
         }
+    }
+
+    /// The request goes upstream with these fields: they say its place in a trace from now on.
+    pub fn trace_onward(&self, headers: &mut HeaderMap) {
+        self.place.tell(headers);
     }
 
     /// A slice of the request body is passing, as the client sent it.
@@ -414,6 +431,8 @@ impl Exchange {
         };
         let model: &str = if self.model.is_empty() { "_unknown" } else { self.model.as_str() };
         let identity = Identity {
+            exchange: self.id,
+            trace: self.place.trace.take(),
             response_model: (!response_model.is_empty()).then(|| response_model.as_str().into()),
             response_id: (!id.is_empty()).then(|| id.as_str().into()),
             started_unix_ns: self.started_unix_ns,

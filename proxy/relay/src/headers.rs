@@ -43,6 +43,14 @@ pub fn join_cookies(headers: &mut HeaderMap) {
     }
 }
 
+/// Takes out every field of this name, and leaves the others in their order.
+pub fn take_out(headers: &mut HeaderMap, field: &HeaderName) {
+    if headers.contains_key(field) {
+        let others = headers.iter().filter(|(name, _)| *name != field);
+        *headers = others.map(|(name, value)| (name.clone(), value.clone())).collect();
+    }
+}
+
 /// Whether a comma-separated field names `token`, in any of its lines.
 pub fn lists(headers: &HeaderMap, field: &HeaderName, token: &str) -> bool {
     tokens(headers, field).any(|listed| listed.eq_ignore_ascii_case(token.as_bytes()))

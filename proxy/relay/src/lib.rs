@@ -19,6 +19,7 @@ pub mod headers;
 pub mod policy;
 pub mod route;
 
+pub mod chance;
 pub mod clock;
 pub mod exchange;
 mod metered;
@@ -32,6 +33,7 @@ pub mod outbox;
 mod reader;
 mod room;
 mod said;
+pub mod trace;
 
 mod drain;
 pub mod limits;
@@ -44,3 +46,4 @@ pub use observer::{Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep
 pub use outbox::{Finished, Inbox, Outbox, Text, outbox};
 pub use plan::{Plan, Upstream};
 pub use start::{Running, StartError, start};
+pub use trace::{Draw, Sampler, Tracing};

@@ -11,6 +11,10 @@ pub const BUFFER_BYTES: usize = 64 * 1024;
 /// table from the stack to the heap, on each request. A test pins it.
 pub const HEAD_FIELDS: usize = 100;
 
+/// Bytes of a `tracestate` that are kept for a record: as many as everyone should pass on (W3C Trace
+/// Context, "tracestate limits"). The field itself passes whole.
+pub const TRACESTATE_BYTES: usize = 512;
+
 /// Bytes taken from a client's socket in one read, in a buffer that all connections of a worker
 /// share.
 pub const CLIENT_READ_BYTES: usize = 16 * 1024;

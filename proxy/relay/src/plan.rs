@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use usage::Policy;
 
-use crate::Kind;
+use crate::{Kind, Tracing};
 
 /// One upstream and the address on which clients reach it.
 #[derive(Clone, Debug)]
@@ -39,6 +39,8 @@ pub struct Plan {
     pub tokenized: Arc<HashSet<String>>,
     /// Worker threads, each with its own runtime and connections.
     pub workers: usize,
+    /// How exchanges are traced; `None` if no traces are exported, and then no request is touched.
+    pub trace: Option<Tracing>,
     /// A gap longer than this between two tokens is a stall.
     pub stall: Duration,
     /// The most tokens one number of one exchange may claim; more is refused.

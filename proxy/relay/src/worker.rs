@@ -17,6 +17,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinSet, LocalSet};
 
+use crate::chance::Chance;
 use crate::drain::Phase;
 use crate::engine::hyper::Engine;
 use crate::outbox::Outbox;
@@ -36,6 +37,8 @@ pub struct Worker {
     pub loads: Vec<Arc<Mutex<meter::Load>>>,
     /// What was learned about each upstream, in the plan's order; shared by all workers.
     pub learned: Vec<Arc<Learned>>,
+    /// For the ids this worker gives.
+    pub chance: Chance,
     /// For request bodies that are gathered; shared by all workers.
     pub(crate) room: Room,
     /// For texts that are kept to be counted; shared by all workers.
@@ -103,7 +106,9 @@ async fn serve(start: Start) -> io::Result<()> {
         start;
     let observer = RefCell::new(observer);
     let cutting = Cell::new(false);
-    let worker = Rc::new(Worker { plan, observer, outbox, loads, learned, room, texts, cutting });
+    // On the worker's own thread, so that its keys are no other's.
+    let chance = Chance::new();
+    let worker = Rc::new(Worker { plan, observer, outbox, loads, learned, chance, room, texts, cutting });
     let engine = Engine::new(&worker, in_flight);
     let room = Arc::new(Semaphore::new(worker.plan.connections));
     let connections = Rc::new(RefCell::new(JoinSet::new()));

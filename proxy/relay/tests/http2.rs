@@ -15,14 +15,14 @@ use tokio::net::TcpStream;
 use crate::support::{CANCEL, Proxy, Upstream, eventually, now, upstream_body};
 
 /// Runs a client to its end.
-fn run(client: impl Future<Output = ()>) {
+pub(crate) fn run(client: impl Future<Output = ()>) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         tokio::time::timeout(crate::support::DEADLINE, client).await.unwrap();
     });
 }
 
-async fn connect<B>(address: SocketAddr) -> SendRequest<B>
+pub(crate) async fn connect<B>(address: SocketAddr) -> SendRequest<B>
 where
     B: Body<Data = Bytes, Error = std::convert::Infallible> + Send + Unpin + 'static,
 {

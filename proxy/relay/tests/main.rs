@@ -20,5 +20,6 @@ mod refusals;
 mod reuse;
 mod slow;
 mod start;
+mod trace;
 mod upgrade;
 mod usage;

@@ -76,6 +76,7 @@ impl Plan {
             drain_grace: reader.milliseconds("drain_grace_ms"),
             half_close: reader.switch("half_close"),
             connections: reader.count("connections"),
+            trace: None,
             tokenized: tokenizers.iter().map(|file| file.model.clone()).collect::<HashSet<_>>().into(),
         };
         let engine = engine::Plan {

@@ -95,6 +95,7 @@ pub(crate) fn plan(upstream: SocketAddr) -> Plan {
             usage: Policy::Observe,
         }],
         tokenized: Arc::default(),
+        trace: None,
         workers: 1,
         stall: Duration::from_secs(1),
         tokens_max: 10_000_000,

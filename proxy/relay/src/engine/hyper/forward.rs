@@ -78,6 +78,7 @@ pub(super) async fn forward(
     }
 
     rewrite(&mut parts, uri, upstream, asked, &body);
+    visit.metered.borrow_mut().with(|exchange| exchange.trace_onward(&mut parts.headers));
     let mut upload = Upload::new(body, &visit, begun);
     let mut original = None;
     if let Some(want) = want {

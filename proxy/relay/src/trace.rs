@@ -1,0 +1,223 @@
+//! An exchange's place in a distributed trace (W3C Trace Context, level 2), and what of it the
+//! upstream is told. Where no traces are exported, nothing is: the fields pass as they came, and a
+//! trace that its caller keeps is only noted. Where they are, this is what the upstream gets:
+//!
+//! | the request came with | the trace is kept | `traceparent` says | `tracestate` |
+//! |---|---|---|---|
+//! | a `traceparent` | yes | the same trace, our client span for its caller | as it came |
+//! | a `traceparent` | no | what it said | as it came |
+//! | none, or none that is one | yes | a new trace, our client span | goes, as the specification wants it |
+//! | none, or none that is one | no | a new trace that nobody keeps, so that nobody else draws for it | goes |
+//!
+//! Several fields `traceparent` are none that is one.
+
+mod parent;
+mod sampler;
+
+use hyper::HeaderMap;
+use hyper::header::{HeaderName, HeaderValue};
+use meter::{Spans, Trace};
+
+pub use parent::TraceParent;
+pub use sampler::{Draw, Sampler};
+
+use crate::chance::Chance;
+use crate::{headers, limits};
+
+/// How exchanges are traced.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tracing {
+    /// Which traces are kept.
+    pub sampler: Sampler,
+    /// The upstream is told of them.
+    pub propagate: bool,
+}
+
+impl Default for Tracing {
+    fn default() -> Self {
+        Self { sampler: Sampler::default(), propagate: true }
+    }
+}
+
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
+
+/// Where an exchange stands.
+pub(crate) struct Place {
+    /// What its record will say.
+    pub(crate) trace: Option<Box<Trace>>,
+    /// What the upstream is told, if it is not what the caller said.
+    told: Option<TraceParent>,
+    /// The trace begins here.
+    begins: bool,
+}
+
+impl Place {
+    /// The place of a request with these fields.
+    pub(crate) fn of(headers: &HeaderMap, tracing: Option<&Tracing>, chance: &Chance) -> Self {
+        let caller = caller(headers);
+        let Some(tracing) = tracing else {
+            let kept = caller.filter(|caller| caller.sampled);
+            return Self {
+                trace: kept.map(|caller| noted(&caller, None, headers)),
+                told: None,
+                begins: false,
+            };
+        };
+        let parent = caller.unwrap_or_else(|| TraceParent {
+            trace_id: chance.wide().max(1).to_be_bytes(),
+            span: span(chance),
+            sampled: false,
+            random: true,
+        });
+        let kept = tracing.sampler.keeps(caller.map(|caller| caller.sampled), &parent.trace_id);
+        let spans = kept.then(|| Spans { server: span(chance), client: span(chance) });
+        let told = match spans {
+            Some(spans) => Some(TraceParent { span: spans.client, sampled: true, ..parent }),
+            None => Some(parent).filter(|_| caller.is_none()),
+        };
+        let mut trace = noted(&parent, spans, headers);
+        if caller.is_none() {
+            (trace.parent, trace.state) = (None, "".into());
+        }
+        Self { trace: Some(trace), told: told.filter(|_| tracing.propagate), begins: caller.is_none() }
+    }
+
+    /// Leaves the fields as they came: whoever is asked may be no inference server at all.
+    pub(crate) fn keep_to_ourselves(&mut self) {
+        self.told = None;
+    }
+
+    /// Makes the fields those that the upstream gets: in the caller's place, or else the last.
+    pub(crate) fn tell(&self, fields: &mut HeaderMap) {
+        let Some(told) = self.told else { return };
+        if self.begins {
+            headers::take_out(fields, &TRACESTATE);
+        }
+        if let Ok(value) = HeaderValue::from_bytes(&told.format()) {
+            fields.insert(TRACEPARENT, value);
+        }
+    }
+}
+
+/// The caller's place, if it says one.
+fn caller(headers: &HeaderMap) -> Option<TraceParent> {
+    let mut values = headers.get_all(TRACEPARENT).iter();
+    let value = values.next()?;
+    values.next().is_none().then(|| TraceParent::parse(value.as_bytes()))?
+}
+
+fn noted(parent: &TraceParent, spans: Option<Spans>, headers: &HeaderMap) -> Box<Trace> {
+    Box::new(Trace {
+        trace_id: parent.trace_id,
+        parent: Some(parent.span),
+        sampled: parent.sampled || spans.is_some(),
+        spans,
+        state: state(headers),
+    })
+}
+
+fn span(chance: &Chance) -> [u8; 8] {
+    chance.bits().max(1).to_be_bytes()
+}
+
+/// `tracestate`, joined over its lines; of more than fits, the entries that do, from the left.
+fn state(headers: &HeaderMap) -> Box<str> {
+    let mut state = String::new();
+    for line in headers.get_all(TRACESTATE) {
+        let Ok(line) = str::from_utf8(line.as_bytes()) else { return "".into() };
+        for entry in line.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
+            let comma = usize::from(!state.is_empty());
+            if state.len() + comma + entry.len() > limits::TRACESTATE_BYTES {
+                return state.into();
+            }
+            state.extend([&","[..comma], entry]);
+        }
+    }
+    state.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fields(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        let pairs = pairs.iter().map(|(name, value)| {
+            (HeaderName::from_static(name), HeaderValue::from_bytes(value.as_bytes()).unwrap())
+        });
+        let mut headers = HeaderMap::new();
+        headers.extend(pairs);
+        headers
+    }
+
+    fn list(headers: &HeaderMap) -> Vec<(String, String)> {
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+        headers.iter().map(|(name, value)| (name.to_string(), text(value.as_bytes()))).collect()
+    }
+
+    const KEPT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    const DROPPED: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00";
+
+    #[test]
+    fn a_state_is_joined_and_cut_between_entries() {
+        let long = format!("a={}", "x".repeat(255));
+        for (lines, expected) in [
+            (&[][..], String::new()),
+            (&[""], String::new()),
+            (&["rojo=00f067aa0ba902b7,congo=t61rcWkgMzE"], "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE".into()),
+            (&["foo=1", "bar=2,baz=3"], "foo=1,bar=2,baz=3".into()),
+            (&["foo=1 , ,\tbar=2", "", ",,"], "foo=1,bar=2".into()),
+            (&["ä=1"], "ä=1".into()),
+            (&[&long, "b=1"], format!("{long},b=1")),
+            (&[&long, &long[..254]], format!("{long},{}", &long[..254])),
+            (&[&long, &long[..255], "b=1"], long.clone()),
+            (&[&long, &long, "b=1"], long.clone()),
+            (&[&"x".repeat(600)], String::new()),
+        ] {
+            let pairs: Vec<_> = lines.iter().map(|line| ("tracestate", *line)).collect();
+            let state = state(&fields(&pairs));
+            assert_eq!(*state, *expected, "{lines:?}");
+            assert!(state.len() <= 512);
+        }
+        let mut odd = HeaderMap::new();
+        odd.append(TRACESTATE, HeaderValue::from_bytes(b"a=\xff").unwrap());
+        assert_eq!(&*state(&odd), "");
+    }
+
+    #[test]
+    fn without_tracing_only_a_kept_trace_is_noted() {
+        let chance = Chance::new();
+        let (one, two) = (("traceparent", KEPT), ("traceparent", DROPPED));
+        let place = Place::of(&fields(&[one, ("tracestate", "a=1")]), None, &chance);
+        let trace = place.trace.unwrap();
+        assert_eq!((trace.sampled, trace.spans, &*trace.state), (true, None, "a=1"));
+        assert_eq!(trace.parent, Some([0xb7, 0xad, 0x6b, 0x71, 0x69, 0x20, 0x33, 0x31]));
+        for given in [&[][..], &[two], &[one, one], &[("traceparent", "00-x")]] {
+            assert_eq!(Place::of(&fields(given), None, &chance).trace, None, "{given:?}");
+        }
+    }
+
+    #[test]
+    fn the_fields_keep_their_order() {
+        let chance = Chance::new();
+        let tracing = Tracing::default();
+        let sent =
+            fields(&[("a", "1"), ("traceparent", KEPT), ("tracestate", "s=1"), ("b", "2"), ("a", "3")]);
+        let place = Place::of(&sent, Some(&tracing), &chance);
+        let mut told = sent.clone();
+        place.tell(&mut told);
+        let (sent, told) = (list(&sent), list(&told));
+        let differ: Vec<_> = (0..sent.len()).filter(|&at| sent[at] != told[at]).collect();
+        let client = place.trace.unwrap().spans.unwrap().client;
+        let parent = TraceParent::parse(KEPT.as_bytes()).unwrap();
+        let expected = TraceParent { span: client, ..parent }.format();
+        assert_eq!((differ.len(), told[differ[0]].1.as_bytes()), (1, &expected[..]));
+
+        // A trace that begins here has no state yet; the rest stays where it was.
+        let sent = fields(&[("tracestate", "s=1"), ("a", "1"), ("b", "2"), ("a", "3"), ("c", "4")]);
+        let mut told = sent.clone();
+        Place::of(&sent, Some(&tracing), &chance).tell(&mut told);
+        let names: Vec<_> = list(&told).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["a", "a", "b", "c", "traceparent"]);
+    }
+}

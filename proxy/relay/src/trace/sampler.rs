@@ -1,0 +1,126 @@
+//! Which traces are kept: the samplers of the OpenTelemetry SDKs, by their names in
+//! `OTEL_TRACES_SAMPLER`, and with the same decision on the same trace id.
+
+/// A sampler.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sampler {
+    /// The caller's word counts where there is one (`parentbased_…`).
+    pub heeds_caller: bool,
+    /// How it is decided otherwise.
+    pub draw: Draw,
+}
+
+/// How one trace is drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Draw {
+    /// Every one is kept.
+    Always,
+    /// None is.
+    Never,
+    /// This part of them is, from 0 to 1, by the trace's id.
+    Ratio(f64),
+}
+
+impl Sampler {
+    /// The names there are.
+    pub const NAMES: [&str; 6] = [
+        "always_on",
+        "always_off",
+        "traceidratio",
+        "parentbased_always_on",
+        "parentbased_always_off",
+        "parentbased_traceidratio",
+    ];
+
+    /// The sampler of that name, if there is one; `ratio` is its argument (`OTEL_TRACES_SAMPLER_ARG`),
+    /// which only two have.
+    pub fn from_name(name: &str, ratio: f64) -> Option<Self> {
+        let (heeds_caller, draw) = match name.strip_prefix("parentbased_") {
+            Some(draw) => (true, draw),
+            None => (false, name),
+        };
+        let draw = match draw {
+            "always_on" => Draw::Always,
+            "always_off" => Draw::Never,
+            "traceidratio" => Draw::Ratio(ratio),
+            _ => return None,
+        };
+        Some(Self { heeds_caller, draw })
+    }
+
+    /// Whether a trace is kept. `caller` is whether the caller keeps it, if there is one.
+    pub(crate) fn keeps(self, caller: Option<bool>, trace_id: &[u8; 16]) -> bool {
+        match (caller, self.draw) {
+            (Some(kept), _) if self.heeds_caller => kept,
+            (_, Draw::Always) => true,
+            (_, Draw::Never) => false,
+            (_, Draw::Ratio(ratio)) => {
+                let bound = (ratio.clamp(0.0, 1.0) * (1_u64 << 63) as f64) as u64;
+                let lower = trace_id.last_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes));
+                lower >> 1 < bound
+            }
+        }
+    }
+}
+
+impl Default for Sampler {
+    /// What OpenTelemetry's default is: `parentbased_always_on`.
+    fn default() -> Self {
+        Self { heeds_caller: true, draw: Draw::Always }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_decides_as_the_sdks_do() {
+        let low = [0xff; 8].into_iter().chain([0; 8]).collect::<Vec<u8>>().try_into().unwrap();
+        let high = [0xff; 16];
+        // (caller keeps, caller drops, no caller and a low id, no caller and a high one)
+        for (name, expected) in [
+            ("always_on", [true, true, true, true]),
+            ("always_off", [false, false, false, false]),
+            ("traceidratio", [false, false, true, false]),
+            ("parentbased_always_on", [true, false, true, true]),
+            ("parentbased_always_off", [true, false, false, false]),
+            ("parentbased_traceidratio", [true, false, true, false]),
+        ] {
+            assert!(Sampler::NAMES.contains(&name));
+            let sampler = Sampler::from_name(name, 0.5).unwrap();
+            let asked = [(Some(true), high), (Some(false), high), (None, low), (None, high)];
+            assert_eq!(asked.map(|(caller, id)| sampler.keeps(caller, &id)), expected, "{name}");
+        }
+        assert_eq!(Sampler::from_name("parentbased_always_on", 0.0), Some(Sampler::default()));
+        assert_eq!(Sampler::from_name("parentbased_jaeger_remote", 1.0), None);
+        assert_eq!(Sampler::from_name("always_on ", 1.0), None);
+    }
+
+    /// The bound is `ratio · 2^63`, and a trace is kept below it.
+    #[test]
+    fn a_ratio_keeps_the_ids_below_its_bound() {
+        let id = |lower: u64| {
+            let mut id = [0xaa; 16];
+            id[8..].copy_from_slice(&lower.to_be_bytes());
+            id
+        };
+        for (ratio, lower, kept) in [
+            (0.0, 0, false),
+            (1.0, u64::MAX, true),
+            (2.0, u64::MAX, true),
+            (-1.0, 0, false),
+            (f64::NAN, 0, false),
+            (0.5, (1 << 63) - 1, true),
+            (0.5, 1 << 63, false),
+            (0.25, (1 << 62) - 1, true),
+            (0.25, 1 << 62, false),
+            // The example of OpenTelemetry's own tests: a quarter of 2^63 is 0x2000000000000000.
+            (0.25, 0x3fff_ffff_ffff_ffff, true),
+            (0.25, 0x4000_0000_0000_0000, false),
+        ] {
+            let sampler = Sampler { heeds_caller: false, draw: Draw::Ratio(ratio) };
+            assert_eq!(sampler.keeps(None, &id(lower)), kept, "{ratio} of {lower:#x}");
+        }
+    }
+}

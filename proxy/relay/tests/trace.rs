@@ -1,0 +1,399 @@
+//! An exchange's place in a trace: what the upstream is told, byte for byte, and what the record says
+//! of it. Fields that nobody may touch are compared with what was sent.
+
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::Request;
+use meter::{Record, Trace};
+use relay::{Draw, Kind, Plan, Sampler, Tracing};
+use usage::Policy;
+
+use crate::support::{DEADLINE, Peer, Proxy, Upstream, upstream_body};
+use crate::{http2, usage as asking};
+
+const BODY: &str = r#"{"model":"m"}"#;
+const ANSWER: &str = r#"{"id":"chatcmpl-7","choices":[{"index":0,"message":{"content":"hi"},"finish_reason":"length"}],"usage":{"prompt_tokens":7,"completion_tokens":2}}"#;
+
+const KEPT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+const DROPPED: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00";
+
+/// A server that notes its requests' heads, and a proxy before it.
+struct Bench {
+    heads: Arc<Mutex<Vec<String>>>,
+    proxy: Proxy,
+}
+
+impl Bench {
+    fn new(change: impl FnOnce(&mut Plan)) -> Self {
+        let heads = Arc::<Mutex<Vec<String>>>::default();
+        let noted = Arc::clone(&heads);
+        let upstream = Upstream::start(move |peer, _| {
+            while let Some(head) = peer.head() {
+                upstream_body(peer, &head);
+                noted.lock().unwrap().push(head);
+                peer.send(format!(
+                    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{ANSWER}",
+                    ANSWER.len()
+                ));
+            }
+        });
+        Self { heads, proxy: Proxy::with(upstream.address, change) }
+    }
+
+    fn tracing(tracing: Tracing) -> Self {
+        Self::new(|plan| plan.trace = Some(tracing))
+    }
+
+    /// Sends a request; the head the upstream got.
+    fn send(&self, head: &str, body: &str) -> String {
+        let mut client = Peer::connect(self.proxy.address());
+        client.send(format!("{head}{body}"));
+        assert!(client.head().unwrap().contains(" 200 OK\r\n"));
+        client.exactly(ANSWER.len());
+        self.heads.lock().unwrap().pop().unwrap()
+    }
+
+    fn record(&self) -> Record {
+        self.proxy.inbox.recv_timeout(DEADLINE).unwrap().record
+    }
+
+    fn trace(&self) -> Trace {
+        *self.record().identity.trace.unwrap()
+    }
+}
+
+fn sampler(name: &str) -> Tracing {
+    Tracing { sampler: Sampler::from_name(name, 0.5).unwrap(), ..Tracing::default() }
+}
+
+/// A request's head with these lines among others.
+fn chat(lines: &str) -> String {
+    head("POST /v1/chat/completions", lines)
+}
+
+fn head(target: &str, lines: &str) -> String {
+    format!("{target} HTTP/1.1\r\nHost: h\r\nX-A: 1\r\n{lines}X-B: 2\r\nContent-Length: 13\r\n\r\n")
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The `traceparent` line of a head: name, and the four parts of its value.
+fn told(head: &str) -> Option<(String, [String; 4])> {
+    let mut lines = head.lines().filter_map(|line| line.split_once(": "));
+    let (name, value) = lines.find(|(name, _)| name.eq_ignore_ascii_case("traceparent"))?;
+    let parts: Vec<String> = value.split('-').map(str::to_owned).collect();
+    Some((name.to_owned(), parts.try_into().unwrap()))
+}
+
+#[test]
+fn a_trace_begins_and_the_upstream_is_told_last() {
+    let bench = Bench::tracing(Tracing::default());
+    let mut seen = Vec::new();
+    for _ in 0..3 {
+        let got = bench.send(&chat(""), BODY);
+        let trace = bench.trace();
+        let spans = trace.spans.unwrap();
+        let line = format!("traceparent: 00-{}-{}-03\r\n", hex(&trace.trace_id), hex(&spans.client));
+        assert_eq!(got, chat("").replace("13\r\n", &format!("13\r\n{line}")));
+        assert_eq!((trace.parent, trace.sampled, &*trace.state), (None, true, ""));
+        assert_ne!(spans.server, spans.client);
+        seen.extend([trace.trace_id[..8].to_vec(), spans.server.to_vec(), spans.client.to_vec()]);
+    }
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), 9, "every id is another");
+}
+
+#[test]
+fn a_trace_is_continued_where_it_stood() {
+    let bench = Bench::tracing(Tracing::default());
+    for (name, flags, onward) in [
+        ("traceparent", "01", "01"),
+        ("TraceParent", "03", "03"),
+        // What is not defined yet is not passed on (W3C Trace Context, "other flags").
+        ("TRACEPARENT", "fd", "01"),
+    ] {
+        let sent = |value: &str| {
+            chat(&format!("{name}: {value}\r\ntracestate: a=1\r\nbaggage: k=v\r\nTraceState: b=2, c=3\r\n"))
+        };
+        let got = bench.send(&sent(&KEPT.replace("-01", &format!("-{flags}"))), BODY);
+        let trace = bench.trace();
+        let client = hex(&trace.spans.unwrap().client);
+        let expected = sent(&format!("00-0af7651916cd43dd8448eb211c80319c-{client}-{onward}"));
+        // Fields of one name stand together, as in any request.
+        let lines = |head: &str| {
+            let mut lines: Vec<String> = head.lines().map(str::to_owned).collect();
+            lines.sort();
+            lines
+        };
+        assert_eq!(lines(&got), lines(&expected));
+        assert!(got.starts_with(&expected[..expected.find("tracestate").unwrap()]), "{got}");
+        assert_eq!(hex(&trace.trace_id), "0af7651916cd43dd8448eb211c80319c");
+        assert_eq!(hex(&trace.parent.unwrap()), "b7ad6b7169203331");
+        assert_eq!((trace.sampled, &*trace.state), (true, "a=1,b=2,c=3"));
+    }
+}
+
+#[test]
+fn a_trace_of_a_later_version_is_continued_in_ours() {
+    let bench = Bench::tracing(Tracing::default());
+    let later = "01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more";
+    let got = bench.send(&chat(&format!("traceparent: {later}\r\n")), BODY);
+    let client = hex(&bench.trace().spans.unwrap().client);
+    let ours = format!("00-0af7651916cd43dd8448eb211c80319c-{client}-01");
+    assert_eq!(got, chat(&format!("traceparent: {ours}\r\n")));
+}
+
+#[test]
+fn a_trace_that_nobody_keeps_passes_as_it_came() {
+    let bench = Bench::tracing(Tracing::default());
+    for value in [DROPPED, "01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00-more"] {
+        let sent = chat(&format!("Traceparent: {value}\r\ntracestate: a=1\r\n"));
+        assert_eq!(bench.send(&sent, BODY), sent);
+        let trace = bench.trace();
+        assert_eq!((hex(&trace.parent.unwrap()).as_str(), trace.sampled), ("b7ad6b7169203331", false));
+        assert_eq!((trace.spans, &*trace.state), (None, "a=1"));
+    }
+    // One that is kept elsewhere, and not by us.
+    let bench = Bench::tracing(sampler("always_off"));
+    let sent = chat(&format!("traceparent: {KEPT}\r\n"));
+    assert_eq!(bench.send(&sent, BODY), sent);
+    let trace = bench.trace();
+    assert_eq!((trace.sampled, trace.spans), (true, None));
+}
+
+#[test]
+fn who_keeps_a_trace_against_its_callers_word_says_so() {
+    let bench = Bench::tracing(sampler("always_on"));
+    let sent = |value: &str| chat(&format!("traceparent: {value}\r\n"));
+    let got = bench.send(&sent(DROPPED), BODY);
+    let trace = bench.trace();
+    let client = hex(&trace.spans.unwrap().client);
+    assert_eq!(got, sent(&format!("00-0af7651916cd43dd8448eb211c80319c-{client}-01")));
+    assert!(trace.sampled);
+}
+
+#[test]
+fn a_trace_begins_that_nobody_keeps() {
+    let bench = Bench::tracing(sampler("parentbased_always_off"));
+    let got = bench.send(&chat(""), BODY);
+    let trace = bench.trace();
+    let (name, [version, trace_id, span, flags]) = told(&got).unwrap();
+    assert_eq!((&*name, &*version, &*flags), ("traceparent", "00", "02"));
+    assert_eq!(trace_id, hex(&trace.trace_id));
+    assert_ne!(span, "0000000000000000");
+    assert_eq!((trace.parent, trace.sampled, trace.spans), (None, false, None));
+}
+
+#[test]
+fn a_ratio_keeps_what_its_id_says() {
+    let half = Tracing { sampler: Sampler { heeds_caller: false, draw: Draw::Ratio(0.5) }, propagate: true };
+    let bench = Bench::tracing(half);
+    for (trace_id, kept) in
+        [("ffffffffffffffff7fffffffffffffff", true), ("00000000000000008000000000000000", false)]
+    {
+        for flags in ["00", "01"] {
+            let value = format!("00-{trace_id}-b7ad6b7169203331-{flags}");
+            let got = bench.send(&chat(&format!("traceparent: {value}\r\n")), BODY);
+            let spans = bench.trace().spans;
+            assert_eq!(spans.is_some(), kept, "{value}");
+            let span = spans.map_or("b7ad6b7169203331".to_owned(), |spans| hex(&spans.client));
+            let flags = if kept { "01" } else { flags };
+            assert_eq!(told(&got).unwrap().1, ["00", trace_id, &span, flags].map(str::to_owned));
+        }
+    }
+}
+
+#[test]
+fn what_is_no_traceparent_gives_way_and_its_state_goes() {
+    let bench = Bench::tracing(Tracing::default());
+    for lines in [
+        "traceparent: 00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01\r\n".to_owned(),
+        "traceparent: \r\n".to_owned(),
+        format!("traceparent: {KEPT}, {KEPT}\r\n"),
+        format!("traceparent: {KEPT}\r\ntraceparent: {KEPT}\r\n"),
+    ] {
+        let got = bench.send(&chat(&format!("{lines}tracestate: a=1\r\nbaggage: k=v\r\n")), BODY);
+        let trace = bench.trace();
+        let client = hex(&trace.spans.unwrap().client);
+        let value = format!("00-{}-{client}-03", hex(&trace.trace_id));
+        assert_eq!(got, chat(&format!("traceparent: {value}\r\nbaggage: k=v\r\n")), "{lines}");
+        assert_ne!(hex(&trace.trace_id), "0af7651916cd43dd8448eb211c80319c");
+        assert_eq!((trace.parent, &*trace.state), (None, ""));
+    }
+    // Without one, a state is nobody's.
+    let got = bench.send(&chat("tracestate: a=1\r\n"), BODY);
+    assert!(told(&got).is_some() && !got.contains("tracestate"), "{got}");
+}
+
+#[test]
+fn the_switch_leaves_the_fields_alone() {
+    let bench = Bench::tracing(Tracing { propagate: false, ..Tracing::default() });
+    for lines in
+        ["".to_owned(), format!("traceparent: {KEPT}\r\ntracestate: a=1\r\n"), "traceparent: x\r\n".into()]
+    {
+        let sent = chat(&lines);
+        assert_eq!(bench.send(&sent, BODY), sent);
+        assert!(bench.trace().spans.is_some());
+    }
+}
+
+#[test]
+fn what_is_not_metered_is_not_touched() {
+    let bench = Bench::tracing(sampler("always_on"));
+    for target in ["POST /tokenize", "POST /v1/models", "POST /upload", "POST /", "PUT /v1/chat/completions"]
+    {
+        for lines in [
+            "".to_owned(),
+            format!("traceparent: {KEPT}\r\n"),
+            "traceparent: x\r\ntracestate: a=1\r\n".into(),
+        ] {
+            let sent = head(target, &lines);
+            assert_eq!(bench.send(&sent, BODY), sent);
+        }
+    }
+    assert!(bench.proxy.inbox.try_recv().is_err());
+}
+
+#[test]
+fn without_tracing_no_byte_is_added_and_a_kept_trace_is_noted() {
+    let bench = Bench::new(|plan| plan.trace = None);
+    for (lines, noted) in [
+        ("".to_owned(), false),
+        (format!("Traceparent: {KEPT}\r\ntracestate: a=1\r\nbaggage: k=v\r\n"), true),
+        (format!("traceparent: {DROPPED}\r\n"), false),
+        (format!("traceparent: {KEPT}\r\ntraceparent: {KEPT}\r\n"), false),
+        ("traceparent: x\r\ntracestate: a=1\r\n".to_owned(), false),
+    ] {
+        let sent = chat(&lines);
+        assert_eq!(bench.send(&sent, BODY), sent);
+        let trace = bench.record().identity.trace;
+        assert_eq!(trace.is_some(), noted, "{lines}");
+        let Some(trace) = trace else { continue };
+        assert_eq!(hex(&trace.trace_id), "0af7651916cd43dd8448eb211c80319c");
+        assert_eq!((hex(&trace.parent.unwrap()).as_str(), &*trace.state), ("b7ad6b7169203331", "a=1"));
+        assert_eq!((trace.sampled, trace.spans), (true, None));
+    }
+}
+
+#[test]
+fn a_field_for_this_hop_is_read_and_made_anew() {
+    let bench = Bench::tracing(Tracing::default());
+    let sent = chat(&format!("Connection: traceparent\r\ntraceparent: {KEPT}\r\n"));
+    let got = bench.send(&sent, BODY);
+    let client = hex(&bench.trace().spans.unwrap().client);
+    let line = format!("13\r\ntraceparent: 00-0af7651916cd43dd8448eb211c80319c-{client}-01\r\n");
+    assert_eq!(got, chat("").replace("13\r\n", &line));
+}
+
+#[test]
+fn an_old_client_is_traced_too() {
+    let bench = Bench::tracing(Tracing::default());
+    let got = bench.send(&chat(&format!("traceparent: {KEPT}\r\n")).replace("HTTP/1.1", "HTTP/1.0"), BODY);
+    let client = hex(&bench.trace().spans.unwrap().client);
+    assert_eq!(told(&got).unwrap().1[2], client);
+}
+
+#[test]
+fn a_client_of_http2_is_traced_too() {
+    let bench = Bench::tracing(Tracing::default());
+    let address = bench.proxy.address();
+    for (value, parent) in [(Some(KEPT), Some("b7ad6b7169203331")), (None, None)] {
+        http2::run(async move {
+            let mut client = http2::connect(address).await;
+            let mut request = Request::post(format!("http://{address}/v1/chat/completions"));
+            if let Some(value) = value {
+                request = request.header("traceparent", value).header("tracestate", "a=1");
+            }
+            let request = request.body(Full::new(Bytes::from_static(BODY.as_bytes()))).unwrap();
+            let response = client.send_request(request).await.unwrap();
+            assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), ANSWER);
+        });
+        let (got, trace) = (bench.heads.lock().unwrap().pop().unwrap(), bench.trace());
+        let flags = if value.is_some() { "01" } else { "03" };
+        let expected = ["00", &hex(&trace.trace_id), &hex(&trace.spans.unwrap().client), flags];
+        assert_eq!(told(&got).unwrap().1, expected.map(str::to_owned));
+        assert_eq!(trace.parent.map(|span| hex(&span)).as_deref(), parent);
+        assert_eq!(got.contains("tracestate: a=1\r\n"), value.is_some());
+    }
+}
+
+#[test]
+fn a_second_try_is_the_same_span() {
+    let heads = Arc::<Mutex<Vec<String>>>::default();
+    let noted = Arc::clone(&heads);
+    let upstream = Upstream::start(move |peer, _| {
+        while let Some(head) = peer.head() {
+            let asked = String::from_utf8(upstream_body(peer, &head)).unwrap();
+            noted.lock().unwrap().push(head);
+            match asked.contains("include_usage") {
+                true => peer.send("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n"),
+                false => peer.send(format!(
+                    "{}{}0\r\n\r\n",
+                    asking::HEAD,
+                    asking::chunk(&format!("{}{}", asking::FINISH, asking::DONE))
+                )),
+            }
+        }
+    });
+    let proxy = Proxy::with(upstream.address, |plan| {
+        plan.upstreams[0].usage = Policy::Inject;
+        plan.upstreams[0].kind = Some(Kind::Sglang);
+        plan.trace = Some(Tracing::default());
+    });
+    let (head, _) = asking::ask(proxy.address(), &asking::request(asking::PLAIN));
+    assert!(head.contains(" 200 OK\r\n"), "{head}");
+    let trace = asking::record(&proxy).identity.trace.unwrap();
+    let heads = heads.lock().unwrap();
+    assert_eq!(heads.len(), 2, "a refusal, and the original");
+    for head in &*heads {
+        let (_, parts) = told(head).unwrap();
+        let expected = ["00", &hex(&trace.trace_id), &hex(&trace.spans.unwrap().client), "03"];
+        assert_eq!(parts, expected.map(str::to_owned));
+    }
+}
+
+/// A stream of no known shape is metered, but its server may be anything.
+#[test]
+fn a_stream_of_no_known_path_has_spans_and_an_untouched_head() {
+    let heads = Arc::<Mutex<Vec<String>>>::default();
+    let noted = Arc::clone(&heads);
+    let upstream = Upstream::start(move |peer, _| {
+        while let Some(head) = peer.head() {
+            upstream_body(peer, &head);
+            noted.lock().unwrap().push(head);
+            peer.send(format!("{}{}0\r\n\r\n", asking::HEAD, asking::chunk("data: {\"a\":1}\n\n")));
+        }
+    });
+    let proxy = Proxy::with(upstream.address, |plan| plan.trace = Some(Tracing::default()));
+    let sent = head("POST /my/model", &format!("traceparent: {KEPT}\r\n"));
+    asking::ask(proxy.address(), &format!("{sent}{BODY}"));
+    assert_eq!(heads.lock().unwrap()[0], sent);
+    assert!(asking::record(&proxy).identity.trace.unwrap().spans.is_some());
+}
+
+#[test]
+fn an_exchange_has_a_name_of_its_own_and_its_answers() {
+    let bench = Bench::new(|_| {});
+    let records: Vec<Record> = (0..3)
+        .map(|_| {
+            bench.send(&chat(""), BODY);
+            bench.record()
+        })
+        .collect();
+    for record in &records {
+        let (id, identity) = (record.identity.exchange.0, &record.identity);
+        assert_eq!((id[6] >> 4, id[8] >> 6), (7, 0b10), "a UUID of version 7");
+        let milliseconds = id[..6].iter().fold(0_u64, |n, &byte| n << 8 | u64::from(byte));
+        assert_eq!(milliseconds, identity.started_unix_ns / 1_000_000);
+        assert_eq!((identity.response_id.as_deref(), &*identity.tenant), (Some("chatcmpl-7"), "default"));
+        assert_eq!((record.answers, record.finishes[0]), (1, Some(scan::Finish::Length)));
+    }
+    let mut ids: Vec<_> = records.iter().map(|record| record.identity.exchange).collect();
+    ids.dedup();
+    assert_eq!(ids.len(), 3);
+}
