@@ -21,7 +21,7 @@ use crate::room::Share;
 use crate::route::{Route, Speaks};
 use crate::trace::Place;
 use crate::worker::Worker;
-use crate::{Dropped, Kind, Learned, ModelSlot, Passthrough, asking, clock, limits, said};
+use crate::{Class, Dropped, Kind, Learned, ModelSlot, Passthrough, asking, clock, limits, said};
 
 /// One metered exchange.
 pub struct Exchange {
@@ -457,7 +457,7 @@ impl Exchange {
             observer.end(self.slot, &record);
             seat.taken = false;
         }
-        observer.overhead(if self.streamed { "stream" } else { "body" }, self.overhead_ns);
+        observer.overhead(if self.streamed { Class::Stream } else { Class::Body }, self.overhead_ns);
         for (what, count) in
             [(Dropped::UsageRejected, u64::from(record.usage_rejected)), (Dropped::FrameUnparsed, unparsed)]
         {

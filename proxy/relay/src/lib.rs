@@ -42,7 +42,7 @@ mod listen;
 pub use exchange::{Exchange, Head};
 pub use kind::Kind;
 pub use learned::Learned;
-pub use observer::{Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
+pub use observer::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
 pub use outbox::{Finished, Inbox, Outbox, Text, outbox};
 pub use plan::{Plan, Upstream};
 pub use start::{Running, StartError, start};

@@ -189,6 +189,28 @@ impl Dropped {
     }
 }
 
+/// What kind of answer our own time was spent on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// It came in frames.
+    Stream,
+    /// It came as one body.
+    Body,
+}
+
+impl Class {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Stream, Self::Body];
+
+    /// The label value.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stream => "stream",
+            Self::Body => "body",
+        }
+    }
+}
+
 /// One worker's view of its own work. Called on that worker's thread only.
 pub trait Observer {
     /// The slot of a model, making one if there is room; `_other` beyond the cap.
@@ -217,6 +239,6 @@ pub trait Observer {
     /// Something was lost.
     fn lose(&mut self, what: Dropped, count: u64);
     /// The proxy's own time for one exchange: from the request complete to its head sent, and
-    /// from each read to the hand-over, summed. `class` is "stream" or "body".
-    fn overhead(&mut self, class: &'static str, ns: u64);
+    /// from each read to the hand-over, summed.
+    fn overhead(&mut self, class: Class, ns: u64);
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use meter::Record;
-use relay::{Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
+use relay::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
 
 use crate::board::Board;
 use crate::labels::Closed;
@@ -203,8 +203,8 @@ impl Observer for WorkerCells {
         self.proxy.dropped[what as usize].add(count);
     }
 
-    fn overhead(&mut self, class: &'static str, ns: u64) {
-        self.proxy.overhead(class, ns);
+    fn overhead(&mut self, class: Class, ns: u64) {
+        self.proxy.overhead(class.name(), ns);
     }
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use meter::Record;
 use relay::{
-    Dropped, Inbox, ModelSlot, Observer, Passthrough, Plan, Refusal, Running, Upstream, UsageStep, outbox,
-    start,
+    Class, Dropped, Inbox, ModelSlot, Observer, Passthrough, Plan, Refusal, Running, Upstream, UsageStep,
+    outbox, start,
 };
 
 use usage::Policy;
@@ -153,5 +153,5 @@ impl Observer for Recorder {
     fn lose(&mut self, what: Dropped, _: u64) {
         self.0.lock().unwrap().lost.push(what);
     }
-    fn overhead(&mut self, _: &'static str, _: u64) {}
+    fn overhead(&mut self, _: Class, _: u64) {}
 }

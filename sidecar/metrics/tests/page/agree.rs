@@ -3,7 +3,7 @@
 use meter::Record;
 use metrics::{Metric, Metrics, Options, WorkerCells};
 use proptest::prelude::*;
-use relay::{Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
+use relay::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
 
 use crate::openmetrics;
 use crate::records::{any_record, plain};
@@ -22,7 +22,7 @@ enum Step {
     Refuse(Refusal),
     Usage(UsageStep),
     Lose(Dropped, u64),
-    Overhead(&'static str, u64),
+    Overhead(Class, u64),
 }
 
 fn any_step() -> impl Strategy<Value = Step> {
@@ -36,7 +36,7 @@ fn any_step() -> impl Strategy<Value = Step> {
         1 => prop::sample::select(Refusal::ALL.to_vec()).prop_map(Step::Refuse),
         1 => prop::sample::select(UsageStep::ALL.to_vec()).prop_map(Step::Usage),
         1 => (prop::sample::select(Dropped::ALL.to_vec()), 1u64..9).prop_map(|(what, n)| Step::Lose(what, n)),
-        1 => (prop::sample::select(vec!["stream", "body"]), 1u64..1_000_000)
+        1 => (prop::sample::select(Class::ALL.to_vec()), 1u64..1_000_000)
             .prop_map(|(class, ns)| Step::Overhead(class, ns)),
     ]
 }
@@ -95,8 +95,8 @@ fn play(at: usize, desk: &mut Desk, step: &Step, twin: &mut Twin) {
             twin.add("tokenmeter_dropped_total", &[("what", what.name())], *n as f64);
         }
         Step::Overhead(class, ns) => {
-            cells.overhead(class, *ns);
-            twin.observe(Metric::Overhead, &[("class", class)], *ns as f64 / 1e9);
+            cells.overhead(*class, *ns);
+            twin.observe(Metric::Overhead, &[("class", class.name())], *ns as f64 / 1e9);
         }
     }
 }

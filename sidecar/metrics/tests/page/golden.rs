@@ -5,7 +5,7 @@ use std::{env, fs};
 
 use meter::{Ending, Provenance, Timing, Tokens, Weight};
 use metrics::{EngineReading, Glob, Metrics, Objective, Options};
-use relay::{Dropped, Kind, Observer, Passthrough, Refusal};
+use relay::{Class, Dropped, Kind, Observer, Passthrough, Refusal};
 use scan::Dialect;
 
 use crate::openmetrics;
@@ -52,7 +52,7 @@ fn a_page_of_two_workers() {
     one.admit(unknown, qwen);
     one.live(qwen, 11, 0);
     one.end(qwen, &plain("qwen3-8b"));
-    one.overhead("stream", 18_000);
+    one.overhead(Class::Stream, 18_000);
 
     // The other worker: the same model busier, cut short; another model in one piece; a third beyond
     // the cap, refused; a fourth still running.
@@ -85,7 +85,7 @@ fn a_page_of_two_workers() {
         ..Timing::default()
     };
     two.end(tiny, &body);
-    two.overhead("body", 31_000);
+    two.overhead(Class::Body, 31_000);
     let beyond = two.model("one too many");
     two.begin(beyond);
     two.end(beyond, &refused("one too many"));
