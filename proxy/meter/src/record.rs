@@ -25,7 +25,7 @@ pub struct Identity {
     pub model: Arc<str>,
     /// The model the response named, if it did. At most 128 bytes.
     pub response_model: Option<Arc<str>>,
-    /// The response's own id, if it has one. At most 128 bytes.
+    /// The response's own id, if it has one of at most 128 bytes.
     pub response_id: Option<Arc<str>>,
     /// Its place in a distributed trace, if it has one.
     pub trace: Option<Box<Trace>>,

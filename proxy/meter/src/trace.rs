@@ -22,6 +22,6 @@ pub struct Spans {
     /// The request as we served it: kind SERVER, child of [`Trace::parent`].
     pub server: [u8; 8],
     /// The inference as we asked for it: kind CLIENT, child of [`Spans::server`], and what the
-    /// upstream sees as its parent.
+    /// upstream sees as its parent, where it is told.
     pub client: [u8; 8],
 }

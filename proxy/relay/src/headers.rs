@@ -1,5 +1,5 @@
 //! Hop-by-hop fields end at each hop, everything else passes: same names, same values, same order
-//! (law 1). Nothing is added: no `Via`, no `X-Forwarded-For`.
+//! (law 1). Nothing is added here: no `Via`, no `X-Forwarded-For`.
 //!
 //! RFC 9110 §7.6.1: the fixed list, and whatever `Connection` names, except the fields that carry
 //! the message's own framing and address. Those are never dropped because a peer listed them.

@@ -1,12 +1,12 @@
 //! The data plane's only HTTP: accept, forward, tee, cancel, drain. It knows which requests are
-//! metered and shows them to the meter as they pass; it changes nothing of what passes, delays
-//! nothing, and cancels the upstream the moment the client is gone.
+//! metered and shows them to the meter as they pass; it changes nothing of what passes but what the
+//! plan asks for, delays nothing, and cancels the upstream the moment the client is gone.
 //!
 //! [`start()`] binds the plan's addresses and starts the workers; [`Running`] ends them. In the
 //! order of the path of a byte: [`worker`] accepts, the [`engine`] serves the connection,
 //! [`policy`] refuses what is ambiguous, [`route`] names the dialect, [`headers`] ends what belongs
-//! to one hop, the engine's tee shows the body to the [`exchange`], and the [`mod@outbox`] takes the
-//! record.
+//! to one hop, [`trace`] finds the request's place among others, the engine's tee shows the body to
+//! the [`exchange`], and the [`mod@outbox`] takes the record.
 
 pub mod start;
 

@@ -21,6 +21,7 @@ impl Maker<'_, '_> {
                 &[
                     ("content", |m| m.list(Self::block_of_message)),
                     ("model", |m| m.string()),
+                    ("id", |m| m.string()),
                     ("stop_reason", |m| m.word(&STOPS)),
                     ("usage", |m| m.anthropic_usage()),
                 ],
@@ -78,6 +79,7 @@ impl Maker<'_, '_> {
     fn message(&mut self) {
         self.object(&[
             ("type", |m| m.word(&["message"])),
+            ("id", |m| m.string()),
             ("content", |m| m.list(Self::block_of_message)),
             ("model", |m| m.string()),
             ("stop_reason", |m| m.put("null")),

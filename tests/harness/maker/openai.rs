@@ -16,6 +16,7 @@ impl Maker<'_, '_> {
             ("choices", choices),
             ("usage", |m| m.usage()),
             ("model", |m| m.string()),
+            ("id", |m| m.string()),
             ("object", |m| m.called("chat.completion.chunk")),
             ("error", |m| m.rare()),
             ("timings", |m| m.timings()),

@@ -7,6 +7,7 @@ impl Maker<'_, '_> {
         self.object(&[
             ("object", |m| m.called("list")),
             ("model", |m| m.string()),
+            ("id", |m| m.string()),
             ("data", |m| {
                 m.list(|m| m.object(&[("embedding", |m| m.ids()), ("usage", |m| m.usage())]));
             }),

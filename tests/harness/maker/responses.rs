@@ -89,6 +89,7 @@ impl Maker<'_, '_> {
     fn response(&mut self) {
         self.object(&[
             ("object", |m| m.called("response")),
+            ("id", |m| m.string()),
             ("model", |m| m.string()),
             ("status", |m| {
                 m.word(&["completed", "completed", "incomplete", "failed", "cancelled", "in_progress"]);
