@@ -1,0 +1,73 @@
+//! Who has left an upstream, by its load cell, and who has told so. What is known to have left and
+//! is not told in time was dropped on the way, and its share is known exactly.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use meter::{LoadReading, Tick};
+
+/// One upstream's.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Departures {
+    /// By sample, the oldest first.
+    marks: VecDeque<Mark>,
+    /// Told of since the last mark's reading was taken.
+    later: u128,
+    /// The share of all that had left when the last mark fell due: who left before comes too late.
+    due: u128,
+}
+
+/// What a sample saw.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    at: Tick,
+    /// Share of all that had left by then.
+    gone: u128,
+    /// Of those since the mark before, what was told.
+    told: u128,
+}
+
+impl Departures {
+    /// Begins where the upstream is now.
+    pub(crate) fn new(load: &LoadReading) -> Self {
+        Self { due: load.gone(), ..Self::default() }
+    }
+
+    /// A sample was taken.
+    pub(crate) fn mark(&mut self, at: Tick, load: &LoadReading) {
+        let gone = load.gone();
+        if gone > self.marks.back().map_or(self.due, |mark| mark.gone) {
+            self.marks.push_back(Mark { at, gone, told: std::mem::take(&mut self.later) });
+        }
+    }
+
+    /// An exchange says that it left. `false`: too late.
+    pub(crate) fn tell(&mut self, entered: &LoadReading, left: &LoadReading) -> bool {
+        let (share, gone) = (left.share.saturating_sub(entered.share), left.gone());
+        if share == 0 {
+            return true;
+        }
+        if gone <= self.due {
+            return false;
+        }
+        let number = self.marks.partition_point(|mark| mark.gone < gone);
+        match self.marks.get_mut(number) {
+            Some(mark) => mark.told += share,
+            None => self.later += share,
+        }
+        true
+    }
+
+    /// The share of those who left `patience` ago and have not said so.
+    pub(crate) fn lost(&mut self, now: Tick, patience: Duration) -> u128 {
+        let mut lost = 0;
+        while let Some(mark) = self.marks.front()
+            && u128::from(now.since(mark.at)) >= patience.as_nanos()
+        {
+            lost += (mark.gone - self.due).saturating_sub(mark.told);
+            self.due = mark.gone;
+            self.marks.pop_front();
+        }
+        lost
+    }
+}

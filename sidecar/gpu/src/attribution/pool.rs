@@ -1,0 +1,117 @@
+//! What one upstream used of one device and nobody has taken yet: exchanges in flight, and those
+//! whose notice is still to come.
+//!
+//! The law: what goes in comes out, to the unit: to the exchanges that take theirs, or as the rest
+//! that was nobody's. A pool never gives more than it has.
+
+use meter::LoadReading;
+
+use super::curve::Curve;
+use super::wide::mul_div;
+use super::{ENERGY, Pair, TIME, added};
+use crate::limits::KNOTS;
+
+/// Parts of a nanojoule or nanosecond that the curve tells apart: 2³².
+const FINE: u32 = 32;
+
+/// A pool.
+#[derive(Clone, Debug)]
+pub(crate) struct Pool {
+    /// The upstream's number.
+    pub(crate) upstream: usize,
+    /// Energy and time over share, in 2⁻³² of their unit.
+    curve: Curve<2>,
+    /// All that was granted when it was looked at last.
+    granted: u128,
+    /// What was granted since the beginning and not taken yet, by those in flight too.
+    share: u128,
+    held: Pair,
+    /// Parts of a unit that takers could not take.
+    parts: Pair,
+}
+
+impl Pool {
+    /// Begins where the upstream is now.
+    pub(crate) fn new(upstream: usize, load: &LoadReading) -> Self {
+        let curve = Curve::new(load.share, KNOTS);
+        Self { upstream, curve, granted: load.granted, share: 0, held: [0; 2], parts: [0; 2] }
+    }
+
+    /// What was granted since it was looked at last.
+    pub(crate) fn granted_since(&self, load: &LoadReading) -> u128 {
+        load.granted.saturating_sub(self.granted)
+    }
+
+    /// The upstream used `used` since it was looked at last.
+    pub(crate) fn fill(&mut self, load: &LoadReading, used: Pair) {
+        let granted = self.granted_since(load);
+        let share = load.share.saturating_sub(self.curve.end());
+        let each = used.map(|used| if granted == 0 { 0 } else { mul_div(used << FINE, share, granted) });
+        self.curve.grow(load.share, each);
+        self.granted = self.granted.max(load.granted);
+        self.share += granted;
+        self.held = added(self.held, used);
+    }
+
+    /// Whether an exchange that left at this share can take what is its.
+    pub(crate) fn covers(&self, share: u128) -> bool {
+        self.curve.end() >= share
+    }
+
+    /// An exchange takes what it used. The rest is nobody's: parts of a unit that have become a
+    /// whole one, and what is left when nobody is to come.
+    pub(crate) fn take(&mut self, entered: u128, left: u128) -> Taken {
+        let fine = self.curve.between(entered, left);
+        let mut taken = Taken::default();
+        for i in [ENERGY, TIME] {
+            taken.used[i] = (fine[i] >> FINE).min(self.held[i]);
+            self.held[i] -= taken.used[i];
+            self.parts[i] += fine[i] & ((1 << FINE) - 1);
+            if self.parts[i] >> FINE > 0 && self.held[i] > 0 {
+                self.parts[i] -= 1 << FINE;
+                self.held[i] -= 1;
+                taken.rest[i] += 1;
+            }
+        }
+        let share = self.curve.within(left).saturating_sub(self.curve.within(entered));
+        taken.rest = added(taken.rest, self.without(share));
+        taken
+    }
+
+    /// Exchanges that had this share will never come. What they used is known by the mean of what
+    /// is held.
+    pub(crate) fn lose(&mut self, share: u128) -> Pair {
+        if self.share == 0 {
+            return [0; 2];
+        }
+        let lost = self.held.map(|held| mul_div(held, share.min(self.share), self.share));
+        self.held = [self.held[ENERGY] - lost[ENERGY], self.held[TIME] - lost[TIME]];
+        added(lost, self.without(share))
+    }
+
+    /// What is in it.
+    pub(crate) fn held(&self) -> Pair {
+        self.held
+    }
+
+    /// This share is accounted for. The rest, if it was the last.
+    fn without(&mut self, share: u128) -> Pair {
+        self.share = self.share.saturating_sub(share);
+        match self.share {
+            0 => {
+                self.parts = [0; 2];
+                std::mem::take(&mut self.held)
+            }
+            _ => [0; 2],
+        }
+    }
+}
+
+/// What came out of a pool.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Taken {
+    /// The exchange's.
+    pub(crate) used: Pair,
+    /// Nobody's.
+    pub(crate) rest: Pair,
+}

@@ -1,0 +1,260 @@
+//! Attribution against its naive twin: every nanosecond is looked at, every exchange in every
+//! interval is integrated by itself, and nothing is cumulated.
+
+use std::time::Duration;
+
+use meter::{Load, LoadReading, Tick};
+use proptest::prelude::*;
+
+use super::{Attribution, Ended, Metered, Prices, Rules, Seen, Settled};
+
+/// Nanoseconds that pass.
+const END: u64 = 160;
+
+/// Divisible by any number of exchanges in flight.
+const PARTS: u128 = 5040;
+
+#[derive(Clone, Debug)]
+struct Exchange {
+    upstream: usize,
+    from: u64,
+    to: u64,
+    dropped: bool,
+}
+
+/// What a sample sees of each device.
+#[derive(Clone, Debug)]
+struct Shot {
+    at: u64,
+    /// Growth of the counter since the last shot; `None`: it restarts from 0.
+    grown: Vec<Option<u128>>,
+    missing: Vec<bool>,
+}
+
+#[derive(Clone, Debug)]
+struct Scene {
+    /// By device: the upstreams on it.
+    devices: Vec<Vec<usize>>,
+    exchanges: Vec<Exchange>,
+    shots: Vec<Shot>,
+}
+
+fn scenes(drops: bool) -> impl Strategy<Value = Scene> {
+    let exchange =
+        (0usize..2, 0..END, 0..60u64, any::<bool>()).prop_map(move |(upstream, from, long, dropped)| {
+            Exchange { upstream, from, to: (from + long).min(END), dropped: dropped && drops }
+        });
+    let growth = prop_oneof![8 => (0..5_000_000u128).prop_map(Some), 1 => Just(Some(0)), 1 => Just(None)];
+    let shot =
+        (1..30u64, prop::collection::vec(growth, 3), prop::collection::vec(prop::bool::weighted(0.1), 3));
+    (prop::collection::vec(exchange, 0..7), prop::collection::vec(shot, 1..20)).prop_map(
+        |(exchanges, raw)| {
+            let mut at = 0;
+            let mut shots: Vec<Shot> = raw
+                .into_iter()
+                .map(|(later, grown, missing)| {
+                    at += later;
+                    Shot { at, grown, missing }
+                })
+                .take_while(|shot| shot.at < END)
+                .collect();
+            shots.insert(0, Shot { at: 0, grown: vec![Some(0); 3], missing: vec![false; 3] });
+            shots.push(Shot { at: END, grown: vec![Some(7); 3], missing: vec![false; 3] });
+            Scene { devices: vec![vec![0], vec![0, 1], vec![]], exchanges, shots }
+        },
+    )
+}
+
+impl Scene {
+    fn in_flight(&self, upstream: usize, ns: u64) -> u128 {
+        let there = |e: &&Exchange| e.upstream == upstream && e.from <= ns && ns < e.to;
+        self.exchanges.iter().filter(there).count() as u128
+    }
+
+    /// Nanoseconds of an interval in which somebody was there.
+    fn busy(&self, upstream: usize, (from, to): (u64, u64)) -> u128 {
+        (from..to).filter(|ns| self.in_flight(upstream, *ns) > 0).count() as u128
+    }
+
+    /// An exchange's share of an interval, in 1/PARTS ns.
+    fn share(&self, exchange: &Exchange, (from, to): (u64, u64)) -> u128 {
+        (from.max(exchange.from)..to.min(exchange.to))
+            .map(|ns| PARTS / self.in_flight(exchange.upstream, ns))
+            .sum()
+    }
+
+    /// The intervals of a device with the energy that is known of each, and all it grew by.
+    fn intervals(&self, device: usize) -> (Vec<((u64, u64), u128)>, u128) {
+        let (mut intervals, mut begin, mut unsaid) = (Vec::new(), 0, 0);
+        let (mut counter, mut before, mut all) = (1000, 1000, 0);
+        for shot in &self.shots {
+            match shot.grown[device] {
+                Some(grown) => counter += grown,
+                None => counter = unsaid,
+            }
+            unsaid = 0;
+            if shot.missing[device] || counter == before && shot.at < END || shot.at == begin {
+                continue;
+            }
+            let known = u128::saturating_sub(counter, before);
+            intervals.push(((begin, shot.at), known));
+            all += known;
+            (begin, before) = (shot.at, counter);
+        }
+        (intervals, all)
+    }
+
+    /// What an exchange used of a device, in millionths of a nanojoule.
+    fn used(&self, exchange: &Exchange, device: usize) -> u128 {
+        let upstreams = &self.devices[device];
+        if !upstreams.contains(&exchange.upstream) {
+            return 0;
+        }
+        let one = |(interval, energy): ((u64, u64), u128)| {
+            let length = u128::from(interval.1 - interval.0);
+            let busy: Vec<u128> = upstreams.iter().map(|u| self.busy(*u, interval)).collect();
+            let (most, all) = (busy.iter().max().copied().unwrap_or(0), busy.iter().sum::<u128>());
+            let share = self.share(exchange, interval);
+            if all == 0 { 0 } else { energy * most * share * 1_000_000 / (length * all * PARTS) }
+        };
+        self.intervals(device).0.into_iter().map(one).sum()
+    }
+
+    /// Runs it; `unit` is how many nanoseconds one of the scene's is.
+    fn run(&self, unit: u64, mut check: impl FnMut(&Attribution<usize>)) -> Attribution<usize> {
+        let mut cells = [Load::default(), Load::default()];
+        let mut attribution = Attribution::new(rules(), &[LoadReading::default(); 2]);
+        let mut entered = vec![LoadReading::default(); self.exchanges.len()];
+        let (mut counters, mut back) = (vec![1000u128; 3], Vec::new());
+        let mut shots = self.shots.iter().peekable();
+        for ns in 0..=END {
+            let at = Tick(ns * unit);
+            for (number, exchange) in self.exchanges.iter().enumerate() {
+                if exchange.from == ns {
+                    entered[number] = cells[exchange.upstream].enter(at);
+                }
+                if exchange.to == ns {
+                    let left = cells[exchange.upstream].leave(at, &entered[number]);
+                    if !exchange.dropped {
+                        let refused =
+                            attribution.ended(ended(exchange.upstream, entered[number], left, number));
+                        assert_eq!(refused, None);
+                    }
+                }
+            }
+            while let Some(shot) = shots.next_if(|shot| shot.at == ns) {
+                for (counter, grown) in counters.iter_mut().zip(&shot.grown) {
+                    *counter = grown.map_or(0, |grown| *counter + grown);
+                }
+                let loads = cells.each_mut().map(|cell| cell.read(at));
+                let devices = self.devices.iter().enumerate().map(|(number, upstreams)| {
+                    let there =
+                        Seen::There { energy_nj: Some(counters[number]), utilization_ppm: Some(500_000) };
+                    let seen = if shot.missing[number] { Seen::Nothing } else { there };
+                    Metered { uuid: format!("GPU-{number}").into(), upstreams: upstreams.clone(), seen }
+                });
+                let devices: Vec<Metered> = devices.collect();
+                attribution.sample(at, &devices, &loads, ns == END, &mut |settled| back.push(settled));
+                check(&attribution);
+            }
+        }
+        attribution.finish(&mut |settled| back.push(settled));
+        self.compare(unit, &back);
+        attribution
+    }
+
+    fn compare(&self, unit: u64, back: &[Settled<usize>]) {
+        let told = self.exchanges.iter().filter(|exchange| !exchange.dropped).count();
+        assert_eq!(back.len(), told, "each that told comes back once");
+        if unit > 1 || told < self.exchanges.len() {
+            return;
+        }
+        for settled in back {
+            let exchange = &self.exchanges[settled.ticket];
+            let used = settled.used.expect("it has devices");
+            let twin: u128 = (0..3).map(|device| self.used(exchange, device)).sum();
+            let energy = u128::from(used.energy_nj.expect("they say it")) * 1_000_000;
+            // A nanojoule's part on each of two devices, and one of every interval's.
+            let far = energy.abs_diff(twin);
+            assert!(
+                far <= 3_000_000 + 2_000_000 * self.shots.len() as u128,
+                "{used:?} for {twin}: {exchange:?}"
+            );
+            if exchange.to > exchange.from {
+                assert!((used.utilization.expect("it is known") - 0.5).abs() < 1e-9);
+            }
+        }
+    }
+}
+
+fn ended(upstream: usize, entered: LoadReading, left: LoadReading, ticket: usize) -> Ended<usize> {
+    Ended { upstream, model: "m".into(), tenant: "t".into(), entered, left, output_tokens: 1, ticket }
+}
+
+fn rules() -> Rules {
+    let prices = Prices { hour_pico: 2_500_000_000_123, kwh_pico: 300_000_000_007, pue_micro: 1_250_000 };
+    Rules { stale: Duration::from_secs(5), prices, tenants: 10, models: 10 }
+}
+
+/// Nothing is made up and nothing lost.
+fn conserved(attribution: &Attribution<usize>) {
+    let reading = attribution.reading();
+    let mut tenants = [0; 2];
+    let mut cost = reading.pending_cost;
+    for (_, tenant) in &reading.tenants {
+        tenants = [tenants[0] + tenant.energy_nj, tenants[1] + tenant.gpu_ns];
+        cost.add(tenant.cost);
+    }
+    for device in &reading.devices {
+        let energy = device.attributed_nj + device.idle_nj + device.unattributed_nj + device.pending_nj;
+        assert_eq!(device.energy_nj, energy, "{device:?}");
+        let time = device.attributed_ns + device.idle_ns + device.unattributed_ns + device.pending_ns;
+        assert_eq!(device.gpu_ns, time, "{device:?}");
+        tenants = [tenants[0] - device.attributed_nj, tenants[1] - device.attributed_ns];
+        cost.add(device.idle_cost);
+        cost.add(device.unattributed_cost);
+    }
+    assert_eq!(tenants, [0, 0], "the tenants' sum is the devices'");
+    assert_eq!(cost, reading.cost);
+    assert!(reading.pending_cost.hours_pico >= 0 && reading.pending_cost.energy_pico >= 0);
+    let models: u128 = reading.models.iter().map(|(_, model)| model.energy_nj).sum();
+    assert_eq!(models, reading.tenants.iter().map(|(_, tenant)| tenant.energy_nj).sum());
+}
+
+proptest! {
+    #[test]
+    fn it_agrees_with_its_twin(scene in scenes(false)) {
+        let attribution = scene.run(1, conserved);
+        for (number, device) in attribution.reading().devices.iter().enumerate() {
+            let (intervals, all) = scene.intervals(number);
+            assert_eq!(device.energy_nj, all);
+            assert_eq!(device.gpu_ns, u128::from(END));
+            // All have ended and told: what was busy is attributed, but for parts of units.
+            let busy: u128 = intervals.iter().map(|(interval, energy)| {
+                let busy = |upstream: &usize| scene.busy(*upstream, *interval);
+                energy * scene.devices[number].iter().map(busy).max().unwrap_or(0) / u128::from(interval.1 - interval.0)
+            }).sum();
+            let parts = 2 * (scene.exchanges.len() + scene.shots.len()) as u128;
+            assert!(device.attributed_nj.abs_diff(busy) <= parts, "{device:?}: {busy}");
+            assert!(device.pending_nj == 0 && device.unattributed_nj <= parts, "{device:?}");
+        }
+    }
+
+    /// A tick of the scene is a second: there are gaps, and who does not tell is written off.
+    #[test]
+    fn what_was_dropped_is_nobodys(scene in scenes(true)) {
+        let mut attribution = scene.run(1_000_000_000, conserved);
+        let uuid = |number: usize| format!("GPU-{number}").into();
+        let devices: Vec<Metered> = (0..3)
+            .map(|number| Metered { uuid: uuid(number), upstreams: vec![], seen: Seen::Nothing })
+            .collect();
+        let mut cells = [Load::default(), Load::default()];
+        let at = Tick((END + 61) * 1_000_000_000);
+        let loads = cells.each_mut().map(|cell| cell.read(at));
+        attribution.sample(at, &devices, &loads, false, &mut |_| {});
+        conserved(&attribution);
+        for device in attribution.reading().devices {
+            assert_eq!((device.pending_nj, device.pending_ns), (0, 0), "{device:?}");
+        }
+    }
+}

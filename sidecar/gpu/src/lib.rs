@@ -1,0 +1,3 @@
+//! GPUs: what they do, and for whom.
+pub mod attribution;
+pub mod limits;

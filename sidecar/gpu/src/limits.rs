@@ -1,0 +1,34 @@
+//! The bounds of this room, each with its unit and its reason.
+
+use std::time::Duration;
+
+/// The shortest time between two samples. NVML's own counters move ten to fifty times a second.
+pub const PERIOD_MIN: Duration = Duration::from_millis(100);
+
+/// The longest time between two samples: settling an exchange waits for one.
+pub const PERIOD_MAX: Duration = Duration::from_secs(60);
+
+/// Devices that are kept apart; a machine has sixteen at most. What an exporter lists beyond is
+/// left out, and said.
+pub const DEVICES: usize = 128;
+
+/// Knots of a curve: an hour of busy seconds. Beyond, the older half is thinned to every second one.
+pub const KNOTS: usize = 4096;
+
+/// How long an energy counter may stand still before that is believed. dcgm-exporter refreshes its
+/// page every 30 s by default; until then the growth is not yet seen, rather than none.
+pub const HOLD: Duration = Duration::from_secs(60);
+
+/// How long after an exchange ended its notice may come. A notice waits for a local tokenizer's
+/// count at most; what has not come by then was dropped.
+pub const LATE: Duration = Duration::from_secs(60);
+
+/// Ended exchanges that may wait for the sample that covers their end: at one sample a second, as
+/// many a second. Each is about 400 bytes.
+pub const WAITING: usize = 32_768;
+
+/// Bytes of a device's name, its driver's or its host's that are kept.
+pub const NAME_BYTES: usize = 128;
+
+/// Samples that are skipped, at most, between two attempts to reach a driver that is away.
+pub const BACKOFF_SAMPLES: u32 = 60;
