@@ -6,11 +6,16 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+use crate::cell::{Absorb, Count};
+use crate::control::Control;
 use crate::engine::EngineReading;
+use crate::format::Format;
 use crate::labels::{Closed, Labels, sum};
 use crate::model::ModelCells;
 use crate::objective::{Objective, TenantCells};
+use crate::page::Options;
 use crate::proxy::ProxyCells;
+use crate::semconv::Semconv;
 use crate::totals::Totals;
 
 /// What the workers and the scrape share.
@@ -18,11 +23,14 @@ use crate::totals::Totals;
 pub(crate) struct Board {
     /// Models with a label of their own, `_other` and `_unknown` not counted.
     cap: usize,
+    pub(crate) semconv: Semconv,
     pub(crate) version: String,
     /// Since when there is something to count.
     pub(crate) since: SystemTime,
     pub(crate) objectives: Arc<[Objective]>,
     posts: Mutex<Posts>,
+    /// Under a lock of its own: no worker takes it.
+    control: Mutex<Control>,
 }
 
 #[derive(Debug, Default)]
@@ -36,8 +44,11 @@ struct Posts {
 }
 
 impl Board {
-    pub(crate) fn new(cap: usize, version: String, objectives: Arc<[Objective]>) -> Self {
-        Self { cap, version, since: SystemTime::now(), objectives, posts: Mutex::default() }
+    pub(crate) fn new(options: Options) -> Self {
+        let Options { models: cap, semconv, version, objectives } = options;
+        let (since, objectives) = (SystemTime::now(), objectives.into());
+        let control = Mutex::new(Control::new(cap));
+        Self { cap, semconv, version, since, objectives, posts: Mutex::default(), control }
     }
 
     /// A new worker's block.
@@ -72,6 +83,11 @@ impl Board {
         self.posts().engines.insert(name.into(), reading);
     }
 
+    /// What the control plane says.
+    pub(crate) fn control(&self) -> MutexGuard<'_, Control> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The sums over all workers.
     pub(crate) fn totals(&self) -> Totals {
         let (workers, models, tenants, upstreams, engines) = {
@@ -79,8 +95,20 @@ impl Board {
             let (upstreams, engines) = (posts.upstreams.clone(), posts.engines.clone());
             (posts.workers.clone(), posts.models.posted(), posts.tenants.posted(), upstreams, engines)
         };
-        // The lock is free again: summing fifty models must not hold up a worker.
+        let control = self.control();
+        let (gpus, shares, telemetry) =
+            (control.gpus.clone(), control.shares.clone(), control.telemetry.clone());
+        let energy_per_token = control.energies();
+        let scrapes: [Count; Format::ALL.len()] = Default::default();
+        scrapes.absorb(&control.scrapes);
+        drop(control);
+        // The locks are free again: summing fifty models must not hold up a worker.
         Totals {
+            gpus,
+            shares,
+            energy_per_token,
+            telemetry,
+            scrapes,
             proxy: sum(&workers),
             models: models.sums(),
             tenants: tenants.sums(),
@@ -97,4 +125,4 @@ impl Board {
 }
 
 /// Tenants with labels of their own: a team each of a company's hundred; beyond it they are one.
-const TENANTS: usize = 100;
+pub(crate) const TENANTS: usize = 100;

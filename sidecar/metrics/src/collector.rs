@@ -14,6 +14,8 @@ use crate::board::Board;
 use crate::cell::{Count, Sum};
 use crate::engine::EngineReading;
 use crate::family::Family;
+use crate::format::Format;
+use crate::gpu::{GPU_CLOCKS, GPU_THROTTLES, GPU_UNITS};
 use crate::histogram::Distribution;
 use crate::model::{GenAi, Loaded, ModelCells, Position, Served, Timed, WEIGHTS, no_first_token_names};
 use crate::names::UNKNOWN;
@@ -23,6 +25,11 @@ use crate::proxy::{CLASSES, DIRECTIONS, dropped_names};
 use crate::reading::Reading;
 use crate::table::Metric;
 use crate::totals::Totals;
+
+mod gpu;
+mod shares;
+mod telemetry;
+mod usage;
 
 impl Board {
     /// Everything at one moment, from one sum over the workers.
@@ -39,7 +46,7 @@ impl Board {
         Reading {
             at_unix_ns: unix_ns(at),
             since_unix_ns: unix_ns(self.since),
-            families: Metric::ALL.iter().map(family).collect(),
+            families: Metric::ALL.iter().filter(|metric| self.semconv.has(**metric)).map(family).collect(),
         }
     }
 }
@@ -64,6 +71,14 @@ fn write(metric: Metric, totals: &Totals, version: &str, process: &Process, fami
         Metric::GenAiFirstToken => gen_ai(totals, family, |cells| cells.first_token.read()),
         Metric::GenAiPerToken => gen_ai(totals, family, |cells| cells.per_token.read()),
         Metric::GenAiDuration => gen_ai(totals, family, |cells| cells.duration.read()),
+        Metric::UsageInput => usage::unknown(totals, family, |usage| &usage.input),
+        Metric::UsageOutput => usage::output(totals, family),
+        Metric::UsageCacheRead => usage::unknown(totals, family, |usage| &usage.cache_read),
+        Metric::UsageCacheWrite => usage::unknown(totals, family, |usage| &usage.cache_write),
+        Metric::UsageReasoning => usage::unknown(totals, family, |usage| &usage.reasoning),
+        Metric::OperationInput => gen_ai(totals, family, |cells| cells.usage.operation_input.read()),
+        Metric::OperationOutput => gen_ai(totals, family, |cells| cells.usage.operation_output.read()),
+        Metric::ClientTokenUsage => usage::legacy(totals, family),
         Metric::FirstToken => by_concurrency(totals, family, |cells| cells.first_token.read()),
         Metric::NoFirstToken => models(totals, |name, model| no_first_token(family, name, model)),
         Metric::FirstByte => timed(totals, family, |cells| cells.first_byte.read()),
@@ -116,8 +131,50 @@ fn write(metric: Metric, totals: &Totals, version: &str, process: &Process, fami
         Metric::EngineGenerationTokens => engines(totals, family, |engine| engine.generation_tokens),
         Metric::EnginePreemptions => engines(totals, family, |engine| engine.preemptions),
         Metric::EngineDrift => engine_drift(family, totals),
+        Metric::HwUtilization => gpu::gauge(totals, family, |gpu| gpu.utilization_ratio),
+        Metric::HwMemoryUsage => gpu::bytes(totals, family, |gpu| gpu.memory_usage_bytes),
+        Metric::HwMemoryLimit => gpu::bytes(totals, family, |gpu| gpu.memory_limit_bytes),
+        Metric::HwMemoryUtilization => gpu::gauge(totals, family, gpu::memory_utilization),
+        Metric::HwPower => gpu::hardware(totals, family, |gpu| gpu.power_watts),
+        Metric::HwEnergy => gpu::hardware(totals, family, |gpu| gpu.energy_joules),
+        Metric::HwTemperature => gpu::hardware(totals, family, |gpu| gpu.temperature_celsius),
+        Metric::HwErrors => gpu::errors(totals, family),
+        Metric::GpuInfo => gpu::info(totals, family),
+        Metric::GpuUp => gpu::bytes(totals, family, |gpu| Some(u64::from(gpu.up))),
+        Metric::GpuActivity => gpu::listed(totals, family, &GPU_UNITS, |gpu| &gpu.activity_ratio),
+        Metric::GpuClock => gpu::listed(totals, family, &GPU_CLOCKS, |gpu| &gpu.clock_hertz),
+        Metric::GpuPowerLimit => gpu::gauge(totals, family, |gpu| gpu.power_limit_watts),
+        Metric::GpuThrottled => gpu::listed(totals, family, &GPU_THROTTLES, |gpu| &gpu.throttled_seconds),
+        Metric::GpuProcesses => gpu::bytes(totals, family, |gpu| gpu.processes),
+        Metric::GpuResets => gpu::bytes(totals, family, |gpu| Some(gpu.resets)),
+        Metric::GpuGap => gpu::gauge(totals, family, |gpu| Some(gpu.gap_seconds)),
+        Metric::EnergyAttributed => shares::tenants(totals, family, |share| share.energy_joules),
+        Metric::EnergyIdle => shares::devices(totals, family, |device| device.idle.energy_joules),
+        Metric::EnergyUnattributed => {
+            shares::devices(totals, family, |device| device.unattributed.energy_joules)
+        }
+        Metric::EnergyPending => shares::devices(totals, family, |device| device.pending_joules),
+        Metric::EnergyModel => shares::models(totals, family),
+        Metric::EnergyPerToken => shares::per_token(totals, family),
+        Metric::GpuSecondsAttributed => shares::tenants(totals, family, |share| share.gpu_seconds),
+        Metric::GpuSecondsIdle => shares::devices(totals, family, |device| device.idle.gpu_seconds),
+        Metric::GpuSecondsUnattributed => {
+            shares::devices(totals, family, |device| device.unattributed.gpu_seconds)
+        }
+        Metric::GpuSecondsPending => shares::devices(totals, family, |device| device.pending_seconds),
+        Metric::GpuCost => shares::tenant_costs(totals, family),
+        Metric::GpuIdleCost => shares::device_costs(totals, family, |device| &device.idle),
+        Metric::GpuUnattributedCost => shares::device_costs(totals, family, |device| &device.unattributed),
+        Metric::OtlpItems => telemetry::items(totals, family),
+        Metric::OtlpQueued => telemetry::queued(totals, family),
+        Metric::OtlpUp => telemetry::up(totals, family),
+        Metric::OtlpExport => telemetry::export(totals, family),
+        Metric::Scrapes => closed(family, Format::ALL.map(Format::name), &totals.scrapes),
         Metric::Overhead => overhead(family, totals),
-        Metric::Dropped => closed(family, dropped_names(), &proxy.dropped),
+        Metric::Dropped => {
+            closed(family, dropped_names(), &proxy.dropped)?;
+            telemetry::dropped(totals, family)
+        }
         Metric::BuildInfo => family.count(&[version], 1),
         Metric::ProcessMemory => process.memory_bytes.map_or(Ok(()), |bytes| family.count(&[], bytes)),
         Metric::ProcessCpu => process.cpu_seconds.map_or(Ok(()), |seconds| family.number(&[], seconds)),
@@ -339,12 +396,18 @@ fn by_concurrency(totals: &Totals, family: &mut Family, pick: impl Fn(&Loaded) -
 }
 
 fn gen_ai(totals: &Totals, family: &mut Family, pick: impl Fn(&GenAi) -> Distribution) -> Result {
+    flavours(totals, |[operation, provider, name], cells| {
+        family.histogram(&[operation, provider, name], &pick(cells))
+    })
+}
+
+/// Every flavour of every model, with the three labels that name it.
+fn flavours(totals: &Totals, mut write: impl FnMut([&str; 3], &GenAi) -> Result) -> Result {
     models(totals, |name, model| {
         let mut flavours: Vec<_> = model.gen_ai.iter().collect();
         flavours.sort_unstable_by_key(|(flavour, _)| *flavour);
-        for (flavour, cells) in flavours {
-            family.histogram(&[flavour.operation, &flavour.provider, name], &pick(cells))?;
-        }
-        Ok(())
+        flavours
+            .into_iter()
+            .try_for_each(|(flavour, cells)| write([flavour.operation, &flavour.provider, name], cells))
     })
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::histogram::Distribution;
 use crate::reading::{FamilyReading, HistogramReading, Sample, Value};
-use crate::table::Metric;
+use crate::table::{Kind, Metric};
 
 /// The open family of one metric.
 pub(crate) struct Family {
@@ -36,6 +36,17 @@ impl Family {
             return Ok(());
         }
         self.sample(labels, Value::Histogram(Box::new(of.reading(self.metric))))
+    }
+
+    /// A distribution that somebody else kept; left out while it is empty, or if its buckets are
+    /// not those of the table.
+    pub(crate) fn given(&mut self, labels: &[&str], of: &HistogramReading) -> Result {
+        let Kind::Histogram(edges) = self.metric.entry().kind else { return Ok(()) };
+        let uppers = of.buckets.iter().map(|(upper, _)| *upper);
+        if of.count() == 0 || !uppers.eq(edges.iter().copied().chain([f64::INFINITY])) {
+            return Ok(());
+        }
+        self.sample(labels, Value::Histogram(Box::new(of.clone())))
     }
 
     /// All of it.

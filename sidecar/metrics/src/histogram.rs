@@ -11,7 +11,7 @@ use crate::table::{Entry, Kind, Metric, Unit};
 #[derive(Debug)]
 pub(crate) struct Histogram<const BUCKETS: usize> {
     buckets: [Count; BUCKETS],
-    /// Nanoseconds where the metric's unit is seconds, millionths of the unit elsewhere.
+    /// In parts of the metric's unit, [`scale`] to one.
     sum: Sum,
 }
 
@@ -33,6 +33,18 @@ impl<const BUCKETS: usize> Histogram<BUCKETS> {
         if per_second.is_finite() && per_second >= 0.0 {
             self.observe(metric, per_second, (per_second * MILLIONTHS).round() as u64);
         }
+    }
+
+    /// One amount of energy, for a metric in joules. What is not one is left out.
+    pub(crate) fn joules(&self, metric: Metric, joules: f64) {
+        if joules.is_finite() && joules >= 0.0 {
+            self.observe(metric, joules, (joules * NANOS).round() as u64);
+        }
+    }
+
+    /// One number of tokens.
+    pub(crate) fn tokens(&self, metric: Metric, n: u64) {
+        self.observe(metric, n as f64, n);
     }
 
     /// An exchange's gaps, which were put in these very buckets when they were seen.
@@ -84,10 +96,7 @@ impl Distribution {
 
     /// Their sum, in the unit of `metric`.
     pub(crate) fn sum(&self, metric: Metric) -> f64 {
-        match metric.entry().unit {
-            Unit::Seconds => self.sum / NANOS,
-            _ => self.sum / MILLIONTHS,
-        }
+        self.sum / scale(metric.entry().unit)
     }
 
     /// Each bucket's upper edge and its own observations, not cumulated.
@@ -133,6 +142,15 @@ fn edges(entry: &'static Entry) -> &'static [f64] {
     match entry.kind {
         Kind::Histogram(edges) => edges,
         Kind::Counter | Kind::Gauge => &[],
+    }
+}
+
+/// The parts of a unit that sums are kept in: whole ones, so that they are exact.
+fn scale(unit: Unit) -> f64 {
+    match unit {
+        Unit::Seconds | Unit::Joules => NANOS,
+        Unit::Tokens => 1.0,
+        _ => MILLIONTHS,
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use crate::cell::Absorb;
-use crate::names::{OTHER, UNKNOWN};
+use crate::names::is_ours;
 
 /// The labels of one kind, a model's or a tenant's.
 #[derive(Debug)]
@@ -53,8 +53,7 @@ impl<T: Default> Labels<T> {
     }
 
     fn has_room(&self, name: &str, cap: usize) -> bool {
-        let ours = |name: &str| name == OTHER || name == UNKNOWN;
-        ours(name) || self.blocks.keys().filter(|name| !ours(name)).count() < cap
+        is_ours(name) || self.blocks.keys().filter(|name| !is_ours(name)).count() < cap
     }
 
     fn close(&mut self) -> Closed {

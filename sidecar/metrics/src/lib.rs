@@ -17,8 +17,13 @@
 // What there is to measure.
 pub mod table;
 
-// What the control plane reads of the upstreams' own pages.
+// What the control plane says: of the upstreams' own pages, of the accelerators and what they were
+// used for, of the exporter.
+mod attribution;
+mod control;
 mod engine;
+mod gpu;
+mod telemetry;
 
 // Where the data plane writes: from the smallest cell to a worker's whole set.
 mod cell;
@@ -42,16 +47,21 @@ mod format;
 mod page;
 mod process;
 mod reading;
+mod semconv;
 mod snapshot;
 mod totals;
 
+pub use attribution::{AttributionReading, COST_PARTS, DeviceShare, ModelShare, Share, TenantShare};
 pub use engine::EngineReading;
 pub use format::Format;
 pub use glob::Glob;
+pub use gpu::{GPU_CLOCKS, GPU_ERRORS, GPU_THROTTLES, GPU_UNITS, GpuReading};
 pub use names::{OTHER, UNKNOWN};
 pub use objective::{Objective, Verdict};
 pub use page::{Metrics, Options};
 pub use reading::{Exemplar, FamilyReading, HistogramReading, NativeReading, Reading, Sample, Value};
+pub use semconv::Semconv;
 pub use snapshot::{ModelSnapshot, Snapshot};
 pub use table::{Entry, Instrument, Kind, LABELS, Label, Metric, Unit, attribute};
+pub use telemetry::{DROPPED_SIGNALS, OUTCOMES, SIGNALS, SignalReading, TelemetryReading};
 pub use worker::WorkerCells;

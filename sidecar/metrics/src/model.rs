@@ -18,6 +18,10 @@ use crate::names::OTHER;
 use crate::objective::ObjectiveCells;
 use crate::table::{CHARACTER_RATE, Metric, NOT_STREAMED};
 
+mod usage;
+
+pub(crate) use usage::{MODALITIES, Usage};
+
 /// A model's block. What most models need lies in it; the rest hangs off it once it happens.
 /// A cache line of its own, so that two workers' blocks never share one.
 #[derive(Debug, Default)]
@@ -82,9 +86,10 @@ pub(crate) struct Loaded {
     pub(crate) input_rate: Histogram<{ INPUT_RATE.len() + 1 }>,
 }
 
-/// The semantic convention's series of one flavour; successes only.
+/// The semantic convention's series of one flavour; the times are of successes only.
 #[derive(Debug, Default)]
 pub(crate) struct GenAi {
+    pub(crate) usage: Usage,
     pub(crate) first_token: Histogram<{ FIRST_TOKEN_S.len() + 1 }>,
     pub(crate) per_token: Histogram<{ PER_TOKEN_S.len() + 1 }>,
     pub(crate) duration: Histogram<{ DURATION_S.len() + 1 }>,
@@ -108,8 +113,10 @@ impl ModelCells {
         self.client_wait_ns.add(record.timing.client_wait_ns);
         self.time(&record.timing);
         self.load(record);
+        let flavour = self.flavour(record);
+        flavour.usage.end(&record.tokens);
         if record.ending.is_success() {
-            self.flavour(record).end(&record.timing);
+            flavour.end(&record.timing);
         }
     }
 
@@ -289,7 +296,8 @@ impl Absorb for Loaded {
 
 impl Absorb for GenAi {
     fn absorb(&self, other: &Self) {
-        let Self { first_token, per_token, duration } = self;
+        let Self { usage, first_token, per_token, duration } = self;
+        usage.absorb(&other.usage);
         first_token.absorb(&other.first_token);
         per_token.absorb(&other.per_token);
         duration.absorb(&other.duration);

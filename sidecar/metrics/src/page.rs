@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
+use crate::attribution::AttributionReading;
 use crate::board::Board;
 use crate::engine::EngineReading;
 use crate::format::Format;
+use crate::gpu::GpuReading;
 use crate::objective::Objective;
 use crate::reading::Reading;
+use crate::semconv::Semconv;
 use crate::snapshot::Snapshot;
+use crate::telemetry::TelemetryReading;
 use crate::worker::WorkerCells;
 
 /// What the page needs to be told.
@@ -15,6 +19,8 @@ use crate::worker::WorkerCells;
 pub struct Options {
     /// Models with a label of their own; the rest are counted as `_other`.
     pub models: usize,
+    /// Which vintage of the GenAI convention's token metrics is there.
+    pub semconv: Semconv,
     /// The `version` of `tokenmeter_build_info`.
     pub version: String,
     /// What is wanted of whose exchanges; of an exchange, the first that covers it counts.
@@ -24,7 +30,8 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         // 50: a page of fifty busy models is some twenty thousand lines, which a scrape still bears.
-        Self { models: 50, version: env!("CARGO_PKG_VERSION").to_owned(), objectives: Vec::new() }
+        let version = env!("CARGO_PKG_VERSION").to_owned();
+        Self { models: 50, semconv: Semconv::default(), version, objectives: Vec::new() }
     }
 }
 
@@ -37,7 +44,7 @@ pub struct Metrics {
 impl Metrics {
     /// Nothing measured yet.
     pub fn new(options: Options) -> Self {
-        Self { board: Arc::new(Board::new(options.models, options.version, options.objectives.into())) }
+        Self { board: Arc::new(Board::new(options)) }
     }
 
     /// The cells of one more worker. They stay on the page after the worker is gone.
@@ -53,6 +60,32 @@ impl Metrics {
     /// Says what an upstream's own page says; it stays on our page until the next one comes.
     pub fn engine(&self, upstream: &str, reading: EngineReading) {
         self.board.set_engine(upstream, reading);
+    }
+
+    /// Says what the accelerators say: all of them, in place of what was said before.
+    pub fn gpu(&self, readings: Vec<GpuReading>) {
+        self.board.control().set_gpus(readings);
+    }
+
+    /// Says what energy, device time and money were spent on, in place of what was said before.
+    pub fn attribution(&self, reading: &AttributionReading) {
+        self.board.control().set_shares(reading);
+    }
+
+    /// One settled exchange's energy for each of its output tokens, in joules.
+    pub fn energy_per_output_token(&self, model: &str, joules: f64) {
+        self.board.control().energy_per_token(model, joules);
+    }
+
+    /// Says what became of the telemetry that was exported, in place of what was said before.
+    pub fn telemetry(&self, reading: TelemetryReading) {
+        self.board.control().telemetry = reading;
+    }
+
+    /// Counts a page that was asked for, and reads it.
+    pub fn scrape(&self, format: Format) -> Reading {
+        self.board.control().scrapes[format as usize].add(1);
+        self.reading()
     }
 
     /// Everything at one moment: what every way out is made of.

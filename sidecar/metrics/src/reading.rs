@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use crate::table::Metric;
 
-/// Everything at one moment, in the order of the table; a metric without samples is there too.
+/// Everything at one moment, in the order of the table; a metric without samples is there
+/// too.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
     /// When it was read, nanoseconds since 1970.
     pub at_unix_ns: u64,
     /// Since when the counters count: the start of the process, nanoseconds since 1970.
     pub since_unix_ns: u64,
-    /// One for each metric.
+    /// One for each metric that is not switched off.
     pub families: Vec<FamilyReading>,
 }
 

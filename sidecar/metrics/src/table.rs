@@ -62,6 +62,16 @@ pub enum Unit {
     Seconds,
     /// Bytes.
     Bytes,
+    /// Joules.
+    Joules,
+    /// Watts.
+    Watts,
+    /// Degrees Celsius.
+    Celsius,
+    /// Hertz.
+    Hertz,
+    /// US dollars.
+    Usd,
     /// Something per second; the name says what.
     PerSecond,
     /// Tokens.
@@ -86,6 +96,11 @@ impl Unit {
         match self {
             Self::Seconds => "seconds",
             Self::Bytes => "bytes",
+            Self::Joules => "joules",
+            Self::Watts => "watts",
+            Self::Celsius => "°C",
+            Self::Hertz => "hertz",
+            Self::Usd => "US dollars",
             Self::PerSecond => "per second",
             Self::Tokens => "tokens",
             Self::Characters => "characters",
@@ -102,18 +117,22 @@ impl Unit {
         match self {
             Self::Seconds => Some("seconds"),
             Self::Bytes => Some("bytes"),
+            Self::Joules => Some("joules"),
+            Self::Watts => Some("watts"),
+            Self::Celsius => Some("celsius"),
+            Self::Hertz => Some("hertz"),
+            Self::Usd => Some("usd"),
             Self::PerSecond => Some("per_second"),
             Self::Ratio => Some("ratio"),
             _ => None,
         }
     }
 
-    /// The word of the page's UNIT line. OpenMetrics has none for a rate or a currency, and counts
-    /// only its own base units.
+    /// The word of the page's UNIT line. OpenMetrics has none for a rate or a currency.
     pub fn word(self) -> Option<&'static str> {
         match self {
-            Self::Seconds | Self::Bytes => self.suffix(),
-            _ => None,
+            Self::PerSecond | Self::Usd | Self::Ratio => None,
+            unit => unit.suffix(),
         }
     }
 }
@@ -169,6 +188,32 @@ pub const LABELS: &[Label] = &[
         name: "gen_ai_request_model",
         meaning: "`gen_ai.request.model` of the semantic convention; same values as `model`",
     },
+    Label {
+        name: "gen_ai_token_modality",
+        meaning: "`gen_ai.token.modality` of the semantic convention; `unknown` where the server does not tell",
+    },
+    Label { name: "gen_ai_token_type", meaning: "`gen_ai.token.type` of the semantic convention" },
+    Label { name: "hw_id", meaning: "`hw.id` of the semantic convention: the device's UUID" },
+    Label { name: "hw_type", meaning: "`hw.type` of the semantic convention" },
+    Label {
+        name: "hw_name",
+        meaning: "`hw.name` of the semantic convention: what its maker calls the device",
+    },
+    Label { name: "hw_vendor", meaning: "`hw.vendor` of the semantic convention" },
+    Label { name: "hw_driver_version", meaning: "`hw.driver_version` of the semantic convention" },
+    Label {
+        name: "hw_parent",
+        meaning: "`hw.parent` of the semantic convention: the device it is a slice of",
+    },
+    Label { name: "error_type", meaning: "`error.type` of the semantic convention" },
+    Label { name: "source", meaning: "Who says so" },
+    Label { name: "shared", meaning: "Whether others but these upstreams use the device" },
+    Label { name: "unit", meaning: "Which part of the device" },
+    Label { name: "clock", meaning: "Which of the device's clocks" },
+    Label { name: "part", meaning: "What was paid for: the device's hours, or its energy" },
+    Label { name: "signal", meaning: "What was exported by OTLP" },
+    Label { name: "outcome", meaning: "What became of it; `made` is all the others and what is queued" },
+    Label { name: "format", meaning: "The form of the page" },
 ];
 
 /// The `reason` of `tokenmeter_no_first_token_total` for a success that did not come in frames.
@@ -181,6 +226,27 @@ pub const LABEL_OVERFLOW: &str = "label_overflow";
 /// of English comes to, so that the two speeds can be laid side by side.
 pub const CHARACTER_RATE: [f64; 15] =
     [4.0, 8.0, 20.0, 40.0, 60.0, 80.0, 120.0, 200.0, 300.0, 400.0, 600.0, 800.0, 1200.0, 2000.0, 4000.0];
+
+/// Tokens of one operation, as the semantic convention gives them.
+pub const USAGE_TOKENS: [f64; 14] = [
+    1.0,
+    4.0,
+    16.0,
+    64.0,
+    256.0,
+    1024.0,
+    4096.0,
+    16384.0,
+    65536.0,
+    262_144.0,
+    1_048_576.0,
+    4_194_304.0,
+    16_777_216.0,
+    67_108_864.0,
+];
+
+/// Joules for one output token: from a small model on a full batch to a large one alone.
+pub const ENERGY_PER_TOKEN_J: [f64; 11] = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0];
 
 /// Writes the enum and the table from one list, so that neither can miss a line of the other.
 macro_rules! table {
@@ -242,6 +308,31 @@ table! {
     GenAiDuration: Histogram(&edges::DURATION_S), "gen_ai_server_request_duration_seconds", Seconds,
         ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model"],
         "Time from the complete request to the end of a success.";
+
+    UsageInput: Counter, "gen_ai_client_inference_usage_input_tokens_total", Tokens,
+        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "gen_ai_token_modality"],
+        "Prompt tokens spent, cached ones included, as the server reported them; an operation without a report adds nothing.";
+    UsageOutput: Counter, "gen_ai_client_inference_usage_output_tokens_total", Tokens,
+        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "gen_ai_token_modality"],
+        "Generated tokens spent, those of reasoning included, as the server reported them; an operation without a report adds nothing.";
+    UsageCacheRead: Counter, "gen_ai_client_inference_usage_cache_read_input_tokens_total", Tokens,
+        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "gen_ai_token_modality"],
+        "Of the prompt tokens spent, those read from a cache, as the server reported them.";
+    UsageCacheWrite: Counter, "gen_ai_client_inference_usage_cache_write_input_tokens_total", Tokens,
+        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "gen_ai_token_modality"],
+        "Of the prompt tokens spent, those written to a cache, as the server reported them.";
+    UsageReasoning: Counter, "gen_ai_client_inference_usage_reasoning_output_tokens_total", Tokens,
+        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "gen_ai_token_modality"],
+        "Of the generated tokens spent, those of reasoning, as the server reported them.";
+    OperationInput: Histogram(&USAGE_TOKENS), "gen_ai_client_inference_operation_input_tokens", Tokens,
+        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model"],
+        "Prompt tokens of one operation whose server reported them, cached ones included.";
+    OperationOutput: Histogram(&USAGE_TOKENS), "gen_ai_client_inference_operation_output_tokens", Tokens,
+        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model"],
+        "Generated tokens of one operation whose server reported them, those of reasoning included.";
+    ClientTokenUsage: Histogram(&USAGE_TOKENS), "gen_ai_client_token_usage", Tokens,
+        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "gen_ai_token_type"],
+        "Tokens of one operation whose server reported them, under the semantic convention's former name; only on request.";
 
     FirstToken: Histogram(&edges::FIRST_TOKEN_S), "tokenmeter_time_to_first_token_seconds", Seconds, ["model", "concurrency"],
         "Time from the complete request to the first token of any kind, however the exchange ended.";
@@ -326,6 +417,80 @@ table! {
         "Requests that the server put back into its queue since the baseline, by its own counter.";
     EngineDrift: Gauge, "tokenmeter_engine_drift_tokens", Tokens, ["upstream", "direction"],
         "The server's own token count less ours, both since the baseline; positive is work that we did not see.";
+
+    HwUtilization: Gauge, "hw_gpu_utilization_ratio", Ratio, ["hw_id"],
+        "Share of time in which anything ran on the device.";
+    HwMemoryUsage: Gauge, "hw_gpu_memory_usage_bytes", Bytes, ["hw_id"],
+        "Device memory in use.";
+    HwMemoryLimit: Gauge, "hw_gpu_memory_limit_bytes", Bytes, ["hw_id"],
+        "Device memory there is.";
+    HwMemoryUtilization: Gauge, "hw_gpu_memory_utilization_ratio", Ratio, ["hw_id"],
+        "Share of the device's memory in use.";
+    HwPower: Gauge, "hw_power_watts", Watts, ["hw_id", "hw_type"],
+        "Power the device draws.";
+    HwEnergy: Counter, "hw_energy_joules_total", Joules, ["hw_id", "hw_type"],
+        "Energy the device drew since the baseline.";
+    HwTemperature: Gauge, "hw_temperature_celsius", Celsius, ["hw_id", "hw_type"],
+        "Temperature of the device.";
+    HwErrors: Counter, "hw_errors_total", Things, ["hw_id", "hw_type", "error_type"],
+        "Memory errors that the device found.";
+    GpuInfo: Gauge, "tokenmeter_gpu_info", Truth,
+        ["hw_id", "hw_name", "hw_vendor", "hw_driver_version", "hw_parent", "source", "upstream", "shared"],
+        "Always 1; the labels say what the device is and whom it serves, several upstreams with commas between.";
+    GpuUp: Gauge, "tokenmeter_gpu_up", Truth, ["hw_id"],
+        "Whether the device's last sample is fresh.";
+    GpuActivity: Gauge, "tokenmeter_gpu_activity_ratio", Ratio, ["hw_id", "unit"],
+        "Share of time in which a part of the device was busy.";
+    GpuClock: Gauge, "tokenmeter_gpu_clock_hertz", Hertz, ["hw_id", "clock"],
+        "Clock rates of the device.";
+    GpuPowerLimit: Gauge, "tokenmeter_gpu_power_limit_watts", Watts, ["hw_id"],
+        "Power the device may draw.";
+    GpuThrottled: Counter, "tokenmeter_gpu_throttled_seconds_total", Seconds, ["hw_id", "reason"],
+        "Time in which the device was held back.";
+    GpuProcesses: Gauge, "tokenmeter_gpu_processes", Things, ["hw_id"],
+        "Processes that use the device.";
+    GpuResets: Counter, "tokenmeter_gpu_resets_total", Things, ["hw_id"],
+        "How often the device's counters began again, or it was gone and came back.";
+    GpuGap: Counter, "tokenmeter_gpu_gap_seconds_total", Seconds, ["hw_id"],
+        "Time that no sample of the device covers.";
+
+    EnergyAttributed: Counter, "tokenmeter_energy_attributed_joules_total", Joules, ["tenant"],
+        "Energy of settled exchanges; with idle, unattributed and pending it is what the devices drew since the baseline.";
+    EnergyIdle: Counter, "tokenmeter_energy_idle_joules_total", Joules, ["hw_id"],
+        "Energy the device drew while nothing of ours ran.";
+    EnergyUnattributed: Counter, "tokenmeter_energy_unattributed_joules_total", Joules, ["hw_id"],
+        "Energy the device drew for work that was not ours or that nobody can tell.";
+    EnergyPending: Gauge, "tokenmeter_energy_pending_joules", Joules, ["hw_id"],
+        "Energy of exchanges that still run or are not settled.";
+    EnergyModel: Counter, "tokenmeter_energy_model_joules_total", Joules, ["model"],
+        "The attributed energy again, by model.";
+    EnergyPerToken: Histogram(&ENERGY_PER_TOKEN_J), "tokenmeter_request_energy_per_output_token_joules", Joules, ["model"],
+        "Energy of one settled exchange for each of its output tokens.";
+    GpuSecondsAttributed: Counter, "tokenmeter_gpu_attributed_seconds_total", Seconds, ["tenant"],
+        "Device time of settled exchanges.";
+    GpuSecondsIdle: Counter, "tokenmeter_gpu_idle_seconds_total", Seconds, ["hw_id"],
+        "Device time in which nothing of ours ran.";
+    GpuSecondsUnattributed: Counter, "tokenmeter_gpu_unattributed_seconds_total", Seconds, ["hw_id"],
+        "Device time of work that was not ours or that nobody can tell.";
+    GpuSecondsPending: Gauge, "tokenmeter_gpu_pending_seconds", Seconds, ["hw_id"],
+        "Device time of exchanges that still run or are not settled.";
+    GpuCost: Counter, "tokenmeter_gpu_cost_usd_total", Usd, ["tenant", "part"],
+        "What settled exchanges cost in device hours and energy, where prices are set.";
+    GpuIdleCost: Counter, "tokenmeter_gpu_idle_cost_usd_total", Usd, ["hw_id", "part"],
+        "What the device cost while nothing of ours ran, where prices are set.";
+    GpuUnattributedCost: Counter, "tokenmeter_gpu_unattributed_cost_usd_total", Usd, ["hw_id", "part"],
+        "What the device cost for work that was not ours or that nobody can tell, where prices are set.";
+
+    OtlpItems: Counter, "tokenmeter_otlp_items_total", Things, ["signal", "outcome"],
+        "Data points, spans and log records by what became of them.";
+    OtlpQueued: Gauge, "tokenmeter_otlp_queued_items", Things, ["signal"],
+        "Data points, spans and log records that wait for the collector.";
+    OtlpUp: Gauge, "tokenmeter_otlp_up", Truth, ["signal"],
+        "Whether the collector took the last export; absent before the first.";
+    OtlpExport: Histogram(&edges::DURATION_S), "tokenmeter_otlp_export_seconds", Seconds, ["signal"],
+        "Time that one export took, retries included.";
+    Scrapes: Counter, "tokenmeter_scrapes_total", Things, ["format"],
+        "Pages that were asked for, by form.";
 
     Overhead: Histogram(&edges::OVERHEAD_S), "tokenmeter_proxy_overhead_seconds", Seconds, ["class"],
         "The proxy's own time in one exchange.";

@@ -5,11 +5,16 @@ use std::sync::Arc;
 
 use meter::{Ending, TokenType};
 
+use crate::attribution::AttributionReading;
+use crate::cell::Count;
 use crate::engine::EngineReading;
+use crate::format::Format;
+use crate::gpu::GpuReading;
 use crate::histogram::Distribution;
 use crate::model::{Loaded, ModelCells};
 use crate::objective::{Objective, TenantCells};
 use crate::proxy::ProxyCells;
+use crate::telemetry::TelemetryReading;
 
 /// The sums over all workers.
 #[derive(Debug)]
@@ -25,6 +30,15 @@ pub(crate) struct Totals {
     pub(crate) upstreams: Vec<(Arc<str>, bool)>,
     /// By the upstream's name, sorted.
     pub(crate) engines: Vec<(Arc<str>, EngineReading)>,
+    /// By identity, sorted.
+    pub(crate) gpus: Vec<GpuReading>,
+    /// Under labels of their own, sorted.
+    pub(crate) shares: AttributionReading,
+    /// By model, sorted.
+    pub(crate) energy_per_token: Vec<(Arc<str>, Distribution)>,
+    pub(crate) telemetry: TelemetryReading,
+    /// Pages that were asked for, in the order of [`Format::ALL`].
+    pub(crate) scrapes: [Count; Format::ALL.len()],
 }
 
 impl ModelCells {

@@ -38,6 +38,12 @@ impl Entry {
             (Some((_, unit)), _) => unit,
             (_, Unit::Seconds) => "s",
             (_, Unit::Bytes) => "By",
+            (_, Unit::Joules) => "J",
+            (_, Unit::Watts) => "W",
+            (_, Unit::Celsius) => "Cel",
+            (_, Unit::Hertz) => "Hz",
+            // The currency is in the name: a unit without braces would be appended to it.
+            (_, Unit::Usd) => "{USD}",
             (_, Unit::PerSecond) => "{token}/s",
             (_, Unit::Tokens) => "{token}",
             (_, Unit::Characters) => "{character}",
@@ -67,18 +73,35 @@ pub fn attribute(label: &'static str) -> &'static str {
         "gen_ai_operation_name" => "gen_ai.operation.name",
         "gen_ai_provider_name" => "gen_ai.provider.name",
         "gen_ai_request_model" => "gen_ai.request.model",
+        "gen_ai_token_modality" => "gen_ai.token.modality",
+        "gen_ai_token_type" => "gen_ai.token.type",
+        "hw_id" => "hw.id",
+        "hw_type" => "hw.type",
+        "hw_name" => "hw.name",
+        "hw_vendor" => "hw.vendor",
+        "hw_driver_version" => "hw.driver_version",
+        "hw_parent" => "hw.parent",
+        "error_type" => "error.type",
         other => other,
     }
 }
 
 /// Gauges whose sum over their labels is a number of its own.
-const SUMMABLE: &[&str] = &["tokenmeter_exchanges_in_flight"];
+const SUMMABLE: &[&str] =
+    &["tokenmeter_exchanges_in_flight", "hw_gpu_memory_usage_bytes", "hw_gpu_memory_limit_bytes"];
 
 /// Units of what is counted, where the table does not say it.
 const COUNTED: &[(&str, &str)] = &[
     ("tokenmeter_visible_characters_rate_per_second", "{character}/s"),
     ("tokenmeter_stalls_total", "{stall}"),
     ("tokenmeter_engine_preemptions", "{preemption}"),
+    ("hw_errors_total", "{error}"),
+    ("tokenmeter_gpu_processes", "{process}"),
+    ("tokenmeter_gpu_resets_total", "{reset}"),
+    ("tokenmeter_otlp_items_total", "{item}"),
+    ("tokenmeter_otlp_queued_items", "{item}"),
+    ("tokenmeter_scrapes_total", "{scrape}"),
+    ("tokenmeter_dropped_total", "{item}"),
     ("process_open_fds", "{file_descriptor}"),
 ];
 
@@ -92,7 +115,9 @@ fn name(entry: &Entry) -> String {
         return (*theirs).to_owned();
     }
     let family = entry.family();
-    let unit = entry.unit.suffix().and_then(|unit| family.strip_suffix(unit)?.strip_suffix('_'));
+    // A currency is no unit of OTLP's translation: it stays in the name.
+    let suffix = entry.unit.suffix().filter(|_| entry.unit != Unit::Usd);
+    let unit = suffix.and_then(|unit| family.strip_suffix(unit)?.strip_suffix('_'));
     unit.unwrap_or(family).replacen('_', ".", 1)
 }
 
@@ -100,4 +125,25 @@ const CONVENTIONAL: &[(&str, &str)] = &[
     ("gen_ai_server_time_to_first_token_seconds", "gen_ai.server.time_to_first_token"),
     ("gen_ai_server_time_per_output_token_seconds", "gen_ai.server.time_per_output_token"),
     ("gen_ai_server_request_duration_seconds", "gen_ai.server.request.duration"),
+    ("gen_ai_client_inference_usage_input_tokens_total", "gen_ai.client.inference.usage.input_tokens"),
+    ("gen_ai_client_inference_usage_output_tokens_total", "gen_ai.client.inference.usage.output_tokens"),
+    (
+        "gen_ai_client_inference_usage_cache_read_input_tokens_total",
+        "gen_ai.client.inference.usage.cache_read.input_tokens",
+    ),
+    (
+        "gen_ai_client_inference_usage_cache_write_input_tokens_total",
+        "gen_ai.client.inference.usage.cache_write.input_tokens",
+    ),
+    (
+        "gen_ai_client_inference_usage_reasoning_output_tokens_total",
+        "gen_ai.client.inference.usage.reasoning.output_tokens",
+    ),
+    ("gen_ai_client_inference_operation_input_tokens", "gen_ai.client.inference.operation.input_tokens"),
+    ("gen_ai_client_inference_operation_output_tokens", "gen_ai.client.inference.operation.output_tokens"),
+    ("gen_ai_client_token_usage", "gen_ai.client.token.usage"),
+    ("hw_gpu_utilization_ratio", "hw.gpu.utilization"),
+    ("hw_gpu_memory_usage_bytes", "hw.gpu.memory.usage"),
+    ("hw_gpu_memory_limit_bytes", "hw.gpu.memory.limit"),
+    ("hw_gpu_memory_utilization_ratio", "hw.gpu.memory.utilization"),
 ];

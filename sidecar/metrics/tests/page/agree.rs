@@ -1,7 +1,7 @@
 //! Whatever several workers observe in whatever order, the page says what the naive twin says.
 
 use meter::Record;
-use metrics::{Metric, Metrics, Options, WorkerCells};
+use metrics::{Metric, Metrics, Options, Semconv, WorkerCells};
 use proptest::prelude::*;
 use relay::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
 
@@ -106,7 +106,8 @@ proptest! {
 
     #[test]
     fn the_page_says_what_the_twin_says(steps in prop::collection::vec((0..WORKERS, any_step()), 0..120)) {
-        let metrics = Metrics::new(Options { objectives: objectives(), ..Options::default() });
+        let options = Options { objectives: objectives(), semconv: Semconv::Both, ..Options::default() };
+        let metrics = Metrics::new(options);
         let desk = || Desk { cells: metrics.worker(), open: Vec::new() };
         let mut desks = [desk(), desk(), desk()];
         let mut twin = Twin::default();

@@ -24,6 +24,7 @@ fn a_page_of_two_workers() {
             output_rate: 30.0,
             target_ratio: 0.99,
         }],
+        ..Options::default()
     });
     let (mut one, mut two) = (metrics.worker(), metrics.worker());
     metrics.set_upstream_up("gpu-1", true);

@@ -13,6 +13,7 @@ mod twin; // the naive twin: sums made of a list of everything observed
 mod agree; // the page says what the twin says
 mod cap; // a million model names
 mod concurrent; // a scrape while a worker writes
+mod control; // what the control plane says
 mod escape; // names that could break a line
 mod golden; // one page, byte by byte
 mod live; // the live counter's debt
@@ -22,3 +23,4 @@ mod objectives; // which are counted for whom, and a thousand tenants
 mod official; // the official client's encoder says the same
 mod otlp; // names in OTLP, translated back
 mod people; // the snapshot
+mod semconv; // which vintage of the convention is there

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use meter::edges::{CONCURRENCY_NAMES, POSITION_NAMES};
 use meter::{Ending, Provenance, TokenType, Weight};
-use metrics::{Kind, LABELS, Metric, Verdict};
+use metrics::{Format, Kind, LABELS, Metric, Verdict, attribute};
 use relay::{Dropped, Kind as ServerKind, Passthrough, Refusal, UsageStep};
 use scan::Dialect;
 
@@ -26,6 +26,20 @@ fn manual() -> String {
         let labels = labels.join(", ");
         writeln!(page, "| `{}` | {kind} | {unit} | {labels} | {} |", entry.name, entry.meaning).unwrap();
     }
+    page += OTLP;
+    for metric in Metric::ALL {
+        let entry = metric.entry();
+        let (name, unit) = (entry.otlp_name(), entry.otlp_unit());
+        writeln!(page, "| `{}` | `{name}` | `{unit}` | {:?} |", entry.name, entry.instrument()).unwrap();
+    }
+    let renamed = LABELS.iter().filter(|label| attribute(label.name) != label.name);
+    let renamed: Vec<_> = renamed.map(|label| format!("`{}`", attribute(label.name))).collect();
+    writeln!(
+        page,
+        "\nLabels keep their names, but for those of a semantic convention: {}.",
+        renamed.join(", ")
+    )
+    .unwrap();
     page += "\n## Labels\n\n| Label | Meaning | Values |\n|---|---|---|\n";
     for label in LABELS {
         let values: Vec<_> = values(label.name).into_iter().map(|value| format!("`{value}`")).collect();
@@ -61,30 +75,57 @@ fn values(label: &str) -> Vec<&'static str> {
         "kind" => ServerKind::ALL.map(ServerKind::name).to_vec(),
         "direction" => vec!["input", "output"],
         "class" => vec!["stream", "body"],
-        "what" => {
-            Dropped::ALL.map(Dropped::name).into_iter().chain([metrics::table::LABEL_OVERFLOW]).collect()
-        }
+        "what" => Dropped::ALL
+            .map(Dropped::name)
+            .into_iter()
+            .chain([metrics::table::LABEL_OVERFLOW])
+            .chain(metrics::DROPPED_SIGNALS)
+            .collect(),
+        "gen_ai_token_modality" => vec!["unknown", "text", "audio"],
+        "gen_ai_token_type" => vec!["input", "output"],
+        "hw_type" => vec!["gpu"],
+        "error_type" => metrics::GPU_ERRORS.to_vec(),
+        "source" => vec!["nvml", "dcgm", "rocm"],
+        "shared" => vec!["true", "false"],
+        "unit" => metrics::GPU_UNITS.to_vec(),
+        "clock" => metrics::GPU_CLOCKS.to_vec(),
+        "part" => metrics::COST_PARTS.to_vec(),
+        "signal" => metrics::SIGNALS.to_vec(),
+        "outcome" => metrics::OUTCOMES.to_vec(),
+        "format" => Format::ALL.map(Format::name).to_vec(),
         _ => Vec::new(),
     }
 }
 
-fn reasons() -> [(Metric, Vec<&'static str>); 3] {
+fn reasons() -> [(Metric, Vec<&'static str>); 4] {
     let no_first_token = Ending::ALL.map(Ending::name).into_iter().chain([metrics::table::NOT_STREAMED]);
     [
         (Metric::Passthrough, Passthrough::ALL.map(Passthrough::name).to_vec()),
         (Metric::Refused, Refusal::ALL.map(Refusal::name).to_vec()),
         (Metric::NoFirstToken, no_first_token.collect()),
+        (Metric::GpuThrottled, metrics::GPU_THROTTLES.to_vec()),
     ]
 }
+
+const OTLP: &str = "
+## In OTLP
+
+The same numbers, by the same names once Prometheus or VictoriaMetrics has translated them (points to underscores,
+the unit's word and `_total` appended).
+
+| Name | In OTLP | Unit | Instrument |
+|---|---|---|---|
+";
 
 const INTRODUCTION: &str = "\
 # What tokenmeter measures
 
 <!-- Generated from the table in src/table.rs by tests/page/manual.rs. `UPDATE_GOLDEN=1 cargo test -p tokenmeter-metrics` rewrites it. -->
 
-The page `/metrics` is OpenMetrics 1.0 text. Every metric below is on it from the start, with its HELP and
-TYPE; a series appears with its first event, except where a zero says something (nothing was refused, nothing
-was lost, a model is there and idle).
+The page `/metrics` comes in three forms, by `Accept`: OpenMetrics 1.0 text, Prometheus' protobuf, and text 0.0.4
+for whoever asks for nothing in particular (`curl`, a browser, older agents). Every metric below is on it from the
+start, with its HELP and TYPE; a series appears with its first event, except where a zero says something (nothing
+was refused, nothing was lost, a model is there and idle).
 
 ## How counts are known
 
@@ -112,7 +153,7 @@ still until the truth has caught up; it never decreases.
 `weight` says how the time of single tokens is known: `exact` where each frame's tokens were known, `spread`
 where the total was spread over the frames.
 
-The `gen_ai_*` series follow OpenTelemetry's semantic convention: successes only (`complete` and `length`). Ours
+The `gen_ai_server_*` series follow OpenTelemetry's semantic convention: successes only (`complete` and `length`). Ours
 take every exchange in which the thing happened: a client that left after the first token has a time to first
 token. Each ended exchange is either in `tokenmeter_time_to_first_token_seconds` or, with the reason, in
 `tokenmeter_no_first_token_total`.
@@ -136,6 +177,14 @@ the histograms tell the same story.
 
 Of several objectives the first that covers the model and the tenant counts. Goodput is what was met: exchanges, and the
 output tokens in them. A speed that is exactly the bound is met, and lies in the histogram's bucket below it.
+
+## Token usage by the semantic convention
+
+`gen_ai_client_inference_usage_*` and `gen_ai_client_inference_operation_*` are made of `reported` counts alone and
+hold every ended operation, failed ones too; one without a report adds nothing to them. `input` includes what was
+read from or written to a cache, `output` includes reasoning: the other counters are parts of these two, not more.
+They carry no tenant. The convention had `gen_ai_client_token_usage` before; it is there on request, with the others
+or in their place, and what is switched off is on no page and in no export.
 
 ## What the server says of itself
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use meter::edges::GAP_S;
-use metrics::{Kind, LABELS, Metric, Metrics, Options, Unit};
+use metrics::{Format, Kind, LABELS, Metric, Metrics, Options, Semconv, Unit};
 
 use crate::openmetrics;
 
@@ -16,7 +16,7 @@ fn every_name_follows_the_rules() {
         assert!(seen.insert(name), "{name} is there twice");
         let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
         assert!(name.chars().all(allowed) && !name.contains("__") && !name.ends_with('_'), "{name}");
-        let prefix = ["tokenmeter_", "gen_ai_server_", "process_"];
+        let prefix = ["tokenmeter_", "gen_ai_server_", "gen_ai_client_", "hw_", "process_"];
         assert!(prefix.iter().any(|prefix| name.starts_with(prefix)), "{name}");
         let base = name.strip_suffix("_total");
         assert_eq!(
@@ -28,7 +28,19 @@ fn every_name_follows_the_rules() {
         match entry.unit.suffix() {
             Some(unit) => assert!(base.ends_with(&format!("_{unit}")), "{name} is in {unit}"),
             None => {
-                let units = ["_seconds", "_milliseconds", "_bytes", "_ratio", "_percent", "_per_second"];
+                let units = [
+                    "_seconds",
+                    "_milliseconds",
+                    "_bytes",
+                    "_ratio",
+                    "_percent",
+                    "_per_second",
+                    "_joules",
+                    "_watts",
+                    "_celsius",
+                    "_hertz",
+                    "_usd",
+                ];
                 assert!(!units.iter().any(|unit| base.ends_with(unit)), "{name} claims a unit");
             }
         }
@@ -70,7 +82,7 @@ fn every_histogram_has_rising_edges() {
         assert!(edges.iter().all(|edge| edge.is_finite() && *edge > 0.0), "{metric:?}");
         assert!(edges.is_sorted_by(|a, b| a < b), "{metric:?}");
         assert!(
-            matches!(metric.entry().unit, Unit::Seconds | Unit::PerSecond),
+            matches!(metric.entry().unit, Unit::Seconds | Unit::PerSecond | Unit::Joules | Unit::Tokens),
             "{metric:?}: its sum's scale"
         );
     }
@@ -82,7 +94,8 @@ fn every_histogram_has_rising_edges() {
 
 #[test]
 fn the_page_opens_every_metric_of_the_table_and_no_other() {
-    let page = openmetrics::read(&Metrics::new(Options::default()).text());
+    let options = Options { semconv: Semconv::Both, ..Options::default() };
+    let page = openmetrics::read(&Metrics::new(options).text());
     assert_eq!(page.families.len(), Metric::ALL.len());
     for (family, metric) in page.families.iter().zip(Metric::ALL) {
         let entry = metric.entry();
@@ -90,7 +103,8 @@ fn the_page_opens_every_metric_of_the_table_and_no_other() {
         assert_eq!(format!("{}{counted}", family.name), entry.name);
         assert_eq!(family.kind, entry.kind.name());
         assert_eq!(family.help.as_deref(), Some(entry.meaning));
-        let unit = [Unit::Seconds, Unit::Bytes].contains(&entry.unit).then(|| entry.unit.name());
+        let without = [Unit::PerSecond, Unit::Ratio, Unit::Usd].contains(&entry.unit);
+        let unit = entry.unit.suffix().filter(|_| !without);
         assert_eq!(family.unit.as_deref(), unit, "{}", entry.name);
     }
 }
@@ -109,6 +123,7 @@ fn closed_lists_are_in_the_order_of_their_declaration() {
     in_order(&relay::Refusal::ALL, |one| one as usize);
     in_order(&relay::Dropped::ALL, |one| one as usize);
     in_order(&metrics::Verdict::ALL, |one| one as usize);
+    in_order(&Format::ALL, |one| one as usize);
     in_order(Metric::ALL, |one| one as usize);
 }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use meter::edges::{CONCURRENCY_NAMES, GAP_S, POSITION_NAMES};
-use meter::{Ending, Gaps, Record, TokenType};
+use meter::{Ending, Gaps, Provenance, Record, TokenType};
 use metrics::{Glob, Kind, Metric, Objective};
 use scan::Dialect;
 
@@ -111,6 +111,8 @@ impl Twin {
             self.moment(Metric::GenAiPerToken, &flavour, timing.per_output_token_ns);
         }
 
+        self.usage(&flavour, record);
+
         let crowd = [m, ("concurrency", crowd(timing.concurrency))];
         self.moment(Metric::FirstToken, &crowd, timing.first_token_ns);
         self.moment(Metric::FirstByte, &[m], timing.first_byte_ns);
@@ -192,6 +194,49 @@ impl Twin {
             self.add("tokenmeter_objective_first_token_seconds", &labels, first_s);
             self.add("tokenmeter_objective_output_token_rate_per_second", &labels, rate);
             self.add("tokenmeter_objective_target_ratio", &labels, 0.99);
+        }
+    }
+
+    /// The semantic convention's token usage.
+    fn usage(&mut self, flavour: &[(&str, &str); 3], record: &Record) {
+        let count =
+            |kinds: &[TokenType]| kinds.iter().map(|kind| record.tokens.of(*kind)).sum::<u64>() as f64;
+        let base = "gen_ai_client_inference_usage";
+        let mut add = |what: &str, modality: &str, n: f64| {
+            let labels = [&flavour[..], &[("gen_ai_token_modality", modality)]].concat();
+            self.add(&format!("{base}_{what}_tokens_total"), &labels, n);
+        };
+        let input = count(&[TokenType::Input, TokenType::InputCached, TokenType::InputCacheWrite]);
+        let output = count(&[TokenType::Output, TokenType::OutputReasoning, TokenType::OutputAudio]);
+        let (asked, answered) = (
+            record.tokens.input_provenance == Provenance::Reported,
+            record.tokens.output_provenance == Provenance::Reported,
+        );
+        if asked {
+            add("input", "unknown", input);
+            add("cache_read_input", "unknown", count(&[TokenType::InputCached]));
+            add("cache_write_input", "unknown", count(&[TokenType::InputCacheWrite]));
+        }
+        if answered {
+            let audio = count(&[TokenType::OutputAudio]);
+            add("reasoning_output", "unknown", count(&[TokenType::OutputReasoning]));
+            if audio > 0.0 {
+                add("output", "audio", audio);
+                add("output", "text", output - audio);
+            } else {
+                add("output", "unknown", output);
+            }
+        }
+        let directions = [
+            (asked, Metric::OperationInput, "input", input),
+            (answered, Metric::OperationOutput, "output", output),
+        ];
+        for (reported, metric, direction, n) in directions {
+            if reported {
+                self.observe(metric, flavour, n);
+                let labels = [&flavour[..], &[("gen_ai_token_type", direction)]].concat();
+                self.observe(Metric::ClientTokenUsage, &labels, n);
+            }
         }
     }
 

@@ -1,0 +1,81 @@
+//! What the control plane says and the page shows, beside what the workers count. The law: names
+//! that came with requests are capped here as they are at the workers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::attribution::{AttributionReading, ModelShare, TenantShare};
+use crate::board::TENANTS;
+use crate::cell::Count;
+use crate::format::Format;
+use crate::gpu::GpuReading;
+use crate::histogram::{Distribution, Histogram};
+use crate::names::Names;
+use crate::table::{ENERGY_PER_TOKEN_J, Metric};
+use crate::telemetry::TelemetryReading;
+
+/// The last that was said.
+#[derive(Debug)]
+pub(crate) struct Control {
+    models: Names,
+    tenants: Names,
+    /// By identity, sorted.
+    pub(crate) gpus: Vec<GpuReading>,
+    /// Under labels, sorted by them.
+    pub(crate) shares: AttributionReading,
+    per_token: BTreeMap<Arc<str>, Histogram<{ ENERGY_PER_TOKEN_J.len() + 1 }>>,
+    pub(crate) telemetry: TelemetryReading,
+    /// In the order of [`Format::ALL`].
+    pub(crate) scrapes: [Count; Format::ALL.len()],
+}
+
+impl Control {
+    pub(crate) fn new(models: usize) -> Self {
+        Self {
+            models: Names::new(models),
+            tenants: Names::new(TENANTS),
+            gpus: Vec::new(),
+            shares: AttributionReading::default(),
+            per_token: BTreeMap::new(),
+            telemetry: TelemetryReading::default(),
+            scrapes: Default::default(),
+        }
+    }
+
+    pub(crate) fn set_gpus(&mut self, mut readings: Vec<GpuReading>) {
+        readings.sort_by(|a, b| a.id.cmp(&b.id));
+        // Two of one identity would be two samples of one series, which no scraper takes.
+        readings.dedup_by(|a, b| a.id == b.id);
+        self.gpus = readings;
+    }
+
+    pub(crate) fn set_shares(&mut self, reading: &AttributionReading) {
+        let mut tenants: BTreeMap<Arc<str>, TenantShare> = BTreeMap::new();
+        for share in &reading.tenants {
+            let label = self.tenants.label(&share.tenant);
+            let new = || TenantShare { tenant: Arc::clone(&label), ..TenantShare::default() };
+            tenants.entry(Arc::clone(&label)).or_insert_with(new).share.add(&share.share);
+        }
+        let mut models: BTreeMap<Arc<str>, ModelShare> = BTreeMap::new();
+        for share in &reading.models {
+            let label = self.models.label(&share.model);
+            let new = || ModelShare { model: Arc::clone(&label), ..ModelShare::default() };
+            models.entry(Arc::clone(&label)).or_insert_with(new).energy_joules += share.energy_joules;
+        }
+        let mut devices = reading.devices.clone();
+        devices.sort_by(|a, b| a.id.cmp(&b.id));
+        devices.dedup_by(|a, b| a.id == b.id);
+        let (tenants, models) = (tenants.into_values().collect(), models.into_values().collect());
+        self.shares = AttributionReading { tenants, models, devices };
+    }
+
+    pub(crate) fn energy_per_token(&mut self, model: &str, joules: f64) {
+        let label = self.models.label(model);
+        self.per_token.entry(label).or_default().joules(Metric::EnergyPerToken, joules);
+    }
+
+    /// Energy for each output token, by model.
+    pub(crate) fn energies(&self) -> Vec<(Arc<str>, Distribution)> {
+        self.per_token.iter().map(|(model, of)| (Arc::clone(model), of.read())).collect()
+    }
+}

@@ -1,0 +1,171 @@
+//! What the control plane says of accelerators, shares and exports comes out as it went in.
+
+use std::sync::Arc;
+
+use metrics::{
+    AttributionReading, DeviceShare, Format, GpuReading, HistogramReading, Kind, Metric, Metrics, ModelShare,
+    Options, Share, SignalReading, TelemetryReading, TenantShare,
+};
+
+use crate::openmetrics::{self, Page};
+
+fn page(metrics: &Metrics) -> Page {
+    openmetrics::read(&metrics.text())
+}
+
+#[test]
+fn a_device_says_what_it_says_and_no_more() {
+    let metrics = Metrics::new(Options::default());
+    let whole = GpuReading {
+        id: "GPU-1".into(),
+        name: "NVIDIA H100".into(),
+        vendor: "NVIDIA".into(),
+        driver_version: "580.1".into(),
+        source: "nvml",
+        upstreams: vec!["a".into(), "b".into()],
+        up: true,
+        utilization_ratio: Some(0.5),
+        memory_usage_bytes: Some(20 << 30),
+        memory_limit_bytes: Some(80 << 30),
+        power_watts: Some(350.5),
+        energy_joules: Some(1e6),
+        errors: [Some(3), None],
+        activity_ratio: [None, Some(0.25), None, None, None, None],
+        throttled_seconds: [Some(1.5), None, None, None, None, None, Some(0.0)],
+        resets: 1,
+        ..GpuReading::default()
+    };
+    let silent = GpuReading { id: "GPU-0".into(), source: "dcgm", shared: true, ..GpuReading::default() };
+    metrics.gpu(vec![whole.clone(), silent, whole]);
+    let page = page(&metrics);
+    let get = |name: &str, labels: &[(&str, &str)]| page.get(name, &[&[("hw_id", "GPU-1")], labels].concat());
+    let gpu = [("hw_type", "gpu")];
+    assert_eq!(get("hw_gpu_utilization_ratio", &[]), Some(0.5));
+    assert_eq!(get("hw_gpu_memory_utilization_ratio", &[]), Some(0.25));
+    assert_eq!(get("hw_power_watts", &gpu), Some(350.5));
+    assert_eq!(get("hw_energy_joules_total", &gpu), Some(1e6));
+    assert_eq!(get("hw_errors_total", &[gpu[0], ("error_type", "corrected")]), Some(3.0));
+    assert_eq!(get("hw_errors_total", &[gpu[0], ("error_type", "uncorrected")]), None);
+    assert_eq!(get("tokenmeter_gpu_activity_ratio", &[("unit", "sm")]), Some(0.25));
+    assert_eq!(page.samples.keys().filter(|one| one.name == "tokenmeter_gpu_activity_ratio").count(), 1);
+    assert_eq!(get("tokenmeter_gpu_throttled_seconds_total", &[("reason", "other")]), Some(0.0));
+    let info = [
+        ("hw_id", "GPU-1"),
+        ("hw_name", "NVIDIA H100"),
+        ("hw_vendor", "NVIDIA"),
+        ("hw_driver_version", "580.1"),
+        ("hw_parent", ""),
+        ("source", "nvml"),
+        ("upstream", "a,b"),
+        ("shared", "false"),
+    ];
+    assert_eq!(page.get("tokenmeter_gpu_info", &info), Some(1.0));
+    let of_silent = page.samples.keys().filter(|one| one.labels.get("hw_id").is_some_and(|id| id == "GPU-0"));
+    let of_silent: Vec<_> = of_silent.map(|one| one.name.as_str()).collect();
+    let expected = ["tokenmeter_gpu_gap_seconds_total", "tokenmeter_gpu_info", "tokenmeter_gpu_resets_total"];
+    assert_eq!(of_silent, [&expected[..], &["tokenmeter_gpu_up"]].concat());
+
+    metrics.gpu(Vec::new());
+    assert_eq!(openmetrics::read(&metrics.text()).sum("tokenmeter_gpu_info"), 0.0, "all of them, each time");
+}
+
+#[test]
+fn shares_are_added_up_under_capped_names() {
+    let metrics = Metrics::new(Options { models: 1, ..Options::default() });
+    let share = |joules: f64, usd: Option<f64>| Share {
+        energy_joules: joules,
+        gpu_seconds: joules / 100.0,
+        cost_usd: [usd, None],
+    };
+    let tenants = (0..150)
+        .map(|at| TenantShare { tenant: format!("tenant-{at:03}").into(), share: share(1.0, Some(0.5)) });
+    let model = |name: &str, joules| ModelShare { model: name.into(), energy_joules: joules };
+    let reading = AttributionReading {
+        tenants: tenants.collect(),
+        models: vec![model("b", 10.0), model("a", 4.0), model("c", 2.0), model("b", 1.0)],
+        devices: vec![DeviceShare {
+            id: Arc::from("GPU-1"),
+            idle: share(7.0, None),
+            unattributed: share(3.0, Some(2.0)),
+            pending_joules: 5.0,
+            pending_seconds: 0.5,
+        }],
+    };
+    for _ in 0..2 {
+        metrics.attribution(&reading);
+        let page = page(&metrics);
+        assert_eq!(page.sum("tokenmeter_energy_attributed_joules_total"), 150.0);
+        assert_eq!(
+            page.get("tokenmeter_energy_attributed_joules_total", &[("tenant", "_other")]),
+            Some(50.0)
+        );
+        assert_eq!(page.get("tokenmeter_energy_model_joules_total", &[("model", "b")]), Some(11.0));
+        assert_eq!(page.get("tokenmeter_energy_model_joules_total", &[("model", "_other")]), Some(6.0));
+        let device = [("hw_id", "GPU-1")];
+        assert_eq!(page.get("tokenmeter_energy_pending_joules", &device), Some(5.0));
+        assert_eq!(page.get("tokenmeter_gpu_idle_seconds_total", &device), Some(0.07));
+        assert_eq!(page.sum("tokenmeter_gpu_idle_cost_usd_total"), 0.0, "no price, no cost");
+        let hours = [device[0], ("part", "hours")];
+        assert_eq!(page.get("tokenmeter_gpu_unattributed_cost_usd_total", &hours), Some(2.0));
+        assert_eq!(page.sum("tokenmeter_gpu_cost_usd_total"), 75.0);
+    }
+    for joules in [0.002, 0.2, f64::NAN, -1.0] {
+        metrics.energy_per_output_token("b", joules);
+        metrics.energy_per_output_token("a", joules);
+    }
+    let page = page(&metrics);
+    let of = |what: &str, model: &str| {
+        page.get(&format!("tokenmeter_request_energy_per_output_token_joules_{what}"), &[("model", model)])
+    };
+    assert_eq!((of("count", "b"), of("count", "_other")), (Some(2.0), Some(2.0)));
+    assert_eq!(of("sum", "b"), Some(0.202));
+}
+
+#[test]
+fn what_was_dropped_on_the_way_out_is_among_what_was_lost() {
+    let metrics = Metrics::new(Options::default());
+    let Kind::Histogram(edges) = Metric::OtlpExport.entry().kind else { unreachable!() };
+    let uppers = edges.iter().copied().chain([f64::INFINITY]);
+    let buckets: Vec<_> = uppers.map(|upper| (upper, u64::from(upper == 0.04))).collect();
+    let spans = SignalReading {
+        made: 100,
+        sent: 60,
+        dropped_full: 10,
+        dropped_refused: 9,
+        dropped_unreachable: 8,
+        dropped_shutdown: 7,
+        queued: 6,
+        up: Some(false),
+        export_seconds: HistogramReading { sum: 0.03, buckets, ..HistogramReading::default() },
+    };
+    let odd = HistogramReading { buckets: vec![(1.0, 1)], ..HistogramReading::default() };
+    let logs = SignalReading { export_seconds: odd, ..SignalReading::default() };
+    metrics.telemetry(TelemetryReading { signals: [None, Some(spans), Some(logs)] });
+    let page = page(&metrics);
+    assert_eq!(page.get("tokenmeter_dropped_total", &[("what", "span")]), Some(34.0));
+    assert_eq!(page.get("tokenmeter_dropped_total", &[("what", "log_record")]), Some(0.0));
+    assert_eq!(page.get("tokenmeter_dropped_total", &[("what", "metric_export")]), None);
+    assert_eq!(
+        page.get("tokenmeter_otlp_items_total", &[("signal", "span"), ("outcome", "sent")]),
+        Some(60.0)
+    );
+    assert_eq!(page.get("tokenmeter_otlp_up", &[("signal", "span")]), Some(0.0));
+    assert_eq!(page.get("tokenmeter_otlp_up", &[("signal", "log")]), None);
+    assert_eq!(
+        page.sum("tokenmeter_otlp_export_seconds_count"),
+        1.0,
+        "buckets that are not the table's are left out"
+    );
+}
+
+#[test]
+fn scrapes_are_counted_by_form_and_a_look_is_none() {
+    let metrics = Metrics::new(Options::default());
+    metrics.scrape(Format::Protobuf);
+    metrics.scrape(Format::Protobuf);
+    metrics.scrape(Format::Text);
+    let page = page(&metrics);
+    let scrapes = ["openmetrics", "protobuf", "text"]
+        .map(|format| page.get("tokenmeter_scrapes_total", &[("format", format)]));
+    assert_eq!(scrapes, [Some(0.0), Some(2.0), Some(1.0)]);
+}
