@@ -38,7 +38,8 @@ impl Page {
 /// The whole answer to a `GET`.
 pub(crate) fn get(admin: SocketAddr, path: &str) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(admin)?;
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: {admin}\r\nConnection: close\r\n\r\n")?;
+    let accept = "application/openmetrics-text, */*;q=0.1";
+    write!(stream, "GET {path} HTTP/1.1\r\nHost: {admin}\r\nAccept: {accept}\r\nConnection: close\r\n\r\n")?;
     let mut response = String::new();
     stream.read_to_string(&mut response)?;
     Ok(response)

@@ -9,7 +9,7 @@ use serde_json::Value;
 /// Who may depend on what; everyone else may not. Packages of tests, benches and examples are free.
 const ROOMS: &[(&str, &[&str])] = &[
     ("memchr", &["tokenmeter-scan", "tokenmeter-usage"]),
-    ("flate2", &["tokenmeter-decode"]),
+    ("flate2", &["tokenmeter-decode", "tokenmeter-page"]),
     ("brotli-decompressor", &["tokenmeter-decode"]),
     ("zstd-safe", &["tokenmeter-decode"]),
     ("hyper", &["tokenmeter-relay", "tokenmeter-scrape", "tokenmeter-page", "tokenmeter-simulator"]),

@@ -7,11 +7,13 @@
 //! (law 12).
 //!
 //! Reading order: [`Source`] and [`View`] (what is shown), `route` (which path answers what),
-//! `host` (who may ask), `server` (the thread), `html` and `speed` (the live page).
+//! `host` (who may ask), `server` (the thread), `press` (scrape pages), `html` and `speed` (the live
+//! page).
 
 mod host;
 mod html;
 mod limits;
+mod press;
 mod route;
 mod server;
 mod source;
@@ -19,4 +21,4 @@ mod speed;
 
 pub use host::AllowedHosts;
 pub use server::{Error, Running, start};
-pub use source::{Model, Readiness, Source, Text, Upstream, View};
+pub use source::{Model, Print, Readiness, Scrape, Source, Upstream, View};

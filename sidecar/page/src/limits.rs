@@ -22,3 +22,12 @@ pub(crate) const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 
 /// Samples kept: the page shows the speed over the last five seconds, or since it started.
 pub(crate) const SAMPLES: usize = 6;
+
+/// Scrape pages printed at once. Two cores print four no faster, and each holds a page's numbers.
+pub(crate) const PRINTINGS: usize = 4;
+
+/// Time a scrape may wait for its turn: half of a scraper's usual 10 s.
+pub(crate) const PRINTING_WAIT: Duration = Duration::from_secs(5);
+
+/// Bytes of a page that are unpacked at once for a scraper that wants it plain.
+pub(crate) const PIECE_BYTES: usize = 16 * 1024;

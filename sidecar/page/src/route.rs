@@ -2,7 +2,7 @@
 //!
 //! | path | answer |
 //! |---|---|
-//! | `/metrics` | the scrape page |
+//! | `/metrics` | the scrape page, printed by `press` |
 //! | `/livez` | 200 as long as this thread turns |
 //! | `/readyz` | 200, or 503 with a reason per line |
 //! | `/` | the live page |
@@ -11,12 +11,15 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue};
+use hyper::header::{
+    ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue,
+};
 use hyper::{Method, Request, Response, StatusCode};
 
 use crate::host::AllowedHosts;
 use crate::html;
-use crate::source::{Readiness, Source};
+use crate::press;
+use crate::source::{Readiness, Scrape, Source};
 use crate::speed::Speed;
 
 /// What a request is answered from.
@@ -34,25 +37,29 @@ impl Routes {
     }
 
     /// The answer to a request; its body is never read.
-    pub(crate) fn answer<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
+    pub(crate) fn answer<B>(&self, request: &Request<B>) -> Answer {
         match self.hosts.check(request) {
-            Ok(()) => {}
-            Err(StatusCode::MISDIRECTED_REQUEST) => {
-                return text(StatusCode::MISDIRECTED_REQUEST, MISDIRECTED.to_owned());
+            Ok(()) if request.uri().path() == "/metrics" && is_read(request.method()) => {
+                let accept = request.headers().get_all(ACCEPT).iter().filter_map(|field| field.to_str().ok());
+                let accept = accept.collect::<Vec<_>>().join(",");
+                Answer::Print(self.source.metrics(&accept), press::takes_gzip(request.headers()))
             }
-            Err(status) => return text(status, "one valid Host field is needed\n".to_owned()),
+            Ok(()) => Answer::Now(self.small(request)),
+            Err(StatusCode::MISDIRECTED_REQUEST) => {
+                Answer::Now(text(StatusCode::MISDIRECTED_REQUEST, MISDIRECTED.to_owned()))
+            }
+            Err(status) => Answer::Now(text(status, "one valid Host field is needed\n".to_owned())),
         }
-        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+    }
+
+    fn small<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
+        if !is_read(request.method()) {
             let mut response =
                 text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered here\n".to_owned());
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             return response;
         }
         match request.uri().path() {
-            "/metrics" => {
-                let page = self.source.metrics();
-                respond(StatusCode::OK, page.content_type, page.body)
-            }
             "/livez" => text(StatusCode::OK, "ok\n".to_owned()),
             "/readyz" => readyz(self.source.ready()),
             "/" => self.live(),
@@ -65,8 +72,21 @@ impl Routes {
         let now = Instant::now();
         let speeds: Vec<_> = view.models.iter().map(|model| self.speed.of(now, model)).collect();
         let body = html::page(&view, &self.source.ready(), &speeds);
-        respond(StatusCode::OK, "text/html; charset=utf-8", body)
+        respond("text/html; charset=utf-8", Full::new(Bytes::from(body)))
     }
+}
+
+/// The answer to a request.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// One that is there.
+    Now(Response<Full<Bytes>>),
+    /// A page to be printed, and whether it may be compressed.
+    Print(Scrape, bool),
+}
+
+fn is_read(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD)
 }
 
 fn readyz(readiness: Readiness) -> Response<Full<Bytes>> {
@@ -83,13 +103,14 @@ fn readyz(readiness: Readiness) -> Response<Full<Bytes>> {
     }
 }
 
-fn text(status: StatusCode, body: String) -> Response<Full<Bytes>> {
-    respond(status, "text/plain; charset=utf-8", body)
+pub(crate) fn text(status: StatusCode, body: String) -> Response<Full<Bytes>> {
+    let mut response = respond("text/plain; charset=utf-8", Full::new(Bytes::from(body)));
+    *response.status_mut() = status;
+    response
 }
 
-fn respond(status: StatusCode, content_type: &'static str, body: String) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::from(body)));
-    *response.status_mut() = status;
+pub(crate) fn respond<B>(content_type: &'static str, body: B) -> Response<B> {
+    let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
     for (name, value) in EVERYWHERE {

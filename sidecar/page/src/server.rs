@@ -1,4 +1,5 @@
-//! The admin thread: a listener and a single-threaded runtime of its own, shared with nobody.
+//! The admin thread: a listener and a single-threaded runtime of its own, shared with nobody, and
+//! beside it the few threads that print scrape pages.
 //!
 //! Each connection carries one request and then closes, within [`CONNECTION_TIME`]: scrapes and
 //! probes are seconds apart, and so no state of a peer's outlives its answer.
@@ -12,6 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
+use http_body_util::Either;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -22,8 +24,11 @@ use tokio::task::LocalSet;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use crate::host::AllowedHosts;
-use crate::limits::{ACCEPT_PAUSE, CONNECTION_TIME, CONNECTIONS, HEAD_BYTES, HEAD_TIME, SAMPLE_EVERY};
-use crate::route::Routes;
+use crate::limits::{
+    ACCEPT_PAUSE, CONNECTION_TIME, CONNECTIONS, HEAD_BYTES, HEAD_TIME, PRINTINGS, SAMPLE_EVERY,
+};
+use crate::press::Press;
+use crate::route::{Answer, Routes};
 use crate::source::Source;
 use crate::speed::Speed;
 
@@ -32,7 +37,11 @@ pub fn start(listen: SocketAddr, hosts: AllowedHosts, source: Box<dyn Source>) -
     let listener = TcpListener::bind(listen).map_err(|cause| Error::Bind { address: listen, cause })?;
     listener.set_nonblocking(true).map_err(Error::Start)?;
     let address = listener.local_addr().map_err(Error::Start)?;
-    let runtime = Builder::new_current_thread().enable_all().build().map_err(Error::Start)?;
+    let runtime = Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(PRINTINGS)
+        .build()
+        .map_err(Error::Start)?;
     let (stop, stopped) = oneshot::channel();
     let thread = std::thread::Builder::new()
         .name("admin".to_owned())
@@ -111,6 +120,7 @@ async fn serve(listener: TcpListener, routes: Rc<RefCell<Routes>>) {
         Err(error) => return tracing::error!(%error, "the admin listener cannot be polled"),
     };
     tokio::task::spawn_local(sample(routes.clone()));
+    let press = Rc::new(Press::default());
     let slots = Arc::new(Semaphore::new(CONNECTIONS));
     loop {
         let slot = slots.clone().acquire_owned().await.expect("the semaphore is never closed");
@@ -122,19 +132,24 @@ async fn serve(listener: TcpListener, routes: Rc<RefCell<Routes>>) {
                 continue;
             }
         };
-        let routes = routes.clone();
+        let (routes, press) = (routes.clone(), press.clone());
         tokio::task::spawn_local(async move {
             let _slot = slot;
             // An error here is a peer that left or was too slow; there is nobody to tell.
-            let _ = timeout(CONNECTION_TIME, connection(stream, &routes)).await;
+            let _ = timeout(CONNECTION_TIME, connection(stream, &routes, &press)).await;
         });
     }
 }
 
-async fn connection(stream: TcpStream, routes: &RefCell<Routes>) -> hyper::Result<()> {
+async fn connection(stream: TcpStream, routes: &RefCell<Routes>, press: &Press) -> hyper::Result<()> {
     let service = service_fn(|request| {
-        let response = routes.borrow().answer(&request);
-        async { Ok::<_, Infallible>(response) }
+        let answer = routes.borrow().answer(&request);
+        async {
+            Ok::<_, Infallible>(match answer {
+                Answer::Now(response) => response.map(Either::Left),
+                Answer::Print(scrape, gzip) => press.print(scrape, gzip).await,
+            })
+        }
     });
     http1::Builder::new()
         .timer(TokioTimer::new())

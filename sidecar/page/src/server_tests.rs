@@ -7,18 +7,39 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::{Error, Running, start};
-use crate::limits::{CONNECTIONS, HEAD_BYTES};
-use crate::{AllowedHosts, Model, Readiness, Source, Text, View};
+use crate::limits::{CONNECTIONS, HEAD_BYTES, PRINTINGS};
+use crate::{AllowedHosts, Model, Readiness, Scrape, Source, View};
 
 #[derive(Clone, Default)]
 struct Fixed {
     unready: Arc<AtomicBool>,
     view: Arc<Mutex<View>>,
+    /// Pages are not printed while it is locked.
+    gate: Option<Arc<Mutex<()>>>,
 }
 
 impl Source for Fixed {
-    fn metrics(&self) -> Text {
-        Text { content_type: "application/openmetrics-text; version=1.0.0", body: "# EOF\n".to_owned() }
+    fn metrics(&self, accept: &str) -> Scrape {
+        if let Some(gate) = &self.gate {
+            let gate = Arc::clone(gate);
+            let write = move |out: &mut dyn Write| {
+                drop(gate.lock().unwrap());
+                out.write_all(b"# EOF\n")
+            };
+            return Scrape { content_type: "text/plain", write: Box::new(write) };
+        }
+        let page = match accept {
+            "panic" => {
+                return Scrape { content_type: "text/plain", write: Box::new(|_| panic!("by the test")) };
+            }
+            "large" => "tokenmeter_of_something{and=\"a label\"} 1\n".repeat(100_000),
+            "one,two" => "both fields\n".to_owned(),
+            _ => "# EOF\n".to_owned(),
+        };
+        Scrape {
+            content_type: "application/openmetrics-text; version=1.0.0",
+            write: Box::new(move |out| out.write_all(page.as_bytes())),
+        }
     }
 
     fn ready(&self) -> Readiness {
@@ -113,6 +134,59 @@ fn head_has_the_fields_and_no_body() {
     assert_status(&answer, 200);
     assert!(answer.contains("content-length: 6\r\n"));
     assert!(answer.ends_with("\r\n\r\n"));
+}
+
+#[test]
+fn the_page_is_asked_for_by_every_accept_field_and_compressed_on_request() {
+    let running = serve(Fixed::default());
+    let ask = |fields: &str| {
+        let mut stream = connect(running.address());
+        write!(stream, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n").unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        let end = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
+        let body = answer.split_off(end);
+        (String::from_utf8(answer).unwrap(), body)
+    };
+    assert_eq!(ask("Accept: one\r\nAccept: two\r\n").1, b"both fields\n");
+    let (head, plain) = ask("Accept: large\r\n");
+    assert!(
+        head.contains("vary: accept, accept-encoding\r\n") && !head.contains("content-encoding"),
+        "{head}"
+    );
+    assert!(head.contains(&format!("content-length: {}\r\n", plain.len())), "{head}");
+    assert_eq!(plain.len(), 4_100_000);
+    let (head, packed) = ask("Accept: large\r\nAccept-Encoding: gzip\r\n");
+    assert!(head.contains("content-encoding: gzip\r\n"), "{head}");
+    assert!(head.contains("vary: accept, accept-encoding\r\n"), "{head}");
+    assert!(packed.len() < 100_000, "{} B", packed.len());
+    let mut unpacked = Vec::new();
+    flate2::read::GzDecoder::new(&*packed).read_to_end(&mut unpacked).unwrap();
+    assert!(unpacked == plain, "the same page");
+    assert!(ask("Accept: panic\r\n").0.starts_with("HTTP/1.1 500 "));
+    assert_eq!(ask("").1, b"# EOF\n", "the next page is printed all the same");
+}
+
+#[test]
+fn probes_are_answered_while_every_page_is_being_printed_and_further_ones_wait() {
+    let gate = Arc::new(Mutex::new(()));
+    let closed = gate.lock().unwrap();
+    let running = serve(Fixed { gate: Some(Arc::clone(&gate)), ..Fixed::default() });
+    let address = running.address();
+    let ask = || std::thread::spawn(move || get(address, "/metrics"));
+    let asked: Vec<_> = (0..PRINTINGS + 2).map(|_| ask()).collect();
+    // The last two give up waiting; meanwhile the thread turns.
+    let busy =
+        |answers: &[std::thread::JoinHandle<String>]| answers.iter().filter(|one| one.is_finished()).count();
+    while busy(&asked) < 2 {
+        assert_status(&get(address, "/livez"), 200);
+    }
+    drop(closed);
+    let answers: Vec<_> = asked.into_iter().map(|one| one.join().unwrap()).collect();
+    let refused: Vec<_> = answers.iter().filter(|one| one.starts_with("HTTP/1.1 503 ")).collect();
+    assert_eq!(refused.len(), 2);
+    assert!(refused.iter().all(|one| one.contains("retry-after: 1\r\n")), "{refused:?}");
+    assert_eq!(answers.iter().filter(|one| one.ends_with("\r\n\r\n# EOF\n")).count(), PRINTINGS);
 }
 
 #[test]

@@ -1,26 +1,36 @@
 //! What the admin listener shows, and the trait it reads it through. The one who assembles the
 //! process implements [`Source`]; no metric type and no setting crosses into this crate.
 
+use std::fmt;
+use std::io::{self, Write};
 use std::net::SocketAddr;
 
 /// Where everything shown comes from. Called on the admin thread only, once per request and once
 /// per second; it may take a moment, it may not block on the data plane.
 pub trait Source: Send + 'static {
-    /// The scrape page.
-    fn metrics(&self) -> Text;
+    /// The scrape page, in a form that an `Accept` field asks for; empty if there was none.
+    fn metrics(&self, accept: &str) -> Scrape;
     /// Whether traffic should be sent here.
     fn ready(&self) -> Readiness;
     /// What the live page shows.
     fn view(&self) -> View;
 }
 
-/// A body and its content type.
-#[derive(Clone, Debug)]
-pub struct Text {
+/// A scrape page that is still to be printed.
+pub struct Scrape {
     /// `Content-Type`, as the exposition format demands it.
     pub content_type: &'static str,
-    /// The body.
-    pub body: String,
+    /// Prints it. Called once, on a thread where it may take its time.
+    pub write: Print,
+}
+
+/// Prints a page into what it is given.
+pub type Print = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + Send>;
+
+impl fmt::Debug for Scrape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scrape").field("content_type", &self.content_type).finish_non_exhaustive()
+    }
 }
 
 /// Whether traffic should be sent here.

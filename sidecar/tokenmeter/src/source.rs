@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-use metrics::Metrics;
+use metrics::{Format, Metrics};
 
 use crate::cli;
 use crate::desk::Tally;
@@ -23,8 +23,13 @@ pub(crate) struct Source {
 }
 
 impl page::Source for Source {
-    fn metrics(&self) -> page::Text {
-        page::Text { content_type: metrics::Format::OpenMetrics.content_type(), body: self.metrics.text() }
+    fn metrics(&self, accept: &str) -> page::Scrape {
+        let format = Format::accepted(accept);
+        let metrics = self.metrics.clone();
+        page::Scrape {
+            content_type: format.content_type(),
+            write: Box::new(move |out| metrics.scrape(format).write(format, out)),
+        }
     }
 
     fn ready(&self) -> page::Readiness {

@@ -6,7 +6,8 @@
     reason = "in a test a panic is the report; clippy knows only #[test] functions"
 )]
 
-mod openmetrics; // a strict reader of the text format
+mod openmetrics; // a strict reader of the text form
+mod protobuf; // a naive reader of the protobuf form
 mod records; // exchanges to observe, plain and random
 mod twin; // the naive twin: sums made of a list of everything observed
 
@@ -15,6 +16,7 @@ mod cap; // a million model names
 mod concurrent; // a scrape while a worker writes
 mod control; // what the control plane says
 mod escape; // names that could break a line
+mod forms; // three forms, one story
 mod golden; // one page, byte by byte
 mod live; // the live counter's debt
 mod manual; // metrics.md
