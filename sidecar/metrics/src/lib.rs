@@ -31,6 +31,7 @@ mod histogram;
 mod lazy;
 mod model;
 mod objective;
+mod preset;
 mod proxy;
 mod worker;
 
@@ -59,6 +60,7 @@ pub use gpu::{GPU_CLOCKS, GPU_ERRORS, GPU_THROTTLES, GPU_UNITS, GpuReading};
 pub use names::{OTHER, UNKNOWN};
 pub use objective::{Objective, Verdict};
 pub use page::{Metrics, Options};
+pub use preset::{PRESETS, Preset, TARGET_RATIO};
 pub use reading::{Exemplar, FamilyReading, HistogramReading, NativeReading, Reading, Sample, Value};
 pub use semconv::Semconv;
 pub use snapshot::{ModelSnapshot, Snapshot};

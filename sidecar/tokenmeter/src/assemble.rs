@@ -54,6 +54,7 @@ impl Process {
         let metrics = Metrics::new(metrics::Options {
             models: plan.max_models,
             version: cli::version().to_owned(),
+            objectives: plan.objectives.clone(),
             ..metrics::Options::default()
         });
         let targets: Vec<Target> = plan.relay.upstreams.iter().map(target).collect();

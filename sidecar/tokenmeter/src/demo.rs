@@ -74,6 +74,8 @@ fn plan(server: &Handle, listen: Option<String>, admin: Option<String>) -> Resul
     let mut flags = BTreeMap::from([
         ("upstream", server.url()),
         ("kind", "vllm".to_owned()),
+        // So that there is a promise to be kept or broken on the page.
+        ("objective", "chat".to_owned()),
         ("log_level", "warn".to_owned()),
         ("log_format", "text".to_owned()),
     ]);

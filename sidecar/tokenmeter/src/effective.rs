@@ -2,15 +2,18 @@
 
 use std::fmt::{self, Display, Write};
 
+use metrics::{Glob, Objective};
 use relay::Kind;
 
 use crate::origin::Origin;
-use crate::settings::{AUTO, Form, SETTINGS, Setting, Value, Written, setting};
+use crate::settings::{AUTO, Entry, Form, OFF, SETTINGS, Setting, Value, Written, setting};
 
 /// What will run, setting by setting, in the order of the table.
 #[derive(Clone, Debug)]
 pub struct Effective {
     upstreams: Vec<[Shown; 6]>,
+    /// Those listed; one for everybody is among the settings.
+    objectives: Vec<[Shown; 6]>,
     settings: Vec<Shown>,
 }
 
@@ -23,14 +26,22 @@ struct Shown {
 
 impl Effective {
     /// What counts of `written`, given what was planned of it.
-    pub(crate) fn of(written: &Written, relay: &relay::Plan, engine: &engine::Plan) -> Self {
+    pub(crate) fn of(
+        written: &Written,
+        relay: &relay::Plan,
+        engine: &engine::Plan,
+        objectives: &[Objective],
+    ) -> Self {
         let upstreams = relay.upstreams.iter().zip(&engine.targets).enumerate();
         let upstreams = upstreams
             .map(|(index, (upstream, engine))| Self::upstream(written, index, upstream, engine))
             .collect();
+        let listed = written.objectives.as_ref().filter(|_| !written.values.contains_key("objective"));
+        let entries = listed.into_iter().flat_map(|(_, entries)| entries);
         let settings = SETTINGS
             .iter()
             .filter(|setting| !PER_UPSTREAM.contains(&setting.key))
+            .filter(|setting| listed.is_none() || setting.key != "objective")
             .map(|row| match row.key {
                 "workers" => {
                     let origin = origin_of(written, "workers");
@@ -39,7 +50,27 @@ impl Effective {
                 _ => shown(written.values.get(row.key), row),
             })
             .collect();
-        Self { upstreams, settings }
+        let objectives = entries.zip(objectives).map(|(entry, one)| Self::objective(entry, one)).collect();
+        Self { upstreams, objectives, settings }
+    }
+
+    fn objective(entry: &Entry, objective: &Objective) -> [Shown; 6] {
+        let shown = |key: &'static str, preset: bool, text: String| {
+            let written = entry.fields.get(key).or(entry.fields.get("preset").filter(|_| preset));
+            Shown { key, text, origin: written.map_or(Origin::Default, |value| value.origin.clone()) }
+        };
+        let names = |globs: &[Glob]| match globs {
+            [] => "*".to_owned(),
+            globs => globs.iter().map(Glob::text).collect::<Vec<_>>().join(","),
+        };
+        [
+            shown("name", true, objective.name.to_string()),
+            shown("models", false, names(&objective.models)),
+            shown("tenants", false, names(&objective.tenants)),
+            shown("first_token_ms", true, (objective.first_token_ns / 1_000_000).to_string()),
+            shown("tokens_per_second", true, objective.output_rate.to_string()),
+            shown("target", false, objective.target_ratio.to_string()),
+        ]
     }
 
     fn upstream(
@@ -87,9 +118,12 @@ impl Effective {
 
     /// As YAML, with the origins as comments if they are asked for.
     pub fn show(&self, origins: bool) -> String {
-        let mut lines = vec![("upstreams:".to_owned(), None)];
-        for upstream in &self.upstreams {
-            for (index, shown) in upstream.iter().enumerate() {
+        let mut lines = Vec::new();
+        for (list, entries) in [("upstreams:", &self.upstreams), ("objectives:", &self.objectives)] {
+            if !entries.is_empty() {
+                lines.push((list.to_owned(), None));
+            }
+            for (index, shown) in entries.iter().flat_map(|entry| entry.iter().enumerate()) {
                 let bullet = if index == 0 { "  - " } else { "    " };
                 lines.push((format!("{bullet}{}: {}", shown.key, Scalar(&shown.text)), Some(&shown.origin)));
             }
@@ -130,8 +164,9 @@ fn shown(written: Option<&Value>, row: &'static Setting) -> Shown {
         Some(value) => (value.text.clone(), value.origin.clone()),
         None => (row.default.to_owned(), Origin::Default),
     };
-    // A number may have been written as 007 or +7; what runs is 7.
+    // A number may have been written as 007 or +7; what runs is 7. YAML reads `off` as false.
     let text = match setting(row.key).form {
+        Form::Choice(names) if text == "false" && names.contains(&OFF) => OFF.to_owned(),
         Form::Number { .. } => text.parse::<u64>().map_or(text, |number| number.to_string()),
         _ => text,
     };

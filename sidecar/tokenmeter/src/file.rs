@@ -60,7 +60,7 @@ pub fn parse(path: &str, text: &str) -> Result<Node, Mistake> {
             Err(Mistake::at(
                 &Origin::File { path, line },
                 format!("not YAML: {what}"),
-                "mend the line, or quote the value if it holds `: `, `#`, `[` or `{`",
+                "mend the line, or quote the value if it holds `: `, `#`, `[` or `{`, or begins with `*`",
             ))
         }
     }

@@ -2,6 +2,7 @@
 //! it either succeeds or tells every mistake there is: no part ever sees a setting (law 13), and
 //! nothing is looked at twice.
 
+mod objectives;
 mod upstreams;
 mod values;
 
@@ -9,6 +10,8 @@ use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+
+use metrics::Objective;
 
 use crate::effective::Effective;
 use crate::log;
@@ -37,6 +40,8 @@ pub struct Plan {
     pub admin_hosts: Vec<String>,
     /// Models with labels of their own.
     pub max_models: usize,
+    /// What is wanted of whose exchanges.
+    pub objectives: Vec<Objective>,
     /// Records that may wait for the control plane.
     pub outbox_records: usize,
     /// Tokenizers for models whose servers count nothing.
@@ -84,6 +89,7 @@ impl Plan {
             every: reader.milliseconds("engine_metrics_interval_ms"),
         };
         let max_models = reader.count("max_models");
+        let objectives = reader.objectives();
         let outbox_records = reader.count("outbox_records");
         let log = reader.log();
         let admin_hosts = reader.names("admin_hosts");
@@ -93,13 +99,14 @@ impl Plan {
                     .iter()
                     .filter_map(|upstream| upstream.listen.as_ref().map(|listen| listen.origin.clone()))
                     .collect(),
-                effective: Effective::of(written, &relay, &engine),
+                effective: Effective::of(written, &relay, &engine, &objectives),
                 relay,
                 engine,
                 admin: admin.address,
                 admin_origin: admin.origin,
                 admin_hosts,
                 max_models,
+                objectives,
                 outbox_records,
                 tokenizers,
                 log,

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use metrics::PRESETS;
 use relay::Kind;
 
 use crate::file::{Node, Shape};
@@ -64,7 +65,7 @@ pub fn variable(key: &str) -> String {
 }
 
 /// Every setting, in the order of the help and of `check-config`.
-pub const SETTINGS: [Setting; 25] = [
+pub const SETTINGS: [Setting; 26] = [
     Setting {
         key: "upstream",
         form: Form::Text("URL"),
@@ -163,6 +164,14 @@ pub const SETTINGS: [Setting; 25] = [
         help: "A longer gap between two tokens counts as a stall",
     },
     Setting {
+        key: "objective",
+        form: Form::Choice(&OBJECTIVES),
+        default: "off",
+        help: "What every model's streams are to keep, at least 99 of 100: voice is a first token within 250 ms, \
+               then 100 tokens per second; chat 1 s and 30; reading 2.5 s and 15; floor 10 s and 10; \
+               for others, or for some models only, list them under `objectives` in the file",
+    },
+    Setting {
         key: "max_tokens_claimed",
         form: Form::Number { unit: "tokens", min: 1, max: 9_007_199_254_740_992 },
         default: "10000000",
@@ -245,11 +254,59 @@ pub const SCRAPES: [&str; 3] = ["auto", "on", "off"];
 /// The names of the usage policies.
 pub const USAGE: [&str; 3] = ["inject", "continuous", "observe"];
 
-/// The key of the file's list, which no flag mirrors.
-pub const UPSTREAMS: &str = "upstreams";
+/// The objectives with a name; before them that there is none.
+pub const OBJECTIVES: [&str; PRESETS.len() + 1] = {
+    let mut names = [OFF; PRESETS.len() + 1];
+    let mut at = 0;
+    while at < PRESETS.len() {
+        names[at + 1] = PRESETS[at].name;
+        at += 1;
+    }
+    names
+};
 
-/// The keys of one upstream in that list.
-pub const UPSTREAM_KEYS: [&str; 6] = ["name", "url", "kind", "usage", "listen", "engine_metrics"];
+/// No objective.
+pub const OFF: &str = "off";
+
+/// A list in the file, which no flag mirrors.
+#[derive(Debug)]
+pub struct List {
+    /// Its key.
+    pub key: &'static str,
+    /// What one of its entries is, with its article.
+    noun: &'static str,
+    /// An entry, as short as can be.
+    example: &'static str,
+    /// The keys of one entry.
+    pub keys: &'static [&'static str],
+}
+
+/// The inference servers.
+pub const UPSTREAMS: List = List {
+    key: "upstreams",
+    noun: "an upstream",
+    example: "- url: http://HOST:PORT",
+    keys: &["name", "url", "kind", "usage", "listen", "engine_metrics"],
+};
+
+/// What is wanted of whose exchanges.
+pub const OBJECTIVE_LIST: List = List {
+    key: "objectives",
+    noun: "an objective",
+    example: "- preset: chat",
+    keys: &["name", "preset", "models", "tenants", "first_token_ms", "tokens_per_second", "target"],
+};
+
+impl List {
+    /// What to do about a list that is none, or empty.
+    pub(crate) fn remedy(&self) -> String {
+        let one = self.noun.split_once(' ').map_or(self.noun, |(_, one)| one);
+        format!("write one `{}` for each {one} under it", self.example)
+    }
+}
+
+/// The keys whose value may be a list of names, as well as names separated by commas.
+const LISTS: [&str; 4] = ["admin_hosts", "tokenizers", "models", "tenants"];
 
 /// The row of a key that is known to be in the table.
 pub fn setting(key: &str) -> &'static Setting {
@@ -265,12 +322,12 @@ pub struct Value {
     pub origin: Origin,
 }
 
-/// One upstream of the file's list.
+/// One entry of a list in the file.
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// Where it begins.
     pub origin: Origin,
-    /// What was written for it, by [`UPSTREAM_KEYS`].
+    /// What was written for it, by the list's keys.
     pub fields: BTreeMap<&'static str, Value>,
 }
 
@@ -279,8 +336,10 @@ pub struct Entry {
 pub struct Written {
     /// By key: the value that counts. A key nobody wrote is absent.
     pub values: BTreeMap<&'static str, Value>,
-    /// The file's list and where it begins.
+    /// The file's list of upstreams and where it begins.
     pub upstreams: Option<(Origin, Vec<Entry>)>,
+    /// The file's list of objectives and where it begins.
+    pub objectives: Option<(Origin, Vec<Entry>)>,
     /// What could not even be filed: unknown keys, shapes no setting has.
     pub mistakes: Vec<Mistake>,
 }
@@ -321,45 +380,52 @@ impl Written {
         let mut seen = BTreeMap::new();
         for (key, origin, node) in entries {
             self.note_repeat(&mut seen, &key, &origin);
-            if key == UPSTREAMS {
-                self.take_list(origin, node);
+            if key == UPSTREAMS.key {
+                self.upstreams = self.list(&UPSTREAMS, origin, node).or(self.upstreams.take());
+            } else if key == OBJECTIVE_LIST.key {
+                self.objectives = self.list(&OBJECTIVE_LIST, origin, node).or(self.objectives.take());
             } else if let Some(setting) = SETTINGS.iter().find(|setting| setting.key == key) {
                 if let Some(value) = self.scalar(setting.key, origin, node) {
                     self.values.insert(setting.key, value);
                 }
             } else {
-                let known = SETTINGS.iter().map(|setting| setting.key).chain([UPSTREAMS]);
+                let known =
+                    SETTINGS.iter().map(|setting| setting.key).chain([UPSTREAMS.key, OBJECTIVE_LIST.key]);
                 self.unknown(&key, "setting", &origin, known);
             }
         }
     }
 
-    fn take_list(&mut self, origin: Origin, node: Node) {
+    fn list(&mut self, list: &'static List, origin: Origin, node: Node) -> Option<(Origin, Vec<Entry>)> {
         let Shape::List(items) = node.shape else {
-            let remedy = "write one `- url: http://HOST:PORT` for each upstream under it";
-            return self.mistakes.push(Mistake::at(&origin, "`upstreams` is not a list", remedy));
+            self.mistakes.push(Mistake::at(&origin, format!("`{}` is not a list", list.key), list.remedy()));
+            return None;
         };
-        let entries = items.into_iter().filter_map(|item| self.entry(item)).collect();
-        self.upstreams = Some((origin, entries));
+        let entries = items.into_iter().filter_map(|item| self.entry(list, item)).collect();
+        Some((origin, entries))
     }
 
-    fn entry(&mut self, item: Node) -> Option<Entry> {
+    fn entry(&mut self, list: &'static List, item: Node) -> Option<Entry> {
         let Shape::Map(keys) = item.shape else {
-            let remedy = "write `- url: http://HOST:PORT` and its other keys below";
-            self.mistakes.push(Mistake::at(&item.origin, "an upstream is not `key: value` lines", remedy));
+            let what = format!("{} is not `key: value` lines", list.noun);
+            let remedy = format!("write `{}` and its other keys below", list.example);
+            self.mistakes.push(Mistake::at(&item.origin, what, remedy));
             return None;
         };
         let mut fields = BTreeMap::new();
         let mut seen = BTreeMap::new();
         for (key, origin, node) in keys {
             self.note_repeat(&mut seen, &key, &origin);
-            match UPSTREAM_KEYS.into_iter().find(|known| *known == key) {
+            match list.keys.iter().copied().find(|known| *known == key) {
                 Some(known) => {
                     if let Some(value) = self.scalar(known, origin, node) {
                         fields.insert(known, value);
                     }
                 }
-                None => self.unknown(&key, "key of an upstream", &origin, UPSTREAM_KEYS.into_iter()),
+                None => {
+                    let noun = format!("key of {}", list.noun);
+                    self.unknown(&key, &noun, &origin, list.keys.iter().copied());
+                }
             }
         }
         Some(Entry { origin: item.origin, fields })
@@ -369,7 +435,7 @@ impl Written {
     fn scalar(&mut self, key: &str, origin: Origin, node: Node) -> Option<Value> {
         let text = match node.shape {
             Shape::Scalar(text) => text,
-            Shape::List(items) if matches!(key, "admin_hosts" | "tokenizers") => {
+            Shape::List(items) if LISTS.contains(&key) => {
                 let names = items.into_iter().map(|item| match item.shape {
                     Shape::Scalar(name) => Some(name),
                     _ => None,

@@ -95,6 +95,18 @@ fn what_cannot_be_filed_is_told_with_its_line() {
             "t.yaml:2: an upstream is not `key: value` lines; write `- url: http://HOST:PORT` and its other \
              keys below",
         ),
+        (
+            "objectives:\n- preset: chat\n  modles: qwen*\n",
+            "t.yaml:3: there is no key of an objective `modles`; did you mean `models`?",
+        ),
+        (
+            "objectives: chat\n",
+            "t.yaml:1: `objectives` is not a list; write one `- preset: chat` for each objective under it",
+        ),
+        (
+            "objectives:\n  - chat\n",
+            "t.yaml:2: an objective is not `key: value` lines; write `- preset: chat` and its other keys below",
+        ),
         ("workers:\n", "t.yaml:1: `workers` has no value; write one, or remove the line"),
         (
             "listen: [127.0.0.1]\n",
@@ -137,7 +149,9 @@ fn what_is_not_yaml_is_told_with_its_line() {
     ] {
         let mistake = file::parse("t.yaml", yaml).unwrap_err().to_string();
         assert!(mistake.starts_with(place), "{mistake}");
-        assert!(mistake.ends_with("; mend the line, or quote the value if it holds `: `, `#`, `[` or `{`"));
+        assert!(mistake.ends_with(
+            "; mend the line, or quote the value if it holds `: `, `#`, `[` or `{`, or begins with `*`"
+        ));
         assert!(!mistake.contains('\n'), "one line: {mistake}");
     }
     let missing = file::read("/nonexistent/t.yaml").unwrap_err().to_string();

@@ -11,7 +11,7 @@ use crate::loops;
 use crate::machine::Machine;
 use crate::mistake::Mistake;
 use crate::origin::Origin;
-use crate::settings::{AUTO, Entry, KINDS, SCRAPES, USAGE, Value, setting};
+use crate::settings::{AUTO, Entry, KINDS, SCRAPES, UPSTREAMS, USAGE, Value, setting};
 use crate::url::Url;
 
 /// An address and where it was written.
@@ -73,8 +73,7 @@ impl Reader<'_> {
             }
             (None, Some((origin, entries))) if entries.is_empty() => {
                 if self.mistakes.is_empty() {
-                    let remedy = "write one `- url: http://HOST:PORT` for each upstream under it";
-                    self.mistakes.push(Mistake::at(origin, "`upstreams` is empty", remedy));
+                    self.mistakes.push(Mistake::at(origin, "`upstreams` is empty", UPSTREAMS.remedy()));
                 }
                 Vec::new()
             }
@@ -192,7 +191,7 @@ impl Reader<'_> {
         }
     }
 
-    fn name(&mut self, written: &Value) -> String {
+    pub(super) fn name(&mut self, written: &Value) -> String {
         let text = &written.text;
         if text.is_empty() || text.len() > NAME_BYTES || text.chars().any(char::is_control) {
             let what = "the name is empty, too long or not printable";

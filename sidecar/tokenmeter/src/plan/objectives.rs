@@ -1,0 +1,217 @@
+//! The objectives: a preset for everybody, or the file's list. A bound that is no edge of its
+//! histogram is a mistake, since the verdicts and the histogram would tell two stories.
+
+use meter::edges::{FIRST_TOKEN_S, OUTPUT_RATE};
+use metrics::{Glob, Objective, PRESETS, Preset, TARGET_RATIO};
+
+use super::values::Reader;
+use crate::mistake::Mistake;
+use crate::origin::Origin;
+use crate::settings::{Entry, OBJECTIVE_LIST, OBJECTIVES, OFF, Value};
+
+impl Reader<'_> {
+    /// What is wanted of whose exchanges; the first that covers one counts.
+    pub(super) fn objectives(&mut self) -> Vec<Objective> {
+        let written = self.written;
+        match (written.values.get("objective"), &written.objectives) {
+            (Some(one), Some((list, _))) if matches!(one.origin, Origin::File { .. }) => {
+                let what = format!("`objective` and `objectives` ({list}) are both written");
+                self.mistakes.push(Mistake::at(&one.origin, what, "keep one of them"));
+                Vec::new()
+            }
+            (Some(one), list) => {
+                if let Some((origin, _)) = list {
+                    let what = format!("the objectives listed here are not used: {} counts", one.origin);
+                    self.warnings.push(Mistake::at(origin, what, "remove one of the two"));
+                }
+                self.everybodys(one).into_iter().collect()
+            }
+            (None, Some((origin, entries))) => self.list_of_objectives(origin, entries),
+            (None, None) => Vec::new(),
+        }
+    }
+
+    fn everybodys(&mut self, written: &Value) -> Option<Objective> {
+        // YAML has read an unquoted `off` as a truth value.
+        let name = if written.text == "false" { OFF } else { self.one_of(written, &OBJECTIVES) };
+        let preset = preset(name)?;
+        Some(Objective {
+            name: name.into(),
+            models: Vec::new(),
+            tenants: Vec::new(),
+            first_token_ns: preset.first_token_ns,
+            output_rate: preset.output_rate,
+            target_ratio: TARGET_RATIO,
+        })
+    }
+
+    fn list_of_objectives(&mut self, list: &Origin, entries: &[Entry]) -> Vec<Objective> {
+        if entries.is_empty() && self.mistakes.is_empty() {
+            self.mistakes.push(Mistake::at(list, "`objectives` is empty", OBJECTIVE_LIST.remedy()));
+        }
+        if entries.len() > MOST {
+            let what = format!("{} objectives are listed", entries.len());
+            let remedy = format!("keep {MOST}: each is some ten series for each model");
+            self.mistakes.push(Mistake::at(list, what, remedy));
+        }
+        let mut wanted: Vec<Objective> = Vec::new();
+        for entry in entries {
+            let objective = self.objective(entry);
+            if !objective.name.is_empty() && wanted.iter().any(|earlier| earlier.name == objective.name) {
+                let origin = entry.fields.get("name").or(entry.fields.get("preset"));
+                let what = format!("two objectives are named `{}`", objective.name);
+                let origin = origin.map_or(&entry.origin, |name| &name.origin);
+                self.mistakes.push(Mistake::at(origin, what, "give each a `name` of its own"));
+            }
+            let all = |one: &&Objective| one.models.is_empty() && one.tenants.is_empty();
+            if let Some(earlier) = wanted.iter().find(all) {
+                let what =
+                    format!("no exchange reaches this objective: `{}` before it covers all", earlier.name);
+                let remedy = "put it before that one, or give that one `models` or `tenants`";
+                self.warnings.push(Mistake::at(&entry.origin, what, remedy));
+            }
+            wanted.push(objective);
+        }
+        wanted
+    }
+
+    fn objective(&mut self, entry: &Entry) -> Objective {
+        let preset = entry.fields.get("preset").and_then(|written| preset(self.one_of(written, &NAMES)));
+        let name = match (entry.fields.get("name"), preset) {
+            (Some(written), _) => self.name(written),
+            (None, Some(preset)) => preset.name.to_owned(),
+            (None, None) => {
+                // A preset that is none was told already.
+                if !entry.fields.contains_key("preset") {
+                    let remedy = "add a `name`, or a `preset` with a name of its own";
+                    self.mistakes.push(Mistake::at(&entry.origin, "an objective has no `name`", remedy));
+                }
+                String::new()
+            }
+        };
+        let first_token_s = self.bound(entry, &FIRST_TOKEN, preset.map(|it| it.first_token_ns as f64 / 1e9));
+        let output_rate = self.bound(entry, &SPEED, preset.map(|it| it.output_rate));
+        Objective {
+            name: name.into(),
+            models: self.globs(entry, "models"),
+            tenants: self.globs(entry, "tenants"),
+            first_token_ns: (first_token_s * 1e9).round() as u64,
+            output_rate,
+            target_ratio: self.target(entry),
+        }
+    }
+
+    /// A bound in the unit of its histogram.
+    fn bound(&mut self, entry: &Entry, bound: &Bound, preset: Option<f64>) -> f64 {
+        let Some(written) = entry.fields.get(bound.key) else {
+            if preset.is_none() && !entry.fields.contains_key("preset") {
+                let what = format!("an objective has no `{}`", bound.key);
+                let remedy = format!("add it (one of {}), or a `preset`", bound.words(bound.edges));
+                self.mistakes.push(Mistake::at(&entry.origin, what, remedy));
+            }
+            return preset.unwrap_or(bound.edges[0]);
+        };
+        let number = written.text.parse::<f64>().ok().filter(|number| number.is_finite());
+        let edge = number.and_then(|number| bound.edges.iter().find(|edge| **edge * bound.scale == number));
+        if let Some(edge) = edge {
+            return *edge;
+        }
+        let (what, near) = match number {
+            Some(number) => {
+                let what = format!("{} is not an edge of {}", written.text, bound.histogram);
+                (what, bound.around(number / bound.scale))
+            }
+            None => (format!("`{}` is not a number", written.text.escape_debug()), bound.edges.to_vec()),
+        };
+        self.mistakes.push(Mistake::at(&written.origin, what, format!("write {}", bound.words(&near))));
+        bound.edges[0]
+    }
+
+    fn target(&mut self, entry: &Entry) -> f64 {
+        let Some(written) = entry.fields.get("target") else { return TARGET_RATIO };
+        match written.text.parse::<f64>() {
+            Ok(target) if target > 0.0 && target < 1.0 => target,
+            _ => {
+                let what = format!("`{}` is not a share below 1", written.text.escape_debug());
+                let remedy = "write it as in 0.99 for 99 of 100; a target of 1 would leave nothing to spend";
+                self.mistakes.push(Mistake::at(&written.origin, what, remedy));
+                TARGET_RATIO
+            }
+        }
+    }
+
+    fn globs(&mut self, entry: &Entry, key: &'static str) -> Vec<Glob> {
+        let Some(written) = entry.fields.get(key) else { return Vec::new() };
+        let names = written.text.split(',').map(str::trim).filter(|name| !name.is_empty());
+        let globs: Vec<_> = names.map(Glob::new).collect();
+        if globs.is_empty() {
+            let remedy = "name some, `*` standing for any text, or remove the line to mean all";
+            self.mistakes.push(Mistake::at(&written.origin, format!("`{key}` names none"), remedy));
+        }
+        // So that one that covers all is known as such.
+        if globs.iter().any(|glob| glob.text() == "*") { Vec::new() } else { globs }
+    }
+}
+
+fn preset(name: &str) -> Option<Preset> {
+    PRESETS.into_iter().find(|preset| preset.name == name)
+}
+
+/// A number that must be an edge.
+struct Bound {
+    key: &'static str,
+    /// Which histogram's.
+    histogram: &'static str,
+    edges: &'static [f64],
+    /// What an edge is multiplied by to be what is written.
+    scale: f64,
+}
+
+impl Bound {
+    /// The edges next to a number, below and above.
+    fn around(&self, number: f64) -> Vec<f64> {
+        let above = self.edges.partition_point(|edge| *edge < number);
+        let near = [above.checked_sub(1), Some(above)].into_iter().flatten();
+        near.filter_map(|at| self.edges.get(at).copied()).collect()
+    }
+
+    fn words(&self, edges: &[f64]) -> String {
+        let words: Vec<_> = edges.iter().map(|edge| (edge * self.scale).to_string()).collect();
+        match words.as_slice() {
+            [below, above] => format!("{below} or {above}"),
+            all => all.join(", "),
+        }
+    }
+}
+
+const FIRST_TOKEN: Bound = Bound {
+    key: "first_token_ms",
+    histogram: "the histogram of times to first token, so its verdicts could not be checked against that",
+    edges: &FIRST_TOKEN_S,
+    scale: 1000.0,
+};
+
+const SPEED: Bound = Bound {
+    key: "tokens_per_second",
+    histogram: "the histogram of speeds, so its verdicts could not be checked against that",
+    edges: &OUTPUT_RATE,
+    scale: 1.0,
+};
+
+/// The presets' names.
+const NAMES: [&str; PRESETS.len()] = {
+    let mut names = [""; PRESETS.len()];
+    let mut at = 0;
+    while at < PRESETS.len() {
+        names[at] = PRESETS[at].name;
+        at += 1;
+    }
+    names
+};
+
+/// Objectives that may be listed: one for each of four kinds of users on eight models.
+const MOST: usize = 32;
+
+#[cfg(test)]
+#[path = "objectives_tests.rs"]
+mod tests;
