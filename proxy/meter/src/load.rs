@@ -105,6 +105,13 @@ pub struct LoadSpan {
 }
 
 impl LoadSpan {
+    /// The exchange's part of the upstream's time, nanoseconds: its own time divided, at each moment,
+    /// by how many were in flight.
+    pub fn share_ns(&self) -> u64 {
+        let share = self.left.share.saturating_sub(self.entered.share) / SHARES_PER_NS;
+        u64::try_from(share).unwrap_or(u64::MAX)
+    }
+
     /// Nobody else was there: for those who keep no load cell.
     pub fn alone() -> Self {
         let reading = LoadReading { in_flight: 1, ..LoadReading::default() };

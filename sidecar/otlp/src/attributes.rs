@@ -1,0 +1,99 @@
+//! Lists of attributes. The law: whatever text goes in, at most the limit comes out.
+
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, InstrumentationScope, KeyValue};
+use opentelemetry_proto::tonic::resource::v1::Resource;
+
+use crate::text::cut;
+
+/// Attributes as they are gathered.
+pub(crate) struct Attributes {
+    list: Vec<KeyValue>,
+    text_limit: usize,
+}
+
+impl Attributes {
+    pub(crate) fn new(text_limit: usize) -> Self {
+        Self { list: Vec::new(), text_limit }
+    }
+
+    pub(crate) fn done(self) -> Vec<KeyValue> {
+        self.list
+    }
+
+    fn put(&mut self, key: &str, value: Value) {
+        self.list.push(KeyValue { key: key.to_owned(), value: Some(any(value)), key_strindex: 0 });
+    }
+
+    pub(crate) fn text(&mut self, key: &str, text: &str) {
+        self.put(key, string(text, self.text_limit));
+    }
+
+    pub(crate) fn texts<'a>(&mut self, key: &str, texts: impl Iterator<Item = &'a str>) {
+        let limit = self.text_limit;
+        let values = texts.map(|text| any(string(text, limit))).collect();
+        self.put(key, Value::ArrayValue(ArrayValue { values }));
+    }
+
+    pub(crate) fn count(&mut self, key: &str, count: u64) {
+        self.put(key, Value::IntValue(int(count)));
+    }
+
+    pub(crate) fn counts(&mut self, key: &str, counts: impl Iterator<Item = u64>) {
+        let values = counts.map(|count| any(Value::IntValue(int(count)))).collect();
+        self.put(key, Value::ArrayValue(ArrayValue { values }));
+    }
+
+    pub(crate) fn int(&mut self, key: &str, number: i64) {
+        self.put(key, Value::IntValue(number));
+    }
+
+    pub(crate) fn number(&mut self, key: &str, number: f64) {
+        self.put(key, Value::DoubleValue(number));
+    }
+
+    pub(crate) fn truth(&mut self, key: &str, truth: bool) {
+        self.put(key, Value::BoolValue(truth));
+    }
+
+    /// In seconds, if there is such a time.
+    pub(crate) fn seconds(&mut self, key: &str, ns: Option<u64>) {
+        if let Some(ns) = ns {
+            self.number(key, ns as f64 / 1e9);
+        }
+    }
+}
+
+/// The protocol's whole numbers have a sign.
+pub(crate) fn int(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn string(text: &str, limit: usize) -> Value {
+    Value::StringValue(cut(text, limit).to_owned())
+}
+
+fn any(value: Value) -> AnyValue {
+    AnyValue { value: Some(value) }
+}
+
+/// What describes this process.
+pub(crate) fn resource(attributes: &[(String, String)], text_limit: usize) -> Resource {
+    let mut list = Attributes::new(text_limit);
+    for (name, value) in attributes {
+        match value.parse() {
+            Ok(pid) if name == "process.pid" => list.int(name, pid),
+            _ => list.text(name, value),
+        }
+    }
+    Resource { attributes: list.done(), ..Resource::default() }
+}
+
+/// Who says all this.
+pub(crate) fn scope() -> InstrumentationScope {
+    InstrumentationScope {
+        name: "tokenmeter".to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        ..InstrumentationScope::default()
+    }
+}

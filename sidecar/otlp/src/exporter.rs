@@ -1,0 +1,264 @@
+//! One thread that sends it all. Each signal has its own loop, its own connection and its own
+//! counts, so that one that is stuck holds up no other.
+//!
+//! ```text
+//! submit ─→ queue of spans ─→ batch ─┐
+//!        └→ queue of logs ──→ batch ─┼─→ sender: attempt, wait, attempt … → settled
+//!           reading, every so often ─┘
+//! ```
+//!
+//! The law: nothing here is on anyone's way. What cannot be sent is dropped and counted.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use metrics::Reading;
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use prost::Message;
+use tokio::runtime::Builder;
+use tokio::sync::watch;
+use tokio::task::LocalSet;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
+
+use crate::attributes::resource;
+use crate::counts::{Counts, End};
+use crate::finished::Finished;
+use crate::limits::REQUEST_BYTES;
+use crate::plan::{Periodic, Plan, Queued, Signal, Upstream};
+use crate::queue::Queue;
+use crate::sender::Sender;
+use crate::{log, metric, span};
+
+/// Begins to send. Reads the certificates and opens no connection yet.
+///
+/// `reading` is called on the sending thread, once for each export of metrics.
+///
+/// # Errors
+/// A file of certificates that cannot be used, or a thread that cannot be had.
+pub fn start(plan: Plan, reading: Box<dyn Fn() -> Reading + Send>) -> io::Result<Exporter> {
+    let shared = Shared {
+        metrics: Queue::new(usize::MAX, 1),
+        spans: plan.spans.as_ref().map(|queued| Queue::new(queued.capacity, queued.batch)),
+        logs: plan.logs.as_ref().map(|queued| Queue::new(queued.capacity, queued.batch)),
+        resource: resource(&plan.resource, plan.text_limit),
+        upstreams: plan.upstreams,
+        text_limit: plan.text_limit,
+    };
+    let shared = Arc::new(shared);
+    let (stop, stopping) = watch::channel(None);
+    let mut loops: Vec<Loop> = Vec::new();
+    if let Some(periodic) = plan.metrics {
+        let sender = Sender::new(&periodic.target, Signal::Metric)?;
+        let loop_ = send_metrics(Arc::clone(&shared), periodic, sender, reading, stopping.clone());
+        loops.push(Box::pin(loop_));
+    }
+    for (queued, signal) in [(plan.spans, Signal::Span), (plan.logs, Signal::Log)] {
+        let Some(queued) = queued else { continue };
+        let sender = Sender::new(&queued.target, signal)?;
+        loops.push(Box::pin(send_queue(Arc::clone(&shared), signal, queued, sender, stopping.clone())));
+    }
+    let runtime = Builder::new_current_thread().enable_all().build()?;
+    let (done, ended) = mpsc::channel();
+    let closing = Arc::clone(&shared);
+    let thread = std::thread::Builder::new().name("otlp".to_owned()).spawn(move || {
+        LocalSet::new().block_on(&runtime, run(loops, stopping));
+        // A name that is still being resolved would hold us up.
+        runtime.shutdown_background();
+        closing.close();
+        // Nobody may wait any more.
+        let _ = done.send(());
+    })?;
+    Ok(Exporter { shared, stop, thread: Mutex::new(Some((thread, ended))) })
+}
+
+type Loop = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Until all loops have ended, or the deadline that comes with the word to stop.
+async fn run(loops: Vec<Loop>, mut stopping: watch::Receiver<Option<Instant>>) {
+    let tasks: Vec<_> = loops.into_iter().map(tokio::task::spawn_local).collect();
+    let deadline = stopping.wait_for(Option::is_some).await.ok().and_then(|deadline| *deadline);
+    let all = async {
+        for task in tasks {
+            // A panic in there was reported when it happened.
+            let _ = task.await;
+        }
+    };
+    tokio::select! {
+        () = all => {}
+        () = sleep_until(deadline.unwrap_or_else(Instant::now)) => {}
+    }
+}
+
+/// What the sending thread shares with those who submit.
+#[derive(Debug)]
+struct Shared {
+    /// Requests of one export; empty between exports.
+    metrics: Queue<Vec<u8>>,
+    spans: Option<Queue<Finished>>,
+    logs: Option<Queue<Finished>>,
+    resource: Resource,
+    upstreams: Vec<Upstream>,
+    text_limit: usize,
+}
+
+impl Shared {
+    fn close(&self) {
+        self.metrics.close();
+        for queue in [&self.spans, &self.logs].into_iter().flatten() {
+            queue.close();
+        }
+    }
+
+    fn queue(&self, signal: Signal) -> Option<&Queue<Finished>> {
+        match signal {
+            Signal::Metric => None,
+            Signal::Span => self.spans.as_ref(),
+            Signal::Log => self.logs.as_ref(),
+        }
+    }
+
+    fn message(&self, signal: Signal, batch: &[Finished]) -> Vec<u8> {
+        match signal {
+            Signal::Log => {
+                log::request(batch, &self.resource, &self.upstreams, self.text_limit).encode_to_vec()
+            }
+            _ => span::request(batch, &self.resource, &self.upstreams, self.text_limit).encode_to_vec(),
+        }
+    }
+}
+
+/// The sending thread. Dropping it leaves at once; [`Exporter::shutdown`] sends what it can first.
+#[derive(Debug)]
+pub struct Exporter {
+    shared: Arc<Shared>,
+    stop: watch::Sender<Option<Instant>>,
+    thread: Mutex<Option<(JoinHandle<()>, mpsc::Receiver<()>)>>,
+}
+
+impl Exporter {
+    /// Hands over a finished exchange. Never waits: what finds its queue full is dropped and counted.
+    pub fn submit(&self, finished: &Finished) {
+        let spans = span::count(&finished.record);
+        if let (Some(queue), 1..) = (&self.shared.spans, spans) {
+            queue.put(finished.clone(), spans);
+        }
+        if let Some(queue) = &self.shared.logs {
+            queue.put(finished.clone(), 1);
+        }
+    }
+
+    /// What became of everything so far.
+    pub fn counts(&self) -> Counts {
+        let of = |queue: &Option<Queue<Finished>>| queue.as_ref().map(Queue::counts).unwrap_or_default();
+        Counts {
+            metrics: self.shared.metrics.counts(),
+            spans: of(&self.shared.spans),
+            logs: of(&self.shared.logs),
+        }
+    }
+
+    /// Sends what waits and the metrics once more, and ends; at the latest after so long, and then
+    /// what is left is dropped. The counts are final.
+    pub fn shutdown(&self, within: Duration) -> Counts {
+        self.stop.send_replace(Some(Instant::now() + within));
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some((thread, ended)) = thread {
+            // A reading that does not return would hold up the thread; it does not hold up us.
+            if ended.recv_timeout(within + GRACE) == Err(RecvTimeoutError::Timeout) {
+                tracing::warn!("the OTLP thread does not end, and is left behind");
+            } else {
+                // A panic in there was reported when it happened.
+                let _ = thread.join();
+            }
+        }
+        self.shared.close();
+        self.counts()
+    }
+}
+
+impl Drop for Exporter {
+    fn drop(&mut self) {
+        self.shutdown(Duration::ZERO);
+    }
+}
+
+/// How much later than it was told the thread may end.
+const GRACE: Duration = Duration::from_millis(250);
+
+/// One queue's loop: a batch as soon as it is whole, and what there is after the delay.
+async fn send_queue(
+    shared: Arc<Shared>,
+    signal: Signal,
+    plan: Queued,
+    mut sender: Sender,
+    mut stopping: watch::Receiver<Option<Instant>>,
+) {
+    let Some(queue) = shared.queue(signal) else { return };
+    loop {
+        tokio::select! {
+            () = queue.whole_batch() => {}
+            () = sleep(plan.delay) => {}
+            // An error is the sender's drop: the signal itself.
+            _ = stopping.wait_for(Option::is_some) => {}
+        }
+        loop {
+            let (batch, items) = queue.take();
+            if items == 0 {
+                break;
+            }
+            let message = shared.message(signal, &batch);
+            drop(batch);
+            let began = Instant::now();
+            let end = sender.send(message, began + plan.within).await;
+            queue.settle(items, end, began.elapsed());
+            if stopping.borrow().is_none() {
+                break;
+            }
+        }
+        if stopping.borrow().is_some() {
+            return;
+        }
+    }
+}
+
+/// The metrics' loop: a reading every so often, and one more at the end.
+async fn send_metrics(
+    shared: Arc<Shared>,
+    plan: Periodic,
+    mut sender: Sender,
+    reading: Box<dyn Fn() -> Reading + Send>,
+    mut stopping: watch::Receiver<Option<Instant>>,
+) {
+    let mut ticks = interval(plan.every);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    // The first is at once, when there is nothing to tell yet.
+    ticks.tick().await;
+    loop {
+        tokio::select! {
+            _ = ticks.tick() => {}
+            _ = stopping.wait_for(Option::is_some) => {}
+        }
+        let last = stopping.borrow().is_some();
+        let parts =
+            metric::parts(&reading(), &shared.resource, plan.histograms, shared.text_limit, REQUEST_BYTES);
+        for part in parts {
+            shared.metrics.put(part.request.encode_to_vec(), part.points);
+        }
+        let deadline = Instant::now() + plan.within;
+        loop {
+            let (mut parts, points) = shared.metrics.take();
+            let Some(message) = parts.pop() else { break };
+            let began = Instant::now();
+            let end = if began < deadline { sender.send(message, deadline).await } else { End::Unreachable };
+            shared.metrics.settle(points, end, began.elapsed());
+        }
+        if last {
+            return;
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! A finished exchange as its span and its log record tell it. The laws: nothing of a prompt or an
+//! answer; under the convention's names for usage only what was counted, never an estimate, and how
+//! it was counted always beside it.
+
+use std::sync::Arc;
+
+use meter::{Ending, Gaps, Provenance, Record, TokenType};
+use scan::{Dialect, Finish};
+
+use crate::attributes::Attributes;
+use crate::limits::MODEL_BYTES;
+use crate::plan::Upstream;
+use crate::text::cut;
+
+/// A finished exchange, and what is known of its share of the GPUs.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// The exchange.
+    pub record: Arc<Record>,
+    /// Its share of the GPUs' work, if that is known.
+    pub energy: Option<Energy>,
+}
+
+/// An exchange's share of the GPUs' work.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Energy {
+    /// Nanojoules.
+    pub joules_nano: u64,
+    /// GPU time, nanoseconds.
+    pub gpu_ns: u64,
+    /// The GPUs' mean utilisation meanwhile, 0 to 1.
+    pub utilization: f64,
+}
+
+/// The model, if the exchange named one.
+pub(crate) fn model(record: &Record) -> Option<&str> {
+    let model = cut(&record.identity.model, MODEL_BYTES);
+    (!model.is_empty() && model != metrics::UNKNOWN).then_some(model)
+}
+
+/// What was asked, and of whom.
+pub(crate) fn request(record: &Record, upstreams: &[Upstream], list: &mut Attributes) {
+    let identity = &record.identity;
+    list.text("gen_ai.operation.name", identity.dialect.operation());
+    list.text("gen_ai.provider.name", &identity.provider);
+    if let Some(model) = model(record) {
+        list.text("gen_ai.request.model", model);
+    }
+    if let Some(upstream) = upstreams.iter().find(|upstream| upstream.name == identity.upstream) {
+        list.text("server.address", &upstream.host);
+        list.count("server.port", upstream.port.into());
+    }
+    if record.answers > 1 {
+        list.count("gen_ai.request.choice.count", record.answers.into());
+    }
+    if record.streamed {
+        list.truth("gen_ai.request.stream", true);
+    }
+    let sampling = &record.sampling;
+    if let Some(most) = sampling.max_tokens {
+        list.count("gen_ai.request.max_tokens", most);
+    }
+    if let Some(seed) = sampling.seed {
+        list.int("gen_ai.request.seed", seed);
+    }
+    let numbers = [
+        ("gen_ai.request.temperature", sampling.temperature),
+        ("gen_ai.request.top_p", sampling.top_p),
+        ("gen_ai.request.top_k", sampling.top_k),
+        ("gen_ai.request.frequency_penalty", sampling.frequency_penalty),
+        ("gen_ai.request.presence_penalty", sampling.presence_penalty),
+    ];
+    for (name, number) in numbers {
+        if let Some(number) = number {
+            list.number(name, number);
+        }
+    }
+}
+
+/// What came of it.
+pub(crate) fn outcome(record: &Record, list: &mut Attributes) {
+    if let Some(error) = error_type(record) {
+        list.text("error.type", &error);
+    }
+    if let Some(id) = &record.identity.response_id {
+        list.text("gen_ai.response.id", id);
+    }
+    if let Some(model) = &record.identity.response_model {
+        list.text("gen_ai.response.model", cut(model, MODEL_BYTES));
+    }
+    finish_reasons(record, list);
+    list.seconds("gen_ai.response.time_to_first_chunk", record.timing.first_token_ns);
+    usage(record, list);
+}
+
+/// One word for each answer; `error` for those that never said how they ended. Absent where nothing
+/// was to be said: no answer began, or a good ending without a word is that dialect's way.
+fn finish_reasons(record: &Record, list: &mut Attributes) {
+    let answers = &record.finishes[..(record.choices as usize).min(record.finishes.len())];
+    let silent = answers.iter().all(Option::is_none) && record.ending.is_success();
+    if record.identity.dialect.generates() && !answers.is_empty() && !silent {
+        list.texts("gen_ai.response.finish_reasons", answers.iter().map(|finish| finish_reason(*finish)));
+    }
+}
+
+fn finish_reason(finish: Option<Finish>) -> &'static str {
+    match finish {
+        Some(Finish::Stop) => "stop",
+        Some(Finish::Length) => "length",
+        Some(Finish::ToolCalls) => "tool_call",
+        Some(Finish::ContentFilter) => "content_filter",
+        Some(Finish::Abort) | None => "error",
+        Some(Finish::Other) => "other",
+    }
+}
+
+/// Whether a number is a count.
+fn is_counted(provenance: Provenance) -> bool {
+    !matches!(provenance, Provenance::Frames | Provenance::None)
+}
+
+fn usage(record: &Record, list: &mut Attributes) {
+    let tokens = &record.tokens;
+    list.text("tokenmeter.usage.input.provenance", tokens.input_provenance.name());
+    list.text("tokenmeter.usage.output.provenance", tokens.output_provenance.name());
+    if is_counted(tokens.input_provenance) {
+        list.count("gen_ai.usage.input_tokens", tokens.input());
+        subset(record, TokenType::InputCached, "gen_ai.usage.cache_read.input_tokens", list);
+        subset(record, TokenType::InputCacheWrite, "gen_ai.usage.cache_write.input_tokens", list);
+    }
+    if is_counted(tokens.output_provenance) {
+        list.count("gen_ai.usage.output_tokens", tokens.output());
+        subset(record, TokenType::OutputReasoning, "gen_ai.usage.reasoning.output_tokens", list);
+        subset(record, TokenType::OutputAudio, "gen_ai.usage.audio.output_tokens", list);
+    } else if tokens.output_provenance == Provenance::Frames {
+        list.count("tokenmeter.estimate.output_tokens", tokens.output());
+    }
+}
+
+fn subset(record: &Record, kind: TokenType, name: &str, list: &mut Attributes) {
+    if record.tokens.of(kind) > 0 {
+        list.count(name, record.tokens.of(kind));
+    }
+}
+
+/// What only we know of it.
+pub(crate) fn ours(finished: &Finished, list: &mut Attributes) {
+    let record = &*finished.record;
+    let (identity, timing) = (&record.identity, &record.timing);
+    list.text("tokenmeter.exchange.id", &identity.exchange.to_string());
+    list.text("tokenmeter.tenant", &identity.tenant);
+    list.text("tokenmeter.upstream", &identity.upstream);
+    list.text("tokenmeter.dialect", identity.dialect.name());
+    list.text("tokenmeter.ending", record.ending.name());
+    list.number("tokenmeter.concurrency", timing.concurrency);
+    list.seconds("tokenmeter.time_per_output_token", timing.per_output_token_ns);
+    if let Some(rate) = timing.output_rate {
+        list.number("tokenmeter.output_token_rate", rate);
+    }
+    list.seconds("tokenmeter.longest_gap", Some(timing.longest_gap_ns).filter(|&ns| ns > 0));
+    if timing.stalls > 0 {
+        list.count("tokenmeter.stalls", timing.stalls.into());
+    }
+    if let Some(energy) = finished.energy {
+        list.number("tokenmeter.energy.joules", energy.joules_nano as f64 / 1e9);
+        list.seconds("tokenmeter.gpu.seconds", Some(energy.gpu_ns));
+        list.number("tokenmeter.gpu.utilization", energy.utilization);
+    }
+}
+
+/// The rest of the record, which a span has no room for.
+pub(crate) fn rest(record: &Record, list: &mut Attributes) {
+    let timing = &record.timing;
+    if record.status > 0 {
+        list.count("http.response.status_code", record.status.into());
+    }
+    list.count("tokenmeter.choices", record.choices.into());
+    list.count("tokenmeter.visible_characters", record.visible_chars);
+    if record.usage_rejected > 0 {
+        list.count("tokenmeter.usage_rejected", record.usage_rejected.into());
+    }
+    list.seconds("tokenmeter.duration", Some(timing.duration_ns));
+    list.seconds("tokenmeter.time_to_first_byte", timing.first_byte_ns);
+    list.seconds("tokenmeter.time_to_first_token", timing.first_token_ns);
+    list.seconds("tokenmeter.time_to_first_visible_token", timing.first_visible_ns);
+    list.seconds("tokenmeter.time_to_first_tool_call", timing.first_tool_ns);
+    list.seconds("tokenmeter.generation", Some(timing.generation_ns));
+    list.count("tokenmeter.generation_tokens", timing.generation_tokens);
+    for (name, rate) in [
+        ("tokenmeter.input_token_rate", timing.input_rate),
+        ("tokenmeter.visible_character_rate", timing.visible_chars_rate),
+    ] {
+        if let Some(rate) = rate {
+            list.number(name, rate);
+        }
+    }
+    list.text("tokenmeter.weight", timing.weight.name());
+    list.seconds("tokenmeter.stalled", Some(timing.stalled_ns));
+    list.seconds("tokenmeter.client_wait", Some(timing.client_wait_ns));
+    gaps("tokenmeter.inter_token", &timing.inter_token, list);
+    gaps("tokenmeter.chunk_gap", &timing.chunk_gap, list);
+    if timing.position.iter().any(|span| span.tokens > 0) {
+        list.counts("tokenmeter.position.tokens", timing.position.iter().map(|span| span.tokens));
+        list.counts("tokenmeter.position.ns", timing.position.iter().map(|span| span.ns));
+    }
+    list.seconds("tokenmeter.upstream_queue", timing.server.queue_ns);
+    list.seconds("tokenmeter.upstream_prefill", timing.server.prefill_ns);
+    list.seconds("tokenmeter.upstream_decode", timing.server.decode_ns);
+    let load = &record.load;
+    list.count("tokenmeter.load.entered", load.entered.in_flight);
+    list.count("tokenmeter.load.left", load.left.in_flight);
+    let busy = load.left.busy_ns.saturating_sub(load.entered.busy_ns);
+    list.seconds("tokenmeter.load.busy", Some(busy));
+    list.seconds("tokenmeter.load.share", Some(load.share_ns()));
+}
+
+fn gaps(name: &str, gaps: &Gaps, list: &mut Attributes) {
+    if gaps.sum_ns > 0 {
+        list.counts(&format!("{name}.buckets"), gaps.buckets.iter().copied());
+        list.seconds(&format!("{name}.sum"), Some(gaps.sum_ns));
+    }
+}
+
+/// The convention's `error.type`: a status, or a word of a short closed list.
+pub(crate) fn error_type(record: &Record) -> Option<String> {
+    Some(match record.ending {
+        Ending::Complete | Ending::Length => return None,
+        Ending::ErrorStatus => record.status.to_string(),
+        Ending::ClientAbort => "client_disconnect".to_owned(),
+        Ending::UpstreamCut if record.timing.first_byte_ns.is_some() => "stream_truncated".to_owned(),
+        Ending::UpstreamCut => "upstream_reset".to_owned(),
+        Ending::ErrorInBand => "error_in_band".to_owned(),
+        Ending::NoOutput => "no_output".to_owned(),
+        Ending::ProxyError => "_OTHER".to_owned(),
+    })
+}
+
+/// The route a dialect is usually served at; `None` where it has none of its own. The record does not
+/// keep the path, which may hold anything.
+pub(crate) fn route(dialect: Dialect) -> Option<&'static str> {
+    Some(match dialect {
+        Dialect::OpenaiChat => "/v1/chat/completions",
+        Dialect::OpenaiCompletions => "/v1/completions",
+        Dialect::OpenaiResponses => "/v1/responses",
+        Dialect::Anthropic => "/v1/messages",
+        Dialect::LlamacppCompletion => "/completion",
+        Dialect::Tgi | Dialect::Sglang | Dialect::Lmdeploy => "/generate",
+        Dialect::OllamaChat => "/api/chat",
+        Dialect::OllamaGenerate => "/api/generate",
+        Dialect::Triton => "/v2/models/{model}/generate",
+        Dialect::VllmGenerate => "/inference/v1/generate",
+        Dialect::Gemini => "/v1beta/models/{model}:generateContent",
+        Dialect::Cohere => "/v2/chat",
+        Dialect::Embeddings => "/v1/embeddings",
+        Dialect::Rerank => "/v1/rerank",
+        Dialect::Transcription => "/v1/audio/transcriptions",
+        Dialect::Unknown => return None,
+    })
+}

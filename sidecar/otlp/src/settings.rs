@@ -1,0 +1,286 @@
+//! The standard variables, made into a plan. The laws: every mistake is found at once and said with
+//! its remedy; an explicit setting wins over a variable; a variable's value is never repeated in a
+//! message, since headers and addresses hold secrets; an empty variable is one that is not set.
+
+mod header_list;
+mod reader;
+mod resource;
+mod target;
+
+use std::time::Duration;
+
+pub use reader::Mistake;
+
+use crate::limits::{QUEUE_ITEMS, TEXT_BYTES};
+use crate::plan::{Histograms, Periodic, Plan, Protocol, Queued, Signal};
+use reader::Reader;
+
+/// What was said explicitly; `None` leaves it to the variables.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    /// The collector's base address, for all signals.
+    pub endpoint: Option<String>,
+    /// What is spoken, for all signals.
+    pub protocol: Option<Protocol>,
+    /// Whether metrics are sent.
+    pub metrics: Option<bool>,
+    /// Whether spans are sent.
+    pub spans: Option<bool>,
+    /// Whether log records are sent.
+    pub logs: Option<bool>,
+    /// How histograms are written.
+    pub histograms: Option<Histograms>,
+}
+
+/// What the variables come to.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// What is sent; `None` if nothing is.
+    pub plan: Option<Plan>,
+    /// Which of the conventions' vintages the metrics follow.
+    pub semconv: Semconv,
+    /// What is read and written of other people's traces.
+    pub propagators: Propagators,
+    /// Which exchanges have spans.
+    pub sampler: Sampler,
+    /// What works otherwise than someone may think, in whole sentences.
+    pub warnings: Vec<String>,
+}
+
+/// `OTEL_SEMCONV_STABILITY_OPT_IN`, as far as it is about generative AI.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Semconv {
+    /// The newest names.
+    #[default]
+    Latest,
+    /// `gen_ai.client.token.usage` in place of what followed it.
+    Legacy,
+    /// Both.
+    Both,
+}
+
+/// `OTEL_PROPAGATORS`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Propagators {
+    /// `traceparent` and `tracestate`.
+    pub trace_context: bool,
+    /// `baggage`.
+    pub baggage: bool,
+}
+
+impl Default for Propagators {
+    fn default() -> Self {
+        Self { trace_context: true, baggage: true }
+    }
+}
+
+/// `OTEL_TRACES_SAMPLER`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sampler {
+    /// Whether a caller's own decision is followed where there is a caller.
+    pub follow_parent: bool,
+    /// The share of the other traces that is kept, 0 to 1.
+    pub ratio: f64,
+}
+
+impl Default for Sampler {
+    fn default() -> Self {
+        Self { follow_parent: true, ratio: 1.0 }
+    }
+}
+
+/// Makes a plan of variables and explicit settings, or says everything that is wrong with them.
+///
+/// Nothing is sent unless an endpoint is set, explicitly or by any `OTEL_EXPORTER_OTLP_…`.
+pub fn resolve(
+    lookup: &dyn Fn(&str) -> Option<String>,
+    overrides: &Overrides,
+) -> Result<Settings, Vec<Mistake>> {
+    let mut reader = Reader::new(lookup);
+    let reader = &mut reader;
+    let disabled = reader.truth("OTEL_SDK_DISABLED", false);
+    let mut settings = Settings {
+        plan: None,
+        semconv: semconv(reader),
+        propagators: propagators(reader),
+        sampler: sampler(reader),
+        warnings: Vec::new(),
+    };
+    let on = signals(reader, overrides);
+    let configured = overrides.endpoint.is_some() || target::any_variable(reader);
+    if configured {
+        let plan = plan(reader, overrides, on);
+        let any = on != [false; 3];
+        if disabled {
+            settings.propagators = Propagators { trace_context: false, baggage: false };
+            reader.warn("OTEL_SDK_DISABLED is true: nothing is sent, whatever else is set");
+        }
+        settings.plan = (any && !disabled).then_some(plan);
+    } else if Signal::ALL.iter().any(|signal| reader.has(&format!("OTEL_{}_EXPORTER", signal.word()))) {
+        reader.warn(
+            "an exporter is named, but no address: nothing is sent until OTEL_EXPORTER_OTLP_ENDPOINT is set",
+        );
+    }
+    settings.warnings = std::mem::take(&mut reader.warnings);
+    if reader.mistakes.is_empty() { Ok(settings) } else { Err(std::mem::take(&mut reader.mistakes)) }
+}
+
+fn plan(reader: &mut Reader<'_>, overrides: &Overrides, [metrics, spans, logs]: [bool; 3]) -> Plan {
+    let temporality = "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE";
+    if reader.text(temporality).is_some_and(|word| !word.eq_ignore_ascii_case("cumulative")) {
+        reader.mistake(
+            temporality,
+            "asks for something else than cumulative temporality, the only one there is",
+            "remove it, and let the collector make differences (its cumulativetodelta processor)",
+        );
+    }
+    Plan {
+        resource: resource::resource(reader),
+        text_limit: text_limit(reader),
+        metrics: metrics.then(|| periodic(reader, overrides)),
+        spans: spans.then(|| queued(reader, overrides, Signal::Span, "OTEL_BSP", 5000)),
+        logs: logs.then(|| queued(reader, overrides, Signal::Log, "OTEL_BLRP", 1000)),
+        upstreams: Vec::new(),
+    }
+}
+
+fn periodic(reader: &mut Reader<'_>, overrides: &Overrides) -> Periodic {
+    let aggregation = [
+        ("explicit_bucket_histogram", Histograms::Explicit),
+        ("base2_exponential_bucket_histogram", Histograms::Exponential),
+    ];
+    let variable = "OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION";
+    let histograms = reader.choice(variable, &aggregation);
+    Periodic {
+        target: target::target(reader, overrides, Signal::Metric),
+        every: reader.millis("OTEL_METRIC_EXPORT_INTERVAL", 60_000),
+        within: reader.millis("OTEL_METRIC_EXPORT_TIMEOUT", 30_000),
+        histograms: overrides.histograms.or(histograms).unwrap_or_default(),
+    }
+}
+
+fn queued(
+    reader: &mut Reader<'_>,
+    overrides: &Overrides,
+    signal: Signal,
+    prefix: &str,
+    delay: u64,
+) -> Queued {
+    let (queue, batch) = (format!("{prefix}_MAX_QUEUE_SIZE"), format!("{prefix}_MAX_EXPORT_BATCH_SIZE"));
+    let capacity = reader.count(&queue, 2048, QUEUE_ITEMS);
+    let items = reader.count(&batch, capacity.min(512), QUEUE_ITEMS);
+    if items > capacity {
+        reader.mistake(&batch, &format!("is more than {queue}"), "make it at most as large");
+    }
+    Queued {
+        target: target::target(reader, overrides, signal),
+        // An exchange has two spans.
+        capacity: capacity.max(2),
+        batch: items,
+        delay: reader.millis(&format!("{prefix}_SCHEDULE_DELAY"), delay),
+        within: reader.millis(&format!("{prefix}_EXPORT_TIMEOUT"), 30_000),
+    }
+}
+
+/// Which of the three are sent. Log records are only sent if someone asks for them.
+fn signals(reader: &mut Reader<'_>, overrides: &Overrides) -> [bool; 3] {
+    Signal::ALL.map(|signal| {
+        let (explicit, default) = match signal {
+            Signal::Metric => (overrides.metrics, true),
+            Signal::Span => (overrides.spans, true),
+            Signal::Log => (overrides.logs, false),
+        };
+        let variable = format!("OTEL_{}_EXPORTER", signal.word());
+        let said = match reader.text(&variable).as_deref() {
+            None => default,
+            Some("otlp") => true,
+            Some("none") => false,
+            Some("prometheus") if signal == Signal::Metric => {
+                reader.warn("OTEL_METRICS_EXPORTER is prometheus: the metrics page is always there, and nothing is sent");
+                false
+            }
+            Some(_) => {
+                reader.mistake(&variable, "names an exporter there is not", "set it to otlp or to none");
+                false
+            }
+        };
+        explicit.unwrap_or(said)
+    })
+}
+
+fn text_limit(reader: &mut Reader<'_>) -> usize {
+    reader.count("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", TEXT_BYTES, usize::MAX).min(TEXT_BYTES)
+}
+
+fn semconv(reader: &mut Reader<'_>) -> Semconv {
+    let variable = "OTEL_SEMCONV_STABILITY_OPT_IN";
+    let mut semconv = Semconv::Latest;
+    for word in reader.list(variable) {
+        semconv = match word.as_str() {
+            "gen_ai_latest_experimental" => Semconv::Latest,
+            "gen_ai_legacy" => Semconv::Legacy,
+            "gen_ai/dup" | "gen_ai_latest_experimental/dup" => Semconv::Both,
+            // Other conventions' words are none of our business, and one variable serves all programs.
+            word if !word.starts_with("gen_ai") => semconv,
+            _ => {
+                reader.mistake(
+                    variable,
+                    "has a word about gen_ai that is not known",
+                    "use gen_ai_latest_experimental, gen_ai_legacy or gen_ai_latest_experimental/dup",
+                );
+                semconv
+            }
+        };
+    }
+    semconv
+}
+
+fn propagators(reader: &mut Reader<'_>) -> Propagators {
+    let variable = "OTEL_PROPAGATORS";
+    let words = reader.list(variable);
+    if words.is_empty() {
+        return Propagators::default();
+    }
+    let mut propagators = Propagators { trace_context: false, baggage: false };
+    for word in &words {
+        match word.as_str() {
+            "tracecontext" => propagators.trace_context = true,
+            "baggage" => propagators.baggage = true,
+            "none" if words.len() == 1 => {}
+            _ => reader.mistake(
+                variable,
+                "names a propagator there is not",
+                "use tracecontext and baggage, or none alone",
+            ),
+        }
+    }
+    propagators
+}
+
+fn sampler(reader: &mut Reader<'_>) -> Sampler {
+    let (variable, argument) = ("OTEL_TRACES_SAMPLER", "OTEL_TRACES_SAMPLER_ARG");
+    let kinds = [
+        ("always_on", (false, Some(1.0))),
+        ("always_off", (false, Some(0.0))),
+        ("traceidratio", (false, None)),
+        ("parentbased_always_on", (true, Some(1.0))),
+        ("parentbased_always_off", (true, Some(0.0))),
+        ("parentbased_traceidratio", (true, None)),
+    ];
+    let Some((follow_parent, ratio)) = reader.choice(variable, &kinds) else { return Sampler::default() };
+    let ratio = ratio.unwrap_or_else(|| match reader.text(argument).map(|text| text.parse::<f64>()) {
+        None => 1.0,
+        Some(Ok(ratio)) if (0.0..=1.0).contains(&ratio) => ratio,
+        Some(_) => {
+            reader.mistake(argument, "is not a share", "set it to a number from 0 to 1");
+            1.0
+        }
+    });
+    Sampler { follow_parent, ratio }
+}
+
+/// `OTEL_EXPORTER_OTLP_TIMEOUT` where it is not set.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+#[cfg(test)]
+mod tests;

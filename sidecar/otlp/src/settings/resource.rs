@@ -1,0 +1,107 @@
+//! What describes this process to a collector.
+//!
+//! | attribute | from, the first that is set |
+//! |---|---|
+//! | `service.name` | `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`, `tokenmeter` |
+//! | `service.version` | `OTEL_RESOURCE_ATTRIBUTES`, this program's version |
+//! | `service.instance.id` | `OTEL_RESOURCE_ATTRIBUTES`, `POD_UID` and `CONTAINER_NAME` joined by `.`, a random UUID |
+//! | `host.name` | `OTEL_RESOURCE_ATTRIBUTES`, `HOSTNAME`, the kernel's |
+//! | `process.pid` | the process's |
+//! | `k8s.namespace.name` | `OTEL_RESOURCE_ATTRIBUTES`, `K8S_NAMESPACE`, `POD_NAMESPACE` |
+//! | `k8s.pod.name` | `OTEL_RESOURCE_ATTRIBUTES`, `K8S_POD_NAME`, `POD_NAME` |
+//! | `k8s.pod.uid` | `OTEL_RESOURCE_ATTRIBUTES`, `K8S_POD_UID`, `POD_UID` |
+//! | `k8s.pod.ip` | `OTEL_RESOURCE_ATTRIBUTES`, `K8S_POD_IP`, `POD_IP` |
+//! | `k8s.node.name` | `OTEL_RESOURCE_ATTRIBUTES`, `K8S_NODE_NAME`, `NODE_NAME` |
+//! | `k8s.container.name` | `OTEL_RESOURCE_ATTRIBUTES`, `K8S_CONTAINER_NAME`, `CONTAINER_NAME` |
+//! | `k8s.deployment.name` | `OTEL_RESOURCE_ATTRIBUTES`, `K8S_DEPLOYMENT_NAME`, `DEPLOYMENT_NAME` |
+//! | `k8s.cluster.name` | `OTEL_RESOURCE_ATTRIBUTES`, `K8S_CLUSTER_NAME`, `CLUSTER_NAME` |
+//! | any other | `OTEL_RESOURCE_ATTRIBUTES` |
+
+use std::hash::{BuildHasher, RandomState};
+
+use super::header_list::pairs;
+use super::reader::Reader;
+use crate::limits::{RESOURCE_ATTRIBUTES, TEXT_BYTES};
+use crate::text::cut;
+
+/// What Kubernetes' downward API is usually told to call them.
+const DOWNWARD: [(&str, &[&str]); 8] = [
+    ("k8s.namespace.name", &["K8S_NAMESPACE", "POD_NAMESPACE"]),
+    ("k8s.pod.name", &["K8S_POD_NAME", "POD_NAME"]),
+    ("k8s.pod.uid", &["K8S_POD_UID", "POD_UID"]),
+    ("k8s.pod.ip", &["K8S_POD_IP", "POD_IP"]),
+    ("k8s.node.name", &["K8S_NODE_NAME", "NODE_NAME"]),
+    ("k8s.container.name", &["K8S_CONTAINER_NAME", "CONTAINER_NAME"]),
+    ("k8s.deployment.name", &["K8S_DEPLOYMENT_NAME", "DEPLOYMENT_NAME"]),
+    ("k8s.cluster.name", &["K8S_CLUSTER_NAME", "CLUSTER_NAME"]),
+];
+
+pub(super) fn resource(reader: &mut Reader<'_>) -> Vec<(String, String)> {
+    let mut attributes = detected(reader);
+    let variable = "OTEL_RESOURCE_ATTRIBUTES";
+    let said = match pairs(&reader.text(variable).unwrap_or_default()) {
+        Ok(said) => said,
+        Err(what) => {
+            let remedy = "write it as name=value,name=value with %-codes for special characters";
+            reader.mistake(variable, &what, remedy);
+            Vec::new()
+        }
+    };
+    let service = reader.text("OTEL_SERVICE_NAME").map(|name| ("service.name".to_owned(), name));
+    for (name, value) in said.into_iter().chain(service) {
+        set(&mut attributes, &name, cut(&value, TEXT_BYTES).to_owned());
+    }
+    if attributes.len() > RESOURCE_ATTRIBUTES {
+        let most = format!("leave at most {RESOURCE_ATTRIBUTES} attributes");
+        reader.mistake(variable, "has too many attributes", &most);
+    }
+    attributes
+}
+
+/// What is known without being told.
+fn detected(reader: &Reader<'_>) -> Vec<(String, String)> {
+    let mut attributes = Vec::new();
+    set(&mut attributes, "service.name", "tokenmeter".to_owned());
+    set(&mut attributes, "service.version", env!("CARGO_PKG_VERSION").to_owned());
+    for (name, variables) in DOWNWARD {
+        if let Some(value) = variables.iter().find_map(|variable| reader.text(variable)) {
+            set(&mut attributes, name, cut(&value, TEXT_BYTES).to_owned());
+        }
+    }
+    let known = |name: &str| attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value);
+    let instance = match (known("k8s.pod.uid"), known("k8s.container.name")) {
+        (Some(pod), Some(container)) => format!("{pod}.{container}"),
+        _ => random_uuid(),
+    };
+    set(&mut attributes, "service.instance.id", instance);
+    let host = reader.text("HOSTNAME").or_else(|| {
+        let name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
+        Some(name.trim().to_owned()).filter(|name| !name.is_empty())
+    });
+    if let Some(host) = host {
+        set(&mut attributes, "host.name", host);
+    }
+    set(&mut attributes, "process.pid", std::process::id().to_string());
+    attributes
+}
+
+fn set(attributes: &mut Vec<(String, String)>, name: &str, value: String) {
+    match attributes.iter_mut().find(|(known, _)| known == name) {
+        Some((_, old)) => *old = value,
+        None => attributes.push((name.to_owned(), value)),
+    }
+}
+
+/// A UUID of version 4. Nobody must be unable to guess it; two of us must not have the same.
+fn random_uuid() -> String {
+    let random = |salt: u64| RandomState::new().hash_one(salt);
+    let (high, low) = (random(1) & !0xf000 | 0x4000, random(2) & (u64::MAX >> 2) | 1 << 63);
+    format!(
+        "{:08x}-{:04x}-{:04x}-{:04x}-{:012x}",
+        high >> 32,
+        (high >> 16) & 0xffff,
+        high & 0xffff,
+        low >> 48,
+        low & 0xffff_ffff_ffff
+    )
+}

@@ -1,0 +1,137 @@
+//! An exchange's two spans: the request as it was served (SERVER, child of the caller's span), and
+//! in it the inference (CLIENT, the convention's). Wall time is stamped once; all else is its sum
+//! with durations, so that no clock step can turn a span around.
+
+use meter::{Ending, Record, Spans, Trace};
+use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
+use opentelemetry_proto::tonic::resource::v1::Resource;
+use opentelemetry_proto::tonic::trace::v1::span::{Event, SpanKind};
+use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
+use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span, SpanFlags, Status};
+
+use crate::attributes::{Attributes, scope};
+use crate::finished::{self, Finished, error_type};
+use crate::limits::STATE_BYTES;
+use crate::plan::Upstream;
+
+/// How many spans an exchange has: both or none.
+pub(crate) fn count(record: &Record) -> u64 {
+    if ids(record).is_some() { 2 } else { 0 }
+}
+
+fn ids(record: &Record) -> Option<(&Trace, Spans)> {
+    let trace = record.identity.trace.as_deref()?;
+    Some((trace, trace.spans?))
+}
+
+/// One request with the spans of all these.
+pub(crate) fn request(
+    batch: &[Finished],
+    resource: &Resource,
+    upstreams: &[Upstream],
+    text_limit: usize,
+) -> ExportTraceServiceRequest {
+    let spans = batch.iter().flat_map(|finished| spans(finished, upstreams, text_limit)).collect();
+    let scope_spans = vec![ScopeSpans { scope: Some(scope()), spans, ..ScopeSpans::default() }];
+    let resource = Some(resource.clone());
+    ExportTraceServiceRequest {
+        resource_spans: vec![ResourceSpans { resource, scope_spans, ..ResourceSpans::default() }],
+    }
+}
+
+fn spans(finished: &Finished, upstreams: &[Upstream], text_limit: usize) -> Vec<Span> {
+    let record = &*finished.record;
+    let Some((trace, ids)) = ids(record) else { return Vec::new() };
+    let start = record.identity.started_unix_ns;
+    let common = Span {
+        trace_id: trace.trace_id.to_vec(),
+        trace_state: if trace.state.len() <= STATE_BYTES { trace.state.to_string() } else { String::new() },
+        start_time_unix_nano: start,
+        end_time_unix_nano: start.saturating_add(record.timing.duration_ns),
+        ..Span::default()
+    };
+    let sampled = u32::from(trace.sampled) | SpanFlags::ContextHasIsRemoteMask as u32;
+    let remote = if trace.parent.is_some() { SpanFlags::ContextIsRemoteMask as u32 } else { 0 };
+
+    let mut list = Attributes::new(text_limit);
+    let route = finished::route(record.identity.dialect);
+    server_attributes(record, route, &mut list);
+    let server = Span {
+        span_id: ids.server.to_vec(),
+        parent_span_id: trace.parent.map(Vec::from).unwrap_or_default(),
+        flags: sampled | remote,
+        name: route.map_or("POST".to_owned(), |route| format!("POST {route}")),
+        kind: SpanKind::Server.into(),
+        attributes: list.done(),
+        status: Some(status(record, SpanKind::Server)),
+        ..common.clone()
+    };
+
+    let mut list = Attributes::new(text_limit);
+    finished::request(record, upstreams, &mut list);
+    finished::outcome(record, &mut list);
+    finished::ours(finished, &mut list);
+    let operation = record.identity.dialect.operation();
+    let client = Span {
+        span_id: ids.client.to_vec(),
+        parent_span_id: ids.server.to_vec(),
+        flags: sampled,
+        name: finished::model(record).map_or(operation.to_owned(), |model| format!("{operation} {model}")),
+        kind: SpanKind::Client.into(),
+        attributes: list.done(),
+        events: events(record),
+        status: Some(status(record, SpanKind::Client)),
+        ..common
+    };
+    vec![server, client]
+}
+
+fn server_attributes(record: &Record, route: Option<&str>, list: &mut Attributes) {
+    list.text("http.request.method", "POST");
+    if let Some(route) = route {
+        list.text("http.route", route);
+    }
+    if record.status > 0 {
+        list.count("http.response.status_code", record.status.into());
+    }
+    if let (true, Some(error)) = (is_error(record, SpanKind::Server), error_type(record)) {
+        list.text("error.type", &error);
+    }
+    list.text("tokenmeter.exchange.id", &record.identity.exchange.to_string());
+    list.text("tokenmeter.ending", record.ending.name());
+}
+
+/// The moments in the answer. Those that are the first token itself are not said again.
+fn events(record: &Record) -> Vec<Event> {
+    let timing = &record.timing;
+    let further = |after: Option<u64>| after.filter(|_| after != timing.first_token_ns);
+    [
+        ("gen_ai.first_token", timing.first_token_ns),
+        ("tokenmeter.first_visible_token", further(timing.first_visible_ns)),
+        ("tokenmeter.first_tool_call", further(timing.first_tool_ns)),
+    ]
+    .into_iter()
+    .filter_map(|(name, after)| {
+        let time_unix_nano = record.identity.started_unix_ns.saturating_add(after?);
+        Some(Event { time_unix_nano, name: name.to_owned(), ..Event::default() })
+    })
+    .collect()
+}
+
+/// A server did not fail where the client asked for nonsense or left; a client did.
+fn is_error(record: &Record, kind: SpanKind) -> bool {
+    match (kind, record.ending) {
+        (_, ending) if ending.is_success() => false,
+        (SpanKind::Server, Ending::ClientAbort) => false,
+        (SpanKind::Server, Ending::ErrorStatus) => record.status >= 500,
+        _ => true,
+    }
+}
+
+fn status(record: &Record, kind: SpanKind) -> Status {
+    if is_error(record, kind) {
+        Status { code: StatusCode::Error.into(), message: record.ending.name().to_owned() }
+    } else {
+        Status::default()
+    }
+}

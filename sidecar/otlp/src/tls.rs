@@ -1,0 +1,74 @@
+//! TLS towards collectors: rustls with ring, the system's roots or those of a file, and our own
+//! certificate where the collector wants one. Files are read once, at the start.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ClientConfig, RootCertStore};
+
+use crate::plan::{Protocol, Target};
+
+/// What it takes to speak TLS to this target; `None` if it is spoken to in the clear.
+pub(crate) fn config(target: &Target) -> io::Result<Option<Arc<ClientConfig>>> {
+    if target.uri.scheme_str() != Some("https") {
+        return Ok(None);
+    }
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let roots = match &target.certificate {
+        Some(file) => roots_of(file)?,
+        None => system_roots()?,
+    };
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(io::Error::other)?
+        .with_root_certificates(roots);
+    let mut config = match &target.client {
+        None => builder.with_no_client_auth(),
+        Some(client) => {
+            let key = PrivateKeyDer::from_pem_file(&client.key).map_err(|error| bad(&client.key, &error))?;
+            let chain = certificates(&client.certificate)?;
+            builder.with_client_auth_cert(chain, key).map_err(|error| bad(&client.certificate, &error))?
+        }
+    };
+    config.alpn_protocols = vec![match target.protocol {
+        Protocol::Http => b"http/1.1".to_vec(),
+        Protocol::Grpc => b"h2".to_vec(),
+    }];
+    Ok(Some(Arc::new(config)))
+}
+
+fn roots_of(file: &Path) -> io::Result<RootCertStore> {
+    let mut roots = RootCertStore::empty();
+    for certificate in certificates(file)? {
+        roots.add(certificate).map_err(|error| bad(file, &error))?;
+    }
+    Ok(roots)
+}
+
+/// Those that can be read; on some systems a few cannot.
+fn system_roots() -> io::Result<RootCertStore> {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+    if roots.is_empty() {
+        return Err(io::Error::other(
+            "this system has no root certificates: install ca-certificates, or name a file by OTEL_EXPORTER_OTLP_CERTIFICATE",
+        ));
+    }
+    Ok(roots)
+}
+
+fn certificates(file: &Path) -> io::Result<Vec<CertificateDer<'static>>> {
+    let certificates: Vec<_> =
+        CertificateDer::pem_file_iter(file).and_then(Iterator::collect).map_err(|error| bad(file, &error))?;
+    if certificates.is_empty() {
+        return Err(bad(file, &"there is no certificate in it"));
+    }
+    Ok(certificates)
+}
+
+fn bad(file: &Path, error: &dyn std::fmt::Display) -> io::Error {
+    io::Error::other(format!("{} cannot be used: {error}; it must be PEM", file.display()))
+}

@@ -1,0 +1,173 @@
+//! gRPC, on one kept channel. The laws: a reply is bounded and never compressed; a channel on which
+//! an attempt failed by our side's word (no connection, no answer) is closed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Buf, BufMut, Bytes};
+use hyper::Uri;
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use hyper::http::uri::PathAndQuery;
+use prost::Message;
+use rustls::ClientConfig;
+use tonic::codec::{Codec, CompressionEncoding, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::metadata::MetadataMap;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Code, Request, Status};
+
+use super::{Failure, Reply, with_causes};
+use crate::connect::Connector;
+use crate::limits::REPLY_BYTES;
+use crate::plan::{Signal, Target};
+
+pub(crate) struct Grpc {
+    connector: Connector,
+    uri: Uri,
+    method: PathAndQuery,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    gzip: bool,
+    kept: Option<Channel>,
+}
+
+impl Grpc {
+    pub(super) fn new(target: &Target, tls: Option<Arc<ClientConfig>>, signal: Signal) -> Self {
+        Self {
+            connector: Connector::new(&target.uri, tls),
+            uri: target.uri.clone(),
+            method: PathAndQuery::from_static(signal.method()),
+            headers: target.headers.clone(),
+            gzip: target.gzip,
+            kept: None,
+        }
+    }
+
+    pub(super) async fn attempt(&mut self, message: Bytes) -> Result<Reply, Failure> {
+        // Taken out, so that whatever goes wrong closes it.
+        let channel = match self.kept.take() {
+            Some(kept) => kept,
+            None => self.channel()?,
+        };
+        let mut client = tonic::client::Grpc::new(channel.clone()).max_decoding_message_size(REPLY_BYTES);
+        if self.gzip {
+            client = client.send_compressed(CompressionEncoding::Gzip);
+        }
+        client.ready().await.map_err(|error| Failure::again(with_causes(&error)))?;
+        let mut request = Request::new(message);
+        let headers: HeaderMap = self.headers.iter().cloned().collect();
+        *request.metadata_mut() = MetadataMap::from_headers(headers);
+        match client.unary(request, self.method.clone(), Plain).await {
+            Ok(reply) => {
+                self.kept = Some(channel);
+                Ok(Some(reply.into_inner()))
+            }
+            Err(status) => Err(judge(&status)),
+        }
+    }
+
+    fn channel(&self) -> Result<Channel, Failure> {
+        let endpoint = Endpoint::from(self.uri.clone())
+            .user_agent(crate::USER_AGENT)
+            .map_err(|error| Failure::Refused(with_causes(&error)))?
+            .http2_max_header_list_size(16 * 1024);
+        Ok(endpoint.connect_with_connector_lazy(self.connector.clone()))
+    }
+}
+
+/// What a status means, by the protocol's list of those that may be tried again.
+fn judge(status: &Status) -> Failure {
+    use std::error::Error;
+    if status.source().is_some() {
+        // Not the collector's word, but that of the connection.
+        return Failure::again(with_causes(status));
+    }
+    let what = format!("it answers {:?}", status.code());
+    let wait = asked_wait(status.details());
+    match status.code() {
+        // Our own decoder's: the collector said too much.
+        Code::OutOfRange if status.message().contains("decoded message length") => Failure::Refused(what),
+        Code::ResourceExhausted if wait.is_none() => Failure::Refused(what),
+        Code::Cancelled
+        | Code::DeadlineExceeded
+        | Code::ResourceExhausted
+        | Code::Aborted
+        | Code::OutOfRange
+        | Code::Unavailable
+        | Code::DataLoss => Failure::Again { what, wait },
+        _ => Failure::Refused(what),
+    }
+}
+
+/// `google.rpc.RetryInfo` among the details, if there is one.
+fn asked_wait(details: &[u8]) -> Option<Duration> {
+    let details = Details::decode(details).ok()?;
+    let info = details.details.iter().find(|any| any.type_url.ends_with("/google.rpc.RetryInfo"))?;
+    let delay = RetryInfo::decode(&*info.value).ok()?.delay?;
+    let (seconds, nanos) = (u64::try_from(delay.seconds).ok()?, u32::try_from(delay.nanos).ok()?);
+    Some(Duration::new(seconds, nanos.min(999_999_999)))
+}
+
+/// `google.rpc.Status`, as far as it is needed.
+#[derive(Clone, PartialEq, prost::Message)]
+struct Details {
+    #[prost(message, repeated, tag = "3")]
+    details: Vec<Any>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Any {
+    #[prost(string, tag = "1")]
+    type_url: String,
+    #[prost(bytes = "vec", tag = "2")]
+    value: Vec<u8>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct RetryInfo {
+    #[prost(message, optional, tag = "1")]
+    delay: Option<Delay>,
+}
+
+#[derive(Clone, Copy, PartialEq, prost::Message)]
+struct Delay {
+    #[prost(int64, tag = "1")]
+    seconds: i64,
+    #[prost(int32, tag = "2")]
+    nanos: i32,
+}
+
+/// Messages as the bytes they are: encoded once for all attempts, and decoded by whoever counts.
+struct Plain;
+
+impl Codec for Plain {
+    type Encode = Bytes;
+    type Decode = Bytes;
+    type Encoder = Self;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self {
+        Self
+    }
+
+    fn decoder(&mut self) -> Self {
+        Self
+    }
+}
+
+impl Encoder for Plain {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn encode(&mut self, message: Bytes, into: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        into.put(message);
+        Ok(())
+    }
+}
+
+impl Decoder for Plain {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn decode(&mut self, from: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
+        Ok(Some(from.copy_to_bytes(from.remaining())))
+    }
+}

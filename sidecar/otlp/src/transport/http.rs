@@ -1,0 +1,148 @@
+//! Protobuf over HTTP/1.1, on one kept connection. The laws: a reply is read to its bound and never
+//! decompressed, a redirect is a refusal, and a connection that did not end its exchange well is
+//! closed.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use bytes::{Bytes, BytesMut};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::header::{
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, RETRY_AFTER, USER_AGENT,
+};
+use hyper::{Method, Request, Response, Uri};
+use rustls::ClientConfig;
+use tokio::task::AbortHandle;
+
+use super::{Failure, Reply, with_causes};
+use crate::connect::Connector;
+use crate::limits::REPLY_BYTES;
+use crate::plan::Target;
+
+pub(crate) struct Http {
+    connector: Connector,
+    /// Path and query.
+    path: Uri,
+    headers: HeaderMap,
+    gzip: bool,
+    kept: Option<Connection>,
+}
+
+/// A connection and the task that drives it, which ends with it.
+struct Connection {
+    sender: SendRequest<Full<Bytes>>,
+    driver: AbortHandle,
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
+
+impl Http {
+    pub(super) fn new(target: &Target, tls: Option<Arc<ClientConfig>>) -> io::Result<Self> {
+        let host = target.uri.authority().map_or("", |authority| authority.as_str());
+        let mut headers: HeaderMap = target.headers.iter().cloned().collect();
+        headers.insert(HOST, HeaderValue::from_str(host).map_err(io::Error::other)?);
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf"));
+        headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+        if target.gzip {
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+        let user_agent = HeaderValue::from_static(crate::USER_AGENT);
+        headers.entry(USER_AGENT).or_insert(user_agent);
+        let path = target.uri.path_and_query().map_or("/", |path| path.as_str());
+        let path = path.parse().map_err(io::Error::other)?;
+        let connector = Connector::new(&target.uri, tls);
+        Ok(Self { connector, path, headers, gzip: target.gzip, kept: None })
+    }
+
+    pub(super) fn packed(&self, message: Vec<u8>) -> io::Result<Bytes> {
+        if !self.gzip {
+            return Ok(message.into());
+        }
+        let mut encoder = GzEncoder::new(Vec::with_capacity(message.len() / 4), Compression::fast());
+        encoder.write_all(&message)?;
+        Ok(encoder.finish()?.into())
+    }
+
+    pub(super) async fn attempt(&mut self, packed: Bytes) -> Result<Reply, Failure> {
+        // Taken out, so that whatever goes wrong closes it.
+        let mut kept = self.kept.take();
+        if let Some(connection) = &mut kept
+            && connection.sender.ready().await.is_err()
+        {
+            // The collector closed it, as it may.
+            kept = None;
+        }
+        let mut connection = match kept {
+            Some(kept) => kept,
+            None => self.connect().await?,
+        };
+        let mut request = Request::new(Full::new(packed));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = self.path.clone();
+        *request.headers_mut() = self.headers.clone();
+        let response = connection.sender.send_request(request).await;
+        let response = response.map_err(|error| Failure::again(with_causes(&error)))?;
+        judge(&response)?;
+        let plain = response.headers().get(CONTENT_ENCODING).is_none_or(|coding| coding == "identity");
+        let reply = bounded(response.into_body()).await;
+        if reply.is_some() {
+            self.kept = Some(connection);
+        }
+        Ok(reply.filter(|_| plain))
+    }
+
+    async fn connect(&self) -> Result<Connection, Failure> {
+        let io = self.connector.clone().connect().await.map_err(Failure::again)?;
+        let (sender, connection) = http1::Builder::new()
+            // A reply's head is bounded as its body is.
+            .max_buf_size(REPLY_BYTES)
+            .handshake(io)
+            .await
+            .map_err(|error| Failure::again(with_causes(&error)))?;
+        let driver = tokio::spawn(connection).abort_handle();
+        Ok(Connection { sender, driver })
+    }
+}
+
+/// What a status means; only these four may be tried again.
+fn judge(response: &Response<Incoming>) -> Result<(), Failure> {
+    let status = response.status();
+    let what = format!("it answers {status}");
+    match status.as_u16() {
+        200..=299 => Ok(()),
+        429 | 502..=504 => Err(Failure::Again { what, wait: retry_after(response.headers()) }),
+        300..=399 => Err(Failure::Refused(format!("{what}, and redirects are not followed"))),
+        _ => Err(Failure::Refused(what)),
+    }
+}
+
+/// Seconds, or a moment.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
+    if let Ok(seconds) = text.parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    httpdate::parse_http_date(text).ok()?.duration_since(SystemTime::now()).ok()
+}
+
+/// The whole of it, or `None` if it is too long or does not end.
+async fn bounded(mut body: Incoming) -> Reply {
+    let mut read = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.ok()?.into_data() else { continue };
+        if read.len() + data.len() > REPLY_BYTES {
+            return None;
+        }
+        read.extend_from_slice(&data);
+    }
+    Some(read.freeze())
+}
