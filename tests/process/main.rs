@@ -1,6 +1,7 @@
 //! The real binary in front of a simulated or scripted server, seen from outside: what clients get,
 //! what `/metrics` says, what it costs in memory.
 
+mod collector;
 mod counts;
 mod cut;
 mod drain;

@@ -22,6 +22,11 @@ impl Proxy {
     /// Starts it in front of `upstream` and waits until it says where it listens. It asks the
     /// upstream nothing by itself, unless the options say so.
     pub(crate) fn start(upstream: SocketAddr, options: &[&str]) -> Self {
+        Self::start_with(upstream, options, &[])
+    }
+
+    /// As [`Proxy::start`], with these environment variables.
+    pub(crate) fn start_with(upstream: SocketAddr, options: &[&str], environment: &[(&str, &str)]) -> Self {
         let quiet = ["--kind", "--engine-metrics"].iter().any(|option| options.contains(option));
         let quiet = if quiet { &[][..] } else { &["--kind", "openai", "--engine-metrics", "off"] };
         let mut child = Command::new(env!("CARGO_BIN_EXE_tokenmeter"))
@@ -29,6 +34,7 @@ impl Proxy {
             .args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
             .args(options)
             .args(quiet)
+            .envs(environment.iter().copied())
             .stderr(Stdio::piped())
             .spawn()
             .expect("the binary was built");

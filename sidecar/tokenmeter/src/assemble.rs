@@ -23,7 +23,8 @@ use metrics::Metrics;
 use relay::{Learned, Observer};
 
 use crate::cli;
-use crate::desk::{Desk, Tally};
+use crate::desk::{After, Desk, Tally};
+use crate::exports::Exports;
 use crate::loops;
 use crate::machine::ThisMachine;
 use crate::plan::Plan;
@@ -44,6 +45,7 @@ pub struct Process {
     page: page::Running,
     readiness: Readiness,
     metrics: Metrics,
+    exports: Exports,
     addresses: Vec<SocketAddr>,
     urls: Vec<String>,
 }
@@ -55,8 +57,9 @@ impl Process {
             models: plan.max_models,
             version: cli::version().to_owned(),
             objectives: plan.objectives.clone(),
-            ..metrics::Options::default()
+            semconv: plan.telemetry.semconv,
         });
+        let exports = Exports::start(plan.telemetry.otlp.clone(), &metrics).map_err(StartError::Telemetry)?;
         let targets: Vec<Target> = plan.relay.upstreams.iter().map(target).collect();
         let readiness =
             Readiness::new(targets.iter().map(|target| format!("{} at {}", target.name, target.url)));
@@ -64,6 +67,7 @@ impl Process {
         let shared_addresses = Arc::new(OnceLock::new());
         let source = Source {
             metrics: metrics.clone(),
+            exports: exports.clone(),
             readiness: readiness.clone(),
             tally: tally.clone(),
             started: Instant::now(),
@@ -76,7 +80,8 @@ impl Process {
 
         let (outbox, inbox) = relay::outbox(plan.outbox_records);
         let totals = Totals::new(plan.relay.upstreams.iter().map(|upstream| &upstream.name));
-        let desk = Arc::new(Desk::new(tally, totals.clone(), plan.log.access, metrics.worker()));
+        let after = after(&exports);
+        let desk = Arc::new(Desk::new(tally, totals.clone(), plan.log.access, metrics.worker(), after));
         let recount = Recount::start(&plan.tokenizers, &desk)?;
         let records = records::take(inbox, desk, recount).map_err(StartError::Thread)?;
         let observers = (0..plan.relay.workers).map(|_| observer(&metrics)).collect();
@@ -109,6 +114,7 @@ impl Process {
             page,
             readiness,
             metrics,
+            exports,
             addresses,
             urls,
         })
@@ -159,11 +165,18 @@ impl Process {
         self.relay.join();
         // A panic in there was reported when it happened.
         let _ = self.records.join();
+        self.exports.shutdown();
     }
 }
 
 fn observer(metrics: &Metrics) -> Box<dyn Observer + Send> {
     Box::new(metrics.worker())
+}
+
+/// Where a record goes once it is entered.
+fn after(exports: &Exports) -> After {
+    let exports = exports.clone();
+    Box::new(move |record| exports.submit(record, None))
 }
 
 /// Where what the upstreams say of themselves goes.

@@ -135,7 +135,7 @@ fn argument(setting: &'static Setting) -> Arg {
     let argument = Arg::new(setting.key).long(flag).help(help(setting));
     match setting.form {
         Form::Text(shape) => argument.value_name(shape),
-        Form::Number { .. } => argument.value_name("N"),
+        Form::Number { .. } | Form::Decimal { .. } => argument.value_name("N"),
         Form::Choice(_) => argument.value_name("NAME"),
         Form::Switch => {
             argument.value_name("BOOL").num_args(0..=1).require_equals(true).default_missing_value("true")
@@ -149,7 +149,7 @@ fn help(setting: &Setting) -> StyledStr {
         notes.push(names.join(", "));
     }
     match (&setting.form, setting.default) {
-        (Form::Number { unit, .. }, "") => notes.push(format!("in {unit}")),
+        (Form::Number { unit, .. } | Form::Decimal { unit }, "") => notes.push(format!("in {unit}")),
         (_, "") => {}
         (Form::Number { unit, .. }, default) => notes.push(format!("default: {default} {unit}")),
         (_, default) => notes.push(format!("default: {default}")),

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use crate::cli::{Asked, Flags};
 use crate::demo::{self, DemoError};
 use crate::file;
-use crate::machine::ThisMachine;
+use crate::machine::{Machine, ThisMachine};
 use crate::mistake::Mistakes;
 use crate::plan::Plan;
 use crate::run;
@@ -58,7 +58,7 @@ fn check_config(flags: &Flags, show_origin: bool) -> ExitCode {
 /// Plans a run by the flags, this process's environment and the file either of them names.
 fn plan(flags: &Flags) -> Result<Plan, Mistakes> {
     // What is not UTF-8 cannot be a right value; made readable, it is told as a wrong one.
-    let env = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+    let env = |name: &str| ThisMachine.variable(name);
     let path = flags.config.clone().or_else(|| env(&variable("config")).filter(|path| !path.is_empty()));
     let (file, unreadable) = match path.map(|path| file::read(&path)).transpose() {
         Ok(file) => (file, None),

@@ -1,5 +1,6 @@
 //! Where a finished exchange is entered: the tally of provenances, the totals by upstream, the
-//! access log, and, for one whose tokens were counted here, the metrics its worker left to us.
+//! access log, and, for one whose tokens were counted here, the metrics its worker left to us. From
+//! here it goes on to whoever comes after.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,32 +29,36 @@ impl Tally {
 }
 
 /// Enters records. Shared by the threads of the control plane that have some.
-#[derive(Debug)]
 pub(crate) struct Desk {
     tally: Tally,
     totals: Totals,
     access: bool,
     /// Cells as a worker has them, for what is counted here.
     cells: Mutex<WorkerCells>,
+    after: After,
 }
 
+/// Where a record goes once it is entered; never waits.
+pub(crate) type After = Box<dyn Fn(Arc<Record>) + Send + Sync>;
+
 impl Desk {
-    pub(crate) fn new(tally: Tally, totals: Totals, access: bool, cells: WorkerCells) -> Self {
-        Self { tally, totals, access, cells: Mutex::new(cells) }
+    pub(crate) fn new(tally: Tally, totals: Totals, access: bool, cells: WorkerCells, after: After) -> Self {
+        Self { tally, totals, access, cells: Mutex::new(cells), after }
     }
 
     /// Enters a record whose worker has booked it.
-    pub(crate) fn enter(&self, record: &Record) {
+    pub(crate) fn enter(&self, record: Record) {
         self.tally.add(record.tokens.output_provenance);
-        self.totals.add(record);
+        self.totals.add(&record);
         if self.access {
-            log(record);
+            log(&record);
         }
+        (self.after)(Arc::new(record));
     }
 
     /// Books a record that its worker left to us, with `output` tokens if they could be counted,
     /// and enters it.
-    pub(crate) fn book(&self, record: &mut Record, output: Option<u64>) {
+    pub(crate) fn book(&self, mut record: Record, output: Option<u64>) {
         let mut cells = self.cells.lock().unwrap_or_else(PoisonError::into_inner);
         let model = match &*record.identity.model {
             metrics::UNKNOWN => cells.unknown_model(),
@@ -69,7 +74,7 @@ impl Desk {
             None => cells.lose(Dropped::Tokenizing, 1),
         }
         cells.begin(model);
-        cells.end(model, record);
+        cells.end(model, &record);
         drop(cells);
         self.enter(record);
     }

@@ -6,7 +6,7 @@ use metrics::{Glob, Objective};
 use relay::Kind;
 
 use crate::origin::Origin;
-use crate::settings::{AUTO, Entry, Form, OFF, SETTINGS, Setting, Value, Written, setting};
+use crate::settings::{AUTO, Entry, Form, OFF, ON, SETTINGS, Setting, Value, Written, setting};
 
 /// What will run, setting by setting, in the order of the table.
 #[derive(Clone, Debug)]
@@ -167,6 +167,7 @@ fn shown(written: Option<&Value>, row: &'static Setting) -> Shown {
     // A number may have been written as 007 or +7; what runs is 7. YAML reads `off` as false.
     let text = match setting(row.key).form {
         Form::Choice(names) if text == "false" && names.contains(&OFF) => OFF.to_owned(),
+        Form::Choice(names) if text == "true" && names.contains(&ON) => ON.to_owned(),
         Form::Number { .. } => text.parse::<u64>().map_or(text, |number| number.to_string()),
         _ => text,
     };

@@ -34,6 +34,7 @@ mod totals;
 pub mod command;
 mod demo;
 mod desk;
+mod exports;
 mod run;
 mod signals;
 

@@ -25,6 +25,10 @@ impl Machine for Lan {
     fn owns(&self, address: IpAddr) -> bool {
         ["10.0.0.7", "127.0.0.1", "::1"].contains(&address.to_string().as_str())
     }
+
+    fn variable(&self, _: &str) -> Option<String> {
+        None
+    }
 }
 
 #[test]

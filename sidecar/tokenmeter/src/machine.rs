@@ -13,6 +13,8 @@ pub trait Machine {
     fn resolve(&self, host: &str) -> Vec<IpAddr>;
     /// Whether an address is one of this machine's own.
     fn owns(&self, address: IpAddr) -> bool;
+    /// An environment variable, if it is set; what is not UTF-8 in it is made readable.
+    fn variable(&self, name: &str) -> Option<String>;
 }
 
 /// The machine we are on.
@@ -40,6 +42,10 @@ impl Machine for ThisMachine {
     fn owns(&self, address: IpAddr) -> bool {
         // The system lets a socket be bound to its own addresses only, and sends nothing by it.
         UdpSocket::bind((address, 0)).is_ok()
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
     }
 }
 

@@ -3,6 +3,7 @@
 //! nothing is looked at twice.
 
 mod objectives;
+mod telemetry;
 mod upstreams;
 mod values;
 
@@ -23,6 +24,8 @@ use crate::settings::{Value, Written};
 use upstreams::{Placed, Wanted};
 use values::Reader;
 
+pub use telemetry::Telemetry;
+
 /// Everything the process runs by.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -42,6 +45,8 @@ pub struct Plan {
     pub max_models: usize,
     /// What is wanted of whose exchanges.
     pub objectives: Vec<Objective>,
+    /// What is sent to a collector.
+    pub telemetry: Telemetry,
     /// Records that may wait for the control plane.
     pub outbox_records: usize,
     /// Tokenizers for models whose servers count nothing.
@@ -65,8 +70,10 @@ impl Plan {
         reader.check_distinct(&listeners, admin.as_ref());
         reader.check_loops(machine, &upstreams, admin.as_ref());
         let tokenizers = reader.tokenizers();
+        let targets: Vec<relay::Upstream> = upstreams.iter().filter_map(Wanted::planned).collect();
+        let telemetry = reader.telemetry(machine, targets.iter().map(named).collect());
         let relay = relay::Plan {
-            upstreams: upstreams.iter().filter_map(Wanted::planned).collect(),
+            upstreams: targets,
             workers: match written.values.contains_key("workers") {
                 true => reader.count("workers"),
                 false => machine.cores(),
@@ -81,7 +88,7 @@ impl Plan {
             drain_grace: reader.milliseconds("drain_grace_ms"),
             half_close: reader.switch("half_close"),
             connections: reader.count("connections"),
-            trace: None,
+            trace: telemetry.trace,
             tokenized: tokenizers.iter().map(|file| file.model.clone()).collect::<HashSet<_>>().into(),
         };
         let engine = engine::Plan {
@@ -107,6 +114,7 @@ impl Plan {
                 admin_hosts,
                 max_models,
                 objectives,
+                telemetry,
                 outbox_records,
                 tokenizers,
                 log,
@@ -115,6 +123,11 @@ impl Plan {
             _ => Err(Mistakes(reader.mistakes)),
         }
     }
+}
+
+/// An upstream as spans name it.
+fn named(upstream: &relay::Upstream) -> otlp::Upstream {
+    otlp::Upstream { name: upstream.name.clone(), host: upstream.host.clone(), port: upstream.port }
 }
 
 /// A model's tokenizer, as named.

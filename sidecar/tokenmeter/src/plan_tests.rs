@@ -30,6 +30,10 @@ impl Machine for Fake {
     fn owns(&self, address: IpAddr) -> bool {
         address.is_loopback()
     }
+
+    fn variable(&self, _: &str) -> Option<String> {
+        None
+    }
 }
 
 /// Settings as flags: `key=value`, separated by spaces.

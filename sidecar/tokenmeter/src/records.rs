@@ -26,7 +26,7 @@ pub(crate) fn take(inbox: relay::Inbox, desk: Arc<Desk>, recount: Recount) -> io
                     let Finished { record, text } = *finished;
                     match text {
                         Some(text) => recount.submit(record, text),
-                        None => desk.enter(&record),
+                        None => desk.enter(record),
                     }
                 }
                 Err(TryRecvError::Empty) => std::thread::sleep(LOOK_EVERY),

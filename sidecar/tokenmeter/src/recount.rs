@@ -31,8 +31,8 @@ impl Recount {
             StartError::Tokenizers { errors, origin: files[0].origin.clone() }
         })?;
         let booking = Arc::clone(&desk);
-        let counting = Counting::start(Arc::new(tokenizers), move |mut record: Box<Record>, tokens| {
-            booking.book(&mut record, tokens);
+        let counting = Counting::start(Arc::new(tokenizers), move |record: Box<Record>, tokens| {
+            booking.book(*record, tokens);
         })
         .map_err(StartError::Thread)?;
         Ok(Self { desk, counting: Some(counting) })
@@ -55,15 +55,15 @@ impl Recount {
             }
             _ => Some(Box::new(record)),
         };
-        if let Some(mut record) = refused {
-            self.desk.book(&mut record, None);
+        if let Some(record) = refused {
+            self.desk.book(*record, None);
         }
     }
 
     /// Takes a record whose text nobody here can count.
     #[cfg(not(feature = "tokenizer"))]
-    pub(crate) fn submit(&self, mut record: Record, _text: relay::Text) {
-        self.desk.book(&mut record, None);
+    pub(crate) fn submit(&self, record: Record, _text: relay::Text) {
+        self.desk.book(record, None);
     }
 }
 

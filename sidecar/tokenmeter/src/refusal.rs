@@ -36,6 +36,8 @@ pub enum StartError {
         /// Where they were named.
         origin: Origin,
     },
+    /// The way to the collector could not be made ready: a certificate, a thread.
+    Telemetry(io::Error),
     /// The system gave us no thread, or no way to wait in one.
     Thread(io::Error),
 }
@@ -99,6 +101,12 @@ impl fmt::Display for StartError {
                  its own address"
             ),
             Self::Tokenizers { errors, origin } => write!(f, "{origin}: {}", errors.join("; ")),
+            Self::Telemetry(cause) => {
+                write!(
+                    f,
+                    "cannot begin to send telemetry: {cause}; see otlp_endpoint and OTEL_EXPORTER_OTLP_*"
+                )
+            }
             Self::Thread(cause) => {
                 write!(f, "the system gave us no thread: {cause}; raise the limit on threads or open files")
             }
@@ -109,7 +117,7 @@ impl fmt::Display for StartError {
 impl std::error::Error for StartError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Bind { cause, .. } | Self::Thread(cause) => Some(cause),
+            Self::Bind { cause, .. } | Self::Telemetry(cause) | Self::Thread(cause) => Some(cause),
             Self::Loop { .. } | Self::Tokenizers { .. } => None,
         }
     }

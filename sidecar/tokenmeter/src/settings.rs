@@ -4,15 +4,12 @@
 //! file, default. Flag, variable, key, help text and check all come from its row in [`SETTINGS`],
 //! so none can be missing or differ. Values stay text here; `plan` gives them meaning.
 
-use std::collections::BTreeMap;
+mod written;
 
 use metrics::PRESETS;
 use relay::Kind;
 
-use crate::file::{Node, Shape};
-use crate::mistake::Mistake;
-use crate::nearest;
-use crate::origin::Origin;
+pub use written::{Entry, Value, Written};
 
 /// A setting there is.
 #[derive(Debug)]
@@ -41,6 +38,11 @@ pub enum Form {
         /// The most.
         max: u64,
     },
+    /// A decimal number of something, not negative; empty if there is none.
+    Decimal {
+        /// Of what, in the plural.
+        unit: &'static str,
+    },
     /// `true` or `false`.
     Switch,
     /// One of these.
@@ -65,7 +67,7 @@ pub fn variable(key: &str) -> String {
 }
 
 /// Every setting, in the order of the help and of `check-config`.
-pub const SETTINGS: [Setting; 26] = [
+pub const SETTINGS: [Setting; 40] = [
     Setting {
         key: "upstream",
         form: Form::Text("URL"),
@@ -215,6 +217,96 @@ pub const SETTINGS: [Setting; 26] = [
                and its tokenizer.json or the folder that holds it",
     },
     Setting {
+        key: "otlp_endpoint",
+        form: Form::Text("URL"),
+        default: "",
+        help: "The OpenTelemetry collector to which metrics and traces are sent, as http(s)://HOST:PORT; \
+               without it OTEL_EXPORTER_OTLP_ENDPOINT counts, and without either nothing is sent",
+    },
+    Setting {
+        key: "otlp_protocol",
+        form: Form::Choice(&OTLP_PROTOCOLS),
+        default: AUTO,
+        help: "What is spoken to it; auto is what OTEL_EXPORTER_OTLP_PROTOCOL says, or http/protobuf",
+    },
+    Setting {
+        key: "otlp_signals",
+        form: Form::Text("NAMES"),
+        default: "",
+        help: "What is sent, of metrics, traces and logs (a log record for each exchange), separated by commas; \
+               by default metrics and traces, unless OTEL_METRICS_EXPORTER and its like say otherwise",
+    },
+    Setting {
+        key: "trace_headers",
+        form: Form::Choice(&[ON, OFF]),
+        default: ON,
+        help: "Where traces are sent: tell the upstream of them, by traceparent (W3C Trace Context)",
+    },
+    Setting {
+        key: "semconv",
+        form: Form::Choice(&SEMCONV),
+        default: AUTO,
+        help: "Names of the token metrics by the GenAI convention: latest, legacy, or both; \
+               auto is what OTEL_SEMCONV_STABILITY_OPT_IN says, or latest",
+    },
+    Setting {
+        key: "gpu",
+        form: Form::Choice(&GPU),
+        default: AUTO,
+        help: "Where readings of GPUs come from: nvml (the driver's library), exporter (dcgm-exporter or AMD's, \
+               at gpu_exporter), off; auto takes the first that is there",
+    },
+    Setting {
+        key: "gpu_exporter",
+        form: Form::Text("URL"),
+        default: "",
+        help: "The metrics page of a dcgm-exporter or an AMD device-metrics-exporter, as http://HOST:PORT/metrics",
+    },
+    Setting {
+        key: "gpu_exporter_hostname",
+        form: Form::Text("NAME"),
+        default: "",
+        help: "The node whose GPUs are meant, as the exporter labels it: a Service may answer from another node; \
+               without it every GPU on the page counts",
+    },
+    Setting {
+        key: "gpus",
+        form: Form::Text("GPUS"),
+        default: "",
+        help: "Which GPUs the upstream uses, by index or UUID, separated by commas, or all; \
+               by default all if there is one upstream; none if it uses none",
+    },
+    Setting {
+        key: "gpu_sample_ms",
+        form: Form::Number { unit: "milliseconds", min: 100, max: 60_000 },
+        default: "1000",
+        help: "How often GPUs are read",
+    },
+    Setting {
+        key: "gpu_stale_ms",
+        form: Form::Number { unit: "milliseconds", min: 200, max: 600_000 },
+        default: "5000",
+        help: "How old a reading may be before it is no longer shown",
+    },
+    Setting {
+        key: "gpu_hour_usd",
+        form: Form::Decimal { unit: "dollars" },
+        default: "",
+        help: "What an hour of one GPU costs, in US dollars",
+    },
+    Setting {
+        key: "kwh_usd",
+        form: Form::Decimal { unit: "dollars" },
+        default: "",
+        help: "What a kilowatt-hour costs, in US dollars",
+    },
+    Setting {
+        key: "pue",
+        form: Form::Decimal { unit: "watts per watt" },
+        default: "1",
+        help: "Power usage effectiveness of the data centre, by which the energy's price is multiplied",
+    },
+    Setting {
         key: "access_log",
         form: Form::Switch,
         default: "false",
@@ -254,6 +346,15 @@ pub const SCRAPES: [&str; 3] = ["auto", "on", "off"];
 /// The names of the usage policies.
 pub const USAGE: [&str; 3] = ["inject", "continuous", "observe"];
 
+/// What is spoken to a collector.
+pub const OTLP_PROTOCOLS: [&str; 3] = [AUTO, "http/protobuf", "grpc"];
+
+/// Vintages of the GenAI convention's token metrics.
+pub const SEMCONV: [&str; 4] = [AUTO, "latest", "legacy", "both"];
+
+/// Where readings of GPUs come from.
+pub const GPU: [&str; 4] = [AUTO, "nvml", "exporter", OFF];
+
 /// The objectives with a name; before them that there is none.
 pub const OBJECTIVES: [&str; PRESETS.len() + 1] = {
     let mut names = [OFF; PRESETS.len() + 1];
@@ -265,7 +366,10 @@ pub const OBJECTIVES: [&str; PRESETS.len() + 1] = {
     names
 };
 
-/// No objective.
+/// What is done.
+pub const ON: &str = "on";
+
+/// What is not: no objective, nothing read, nothing told.
 pub const OFF: &str = "off";
 
 /// A list in the file, which no flag mirrors.
@@ -286,7 +390,7 @@ pub const UPSTREAMS: List = List {
     key: "upstreams",
     noun: "an upstream",
     example: "- url: http://HOST:PORT",
-    keys: &["name", "url", "kind", "usage", "listen", "engine_metrics"],
+    keys: &["name", "url", "kind", "usage", "listen", "engine_metrics", "gpus"],
 };
 
 /// What is wanted of whose exchanges.
@@ -305,187 +409,9 @@ impl List {
     }
 }
 
-/// The keys whose value may be a list of names, as well as names separated by commas.
-const LISTS: [&str; 4] = ["admin_hosts", "tokenizers", "models", "tenants"];
-
 /// The row of a key that is known to be in the table.
 pub fn setting(key: &str) -> &'static Setting {
     SETTINGS.iter().find(|setting| setting.key == key).expect("the caller names a row of the table")
-}
-
-/// A value and where it was written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Value {
-    /// The value, as text.
-    pub text: String,
-    /// Where it was written.
-    pub origin: Origin,
-}
-
-/// One entry of a list in the file.
-#[derive(Clone, Debug)]
-pub struct Entry {
-    /// Where it begins.
-    pub origin: Origin,
-    /// What was written for it, by the list's keys.
-    pub fields: BTreeMap<&'static str, Value>,
-}
-
-/// Everything that was written, the layers already merged.
-#[derive(Clone, Debug, Default)]
-pub struct Written {
-    /// By key: the value that counts. A key nobody wrote is absent.
-    pub values: BTreeMap<&'static str, Value>,
-    /// The file's list of upstreams and where it begins.
-    pub upstreams: Option<(Origin, Vec<Entry>)>,
-    /// The file's list of objectives and where it begins.
-    pub objectives: Option<(Origin, Vec<Entry>)>,
-    /// What could not even be filed: unknown keys, shapes no setting has.
-    pub mistakes: Vec<Mistake>,
-}
-
-impl Written {
-    /// Merges what was written in the three places. `flags` hold text by key; `env` looks a
-    /// variable up, an empty one being as good as none.
-    pub fn merge(
-        flags: &BTreeMap<&'static str, String>,
-        env: &dyn Fn(&str) -> Option<String>,
-        file: Option<Node>,
-    ) -> Self {
-        let mut written = Self::default();
-        if let Some(root) = file {
-            written.take_root(root);
-        }
-        for setting in &SETTINGS {
-            if let Some(text) = env(&setting.variable()).filter(|text| !text.is_empty()) {
-                written.values.insert(setting.key, Value { text, origin: Origin::Env(setting.variable()) });
-            }
-            if let Some(text) = flags.get(setting.key) {
-                let value = Value { text: text.clone(), origin: Origin::Flag(setting.flag()) };
-                written.values.insert(setting.key, value);
-            }
-        }
-        written
-    }
-
-    fn take_root(&mut self, root: Node) {
-        let entries = match root.shape {
-            Shape::Map(entries) => entries,
-            Shape::Nothing => return,
-            Shape::Scalar(_) | Shape::List(_) => {
-                let what = "the file does not hold settings";
-                return self.mistakes.push(Mistake::at(&root.origin, what, "write `key: value` lines"));
-            }
-        };
-        let mut seen = BTreeMap::new();
-        for (key, origin, node) in entries {
-            self.note_repeat(&mut seen, &key, &origin);
-            if key == UPSTREAMS.key {
-                self.upstreams = self.list(&UPSTREAMS, origin, node).or(self.upstreams.take());
-            } else if key == OBJECTIVE_LIST.key {
-                self.objectives = self.list(&OBJECTIVE_LIST, origin, node).or(self.objectives.take());
-            } else if let Some(setting) = SETTINGS.iter().find(|setting| setting.key == key) {
-                if let Some(value) = self.scalar(setting.key, origin, node) {
-                    self.values.insert(setting.key, value);
-                }
-            } else {
-                let known =
-                    SETTINGS.iter().map(|setting| setting.key).chain([UPSTREAMS.key, OBJECTIVE_LIST.key]);
-                self.unknown(&key, "setting", &origin, known);
-            }
-        }
-    }
-
-    fn list(&mut self, list: &'static List, origin: Origin, node: Node) -> Option<(Origin, Vec<Entry>)> {
-        let Shape::List(items) = node.shape else {
-            self.mistakes.push(Mistake::at(&origin, format!("`{}` is not a list", list.key), list.remedy()));
-            return None;
-        };
-        let entries = items.into_iter().filter_map(|item| self.entry(list, item)).collect();
-        Some((origin, entries))
-    }
-
-    fn entry(&mut self, list: &'static List, item: Node) -> Option<Entry> {
-        let Shape::Map(keys) = item.shape else {
-            let what = format!("{} is not `key: value` lines", list.noun);
-            let remedy = format!("write `{}` and its other keys below", list.example);
-            self.mistakes.push(Mistake::at(&item.origin, what, remedy));
-            return None;
-        };
-        let mut fields = BTreeMap::new();
-        let mut seen = BTreeMap::new();
-        for (key, origin, node) in keys {
-            self.note_repeat(&mut seen, &key, &origin);
-            match list.keys.iter().copied().find(|known| *known == key) {
-                Some(known) => {
-                    if let Some(value) = self.scalar(known, origin, node) {
-                        fields.insert(known, value);
-                    }
-                }
-                None => {
-                    let noun = format!("key of {}", list.noun);
-                    self.unknown(&key, &noun, &origin, list.keys.iter().copied());
-                }
-            }
-        }
-        Some(Entry { origin: item.origin, fields })
-    }
-
-    /// The text of a value; a list of texts is one text with commas.
-    fn scalar(&mut self, key: &str, origin: Origin, node: Node) -> Option<Value> {
-        let text = match node.shape {
-            Shape::Scalar(text) => text,
-            Shape::List(items) if LISTS.contains(&key) => {
-                let names = items.into_iter().map(|item| match item.shape {
-                    Shape::Scalar(name) => Some(name),
-                    _ => None,
-                });
-                match names.collect::<Option<Vec<_>>>() {
-                    Some(names) => names.join(","),
-                    None => return self.shapeless(key, &origin),
-                }
-            }
-            Shape::Nothing => {
-                let what = format!("`{key}` has no value");
-                self.mistakes.push(Mistake::at(&origin, what, "write one, or remove the line"));
-                return None;
-            }
-            Shape::List(_) | Shape::Map(_) => return self.shapeless(key, &origin),
-        };
-        Some(Value { text, origin })
-    }
-
-    fn shapeless(&mut self, key: &str, origin: &Origin) -> Option<Value> {
-        let what = format!("`{key}` is not a single value");
-        self.mistakes.push(Mistake::at(
-            origin,
-            what,
-            "write the value on the same line, in quotes if it holds `[` or `{`",
-        ));
-        None
-    }
-
-    fn note_repeat(&mut self, seen: &mut BTreeMap<String, Origin>, key: &str, origin: &Origin) {
-        if let Some(first) = seen.insert(key.to_owned(), origin.clone()) {
-            let what = format!("`{key}` is written twice, first at {first}");
-            self.mistakes.push(Mistake::at(origin, what, "remove one of them"));
-        }
-    }
-
-    fn unknown(
-        &mut self,
-        key: &str,
-        noun: &str,
-        origin: &Origin,
-        known: impl Iterator<Item = &'static str> + Clone,
-    ) {
-        let what = format!("there is no {noun} `{key}`");
-        let remedy = match nearest::word(key, known.clone()) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("known are {}", known.collect::<Vec<_>>().join(", ")),
-        };
-        self.mistakes.push(Mistake::at(origin, what, remedy));
-    }
 }
 
 #[cfg(test)]

@@ -80,7 +80,7 @@ fn what_cannot_be_filed_is_told_with_its_line() {
         (
             "upstreams:\n- url: http://a\n  prot: 5\n",
             "t.yaml:3: there is no key of an upstream `prot`; known are name, url, kind, usage, listen, \
-             engine_metrics",
+             engine_metrics, gpus",
         ),
         (
             "upstreams:\n- urls: http://a\n",

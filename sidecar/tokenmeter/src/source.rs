@@ -8,11 +8,13 @@ use metrics::{Format, Metrics};
 
 use crate::cli;
 use crate::desk::Tally;
+use crate::exports::Exports;
 use crate::readiness::Readiness;
 
 /// The parts the page reads, and what never changes.
 pub(crate) struct Source {
     pub(crate) metrics: Metrics,
+    pub(crate) exports: Exports,
     pub(crate) readiness: Readiness,
     pub(crate) tally: Tally,
     pub(crate) started: Instant,
@@ -25,10 +27,13 @@ pub(crate) struct Source {
 impl page::Source for Source {
     fn metrics(&self, accept: &str) -> page::Scrape {
         let format = Format::accepted(accept);
-        let metrics = self.metrics.clone();
+        let (metrics, exports) = (self.metrics.clone(), self.exports.clone());
         page::Scrape {
             content_type: format.content_type(),
-            write: Box::new(move |out| metrics.scrape(format).write(format, out)),
+            write: Box::new(move |out| {
+                exports.refresh();
+                metrics.scrape(format).write(format, out)
+            }),
         }
     }
 

@@ -24,6 +24,10 @@ impl Machine for Nowhere {
     fn owns(&self, _: IpAddr) -> bool {
         false
     }
+
+    fn variable(&self, _: &str) -> Option<String> {
+        None
+    }
 }
 
 /// What the file and, if there is one, the flag `--objective` come to.

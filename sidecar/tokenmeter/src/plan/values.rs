@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::mistake::Mistake;
 use crate::nearest;
 use crate::origin::Origin;
-use crate::settings::{Form, Value, Written, setting};
+use crate::settings::{Form, OFF, Value, Written, setting};
 
 /// Reads what was written, and collects what is wrong with it.
 pub(super) struct Reader<'a> {
@@ -50,6 +50,16 @@ impl Reader<'_> {
                 self.mistakes.push(Mistake::at(&value.origin, what, "write true or false"));
                 false
             }
+        }
+    }
+
+    pub(super) fn on_or_off(&mut self, key: &'static str) -> bool {
+        let value = self.value(key);
+        match value.text.as_str() {
+            // YAML has read an unquoted `on` or `off` as a truth value.
+            "true" => true,
+            "false" => false,
+            _ => self.one_of_setting(key, &value) != OFF,
         }
     }
 

@@ -1,0 +1,88 @@
+//! The way to a collector: finished exchanges go in, and what became of everything that was made for
+//! it goes on the page. The law: the page and the collector get the same numbers, and the exporter's
+//! own are among them.
+
+use std::io;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use meter::Record;
+use meter::edges::DURATION_S;
+use metrics::{HistogramReading, Metrics, Reading, SignalReading, TelemetryReading};
+use otlp::{Durations, Energy, Exporter, Finished, Signal, SignalCounts};
+
+/// The exporter, if there is one. Cheap to clone; the clones are one.
+#[derive(Clone)]
+pub(crate) struct Exports {
+    metrics: Metrics,
+    /// Empty where nothing is sent.
+    exporter: Arc<OnceLock<Exporter>>,
+}
+
+impl Exports {
+    /// Begins to send, if there is anything to be sent.
+    pub(crate) fn start(plan: Option<otlp::Plan>, metrics: &Metrics) -> io::Result<Self> {
+        let exports = Self { metrics: metrics.clone(), exporter: Arc::default() };
+        if let Some(plan) = plan {
+            let reader = exports.clone();
+            let exporter = otlp::start(plan, Box::new(move || reader.reading()))?;
+            exports.exporter.get_or_init(|| exporter);
+        }
+        Ok(exports)
+    }
+
+    /// A finished exchange, and its share of the GPUs' work if that is known. Never waits.
+    pub(crate) fn submit(&self, record: Arc<Record>, energy: Option<Energy>) {
+        if let Some(exporter) = self.exporter.get() {
+            exporter.submit(&Finished { record, energy });
+        }
+    }
+
+    /// Brings the metrics up to date with what became of everything made for the collector.
+    pub(crate) fn refresh(&self) {
+        if let Some(exporter) = self.exporter.get() {
+            let counts = exporter.counts();
+            let signals = Signal::ALL.map(|signal| Some(reading(counts.of(signal))));
+            self.metrics.telemetry(TelemetryReading { signals });
+        }
+    }
+
+    /// Sends what is left and ends; what cannot be sent in time is dropped and counted.
+    pub(crate) fn shutdown(&self) {
+        if let Some(exporter) = self.exporter.get() {
+            exporter.shutdown(LAST_FLUSH);
+        }
+        self.refresh();
+    }
+
+    fn reading(&self) -> Reading {
+        self.refresh();
+        self.metrics.reading()
+    }
+}
+
+fn reading(counts: &SignalCounts) -> SignalReading {
+    SignalReading {
+        made: counts.made,
+        sent: counts.sent,
+        dropped_full: counts.dropped_full,
+        dropped_refused: counts.dropped_refused,
+        dropped_unreachable: counts.dropped_unreachable,
+        dropped_shutdown: counts.dropped_shutdown,
+        queued: counts.queued,
+        up: counts.up,
+        export_seconds: histogram(&counts.durations),
+    }
+}
+
+fn histogram(durations: &Durations) -> HistogramReading {
+    let edges = DURATION_S.into_iter().chain([f64::INFINITY]);
+    HistogramReading {
+        sum: durations.sum_ns as f64 / 1e9,
+        buckets: edges.zip(durations.buckets).collect(),
+        ..HistogramReading::default()
+    }
+}
+
+/// A container has some seconds between its last stream and its end.
+const LAST_FLUSH: Duration = Duration::from_secs(5);

@@ -1,0 +1,123 @@
+//! What is sent to a collector, and what follows from it: our own settings first, then OpenTelemetry's
+//! standard variables, as every program of its kind reads them.
+
+use metrics::Semconv;
+use otlp::settings::{Overrides, Settings, resolve};
+use otlp::{Protocol, Signal};
+use relay::{Draw, Sampler, Tracing};
+
+use super::values::Reader;
+use crate::machine::Machine;
+use crate::mistake::Mistake;
+use crate::settings::{AUTO, Value};
+
+/// The ways out, and what they need of others.
+#[derive(Clone, Debug, Default)]
+pub struct Telemetry {
+    /// What is sent, if anything is.
+    pub otlp: Option<otlp::Plan>,
+    /// Which vintage the token metrics follow, on the scrape page too.
+    pub semconv: Semconv,
+    /// How exchanges are traced, if spans are sent.
+    pub trace: Option<Tracing>,
+}
+
+impl Reader<'_> {
+    /// Plans the ways out; `upstreams` are named in spans.
+    pub(super) fn telemetry(&mut self, machine: &dyn Machine, upstreams: Vec<otlp::Upstream>) -> Telemetry {
+        let overrides = self.overrides(machine);
+        let propagate = self.on_or_off("trace_headers");
+        let semconv = self.semconv();
+        let settings = match resolve(&|name| machine.variable(name), &overrides) {
+            Ok(settings) => settings,
+            Err(mistakes) => {
+                let mistakes = mistakes.into_iter();
+                self.mistakes.extend(mistakes.map(|mistake| Mistake {
+                    place: mistake.variable,
+                    what: mistake.what,
+                    remedy: mistake.remedy,
+                }));
+                return Telemetry::default();
+            }
+        };
+        for warning in &settings.warnings {
+            self.warnings.push(Mistake::missing(
+                "OpenTelemetry",
+                warning.as_str(),
+                "see OTEL_* in the README",
+            ));
+        }
+        let Settings { plan, propagators, sampler, .. } = settings;
+        let draw = match sampler.ratio {
+            ratio if ratio >= 1.0 => Draw::Always,
+            ratio if ratio <= 0.0 => Draw::Never,
+            ratio => Draw::Ratio(ratio),
+        };
+        let sampler = Sampler { heeds_caller: sampler.follow_parent, draw };
+        let traced = plan.as_ref().is_some_and(|plan| plan.spans.is_some());
+        Telemetry {
+            otlp: plan.map(|plan| otlp::Plan { upstreams, ..plan }),
+            semconv: semconv.unwrap_or(match settings.semconv {
+                otlp::settings::Semconv::Latest => Semconv::Latest,
+                otlp::settings::Semconv::Legacy => Semconv::Legacy,
+                otlp::settings::Semconv::Both => Semconv::Both,
+            }),
+            trace: traced.then_some(Tracing { sampler, propagate: propagate && propagators.trace_context }),
+        }
+    }
+
+    /// What our own settings say, which counts before any variable.
+    fn overrides(&mut self, machine: &dyn Machine) -> Overrides {
+        let endpoint = self.value("otlp_endpoint");
+        let standard = "OTEL_EXPORTER_OTLP_ENDPOINT";
+        if !endpoint.text.is_empty()
+            && machine.variable(standard).is_some_and(|said| !said.is_empty() && said != endpoint.text)
+        {
+            let what = format!("counts, and {standard}, which says something else, does not");
+            self.warnings.push(Mistake::at(&endpoint.origin, what, "remove one of the two"));
+        }
+        let protocol = self.value("otlp_protocol");
+        let protocol = match self.one_of_setting("otlp_protocol", &protocol) {
+            "grpc" => Some(Protocol::Grpc),
+            "http/protobuf" => Some(Protocol::Http),
+            _ => None,
+        };
+        let [metrics, spans, logs] = self.signals();
+        Overrides {
+            endpoint: Some(endpoint.text).filter(|text| !text.is_empty()),
+            protocol,
+            metrics,
+            spans,
+            logs,
+            histograms: None,
+        }
+    }
+
+    /// Which signals are named; `None` where nothing is said of any.
+    fn signals(&mut self) -> [Option<bool>; Signal::ALL.len()] {
+        let Value { text, origin } = self.value("otlp_signals");
+        let named: Vec<&str> = text.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+        if let Some(odd) = named.iter().find(|name| !SIGNALS.contains(name)) {
+            let what = format!("`{}` is no signal", odd.escape_debug());
+            self.mistakes.push(Mistake::at(&origin, what, "write some of metrics, traces, logs"));
+        }
+        SIGNALS.map(|name| (!named.is_empty()).then_some(named.contains(&name)))
+    }
+
+    fn semconv(&mut self) -> Option<Semconv> {
+        let written = self.value("semconv");
+        match self.one_of_setting("semconv", &written) {
+            AUTO => None,
+            "legacy" => Some(Semconv::Legacy),
+            "both" => Some(Semconv::Both),
+            _ => Some(Semconv::Latest),
+        }
+    }
+}
+
+/// The signals by their names in the settings, in the order of [`Signal::ALL`].
+const SIGNALS: [&str; Signal::ALL.len()] = ["metrics", "traces", "logs"];
+
+#[cfg(test)]
+#[path = "telemetry_tests.rs"]
+mod tests;

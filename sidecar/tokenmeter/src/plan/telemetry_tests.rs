@@ -1,0 +1,113 @@
+//! Our own settings, the standard variables, and which of them counts.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use metrics::Semconv;
+use otlp::Protocol;
+use relay::{Draw, Sampler};
+
+use crate::machine::Machine;
+use crate::plan::{Plan, Telemetry};
+use crate::settings::{SETTINGS, Written};
+
+/// A machine that has nothing but variables.
+struct Variables(&'static [(&'static str, &'static str)]);
+
+impl Machine for Variables {
+    fn cores(&self) -> usize {
+        1
+    }
+
+    fn resolve(&self, _: &str) -> Vec<IpAddr> {
+        Vec::new()
+    }
+
+    fn owns(&self, _: IpAddr) -> bool {
+        false
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        self.0.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
+    }
+}
+
+fn make(
+    flags: &[(&str, &str)],
+    variables: &'static [(&'static str, &'static str)],
+) -> Result<Plan, crate::mistake::Mistakes> {
+    let known = |key: &str| SETTINGS.iter().find(|row| row.key == key).expect("a setting").key;
+    let mut written: BTreeMap<_, _> =
+        flags.iter().map(|(key, value)| (known(key), (*value).to_owned())).collect();
+    written.insert("upstream", "http://127.0.0.1:8000".to_owned());
+    Plan::make(&Written::merge(&written, &|_| None, None), &Variables(variables))
+}
+
+fn telemetry(flags: &[(&str, &str)], variables: &'static [(&'static str, &'static str)]) -> Telemetry {
+    make(flags, variables).unwrap_or_else(|mistakes| panic!("{mistakes}")).telemetry
+}
+
+#[test]
+fn nothing_is_sent_until_somebody_says_where_to() {
+    let nothing = telemetry(&[], &[]);
+    assert!(nothing.otlp.is_none() && nothing.trace.is_none());
+    assert_eq!(nothing.semconv, Semconv::Latest);
+}
+
+#[test]
+fn the_standard_variable_is_enough() {
+    let plan = telemetry(&[], &[("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318/base")]);
+    let otlp = plan.otlp.expect("it is sent");
+    let (metrics, spans) = (otlp.metrics.expect("metrics"), otlp.spans.expect("spans"));
+    assert_eq!(metrics.target.uri.to_string(), "http://collector:4318/base/v1/metrics");
+    assert_eq!(spans.target.uri.to_string(), "http://collector:4318/base/v1/traces");
+    assert!(otlp.logs.is_none(), "log records are sent only if somebody asks for them");
+    assert_eq!(plan.trace.expect("traced").sampler, Sampler { heeds_caller: true, draw: Draw::Always });
+    assert_eq!(otlp.upstreams[0].port, 8000);
+}
+
+#[test]
+fn our_own_settings_count_first_and_say_so() {
+    let variables = &[("OTEL_EXPORTER_OTLP_ENDPOINT", "http://elsewhere:4318")];
+    let flags =
+        [("otlp_endpoint", "http://c:4317"), ("otlp_protocol", "grpc"), ("otlp_signals", "logs, metrics")];
+    let plan = make(&flags, variables).expect("a plan");
+    let otlp = plan.telemetry.otlp.expect("it is sent");
+    let logs = otlp.logs.expect("logs");
+    assert_eq!((logs.target.uri.host(), logs.target.protocol), (Some("c"), Protocol::Grpc));
+    assert!(otlp.metrics.is_some() && otlp.spans.is_none());
+    assert!(plan.telemetry.trace.is_none(), "no spans, so nobody is told of any");
+    assert!(plan.warnings.iter().any(|warning| warning.what.contains("OTEL_EXPORTER_OTLP_ENDPOINT")));
+}
+
+#[test]
+fn traces_may_be_sent_without_telling_the_upstream() {
+    let to = ("otlp_endpoint", "http://c:4318");
+    let propagates =
+        |flags: &[(&str, &str)], variables| telemetry(flags, variables).trace.expect("traced").propagate;
+    assert!(propagates(&[to], &[]));
+    assert!(!propagates(&[to, ("trace_headers", "off")], &[]));
+    assert!(!propagates(&[to], &[("OTEL_PROPAGATORS", "baggage")]));
+}
+
+#[test]
+fn the_vintage_is_ours_or_the_variables() {
+    let opt_in = &[("OTEL_SEMCONV_STABILITY_OPT_IN", "http,gen_ai_latest_experimental/dup")];
+    assert_eq!(telemetry(&[], opt_in).semconv, Semconv::Both);
+    assert_eq!(telemetry(&[("semconv", "legacy")], opt_in).semconv, Semconv::Legacy);
+}
+
+#[test]
+fn every_mistake_is_told_at_once_and_no_secret_with_it() {
+    let variables = &[
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer s3cret\n"),
+        ("OTEL_TRACES_SAMPLER", "sometimes"),
+    ];
+    let told =
+        make(&[("otlp_signals", "metrics,profiles")], variables).expect_err("all of it is wrong").to_string();
+    for place in ["OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_TRACES_SAMPLER", "--otlp-signals"] {
+        assert!(told.contains(place), "{place} is missing in: {told}");
+    }
+    assert!(!told.contains("s3cret"), "{told}");
+}

@@ -1,0 +1,187 @@
+//! What was written for each setting, in the four places merged: filed by its key, still text.
+
+use std::collections::BTreeMap;
+
+use super::{List, OBJECTIVE_LIST, SETTINGS, UPSTREAMS};
+use crate::file::{Node, Shape};
+use crate::mistake::Mistake;
+use crate::nearest;
+use crate::origin::Origin;
+
+/// A value and where it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Value {
+    /// The value, as text.
+    pub text: String,
+    /// Where it was written.
+    pub origin: Origin,
+}
+
+/// One entry of a list in the file.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Where it begins.
+    pub origin: Origin,
+    /// What was written for it, by the list's keys.
+    pub fields: BTreeMap<&'static str, Value>,
+}
+
+/// Everything that was written, the layers already merged.
+#[derive(Clone, Debug, Default)]
+pub struct Written {
+    /// By key: the value that counts. A key nobody wrote is absent.
+    pub values: BTreeMap<&'static str, Value>,
+    /// The file's list of upstreams and where it begins.
+    pub upstreams: Option<(Origin, Vec<Entry>)>,
+    /// The file's list of objectives and where it begins.
+    pub objectives: Option<(Origin, Vec<Entry>)>,
+    /// What could not even be filed: unknown keys, shapes no setting has.
+    pub mistakes: Vec<Mistake>,
+}
+
+impl Written {
+    /// Merges what was written in the three places. `flags` hold text by key; `env` looks a
+    /// variable up, an empty one being as good as none.
+    pub fn merge(
+        flags: &BTreeMap<&'static str, String>,
+        env: &dyn Fn(&str) -> Option<String>,
+        file: Option<Node>,
+    ) -> Self {
+        let mut written = Self::default();
+        if let Some(root) = file {
+            written.take_root(root);
+        }
+        for setting in &SETTINGS {
+            if let Some(text) = env(&setting.variable()).filter(|text| !text.is_empty()) {
+                written.values.insert(setting.key, Value { text, origin: Origin::Env(setting.variable()) });
+            }
+            if let Some(text) = flags.get(setting.key) {
+                let value = Value { text: text.clone(), origin: Origin::Flag(setting.flag()) };
+                written.values.insert(setting.key, value);
+            }
+        }
+        written
+    }
+
+    fn take_root(&mut self, root: Node) {
+        let entries = match root.shape {
+            Shape::Map(entries) => entries,
+            Shape::Nothing => return,
+            Shape::Scalar(_) | Shape::List(_) => {
+                let what = "the file does not hold settings";
+                return self.mistakes.push(Mistake::at(&root.origin, what, "write `key: value` lines"));
+            }
+        };
+        let mut seen = BTreeMap::new();
+        for (key, origin, node) in entries {
+            self.note_repeat(&mut seen, &key, &origin);
+            if key == UPSTREAMS.key {
+                self.upstreams = self.list(&UPSTREAMS, origin, node).or(self.upstreams.take());
+            } else if key == OBJECTIVE_LIST.key {
+                self.objectives = self.list(&OBJECTIVE_LIST, origin, node).or(self.objectives.take());
+            } else if let Some(setting) = SETTINGS.iter().find(|setting| setting.key == key) {
+                if let Some(value) = self.scalar(setting.key, origin, node) {
+                    self.values.insert(setting.key, value);
+                }
+            } else {
+                let known =
+                    SETTINGS.iter().map(|setting| setting.key).chain([UPSTREAMS.key, OBJECTIVE_LIST.key]);
+                self.unknown(&key, "setting", &origin, known);
+            }
+        }
+    }
+
+    fn list(&mut self, list: &'static List, origin: Origin, node: Node) -> Option<(Origin, Vec<Entry>)> {
+        let Shape::List(items) = node.shape else {
+            self.mistakes.push(Mistake::at(&origin, format!("`{}` is not a list", list.key), list.remedy()));
+            return None;
+        };
+        let entries = items.into_iter().filter_map(|item| self.entry(list, item)).collect();
+        Some((origin, entries))
+    }
+
+    fn entry(&mut self, list: &'static List, item: Node) -> Option<Entry> {
+        let Shape::Map(keys) = item.shape else {
+            let what = format!("{} is not `key: value` lines", list.noun);
+            let remedy = format!("write `{}` and its other keys below", list.example);
+            self.mistakes.push(Mistake::at(&item.origin, what, remedy));
+            return None;
+        };
+        let mut fields = BTreeMap::new();
+        let mut seen = BTreeMap::new();
+        for (key, origin, node) in keys {
+            self.note_repeat(&mut seen, &key, &origin);
+            match list.keys.iter().copied().find(|known| *known == key) {
+                Some(known) => {
+                    if let Some(value) = self.scalar(known, origin, node) {
+                        fields.insert(known, value);
+                    }
+                }
+                None => {
+                    let noun = format!("key of {}", list.noun);
+                    self.unknown(&key, &noun, &origin, list.keys.iter().copied());
+                }
+            }
+        }
+        Some(Entry { origin: item.origin, fields })
+    }
+
+    /// The text of a value; a list of texts is one text with commas.
+    fn scalar(&mut self, key: &str, origin: Origin, node: Node) -> Option<Value> {
+        let text = match node.shape {
+            Shape::Scalar(text) => text,
+            Shape::List(items) if LISTS.contains(&key) => {
+                let names = items.into_iter().map(|item| match item.shape {
+                    Shape::Scalar(name) => Some(name),
+                    _ => None,
+                });
+                match names.collect::<Option<Vec<_>>>() {
+                    Some(names) => names.join(","),
+                    None => return self.shapeless(key, &origin),
+                }
+            }
+            Shape::Nothing => {
+                let what = format!("`{key}` has no value");
+                self.mistakes.push(Mistake::at(&origin, what, "write one, or remove the line"));
+                return None;
+            }
+            Shape::List(_) | Shape::Map(_) => return self.shapeless(key, &origin),
+        };
+        Some(Value { text, origin })
+    }
+
+    fn shapeless(&mut self, key: &str, origin: &Origin) -> Option<Value> {
+        let what = format!("`{key}` is not a single value");
+        self.mistakes.push(Mistake::at(
+            origin,
+            what,
+            "write the value on the same line, in quotes if it holds `[` or `{`",
+        ));
+        None
+    }
+
+    fn note_repeat(&mut self, seen: &mut BTreeMap<String, Origin>, key: &str, origin: &Origin) {
+        if let Some(first) = seen.insert(key.to_owned(), origin.clone()) {
+            let what = format!("`{key}` is written twice, first at {first}");
+            self.mistakes.push(Mistake::at(origin, what, "remove one of them"));
+        }
+    }
+
+    fn unknown(
+        &mut self,
+        key: &str,
+        noun: &str,
+        origin: &Origin,
+        known: impl Iterator<Item = &'static str> + Clone,
+    ) {
+        let what = format!("there is no {noun} `{key}`");
+        let remedy = match nearest::word(key, known.clone()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("known are {}", known.collect::<Vec<_>>().join(", ")),
+        };
+        self.mistakes.push(Mistake::at(origin, what, remedy));
+    }
+}
+
+/// The keys whose value may be a list of names, as well as names separated by commas.
+const LISTS: [&str; 6] = ["admin_hosts", "tokenizers", "models", "tenants", "gpus", "otlp_signals"];
