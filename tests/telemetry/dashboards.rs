@@ -1,0 +1,145 @@
+//! The dashboards' house style: they work on any Grafana from 11 on, with any Prometheus, and each
+//! panel says what it shows.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::expressions::{dashboard_files, json};
+
+/// Links and bookmarks hang on these.
+const UIDS: &[&str] =
+    &["tokenmeter-gpu", "tokenmeter-meter", "tokenmeter-overview", "tokenmeter-performance"];
+
+fn dashboards() -> Vec<(String, Value)> {
+    dashboard_files().into_iter().map(|path| (path.clone(), json(&path))).collect()
+}
+
+fn panels(dashboard: &Value) -> impl Iterator<Item = &Value> {
+    dashboard["panels"].as_array().expect("panels").iter()
+}
+
+#[test]
+fn their_names_stay() {
+    let uids: Vec<String> = dashboards()
+        .iter()
+        .map(|(_, dashboard)| dashboard["uid"].as_str().expect("a uid").to_owned())
+        .collect();
+    assert_eq!(uids, UIDS);
+    for (path, dashboard) in dashboards() {
+        // 39 is Grafana 11's.
+        assert!(dashboard["schemaVersion"].as_u64().is_some_and(|version| version >= 39), "{path}");
+        assert!(dashboard["id"].is_null(), "{path}: an id is one Grafana's own");
+        assert_eq!(dashboard["tags"][0], "tokenmeter", "{path}: they find each other by this tag");
+    }
+}
+
+#[test]
+fn the_data_source_is_a_variable_everywhere() {
+    fn look(value: &Value, path: &str, found: &mut usize) {
+        match value {
+            Value::Object(members) => {
+                if let Some(source) = members.get("datasource") {
+                    assert_eq!(source["uid"], "${datasource}", "{path}: {value}");
+                    *found += 1;
+                }
+                members.values().for_each(|member| look(member, path, found));
+            }
+            Value::Array(elements) => elements.iter().for_each(|element| look(element, path, found)),
+            _ => {}
+        }
+    }
+    for (path, dashboard) in dashboards() {
+        let mut found = 0;
+        look(&dashboard, &path, &mut found);
+        assert!(found > 20, "{path}: only {found} data sources");
+        let variables = dashboard["templating"]["list"].as_array().expect("variables");
+        assert_eq!(variables[0]["name"], "datasource", "{path}");
+        assert_eq!(variables[0]["type"], "datasource", "{path}");
+    }
+}
+
+#[test]
+fn each_panel_says_what_it_shows_and_in_which_unit() {
+    for (path, dashboard) in dashboards() {
+        let mut ids = BTreeSet::new();
+        for panel in panels(&dashboard) {
+            let title = panel["title"].as_str().expect("a title");
+            assert!(ids.insert(panel["id"].as_u64()), "{path}: {title}: its id is another's");
+            if panel["type"] == "row" {
+                continue;
+            }
+            let description = panel["description"].as_str().unwrap_or_default();
+            assert!(description.len() >= 12 && description.ends_with('.'), "{path}: {title}: no description");
+            let unit = panel["fieldConfig"]["defaults"]["unit"].as_str().unwrap_or_default();
+            assert!(!unit.is_empty(), "{path}: {title}: no unit");
+            assert!(
+                panel["targets"].as_array().is_some_and(|targets| !targets.is_empty()),
+                "{path}: {title}"
+            );
+        }
+    }
+}
+
+#[test]
+fn times_to_first_token_show_their_traces() {
+    let mut checked = 0;
+    for (path, dashboard) in dashboards() {
+        for panel in panels(&dashboard)
+            .filter(|panel| ["timeseries", "heatmap"].contains(&panel["type"].as_str().unwrap_or("")))
+        {
+            for target in panel["targets"].as_array().into_iter().flatten() {
+                let expression = target["expr"].as_str().expect("an expression");
+                // By concurrency there would be a dot for each line.
+                if expression.contains("time_to_first_token_seconds_bucket")
+                    && !expression.contains("by (le, concurrency)")
+                {
+                    assert_eq!(target["exemplar"], true, "{path}: {}", panel["title"]);
+                    checked += 1;
+                }
+            }
+        }
+    }
+    assert!(checked >= 4, "only {checked} queries");
+}
+
+#[test]
+fn panels_do_not_lie_on_each_other() {
+    for (path, dashboard) in dashboards() {
+        let mut taken = BTreeSet::new();
+        for panel in panels(&dashboard) {
+            let place = |key: &str| panel["gridPos"][key].as_u64().expect("a place");
+            assert!(place("x") + place("w") <= 24, "{path}: {} is too wide", panel["title"]);
+            for x in place("x")..place("x") + place("w") {
+                for y in place("y")..place("y") + place("h") {
+                    assert!(taken.insert((x, y)), "{path}: {} lies on another", panel["title"]);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_variable_they_use_is_one_they_have() {
+    for path in dashboard_files() {
+        let dashboard = json(&path);
+        let variables = dashboard["templating"]["list"].as_array().expect("variables");
+        let mut known: Vec<&str> =
+            variables.iter().filter_map(|variable| variable["name"].as_str()).collect();
+        known.extend(["__rate_interval", "__range", "__interval", "__all"]);
+        for part in crate::read(&path).split('$').skip(1) {
+            let part = part.trim_start_matches('{');
+            let end = part.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').expect("a name ends");
+            assert!(known.contains(&&part[..end]), "{path}: there is no variable ${}", &part[..end]);
+        }
+        for variable in variables {
+            let name = variable["name"].as_str().expect("a name");
+            assert!(
+                crate::read(&path).matches(&format!("${name}")).count()
+                    + crate::read(&path).matches(&format!("${{{name}}}")).count()
+                    > 0,
+                "{path}: nothing asks for ${name}"
+            );
+        }
+    }
+}
