@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use metrics::Metric;
 
-use crate::catalogue::{self, NOT_YET, VALUES_NOT_YET};
+use crate::catalogue;
 use crate::expressions;
 use crate::promql::{self, Matcher};
 
@@ -78,20 +78,6 @@ fn fits(value: &str, known: &BTreeSet<String>) -> bool {
     }
 }
 
-#[test]
-fn what_the_table_has_is_not_awaited() {
-    let here: Vec<&str> = Metric::ALL.iter().map(|metric| metric.entry().name).collect();
-    let both: Vec<&str> = NOT_YET.iter().map(|(name, ..)| *name).filter(|name| here.contains(name)).collect();
-    assert!(both.is_empty(), "the table has these; take them out of NOT_YET: {both:#?}");
-    let manual = crate::read("sidecar/metrics/metrics.md");
-    for (label, values) in VALUES_NOT_YET {
-        let labels = manual.split("## Labels").nth(1).expect("the manual lists labels");
-        let row = labels.lines().find(|line| line.starts_with(&format!("| `{label}` |"))).unwrap_or_default();
-        let there: Vec<_> = values.iter().filter(|value| row.contains(&format!("`{value}`"))).collect();
-        assert!(there.is_empty(), "the manual has these; take them out of VALUES_NOT_YET: {there:?}");
-    }
-}
-
 /// Metrics that no one is shown, and why.
 const UNSHOWN: &[(&str, &str)] = &[(
     "gen_ai_client_token_usage",
@@ -104,8 +90,7 @@ fn what_is_measured_is_shown() {
     for expression in expressions::all() {
         used.extend(promql::names(&expression.text).selectors.into_iter().map(|selector| selector.metric));
     }
-    let names =
-        Metric::ALL.iter().map(|metric| metric.entry().name).chain(NOT_YET.iter().map(|(name, ..)| *name));
+    let names = Metric::ALL.iter().map(|metric| metric.entry().name);
     let missing: Vec<&str> = names
         .filter(|name| !UNSHOWN.iter().any(|(unshown, _)| unshown == name))
         .filter(|name| {
