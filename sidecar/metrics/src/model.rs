@@ -12,7 +12,7 @@ use meter::{Ending, Provenance, Record, TokenType, Weight};
 use scan::{Dialect, ServerTimes};
 
 use crate::cell::{Absorb, Count, Sum};
-use crate::histogram::Histogram;
+use crate::histogram::{Histogram, Seen};
 use crate::lazy::{Chain, Lazy};
 use crate::names::OTHER;
 use crate::objective::ObjectiveCells;
@@ -111,12 +111,13 @@ impl ModelCells {
         self.stalls.add(u64::from(record.timing.stalls));
         self.stalled_ns.add(record.timing.stalled_ns);
         self.client_wait_ns.add(record.timing.client_wait_ns);
-        self.time(&record.timing);
-        self.load(record);
+        let seen = Seen::of(record);
+        self.time(&record.timing, seen.as_ref());
+        self.load(record, seen.as_ref());
         let flavour = self.flavour(record);
         flavour.usage.end(&record.tokens);
         if record.ending.is_success() {
-            flavour.end(&record.timing);
+            flavour.end(&record.timing, seen.as_ref());
         }
     }
 
@@ -129,21 +130,21 @@ impl ModelCells {
         }
     }
 
-    fn time(&self, timing: &Timing) {
+    fn time(&self, timing: &Timing, seen: Option<&Seen>) {
         // An exchange refused before its first byte has no times; it needs no cells for them.
         if timing.first_byte_ns.is_some() {
-            self.timed.make().end(timing);
+            self.timed.make().end(timing, seen);
         }
         if timing.server != ServerTimes::default() {
             self.served.make().end(&timing.server);
         }
     }
 
-    fn load(&self, record: &Record) {
+    fn load(&self, record: &Record, seen: Option<&Seen>) {
         let timing = &record.timing;
         let loaded = &self.loaded[concurrency(timing.concurrency)];
         match timing.first_token_ns {
-            Some(ns) => loaded.make().first_token.seconds(Metric::FirstToken, ns),
+            Some(ns) => loaded.make().first_token.seconds_seen(Metric::FirstToken, ns, seen),
             None => self.no_first_token[no_first_token(record)].add(1),
         }
         if let Some(rate) = timing.output_rate {
@@ -166,7 +167,7 @@ impl ModelCells {
 }
 
 impl Timed {
-    fn end(&self, timing: &Timing) {
+    fn end(&self, timing: &Timing, seen: Option<&Seen>) {
         if let Some(ns) = timing.first_byte_ns {
             self.first_byte.seconds(Metric::FirstByte, ns);
         }
@@ -179,10 +180,15 @@ impl Timed {
         if let Some(rate) = timing.visible_chars_rate {
             self.character_rate.rate(Metric::CharacterRate, rate);
         }
-        let gaps = [(&self.inter_token, &timing.inter_token), (&self.chunk_gap, &timing.chunk_gap)];
-        for (cells, gaps) in gaps {
+        // Where a total was spread over the frames, no token's own gap is known.
+        let of_token = seen.filter(|_| timing.weight == Weight::Exact);
+        let gaps = [
+            (Metric::InterToken, &self.inter_token, &timing.inter_token, of_token),
+            (Metric::ChunkGap, &self.chunk_gap, &timing.chunk_gap, seen),
+        ];
+        for (metric, cells, gaps, seen) in gaps {
             if gaps.buckets.iter().any(|n| *n > 0) {
-                cells[timing.weight as usize].make().gaps(gaps);
+                cells[timing.weight as usize].make().gaps(metric, gaps, timing.longest_gap_ns, seen);
             }
         }
         for (position, span) in self.position.iter().zip(timing.position) {
@@ -207,10 +213,10 @@ impl Served {
 }
 
 impl GenAi {
-    fn end(&self, timing: &Timing) {
+    fn end(&self, timing: &Timing, seen: Option<&Seen>) {
         self.duration.seconds(Metric::GenAiDuration, timing.duration_ns);
         if let Some(ns) = timing.first_token_ns {
-            self.first_token.seconds(Metric::GenAiFirstToken, ns);
+            self.first_token.seconds_seen(Metric::GenAiFirstToken, ns, seen);
         }
         if let Some(ns) = timing.per_output_token_ns {
             self.per_token.seconds(Metric::GenAiPerToken, ns);

@@ -50,8 +50,8 @@ fn quantiles_at_the_ends() {
 fn claims_beyond_reason_still_have_a_sum() {
     let histogram = Histogram::<{ meter::edges::GAP_S.len() + 1 }>::default();
     let gaps = Gaps { buckets: [u64::MAX; meter::edges::GAP_S.len() + 1], sum_ns: u64::MAX };
-    histogram.gaps(&gaps);
-    histogram.gaps(&gaps);
+    histogram.gaps(Metric::ChunkGap, &gaps, 0, None);
+    histogram.gaps(Metric::ChunkGap, &gaps, 0, None);
     let read = histogram.read();
     assert_eq!(read.count(), read.buckets.iter().sum::<u64>(), "which would overflow if they could");
 }

@@ -6,7 +6,8 @@ use proptest::prelude::*;
 use relay::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
 
 use crate::openmetrics;
-use crate::records::{any_record, plain};
+use crate::random::any_record;
+use crate::records::plain;
 use crate::twin::{Twin, objectives};
 
 const WORKERS: usize = 3;

@@ -1,10 +1,11 @@
 //! A scrape while a worker writes: the page is whole, a histogram's count is the sum of its buckets
 //! (the reader checks it), no counter steps back, and nothing is missing in the end.
 
+use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
-use metrics::{Metrics, Options};
+use metrics::{Format, Metrics, Options, WorkerCells};
 use relay::Observer;
 
 use crate::openmetrics::{self, Page};
@@ -49,4 +50,40 @@ fn scrapes_during_writes_are_whole_and_monotonic() {
 
 fn grows(name: &str) -> bool {
     ["_total", "_bucket", "_count", "_sum"].iter().any(|suffix| name.ends_with(suffix))
+}
+
+/// Does what a worker and the control plane do whenever a piece of the page comes, on the very thread
+/// that prints: a lock held while a page is printed would never be given.
+struct Meanwhile {
+    metrics: Metrics,
+    worker: WorkerCells,
+    pieces: u64,
+}
+
+impl Write for Meanwhile {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        self.pieces += 1;
+        let model = self.worker.model(&format!("met while printing {}", self.pieces % 60));
+        self.worker.begin(model);
+        self.worker.end(model, &plain(""));
+        self.metrics.set_upstream_up("gpu-1", true);
+        self.metrics.gpu(Vec::new());
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn no_lock_is_held_while_a_page_is_printed() {
+    for format in Format::ALL {
+        let metrics = Metrics::new(Options::default());
+        let mut meanwhile = Meanwhile { metrics: metrics.clone(), worker: metrics.worker(), pieces: 0 };
+        metrics.scrape(format).write(format, &mut meanwhile).unwrap();
+        let page = openmetrics::read(&metrics.text());
+        assert_eq!(page.sum("tokenmeter_exchanges_total"), meanwhile.pieces as f64);
+        assert!(meanwhile.pieces > 60);
+    }
 }

@@ -1,16 +1,22 @@
 //! The three forms of one reading say the same.
 
-use metrics::{Format, Metrics, Options, Reading};
+use std::collections::BTreeSet;
+
+use metrics::{Format, Metrics, Options, Reading, Value};
 use relay::Observer;
 
+use crate::openmetrics::Series;
+use crate::protobuf::Native;
 use crate::records::{plain, refused};
-use crate::{openmetrics, protobuf};
+use crate::{openmetrics, protobuf, traces};
 
 fn reading() -> Reading {
     let metrics = Metrics::new(Options::default());
     metrics.set_upstream_up("a \"quoted\\\nname é", true);
     let mut worker = metrics.worker();
-    for (name, record) in [("plain", plain("plain")), ("re\"fused\n", refused("re\"fused\n"))] {
+    let mut traced = plain("plain");
+    traced.identity.trace = Some(Box::new(traces::trace(7)));
+    for (name, record) in [("plain", traced), ("re\"fused\n", refused("re\"fused\n"))] {
         let model = worker.model(name);
         worker.begin(model);
         worker.end(model, &record);
@@ -31,6 +37,39 @@ fn protobuf_has_the_samples_of_the_text() {
     let pages = protobuf::of(&reading);
     assert_eq!(pages.page.families, text.families);
     assert_eq!(pages.page.samples, text.samples);
+    assert_eq!(pages.page.exemplars, text.exemplars);
+    assert_eq!(text.exemplars.len(), 4, "as many as there are families with exemplars");
+}
+
+#[test]
+fn native_buckets_are_beside_the_classic_ones_of_all_that_is_observed_one_by_one() {
+    let reading = reading();
+    let pages = protobuf::of(&reading);
+    let mut without = BTreeSet::new();
+    for family in &reading.families {
+        for sample in &family.samples {
+            let Value::Histogram(of) = &sample.value else { continue };
+            let entry = family.metric.entry();
+            let labels = entry.labels.iter().zip(&sample.labels).map(|(name, value)| (*name, &**value));
+            let series = Series::new(entry.name, &labels.collect::<Vec<_>>());
+            match (&of.native, pages.natives.get(&series)) {
+                (None, None) => _ = without.insert(entry.name),
+                (Some(ours), Some(printed)) => {
+                    let buckets = ours.buckets.iter().map(|(at, n)| (i64::from(*at), *n as i64));
+                    let meant = Native {
+                        schema: i64::from(ours.schema),
+                        zero_threshold: ours.zero_threshold,
+                        zero_count: ours.zero_count,
+                        buckets: buckets.collect(),
+                    };
+                    assert_eq!(*printed, meant, "{series:?}");
+                }
+                other => panic!("{series:?}: {other:?}"),
+            }
+        }
+    }
+    let gaps = ["tokenmeter_chunk_gap_seconds", "tokenmeter_inter_token_seconds"];
+    assert_eq!(without.into_iter().collect::<Vec<_>>(), gaps, "gaps come in buckets");
 }
 
 #[test]

@@ -10,6 +10,7 @@ use scan::Dialect;
 
 use crate::openmetrics;
 use crate::records::{plain, refused};
+use crate::traces::trace;
 
 #[test]
 fn a_page_of_two_workers() {
@@ -64,6 +65,7 @@ fn a_page_of_two_workers() {
     cut.ending = Ending::ClientAbort;
     cut.tokens.output_provenance = Provenance::Running;
     cut.timing.weight = Weight::Spread;
+    cut.identity.trace = Some(Box::new(trace(7)));
     cut.timing.concurrency = 3.4;
     cut.timing.stalls = 1;
     cut.timing.stalled_ns = 2_500_000_000;

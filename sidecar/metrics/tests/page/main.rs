@@ -8,14 +8,17 @@
 
 mod openmetrics; // a strict reader of the text form
 mod protobuf; // a naive reader of the protobuf form
-mod records; // exchanges to observe, plain and random
+mod random; // random exchanges
+mod records; // exchanges to observe
+mod traces; // traces to belong to
 mod twin; // the naive twin: sums made of a list of everything observed
 
 mod agree; // the page says what the twin says
-mod cap; // a million model names
+mod cap; // names beyond the cap
 mod concurrent; // a scrape while a worker writes
 mod control; // what the control plane says
 mod escape; // names that could break a line
+mod exemplars; // the traces of outliers
 mod forms; // three forms, one story
 mod golden; // one page, byte by byte
 mod live; // the live counter's debt

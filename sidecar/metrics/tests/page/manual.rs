@@ -186,6 +186,29 @@ read from or written to a cache, `output` includes reasoning: the other counters
 They carry no tenant. The convention had `gen_ai_client_token_usage` before; it is there on request, with the others
 or in their place, and what is switched off is on no page and in no export.
 
+## Forms of the page
+
+| Form | Asked for by | Has |
+|---|---|---|
+| OpenMetrics 1.0 | `application/openmetrics-text` (Prometheus' first choice) | units, exemplars |
+| protobuf | `application/vnd.google.protobuf` (Prometheus, where `scrape_native_histograms` is on) | units, exemplars, native histograms |
+| text 0.0.4 | `text/plain`, `*/*`, nothing, anything we do not have | classic histograms |
+
+All three hold the same numbers. They are compressed where gzip is accepted. Four pages are printed at once, off the
+thread that answers probes; a scrape beyond them waits up to five seconds and then gets 503 with `Retry-After`.
+
+**Exemplars** lead from a bucket to a trace. The latest observation of each bucket whose request carried a sampled
+`traceparent` is kept with its trace and span (ours if we export spans, else the caller's): in both times to first token
+with the time itself, in `tokenmeter_chunk_gap_seconds` and `tokenmeter_inter_token_seconds{weight=\"exact\"}` with the
+exchange's longest gap, if a gap of that bucket was among its own. Prometheus keeps them with
+`--enable-feature=exemplar-storage`.
+
+**Native histograms** are beside the classic ones of everything that is observed one by one: all histograms but
+`tokenmeter_inter_token_seconds` and `tokenmeter_chunk_gap_seconds`, whose gaps are put in the classic buckets while an
+exchange runs, and `tokenmeter_otlp_export_seconds`. Their schema is 3: a bucket is 9 % wider than the one below. What is
+at most 2^-20 s (a microsecond) is in the zero bucket, what is over 2^12 s (68 minutes) in the last one; of rates,
+tokens and joules 2^-11 and 2^21.
+
 ## What the server says of itself
 
 Where the inference server has a metrics page of its own, it is read every 15 seconds (`engine_metrics_interval_ms`)

@@ -10,6 +10,17 @@ pub(crate) struct Page {
     pub(crate) families: Vec<Family>,
     /// Every sample's value.
     pub(crate) samples: BTreeMap<Series, f64>,
+    /// By bucket.
+    pub(crate) exemplars: BTreeMap<Series, Exemplar>,
+}
+
+/// One observation of a bucket that a trace tells more of.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Exemplar {
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) value: f64,
+    /// Seconds since 1970.
+    pub(crate) at: f64,
 }
 
 #[derive(Debug, Default, PartialEq)]
@@ -104,7 +115,7 @@ fn describe(page: &mut Page, comment: &str) {
 }
 
 fn sample(page: &mut Page, line: &str) {
-    let (series, value) = split(line);
+    let (series, value, exemplar) = split(line);
     let family = page.families.last_mut().unwrap_or_else(|| panic!("no family above {line:?}"));
     let suffix = series.name.strip_prefix(family.name.as_str());
     let suffix = suffix.unwrap_or_else(|| panic!("strange to its family: {line:?}"));
@@ -116,40 +127,65 @@ fn sample(page: &mut Page, line: &str) {
     assert!(allowed.contains(&suffix), "{line:?} in a {}", family.kind);
     assert_eq!(suffix == "_bucket", series.edge().is_some(), "{line:?}");
     assert!(value >= 0.0 || family.name.ends_with("_drift_tokens"), "only a drift may be negative: {line:?}");
+    if let Some(exemplar) = exemplar {
+        let length: usize =
+            exemplar.labels.iter().flat_map(|(name, value)| [name, value]).map(|s| s.chars().count()).sum();
+        assert!(length <= 128, "an exemplar of {length} characters: {line:?}");
+        let upper = series.edge().unwrap_or_else(|| panic!("an exemplar that is in no bucket: {line:?}"));
+        assert!(exemplar.value <= upper, "{line:?}");
+        page.exemplars.insert(series.clone(), exemplar);
+    }
     family.samples += 1;
     assert!(page.samples.insert(series, value).is_none(), "twice on one page: {line:?}");
 }
 
-/// `name`, `{label="value",…}` and a number, with nothing before, between or after.
-fn split(line: &str) -> (Series, f64) {
+/// `name`, `{label="value",…}` and a number, and perhaps an exemplar; nothing before, between or
+/// after.
+fn split(line: &str) -> (Series, f64, Option<Exemplar>) {
     let end = line.find([' ', '{']).unwrap_or_else(|| panic!("no value: {line:?}"));
-    let (name, mut rest) = line.split_at(end);
+    let (name, rest) = line.split_at(end);
     assert!(is_name(name), "{line:?}");
-    let mut labels = BTreeMap::new();
-    if let Some(inner) = rest.strip_prefix('{') {
-        rest = inner;
-        loop {
-            let (label, after) = rest.split_once("=\"").unwrap_or_else(|| panic!("no label: {line:?}"));
-            assert!(is_name(label) && !label.contains(':'), "{line:?}");
-            let (value, after) = unescape(after);
-            assert!(labels.insert(label.to_owned(), value).is_none(), "a label appears twice: {line:?}");
-            match after.strip_prefix(',') {
-                Some(more) => rest = more,
-                None => {
-                    rest = after.strip_prefix('}').unwrap_or_else(|| panic!("labels end oddly: {line:?}"));
-                    break;
-                }
-            }
-        }
-    }
-    let number = rest.strip_prefix(' ').unwrap_or_else(|| panic!("no value: {line:?}"));
-    let written = |c: char| c.is_ascii_digit() || ['.', 'e', '-', '+'].contains(&c);
-    assert!(number.chars().all(written), "{line:?}");
+    let (mut labels, rest) = split_labels(rest, line);
+    let rest = rest.strip_prefix(' ').unwrap_or_else(|| panic!("no value: {line:?}"));
+    let (value, exemplar) = match rest.split_once(" # ") {
+        Some((value, exemplar)) => (value, Some(split_exemplar(exemplar, line))),
+        None => (rest, None),
+    };
     if let Some(edge) = labels.get_mut("le").filter(|edge| *edge != "+Inf") {
         *edge = edge.parse::<f64>().unwrap_or_else(|_| panic!("not an edge: {line:?}")).to_string();
     }
-    let value = number.parse().unwrap_or_else(|_| panic!("not a number: {line:?}"));
-    (Series { name: name.to_owned(), labels }, value)
+    (Series { name: name.to_owned(), labels }, number(value, line), exemplar)
+}
+
+fn split_exemplar(text: &str, line: &str) -> Exemplar {
+    let (labels, rest) = split_labels(text, line);
+    let (value, at) = rest.trim_start().split_once(' ').unwrap_or_else(|| panic!("no time: {line:?}"));
+    Exemplar { labels, value: number(value, line), at: number(at, line) }
+}
+
+/// `{label="value",…}`, if there is any, and what follows it.
+fn split_labels<'a>(text: &'a str, line: &str) -> (BTreeMap<String, String>, &'a str) {
+    let mut labels = BTreeMap::new();
+    let Some(mut rest) = text.strip_prefix('{') else { return (labels, text) };
+    loop {
+        let (label, after) = rest.split_once("=\"").unwrap_or_else(|| panic!("no label: {line:?}"));
+        assert!(is_name(label) && !label.contains(':'), "{line:?}");
+        let (value, after) = unescape(after);
+        assert!(labels.insert(label.to_owned(), value).is_none(), "a label appears twice: {line:?}");
+        match after.strip_prefix(',') {
+            Some(more) => rest = more,
+            None => {
+                let rest = after.strip_prefix('}').unwrap_or_else(|| panic!("labels end oddly: {line:?}"));
+                return (labels, rest);
+            }
+        }
+    }
+}
+
+fn number(text: &str, line: &str) -> f64 {
+    let written = |c: char| c.is_ascii_digit() || ['.', 'e', '-', '+'].contains(&c);
+    assert!(text.chars().all(written), "{line:?}");
+    text.parse().unwrap_or_else(|_| panic!("not a number: {line:?}"))
 }
 
 /// A quoted value and what follows its closing quote.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use metrics::{Format, Reading};
 
-use crate::openmetrics::{Family, Page, Series};
+use crate::openmetrics::{Exemplar, Family, Page, Series};
 
 /// A page and what only this form has.
 #[derive(Debug, Default)]
@@ -13,8 +13,6 @@ pub(crate) struct Pages {
     pub(crate) page: Page,
     /// By series, with the name of the family.
     pub(crate) natives: BTreeMap<Series, Native>,
-    /// By bucket: labels, value, seconds since 1970.
-    pub(crate) exemplars: BTreeMap<Series, (BTreeMap<String, String>, f64, f64)>,
 }
 
 /// A native histogram, its buckets by number.
@@ -201,7 +199,7 @@ fn read_histogram(bytes: &[u8], series: &Series, pages: &mut Pages) {
                 }
                 let bucket = named("_bucket", Some(upper));
                 if let Some(exemplar) = exemplar {
-                    pages.exemplars.insert(bucket.clone(), exemplar);
+                    pages.page.exemplars.insert(bucket.clone(), exemplar);
                 }
                 pages.page.samples.insert(bucket, below as f64);
             }
@@ -249,7 +247,7 @@ fn read_histogram(bytes: &[u8], series: &Series, pages: &mut Pages) {
     pages.natives.insert(series.clone(), native);
 }
 
-fn read_exemplar(bytes: &[u8]) -> (BTreeMap<String, String>, f64, f64) {
+fn read_exemplar(bytes: &[u8]) -> Exemplar {
     let (mut labels, mut value, mut at) = (BTreeMap::new(), 0.0, 0.0);
     for (field, wire) in fields(bytes) {
         match field {
@@ -263,5 +261,5 @@ fn read_exemplar(bytes: &[u8]) -> (BTreeMap<String, String>, f64, f64) {
             other => panic!("Exemplar has no field {other}"),
         }
     }
-    (labels, value, at)
+    Exemplar { labels, value, at }
 }

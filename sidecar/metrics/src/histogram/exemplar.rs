@@ -1,0 +1,98 @@
+//! The latest observation of each bucket that a trace tells more of. Cells of a histogram: written
+//! and read within its turn, so that no trace is seen with another's value.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use meter::Record;
+
+use crate::reading::Exemplar;
+
+/// The trace an observation belongs to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    trace_id: [u8; 16],
+    span_id: [u8; 8],
+    at_unix_ns: u64,
+}
+
+impl Seen {
+    /// The trace of an exchange, if it is kept: under our own span where we export one, else under
+    /// the caller's.
+    pub(crate) fn of(record: &Record) -> Option<Self> {
+        let trace = record.identity.trace.as_deref().filter(|trace| trace.sampled)?;
+        let span_id = trace.spans.map(|spans| spans.server).or(trace.parent)?;
+        let at_unix_ns = record.identity.started_unix_ns.saturating_add(record.timing.duration_ns);
+        Some(Self { trace_id: trace.trace_id, span_id, at_unix_ns })
+    }
+
+    pub(crate) fn exemplar(&self, bucket: usize, value: f64) -> Exemplar {
+        let Self { trace_id, span_id, at_unix_ns } = *self;
+        Exemplar { bucket, value, trace_id, span_id, at_unix_ns }
+    }
+}
+
+/// One place for each bucket.
+#[derive(Debug)]
+pub(crate) struct Exemplars<const BUCKETS: usize>([Place; BUCKETS]);
+
+impl<const BUCKETS: usize> Default for Exemplars<BUCKETS> {
+    fn default() -> Self {
+        Self([const { Place::empty() }; BUCKETS])
+    }
+}
+
+impl<const BUCKETS: usize> Exemplars<BUCKETS> {
+    /// Keeps it in place of an older one; only the one writer may call it.
+    pub(crate) fn keep(&self, exemplar: &Exemplar) {
+        if let Some(place) = self.0.get(exemplar.bucket)
+            && place.at_unix_ns.load(Relaxed) <= exemplar.at_unix_ns
+        {
+            place.set(exemplar);
+        }
+    }
+
+    pub(crate) fn read(&self) -> Vec<Exemplar> {
+        self.0.iter().enumerate().filter_map(|(bucket, place)| place.get(bucket)).collect()
+    }
+}
+
+#[derive(Debug)]
+struct Place {
+    trace_id: [AtomicU64; 2],
+    span_id: AtomicU64,
+    value: AtomicU64,
+    /// 0 while the place is empty.
+    at_unix_ns: AtomicU64,
+}
+
+impl Place {
+    const fn empty() -> Self {
+        Self {
+            trace_id: [AtomicU64::new(0), AtomicU64::new(0)],
+            span_id: AtomicU64::new(0),
+            value: AtomicU64::new(0),
+            at_unix_ns: AtomicU64::new(0),
+        }
+    }
+
+    fn set(&self, exemplar: &Exemplar) {
+        let trace_id = u128::from_be_bytes(exemplar.trace_id);
+        self.trace_id[0].store((trace_id >> 64) as u64, Relaxed);
+        self.trace_id[1].store(trace_id as u64, Relaxed);
+        self.span_id.store(u64::from_be_bytes(exemplar.span_id), Relaxed);
+        self.value.store(exemplar.value.to_bits(), Relaxed);
+        self.at_unix_ns.store(exemplar.at_unix_ns, Relaxed);
+    }
+
+    fn get(&self, bucket: usize) -> Option<Exemplar> {
+        let at_unix_ns = Some(self.at_unix_ns.load(Relaxed)).filter(|at| *at > 0)?;
+        let [high, low] = self.trace_id.each_ref().map(|half| u128::from(half.load(Relaxed)));
+        Some(Exemplar {
+            bucket,
+            value: f64::from_bits(self.value.load(Relaxed)),
+            trace_id: (high << 64 | low).to_be_bytes(),
+            span_id: self.span_id.load(Relaxed).to_be_bytes(),
+            at_unix_ns,
+        })
+    }
+}

@@ -1,0 +1,130 @@
+//! Random exchanges to observe.
+
+use meter::edges::{GAP_S, POSITION_NAMES};
+use meter::{Ending, Gaps, Identity, Provenance, Record, Span, Timing, Tokens, Weight};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use scan::{Dialect, ServerTimes};
+
+use crate::records::plain;
+
+/// Any exchange: fields need not fit each other, except that nothing is timed before a first byte.
+pub(crate) fn any_record() -> BoxedStrategy<Record> {
+    let what = (
+        prop::sample::select(Dialect::ALL.to_vec()),
+        prop::sample::select(Ending::ALL.to_vec()),
+        prop::sample::select(Provenance::ALL.to_vec()),
+        prop::sample::select(Provenance::ALL.to_vec()),
+        prop::array::uniform6(0u64..5000),
+        prop::sample::select(vec!["vllm", "llama_cpp"]),
+        any::<bool>(),
+        0u64..10_000,
+    );
+    let who = (
+        prop::sample::select(vec!["qwen3-8b", "llama-3"]),
+        prop::sample::select(vec!["default", "gold"]),
+        prop::sample::select(vec![200u16, 400, 404, 408, 424, 429, 500, 503]),
+        1u32..3,
+    );
+    (what, who, option::weighted(0.9, any_timing()))
+        .prop_map(|(what, (model, tenant, status, choices), timing)| {
+            let (dialect, ending, input_provenance, output_provenance, by_type, provider, streamed, chars) =
+                what;
+            let any = plain("");
+            Record {
+                identity: Identity {
+                    dialect,
+                    provider: provider.into(),
+                    model: model.into(),
+                    tenant: tenant.into(),
+                    ..any.identity.clone()
+                },
+                status,
+                choices,
+                ending,
+                tokens: Tokens { input_provenance, output_provenance, by_type },
+                streamed,
+                visible_chars: chars,
+                timing: timing.unwrap_or_default(),
+                ..any
+            }
+        })
+        // On the heap: a tree of so many parts is more than a test thread's stack.
+        .boxed()
+}
+
+fn any_timing() -> BoxedStrategy<Timing> {
+    let moments = (any_ns(), any_ns(), option::of(any_ns()), option::of(any_ns()), option::of(any_ns()));
+    let rates = (any_rate(), any_rate(), any_rate(), option::of(any_ns()), any_server());
+    let spans = vec((0u64..100, 0u64..1_000_000_000), POSITION_NAMES.len());
+    let rest = (any::<bool>(), 0u32..3, any_ns(), any_ns(), 0.0..200.0f64);
+    (moments, rates, any_gaps(), any_gaps(), spans, rest)
+        .prop_map(|(moments, rates, inter_token, chunk_gap, spans, rest)| {
+            let (duration_ns, first_byte, first_token_ns, first_visible_ns, first_tool_ns) = moments;
+            let (output_rate, input_rate, visible_chars_rate, per_output_token_ns, server) = rates;
+            let (exact, stalls, stalled_ns, client_wait_ns, concurrency) = rest;
+            let mut position = [Span::default(); POSITION_NAMES.len()];
+            for (position, (tokens, ns)) in position.iter_mut().zip(spans) {
+                *position = Span { tokens, ns };
+            }
+            Timing {
+                duration_ns,
+                first_byte_ns: Some(first_byte),
+                first_token_ns,
+                first_visible_ns,
+                first_tool_ns,
+                generation_ns: 0,
+                generation_tokens: 0,
+                per_output_token_ns,
+                output_rate,
+                input_rate,
+                visible_chars_rate,
+                inter_token,
+                chunk_gap,
+                longest_gap_ns: 0,
+                weight: if exact { Weight::Exact } else { Weight::Spread },
+                position,
+                stalls,
+                stalled_ns,
+                client_wait_ns,
+                concurrency,
+                server,
+            }
+        })
+        .boxed()
+}
+
+/// What a server says of its times: often nothing.
+fn any_server() -> impl Strategy<Value = ServerTimes> {
+    (option::of(any_ns()), option::of(any_ns()), option::of(any_ns()))
+        .prop_map(|(queue_ns, prefill_ns, decode_ns)| ServerTimes { queue_ns, prefill_ns, decode_ns })
+}
+
+/// Times from a microsecond to minutes, exact edges among them.
+fn any_ns() -> impl Strategy<Value = u64> {
+    prop_oneof![
+        Just(0),
+        Just(1_000_000),
+        Just(100_000_000),
+        Just(100_000_001),
+        1_000u64..1_000_000,
+        1_000_000u64..400_000_000_000
+    ]
+}
+
+/// Rates, exact edges and impossible ones among them.
+fn any_rate() -> impl Strategy<Value = Option<f64>> {
+    option::of(prop_oneof![Just(30.0), Just(100.0), Just(f64::NAN), Just(f64::INFINITY), 0.0..5000.0f64])
+}
+
+fn any_gaps() -> BoxedStrategy<Gaps> {
+    let some = vec(0u64..50, GAP_S.len() + 1).prop_map(|counts| {
+        let mut gaps = Gaps::default();
+        gaps.buckets.copy_from_slice(&counts);
+        // A sum that the buckets could have: the twin checks that it is carried, not what it is.
+        gaps.sum_ns = counts.iter().sum::<u64>() * 1_234_567;
+        gaps
+    });
+    prop_oneof![Just(Gaps::default()), some].boxed()
+}
