@@ -31,8 +31,6 @@ mod totals;
 mod wide;
 
 #[cfg(test)]
-mod tests;
-#[cfg(test)]
 mod twin;
 
 use account::{Account, Tills};

@@ -32,3 +32,6 @@ pub const NAME_BYTES: usize = 128;
 
 /// Samples that are skipped, at most, between two attempts to reach a driver that is away.
 pub const BACKOFF_SAMPLES: u32 = 60;
+
+/// How long the first answer of NVML may take: it opens every device.
+pub const OPENING: Duration = Duration::from_secs(10);

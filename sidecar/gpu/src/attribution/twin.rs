@@ -65,6 +65,9 @@ fn scenes(drops: bool) -> impl Strategy<Value = Scene> {
     )
 }
 
+/// From, and to before.
+type Interval = (u64, u64);
+
 impl Scene {
     fn in_flight(&self, upstream: usize, ns: u64) -> u128 {
         let there = |e: &&Exchange| e.upstream == upstream && e.from <= ns && ns < e.to;
@@ -72,19 +75,19 @@ impl Scene {
     }
 
     /// Nanoseconds of an interval in which somebody was there.
-    fn busy(&self, upstream: usize, (from, to): (u64, u64)) -> u128 {
+    fn busy(&self, upstream: usize, (from, to): Interval) -> u128 {
         (from..to).filter(|ns| self.in_flight(upstream, *ns) > 0).count() as u128
     }
 
     /// An exchange's share of an interval, in 1/PARTS ns.
-    fn share(&self, exchange: &Exchange, (from, to): (u64, u64)) -> u128 {
+    fn share(&self, exchange: &Exchange, (from, to): Interval) -> u128 {
         (from.max(exchange.from)..to.min(exchange.to))
             .map(|ns| PARTS / self.in_flight(exchange.upstream, ns))
             .sum()
     }
 
     /// The intervals of a device with the energy that is known of each, and all it grew by.
-    fn intervals(&self, device: usize) -> (Vec<((u64, u64), u128)>, u128) {
+    fn intervals(&self, device: usize) -> (Vec<(Interval, u128)>, u128) {
         let (mut intervals, mut begin, mut unsaid) = (Vec::new(), 0, 0);
         let (mut counter, mut before, mut all) = (1000, 1000, 0);
         for shot in &self.shots {
@@ -110,7 +113,7 @@ impl Scene {
         if !upstreams.contains(&exchange.upstream) {
             return 0;
         }
-        let one = |(interval, energy): ((u64, u64), u128)| {
+        let one = |(interval, energy): (Interval, u128)| {
             let length = u128::from(interval.1 - interval.0);
             let busy: Vec<u128> = upstreams.iter().map(|u| self.busy(*u, interval)).collect();
             let (most, all) = (busy.iter().max().copied().unwrap_or(0), busy.iter().sum::<u128>());

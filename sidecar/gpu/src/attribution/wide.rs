@@ -36,8 +36,9 @@ fn divide(a: u128, b: u128, d: u128) -> (u128, u128) {
 fn multiply(a: u128, b: u128) -> (u128, u128) {
     const LOW: u128 = u64::MAX as u128;
     let (a1, a0, b1, b0) = (a >> 64, a & LOW, b >> 64, b & LOW);
-    let middle = (a0 * b0 >> 64) + (a1 * b0 & LOW) + (a0 * b1 & LOW);
-    let high = a1 * b1 + (a1 * b0 >> 64) + (a0 * b1 >> 64) + (middle >> 64);
+    let (left, right) = (a1 * b0, a0 * b1);
+    let middle = ((a0 * b0) >> 64) + (left & LOW) + (right & LOW);
+    let high = a1 * b1 + (left >> 64) + (right >> 64) + (middle >> 64);
     (high, a.wrapping_mul(b))
 }
 

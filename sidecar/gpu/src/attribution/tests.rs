@@ -1,1 +1,0 @@
-//! Attribution worked out by hand: who was there, what the counter said, who used what.

@@ -1,0 +1,140 @@
+//! One round: a sample is taken, devices are followed, energy is attributed, exchanges are settled.
+//! Knows no clock and no thread: who calls it says when.
+
+use std::sync::Arc;
+
+use meter::{LoadReading, Tick};
+
+use crate::attribution::{Attribution, AttributionReading, Ended, Rules, Settled};
+use crate::gpus::{Assignment, Mistake, Upstream};
+use crate::life::{GpuReading, Lives};
+use crate::sample::Sample;
+use crate::source::{Source, SourceName};
+
+/// All that goes from one sample to the next.
+pub struct Rounds<T> {
+    lives: Lives,
+    attribution: Attribution<T>,
+    source: SourceName,
+    refused: u64,
+    failed: u64,
+    /// What was logged last, so that nothing is logged twice.
+    told: String,
+}
+
+/// What is known of the devices.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GpusReading {
+    /// Every device that was ever seen.
+    pub gpus: Vec<GpuReading>,
+    /// Where the last sample came from.
+    pub source: SourceName,
+    /// Samples that could not be taken.
+    pub failed: u64,
+    /// Samples that were refused because they were of another machine.
+    pub refused: u64,
+}
+
+impl<T> Rounds<T> {
+    /// Begins; `loads` are the upstreams' cells now.
+    pub fn new(rules: Rules, upstreams: &[Upstream], loads: &[LoadReading]) -> Result<Self, Mistake> {
+        Ok(Self {
+            lives: Lives::new(rules.stale, Assignment::new(upstreams)?),
+            attribution: Attribution::new(rules, loads),
+            source: SourceName::None,
+            refused: 0,
+            failed: 0,
+            told: String::new(),
+        })
+    }
+
+    /// An exchange ended; it comes back at once if what it used cannot be known any more.
+    pub fn ended(&mut self, ended: Ended<T>) -> Option<Settled<T>> {
+        self.attribution.ended(ended)
+    }
+
+    /// Takes a sample. `at` and `loads` are of the moment it was asked for; `last` says that there
+    /// will be no other.
+    pub fn take(
+        &mut self,
+        at: Tick,
+        source: &dyn Source,
+        sample: &Sample,
+        loads: &[LoadReading],
+        last: bool,
+        settled: &mut dyn FnMut(Settled<T>),
+    ) {
+        (self.source, self.refused) = (source.name(), source.refused());
+        let metered = self.lives.take(at, self.source, sample);
+        self.tell(sample);
+        self.attribution.sample(at, &metered, loads, last, settled);
+    }
+
+    /// Notices that found no room on their way here.
+    pub fn refused(&mut self, count: u64) {
+        self.attribution.refused(count);
+    }
+
+    /// Exchanges that wait to be settled.
+    pub fn waiting(&self) -> usize {
+        self.attribution.waiting()
+    }
+
+    /// Gives back who still waits, without what they used.
+    pub fn finish(&mut self, settled: &mut dyn FnMut(Settled<T>)) {
+        self.attribution.finish(settled);
+    }
+
+    /// UUIDs of devices that upstreams were given.
+    pub fn uuids(&self) -> Vec<Arc<str>> {
+        self.lives.uuids()
+    }
+
+    /// What is known of the devices.
+    pub fn gpus(&self) -> GpusReading {
+        GpusReading {
+            gpus: self.lives.readings(),
+            source: self.source,
+            failed: self.failed,
+            refused: self.refused,
+        }
+    }
+
+    /// Where everything went.
+    pub fn attribution(&self) -> AttributionReading {
+        self.attribution.reading()
+    }
+
+    fn tell(&mut self, sample: &Sample) {
+        let what = match sample {
+            Sample::Nothing(why) => {
+                self.failed += 1;
+                format!("the GPUs say nothing: {why}")
+            }
+            Sample::Devices(devices) if devices.is_empty() => "there are no GPUs".to_owned(),
+            Sample::Devices(devices) => {
+                let missing = self.lives.missing();
+                let all = devices.iter().filter(|device| device.parent.is_none()).count();
+                match missing.is_empty() {
+                    true => format!("{all} GPUs are read by {}", self.source.name()),
+                    false => {
+                        format!(
+                            "{all} GPUs are read by {}; not among them: {}",
+                            self.source.name(),
+                            missing.join(", ")
+                        )
+                    }
+                }
+            }
+        };
+        if self.told != what {
+            match sample {
+                Sample::Devices(_) => tracing::info!("{what}"),
+                // Without NVML and without an exporter there simply are none.
+                Sample::Nothing(_) if self.lives.readings().is_empty() => tracing::info!("{what}"),
+                Sample::Nothing(_) => tracing::warn!("{what}"),
+            }
+            self.told = what;
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! When the devices are asked: one thread, a sample every so often. The other threads only leave
+//! notices of ended exchanges, in a queue that never makes them wait.
+//!
+//! Law: an ended exchange that was taken comes back through [`Hooks::settled`], whatever happens
+//! here, a panic included.
+
+use std::collections::VecDeque;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use meter::{LoadReading, Tick};
+
+use crate::attribution::{AttributionReading, Ended, Prices, Rules, Settled};
+use crate::exporter::ExporterPlan;
+use crate::gpus::Upstream;
+use crate::limits::{PERIOD_MAX, PERIOD_MIN, WAITING};
+use crate::round::{GpusReading, Rounds};
+use crate::sample::Sample;
+use crate::source::{Source, Wanted, choose};
+
+/// What to watch.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Who is asked.
+    pub source: Wanted,
+    /// NVML's path, if it is not the driver's own.
+    pub nvml_library: Option<PathBuf>,
+    /// The exporter, if there is one.
+    pub exporter: Option<ExporterPlan>,
+    /// The upstreams; their order gives them the numbers by which the hooks and notices know them.
+    pub upstreams: Vec<Upstream>,
+    /// From one sample to the next; brought within [`PERIOD_MIN`] and [`PERIOD_MAX`].
+    pub period: Duration,
+    /// Periods without a sample after which nothing is concluded any more; at least 2.
+    pub stale_periods: u32,
+    /// What devices cost.
+    pub prices: Prices,
+    /// Tenants that are told apart.
+    pub tenants: usize,
+    /// Models that are told apart.
+    pub models: usize,
+}
+
+/// Where things come from and go to. All are called on the watching thread, and should be quick.
+pub struct Hooks<T> {
+    /// The clock of the load cells.
+    pub now: Box<dyn Fn() -> Tick + Send>,
+    /// An upstream's load cell, read at this tick.
+    pub load: Box<dyn Fn(usize, Tick) -> LoadReading + Send>,
+    /// What is known of the devices; replaces what was known before.
+    pub reading: Box<dyn Fn(GpusReading) + Send>,
+    /// Where everything went; replaces what was said before.
+    pub attribution: Box<dyn Fn(AttributionReading) + Send>,
+    /// An ended exchange comes back. Each that was taken does, once.
+    pub settled: Box<dyn Fn(Settled<T>) + Send>,
+}
+
+/// Begins to watch.
+pub fn start<T: Send + 'static>(plan: Plan, hooks: Hooks<T>) -> io::Result<Running<T>> {
+    let invalid =
+        |what: Box<dyn std::error::Error + Send + Sync>| io::Error::new(io::ErrorKind::InvalidInput, what);
+    let period = plan.period.clamp(PERIOD_MIN, PERIOD_MAX);
+    let rules = Rules {
+        stale: period * plan.stale_periods.max(2),
+        prices: plan.prices,
+        tenants: plan.tenants,
+        models: plan.models,
+    };
+    let at = (hooks.now)();
+    let loads: Vec<LoadReading> = (0..plan.upstreams.len()).map(|number| (hooks.load)(number, at)).collect();
+    let rounds = Rounds::new(rules, &plan.upstreams, &loads).map_err(|mistake| invalid(mistake.into()))?;
+    if plan.source == Wanted::Exporter && plan.exporter.is_none() {
+        return Err(invalid("the GPUs are to be read from an exporter, and none is named".into()));
+    }
+    let notices = Notices(Arc::new(Shared { desk: Mutex::default(), rung: Condvar::new() }));
+    let watcher =
+        Watcher { notices: notices.clone(), hooks, rounds, upstreams: plan.upstreams.len(), period };
+    let thread = std::thread::Builder::new().name("gpu".to_owned()).spawn(move || watcher.watch(plan))?;
+    Ok(Running { notices, thread: Some(thread) })
+}
+
+/// The watching thread. Dropping it takes a last sample, gives every exchange back, and ends.
+#[derive(Debug)]
+pub struct Running<T> {
+    notices: Notices<T>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl<T> Running<T> {
+    /// For whoever knows which exchanges ended.
+    pub fn notices(&self) -> Notices<T> {
+        self.notices.clone()
+    }
+
+    /// As [`Notices::ended`].
+    pub fn ended(&self, ended: Ended<T>) -> Result<(), T> {
+        self.notices.ended(ended)
+    }
+}
+
+impl<T> Drop for Running<T> {
+    fn drop(&mut self) {
+        self.notices.desk().stopping = true;
+        self.notices.0.rung.notify_all();
+        if let Some(thread) = self.thread.take() {
+            // A panic in there was reported when it happened.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Takes word of exchanges that ended. Cheap to clone; the clones are one.
+#[derive(Debug)]
+pub struct Notices<T>(Arc<Shared<T>>);
+
+impl<T> Clone for Notices<T> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+#[derive(Debug)]
+struct Shared<T> {
+    desk: Mutex<Desk<T>>,
+    rung: Condvar,
+}
+
+#[derive(Debug)]
+struct Desk<T> {
+    ended: VecDeque<Ended<T>>,
+    /// Those that were taken from here and wait to be settled.
+    waiting: usize,
+    refused: u64,
+    /// No more rounds but the last.
+    stopping: bool,
+    /// No more rounds at all.
+    closed: bool,
+}
+
+impl<T> Default for Desk<T> {
+    fn default() -> Self {
+        Self { ended: VecDeque::new(), waiting: 0, refused: 0, stopping: false, closed: false }
+    }
+}
+
+impl<T> Notices<T> {
+    /// An exchange ended. Never waits. The ticket comes back here and now if there is no room for
+    /// it, or nobody watches any more: then what it used is not known.
+    pub fn ended(&self, ended: Ended<T>) -> Result<(), T> {
+        let mut desk = self.desk();
+        if desk.closed || desk.ended.len() + desk.waiting >= WAITING {
+            desk.refused += 1;
+            return Err(ended.ticket);
+        }
+        desk.ended.push_back(ended);
+        Ok(())
+    }
+
+    fn desk(&self) -> MutexGuard<'_, Desk<T>> {
+        self.0.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Watcher<T> {
+    notices: Notices<T>,
+    hooks: Hooks<T>,
+    rounds: Rounds<T>,
+    upstreams: usize,
+    period: Duration,
+}
+
+impl<T> Watcher<T> {
+    fn watch(mut self, plan: Plan) {
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.rounds(plan)));
+        match outcome {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::error!("the GPUs cannot be watched: {error}"),
+            Err(_) => tracing::error!("watching the GPUs failed: a defect; they are not watched any more"),
+        }
+        let left = {
+            let mut desk = self.notices.desk();
+            desk.closed = true;
+            std::mem::take(&mut desk.ended)
+        };
+        let settled = &self.hooks.settled;
+        for ended in left {
+            settled(Settled { ticket: ended.ticket, used: None });
+        }
+        self.rounds.finish(&mut |back| settled(back));
+    }
+
+    fn rounds(&mut self, plan: Plan) -> io::Result<()> {
+        let patience = self.period.min(Duration::from_secs(2)).max(Duration::from_millis(500));
+        let uuids = self.rounds.uuids();
+        let mut source = choose(plan.source, plan.nvml_library, plan.exporter, uuids, patience)?;
+        let mut due = Instant::now();
+        loop {
+            let stopping = self.wait(due);
+            self.round(&mut *source, stopping);
+            if stopping {
+                return Ok(());
+            }
+            // After a time asleep, one sample is enough.
+            due = (due + self.period).max(Instant::now());
+        }
+    }
+
+    /// Until then, or until there will be no other round.
+    fn wait(&self, due: Instant) -> bool {
+        let mut desk = self.notices.desk();
+        loop {
+            let left = due.saturating_duration_since(Instant::now());
+            if desk.stopping || left.is_zero() {
+                return desk.stopping;
+            }
+            let rung = self.notices.0.rung.wait_timeout(desk, left);
+            desk = rung.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn round(&mut self, source: &mut dyn Source, last: bool) {
+        let at = (self.hooks.now)();
+        let loads: Vec<LoadReading> =
+            (0..self.upstreams).map(|number| (self.hooks.load)(number, at)).collect();
+        let sample = source.sample();
+        let took = Duration::from_nanos((self.hooks.now)().since(at));
+        let sample = if took > self.period.max(SLOW) {
+            // The energy is of some moment in between: nobody can say which.
+            Sample::Nothing(format!("they took {} ms to answer, which is too long", took.as_millis()))
+        } else {
+            sample
+        };
+        let (ended, refused) = {
+            let mut desk = self.notices.desk();
+            let ended = std::mem::take(&mut desk.ended);
+            desk.waiting += ended.len();
+            (ended, std::mem::take(&mut desk.refused))
+        };
+        let settled = &self.hooks.settled;
+        self.rounds.refused(refused);
+        for ended in ended {
+            if let Some(back) = self.rounds.ended(ended) {
+                settled(back);
+            }
+        }
+        self.rounds.take(at, source, &sample, &loads, last, &mut |back| settled(back));
+        self.notices.desk().waiting = self.rounds.waiting();
+        (self.hooks.reading)(self.rounds.gpus());
+        (self.hooks.attribution)(self.rounds.attribution());
+    }
+}
+
+/// How long an answer may take, whatever the period.
+const SLOW: Duration = Duration::from_secs(1);

@@ -1,0 +1,106 @@
+//! The thread: exchanges go in and come out, also when it ends.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use gpu::{AttributionReading, Ended, GpusReading, Hooks, Plan, Prices, Settled, Upstream, Wanted, start};
+use meter::{Load, Tick};
+
+use super::stub::Stub;
+
+fn plan(stub: &Stub) -> Plan {
+    Plan {
+        source: Wanted::Nvml,
+        nvml_library: Some(stub.library()),
+        exporter: None,
+        upstreams: vec![Upstream { name: "a".into(), gpus: None }],
+        period: Duration::from_millis(100),
+        stale_periods: 5,
+        prices: Prices::default(),
+        tenants: 10,
+        models: 10,
+    }
+}
+
+enum Said {
+    Settled(Settled<u32>),
+    Attribution(AttributionReading),
+    Gpus(GpusReading),
+}
+
+fn hooks(cell: &Arc<Mutex<Load>>, say: Sender<Said>) -> Hooks<u32> {
+    let (origin, cell) = (Instant::now(), Arc::clone(cell));
+    let (attribution, gpus) = (say.clone(), say.clone());
+    Hooks {
+        now: Box::new(move || Tick(u64::try_from(origin.elapsed().as_nanos()).expect("centuries"))),
+        load: Box::new(move |_, at| cell.lock().expect("nobody panics with it").read(at)),
+        reading: Box::new(move |reading| drop(gpus.send(Said::Gpus(reading)))),
+        attribution: Box::new(move |reading| drop(attribution.send(Said::Attribution(reading)))),
+        settled: Box::new(move |settled| drop(say.send(Said::Settled(settled)))),
+    }
+}
+
+/// The next of what is said that is wanted.
+fn next<V>(said: &Receiver<Said>, wanted: impl Fn(Said) -> Option<V>) -> V {
+    loop {
+        let said = said.recv_timeout(Duration::from_secs(60)).expect("it is said within a minute");
+        if let Some(value) = wanted(said) {
+            return value;
+        }
+    }
+}
+
+#[test]
+fn exchanges_come_back_settled_and_at_the_end_all_do() {
+    let mut stub = Stub::new();
+    stub.set("count", 1);
+    stub.set("0.uuid", "GPU-0");
+    stub.set("0.energy", 1000);
+    let (say, said) = channel();
+    let cell = Arc::new(Mutex::new(Load::default()));
+    let running = start(plan(&stub), hooks(&cell, say)).expect("it begins");
+    let gpus = next(&said, |said| if let Said::Gpus(gpus) = said { Some(gpus) } else { None });
+    assert_eq!(gpus.gpus.len(), 1);
+
+    // A tick of its own, far from the clock's: only its shares matter here.
+    let entered = cell.lock().unwrap().enter(Tick(0));
+    let left = cell.lock().unwrap().leave(Tick(0), &entered);
+    let ended = |ticket| Ended {
+        upstream: 0,
+        model: "m".into(),
+        tenant: "t".into(),
+        entered,
+        left,
+        output_tokens: 1,
+        ticket,
+    };
+    running.ended(ended(7)).expect("there is room");
+    let settled = next(&said, |said| if let Said::Settled(settled) = said { Some(settled) } else { None });
+    assert_eq!((settled.ticket, settled.used.map(|used| used.energy_nj)), (7, Some(Some(0))));
+    let settled = next(&said, |said| match said {
+        Said::Attribution(reading) if reading.settled > 0 => Some(reading.settled),
+        _ => None,
+    });
+    assert_eq!(settled, 1);
+
+    let notices = running.notices();
+    notices.ended(ended(8)).expect("there is room");
+    drop(running);
+    let settled = next(&said, |said| if let Said::Settled(settled) = said { Some(settled) } else { None });
+    assert_eq!(settled.ticket, 8);
+    assert_eq!(notices.ended(ended(9)), Err(9), "nobody is there any more");
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_it_begins() {
+    let stub = Stub::new();
+    let cell = Arc::default();
+    let two = vec![Upstream { name: "a".into(), gpus: None }, Upstream { name: "b".into(), gpus: None }];
+    let error =
+        start(Plan { upstreams: two, ..plan(&stub) }, hooks(&cell, channel().0)).expect_err("who has which?");
+    assert!(error.to_string().contains("on which GPUs a runs"), "{error}");
+    let exporter = Plan { source: Wanted::Exporter, ..plan(&stub) };
+    let error = start(exporter, hooks(&cell, channel().0)).expect_err("which exporter?");
+    assert!(error.to_string().contains("none is named"), "{error}");
+}
