@@ -31,6 +31,8 @@ mod totals;
 mod wide;
 
 #[cfg(test)]
+mod long;
+#[cfg(test)]
 mod twin;
 
 use account::{Account, Tills};

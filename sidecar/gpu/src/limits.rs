@@ -12,7 +12,7 @@ pub const PERIOD_MAX: Duration = Duration::from_secs(60);
 /// left out, and said.
 pub const DEVICES: usize = 128;
 
-/// Knots of a curve: an hour of busy seconds. Beyond, the older half is thinned to every second one.
+/// Knots of a curve: an hour of busy seconds. Beyond, older ones are thinned: see `attribution.md`.
 pub const KNOTS: usize = 4096;
 
 /// How long an energy counter may stand still before that is believed. dcgm-exporter refreshes its

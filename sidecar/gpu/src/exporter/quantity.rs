@@ -44,7 +44,9 @@ impl Quantity {
             Self::TemperatureCelsius => 1_000.0,
             Self::MemoryUsedMib | Self::MemoryRestMib | Self::MemoryTotalMib => 1e8,
             Self::Corrected | Self::Uncorrected => 2_147_483_631.0,
-            Self::EnergyMillijoules | Self::EnergyMicrojoules | Self::ThrottleBits => 9.2e18,
+            // A thousand kilowatts for thirty years.
+            Self::EnergyMillijoules => 1e18,
+            Self::EnergyMicrojoules | Self::ThrottleBits => 9.2e18,
         };
         (0.0..=most).contains(&value).then_some(value)
     }
