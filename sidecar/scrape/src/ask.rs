@@ -52,8 +52,8 @@ pub enum Failure {
     Broken(hyper::Error),
     /// It took longer than [`ANSWER_TIME`].
     Slow,
-    /// It was longer than [`ANSWER_BYTES`].
-    Long,
+    /// It was longer than so many bytes.
+    Long(usize),
 }
 
 impl fmt::Display for Failure {
@@ -62,15 +62,22 @@ impl fmt::Display for Failure {
             Self::Connect(error) => write!(f, "no connection: {error}"),
             Self::Broken(error) => write!(f, "the answer broke off: {error}"),
             Self::Slow => write!(f, "no answer within {} s", ANSWER_TIME.as_secs()),
-            Self::Long => write!(f, "the answer is longer than {} MiB", ANSWER_BYTES >> 20),
+            Self::Long(most) => write!(f, "the answer is longer than {} MiB", most >> 20),
         }
     }
 }
 
+impl std::error::Error for Failure {}
+
 impl Asker {
-    /// Asks for `path`.
+    /// Asks for `path`, for an answer as long as a server's page may be.
     pub async fn get(&self, path: &str) -> Result<Answer, Failure> {
-        timeout(ANSWER_TIME, self.exchange(path)).await.unwrap_or(Err(Failure::Slow))
+        self.get_at_most(path, ANSWER_BYTES).await
+    }
+
+    /// Asks for `path`, for an answer of so many bytes at most; with its time.
+    pub async fn get_at_most(&self, path: &str, bytes: usize) -> Result<Answer, Failure> {
+        timeout(ANSWER_TIME, self.exchange(path, bytes)).await.unwrap_or(Err(Failure::Slow))
     }
 
     /// Asks for `path` and waits, for callers that have a thread of their own.
@@ -82,7 +89,7 @@ impl Asker {
         answer
     }
 
-    async fn exchange(&self, path: &str) -> Result<Answer, Failure> {
+    async fn exchange(&self, path: &str, bytes: usize) -> Result<Answer, Failure> {
         let stream = TcpStream::connect((&*self.host, self.port)).await.map_err(Failure::Connect)?;
         let (mut sender, connection) = http1::Builder::new()
             .max_buf_size(HEAD_BYTES)
@@ -93,7 +100,7 @@ impl Asker {
         let mut driver = JoinSet::new();
         driver.spawn(connection);
         let response = sender.send_request(self.request(path)).await.map_err(Failure::Broken)?;
-        answer(response).await
+        answer(response, bytes).await
     }
 
     fn request(&self, path: &str) -> Request<Empty<Bytes>> {
@@ -111,15 +118,15 @@ impl Asker {
     }
 }
 
-async fn answer(response: Response<Incoming>) -> Result<Answer, Failure> {
+async fn answer(response: Response<Incoming>, bytes: usize) -> Result<Answer, Failure> {
     let (head, body) = response.into_parts();
-    let body = match Limited::new(body, ANSWER_BYTES).collect().await {
+    let body = match Limited::new(body, bytes).collect().await {
         Ok(body) => body.to_bytes(),
-        Err(error) if error.is::<LengthLimitError>() => return Err(Failure::Long),
+        Err(error) if error.is::<LengthLimitError>() => return Err(Failure::Long(bytes)),
         Err(error) => {
             return Err(match error.downcast() {
                 Ok(error) => Failure::Broken(*error),
-                Err(_) => Failure::Long,
+                Err(_) => Failure::Long(bytes),
             });
         }
     };

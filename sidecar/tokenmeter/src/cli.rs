@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use clap::builder::StyledStr;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
+use crate::curve::{self, Wish};
 use crate::settings::{Form, SETTINGS, Setting, variable};
 
 /// What was asked for.
@@ -23,6 +24,8 @@ pub enum Asked {
         /// Whether to say where each was written.
         show_origin: bool,
     },
+    /// Show the degradation curve of a running proxy.
+    Curve(Wish),
     /// Run the demonstration.
     Demo {
         /// How long; until it is interrupted if not said.
@@ -51,6 +54,7 @@ pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Asked, clap
         Some(("check-config", matches)) => {
             Asked::CheckConfig { flags: flags(matches), show_origin: matches.get_flag("show-origin") }
         }
+        Some(("curve", matches)) => Asked::Curve(Wish::of(matches)),
         Some(("demo", matches)) => Asked::Demo {
             seconds: matches.get_one("seconds").copied(),
             listen: matches.get_one("listen").cloned(),
@@ -96,6 +100,7 @@ fn command() -> Command {
                     ),
                 ),
         )
+        .subcommand(curve::command())
         .subcommand(demo())
 }
 

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use crate::cli::{Asked, Flags};
+use crate::curve;
 use crate::demo::{self, DemoError};
 use crate::file;
 use crate::machine::{Machine, ThisMachine};
@@ -21,6 +22,7 @@ pub fn execute(asked: Asked) -> ExitCode {
     match asked {
         Asked::Run(flags) => run(&flags),
         Asked::CheckConfig { flags, show_origin } => check_config(&flags, show_origin),
+        Asked::Curve(wish) => curve::run(&wish).unwrap_or_else(|error| could_not_run(&error)),
         Asked::Demo { seconds, listen, admin } => demo(seconds, listen, admin),
     }
 }

@@ -32,6 +32,7 @@ mod totals;
 
 // What the commands do.
 pub mod command;
+pub mod curve;
 mod demo;
 mod desk;
 mod exports;

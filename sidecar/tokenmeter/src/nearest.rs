@@ -1,7 +1,7 @@
 //! The word somebody probably meant.
 
 /// The known word nearest to `word`, if it is near enough to be a slip of the pen.
-pub(crate) fn word(word: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+pub(crate) fn word<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |text: &str| text.to_ascii_lowercase().replace(['-', '.', ' '], "_");
     let meant = plain(word);
     known

@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "all of it is a test; the lint spares only functions marked so")]
 
 mod child;
+mod curve;
 mod demo;
 mod proxying;
 mod readiness;

@@ -17,6 +17,7 @@ fn help_has_commands_settings_and_examples() {
     assert_eq!(code, Some(0));
     for part in [
         "check-config",
+        "curve",
         "demo",
         "--upstream <URL>",
         "127.0.0.1:9800",
@@ -26,7 +27,7 @@ fn help_has_commands_settings_and_examples() {
     ] {
         assert!(stdout.contains(part), "{part} in {stdout}");
     }
-    for command in ["run", "check-config", "demo"] {
+    for command in ["run", "check-config", "curve", "demo"] {
         assert_eq!(output(&[command, "--help"]).0, Some(0), "{command}");
     }
 }

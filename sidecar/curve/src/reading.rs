@@ -1,0 +1,190 @@
+//! What a metrics page says of speeds. The law: names come from the table of all metrics, and a page
+//! without ours is refused rather than read as empty.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use meter::edges::{CONCURRENCY_NAMES, POSITION_NAMES};
+use metrics::Metric;
+use scrape::exposition::{Page, Sample};
+
+use crate::distribution::Distribution;
+
+/// One page, as far as the curve needs it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Reading {
+    /// When the proxy started, seconds since 1970; 0 if it does not say.
+    pub(crate) started: f64,
+    pub(crate) models: BTreeMap<String, Counts>,
+    /// The least speed of each configured objective, by its name.
+    pub(crate) objectives: BTreeMap<String, f64>,
+    /// Which models were judged by which objective.
+    pub(crate) judged: BTreeSet<(String, String)>,
+}
+
+/// What is counted of one model.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Counts {
+    /// In the order of [`CONCURRENCY_NAMES`].
+    pub(crate) crowds: [Loads; CONCURRENCY_NAMES.len()],
+    /// Tokens and seconds, in the order of [`POSITION_NAMES`].
+    pub(crate) positions: [(f64, f64); POSITION_NAMES.len()],
+}
+
+/// What is counted at one concurrency.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Loads {
+    pub(crate) first_token: Distribution,
+    pub(crate) output_rate: Distribution,
+    pub(crate) input_rate: Distribution,
+}
+
+/// Why a page gives no curve.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unreadable {
+    /// Another program's page, or none at all.
+    NotOurs,
+    /// More samples than are read.
+    TooLong,
+    /// The proxy began anew between the two readings.
+    Restarted,
+}
+
+impl fmt::Display for Unreadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NotOurs => {
+                "this is not the metrics page of a tokenmeter; name its admin address (--admin, usually port 9464), \
+                 not the one that clients use"
+            }
+            Self::TooLong => "the page has more series than are read here; lower max_models on that tokenmeter",
+            Self::Restarted => "that tokenmeter was restarted between the two readings; ask again",
+        })
+    }
+}
+
+impl std::error::Error for Unreadable {}
+
+impl Reading {
+    /// Reads a page of OpenMetrics or Prometheus text.
+    pub fn of(text: &str) -> Result<Self, Unreadable> {
+        let page = Page::read(text);
+        if !page.samples.iter().any(|sample| sample.name == Metric::BuildInfo.entry().name) {
+            return Err(Unreadable::NotOurs);
+        }
+        if page.skipped > 0 {
+            return Err(Unreadable::TooLong);
+        }
+        let mut reading = Self::default();
+        let mut histograms = Histograms::default();
+        for sample in &page.samples {
+            reading.take(sample);
+            histograms.take(sample);
+        }
+        histograms.into_models(&mut reading.models);
+        Ok(reading)
+    }
+
+    /// What came since an earlier reading.
+    pub fn less(&self, earlier: &Self) -> Result<Self, Unreadable> {
+        if self.started != earlier.started {
+            return Err(Unreadable::Restarted);
+        }
+        let mut since = self.clone();
+        for (model, now) in &mut since.models {
+            if let Some(then) = earlier.models.get(model) {
+                *now = now.less(then).ok_or(Unreadable::Restarted)?;
+            }
+        }
+        Ok(since)
+    }
+
+    /// The models of which anything was timed.
+    pub fn models(&self) -> impl Iterator<Item = &str> {
+        self.models.iter().filter(|(_, counts)| !counts.is_empty()).map(|(name, _)| &**name)
+    }
+
+    fn take(&mut self, sample: &Sample<'_>) {
+        let label = |wanted| value(sample, wanted);
+        let is = |metric: Metric| sample.name == metric.entry().name;
+        if is(Metric::ProcessStart) {
+            self.started = sample.value;
+        } else if is(Metric::ObjectiveOutputRate) {
+            self.objectives.extend(label("objective").map(|name| (name, sample.value)));
+        } else if is(Metric::ObjectiveExchanges) {
+            self.judged.extend(label("model").zip(label("objective")));
+        } else if is(Metric::PositionTokens) || is(Metric::PositionSeconds) {
+            let (Some(model), Some(range)) = (label("model"), label("position")) else { return };
+            let Some(at) = POSITION_NAMES.iter().position(|name| *name == range) else { return };
+            let position = &mut self.models.entry(model).or_default().positions[at];
+            match is(Metric::PositionTokens) {
+                true => position.0 = sample.value,
+                false => position.1 = sample.value,
+            }
+        }
+    }
+}
+
+impl Counts {
+    fn is_empty(&self) -> bool {
+        let idle = |loads: &Loads| loads.first_token.count() + loads.output_rate.count() == 0.0;
+        self.crowds.iter().all(idle) && self.positions.iter().all(|(tokens, _)| *tokens == 0.0)
+    }
+
+    fn less(&self, then: &Self) -> Option<Self> {
+        let mut since = self.clone();
+        for (now, then) in since.crowds.iter_mut().zip(&then.crowds) {
+            now.first_token = now.first_token.less(&then.first_token)?;
+            now.output_rate = now.output_rate.less(&then.output_rate)?;
+            now.input_rate = now.input_rate.less(&then.input_rate)?;
+        }
+        for (now, then) in since.positions.iter_mut().zip(then.positions) {
+            *now = (now.0 - then.0, now.1 - then.1);
+        }
+        since.positions.iter().all(|(tokens, _)| *tokens >= 0.0).then_some(since)
+    }
+}
+
+/// The three histograms that are kept by concurrency, while their lines come in.
+#[derive(Default)]
+struct Histograms(BTreeMap<(usize, String, usize), Gathered>);
+
+#[derive(Default)]
+struct Gathered {
+    upto: Vec<(f64, f64)>,
+    sum: f64,
+}
+
+impl Histograms {
+    fn take(&mut self, sample: &Sample<'_>) {
+        let suffix = |metric: &Metric| sample.name.strip_prefix(metric.entry().name);
+        let found =
+            BY_CONCURRENCY.iter().enumerate().find_map(|(which, metric)| Some((which, suffix(metric)?)));
+        let Some((which, suffix @ ("_bucket" | "_sum"))) = found else { return };
+        let (Some(model), Some(range)) = (value(sample, "model"), value(sample, "concurrency")) else {
+            return;
+        };
+        let Some(at) = CONCURRENCY_NAMES.iter().position(|name| *name == range) else { return };
+        let gathered = self.0.entry((which, model, at)).or_default();
+        match (suffix, value(sample, "le").and_then(|edge| edge.parse().ok())) {
+            ("_bucket", Some(edge)) => gathered.upto.push((edge, sample.value)),
+            ("_sum", _) => gathered.sum = sample.value,
+            _ => {}
+        }
+    }
+
+    fn into_models(self, models: &mut BTreeMap<String, Counts>) {
+        for ((which, model, at), gathered) in self.0 {
+            let loads = &mut models.entry(model).or_default().crowds[at];
+            let slot = [&mut loads.first_token, &mut loads.output_rate, &mut loads.input_rate];
+            *slot.into_iter().nth(which).expect("one for each of BY_CONCURRENCY") =
+                Distribution::cumulative(gathered.upto, gathered.sum);
+        }
+    }
+}
+
+const BY_CONCURRENCY: [Metric; 3] = [Metric::FirstToken, Metric::OutputRate, Metric::InputRate];
+
+fn value(sample: &Sample<'_>, label: &str) -> Option<String> {
+    sample.labels().find(|(name, _)| *name == label).map(|(_, value)| value.into_owned())
+}

@@ -1,0 +1,46 @@
+//! The page of a demonstration (`tokenmeter demo --seconds 40`, less the families nobody reads
+//! here), printed three ways. `UPDATE_GOLDEN=1` rewrites; the diff is the review.
+
+use std::path::Path;
+use std::{env, fs};
+
+use curve::{Curves, Reading, Window, json, svg, table};
+
+fn demo() -> Curves {
+    let page = fs::read_to_string(golden("demo.page")).unwrap();
+    Curves::of(&Reading::of(&page).unwrap(), Window::SinceStart, None)
+}
+
+#[test]
+fn for_people() {
+    let table = table(&demo());
+    let long: Vec<_> = table.lines().filter(|line| line.chars().count() > 80).collect();
+    assert!(long.is_empty(), "a terminal has eighty columns: {long:#?}");
+    compare("demo.txt", &table);
+}
+
+#[test]
+fn for_programs() {
+    compare("demo.json", &json(&demo()));
+}
+
+#[test]
+fn for_reports() {
+    compare("demo.svg", &svg(&demo()).unwrap());
+}
+
+fn golden(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+}
+
+fn compare(name: &str, text: &str) {
+    let path = golden(name);
+    if env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&path, text).unwrap();
+    }
+    let golden = fs::read_to_string(&path).unwrap_or_default();
+    for (at, (ours, theirs)) in text.lines().zip(golden.lines()).enumerate() {
+        assert_eq!(ours, theirs, "{}:{} (UPDATE_GOLDEN=1 rewrites it)", path.display(), at + 1);
+    }
+    assert_eq!(text.len(), golden.len(), "{} (UPDATE_GOLDEN=1 rewrites it)", path.display());
+}

@@ -1,0 +1,199 @@
+//! Exchanges that are known, through our own page: what comes out is what went in.
+
+use std::time::Duration;
+
+use curve::{Basis, Curves, ModelCurves, Reading, Unreadable, Window, json, svg, table};
+use meter::{Ending, Identity, LoadSpan, Provenance, Record, Span, Timing, TokenType, Tokens};
+use metrics::{Metrics, Objective, Options, PRESETS};
+use relay::Observer;
+use scan::{Dialect, Sampling};
+
+/// A stream of 65 tokens, the last 64 at this speed.
+fn stream(model: &str, concurrency: f64, first_token_ms: u64, tokens_per_second: f64) -> Record {
+    let mut tokens = Tokens { output_provenance: Provenance::Reported, ..Tokens::NONE };
+    tokens.by_type[TokenType::Output as usize] = 65;
+    let mut timing = Timing {
+        first_byte_ns: Some(1),
+        first_token_ns: Some(first_token_ms * 1_000_000),
+        output_rate: Some(tokens_per_second),
+        input_rate: Some(1000.0),
+        concurrency,
+        ..Timing::default()
+    };
+    timing.position[0] = Span { tokens: 64, ns: (64e9 / tokens_per_second) as u64 };
+    Record {
+        identity: Identity::new("gpu", "vllm", Dialect::OpenaiChat, model),
+        streamed: true,
+        status: 200,
+        answers: 1,
+        choices: 1,
+        finishes: [None; meter::record::FINISHES],
+        sampling: Sampling::default(),
+        ending: Ending::Complete,
+        tokens,
+        timing,
+        load: LoadSpan::alone(),
+        visible_chars: 0,
+        usage_rejected: 0,
+    }
+}
+
+fn metrics(objectives: &[&str]) -> Metrics {
+    let objectives =
+        PRESETS.iter().filter(|preset| objectives.contains(&preset.name)).map(|preset| Objective {
+            name: preset.name.into(),
+            models: Vec::new(),
+            tenants: Vec::new(),
+            first_token_ns: preset.first_token_ns,
+            output_rate: preset.output_rate,
+            target_ratio: 0.99,
+        });
+    Metrics::new(Options { objectives: objectives.collect(), ..Options::default() })
+}
+
+fn play(metrics: &Metrics, records: &[Record]) {
+    let mut worker = metrics.worker();
+    for record in records {
+        let model = worker.model(&record.identity.model);
+        worker.begin(model);
+        worker.end(model, record);
+    }
+}
+
+fn read(metrics: &Metrics) -> Reading {
+    Reading::of(&metrics.text()).unwrap()
+}
+
+fn curves(metrics: &Metrics) -> Curves {
+    Curves::of(&read(metrics), Window::SinceStart, None)
+}
+
+/// Ten streams at each of these concurrencies, at these speeds.
+fn steps(model: &str, steps: &[(f64, f64)]) -> Vec<Record> {
+    let ten = |(at, (n, speed)): (usize, &(f64, f64))| {
+        let wait = 90 * (at as u64 + 1);
+        (0..10).map(move |_| stream(model, *n, wait, *speed)).collect::<Vec<_>>()
+    };
+    steps.iter().enumerate().flat_map(ten).collect()
+}
+
+#[test]
+fn every_stream_is_where_it_ran() {
+    let metrics = metrics(&[]);
+    play(&metrics, &steps("m", &[(1.0, 90.0), (3.0, 80.0), (20.0, 45.0), (500.0, 3000.0)]));
+    let curves = curves(&metrics);
+    let [model] = curves.models.as_slice() else { panic!("one model") };
+    assert_eq!(model.exchanges(), 40.0);
+    let ranges: Vec<_> = model.crowds.iter().map(|crowd| (crowd.range, crowd.least, crowd.most)).collect();
+    assert_eq!(
+        ranges,
+        [("1", 1, Some(1)), ("2-4", 2, Some(4)), ("17-32", 17, Some(32)), ("129+", 129, None)]
+    );
+    let means: Vec<_> = model.crowds.iter().map(|crowd| crowd.output_rate.mean().unwrap()).collect();
+    assert_eq!(means, [90.0, 80.0, 45.0, 3000.0], "exact");
+    let all: Vec<_> = model.crowds.iter().map(|crowd| crowd.aggregate_estimate().unwrap()).collect();
+    assert_eq!(all, [90.0, 240.0, 24.5 * 45.0, 129.0 * 3000.0]);
+    // All lie in one bucket, 75 to 100: the estimates are its middle, its tenth, its hundredth.
+    let first = &model.crowds[0];
+    let speeds = [0.5, 0.9, 0.99].map(|share| first.speed_reached_by(share).unwrap());
+    for (speed, expected) in speeds.iter().zip([87.5, 77.5, 75.25]) {
+        assert!((speed - expected).abs() < 1e-9, "{speeds:?}");
+    }
+    assert_eq!(model.crowds[3].speed_reached_by(0.5), Some(1000.0), "the last edge");
+    let text = table(&curves);
+    assert!(text.contains("   129+        10     3000    1000+    1000+      1000+   ~387000\n"), "{text}");
+    let [position] = model.positions.as_slice() else { panic!("one range of positions") };
+    assert_eq!((position.range, position.tokens), ("1-64", 2560.0));
+    let seconds = 640.0 * (1.0 / 90.0 + 1.0 / 80.0 + 1.0 / 45.0 + 1.0 / 3000.0);
+    assert!((position.seconds - seconds).abs() < 1e-6, "{position:?}");
+}
+
+#[test]
+fn the_knee_is_where_half_of_them_fall_short() {
+    let told = |objectives: &[&str], speeds: &[(f64, f64)]| {
+        let metrics = metrics(objectives);
+        play(&metrics, &steps("m", speeds));
+        let knees = curves(&metrics).models[0].knees.clone();
+        knees.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let slope = [(1.0, 90.0), (3.0, 60.0), (12.0, 35.0), (40.0, 14.0)];
+    assert_eq!(told(&["chat"], &slope), ["chat (30 tokens/s): kept up to 9-16 at once, no longer at 33-64"]);
+    assert_eq!(
+        told(&["voice"], &slope),
+        ["voice (100 tokens/s): not kept at 1 at once, the fewest there were"]
+    );
+    assert_eq!(
+        told(&[], &slope),
+        [
+            "voice (100 tokens/s, a preset): not kept at 1 at once, the fewest there were",
+            "chat (30 tokens/s, a preset): kept up to 9-16 at once, no longer at 33-64",
+            "reading (15 tokens/s, a preset): kept up to 9-16 at once, no longer at 33-64",
+            "floor (10 tokens/s, a preset): kept up to 33-64 at once, the most there were",
+        ]
+    );
+    assert_eq!(
+        told(&["chat"], &[(1.0, 90.0), (3.0, 20.0), (12.0, 35.0)]),
+        [
+            "chat (30 tokens/s): kept up to 1 at once, no longer at 2-4 (but again at 9-16: look at how many streams \
+          each row has)"
+        ]
+    );
+}
+
+#[test]
+fn half_is_counted_and_not_interpolated() {
+    let metrics = metrics(&["chat"]);
+    // Five of ten over 30, all in the buckets next to it: kept; one fewer is not.
+    for (model, over) in [("kept", 5), ("missed", 4)] {
+        let speed = |at| if at < over { 31.0 } else { 29.0 };
+        play(&metrics, &(0..10).map(|at| stream(model, 1.0, 50, speed(at))).collect::<Vec<_>>());
+    }
+    let curves = curves(&metrics);
+    let kept: Vec<_> = curves.models.iter().map(|model: &ModelCurves| model.knees[0].kept_up_to).collect();
+    assert_eq!(kept, [Some("1"), None]);
+    assert!(curves.models.iter().all(|model| model.knees[0].basis == Basis::Configured));
+}
+
+#[test]
+fn a_window_is_what_came_between() {
+    let metrics = metrics(&[]);
+    play(&metrics, &steps("old", &[(1.0, 90.0)]));
+    play(&metrics, &steps("both", &[(1.0, 90.0)]));
+    let before = read(&metrics);
+    play(&metrics, &steps("both", &[(1.0, 20.0), (3.0, 10.0)]));
+    play(&metrics, &steps("new", &[(1.0, 50.0)]));
+    let since = read(&metrics).less(&before).unwrap();
+    let curves = Curves::of(&since, Window::Last(Duration::from_secs(60)), None);
+    let models: Vec<_> = curves.models.iter().map(|model| (&*model.model, model.exchanges())).collect();
+    assert_eq!(models, [("both", 20.0), ("new", 10.0)]);
+    let mean = curves.models[0].crowds[0].output_rate.mean().unwrap();
+    assert!((mean - 20.0).abs() < 1e-9, "{mean}");
+    assert!(table(&curves).starts_with("both: 20 streams in 60 s\n"));
+    assert!(json(&curves).contains("\"window_seconds\": 60.0"));
+    assert_eq!(before.less(&read(&metrics)), Err(Unreadable::Restarted), "it cannot count backwards");
+}
+
+#[test]
+fn one_model_can_be_wished_for() {
+    let metrics = metrics(&[]);
+    play(&metrics, &steps("a", &[(1.0, 90.0)]));
+    play(&metrics, &steps("b", &[(1.0, 90.0)]));
+    let reading = read(&metrics);
+    let of = |model| Curves::of(&reading, Window::SinceStart, Some(model)).models;
+    assert_eq!(of("b").iter().map(|model| &*model.model).collect::<Vec<_>>(), ["b"]);
+    assert!(of("c").is_empty());
+    assert_eq!(reading.models().collect::<Vec<_>>(), ["a", "b"], "an idle `_unknown` is none");
+}
+
+#[test]
+fn a_name_from_a_client_breaks_nothing() {
+    let metrics = metrics(&[]);
+    play(&metrics, &steps("<b>&\"\u{1b}[2J\n\\", &[(1.0, 90.0)]));
+    let curves = curves(&metrics);
+    let text = table(&curves);
+    assert!(text.starts_with("<b>&\"\u{fffd}[2J\u{fffd}\\: 10 streams"), "{text}");
+    let picture = svg(&curves).unwrap();
+    assert!(!picture.contains("<b>") && picture.contains("&lt;b&gt;&amp;"), "{picture}");
+    assert!(!picture.contains('\u{1b}'));
+    assert!(json(&curves).contains("\"<b>&\\\"\\u001b[2J\\n\\\\\""));
+}

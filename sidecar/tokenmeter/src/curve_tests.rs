@@ -1,0 +1,61 @@
+//! What may be written, and what is told.
+
+use std::time::Duration;
+
+use super::{CurveError, Wish, admin, command, over};
+
+fn wish(line: &str) -> Wish {
+    Wish::of(&command().try_get_matches_from(line.split(' ')).unwrap())
+}
+
+#[test]
+fn clap_finds_no_fault() {
+    command().debug_assert();
+}
+
+#[test]
+fn times_are_what_people_write() {
+    for (text, seconds) in [("60", 60), ("60s", 60), ("5m", 300), ("2h", 7200), ("24h", 86_400)] {
+        assert_eq!(over(text), Ok(Duration::from_secs(seconds)), "{text}");
+    }
+    for text in ["", "s", "0", "25h", "-5", "5d", "1.5m", "5 m", "99999999999999999999", "99999999999999999h"]
+    {
+        assert!(over(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn the_page_itself_is_as_good_an_address() {
+    for text in ["http://gpu:9464", "http://gpu:9464/", "http://gpu:9464/metrics", "http://gpu:9464/metrics/"]
+    {
+        assert_eq!(admin(text).unwrap().to_string(), "http://gpu:9464", "{text}");
+    }
+    assert_eq!(admin("http://gpu/meter/metrics").unwrap().to_string(), "http://gpu:80/meter");
+    assert!(admin("gpu:9464").unwrap_err().contains("http://HOST:PORT"));
+    assert!(wish("curve").from.to_string() == "http://127.0.0.1:9464");
+}
+
+#[test]
+fn nothing_to_show_says_why() {
+    let told = |line: &str, timed: &[&str]| {
+        let timed = timed.iter().map(|name| name.to_string()).collect();
+        CurveError::Nothing { wish: Box::new(wish(line)), timed }.to_string()
+    };
+    assert_eq!(
+        told("curve --model qwen3-8", &["llama-3", "qwen3-8b"]),
+        "http://127.0.0.1:9464/metrics has timed no stream of a model `qwen3-8`; did you mean `qwen3-8b`?"
+    );
+    assert_eq!(
+        told("curve --model gpt", &["llama-3", "a\u{1b}b"]),
+        "http://127.0.0.1:9464/metrics has timed no stream of a model `gpt`; it has llama-3, a\\u{1b}b"
+    );
+    assert_eq!(
+        told("curve --over 1m", &[]),
+        "no stream ended within those 60 s; wait longer, or leave --over out for all since its start"
+    );
+    assert_eq!(
+        told("curve --model qwen3-8b", &[]),
+        "http://127.0.0.1:9464/metrics has timed no stream yet; send streamed requests through that tokenmeter and \
+         ask again"
+    );
+}

@@ -1,0 +1,204 @@
+//! The degradation curve of a running proxy: what was streamed through it is what is printed; and
+//! what is told where there is none.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
+
+use serde_json::Value;
+use simulator::load::{self, Load, Pace};
+use simulator::server::{Options, Server};
+use tokio::runtime::Builder;
+
+use crate::child::{PATIENCE, Running, free, get_until, output};
+
+/// The simulated server, on a thread of its own until it is dropped.
+struct Simulated {
+    address: SocketAddr,
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Simulated {
+    fn start() -> Self {
+        let (told, address) = channel();
+        let (stop, stopped) = channel::<()>();
+        let thread = std::thread::spawn(move || {
+            let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+            let server =
+                runtime.block_on(Server::bind(([127, 0, 0, 1], 0).into(), Options::default())).unwrap();
+            told.send(server.addr()).unwrap();
+            // An error is the sender's drop: the signal itself.
+            let _ = stopped.recv();
+            runtime.block_on(server.shutdown());
+        });
+        Self { address: address.recv().unwrap(), stop: Some(stop), thread: Some(thread) }
+    }
+}
+
+impl Drop for Simulated {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        let _ = self.thread.take().unwrap().join();
+    }
+}
+
+/// A server that has one answer to everything.
+fn answering(head: &'static str, body: &'static str) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let mut request = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+            request.find(|line| line.is_empty());
+            // Whoever asked may have gone; the test says so if it minds.
+            let _ = write!(stream, "HTTP/1.1 {head}\r\nConnection: close\r\n\r\n{body}\n");
+        }
+    });
+    address
+}
+
+/// So many streams of 20 tokens through the proxy.
+fn stream(proxy: SocketAddr, requests: u64, concurrency: u32) {
+    let load = Load {
+        model: Some("simulated-8b".to_owned()),
+        output_tokens: 20,
+        pace: Pace::Closed { concurrency },
+        requests,
+        time: PATIENCE,
+        ..Load::new(proxy)
+    };
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let report = runtime.block_on(load::run(&load)).unwrap();
+    assert_eq!((report.completed, report.failures.len()), (requests, 0), "{report:?}");
+}
+
+/// Until so many exchanges have ended: a client has its last byte a moment before.
+fn settled(admin: SocketAddr, exchanges: u64) {
+    let line = format!("dialect=\"openai_chat\",ending=\"length\"}} {exchanges}");
+    get_until(admin, "/metrics", |_, page| page.lines().any(|one| one.contains(&line)));
+}
+
+fn curve(admin: SocketAddr, more: &[&str]) -> (Option<i32>, String, String) {
+    let from = format!("http://{admin}/metrics");
+    output(&[&["curve", "--from", &from], more].concat())
+}
+
+#[test]
+fn what_was_streamed_is_what_is_shown() {
+    let upstream = Simulated::start();
+    let options = ["--kind", "vllm", "--objective", "floor", "--log-level", "warn"];
+    let running = Running::start(upstream.address, &options);
+    let (code, _, stderr) = curve(running.admin, &[]);
+    assert_eq!(code, Some(1));
+    assert!(stderr.contains("has timed no stream yet; send streamed requests"), "{stderr}");
+
+    stream(running.data, 3, 1);
+    stream(running.data, 12, 6);
+    settled(running.admin, 15);
+    let (code, stdout, stderr) = curve(running.admin, &[]);
+    assert_eq!((code, stderr.as_str()), (Some(0), ""));
+    assert!(stdout.starts_with("simulated-8b: 15 streams since that tokenmeter started\n"), "{stdout}");
+    assert!(stdout.contains("floor (10 tokens/s): kept up to "), "{stdout}");
+
+    let (code, stdout, _) = curve(running.admin, &["--format", "json", "--model", "simulated-8b"]);
+    assert_eq!(code, Some(0));
+    let told: Value = serde_json::from_str(&stdout).unwrap();
+    let crowds = told["models"][0]["by_concurrency"].as_array().unwrap();
+    let exchanges: u64 = crowds.iter().map(|crowd| crowd["exchanges"].as_u64().unwrap()).sum();
+    assert_eq!(exchanges, 15, "{stdout}");
+    assert_eq!(crowds[0]["concurrency"], "1", "{stdout}");
+    assert!(crowds.len() > 1, "six at once are not one: {stdout}");
+    for crowd in crowds {
+        // The simulator gives one stream 81 tokens per second at most.
+        let speed = crowd["speed_tokens_per_second"]["mean"].as_f64().unwrap();
+        assert!(speed > 5.0 && speed < 200.0, "{stdout}");
+        assert!(crowd["first_token_seconds"]["p99"].as_f64().unwrap() > 0.0, "{stdout}");
+    }
+    // 20 tokens each; the first of an answer has no speed.
+    assert_eq!(told["models"][0]["by_position"][0]["tokens"], 15 * 19, "{stdout}");
+    assert_eq!(told["models"][0]["knees"][0]["basis"], "configured", "{stdout}");
+
+    let file = std::env::temp_dir().join(format!("tokenmeter-curve-{}.svg", std::process::id()));
+    let path = file.to_str().unwrap();
+    let (code, stdout, stderr) = curve(running.admin, &["--format", "svg", "--output", path]);
+    assert_eq!((code, stdout.as_str(), stderr.as_str()), (Some(0), "", ""));
+    let picture = std::fs::read_to_string(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    assert!(picture.starts_with("<svg ") && picture.ends_with("</svg>\n"), "{picture}");
+    let (code, _, stderr) = curve(running.admin, &["--output", "/nonexistent/curve.txt"]);
+    assert_eq!(code, Some(1));
+    assert!(stderr.contains("cannot write /nonexistent/curve.txt: No such file"), "{stderr}");
+
+    let (code, _, stderr) = curve(running.admin, &["--model", "simulated-8"]);
+    assert_eq!(code, Some(1));
+    assert!(stderr.contains("no stream of a model `simulated-8`; did you mean `simulated-8b`?"), "{stderr}");
+}
+
+#[test]
+fn a_window_holds_what_ended_in_it() {
+    let upstream = Simulated::start();
+    let running = Running::start(upstream.address, &["--kind", "vllm", "--log-level", "warn"]);
+    let (code, _, stderr) = curve(running.admin, &["--over", "1s"]);
+    assert_eq!(code, Some(1));
+    assert!(stderr.contains("no stream ended within those 1 s; wait longer"), "{stderr}");
+
+    stream(running.data, 2, 2);
+    settled(running.admin, 2);
+    let admin = running.admin;
+    let window = std::thread::spawn(move || curve(admin, &["--over", "2", "--format", "json"]));
+    // One stream after the other for as long as it is open, and a little longer.
+    let mut sent = 2;
+    while !window.is_finished() {
+        stream(running.data, 1, 1);
+        sent += 1;
+    }
+    let (code, stdout, stderr) = window.join().unwrap();
+    assert_eq!((code, stderr.as_str()), (Some(0), ""), "{stdout}");
+    let told: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(told["window_seconds"], 2.0);
+    let crowds = told["models"][0]["by_concurrency"].as_array().unwrap();
+    let exchanges: u64 = crowds.iter().map(|crowd| crowd["exchanges"].as_u64().unwrap()).sum();
+    assert!(exchanges > 0 && exchanges <= sent - 2, "the two before it are not in it: {sent} {stdout}");
+}
+
+#[test]
+fn whose_side_it_is_and_what_to_do() {
+    let nobody = free();
+    let (code, _, stderr) = curve(nobody, &[]);
+    assert_eq!(code, Some(1));
+    assert!(stderr.contains("cannot be read: no connection") && stderr.contains("with --from"), "{stderr}");
+
+    // The port of the clients: what answers there is the server behind it.
+    let upstream = Simulated::start();
+    let running = Running::start(upstream.address, &["--kind", "vllm", "--log-level", "warn"]);
+    let (code, _, stderr) = curve(running.data, &[]);
+    assert_eq!(code, Some(1));
+    assert!(stderr.contains("this is not the metrics page of a tokenmeter"), "{stderr}");
+    assert!(stderr.contains("not the one that clients use"), "{stderr}");
+
+    for (head, body, part) in [
+        (
+            "421 Misdirected Request",
+            "this name is not one of ours",
+            "/metrics answers 421: this name is not one of ours",
+        ),
+        ("404 Not Found", "nothing here", "/metrics answers 404: nothing here; name the admin address"),
+        ("200 OK", "<html>", "this is not the metrics page of a tokenmeter"),
+    ] {
+        let (code, _, stderr) = curve(answering(head, body), &[]);
+        assert_eq!(code, Some(1));
+        assert!(stderr.contains(part), "{part} in {stderr}");
+    }
+
+    for (flags, part) in [
+        (["--from", "gpu:9464"], "write http://HOST:PORT"),
+        (["--over", "soon"], "as in 60s, 5m or 2h"),
+        (["--format", "png"], "table, json, svg"),
+    ] {
+        let (code, _, stderr) = output(&[&["curve"], flags.as_slice()].concat());
+        assert_eq!(code, Some(2), "{stderr}");
+        assert!(stderr.contains(part), "{part} in {stderr}");
+    }
+}
