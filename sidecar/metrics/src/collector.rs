@@ -19,7 +19,6 @@ use crate::gpu::{GPU_CLOCKS, GPU_THROTTLES, GPU_UNITS};
 use crate::histogram::Distribution;
 use crate::model::{GenAi, Loaded, ModelCells, Position, Served, Timed, WEIGHTS, no_first_token_names};
 use crate::names::UNKNOWN;
-use crate::objective::{Objective, ObjectiveCells, Verdict};
 use crate::process::Process;
 use crate::proxy::{CLASSES, DIRECTIONS, dropped_names};
 use crate::reading::Reading;
@@ -27,6 +26,7 @@ use crate::table::Metric;
 use crate::totals::Totals;
 
 mod gpu;
+mod objectives;
 mod shares;
 mod telemetry;
 mod usage;
@@ -104,22 +104,16 @@ fn write(metric: Metric, totals: &Totals, version: &str, process: &Process, fami
         Metric::Stalls => known(totals, family, |model| &model.stalls),
         Metric::Stalled => known_seconds(totals, family, |model| &model.stalled_ns),
         Metric::ClientWait => known_seconds(totals, family, |model| &model.client_wait_ns),
-        Metric::ObjectiveExchanges => {
-            judged(totals, |model, objective, cells| verdicts(family, model, objective, &cells.verdicts))
+        Metric::ObjectiveExchanges => objectives::exchanges(totals, family),
+        Metric::GoodputExchanges => objectives::goodput(totals, family),
+        Metric::GoodputTokens => objectives::tokens(totals, family, |cells| &cells.good_tokens),
+        Metric::ObjectiveTokens => objectives::tokens(totals, family, |cells| &cells.tokens),
+        Metric::TenantObjectiveExchanges => objectives::tenants(totals, family),
+        Metric::ObjectiveFirstToken => {
+            objectives::bound(totals, family, |one| one.first_token_ns as f64 / 1e9)
         }
-        Metric::GoodputExchanges => judged(totals, |model, objective, cells| {
-            family.count(&[model, &objective.name], cells.verdicts[Verdict::Met as usize].get())
-        }),
-        Metric::GoodputTokens => judged(totals, |model, objective, cells| {
-            by_provenance(family, model, objective, cells, &cells.good_tokens)
-        }),
-        Metric::ObjectiveTokens => judged(totals, |model, objective, cells| {
-            by_provenance(family, model, objective, cells, &cells.tokens)
-        }),
-        Metric::TenantObjectiveExchanges => tenants(family, totals),
-        Metric::ObjectiveFirstToken => objectives(totals, family, |one| one.first_token_ns as f64 / 1e9),
-        Metric::ObjectiveOutputRate => objectives(totals, family, |one| one.output_rate),
-        Metric::ObjectiveTarget => objectives(totals, family, |one| one.target_ratio),
+        Metric::ObjectiveOutputRate => objectives::bound(totals, family, |one| one.output_rate),
+        Metric::ObjectiveTarget => objectives::bound(totals, family, |one| one.target_ratio),
         Metric::UpstreamUp => upstream_up(family, totals),
         Metric::EngineUp => engines(totals, family, |engine| engine.up.map(|up| f64::from(u8::from(up)))),
         Metric::EngineInfo => engine_info(family, totals),
@@ -230,56 +224,6 @@ fn overhead(family: &mut Family, totals: &Totals) -> Result {
         .iter()
         .zip(&totals.proxy.overhead)
         .try_for_each(|(class, histogram)| family.histogram(&[class], &histogram.read()))
-}
-
-fn objectives(totals: &Totals, family: &mut Family, pick: impl Fn(&Objective) -> f64) -> Result {
-    totals.objectives.iter().try_for_each(|one| family.number(&[&one.name], pick(one)))
-}
-
-/// Each model's cells of each objective it was judged by, in the order of the list.
-fn judged(totals: &Totals, mut write: impl FnMut(&str, &Objective, &ObjectiveCells) -> Result) -> Result {
-    models(totals, |name, model| {
-        for (at, objective) in totals.objectives.iter().enumerate() {
-            if let Some(cells) = model.objectives.get(&at) {
-                write(name, objective, cells)?;
-            }
-        }
-        Ok(())
-    })
-}
-
-/// Every verdict once there was one, so that the first failure is a step up from zero.
-fn verdicts(family: &mut Family, name: &str, objective: &Objective, counts: &[Count]) -> Result {
-    let all = Verdict::ALL.iter().zip(counts);
-    all.into_iter()
-        .try_for_each(|(verdict, n)| family.count(&[name, &objective.name, verdict.name()], n.get()))
-}
-
-/// The good ones from zero, so that their share can be told from the first exchange on.
-fn by_provenance(
-    family: &mut Family,
-    model: &str,
-    objective: &Objective,
-    cells: &ObjectiveCells,
-    counts: &[Count],
-) -> Result {
-    for ((provenance, n), all) in Provenance::ALL.iter().zip(counts).zip(&cells.tokens) {
-        if all.get() > 0 {
-            family.count(&[model, &objective.name, provenance.name()], n.get())?;
-        }
-    }
-    Ok(())
-}
-
-fn tenants(family: &mut Family, totals: &Totals) -> Result {
-    for (name, tenant) in &totals.tenants {
-        for (at, objective) in totals.objectives.iter().enumerate() {
-            if let Some(counts) = tenant.verdicts.get(&at) {
-                verdicts(family, name, objective, counts)?;
-            }
-        }
-    }
-    Ok(())
 }
 
 fn upstream_up(family: &mut Family, totals: &Totals) -> Result {
