@@ -1,29 +1,5 @@
-//! The curves for programs. Units stand in the names; what was not measured is `null`.
-//!
-//! ```json
-//! {
-//!   "window_seconds": 60,
-//!   "models": [{
-//!     "model": "qwen3-8b",
-//!     "by_concurrency": [{
-//!       "concurrency": "2-4", "concurrency_least": 2, "concurrency_most": 4,
-//!       "exchanges": 812,
-//!       "speed_tokens_per_second": {"count": 811, "mean": 41.2, "p50": 42, "p90": 33, "p99": 21},
-//!       "aggregate_tokens_per_second_estimate": 123.6, "aggregate_concurrency": 3,
-//!       "first_token_seconds": {"count": 812, "mean": 0.2, "p50": 0.18, "p90": 0.3, "p99": 0.7},
-//!       "prompt_tokens_per_second": {"count": 812, "mean": 2100, "p50": 2000, "p90": 900, "p99": 400}
-//!     }],
-//!     "by_position": [{"position": "1-64", "tokens": 51000, "seconds": 1238,
-//!                      "seconds_per_token": 0.0243, "tokens_per_second": 41.2}],
-//!     "knees": [{"objective": "chat", "basis": "configured", "tokens_per_second": 30,
-//!                "kept_up_to": "17-32", "missed_at": "33-64", "kept_again_at": [], "words": "…"}]
-//!   }]
-//! }
-//! ```
-//!
-//! `window_seconds` is `null` since the proxy's start. Of a speed, `p90` is what 9 of 10 reach; of a wait, what 9
-//! of 10 do not exceed. `exchanges` are streams with a first token. The aggregate is `aggregate_concurrency` times the
-//! mean speed: what all yield together while all of them generate.
+//! The curves for programs; `curve.md` says what each member is. Units stand in the names; what was
+//! not measured is `null`.
 
 use serde_json::{Value, json as value};
 
@@ -89,12 +65,15 @@ fn position(position: &PositionSpeed) -> Value {
 fn knee(knee: &Knee) -> Value {
     value!({
         "objective": knee.objective,
-        "basis": knee.basis.name(),
+        "basis": knee.basis().name(),
         "tokens_per_second": knee.tokens_per_second,
         "kept_up_to": knee.kept_up_to,
         "missed_at": knee.missed_at,
         "kept_again_at": knee.kept_again_at,
         "words": knee.to_string(),
+        "judged_exchanges": knee.outcome.map(|outcome| outcome.exchanges as u64),
+        "met_exchanges": knee.outcome.map(|outcome| outcome.met as u64),
+        "target_ratio": knee.outcome.map(|outcome| outcome.target_ratio),
     })
 }
 

@@ -13,8 +13,6 @@ use crate::reading::Reading;
 pub struct Knee {
     /// The objective's name.
     pub objective: String,
-    /// Who set it.
-    pub basis: Basis,
     /// Its least speed.
     pub tokens_per_second: f64,
     /// The highest range at which, and below which, it is kept.
@@ -23,6 +21,19 @@ pub struct Knee {
     pub missed_at: Option<&'static str>,
     /// Ranges above that at which it is kept all the same.
     pub kept_again_at: Vec<&'static str>,
+    /// What came of all of it, if somebody set it.
+    pub outcome: Option<Outcome>,
+}
+
+/// What came of an objective, its first token included: the verdicts of the page.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outcome {
+    /// Exchanges that it was counted for.
+    pub exchanges: f64,
+    /// Those of them that met all of it.
+    pub met: f64,
+    /// The share that was to meet it.
+    pub target_ratio: f64,
 }
 
 /// Who set an objective.
@@ -45,20 +56,36 @@ impl Basis {
 }
 
 impl Knee {
-    /// One for each objective the model was judged by; where there are none, for each preset.
-    pub(crate) fn all(reading: &Reading, model: &str, crowds: &[Crowd]) -> Vec<Self> {
-        let judged = reading.judged.iter().filter(|(name, _)| name == model);
-        let rates = judged.filter_map(|(_, name)| Some((&**name, *reading.objectives.get(name)?)));
-        let mut configured: Vec<_> = rates.collect();
-        configured.sort_by(|one, other| other.1.total_cmp(&one.1));
-        let (basis, objectives) = match configured.is_empty() {
-            false => (Basis::Configured, configured),
-            true => (Basis::Preset, PRESETS.iter().map(|preset| (preset.name, preset.output_rate)).collect()),
-        };
-        objectives.into_iter().map(|(name, rate)| Self::of(name, basis, rate, crowds)).collect()
+    /// Who set the objective.
+    pub fn basis(&self) -> Basis {
+        if self.outcome.is_some() { Basis::Configured } else { Basis::Preset }
     }
 
-    fn of(objective: &str, basis: Basis, tokens_per_second: f64, crowds: &[Crowd]) -> Self {
+    /// One for each objective the model was judged by; where there are none, for each preset.
+    pub(crate) fn all(reading: &Reading, model: &str, crowds: &[Crowd]) -> Vec<Self> {
+        let judged =
+            reading.judged.iter().filter(|((name, _), judged)| name == model && judged.exchanges > 0.0);
+        let mut configured: Vec<_> = judged
+            .filter_map(|((_, name), judged)| {
+                let objective = reading.objectives.get(name)?;
+                let outcome = Outcome {
+                    exchanges: judged.exchanges,
+                    met: judged.met,
+                    target_ratio: objective.target_ratio,
+                };
+                Some(Self::of(name, objective.output_rate, Some(outcome), crowds))
+            })
+            .collect();
+        configured.sort_by(|one, other| other.tokens_per_second.total_cmp(&one.tokens_per_second));
+        match configured.is_empty() {
+            false => configured,
+            true => {
+                PRESETS.iter().map(|preset| Self::of(preset.name, preset.output_rate, None, crowds)).collect()
+            }
+        }
+    }
+
+    fn of(objective: &str, tokens_per_second: f64, outcome: Option<Outcome>, crowds: &[Crowd]) -> Self {
         let timed = crowds.iter().filter_map(|crowd| {
             Some((crowd.range, crowd.output_rate.share_above(tokens_per_second)? >= 0.5))
         });
@@ -73,7 +100,7 @@ impl Knee {
         }
         Self {
             objective: objective.to_owned(),
-            basis,
+            outcome,
             tokens_per_second,
             kept_up_to,
             missed_at,
@@ -85,7 +112,7 @@ impl Knee {
 impl fmt::Display for Knee {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({} tokens/s", self.objective, self.tokens_per_second)?;
-        f.write_str(if self.basis == Basis::Preset { ", a preset): " } else { "): " })?;
+        f.write_str(if self.basis() == Basis::Preset { ", a preset): " } else { "): " })?;
         match (self.kept_up_to, self.missed_at) {
             (None, None) => write!(f, "no stream had a speed"),
             (Some(kept), None) => write!(f, "kept up to {kept} at once, the most there were"),

@@ -29,7 +29,7 @@ mod table;
 pub use curves::{Crowd, Curves, ModelCurves, PositionSpeed, Window};
 pub use distribution::Distribution;
 pub use json::json;
-pub use knee::{Basis, Knee};
+pub use knee::{Basis, Knee, Outcome};
 pub use reading::{Reading, Unreadable};
 pub use svg::svg;
 pub use table::table;

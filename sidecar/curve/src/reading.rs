@@ -1,11 +1,11 @@
 //! What a metrics page says of speeds. The law: names come from the table of all metrics, and a page
 //! without ours is refused rather than read as empty.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 
 use meter::edges::{CONCURRENCY_NAMES, POSITION_NAMES};
-use metrics::Metric;
+use metrics::{Metric, Verdict};
 use scrape::exposition::{Page, Sample};
 
 use crate::distribution::Distribution;
@@ -16,10 +16,28 @@ pub struct Reading {
     /// When the proxy started, seconds since 1970; 0 if it does not say.
     pub(crate) started: f64,
     pub(crate) models: BTreeMap<String, Counts>,
-    /// The least speed of each configured objective, by its name.
-    pub(crate) objectives: BTreeMap<String, f64>,
-    /// Which models were judged by which objective.
-    pub(crate) judged: BTreeSet<(String, String)>,
+    /// What was configured of each objective, by its name.
+    pub(crate) objectives: BTreeMap<String, Objective>,
+    /// What came of it, by model and objective.
+    pub(crate) judged: BTreeMap<(String, String), Judged>,
+}
+
+/// What was configured of an objective.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Objective {
+    /// The least speed, tokens per second.
+    pub(crate) output_rate: f64,
+    /// The share of exchanges that are to meet it.
+    pub(crate) target_ratio: f64,
+}
+
+/// What came of an objective.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Judged {
+    /// Exchanges that it was counted for.
+    pub(crate) exchanges: f64,
+    /// Those of them that met all of it.
+    pub(crate) met: f64,
 }
 
 /// What is counted of one model.
@@ -96,6 +114,11 @@ impl Reading {
                 *now = now.less(then).ok_or(Unreadable::Restarted)?;
             }
         }
+        for (which, now) in &mut since.judged {
+            let then = earlier.judged.get(which).copied().unwrap_or_default();
+            *now = Judged { exchanges: now.exchanges - then.exchanges, met: now.met - then.met };
+        }
+        since.judged.retain(|_, judged| judged.exchanges > 0.0);
         Ok(since)
     }
 
@@ -109,10 +132,18 @@ impl Reading {
         let is = |metric: Metric| sample.name == metric.entry().name;
         if is(Metric::ProcessStart) {
             self.started = sample.value;
-        } else if is(Metric::ObjectiveOutputRate) {
-            self.objectives.extend(label("objective").map(|name| (name, sample.value)));
+        } else if is(Metric::ObjectiveOutputRate) || is(Metric::ObjectiveTarget) {
+            let Some(name) = label("objective") else { return };
+            let objective = self.objectives.entry(name).or_default();
+            match is(Metric::ObjectiveTarget) {
+                true => objective.target_ratio = sample.value,
+                false => objective.output_rate = sample.value,
+            }
         } else if is(Metric::ObjectiveExchanges) {
-            self.judged.extend(label("model").zip(label("objective")));
+            let Some(which) = label("model").zip(label("objective")) else { return };
+            let judged = self.judged.entry(which).or_default();
+            judged.exchanges += sample.value;
+            judged.met += if sample.has("verdict", Verdict::Met.name()) { sample.value } else { 0.0 };
         } else if is(Metric::PositionTokens) || is(Metric::PositionSeconds) {
             let (Some(model), Some(range)) = (label("model"), label("position")) else { return };
             let Some(at) = POSITION_NAMES.iter().position(|name| *name == range) else { return };

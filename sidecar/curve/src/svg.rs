@@ -50,7 +50,7 @@ fn speed<'a>(area: &Area<'a>, model: &ModelCurves) -> Result<(), Failure<'a>> {
     let lines =
         quantiles.map(|(name, share)| (name, at(&model.crowds, |crowd| crowd.speed_reached_by(share))));
     let mean = ("mean", at(&model.crowds, |crowd| crowd.output_rate.mean()));
-    let marks = model.knees.iter().filter(|knee| knee.basis == Basis::Configured);
+    let marks = model.knees.iter().filter(|knee| knee.basis() == Basis::Configured);
     let chart = Chart {
         title: "tokens/s of one stream, by streams at once",
         names: model.crowds.iter().map(|crowd| crowd.range).collect(),

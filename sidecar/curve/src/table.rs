@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::bars::bars;
 use crate::curves::{Crowd, Curves, ModelCurves, PositionSpeed, Window};
 use crate::distribution::Distribution;
-use crate::knee::Basis;
+use crate::knee::{Basis, Outcome};
 
 /// As text, a section for each model.
 pub fn table(curves: &Curves) -> String {
@@ -29,7 +29,7 @@ fn section(model: &ModelCurves, window: Window) -> String {
     text += "\n  the first token, and the prompt until then\n";
     text += "  at once     p50      p90      p99   prompt tokens/s\n";
     model.crowds.iter().for_each(|crowd| text += &waits(crowd));
-    let marks = model.knees.iter().filter(|knee| knee.basis == Basis::Configured);
+    let marks = model.knees.iter().filter(|knee| knee.basis() == Basis::Configured);
     let marks: Vec<_> = marks.map(|knee| knee.tokens_per_second).collect();
     let bars = bars(&model.crowds, &marks);
     if !bars.is_empty() {
@@ -44,7 +44,10 @@ fn section(model: &ModelCurves, window: Window) -> String {
         text += "\n  Half of the streams or more have the speed of\n";
     }
     for knee in &model.knees {
-        writeln!(text, "    {knee}").expect("a String takes any text");
+        writeln!(text, "    {}", printable(&knee.to_string())).expect("a String takes any text");
+    }
+    for (knee, outcome) in model.knees.iter().filter_map(|knee| Some((knee, knee.outcome?))) {
+        text += &met(&knee.objective, outcome);
     }
     text
 }
@@ -73,6 +76,18 @@ fn waits(crowd: &Crowd) -> String {
         wait(0.9),
         wait(0.99),
         rate(crowd.input_rate.quantile(0.5), &crowd.input_rate),
+    )
+}
+
+/// Whether an objective was met, its first token included; percents cut, so that 100 is all of them.
+fn met(objective: &str, of: Outcome) -> String {
+    let Outcome { exchanges, met, target_ratio } = of;
+    let percent = |ratio: f64| (ratio * 1000.0 + 1e-6).floor() / 10.0;
+    format!(
+        "  Of {exchanges} exchanges {met} met {} altogether: {} %; the target is {} %\n",
+        printable(objective),
+        percent(met / exchanges),
+        percent(target_ratio),
     )
 }
 

@@ -1,10 +1,12 @@
 //! The page of a demonstration (`tokenmeter demo --seconds 40`, less the families nobody reads
 //! here), printed three ways. `UPDATE_GOLDEN=1` rewrites; the diff is the review.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::{env, fs};
 
 use curve::{Curves, Reading, Window, json, svg, table};
+use serde_json::Value;
 
 fn demo() -> Curves {
     let page = fs::read_to_string(golden("demo.page")).unwrap();
@@ -27,6 +29,29 @@ fn for_programs() {
 #[test]
 fn for_reports() {
     compare("demo.svg", &svg(&demo()).unwrap());
+}
+
+/// Every member of the manual's example is in the real one, and the other way round.
+#[test]
+fn the_manual_has_the_shape_of_it() {
+    fn members(value: &Value, path: &str, all: &mut BTreeSet<String>) {
+        match value {
+            Value::Object(fields) => fields.iter().for_each(|(key, value)| {
+                all.insert(format!("{path}.{key}"));
+                members(value, &format!("{path}.{key}"), all);
+            }),
+            Value::Array(items) => items.iter().for_each(|item| members(item, path, all)),
+            _ => {}
+        }
+    }
+    let manual = include_str!("../../curve.md");
+    let example = manual.split("```json").nth(1).unwrap().split("```").next().unwrap();
+    let [told, real] = [example, &json(&demo())].map(|text| {
+        let mut all = BTreeSet::new();
+        members(&serde_json::from_str(text).unwrap(), "", &mut all);
+        all
+    });
+    assert_eq!(told, real);
 }
 
 fn golden(name: &str) -> std::path::PathBuf {

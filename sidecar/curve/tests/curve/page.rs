@@ -151,7 +151,21 @@ fn half_is_counted_and_not_interpolated() {
     let curves = curves(&metrics);
     let kept: Vec<_> = curves.models.iter().map(|model: &ModelCurves| model.knees[0].kept_up_to).collect();
     assert_eq!(kept, [Some("1"), None]);
-    assert!(curves.models.iter().all(|model| model.knees[0].basis == Basis::Configured));
+    assert!(curves.models.iter().all(|model| model.knees[0].basis() == Basis::Configured));
+}
+
+#[test]
+fn what_was_promised_is_counted_in_the_window() {
+    let metrics = metrics(&["chat"]);
+    play(&metrics, &steps("m", &[(1.0, 90.0), (1.0, 20.0)]));
+    let before = read(&metrics);
+    let all = table(&curves(&metrics));
+    assert!(all.contains("  Of 20 exchanges 10 met chat altogether: 50 %; the target is 99 %\n"), "{all}");
+    play(&metrics, &steps("m", &[(1.0, 90.0)]));
+    play(&metrics, &[Record { ending: Ending::UpstreamCut, ..stream("m", 1.0, 50, 90.0) }]);
+    let since = read(&metrics).less(&before).unwrap();
+    let table = table(&Curves::of(&since, Window::Last(Duration::from_secs(1)), None));
+    assert!(table.contains("  Of 11 exchanges 10 met chat altogether: 90.9 %;"), "{table}");
 }
 
 #[test]
@@ -169,6 +183,7 @@ fn a_window_is_what_came_between() {
     let mean = curves.models[0].crowds[0].output_rate.mean().unwrap();
     assert!((mean - 20.0).abs() < 1e-9, "{mean}");
     assert!(table(&curves).starts_with("both: 20 streams in 60 s\n"));
+    assert!(!table(&curves).contains("altogether"), "no objective was set");
     assert!(json(&curves).contains("\"window_seconds\": 60.0"));
     assert_eq!(before.less(&read(&metrics)), Err(Unreadable::Restarted), "it cannot count backwards");
 }
