@@ -8,7 +8,7 @@ use metrics::{Objective, PRESETS};
 use crate::file;
 use crate::machine::Machine;
 use crate::plan::Plan;
-use crate::settings::{OBJECTIVES, Written};
+use crate::settings::{OBJECTIVES, Written, setting};
 
 struct Nowhere;
 
@@ -82,6 +82,19 @@ fn a_preset_is_for_everybody() {
     ] {
         let objectives = plan("", Some(name)).objectives;
         assert_eq!(objectives.iter().map(said).collect::<Vec<_>>(), [expected]);
+    }
+}
+
+#[test]
+fn the_help_has_the_presets_numbers() {
+    let help = setting("objective").help;
+    for preset in PRESETS {
+        let words = help.split(preset.name).nth(1).unwrap().split(';').next().unwrap();
+        let numbers: Vec<&str> = words.split(|c: char| !c.is_ascii_digit() && c != '.').collect();
+        let seconds = preset.first_token_ns as f64 / 1e9;
+        let wait = if seconds < 1.0 { seconds * 1000.0 } else { seconds };
+        assert!(numbers.contains(&&*wait.to_string()), "{wait} in {words}");
+        assert!(numbers.contains(&&*preset.output_rate.to_string()), "{} in {words}", preset.output_rate);
     }
 }
 

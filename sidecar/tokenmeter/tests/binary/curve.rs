@@ -118,7 +118,9 @@ fn what_was_streamed_is_what_is_shown() {
     }
     // 20 tokens each; the first of an answer has no speed.
     assert_eq!(told["models"][0]["by_position"][0]["tokens"], 15 * 19, "{stdout}");
-    assert_eq!(told["models"][0]["knees"][0]["basis"], "configured", "{stdout}");
+    let knee = &told["models"][0]["knees"][0];
+    assert_eq!(knee["basis"], "configured", "{stdout}");
+    assert_eq!(knee["judged_exchanges"], 15, "{stdout}");
 
     let file = std::env::temp_dir().join(format!("tokenmeter-curve-{}.svg", std::process::id()));
     let path = file.to_str().unwrap();
