@@ -19,12 +19,15 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use engine::{Detected, FrontEnd, Hooks};
+use gpu::Notices;
+use meter::Record;
 use metrics::Metrics;
 use relay::{Learned, Observer};
 
 use crate::cli;
 use crate::desk::{After, Desk, Tally};
 use crate::exports::Exports;
+use crate::gpus;
 use crate::loops;
 use crate::machine::ThisMachine;
 use crate::plan::Plan;
@@ -42,6 +45,7 @@ pub struct Process {
     records: JoinHandle<()>,
     _prober: Prober,
     _engines: engine::Running,
+    gpus: Option<gpu::Running<Arc<Record>>>,
     page: page::Running,
     readiness: Readiness,
     metrics: Metrics,
@@ -80,7 +84,8 @@ impl Process {
 
         let (outbox, inbox) = relay::outbox(plan.outbox_records);
         let totals = Totals::new(plan.relay.upstreams.iter().map(|upstream| &upstream.name));
-        let after = after(&exports);
+        let watched = Arc::new(OnceLock::new());
+        let after = after(plan, &exports, &watched);
         let desk = Arc::new(Desk::new(tally, totals.clone(), plan.log.access, metrics.worker(), after));
         let recount = Recount::start(&plan.tokenizers, &desk)?;
         let records = records::take(inbox, desk, recount).map_err(StartError::Thread)?;
@@ -94,9 +99,11 @@ impl Process {
                 .map_err(StartError::Thread)?;
             let prober = Prober::start(targets, readiness.clone(), metrics.clone(), engines.reach())
                 .map_err(StartError::Thread)?;
-            Ok((prober, engines))
+            let gpus = plan.gpu.clone().map(|plan| gpus::start(plan, relay.loads(), &metrics, &exports));
+            let gpus = gpus.transpose().map_err(StartError::Gpu)?;
+            Ok((prober, engines, gpus))
         });
-        let (prober, engines) = match started {
+        let (prober, engines, gpus) = match started {
             Ok(both) => both,
             Err(error) => {
                 relay.stop_now();
@@ -104,6 +111,9 @@ impl Process {
                 return Err(error);
             }
         };
+        if let Some(gpus) = &gpus {
+            watched.get_or_init(|| gpus.notices());
+        }
         shared_addresses.get_or_init(|| addresses.clone());
         readiness.serving();
         Ok(Self {
@@ -111,6 +121,7 @@ impl Process {
             records,
             _prober: prober,
             _engines: engines,
+            gpus,
             page,
             readiness,
             metrics,
@@ -165,6 +176,8 @@ impl Process {
         self.relay.join();
         // A panic in there was reported when it happened.
         let _ = self.records.join();
+        // A last sample settles what it can; then the last is sent.
+        drop(self.gpus);
         self.exports.shutdown();
     }
 }
@@ -173,10 +186,15 @@ fn observer(metrics: &Metrics) -> Box<dyn Observer + Send> {
     Box::new(metrics.worker())
 }
 
-/// Where a record goes once it is entered.
-fn after(exports: &Exports) -> After {
-    let exports = exports.clone();
-    Box::new(move |record| exports.submit(record, None))
+/// Where a record goes once it is entered: to the GPUs' watch, which gives it back with what it used,
+/// as soon as there is one; and on to the exporter.
+fn after(plan: &Plan, exports: &Exports, watched: &Arc<OnceLock<Notices<Arc<Record>>>>) -> After {
+    let (exports, watched) = (exports.clone(), Arc::clone(watched));
+    let upstreams: Vec<_> = plan.relay.upstreams.iter().map(|upstream| Arc::clone(&upstream.name)).collect();
+    Box::new(move |record| match watched.get() {
+        Some(notices) => gpus::enter(notices, &upstreams, record, &exports),
+        None => exports.submit(record, None),
+    })
 }
 
 /// Where what the upstreams say of themselves goes.

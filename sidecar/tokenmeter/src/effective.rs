@@ -11,9 +11,9 @@ use crate::settings::{AUTO, Entry, Form, OFF, ON, SETTINGS, Setting, Value, Writ
 /// What will run, setting by setting, in the order of the table.
 #[derive(Clone, Debug)]
 pub struct Effective {
-    upstreams: Vec<[Shown; 6]>,
+    upstreams: Vec<Vec<Shown>>,
     /// Those listed; one for everybody is among the settings.
-    objectives: Vec<[Shown; 6]>,
+    objectives: Vec<Vec<Shown>>,
     settings: Vec<Shown>,
 }
 
@@ -54,7 +54,7 @@ impl Effective {
         Self { upstreams, objectives, settings }
     }
 
-    fn objective(entry: &Entry, objective: &Objective) -> [Shown; 6] {
+    fn objective(entry: &Entry, objective: &Objective) -> Vec<Shown> {
         let shown = |key: &'static str, preset: bool, text: String| {
             let written = entry.fields.get(key).or(entry.fields.get("preset").filter(|_| preset));
             Shown { key, text, origin: written.map_or(Origin::Default, |value| value.origin.clone()) }
@@ -63,7 +63,7 @@ impl Effective {
             [] => "*".to_owned(),
             globs => globs.iter().map(Glob::text).collect::<Vec<_>>().join(","),
         };
-        [
+        vec![
             shown("name", true, objective.name.to_string()),
             shown("models", false, names(&objective.models)),
             shown("tenants", false, names(&objective.tenants)),
@@ -78,7 +78,7 @@ impl Effective {
         index: usize,
         upstream: &relay::Upstream,
         engine: &engine::Target,
-    ) -> [Shown; 6] {
+    ) -> Vec<Shown> {
         let single = written.values.get("upstream");
         let listed = written.upstreams.as_ref().filter(|_| single.is_none());
         let entry = listed.and_then(|(_, entries)| entries.get(index));
@@ -90,7 +90,7 @@ impl Effective {
             true => format!("[{}]", upstream.host),
             false => upstream.host.to_string(),
         };
-        [
+        let mut all = vec![
             Shown {
                 key: "name",
                 text: upstream.name.to_string(),
@@ -113,7 +113,12 @@ impl Effective {
                 text: scrape(engine.scrape).to_owned(),
                 origin: fallback("engine_metrics"),
             },
-        ]
+        ];
+        // Without it, they are all there are if there is one upstream.
+        if let Some(gpus) = field("gpus").or(written.values.get("gpus")) {
+            all.push(Shown { key: "gpus", text: gpus.text.clone(), origin: gpus.origin.clone() });
+        }
+        all
     }
 
     /// As YAML, with the origins as comments if they are asked for.
@@ -145,7 +150,7 @@ impl Effective {
 }
 
 /// Settings that are shown with the upstream they belong to.
-const PER_UPSTREAM: [&str; 5] = ["upstream", "kind", "usage", "listen", "engine_metrics"];
+const PER_UPSTREAM: [&str; 6] = ["upstream", "kind", "usage", "listen", "engine_metrics", "gpus"];
 
 fn scrape(scrape: engine::Scrape) -> &'static str {
     match scrape {

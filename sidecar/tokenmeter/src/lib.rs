@@ -36,6 +36,7 @@ pub mod curve;
 mod demo;
 mod desk;
 mod exports;
+mod gpus;
 mod run;
 mod signals;
 

@@ -2,6 +2,7 @@
 //! it either succeeds or tells every mistake there is: no part ever sees a setting (law 13), and
 //! nothing is looked at twice.
 
+mod gpu;
 mod objectives;
 mod telemetry;
 mod upstreams;
@@ -45,6 +46,8 @@ pub struct Plan {
     pub max_models: usize,
     /// What is wanted of whose exchanges.
     pub objectives: Vec<Objective>,
+    /// How GPUs are watched, if they are; its upstreams are in the relay's order.
+    pub gpu: Option<::gpu::Plan>,
     /// What is sent to a collector.
     pub telemetry: Telemetry,
     /// Records that may wait for the control plane.
@@ -96,6 +99,7 @@ impl Plan {
             every: reader.milliseconds("engine_metrics_interval_ms"),
         };
         let max_models = reader.count("max_models");
+        let gpu = reader.gpu(upstreams.iter().filter_map(Wanted::uses).collect(), max_models);
         let objectives = reader.objectives();
         let outbox_records = reader.count("outbox_records");
         let log = reader.log();
@@ -114,6 +118,7 @@ impl Plan {
                 admin_hosts,
                 max_models,
                 objectives,
+                gpu,
                 telemetry,
                 outbox_records,
                 tokenizers,

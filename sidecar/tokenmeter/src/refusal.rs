@@ -38,6 +38,8 @@ pub enum StartError {
     },
     /// The way to the collector could not be made ready: a certificate, a thread.
     Telemetry(io::Error),
+    /// The GPUs cannot be watched as the settings want it.
+    Gpu(io::Error),
     /// The system gave us no thread, or no way to wait in one.
     Thread(io::Error),
 }
@@ -107,6 +109,9 @@ impl fmt::Display for StartError {
                     "cannot begin to send telemetry: {cause}; see otlp_endpoint and OTEL_EXPORTER_OTLP_*"
                 )
             }
+            Self::Gpu(cause) => {
+                write!(f, "cannot watch the GPUs: {cause}; change the settings gpu, gpu_exporter, gpus")
+            }
             Self::Thread(cause) => {
                 write!(f, "the system gave us no thread: {cause}; raise the limit on threads or open files")
             }
@@ -117,7 +122,9 @@ impl fmt::Display for StartError {
 impl std::error::Error for StartError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Bind { cause, .. } | Self::Telemetry(cause) | Self::Thread(cause) => Some(cause),
+            Self::Bind { cause, .. } | Self::Telemetry(cause) | Self::Gpu(cause) | Self::Thread(cause) => {
+                Some(cause)
+            }
             Self::Loop { .. } | Self::Tokenizers { .. } => None,
         }
     }

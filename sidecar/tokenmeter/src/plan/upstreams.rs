@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use engine::Scrape;
+use gpu::Gpus;
 use relay::Kind;
 use usage::Policy;
 
@@ -31,6 +32,8 @@ pub(super) struct Wanted {
     usage: Policy,
     pub(super) listen: Option<Placed>,
     scrape: Scrape,
+    /// The GPUs it uses, if that was said.
+    gpus: Option<Gpus>,
 }
 
 impl Wanted {
@@ -46,6 +49,12 @@ impl Wanted {
             provider: self.kind.unwrap_or(Kind::Openai).name().into(),
             usage: self.usage,
         })
+    }
+
+    /// The GPUs of the same upstream, as long as it can be planned at all.
+    pub(super) fn uses(&self) -> Option<gpu::Upstream> {
+        let relay::Upstream { name, .. } = self.planned()?;
+        Some(gpu::Upstream { name, gpus: self.gpus.clone() })
     }
 
     /// The same upstream, as long as it can be planned at all.
@@ -101,6 +110,7 @@ impl Reader<'_> {
             usage: self.usage(self.written.values.get("usage")),
             listen: self.address_of("listen"),
             scrape,
+            gpus: self.written.values.get("gpus").map(|written| Gpus::parse(&written.text)),
         }
     }
 
@@ -147,14 +157,16 @@ impl Reader<'_> {
         let usage = self.usage(entry.fields.get("usage").or(self.written.values.get("usage")));
         let scrape = entry.fields.get("engine_metrics").or(self.written.values.get("engine_metrics"));
         let scrape = self.scrape(scrape);
-        for key in ["kind", "usage", "engine_metrics"] {
+        let gpus = entry.fields.get("gpus").or(self.written.values.get("gpus"));
+        let gpus = gpus.map(|written| Gpus::parse(&written.text));
+        for key in ["kind", "usage", "engine_metrics", "gpus"] {
             self.note_overruled(entry, key);
         }
         let name = match entry.fields.get("name") {
             Some(written) => self.name(written),
             None => url.as_ref().map(Url::authority).unwrap_or_default(),
         };
-        Wanted { name, url, url_origin, kind, usage, listen, scrape }
+        Wanted { name, url, url_origin, kind, usage, listen, scrape, gpus }
     }
 
     /// A flag or a variable does not overrule what an upstream's entry says of itself.

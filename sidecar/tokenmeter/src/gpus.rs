@@ -1,0 +1,169 @@
+//! The watch over the GPUs, connected: the relay's load cells go in with the ended exchanges, readings
+//! and where the energy went come out to the metrics, settled exchanges to the exporter.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gpu::{AttributionReading, Cost, Ended, GpusReading, Hooks, Notices, Prices, Running, Settled, Throttle};
+use meter::{Load, Record};
+use metrics::{DeviceShare, GpuReading, Metrics, ModelShare, Share, TenantShare};
+use otlp::Energy;
+use relay::clock;
+
+use crate::exports::Exports;
+
+/// Begins to watch. `loads` are the upstreams' load cells, in the plan's order.
+pub(crate) fn start(
+    plan: gpu::Plan,
+    loads: Vec<Arc<Mutex<Load>>>,
+    metrics: &Metrics,
+    exports: &Exports,
+) -> io::Result<Running<Arc<Record>>> {
+    let names: Vec<Arc<str>> = plan.upstreams.iter().map(|upstream| Arc::clone(&upstream.name)).collect();
+    let prices = plan.prices;
+    let (shown, shares, per_token) = (metrics.clone(), metrics.clone(), metrics.clone());
+    let exports = exports.clone();
+    gpu::start(
+        plan,
+        Hooks {
+            now: Box::new(clock::now),
+            load: Box::new(move |upstream, at| {
+                loads[upstream].lock().unwrap_or_else(PoisonError::into_inner).read(at)
+            }),
+            reading: Box::new(move |reading| shown.gpu(readings(&reading, &names))),
+            attribution: Box::new(move |reading| shares.attribution(&attribution(&reading, &prices))),
+            settled: Box::new(move |settled| {
+                if let Some((model, joules)) = energy_per_token(&settled) {
+                    per_token.energy_per_output_token(&model, joules);
+                }
+                let energy = energy(&settled);
+                exports.submit(settled.ticket, energy);
+            }),
+        },
+    )
+}
+
+/// Hands an ended exchange in; where there is no room for it, it goes on without its energy.
+pub(crate) fn enter(
+    notices: &Notices<Arc<Record>>,
+    upstreams: &[Arc<str>],
+    record: Arc<Record>,
+    exports: &Exports,
+) {
+    let identity = &record.identity;
+    let Some(upstream) = upstreams.iter().position(|name| *name == identity.upstream) else {
+        return exports.submit(record, None);
+    };
+    let ended = Ended {
+        upstream,
+        model: Arc::clone(&identity.model),
+        tenant: Arc::clone(&identity.tenant),
+        entered: record.load.entered,
+        left: record.load.left,
+        output_tokens: record.tokens.output(),
+        ticket: Arc::clone(&record),
+    };
+    if notices.ended(ended).is_err() {
+        exports.submit(record, None);
+    }
+}
+
+/// Joules of each output token, if both are known.
+fn energy_per_token(settled: &Settled<Arc<Record>>) -> Option<(Arc<str>, f64)> {
+    let record = &settled.ticket;
+    let nj = settled.used?.energy_nj?;
+    let tokens = record.tokens.output();
+    (tokens > 0).then(|| (Arc::clone(&record.identity.model), nj as f64 / 1e9 / tokens as f64))
+}
+
+fn energy(settled: &Settled<Arc<Record>>) -> Option<Energy> {
+    let used = settled.used?;
+    Some(Energy { joules_nano: used.energy_nj?, gpu_ns: used.gpu_ns, utilization: used.utilization? })
+}
+
+fn readings(reading: &GpusReading, names: &[Arc<str>]) -> Vec<GpuReading> {
+    reading.gpus.iter().map(|gpu| one(gpu, names)).collect()
+}
+
+fn one(gpu: &gpu::GpuReading, names: &[Arc<str>]) -> GpuReading {
+    let device = &gpu.device;
+    let text = |text: &Option<String>| text.as_deref().unwrap_or_default().into();
+    // What is no longer fresh is not shown as if it were.
+    let fresh = |value: Option<f64>| value.filter(|_| gpu.up);
+    let watts = |milliwatts: Option<u64>| milliwatts.map(|mw| mw as f64 / 1e3);
+    let units = device.activity.units();
+    let clocks = device.clocks.units();
+    GpuReading {
+        id: Arc::clone(&device.uuid),
+        name: text(&device.name),
+        vendor: device.vendor.unwrap_or_default().into(),
+        driver_version: text(&device.driver),
+        parent: device.parent.clone().unwrap_or_default(),
+        source: gpu.source_name(),
+        upstreams: gpu.upstreams.iter().filter_map(|at| names.get(*at).cloned()).collect(),
+        shared: gpu.shared(),
+        up: gpu.up,
+        utilization_ratio: fresh(device.utilization_ppm.map(|ppm| f64::from(ppm) / 1e6)),
+        memory_usage_bytes: device.memory_used.filter(|_| gpu.up),
+        memory_limit_bytes: device.memory_total.filter(|_| gpu.up),
+        power_watts: fresh(watts(device.power_mw)),
+        power_limit_watts: fresh(watts(device.power_limit_mw)),
+        energy_joules: gpu.energy_nj.map(joules),
+        temperature_celsius: fresh(device.temperature_c),
+        errors: [device.errors_corrected, device.errors_uncorrected],
+        activity_ratio: metrics::GPU_UNITS.map(|unit| fresh(named(&units, unit))),
+        clock_hertz: metrics::GPU_CLOCKS.map(|clock| fresh(named(&clocks, clock).map(|hertz| hertz as f64))),
+        throttled_seconds: metrics::GPU_THROTTLES.map(|reason| {
+            let at = Throttle::ALL.iter().position(|known| known.name() == reason)?;
+            Some(gpu.throttled_ns[at] as f64 / 1e9)
+        }),
+        processes: device.processes.map(u64::from).filter(|_| gpu.up),
+        resets: gpu.resets,
+        gap_seconds: gpu.gap_ns as f64 / 1e9,
+    }
+}
+
+fn named<T: Copy>(list: &[(&str, Option<T>)], name: &str) -> Option<T> {
+    list.iter().find(|(known, _)| *known == name).and_then(|(_, value)| *value)
+}
+
+fn attribution(reading: &AttributionReading, prices: &Prices) -> metrics::AttributionReading {
+    let tenants = reading.tenants.iter().map(|(tenant, used)| TenantShare {
+        tenant: Arc::clone(tenant),
+        share: share(used.energy_nj, used.gpu_ns, &used.cost, prices),
+    });
+    let models = reading
+        .models
+        .iter()
+        .map(|(model, used)| ModelShare { model: Arc::clone(model), energy_joules: joules(used.energy_nj) });
+    let devices = reading.devices.iter().map(|device| DeviceShare {
+        id: Arc::clone(&device.uuid),
+        idle: share(device.idle_nj, device.idle_ns, &device.idle_cost, prices),
+        unattributed: share(
+            device.unattributed_nj,
+            device.unattributed_ns,
+            &device.unattributed_cost,
+            prices,
+        ),
+        pending_joules: joules(device.pending_nj),
+        pending_seconds: device.pending_ns as f64 / 1e9,
+    });
+    metrics::AttributionReading {
+        tenants: tenants.collect(),
+        models: models.collect(),
+        devices: devices.collect(),
+    }
+}
+
+fn share(nj: u128, ns: u128, cost: &Cost, prices: &Prices) -> Share {
+    let usd = |pico: i128, price: u64| (price > 0).then_some(pico as f64 / 1e12);
+    Share {
+        energy_joules: joules(nj),
+        gpu_seconds: ns as f64 / 1e9,
+        cost_usd: [usd(cost.hours_pico, prices.hour_pico), usd(cost.energy_pico, prices.kwh_pico)],
+    }
+}
+
+fn joules(nanojoules: u128) -> f64 {
+    nanojoules as f64 / 1e9
+}

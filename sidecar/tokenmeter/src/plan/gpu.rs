@@ -1,0 +1,143 @@
+//! Where readings of GPUs come from, which upstream uses which, and what they cost.
+
+use std::time::Duration;
+
+use gpu::{ExporterPlan, Gpus, Prices, Upstream, Wanted};
+use rust_decimal::Decimal;
+use rust_decimal::prelude::ToPrimitive;
+
+use super::values::Reader;
+use crate::mistake::Mistake;
+use crate::settings::{Form, OFF, Value, setting};
+use crate::url::Url;
+
+impl Reader<'_> {
+    /// Plans the watch over the GPUs; `None` if there is to be none.
+    pub(super) fn gpu(&mut self, upstreams: Vec<Upstream>, models: usize) -> Option<gpu::Plan> {
+        let exporter = self.exporter();
+        let source = self.source(exporter.is_some());
+        let period = self.milliseconds("gpu_sample_ms");
+        let stale = self.milliseconds("gpu_stale_ms");
+        let prices = Prices {
+            hour_pico: self.scaled("gpu_hour_usd", PICO),
+            kwh_pico: self.scaled("kwh_usd", PICO),
+            pue_micro: self.scaled("pue", MICRO),
+        };
+        let source = source?;
+        Some(gpu::Plan {
+            source,
+            nvml_library: None,
+            exporter,
+            upstreams: self.shared_out(upstreams, source),
+            period,
+            stale_periods: periods(stale, period),
+            prices,
+            tenants: TENANTS,
+            models,
+        })
+    }
+
+    fn source(&mut self, has_exporter: bool) -> Option<Wanted> {
+        let written = self.value("gpu");
+        // YAML has read an unquoted `off` as a truth value.
+        let name = if written.text == "false" { OFF } else { self.one_of_setting("gpu", &written) };
+        if name == "exporter" && !has_exporter {
+            let what = "the GPUs are to be read from an exporter, and none is named";
+            self.mistakes.push(Mistake::at(
+                &written.origin,
+                what,
+                "write gpu_exporter: http://HOST:PORT/metrics",
+            ));
+        }
+        match name {
+            OFF => None,
+            "nvml" => Some(Wanted::Nvml),
+            "exporter" => Some(Wanted::Exporter),
+            _ => Some(Wanted::Auto),
+        }
+    }
+
+    fn exporter(&mut self) -> Option<ExporterPlan> {
+        let written = self.value("gpu_exporter");
+        if written.text.is_empty() {
+            return None;
+        }
+        let hostname = Some(self.value("gpu_exporter_hostname").text).filter(|name| !name.is_empty());
+        match Url::parse(&written.text) {
+            Ok(url) => Some(ExporterPlan {
+                host: url.host.into(),
+                port: url.port,
+                path: if url.prefix.is_empty() { "/metrics".to_owned() } else { url.prefix },
+                hostname,
+                prefix: String::new(),
+            }),
+            Err(refused) => {
+                self.mistakes.push(Mistake::at(&written.origin, refused.what, refused.remedy));
+                None
+            }
+        }
+    }
+
+    /// One upstream has all devices if nothing is said; of several, each must say which are its own.
+    /// Where nobody asked for GPUs, those who say nothing have none.
+    fn shared_out(&mut self, upstreams: Vec<Upstream>, source: Wanted) -> Vec<Upstream> {
+        let several = upstreams.len() > 1;
+        let anybody = upstreams.iter().any(|upstream| upstream.gpus.is_some()) || source != Wanted::Auto;
+        let mut shared = Vec::new();
+        for upstream in upstreams {
+            let unsaid = several && upstream.gpus.is_none();
+            if unsaid && anybody {
+                self.mistakes.push(Mistake::missing(
+                    "upstreams",
+                    format!("it is not said which GPUs `{}` uses", upstream.name),
+                    "add `gpus` to its entry: indices, UUIDs, all, or [] for none",
+                ));
+            }
+            let gpus = if unsaid { Some(Gpus::These(Vec::new())) } else { upstream.gpus };
+            shared.push(Upstream { gpus, ..upstream });
+        }
+        shared
+    }
+
+    /// A decimal number in whole parts of `scale` to one; 0 if there is none.
+    fn scaled(&mut self, key: &'static str, scale: u64) -> u64 {
+        let Form::Decimal { unit } = setting(key).form else {
+            unreachable!("{key} is a decimal in the table")
+        };
+        let Value { text, origin } = self.value(key);
+        if text.is_empty() {
+            return 0;
+        }
+        let parts = text.parse::<Decimal>().ok().filter(|number| !number.is_sign_negative());
+        let parts = parts.and_then(|number| number.checked_mul(Decimal::from(scale)));
+        match parts {
+            Some(parts) if parts.fract().is_zero() && parts.to_u64().is_some() => {
+                parts.to_u64().unwrap_or_default()
+            }
+            _ => {
+                let what = format!("`{}` is not a number of {unit}", text.escape_debug());
+                let remedy = "write it as in 2.49, with at most six digits before the point and six after";
+                self.mistakes.push(Mistake::at(&origin, what, remedy));
+                0
+            }
+        }
+    }
+}
+
+/// How many periods fit into a time, rounded up.
+fn periods(time: Duration, period: Duration) -> u32 {
+    u32::try_from(time.as_millis().div_ceil(period.as_millis().max(1))).unwrap_or(u32::MAX)
+}
+
+/// Parts of a dollar in which prices are counted.
+const PICO: u64 = 1_000_000_000_000;
+
+/// Parts of one in which an effectiveness is counted.
+const MICRO: u64 = 1_000_000;
+
+/// Tenants that are told apart, as in the metrics.
+const TENANTS: usize = 100;
+
+#[cfg(test)]
+#[path = "gpu_tests.rs"]
+mod tests;

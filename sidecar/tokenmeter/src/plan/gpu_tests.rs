@@ -1,0 +1,106 @@
+//! GPUs as written: prices to the pico-dollar, devices by upstream, and every mistake.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use gpu::{GpuName, Gpus, Wanted};
+
+use crate::file;
+use crate::machine::Machine;
+use crate::mistake::Mistakes;
+use crate::plan::Plan;
+use crate::settings::Written;
+
+struct Nowhere;
+
+impl Machine for Nowhere {
+    fn cores(&self) -> usize {
+        1
+    }
+
+    fn resolve(&self, _: &str) -> Vec<IpAddr> {
+        Vec::new()
+    }
+
+    fn owns(&self, _: IpAddr) -> bool {
+        false
+    }
+
+    fn variable(&self, _: &str) -> Option<String> {
+        None
+    }
+}
+
+fn make(yaml: &str) -> Result<Plan, Mistakes> {
+    let file = file::parse("t.yaml", yaml).expect("it is YAML");
+    Plan::make(&Written::merge(&BTreeMap::new(), &|_| None, Some(file)), &Nowhere)
+}
+
+fn plan(yaml: &str) -> gpu::Plan {
+    make(yaml).unwrap_or_else(|mistakes| panic!("{mistakes}")).gpu.expect("GPUs are watched")
+}
+
+#[test]
+fn nothing_said_is_whatever_is_there() {
+    let plan = plan("upstream: http://a");
+    assert_eq!((plan.source, plan.period, plan.stale_periods), (Wanted::Auto, Duration::from_secs(1), 5));
+    assert_eq!((plan.prices.hour_pico, plan.prices.kwh_pico, plan.prices.pue_micro), (0, 0, 1_000_000));
+    assert_eq!(plan.upstreams[0].gpus, None, "one upstream has them all");
+}
+
+#[test]
+fn prices_are_exact() {
+    let plan = plan("upstream: http://a\ngpu_hour_usd: 2.49\nkwh_usd: 0.123456\npue: 1.25");
+    assert_eq!(plan.prices.hour_pico, 2_490_000_000_000);
+    assert_eq!(plan.prices.kwh_pico, 123_456_000_000);
+    assert_eq!(plan.prices.pue_micro, 1_250_000);
+}
+
+#[test]
+fn each_upstream_has_its_devices() {
+    let plan = plan(
+        "upstreams:\n- url: http://a\n  gpus: [0, GPU-x]\n- url: http://b\n  listen: 127.0.0.1:1\n  gpus: all\n\
+         - url: http://c\n  listen: 127.0.0.1:2\n  gpus: []\n",
+    );
+    let gpus: Vec<_> = plan.upstreams.into_iter().map(|upstream| upstream.gpus.expect("said")).collect();
+    let these = Gpus::These(vec![GpuName::Index(0), GpuName::Uuid("GPU-x".into())]);
+    assert_eq!(gpus, [these, Gpus::All, Gpus::These(Vec::new())]);
+}
+
+#[test]
+fn an_exporter_has_a_page_and_a_node() {
+    let plan = plan("upstream: http://a\ngpu_exporter: http://dcgm:9400\ngpu_exporter_hostname: node-7");
+    let exporter = plan.exporter.expect("named");
+    assert_eq!((&*exporter.host, exporter.port, exporter.path.as_str()), ("dcgm", 9400, "/metrics"));
+    assert_eq!(exporter.hostname.as_deref(), Some("node-7"));
+}
+
+#[test]
+fn off_is_off() {
+    assert!(make("upstream: http://a\ngpu: off").expect("a plan").gpu.is_none());
+}
+
+#[test]
+fn several_upstreams_of_which_none_speaks_of_gpus_have_none() {
+    let plan = plan("upstreams:\n- url: http://a\n- url: http://b\n  listen: 127.0.0.1:1\n");
+    assert!(plan.upstreams.iter().all(|upstream| upstream.gpus == Some(Gpus::These(Vec::new()))));
+}
+
+#[test]
+fn mistakes_are_told_together_with_their_lines() {
+    let told = make(
+        "upstreams:\n- url: http://a\n  gpus: 0\n- url: http://b\n  listen: 127.0.0.1:1\n\
+         gpu: exporter\ngpu_hour_usd: cheap\nkwh_usd: -1\npue: 1.0000001\n",
+    );
+    let told = told.expect_err("all of it is wrong").to_string();
+    for part in [
+        "it is not said which GPUs `b:80` uses",
+        "t.yaml:6: the GPUs are to be read from an exporter, and none is named",
+        "t.yaml:7: `cheap` is not a number of dollars",
+        "t.yaml:8: `-1` is not a number of dollars",
+        "t.yaml:9: `1.0000001` is not a number",
+    ] {
+        assert!(told.contains(part), "no {part:?} in {told}");
+    }
+}
