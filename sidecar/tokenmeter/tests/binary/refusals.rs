@@ -26,7 +26,7 @@ fn wrong_settings_are_all_told_and_exit_2() {
             "tokenmeter: 6 mistakes in the settings:\n\
              \x20 {shown}:1: there is no setting `lisen`; did you mean `listen`?\n\
              \x20 {shown}:6: there is no key of an upstream `speed`; known are name, url, kind, usage, listen, \
-             engine_metrics\n\
+             engine_metrics, gpus\n\
              \x20 {shown}:4: TLS to the upstream is not supported yet; put a TLS client (nginx, envoy, stunnel) \
              beside tokenmeter and name its plain http:// port here\n\
              \x20 --admin: `nowhere` is not ADDRESS:PORT; write it as in 127.0.0.1:9800, or 0.0.0.0:9800 for every \
