@@ -27,7 +27,7 @@ pub struct TenantShare {
 /// What one model's exchanges used.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelShare {
-    /// The model, as its requests name it.
+    /// The model's label, as of [`Metrics::model_label`](crate::Metrics::model_label).
     pub model: Arc<str>,
     /// Joules.
     pub energy_joules: f64,

@@ -6,12 +6,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+use crate::attribution::{AttributionReading, ModelShare};
 use crate::cell::{Absorb, Count};
 use crate::control::Control;
 use crate::engine::EngineReading;
 use crate::format::Format;
 use crate::labels::{Closed, Labels, sum};
 use crate::model::ModelCells;
+use crate::names::{self, OTHER, UNKNOWN};
 use crate::objective::{Objective, TenantCells};
 use crate::page::Options;
 use crate::proxy::ProxyCells;
@@ -47,7 +49,7 @@ impl Board {
     pub(crate) fn new(options: Options) -> Self {
         let Options { models: cap, semconv, version, objectives } = options;
         let (since, objectives) = (SystemTime::now(), objectives.into());
-        let control = Mutex::new(Control::new(cap));
+        let control = Mutex::new(Control::new());
         Self { cap, semconv, version, since, objectives, posts: Mutex::default(), control }
     }
 
@@ -71,6 +73,22 @@ impl Board {
     /// A worker's new block for a tenant, or the labels there are if there is no room for another.
     pub(crate) fn open_tenant(&self, name: &str) -> Result<(Arc<str>, Arc<TenantCells>), Closed> {
         self.posts().tenants.open(name, TENANTS)
+    }
+
+    /// The label of a model as the workers have it: its own if it has one, else `_other` once there
+    /// is no room for more, else `_unknown`: no server has accepted it yet.
+    pub(crate) fn label(&self, name: &str) -> Arc<str> {
+        let name = names::label(name);
+        let posts = self.posts();
+        let beyond = name == OTHER || posts.models.is_full() && !name.is_empty();
+        posts.models.label(&name).unwrap_or_else(|| if beyond { OTHER.into() } else { UNKNOWN.into() })
+    }
+
+    /// What energy, device time and money were spent on.
+    pub(crate) fn set_shares(&self, reading: &AttributionReading) {
+        let label = |share: &ModelShare| ModelShare { model: self.label(&share.model), ..*share };
+        let models = reading.models.iter().map(label).collect();
+        self.control().set_shares(reading, models);
     }
 
     /// Whether an upstream can be reached.

@@ -1,5 +1,5 @@
 //! What the control plane says and the page shows, beside what the workers count. The law: names
-//! that came with requests are capped here as they are at the workers.
+//! that came with requests are labels here, capped as they are at the workers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,6 @@ use crate::telemetry::TelemetryReading;
 /// The last that was said.
 #[derive(Debug)]
 pub(crate) struct Control {
-    models: Names,
     tenants: Names,
     /// By identity, sorted.
     pub(crate) gpus: Vec<GpuReading>,
@@ -30,9 +29,8 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    pub(crate) fn new(models: usize) -> Self {
+    pub(crate) fn new() -> Self {
         Self {
-            models: Names::new(models),
             tenants: Names::new(TENANTS),
             gpus: Vec::new(),
             shares: AttributionReading::default(),
@@ -49,28 +47,27 @@ impl Control {
         self.gpus = readings;
     }
 
-    pub(crate) fn set_shares(&mut self, reading: &AttributionReading) {
+    /// `models` are labels already.
+    pub(crate) fn set_shares(&mut self, reading: &AttributionReading, models: Vec<ModelShare>) {
         let mut tenants: BTreeMap<Arc<str>, TenantShare> = BTreeMap::new();
         for share in &reading.tenants {
             let label = self.tenants.label(&share.tenant);
             let new = || TenantShare { tenant: Arc::clone(&label), ..TenantShare::default() };
             tenants.entry(Arc::clone(&label)).or_insert_with(new).share.add(&share.share);
         }
-        let mut models: BTreeMap<Arc<str>, ModelShare> = BTreeMap::new();
-        for share in &reading.models {
-            let label = self.models.label(&share.model);
-            let new = || ModelShare { model: Arc::clone(&label), ..ModelShare::default() };
-            models.entry(Arc::clone(&label)).or_insert_with(new).energy_joules += share.energy_joules;
+        let mut by_label: BTreeMap<Arc<str>, ModelShare> = BTreeMap::new();
+        for share in models {
+            let new = || ModelShare { model: Arc::clone(&share.model), energy_joules: 0.0 };
+            by_label.entry(Arc::clone(&share.model)).or_insert_with(new).energy_joules += share.energy_joules;
         }
         let mut devices = reading.devices.clone();
         devices.sort_by(|a, b| a.id.cmp(&b.id));
         devices.dedup_by(|a, b| a.id == b.id);
-        let (tenants, models) = (tenants.into_values().collect(), models.into_values().collect());
+        let (tenants, models) = (tenants.into_values().collect(), by_label.into_values().collect());
         self.shares = AttributionReading { tenants, models, devices };
     }
 
-    pub(crate) fn energy_per_token(&mut self, model: &str, joules: f64) {
-        let label = self.models.label(model);
+    pub(crate) fn energy_per_token(&mut self, label: Arc<str>, joules: f64) {
         self.per_token.entry(label).or_default().joules(Metric::EnergyPerToken, joules);
     }
 

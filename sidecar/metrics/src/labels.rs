@@ -42,7 +42,13 @@ impl<T: Default> Labels<T> {
         Some(self.post(label))
     }
 
-    fn label(&self, name: &str) -> Option<Arc<str>> {
+    /// Whether a name was turned away for want of room.
+    pub(crate) fn is_full(&self) -> bool {
+        self.closed.is_some()
+    }
+
+    /// The label of a name, if it has one of its own.
+    pub(crate) fn label(&self, name: &str) -> Option<Arc<str>> {
         self.blocks.get_key_value(name).map(|(label, _)| Arc::clone(label))
     }
 

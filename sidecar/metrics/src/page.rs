@@ -67,14 +67,21 @@ impl Metrics {
         self.board.control().set_gpus(readings);
     }
 
+    /// The label under which the workers count a model's exchanges at this moment. Whoever sums by
+    /// model sums under this, looked up once for each exchange: few names, and none that moves.
+    pub fn model_label(&self, model: &str) -> Arc<str> {
+        self.board.label(model)
+    }
+
     /// Says what energy, device time and money were spent on, in place of what was said before.
     pub fn attribution(&self, reading: &AttributionReading) {
-        self.board.control().set_shares(reading);
+        self.board.set_shares(reading);
     }
 
     /// One settled exchange's energy for each of its output tokens, in joules.
     pub fn energy_per_output_token(&self, model: &str, joules: f64) {
-        self.board.control().energy_per_token(model, joules);
+        let label = self.board.label(model);
+        self.board.control().energy_per_token(label, joules);
     }
 
     /// Says what became of the telemetry that was exported, in place of what was said before.

@@ -7,6 +7,8 @@ use metrics::{
     Options, Share, SignalReading, TelemetryReading, TenantShare,
 };
 
+use relay::Observer;
+
 use crate::openmetrics::{self, Page};
 
 fn page(metrics: &Metrics) -> Page {
@@ -72,6 +74,12 @@ fn a_device_says_what_it_says_and_no_more() {
 #[test]
 fn shares_are_added_up_under_capped_names() {
     let metrics = Metrics::new(Options { models: 1, ..Options::default() });
+    let mut worker = metrics.worker();
+    worker.model("b");
+    assert_eq!(&*metrics.model_label("a"), "_unknown", "as yet it could get a label");
+    worker.model("a");
+    let labels = ["b", "a", "_unknown", "_other", ""].map(|name| metrics.model_label(name));
+    assert_eq!(labels.each_ref().map(|label| &**label), ["b", "_other", "_unknown", "_other", "_unknown"]);
     let share = |joules: f64, usd: Option<f64>| Share {
         energy_joules: joules,
         gpu_seconds: joules / 100.0,
