@@ -7,7 +7,7 @@ use crate::gpu::{GPU_ERRORS, GpuReading};
 use crate::totals::Totals;
 
 /// One number for each device that says it.
-pub(super) fn gauge(
+pub(super) fn number(
     totals: &Totals,
     family: &mut Family,
     pick: impl Fn(&GpuReading) -> Option<f64>,
@@ -16,7 +16,7 @@ pub(super) fn gauge(
 }
 
 /// One whole number for each device that says it.
-pub(super) fn bytes(
+pub(super) fn count(
     totals: &Totals,
     family: &mut Family,
     pick: impl Fn(&GpuReading) -> Option<u64>,
@@ -24,7 +24,7 @@ pub(super) fn bytes(
     each(totals, |gpu| pick(gpu).map_or(Ok(()), |n| family.count(&[&gpu.id], n)))
 }
 
-/// As [`gauge`], for a metric that is not of accelerators alone.
+/// As [`number`], for a metric that is not of accelerators alone.
 pub(super) fn hardware(
     totals: &Totals,
     family: &mut Family,

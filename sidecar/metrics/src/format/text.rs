@@ -57,7 +57,8 @@ impl Page<'_> {
     fn histogram(&mut self, entry: &Entry, sample: &Sample, of: &HistogramReading) -> io::Result<()> {
         self.series(entry, "_sum", sample, None)?;
         self.number(of.sum)?;
-        self.series_after(entry, "_count", sample)?;
+        self.out.write_all(b"\n")?;
+        self.series(entry, "_count", sample, None)?;
         write!(self.out, "{}", of.count())?;
         let mut below = 0u64;
         for (at, (upper, n)) in of.buckets.iter().enumerate() {
@@ -70,11 +71,6 @@ impl Page<'_> {
             }
         }
         self.out.write_all(b"\n")
-    }
-
-    fn series_after(&mut self, entry: &Entry, suffix: &str, sample: &Sample) -> io::Result<()> {
-        self.out.write_all(b"\n")?;
-        self.series(entry, suffix, sample, None)
     }
 
     /// A sample's name and labels, and the blank before its value.

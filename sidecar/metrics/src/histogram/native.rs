@@ -3,7 +3,7 @@
 //! fixed, so that memory is bounded. What lies below is in the zero bucket, what lies above in the
 //! last one; an octave without observations has no cells.
 
-use crate::cell::{Absorb, Count};
+use crate::cell::Count;
 use crate::lazy::Lazy;
 use crate::reading::NativeReading;
 use crate::table::Unit;
@@ -35,12 +35,6 @@ impl Native {
             let cells = self.octaves[*at].make();
             cells.iter().zip(octave).for_each(|(cell, n)| cell.add(*n));
         }
-    }
-}
-
-impl Absorb for Native {
-    fn absorb(&self, other: &Self) {
-        self.add(&other.read());
     }
 }
 

@@ -234,6 +234,27 @@ Exchanges that run while a page is read are counted by one side and not yet by t
 as they generate, we when an exchange ends), also those that ran at the baseline: under load the drift swings
 by what is in flight. Look at its trend, or at quiet times.
 
+## Accelerators and what they were used for
+
+`hw_*` follows OpenTelemetry's hardware convention; `hw_id` is the device's UUID. What a device does not say is absent,
+and while `tokenmeter_gpu_up` is 0 its gauges are too: counters stay. Time that no sample covers is counted in
+`tokenmeter_gpu_gap_seconds_total` and not guessed.
+
+Energy, device time and cost are shared out, and nothing is left over. Since the baseline:
+
+- energy: `hw_energy_joules_total` has grown by the sum of `tokenmeter_energy_attributed_joules_total`,
+  `…_idle_joules_total`, `…_unattributed_joules_total` and `tokenmeter_energy_pending_joules`;
+- device time and cost likewise, by `tokenmeter_gpu_*`. Costs are there where prices are set, by `part`.
+
+`pending` belongs to exchanges that still run or are not settled; it goes over to the others and is no counter.
+`tokenmeter_energy_model_joules_total` is the attributed energy a second time, by model: do not add it to the others.
+
+## Telemetry about telemetry
+
+Of spans and log records, `made` is `sent`, all that was `dropped_*` and `tokenmeter_otlp_queued_items`, exactly. For
+the signal `metric` the items are the data points of exports. What was dropped is in `tokenmeter_dropped_total` too, as
+`span`, `log_record` and `metric_export`.
+
 ## Label values of our own
 
 - `_other`: the name came after the cap was reached (50 models unless set otherwise). All its numbers are here,
