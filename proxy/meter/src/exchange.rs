@@ -281,6 +281,7 @@ impl Meter {
         };
         Record {
             identity,
+            asked_stream: self.streamed || self.request.stream == Some(true),
             streamed: self.streamed,
             status: self.status,
             answers: self.request.answers,

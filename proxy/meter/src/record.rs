@@ -64,6 +64,8 @@ pub const DEFAULT_TENANT: &str = "default";
 pub struct Record {
     /// Who and what.
     pub identity: Identity,
+    /// Whether the request asked for frames, or got some.
+    pub asked_stream: bool,
     /// Whether the answer came in frames.
     pub streamed: bool,
     /// HTTP status of the answer; 0 if there was none.

@@ -85,7 +85,7 @@ impl Objective {
         match record.ending {
             Ending::Complete | Ending::Length if record.streamed => Some(self.stream(record)),
             Ending::Complete | Ending::Length => Some(self.body(record)),
-            Ending::ClientAbort => None,
+            Ending::ClientAbort => self.abandoned(record),
             Ending::ErrorStatus => servers_fault(record.status).then_some(Verdict::Failed),
             Ending::UpstreamCut | Ending::ErrorInBand | Ending::NoOutput | Ending::ProxyError => {
                 Some(Verdict::Failed)
@@ -102,6 +102,13 @@ impl Objective {
             (false, true) => Verdict::SlowOutput,
             (true, true) => Verdict::SlowBoth,
         }
+    }
+
+    /// Why a client left is not known, and what it did not wait for cannot be judged. But one that had
+    /// waited longer for its first token than was promised was let down, whyever it left.
+    fn abandoned(&self, record: &Record) -> Option<Verdict> {
+        let waited_ns = record.timing.first_token_ns.unwrap_or(record.timing.duration_ns);
+        (record.asked_stream && waited_ns > self.first_token_ns).then_some(Verdict::SlowFirstToken)
     }
 
     fn body(&self, record: &Record) -> Verdict {

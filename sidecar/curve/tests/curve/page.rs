@@ -23,6 +23,7 @@ fn stream(model: &str, concurrency: f64, first_token_ms: u64, tokens_per_second:
     timing.position[0] = Span { tokens: 64, ns: (64e9 / tokens_per_second) as u64 };
     Record {
         identity: Identity::new("gpu", "vllm", Dialect::OpenaiChat, model),
+        asked_stream: true,
         streamed: true,
         status: 200,
         answers: 1,

@@ -25,6 +25,7 @@ fn stream() -> Record {
     tokens.by_type[TokenType::Output as usize] = 31;
     Record {
         identity: Identity::new("gpu", "vllm", Dialect::OpenaiChat, "qwen3-8b"),
+        asked_stream: true,
         streamed: true,
         status: 200,
         answers: 1,
@@ -65,6 +66,30 @@ fn every_row_of_the_table() {
         ("empty", |r| r.ending = Ending::NoOutput, Some(Verdict::Failed)),
         ("our own doing", |r| r.ending = Ending::ProxyError, Some(Verdict::Failed)),
         ("the client left", |r| r.ending = Ending::ClientAbort, None),
+        (
+            "the client left before a token, after the bound",
+            |r| {
+                r.ending = Ending::ClientAbort;
+                (r.timing.first_token_ns, r.timing.duration_ns) = (None, 500_000_001);
+            },
+            Some(Verdict::SlowFirstToken),
+        ),
+        (
+            "the client left before a token, in time",
+            |r| {
+                r.ending = Ending::ClientAbort;
+                (r.timing.first_token_ns, r.timing.duration_ns) = (None, 500_000_000);
+            },
+            None,
+        ),
+        (
+            "the client left an answer in one piece",
+            |r| {
+                (r.ending, r.streamed, r.asked_stream) = (Ending::ClientAbort, false, false);
+                (r.timing.first_token_ns, r.timing.duration_ns) = (None, 9_000_000_000);
+            },
+            None,
+        ),
         ("an embedding", |r| r.identity.dialect = Dialect::Embeddings, None),
         ("a ranking", |r| r.identity.dialect = Dialect::Rerank, None),
         // In one piece: 0.5 s and 30 tokens at 30 per second.

@@ -172,7 +172,7 @@ the histograms tell the same story.
 | cut, an error in the stream, empty, or `proxy_error` | `failed` |
 | a status of 500 and above, 408, 424 or 429 | `failed` |
 | another status of 400 and above | not counted: the client's own mistake |
-| a client that left | not counted: why it left is not known. A server so slow that clients give up therefore shows in `tokenmeter_exchanges_total{ending=\"client_abort\"}` and not here; watch both |
+| a client that left | `slow_first_token` if it had asked for a stream and waited longer for the first token than the bound; else not counted: why it left is not known |
 | embeddings and rankings | not counted: they have no tokens to wait for |
 
 Of several objectives the first that covers the model and the tenant counts. Goodput is what was met: exchanges, and the

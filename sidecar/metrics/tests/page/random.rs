@@ -44,6 +44,7 @@ pub(crate) fn any_record() -> BoxedStrategy<Record> {
                 choices,
                 ending,
                 tokens: Tokens { input_provenance, output_provenance, by_type },
+                asked_stream: streamed,
                 streamed,
                 visible_chars: chars,
                 timing: timing.unwrap_or_default(),

@@ -16,6 +16,7 @@ pub(crate) fn plain(model: &str) -> Record {
             started_unix_ns: 1_700_000_000_000_000_000,
             ..Identity::new("gpu-1", "vllm", Dialect::OpenaiChat, model)
         },
+        asked_stream: true,
         streamed: true,
         status: 200,
         answers: 1,

@@ -170,7 +170,13 @@ impl Twin {
                 let unknown = record.tokens.output_provenance.name() == "none";
                 if unknown || seconds(timing.duration_ns) <= allowed { "met" } else { "slow_output" }
             }
-            "client_abort" => return,
+            "client_abort" => {
+                let waited = timing.first_token_ns.unwrap_or(timing.duration_ns);
+                if !record.asked_stream || seconds(waited) <= first_s {
+                    return;
+                }
+                "slow_first_token"
+            }
             "error_status" if ![408, 424, 429, 500, 503].contains(&record.status) => return,
             _ => "failed",
         };
