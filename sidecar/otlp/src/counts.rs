@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use meter::edges::DURATION_S;
+use metrics::HistogramReading;
 
 use crate::plan::Signal;
 
@@ -16,16 +17,19 @@ pub struct Counts {
     pub spans: SignalCounts,
     /// Log records.
     pub logs: SignalCounts,
+    /// Which of them are sent at all, in the order of [`Signal::ALL`].
+    pub(crate) on: [bool; 3],
 }
 
 impl Counts {
-    /// Those of one signal.
-    pub fn of(&self, signal: Signal) -> &SignalCounts {
-        match signal {
+    /// Those of one signal; `None` where it is not sent.
+    pub fn of(&self, signal: Signal) -> Option<&SignalCounts> {
+        let counts = match signal {
             Signal::Metric => &self.metrics,
             Signal::Span => &self.spans,
             Signal::Log => &self.logs,
-        }
+        };
+        self.on[signal as usize].then_some(counts)
     }
 }
 
@@ -100,6 +104,13 @@ pub struct Durations {
 }
 
 impl Durations {
+    /// As the metrics have it.
+    pub fn reading(&self) -> HistogramReading {
+        let edges = DURATION_S.into_iter().chain([f64::INFINITY]);
+        let buckets = edges.zip(self.buckets).collect();
+        HistogramReading { sum: self.sum_ns as f64 / 1e9, buckets, ..HistogramReading::default() }
+    }
+
     fn observe(&mut self, took: Duration) {
         let seconds = took.as_secs_f64();
         let bucket = DURATION_S.iter().position(|&edge| seconds <= edge).unwrap_or(DURATION_S.len());

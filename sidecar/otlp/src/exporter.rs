@@ -43,6 +43,7 @@ use crate::{log, metric, span};
 pub fn start(plan: Plan, reading: Box<dyn Fn() -> Reading + Send>) -> io::Result<Exporter> {
     let shared = Shared {
         metrics: Queue::new(usize::MAX, 1),
+        sends_metrics: plan.metrics.is_some(),
         spans: plan.spans.as_ref().map(|queued| Queue::new(queued.capacity, queued.batch)),
         logs: plan.logs.as_ref().map(|queued| Queue::new(queued.capacity, queued.batch)),
         resource: resource(&plan.resource, plan.text_limit),
@@ -99,6 +100,7 @@ async fn run(loops: Vec<Loop>, mut stopping: watch::Receiver<Option<Instant>>) {
 struct Shared {
     /// Requests of one export; empty between exports.
     metrics: Queue<Vec<u8>>,
+    sends_metrics: bool,
     spans: Option<Queue<Finished>>,
     logs: Option<Queue<Finished>>,
     resource: Resource,
@@ -142,13 +144,13 @@ pub struct Exporter {
 
 impl Exporter {
     /// Hands over a finished exchange. Never waits: what finds its queue full is dropped and counted.
-    pub fn submit(&self, finished: &Finished) {
+    pub fn submit(&self, finished: Finished) {
         let spans = span::count(&finished.record);
         if let (Some(queue), 1..) = (&self.shared.spans, spans) {
             queue.put(finished.clone(), spans);
         }
         if let Some(queue) = &self.shared.logs {
-            queue.put(finished.clone(), 1);
+            queue.put(finished, 1);
         }
     }
 
@@ -159,12 +161,14 @@ impl Exporter {
             metrics: self.shared.metrics.counts(),
             spans: of(&self.shared.spans),
             logs: of(&self.shared.logs),
+            on: [self.shared.sends_metrics, self.shared.spans.is_some(), self.shared.logs.is_some()],
         }
     }
 
     /// Sends what waits and the metrics once more, and ends; at the latest after so long, and then
     /// what is left is dropped. The counts are final.
     pub fn shutdown(&self, within: Duration) -> Counts {
+        let within = within.min(LONGEST_SHUTDOWN);
         self.stop.send_replace(Some(Instant::now() + within));
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some((thread, ended)) = thread {
@@ -186,6 +190,9 @@ impl Drop for Exporter {
         self.shutdown(Duration::ZERO);
     }
 }
+
+/// Nobody waits longer to leave; sums with longer times may not be representable.
+const LONGEST_SHUTDOWN: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// How much later than it was told the thread may end.
 const GRACE: Duration = Duration::from_millis(250);

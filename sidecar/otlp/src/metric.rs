@@ -1,9 +1,9 @@
 //! A reading in the protocol's shape: cumulative sums, gauges and histograms, with the names of the
 //! table. The law: the numbers are the page's; only their shape is another.
 
-use metrics::table::attribute;
 use metrics::{
     Entry, Exemplar, FamilyReading, HistogramReading, Instrument, NativeReading, Reading, Sample, Value,
+    attribute,
 };
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::KeyValue;

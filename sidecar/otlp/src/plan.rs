@@ -93,6 +93,14 @@ pub struct Target {
     pub client: Option<ClientCertificate>,
 }
 
+impl Target {
+    /// Scheme, host and port, for messages: a path may hold a secret.
+    pub fn origin(&self) -> String {
+        let authority = self.uri.authority().map_or("", |authority| authority.as_str());
+        format!("{}://{authority}", self.uri.scheme_str().unwrap_or_default())
+    }
+}
+
 /// Files in PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientCertificate {

@@ -22,7 +22,7 @@ pub(crate) struct Sender {
     signal: Signal,
     transport: Transport,
     timeout: Duration,
-    /// The collector, for messages: without its path, which may hold a secret.
+    /// The collector, for messages.
     whom: String,
     /// What was logged last, so that nothing is logged twice.
     told: String,
@@ -30,10 +30,8 @@ pub(crate) struct Sender {
 
 impl Sender {
     pub(crate) fn new(target: &Target, signal: Signal) -> io::Result<Self> {
-        let authority = target.uri.authority().map_or("", |authority| authority.as_str());
-        let whom = format!("{}://{authority}", target.uri.scheme_str().unwrap_or_default());
         let transport = Transport::new(target, signal)?;
-        Ok(Self { signal, transport, timeout: target.timeout, whom, told: String::new() })
+        Ok(Self { signal, transport, timeout: target.timeout, whom: target.origin(), told: String::new() })
     }
 
     /// Tries until the deadline.

@@ -4,12 +4,11 @@
 
 use std::io;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use meter::Record;
-use meter::edges::DURATION_S;
-use metrics::{HistogramReading, Metrics, Reading, SignalReading, TelemetryReading};
-use otlp::{Durations, Energy, Exporter, Finished, Signal, SignalCounts};
+use metrics::{Metrics, Reading, SignalReading, TelemetryReading};
+use otlp::limits::SHUTDOWN;
+use otlp::{Energy, Exporter, Finished, Signal, SignalCounts};
 
 /// The exporter, if there is one. Cheap to clone; the clones are one.
 #[derive(Clone)]
@@ -34,7 +33,7 @@ impl Exports {
     /// A finished exchange, and its share of the GPUs' work if that is known. Never waits.
     pub(crate) fn submit(&self, record: Arc<Record>, energy: Option<Energy>) {
         if let Some(exporter) = self.exporter.get() {
-            exporter.submit(&Finished { record, energy });
+            exporter.submit(Finished { record, energy });
         }
     }
 
@@ -42,7 +41,7 @@ impl Exports {
     pub(crate) fn refresh(&self) {
         if let Some(exporter) = self.exporter.get() {
             let counts = exporter.counts();
-            let signals = Signal::ALL.map(|signal| Some(reading(counts.of(signal))));
+            let signals = Signal::ALL.map(|signal| counts.of(signal).map(reading));
             self.metrics.telemetry(TelemetryReading { signals });
         }
     }
@@ -50,7 +49,7 @@ impl Exports {
     /// Sends what is left and ends; what cannot be sent in time is dropped and counted.
     pub(crate) fn shutdown(&self) {
         if let Some(exporter) = self.exporter.get() {
-            exporter.shutdown(LAST_FLUSH);
+            exporter.shutdown(SHUTDOWN);
         }
         self.refresh();
     }
@@ -71,18 +70,6 @@ fn reading(counts: &SignalCounts) -> SignalReading {
         dropped_shutdown: counts.dropped_shutdown,
         queued: counts.queued,
         up: counts.up,
-        export_seconds: histogram(&counts.durations),
+        export_seconds: counts.durations.reading(),
     }
 }
-
-fn histogram(durations: &Durations) -> HistogramReading {
-    let edges = DURATION_S.into_iter().chain([f64::INFINITY]);
-    HistogramReading {
-        sum: durations.sum_ns as f64 / 1e9,
-        buckets: edges.zip(durations.buckets).collect(),
-        ..HistogramReading::default()
-    }
-}
-
-/// A container has some seconds between its last stream and its end.
-const LAST_FLUSH: Duration = Duration::from_secs(5);

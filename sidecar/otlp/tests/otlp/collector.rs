@@ -1,0 +1,316 @@
+//! A faithful collector: both protocols on one port, in the clear or in TLS, on tonic's server and
+//! the published services. Answers as it is told, and keeps all that it takes.
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::net::SocketAddr;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::time::{Duration, Instant};
+
+use flate2::read::GzDecoder;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use opentelemetry_proto::tonic::collector::logs::v1::logs_service_server::{LogsService, LogsServiceServer};
+use opentelemetry_proto::tonic::collector::logs::v1::*;
+use opentelemetry_proto::tonic::collector::metrics::v1::metrics_service_server::{
+    MetricsService, MetricsServiceServer,
+};
+use opentelemetry_proto::tonic::collector::metrics::v1::*;
+use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
+    TraceService, TraceServiceServer,
+};
+use opentelemetry_proto::tonic::collector::trace::v1::*;
+use opentelemetry_proto::tonic::logs::v1::LogRecord;
+use opentelemetry_proto::tonic::metrics::v1::Metric;
+use opentelemetry_proto::tonic::trace::v1::Span;
+use prost::Message;
+use rustls::ServerConfig;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio_rustls::TlsAcceptor;
+use tonic::codec::CompressionEncoding;
+use tonic::codegen::Service as _;
+use tonic::service::Routes;
+use tonic::{Code, Status};
+
+/// What the collector says to a request.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Answer {
+    Taken,
+    /// So many items were rejected.
+    Rejected(i64),
+    /// Over HTTP: a status and `Retry-After`.
+    Status(u16, Option<u32>),
+    /// Over gRPC: a status and the seconds of `google.rpc.RetryInfo`.
+    Code(Code, Option<u8>),
+    /// An explanation of so many bytes.
+    Wordy(usize),
+}
+
+/// What it takes, over HTTP by the path.
+#[derive(Default)]
+pub(crate) struct Seen {
+    pub(crate) traces: Vec<ExportTraceServiceRequest>,
+    pub(crate) metrics: Vec<ExportMetricsServiceRequest>,
+    pub(crate) logs: Vec<ExportLogsServiceRequest>,
+    /// Every request's path and header fields, and when it came.
+    pub(crate) heads: Vec<(String, HashMap<String, String>, Instant)>,
+    pub(crate) connections: usize,
+}
+
+impl Seen {
+    pub(crate) fn spans(&self) -> Vec<Span> {
+        let scopes = self.traces.iter().flat_map(|r| &r.resource_spans).flat_map(|r| &r.scope_spans);
+        scopes.flat_map(|scope| scope.spans.clone()).collect()
+    }
+
+    pub(crate) fn log_records(&self) -> Vec<LogRecord> {
+        let scopes = self.logs.iter().flat_map(|r| &r.resource_logs).flat_map(|r| &r.scope_logs);
+        scopes.flat_map(|scope| scope.log_records.clone()).collect()
+    }
+
+    pub(crate) fn metrics(&self) -> Vec<Metric> {
+        let scopes = self.metrics.iter().flat_map(|r| &r.resource_metrics).flat_map(|r| &r.scope_metrics);
+        scopes.flat_map(|scope| scope.metrics.clone()).collect()
+    }
+}
+
+type Answers = dyn Fn(usize) -> Answer + Send + Sync;
+
+struct Inner {
+    seen: Mutex<Seen>,
+    changed: Condvar,
+    answers: Box<Answers>,
+}
+
+impl Inner {
+    /// Keeps a request that is taken, even in part.
+    fn take(&self, head: (String, HashMap<String, String>), keep: impl FnOnce(&mut Seen)) -> Answer {
+        let mut seen = self.seen.lock().unwrap();
+        seen.heads.push((head.0, head.1, Instant::now()));
+        let answer = (self.answers)(seen.heads.len() - 1);
+        if matches!(answer, Answer::Taken | Answer::Rejected(_) | Answer::Wordy(_)) {
+            keep(&mut seen);
+        }
+        self.changed.notify_all();
+        answer
+    }
+}
+
+pub(crate) struct Collector {
+    pub(crate) address: SocketAddr,
+    inner: Arc<Inner>,
+    _stop: oneshot::Sender<()>,
+}
+
+impl Collector {
+    pub(crate) fn new() -> Self {
+        Self::start(None, |_| Answer::Taken)
+    }
+
+    pub(crate) fn answering(answers: impl Fn(usize) -> Answer + Send + Sync + 'static) -> Self {
+        Self::start(None, answers)
+    }
+
+    pub(crate) fn start(
+        tls: Option<ServerConfig>,
+        answers: impl Fn(usize) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        let (seen, changed) = (Mutex::default(), Condvar::new());
+        let inner = Arc::new(Inner { seen, changed, answers: Box::new(answers) });
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = oneshot::channel();
+        let shared = Arc::clone(&inner);
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                tokio::select! {
+                    () = serve(listener, tls.map(Arc::new), shared) => {}
+                    _ = stopped => {}
+                }
+            });
+        });
+        Self { address, inner, _stop: stop }
+    }
+
+    pub(crate) fn seen(&self) -> MutexGuard<'_, Seen> {
+        self.inner.seen.lock().unwrap()
+    }
+
+    /// Once enough has come.
+    pub(crate) fn once(&self, enough: impl Fn(&Seen) -> bool) -> MutexGuard<'_, Seen> {
+        let (seen, late) = self
+            .inner
+            .changed
+            .wait_timeout_while(self.seen(), Duration::from_secs(20), |seen| !enough(seen))
+            .unwrap();
+        assert!(!late.timed_out(), "only {} requests came", seen.heads.len());
+        seen
+    }
+}
+
+async fn serve(listener: std::net::TcpListener, tls: Option<Arc<ServerConfig>>, inner: Arc<Inner>) {
+    listener.set_nonblocking(true).unwrap();
+    let listener = TcpListener::from_std(listener).unwrap();
+    loop {
+        let (tcp, _) = listener.accept().await.unwrap();
+        inner.seen.lock().unwrap().connections += 1;
+        let (tls, inner) = (tls.clone(), Arc::clone(&inner));
+        tokio::spawn(async move {
+            // Whoever does not finish a handshake was not let in: what some tests are about.
+            match tls {
+                None => connection(tcp, inner).await,
+                Some(tls) => {
+                    if let Ok(stream) = TlsAcceptor::from(tls).accept(tcp).await {
+                        connection(stream, inner).await;
+                    }
+                }
+            }
+        });
+    }
+}
+
+async fn connection<S>(stream: S, inner: Arc<Inner>)
+where
+    S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin + 'static,
+{
+    let gzip = CompressionEncoding::Gzip;
+    let service = Published(Arc::clone(&inner));
+    let routes = Routes::new(TraceServiceServer::new(service.clone()).accept_compressed(gzip))
+        .add_service(MetricsServiceServer::new(service.clone()).accept_compressed(gzip))
+        .add_service(LogsServiceServer::new(service).accept_compressed(gzip))
+        .prepare();
+    let service = service_fn(move |request: Request<Incoming>| {
+        let (mut routes, inner) = (routes.clone(), Arc::clone(&inner));
+        async move {
+            let kind = request.headers().get("content-type");
+            if kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc")) {
+                return routes.call(request).await;
+            }
+            Ok(over_http(request, &inner).await)
+        }
+    });
+    // An error is a client that went away.
+    let _ = auto::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), service).await;
+}
+
+fn fields<'a>(all: impl Iterator<Item = (&'a str, &'a [u8])>) -> HashMap<String, String> {
+    all.map(|(name, value)| (name.to_owned(), String::from_utf8_lossy(value).into_owned())).collect()
+}
+
+async fn over_http(request: Request<Incoming>, inner: &Inner) -> Response<tonic::body::Body> {
+    let (head, body) = request.into_parts();
+    let path = head.uri.path_and_query().unwrap().to_string();
+    let headers = fields(head.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())));
+    let mut bytes = body.collect().await.map(|body| body.to_bytes().to_vec()).unwrap_or_default();
+    if headers.get("content-encoding").is_some_and(|coding| coding == "gzip") {
+        let mut plain = Vec::new();
+        GzDecoder::new(&*bytes).read_to_end(&mut plain).unwrap();
+        bytes = plain;
+    }
+    let signal = path.split('?').next().unwrap().rsplit('/').next().unwrap().to_owned();
+    let answer = inner.take((path, headers), |seen| match &*signal {
+        "traces" => seen.traces.push(Message::decode(&*bytes).unwrap()),
+        "metrics" => seen.metrics.push(Message::decode(&*bytes).unwrap()),
+        "logs" => seen.logs.push(Message::decode(&*bytes).unwrap()),
+        other => panic!("no signal is sent to {other}"),
+    });
+    let mut response = Response::builder().header("content-type", "application/x-protobuf");
+    let body = match answer {
+        // The three replies have one shape on the wire.
+        Answer::Rejected(rejected_spans) => partial(rejected_spans, 0).encode_to_vec(),
+        Answer::Wordy(bytes) => partial(0, bytes).encode_to_vec(),
+        Answer::Status(status, wait) => {
+            response = response.status(status);
+            if let Some(seconds) = wait {
+                response = response.header("retry-after", seconds);
+            }
+            Vec::new()
+        }
+        Answer::Taken | Answer::Code(..) => Vec::new(),
+    };
+    response.body(tonic::body::Body::new(Full::from(body))).unwrap()
+}
+
+fn partial(rejected_spans: i64, words: usize) -> ExportTraceServiceResponse {
+    let error_message = "w".repeat(words);
+    ExportTraceServiceResponse {
+        partial_success: Some(ExportTracePartialSuccess { rejected_spans, error_message }),
+    }
+}
+
+/// A `google.rpc.Status` with one detail, byte by byte.
+fn retry_info(seconds: u8) -> Vec<u8> {
+    assert!((1..128).contains(&seconds), "one byte holds it");
+    let name = b"type.googleapis.com/google.rpc.RetryInfo";
+    let info = [0x0a, 2, 0x08, seconds];
+    let mut any = vec![0x0a, name.len() as u8];
+    any.extend_from_slice(name);
+    any.extend_from_slice(&[0x12, info.len() as u8]);
+    any.extend_from_slice(&info);
+    [vec![0x1a, any.len() as u8], any].concat()
+}
+
+/// The published services.
+#[derive(Clone)]
+struct Published(Arc<Inner>);
+
+impl Published {
+    fn take<T>(
+        &self,
+        path: &str,
+        request: tonic::Request<T>,
+        keep: impl FnOnce(&mut Seen, T),
+    ) -> Result<ExportTraceServiceResponse, Status> {
+        let metadata = request.metadata().clone().into_headers();
+        let headers = fields(metadata.iter().map(|(name, value)| (name.as_str(), value.as_bytes())));
+        let message = request.into_inner();
+        match self.0.take((path.to_owned(), headers), |seen| keep(seen, message)) {
+            Answer::Taken => Ok(ExportTraceServiceResponse::default()),
+            Answer::Rejected(items) => Ok(partial(items, 0)),
+            Answer::Wordy(bytes) => Ok(partial(0, bytes)),
+            Answer::Code(code, None) => Err(Status::new(code, "told to")),
+            Answer::Code(code, Some(seconds)) => {
+                Err(Status::with_details(code, "told to", retry_info(seconds).into()))
+            }
+            Answer::Status(..) => Err(Status::internal("a status is for HTTP")),
+        }
+    }
+}
+
+#[tonic::async_trait]
+impl TraceService for Published {
+    async fn export(
+        &self,
+        request: tonic::Request<ExportTraceServiceRequest>,
+    ) -> Result<tonic::Response<ExportTraceServiceResponse>, Status> {
+        self.take("traces", request, |seen, message| seen.traces.push(message)).map(tonic::Response::new)
+    }
+}
+
+#[tonic::async_trait]
+impl MetricsService for Published {
+    async fn export(
+        &self,
+        request: tonic::Request<ExportMetricsServiceRequest>,
+    ) -> Result<tonic::Response<ExportMetricsServiceResponse>, Status> {
+        let reply = self.take("metrics", request, |seen, message| seen.metrics.push(message))?;
+        Ok(tonic::Response::new(Message::decode(&*reply.encode_to_vec()).unwrap()))
+    }
+}
+
+#[tonic::async_trait]
+impl LogsService for Published {
+    async fn export(
+        &self,
+        request: tonic::Request<ExportLogsServiceRequest>,
+    ) -> Result<tonic::Response<ExportLogsServiceResponse>, Status> {
+        let reply = self.take("logs", request, |seen, message| seen.logs.push(message))?;
+        Ok(tonic::Response::new(Message::decode(&*reply.encode_to_vec()).unwrap()))
+    }
+}

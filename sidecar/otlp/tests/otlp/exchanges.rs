@@ -1,0 +1,97 @@
+//! Finished exchanges to send.
+
+use std::sync::Arc;
+
+use meter::{
+    Ending, ExchangeId, Identity, LoadSpan, Provenance, Record, Spans, Timing, TokenType, Tokens, Trace,
+};
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
+use otlp::Finished;
+use scan::{Dialect, Finish, Sampling};
+
+pub(crate) const TRACE: [u8; 16] = [7; 16];
+pub(crate) const CALLER: [u8; 8] = [1; 8];
+pub(crate) const SERVER: [u8; 8] = [2; 8];
+pub(crate) const CLIENT: [u8; 8] = [3; 8];
+pub(crate) const STARTED: u64 = 1_800_000_000_000_000_000;
+
+/// A streamed chat that went well: 120 input tokens of which 100 were cached, 50 output tokens.
+pub(crate) fn chat() -> Record {
+    let mut identity = Identity::new("gpu-1", "vllm", Dialect::OpenaiChat, "qwen3-8b");
+    identity.exchange = ExchangeId([0xab; 16]);
+    identity.response_model = Some("qwen3-8b-fp8".into());
+    identity.response_id = Some("chatcmpl-1".into());
+    identity.started_unix_ns = STARTED;
+    identity.trace = Some(Box::new(Trace {
+        trace_id: TRACE,
+        parent: Some(CALLER),
+        sampled: true,
+        spans: Some(Spans { server: SERVER, client: CLIENT }),
+        state: "vendor=x".into(),
+    }));
+    let mut tokens = Tokens {
+        input_provenance: Provenance::Reported,
+        output_provenance: Provenance::Reported,
+        ..Tokens::NONE
+    };
+    tokens.by_type[TokenType::Input as usize] = 20;
+    tokens.by_type[TokenType::InputCached as usize] = 100;
+    tokens.by_type[TokenType::Output as usize] = 40;
+    tokens.by_type[TokenType::OutputReasoning as usize] = 10;
+    let mut finishes = [None; meter::record::FINISHES];
+    finishes[0] = Some(Finish::Stop);
+    Record {
+        identity,
+        asked_stream: true,
+        streamed: true,
+        status: 200,
+        answers: 1,
+        choices: 1,
+        finishes,
+        sampling: Sampling { temperature: Some(0.7), max_tokens: Some(256), ..Sampling::default() },
+        ending: Ending::Complete,
+        tokens,
+        timing: Timing {
+            duration_ns: 2_000_000_000,
+            first_byte_ns: Some(190_000_000),
+            first_token_ns: Some(200_000_000),
+            first_visible_ns: Some(900_000_000),
+            concurrency: 2.5,
+            ..Timing::default()
+        },
+        load: LoadSpan::alone(),
+        visible_chars: 160,
+        usage_rejected: 0,
+    }
+}
+
+/// The same without a place in a trace.
+pub(crate) fn untraced() -> Record {
+    let mut record = chat();
+    record.identity.trace = None;
+    record
+}
+
+pub(crate) fn finished(record: Record) -> Finished {
+    Finished { record: Arc::new(record), energy: None }
+}
+
+/// An attribute as text; `None` if it is not there.
+pub(crate) fn said(attributes: &[KeyValue], key: &str) -> Option<String> {
+    let mut found = attributes.iter().filter(|attribute| attribute.key == key);
+    let value = found.next()?.value.as_ref().map(text);
+    assert!(found.next().is_none(), "{key} is there twice");
+    value
+}
+
+fn text(value: &AnyValue) -> String {
+    match value.value.as_ref().unwrap() {
+        Value::StringValue(text) => text.clone(),
+        Value::BoolValue(truth) => truth.to_string(),
+        Value::IntValue(number) => number.to_string(),
+        Value::DoubleValue(number) => number.to_string(),
+        Value::ArrayValue(list) => list.values.iter().map(text).collect::<Vec<_>>().join(" "),
+        other => panic!("{other:?} is never sent"),
+    }
+}

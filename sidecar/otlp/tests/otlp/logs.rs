@@ -1,0 +1,73 @@
+//! What a log record tells of an exchange.
+
+use meter::{Ending, Record};
+use opentelemetry_proto::tonic::logs::v1::LogRecord;
+use otlp::Protocol;
+
+use crate::collector::Collector;
+use crate::exchanges::{CLIENT, STARTED, TRACE, chat, finished, said, untraced};
+use crate::plans::{self, BOTH, LONG};
+
+fn arrive(protocol: Protocol, record: Record) -> LogRecord {
+    let collector = Collector::new();
+    let exporter = plans::start(plans::logs(protocol, collector.address));
+    exporter.submit(finished(record));
+    assert_eq!(exporter.shutdown(LONG).logs.sent, 1);
+    let mut records = collector.seen().log_records();
+    assert_eq!(records.len(), 1);
+    records.remove(0)
+}
+
+#[test]
+fn an_exchange_is_one_event_joined_to_its_trace() {
+    for protocol in BOTH {
+        let log = arrive(protocol, chat());
+        assert_eq!(log.event_name, "tokenmeter.exchange");
+        assert_eq!(log.body, None);
+        assert_eq!((&*log.trace_id, &*log.span_id), (&TRACE[..], &CLIENT[..]));
+        assert_eq!(log.flags, 1);
+        assert_eq!(log.time_unix_nano, STARTED + 2_000_000_000);
+        for (key, value) in [
+            ("gen_ai.usage.input_tokens", "120"),
+            ("tokenmeter.exchange.id", "abababab-abab-abab-abab-abababababab"),
+            ("tokenmeter.duration", "2"),
+            ("tokenmeter.time_to_first_token", "0.2"),
+            ("tokenmeter.visible_characters", "160"),
+            ("http.response.status_code", "200"),
+        ] {
+            assert_eq!(said(&log.attributes, key).as_deref(), Some(value), "{key}");
+        }
+    }
+}
+
+#[test]
+fn an_exchange_without_a_trace_has_a_log_record_all_the_same() {
+    let log = arrive(Protocol::Http, untraced());
+    assert_eq!((log.trace_id, log.span_id, log.flags), (vec![], vec![], 0));
+}
+
+#[test]
+fn each_ending_has_its_severity() {
+    for (ending, status, severity) in [
+        (Ending::Complete, 200, "INFO"),
+        (Ending::Length, 200, "INFO"),
+        (Ending::ClientAbort, 200, "INFO"),
+        (Ending::UpstreamCut, 200, "ERROR"),
+        (Ending::ErrorInBand, 200, "ERROR"),
+        (Ending::ErrorStatus, 404, "WARN"),
+        (Ending::ErrorStatus, 500, "ERROR"),
+        (Ending::NoOutput, 200, "WARN"),
+        (Ending::ProxyError, 0, "ERROR"),
+    ] {
+        let mut record = chat();
+        (record.ending, record.status) = (ending, status);
+        let log = arrive(Protocol::Http, record);
+        assert_eq!(log.severity_text, severity, "{ending:?} {status}");
+        let number = match severity {
+            "INFO" => 9,
+            "WARN" => 13,
+            _ => 17,
+        };
+        assert_eq!(log.severity_number, number);
+    }
+}

@@ -1,0 +1,17 @@
+//! What arrives at a collector, and what becomes of what does not.
+
+#![expect(clippy::unwrap_used, reason = "all of it is a test; the lint spares only functions marked so")]
+
+mod collector;
+mod exchanges;
+mod fault;
+mod plans;
+
+mod exact;
+mod faults;
+mod logs;
+mod metric;
+mod retry;
+mod secure;
+mod spans;
+mod wire;

@@ -1,0 +1,220 @@
+//! What a trace shows of an exchange.
+
+use meter::{Ending, Provenance, Record};
+use opentelemetry_proto::tonic::trace::v1::Span;
+use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
+use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
+use otlp::{Energy, Finished, Protocol};
+use scan::{Dialect, Finish};
+
+use crate::collector::Collector;
+use crate::exchanges::{CALLER, CLIENT, SERVER, STARTED, TRACE, chat, finished, said, untraced};
+use crate::plans::{self, BOTH, LONG};
+
+/// The two spans of an exchange as they arrive.
+fn arrive(protocol: Protocol, exchange: &Finished) -> (Span, Span) {
+    let collector = Collector::new();
+    let exporter = plans::start(plans::spans(protocol, collector.address));
+    exporter.submit(exchange.clone());
+    let counts = exporter.shutdown(LONG);
+    assert_eq!((counts.spans.made, counts.spans.sent, counts.spans.queued), (2, 2, 0));
+    let mut spans = collector.seen().spans();
+    assert_eq!(spans.len(), 2);
+    let client = spans.pop().unwrap();
+    (spans.pop().unwrap(), client)
+}
+
+fn client(record: Record) -> Span {
+    arrive(Protocol::Http, &finished(record)).1
+}
+
+fn code(span: &Span) -> i32 {
+    span.status.as_ref().map_or(0, |status| status.code)
+}
+
+#[test]
+fn the_request_is_the_callers_child_and_the_inference_is_the_requests() {
+    for protocol in BOTH {
+        let (server, client) = arrive(protocol, &finished(chat()));
+        for span in [&server, &client] {
+            assert_eq!(span.trace_id, TRACE);
+            assert_eq!(span.trace_state, "vendor=x");
+            assert_eq!(span.start_time_unix_nano, STARTED);
+            assert_eq!(span.end_time_unix_nano, STARTED + 2_000_000_000);
+        }
+        assert_eq!((&*server.span_id, &*server.parent_span_id), (&SERVER[..], &CALLER[..]));
+        assert_eq!((&*client.span_id, &*client.parent_span_id), (&CLIENT[..], &SERVER[..]));
+        assert_eq!((server.kind, client.kind), (SpanKind::Server as i32, SpanKind::Client as i32));
+        // Sampled; whether the parent is remote is known; the caller is, we are not.
+        assert_eq!((server.flags, client.flags), (0x301, 0x101));
+        assert_eq!(server.name, "POST /v1/chat/completions");
+        assert_eq!(client.name, "chat qwen3-8b");
+        assert_eq!((code(&server), code(&client)), (0, 0));
+    }
+}
+
+#[test]
+fn a_trace_that_begins_here_has_no_parent() {
+    let mut record = chat();
+    record.identity.trace.as_mut().unwrap().parent = None;
+    let (server, _) = arrive(Protocol::Http, &finished(record));
+    assert_eq!((server.parent_span_id, server.flags), (vec![], 0x101));
+}
+
+#[test]
+fn an_exchange_without_spans_makes_none() {
+    let collector = Collector::new();
+    let exporter = plans::start(plans::spans(Protocol::Http, collector.address));
+    exporter.submit(finished(untraced()));
+    assert_eq!(exporter.shutdown(LONG).spans.made, 0);
+    assert_eq!(collector.seen().connections, 0);
+}
+
+#[test]
+fn the_inference_says_what_the_convention_asks_for() {
+    let energy = Some(Energy { joules_nano: 1_500_000_000, gpu_ns: 500_000_000, utilization: 0.25 });
+    let exchange = Finished { energy, ..finished(chat()) };
+    let (server, client) = arrive(Protocol::Grpc, &exchange);
+    for (key, value) in [
+        ("gen_ai.operation.name", "chat"),
+        ("gen_ai.provider.name", "vllm"),
+        ("gen_ai.request.model", "qwen3-8b"),
+        ("gen_ai.response.model", "qwen3-8b-fp8"),
+        ("gen_ai.response.id", "chatcmpl-1"),
+        ("gen_ai.response.finish_reasons", "stop"),
+        ("gen_ai.response.time_to_first_chunk", "0.2"),
+        ("gen_ai.request.stream", "true"),
+        ("gen_ai.request.temperature", "0.7"),
+        ("gen_ai.request.max_tokens", "256"),
+        ("gen_ai.usage.input_tokens", "120"),
+        ("gen_ai.usage.cache_read.input_tokens", "100"),
+        ("gen_ai.usage.output_tokens", "50"),
+        ("gen_ai.usage.reasoning.output_tokens", "10"),
+        ("tokenmeter.usage.input.provenance", "reported"),
+        ("tokenmeter.usage.output.provenance", "reported"),
+        ("server.address", "10.0.0.7"),
+        ("server.port", "8000"),
+        ("tokenmeter.ending", "complete"),
+        ("tokenmeter.tenant", "default"),
+        ("tokenmeter.upstream", "gpu-1"),
+        ("tokenmeter.exchange.id", "abababab-abab-abab-abab-abababababab"),
+        ("tokenmeter.concurrency", "2.5"),
+        ("tokenmeter.energy.joules", "1.5"),
+        ("tokenmeter.gpu.seconds", "0.5"),
+        ("tokenmeter.gpu.utilization", "0.25"),
+    ] {
+        assert_eq!(said(&client.attributes, key).as_deref(), Some(value), "{key}");
+    }
+    for key in [
+        "error.type",
+        "gen_ai.request.choice.count",
+        "gen_ai.request.seed",
+        "gen_ai.usage.cache_write.input_tokens",
+    ] {
+        assert_eq!(said(&client.attributes, key), None, "{key}");
+    }
+    for (key, value) in [
+        ("http.request.method", "POST"),
+        ("http.route", "/v1/chat/completions"),
+        ("http.response.status_code", "200"),
+    ] {
+        assert_eq!(said(&server.attributes, key).as_deref(), Some(value), "{key}");
+    }
+}
+
+#[test]
+fn moments_are_events_and_none_is_told_twice() {
+    let mut record = chat();
+    record.timing.first_tool_ns = record.timing.first_token_ns;
+    let span = client(record);
+    let events: Vec<_> = span.events.iter().map(|e| (&*e.name, e.time_unix_nano - STARTED)).collect();
+    assert_eq!(
+        events,
+        [("gen_ai.first_token", 200_000_000), ("tokenmeter.first_visible_token", 900_000_000)]
+    );
+}
+
+#[test]
+fn an_estimate_never_has_the_conventions_name() {
+    for (provenance, counted) in Provenance::ALL.into_iter().zip([true, true, true, true, false, false]) {
+        let mut record = chat();
+        record.tokens.input_provenance = provenance;
+        record.tokens.output_provenance = provenance;
+        let attributes = client(record).attributes;
+        let usage = attributes.iter().filter(|attribute| attribute.key.starts_with("gen_ai.usage.")).count();
+        assert_eq!(usage > 0, counted, "{provenance:?}");
+        let name = Some(provenance.name().to_owned());
+        assert_eq!(said(&attributes, "tokenmeter.usage.output.provenance"), name);
+        let estimate = said(&attributes, "tokenmeter.estimate.output_tokens");
+        assert_eq!(estimate.is_some(), provenance == Provenance::Frames);
+    }
+}
+
+#[test]
+fn an_answer_that_never_said_how_it_ended_is_an_error_in_its_place() {
+    let mut record = chat();
+    record.answers = 3;
+    record.choices = 3;
+    record.finishes[1] = None;
+    record.finishes[2] = Some(Finish::ToolCalls);
+    record.ending = Ending::ClientAbort;
+    let attributes = client(record).attributes;
+    let reasons = said(&attributes, "gen_ai.response.finish_reasons");
+    assert_eq!(reasons.as_deref(), Some("stop error tool_call"));
+    assert_eq!(said(&attributes, "gen_ai.request.choice.count").as_deref(), Some("3"));
+}
+
+#[test]
+fn each_ending_has_its_error_and_its_side() {
+    // Ending, HTTP status, error.type, whether the server's span failed.
+    let endings = [
+        (Ending::Complete, 200, None, false),
+        (Ending::Length, 200, None, false),
+        (Ending::ClientAbort, 200, Some("client_disconnect"), false),
+        (Ending::UpstreamCut, 200, Some("stream_truncated"), true),
+        (Ending::ErrorInBand, 200, Some("error_in_band"), true),
+        (Ending::ErrorStatus, 429, Some("429"), false),
+        (Ending::ErrorStatus, 503, Some("503"), true),
+        (Ending::NoOutput, 200, Some("no_output"), true),
+        (Ending::ProxyError, 0, Some("_OTHER"), true),
+    ];
+    for (ending, status, error, server_failed) in endings {
+        let mut record = chat();
+        (record.ending, record.status) = (ending, status);
+        let (server, client) = arrive(Protocol::Http, &finished(record));
+        assert_eq!(said(&client.attributes, "error.type").as_deref(), error, "{ending:?}");
+        assert_eq!(code(&client) == StatusCode::Error as i32, error.is_some(), "{ending:?}");
+        assert_eq!(code(&server) == StatusCode::Error as i32, server_failed, "{ending:?} {status}");
+        let of_server = said(&server.attributes, "error.type");
+        assert_eq!(of_server.as_deref(), error.filter(|_| server_failed), "{ending:?}");
+    }
+}
+
+#[test]
+fn whatever_a_name_holds_it_is_bounded() {
+    let secret = "sk-canary-".to_owned() + &"é\u{1b}[31m".repeat(5000);
+    let mut record = chat();
+    record.identity.model = (&*secret).into();
+    record.identity.response_model = Some((&*secret).into());
+    record.identity.response_id = Some((&*secret).into());
+    record.identity.tenant = (&*secret).into();
+    record.identity.trace.as_mut().unwrap().state = (&*secret).into();
+    let span = client(record);
+    assert!(span.name.len() <= "chat ".len() + 128, "{}", span.name.len());
+    assert_eq!(span.trace_state, "");
+    for attribute in &span.attributes {
+        let length = said(&span.attributes, &attribute.key).unwrap().len();
+        assert!(length <= 1024, "{} has {length} bytes", attribute.key);
+    }
+}
+
+#[test]
+fn a_model_nobody_named_is_not_made_up() {
+    let mut record = chat();
+    record.identity.model = metrics::UNKNOWN.into();
+    record.identity.dialect = Dialect::Unknown;
+    let (server, client) = arrive(Protocol::Http, &finished(record));
+    assert_eq!((&*server.name, &*client.name), ("POST", "text_completion"));
+    assert_eq!(said(&client.attributes, "gen_ai.request.model"), None);
+    assert_eq!(said(&server.attributes, "http.route"), None);
+}

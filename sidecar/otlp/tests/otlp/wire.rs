@@ -1,0 +1,163 @@
+//! What a request carries, whatever it is about.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use otlp::settings::{Overrides, resolve};
+use otlp::{Plan, Protocol};
+
+use crate::collector::Collector;
+use crate::exchanges::{chat, finished, said};
+use crate::plans::{self, BOTH, LONG};
+
+/// Sends one exchange's spans by this plan.
+fn send(plan: Plan) {
+    let exporter = plans::start(plan);
+    exporter.submit(finished(chat()));
+    let counts = exporter.shutdown(LONG);
+    assert_eq!(counts.spans.sent, 2);
+}
+
+#[test]
+fn headers_compression_and_nothing_unasked() {
+    for protocol in BOTH {
+        let collector = Collector::new();
+        let mut plan = plans::spans(protocol, collector.address);
+        let target = &mut plan.spans.as_mut().unwrap().target;
+        target.gzip = true;
+        target.headers = vec![("x-tenant".parse().unwrap(), "blue".parse().unwrap())];
+        send(plan);
+        let seen = collector.seen();
+        assert_eq!(seen.spans().len(), 2);
+        let (path, head, _) = &seen.heads[0];
+        assert_eq!(head["x-tenant"], "blue");
+        assert!(head["user-agent"].starts_with("tokenmeter/"), "{}", head["user-agent"]);
+        match protocol {
+            Protocol::Http => {
+                assert_eq!(path, "/v1/traces");
+                assert_eq!(head["content-encoding"], "gzip");
+                assert_eq!(head["accept-encoding"], "identity");
+                assert_eq!(head["content-type"], "application/x-protobuf");
+                assert_eq!(head["host"], collector.address.to_string());
+            }
+            Protocol::Grpc => {
+                assert_eq!(head["grpc-encoding"], "gzip");
+                assert!(!head.contains_key("grpc-accept-encoding"), "a compressed reply is not wanted");
+            }
+        }
+    }
+}
+
+#[test]
+fn each_batch_says_who_it_is_from_and_uses_the_connection_there_is() {
+    for protocol in BOTH {
+        let collector = Collector::new();
+        let exporter = plans::start(plans::spans(protocol, collector.address));
+        for round in 1..=3 {
+            exporter.submit(finished(chat()));
+            let seen = collector.once(|seen| seen.traces.len() == round);
+            let resource = seen.traces[round - 1].resource_spans[0].resource.as_ref().unwrap();
+            assert_eq!(said(&resource.attributes, "service.name").as_deref(), Some("tokenmeter"));
+            let scope = seen.traces[round - 1].resource_spans[0].scope_spans[0].scope.as_ref().unwrap();
+            assert_eq!(scope.name, "tokenmeter");
+        }
+        assert_eq!(collector.seen().connections, 1, "{protocol:?}");
+    }
+}
+
+#[test]
+fn a_whole_batch_does_not_wait_for_the_delay() {
+    let collector = Collector::new();
+    let mut plan = plans::spans(Protocol::Http, collector.address);
+    plan.spans.as_mut().unwrap().delay = Duration::from_secs(3600);
+    let exporter = plans::start(plan);
+    for _ in 0..20 {
+        exporter.submit(finished(chat()));
+    }
+    // Two batches of 16 spans; the other 8 wait for more.
+    drop(collector.once(|seen| seen.spans().len() == 32));
+    let counts = exporter.counts().spans;
+    assert_eq!((counts.made, counts.dropped()), (40, 0));
+    assert_eq!(exporter.shutdown(LONG).spans.sent, 40);
+    assert!(collector.seen().traces.iter().all(|r| r.resource_spans[0].scope_spans[0].spans.len() <= 16));
+}
+
+#[test]
+fn what_the_variables_say_is_what_goes_out() {
+    for protocol in ["http/protobuf", "grpc"] {
+        let collector = Collector::new();
+        let variables = |name: &str| {
+            Some(match name {
+                "OTEL_EXPORTER_OTLP_ENDPOINT" => format!("http://{}/base/", collector.address),
+                "OTEL_EXPORTER_OTLP_PROTOCOL" => protocol.to_owned(),
+                "OTEL_EXPORTER_OTLP_HEADERS" => "authorization=Bearer%20s3cret".to_owned(),
+                "OTEL_EXPORTER_OTLP_COMPRESSION" => "gzip".to_owned(),
+                "OTEL_LOGS_EXPORTER" => "otlp".to_owned(),
+                "OTEL_SERVICE_NAME" => "meter".to_owned(),
+                "K8S_POD_NAME" => "pod-1".to_owned(),
+                _ => return None,
+            })
+        };
+        let plan = resolve(&variables, &Overrides::default()).unwrap().plan.unwrap();
+        assert!(!format!("{plan:?}").contains("s3cret"), "a plan that is printed tells no secret");
+        let exporter = plans::start(plan);
+        exporter.submit(finished(chat()));
+        let counts = exporter.shutdown(LONG);
+        assert_eq!((counts.spans.sent, counts.logs.sent), (2, 1));
+        let seen = collector.seen();
+        let resource = seen.logs[0].resource_logs[0].resource.as_ref().unwrap();
+        assert_eq!(said(&resource.attributes, "service.name").as_deref(), Some("meter"));
+        assert_eq!(said(&resource.attributes, "k8s.pod.name").as_deref(), Some("pod-1"));
+        for (path, head, _) in &seen.heads {
+            assert_eq!(head["authorization"], "Bearer s3cret");
+            assert!(protocol == "grpc" || path.starts_with("/base/v1/"), "{path}");
+        }
+    }
+}
+
+#[test]
+fn one_signal_that_is_stuck_holds_up_no_other() {
+    // Accepts by the kernel's grace, and never reads.
+    let blackhole = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    for protocol in BOTH {
+        let collector = Collector::new();
+        let mut plan = plans::spans(protocol, blackhole.local_addr().unwrap());
+        plan.metrics = plans::metrics(protocol, collector.address).metrics;
+        plan.logs = plans::logs(protocol, collector.address).logs;
+        let exporter = otlp::start(plan, Box::new(one_sample)).unwrap();
+        for _ in 0..10 {
+            exporter.submit(finished(chat()));
+        }
+        drop(collector.once(|seen| seen.log_records().len() == 10 && seen.metrics.len() > 2));
+        let counts = exporter.shutdown(Duration::from_millis(100));
+        assert_eq!((counts.spans.sent, counts.spans.dropped_shutdown), (0, 20));
+    }
+}
+
+fn one_sample() -> metrics::Reading {
+    let sample = metrics::Sample { labels: Box::default(), value: metrics::Value::Count(1) };
+    let family = metrics::FamilyReading { metric: metrics::Metric::ProcessFiles, samples: vec![sample] };
+    metrics::Reading { families: vec![family], ..plans::empty() }
+}
+
+#[test]
+fn leaving_leaves_nothing_behind() {
+    let blackhole = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    for protocol in BOTH {
+        let mut plan = plans::spans(protocol, blackhole.local_addr().unwrap());
+        plan.metrics = plans::metrics(protocol, blackhole.local_addr().unwrap()).metrics;
+        let held = Arc::new(());
+        let ours = Arc::clone(&held);
+        let reading = move || {
+            assert!(Arc::strong_count(&ours) > 1);
+            one_sample()
+        };
+        let exporter = otlp::start(plan, Box::new(reading)).unwrap();
+        exporter.submit(finished(chat()));
+        let counts = exporter.shutdown(Duration::from_millis(300));
+        assert_eq!(counts.spans.dropped_shutdown, 2);
+        // It is told again, and has nothing more to do.
+        assert_eq!(exporter.shutdown(LONG), counts);
+        assert_eq!(Arc::strong_count(&held), 1, "the thread has ended, and what it held is gone");
+    }
+}
