@@ -76,15 +76,16 @@ impl<const BUCKETS: usize> Histogram<BUCKETS> {
     /// An exchange's gaps, which were put in these very buckets when they were seen; and the longest
     /// of them, which a trace tells more of.
     pub(crate) fn gaps(&self, metric: Metric, gaps: &Gaps, longest_ns: u64, seen: Option<&Seen>) {
-        let longest = longest_ns as f64 / NANOS;
-        let at = bucket(metric, longest);
         self.turn.write(|| {
             for (bucket, n) in self.buckets.iter().zip(gaps.buckets) {
                 bucket.add(n);
             }
             self.sum.add(gaps.sum_ns);
+            let Some(seen) = seen else { return };
+            let longest = longest_ns as f64 / NANOS;
+            let at = bucket(metric, longest);
             // A frame's gap may have been shared out among its tokens: then none is so long.
-            if let Some(seen) = seen.filter(|_| gaps.buckets.get(at).is_some_and(|n| *n > 0)) {
+            if gaps.buckets.get(at).is_some_and(|n| *n > 0) {
                 self.exemplars.make().keep(&seen.exemplar(at, longest));
             }
         });

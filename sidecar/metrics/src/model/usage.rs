@@ -25,28 +25,29 @@ pub(crate) struct Usage {
 impl Usage {
     /// Adds an ended operation.
     pub(crate) fn end(&self, tokens: &Tokens) {
-        let sum = |input: bool| {
-            let kinds = TokenType::ALL.into_iter().filter(|kind| kind.is_input() == input);
-            kinds.map(|kind| tokens.of(kind)).fold(0, u64::saturating_add)
+        let sum = |kinds: [TokenType; 3]| {
+            kinds.map(|kind| tokens.of(kind)).into_iter().fold(0, u64::saturating_add)
         };
         if tokens.input_provenance == Provenance::Reported {
-            self.input.add(sum(true));
+            let all = sum([TokenType::Input, TokenType::InputCached, TokenType::InputCacheWrite]);
+            self.input.add(all);
             self.cache_read.add(tokens.of(TokenType::InputCached));
             self.cache_write.add(tokens.of(TokenType::InputCacheWrite));
-            self.operation_input.tokens(Metric::OperationInput, sum(true));
+            self.operation_input.tokens(Metric::OperationInput, all);
         }
         if tokens.output_provenance == Provenance::Reported {
+            let all = sum([TokenType::Output, TokenType::OutputReasoning, TokenType::OutputAudio]);
             let [unknown, text, audio] = &self.output;
             // Who tells audio apart tells the rest to be text; nobody else says what it was.
             match tokens.of(TokenType::OutputAudio) {
-                0 => unknown.add(sum(false)),
+                0 => unknown.add(all),
                 heard => {
                     audio.add(heard);
-                    text.add(sum(false) - heard);
+                    text.add(all - heard);
                 }
             }
             self.reasoning.add(tokens.of(TokenType::OutputReasoning));
-            self.operation_output.tokens(Metric::OperationOutput, sum(false));
+            self.operation_output.tokens(Metric::OperationOutput, all);
         }
     }
 }
