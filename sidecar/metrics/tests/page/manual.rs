@@ -191,7 +191,7 @@ or in their place, and what is switched off is on no page and in no export.
 | Form | Asked for by | Has |
 |---|---|---|
 | OpenMetrics 1.0 | `application/openmetrics-text` (Prometheus' first choice) | units, exemplars |
-| protobuf | `application/vnd.google.protobuf` (Prometheus, where `scrape_native_histograms` is on) | units, exemplars, native histograms |
+| protobuf | `application/vnd.google.protobuf` (Prometheus with `scrape_native_histograms`, or its feature `native-histograms` before 3.8) | units, exemplars, native histograms |
 | text 0.0.4 | `text/plain`, `*/*`, nothing, anything we do not have | classic histograms |
 
 All three hold the same numbers. They are compressed where gzip is accepted. Four pages are printed at once, off the
