@@ -42,7 +42,7 @@ use totals::Totals;
 
 pub use account::Seen;
 pub use money::{Cost, Prices};
-pub use totals::{ModelUse, OTHER, PER_TOKEN_NJ, TenantUse};
+pub use totals::{ModelUse, OTHER, TenantUse};
 
 /// Nanojoules and nanoseconds.
 pub(crate) type Pair = [u128; 2];
@@ -99,6 +99,9 @@ pub struct Settled<T> {
 pub struct Used {
     /// Energy in nanojoules, of the devices that say it; `None` if none does.
     pub energy_nj: Option<u64>,
+    /// Energy of each of its output tokens, in nanojoules; `None` if that is not known, or it put out
+    /// none.
+    pub per_token_nj: Option<u64>,
     /// Device time in nanoseconds × devices: its share of it.
     pub gpu_ns: u64,
     /// Mean utilisation of the devices during its life, 0–1; `None` if not known.
@@ -310,11 +313,12 @@ impl<T> Attribution<T> {
             return None;
         }
         let cost = self.tills.part(used);
-        let names = (&ended.tenant, &ended.model);
-        self.totals.add(names, used, cost, ended.output_tokens, knows_energy);
+        self.totals.add(&ended.tenant, &ended.model, used, cost);
         let small = |amount: u128| u64::try_from(amount).unwrap_or(u64::MAX);
+        let energy_nj = knows_energy.then(|| small(used[ENERGY]));
         Some(Used {
-            energy_nj: knows_energy.then(|| small(used[ENERGY])),
+            energy_nj,
+            per_token_nj: energy_nj.and_then(|energy| energy.checked_div(ended.output_tokens)),
             gpu_ns: small(used[TIME]),
             utilization: (known > 0).then(|| utilization / f64::from(known)),
             cost,

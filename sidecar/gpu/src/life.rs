@@ -126,6 +126,11 @@ impl Lives {
         self.lives.iter().map(|life| life.reading.clone()).collect()
     }
 
+    /// Whether none was ever seen.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lives.is_empty()
+    }
+
     /// UUIDs that upstreams were given.
     pub(crate) fn uuids(&self) -> Vec<Arc<str>> {
         self.assignment.uuids()

@@ -105,34 +105,31 @@ impl<T> Rounds<T> {
         self.attribution.reading()
     }
 
+    /// Says what changed: calmly where there simply are no devices, as without NVML and an exporter.
     fn tell(&mut self, sample: &Sample) {
-        let what = match sample {
+        let name = self.source.name();
+        let (calm, what) = match sample {
             Sample::Nothing(why) => {
                 self.failed += 1;
-                format!("the GPUs say nothing: {why}")
+                let never = self.source == SourceName::Nvml && self.lives.is_empty();
+                (never, format!("the GPUs say nothing: {why}"))
             }
-            Sample::Devices(devices) if devices.is_empty() => "there are no GPUs".to_owned(),
             Sample::Devices(devices) => {
-                let missing = self.lives.missing();
-                let all = devices.iter().filter(|device| device.parent.is_none()).count();
-                match missing.is_empty() {
-                    true => format!("{all} GPUs are read by {}", self.source.name()),
-                    false => {
-                        format!(
-                            "{all} GPUs are read by {}; not among them: {}",
-                            self.source.name(),
-                            missing.join(", ")
-                        )
+                let count = devices.iter().filter(|device| device.parent.is_none()).count();
+                match &*self.lives.missing() {
+                    [] => (true, format!("{count} GPUs are read by {name}")),
+                    missing => {
+                        let missing = missing.join(", ");
+                        (false, format!("{count} GPUs are read by {name}; not among them: {missing}"))
                     }
                 }
             }
         };
         if self.told != what {
-            match sample {
-                Sample::Devices(_) => tracing::info!("{what}"),
-                // Without NVML and without an exporter there simply are none.
-                Sample::Nothing(_) if self.lives.readings().is_empty() => tracing::info!("{what}"),
-                Sample::Nothing(_) => tracing::warn!("{what}"),
+            if calm {
+                tracing::info!("{what}");
+            } else {
+                tracing::warn!("{what}");
             }
             self.told = what;
         }

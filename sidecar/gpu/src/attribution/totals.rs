@@ -12,21 +12,6 @@ use super::{ENERGY, Pair, TIME};
 /// What those are together that have no label of their own.
 pub const OTHER: &str = "_other";
 
-/// Upper edges of the energy of an output token, in nanojoules.
-pub const PER_TOKEN_NJ: [u64; 11] = [
-    1_000_000,
-    3_000_000,
-    10_000_000,
-    30_000_000,
-    100_000_000,
-    300_000_000,
-    1_000_000_000,
-    3_000_000_000,
-    10_000_000_000,
-    30_000_000_000,
-    100_000_000_000,
-];
-
 /// One tenant's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TenantUse {
@@ -43,10 +28,6 @@ pub struct TenantUse {
 pub struct ModelUse {
     /// Energy attributed, in nanojoules.
     pub energy_nj: u128,
-    /// Energy of an output token, by exchange: not cumulated, the last bucket open.
-    pub per_token: [u64; PER_TOKEN_NJ.len() + 1],
-    /// Sum of what `per_token` counted, in nanojoules.
-    pub per_token_nj: u128,
 }
 
 /// All tenants' and models'.
@@ -61,26 +42,13 @@ impl Totals {
         Self { tenants: Capped::new(tenants), models: Capped::new(models) }
     }
 
-    /// An exchange was settled; `knows_energy` says whether its energy is known.
-    pub(crate) fn add(
-        &mut self,
-        (tenant, model): (&Arc<str>, &Arc<str>),
-        used: Pair,
-        cost: Cost,
-        output_tokens: u64,
-        knows_energy: bool,
-    ) {
+    /// An exchange was settled.
+    pub(crate) fn add(&mut self, tenant: &Arc<str>, model: &Arc<str>, used: Pair, cost: Cost) {
         let tenant = self.tenants.of(tenant);
         tenant.energy_nj += used[ENERGY];
         tenant.gpu_ns += used[TIME];
         tenant.cost.add(cost);
-        let model = self.models.of(model);
-        model.energy_nj += used[ENERGY];
-        if knows_energy && output_tokens > 0 {
-            let each = used[ENERGY] / u128::from(output_tokens);
-            model.per_token[PER_TOKEN_NJ.partition_point(|edge| u128::from(*edge) < each)] += 1;
-            model.per_token_nj += each;
-        }
+        self.models.of(model).energy_nj += used[ENERGY];
     }
 
     pub(crate) fn tenants(&self) -> Vec<(Arc<str>, TenantUse)> {

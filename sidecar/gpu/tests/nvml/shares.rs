@@ -121,10 +121,7 @@ fn what_costs_is_conserved_too() {
     assert_eq!(reading.devices[0].idle_cost.energy_pico, 180_000_000);
     assert_eq!(reading.cost.energy_pico, 540_000_000);
     assert_eq!(reading.cost.hours_pico, 15_000_000_000);
-    // 3600 J for 100 tokens: 36 J each, of the bucket up to 100 J.
-    let model = &reading.models[0].1;
-    assert_eq!(
-        (model.per_token.iter().position(|count| *count > 0), milli(model.per_token_nj)),
-        (Some(10), 36.0)
-    );
+    // 3600 J for 100 tokens.
+    assert_eq!(bench.used(1).per_token_nj, Some(36_000_000_000));
+    assert_eq!(milli(reading.models[0].1.energy_nj), 3600.0);
 }
