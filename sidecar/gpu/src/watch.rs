@@ -77,8 +77,8 @@ pub fn start<T: Send + 'static>(plan: Plan, hooks: Hooks<T>) -> io::Result<Runni
         return Err(invalid("the GPUs are to be read from an exporter, and none is named".into()));
     }
     let notices = Notices(Arc::new(Shared { desk: Mutex::default(), rung: Condvar::new() }));
-    let watcher =
-        Watcher { notices: notices.clone(), hooks, rounds, upstreams: plan.upstreams.len(), period };
+    let (upstreams, taken) = (plan.upstreams.len(), VecDeque::new());
+    let watcher = Watcher { notices: notices.clone(), hooks, rounds, taken, upstreams, period };
     let thread = std::thread::Builder::new().name("gpu".to_owned()).spawn(move || watcher.watch(plan))?;
     Ok(Running { notices, thread: Some(thread) })
 }
@@ -169,6 +169,8 @@ struct Watcher<T> {
     notices: Notices<T>,
     hooks: Hooks<T>,
     rounds: Rounds<T>,
+    /// Taken from the desk, and not yet among those that wait.
+    taken: VecDeque<Ended<T>>,
     upstreams: usize,
     period: Duration,
 }
@@ -187,7 +189,7 @@ impl<T> Watcher<T> {
             std::mem::take(&mut desk.ended)
         };
         let settled = &self.hooks.settled;
-        for ended in left {
+        for ended in self.taken.drain(..).chain(left) {
             settled(Settled { ticket: ended.ticket, used: None });
         }
         self.rounds.finish(&mut |back| settled(back));
@@ -234,15 +236,15 @@ impl<T> Watcher<T> {
         } else {
             sample
         };
-        let (ended, refused) = {
+        let refused = {
             let mut desk = self.notices.desk();
-            let ended = std::mem::take(&mut desk.ended);
-            desk.waiting += ended.len();
-            (ended, std::mem::take(&mut desk.refused))
+            std::mem::swap(&mut desk.ended, &mut self.taken);
+            desk.waiting += self.taken.len();
+            std::mem::take(&mut desk.refused)
         };
         let settled = &self.hooks.settled;
         self.rounds.refused(refused);
-        for ended in ended {
+        while let Some(ended) = self.taken.pop_front() {
             if let Some(back) = self.rounds.ended(ended) {
                 settled(back);
             }

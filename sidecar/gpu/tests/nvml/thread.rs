@@ -1,5 +1,6 @@
 //! The thread: exchanges go in and come out, also when it ends.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -90,6 +91,50 @@ fn exchanges_come_back_settled_and_at_the_end_all_do() {
     let settled = next(&said, |said| if let Said::Settled(settled) = said { Some(settled) } else { None });
     assert_eq!(settled.ticket, 8);
     assert_eq!(notices.ended(ended(9)), Err(9), "nobody is there any more");
+}
+
+#[test]
+fn a_defect_costs_the_numbers_and_no_exchange() {
+    let mut stub = Stub::new();
+    stub.set("count", 1);
+    stub.set("0.uuid", "GPU-0");
+    stub.set("0.energy", 1000);
+    let (say, said) = channel();
+    let cell = Arc::new(Mutex::new(Load::default()));
+    let mut hooks = hooks(&cell, say);
+    let (reads, load) = (AtomicU32::new(0), hooks.load);
+    hooks.load = Box::new(move |upstream, at| {
+        assert!(reads.fetch_add(1, Ordering::Relaxed) < 4, "a defect, on purpose");
+        load(upstream, at)
+    });
+    let running = start(plan(&stub), hooks).expect("it begins");
+    let entered = cell.lock().expect("nobody panics with it").enter(Tick(0));
+    // It will have left when the clock is there: later than any sample.
+    let far = Tick(u64::MAX / 2);
+    let left = cell.lock().expect("nobody panics with it").clone().leave(far, &entered);
+    let notices = running.notices();
+    let mut taken = Vec::new();
+    // Until nobody takes them any more.
+    for ticket in 0.. {
+        let (model, tenant) = ("m".into(), "t".into());
+        let ended = Ended { upstream: 0, model, tenant, entered, left, output_tokens: 1, ticket };
+        match notices.ended(ended) {
+            Ok(()) => taken.push(ticket),
+            Err(_) => break,
+        }
+        std::thread::sleep(Duration::from_micros(100));
+    }
+    drop(running);
+    let mut back: Vec<u32> = said
+        .into_iter()
+        .filter_map(|said| if let Said::Settled(settled) = said { Some(settled) } else { None })
+        .map(|settled| {
+            assert_eq!(settled.used, None);
+            settled.ticket
+        })
+        .collect();
+    back.sort_unstable();
+    assert_eq!(back, taken, "each once");
 }
 
 #[test]
