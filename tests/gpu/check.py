@@ -1,6 +1,7 @@
 """Holds what tokenmeter says of a GPU's energy against the card's own counter. See README.md."""
 import argparse
 import json
+import os
 import pathlib
 import sys
 import tempfile
@@ -121,7 +122,8 @@ def main():
             url = f"http://127.0.0.1:{port}/v1/models"
             server.wait_until(lambda: urllib.request.urlopen(url, timeout=5).status == 200, 120)
             more = ["--gpu", "nvml", "--gpu-sample-ms", str(int(PERIOD * 1000))]
-            more += ["--gpu-library", str(library)] if stand_in else []
+            if stand_in:
+                os.environ["LD_LIBRARY_PATH"] = str(folder)
             meter = Meter(("127.0.0.1", port), folder, "vllm", *more)
             if not eventually(lambda: meter.samples().has(GROWN), 30):
                 raise RuntimeError(f"tokenmeter says nothing of a GPU: {meter.process.describe()}")

@@ -27,8 +27,8 @@ pub struct GpuReading {
     pub source: SourceName,
     /// How its energy is known.
     pub energy_from: EnergyFrom,
-    /// Its energy in nanojoules: its own counter, or what its power came to since it was first
-    /// seen.
+    /// Its energy in nanojoules: what its counter said first and what that grew by since, by the rule
+    /// of attribution; or what its power came to since it was first seen. Never less than before.
     pub energy_nj: Option<u128>,
     /// How long each reason held it back, in nanoseconds, by [`Throttle`].
     pub throttled_ns: [u64; Throttle::ALL.len()],
@@ -82,6 +82,8 @@ struct Life {
     gap_until: Tick,
     /// A sample came without it since.
     away: bool,
+    /// What its counter said last, or its power came to.
+    counter: Option<u128>,
     /// Power and when it was said.
     power: Option<(Tick, u64)>,
     /// ∫power dt in half milliwatt-nanoseconds, which are half picojoules.
@@ -156,7 +158,7 @@ impl Life {
             resets: 0,
             gap_ns: 0,
         };
-        Self { reading, seen: at, gap_until: at, away: false, power: None, half_pj: 0 }
+        Self { reading, seen: at, gap_until: at, away: false, counter: None, power: None, half_pj: 0 }
     }
 
     /// `now`: nothing if nobody answered, and nothing in it if it is gone.
@@ -178,13 +180,17 @@ impl Life {
                 *ns += if held { passed } else { 0 };
             }
         }
-        let before = self.reading.energy_nj;
+        let before = self.counter;
         let said = self.energy(at, device, is_gap);
         let back = said.zip(before).is_some_and(|(now, before)| now < before);
         self.reading.resets += u64::from(back || self.away);
         (self.reading.up, self.away) = (true, false);
         (self.seen, self.gap_until) = (at, at);
-        self.reading.energy_nj = said.or(before);
+        self.counter = said.or(before);
+        self.reading.energy_nj = match (self.reading.energy_nj, said, before) {
+            (Some(energy), Some(now), Some(before)) => Some(energy + now.saturating_sub(before)),
+            (energy, now, _) => energy.or(now),
+        };
         self.reading.device.clone_from(device);
         self.reading.source = source;
         match (said, before) {

@@ -123,11 +123,15 @@ impl Bench {
         let loads: Vec<LoadReading> = self.cells.iter_mut().map(|cell| cell.read(at)).collect();
         let sample = self.source.sample();
         self.rounds.take(at, &self.source, &sample, &loads, last, &mut |back| self.back.push(back));
+        let gpus = self.rounds.gpus().gpus;
         for device in self.rounds.attribution().devices {
             let energy = device.attributed_nj + device.idle_nj + device.unattributed_nj + device.pending_nj;
             assert_eq!(device.energy_nj, energy, "{device:?}");
             let time = device.attributed_ns + device.idle_ns + device.unattributed_ns + device.pending_ns;
             assert_eq!(device.gpu_ns, time, "{device:?}");
+            let gpu = gpus.iter().find(|gpu| gpu.device.uuid == device.uuid).expect("it is shown");
+            let shown = gpu.energy_nj.unwrap_or(0) - device.energy_nj;
+            assert!(shown == 0 || shown == 5_000_000_000, "{shown}: what it began with, in both");
         }
         sample
     }

@@ -44,7 +44,9 @@ fn every_field_has_its_unit() {
     }
     // The driver's version is read when it is opened.
     bench.stub.set("epoch", 2);
+    bench.pass(10);
     bench.sample(false);
+    bench.pass(10);
     let first = devices(bench.sample(false)).remove(0);
     assert_eq!(first.activity.sm, None, "it takes two samples");
     let device = devices(bench.sample(false)).remove(0);
@@ -83,7 +85,7 @@ fn every_field_has_its_unit() {
     assert_eq!(device, expected);
     bench.run(3);
     let gpu = bench.rounds.gpus().gpus.remove(0);
-    assert_eq!(gpu.throttled_ns, [3_000_000_000, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(gpu.throttled_ns, [3_020_000_000, 0, 0, 0, 0, 0, 0]);
 }
 
 #[test]
