@@ -75,6 +75,11 @@ impl<T> Rounds<T> {
         self.attribution.refused(count);
     }
 
+    /// Whether any device was ever seen.
+    pub fn has_devices(&self) -> bool {
+        !self.lives.is_empty()
+    }
+
     /// Exchanges that wait to be settled.
     pub fn waiting(&self) -> usize {
         self.attribution.waiting()

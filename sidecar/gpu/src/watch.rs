@@ -135,6 +135,8 @@ struct Desk<T> {
     /// Those that were taken from here and wait to be settled.
     waiting: usize,
     refused: u64,
+    /// A device was seen: what exchanges used can be known.
+    devices: bool,
     /// No more rounds but the last.
     stopping: bool,
     /// No more rounds at all.
@@ -143,15 +145,25 @@ struct Desk<T> {
 
 impl<T> Default for Desk<T> {
     fn default() -> Self {
-        Self { ended: VecDeque::new(), waiting: 0, refused: 0, stopping: false, closed: false }
+        Self {
+            ended: VecDeque::new(),
+            waiting: 0,
+            refused: 0,
+            devices: false,
+            stopping: false,
+            closed: false,
+        }
     }
 }
 
 impl<T> Notices<T> {
     /// An exchange ended. Never waits. The ticket comes back here and now if there is no room for
-    /// it, or nobody watches any more: then what it used is not known.
+    /// it, no device was seen yet, or nobody watches any more: then what it used is not known.
     pub fn ended(&self, ended: Ended<T>) -> Result<(), T> {
         let mut desk = self.desk();
+        if !desk.devices {
+            return Err(ended.ticket);
+        }
         if desk.closed || desk.ended.len() + desk.waiting >= WAITING {
             desk.refused += 1;
             return Err(ended.ticket);
@@ -250,7 +262,11 @@ impl<T> Watcher<T> {
             }
         }
         self.rounds.take(at, source, &sample, &loads, last, &mut |back| settled(back));
-        self.notices.desk().waiting = self.rounds.waiting();
+        {
+            let mut desk = self.notices.desk();
+            desk.waiting = self.rounds.waiting();
+            desk.devices = self.rounds.has_devices();
+        }
         (self.hooks.reading)(self.rounds.gpus());
         (self.hooks.attribution)(self.rounds.attribution());
     }

@@ -1,12 +1,17 @@
 //! The thread: exchanges go in and come out, also when it ends.
 
+use std::net::TcpListener;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use gpu::{AttributionReading, Ended, GpusReading, Hooks, Plan, Prices, Settled, Upstream, Wanted, start};
-use meter::{Load, Tick};
+use gpu::{
+    AttributionReading, Ended, ExporterPlan, GpusReading, Hooks, Plan, Prices, Settled, SourceName, Upstream,
+    Wanted, start,
+};
+use meter::{Load, LoadReading, Tick};
 
 use super::stub::Stub;
 
@@ -52,6 +57,10 @@ fn next<V>(said: &Receiver<Said>, wanted: impl Fn(Said) -> Option<V>) -> V {
     }
 }
 
+fn a_device_is_seen(said: &Receiver<Said>) {
+    next(said, |said| if let Said::Gpus(gpus) = said { (gpus.gpus.len() == 1).then_some(()) } else { None });
+}
+
 #[test]
 fn exchanges_come_back_settled_and_at_the_end_all_do() {
     let mut stub = Stub::new();
@@ -61,8 +70,7 @@ fn exchanges_come_back_settled_and_at_the_end_all_do() {
     let (say, said) = channel();
     let cell = Arc::new(Mutex::new(Load::default()));
     let running = start(plan(&stub), hooks(&cell, say)).expect("it begins");
-    let gpus = next(&said, |said| if let Said::Gpus(gpus) = said { Some(gpus) } else { None });
-    assert_eq!(gpus.gpus.len(), 1);
+    a_device_is_seen(&said);
 
     // A tick of its own, far from the clock's: only its shares matter here.
     let entered = cell.lock().unwrap().enter(Tick(0));
@@ -108,6 +116,7 @@ fn a_defect_costs_the_numbers_and_no_exchange() {
         load(upstream, at)
     });
     let running = start(plan(&stub), hooks).expect("it begins");
+    a_device_is_seen(&said);
     let entered = cell.lock().expect("nobody panics with it").enter(Tick(0));
     // It will have left when the clock is there: later than any sample.
     let far = Tick(u64::MAX / 2);
@@ -124,6 +133,7 @@ fn a_defect_costs_the_numbers_and_no_exchange() {
         }
         std::thread::sleep(Duration::from_micros(100));
     }
+    assert!(!taken.is_empty());
     drop(running);
     let mut back: Vec<u32> = said
         .into_iter()
@@ -135,6 +145,51 @@ fn a_defect_costs_the_numbers_and_no_exchange() {
         .collect();
     back.sort_unstable();
     assert_eq!(back, taken, "each once");
+}
+
+#[test]
+fn without_a_device_exchanges_go_on_at_once() {
+    let stub = Stub::new();
+    let (say, said) = channel();
+    let cell = Arc::new(Mutex::new(Load::default()));
+    let running = start(plan(&stub), hooks(&cell, say)).expect("it begins");
+    let gpus = next(&said, |said| if let Said::Gpus(gpus) = said { Some(gpus) } else { None });
+    assert_eq!((gpus.gpus.len(), gpus.failed), (0, 1));
+    let (entered, left) = (LoadReading::default(), LoadReading::default());
+    let (model, tenant) = ("m".into(), "t".into());
+    let ended = Ended { upstream: 0, model, tenant, entered, left, output_tokens: 1, ticket: 5 };
+    assert_eq!(running.ended(ended), Err(5));
+}
+
+#[test]
+fn auto_asks_the_first_that_is_there() {
+    let mut stub = Stub::new();
+    stub.set("count", 1);
+    stub.set("0.uuid", "GPU-0");
+    let nobody = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port");
+    let exporter = ExporterPlan {
+        host: "127.0.0.1".into(),
+        port: nobody.port(),
+        path: "/metrics".to_owned(),
+        hostname: None,
+        prefix: String::new(),
+    };
+    let nowhere = PathBuf::from("/nonexistent/libnvidia-ml.so.1");
+    for (source, library, exporter, expected) in [
+        (Wanted::Auto, stub.library(), Some(&exporter), SourceName::Nvml),
+        (Wanted::Auto, nowhere.clone(), Some(&exporter), SourceName::Dcgm),
+        (Wanted::Auto, nowhere.clone(), None, SourceName::Nvml),
+        (Wanted::Exporter, stub.library(), Some(&exporter), SourceName::Dcgm),
+        (Wanted::Nvml, nowhere.clone(), Some(&exporter), SourceName::Nvml),
+        (Wanted::Nothing, stub.library(), Some(&exporter), SourceName::None),
+    ] {
+        let (say, said) = channel();
+        let plan = Plan { source, nvml_library: Some(library), exporter: exporter.cloned(), ..plan(&stub) };
+        let running = start(plan, hooks(&Arc::default(), say)).expect("it begins");
+        let gpus = next(&said, |said| if let Said::Gpus(gpus) = said { Some(gpus) } else { None });
+        assert_eq!(gpus.source, expected, "{source:?} with {exporter:?}");
+        drop(running);
+    }
 }
 
 #[test]
