@@ -1,0 +1,16 @@
+//! The real binary and the real stores its numbers end up in: a Prometheus that scrapes it, and a
+//! VictoriaMetrics that it exports to by OTLP.
+
+mod daemon;
+mod exposition;
+mod http;
+mod programs;
+mod prometheus;
+mod traffic;
+mod victoria;
+
+#[path = "../process/meter_page.rs"]
+mod meter_page;
+#[path = "../process/proxy.rs"]
+#[expect(dead_code, reason = "what only the tests of the process ask of the proxy")]
+mod proxy;
