@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use crate::expressions::{dashboard_files, json};
+use crate::repository;
 
 /// Links and bookmarks hang on these.
 const UIDS: &[&str] =
@@ -127,7 +128,7 @@ fn every_variable_they_use_is_one_they_have() {
         let mut known: Vec<&str> =
             variables.iter().filter_map(|variable| variable["name"].as_str()).collect();
         known.extend(["__rate_interval", "__range", "__interval", "__all"]);
-        for part in crate::read(&path).split('$').skip(1) {
+        for part in repository::read(&path).split('$').skip(1) {
             let part = part.trim_start_matches('{');
             let end = part.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').expect("a name ends");
             assert!(known.contains(&&part[..end]), "{path}: there is no variable ${}", &part[..end]);
@@ -135,8 +136,8 @@ fn every_variable_they_use_is_one_they_have() {
         for variable in variables {
             let name = variable["name"].as_str().expect("a name");
             assert!(
-                crate::read(&path).matches(&format!("${name}")).count()
-                    + crate::read(&path).matches(&format!("${{{name}}}")).count()
+                repository::read(&path).matches(&format!("${name}")).count()
+                    + repository::read(&path).matches(&format!("${{{name}}}")).count()
                     > 0,
                 "{path}: nothing asks for ${name}"
             );

@@ -37,6 +37,8 @@ fn of_text(labels: &str) -> BTreeMap<String, String> {
             let label = pair[0].trim_matches([',', '=']);
             (label.to_owned(), canonical(label, pair[1]))
         })
+        // An empty label is none, to every store.
+        .filter(|(_, value)| !value.is_empty())
         .collect()
 }
 

@@ -3,6 +3,8 @@
 
 use serde_json::Value;
 
+use crate::repository;
+
 /// One expression.
 #[derive(Clone, Debug)]
 pub(crate) struct Expression {
@@ -27,7 +29,7 @@ pub(crate) fn all() -> Vec<Expression> {
         }
     }
     for path in ["sidecar/metrics/questions.md", "sidecar/metrics/metrics.md"] {
-        for text in fenced(&crate::read(path)) {
+        for text in fenced(&repository::read(path)) {
             found.push(Expression { place: path.to_owned(), text });
         }
     }
@@ -49,12 +51,12 @@ pub(crate) struct Rule {
 
 /// The files of rules.
 pub(crate) fn rule_files() -> Vec<String> {
-    crate::files("helm/tokenmeter/rules", ".yaml")
+    repository::files("helm/tokenmeter/rules", ".yaml")
 }
 
 /// The dashboards.
 pub(crate) fn dashboard_files() -> Vec<String> {
-    crate::files("helm/tokenmeter/dashboards", ".json")
+    repository::files("helm/tokenmeter/dashboards", ".json")
 }
 
 /// The rules of a file.
@@ -78,12 +80,12 @@ pub(crate) fn rules(path: &str) -> Vec<Rule> {
 
 /// A YAML file.
 pub(crate) fn yaml(path: &str) -> Value {
-    serde_saphyr::from_str(&crate::read(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
+    serde_saphyr::from_str(&repository::read(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
 }
 
 /// A JSON file.
 pub(crate) fn json(path: &str) -> Value {
-    serde_json::from_str(&crate::read(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
+    serde_json::from_str(&repository::read(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
 }
 
 fn text(value: &Value) -> String {

@@ -8,6 +8,7 @@ use metrics::Metric;
 use crate::catalogue;
 use crate::expressions;
 use crate::promql::{self, Matcher};
+use crate::repository;
 
 #[test]
 fn every_metric_and_label_is_known() {
@@ -41,7 +42,7 @@ fn every_metric_and_label_is_known() {
 
 #[test]
 fn every_value_of_a_closed_label_is_one_of_its_list() {
-    let manual = crate::read("sidecar/metrics/metrics.md");
+    let manual = repository::read("sidecar/metrics/metrics.md");
     let mut wrong = Vec::new();
     let mut checked = 0;
     for expression in expressions::all() {

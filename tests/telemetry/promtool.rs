@@ -6,6 +6,7 @@ use std::process::Command;
 
 use crate::expressions;
 use crate::programs::program;
+use crate::repository;
 
 /// What promtool printed, and whether it was content.
 fn promtool(arguments: &[&str], folder: &Path) -> (bool, String) {
@@ -46,15 +47,15 @@ fn the_rule_files_are_rules() {
     let files = expressions::rule_files();
     let mut arguments = vec!["check", "rules", "--lint=all", "--lint-fatal"];
     arguments.extend(files.iter().map(String::as_str));
-    let (good, said) = promtool(&arguments, &crate::file("."));
+    let (good, said) = promtool(&arguments, &repository::file("."));
     assert!(good, "{said}");
 }
 
 #[test]
 fn the_rules_do_what_they_say() {
-    let files = crate::files("helm/tokenmeter/rules/tests", ".yaml");
+    let files = repository::files("helm/tokenmeter/rules/tests", ".yaml");
     let mut arguments = vec!["test", "rules"];
     arguments.extend(files.iter().map(String::as_str));
-    let (good, said) = promtool(&arguments, &crate::file("."));
+    let (good, said) = promtool(&arguments, &repository::file("."));
     assert!(good, "{said}");
 }

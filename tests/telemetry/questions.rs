@@ -1,8 +1,10 @@
 //! The twenty questions: each has one query, and a sentence on how to read the answer.
 
+use crate::repository;
+
 #[test]
 fn each_of_the_twenty_questions_has_one_query_and_its_reading() {
-    let document = crate::read("sidecar/metrics/questions.md");
+    let document = repository::read("sidecar/metrics/questions.md");
     let questions: Vec<&str> = document.split("\n## ").skip(1).collect();
     assert_eq!(questions.len(), 20);
     for (place, question) in questions.iter().enumerate() {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::expressions::{self, Rule};
+use crate::repository;
 
 fn rules() -> Vec<Rule> {
     expressions::rule_files().iter().flat_map(|path| expressions::rules(path)).collect()
@@ -40,7 +41,7 @@ fn recorded_names_have_a_level_a_metric_and_an_operation() {
 #[test]
 fn each_alert_fires_in_a_test_and_each_record_is_worked_out() {
     let (mut fired, mut asked) = (BTreeSet::new(), String::new());
-    for path in crate::files("helm/tokenmeter/rules/tests", ".yaml") {
+    for path in repository::files("helm/tokenmeter/rules/tests", ".yaml") {
         for test in expressions::yaml(&path)["tests"].as_array().expect("tests") {
             let (mut quiet, mut alerts) = (0, 0);
             for case in test["promql_expr_test"].as_array().into_iter().flatten() {

@@ -1,11 +1,15 @@
 //! The real binary and the real stores its numbers end up in: a Prometheus that scrapes it, and a
 //! VictoriaMetrics that it exports to by OTLP.
 
+mod card;
 mod daemon;
 mod exposition;
+#[expect(dead_code, reason = "what only the tests of rules and dashboards ask")]
+mod expressions;
 mod http;
 mod programs;
 mod prometheus;
+mod repository;
 mod traffic;
 mod victoria;
 

@@ -3,6 +3,7 @@
 use simulator::load::{Load, Pace, Report};
 use simulator::server::{Handle, Options, Server, Shape};
 
+use crate::card::Card;
 use crate::http;
 use crate::meter_page::Page;
 use crate::proxy::Proxy;
@@ -22,6 +23,16 @@ impl Line {
             Server::bind("127.0.0.1:0".parse().expect("an address"), options).await.expect("it listens");
         let proxy = Proxy::start_with(server.addr(), flags, environment);
         Self { _server: server, proxy }
+    }
+
+    /// The same with as many families on the page as there are: a card, an objective, prices, and the
+    /// server's own page.
+    pub(crate) async fn start_full(card: &Card, environment: &[(&str, &str)]) -> Self {
+        let exporter = card.url();
+        let mut flags = vec!["--gpu", "exporter", "--gpu-exporter", &exporter, "--gpu-sample-ms", "250"];
+        flags.extend(["--gpu-hour-usd", "2.5", "--kwh-usd", "0.3", "--objective", "floor"]);
+        flags.extend(["--kind", "vllm", "--engine-metrics", "on", "--engine-metrics-interval-ms", "1000"]);
+        Self::start(&flags, environment).await
     }
 
     /// Asks `requests` times, four at once, and waits until all are counted.

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::card::Card;
 use crate::daemon::Daemon;
-use crate::exposition::{self, Samples};
+use crate::exposition::{self, Samples, Series};
 use crate::http;
 use crate::traffic::Line;
 
@@ -46,7 +47,14 @@ fn stored(store: &Daemon) -> Samples {
 
 /// The page, without what differs from one moment to the next.
 fn at_rest(samples: &mut Samples) {
-    let restless = ["process_", "tokenmeter_scrapes_total", "tokenmeter_otlp_"];
+    let restless = [
+        "process_",
+        "tokenmeter_scrapes_total",
+        "tokenmeter_otlp_",
+        "hw_",
+        "tokenmeter_gpu_",
+        "tokenmeter_energy_",
+    ];
     samples.retain(|(name, _), _| !restless.iter().any(|start| name.starts_with(start)));
 }
 
@@ -55,8 +63,8 @@ fn agree(line: &Line, store: &Daemon) {
     let end = Instant::now() + Duration::from_secs(30);
     loop {
         let (mut page, mut theirs) = (exposition::of_page(&line.page()), stored(store));
-        // Restless ones too must be on both sides.
-        let (here, there) = (names(&page), names(&theirs));
+        // Restless ones too must be on both sides, only their values may differ.
+        let (here, there) = (series(&page), series(&theirs));
         at_rest(&mut page);
         at_rest(&mut theirs);
         let difference = exposition::difference(&page, &theirs);
@@ -66,9 +74,9 @@ fn agree(line: &Line, store: &Daemon) {
         }
         assert!(
             Instant::now() < end,
-            "page and store differ:\n{}\nnames on one side:\n{:?}\nstore:\n{}\ntokenmeter:\n{}",
+            "page and store differ:\n{}\nseries on one side:\n{:#?}\nstore:\n{}\ntokenmeter:\n{}",
             difference.join("\n"),
-            here.symmetric_difference(&there),
+            here.symmetric_difference(&there).collect::<Vec<_>>(),
             complaints(store),
             line.proxy.log()
         );
@@ -82,8 +90,9 @@ fn complaints(store: &Daemon) -> String {
     log.lines().filter(|line| !line.contains("\tinfo\t")).collect::<Vec<_>>().join("\n")
 }
 
-fn names(samples: &Samples) -> BTreeSet<String> {
-    samples.keys().map(|(name, _)| name.clone()).collect()
+/// Name and labels of every series.
+fn series(samples: &Samples) -> BTreeSet<Series> {
+    samples.keys().cloned().collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -97,18 +106,6 @@ async fn the_store_gives_back_what_it_was_given() {
     agree(&line, &store);
 }
 
-/// With as many families as a machine without a GPU has.
-const EVERYTHING: [&str; 8] = [
-    "--kind",
-    "vllm",
-    "--engine-metrics",
-    "on",
-    "--engine-metrics-interval-ms",
-    "1000",
-    "--objective",
-    "floor",
-];
-
 /// What makes tokenmeter send its metrics to `endpoint` twice a second.
 fn environment(endpoint: &str) -> [(&str, &str); 4] {
     [
@@ -121,9 +118,10 @@ fn environment(endpoint: &str) -> [(&str, &str); 4] {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_exported_is_what_is_scraped() {
+    let card = Card::start().await;
     let store = start();
     let endpoint = format!("http://{}/opentelemetry/v1/metrics", store.address);
-    let line = Line::start(&EVERYTHING, &environment(&endpoint)).await;
+    let line = Line::start_full(&card, &environment(&endpoint)).await;
     line.ask(40, &[]).await;
     agree(&line, &store);
     let stored = stored(&store);
@@ -135,6 +133,7 @@ async fn what_is_exported_is_what_is_scraped() {
     {
         assert_eq!(sum(counted), 40.0, "{counted}");
     }
+    assert!(sum("hw_energy_joules_total") > 0.0, "and the card");
     assert!(sum("tokenmeter_engine_generation_tokens") > 0.0, "the server's own page is exported too");
 }
 
