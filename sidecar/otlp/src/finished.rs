@@ -24,12 +24,12 @@ pub struct Finished {
 /// An exchange's share of the GPUs' work.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Energy {
-    /// Nanojoules.
-    pub joules_nano: u64,
+    /// Nanojoules, if the devices say them.
+    pub joules_nano: Option<u64>,
     /// GPU time, nanoseconds.
     pub gpu_ns: u64,
-    /// The GPUs' mean utilisation meanwhile, 0 to 1.
-    pub utilization: f64,
+    /// The GPUs' mean utilisation meanwhile, 0 to 1, if they say it.
+    pub utilization: Option<f64>,
 }
 
 /// The model, if the exchange named one.
@@ -162,9 +162,13 @@ pub(crate) fn ours(finished: &Finished, list: &mut Attributes) {
         list.count("tokenmeter.stalls", timing.stalls.into());
     }
     if let Some(energy) = finished.energy {
-        list.number("tokenmeter.energy.joules", energy.joules_nano as f64 / 1e9);
+        if let Some(nanojoules) = energy.joules_nano {
+            list.number("tokenmeter.energy.joules", nanojoules as f64 / 1e9);
+        }
         list.seconds("tokenmeter.gpu.seconds", Some(energy.gpu_ns));
-        list.number("tokenmeter.gpu.utilization", energy.utilization);
+        if let Some(ratio) = energy.utilization {
+            list.number("tokenmeter.gpu.utilization", ratio);
+        }
     }
 }
 

@@ -19,15 +19,13 @@ use std::thread::JoinHandle;
 use std::time::Instant;
 
 use engine::{Detected, FrontEnd, Hooks};
-use gpu::Notices;
-use meter::Record;
 use metrics::Metrics;
 use relay::{Learned, Observer};
 
 use crate::cli;
-use crate::desk::{After, Desk, Tally};
+use crate::desk::{Desk, Tally};
 use crate::exports::Exports;
-use crate::gpus;
+use crate::gpus::{self, Entrance, Ticket};
 use crate::loops;
 use crate::machine::ThisMachine;
 use crate::plan::Plan;
@@ -45,7 +43,7 @@ pub struct Process {
     records: JoinHandle<()>,
     _prober: Prober,
     _engines: engine::Running,
-    gpus: Option<gpu::Running<Arc<Record>>>,
+    gpus: Option<gpu::Running<Ticket>>,
     page: page::Running,
     readiness: Readiness,
     metrics: Metrics,
@@ -85,7 +83,13 @@ impl Process {
         let (outbox, inbox) = relay::outbox(plan.outbox_records);
         let totals = Totals::new(plan.relay.upstreams.iter().map(|upstream| &upstream.name));
         let watched = Arc::new(OnceLock::new());
-        let after = after(plan, &exports, &watched);
+        let entrance = Entrance {
+            upstreams: plan.relay.upstreams.iter().map(|upstream| Arc::clone(&upstream.name)).collect(),
+            notices: Arc::clone(&watched),
+            metrics: metrics.clone(),
+            exports: exports.clone(),
+        };
+        let after = Box::new(move |record| entrance.enter(record));
         let desk = Arc::new(Desk::new(tally, totals.clone(), plan.log.access, metrics.worker(), after));
         let recount = Recount::start(&plan.tokenizers, &desk)?;
         let records = records::take(inbox, desk, recount).map_err(StartError::Thread)?;
@@ -184,17 +188,6 @@ impl Process {
 
 fn observer(metrics: &Metrics) -> Box<dyn Observer + Send> {
     Box::new(metrics.worker())
-}
-
-/// Where a record goes once it is entered: to the GPUs' watch, which gives it back with what it used,
-/// as soon as there is one; and on to the exporter.
-fn after(plan: &Plan, exports: &Exports, watched: &Arc<OnceLock<Notices<Arc<Record>>>>) -> After {
-    let (exports, watched) = (exports.clone(), Arc::clone(watched));
-    let upstreams: Vec<_> = plan.relay.upstreams.iter().map(|upstream| Arc::clone(&upstream.name)).collect();
-    Box::new(move |record| match watched.get() {
-        Some(notices) => gpus::enter(notices, &upstreams, record, &exports),
-        None => exports.submit(record, None),
-    })
 }
 
 /// Where what the upstreams say of themselves goes.

@@ -2,9 +2,11 @@
 //! and where the energy went come out to the metrics, settled exchanges to the exporter.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use gpu::{AttributionReading, Cost, Ended, GpusReading, Hooks, Notices, Prices, Running, Settled, Throttle};
+use gpu::{
+    AttributionReading, Cost, Ended, GpusReading, Hooks, Notices, Prices, Running, Settled, Throttle, Used,
+};
 use meter::{Load, Record};
 use metrics::{DeviceShare, GpuReading, Metrics, ModelShare, Share, TenantShare};
 use otlp::Energy;
@@ -18,7 +20,7 @@ pub(crate) fn start(
     loads: Vec<Arc<Mutex<Load>>>,
     metrics: &Metrics,
     exports: &Exports,
-) -> io::Result<Running<Arc<Record>>> {
+) -> io::Result<Running<Ticket>> {
     let names: Vec<Arc<str>> = plan.upstreams.iter().map(|upstream| Arc::clone(&upstream.name)).collect();
     let prices = plan.prices;
     let (shown, shares, per_token) = (metrics.clone(), metrics.clone(), metrics.clone());
@@ -32,53 +34,60 @@ pub(crate) fn start(
             }),
             reading: Box::new(move |reading| shown.gpu(readings(&reading, &names))),
             attribution: Box::new(move |reading| shares.attribution(&attribution(&reading, &prices))),
-            settled: Box::new(move |settled| {
-                if let Some((model, joules)) = energy_per_token(&settled) {
-                    per_token.energy_per_output_token(&model, joules);
+            settled: Box::new(move |Settled { ticket, used }| {
+                if let Some(nanojoules) = used.and_then(|used| used.per_token_nj) {
+                    per_token.energy_per_output_token(&ticket.model, nanojoules as f64 / 1e9);
                 }
-                let energy = energy(&settled);
-                exports.submit(settled.ticket, energy);
+                exports.submit(ticket.record, used.map(energy));
             }),
         },
     )
 }
 
-/// Hands an ended exchange in; where there is no room for it, it goes on without its energy.
-pub(crate) fn enter(
-    notices: &Notices<Arc<Record>>,
-    upstreams: &[Arc<str>],
+/// An exchange while its share of the GPUs' work is found out.
+pub(crate) struct Ticket {
     record: Arc<Record>,
-    exports: &Exports,
-) {
-    let identity = &record.identity;
-    let Some(upstream) = upstreams.iter().position(|name| *name == identity.upstream) else {
-        return exports.submit(record, None);
-    };
-    let ended = Ended {
-        upstream,
-        model: Arc::clone(&identity.model),
-        tenant: Arc::clone(&identity.tenant),
-        entered: record.load.entered,
-        left: record.load.left,
-        output_tokens: record.tokens.output(),
-        ticket: Arc::clone(&record),
-    };
-    if notices.ended(ended).is_err() {
-        exports.submit(record, None);
+    /// The label its model has: what is summed by model is summed under it.
+    model: Arc<str>,
+}
+
+/// Where ended exchanges go: to the watch, which gives each back with what it used, and on to the
+/// exporter.
+pub(crate) struct Entrance {
+    /// The upstreams' names, in the plan's order.
+    pub(crate) upstreams: Vec<Arc<str>>,
+    /// Empty until the watch has begun, or where there is none.
+    pub(crate) notices: Arc<OnceLock<Notices<Ticket>>>,
+    pub(crate) metrics: Metrics,
+    pub(crate) exports: Exports,
+}
+
+impl Entrance {
+    /// An exchange ended. Where nobody watches, or has no room, it goes on without its energy.
+    pub(crate) fn enter(&self, record: Arc<Record>) {
+        let identity = &record.identity;
+        let upstream = self.upstreams.iter().position(|name| *name == identity.upstream);
+        let (Some(notices), Some(upstream)) = (self.notices.get(), upstream) else {
+            return self.exports.submit(record, None);
+        };
+        let model = self.metrics.model_label(&identity.model);
+        let ended = Ended {
+            upstream,
+            model: Arc::clone(&model),
+            tenant: Arc::clone(&identity.tenant),
+            entered: record.load.entered,
+            left: record.load.left,
+            output_tokens: record.tokens.output(),
+            ticket: Ticket { record, model },
+        };
+        if let Err(ticket) = notices.ended(ended) {
+            self.exports.submit(ticket.record, None);
+        }
     }
 }
 
-/// Joules of each output token, if both are known.
-fn energy_per_token(settled: &Settled<Arc<Record>>) -> Option<(Arc<str>, f64)> {
-    let record = &settled.ticket;
-    let nj = settled.used?.energy_nj?;
-    let tokens = record.tokens.output();
-    (tokens > 0).then(|| (Arc::clone(&record.identity.model), nj as f64 / 1e9 / tokens as f64))
-}
-
-fn energy(settled: &Settled<Arc<Record>>) -> Option<Energy> {
-    let used = settled.used?;
-    Some(Energy { joules_nano: used.energy_nj?, gpu_ns: used.gpu_ns, utilization: used.utilization? })
+fn energy(used: Used) -> Energy {
+    Energy { joules_nano: used.energy_nj, gpu_ns: used.gpu_ns, utilization: used.utilization }
 }
 
 fn readings(reading: &GpusReading, names: &[Arc<str>]) -> Vec<GpuReading> {

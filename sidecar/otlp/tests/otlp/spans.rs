@@ -72,7 +72,8 @@ fn an_exchange_without_spans_makes_none() {
 
 #[test]
 fn the_inference_says_what_the_convention_asks_for() {
-    let energy = Some(Energy { joules_nano: 1_500_000_000, gpu_ns: 500_000_000, utilization: 0.25 });
+    let energy =
+        Some(Energy { joules_nano: Some(1_500_000_000), gpu_ns: 500_000_000, utilization: Some(0.25) });
     let exchange = Finished { energy, ..finished(chat()) };
     let (server, client) = arrive(Protocol::Grpc, &exchange);
     for (key, value) in [
