@@ -47,6 +47,7 @@ fn a_device_that_falls_off_and_comes_back_is_not_guessed_at() {
     let [grown, attributed, idle, unattributed, pending] = energy(&bench.device(0));
     assert_eq!((idle, unattributed, pending), (300.0, 0.0, 0.0));
     assert_eq!(grown, attributed + idle);
+    assert_eq!(time(&bench.device(0))[3], 0.0, "it was not there, so its time is nobody's loss");
     assert!((600.0..=1500.0).contains(&attributed), "{attributed}");
     // The other device was there all the time.
     assert_eq!(energy(&bench.device(1)), [1600.0, 1500.0, 100.0, 0.0, 0.0]);
@@ -194,6 +195,42 @@ fn a_notice_that_never_comes_is_nobodys() {
     let back = bench.rounds.ended(lost).expect("at once");
     assert_eq!((back.ticket, back.used), (3, None));
     assert_eq!(bench.rounds.attribution().late, 1);
+}
+
+#[test]
+fn a_notice_may_come_after_the_sample_that_saw_it_leave() {
+    let mut bench = Bench::new(&[300], &["all"]);
+    bench.enter(1, 0);
+    bench.enter(2, 0);
+    bench.run(2);
+    let late = bench.vanish(1);
+    bench.run(30);
+    assert_eq!(bench.rounds.ended(late), None, "a minute has not passed");
+    bench.run(1);
+    assert_eq!(bench.joules(1), 300.0);
+    bench.run(60);
+    bench.leave(2);
+    bench.run(70);
+    assert_eq!(bench.joules(2), 300.0 + 91.0 * 300.0);
+    assert_eq!(energy(&bench.device(0))[3..], [0.0, 0.0], "nothing was written off");
+}
+
+#[test]
+fn what_was_written_off_is_not_given_out_again() {
+    // Both share 10 s at 100 W; then one is alone for 70 s at 700 W, and the other never tells.
+    let mut bench = Bench::new(&[100], &["all"]);
+    bench.enter(1, 0);
+    bench.enter(2, 0);
+    bench.run(10);
+    drop(bench.vanish(2));
+    bench.watts = vec![700];
+    bench.run(70);
+    let [grown, _, _, unattributed, pending] = energy(&bench.device(0));
+    assert!(unattributed > 500.0, "at the mean of what was pending, which had risen meanwhile");
+    assert_eq!((grown, unattributed + pending), (50_000.0, 50_000.0));
+    bench.leave(1);
+    bench.run(1);
+    assert_eq!(bench.joules(1), pending, "all that is left, and no more");
 }
 
 #[test]

@@ -125,3 +125,14 @@ fn instances_are_listed_and_their_parent_has_the_energy() {
     assert_eq!(bench.rounds.attribution().devices.len(), 1);
     assert_eq!(energy(&bench.device(0))[0], 300.0);
 }
+
+#[test]
+fn a_lost_device_comes_back_to_who_opens_the_library_anew() {
+    let mut bench = Bench::new(&[300, 300], &["all"]);
+    bench.stub.set("1.back_after", 2);
+    let counts: Vec<usize> = (0..4).map(|_| devices(bench.sample(false)).len()).collect();
+    assert_eq!(counts, [1, 2, 2, 2]);
+    bench.stub.set("1.back_after", 4);
+    let counts: Vec<usize> = (0..8).map(|_| devices(bench.sample(false)).len()).collect();
+    assert_eq!(counts, [1, 1, 1, 2, 2, 2, 2, 2], "tried again after the first and the third");
+}

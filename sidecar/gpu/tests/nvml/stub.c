@@ -4,7 +4,8 @@
  *   count 1              0.uuid GPU-a         0.energy 123456 (mJ)     0.power !15 (an error code)
  *
  * A key that is not there is NOT_SUPPORTED. "epoch" stands for the driver's life: whoever opened the
- * library in another one is UNINITIALIZED. "sleep_ms" makes a count take that long.
+ * library in another one is UNINITIALIZED. "sleep_ms" makes a count take that long. "0.back_after 2":
+ * the device is lost to whoever opened the library less often.
  * Built by stub.rs; SCENE is the path of its file, and MINIMAL leaves most functions out. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@
 #include <unistd.h>
 
 typedef unsigned long long u64;
-enum { OK = 0, UNINITIALIZED = 1, NOT_SUPPORTED = 3, INSUFFICIENT_SIZE = 7 };
+enum { OK = 0, UNINITIALIZED = 1, NOT_SUPPORTED = 3, INSUFFICIENT_SIZE = 7, LOST = 15 };
 
 static char opened[64];
 
@@ -40,6 +41,17 @@ static int number(const char *key, u64 *value) {
     return found;
 }
 
+/* How often it was opened: kept in a file, since closing it unloads it. */
+static u64 openings(int one_more) {
+    FILE *file = fopen(SCENE ".openings", "a");
+    if (!file) return 0;
+    if (one_more) fputc('.', file);
+    fseek(file, 0, SEEK_END);
+    u64 count = (u64)ftell(file);
+    fclose(file);
+    return count;
+}
+
 static int alive(void) {
     char now[64] = "";
     text("epoch", now, sizeof now);
@@ -57,7 +69,10 @@ static const char *key(void *device, const char *name) {
 
 static int of(void *device, const char *name, u64 *value) {
     int now = alive();
-    return now ? now : number(key(device, name), value);
+    u64 after = 0;
+    if (now) return now;
+    if (number(key(device, "back_after"), &after) == OK && openings(0) < after) return LOST;
+    return number(key(device, name), value);
 }
 
 static int small(void *device, const char *name, unsigned *value) {
@@ -72,6 +87,7 @@ int nvmlInit_v2(void) {
     int found = number("init", &failed);
     if (found != OK && found != NOT_SUPPORTED) return found;
     opened[0] = 0;
+    openings(1);
     text("epoch", opened, sizeof opened);
     return OK;
 }
@@ -90,8 +106,8 @@ int nvmlDeviceGetCount_v2(unsigned *count) {
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device) {
     u64 unused;
     *device = (void *)(size_t)(index + 1);
-    int found = of(*device, "handle", &unused);
-    return found == NOT_SUPPORTED ? OK : found;
+    int found = number(key(*device, "handle"), &unused);
+    return found == NOT_SUPPORTED ? alive() : found;
 }
 int nvmlDeviceGetUUID(void *device, char *uuid, unsigned size) { return text(key(device, "uuid"), uuid, size); }
 int nvmlDeviceGetTotalEnergyConsumption(void *device, u64 *mj) { return of(device, "energy", mj); }

@@ -193,6 +193,21 @@ fn auto_asks_the_first_that_is_there() {
 }
 
 #[test]
+fn an_answer_that_took_too_long_is_none() {
+    let mut stub = Stub::new();
+    stub.set("count", 1);
+    stub.set("0.uuid", "GPU-0");
+    let (say, said) = channel();
+    let mut hooks = hooks(&Arc::default(), say);
+    let ticks = AtomicU32::new(0);
+    hooks.now = Box::new(move || Tick(u64::from(ticks.fetch_add(1, Ordering::Relaxed)) * 1_100_000_000));
+    let running = start(plan(&stub), hooks).expect("it begins");
+    let gpus = next(&said, |said| if let Said::Gpus(gpus) = said { Some(gpus) } else { None });
+    assert_eq!((gpus.gpus.len(), gpus.failed), (0, 1), "nobody knows of which moment it is");
+    drop(running);
+}
+
+#[test]
 fn what_cannot_be_is_refused_before_it_begins() {
     let stub = Stub::new();
     let cell = Arc::default();
