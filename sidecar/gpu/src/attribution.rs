@@ -227,10 +227,12 @@ impl<T> Attribution<T> {
                 }
             }
         }
-        for (departures, load) in self.departures.iter_mut().zip(loads) {
-            departures.mark(at, load);
-        }
         self.settle(settled);
+        for (upstream, (departures, load)) in self.departures.iter_mut().zip(loads).enumerate() {
+            if departures.mark(at, load) {
+                self.accounts.iter_mut().for_each(|account| account.note(upstream, at));
+            }
+        }
         self.write_off(at);
     }
 
@@ -328,9 +330,10 @@ impl<T> Attribution<T> {
     /// What those used who left long ago and never told becomes nobody's.
     fn write_off(&mut self, at: Tick) {
         for (upstream, departures) in self.departures.iter_mut().enumerate() {
-            let lost = departures.lost(at, LATE);
-            if lost > 0 {
-                self.accounts.iter_mut().for_each(|account| account.lose(upstream, lost, &mut self.tills));
+            while let Some((then, lost)) = departures.lost(at, LATE) {
+                for account in &mut self.accounts {
+                    account.lose(upstream, then, lost, &mut self.tills);
+                }
             }
         }
     }

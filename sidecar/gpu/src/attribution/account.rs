@@ -182,10 +182,15 @@ impl Account {
         used
     }
 
-    /// Exchanges of an upstream will never come.
-    pub(crate) fn lose(&mut self, upstream: usize, share: u128, tills: &mut Tills) {
+    /// Exchanges of an upstream have left by this sample.
+    pub(crate) fn note(&mut self, upstream: usize, at: Tick) {
+        self.pools.iter_mut().filter(|pool| pool.upstream == upstream).for_each(|pool| pool.note(at));
+    }
+
+    /// Of those who had left by the sample of `then`, some will never come.
+    pub(crate) fn lose(&mut self, upstream: usize, then: Tick, share: u128, tills: &mut Tills) {
         if let Some(pool) = self.pools.iter_mut().find(|pool| pool.upstream == upstream) {
-            let lost = pool.lose(share);
+            let lost = pool.lose(then, share);
             self.nobodys(lost, tills);
         }
     }

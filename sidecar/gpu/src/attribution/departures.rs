@@ -33,12 +33,14 @@ impl Departures {
         Self { due: load.gone(), ..Self::default() }
     }
 
-    /// A sample was taken.
-    pub(crate) fn mark(&mut self, at: Tick, load: &LoadReading) {
+    /// A sample was taken; whether anybody has left since the one before.
+    pub(crate) fn mark(&mut self, at: Tick, load: &LoadReading) -> bool {
         let gone = load.gone();
-        if gone > self.marks.back().map_or(self.due, |mark| mark.gone) {
+        let more = gone > self.marks.back().map_or(self.due, |mark| mark.gone);
+        if more {
             self.marks.push_back(Mark { at, gone, told: std::mem::take(&mut self.later) });
         }
+        more
     }
 
     /// An exchange says that it left. `false`: too late.
@@ -58,16 +60,16 @@ impl Departures {
         true
     }
 
-    /// The share of those who left `patience` ago and have not said so.
-    pub(crate) fn lost(&mut self, now: Tick, patience: Duration) -> u128 {
-        let mut lost = 0;
-        while let Some(mark) = self.marks.front()
-            && u128::from(now.since(mark.at)) >= patience.as_nanos()
-        {
-            lost += (mark.gone - self.due).saturating_sub(mark.told);
-            self.due = mark.gone;
-            self.marks.pop_front();
+    /// The next sample that was `patience` ago, and the share of those it saw leave who have not said
+    /// so.
+    pub(crate) fn lost(&mut self, now: Tick, patience: Duration) -> Option<(Tick, u128)> {
+        let mark = self.marks.front().copied()?;
+        if u128::from(now.since(mark.at)) < patience.as_nanos() {
+            return None;
         }
-        lost
+        self.marks.pop_front();
+        let lost = (mark.gone - self.due).saturating_sub(mark.told);
+        self.due = mark.gone;
+        Some((mark.at, lost))
     }
 }

@@ -4,7 +4,9 @@
 //! The law: what goes in comes out, to the unit: to the exchanges that take theirs, or as the rest
 //! that was nobody's. A pool never gives more than it has.
 
-use meter::LoadReading;
+use std::collections::VecDeque;
+
+use meter::{LoadReading, Tick};
 
 use super::curve::Curve;
 use super::wide::mul_div;
@@ -28,13 +30,23 @@ pub(crate) struct Pool {
     held: Pair,
     /// Parts of a unit that takers could not take.
     parts: Pair,
+    /// What was held, and of which share, at samples that saw somebody leave.
+    then: VecDeque<(Tick, Pair, u128)>,
 }
 
 impl Pool {
     /// Begins where the upstream is now.
     pub(crate) fn new(upstream: usize, load: &LoadReading) -> Self {
         let curve = Curve::new(load.share, KNOTS);
-        Self { upstream, curve, granted: load.granted, share: 0, held: [0; 2], parts: [0; 2] }
+        Self {
+            upstream,
+            curve,
+            granted: load.granted,
+            share: 0,
+            held: [0; 2],
+            parts: [0; 2],
+            then: VecDeque::new(),
+        }
     }
 
     /// What was granted since it was looked at last.
@@ -78,13 +90,28 @@ impl Pool {
         taken
     }
 
-    /// Exchanges that had this share will never come. What they used is known by the mean of what
-    /// is held.
-    pub(crate) fn lose(&mut self, share: u128) -> Pair {
-        if self.share == 0 {
+    /// Somebody has left by this sample, who may never tell.
+    pub(crate) fn note(&mut self, at: Tick) {
+        self.then.push_back((at, self.held, self.share));
+    }
+
+    /// Exchanges that had this share, and had left by the sample of `at`, will never come. What they
+    /// used is known by the mean of what was held then.
+    pub(crate) fn lose(&mut self, at: Tick, share: u128) -> Pair {
+        let mut then = (at, self.held, self.share);
+        while let Some(noted) = self.then.front().copied()
+            && noted.0 <= at
+        {
+            if noted.0 == at && noted.2 > 0 {
+                then = noted;
+            }
+            self.then.pop_front();
+        }
+        let (_, held, of) = then;
+        if share == 0 || of == 0 {
             return [0; 2];
         }
-        let lost = self.held.map(|held| mul_div(held, share.min(self.share), self.share));
+        let lost = [ENERGY, TIME].map(|i| mul_div(held[i], share, of).min(self.held[i]));
         self.held = [self.held[ENERGY] - lost[ENERGY], self.held[TIME] - lost[TIME]];
         added(lost, self.without(share))
     }
