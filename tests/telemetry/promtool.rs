@@ -1,7 +1,7 @@
 //! What promtool says: all expressions parse, the rule files are rules, and their tests pass.
 
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::expressions;
@@ -17,6 +17,13 @@ fn promtool(arguments: &[&str], folder: &Path) -> (bool, String) {
     (output.status.success(), text)
 }
 
+/// A folder for one test.
+fn temporary(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("tokenmeter-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a temporary folder");
+    folder
+}
+
 #[test]
 fn every_expression_parses() {
     let all = expressions::all();
@@ -27,8 +34,7 @@ fn every_expression_parses() {
         let text = serde_json::to_string(&expression.text).expect("a string");
         writeln!(file, "  - {{ record: \"expression:{number}:\", expr: {text} }}").expect("memory");
     }
-    let folder = std::env::temp_dir().join(format!("tokenmeter-expressions-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).expect("a temporary folder");
+    let folder = temporary("expressions");
     std::fs::write(folder.join("all.yaml"), file).expect("it can be written");
     let (good, said) = promtool(&["check", "rules", "all.yaml"], &folder);
     std::fs::remove_dir_all(&folder).expect("it can be removed");
@@ -49,6 +55,21 @@ fn the_rule_files_are_rules() {
     arguments.extend(files.iter().map(String::as_str));
     let (good, said) = promtool(&arguments, &repository::file("."));
     assert!(good, "{said}");
+}
+
+#[test]
+fn the_settings_people_are_shown_are_settings() {
+    let document = repository::read("helm/README.md");
+    let block = document.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next());
+    // The rules are where ours are.
+    let rules = repository::file("helm/tokenmeter/rules");
+    let shown =
+        block.expect("a block").replace("/etc/prometheus/tokenmeter/rules", &rules.display().to_string());
+    let folder = temporary("settings");
+    std::fs::write(folder.join("prometheus.yml"), shown).expect("it can be written");
+    let (good, said) = promtool(&["check", "config", "--lint=none", "prometheus.yml"], &folder);
+    std::fs::remove_dir_all(&folder).expect("it can be removed");
+    assert!(good && said.contains("rules found"), "{said}");
 }
 
 #[test]
