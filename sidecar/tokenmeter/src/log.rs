@@ -15,7 +15,8 @@ pub const ACCESS: &str = "access";
 const STARTED: &str = "started";
 
 /// Our own crates, which the level is for.
-const OURS: [&str; 7] = ["tokenmeter", "relay", "engine", "page", "metrics", "meter", "scan"];
+const OURS: [&str; 10] =
+    ["tokenmeter", "relay", "engine", "gpu", "otlp", "page", "metrics", "scrape", "meter", "scan"];
 
 /// What is logged, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
