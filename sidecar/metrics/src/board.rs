@@ -116,6 +116,7 @@ impl Board {
         let control = self.control();
         let (gpus, shares, telemetry) =
             (control.gpus.clone(), control.shares.clone(), control.telemetry.clone());
+        let gpu_samples_lost = control.gpu_samples_lost;
         let energy_per_token = control.energies();
         let scrapes: [Count; Format::ALL.len()] = Default::default();
         scrapes.absorb(&control.scrapes);
@@ -123,6 +124,7 @@ impl Board {
         // The locks are free again: summing fifty models must not hold up a worker.
         Totals {
             gpus,
+            gpu_samples_lost,
             shares,
             energy_per_token,
             telemetry,

@@ -20,6 +20,8 @@ pub(crate) struct Control {
     tenants: Names,
     /// By identity, sorted.
     pub(crate) gpus: Vec<GpuReading>,
+    /// Samples that could not be taken or were refused.
+    pub(crate) gpu_samples_lost: u64,
     /// Under labels, sorted by them.
     pub(crate) shares: AttributionReading,
     per_token: BTreeMap<Arc<str>, Histogram<{ ENERGY_PER_TOKEN_J.len() + 1 }>>,
@@ -33,6 +35,7 @@ impl Control {
         Self {
             tenants: Names::new(TENANTS),
             gpus: Vec::new(),
+            gpu_samples_lost: 0,
             shares: AttributionReading::default(),
             per_token: BTreeMap::new(),
             telemetry: TelemetryReading::default(),
@@ -40,7 +43,8 @@ impl Control {
         }
     }
 
-    pub(crate) fn set_gpus(&mut self, mut readings: Vec<GpuReading>) {
+    pub(crate) fn set_gpus(&mut self, mut readings: Vec<GpuReading>, samples_lost: u64) {
+        self.gpu_samples_lost = samples_lost;
         readings.sort_by(|a, b| a.id.cmp(&b.id));
         // Two of one identity would be two samples of one series, which no scraper takes.
         readings.dedup_by(|a, b| a.id == b.id);

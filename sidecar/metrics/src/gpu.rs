@@ -66,3 +66,7 @@ pub const GPU_CLOCKS: [&str; 3] = ["graphics", "sm", "memory"];
 /// Label values of `reason` of `tokenmeter_gpu_throttled_seconds_total`.
 pub const GPU_THROTTLES: [&str; 7] =
     ["power_cap", "hw_slowdown", "hw_thermal", "hw_power_brake", "sw_thermal", "sync_boost", "other"];
+
+/// Label value of `what` of `tokenmeter_dropped_total` for a sample that could not be taken or was
+/// refused.
+pub const GPU_SAMPLE: &str = "gpu_sample";

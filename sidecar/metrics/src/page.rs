@@ -62,9 +62,10 @@ impl Metrics {
         self.board.set_engine(upstream, reading);
     }
 
-    /// Says what the accelerators say: all of them, in place of what was said before.
-    pub fn gpu(&self, readings: Vec<GpuReading>) {
-        self.board.control().set_gpus(readings);
+    /// Says what the accelerators say: all of them, in place of what was said before; and how many
+    /// samples of them could not be taken or were refused so far.
+    pub fn gpu(&self, readings: Vec<GpuReading>, samples_lost: u64) {
+        self.board.control().set_gpus(readings, samples_lost);
     }
 
     /// The label under which the workers count a model's exchanges at this moment. Whoever sums by

@@ -32,6 +32,8 @@ pub(crate) struct Totals {
     pub(crate) engines: Vec<(Arc<str>, EngineReading)>,
     /// By identity, sorted.
     pub(crate) gpus: Vec<GpuReading>,
+    /// Samples of them that could not be taken or were refused.
+    pub(crate) gpu_samples_lost: u64,
     /// Under labels of their own, sorted.
     pub(crate) shares: AttributionReading,
     /// By model, sorted.

@@ -32,7 +32,11 @@ pub(crate) fn start(
             load: Box::new(move |upstream, at| {
                 loads[upstream].lock().unwrap_or_else(PoisonError::into_inner).read(at)
             }),
-            reading: Box::new(move |reading| shown.gpu(readings(&reading, &names))),
+            reading: Box::new(move |reading| {
+                // A refused sample failed, too; where no device was ever seen, nothing else was lost.
+                let lost = if reading.gpus.is_empty() { reading.refused } else { reading.failed };
+                shown.gpu(readings(&reading, &names), lost);
+            }),
             attribution: Box::new(move |reading| shares.attribution(&attribution(&reading, &prices))),
             settled: Box::new(move |Settled { ticket, used }| {
                 if let Some(nanojoules) = used.and_then(|used| used.per_token_nj) {

@@ -3,6 +3,7 @@
 use std::fmt::Result;
 
 use crate::family::Family;
+use crate::gpu::GPU_SAMPLE;
 use crate::telemetry::{DROPPED_SIGNALS, OUTCOMES, SIGNALS, SignalReading};
 use crate::totals::Totals;
 
@@ -25,8 +26,12 @@ pub(super) fn export(totals: &Totals, family: &mut Family) -> Result {
     each(totals, |signal, reading| family.given(&[signal], &reading.export_seconds))
 }
 
-/// What was lost on the way to a collector, beside all else that was lost.
+/// What the control plane lost, beside all else that was lost: on the way to a collector, and samples
+/// of accelerators. A machine that never had any lost none.
 pub(super) fn dropped(totals: &Totals, family: &mut Family) -> Result {
+    if !totals.gpus.is_empty() || totals.gpu_samples_lost > 0 {
+        family.count(&[GPU_SAMPLE], totals.gpu_samples_lost)?;
+    }
     for (what, reading) in DROPPED_SIGNALS.iter().zip(&totals.telemetry.signals) {
         if let Some(reading) = reading {
             family.count(&[what], reading.dropped())?;

@@ -67,7 +67,7 @@ impl Write for Meanwhile {
         self.worker.begin(model);
         self.worker.end(model, &plain(""));
         self.metrics.set_upstream_up("gpu-1", true);
-        self.metrics.gpu(Vec::new());
+        self.metrics.gpu(Vec::new(), 0);
         Ok(piece.len())
     }
 

@@ -38,7 +38,7 @@ fn a_device_says_what_it_says_and_no_more() {
         ..GpuReading::default()
     };
     let silent = GpuReading { id: "GPU-0".into(), source: "dcgm", shared: true, ..GpuReading::default() };
-    metrics.gpu(vec![whole.clone(), silent, whole]);
+    metrics.gpu(vec![whole.clone(), silent, whole], 3);
     let page = page(&metrics);
     let get = |name: &str, labels: &[(&str, &str)]| page.get(name, &[&[("hw_id", "GPU-1")], labels].concat());
     let gpu = [("hw_type", "gpu")];
@@ -67,7 +67,9 @@ fn a_device_says_what_it_says_and_no_more() {
     let expected = ["tokenmeter_gpu_gap_seconds_total", "tokenmeter_gpu_info", "tokenmeter_gpu_resets_total"];
     assert_eq!(of_silent, [&expected[..], &["tokenmeter_gpu_up"]].concat());
 
-    metrics.gpu(Vec::new());
+    assert_eq!(page.get("tokenmeter_dropped_total", &[("what", "gpu_sample")]), Some(3.0));
+
+    metrics.gpu(Vec::new(), 0);
     assert_eq!(openmetrics::read(&metrics.text()).sum("tokenmeter_gpu_info"), 0.0, "all of them, each time");
 }
 
