@@ -1,5 +1,5 @@
-//! A client may name any model, a million times another: the series stay within the cap, the totals
-//! exact and the memory where it was.
+//! A client may name any model and any tenant, a million times others: the series stay within the
+//! caps, the totals exact and the memory where it was.
 //! In a process of its own, since other tests' memory would be in the way.
 
 #![expect(
@@ -7,7 +7,7 @@
     reason = "in a test a panic is the report; clippy knows only #[test] functions"
 )]
 
-use metrics::{Metrics, Options};
+use metrics::{Metrics, Objective, Options};
 use relay::Observer;
 
 use openmetrics::Page;
@@ -24,8 +24,9 @@ mod resident;
 
 const NAMES: u64 = 1_000_000;
 const MODELS: usize = 50;
+const TENANTS: usize = 100;
 
-/// A name nobody would give a model. Some come again, most do not.
+/// A name nobody would give a model or a tenant. Some come again, most do not.
 fn name(at: u64, random: u64, name: &mut String) {
     name.clear();
     match at % 11 {
@@ -48,12 +49,20 @@ fn name(at: u64, random: u64, name: &mut String) {
 }
 
 #[test]
-fn a_million_names_cost_fifty() {
+fn a_million_names_cost_fifty_and_a_hundred() {
     let before = resident_kib();
-    let metrics = Metrics::new(Options { models: MODELS, ..Options::default() });
+    let everybody = Objective {
+        name: "everybody".into(),
+        models: Vec::new(),
+        tenants: Vec::new(),
+        first_token_ns: 1_000_000_000,
+        output_rate: 30.0,
+        target_ratio: 0.99,
+    };
+    let metrics = Metrics::new(Options { models: MODELS, objectives: vec![everybody], ..Options::default() });
     let mut workers = [metrics.worker(), metrics.worker()];
     let (mut random, mut text) = (1u64, String::with_capacity(101 << 10));
-    let record = plain("by another name");
+    let mut record = plain("by another name");
     for at in 0..NAMES {
         // A full-period generator.
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -62,6 +71,9 @@ fn a_million_names_cost_fifty() {
         let slot = worker.model(&text);
         worker.begin(slot);
         worker.live(slot, 11, 0);
+        // Other tenants than models: the kinds of name do not go together.
+        name(at + 5, random.rotate_left(17), &mut text);
+        record.identity.tenant = text.as_str().into();
         worker.end(slot, &record);
     }
     let page = openmetrics::read(&metrics.text());
@@ -69,10 +81,8 @@ fn a_million_names_cost_fifty() {
     println!("{grown} KiB more for {NAMES} names, {} series", page.samples.len());
     assert!(grown < 32 * 1024, "{grown} KiB");
 
-    let mut labels: Vec<_> = page.samples.keys().filter_map(|series| series.labels.get("model")).collect();
-    labels.sort_unstable();
-    labels.dedup();
-    assert_eq!(labels.len(), MODELS + 2, "the cap, _other and _unknown");
+    assert_eq!(labels(&page, "model"), MODELS + 2, "the cap, _other and _unknown");
+    assert_eq!(labels(&page, "tenant"), TENANTS + 2, "the cap, _other and _unknown");
     let all = NAMES as f64;
     assert_eq!(page.sum("tokenmeter_exchanges_total"), all);
     assert_eq!(page.sum("tokenmeter_exchanges_in_flight"), 0.0);
@@ -84,8 +94,13 @@ fn a_million_names_cost_fifty() {
     // `_other` is no overflow.
     let own = |label: &str| exchanges(&page, label);
     let named_other = (0..NAMES).filter(|at| at % 11 == 2).count() as f64;
+    let tenants_named_other = (0..NAMES).filter(|at| (at + 5) % 11 == 2).count() as f64;
     let overflow = page.get("tokenmeter_dropped_total", &[("what", "label_overflow")]).unwrap();
-    assert_eq!(own("_other"), overflow + named_other);
+    let beyond = own("_other") - named_other + of_tenant(&page, "_other") - tenants_named_other;
+    assert_eq!(beyond, overflow);
+    assert_eq!(page.sum("tokenmeter_objective_exchanges_total"), all);
+    assert_eq!(page.sum("tokenmeter_tenant_objective_exchanges_total"), all);
+    assert_eq!(of_tenant(&page, "__name__"), (0..NAMES).filter(|at| (at + 5) % 11 == 1).count() as f64);
     assert_eq!(own("_unknown"), (0..NAMES).filter(|at| at % 11 == 0).count() as f64);
     assert_eq!(own("__name__"), (0..NAMES).filter(|at| at % 11 == 1).count() as f64);
 }
@@ -93,4 +108,16 @@ fn a_million_names_cost_fifty() {
 fn exchanges(page: &Page, model: &str) -> f64 {
     let labels = [("model", model), ("dialect", "openai_chat"), ("ending", "complete")];
     page.get("tokenmeter_exchanges_total", &labels).unwrap()
+}
+
+fn of_tenant(page: &Page, tenant: &str) -> f64 {
+    let labels = [("tenant", tenant), ("objective", "everybody"), ("verdict", "met")];
+    page.get("tokenmeter_tenant_objective_exchanges_total", &labels).unwrap()
+}
+
+/// How many values a label has.
+fn labels(page: &Page, label: &str) -> usize {
+    let values: std::collections::BTreeSet<_> =
+        page.samples.keys().filter_map(|series| series.labels.get(label)).collect();
+    values.len()
 }
