@@ -4,6 +4,7 @@
 //! was lost, or that a model is there.
 
 use std::fmt::Result;
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use meter::edges::{CONCURRENCY_NAMES, POSITION_NAMES};
@@ -41,7 +42,7 @@ impl Board {
             let mut family = Family::open(*metric);
             // It only appends to a list: there is nothing that could fail.
             let _ = write(*metric, &totals, &self.version, &process, &mut family);
-            family.close()
+            Arc::new(family.close())
         };
         Reading {
             at_unix_ns: unix_ns(at),

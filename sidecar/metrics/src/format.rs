@@ -1,7 +1,9 @@
-//! The forms a reading is printed in. The law: every form holds the same numbers, made from the
-//! same [`Reading`]; a form leaves out only what it has no words for.
+//! The forms a reading is printed in, by prometheus-client. The law: every form holds the same
+//! numbers, made from the same [`Reading`]; a form leaves out only what it has no words for.
 
+mod collector;
 mod protobuf;
+mod splice;
 mod text;
 
 use std::io::{self, Write};

@@ -13,8 +13,8 @@ pub struct Reading {
     pub at_unix_ns: u64,
     /// Since when the counters count: the start of the process, nanoseconds since 1970.
     pub since_unix_ns: u64,
-    /// One for each metric that is not switched off.
-    pub families: Vec<FamilyReading>,
+    /// One for each metric that is not switched off; shared with whoever is printing it.
+    pub families: Vec<Arc<FamilyReading>>,
 }
 
 /// One metric's samples.

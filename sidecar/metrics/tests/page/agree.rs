@@ -1,7 +1,9 @@
 //! Whatever several workers observe in whatever order, the page says what the naive twin says.
 
+use std::io;
+
 use meter::Record;
-use metrics::{Metric, Metrics, Options, Semconv, WorkerCells};
+use metrics::{Format, Metric, Metrics, Options, Semconv, WorkerCells};
 use proptest::prelude::*;
 use relay::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
 
@@ -145,5 +147,8 @@ fn claims_beyond_reason_do_not_stop_the_page() {
         }
     }
     openmetrics::read(&metrics.text());
+    for format in Format::ALL {
+        metrics.reading().write(format, &mut io::sink()).unwrap();
+    }
     assert_eq!(metrics.snapshot().models[1].output_tokens, u64::MAX);
 }

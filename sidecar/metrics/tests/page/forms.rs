@@ -55,12 +55,14 @@ fn native_buckets_are_beside_the_classic_ones_of_all_that_is_observed_one_by_one
             match (&of.native, pages.natives.get(&series)) {
                 (None, None) => _ = without.insert(entry.name),
                 (Some(ours), Some(printed)) => {
-                    let buckets = ours.buckets.iter().map(|(at, n)| (i64::from(*at), *n as i64));
+                    let buckets = ours.buckets.iter().map(|(at, n)| (*at, *n as i64));
                     let meant = Native {
-                        schema: i64::from(ours.schema),
+                        schema: i32::from(ours.schema),
                         zero_threshold: ours.zero_threshold,
                         zero_count: ours.zero_count,
                         buckets: buckets.collect(),
+                        // `splice` is about these.
+                        exemplars: printed.exemplars.clone(),
                     };
                     assert_eq!(*printed, meant, "{series:?}");
                 }

@@ -7,7 +7,7 @@
 )]
 
 mod openmetrics; // a strict reader of the text form
-mod protobuf; // a naive reader of the protobuf form
+mod protobuf; // a reader of the protobuf form
 mod random; // random exchanges
 mod records; // exchanges to observe
 mod traces; // traces to belong to
@@ -24,8 +24,9 @@ mod golden; // one page, byte by byte
 mod live; // the live counter's debt
 mod manual; // metrics.md
 mod names; // the table keeps Prometheus' rules
+mod native; // native buckets, sorted out naively
 mod objectives; // which are counted for whom, and a thousand tenants
-mod official; // the official client's encoder says the same
 mod otlp; // names in OTLP, translated back
 mod people; // the snapshot
 mod semconv; // which vintage of the convention is there
+mod splice; // exemplars, where the official encoder has no words for them

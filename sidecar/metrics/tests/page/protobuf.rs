@@ -1,9 +1,11 @@
-//! A naive reader of Prometheus' protobuf form, written from `metrics.proto` and the wire format and
-//! not from the encoder. What it does not know, it refuses.
+//! A reader of Prometheus' protobuf form. Its bytes are prost's business; what the messages mean is
+//! read from `metrics.proto` and not from what writes them.
 
 use std::collections::BTreeMap;
 
 use metrics::{Format, Reading};
+use prometheus_client::encoding::prometheus_protobuf::prometheus_data_model as model;
+use prost::Message;
 
 use crate::openmetrics::{Exemplar, Family, Page, Series};
 
@@ -18,10 +20,11 @@ pub(crate) struct Pages {
 /// A native histogram, its buckets by number.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Native {
-    pub(crate) schema: i64,
+    pub(crate) schema: i32,
     pub(crate) zero_threshold: f64,
     pub(crate) zero_count: u64,
-    pub(crate) buckets: BTreeMap<i64, i64>,
+    pub(crate) buckets: BTreeMap<i32, i64>,
+    pub(crate) exemplars: Vec<Exemplar>,
 }
 
 /// Prints a reading in this form and reads it.
@@ -31,148 +34,50 @@ pub(crate) fn of(reading: &Reading) -> Pages {
     let mut pages = Pages::default();
     let mut rest = &bytes[..];
     while !rest.is_empty() {
-        let length = varint(&mut rest) as usize;
-        let (family, after) = rest.split_at(length);
-        read_family(family, &mut pages);
-        rest = after;
+        read_family(model::MetricFamily::decode_length_delimited(&mut rest).unwrap(), &mut pages);
     }
     pages
 }
 
-/// A field's value as the wire has it.
-enum Wire<'a> {
-    Number(u64),
-    Double(f64),
-    Bytes(&'a [u8]),
-}
-
-impl<'a> Wire<'a> {
-    fn number(self) -> u64 {
-        let Self::Number(n) = self else { panic!("not a varint") };
-        assert!(n != 0, "a zero is left out");
-        n
-    }
-
-    fn signed(self) -> i64 {
-        unzigzag(self.number())
-    }
-
-    fn double(self) -> f64 {
-        let Self::Double(n) = self else { panic!("not a double") };
-        n
-    }
-
-    fn bytes(self) -> &'a [u8] {
-        let Self::Bytes(bytes) = self else { panic!("not bytes") };
-        bytes
-    }
-
-    fn text(self) -> String {
-        String::from_utf8(self.bytes().to_vec()).unwrap()
-    }
-}
-
-fn unzigzag(n: u64) -> i64 {
-    (n >> 1) as i64 ^ -((n & 1) as i64)
-}
-
-fn varint(rest: &mut &[u8]) -> u64 {
-    let mut n = 0;
-    for at in 0.. {
-        let (byte, after) = rest.split_first().unwrap();
-        *rest = after;
-        n |= u64::from(byte & 0x7f) << (7 * at);
-        if byte & 0x80 == 0 {
-            break;
-        }
-    }
-    n
-}
-
-fn fields(mut rest: &[u8]) -> Vec<(u64, Wire<'_>)> {
-    let mut fields = Vec::new();
-    while !rest.is_empty() {
-        let tag = varint(&mut rest);
-        let wire = match tag & 7 {
-            0 => Wire::Number(varint(&mut rest)),
-            1 => {
-                let (eight, after) = rest.split_at(8);
-                rest = after;
-                Wire::Double(f64::from_le_bytes(eight.try_into().unwrap()))
-            }
-            2 => {
-                let length = varint(&mut rest) as usize;
-                let (bytes, after) = rest.split_at(length);
-                rest = after;
-                Wire::Bytes(bytes)
-            }
-            other => panic!("wire type {other}"),
-        };
-        fields.push((tag >> 3, wire));
-    }
-    fields
-}
-
-fn read_family(bytes: &[u8], pages: &mut Pages) {
-    let (mut name, mut kind, mut metrics) = (String::new(), "counter", Vec::new());
-    let mut family = Family::default();
-    for (field, wire) in fields(bytes) {
-        match field {
-            1 => name = wire.text(),
-            2 => family.help = Some(wire.text()),
-            3 => kind = ["counter", "gauge", "", "", "histogram"][wire.number() as usize],
-            4 => metrics.push(wire.bytes()),
-            5 => family.unit = Some(wire.text()),
-            other => panic!("MetricFamily has no field {other}"),
-        }
-    }
+fn read_family(family: model::MetricFamily, pages: &mut Pages) {
     let before = pages.page.samples.len();
-    metrics.into_iter().for_each(|metric| read_metric(metric, &name, kind, pages));
-    family.samples = pages.page.samples.len() - before;
-    family.kind = kind.to_owned();
-    family.name = name.strip_suffix("_total").unwrap_or(&name).to_owned();
-    pages.page.families.push(family);
+    let kind = family.r#type();
+    for metric in family.metric {
+        read_metric(metric, &family.name, kind, pages);
+    }
+    let name = &family.name;
+    pages.page.families.push(Family {
+        name: name.strip_suffix("_total").unwrap_or(name).to_owned(),
+        kind: kind.as_str_name().to_ascii_lowercase(),
+        unit: Some(family.unit).filter(|unit| !unit.is_empty()),
+        help: Some(family.help),
+        samples: pages.page.samples.len() - before,
+    });
 }
 
-fn read_metric(bytes: &[u8], name: &str, kind: &str, pages: &mut Pages) {
-    let mut labels = BTreeMap::new();
-    let mut value = None;
-    for (field, wire) in fields(bytes) {
-        match (field, kind) {
-            (1, _) => {
-                let (name, value) = read_label(wire.bytes());
-                assert!(labels.insert(name, value).is_none());
-            }
-            (2, "gauge") | (3, "counter") | (7, "histogram") => value = Some(wire.bytes()),
-            other => panic!("Metric has no field {other:?}"),
+fn read_metric(metric: model::Metric, name: &str, kind: model::MetricType, pages: &mut Pages) {
+    assert_eq!(metric.timestamp_ms, 0, "the scraper knows when it asked");
+    let series = Series { name: name.to_owned(), labels: read_labels(metric.label) };
+    let number = match (kind, metric.counter, metric.gauge, metric.histogram) {
+        (model::MetricType::Counter, Some(counter), None, None) => counter.value,
+        (model::MetricType::Gauge, None, Some(gauge), None) => gauge.value,
+        (model::MetricType::Histogram, None, None, Some(histogram)) => {
+            return read_histogram(histogram, &series, pages);
         }
-    }
-    let (value, series) = (value.unwrap(), Series { name: name.to_owned(), labels });
-    if kind == "histogram" {
-        return read_histogram(value, &series, pages);
-    }
-    let number = fields(value).into_iter().map(|(field, wire)| (field, wire.double())).collect::<Vec<_>>();
-    let number = match number[..] {
-        [] => 0.0,
-        [(1, number)] => number,
-        _ => panic!("{number:?}"),
+        other => panic!("{series:?}: {other:?}"),
     };
     assert!(pages.page.samples.insert(series, number).is_none());
 }
 
-fn read_label(bytes: &[u8]) -> (String, String) {
-    let (mut name, mut value) = (String::new(), String::new());
-    for (field, wire) in fields(bytes) {
-        match field {
-            1 => name = wire.text(),
-            2 => value = wire.text(),
-            other => panic!("LabelPair has no field {other}"),
-        }
+fn read_labels(pairs: Vec<model::LabelPair>) -> BTreeMap<String, String> {
+    let mut labels = BTreeMap::new();
+    for pair in pairs {
+        assert!(labels.insert(pair.name, pair.value).is_none(), "a label appears twice");
     }
-    (name, value)
+    labels
 }
 
-fn read_histogram(bytes: &[u8], series: &Series, pages: &mut Pages) {
+fn read_histogram(histogram: model::Histogram, series: &Series, pages: &mut Pages) {
     let named = |suffix: &str, le: Option<f64>| {
         let mut series = Series { name: format!("{}{suffix}", series.name), ..series.clone() };
         if let Some(le) = le {
@@ -181,85 +86,53 @@ fn read_histogram(bytes: &[u8], series: &Series, pages: &mut Pages) {
         }
         series
     };
-    let (mut count, mut sum, mut native, mut spans, mut deltas) =
-        (0, 0.0, Native::default(), Vec::new(), Vec::new());
-    for (field, wire) in fields(bytes) {
-        match field {
-            1 => count = wire.number(),
-            2 => sum = wire.double(),
-            3 => {
-                let (mut below, mut upper, mut exemplar) = (0, 0.0, None);
-                for (field, wire) in fields(wire.bytes()) {
-                    match field {
-                        1 => below = wire.number(),
-                        2 => upper = wire.double(),
-                        3 => exemplar = Some(read_exemplar(wire.bytes())),
-                        other => panic!("Bucket has no field {other}"),
-                    }
-                }
-                let bucket = named("_bucket", Some(upper));
-                if let Some(exemplar) = exemplar {
-                    pages.page.exemplars.insert(bucket.clone(), exemplar);
-                }
-                pages.page.samples.insert(bucket, below as f64);
-            }
-            5 => native.schema = wire.signed(),
-            6 => native.zero_threshold = wire.double(),
-            7 => native.zero_count = wire.number(),
-            12 => {
-                let mut span = (0, 0);
-                for (field, wire) in fields(wire.bytes()) {
-                    match field {
-                        1 => span.0 = wire.signed(),
-                        2 => span.1 = wire.number(),
-                        other => panic!("BucketSpan has no field {other}"),
-                    }
-                }
-                spans.push(span);
-            }
-            13 => {
-                let mut packed = wire.bytes();
-                while !packed.is_empty() {
-                    deltas.push(unzigzag(varint(&mut packed)));
-                }
-            }
-            other => panic!("Histogram has no field {other}"),
-        }
-    }
+    let count = histogram.sample_count;
     pages.page.samples.insert(named("_count", None), count as f64);
-    pages.page.samples.insert(named("_sum", None), sum);
+    pages.page.samples.insert(named("_sum", None), histogram.sample_sum);
+    for bucket in &histogram.bucket {
+        let series = named("_bucket", Some(bucket.upper_bound));
+        if let Some(exemplar) = bucket.exemplar.clone() {
+            pages.page.exemplars.insert(series.clone(), read_exemplar(exemplar));
+        }
+        assert!(pages.page.samples.insert(series, bucket.cumulative_count as f64).is_none());
+    }
+    let native = read_native(histogram, series);
     if native.zero_threshold == 0.0 {
-        assert!(spans.is_empty() && deltas.is_empty(), "half a native histogram");
+        assert_eq!(native, Native::default(), "half a native histogram");
         return;
     }
-    let (mut at, mut n, mut deltas) = (0, 0, deltas.into_iter());
-    for (gap, length) in spans {
-        at += gap;
-        for _ in 0..length {
-            n += deltas.next().expect("a count for each bucket");
-            native.buckets.insert(at, n);
-            at += 1;
-        }
-    }
-    assert_eq!(deltas.next(), None);
     // Prometheus refuses a native histogram whose buckets do not make its count.
     assert_eq!(native.zero_count as i64 + native.buckets.values().sum::<i64>(), count as i64, "{series:?}");
-    pages.natives.insert(series.clone(), native);
+    assert!(pages.natives.insert(series.clone(), native).is_none());
 }
 
-fn read_exemplar(bytes: &[u8]) -> Exemplar {
-    let (mut labels, mut value, mut at) = (BTreeMap::new(), 0.0, 0.0);
-    for (field, wire) in fields(bytes) {
-        match field {
-            1 => labels.extend([read_label(wire.bytes())]),
-            2 => value = wire.double(),
-            3 => {
-                for (field, wire) in fields(wire.bytes()) {
-                    at += wire.number() as f64 * if field == 1 { 1.0 } else { 1e-9 };
-                }
-            }
-            other => panic!("Exemplar has no field {other}"),
+fn read_native(histogram: model::Histogram, series: &Series) -> Native {
+    assert!(histogram.negative_span.is_empty() && histogram.negative_delta.is_empty(), "{series:?}");
+    let (mut next, mut n, mut deltas) = (0, 0, histogram.positive_delta.into_iter());
+    let mut buckets = BTreeMap::new();
+    for span in histogram.positive_span {
+        next += span.offset;
+        for _ in 0..span.length {
+            n += deltas.next().expect("a count for each bucket");
+            buckets.insert(next, n);
+            next += 1;
         }
     }
-    Exemplar { labels, value, at }
+    assert_eq!(deltas.next(), None, "{series:?}");
+    Native {
+        schema: histogram.schema,
+        zero_threshold: histogram.zero_threshold,
+        zero_count: histogram.zero_count,
+        buckets,
+        exemplars: histogram.exemplars.into_iter().map(read_exemplar).collect(),
+    }
+}
+
+fn read_exemplar(exemplar: model::Exemplar) -> Exemplar {
+    let at = exemplar.timestamp.expect("Prometheus drops a native exemplar without its time");
+    Exemplar {
+        labels: read_labels(exemplar.label),
+        value: exemplar.value,
+        at: at.seconds as f64 + f64::from(at.nanos) * 1e-9,
+    }
 }
