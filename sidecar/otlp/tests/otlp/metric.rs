@@ -1,5 +1,7 @@
 //! A reading as it arrives: names, units, shapes and values.
 
+use std::sync::Arc;
+
 use std::time::Duration;
 
 use metrics::{Exemplar, FamilyReading, HistogramReading, Metric, NativeReading, Reading, Sample, Value};
@@ -16,12 +18,12 @@ use crate::plans::{self, BOTH, LONG};
 const SINCE: u64 = 1_000;
 const AT: u64 = 2_000;
 
-fn family(metric: Metric, samples: Vec<(&[&str], Value)>) -> FamilyReading {
+fn family(metric: Metric, samples: Vec<(&[&str], Value)>) -> Arc<FamilyReading> {
     let samples = samples
         .into_iter()
         .map(|(labels, value)| Sample { labels: labels.iter().map(|&label| label.into()).collect(), value })
         .collect();
-    FamilyReading { metric, samples }
+    Arc::new(FamilyReading { metric, samples })
 }
 
 fn native() -> HistogramReading {
@@ -194,12 +196,12 @@ fn large(protocol: Protocol) {
     // 100,000 series of some 250 bytes.
     let name = "n".repeat(200);
     let samples = (0..50_000u64).map(|n| {
-        let labels: Vec<std::sync::Arc<str>> = vec![format!("{name}{n}").into()];
+        let labels: Vec<Arc<str>> = vec![format!("{name}{n}").into()];
         Sample { labels: labels.into(), value: Value::Count(n) }
     });
     let samples: Vec<_> = samples.collect();
     let families = [Metric::Stalls, Metric::Characters]
-        .map(|metric| FamilyReading { metric, samples: samples.clone() })
+        .map(|metric| Arc::new(FamilyReading { metric, samples: samples.clone() }))
         .into();
     let collector = Collector::new();
     let reading = Reading { at_unix_ns: AT, since_unix_ns: SINCE, families };

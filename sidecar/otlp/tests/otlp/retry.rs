@@ -102,7 +102,10 @@ fn partial_rejections_of_metrics_and_log_records_are_counted_too() {
             labels: Box::new([format!("m{n}").into()]),
             value: metrics::Value::Count(n),
         });
-        let family = metrics::FamilyReading { metric: metrics::Metric::Stalls, samples: samples.collect() };
+        let family = std::sync::Arc::new(metrics::FamilyReading {
+            metric: metrics::Metric::Stalls,
+            samples: samples.collect(),
+        });
         let reading = metrics::Reading { families: vec![family], ..plans::empty() };
         let exporter = otlp::start(plan, Box::new(move || reading.clone())).unwrap();
         exporter.submit(finished(chat()));
