@@ -12,10 +12,13 @@
 //! Laws: nothing of a prompt or an answer goes out. Every queue, text, reply and wait has a bound
 //! ([`limits`]). made = sent + dropped + queued, at every moment and for each signal.
 //!
-//! The protocol's messages are `opentelemetry-proto`'s. The SDK's own exporters are not used: they
-//! read the environment for themselves, try again by rules of their own, keep a partial rejection to
-//! themselves, and take neither metrics nor log records that were made elsewhere. So that all three
-//! signals have one way out with exact counts, that way is here, over hyper and tonic.
+//! The protocol's messages are `opentelemetry-proto`'s; the names of the variables and their defaults
+//! are `opentelemetry-otlp`'s and the SDK's, where these have them. The exporters of
+//! `opentelemetry-otlp` are not used: they read the environment for themselves, try again by rules of
+//! their own, keep a partial rejection to themselves, and take neither metrics nor log records that
+//! were made elsewhere. So that all three signals have one way out with exact counts, that way is
+//! here, over hyper and tonic. What goes out by it is what those exporters send: `tests/otlp/official.rs`
+//! gives them the same spans, numbers and log records and compares.
 
 pub mod limits;
 pub mod plan;

@@ -6,6 +6,7 @@ mod header_list;
 mod reader;
 mod resource;
 mod target;
+pub(crate) mod variables;
 
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ pub use reader::Mistake;
 use crate::limits::{QUEUE_ITEMS, TEXT_BYTES};
 use crate::plan::{Histograms, Periodic, Plan, Protocol, Queued, Signal};
 use reader::Reader;
+use variables::Queue;
 
 /// What was said explicitly; `None` leaves it to the variables.
 #[derive(Clone, Debug, Default)]
@@ -117,19 +119,19 @@ pub fn resolve(
         }
         settings.plan = (any && !disabled).then_some(plan);
     } else if Signal::ALL.iter().any(|signal| reader.has(&format!("OTEL_{}_EXPORTER", signal.word()))) {
-        reader.warn(
-            "an exporter is named, but no address: nothing is sent until OTEL_EXPORTER_OTLP_ENDPOINT is set",
-        );
+        reader.warn(&format!(
+            "an exporter is named, but no address: nothing is sent until {} is set",
+            variables::ENDPOINT.general
+        ));
     }
     settings.warnings = std::mem::take(&mut reader.warnings);
     if reader.mistakes.is_empty() { Ok(settings) } else { Err(std::mem::take(&mut reader.mistakes)) }
 }
 
 fn plan(reader: &mut Reader<'_>, overrides: &Overrides, [metrics, spans, logs]: [bool; 3]) -> Plan {
-    let temporality = "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE";
-    if reader.text(temporality).is_some_and(|word| !word.eq_ignore_ascii_case("cumulative")) {
+    if reader.text(variables::TEMPORALITY).is_some_and(|word| !word.eq_ignore_ascii_case("cumulative")) {
         reader.mistake(
-            temporality,
+            variables::TEMPORALITY,
             "asks for something else than cumulative temporality, the only one there is",
             "remove it, and let the collector make differences (its cumulativetodelta processor)",
         );
@@ -138,8 +140,8 @@ fn plan(reader: &mut Reader<'_>, overrides: &Overrides, [metrics, spans, logs]: 
         resource: resource::resource(reader),
         text_limit: text_limit(reader),
         metrics: metrics.then(|| periodic(reader, overrides)),
-        spans: spans.then(|| queued(reader, overrides, Signal::Span, "OTEL_BSP", 5000)),
-        logs: logs.then(|| queued(reader, overrides, Signal::Log, "OTEL_BLRP", 1000)),
+        spans: spans.then(|| queued(reader, overrides, Signal::Span, &variables::SPANS)),
+        logs: logs.then(|| queued(reader, overrides, Signal::Log, &variables::LOGS)),
         upstreams: Vec::new(),
     }
 }
@@ -149,36 +151,30 @@ fn periodic(reader: &mut Reader<'_>, overrides: &Overrides) -> Periodic {
         ("explicit_bucket_histogram", Histograms::Explicit),
         ("base2_exponential_bucket_histogram", Histograms::Exponential),
     ];
-    let variable = "OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION";
-    let histograms = reader.choice(variable, &aggregation);
+    let histograms = reader.choice(variables::HISTOGRAMS, &aggregation);
     Periodic {
         target: target::target(reader, overrides, Signal::Metric),
-        every: reader.millis("OTEL_METRIC_EXPORT_INTERVAL", 60_000),
-        within: reader.millis("OTEL_METRIC_EXPORT_TIMEOUT", 30_000),
+        every: reader.time(variables::INTERVAL, Duration::from_secs(60)),
+        within: reader.time(variables::WITHIN, Duration::from_secs(30)),
         histograms: overrides.histograms.or(histograms).unwrap_or_default(),
     }
 }
 
-fn queued(
-    reader: &mut Reader<'_>,
-    overrides: &Overrides,
-    signal: Signal,
-    prefix: &str,
-    delay: u64,
-) -> Queued {
-    let (queue, batch) = (format!("{prefix}_MAX_QUEUE_SIZE"), format!("{prefix}_MAX_EXPORT_BATCH_SIZE"));
-    let capacity = reader.count(&queue, 2048, QUEUE_ITEMS);
-    let items = reader.count(&batch, capacity.min(512), QUEUE_ITEMS);
+fn queued(reader: &mut Reader<'_>, overrides: &Overrides, signal: Signal, names: &Queue) -> Queued {
+    let ((queue, capacity), (batch, items)) = (names.capacity, names.batch);
+    let capacity = reader.count(queue, capacity, QUEUE_ITEMS);
+    let items = reader.count(batch, capacity.min(items), QUEUE_ITEMS);
     if items > capacity {
-        reader.mistake(&batch, &format!("is more than {queue}"), "make it at most as large");
+        reader.mistake(batch, &format!("is more than {queue}"), "make it at most as large");
     }
+    let ((delay, default_delay), (within, default_within)) = (names.delay, names.within);
     Queued {
         target: target::target(reader, overrides, signal),
         // An exchange has two spans.
         capacity: capacity.max(2),
         batch: items,
-        delay: reader.millis(&format!("{prefix}_SCHEDULE_DELAY"), delay),
-        within: reader.millis(&format!("{prefix}_EXPORT_TIMEOUT"), 30_000),
+        delay: reader.time(delay, default_delay),
+        within: reader.time(within, default_within),
     }
 }
 
@@ -278,9 +274,6 @@ fn sampler(reader: &mut Reader<'_>) -> Sampler {
     });
     Sampler { follow_parent, ratio }
 }
-
-/// `OTEL_EXPORTER_OTLP_TIMEOUT` where it is not set.
-const TIMEOUT: Duration = Duration::from_secs(10);
 
 #[cfg(test)]
 mod tests;

@@ -10,6 +10,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
 
 use crate::plan::{Protocol, Target};
+use crate::settings::variables::CERTIFICATE;
 
 /// What it takes to speak TLS to this target; `None` if it is spoken to in the clear.
 pub(crate) fn config(target: &Target) -> io::Result<Option<Arc<ClientConfig>>> {
@@ -53,9 +54,10 @@ fn system_roots() -> io::Result<RootCertStore> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if roots.is_empty() {
-        return Err(io::Error::other(
-            "this system has no root certificates: install ca-certificates, or name a file by OTEL_EXPORTER_OTLP_CERTIFICATE",
-        ));
+        return Err(io::Error::other(format!(
+            "this system has no root certificates: install ca-certificates, or name a file by {}",
+            CERTIFICATE.general
+        )));
     }
     Ok(roots)
 }

@@ -76,15 +76,15 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn millis(&mut self, variable: &str, default: u64) -> Duration {
-        let millis = self.text(variable).map(|text| text.parse::<u64>());
-        match millis {
-            None => Duration::from_millis(default),
+    /// Of milliseconds.
+    pub(super) fn time(&mut self, variable: &str, default: Duration) -> Duration {
+        match self.text(variable).map(|text| text.parse::<u64>()) {
+            None => default,
             // A day: beyond it, sums of times need care that nobody wants.
             Some(Ok(millis @ 1..=86_400_000)) => Duration::from_millis(millis),
             Some(_) => {
                 self.mistake(variable, "is no time", "set it to milliseconds, 1 to 86400000");
-                Duration::from_millis(default)
+                default
             }
         }
     }

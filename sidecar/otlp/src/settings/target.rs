@@ -4,24 +4,20 @@ use std::path::PathBuf;
 
 use hyper::Uri;
 use hyper::header::{HeaderName, HeaderValue};
+use opentelemetry_otlp::{
+    Compression, OTEL_EXPORTER_OTLP_PROTOCOL_GRPC as GRPC,
+    OTEL_EXPORTER_OTLP_PROTOCOL_HTTP_JSON as HTTP_JSON,
+    OTEL_EXPORTER_OTLP_PROTOCOL_HTTP_PROTOBUF as HTTP_PROTOBUF, OTEL_EXPORTER_OTLP_TIMEOUT_DEFAULT,
+};
 
+use super::Overrides;
 use super::header_list::pairs;
 use super::reader::Reader;
-use super::{Overrides, TIMEOUT};
+use super::variables::{
+    ALL, CERTIFICATE, CLIENT_CERTIFICATE, CLIENT_KEY, COMPRESSION, ENDPOINT, HEADERS, INSECURE, PROTOCOL,
+    TIMEOUT, Variable,
+};
 use crate::plan::{ClientCertificate, Protocol, Signal, Target};
-
-/// What the variables end in, each also in a form of its own for every signal.
-const VARIABLES: [&str; 9] = [
-    "ENDPOINT",
-    "PROTOCOL",
-    "HEADERS",
-    "TIMEOUT",
-    "COMPRESSION",
-    "CERTIFICATE",
-    "CLIENT_KEY",
-    "CLIENT_CERTIFICATE",
-    "INSECURE",
-];
 
 /// Fields of a request that only we may set.
 const OURS: [&str; 9] = [
@@ -36,70 +32,64 @@ const OURS: [&str; 9] = [
     "upgrade",
 ];
 
-fn general(variable: &str) -> String {
-    format!("OTEL_EXPORTER_OTLP_{variable}")
-}
-
-fn own(signal: Signal, variable: &str) -> String {
-    format!("OTEL_EXPORTER_OTLP_{}_{variable}", signal.word())
-}
+/// Where a collector listens if nobody says anything else.
+const HTTP_ENDPOINT: &str = "http://localhost:4318";
+const GRPC_ENDPOINT: &str = "http://localhost:4317";
 
 /// Whether anyone has said anything about where to send to.
 pub(super) fn any_variable(reader: &Reader<'_>) -> bool {
-    VARIABLES.iter().any(|variable| {
-        reader.has(&general(variable)) || Signal::ALL.iter().any(|&signal| reader.has(&own(signal, variable)))
+    ALL.into_iter().any(|variable| {
+        reader.has(variable.general) || Signal::ALL.iter().any(|&signal| reader.has(variable.own(signal)))
     })
 }
 
 /// The variable that counts for a signal.
-fn effective(reader: &Reader<'_>, signal: Signal, variable: &str) -> String {
-    let own = own(signal, variable);
-    if reader.has(&own) { own } else { general(variable) }
+fn effective(reader: &Reader<'_>, signal: Signal, variable: Variable) -> &'static str {
+    let own = variable.own(signal);
+    if reader.has(own) { own } else { variable.general }
 }
 
 pub(super) fn target(reader: &mut Reader<'_>, overrides: &Overrides, signal: Signal) -> Target {
     let protocol = overrides.protocol.unwrap_or_else(|| protocol(reader, signal));
-    let insecure = reader.truth(&effective(reader, signal, "INSECURE"), false);
+    let insecure = reader.truth(effective(reader, signal, INSECURE), false);
     let uri = endpoint(reader, overrides, signal, protocol, insecure);
-    let compression = effective(reader, signal, "COMPRESSION");
-    let gzip = reader.choice(&compression, &[("gzip", true), ("none", false)]).unwrap_or(false);
+    let compression = effective(reader, signal, COMPRESSION);
+    let gzip = Compression::Gzip.to_string();
+    let gzip = reader.choice(compression, &[(gzip.as_str(), true), ("none", false)]).unwrap_or(false);
     let file =
-        |reader: &Reader<'_>, variable| reader.text(&effective(reader, signal, variable)).map(PathBuf::from);
-    let certificate = file(reader, "CERTIFICATE");
-    let client = match (file(reader, "CLIENT_CERTIFICATE"), file(reader, "CLIENT_KEY")) {
+        |reader: &Reader<'_>, variable| reader.text(effective(reader, signal, variable)).map(PathBuf::from);
+    let certificate = file(reader, CERTIFICATE);
+    let client = match (file(reader, CLIENT_CERTIFICATE), file(reader, CLIENT_KEY)) {
         (Some(certificate), Some(key)) => Some(ClientCertificate { certificate, key }),
         (None, None) => None,
         (has, _) => {
             let (there, missing) = if has.is_some() {
-                ("CLIENT_CERTIFICATE", "CLIENT_KEY")
+                (CLIENT_CERTIFICATE, CLIENT_KEY)
             } else {
-                ("CLIENT_KEY", "CLIENT_CERTIFICATE")
+                (CLIENT_KEY, CLIENT_CERTIFICATE)
             };
             let remedy = format!("set {} too", effective(reader, signal, missing));
-            reader.mistake(&effective(reader, signal, there), "is only half of what is needed", &remedy);
+            reader.mistake(effective(reader, signal, there), "is only half of what is needed", &remedy);
             None
         }
     };
-    let timeout = effective(reader, signal, "TIMEOUT");
-    let timeout = reader.millis(&timeout, TIMEOUT.as_millis() as u64);
+    let timeout = effective(reader, signal, TIMEOUT);
+    let timeout = reader.time(timeout, OTEL_EXPORTER_OTLP_TIMEOUT_DEFAULT);
     Target { protocol, uri, headers: headers(reader, signal), gzip, timeout, certificate, client }
 }
 
 fn protocol(reader: &mut Reader<'_>, signal: Signal) -> Protocol {
-    let variable = effective(reader, signal, "PROTOCOL");
-    match reader.text(&variable).as_deref() {
-        None | Some("http/protobuf") => Protocol::Http,
-        Some("grpc") => Protocol::Grpc,
-        Some("http/json") => {
-            reader.mistake(
-                &variable,
-                "is http/json, which is not spoken here",
-                "set it to http/protobuf or grpc",
-            );
+    let variable = effective(reader, signal, PROTOCOL);
+    let remedy = format!("set it to {HTTP_PROTOBUF} or {GRPC}");
+    match reader.text(variable).as_deref() {
+        None | Some(HTTP_PROTOBUF) => Protocol::Http,
+        Some(GRPC) => Protocol::Grpc,
+        Some(HTTP_JSON) => {
+            reader.mistake(variable, &format!("is {HTTP_JSON}, which is not spoken here"), &remedy);
             Protocol::Http
         }
         Some(_) => {
-            reader.mistake(&variable, "is no protocol", "set it to http/protobuf or grpc");
+            reader.mistake(variable, "is no protocol", &remedy);
             Protocol::Http
         }
     }
@@ -114,18 +104,17 @@ fn endpoint(
     protocol: Protocol,
     insecure: bool,
 ) -> Uri {
-    let own = own(signal, "ENDPOINT");
+    let own = ENDPOINT.own(signal);
     let default = match protocol {
-        Protocol::Http => "http://localhost:4318",
-        Protocol::Grpc => "http://localhost:4317",
+        Protocol::Http => HTTP_ENDPOINT,
+        Protocol::Grpc => GRPC_ENDPOINT,
     };
-    let (variable, text, is_base) = match (&overrides.endpoint, reader.text(&own)) {
-        (Some(text), _) => ("the OTLP endpoint".to_owned(), text.trim().to_owned(), true),
+    let (variable, text, is_base) = match (&overrides.endpoint, reader.text(own)) {
+        (Some(text), _) => ("the OTLP endpoint", text.trim().to_owned(), true),
         (None, Some(text)) => (own, text, false),
         (None, None) => {
-            let variable = general("ENDPOINT");
-            let text = reader.text(&variable).unwrap_or_else(|| default.to_owned());
-            (variable, text, true)
+            let text = reader.text(ENDPOINT.general).unwrap_or_else(|| default.to_owned());
+            (ENDPOINT.general, text, true)
         }
     };
     let text = match (protocol, text.contains("://")) {
@@ -137,33 +126,34 @@ fn endpoint(
         Ok(uri) => {
             let port = uri.port_u16();
             if protocol == Protocol::Http && port == Some(4317) {
-                reader.warn("port 4317 is usually gRPC's, and http/protobuf is spoken: if nothing arrives, set OTEL_EXPORTER_OTLP_PROTOCOL=grpc");
+                warn_of_port(reader, "port 4317 is usually gRPC's, and HTTP is spoken", GRPC);
             } else if protocol == Protocol::Grpc && port == Some(4318) {
-                reader.warn("port 4318 is usually HTTP's, and gRPC is spoken: if nothing arrives, set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf");
+                warn_of_port(reader, "port 4318 is usually HTTP's, and gRPC is spoken", HTTP_PROTOBUF);
             }
             uri
         }
         Err((what, remedy)) => {
-            reader.mistake(&variable, what, remedy);
+            reader.mistake(variable, what, &remedy);
             Uri::from_static("http://localhost")
         }
     }
 }
 
+fn warn_of_port(reader: &mut Reader<'_>, what: &str, word: &str) {
+    reader.warn(&format!("{what}: if nothing arrives, set {}={word}", PROTOCOL.general));
+}
+
 /// An address with its path, or what is wrong with it and what to do.
-fn address(
-    text: &str,
-    base_of: Option<Signal>,
-    protocol: Protocol,
-) -> Result<Uri, (&'static str, &'static str)> {
-    let wrong = ("is no address", "set it to http://host:port or https://host:port");
-    let uri: Uri = text.parse().map_err(|_| wrong)?;
-    let authority = uri.authority().ok_or(wrong)?;
+fn address(text: &str, base_of: Option<Signal>, protocol: Protocol) -> Result<Uri, (&'static str, String)> {
+    let wrong = || ("is no address", "set it to http://host:port or https://host:port".to_owned());
+    let uri: Uri = text.parse().map_err(|_| wrong())?;
+    let authority = uri.authority().ok_or_else(wrong)?;
     if !matches!(uri.scheme_str(), Some("http" | "https")) || authority.host().is_empty() {
-        return Err(wrong);
+        return Err(wrong());
     }
     if authority.as_str().contains('@') {
-        return Err(("has credentials in it", "send them as a header, by OTEL_EXPORTER_OTLP_HEADERS"));
+        let remedy = format!("send them as a header, by {}", HEADERS.general);
+        return Err(("has credentials in it", remedy));
     }
     let path = match (protocol, base_of) {
         (Protocol::Grpc, _) => "/".to_owned(),
@@ -174,18 +164,18 @@ fn address(
         }
     };
     let mut parts = uri.into_parts();
-    parts.path_and_query = Some(path.parse().map_err(|_| wrong)?);
-    Uri::from_parts(parts).map_err(|_| wrong)
+    parts.path_and_query = Some(path.parse().map_err(|_| wrong())?);
+    Uri::from_parts(parts).map_err(|_| wrong())
 }
 
 fn headers(reader: &mut Reader<'_>, signal: Signal) -> Vec<(HeaderName, HeaderValue)> {
-    let variable = effective(reader, signal, "HEADERS");
-    let Some(text) = reader.text(&variable) else { return Vec::new() };
+    let variable = effective(reader, signal, HEADERS);
+    let Some(text) = reader.text(variable) else { return Vec::new() };
     let remedy = "write it as name=value,name=value with %-codes for special characters";
     let pairs = match pairs(&text) {
         Ok(pairs) => pairs,
         Err(what) => {
-            reader.mistake(&variable, &what, remedy);
+            reader.mistake(variable, &what, remedy);
             return Vec::new();
         }
     };
@@ -195,7 +185,7 @@ fn headers(reader: &mut Reader<'_>, signal: Signal) -> Vec<(HeaderName, HeaderVa
         let parsed = (name.parse::<HeaderName>(), HeaderValue::try_from(value));
         let (Ok(name), Ok(mut value)) = parsed else {
             reader.mistake(
-                &variable,
+                variable,
                 &format!("has something in its part {at} that no header may have"),
                 remedy,
             );
@@ -203,7 +193,7 @@ fn headers(reader: &mut Reader<'_>, signal: Signal) -> Vec<(HeaderName, HeaderVa
         };
         if OURS.contains(&name.as_str()) || name.as_str().starts_with("grpc-") {
             let what = format!("sets {name}, which is ours to set");
-            reader.mistake(&variable, &what, "take it out");
+            reader.mistake(variable, &what, "take it out");
             continue;
         }
         value.set_sensitive(true);
