@@ -11,6 +11,7 @@ mod exact;
 mod faults;
 mod logs;
 mod metric;
+mod official;
 mod retry;
 mod secure;
 mod spans;

@@ -1,0 +1,138 @@
+//! The log records of two exchanges, said in the SDK's terms.
+//!
+//! Difference: when a record was observed is the clock's.
+
+use meter::{Ending, Record};
+use opentelemetry::logs::{AnyValue, LogRecord as _, Logger, LoggerProvider, Severity};
+use opentelemetry::{SpanId, TraceFlags, TraceId};
+use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
+use opentelemetry_sdk::logs::{SdkLogRecord, SdkLoggerProvider, SimpleLogProcessor};
+use otlp::Protocol;
+
+use super::{Twin, assert_same, plan, resource, scope, sort, sort_resource, time};
+use crate::collector::Collector;
+use crate::exchanges::{CLIENT, STARTED, TRACE, chat, finished, untraced};
+use crate::plans::{self, BOTH, LONG};
+
+fn ours(protocol: Protocol, record: Record) -> ExportLogsServiceRequest {
+    let collector = Collector::new();
+    let exporter = plans::start(plan(plans::logs(protocol, collector.address)));
+    exporter.submit(finished(record));
+    assert_eq!(exporter.shutdown(LONG).logs.sent, 1);
+    let request = collector.seen().logs.pop().unwrap();
+    comparable(request)
+}
+
+fn theirs(protocol: Protocol, say: impl FnOnce(&mut SdkLogRecord)) -> ExportLogsServiceRequest {
+    let collector = Collector::new();
+    let processor = SimpleLogProcessor::new(Twin::logs(protocol, &collector));
+    let provider =
+        SdkLoggerProvider::builder().with_resource(resource()).with_log_processor(processor).build();
+    let logger = provider.logger_with_scope(scope());
+    let mut record = logger.create_log_record();
+    say(&mut record);
+    logger.emit(record);
+    provider.shutdown().unwrap();
+    let request = collector.seen().logs.pop().unwrap();
+    comparable(request)
+}
+
+fn comparable(mut request: ExportLogsServiceRequest) -> ExportLogsServiceRequest {
+    for resource in &mut request.resource_logs {
+        sort_resource(&mut resource.resource);
+        for record in resource.scope_logs.iter_mut().flat_map(|scope| &mut scope.log_records) {
+            sort(&mut record.attributes);
+            record.observed_time_unix_nano = u64::from(record.observed_time_unix_nano > STARTED / 2);
+        }
+    }
+    request
+}
+
+/// What both exchanges have in common.
+fn say(record: &mut SdkLogRecord) {
+    record.set_event_name("tokenmeter.exchange");
+    record.set_timestamp(time(STARTED + 2_000_000_000));
+    let words = [
+        ("gen_ai.operation.name", "chat"),
+        ("gen_ai.provider.name", "vllm"),
+        ("gen_ai.request.model", "qwen3-8b"),
+        ("gen_ai.response.model", "qwen3-8b-fp8"),
+        ("gen_ai.response.id", "chatcmpl-1"),
+        ("server.address", "10.0.0.7"),
+        ("tokenmeter.usage.input.provenance", "reported"),
+        ("tokenmeter.usage.output.provenance", "reported"),
+        ("tokenmeter.exchange.id", "abababab-abab-abab-abab-abababababab"),
+        ("tokenmeter.tenant", "default"),
+        ("tokenmeter.upstream", "gpu-1"),
+        ("tokenmeter.dialect", "openai_chat"),
+        ("tokenmeter.weight", "spread"),
+    ];
+    record.add_attributes(words);
+    let wholes = [
+        ("gen_ai.request.max_tokens", 256i64),
+        ("gen_ai.usage.input_tokens", 120),
+        ("gen_ai.usage.cache_read.input_tokens", 100),
+        ("gen_ai.usage.output_tokens", 50),
+        ("gen_ai.usage.reasoning.output_tokens", 10),
+        ("server.port", 8000),
+        ("http.response.status_code", 200),
+        ("tokenmeter.choices", 1),
+        ("tokenmeter.visible_characters", 160),
+        ("tokenmeter.generation_tokens", 0),
+        ("tokenmeter.load.entered", 1),
+        ("tokenmeter.load.left", 1),
+    ];
+    record.add_attributes(wholes);
+    let numbers = [
+        ("gen_ai.request.temperature", 0.7),
+        ("gen_ai.response.time_to_first_chunk", 0.2),
+        ("tokenmeter.concurrency", 2.5),
+        ("tokenmeter.duration", 2.0),
+        ("tokenmeter.time_to_first_byte", 0.19),
+        ("tokenmeter.time_to_first_token", 0.2),
+        ("tokenmeter.time_to_first_visible_token", 0.9),
+        ("tokenmeter.generation", 0.0),
+        ("tokenmeter.stalled", 0.0),
+        ("tokenmeter.client_wait", 0.0),
+        ("tokenmeter.load.busy", 0.0),
+        ("tokenmeter.load.share", 0.0),
+    ];
+    record.add_attributes(numbers);
+    record.add_attribute("gen_ai.request.stream", true);
+    record.add_attribute("gen_ai.response.finish_reasons", ["stop"].into_iter().collect::<AnyValue>());
+}
+
+#[test]
+fn the_same_exchange_makes_the_same_log_record() {
+    for protocol in BOTH {
+        let theirs = theirs(protocol, |record| {
+            say(record);
+            record.set_severity_number(Severity::Info);
+            record.set_severity_text("INFO");
+            let (trace, span) = (TraceId::from_bytes(TRACE), SpanId::from_bytes(CLIENT));
+            record.set_trace_context(trace, span, Some(TraceFlags::SAMPLED));
+            record.add_attribute("tokenmeter.ending", "complete");
+        });
+        assert_same(&ours(protocol, chat()), &theirs, &format!("{protocol:?}"));
+    }
+}
+
+#[test]
+fn without_a_trace_and_with_numbers_in_lists() {
+    let mut record = untraced();
+    record.ending = Ending::UpstreamCut;
+    (record.timing.position[0].tokens, record.timing.position[0].ns) = (3, 5);
+    let positions = record.timing.position.len();
+    let theirs = theirs(Protocol::Http, |record| {
+        say(record);
+        record.set_severity_number(Severity::Error);
+        record.set_severity_text("ERROR");
+        record.add_attribute("tokenmeter.ending", "upstream_cut");
+        record.add_attribute("error.type", "stream_truncated");
+        for (key, first) in [("tokenmeter.position.tokens", 3i64), ("tokenmeter.position.ns", 5)] {
+            let list = std::iter::once(first).chain(std::iter::repeat(0)).take(positions);
+            record.add_attribute(key, list.collect::<AnyValue>());
+        }
+    });
+    assert_same(&ours(Protocol::Http, record), &theirs, "without a trace");
+}
