@@ -54,7 +54,11 @@ fn reading() -> Reading {
         metric,
         samples: seen(metric).into_iter().map(|(labels, seen)| sample(metric, &labels, &seen)).collect(),
     };
-    Reading { at_unix_ns: 2, since_unix_ns: 1, families: Metric::ALL.iter().map(family).collect() }
+    Reading {
+        at_unix_ns: 2,
+        since_unix_ns: 1,
+        families: Metric::ALL.iter().map(|metric| family(metric).into()).collect(),
+    }
 }
 
 fn sample(metric: Metric, labels: &[&str], seen: &Seen) -> Sample {

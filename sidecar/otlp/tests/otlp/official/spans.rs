@@ -185,7 +185,8 @@ fn manifold() -> Case {
     record.finishes[2] = Some(Finish::ToolCalls);
     record.sampling.seed = Some(-5);
     record.sampling.top_p = Some(1.0);
-    case.energy = Some(Energy { joules_nano: 1_500_000_000, gpu_ns: 500_000_000, utilization: 0.25 });
+    case.energy =
+        Some(Energy { joules_nano: Some(1_500_000_000), gpu_ns: 500_000_000, utilization: Some(0.25) });
     let client = &mut case.client;
     set(client, "gen_ai.request.choice.count", 3.into());
     set(client, "gen_ai.request.seed", (-5).into());
