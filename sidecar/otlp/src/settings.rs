@@ -45,6 +45,9 @@ pub struct Settings {
     pub propagators: Propagators,
     /// Which exchanges have spans.
     pub sampler: Sampler,
+    /// What is wrong with what was said. A value that is none of its variable's words stands for the
+    /// default, as the specification wants it; a signal whose way is not clear is not sent.
+    pub mistakes: Vec<Mistake>,
     /// What works otherwise than someone may think, in whole sentences.
     pub warnings: Vec<String>,
 }
@@ -91,13 +94,12 @@ impl Default for Sampler {
     }
 }
 
-/// Makes a plan of variables and explicit settings, or says everything that is wrong with them.
+/// Makes a plan of variables and explicit settings, and says everything that is wrong with them. The
+/// variables are every program's in a pod, and what others may do with one is no reason for us not to
+/// serve: so there is always a plan, of what could be understood.
 ///
 /// Nothing is sent unless an endpoint is set, explicitly or by any `OTEL_EXPORTER_OTLP_…`.
-pub fn resolve(
-    lookup: &dyn Fn(&str) -> Option<String>,
-    overrides: &Overrides,
-) -> Result<Settings, Vec<Mistake>> {
+pub fn resolve(lookup: &dyn Fn(&str) -> Option<String>, overrides: &Overrides) -> Settings {
     let mut reader = Reader::new(lookup);
     let reader = &mut reader;
     let disabled = reader.truth("OTEL_SDK_DISABLED", false);
@@ -106,13 +108,14 @@ pub fn resolve(
         semconv: semconv(reader),
         propagators: propagators(reader),
         sampler: sampler(reader),
+        mistakes: Vec::new(),
         warnings: Vec::new(),
     };
     let on = signals(reader, overrides);
     let configured = overrides.endpoint.is_some() || target::any_variable(reader);
     if configured {
         let plan = plan(reader, overrides, on);
-        let any = on != [false; 3];
+        let any = plan.metrics.is_some() || plan.spans.is_some() || plan.logs.is_some();
         if disabled {
             settings.propagators = Propagators { trace_context: false, baggage: false };
             reader.warn("OTEL_SDK_DISABLED is true: nothing is sent, whatever else is set");
@@ -125,7 +128,8 @@ pub fn resolve(
         ));
     }
     settings.warnings = std::mem::take(&mut reader.warnings);
-    if reader.mistakes.is_empty() { Ok(settings) } else { Err(std::mem::take(&mut reader.mistakes)) }
+    settings.mistakes = std::mem::take(&mut reader.mistakes);
+    settings
 }
 
 fn plan(reader: &mut Reader<'_>, overrides: &Overrides, [metrics, spans, logs]: [bool; 3]) -> Plan {
@@ -139,43 +143,40 @@ fn plan(reader: &mut Reader<'_>, overrides: &Overrides, [metrics, spans, logs]: 
     Plan {
         resource: resource::resource(reader),
         text_limit: text_limit(reader),
-        metrics: metrics.then(|| periodic(reader, overrides)),
-        spans: spans.then(|| queued(reader, overrides, Signal::Span, &variables::SPANS)),
-        logs: logs.then(|| queued(reader, overrides, Signal::Log, &variables::LOGS)),
+        metrics: metrics.then(|| periodic(reader, overrides)).flatten(),
+        spans: spans.then(|| queued(reader, overrides, Signal::Span, &variables::SPANS)).flatten(),
+        logs: logs.then(|| queued(reader, overrides, Signal::Log, &variables::LOGS)).flatten(),
         upstreams: Vec::new(),
     }
 }
 
-fn periodic(reader: &mut Reader<'_>, overrides: &Overrides) -> Periodic {
+fn periodic(reader: &mut Reader<'_>, overrides: &Overrides) -> Option<Periodic> {
     let aggregation = [
         ("explicit_bucket_histogram", Histograms::Explicit),
         ("base2_exponential_bucket_histogram", Histograms::Exponential),
     ];
     let histograms = reader.choice(variables::HISTOGRAMS, &aggregation);
-    Periodic {
-        target: target::target(reader, overrides, Signal::Metric),
-        every: reader.time(variables::INTERVAL, Duration::from_secs(60)),
-        within: reader.time(variables::WITHIN, Duration::from_secs(30)),
-        histograms: overrides.histograms.or(histograms).unwrap_or_default(),
-    }
+    let every = reader.time(variables::INTERVAL, Duration::from_secs(60));
+    let within = reader.time(variables::WITHIN, Duration::from_secs(30));
+    let histograms = overrides.histograms.or(histograms).unwrap_or_default();
+    let target = target::target(reader, overrides, Signal::Metric)?;
+    Some(Periodic { target, every, within, histograms })
 }
 
-fn queued(reader: &mut Reader<'_>, overrides: &Overrides, signal: Signal, names: &Queue) -> Queued {
+fn queued(reader: &mut Reader<'_>, overrides: &Overrides, signal: Signal, names: &Queue) -> Option<Queued> {
     let ((queue, capacity), (batch, items)) = (names.capacity, names.batch);
     let capacity = reader.count(queue, capacity, QUEUE_ITEMS);
-    let items = reader.count(batch, capacity.min(items), QUEUE_ITEMS);
+    let mut items = reader.count(batch, capacity.min(items), QUEUE_ITEMS);
     if items > capacity {
         reader.mistake(batch, &format!("is more than {queue}"), "make it at most as large");
+        items = capacity;
     }
     let ((delay, default_delay), (within, default_within)) = (names.delay, names.within);
-    Queued {
-        target: target::target(reader, overrides, signal),
-        // An exchange has two spans.
-        capacity: capacity.max(2),
-        batch: items,
-        delay: reader.time(delay, default_delay),
-        within: reader.time(within, default_within),
-    }
+    let delay = reader.time(delay, default_delay);
+    let within = reader.time(within, default_within);
+    let target = target::target(reader, overrides, signal)?;
+    // An exchange has two spans.
+    Some(Queued { target, capacity: capacity.max(2), batch: items, delay, within })
 }
 
 /// Which of the three are sent. Log records are only sent if someone asks for them.

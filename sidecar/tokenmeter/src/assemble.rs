@@ -61,7 +61,7 @@ impl Process {
             objectives: plan.objectives.clone(),
             semconv: plan.telemetry.semconv,
         });
-        let exports = Exports::start(plan.telemetry.otlp.clone(), &metrics).map_err(StartError::Telemetry)?;
+        let exports = exports(plan, &metrics);
         let targets: Vec<Target> = plan.relay.upstreams.iter().map(target).collect();
         let readiness =
             Readiness::new(targets.iter().map(|target| format!("{} at {}", target.name, target.url)));
@@ -188,6 +188,14 @@ impl Process {
 
 fn observer(metrics: &Metrics) -> Box<dyn Observer + Send> {
     Box::new(metrics.worker())
+}
+
+/// The way to the collector. What cannot be sent is no reason not to serve (law 3).
+fn exports(plan: &Plan, metrics: &Metrics) -> Exports {
+    Exports::start(plan.telemetry.otlp.clone(), metrics).unwrap_or_else(|error| {
+        tracing::error!(%error, "nothing is sent to the collector; see OTEL_EXPORTER_OTLP_*");
+        Exports::none(metrics)
+    })
 }
 
 /// Where what the upstreams say of themselves goes.

@@ -15,6 +15,8 @@ pub struct Effective {
     /// Those listed; one for everybody is among the settings.
     objectives: Vec<Vec<Shown>>,
     settings: Vec<Shown>,
+    /// What follows from what is written elsewhere.
+    notes: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -31,6 +33,7 @@ impl Effective {
         relay: &relay::Plan,
         engine: &engine::Plan,
         objectives: &[Objective],
+        notes: Vec<String>,
     ) -> Self {
         let upstreams = relay.upstreams.iter().zip(&engine.targets).enumerate();
         let upstreams = upstreams
@@ -51,7 +54,7 @@ impl Effective {
             })
             .collect();
         let objectives = entries.zip(objectives).map(|(entry, one)| Self::objective(entry, one)).collect();
-        Self { upstreams, objectives, settings }
+        Self { upstreams, objectives, settings, notes }
     }
 
     fn objective(entry: &Entry, objective: &Objective) -> Vec<Shown> {
@@ -144,6 +147,9 @@ impl Effective {
                 None => writeln!(text, "{line}"),
             }
             .expect("a String takes any text");
+        }
+        for note in &self.notes {
+            writeln!(text, "# {note}").expect("a String takes any text");
         }
         text
     }

@@ -6,7 +6,7 @@ use std::io;
 use std::sync::{Arc, OnceLock};
 
 use meter::Record;
-use metrics::{Metrics, Reading, SignalReading, TelemetryReading};
+use metrics::{Metrics, SignalReading, TelemetryReading};
 use otlp::limits::SHUTDOWN;
 use otlp::{Energy, Exporter, Finished, Signal, SignalCounts};
 
@@ -19,12 +19,24 @@ pub(crate) struct Exports {
 }
 
 impl Exports {
+    /// Sends nothing.
+    pub(crate) fn none(metrics: &Metrics) -> Self {
+        Self { metrics: metrics.clone(), exporter: Arc::default() }
+    }
+
     /// Begins to send, if there is anything to be sent.
     pub(crate) fn start(plan: Option<otlp::Plan>, metrics: &Metrics) -> io::Result<Self> {
-        let exports = Self { metrics: metrics.clone(), exporter: Arc::default() };
+        let exports = Self::none(metrics);
         if let Some(plan) = plan {
-            let reader = exports.clone();
-            let exporter = otlp::start(plan, Box::new(move || reader.reading()))?;
+            // What the exporter's thread holds must not keep the exporter alive.
+            let (metrics, exporter) = (metrics.clone(), Arc::downgrade(&exports.exporter));
+            let read = move || {
+                if let Some(exporter) = exporter.upgrade() {
+                    refresh(&metrics, &exporter);
+                }
+                metrics.reading()
+            };
+            let exporter = otlp::start(plan, Box::new(read))?;
             exports.exporter.get_or_init(|| exporter);
         }
         Ok(exports)
@@ -39,11 +51,7 @@ impl Exports {
 
     /// Brings the metrics up to date with what became of everything made for the collector.
     pub(crate) fn refresh(&self) {
-        if let Some(exporter) = self.exporter.get() {
-            let counts = exporter.counts();
-            let signals = Signal::ALL.map(|signal| counts.of(signal).map(reading));
-            self.metrics.telemetry(TelemetryReading { signals });
-        }
+        refresh(&self.metrics, &self.exporter);
     }
 
     /// Sends what is left and ends; what cannot be sent in time is dropped and counted.
@@ -53,10 +61,13 @@ impl Exports {
         }
         self.refresh();
     }
+}
 
-    fn reading(&self) -> Reading {
-        self.refresh();
-        self.metrics.reading()
+fn refresh(metrics: &Metrics, exporter: &OnceLock<Exporter>) {
+    if let Some(exporter) = exporter.get() {
+        let counts = exporter.counts();
+        let signals = Signal::ALL.map(|signal| counts.of(signal).map(reading));
+        metrics.telemetry(TelemetryReading { signals });
     }
 }
 

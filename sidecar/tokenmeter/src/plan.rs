@@ -110,7 +110,7 @@ impl Plan {
                     .iter()
                     .filter_map(|upstream| upstream.listen.as_ref().map(|listen| listen.origin.clone()))
                     .collect(),
-                effective: Effective::of(written, &relay, &engine, &objectives),
+                effective: Effective::of(written, &relay, &engine, &objectives, telemetry.notes()),
                 relay,
                 engine,
                 admin: admin.address,

@@ -36,8 +36,6 @@ pub enum StartError {
         /// Where they were named.
         origin: Origin,
     },
-    /// The way to the collector could not be made ready: a certificate, a thread.
-    Telemetry(io::Error),
     /// The GPUs cannot be watched as the settings want it.
     Gpu(io::Error),
     /// The system gave us no thread, or no way to wait in one.
@@ -103,12 +101,6 @@ impl fmt::Display for StartError {
                  its own address"
             ),
             Self::Tokenizers { errors, origin } => write!(f, "{origin}: {}", errors.join("; ")),
-            Self::Telemetry(cause) => {
-                write!(
-                    f,
-                    "cannot begin to send telemetry: {cause}; see otlp_endpoint and OTEL_EXPORTER_OTLP_*"
-                )
-            }
             Self::Gpu(cause) => {
                 write!(f, "cannot watch the GPUs: {cause}; change the settings gpu, gpu_exporter, gpus")
             }
@@ -122,9 +114,7 @@ impl fmt::Display for StartError {
 impl std::error::Error for StartError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Bind { cause, .. } | Self::Telemetry(cause) | Self::Gpu(cause) | Self::Thread(cause) => {
-                Some(cause)
-            }
+            Self::Bind { cause, .. } | Self::Gpu(cause) | Self::Thread(cause) => Some(cause),
             Self::Loop { .. } | Self::Tokenizers { .. } => None,
         }
     }

@@ -24,12 +24,14 @@ impl fmt::Display for Mistake {
 pub(super) struct Reader<'a> {
     lookup: &'a dyn Fn(&str) -> Option<String>,
     pub(super) mistakes: Vec<Mistake>,
+    /// It is not clear where to send to, or in whose name.
+    pub(super) is_astray: bool,
     pub(super) warnings: Vec<String>,
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(lookup: &'a dyn Fn(&str) -> Option<String>) -> Self {
-        Self { lookup, mistakes: Vec::new(), warnings: Vec::new() }
+        Self { lookup, mistakes: Vec::new(), is_astray: false, warnings: Vec::new() }
     }
 
     /// Each mistake once, although three signals may read the variable.
@@ -39,6 +41,12 @@ impl<'a> Reader<'a> {
         if !self.mistakes.contains(&mistake) {
             self.mistakes.push(mistake);
         }
+    }
+
+    /// As [`Reader::mistake`], one without whose correction nobody knows where to send to.
+    pub(super) fn astray(&mut self, variable: &str, what: &str, remedy: &str) {
+        self.is_astray = true;
+        self.mistake(variable, what, remedy);
     }
 
     pub(super) fn warn(&mut self, sentence: &str) {

@@ -49,7 +49,9 @@ fn effective(reader: &Reader<'_>, signal: Signal, variable: Variable) -> &'stati
     if reader.has(own) { own } else { variable.general }
 }
 
-pub(super) fn target(reader: &mut Reader<'_>, overrides: &Overrides, signal: Signal) -> Target {
+/// Where a signal goes; `None` if what was said of it leads nowhere.
+pub(super) fn target(reader: &mut Reader<'_>, overrides: &Overrides, signal: Signal) -> Option<Target> {
+    reader.is_astray = false;
     let protocol = overrides.protocol.unwrap_or_else(|| protocol(reader, signal));
     let insecure = reader.truth(effective(reader, signal, INSECURE), false);
     let uri = endpoint(reader, overrides, signal, protocol, insecure);
@@ -69,13 +71,14 @@ pub(super) fn target(reader: &mut Reader<'_>, overrides: &Overrides, signal: Sig
                 (CLIENT_KEY, CLIENT_CERTIFICATE)
             };
             let remedy = format!("set {} too", effective(reader, signal, missing));
-            reader.mistake(effective(reader, signal, there), "is only half of what is needed", &remedy);
+            reader.astray(effective(reader, signal, there), "is only half of what is needed", &remedy);
             None
         }
     };
     let timeout = effective(reader, signal, TIMEOUT);
     let timeout = reader.time(timeout, OTEL_EXPORTER_OTLP_TIMEOUT_DEFAULT);
-    Target { protocol, uri, headers: headers(reader, signal), gzip, timeout, certificate, client }
+    let headers = headers(reader, signal);
+    (!reader.is_astray).then_some(Target { protocol, uri, headers, gzip, timeout, certificate, client })
 }
 
 fn protocol(reader: &mut Reader<'_>, signal: Signal) -> Protocol {
@@ -85,11 +88,11 @@ fn protocol(reader: &mut Reader<'_>, signal: Signal) -> Protocol {
         None | Some(HTTP_PROTOBUF) => Protocol::Http,
         Some(GRPC) => Protocol::Grpc,
         Some(HTTP_JSON) => {
-            reader.mistake(variable, &format!("is {HTTP_JSON}, which is not spoken here"), &remedy);
+            reader.astray(variable, &format!("is {HTTP_JSON}, which is not spoken here"), &remedy);
             Protocol::Http
         }
         Some(_) => {
-            reader.mistake(variable, "is no protocol", &remedy);
+            reader.astray(variable, "is no protocol", &remedy);
             Protocol::Http
         }
     }
@@ -133,7 +136,7 @@ fn endpoint(
             uri
         }
         Err((what, remedy)) => {
-            reader.mistake(variable, what, &remedy);
+            reader.astray(variable, what, &remedy);
             Uri::from_static("http://localhost")
         }
     }
@@ -175,7 +178,7 @@ fn headers(reader: &mut Reader<'_>, signal: Signal) -> Vec<(HeaderName, HeaderVa
     let pairs = match pairs(&text) {
         Ok(pairs) => pairs,
         Err(what) => {
-            reader.mistake(variable, &what, remedy);
+            reader.astray(variable, &what, remedy);
             return Vec::new();
         }
     };
@@ -184,7 +187,7 @@ fn headers(reader: &mut Reader<'_>, signal: Signal) -> Vec<(HeaderName, HeaderVa
         let at = at + 1;
         let parsed = (name.parse::<HeaderName>(), HeaderValue::try_from(value));
         let (Ok(name), Ok(mut value)) = parsed else {
-            reader.mistake(
+            reader.astray(
                 variable,
                 &format!("has something in its part {at} that no header may have"),
                 remedy,
@@ -193,7 +196,7 @@ fn headers(reader: &mut Reader<'_>, signal: Signal) -> Vec<(HeaderName, HeaderVa
         };
         if OURS.contains(&name.as_str()) || name.as_str().starts_with("grpc-") {
             let what = format!("sets {name}, which is ours to set");
-            reader.mistake(variable, &what, "take it out");
+            reader.astray(variable, &what, "take it out");
             continue;
         }
         value.set_sensitive(true);

@@ -7,7 +7,7 @@ use crate::plan::{Histograms, Protocol};
 
 const ON: (&str, &str) = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318");
 
-fn with(variables: &[(&str, &str)], overrides: &Overrides) -> Result<Settings, Vec<super::Mistake>> {
+fn with(variables: &[(&str, &str)], overrides: &Overrides) -> Settings {
     let lookup = |name: &str| {
         variables.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
     };
@@ -18,7 +18,9 @@ fn with(variables: &[(&str, &str)], overrides: &Overrides) -> Result<Settings, V
 fn settings(variables: &[(&str, &str)]) -> Settings {
     let mut all = vec![ON];
     all.extend_from_slice(variables);
-    with(&all, &Overrides::default()).unwrap_or_else(|mistakes| panic!("{mistakes:?}"))
+    let settings = with(&all, &Overrides::default());
+    assert_eq!(settings.mistakes, [], "{all:?}");
+    settings
 }
 
 fn plan(variables: &[(&str, &str)]) -> crate::Plan {
@@ -27,7 +29,7 @@ fn plan(variables: &[(&str, &str)]) -> crate::Plan {
 
 #[test]
 fn nothing_is_sent_unless_someone_says_where() {
-    let off = |variables: &[(&str, &str)]| with(variables, &Overrides::default()).unwrap();
+    let off = |variables: &[(&str, &str)]| with(variables, &Overrides::default());
     assert!(off(&[]).plan.is_none());
     assert!(off(&[("OTEL_SERVICE_NAME", "x"), ("OTEL_BSP_MAX_QUEUE_SIZE", "10")]).plan.is_none());
     assert!(off(&[("OTEL_EXPORTER_OTLP_ENDPOINT", " ")]).plan.is_none(), "an empty one is not set");
@@ -37,7 +39,7 @@ fn nothing_is_sent_unless_someone_says_where() {
         assert!(off(&[(variable, "grpc")]).plan.is_some(), "{variable}");
     }
     let overrides = Overrides { endpoint: Some("http://c".to_owned()), ..Overrides::default() };
-    assert!(with(&[], &overrides).unwrap().plan.is_some());
+    assert!(with(&[], &overrides).plan.is_some());
     assert!(settings(&[("OTEL_SDK_DISABLED", "TRUE")]).plan.is_none());
     assert!(settings(&[("OTEL_TRACES_EXPORTER", "none"), ("OTEL_METRICS_EXPORTER", "none")]).plan.is_none());
 }
@@ -47,7 +49,7 @@ fn log_records_are_only_sent_if_asked_for() {
     assert!(plan(&[]).logs.is_none());
     assert!(plan(&[("OTEL_LOGS_EXPORTER", "otlp")]).logs.is_some());
     let on = Overrides { logs: Some(true), metrics: Some(false), ..Overrides::default() };
-    let plan = with(&[ON], &on).unwrap().plan.unwrap();
+    let plan = with(&[ON], &on).plan.unwrap();
     assert!(plan.logs.is_some() && plan.metrics.is_none() && plan.spans.is_some());
     assert!(self::plan(&[("OTEL_METRICS_EXPORTER", "prometheus")]).metrics.is_none());
 }
@@ -88,7 +90,7 @@ fn a_base_gets_paths_and_a_signals_own_address_is_taken_as_it_is() {
     };
     let said =
         [ON, ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://t"), ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")];
-    let target = with(&said, &overrides).unwrap().plan.unwrap().spans.unwrap().target;
+    let target = with(&said, &overrides).plan.unwrap().spans.unwrap().target;
     assert_eq!((target.protocol, &*target.uri.to_string()), (Protocol::Http, "http://explicit/v1/traces"));
 }
 
@@ -151,7 +153,7 @@ fn times_and_sizes_have_their_defaults_and_their_variables() {
 
 #[test]
 fn what_is_not_about_sending_is_told_to_the_caller() {
-    let off = with(&[], &Overrides::default()).unwrap();
+    let off = with(&[], &Overrides::default());
     assert_eq!((off.semconv, off.propagators), (Semconv::Latest, Propagators::default()));
     assert_eq!(off.sampler, Sampler { follow_parent: true, ratio: 1.0 });
     for (word, semconv) in [
@@ -211,7 +213,7 @@ fn all_mistakes_are_found_at_once_and_none_tells_a_value() {
         ("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "sekret"),
     ];
     let overrides = Overrides { spans: Some(true), ..Overrides::default() };
-    let mistakes = with(&wrong, &overrides).unwrap_err();
+    let mistakes = with(&wrong, &overrides).mistakes;
     let fine = ["OTEL_LOGS_EXPORTER", "OTEL_BLRP_MAX_QUEUE_SIZE", "OTEL_TRACES_SAMPLER"];
     for (variable, _) in wrong {
         let found = mistakes.iter().filter(|mistake| mistake.variable == variable).count();
@@ -269,4 +271,21 @@ fn the_resource_is_what_was_said_and_else_what_is_known() {
     assert_eq!((one.len(), &one[14..15]), (36, "4"), "{one}");
     assert_ne!(one, other);
     assert_eq!(of(&[], "process.pid"), Some(std::process::id().to_string()));
+}
+
+#[test]
+fn what_is_wrong_in_one_signals_way_leaves_the_others_theirs() {
+    let said = [
+        ON,
+        ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "nowhere"),
+        ("OTEL_EXPORTER_OTLP_COMPRESSION", "zstd"),
+        ("OTEL_PROPAGATORS", "tracecontext,b3"),
+        ("OTEL_TRACES_SAMPLER", "parentbased_jaeger_remote"),
+    ];
+    let settings = with(&said, &Overrides::default());
+    assert_eq!(settings.mistakes.len(), 4, "{:?}", settings.mistakes);
+    let plan = settings.plan.expect("metrics have a way");
+    assert!(plan.metrics.is_some_and(|metrics| !metrics.target.gzip) && plan.spans.is_none());
+    assert!(settings.propagators.trace_context);
+    assert_eq!(settings.sampler, Sampler::default());
 }

@@ -98,7 +98,7 @@ fn what_the_variables_say_is_what_goes_out() {
                 _ => return None,
             })
         };
-        let plan = resolve(&variables, &Overrides::default()).unwrap().plan.unwrap();
+        let plan = resolve(&variables, &Overrides::default()).plan.unwrap();
         assert!(!format!("{plan:?}").contains("s3cret"), "a plan that is printed tells no secret");
         let exporter = plans::start(plan);
         exporter.submit(finished(chat()));

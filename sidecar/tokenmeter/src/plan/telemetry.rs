@@ -22,24 +22,48 @@ pub struct Telemetry {
     pub trace: Option<Tracing>,
 }
 
+impl Telemetry {
+    /// What the standard variables and our own settings come to, a line each; none where nothing is
+    /// sent and the names are the newest. Neither headers nor queries are shown: they may be secret.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if self.semconv != Semconv::default() {
+            notes.push(format!("token metrics by the GenAI convention: {:?}", self.semconv).to_lowercase());
+        }
+        let Some(otlp) = &self.otlp else { return notes };
+        let targets = [
+            ("metrics", otlp.metrics.as_ref().map(|metrics| &metrics.target)),
+            ("traces", otlp.spans.as_ref().map(|spans| &spans.target)),
+            ("logs", otlp.logs.as_ref().map(|logs| &logs.target)),
+        ];
+        for (signal, target) in targets {
+            let Some(target) = target else { continue };
+            let spoken = match target.protocol {
+                Protocol::Http => "http/protobuf",
+                Protocol::Grpc => "grpc",
+            };
+            let (scheme, host) = (target.uri.scheme_str(), target.uri.authority());
+            let (scheme, host) = (scheme.unwrap_or_default(), host.map_or("", |host| host.as_str()));
+            notes.push(format!("{signal} go to {scheme}://{host}{} by {spoken}", target.uri.path()));
+        }
+        notes
+    }
+}
+
 impl Reader<'_> {
     /// Plans the ways out; `upstreams` are named in spans.
     pub(super) fn telemetry(&mut self, machine: &dyn Machine, upstreams: Vec<otlp::Upstream>) -> Telemetry {
         let overrides = self.overrides(machine);
         let propagate = self.on_or_off("trace_headers");
         let semconv = self.semconv();
-        let settings = match resolve(&|name| machine.variable(name), &overrides) {
-            Ok(settings) => settings,
-            Err(mistakes) => {
-                let mistakes = mistakes.into_iter();
-                self.mistakes.extend(mistakes.map(|mistake| Mistake {
-                    place: mistake.variable,
-                    what: mistake.what,
-                    remedy: mistake.remedy,
-                }));
-                return Telemetry::default();
-            }
-        };
+        let settings = resolve(&|name| machine.variable(name), &overrides);
+        for mistake in settings.mistakes {
+            let standard = mistake.variable.starts_with("OTEL_");
+            let told = Mistake { place: mistake.variable, what: mistake.what, remedy: mistake.remedy };
+            // The standard variables are every program's here; what is wrong with them must not keep
+            // us from serving.
+            if standard { self.warnings.push(told) } else { self.mistakes.push(told) }
+        }
         for warning in &settings.warnings {
             self.warnings.push(Mistake::missing(
                 "OpenTelemetry",

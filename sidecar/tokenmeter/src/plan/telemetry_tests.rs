@@ -98,16 +98,44 @@ fn the_vintage_is_ours_or_the_variables() {
 }
 
 #[test]
-fn every_mistake_is_told_at_once_and_no_secret_with_it() {
+fn what_is_wrong_with_ours_is_a_mistake_and_with_the_standard_ones_a_warning() {
     let variables = &[
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json"),
         ("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer s3cret\n"),
+        ("OTEL_PROPAGATORS", "tracecontext,b3"),
         ("OTEL_TRACES_SAMPLER", "sometimes"),
     ];
-    let told =
-        make(&[("otlp_signals", "metrics,profiles")], variables).expect_err("all of it is wrong").to_string();
-    for place in ["OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_TRACES_SAMPLER", "--otlp-signals"] {
+    let plan = make(&[], variables).expect("it serves all the same");
+    let warned: String = plan.warnings.iter().map(|warning| format!("{warning}\n")).collect();
+    for place in ["OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_PROPAGATORS", "OTEL_TRACES_SAMPLER"] {
+        assert!(warned.contains(place), "{place} is missing in: {warned}");
+    }
+    assert!(plan.telemetry.otlp.is_none(), "nobody knows what is spoken there");
+    let ours = [("otlp_signals", "metrics,profiles"), ("otlp_endpoint", "ftp://c")];
+    let told = make(&ours, variables).expect_err("ours are wrong").to_string();
+    for place in ["--otlp-signals", "the OTLP endpoint"] {
         assert!(told.contains(place), "{place} is missing in: {told}");
     }
-    assert!(!told.contains("s3cret"), "{told}");
+    assert!(!told.contains("OTEL_TRACES_SAMPLER"), "{told}");
+    assert!(!told.contains("s3cret") && !warned.contains("s3cret"), "{told}{warned}");
+}
+
+#[test]
+fn what_is_shown_says_where_it_goes_and_no_secret() {
+    let variables = &[
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://collector:4317/?token=s3cret"),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+        ("OTEL_EXPORTER_OTLP_HEADERS", "authorization=s3cret"),
+        ("OTEL_SEMCONV_STABILITY_OPT_IN", "gen_ai_legacy"),
+    ];
+    let shown = make(&[], variables).expect("a plan").effective.show(false);
+    for line in [
+        "# metrics go to https://collector:4317/ by grpc",
+        "# traces go to https://collector:4317/ by grpc",
+        "# token metrics by the genai convention: legacy",
+    ] {
+        assert!(shown.lines().any(|shown| shown == line), "no {line:?} in {shown}");
+    }
+    assert!(!shown.contains("s3cret"), "{shown}");
+    assert!(!make(&[], &[]).expect("a plan").effective.show(false).contains('#'));
 }
