@@ -66,7 +66,8 @@ pub(crate) fn values(manual: &str, metric: &str, label: &str) -> Option<BTreeSet
     let of_label = || {
         let labels = manual.split("## Labels").nth(1).expect("the manual lists labels");
         let row = labels.lines().find(|line| line.starts_with(&format!("| `{label}` |")))?;
-        listed(row.trim_end_matches(['|', ' ']).rsplit(" | ").next()?)
+        // Label, meaning, values; the meaning of one without values may have code in it too.
+        listed(row.split('|').nth(3)?)
     };
     by_metric().or_else(of_label)
 }
