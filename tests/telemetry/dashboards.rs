@@ -105,6 +105,24 @@ fn times_to_first_token_show_their_traces() {
 }
 
 #[test]
+fn parts_and_their_whole_are_of_the_same_gpus() {
+    // What exchanges used is not known by GPU: beside it nothing may be of a chosen one.
+    let of_all = ["tokenmeter_energy_attributed", "tokenmeter_gpu_attributed", "tokenmeter_gpu_cost_usd"];
+    let mut checked = 0;
+    for (path, dashboard) in dashboards() {
+        for panel in panels(&dashboard) {
+            let expressions = panel["targets"].as_array().into_iter().flatten();
+            let text: String = expressions.map(|target| target["expr"].as_str().expect("it")).collect();
+            if of_all.iter().any(|name| text.contains(name)) {
+                assert!(!text.contains("$gpu"), "{path}: {}", panel["title"]);
+                checked += 1;
+            }
+        }
+    }
+    assert!(checked >= 5, "only {checked} panels");
+}
+
+#[test]
 fn panels_do_not_lie_on_each_other() {
     for (path, dashboard) in dashboards() {
         let mut taken = BTreeSet::new();
