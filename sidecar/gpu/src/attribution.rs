@@ -36,7 +36,7 @@ mod long;
 mod twin;
 
 use account::{Account, Tills};
-use departures::Departures;
+use departures::{Departures, Told};
 use money::Till;
 use totals::Totals;
 
@@ -229,25 +229,36 @@ impl<T> Attribution<T> {
         }
         self.settle(settled);
         for (upstream, (departures, load)) in self.departures.iter_mut().zip(loads).enumerate() {
-            if departures.mark(at, load) {
+            // Of what happened before there was a device, nothing is in any pool, and nothing is lost.
+            let mut pools = self.accounts.iter().filter_map(|account| account.pool(upstream));
+            if !pools.any(|pool| pool.began() < at) {
+                departures.begin(load);
+            } else if departures.mark(at, load) {
                 self.accounts.iter_mut().for_each(|account| account.note(upstream, at));
             }
         }
         self.write_off(at);
     }
 
-    /// An exchange ended. It comes back later, or at once if what it used cannot be known any more.
+    /// An exchange ended. It comes back later, or at once if what it used cannot be known: it left
+    /// before there was a device, or comes too late, or finds no room.
     pub fn ended(&mut self, ended: Ended<T>) -> Option<Settled<T>> {
-        let Some(departures) = self.departures.get_mut(ended.upstream) else {
+        let watched = self.accounts.iter().any(|account| account.pool(ended.upstream).is_some());
+        let departures = self.departures.get_mut(ended.upstream).filter(|_| watched);
+        let Some(departures) = departures else {
             return Some(Settled { ticket: ended.ticket, used: None });
         };
         if self.waiting.len() >= WAITING {
             self.refused += 1;
-        } else if !departures.tell(&ended.entered, &ended.left) {
-            self.late += 1;
-        } else {
-            self.waiting.push_back(ended);
-            return None;
+            return Some(Settled { ticket: ended.ticket, used: None });
+        }
+        match departures.tell(&ended.entered, &ended.left) {
+            Told::InTime => {
+                self.waiting.push_back(ended);
+                return None;
+            }
+            Told::Late => self.late += 1,
+            Told::Before => {}
         }
         Some(Settled { ticket: ended.ticket, used: None })
     }
@@ -301,7 +312,10 @@ impl<T> Attribution<T> {
     fn take(&mut self, ended: &Ended<T>) -> Option<Used> {
         let (mut used, mut devices, mut knows_energy) = ([0; 2], 0u32, false);
         let (mut utilization, mut known) = (0.0, 0u32);
-        for account in self.accounts.iter_mut().filter(|account| account.pool(ended.upstream).is_some()) {
+        let was_there = |account: &&mut Account| {
+            account.pool(ended.upstream).is_some_and(|pool| !pool.began_after(&ended.left))
+        };
+        for account in self.accounts.iter_mut().filter(was_there) {
             let its = account.take(ended.upstream, ended.entered.share, ended.left.share, &mut self.tills);
             used = added(used, its);
             devices += 1;

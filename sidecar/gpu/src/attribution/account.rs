@@ -68,7 +68,7 @@ impl Account {
     ) -> Self {
         Self {
             uuid,
-            pools: upstreams.iter().map(|&upstream| Pool::new(upstream, &loads[upstream])).collect(),
+            pools: upstreams.iter().map(|&upstream| Pool::new(upstream, at, &loads[upstream])).collect(),
             ledger: Ledger::default(),
             seen: at,
             counted: at,

@@ -15,6 +15,19 @@ pub(crate) struct Departures {
     later: u128,
     /// The share of all that had left when the last mark fell due: who left before comes too late.
     due: u128,
+    /// The share of all that had left before anybody looked.
+    origin: u128,
+}
+
+/// What comes of telling.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Told {
+    /// It is noted.
+    InTime,
+    /// It was given up already.
+    Late,
+    /// It left before anybody looked.
+    Before,
 }
 
 /// What a sample saw.
@@ -30,7 +43,13 @@ struct Mark {
 impl Departures {
     /// Begins where the upstream is now.
     pub(crate) fn new(load: &LoadReading) -> Self {
-        Self { due: load.gone(), ..Self::default() }
+        let gone = load.gone();
+        Self { due: gone, origin: gone, ..Self::default() }
+    }
+
+    /// Begins anew: who has left until now left before anybody looked.
+    pub(crate) fn begin(&mut self, load: &LoadReading) {
+        *self = Self::new(load);
     }
 
     /// A sample was taken; whether anybody has left since the one before.
@@ -43,21 +62,21 @@ impl Departures {
         more
     }
 
-    /// An exchange says that it left. `false`: too late.
-    pub(crate) fn tell(&mut self, entered: &LoadReading, left: &LoadReading) -> bool {
+    /// An exchange says that it left.
+    pub(crate) fn tell(&mut self, entered: &LoadReading, left: &LoadReading) -> Told {
         let (share, gone) = (left.share.saturating_sub(entered.share), left.gone());
         if share == 0 {
-            return true;
+            return Told::InTime;
         }
         if gone <= self.due {
-            return false;
+            return if gone <= self.origin { Told::Before } else { Told::Late };
         }
         let number = self.marks.partition_point(|mark| mark.gone < gone);
         match self.marks.get_mut(number) {
             Some(mark) => mark.told += share,
             None => self.later += share,
         }
-        true
+        Told::InTime
     }
 
     /// The next sample that was `patience` ago, and the share of those it saw leave who have not said

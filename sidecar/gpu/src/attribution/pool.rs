@@ -21,6 +21,13 @@ const FINE: u32 = 32;
 pub(crate) struct Pool {
     /// The upstream's number.
     pub(crate) upstream: usize,
+    /// The cell, when the device was seen first.
+    began: LoadReading,
+    /// When that was.
+    since: Tick,
+    /// What those who were in flight then had been granted before, and is not accounted for yet: it
+    /// is in the share they had, and not in here.
+    before: u128,
     /// Energy and time over share, in 2⁻³² of their unit.
     curve: Curve<2>,
     /// All that was granted when it was looked at last.
@@ -36,10 +43,13 @@ pub(crate) struct Pool {
 
 impl Pool {
     /// Begins where the upstream is now.
-    pub(crate) fn new(upstream: usize, load: &LoadReading) -> Self {
+    pub(crate) fn new(upstream: usize, at: Tick, load: &LoadReading) -> Self {
         let curve = Curve::new(load.share, KNOTS);
         Self {
             upstream,
+            began: *load,
+            since: at,
+            before: load.pending,
             curve,
             granted: load.granted,
             share: 0,
@@ -47,6 +57,16 @@ impl Pool {
             parts: [0; 2],
             then: VecDeque::new(),
         }
+    }
+
+    /// When the device was seen first.
+    pub(crate) fn began(&self) -> Tick {
+        self.since
+    }
+
+    /// Whether an exchange had left when the device was seen first.
+    pub(crate) fn began_after(&self, left: &LoadReading) -> bool {
+        left.gone() <= self.began.gone() && left.at <= self.since
     }
 
     /// What was granted since it was looked at last.
@@ -87,6 +107,10 @@ impl Pool {
         }
         let share = self.curve.within(left).saturating_sub(self.curve.within(entered));
         taken.rest = added(taken.rest, self.without(share));
+        let before = self.began.share.saturating_sub(entered);
+        let lost = self.out_of_before(before);
+        let (held, of) = (self.held, self.share);
+        taken.rest = added(taken.rest, self.mean_of(lost, held, of));
         taken
     }
 
@@ -96,7 +120,8 @@ impl Pool {
     }
 
     /// Exchanges that had this share, and had left by the sample of `at`, will never come. What they
-    /// used is known by the mean of what was held then.
+    /// used is known by the mean of what was held then. They may have had some of it before the
+    /// device was seen: as much as that can have been is not taken from others.
     pub(crate) fn lose(&mut self, at: Tick, share: u128) -> Pair {
         let mut then = (at, self.held, self.share);
         while let Some(noted) = self.then.front().copied()
@@ -107,7 +132,23 @@ impl Pool {
             }
             self.then.pop_front();
         }
+        if at <= self.since {
+            return [0; 2];
+        }
         let (_, held, of) = then;
+        let share = self.out_of_before(share);
+        self.mean_of(share, held, of)
+    }
+
+    /// Takes a share from what was granted before the device was seen; what there is more of it.
+    fn out_of_before(&mut self, share: u128) -> u128 {
+        let before = share.min(self.before);
+        self.before -= before;
+        share - before
+    }
+
+    /// Takes a share at the mean of what was held of another.
+    fn mean_of(&mut self, share: u128, held: Pair, of: u128) -> Pair {
         if share == 0 || of == 0 {
             return [0; 2];
         }

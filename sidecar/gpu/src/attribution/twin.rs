@@ -31,12 +31,19 @@ struct Shot {
     missing: Vec<bool>,
 }
 
+/// When each device is there first, at the soonest.
+type Appear = Vec<u64>;
+
 #[derive(Clone, Debug)]
 struct Scene {
     /// By device: the upstreams on it.
     devices: Vec<Vec<usize>>,
     exchanges: Vec<Exchange>,
     shots: Vec<Shot>,
+}
+
+fn appear() -> impl Strategy<Value = Appear> {
+    prop::collection::vec(prop_oneof![1 => Just(0), 1 => 0..=END], 3)
 }
 
 fn scenes(drops: bool) -> impl Strategy<Value = Scene> {
@@ -47,8 +54,8 @@ fn scenes(drops: bool) -> impl Strategy<Value = Scene> {
     let growth = prop_oneof![8 => (0..5_000_000u128).prop_map(Some), 1 => Just(Some(0)), 1 => Just(None)];
     let shot =
         (1..30u64, prop::collection::vec(growth, 3), prop::collection::vec(prop::bool::weighted(0.1), 3));
-    (prop::collection::vec(exchange, 0..7), prop::collection::vec(shot, 1..20)).prop_map(
-        |(exchanges, raw)| {
+    (prop::collection::vec(exchange, 0..7), prop::collection::vec(shot, 1..20), appear()).prop_map(
+        |(exchanges, raw, appear)| {
             let mut at = 0;
             let mut shots: Vec<Shot> = raw
                 .into_iter()
@@ -60,6 +67,11 @@ fn scenes(drops: bool) -> impl Strategy<Value = Scene> {
                 .collect();
             shots.insert(0, Shot { at: 0, grown: vec![Some(0); 3], missing: vec![false; 3] });
             shots.push(Shot { at: END, grown: vec![Some(7); 3], missing: vec![false; 3] });
+            for shot in &mut shots {
+                for (missing, appear) in shot.missing.iter_mut().zip(&appear) {
+                    *missing |= shot.at < *appear;
+                }
+            }
             Scene { devices: vec![vec![0], vec![0, 1], vec![]], exchanges, shots }
         },
     )
@@ -88,23 +100,41 @@ impl Scene {
 
     /// The intervals of a device with the energy that is known of each, and all it grew by.
     fn intervals(&self, device: usize) -> (Vec<(Interval, u128)>, u128) {
-        let (mut intervals, mut begin, mut unsaid) = (Vec::new(), 0, 0);
+        let (mut intervals, mut begin) = (Vec::new(), None);
         let (mut counter, mut before, mut all) = (1000, 1000, 0);
         for shot in &self.shots {
             match shot.grown[device] {
                 Some(grown) => counter += grown,
-                None => counter = unsaid,
+                None => counter = 0,
             }
-            unsaid = 0;
-            if shot.missing[device] || counter == before && shot.at < END || shot.at == begin {
+            if shot.missing[device] {
                 continue;
             }
-            let known = u128::saturating_sub(counter, before);
-            intervals.push(((begin, shot.at), known));
-            all += known;
-            (begin, before) = (shot.at, counter);
+            if let Some(begin) = begin {
+                if counter == before && shot.at < END || shot.at == begin {
+                    continue;
+                }
+                let known = u128::saturating_sub(counter, before);
+                intervals.push(((begin, shot.at), known));
+                all += known;
+            }
+            (begin, before) = (Some(shot.at), counter);
         }
         (intervals, all)
+    }
+
+    /// When a device is seen first.
+    fn seen(&self, device: usize) -> u64 {
+        let first = self.shots.iter().find(|shot| !shot.missing[device]);
+        first.expect("all are at the end").at
+    }
+
+    /// The devices of an exchange that were seen before it ended.
+    fn devices_of(&self, exchange: &Exchange) -> impl Iterator<Item = usize> {
+        let of = |device: &usize| {
+            self.devices[*device].contains(&exchange.upstream) && self.seen(*device) < exchange.to
+        };
+        (0..3).filter(of).collect::<Vec<_>>().into_iter()
     }
 
     /// What an exchange used of a device, in millionths of a nanojoule.
@@ -139,9 +169,11 @@ impl Scene {
                 if exchange.to == ns {
                     let left = cells[exchange.upstream].leave(at, &entered[number]);
                     if !exchange.dropped {
-                        let refused =
+                        let known = self.devices_of(exchange).next().is_some();
+                        let at_once =
                             attribution.ended(ended(exchange.upstream, entered[number], left, number));
-                        assert_eq!(refused, None);
+                        assert_eq!(at_once.is_none(), known, "{exchange:?}");
+                        back.extend(at_once);
                     }
                 }
             }
@@ -174,7 +206,10 @@ impl Scene {
         }
         for settled in back {
             let exchange = &self.exchanges[settled.ticket];
-            let used = settled.used.expect("it has devices");
+            let Some(used) = settled.used else {
+                assert_eq!(self.devices_of(exchange).count(), 0, "{exchange:?}");
+                continue;
+            };
             let twin: u128 = (0..3).map(|device| self.used(exchange, device)).sum();
             let energy = u128::from(used.energy_nj.expect("they say it")) * 1_000_000;
             // A nanojoule's part on each of two devices, and one of every interval's.
@@ -183,7 +218,7 @@ impl Scene {
                 far <= 3_000_000 + 2_000_000 * self.shots.len() as u128,
                 "{used:?} for {twin}: {exchange:?}"
             );
-            if exchange.to > exchange.from {
+            if self.devices_of(exchange).any(|device| exchange.to > exchange.from.max(self.seen(device))) {
                 assert!((used.utilization.expect("it is known") - 0.5).abs() < 1e-9);
             }
         }
@@ -228,10 +263,11 @@ proptest! {
     #[test]
     fn it_agrees_with_its_twin(scene in scenes(false)) {
         let attribution = scene.run(1, conserved);
-        for (number, device) in attribution.reading().devices.iter().enumerate() {
+        for device in &attribution.reading().devices {
+            let number = device.uuid["GPU-".len()..].parse().expect("it was named so");
             let (intervals, all) = scene.intervals(number);
             assert_eq!(device.energy_nj, all);
-            assert_eq!(device.gpu_ns, u128::from(END));
+            assert_eq!(device.gpu_ns, u128::from(END - scene.seen(number)));
             // All have ended and told: what was busy is attributed, but for parts of units.
             let busy: u128 = intervals.iter().map(|(interval, energy)| {
                 let busy = |upstream: &usize| scene.busy(*upstream, *interval);

@@ -72,6 +72,15 @@ impl Bench {
         bench
     }
 
+    /// Another device is there from the next sample on.
+    pub(crate) fn plug_in(&mut self, watts: u64) {
+        self.stub.set(format!("{}.uuid", self.watts.len()), format!("GPU-{}", self.watts.len()));
+        self.watts.push(watts);
+        self.energy.push(5_000);
+        self.stub.set("count", self.watts.len());
+        self.say();
+    }
+
     /// Milliseconds pass.
     pub(crate) fn pass(&mut self, ms: u64) {
         self.now += ms * 1_000_000;

@@ -4,6 +4,7 @@
 mod bench;
 mod faults;
 mod fields;
+mod late;
 mod shares;
 mod stub;
 mod thread;

@@ -72,9 +72,10 @@ fn exchanges_come_back_settled_and_at_the_end_all_do() {
     let running = start(plan(&stub), hooks(&cell, say)).expect("it begins");
     a_device_is_seen(&said);
 
-    // A tick of its own, far from the clock's: only its shares matter here.
-    let entered = cell.lock().unwrap().enter(Tick(0));
-    let left = cell.lock().unwrap().leave(Tick(0), &entered);
+    // A tick of its own, long after the clock's: only its shares matter here.
+    let far = Tick(u64::MAX / 2);
+    let entered = cell.lock().unwrap().enter(far);
+    let left = cell.lock().unwrap().leave(far, &entered);
     let ended = |ticket| Ended {
         upstream: 0,
         model: "m".into(),
