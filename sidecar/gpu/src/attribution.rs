@@ -94,19 +94,20 @@ pub struct Settled<T> {
     pub used: Option<Used>,
 }
 
-/// What an exchange used of all devices of its upstream.
+/// What an exchange used of all devices of its upstream. A sum that lacks anything is not given: where
+/// a device said nothing for a part of its life, or was not there yet, that is `None`. What is known of
+/// it still counts for its tenant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Used {
-    /// Energy in nanojoules, of the devices that say it; `None` if none does.
+    /// Energy in nanojoules.
     pub energy_nj: Option<u64>,
-    /// Energy of each of its output tokens, in nanojoules; `None` if that is not known, or it put out
-    /// none.
+    /// Energy of each of its output tokens, in nanojoules; `None` also if it put out none.
     pub per_token_nj: Option<u64>,
     /// Device time in nanoseconds × devices: its share of it.
-    pub gpu_ns: u64,
-    /// Mean utilisation of the devices during its life, 0–1; `None` if not known.
+    pub gpu_ns: Option<u64>,
+    /// Mean utilisation of the devices during its life, 0–1; `None` also if they do not say it.
     pub utilization: Option<f64>,
-    /// What energy and time cost.
+    /// What energy and time cost, of what is known.
     pub cost: Cost,
 }
 
@@ -310,19 +311,19 @@ impl<T> Attribution<T> {
 
     /// What an exchange used of each device of its upstream.
     fn take(&mut self, ended: &Ended<T>) -> Option<Used> {
-        let (mut used, mut devices, mut knows_energy) = ([0; 2], 0u32, false);
-        let (mut utilization, mut known) = (0.0, 0u32);
+        let (mut used, mut devices, mut known) = ([0; 2], 0u32, [true; 2]);
+        let (mut utilization, mut utilized) = (0.0, 0u32);
         let was_there = |account: &&mut Account| {
             account.pool(ended.upstream).is_some_and(|pool| !pool.began_after(&ended.left))
         };
         for account in self.accounts.iter_mut().filter(was_there) {
             let its = account.take(ended.upstream, ended.entered.share, ended.left.share, &mut self.tills);
-            used = added(used, its);
+            used = added(used, its.used);
             devices += 1;
-            knows_energy |= account.knows_energy();
+            known = [known[0] && its.known[0], known[1] && its.known[1]];
             if let Some(mean) = account.utilization(ended.entered.at, ended.left.at) {
                 utilization += mean;
-                known += 1;
+                utilized += 1;
             }
         }
         if devices == 0 {
@@ -331,12 +332,12 @@ impl<T> Attribution<T> {
         let cost = self.tills.part(used);
         self.totals.add(&ended.tenant, &ended.model, used, cost);
         let small = |amount: u128| u64::try_from(amount).unwrap_or(u64::MAX);
-        let energy_nj = knows_energy.then(|| small(used[ENERGY]));
+        let energy_nj = known[ENERGY].then(|| small(used[ENERGY]));
         Some(Used {
             energy_nj,
             per_token_nj: energy_nj.and_then(|energy| energy.checked_div(ended.output_tokens)),
-            gpu_ns: small(used[TIME]),
-            utilization: (known > 0).then(|| utilization / f64::from(known)),
+            gpu_ns: known[TIME].then(|| small(used[TIME])),
+            utilization: (known[TIME] && utilized > 0).then(|| utilization / f64::from(utilized)),
             cost,
         })
     }

@@ -15,7 +15,7 @@ pub const DEVICES: usize = 128;
 /// Knots of a curve: an hour of busy seconds. Beyond, older ones are thinned: see `attribution.md`.
 pub const KNOTS: usize = 4096;
 
-/// How long an energy counter may stand still before that is believed. dcgm-exporter refreshes its
+/// How long an energy counter may stand still before it counts as silent. dcgm-exporter refreshes its
 /// page every 30 s by default; until then the growth is not yet seen, rather than none.
 pub const HOLD: Duration = Duration::from_secs(60);
 

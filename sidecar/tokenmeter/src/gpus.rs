@@ -42,7 +42,7 @@ pub(crate) fn start(
                 if let Some(nanojoules) = used.and_then(|used| used.per_token_nj) {
                     per_token.energy_per_output_token(&ticket.model, nanojoules as f64 / 1e9);
                 }
-                exports.submit(ticket.record, used.map(energy));
+                exports.submit(ticket.record, used.and_then(energy));
             }),
         },
     )
@@ -90,8 +90,10 @@ impl Entrance {
     }
 }
 
-fn energy(used: Used) -> Energy {
-    Energy { joules_nano: used.energy_nj, gpu_ns: used.gpu_ns, utilization: used.utilization }
+/// Where not even the time is known, nothing is.
+fn energy(used: Used) -> Option<Energy> {
+    let Used { energy_nj, gpu_ns, utilization, .. } = used;
+    Some(Energy { joules_nano: energy_nj, gpu_ns: gpu_ns?, utilization })
 }
 
 fn readings(reading: &GpusReading, names: &[Arc<str>]) -> Vec<GpuReading> {

@@ -77,11 +77,6 @@ impl Account {
         }
     }
 
-    /// Whether it has said how much energy it used.
-    pub(crate) fn knows_energy(&self) -> bool {
-        self.energy_nj.is_some()
-    }
-
     /// Takes a sample; `stale` is how long nothing may be seen before nothing more is concluded,
     /// and `last` says that no other sample will come.
     pub(crate) fn sample(
@@ -116,14 +111,15 @@ impl Account {
             if length == 0 || (still && !last && length < HOLD.as_nanos()) {
                 return;
             }
-            self.close(pair(growth, length), loads, tills);
+            self.close(pair(growth, length), growth > 0, loads, tills);
         }
         self.counted = at;
         self.energy_nj = energy_nj.or(self.energy_nj);
     }
 
-    /// Shares out what a time used.
-    fn close(&mut self, used: Pair, loads: &[LoadReading], tills: &mut Tills) {
+    /// Shares out what a time used; `knows_energy` says whether that is its energy, or nothing was said
+    /// of it. A counter that stands still says nothing: no device uses nothing.
+    fn close(&mut self, used: Pair, knows_energy: bool, loads: &[LoadReading], tills: &mut Tills) {
         self.ledger.grown = added(self.ledger.grown, used);
         tills.whole(used);
         let whole = used[TIME] * SHARES_PER_NS;
@@ -134,14 +130,16 @@ impl Account {
         let active = self.pools.iter().map(granted).max().unwrap_or(0).min(whole);
         let busy = used.map(|used| mul_div(used, active, whole));
         let mut rest = busy;
+        let mut known = [true; 2];
+        known[ENERGY] = knows_energy;
         for pool in &mut self.pools {
             let load = &loads[pool.upstream];
             let granted = pool.granted_since(load);
             let its = busy.map(|busy| if all == 0 { 0 } else { mul_div(busy, granted, all) });
-            rest = taken(rest, its);
-            pool.fill(load, its);
+            rest = less(rest, its);
+            pool.fill(load, its, known);
         }
-        let idle = taken(used, busy);
+        let idle = less(used, busy);
         self.ledger.idle = added(self.ledger.idle, idle);
         self.ledger.idle_cost.add(tills.part(idle));
         self.nobodys(rest, tills);
@@ -150,7 +148,7 @@ impl Account {
     /// Time passes of which nothing is known: shares are granted that no energy belongs to.
     fn pass(&mut self, loads: &[LoadReading]) {
         for pool in &mut self.pools {
-            pool.fill(&loads[pool.upstream], [0; 2]);
+            pool.fill(&loads[pool.upstream], [0; 2], [false; 2]);
         }
     }
 
@@ -172,14 +170,14 @@ impl Account {
     }
 
     /// An exchange takes what it used here.
-    pub(crate) fn take(&mut self, upstream: usize, entered: u128, left: u128, tills: &mut Tills) -> Pair {
+    pub(crate) fn take(&mut self, upstream: usize, entered: u128, left: u128, tills: &mut Tills) -> Taken {
         let Some(pool) = self.pools.iter_mut().find(|pool| pool.upstream == upstream) else {
-            return [0; 2];
+            return Taken::default();
         };
-        let Taken { used, rest } = pool.take(entered, left);
-        self.ledger.attributed = added(self.ledger.attributed, used);
-        self.nobodys(rest, tills);
-        used
+        let taken = pool.take(entered, left);
+        self.ledger.attributed = added(self.ledger.attributed, taken.used);
+        self.nobodys(taken.rest, tills);
+        taken
     }
 
     /// Exchanges of an upstream have left by this sample.
@@ -260,6 +258,6 @@ fn pair(energy: u128, time: u128) -> Pair {
     pair
 }
 
-fn taken(from: Pair, what: Pair) -> Pair {
+fn less(from: Pair, what: Pair) -> Pair {
     [from[0] - what[0], from[1] - what[1]]
 }

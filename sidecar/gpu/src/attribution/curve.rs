@@ -58,6 +58,11 @@ impl<const N: usize> Curve<N> {
         std::array::from_fn(|i| end[i].saturating_sub(begin[i]))
     }
 
+    /// Whether a quantity may have grown anywhere between two coordinates.
+    pub(crate) fn grew(&self, from: u128, to: u128, quantity: usize) -> bool {
+        from < to && self.at(to, true)[quantity] > self.at(from, false)[quantity]
+    }
+
     fn at(&self, x: u128, up: bool) -> [u128; N] {
         let after = self.knots.partition_point(|knot| knot.x <= x);
         let Some(right) = self.knots.get(after) else { return self.back().y };
@@ -169,6 +174,27 @@ mod tests {
                 if 500_000 - from < 10 * FINENESS { 0 } else { (500_000 - from) * 30 / FINENESS + 2100 };
             assert!(a <= b && b - a <= merged, "from {from}: {a} for {b}");
         }
+    }
+
+    #[test]
+    fn where_it_grew_is_known_and_where_it_may_have() {
+        let mut curve = Curve::new(0, 4096);
+        curve.grow(10, [0, 10]);
+        curve.grow(20, [10, 0]);
+        for (from, to, expected) in [
+            (0, 10, [false, true]),
+            (10, 20, [true, false]),
+            (9, 11, [true; 2]),
+            (11, 11, [false; 2]),
+            (20, 30, [false; 2]),
+        ] {
+            assert_eq!([0, 1].map(|i| curve.grew(from, to, i)), expected, "{from} to {to}");
+        }
+        // Long after, it is no longer known where between two knots; and it is not forgotten.
+        for x in 21..50_000 {
+            curve.grow(x, [0, 1]);
+        }
+        assert!(curve.grew(19, 50_000, 0) && !curve.grew(1_000, 50_000, 0));
     }
 
     #[test]

@@ -28,8 +28,9 @@ pub(crate) struct Pool {
     /// What those who were in flight then had been granted before, and is not accounted for yet: it
     /// is in the share they had, and not in here.
     before: u128,
-    /// Energy and time over share, in 2⁻³² of their unit.
-    curve: Curve<2>,
+    /// Over share: energy and time, in 2⁻³² of their unit, and of how much of the share each is not
+    /// known.
+    curve: Curve<4>,
     /// All that was granted when it was looked at last.
     granted: u128,
     /// What was granted since the beginning and not taken yet, by those in flight too.
@@ -74,12 +75,13 @@ impl Pool {
         load.granted.saturating_sub(self.granted)
     }
 
-    /// The upstream used `used` since it was looked at last.
-    pub(crate) fn fill(&mut self, load: &LoadReading, used: Pair) {
+    /// The upstream used `used` since it was looked at last, of what is known.
+    pub(crate) fn fill(&mut self, load: &LoadReading, used: Pair, known: [bool; 2]) {
         let granted = self.granted_since(load);
         let share = load.share.saturating_sub(self.curve.end());
         let each = used.map(|used| if granted == 0 { 0 } else { mul_div(used << FINE, share, granted) });
-        self.curve.grow(load.share, each);
+        let unknown = known.map(|known| if known { 0 } else { share });
+        self.curve.grow(load.share, [each[ENERGY], each[TIME], unknown[ENERGY], unknown[TIME]]);
         self.granted = self.granted.max(load.granted);
         self.share += granted;
         self.held = added(self.held, used);
@@ -94,7 +96,9 @@ impl Pool {
     /// whole one, and what is left when nobody is to come.
     pub(crate) fn take(&mut self, entered: u128, left: u128) -> Taken {
         let fine = self.curve.between(entered, left);
-        let mut taken = Taken::default();
+        let whole =
+            |i: usize| entered >= self.began.share.min(left) && !self.curve.grew(entered, left, 2 + i);
+        let mut taken = Taken { known: [ENERGY, TIME].map(whole), ..Taken::default() };
         for i in [ENERGY, TIME] {
             taken.used[i] = (fine[i] >> FINE).min(self.held[i]);
             self.held[i] -= taken.used[i];
@@ -180,6 +184,8 @@ impl Pool {
 pub(crate) struct Taken {
     /// The exchange's.
     pub(crate) used: Pair,
+    /// Whether that is all it used.
+    pub(crate) known: [bool; 2],
     /// Nobody's.
     pub(crate) rest: Pair,
 }

@@ -98,7 +98,7 @@ impl Scene {
             .sum()
     }
 
-    /// The intervals of a device with the energy that is known of each, and all it grew by.
+    /// The intervals of a device with the energy that is known of each, 0 if none is; and all it grew by.
     fn intervals(&self, device: usize) -> (Vec<(Interval, u128)>, u128) {
         let (mut intervals, mut begin) = (Vec::new(), None);
         let (mut counter, mut before, mut all) = (1000, 1000, 0);
@@ -135,6 +135,14 @@ impl Scene {
             self.devices[*device].contains(&exchange.upstream) && self.seen(*device) < exchange.to
         };
         (0..3).filter(of).collect::<Vec<_>>().into_iter()
+    }
+
+    /// Whether all is known that an exchange used of a device: energy and time.
+    fn known(&self, exchange: &Exchange, device: usize) -> [bool; 2] {
+        let time = exchange.from == exchange.to || self.seen(device) <= exchange.from;
+        let met = |(begin, end): Interval| begin.max(exchange.from) < end.min(exchange.to);
+        let unknown = |(interval, energy)| energy == 0 && met(interval);
+        [time && !self.intervals(device).0.into_iter().any(unknown), time]
     }
 
     /// What an exchange used of a device, in millionths of a nanojoule.
@@ -210,8 +218,12 @@ impl Scene {
                 assert_eq!(self.devices_of(exchange).count(), 0, "{exchange:?}");
                 continue;
             };
+            let known = self.devices_of(exchange).map(|device| self.known(exchange, device));
+            let known = known.fold([true; 2], |all, one| [all[0] && one[0], all[1] && one[1]]);
+            assert_eq!([used.energy_nj.is_some(), used.gpu_ns.is_some()], known, "{used:?}: {exchange:?}");
+            let Some(energy) = used.energy_nj else { continue };
             let twin: u128 = (0..3).map(|device| self.used(exchange, device)).sum();
-            let energy = u128::from(used.energy_nj.expect("they say it")) * 1_000_000;
+            let energy = u128::from(energy) * 1_000_000;
             // A nanojoule's part on each of two devices, and one of every interval's.
             let far = energy.abs_diff(twin);
             assert!(

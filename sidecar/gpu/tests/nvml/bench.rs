@@ -158,6 +158,17 @@ impl Bench {
         back.used.expect("it is known")
     }
 
+    /// Nanojoules an exchange used, if that is known.
+    pub(crate) fn energy(&self, name: u32) -> Option<u64> {
+        self.used(name).energy_nj
+    }
+
+    /// An exchange came back, and claims no total of anything.
+    pub(crate) fn is_unknown(&self, name: u32) {
+        let Used { energy_nj, per_token_nj, gpu_ns, utilization, .. } = self.used(name);
+        assert_eq!((energy_nj, per_token_nj, gpu_ns, utilization), (None, None, None, None));
+    }
+
     /// Joules an exchange used, rounded to the next millijoule.
     pub(crate) fn joules(&self, name: u32) -> f64 {
         milli(u128::from(self.used(name).energy_nj.expect("it is known")))
@@ -165,7 +176,7 @@ impl Bench {
 
     /// Seconds of GPU time an exchange used, rounded to the next millisecond.
     pub(crate) fn seconds(&self, name: u32) -> f64 {
-        milli(u128::from(self.used(name).gpu_ns))
+        milli(u128::from(self.used(name).gpu_ns.expect("it is known")))
     }
 
     /// Which have come back.

@@ -21,7 +21,7 @@ fn a_counter_that_restarts_begins_anew() {
     bench.run(2);
     bench.leave(1);
     bench.run(1);
-    assert_eq!((bench.joules(1), bench.seconds(1)), (1200.0, 5.0));
+    assert_eq!((bench.energy(1), bench.seconds(1)), (None, 5.0));
     assert_eq!(energy(&bench.device(0)), [1500.0, 1200.0, 300.0, 0.0, 0.0]);
     assert_eq!(bench.rounds.gpus().gpus[0].resets, 1);
 }
@@ -64,7 +64,7 @@ fn a_device_that_counted_on_while_it_was_away_is_nobodys_meanwhile() {
     bench.run(1);
     bench.leave(1);
     bench.run(1);
-    assert_eq!(bench.joules(1), 600.0);
+    bench.is_unknown(1);
     assert_eq!(energy(&bench.device(0)), [3900.0, 600.0, 300.0, 3000.0, 0.0]);
     assert_eq!(time(&bench.device(0)), [13.0, 2.0, 1.0, 10.0, 0.0]);
     let gpu = &bench.rounds.gpus().gpus[0];
@@ -105,10 +105,76 @@ fn of_a_time_asleep_only_the_sum_is_known() {
     bench.run(2);
     bench.leave(1);
     bench.run(1);
-    assert_eq!((bench.joules(1), bench.seconds(1)), (1200.0, 4.0));
+    bench.is_unknown(1);
     assert_eq!(energy(&bench.device(0)), [1_081_500.0, 1200.0, 300.0, 1_080_000.0, 0.0]);
     assert_eq!(time(&bench.device(0)), [3605.0, 4.0, 1.0, 3600.0, 0.0]);
     assert_eq!(bench.rounds.gpus().gpus[0].gap_ns, seconds(3600));
+}
+
+#[test]
+fn what_nobody_measured_is_not_nothing() {
+    let mut bench = Bench::new(&[300], &["all"]);
+    // 1 is there before the driver goes and after, 2 when nobody answers, 3 before it comes back.
+    bench.enter(1, 0);
+    bench.run(2);
+    bench.stub.set("init", "!9");
+    bench.stub.set("epoch", 1);
+    bench.run(6);
+    bench.enter(2, 0);
+    bench.run(2);
+    bench.leave(2);
+    bench.leave(1);
+    bench.run(1);
+    bench.enter(3, 0);
+    bench.run(1);
+    bench.stub.unset("init");
+    bench.run(60);
+    bench.leave(3);
+    bench.enter(4, 0);
+    bench.run(2);
+    bench.leave(4);
+    bench.run(1);
+    for name in [1, 2, 3] {
+        bench.is_unknown(name);
+    }
+    assert_eq!((bench.joules(4), bench.seconds(4)), (600.0, 2.0));
+    // What is known of them is theirs all the same.
+    let device = bench.device(0);
+    let [_, attributed, .., pending] = energy(&device);
+    assert!(attributed > 1200.0 && pending == 0.0, "{device:?}");
+    assert_eq!(bench.rounds.attribution().tenants[0].1.energy_nj, device.attributed_nj);
+}
+
+#[test]
+fn a_sum_without_one_of_two_devices_is_none() {
+    let mut bench = Bench::new(&[300, 100], &["all"]);
+    bench.run(1);
+    bench.stub.set("1.handle", "!15");
+    bench.run(10);
+    bench.enter(1, 0);
+    bench.run(2);
+    bench.leave(1);
+    bench.run(2);
+    bench.is_unknown(1);
+    let device = bench.device(0);
+    assert_eq!(energy(&device)[1..], [600.0, energy(&device)[2], 0.0, 0.0]);
+}
+
+#[test]
+fn a_counter_that_never_moves_again_says_nothing() {
+    // As of an exporter whose own source hangs: the page comes, and is always the same.
+    let mut bench = Bench::new(&[300], &["all"]);
+    bench.enter(1, 0);
+    for _ in 0..70 {
+        bench.pass(1000);
+        bench.sample(false);
+    }
+    bench.leave(1);
+    for _ in 0..70 {
+        bench.pass(1000);
+        bench.sample(false);
+    }
+    assert_eq!((bench.energy(1), bench.used(1).per_token_nj, bench.seconds(1)), (None, None, 70.0));
 }
 
 #[test]
