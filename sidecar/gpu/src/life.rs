@@ -27,8 +27,8 @@ pub struct GpuReading {
     pub source: SourceName,
     /// How its energy is known.
     pub energy_from: EnergyFrom,
-    /// Its energy in nanojoules: what its counter said first and what that grew by since, by the rule
-    /// of attribution; or what its power came to since it was first seen. Never less than before.
+    /// Its energy in nanojoules since it was first seen: what its counter grew by, by the rule of
+    /// attribution, or what its power came to. Never less than before.
     pub energy_nj: Option<u128>,
     /// How long each reason held it back, in nanoseconds, by [`Throttle`].
     pub throttled_ns: [u64; Throttle::ALL.len()],
@@ -189,7 +189,7 @@ impl Life {
         self.counter = said.or(before);
         self.reading.energy_nj = match (self.reading.energy_nj, said, before) {
             (Some(energy), Some(now), Some(before)) => Some(energy + now.saturating_sub(before)),
-            (energy, now, _) => energy.or(now),
+            (energy, now, _) => energy.or(now.map(|_| 0)),
         };
         self.reading.device.clone_from(device);
         self.reading.source = source;
