@@ -249,6 +249,7 @@ impl Meter {
         let uncached = tokens.input().saturating_sub(tokens.of(crate::TokenType::InputCached));
 
         let timing = Timing {
+            upload_ns: t0.since(self.began),
             duration_ns,
             first_byte_ns: since_t0(self.first_byte),
             first_token_ns,

@@ -29,7 +29,8 @@ pub struct Identity {
     pub response_id: Option<Arc<str>>,
     /// Its place in a distributed trace, if it has one.
     pub trace: Option<Box<Trace>>,
-    /// Wall time of the request's first byte, nanoseconds since 1970.
+    /// Wall time of the request's head, nanoseconds since 1970. No duration counts from here but
+    /// [`Timing::upload_ns`]: see [`Record::requested_unix_ns`].
     pub started_unix_ns: u64,
 }
 
@@ -93,6 +94,17 @@ pub struct Record {
 }
 
 impl Record {
+    /// Wall time of t0, the complete request, nanoseconds since 1970: what every duration counts
+    /// from.
+    pub fn requested_unix_ns(&self) -> u64 {
+        self.identity.started_unix_ns.saturating_add(self.timing.upload_ns)
+    }
+
+    /// Wall time of the end, nanoseconds since 1970.
+    pub fn ended_unix_ns(&self) -> u64 {
+        self.requested_unix_ns().saturating_add(self.timing.duration_ns)
+    }
+
     /// The answer has `output` tokens by a local tokenizer's count, where there was only an estimate:
     /// the counts, and the speeds made of them. Gaps stay those between frames.
     pub fn recount(&mut self, output: u64) {
@@ -117,9 +129,13 @@ impl Record {
 /// Answers whose ends are kept: those that are timed too.
 pub const FINISHES: usize = 8;
 
-/// The times of one exchange. Nanoseconds unless said otherwise; `None` is "did not happen".
+/// The times of one exchange. Nanoseconds unless said otherwise; `None` is "did not happen". What
+/// came before the request was complete came at t0.
 #[derive(Clone, Debug, Default)]
 pub struct Timing {
+    /// From the request's head to t0, the complete request. Of a request that never became complete
+    /// all its time: then t0 is its end.
+    pub upload_ns: u64,
     /// From the complete request to the end.
     pub duration_ns: u64,
     /// To the response's first body byte.

@@ -4,7 +4,7 @@
 use scan::{Counts, Dialect, Event, Extent, Finish, Piece, Request, Scope, Sink, Usage};
 
 use crate::{
-    Body, Close, Ending, Identity, Load, LoadSpan, Meter, Provenance, Record, Tick, TokenType, Weight,
+    Body, Close, Ending, Identity, Load, LoadSpan, Meter, Provenance, Record, Tick, Timing, TokenType, Weight,
 };
 
 const MS: u64 = 1_000_000;
@@ -82,6 +82,30 @@ fn a_plain_stream_with_usage() {
     assert_eq!(timing.weight, Weight::Exact, "three frames, three tokens: one each");
     assert_eq!(timing.visible_chars_rate, Some(8.0 / 0.030));
     assert_eq!(record.visible_chars, 12);
+}
+
+#[test]
+fn wall_times_count_the_upload_and_durations_do_not() {
+    let ended = |complete: Option<u64>, first_byte: u64, end: u64| {
+        let mut meter = Meter::new(Dialect::OpenaiChat, Tick(50 * MS), 1000 * MS);
+        if let Some(at) = complete {
+            meter.requested(Request { answers: 1, prompts: 1, ..Request::default() }, Tick(at * MS));
+        }
+        meter.answered(200, Body::Frames);
+        let mut bench = Bench(meter);
+        bench.frame(first_byte, &[text(0)]);
+        let mut record = bench.end(Close::ClientGone, end);
+        record.identity.started_unix_ns = 7_000 * MS;
+        let Timing { upload_ns, duration_ns, first_token_ns, .. } = record.timing;
+        assert_eq!(record.ended_unix_ns(), (7_000 + end - 50) * MS, "{complete:?}");
+        (record.requested_unix_ns() / MS, upload_ns / MS, duration_ns / MS, first_token_ns.map(|ns| ns / MS))
+    };
+    assert_eq!(ended(Some(350), 400, 1000), (7_300, 300, 650, Some(50)));
+    // An answer that begins before the request is complete, or that is over by then.
+    assert_eq!(ended(Some(350), 200, 1000), (7_300, 300, 650, Some(0)));
+    assert_eq!(ended(Some(1000), 200, 1000), (7_950, 950, 0, Some(0)));
+    // Nobody said that it is complete: it is all answer.
+    assert_eq!(ended(None, 200, 1000), (7_000, 0, 950, Some(150)));
 }
 
 #[test]

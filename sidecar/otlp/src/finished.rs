@@ -183,6 +183,7 @@ pub(crate) fn rest(record: &Record, list: &mut Attributes) {
     if record.usage_rejected > 0 {
         list.count("tokenmeter.usage_rejected", record.usage_rejected.into());
     }
+    list.seconds("tokenmeter.upload", Some(timing.upload_ns));
     list.seconds("tokenmeter.duration", Some(timing.duration_ns));
     list.seconds("tokenmeter.time_to_first_byte", timing.first_byte_ns);
     list.seconds("tokenmeter.time_to_first_token", timing.first_token_ns);

@@ -41,7 +41,7 @@ fn log_record(finished: &Finished, upstreams: &[Upstream], text_limit: usize, ob
     let trace = record.identity.trace.as_deref();
     LogRecord {
         // When it ended: before that there was nothing to tell.
-        time_unix_nano: record.identity.started_unix_ns.saturating_add(record.timing.duration_ns),
+        time_unix_nano: record.ended_unix_ns(),
         observed_time_unix_nano: observed,
         severity_number: severity.into(),
         severity_text: severity_text.to_owned(),

@@ -1,6 +1,7 @@
 //! An exchange's two spans: the request as it was served (SERVER, child of the caller's span), and
-//! in it the inference (CLIENT, the convention's). Wall time is stamped once; all else is its sum
-//! with durations, so that no clock step can turn a span around.
+//! in it the inference (CLIENT, the convention's), which begins once the request is complete. Wall
+//! time is stamped once; all else is its sum with durations, so that no clock step can turn a span
+//! around.
 
 use meter::{Ending, Record, Spans, Trace};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
@@ -42,12 +43,10 @@ pub(crate) fn request(
 fn spans(finished: &Finished, upstreams: &[Upstream], text_limit: usize) -> Vec<Span> {
     let record = &*finished.record;
     let Some((trace, ids)) = ids(record) else { return Vec::new() };
-    let start = record.identity.started_unix_ns;
     let common = Span {
         trace_id: trace.trace_id.to_vec(),
         trace_state: if trace.state.len() <= STATE_BYTES { trace.state.to_string() } else { String::new() },
-        start_time_unix_nano: start,
-        end_time_unix_nano: start.saturating_add(record.timing.duration_ns),
+        end_time_unix_nano: record.ended_unix_ns(),
         ..Span::default()
     };
     let sampled = u32::from(trace.sampled) | SpanFlags::ContextHasIsRemoteMask as u32;
@@ -62,6 +61,7 @@ fn spans(finished: &Finished, upstreams: &[Upstream], text_limit: usize) -> Vec<
         flags: sampled | remote,
         name: route.map_or("POST".to_owned(), |route| format!("POST {route}")),
         kind: SpanKind::Server.into(),
+        start_time_unix_nano: record.identity.started_unix_ns,
         attributes: list.done(),
         status: Some(status(record, SpanKind::Server)),
         ..common.clone()
@@ -78,6 +78,7 @@ fn spans(finished: &Finished, upstreams: &[Upstream], text_limit: usize) -> Vec<
         flags: sampled,
         name: finished::model(record).map_or(operation.to_owned(), |model| format!("{operation} {model}")),
         kind: SpanKind::Client.into(),
+        start_time_unix_nano: record.requested_unix_ns(),
         attributes: list.done(),
         events: events(record),
         status: Some(status(record, SpanKind::Client)),
@@ -112,7 +113,7 @@ fn events(record: &Record) -> Vec<Event> {
     ]
     .into_iter()
     .filter_map(|(name, after)| {
-        let time_unix_nano = record.identity.started_unix_ns.saturating_add(after?);
+        let time_unix_nano = record.requested_unix_ns().saturating_add(after?);
         Some(Event { time_unix_nano, name: name.to_owned(), ..Event::default() })
     })
     .collect()

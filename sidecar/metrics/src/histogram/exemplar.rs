@@ -21,8 +21,7 @@ impl Seen {
     pub(crate) fn of(record: &Record) -> Option<Self> {
         let trace = record.identity.trace.as_deref().filter(|trace| trace.sampled)?;
         let span_id = trace.spans.map(|spans| spans.server).or(trace.parent)?;
-        let at_unix_ns = record.identity.started_unix_ns.saturating_add(record.timing.duration_ns);
-        Some(Self { trace_id: trace.trace_id, span_id, at_unix_ns })
+        Some(Self { trace_id: trace.trace_id, span_id, at_unix_ns: record.ended_unix_ns() })
     }
 
     pub(crate) fn exemplar(&self, bucket: usize, value: f64) -> Exemplar {

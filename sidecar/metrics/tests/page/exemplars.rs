@@ -46,7 +46,7 @@ fn an_outlier_leads_to_its_trace() {
         let [exemplar] = exemplars(&reading, metric)[..] else { panic!("{metric:?}") };
         assert_eq!(exemplar.value, value, "{metric:?}");
         assert_eq!((exemplar.trace_id, exemplar.span_id), (trace(7).trace_id, 7u64.to_be_bytes()));
-        assert_eq!(exemplar.at_unix_ns, 1_700_000_000_151_000_000, "when it ended");
+        assert_eq!(exemplar.at_unix_ns, 1_700_000_000_171_000_000, "when it ended");
     }
     let others = Metric::ALL.iter().filter(|metric| !WITH_EXEMPLARS.contains(metric));
     let others = others.filter(|metric| reading.families.iter().any(|family| family.metric == **metric));

@@ -70,6 +70,7 @@ fn any_timing() -> BoxedStrategy<Timing> {
                 *position = Span { tokens, ns };
             }
             Timing {
+                upload_ns: 0,
                 duration_ns,
                 first_byte_ns: Some(first_byte),
                 first_token_ns,

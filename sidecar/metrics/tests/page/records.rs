@@ -31,6 +31,7 @@ pub(crate) fn plain(model: &str) -> Record {
             by_type: [15, 5, 0, 8, 3, 0],
         },
         timing: Timing {
+            upload_ns: 20_000_000,
             duration_ns: 151_000_000,
             first_byte_ns: Some(49_000_000),
             first_token_ns: Some(50_000_000),

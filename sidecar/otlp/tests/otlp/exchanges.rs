@@ -15,6 +15,7 @@ pub(crate) const CALLER: [u8; 8] = [1; 8];
 pub(crate) const SERVER: [u8; 8] = [2; 8];
 pub(crate) const CLIENT: [u8; 8] = [3; 8];
 pub(crate) const STARTED: u64 = 1_800_000_000_000_000_000;
+pub(crate) const UPLOAD: u64 = 300_000_000;
 
 /// A streamed chat that went well: 120 input tokens of which 100 were cached, 50 output tokens.
 pub(crate) fn chat() -> Record {
@@ -53,6 +54,7 @@ pub(crate) fn chat() -> Record {
         ending: Ending::Complete,
         tokens,
         timing: Timing {
+            upload_ns: UPLOAD,
             duration_ns: 2_000_000_000,
             first_byte_ns: Some(190_000_000),
             first_token_ns: Some(200_000_000),

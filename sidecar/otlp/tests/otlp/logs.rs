@@ -5,7 +5,7 @@ use opentelemetry_proto::tonic::logs::v1::LogRecord;
 use otlp::Protocol;
 
 use crate::collector::Collector;
-use crate::exchanges::{CLIENT, STARTED, TRACE, chat, finished, said, untraced};
+use crate::exchanges::{CLIENT, STARTED, TRACE, UPLOAD, chat, finished, said, untraced};
 use crate::plans::{self, BOTH, LONG};
 
 fn arrive(protocol: Protocol, record: Record) -> LogRecord {
@@ -26,10 +26,11 @@ fn an_exchange_is_one_event_joined_to_its_trace() {
         assert_eq!(log.body, None);
         assert_eq!((&*log.trace_id, &*log.span_id), (&TRACE[..], &CLIENT[..]));
         assert_eq!(log.flags, 1);
-        assert_eq!(log.time_unix_nano, STARTED + 2_000_000_000);
+        assert_eq!(log.time_unix_nano, STARTED + UPLOAD + 2_000_000_000);
         for (key, value) in [
             ("gen_ai.usage.input_tokens", "120"),
             ("tokenmeter.exchange.id", "abababab-abab-abab-abab-abababababab"),
+            ("tokenmeter.upload", "0.3"),
             ("tokenmeter.duration", "2"),
             ("tokenmeter.time_to_first_token", "0.2"),
             ("tokenmeter.visible_characters", "160"),

@@ -8,7 +8,7 @@ use otlp::{Energy, Finished, Protocol};
 use scan::{Dialect, Finish};
 
 use crate::collector::Collector;
-use crate::exchanges::{CALLER, CLIENT, SERVER, STARTED, TRACE, chat, finished, said, untraced};
+use crate::exchanges::{CALLER, CLIENT, SERVER, STARTED, TRACE, UPLOAD, chat, finished, said, untraced};
 use crate::plans::{self, BOTH, LONG};
 
 /// The two spans of an exchange as they arrive.
@@ -39,9 +39,10 @@ fn the_request_is_the_callers_child_and_the_inference_is_the_requests() {
         for span in [&server, &client] {
             assert_eq!(span.trace_id, TRACE);
             assert_eq!(span.trace_state, "vendor=x");
-            assert_eq!(span.start_time_unix_nano, STARTED);
-            assert_eq!(span.end_time_unix_nano, STARTED + 2_000_000_000);
+            assert_eq!(span.end_time_unix_nano, STARTED + UPLOAD + 2_000_000_000);
         }
+        assert_eq!(server.start_time_unix_nano, STARTED);
+        assert_eq!(client.start_time_unix_nano, STARTED + UPLOAD, "t0, once the upload is over");
         assert_eq!((&*server.span_id, &*server.parent_span_id), (&SERVER[..], &CALLER[..]));
         assert_eq!((&*client.span_id, &*client.parent_span_id), (&CLIENT[..], &SERVER[..]));
         assert_eq!((server.kind, client.kind), (SpanKind::Server as i32, SpanKind::Client as i32));
@@ -128,7 +129,8 @@ fn moments_are_events_and_none_is_told_twice() {
     let mut record = chat();
     record.timing.first_tool_ns = record.timing.first_token_ns;
     let span = client(record);
-    let events: Vec<_> = span.events.iter().map(|e| (&*e.name, e.time_unix_nano - STARTED)).collect();
+    let since_t0 = |at: u64| at - STARTED - UPLOAD;
+    let events: Vec<_> = span.events.iter().map(|e| (&*e.name, since_t0(e.time_unix_nano))).collect();
     assert_eq!(
         events,
         [("gen_ai.first_token", 200_000_000), ("tokenmeter.first_visible_token", 900_000_000)]
