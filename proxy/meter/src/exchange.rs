@@ -88,6 +88,7 @@ pub struct Meter {
     inter_token: Summary,
     chunk_gap: Summary,
     longest_gap_ns: u64,
+    longest_token_gap_ns: u64,
     position: [Span; POSITION_NAMES.len()],
     stalls: u32,
     stalled_ns: u64,
@@ -140,6 +141,7 @@ impl Meter {
             inter_token: Summary::default(),
             chunk_gap: Summary::default(),
             longest_gap_ns: 0,
+            longest_token_gap_ns: 0,
             position: Default::default(),
             stalls: 0,
             stalled_ns: 0,
@@ -269,6 +271,7 @@ impl Meter {
             inter_token,
             chunk_gap: self.chunk_gap.exact(),
             longest_gap_ns: self.longest_gap_ns,
+            longest_token_gap_ns: if weight == Weight::Exact { self.longest_token_gap_ns } else { 0 },
             weight,
             position: match weight {
                 Weight::Exact => self.position,
@@ -520,7 +523,8 @@ impl Meter {
         let Some((gap, waited)) = gap else { return };
         self.chunk_gap.add(gap, 1);
         self.longest_gap_ns = self.longest_gap_ns.max(gap);
-        self.inter_token.add(gap, weight.tokens);
+        let each = self.inter_token.add(gap, weight.tokens);
+        self.longest_token_gap_ns = self.longest_token_gap_ns.max(each);
         let span = &mut self.position[POSITION.partition_point(|&end| end < reached)];
         span.tokens = span.tokens.saturating_add(weight.tokens);
         span.ns = span.ns.saturating_add(gap);

@@ -24,12 +24,14 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    /// Observes `times` tokens that took `ns` together.
+    /// Observes `times` tokens that took `ns` together; what each took, as it was observed.
     #[inline]
-    pub(crate) fn add(&mut self, ns: u64, times: u64) {
-        let bucket = &mut self.buckets[bucket(ns / times.max(1))];
+    pub(crate) fn add(&mut self, ns: u64, times: u64) -> u64 {
+        let each = ns / times.max(1);
+        let bucket = &mut self.buckets[bucket(each)];
         *bucket = bucket.saturating_add(u32::try_from(times).unwrap_or(u32::MAX));
         self.sum_ns = self.sum_ns.saturating_add(ns);
+        each
     }
 
     /// What was observed, as it is.

@@ -164,6 +164,8 @@ pub struct Timing {
     pub chunk_gap: Gaps,
     /// The longest of them; 0 without any.
     pub longest_gap_ns: u64,
+    /// The longest observation in `inter_token`; 0 without any, and where they are spread.
+    pub longest_token_gap_ns: u64,
     /// Whether every frame's tokens were known (`exact`) or the total was spread over them.
     pub weight: Weight,
     /// Tokens and time by output position.

@@ -258,6 +258,26 @@ fn every_choice_has_its_own_end_and_the_longest_gap_is_one_choices() {
 }
 
 #[test]
+fn the_longest_token_gap_is_one_that_was_observed() {
+    // Ten tokens a frame, a second between frames; then one token after 200 ms.
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    for frame in 0..4 {
+        bench.frame(200 + 1000 * frame, &[ids(0, 10)]);
+    }
+    bench.frame(3400, &[ids(0, 1)]);
+    let timing = bench.end(Close::Cut, 3500).timing;
+    assert_eq!(timing.weight, Weight::Exact);
+    assert_eq!((timing.longest_gap_ns, timing.longest_token_gap_ns), (1000 * MS, 200 * MS));
+
+    // Of a total that was spread over the frames nobody knows the longest.
+    let mut spread = Bench::new(Dialect::OpenaiChat);
+    spread.frame(200, &[text(0)]).frame(1200, &[text(0)]).frame(1201, &[usage(Scope::Whole, 1, 20)]);
+    let timing = spread.end(Close::Cut, 1300).timing;
+    assert_eq!(timing.weight, Weight::Spread);
+    assert_eq!((timing.longest_gap_ns, timing.longest_token_gap_ns), (1000 * MS, 0));
+}
+
+#[test]
 fn choices_beyond_the_timed_ones_are_counted() {
     let mut bench = Bench::new(Dialect::OpenaiChat);
     for choice in 0..12 {

@@ -84,7 +84,7 @@ impl<const BUCKETS: usize> Histogram<BUCKETS> {
             let Some(seen) = seen else { return };
             let longest = longest_ns as f64 / NANOS;
             let at = bucket(metric, longest);
-            // A frame's gap may have been shared out among its tokens: then none is so long.
+            // An exemplar is an observation: where there is none, a record was not made by a meter.
             if gaps.buckets.get(at).is_some_and(|n| *n > 0) {
                 self.exemplars.make().keep(&seen.exemplar(at, longest));
             }

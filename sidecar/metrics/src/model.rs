@@ -183,12 +183,18 @@ impl Timed {
         // Where a total was spread over the frames, no token's own gap is known.
         let of_token = seen.filter(|_| timing.weight == Weight::Exact);
         let gaps = [
-            (Metric::InterToken, &self.inter_token, &timing.inter_token, of_token),
-            (Metric::ChunkGap, &self.chunk_gap, &timing.chunk_gap, seen),
+            (
+                Metric::InterToken,
+                &self.inter_token,
+                &timing.inter_token,
+                timing.longest_token_gap_ns,
+                of_token,
+            ),
+            (Metric::ChunkGap, &self.chunk_gap, &timing.chunk_gap, timing.longest_gap_ns, seen),
         ];
-        for (metric, cells, gaps, seen) in gaps {
+        for (metric, cells, gaps, longest, seen) in gaps {
             if gaps.buckets.iter().any(|n| *n > 0) {
-                cells[timing.weight as usize].make().gaps(metric, gaps, timing.longest_gap_ns, seen);
+                cells[timing.weight as usize].make().gaps(metric, gaps, longest, seen);
             }
         }
         for (position, span) in self.position.iter().zip(timing.position) {

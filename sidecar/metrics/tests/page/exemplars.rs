@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
-use meter::{Record, Trace, Weight};
+use meter::{Body, Close, Identity, LoadSpan, Meter, Record, Tick, Trace, Weight};
 use metrics::{Exemplar, Metric, Metrics, Options, Reading, Value};
 use relay::Observer;
+use scan::{Dialect, Event, Extent, Piece, Request, Sink};
 
 use crate::records::plain;
 use crate::traces::trace;
@@ -79,10 +80,31 @@ fn a_gap_that_was_shared_out_is_no_gap_of_a_token() {
     let reading = read([spread]);
     assert!(exemplars(&reading, Metric::InterToken).is_empty());
     assert_eq!(exemplars(&reading, Metric::ChunkGap).len(), 1);
-    // Three tokens came in the frame after 30 ms: none of them took so long.
-    let mut several = traced(trace(1));
-    several.timing.longest_gap_ns = 30_000_000;
-    assert!(exemplars(&read([several]), Metric::InterToken).is_empty());
+}
+
+/// Ten tokens a frame and a second between frames, as a meter sees them.
+#[test]
+fn a_tokens_gap_is_its_share_of_the_frames() {
+    let tick = |ms: u64| Tick(ms * 1_000_000);
+    let mut meter = Meter::new(Dialect::OpenaiChat, tick(0), 10_000_000_000);
+    meter.requested(Request { answers: 1, prompts: 1, ..Request::default() }, tick(0));
+    meter.answered(200, Body::Frames);
+    for frame in 0..5 {
+        let mut reading = meter.read(tick(100 + 1000 * frame));
+        reading.event(Event::Text(Piece { choice: 0, chars: 40, tokens: Some(10) }));
+        reading.frame(Extent { from: 0, to: 0, whole: true, is_usage: false, usage: None });
+    }
+    let mut identity = Identity::new("gpu-1", "vllm", Dialect::OpenaiChat, "m");
+    identity.trace = Some(Box::new(trace(1)));
+    let reading = read([meter.end(identity, Close::Cut, LoadSpan::alone(), tick(5000))]);
+    for (metric, value) in [(Metric::InterToken, 0.1), (Metric::ChunkGap, 1.0)] {
+        let [exemplar] = exemplars(&reading, metric)[..] else { panic!("{metric:?}") };
+        assert_eq!(exemplar.value, value, "{metric:?}");
+        let family = reading.families.iter().find(|family| family.metric == metric).unwrap();
+        let Value::Histogram(of) = &family.samples[0].value else { panic!("{metric:?}") };
+        let (upper, n) = of.buckets[exemplar.bucket];
+        assert!(value <= upper && n > 0, "{metric:?}: {n} observations up to {upper}");
+    }
 }
 
 #[test]

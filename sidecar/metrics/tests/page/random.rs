@@ -85,6 +85,7 @@ fn any_timing() -> BoxedStrategy<Timing> {
                 inter_token,
                 chunk_gap,
                 longest_gap_ns: 0,
+                longest_token_gap_ns: 0,
                 weight: if exact { Weight::Exact } else { Weight::Spread },
                 position,
                 stalls,

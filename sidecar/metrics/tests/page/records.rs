@@ -46,6 +46,7 @@ pub(crate) fn plain(model: &str) -> Record {
             inter_token: gaps,
             chunk_gap: gaps,
             longest_gap_ns: 10_000_000,
+            longest_token_gap_ns: 10_000_000,
             weight: Weight::Exact,
             position,
             stalls: 0,
