@@ -1,5 +1,8 @@
 //! An OTLP collector that misbehaves on purpose, one way each: what telemetry must survive. Over HTTP,
-//! with threads and the standard library only, so that no well-behaved library repairs its faults.
+//! with threads and the standard library only, so that no well-behaved library repairs its faults. One
+//! that is [`faithful`] is beside it.
+
+pub mod faithful;
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use meter::{
     Ending, ExchangeId, Identity, LoadSpan, Provenance, Record, Spans, Timing, TokenType, Tokens, Trace,
 };
-use opentelemetry_proto::tonic::common::v1::any_value::Value;
-use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
 use otlp::Finished;
 use scan::{Dialect, Finish, Sampling};
+
+pub(crate) use crate::collector::said;
 
 pub(crate) const TRACE: [u8; 16] = [7; 16];
 pub(crate) const CALLER: [u8; 8] = [1; 8];
@@ -77,23 +77,4 @@ pub(crate) fn untraced() -> Record {
 
 pub(crate) fn finished(record: Record) -> Finished {
     Finished { record: Arc::new(record), energy: None }
-}
-
-/// An attribute as text; `None` if it is not there.
-pub(crate) fn said(attributes: &[KeyValue], key: &str) -> Option<String> {
-    let mut found = attributes.iter().filter(|attribute| attribute.key == key);
-    let value = found.next()?.value.as_ref().map(text);
-    assert!(found.next().is_none(), "{key} is there twice");
-    value
-}
-
-fn text(value: &AnyValue) -> String {
-    match value.value.as_ref().unwrap() {
-        Value::StringValue(text) => text.clone(),
-        Value::BoolValue(truth) => truth.to_string(),
-        Value::IntValue(number) => number.to_string(),
-        Value::DoubleValue(number) => number.to_string(),
-        Value::ArrayValue(list) => list.values.iter().map(text).collect::<Vec<_>>().join(" "),
-        other => panic!("{other:?} is never sent"),
-    }
 }

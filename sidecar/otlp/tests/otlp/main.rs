@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "all of it is a test; the lint spares only functions marked so")]
 
-mod collector;
+// A room of the tests of several crates; here it has one name.
+use ::collector::faithful as collector;
+
 mod exchanges;
 mod fault;
 mod plans;

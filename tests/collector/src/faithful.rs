@@ -1,6 +1,8 @@
 //! A faithful collector: both protocols on one port, in the clear or in TLS, on tonic's server and
 //! the published services. Answers as it is told, and keeps all that it takes.
 
+#![expect(clippy::unwrap_used, reason = "what goes wrong in here fails the test that asked for it")]
+
 use std::collections::HashMap;
 use std::io::Read;
 use std::net::SocketAddr;
@@ -24,8 +26,9 @@ use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
     TraceService, TraceServiceServer,
 };
 use opentelemetry_proto::tonic::collector::trace::v1::*;
+use opentelemetry_proto::tonic::common::v1::any_value::Value;
+use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
 use opentelemetry_proto::tonic::logs::v1::LogRecord;
-use opentelemetry_proto::tonic::metrics::v1::Metric;
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
 use rustls::ServerConfig;
@@ -37,9 +40,12 @@ use tonic::codegen::Service as _;
 use tonic::service::Routes;
 use tonic::{Code, Status};
 
+pub use opentelemetry_proto::tonic::metrics::v1::{Exemplar, Metric, metric::Data};
+
 /// What the collector says to a request.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Answer {
+pub enum Answer {
+    /// All of it is taken.
     Taken,
     /// So many items were rejected.
     Rejected(i64),
@@ -53,29 +59,62 @@ pub(crate) enum Answer {
 
 /// What it takes, over HTTP by the path.
 #[derive(Default)]
-pub(crate) struct Seen {
-    pub(crate) traces: Vec<ExportTraceServiceRequest>,
-    pub(crate) metrics: Vec<ExportMetricsServiceRequest>,
-    pub(crate) logs: Vec<ExportLogsServiceRequest>,
+pub struct Seen {
+    /// Requests with spans.
+    pub traces: Vec<ExportTraceServiceRequest>,
+    /// Requests with metrics.
+    pub metrics: Vec<ExportMetricsServiceRequest>,
+    /// Requests with log records.
+    pub logs: Vec<ExportLogsServiceRequest>,
     /// Every request's path and header fields, and when it came.
-    pub(crate) heads: Vec<(String, HashMap<String, String>, Instant)>,
-    pub(crate) connections: usize,
+    pub heads: Vec<(String, HashMap<String, String>, Instant)>,
+    /// The body of every request that was taken, uncompressed: over HTTP the bytes that came, over
+    /// gRPC the message that they were.
+    pub bodies: Vec<Vec<u8>>,
+    /// Connections that were made.
+    pub connections: usize,
 }
 
 impl Seen {
-    pub(crate) fn spans(&self) -> Vec<Span> {
+    /// All spans.
+    pub fn spans(&self) -> Vec<Span> {
         let scopes = self.traces.iter().flat_map(|r| &r.resource_spans).flat_map(|r| &r.scope_spans);
         scopes.flat_map(|scope| scope.spans.clone()).collect()
     }
 
-    pub(crate) fn log_records(&self) -> Vec<LogRecord> {
+    /// All log records.
+    pub fn log_records(&self) -> Vec<LogRecord> {
         let scopes = self.logs.iter().flat_map(|r| &r.resource_logs).flat_map(|r| &r.scope_logs);
         scopes.flat_map(|scope| scope.log_records.clone()).collect()
     }
 
-    pub(crate) fn metrics(&self) -> Vec<Metric> {
+    /// All metrics, as often as they came.
+    pub fn metrics(&self) -> Vec<Metric> {
         let scopes = self.metrics.iter().flat_map(|r| &r.resource_metrics).flat_map(|r| &r.scope_metrics);
         scopes.flat_map(|scope| scope.metrics.clone()).collect()
+    }
+}
+
+/// An attribute as text; `None` if it is not there.
+///
+/// # Panics
+///
+/// It is there twice, or is of a kind that is never sent.
+pub fn said(attributes: &[KeyValue], key: &str) -> Option<String> {
+    let mut found = attributes.iter().filter(|attribute| attribute.key == key);
+    let value = found.next()?.value.as_ref().map(text);
+    assert!(found.next().is_none(), "{key} is there twice");
+    value
+}
+
+fn text(value: &AnyValue) -> String {
+    match value.value.as_ref().unwrap() {
+        Value::StringValue(text) => text.clone(),
+        Value::BoolValue(truth) => truth.to_string(),
+        Value::IntValue(number) => number.to_string(),
+        Value::DoubleValue(number) => number.to_string(),
+        Value::ArrayValue(list) => list.values.iter().map(text).collect::<Vec<_>>().join(" "),
+        other => panic!("{other:?} is never sent"),
     }
 }
 
@@ -101,22 +140,32 @@ impl Inner {
     }
 }
 
-pub(crate) struct Collector {
-    pub(crate) address: SocketAddr,
+/// A collector on a port of its own; its thread ends with it.
+pub struct Collector {
+    /// Where it listens.
+    pub address: SocketAddr,
     inner: Arc<Inner>,
     _stop: oneshot::Sender<()>,
 }
 
 impl Collector {
-    pub(crate) fn new() -> Self {
+    /// One that takes all.
+    #[expect(clippy::new_without_default, reason = "nothing about a port and a thread is a default")]
+    pub fn new() -> Self {
         Self::start(None, |_| Answer::Taken)
     }
 
-    pub(crate) fn answering(answers: impl Fn(usize) -> Answer + Send + Sync + 'static) -> Self {
+    /// One that answers each request as it is told, from the number of those before.
+    pub fn answering(answers: impl Fn(usize) -> Answer + Send + Sync + 'static) -> Self {
         Self::start(None, answers)
     }
 
-    pub(crate) fn start(
+    /// The same, in TLS where it has a configuration.
+    ///
+    /// # Panics
+    ///
+    /// No port could be had.
+    pub fn start(
         tls: Option<ServerConfig>,
         answers: impl Fn(usize) -> Answer + Send + Sync + 'static,
     ) -> Self {
@@ -138,12 +187,17 @@ impl Collector {
         Self { address, inner, _stop: stop }
     }
 
-    pub(crate) fn seen(&self) -> MutexGuard<'_, Seen> {
+    /// What it has taken so far.
+    pub fn seen(&self) -> MutexGuard<'_, Seen> {
         self.inner.seen.lock().unwrap()
     }
 
-    /// Once enough has come.
-    pub(crate) fn once(&self, enough: impl Fn(&Seen) -> bool) -> MutexGuard<'_, Seen> {
+    /// What it has taken, once that is enough.
+    ///
+    /// # Panics
+    ///
+    /// It was not enough within twenty seconds.
+    pub fn once(&self, enough: impl Fn(&Seen) -> bool) -> MutexGuard<'_, Seen> {
         let (seen, late) = self
             .inner
             .changed
@@ -214,11 +268,14 @@ async fn over_http(request: Request<Incoming>, inner: &Inner) -> Response<tonic:
         bytes = plain;
     }
     let signal = path.split('?').next().unwrap().rsplit('/').next().unwrap().to_owned();
-    let answer = inner.take((path, headers), |seen| match &*signal {
-        "traces" => seen.traces.push(Message::decode(&*bytes).unwrap()),
-        "metrics" => seen.metrics.push(Message::decode(&*bytes).unwrap()),
-        "logs" => seen.logs.push(Message::decode(&*bytes).unwrap()),
-        other => panic!("no signal is sent to {other}"),
+    let answer = inner.take((path, headers), |seen| {
+        match &*signal {
+            "traces" => seen.traces.push(Message::decode(&*bytes).unwrap()),
+            "metrics" => seen.metrics.push(Message::decode(&*bytes).unwrap()),
+            "logs" => seen.logs.push(Message::decode(&*bytes).unwrap()),
+            other => panic!("no signal is sent to {other}"),
+        }
+        seen.bodies.push(bytes);
     });
     let mut response = Response::builder().header("content-type", "application/x-protobuf");
     let body = match answer {
@@ -261,7 +318,7 @@ fn retry_info(seconds: u8) -> Vec<u8> {
 struct Published(Arc<Inner>);
 
 impl Published {
-    fn take<T>(
+    fn take<T: Message>(
         &self,
         path: &str,
         request: tonic::Request<T>,
@@ -270,7 +327,11 @@ impl Published {
         let metadata = request.metadata().clone().into_headers();
         let headers = fields(metadata.iter().map(|(name, value)| (name.as_str(), value.as_bytes())));
         let message = request.into_inner();
-        match self.0.take((path.to_owned(), headers), |seen| keep(seen, message)) {
+        let keep = |seen: &mut Seen| {
+            seen.bodies.push(message.encode_to_vec());
+            keep(seen, message);
+        };
+        match self.0.take((path.to_owned(), headers), keep) {
             Answer::Taken => Ok(ExportTraceServiceResponse::default()),
             Answer::Rejected(items) => Ok(partial(items, 0)),
             Answer::Wordy(bytes) => Ok(partial(0, bytes)),

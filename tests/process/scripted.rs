@@ -1,0 +1,39 @@
+//! A server that answers what it is told to, byte for byte, whatever it is asked.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+
+/// Answers each request with what `answer` says to its head, and closes the connection; until the
+/// tests end.
+pub(crate) fn server(answer: impl Fn(&str) -> Vec<u8> + Clone + Send + 'static) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        for connection in listener.incoming().map_while(Result::ok) {
+            let answer = answer.clone();
+            std::thread::spawn(move || {
+                let mut reader = BufReader::new(connection);
+                if let Some(head) = request(&mut reader) {
+                    // A client that left is not this server's concern.
+                    let _ = reader.into_inner().write_all(&answer(&head));
+                }
+            });
+        }
+    });
+    address
+}
+
+/// Reads a request to its end; its head. `None`: there was none, as when readiness is probed.
+fn request(reader: &mut BufReader<TcpStream>) -> Option<String> {
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        if reader.read_line(&mut head).unwrap_or(0) == 0 {
+            return None;
+        }
+    }
+    let lower = head.to_ascii_lowercase();
+    let length = lower.lines().find_map(|line| line.strip_prefix("content-length: "));
+    let length: usize = length.and_then(|length| length.parse().ok()).unwrap_or(0);
+    reader.read_exact(&mut vec![0; length]).ok()?;
+    Some(head)
+}

@@ -1,0 +1,54 @@
+//! A tap on the wire between the proxy and its upstream: passes every byte on, and keeps those that
+//! go upstream.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Where the proxy connects to. It taps until the tests end.
+pub(crate) struct Tap {
+    pub(crate) address: SocketAddr,
+    sent: Arc<Mutex<Vec<u8>>>,
+}
+
+impl Tap {
+    /// One before `upstream`.
+    pub(crate) fn before(upstream: SocketAddr) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let sent = Arc::new(Mutex::default());
+        let kept = Arc::clone(&sent);
+        std::thread::spawn(move || {
+            for client in listener.incoming().map_while(Result::ok) {
+                let Ok(server) = TcpStream::connect(upstream) else { continue };
+                let (there, back) = (client.try_clone(), server.try_clone());
+                let (there, back) = (there.expect("a socket"), back.expect("a socket"));
+                let kept = Arc::clone(&kept);
+                std::thread::spawn(move || pass(there, server, Some(&kept)));
+                std::thread::spawn(move || pass(back, client, None));
+            }
+        });
+        Self { address, sent }
+    }
+
+    /// All that went upstream so far, over every connection.
+    pub(crate) fn sent(&self) -> String {
+        let sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&sent).into_owned()
+    }
+}
+
+/// One direction, until one side is done.
+fn pass(mut from: TcpStream, mut to: TcpStream, kept: Option<&Mutex<Vec<u8>>>) {
+    let mut buffer = [0; 16 * 1024];
+    while let Ok(read @ 1..) = from.read(&mut buffer) {
+        if let Some(kept) = kept {
+            kept.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&buffer[..read]);
+        }
+        if to.write_all(&buffer[..read]).is_err() {
+            break;
+        }
+    }
+    // Whoever is gone already needs not be told.
+    let _ = to.shutdown(Shutdown::Write);
+}
