@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use meter::edges::{CONCURRENCY_NAMES, POSITION_NAMES};
 use meter::{Ending, Provenance, TokenType};
-use relay::{Passthrough, Refusal, UsageStep};
+use relay::{Class, Passthrough, Refusal, UsageStep};
 
 use crate::board::Board;
 use crate::cell::{Count, Sum};
@@ -21,7 +21,7 @@ use crate::histogram::Distribution;
 use crate::model::{GenAi, Loaded, ModelCells, Position, Served, Timed, WEIGHTS, no_first_token_names};
 use crate::names::UNKNOWN;
 use crate::process::Process;
-use crate::proxy::{CLASSES, DIRECTIONS, dropped_names};
+use crate::proxy::{DIRECTIONS, dropped_names};
 use crate::reading::Reading;
 use crate::table::Metric;
 use crate::totals::Totals;
@@ -221,10 +221,10 @@ fn usage_provenance(family: &mut Family, totals: &Totals) -> Result {
 }
 
 fn overhead(family: &mut Family, totals: &Totals) -> Result {
-    CLASSES
+    Class::ALL
         .iter()
         .zip(&totals.proxy.overhead)
-        .try_for_each(|(class, histogram)| family.histogram(&[class], &histogram.read()))
+        .try_for_each(|(class, histogram)| family.histogram(&[class.name()], &histogram.read()))
 }
 
 fn upstream_up(family: &mut Family, totals: &Totals) -> Result {

@@ -2,11 +2,10 @@
 
 use meter::edges::OVERHEAD_S;
 use meter::{Provenance, Tokens};
-use relay::{Dropped, Passthrough, Refusal, UsageStep};
+use relay::{Class, Dropped, Passthrough, Refusal, UsageStep};
 
 use crate::cell::{Absorb, Count};
 use crate::histogram::Histogram;
-use crate::names::OTHER;
 use crate::table::{LABEL_OVERFLOW, Metric};
 
 /// A worker's block. A cache line of its own, so that two workers' blocks never share one.
@@ -23,8 +22,8 @@ pub(crate) struct ProxyCells {
     pub(crate) dropped: [Count; Dropped::ALL.len() + 1],
     /// By direction, in the order of [`DIRECTIONS`], then by provenance.
     pub(crate) provenance: [[Count; Provenance::ALL.len()]; DIRECTIONS.len()],
-    /// In the order of [`CLASSES`].
-    pub(crate) overhead: [Histogram<{ OVERHEAD_S.len() + 1 }>; CLASSES.len()],
+    /// In the order of [`Class::ALL`].
+    pub(crate) overhead: [Histogram<{ OVERHEAD_S.len() + 1 }>; Class::ALL.len()],
 }
 
 impl ProxyCells {
@@ -41,9 +40,8 @@ impl ProxyCells {
     }
 
     /// Adds the proxy's own time in one exchange.
-    pub(crate) fn overhead(&self, class: &str, ns: u64) {
-        let at = CLASSES.iter().position(|known| *known == class).unwrap_or(CLASSES.len() - 1);
-        self.overhead[at].seconds(Metric::Overhead, ns);
+    pub(crate) fn overhead(&self, class: Class, ns: u64) {
+        self.overhead[class as usize].seconds(Metric::Overhead, ns);
     }
 }
 
@@ -66,6 +64,3 @@ pub(crate) fn dropped_names() -> impl Iterator<Item = &'static str> {
 
 /// Label values of `direction`.
 pub(crate) const DIRECTIONS: [&str; 2] = ["input", "output"];
-
-/// Label values of `class`; the last is for one we were not told of.
-pub(crate) const CLASSES: [&str; 3] = ["stream", "body", OTHER];

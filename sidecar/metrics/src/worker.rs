@@ -204,7 +204,7 @@ impl Observer for WorkerCells {
     }
 
     fn overhead(&mut self, class: Class, ns: u64) {
-        self.proxy.overhead(class.name(), ns);
+        self.proxy.overhead(class, ns);
     }
 }
 
