@@ -64,8 +64,8 @@ impl Bench {
     }
 }
 
-fn sampler(name: &str) -> Tracing {
-    Tracing { sampler: Sampler::from_name(name, 0.5).unwrap(), ..Tracing::default() }
+fn sampler(heeds_caller: bool, draw: Draw) -> Tracing {
+    Tracing { sampler: Sampler { heeds_caller, draw }, ..Tracing::default() }
 }
 
 /// A request's head with these lines among others.
@@ -159,7 +159,7 @@ fn a_trace_that_nobody_keeps_passes_as_it_came() {
         assert_eq!((trace.spans, &*trace.state), (None, "a=1"));
     }
     // One that is kept elsewhere, and not by us.
-    let bench = Bench::tracing(sampler("always_off"));
+    let bench = Bench::tracing(sampler(false, Draw::Never));
     let sent = chat(&format!("traceparent: {KEPT}\r\n"));
     assert_eq!(bench.send(&sent, BODY), sent);
     let trace = bench.trace();
@@ -168,7 +168,7 @@ fn a_trace_that_nobody_keeps_passes_as_it_came() {
 
 #[test]
 fn who_keeps_a_trace_against_its_callers_word_says_so() {
-    let bench = Bench::tracing(sampler("always_on"));
+    let bench = Bench::tracing(sampler(false, Draw::Always));
     let sent = |value: &str| chat(&format!("traceparent: {value}\r\n"));
     let got = bench.send(&sent(DROPPED), BODY);
     let trace = bench.trace();
@@ -179,7 +179,7 @@ fn who_keeps_a_trace_against_its_callers_word_says_so() {
 
 #[test]
 fn a_trace_begins_that_nobody_keeps() {
-    let bench = Bench::tracing(sampler("parentbased_always_off"));
+    let bench = Bench::tracing(sampler(true, Draw::Never));
     let got = bench.send(&chat(""), BODY);
     let trace = bench.trace();
     let (name, [version, trace_id, span, flags]) = told(&got).unwrap();
@@ -244,7 +244,7 @@ fn the_switch_leaves_the_fields_alone() {
 
 #[test]
 fn what_is_not_metered_is_not_touched() {
-    let bench = Bench::tracing(sampler("always_on"));
+    let bench = Bench::tracing(sampler(false, Draw::Always));
     for target in ["POST /tokenize", "POST /v1/models", "POST /upload", "POST /", "PUT /v1/chat/completions"]
     {
         for lines in [

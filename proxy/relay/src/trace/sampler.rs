@@ -1,5 +1,5 @@
-//! Which traces are kept: the samplers of the OpenTelemetry SDKs, by their names in
-//! `OTEL_TRACES_SAMPLER`, and with the same decision on the same trace id.
+//! Which traces are kept: the samplers of the OpenTelemetry SDKs, with the same decision on the same
+//! trace id. What they are called is the settings' concern.
 
 /// A sampler.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,32 +22,6 @@ pub enum Draw {
 }
 
 impl Sampler {
-    /// The names there are.
-    pub const NAMES: [&str; 6] = [
-        "always_on",
-        "always_off",
-        "traceidratio",
-        "parentbased_always_on",
-        "parentbased_always_off",
-        "parentbased_traceidratio",
-    ];
-
-    /// The sampler of that name, if there is one; `ratio` is its argument (`OTEL_TRACES_SAMPLER_ARG`),
-    /// which only two have.
-    pub fn from_name(name: &str, ratio: f64) -> Option<Self> {
-        let (heeds_caller, draw) = match name.strip_prefix("parentbased_") {
-            Some(draw) => (true, draw),
-            None => (false, name),
-        };
-        let draw = match draw {
-            "always_on" => Draw::Always,
-            "always_off" => Draw::Never,
-            "traceidratio" => Draw::Ratio(ratio),
-            _ => return None,
-        };
-        Some(Self { heeds_caller, draw })
-    }
-
     /// Whether a trace is kept. `caller` is whether the caller keeps it, if there is one.
     pub(crate) fn keeps(self, caller: Option<bool>, trace_id: &[u8; 16]) -> bool {
         match (caller, self.draw) {
@@ -75,26 +49,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_decides_as_the_sdks_do() {
+    fn every_sampler_decides_as_the_sdks_do() {
         let low = [0xff; 8].into_iter().chain([0; 8]).collect::<Vec<u8>>().try_into().unwrap();
         let high = [0xff; 16];
         // (caller keeps, caller drops, no caller and a low id, no caller and a high one)
-        for (name, expected) in [
-            ("always_on", [true, true, true, true]),
-            ("always_off", [false, false, false, false]),
-            ("traceidratio", [false, false, true, false]),
-            ("parentbased_always_on", [true, false, true, true]),
-            ("parentbased_always_off", [true, false, false, false]),
-            ("parentbased_traceidratio", [true, false, true, false]),
+        let half = Draw::Ratio(0.5);
+        for (heeds_caller, draw, expected) in [
+            (false, Draw::Always, [true, true, true, true]),
+            (false, Draw::Never, [false, false, false, false]),
+            (false, half, [false, false, true, false]),
+            (true, Draw::Always, [true, false, true, true]),
+            (true, Draw::Never, [true, false, false, false]),
+            (true, half, [true, false, true, false]),
         ] {
-            assert!(Sampler::NAMES.contains(&name));
-            let sampler = Sampler::from_name(name, 0.5).unwrap();
+            let sampler = Sampler { heeds_caller, draw };
             let asked = [(Some(true), high), (Some(false), high), (None, low), (None, high)];
-            assert_eq!(asked.map(|(caller, id)| sampler.keeps(caller, &id)), expected, "{name}");
+            assert_eq!(asked.map(|(caller, id)| sampler.keeps(caller, &id)), expected, "{sampler:?}");
         }
-        assert_eq!(Sampler::from_name("parentbased_always_on", 0.0), Some(Sampler::default()));
-        assert_eq!(Sampler::from_name("parentbased_jaeger_remote", 1.0), None);
-        assert_eq!(Sampler::from_name("always_on ", 1.0), None);
     }
 
     /// The bound is `ratio · 2^63`, and a trace is kept below it.
