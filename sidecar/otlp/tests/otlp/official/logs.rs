@@ -11,7 +11,7 @@ use otlp::Protocol;
 
 use super::{Twin, assert_same, plan, resource, scope, sort, sort_resource, time};
 use crate::collector::Collector;
-use crate::exchanges::{CLIENT, STARTED, TRACE, chat, finished, untraced};
+use crate::exchanges::{CLIENT, STARTED, TRACE, UPLOAD, chat, finished, untraced};
 use crate::plans::{self, BOTH, LONG};
 
 fn ours(protocol: Protocol, record: Record) -> ExportLogsServiceRequest {
@@ -51,7 +51,7 @@ fn comparable(mut request: ExportLogsServiceRequest) -> ExportLogsServiceRequest
 /// What both exchanges have in common.
 fn say(record: &mut SdkLogRecord) {
     record.set_event_name("tokenmeter.exchange");
-    record.set_timestamp(time(STARTED + 2_000_000_000));
+    record.set_timestamp(time(STARTED + UPLOAD + 2_000_000_000));
     let words = [
         ("gen_ai.operation.name", "chat"),
         ("gen_ai.provider.name", "vllm"),
@@ -87,6 +87,7 @@ fn say(record: &mut SdkLogRecord) {
         ("gen_ai.request.temperature", 0.7),
         ("gen_ai.response.time_to_first_chunk", 0.2),
         ("tokenmeter.concurrency", 2.5),
+        ("tokenmeter.upload", 0.3),
         ("tokenmeter.duration", 2.0),
         ("tokenmeter.time_to_first_byte", 0.19),
         ("tokenmeter.time_to_first_token", 0.2),

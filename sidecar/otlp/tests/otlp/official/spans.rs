@@ -16,7 +16,7 @@ use scan::Finish;
 
 use super::{Twin, assert_same, plan, scope, sort, sort_resource, text, texts, time};
 use crate::collector::Collector;
-use crate::exchanges::{CALLER, CLIENT, SERVER, STARTED, TRACE, chat, finished};
+use crate::exchanges::{CALLER, CLIENT, SERVER, STARTED, TRACE, UPLOAD, chat, finished};
 use crate::plans::{self, BOTH, LONG};
 
 /// An exchange and what the SDK would have made of it.
@@ -30,14 +30,16 @@ struct Case {
 fn span(kind: SpanKind, id: [u8; 8], parent: [u8; 8], attributes: &[(&'static str, Value)]) -> SpanData {
     let state = TraceState::from_str("vendor=x").unwrap();
     let (trace, id) = (TraceId::from_bytes(TRACE), SpanId::from_bytes(id));
+    // The inference begins when the request is complete.
+    let begun = if kind == SpanKind::Server { STARTED } else { STARTED + UPLOAD };
     SpanData {
         span_context: SpanContext::new(trace, id, TraceFlags::SAMPLED, false, state),
         parent_span_id: SpanId::from_bytes(parent),
         parent_span_is_remote: kind == SpanKind::Server,
         span_kind: kind,
         name: "".into(),
-        start_time: time(STARTED),
-        end_time: time(STARTED + 2_000_000_000),
+        start_time: time(begun),
+        end_time: time(STARTED + UPLOAD + 2_000_000_000),
         attributes: attributes.iter().map(|(key, value)| KeyValue::new(*key, value.clone())).collect(),
         dropped_attributes_count: 0,
         events: SpanEvents::default(),
@@ -94,7 +96,7 @@ fn well() -> Case {
         ],
     );
     client.name = "chat qwen3-8b".into();
-    let event = |name: &'static str, after| Event::new(name, time(STARTED + after), Vec::new(), 0);
+    let event = |name: &'static str, after| Event::new(name, time(STARTED + UPLOAD + after), Vec::new(), 0);
     client.events.events =
         vec![event("gen_ai.first_token", 200_000_000), event("tokenmeter.first_visible_token", 900_000_000)];
     Case { record: chat(), energy: None, server, client }
