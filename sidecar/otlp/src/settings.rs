@@ -112,6 +112,8 @@ pub fn resolve(lookup: &dyn Fn(&str) -> Option<String>, overrides: &Overrides) -
         warnings: Vec::new(),
     };
     let on = signals(reader, overrides);
+    let on: [bool; 3] =
+        std::array::from_fn(|at| on[at] && target::is_addressed(reader, overrides, Signal::ALL[at]));
     let configured = overrides.endpoint.is_some() || target::any_variable(reader);
     if configured {
         let plan = plan(reader, overrides, on);

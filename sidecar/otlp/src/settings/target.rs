@@ -43,6 +43,17 @@ pub(super) fn any_variable(reader: &Reader<'_>) -> bool {
     })
 }
 
+/// Whether it is said where a signal goes. Where no address is said at all, but other things are,
+/// everything goes to this machine, as the specification wants it; where only some signals have one,
+/// the others are not meant.
+pub(super) fn is_addressed(reader: &Reader<'_>, overrides: &Overrides, signal: Signal) -> bool {
+    let own = |signal: Signal| reader.has(ENDPOINT.own(signal));
+    overrides.endpoint.is_some()
+        || reader.has(ENDPOINT.general)
+        || own(signal)
+        || !Signal::ALL.into_iter().any(own)
+}
+
 /// The variable that counts for a signal.
 fn effective(reader: &Reader<'_>, signal: Signal, variable: Variable) -> &'static str {
     let own = variable.own(signal);
@@ -125,6 +136,11 @@ fn endpoint(
         (Protocol::Grpc, false) => format!("https://{text}"),
         _ => text,
     };
+    if is_base && Signal::ALL.iter().any(|signal| text.trim_end_matches('/').ends_with(signal.path())) {
+        reader.warn(&format!(
+            "{variable} ends in a signal's path, and each signal's is put below it: end it before"
+        ));
+    }
     match address(&text, is_base.then_some(signal), protocol) {
         Ok(uri) => {
             let port = uri.port_u16();

@@ -289,3 +289,20 @@ fn what_is_wrong_in_one_signals_way_leaves_the_others_theirs() {
     assert!(settings.propagators.trace_context);
     assert_eq!(settings.sampler, Sampler::default());
 }
+
+#[test]
+fn a_signal_without_an_address_is_not_meant_where_another_has_one() {
+    let only = |variables: &[(&str, &str)]| {
+        let plan = with(variables, &Overrides::default()).plan.expect("something is sent");
+        (plan.metrics.is_some(), plan.spans.is_some())
+    };
+    assert_eq!(only(&[("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://t:4318/x")]), (false, true));
+    assert_eq!(only(&[("OTEL_EXPORTER_OTLP_HEADERS", "a=b")]), (true, true), "to this machine");
+    assert_eq!(only(&[ON, ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://t:4318/x")]), (true, true));
+}
+
+#[test]
+fn a_base_with_a_signals_path_is_warned_of() {
+    let settings = settings(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4318/v1/metrics/")]);
+    assert_eq!(settings.warnings.len(), 1, "{:?}", settings.warnings);
+}

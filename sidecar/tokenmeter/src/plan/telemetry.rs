@@ -68,7 +68,7 @@ impl Reader<'_> {
             self.warnings.push(Mistake::missing(
                 "OpenTelemetry",
                 warning.as_str(),
-                "see OTEL_* in the README",
+                "see sidecar/otlp/otlp.md",
             ));
         }
         let Settings { plan, propagators, sampler, .. } = settings;
