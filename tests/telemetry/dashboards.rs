@@ -123,6 +123,30 @@ fn parts_and_their_whole_are_of_the_same_gpus() {
 }
 
 #[test]
+fn a_gpu_that_several_watch_is_shown_once() {
+    let mut checked = 0;
+    for (path, dashboard) in dashboards() {
+        // Accounts are each tokenmeter's own, so there both sides have it once for each.
+        for panel in panels(&dashboard).filter(|panel| panel["title"] != "Accounted for") {
+            for target in panel["targets"].as_array().into_iter().flatten() {
+                let expression = target["expr"].as_str().expect("an expression");
+                if ["(hw_", "rate(tokenmeter_energy_idle", "rate(tokenmeter_gpu_idle"]
+                    .iter()
+                    .any(|start| expression.contains(start))
+                    || expression.starts_with("hw_")
+                {
+                    let is_once = ["max by (hw_id", "min by (hw_id"];
+                    let is_once = is_once.iter().any(|by| expression.contains(by));
+                    assert!(is_once, "{path}: {}: {expression}", panel["title"]);
+                    checked += 1;
+                }
+            }
+        }
+    }
+    assert!(checked >= 10, "only {checked} queries");
+}
+
+#[test]
 fn panels_do_not_lie_on_each_other() {
     for (path, dashboard) in dashboards() {
         let mut taken = BTreeSet::new();
