@@ -26,24 +26,65 @@ impl Line {
     }
 
     /// The same with as many families on the page as there are: a card, an objective, prices, and the
-    /// server's own page.
-    pub(crate) async fn start_full(card: &Card, environment: &[(&str, &str)]) -> Self {
+    /// server's own page. `more` are further flags.
+    pub(crate) async fn start_full(card: &Card, more: &[&str], environment: &[(&str, &str)]) -> Self {
         let exporter = card.url();
         let mut flags = vec!["--gpu", "exporter", "--gpu-exporter", &exporter, "--gpu-sample-ms", "250"];
         flags.extend(["--gpu-hour-usd", "2.5", "--kwh-usd", "0.3", "--objective", "floor"]);
         flags.extend(["--kind", "vllm", "--engine-metrics", "on", "--engine-metrics-interval-ms", "1000"]);
+        flags.extend(more);
         Self::start(&flags, environment).await
     }
 
     /// Asks `requests` times, four at once, and waits until all are counted.
     pub(crate) async fn ask(&self, requests: u64, headers: &[(&str, &str)]) -> Report {
-        let before = self.proxy.page().sum("tokenmeter_exchanges_total", &[]);
-        let mut load = Load::new(self.proxy.data);
-        load.requests = requests;
-        load.pace = Pace::Closed { concurrency: 4 };
-        load.model = Some("sim".to_owned());
+        let mut load = self.load(requests, 4);
         load.headers =
             headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        self.run(load).await
+    }
+
+    /// Asks for everything that this server can be asked for, and waits until all is counted: each
+    /// range of concurrency and of positions, a cached prompt, a tool call, a refusal, and a model
+    /// beyond a cap of one. How many exchanges it was.
+    pub(crate) async fn ask_everything(&self) -> u64 {
+        let before = self.exchanges();
+        for concurrency in [1, 4, 8, 16, 32, 64, 128, 192] {
+            let mut load = self.load(u64::from(concurrency), concurrency);
+            load.output_tokens = 16;
+            // All are there together, however slowly they come.
+            load.headers = vec![("x-simulate".to_owned(), "slow-head=500ms".to_owned())];
+            self.run(load).await;
+        }
+        let mut long = self.load(1, 1);
+        long.output_tokens = 17_000;
+        self.run(long).await;
+        let mut tool = self.load(4, 1);
+        tool.fields = vec![("simulate".to_owned(), serde_json::json!({ "cached": 32, "tool": 16 }))];
+        self.run(tool).await;
+        let mut refused = self.load(4, 1);
+        refused.headers = vec![("x-simulate".to_owned(), "error-status=503".to_owned())];
+        self.run(refused).await;
+        let mut beyond = self.load(4, 1);
+        beyond.model = Some("beyond".to_owned());
+        self.run(beyond).await;
+        self.exchanges() - before
+    }
+
+    fn load(&self, requests: u64, concurrency: u32) -> Load {
+        let mut load = Load::new(self.proxy.data);
+        load.requests = requests;
+        load.pace = Pace::Closed { concurrency };
+        load.model = Some("sim".to_owned());
+        load
+    }
+
+    fn exchanges(&self) -> u64 {
+        self.proxy.page().sum("tokenmeter_exchanges_total", &[]) as u64
+    }
+
+    async fn run(&self, load: Load) -> Report {
+        let (before, requests) = (self.exchanges() as f64, load.requests);
         let report = simulator::load::run(&load).await.expect("the load can run");
         let counted = |page: &Page| {
             page.sum("tokenmeter_exchanges_total", &[]) == before + requests as f64

@@ -121,7 +121,7 @@ async fn what_is_exported_is_what_is_scraped() {
     let card = Card::start().await;
     let store = start();
     let endpoint = format!("http://{}/opentelemetry/v1/metrics", store.address);
-    let line = Line::start_full(&card, &environment(&endpoint)).await;
+    let line = Line::start_full(&card, &[], &environment(&endpoint)).await;
     line.ask(40, &[]).await;
     agree(&line, &store);
     let stored = stored(&store);
