@@ -38,6 +38,7 @@ mod twin;
 use account::{Account, Tills};
 use departures::{Departures, Told};
 use money::Till;
+use pool::Pool;
 use totals::Totals;
 
 pub use account::Seen;
@@ -229,13 +230,14 @@ impl<T> Attribution<T> {
             }
         }
         self.settle(settled);
+        self.accounts.iter_mut().for_each(Account::fill_notes);
         for (upstream, (departures, load)) in self.departures.iter_mut().zip(loads).enumerate() {
             // Of what happened before there was a device, nothing is in any pool, and nothing is lost.
             let mut pools = self.accounts.iter().filter_map(|account| account.pool(upstream));
             if !pools.any(|pool| pool.began() < at) {
                 departures.begin(load);
             } else if departures.mark(at, load) {
-                self.accounts.iter_mut().for_each(|account| account.note(upstream, at));
+                self.accounts.iter_mut().for_each(|account| account.note(upstream, at, load));
             }
         }
         self.write_off(at);
@@ -299,7 +301,7 @@ impl<T> Attribution<T> {
         for _ in 0..self.waiting.len() {
             let Some(ended) = self.waiting.pop_front() else { return };
             let mut pools = self.accounts.iter().filter_map(|account| account.pool(ended.upstream));
-            if !pools.all(|pool| pool.covers(ended.left.share)) {
+            if !pools.all(|pool| pool.end() >= ended.left.share) {
                 self.waiting.push_back(ended);
                 continue;
             }
@@ -345,7 +347,10 @@ impl<T> Attribution<T> {
     /// What those used who left long ago and never told becomes nobody's.
     fn write_off(&mut self, at: Tick) {
         for (upstream, departures) in self.departures.iter_mut().enumerate() {
-            while let Some((then, lost)) = departures.lost(at, LATE) {
+            let pools = self.accounts.iter().filter_map(|account| account.pool(upstream));
+            // What is granted beyond this is in the cell and not in all pools yet.
+            let covered = pools.map(Pool::end).min().unwrap_or(u128::MAX);
+            while let Some((then, lost)) = departures.lost(at, LATE, covered) {
                 for account in &mut self.accounts {
                     account.lose(upstream, then, lost, &mut self.tills);
                 }

@@ -181,8 +181,13 @@ impl Account {
     }
 
     /// Exchanges of an upstream have left by this sample.
-    pub(crate) fn note(&mut self, upstream: usize, at: Tick) {
-        self.pools.iter_mut().filter(|pool| pool.upstream == upstream).for_each(|pool| pool.note(at));
+    pub(crate) fn note(&mut self, upstream: usize, at: Tick, load: &LoadReading) {
+        self.pools.iter_mut().filter(|pool| pool.upstream == upstream).for_each(|pool| pool.note(at, load));
+    }
+
+    /// What was used until earlier samples may be known by now.
+    pub(crate) fn fill_notes(&mut self) {
+        self.pools.iter_mut().for_each(Pool::fill_notes);
     }
 
     /// Of those who had left by the sample of `then`, some will never come.

@@ -36,6 +36,8 @@ struct Mark {
     at: Tick,
     /// Share of all that had left by then.
     gone: u128,
+    /// What one exchange had been granted by then that was there from the beginning.
+    share: u128,
     /// Of those since the mark before, what was told.
     told: u128,
 }
@@ -57,7 +59,8 @@ impl Departures {
         let gone = load.gone();
         let more = gone > self.marks.back().map_or(self.due, |mark| mark.gone);
         if more {
-            self.marks.push_back(Mark { at, gone, told: std::mem::take(&mut self.later) });
+            let told = std::mem::take(&mut self.later);
+            self.marks.push_back(Mark { at, gone, share: load.share, told });
         }
         more
     }
@@ -80,10 +83,10 @@ impl Departures {
     }
 
     /// The next sample that was `patience` ago, and the share of those it saw leave who have not said
-    /// so.
-    pub(crate) fn lost(&mut self, now: Tick, patience: Duration) -> Option<(Tick, u128)> {
+    /// so. Not before that is in the pools, which hold what was granted up to `covered`.
+    pub(crate) fn lost(&mut self, now: Tick, patience: Duration, covered: u128) -> Option<(Tick, u128)> {
         let mark = self.marks.front().copied()?;
-        if u128::from(now.since(mark.at)) < patience.as_nanos() {
+        if u128::from(now.since(mark.at)) < patience.as_nanos() || mark.share > covered {
             return None;
         }
         self.marks.pop_front();

@@ -38,8 +38,18 @@ pub(crate) struct Pool {
     held: Pair,
     /// Parts of a unit that takers could not take.
     parts: Pair,
-    /// What was held, and of which share, at samples that saw somebody leave.
-    then: VecDeque<(Tick, Pair, u128)>,
+    /// Samples that saw somebody leave.
+    then: VecDeque<Note>,
+}
+
+/// How it was when somebody left.
+#[derive(Clone, Copy, Debug)]
+struct Note {
+    at: Tick,
+    /// What one exchange had been granted by then.
+    until: u128,
+    /// What was held, and of which share, as soon as the pool was filled until then.
+    held: Option<(Pair, u128)>,
 }
 
 impl Pool {
@@ -87,9 +97,9 @@ impl Pool {
         self.held = added(self.held, used);
     }
 
-    /// Whether an exchange that left at this share can take what is its.
-    pub(crate) fn covers(&self, share: u128) -> bool {
-        self.curve.end() >= share
+    /// Until which share it is filled: an exchange that left by then can take what is its.
+    pub(crate) fn end(&self) -> u128 {
+        self.curve.end()
     }
 
     /// An exchange takes what it used. The rest is nobody's: parts of a unit that have become a
@@ -119,27 +129,38 @@ impl Pool {
     }
 
     /// Somebody has left by this sample, who may never tell.
-    pub(crate) fn note(&mut self, at: Tick) {
-        self.then.push_back((at, self.held, self.share));
+    pub(crate) fn note(&mut self, at: Tick, load: &LoadReading) {
+        self.then.push_back(Note { at, until: load.share, held: None });
+        self.fill_notes();
+    }
+
+    /// Says what was held where that is known by now: a counter that is waited for, or a missing
+    /// sample, leaves the pool behind the cell.
+    pub(crate) fn fill_notes(&mut self) {
+        let (end, now) = (self.curve.end(), (self.held, self.share));
+        let unknown = self.then.iter_mut().rev().take_while(|note| note.held.is_none());
+        unknown.filter(|note| note.until <= end).for_each(|note| note.held = Some(now));
     }
 
     /// Exchanges that had this share, and had left by the sample of `at`, will never come. What they
     /// used is known by the mean of what was held then. They may have had some of it before the
     /// device was seen: as much as that can have been is not taken from others.
     pub(crate) fn lose(&mut self, at: Tick, share: u128) -> Pair {
-        let mut then = (at, self.held, self.share);
+        let mut then = (self.held, self.share);
         while let Some(noted) = self.then.front().copied()
-            && noted.0 <= at
+            && noted.at <= at
         {
-            if noted.0 == at && noted.2 > 0 {
-                then = noted;
+            if noted.at == at
+                && let Some(held) = noted.held.filter(|(_, share)| *share > 0)
+            {
+                then = held;
             }
             self.then.pop_front();
         }
         if at <= self.since {
             return [0; 2];
         }
-        let (_, held, of) = then;
+        let (held, of) = then;
         let share = self.out_of_before(share);
         self.mean_of(share, held, of)
     }

@@ -48,8 +48,17 @@ impl Bench {
         bench
     }
 
+    /// Of which nothing may be seen for so long.
+    pub(crate) fn with_stale(watts: &[u64], upstreams: &[&str], stale: Duration) -> Self {
+        Self::make(Stub::new(), watts, upstreams, stale)
+    }
+
     /// With this driver.
-    pub(crate) fn with(mut stub: Stub, watts: &[u64], upstreams: &[&str]) -> Self {
+    pub(crate) fn with(stub: Stub, watts: &[u64], upstreams: &[&str]) -> Self {
+        Self::make(stub, watts, upstreams, Duration::from_secs(5))
+    }
+
+    fn make(mut stub: Stub, watts: &[u64], upstreams: &[&str], stale: Duration) -> Self {
         stub.set("count", watts.len());
         for device in 0..watts.len() {
             stub.set(format!("{device}.uuid"), format!("GPU-{device}"));
@@ -61,7 +70,7 @@ impl Bench {
             .collect();
         let loads = vec![LoadReading::default(); upstreams.len()];
         let prices = Prices { hour_pico: 3_600_000_000_000, kwh_pico: 300_000_000_000, pue_micro: 1_200_000 };
-        let rules = Rules { stale: Duration::from_secs(5), prices, tenants: 10, models: 10 };
+        let rules = Rules { stale, prices, tenants: 10, models: 10 };
         let rounds = Rounds::new(rules, &upstreams, &loads).expect("all say their devices");
         let (watts, energy) = (watts.to_vec(), watts.iter().map(|_| 5_000).collect());
         let cells = loads.iter().map(|_| Load::default()).collect();

@@ -282,6 +282,34 @@ fn a_notice_may_come_after_the_sample_that_saw_it_leave() {
 }
 
 #[test]
+fn what_was_lost_is_not_written_off_before_it_is_known() {
+    // A sample in a minute, and two of them are missing.
+    let mut bench = Bench::with_stale(&[300], &["all"], Duration::from_secs(300));
+    let minute = |bench: &mut Bench, says: bool| {
+        bench.pass(60_000);
+        match says {
+            true => bench.say(),
+            false => bench.stub.set("0.energy", "!999"),
+        }
+        bench.sample(false);
+    };
+    minute(&mut bench, true);
+    bench.enter(1, 0);
+    bench.pass(30_000);
+    drop(bench.vanish(1));
+    bench.enter(2, 0);
+    for says in [false, false, true, true, true] {
+        minute(&mut bench, says);
+    }
+    bench.leave(2);
+    minute(&mut bench, true);
+    minute(&mut bench, true);
+    let [_, attributed, _, nobodys, pending] = energy(&bench.device(0));
+    assert_eq!(pending, 0.0, "{attributed} {nobodys}");
+    assert_eq!((attributed, nobodys), (300.0 * 300.0, 30.0 * 300.0));
+}
+
+#[test]
 fn what_was_written_off_is_as_it_was_when_they_left() {
     // Both share 10 s at 100 W; then one is alone for 70 s at 700 W, and the other never tells.
     let mut bench = Bench::new(&[100], &["all"]);
