@@ -23,9 +23,11 @@ pub const HOLD: Duration = Duration::from_secs(60);
 /// count at most; what has not come by then was dropped.
 pub const LATE: Duration = Duration::from_secs(60);
 
-/// Ended exchanges that may wait for the sample that covers their end: at one sample a second, as
-/// many a second. Each is about 400 bytes.
-pub const WAITING: usize = 32_768;
+/// Ended exchanges that may wait for the sample that covers their end, the queue to this thread and
+/// those it has together. It bounds memory: each is about 1.5 KiB, 256 bytes here and the rest the
+/// exchange's record, so 12 MiB in all. At one sample a second that is 8192 exchanges a second; behind
+/// an exporter that refreshes its page every 30 s, 270. Who finds no room goes on without its energy.
+pub const WAITING: usize = 8192;
 
 /// Bytes of a device's name, its driver's or its host's that are kept.
 pub const NAME_BYTES: usize = 128;

@@ -13,6 +13,8 @@ pub struct AttributionReading {
     pub models: Vec<ModelShare>,
     /// By device: what belongs to no exchange.
     pub devices: Vec<DeviceShare>,
+    /// Exchanges that went on without their share, since their notice came too late or found no room.
+    pub lost: u64,
 }
 
 /// What one tenant's exchanges used.

@@ -68,7 +68,7 @@ impl Control {
         devices.sort_by(|a, b| a.id.cmp(&b.id));
         devices.dedup_by(|a, b| a.id == b.id);
         let (tenants, models) = (tenants.into_values().collect(), by_label.into_values().collect());
-        self.shares = AttributionReading { tenants, models, devices };
+        self.shares = AttributionReading { tenants, models, devices, lost: reading.lost };
     }
 
     pub(crate) fn energy_per_token(&mut self, label: Arc<str>, joules: f64) {

@@ -70,3 +70,7 @@ pub const GPU_THROTTLES: [&str; 7] =
 /// Label value of `what` of `tokenmeter_dropped_total` for a sample that could not be taken or was
 /// refused.
 pub const GPU_SAMPLE: &str = "gpu_sample";
+
+/// Label value of `what` of `tokenmeter_dropped_total` for an exchange that went on without its share
+/// of the accelerators' energy and time, since its notice came too late or found no room.
+pub const GPU_SHARE: &str = "gpu_share";

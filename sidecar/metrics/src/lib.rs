@@ -56,7 +56,7 @@ pub use attribution::{AttributionReading, COST_PARTS, DeviceShare, ModelShare, S
 pub use engine::EngineReading;
 pub use format::Format;
 pub use glob::Glob;
-pub use gpu::{GPU_CLOCKS, GPU_ERRORS, GPU_SAMPLE, GPU_THROTTLES, GPU_UNITS, GpuReading};
+pub use gpu::{GPU_CLOCKS, GPU_ERRORS, GPU_SAMPLE, GPU_SHARE, GPU_THROTTLES, GPU_UNITS, GpuReading};
 pub use names::{OTHER, UNKNOWN};
 pub use objective::{Objective, Verdict};
 pub use page::{Metrics, Options};

@@ -167,6 +167,7 @@ fn attribution(reading: &AttributionReading, prices: &Prices) -> metrics::Attrib
         tenants: tenants.collect(),
         models: models.collect(),
         devices: devices.collect(),
+        lost: reading.late + reading.refused,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Result;
 
 use crate::family::Family;
-use crate::gpu::GPU_SAMPLE;
+use crate::gpu::{GPU_SAMPLE, GPU_SHARE};
 use crate::telemetry::{DROPPED_SIGNALS, OUTCOMES, SIGNALS, SignalReading};
 use crate::totals::Totals;
 
@@ -27,10 +27,13 @@ pub(super) fn export(totals: &Totals, family: &mut Family) -> Result {
 }
 
 /// What the control plane lost, beside all else that was lost: on the way to a collector, and samples
-/// of accelerators. A machine that never had any lost none.
+/// of accelerators, and exchanges' shares of them. A machine that never had any lost none.
 pub(super) fn dropped(totals: &Totals, family: &mut Family) -> Result {
     if !totals.gpus.is_empty() || totals.gpu_samples_lost > 0 {
         family.count(&[GPU_SAMPLE], totals.gpu_samples_lost)?;
+    }
+    if !totals.gpus.is_empty() || totals.shares.lost > 0 {
+        family.count(&[GPU_SHARE], totals.shares.lost)?;
     }
     for (what, reading) in DROPPED_SIGNALS.iter().zip(&totals.telemetry.signals) {
         if let Some(reading) = reading {

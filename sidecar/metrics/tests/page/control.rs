@@ -100,11 +100,13 @@ fn shares_are_added_up_under_capped_names() {
             pending_joules: 5.0,
             pending_seconds: 0.5,
         }],
+        lost: 4,
     };
     for _ in 0..2 {
         metrics.attribution(&reading);
         let page = page(&metrics);
         assert_eq!(page.sum("tokenmeter_energy_attributed_joules_total"), 150.0);
+        assert_eq!(page.get("tokenmeter_dropped_total", &[("what", "gpu_share")]), Some(4.0));
         assert_eq!(
             page.get("tokenmeter_energy_attributed_joules_total", &[("tenant", "_other")]),
             Some(50.0)

@@ -79,7 +79,7 @@ fn values(label: &str) -> Vec<&'static str> {
             .map(Dropped::name)
             .into_iter()
             .chain([metrics::table::LABEL_OVERFLOW])
-            .chain([metrics::GPU_SAMPLE])
+            .chain([metrics::GPU_SAMPLE, metrics::GPU_SHARE])
             .chain(metrics::DROPPED_SIGNALS)
             .collect(),
         "gen_ai_token_modality" => vec!["unknown", "text", "audio"],
