@@ -128,6 +128,11 @@ impl Lives {
         self.lives.iter().map(|life| life.reading.clone()).collect()
     }
 
+    /// Nobody looks any more: nothing is fresh.
+    pub(crate) fn fail(&mut self) {
+        self.lives.iter_mut().for_each(|life| life.reading.up = false);
+    }
+
     /// Whether none was ever seen.
     pub(crate) fn is_empty(&self) -> bool {
         self.lives.is_empty()

@@ -18,6 +18,7 @@ pub struct Rounds<T> {
     source: SourceName,
     refused: u64,
     failed: u64,
+    broken: bool,
     /// What was logged last, so that nothing is logged twice.
     told: String,
 }
@@ -33,6 +34,8 @@ pub struct GpusReading {
     pub failed: u64,
     /// Samples that were refused because they were of another machine.
     pub refused: u64,
+    /// There will be no other sample: watching failed. That is one of those that failed.
+    pub broken: bool,
 }
 
 impl<T> Rounds<T> {
@@ -44,6 +47,7 @@ impl<T> Rounds<T> {
             source: SourceName::None,
             refused: 0,
             failed: 0,
+            broken: false,
             told: String::new(),
         })
     }
@@ -90,6 +94,13 @@ impl<T> Rounds<T> {
         self.attribution.finish(settled);
     }
 
+    /// Watching failed, and there will be no other sample: no device is up any more.
+    pub fn fail(&mut self) {
+        self.broken = true;
+        self.failed += 1;
+        self.lives.fail();
+    }
+
     /// UUIDs of devices that upstreams were given.
     pub fn uuids(&self) -> Vec<Arc<str>> {
         self.lives.uuids()
@@ -102,6 +113,7 @@ impl<T> Rounds<T> {
             source: self.source,
             failed: self.failed,
             refused: self.refused,
+            broken: self.broken,
         }
     }
 

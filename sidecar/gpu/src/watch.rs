@@ -2,7 +2,8 @@
 //! notices of ended exchanges, in a queue that never makes them wait.
 //!
 //! Law: an ended exchange that was taken comes back through [`Hooks::settled`], whatever happens
-//! here, a panic included.
+//! here, a panic included. Who does not watch any more does not look as if it did: the last reading
+//! says so.
 
 use std::collections::VecDeque;
 use std::io;
@@ -190,6 +191,7 @@ struct Watcher<T> {
 impl<T> Watcher<T> {
     fn watch(mut self, plan: Plan) {
         let outcome = catch_unwind(AssertUnwindSafe(|| self.rounds(plan)));
+        let failed = !matches!(outcome, Ok(Ok(())));
         match outcome {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::error!("the GPUs cannot be watched: {error}"),
@@ -205,6 +207,11 @@ impl<T> Watcher<T> {
             settled(Settled { ticket: ended.ticket, used: None });
         }
         self.rounds.finish(&mut |back| settled(back));
+        if failed {
+            self.rounds.fail();
+            // If it was this that failed, it may fail again, and all else is done.
+            let _ = catch_unwind(AssertUnwindSafe(|| (self.hooks.reading)(self.rounds.gpus())));
+        }
     }
 
     fn rounds(&mut self, plan: Plan) -> io::Result<()> {

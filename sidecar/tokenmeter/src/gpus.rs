@@ -33,8 +33,12 @@ pub(crate) fn start(
                 loads[upstream].lock().unwrap_or_else(PoisonError::into_inner).read(at)
             }),
             reading: Box::new(move |reading| {
-                // A refused sample failed, too; where no device was ever seen, nothing else was lost.
-                let lost = if reading.gpus.is_empty() { reading.refused } else { reading.failed };
+                // A refused sample failed, too; where no device was ever seen, nothing else was lost but
+                // the watch itself.
+                let lost = match reading.gpus.is_empty() {
+                    true => reading.refused + u64::from(reading.broken),
+                    false => reading.failed,
+                };
                 shown.gpu(readings(&reading, &names), lost);
             }),
             attribution: Box::new(move |reading| shares.attribution(&attribution(&reading, &prices))),

@@ -136,9 +136,20 @@ fn a_defect_costs_the_numbers_and_no_exchange() {
     }
     assert!(!taken.is_empty());
     drop(running);
-    let mut back: Vec<u32> = said
+    let mut last = None;
+    let mut settled = Vec::new();
+    for said in said {
+        match said {
+            Said::Settled(back) => settled.push(back),
+            Said::Gpus(gpus) => last = Some(gpus),
+            Said::Attribution(_) => {}
+        }
+    }
+    let last = last.expect("it spoke");
+    assert!(last.broken && last.failed > 0, "{last:?}");
+    assert!(last.gpus.iter().all(|gpu| !gpu.up), "nobody looks at it any more: {last:?}");
+    let mut back: Vec<u32> = settled
         .into_iter()
-        .filter_map(|said| if let Said::Settled(settled) = said { Some(settled) } else { None })
         .map(|settled| {
             assert_eq!(settled.used, None);
             settled.ticket
