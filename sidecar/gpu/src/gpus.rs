@@ -1,10 +1,12 @@
 //! Which devices an upstream runs on, as it is configured and as it is found. Law: with several
-//! upstreams a person says it; nothing is guessed that money hangs on.
+//! upstreams, or where devices of others may be seen, a person says it; nothing is guessed that money
+//! hangs on.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::sample::Device;
+use crate::source::SourceName;
 
 /// An upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,7 +94,7 @@ impl std::error::Error for Mistake {}
 pub(crate) struct Assignment(Vec<Upstream>);
 
 impl Assignment {
-    /// A single upstream has all devices if nothing is said.
+    /// A single upstream has all devices of its own container if nothing is said.
     pub(crate) fn new(upstreams: &[Upstream]) -> Result<Self, Mistake> {
         let unsaid = upstreams.iter().find(|upstream| upstream.gpus.is_none());
         match unsaid {
@@ -101,12 +103,22 @@ impl Assignment {
         }
     }
 
+    /// The upstream that says nothing, of which there is at most one; and whether it has the devices
+    /// of a source. What the driver shows to this process was given to its container; an exporter
+    /// shows a machine's, and only where that has a single one it is known whose that is.
+    pub(crate) fn unsaid(&self, source: SourceName, all: &[Device]) -> Option<(&Upstream, bool)> {
+        let unsaid = self.0.iter().find(|upstream| upstream.gpus.is_none())?;
+        let whole = all.iter().filter(|device| device.parent.is_none()).count();
+        Some((unsaid, source == SourceName::Nvml || whole <= 1))
+    }
+
     /// The upstreams that run on a device, by their numbers; `all` are the sample's devices.
-    pub(crate) fn of(&self, device: &Device, all: &[Device]) -> Vec<usize> {
+    pub(crate) fn of(&self, device: &Device, source: SourceName, all: &[Device]) -> Vec<usize> {
         let parts = || all.iter().filter(|part| part.parent.as_ref() == Some(&device.uuid));
         let is = |name: &GpuName| name.is(device) || parts().any(|part| name.is(part));
         let runs = |upstream: &Upstream| match &upstream.gpus {
-            None | Some(Gpus::All) => true,
+            None => self.unsaid(source, all).is_some_and(|(_, has)| has),
+            Some(Gpus::All) => true,
             Some(Gpus::These(names)) => names.iter().any(is),
         };
         let numbered = self.0.iter().enumerate();
@@ -155,11 +167,30 @@ mod tests {
     fn one_upstream_has_all_and_several_must_say() {
         let there = [device("GPU-a", Some(0), None)];
         let one = Assignment::new(&[upstream("a", None)]).expect("it needs not be said");
-        assert_eq!(one.of(&there[0], &there), [0]);
+        assert_eq!(one.of(&there[0], SourceName::Nvml, &there), [0]);
+        assert_eq!(one.of(&there[0], SourceName::Dcgm, &there), [0], "it is the only one");
         let mistake =
             Assignment::new(&[upstream("a", Some("0")), upstream("b", None)]).expect_err("b has none");
         assert_eq!(mistake, Mistake { upstream: "b".into() });
         assert!(mistake.to_string().contains("on which GPUs b runs"));
+    }
+
+    #[test]
+    fn a_machines_devices_are_not_one_upstreams_by_silence() {
+        let there = [
+            device("GPU-a", Some(0), None),
+            device("GPU-b", Some(1), None),
+            device("MIG-1", None, Some("GPU-b")),
+        ];
+        let silent = Assignment::new(&[upstream("a", None)]).expect("it needs not be said");
+        let all = Assignment::new(&[upstream("a", Some("all"))]).expect("it is said");
+        for (source, has) in [(SourceName::Nvml, &[0][..]), (SourceName::Dcgm, &[]), (SourceName::Rocm, &[])]
+        {
+            assert_eq!(silent.of(&there[0], source, &there), has, "{source:?}");
+            assert_eq!(all.of(&there[0], source, &there), [0], "{source:?}");
+        }
+        // Parts of one device are one device.
+        assert_eq!(silent.of(&there[1], SourceName::Dcgm, &there[1..]), [0]);
     }
 
     #[test]
@@ -173,8 +204,8 @@ mod tests {
             [("x", "0"), ("y", "gpu-B, GPU-a"), ("z", "MIG-1"), ("none", ""), ("all", "ALL"), ("far", "7")];
         let said = said.map(|(name, gpus)| upstream(name, Some(gpus)));
         let assignment = Assignment::new(&said).expect("all say it");
-        assert_eq!(assignment.of(&there[0], &there), [0, 1, 4]);
-        assert_eq!(assignment.of(&there[1], &there), [1, 2, 4]);
+        assert_eq!(assignment.of(&there[0], SourceName::Dcgm, &there), [0, 1, 4]);
+        assert_eq!(assignment.of(&there[1], SourceName::Dcgm, &there), [1, 2, 4]);
         assert_eq!(assignment.missing(&there), ["number 7 of far"]);
         assert_eq!(assignment.uuids(), ["gpu-B".into(), "GPU-a".into(), "MIG-1".into()]);
     }

@@ -109,7 +109,7 @@ impl Lives {
         for device in devices.unwrap_or_default() {
             let known = self.lives.iter().any(|life| life.reading.device.uuid == device.uuid);
             if !known && self.lives.len() < DEVICES {
-                let upstreams = self.assignment.of(device, devices.unwrap_or_default());
+                let upstreams = self.assignment.of(device, source, devices.unwrap_or_default());
                 let mut life = Life::new(at, source, device, upstreams);
                 seen.push(life.take(at, source, Some(Some(device)), self.stale));
                 self.lives.push(life);
@@ -141,6 +141,26 @@ impl Lives {
     /// UUIDs that upstreams were given.
     pub(crate) fn uuids(&self) -> Vec<Arc<str>> {
         self.assignment.uuids()
+    }
+
+    /// What is done about an upstream that does not say its devices: whether that is calm, and the text.
+    pub(crate) fn unsaid(&self, source: SourceName, all: &[Device]) -> Option<(bool, String)> {
+        let (upstream, has) = self.assignment.unsaid(source, all)?;
+        let name = &upstream.name;
+        let whole = all.iter().filter(|device| device.parent.is_none());
+        let uuids: Vec<&str> = whole.map(|device| &*device.uuid).collect();
+        let uuids = uuids.join(", ");
+        match (uuids.is_empty(), has) {
+            (true, _) => None,
+            (_, true) => Some((true, format!("taken as {name}'s own, as its gpus are not set: {uuids}"))),
+            (_, false) => Some((
+                false,
+                format!(
+                    "none is attributed to {name}: they may be others' too; set gpus to those it uses \
+                     (indices, UUIDs, or `all`): {uuids}"
+                ),
+            )),
+        }
     }
 
     /// What upstreams were given and was never seen.

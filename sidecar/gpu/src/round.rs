@@ -133,12 +133,13 @@ impl<T> Rounds<T> {
             }
             Sample::Devices(devices) => {
                 let count = devices.iter().filter(|device| device.parent.is_none()).count();
+                let (mut calm, mut what) = (true, format!("{count} GPUs are read by {name}"));
+                if let Some((its_calm, unsaid)) = self.lives.unsaid(self.source, devices) {
+                    (calm, what) = (its_calm, format!("{what}; {unsaid}"));
+                }
                 match &*self.lives.missing() {
-                    [] => (true, format!("{count} GPUs are read by {name}")),
-                    missing => {
-                        let missing = missing.join(", ");
-                        (false, format!("{count} GPUs are read by {name}; not among them: {missing}"))
-                    }
+                    [] => (calm, what),
+                    missing => (false, format!("{what}; not among them: {}", missing.join(", "))),
                 }
             }
         };

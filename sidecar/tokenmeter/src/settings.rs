@@ -274,7 +274,8 @@ pub const SETTINGS: [Setting; 40] = [
         form: Form::Text("GPUS"),
         default: "",
         help: "Which GPUs the upstream uses, by index or UUID, separated by commas, or all; \
-               by default all if there is one upstream; none if it uses none",
+               none if it uses none; \
+               by default, of one upstream, all that the driver shows, or an exporter's if it shows only one",
     },
     Setting {
         key: "gpu_sample_ms",
