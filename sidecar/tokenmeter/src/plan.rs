@@ -99,7 +99,7 @@ impl Plan {
             every: reader.milliseconds("engine_metrics_interval_ms"),
         };
         let max_models = reader.count("max_models");
-        let gpu = reader.gpu(upstreams.iter().filter_map(Wanted::uses).collect(), max_models);
+        let gpu = reader.gpu(machine, upstreams.iter().filter_map(Wanted::uses).collect(), max_models);
         let objectives = reader.objectives();
         let outbox_records = reader.count("outbox_records");
         let log = reader.log();

@@ -67,7 +67,7 @@ pub fn variable(key: &str) -> String {
 }
 
 /// Every setting, in the order of the help and of `check-config`.
-pub const SETTINGS: [Setting; 40] = [
+pub const SETTINGS: [Setting; 41] = [
     Setting {
         key: "upstream",
         form: Form::Text("URL"),
@@ -267,7 +267,13 @@ pub const SETTINGS: [Setting; 40] = [
         form: Form::Text("NAME"),
         default: "",
         help: "The node whose GPUs are meant, as the exporter labels it: a Service may answer from another node; \
-               without it every GPU on the page counts",
+               by default what K8S_NODE_NAME or NODE_NAME says; empty, every GPU on the page counts",
+    },
+    Setting {
+        key: "gpu_exporter_prefix",
+        form: Form::Text("PREFIX"),
+        default: "",
+        help: "What the exporter's metrics begin with before their own names, as AMD's can be told to write",
     },
     Setting {
         key: "gpus",
@@ -287,7 +293,8 @@ pub const SETTINGS: [Setting; 40] = [
         key: "gpu_stale_ms",
         form: Form::Number { unit: "milliseconds", min: 200, max: 600_000 },
         default: "5000",
-        help: "How old a reading may be before it is no longer shown",
+        help: "How old a reading may be before it is no longer shown, and for how long energy is attributed over \
+               missing samples: at least two samples; by default 5000, or five samples if that is longer",
     },
     Setting {
         key: "gpu_hour_usd",

@@ -7,17 +7,24 @@ use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 
 use super::values::Reader;
+use crate::machine::Machine;
 use crate::mistake::Mistake;
+use crate::origin::Origin;
 use crate::settings::{Form, OFF, Value, setting};
 use crate::url::Url;
 
 impl Reader<'_> {
     /// Plans the watch over the GPUs; `None` if there is to be none.
-    pub(super) fn gpu(&mut self, upstreams: Vec<Upstream>, models: usize) -> Option<gpu::Plan> {
-        let exporter = self.exporter();
+    pub(super) fn gpu(
+        &mut self,
+        machine: &dyn Machine,
+        upstreams: Vec<Upstream>,
+        models: usize,
+    ) -> Option<gpu::Plan> {
+        let exporter = self.exporter(machine);
         let source = self.source(exporter.is_some());
         let period = self.milliseconds("gpu_sample_ms");
-        let stale = self.milliseconds("gpu_stale_ms");
+        let stale = self.stale(period);
         let prices = Prices {
             hour_pico: self.scaled("gpu_hour_usd", PICO),
             kwh_pico: self.scaled("kwh_usd", PICO),
@@ -35,6 +42,23 @@ impl Reader<'_> {
             tenants: TENANTS + OURS,
             models: models + OURS,
         })
+    }
+
+    /// How old a sample may be. Where it is not written it follows the period.
+    fn stale(&mut self, period: Duration) -> Duration {
+        let stale = self.milliseconds("gpu_stale_ms");
+        let origin = self.value("gpu_stale_ms").origin;
+        if matches!(origin, Origin::Default) {
+            return stale.max(period * 5);
+        }
+        if stale < period * 2 {
+            let (stale, period) = (stale.as_millis(), period.as_millis());
+            let what = format!("GPUs are read every {period} ms, and no reading is fresh for {stale} ms");
+            let remedy =
+                format!("write at least {}, which is two samples, or read them more often", period * 2);
+            self.mistakes.push(Mistake::at(&origin, what, remedy));
+        }
+        stale
     }
 
     fn source(&mut self, has_exporter: bool) -> Option<Wanted> {
@@ -57,19 +81,25 @@ impl Reader<'_> {
         }
     }
 
-    fn exporter(&mut self) -> Option<ExporterPlan> {
+    fn exporter(&mut self, machine: &dyn Machine) -> Option<ExporterPlan> {
         let written = self.value("gpu_exporter");
         if written.text.is_empty() {
             return None;
         }
-        let hostname = Some(self.value("gpu_exporter_hostname").text).filter(|name| !name.is_empty());
+        let Value { text: hostname, origin } = self.value("gpu_exporter_hostname");
+        let hostname = match origin {
+            Origin::Default => {
+                NODE_NAMES.iter().filter_map(|name| machine.variable(name)).find(|name| !name.is_empty())
+            }
+            _ => Some(hostname),
+        };
         match Url::parse(&written.text) {
             Ok(url) => Some(ExporterPlan {
                 host: url.host.into(),
                 port: url.port,
                 path: if url.prefix.is_empty() { "/metrics".to_owned() } else { url.prefix },
-                hostname,
-                prefix: String::new(),
+                hostname: hostname.filter(|name| !name.is_empty()),
+                prefix: self.value("gpu_exporter_prefix").text,
             }),
             Err(refused) => {
                 self.mistakes.push(Mistake::at(&written.origin, refused.what, refused.remedy));
@@ -128,6 +158,9 @@ impl Reader<'_> {
 fn periods(time: Duration, period: Duration) -> u32 {
     u32::try_from(time.as_millis().div_ceil(period.as_millis().max(1))).unwrap_or(u32::MAX)
 }
+
+/// Where Kubernetes' downward API is usually told to write the node's name, the first that is there.
+const NODE_NAMES: [&str; 2] = ["K8S_NODE_NAME", "NODE_NAME"];
 
 /// Parts of a dollar in which prices are counted.
 const PICO: u64 = 1_000_000_000_000;

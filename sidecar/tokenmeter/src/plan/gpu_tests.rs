@@ -12,9 +12,11 @@ use crate::mistake::Mistakes;
 use crate::plan::Plan;
 use crate::settings::Written;
 
-struct Nowhere;
+/// A machine with these variables.
+#[derive(Clone, Copy)]
+struct Variables(&'static [(&'static str, &'static str)]);
 
-impl Machine for Nowhere {
+impl Machine for Variables {
     fn cores(&self) -> usize {
         1
     }
@@ -27,14 +29,18 @@ impl Machine for Nowhere {
         false
     }
 
-    fn variable(&self, _: &str) -> Option<String> {
-        None
+    fn variable(&self, name: &str) -> Option<String> {
+        self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
     }
 }
 
 fn make(yaml: &str) -> Result<Plan, Mistakes> {
+    make_on(Variables(&[]), yaml)
+}
+
+fn make_on(machine: Variables, yaml: &str) -> Result<Plan, Mistakes> {
     let file = file::parse("t.yaml", yaml).expect("it is YAML");
-    Plan::make(&Written::merge(&BTreeMap::new(), &|_| None, Some(file)), &Nowhere)
+    Plan::make(&Written::merge(&BTreeMap::new(), &|_| None, Some(file)), &machine)
 }
 
 fn plan(yaml: &str) -> gpu::Plan {
@@ -74,6 +80,52 @@ fn an_exporter_has_a_page_and_a_node() {
     let exporter = plan.exporter.expect("named");
     assert_eq!((&*exporter.host, exporter.port, exporter.path.as_str()), ("dcgm", 9400, "/metrics"));
     assert_eq!(exporter.hostname.as_deref(), Some("node-7"));
+}
+
+#[test]
+fn the_node_is_ours_unless_another_is_meant() {
+    let exporter = "upstream: http://a\ngpu_exporter: http://dcgm:9400";
+    for (variables, more, expected) in [
+        (&[][..], "", None),
+        (&[("NODE_NAME", "n"), ("K8S_NODE_NAME", "k")], "", Some("k")),
+        (&[("NODE_NAME", "n")], "", Some("n")),
+        (&[("NODE_NAME", "")], "", None),
+        (&[("NODE_NAME", "n")], "\ngpu_exporter_hostname: other", Some("other")),
+        (&[("NODE_NAME", "n")], "\ngpu_exporter_hostname: ''", None),
+    ] {
+        let made = make_on(Variables(variables), &format!("{exporter}{more}"));
+        let plan = made.unwrap_or_else(|mistakes| panic!("{mistakes}")).gpu.expect("GPUs are watched");
+        let exporter = plan.exporter.expect("named");
+        assert_eq!(exporter.hostname.as_deref(), expected, "{variables:?} {more:?}");
+        assert_eq!(exporter.prefix, "");
+    }
+    let prefixed = plan(&format!("{exporter}\ngpu_exporter_prefix: amd_"));
+    assert_eq!(prefixed.exporter.expect("named").prefix, "amd_");
+}
+
+#[test]
+fn a_reading_is_fresh_for_two_samples_at_least() {
+    for (sample, stale, expected) in [
+        ("1000", "", Some(5)),
+        ("60000", "", Some(5)),
+        ("100", "", Some(50)),
+        ("1000", "2000", Some(2)),
+        ("1000", "1999", None),
+        ("60000", "5000", None),
+    ] {
+        let stale = if stale.is_empty() { String::new() } else { format!("\ngpu_stale_ms: {stale}") };
+        let made = make(&format!("upstream: http://a\ngpu_sample_ms: {sample}{stale}"));
+        match (made, expected) {
+            (Ok(plan), Some(periods)) => {
+                assert_eq!(plan.gpu.expect("GPUs are watched").stale_periods, periods, "{sample} {stale}")
+            }
+            (Err(mistakes), None) => {
+                let told = mistakes.to_string();
+                assert!(told.contains("t.yaml:3: GPUs are read every"), "{told}");
+            }
+            (made, _) => panic!("{sample} {stale}: {}", made.is_ok()),
+        }
+    }
 }
 
 #[test]
