@@ -33,7 +33,7 @@ pub enum SourceName {
     Dcgm,
     /// AMD's device-metrics-exporter.
     Rocm,
-    /// None: there are no devices.
+    /// None yet.
     None,
 }
 
@@ -59,21 +59,6 @@ pub enum Wanted {
     Nvml,
     /// The exporter.
     Exporter,
-    /// None: exchanges come back as they are.
-    Nothing,
-}
-
-/// No devices, and no error.
-struct Nobody;
-
-impl Source for Nobody {
-    fn sample(&mut self) -> Sample {
-        Sample::Devices(Vec::new())
-    }
-
-    fn name(&self) -> SourceName {
-        SourceName::None
-    }
 }
 
 /// The source that is wanted. May take as long as NVML's first answer.
@@ -86,7 +71,6 @@ pub(crate) fn choose(
 ) -> io::Result<Box<dyn Source>> {
     let exporter = exporter.map(|plan| Box::new(Exporter::new(plan, uuids)) as Box<dyn Source>);
     match (wanted, exporter) {
-        (Wanted::Nothing, _) => Ok(Box::new(Nobody)),
         (Wanted::Exporter, Some(exporter)) => Ok(exporter),
         (Wanted::Exporter, None) => {
             let what = "they are to be read from an exporter, and none is named";

@@ -36,7 +36,8 @@ pub struct Plan {
     pub upstreams: Vec<Upstream>,
     /// From one sample to the next; brought within [`PERIOD_MIN`] and [`PERIOD_MAX`].
     pub period: Duration,
-    /// Periods without a sample after which nothing is concluded any more; at least 2.
+    /// Periods without a sample after which nothing is concluded any more. Fewer than 2 are 2: else every
+    /// sample would be one after a gap.
     pub stale_periods: u32,
     /// What devices cost.
     pub prices: Prices,
@@ -95,11 +96,6 @@ impl<T> Running<T> {
     /// For whoever knows which exchanges ended.
     pub fn notices(&self) -> Notices<T> {
         self.notices.clone()
-    }
-
-    /// As [`Notices::ended`].
-    pub fn ended(&self, ended: Ended<T>) -> Result<(), T> {
-        self.notices.ended(ended)
     }
 }
 

@@ -85,7 +85,7 @@ fn exchanges_come_back_settled_and_at_the_end_all_do() {
         output_tokens: 1,
         ticket,
     };
-    running.ended(ended(7)).expect("there is room");
+    running.notices().ended(ended(7)).expect("there is room");
     let settled = next(&said, |said| if let Said::Settled(settled) = said { Some(settled) } else { None });
     assert_eq!((settled.ticket, settled.used.map(|used| used.energy_nj)), (7, Some(Some(0))));
     let settled = next(&said, |said| match said {
@@ -170,7 +170,7 @@ fn without_a_device_exchanges_go_on_at_once() {
     let (entered, left) = (LoadReading::default(), LoadReading::default());
     let (model, tenant) = ("m".into(), "t".into());
     let ended = Ended { upstream: 0, model, tenant, entered, left, output_tokens: 1, ticket: 5 };
-    assert_eq!(running.ended(ended), Err(5));
+    assert_eq!(running.notices().ended(ended), Err(5));
 }
 
 #[test]
@@ -193,7 +193,6 @@ fn auto_asks_the_first_that_is_there() {
         (Wanted::Auto, nowhere.clone(), None, SourceName::Nvml),
         (Wanted::Exporter, stub.library(), Some(&exporter), SourceName::Dcgm),
         (Wanted::Nvml, nowhere.clone(), Some(&exporter), SourceName::Nvml),
-        (Wanted::Nothing, stub.library(), Some(&exporter), SourceName::None),
     ] {
         let (say, said) = channel();
         let plan = Plan { source, nvml_library: Some(library), exporter: exporter.cloned(), ..plan(&stub) };
