@@ -27,7 +27,7 @@ fn section(model: &ModelCurves, window: Window) -> String {
     text += "  at once   streams     mean     half  9 of 10  99 of 100      all*\n";
     model.crowds.iter().for_each(|crowd| text += &speeds(crowd));
     text += "\n  the first token, and the prompt until then\n";
-    text += "  at once     p50      p90      p99   prompt tokens/s\n";
+    text += "  at once     p50      p90      p99   prompt tokens/s, mean\n";
     model.crowds.iter().for_each(|crowd| text += &waits(crowd));
     let marks = model.knees.iter().filter(|knee| knee.basis() == Basis::Configured);
     let marks: Vec<_> = marks.map(|knee| knee.tokens_per_second).collect();
@@ -70,12 +70,12 @@ fn speeds(crowd: &Crowd) -> String {
 fn waits(crowd: &Crowd) -> String {
     let wait = |q| crowd.first_token.quantile(q).map_or("-".to_owned(), |s| wait(s, &crowd.first_token));
     format!(
-        "  {:>7}{:>8}{:>9}{:>9}{:>18}\n",
+        "  {:>7}{:>8}{:>9}{:>9}{:>24}\n",
         crowd.range,
         wait(0.5),
         wait(0.9),
         wait(0.99),
-        rate(crowd.input_rate.quantile(0.5), &crowd.input_rate),
+        crowd.input_rate.mean().map_or("-".to_owned(), digits),
     )
 }
 
@@ -84,7 +84,7 @@ fn met(objective: &str, of: Outcome) -> String {
     let Outcome { exchanges, met, target_ratio } = of;
     let percent = |ratio: f64| (ratio * 1000.0 + 1e-6).floor() / 10.0;
     format!(
-        "  Of {exchanges} exchanges {met} met {} altogether: {} %; the target is {} %\n",
+        "  Of {exchanges} judged exchanges {met} met {} altogether: {} %; the target is {} %\n",
         printable(objective),
         percent(met / exchanges),
         percent(target_ratio),

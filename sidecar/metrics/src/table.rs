@@ -164,7 +164,7 @@ pub const LABELS: &[Label] = &[
     },
     Label {
         name: "concurrency",
-        meaning: "Mean number of exchanges in flight at the upstream during the exchange, rounded",
+        meaning: "Mean number of exchanges in flight to the upstream through this process during the exchange, rounded",
     },
     Label { name: "position", meaning: "Where in the answer: a range of output token positions" },
     Label { name: "step", meaning: "What was done about a request's usage" },
@@ -224,8 +224,10 @@ pub const LABEL_OVERFLOW: &str = "label_overflow";
 
 /// Visible characters per second of one request. Four times the token edges, which is what a token
 /// of English comes to, so that the two speeds can be laid side by side.
-pub const CHARACTER_RATE: [f64; 15] =
-    [4.0, 8.0, 20.0, 40.0, 60.0, 80.0, 120.0, 200.0, 300.0, 400.0, 600.0, 800.0, 1200.0, 2000.0, 4000.0];
+pub const CHARACTER_RATE: [f64; 19] = [
+    4.0, 8.0, 20.0, 40.0, 60.0, 80.0, 100.0, 120.0, 160.0, 200.0, 240.0, 300.0, 400.0, 500.0, 600.0, 800.0,
+    1200.0, 2000.0, 4000.0,
+];
 
 /// Tokens of one operation, as the semantic convention gives them.
 pub const USAGE_TOKENS: [f64; 14] = [
