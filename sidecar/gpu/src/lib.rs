@@ -5,13 +5,14 @@
 //! upstreams' load cells at the same moment, and hands what comes of it out through [`Hooks`]. Ended
 //! exchanges come in through [`Notices`] and go out again, settled, when a sample covers their end.
 //!
-//! In the order of the path of a sample: [`mod@watch`] decides when; a [`source`] is asked ([`nvml`]
-//! in this process, or an [`exporter`]) and gives a [`sample`]; `life` follows each device; [`gpus`]
+//! In the order of the path of a sample: [`mod@watch`] decides when; a [`source`] is asked, on a thread
+//! of its own ([`nvml`] in this process, or an [`exporter`]), and gives a [`sample`]; `life` follows each device; [`gpus`]
 //! says whose it is; [`attribution`] shares it out, by the rule in `attribution.md`.
 //!
 //! Laws: nothing here is on anyone's way, and no call into a driver can hold up more than this
 //! thread. What a device does not say is absent, never 0. Energy, time and money are conserved.
 
+mod ask;
 pub mod attribution;
 pub mod exporter;
 pub mod gpus;

@@ -29,6 +29,9 @@ pub const LATE: Duration = Duration::from_secs(60);
 /// an exporter that refreshes its page every 30 s, 270. Who finds no room goes on without its energy.
 pub const WAITING: usize = 8192;
 
+/// How long the last sample may be waited for, when all is to end. The rest of the end is quick.
+pub const ENDING: Duration = Duration::from_millis(1500);
+
 /// Bytes of a device's name, its driver's or its host's that are kept.
 pub const NAME_BYTES: usize = 128;
 

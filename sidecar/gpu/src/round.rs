@@ -9,7 +9,7 @@ use crate::attribution::{Attribution, AttributionReading, Ended, Rules, Settled}
 use crate::gpus::{Assignment, Mistake, Upstream};
 use crate::life::{GpuReading, Lives};
 use crate::sample::Sample;
-use crate::source::{Source, SourceName};
+use crate::source::{Answer, SourceName};
 
 /// All that goes from one sample to the next.
 pub struct Rounds<T> {
@@ -62,15 +62,14 @@ impl<T> Rounds<T> {
     pub fn take(
         &mut self,
         at: Tick,
-        source: &dyn Source,
-        sample: &Sample,
+        answer: &Answer,
         loads: &[LoadReading],
         last: bool,
         settled: &mut dyn FnMut(Settled<T>),
     ) {
-        (self.source, self.refused) = (source.name(), source.refused());
-        let metered = self.lives.take(at, self.source, sample);
-        self.tell(sample);
+        (self.source, self.refused) = (answer.source, answer.refused);
+        let metered = self.lives.take(at, self.source, &answer.sample);
+        self.tell(&answer.sample);
         self.attribution.sample(at, &metered, loads, last, settled);
     }
 

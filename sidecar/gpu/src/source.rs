@@ -22,6 +22,23 @@ pub trait Source: Send {
     fn refused(&self) -> u64 {
         0
     }
+
+    /// Asks, and says who answered.
+    fn answer(&mut self) -> Answer {
+        let sample = self.sample();
+        Answer { source: self.name(), refused: self.refused(), sample }
+    }
+}
+
+/// What came of asking, and of whom.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// Who was asked.
+    pub source: SourceName,
+    /// Samples it refused since the beginning.
+    pub refused: u64,
+    /// What it said.
+    pub sample: Sample,
 }
 
 /// A source's name.

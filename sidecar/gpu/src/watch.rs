@@ -9,19 +9,21 @@ use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use meter::{LoadReading, Tick};
 
+use crate::ask;
 use crate::attribution::{AttributionReading, Ended, Prices, Rules, Settled};
 use crate::exporter::ExporterPlan;
 use crate::gpus::Upstream;
-use crate::limits::{PERIOD_MAX, PERIOD_MIN, WAITING};
+use crate::limits::{ENDING, PERIOD_MAX, PERIOD_MIN, WAITING};
 use crate::round::{GpusReading, Rounds};
 use crate::sample::Sample;
-use crate::source::{Source, Wanted, choose};
+use crate::source::{Answer, Wanted, choose};
 
 /// What to watch.
 #[derive(Clone, Debug)]
@@ -85,7 +87,8 @@ pub fn start<T: Send + 'static>(plan: Plan, hooks: Hooks<T>) -> io::Result<Runni
     Ok(Running { notices, thread: Some(thread) })
 }
 
-/// The watching thread. Dropping it takes a last sample, gives every exchange back, and ends.
+/// The watching thread. Dropping it takes a last sample if that comes in [`ENDING`], gives every exchange
+/// back, and ends.
 #[derive(Debug)]
 pub struct Running<T> {
     notices: Notices<T>,
@@ -101,7 +104,7 @@ impl<T> Running<T> {
 
 impl<T> Drop for Running<T> {
     fn drop(&mut self) {
-        self.notices.desk().stopping = true;
+        self.notices.desk().end_by = Some(Instant::now() + ENDING);
         self.notices.0.rung.notify_all();
         if let Some(thread) = self.thread.take() {
             // A panic in there was reported when it happened.
@@ -134,8 +137,10 @@ struct Desk<T> {
     refused: u64,
     /// A device was seen: what exchanges used can be known.
     devices: bool,
-    /// No more rounds but the last.
-    stopping: bool,
+    /// What the source said last, until it is taken.
+    answer: Option<io::Result<Answer>>,
+    /// No more rounds but the last, and until when that may be waited for.
+    end_by: Option<Instant>,
     /// No more rounds at all.
     closed: bool,
 }
@@ -147,7 +152,8 @@ impl<T> Default for Desk<T> {
             waiting: 0,
             refused: 0,
             devices: false,
-            stopping: false,
+            answer: None,
+            end_by: None,
             closed: false,
         }
     }
@@ -184,7 +190,7 @@ struct Watcher<T> {
     period: Duration,
 }
 
-impl<T> Watcher<T> {
+impl<T: Send + 'static> Watcher<T> {
     fn watch(mut self, plan: Plan) {
         let outcome = catch_unwind(AssertUnwindSafe(|| self.rounds(plan)));
         let failed = !matches!(outcome, Ok(Ok(())));
@@ -213,12 +219,18 @@ impl<T> Watcher<T> {
     fn rounds(&mut self, plan: Plan) -> io::Result<()> {
         let patience = self.period.min(Duration::from_secs(2)).max(Duration::from_millis(500));
         let uuids = self.rounds.uuids();
-        let mut source = choose(plan.source, plan.nvml_library, plan.exporter, uuids, patience)?;
+        let notices = self.notices.clone();
+        let ask = ask::start(
+            move || choose(plan.source, plan.nvml_library, plan.exporter, uuids, patience),
+            move |answer| {
+                notices.desk().answer = Some(answer);
+                notices.0.rung.notify_all();
+            },
+        )?;
         let mut due = Instant::now();
         loop {
-            let stopping = self.wait(due);
-            self.round(&mut *source, stopping);
-            if stopping {
+            let ending = self.wait(due);
+            if self.round(&ask, ending)? {
                 return Ok(());
             }
             // After a time asleep, one sample is enough.
@@ -231,26 +243,50 @@ impl<T> Watcher<T> {
         let mut desk = self.notices.desk();
         loop {
             let left = due.saturating_duration_since(Instant::now());
-            if desk.stopping || left.is_zero() {
-                return desk.stopping;
+            if desk.end_by.is_some() || left.is_zero() {
+                return desk.end_by.is_some();
             }
             let rung = self.notices.0.rung.wait_timeout(desk, left);
             desk = rung.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
-    fn round(&mut self, source: &mut dyn Source, last: bool) {
+    /// What the source says now; nothing if all is to end before it does.
+    fn answer(&self, ask: &SyncSender<()>) -> io::Result<Option<Answer>> {
+        // Who has ended has left word why.
+        let _ = ask.try_send(());
+        let mut desk = self.notices.desk();
+        loop {
+            if let Some(answer) = desk.answer.take() {
+                return answer.map(Some);
+            }
+            let rung = &self.notices.0.rung;
+            desk = match desk.end_by.map(|by| by.saturating_duration_since(Instant::now())) {
+                None => rung.wait(desk).unwrap_or_else(PoisonError::into_inner),
+                Some(Duration::ZERO) => return Ok(None),
+                Some(left) => rung.wait_timeout(desk, left).unwrap_or_else(PoisonError::into_inner).0,
+            };
+        }
+    }
+
+    /// Whether it was the last.
+    fn round(&mut self, ask: &SyncSender<()>, last: bool) -> io::Result<bool> {
         let at = (self.hooks.now)();
         let loads: Vec<LoadReading> =
             (0..self.upstreams).map(|number| (self.hooks.load)(number, at)).collect();
-        let sample = source.sample();
+        let answer = self.answer(ask)?;
         let took = Duration::from_nanos((self.hooks.now)().since(at));
-        let sample = if took > self.period.max(SLOW) {
+        let last = last || answer.is_none();
+        let mut answer = answer.unwrap_or_else(|| {
+            let known = self.rounds.gpus();
+            let why = "they had not answered when all was to end".to_owned();
+            Answer { source: known.source, refused: known.refused, sample: Sample::Nothing(why) }
+        });
+        if took > self.period.max(SLOW) && matches!(answer.sample, Sample::Devices(_)) {
             // The energy is of some moment in between: nobody can say which.
-            Sample::Nothing(format!("they took {} ms to answer, which is too long", took.as_millis()))
-        } else {
-            sample
-        };
+            let why = format!("they took {} ms to answer, which is too long", took.as_millis());
+            answer.sample = Sample::Nothing(why);
+        }
         let refused = {
             let mut desk = self.notices.desk();
             std::mem::swap(&mut desk.ended, &mut self.taken);
@@ -264,7 +300,7 @@ impl<T> Watcher<T> {
                 settled(back);
             }
         }
-        self.rounds.take(at, source, &sample, &loads, last, &mut |back| settled(back));
+        self.rounds.take(at, &answer, &loads, last, &mut |back| settled(back));
         {
             let mut desk = self.notices.desk();
             desk.waiting = self.rounds.waiting();
@@ -272,6 +308,7 @@ impl<T> Watcher<T> {
         }
         (self.hooks.reading)(self.rounds.gpus());
         (self.hooks.attribution)(self.rounds.attribution());
+        Ok(last)
     }
 }
 

@@ -139,8 +139,8 @@ impl Bench {
     pub(crate) fn sample(&mut self, last: bool) -> Sample {
         let at = Tick(self.now);
         let loads: Vec<LoadReading> = self.cells.iter_mut().map(|cell| cell.read(at)).collect();
-        let sample = self.source.sample();
-        self.rounds.take(at, &self.source, &sample, &loads, last, &mut |back| self.back.push(back));
+        let answer = self.source.answer();
+        self.rounds.take(at, &answer, &loads, last, &mut |back| self.back.push(back));
         let gpus = self.rounds.gpus().gpus;
         for device in self.rounds.attribution().devices {
             let energy = device.attributed_nj + device.idle_nj + device.unattributed_nj + device.pending_nj;
@@ -150,7 +150,7 @@ impl Bench {
             let gpu = gpus.iter().find(|gpu| gpu.device.uuid == device.uuid).expect("it is shown");
             assert_eq!(gpu.energy_nj.unwrap_or(0), device.energy_nj, "grown since it was seen, in both");
         }
-        sample
+        answer.sample
     }
 
     /// Where a device's energy and time went.

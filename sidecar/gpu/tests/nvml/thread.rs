@@ -219,6 +219,31 @@ fn an_answer_that_took_too_long_is_none() {
 }
 
 #[test]
+fn the_end_does_not_wait_for_who_does_not_answer() {
+    let exporter = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let plan = Plan {
+        source: Wanted::Exporter,
+        exporter: Some(ExporterPlan {
+            host: "127.0.0.1".into(),
+            port: exporter.local_addr().expect("it has one").port(),
+            path: "/metrics".to_owned(),
+            hostname: None,
+            prefix: String::new(),
+        }),
+        ..plan(&Stub::new())
+    };
+    let (say, said) = channel();
+    let running = start(plan, hooks(&Arc::default(), say)).expect("it begins");
+    let (_asked, _) = exporter.accept().expect("it is asked");
+    let begun = Instant::now();
+    drop(running);
+    assert!(begun.elapsed() < Duration::from_secs(4), "it waits 5 s for an answer, each time");
+    let gpus = said.into_iter().find_map(|said| if let Said::Gpus(gpus) = said { Some(gpus) } else { None });
+    let gpus = gpus.expect("it says what there is");
+    assert_eq!((gpus.failed, gpus.broken), (1, false), "one sample that never came, and no more");
+}
+
+#[test]
 fn what_cannot_be_is_refused_before_it_begins() {
     let stub = Stub::new();
     let cell = Arc::default();
