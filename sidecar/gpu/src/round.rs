@@ -128,7 +128,14 @@ impl<T> Rounds<T> {
             Sample::Nothing(why) => {
                 self.failed += 1;
                 let never = self.source == SourceName::Nvml && self.lives.is_empty();
-                (never, format!("the GPUs say nothing: {why}"))
+                (
+                    never,
+                    if never {
+                        format!("no GPU is read: {why}")
+                    } else {
+                        format!("the GPUs say nothing: {why}")
+                    },
+                )
             }
             Sample::Devices(devices) => {
                 let count = devices.iter().filter(|device| device.parent.is_none()).count();

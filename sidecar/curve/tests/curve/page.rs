@@ -161,7 +161,10 @@ fn what_was_promised_is_counted_in_the_window() {
     play(&metrics, &steps("m", &[(1.0, 90.0), (1.0, 20.0)]));
     let before = read(&metrics);
     let all = table(&curves(&metrics));
-    assert!(all.contains("  Of 20 judged exchanges 10 met chat altogether: 50 %; the target is 99 %\n"), "{all}");
+    assert!(
+        all.contains("  Of 20 judged exchanges 10 met chat altogether: 50 %; the target is 99 %\n"),
+        "{all}"
+    );
     play(&metrics, &steps("m", &[(1.0, 90.0)]));
     play(&metrics, &[Record { ending: Ending::UpstreamCut, ..stream("m", 1.0, 50, 90.0) }]);
     let since = read(&metrics).less(&before).unwrap();

@@ -168,7 +168,7 @@ the histograms tell the same story.
 
 | The exchange | Its verdict |
 |---|---|
-| a success in frames | by its time to first token (at most the bound) and its speed (at least the bound); one that did not happen, as the speed of a single token, counts as met |
+| a success in frames | by its time to first token (at most the bound) and its speed (at least the bound), `slow_both` if it kept neither; one that did not happen, as the speed of a single token, counts as met |
 | a success in one piece | `slow_output` if it took longer than a stream that just keeps both bounds: first token + (tokens per answer - 1) / speed; else `met` |
 | cut, an error in the stream, empty, or `proxy_error` | `failed` |
 | a status of 500 and above, 408, 424 or 429 | `failed` |

@@ -30,6 +30,12 @@ impl Reader<'_> {
             kwh_pico: self.scaled("kwh_usd", PICO),
             pue_micro: self.scaled("pue", MICRO),
         };
+        if (1..MICRO).contains(&prices.pue_micro) {
+            let written = self.value("pue");
+            let what =
+                format!("`{}` is less than 1: no data centre draws less than its devices", written.text);
+            self.mistakes.push(Mistake::at(&written.origin, what, "write 1 or more"));
+        }
         let source = source?;
         Some(gpu::Plan {
             source,

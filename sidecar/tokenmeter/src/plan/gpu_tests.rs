@@ -64,6 +64,12 @@ fn prices_are_exact() {
 }
 
 #[test]
+fn a_data_centre_draws_what_its_devices_do_at_least() {
+    let told = make("upstream: http://a\npue: 0.5").expect_err("it is less than 1").to_string();
+    assert!(told.starts_with("t.yaml:2: `0.5` is less than 1"), "{told}");
+}
+
+#[test]
 fn each_upstream_has_its_devices() {
     let plan = plan(
         "upstreams:\n- url: http://a\n  gpus: [0, GPU-x]\n- url: http://b\n  listen: 127.0.0.1:1\n  gpus: all\n\

@@ -168,9 +168,9 @@ fn mistakes_are_told_with_their_line() {
              checked against that; write 250 or 500",
         ),
         (
-            "preset: chat\n    tokens_per_second: 25",
-            "t.yaml:3: 25 is not an edge of the histogram of speeds, so its verdicts could not be checked against \
-             that; write 20 or 30",
+            "preset: chat\n    tokens_per_second: 27",
+            "t.yaml:3: 27 is not an edge of the histogram of speeds, so its verdicts could not be checked against \
+             that; write 25 or 30",
         ),
         (
             "preset: chat\n    tokens_per_second: 5000",
