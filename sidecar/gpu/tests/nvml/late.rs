@@ -82,6 +82,26 @@ fn who_began_before_the_device_and_never_tells_takes_only_what_it_had_since() {
 }
 
 #[test]
+fn of_several_who_began_before_the_device_nothing_stays_pending() {
+    let mut bench = Bench::new(&[], &["all"]);
+    bench.enter(1, 0);
+    bench.enter(2, 0);
+    bench.run(100);
+    bench.plug_in(300);
+    bench.sample(false);
+    // 1500 J each; then the first goes without a word, and the other stays.
+    bench.run(10);
+    drop(bench.vanish(1));
+    bench.run(90);
+    bench.leave(2);
+    bench.run(1);
+    // How much each had before the device is known only when the second says it: the first's part is
+    // found then, and is not left in the pool.
+    assert_eq!(energy(&bench.device(0)), [30_300.0, 28_500.0, 300.0, 1500.0, 0.0]);
+    bench.is_unknown(2);
+}
+
+#[test]
 fn a_notice_that_comes_when_the_device_has_come_is_not_late() {
     let mut bench = Bench::new(&[], &["all"]);
     bench.enter(1, 0);
