@@ -179,7 +179,7 @@ fn mistakes_are_told_with_their_line() {
         ),
         (
             "preset: chat\n    tokens_per_second: fast",
-            "t.yaml:3: `fast` is not a number; write 1, 2, 5, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000",
+            "t.yaml:3: `fast` is not a number; write 1, 2, 5, 10, 15, 20, 25, 30, 40, 50, 60, 75, 100, 125, 150, 200, 300, 500, 1000",
         ),
         (
             "preset: chat\n    first_token_ms: \"NaN\"",
@@ -188,8 +188,8 @@ fn mistakes_are_told_with_their_line() {
         ),
         (
             "name: a\n    first_token_ms: 250",
-            "t.yaml:2: an objective has no `tokens_per_second`; add it (one of 1, 2, 5, 10, 15, 20, 30, 50, 75, 100, \
-             150, 200, 300, 500, 1000), or a `preset`",
+            "t.yaml:2: an objective has no `tokens_per_second`; add it (one of 1, 2, 5, 10, 15, 20, 25, 30, 40, 50, \
+             60, 75, 100, 125, 150, 200, 300, 500, 1000), or a `preset`",
         ),
         (
             "first_token_ms: 250\n    tokens_per_second: 30",
