@@ -7,11 +7,12 @@
 //!             │                ▲ engine: their own pages
 //!             ▼                  │                    ▼
 //!           metrics ◀────────────┴──────────────→ page ← scrapes, probes, people
-//!             outbox ─→ records ─→ access log, totals
+//!             outbox ─→ records ─→ access log, totals ─→ gpus ─→ exports ─→ a collector
 //! ```
 //!
 //! The way out is the way in, backwards: readiness fails first, then the relay drains, then the
-//! outbox runs dry, and the page goes last, so that whoever looks sees the end.
+//! outbox runs dry, a last sample of the GPUs settles what it can, the last telemetry is sent, and the
+//! page goes last, so that whoever looks sees the end.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
