@@ -45,7 +45,7 @@ impl Line {
     }
 
     /// Asks for everything that this server can be asked for, and waits until all is counted: each
-    /// range of concurrency and of positions, a cached prompt, a tool call, a refusal, and a model
+    /// range of concurrency and of positions, a cached prompt, a tool call, a refusal, a stall, and a model
     /// beyond a cap of one. How many exchanges it was.
     pub(crate) async fn ask_everything(&self) -> u64 {
         let before = self.exchanges();
@@ -65,6 +65,9 @@ impl Line {
         let mut refused = self.load(4, 1);
         refused.headers = vec![("x-simulate".to_owned(), "error-status=503".to_owned())];
         self.run(refused).await;
+        let mut stalled = self.load(2, 1);
+        stalled.headers = vec![("x-simulate".to_owned(), "stall-after=3, stall=1500ms".to_owned())];
+        self.run(stalled).await;
         let mut beyond = self.load(4, 1);
         beyond.model = Some("beyond".to_owned());
         self.run(beyond).await;
