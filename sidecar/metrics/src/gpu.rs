@@ -16,7 +16,7 @@ pub struct GpuReading {
     pub driver_version: Arc<str>,
     /// The device it is a slice of; empty if it is whole.
     pub parent: Arc<str>,
-    /// Who says so: `nvml`, `dcgm` or `rocm`.
+    /// Who says so: `nvml`, `dcgm` or `rocm`; `power` where the energy is reckoned from the power.
     pub source: &'static str,
     /// The upstreams it serves, by name; none if nobody said.
     pub upstreams: Vec<Arc<str>>,

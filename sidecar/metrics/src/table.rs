@@ -206,7 +206,7 @@ pub const LABELS: &[Label] = &[
         meaning: "`hw.parent` of the semantic convention: the device it is a slice of",
     },
     Label { name: "error_type", meaning: "`error.type` of the semantic convention" },
-    Label { name: "source", meaning: "Who says so" },
+    Label { name: "source", meaning: "Who says so; `power` where the energy is reckoned from the power" },
     Label { name: "shared", meaning: "Whether others but these upstreams use the device" },
     Label { name: "unit", meaning: "Which part of the device" },
     Label { name: "clock", meaning: "Which of the device's clocks" },

@@ -46,9 +46,9 @@ fn main() -> ExitCode {
             println!("{}", options::HELP);
             Ok(())
         }
-        all => Options::read(all).and_then(|options| match options.collectors {
-            true => collectors::run(&options),
-            false => rounds::run(&options),
+        all => Options::read(all).and_then(|options| match options.collectors.is_empty() {
+            true => rounds::run(&options),
+            false => collectors::run(&options),
         }),
     };
     match done {

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use collector::Fault;
+
 use crate::Failure;
 use crate::peers::Proxy;
 use crate::scenario::{self, Scenario};
@@ -9,7 +11,7 @@ use crate::scenario::{self, Scenario};
 /// What it can be told.
 pub(crate) const HELP: &str = "\
 bench-proxy [--rounds N] [--scenarios a,b] [--proxies a,b] [--tokenmeter PATH] [--spin]
-bench-proxy --collectors [--rounds N] [--tokenmeter PATH]
+bench-proxy --collectors[=a,b] [--rounds N] [--tokenmeter PATH]
 
   --rounds N         alternating rounds, 1 to 100 (default 5)
   --scenarios a,b    of slow1000, sat, sat4k, short, lat16, lat64, memory (default all)
@@ -30,7 +32,7 @@ pub(crate) struct Options {
     /// Where tokenmeter is.
     pub(crate) tokenmeter: PathBuf,
     /// Whether misbehaving collectors are measured instead.
-    pub(crate) collectors: bool,
+    pub(crate) collectors: Vec<Fault>,
     /// Whether cores are kept awake.
     pub(crate) spin: bool,
 }
@@ -44,7 +46,7 @@ impl Options {
             scenarios: scenario::ALL.to_vec(),
             proxies: Proxy::ALL.to_vec(),
             tokenmeter: beside,
-            collectors: false,
+            collectors: Vec::new(),
             spin: false,
         };
         let mut words = words.iter();
@@ -54,7 +56,12 @@ impl Options {
                 continue;
             }
             if word == "--collectors" {
-                options.collectors = true;
+                options.collectors = Fault::ALL.to_vec();
+                continue;
+            }
+            if let Some(names) = word.strip_prefix("--collectors=") {
+                options.collectors =
+                    list(names, |name| Fault::ALL.into_iter().find(|each| each.name() == name))?;
                 continue;
             }
             let value = words.next().ok_or_else(|| format!("{word}: a value must follow\n{HELP}"))?;

@@ -6,8 +6,8 @@ pub mod faithful;
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -96,6 +96,10 @@ impl Collector {
     pub fn start(fault: Fault) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
+        if fault == Fault::Bomb {
+            // Now, and not while somebody measures.
+            bomb();
+        }
         let shared = Arc::new(Shared {
             fault,
             stopped: AtomicBool::new(false),
@@ -177,7 +181,7 @@ fn serve(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
             Fault::Failing => answer(&mut stream, "503 Service Unavailable", "", b"")?,
             Fault::Huge => return flood(&mut stream, shared),
             Fault::Garbage => return stream.write_all(&[0x16, 0x03, 0x01, 0xff, 0x00, b'\n', 0xfe, b'\n']),
-            Fault::Bomb => answer(&mut stream, "200 OK", "content-encoding: gzip\r\n", &bomb())?,
+            Fault::Bomb => answer(&mut stream, "200 OK", "content-encoding: gzip\r\n", bomb())?,
             Fault::Redirecting => {
                 let location = format!("location: {ELSEWHERE}\r\n");
                 answer(&mut stream, "307 Temporary Redirect", &location, b"")?;
@@ -250,14 +254,18 @@ fn idle(shared: &Shared) -> io::Result<()> {
     Ok(())
 }
 
-/// Zeros as gzip: some 60 KB that inflate to a thousand times as much.
-fn bomb() -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-    let zeros = vec![0; 1 << 20];
-    for _ in 0..BOMB_MIB {
-        encoder.write_all(&zeros).expect("a Vec takes any bytes");
-    }
-    encoder.finish().expect("a Vec takes any bytes")
+/// Zeros as gzip: some 60 KB that inflate to a thousand times as much. Made once: making it costs more
+/// than anything it could do to an exporter.
+fn bomb() -> &'static [u8] {
+    static BOMB: OnceLock<Vec<u8>> = OnceLock::new();
+    BOMB.get_or_init(|| {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        let zeros = vec![0; 1 << 20];
+        for _ in 0..BOMB_MIB {
+            encoder.write_all(&zeros).expect("a Vec takes any bytes");
+        }
+        encoder.finish().expect("a Vec takes any bytes")
+    })
 }
 
 fn is_timeout(error: &io::Error) -> bool {
@@ -322,7 +330,7 @@ mod tests {
     fn a_bomb_is_small_until_it_goes_off() {
         let bomb = bomb();
         assert!(bomb.len() < 128 * 1024, "{} bytes", bomb.len());
-        let inflated = io::copy(&mut flate2::read::GzDecoder::new(&bomb[..]), &mut io::sink());
+        let inflated = io::copy(&mut flate2::read::GzDecoder::new(bomb), &mut io::sink());
         assert_eq!(inflated.expect("it is gzip"), (BOMB_MIB as u64) << 20);
     }
 

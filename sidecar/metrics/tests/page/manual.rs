@@ -86,7 +86,7 @@ fn values(label: &str) -> Vec<&'static str> {
         "gen_ai_token_type" => vec!["input", "output"],
         "hw_type" => vec!["gpu"],
         "error_type" => metrics::GPU_ERRORS.to_vec(),
-        "source" => vec!["nvml", "dcgm", "rocm"],
+        "source" => vec!["nvml", "dcgm", "rocm", "power"],
         "shared" => vec!["true", "false"],
         "unit" => metrics::GPU_UNITS.to_vec(),
         "clock" => metrics::GPU_CLOCKS.to_vec(),
