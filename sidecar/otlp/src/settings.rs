@@ -35,14 +35,14 @@ pub struct Overrides {
 }
 
 /// What the variables come to.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// What is sent; `None` if nothing is.
     pub plan: Option<Plan>,
     /// Which of the conventions' vintages the metrics follow.
     pub semconv: Semconv,
-    /// What is read and written of other people's traces.
-    pub propagators: Propagators,
+    /// Whether `traceparent` and `tracestate` are passed on (`OTEL_PROPAGATORS`); `baggage` always is.
+    pub trace_context: bool,
     /// Which exchanges have spans.
     pub sampler: Sampler,
     /// What is wrong with what was said. A value that is none of its variable's words stands for the
@@ -62,21 +62,6 @@ pub enum Semconv {
     Legacy,
     /// Both.
     Both,
-}
-
-/// `OTEL_PROPAGATORS`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Propagators {
-    /// `traceparent` and `tracestate`.
-    pub trace_context: bool,
-    /// `baggage`.
-    pub baggage: bool,
-}
-
-impl Default for Propagators {
-    fn default() -> Self {
-        Self { trace_context: true, baggage: true }
-    }
 }
 
 /// `OTEL_TRACES_SAMPLER`.
@@ -106,7 +91,7 @@ pub fn resolve(lookup: &dyn Fn(&str) -> Option<String>, overrides: &Overrides) -
     let mut settings = Settings {
         plan: None,
         semconv: semconv(reader),
-        propagators: propagators(reader),
+        trace_context: trace_context(reader),
         sampler: sampler(reader),
         mistakes: Vec::new(),
         warnings: Vec::new(),
@@ -119,7 +104,7 @@ pub fn resolve(lookup: &dyn Fn(&str) -> Option<String>, overrides: &Overrides) -
         let plan = plan(reader, overrides, on);
         let any = plan.metrics.is_some() || plan.spans.is_some() || plan.logs.is_some();
         if disabled {
-            settings.propagators = Propagators { trace_context: false, baggage: false };
+            settings.trace_context = false;
             reader.warn("OTEL_SDK_DISABLED is true: nothing is sent, whatever else is set");
         }
         settings.plan = (any && !disabled).then_some(plan);
@@ -234,26 +219,15 @@ fn semconv(reader: &mut Reader<'_>) -> Semconv {
     semconv
 }
 
-fn propagators(reader: &mut Reader<'_>) -> Propagators {
+fn trace_context(reader: &mut Reader<'_>) -> bool {
     let variable = "OTEL_PROPAGATORS";
     let words = reader.list(variable);
-    if words.is_empty() {
-        return Propagators::default();
+    let known = |word: &String| matches!(word.as_str(), "tracecontext" | "baggage");
+    if words != ["none"] && !words.iter().all(known) {
+        let remedy = "use tracecontext and baggage, or none alone";
+        reader.mistake(variable, "names a propagator there is not", remedy);
     }
-    let mut propagators = Propagators { trace_context: false, baggage: false };
-    for word in &words {
-        match word.as_str() {
-            "tracecontext" => propagators.trace_context = true,
-            "baggage" => propagators.baggage = true,
-            "none" if words.len() == 1 => {}
-            _ => reader.mistake(
-                variable,
-                "names a propagator there is not",
-                "use tracecontext and baggage, or none alone",
-            ),
-        }
-    }
-    propagators
+    words.is_empty() || words.iter().any(|word| word == "tracecontext")
 }
 
 fn sampler(reader: &mut Reader<'_>) -> Sampler {

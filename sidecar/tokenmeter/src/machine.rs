@@ -51,3 +51,27 @@ impl Machine for ThisMachine {
 
 /// A start waits no longer than this for a name: the upstream may be up before its name is.
 const RESOLVE_TIME: Duration = Duration::from_secs(2);
+
+/// A machine for tests: alone, with one core and these variables.
+#[cfg(test)]
+#[derive(Clone, Copy)]
+pub(crate) struct Alone(pub(crate) &'static [(&'static str, &'static str)]);
+
+#[cfg(test)]
+impl Machine for Alone {
+    fn cores(&self) -> usize {
+        1
+    }
+
+    fn resolve(&self, _: &str) -> Vec<IpAddr> {
+        Vec::new()
+    }
+
+    fn owns(&self, _: IpAddr) -> bool {
+        false
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+    }
+}

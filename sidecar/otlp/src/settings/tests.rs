@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Overrides, Propagators, Sampler, Semconv, Settings, resolve};
+use super::{Overrides, Sampler, Semconv, Settings, resolve};
 use crate::plan::{Histograms, Protocol};
 
 const ON: (&str, &str) = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318");
@@ -154,7 +154,7 @@ fn times_and_sizes_have_their_defaults_and_their_variables() {
 #[test]
 fn what_is_not_about_sending_is_told_to_the_caller() {
     let off = with(&[], &Overrides::default());
-    assert_eq!((off.semconv, off.propagators), (Semconv::Latest, Propagators::default()));
+    assert_eq!((off.semconv, off.trace_context), (Semconv::Latest, true));
     assert_eq!(off.sampler, Sampler { follow_parent: true, ratio: 1.0 });
     for (word, semconv) in [
         ("gen_ai_latest_experimental", Semconv::Latest),
@@ -165,11 +165,10 @@ fn what_is_not_about_sending_is_told_to_the_caller() {
     ] {
         assert_eq!(settings(&[("OTEL_SEMCONV_STABILITY_OPT_IN", word)]).semconv, semconv, "{word}");
     }
-    for (words, trace_context, baggage) in
-        [("tracecontext", true, false), ("baggage,tracecontext", true, true), ("none", false, false)]
-    {
-        let propagators = settings(&[("OTEL_PROPAGATORS", words)]).propagators;
-        assert_eq!(propagators, Propagators { trace_context, baggage }, "{words}");
+    let propagates =
+        [("tracecontext", true), ("baggage,tracecontext", true), ("baggage", false), ("none", false)];
+    for (words, trace_context) in propagates {
+        assert_eq!(settings(&[("OTEL_PROPAGATORS", words)]).trace_context, trace_context, "{words}");
     }
     for (word, argument, follow_parent, ratio) in [
         ("always_off", "0.5", false, 0.0),
@@ -286,7 +285,7 @@ fn what_is_wrong_in_one_signals_way_leaves_the_others_theirs() {
     assert_eq!(settings.mistakes.len(), 4, "{:?}", settings.mistakes);
     let plan = settings.plan.expect("metrics have a way");
     assert!(plan.metrics.is_some_and(|metrics| !metrics.target.gzip) && plan.spans.is_none());
-    assert!(settings.propagators.trace_context);
+    assert!(settings.trace_context);
     assert_eq!(settings.sampler, Sampler::default());
 }
 

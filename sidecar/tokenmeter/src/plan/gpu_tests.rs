@@ -1,44 +1,21 @@
 //! GPUs as written: prices to the pico-dollar, devices by upstream, and every mistake.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::time::Duration;
 
 use gpu::{GpuName, Gpus, Wanted};
 
 use crate::file;
-use crate::machine::Machine;
+use crate::machine::Alone;
 use crate::mistake::Mistakes;
 use crate::plan::Plan;
 use crate::settings::Written;
 
-/// A machine with these variables.
-#[derive(Clone, Copy)]
-struct Variables(&'static [(&'static str, &'static str)]);
-
-impl Machine for Variables {
-    fn cores(&self) -> usize {
-        1
-    }
-
-    fn resolve(&self, _: &str) -> Vec<IpAddr> {
-        Vec::new()
-    }
-
-    fn owns(&self, _: IpAddr) -> bool {
-        false
-    }
-
-    fn variable(&self, name: &str) -> Option<String> {
-        self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
-    }
-}
-
 fn make(yaml: &str) -> Result<Plan, Mistakes> {
-    make_on(Variables(&[]), yaml)
+    make_on(Alone(&[]), yaml)
 }
 
-fn make_on(machine: Variables, yaml: &str) -> Result<Plan, Mistakes> {
+fn make_on(machine: Alone, yaml: &str) -> Result<Plan, Mistakes> {
     let file = file::parse("t.yaml", yaml).expect("it is YAML");
     Plan::make(&Written::merge(&BTreeMap::new(), &|_| None, Some(file)), &machine)
 }
@@ -99,7 +76,7 @@ fn the_node_is_ours_unless_another_is_meant() {
         (&[("NODE_NAME", "n")], "\ngpu_exporter_hostname: other", Some("other")),
         (&[("NODE_NAME", "n")], "\ngpu_exporter_hostname: ''", None),
     ] {
-        let made = make_on(Variables(variables), &format!("{exporter}{more}"));
+        let made = make_on(Alone(variables), &format!("{exporter}{more}"));
         let plan = made.unwrap_or_else(|mistakes| panic!("{mistakes}")).gpu.expect("GPUs are watched");
         let exporter = plan.exporter.expect("named");
         assert_eq!(exporter.hostname.as_deref(), expected, "{variables:?} {more:?}");

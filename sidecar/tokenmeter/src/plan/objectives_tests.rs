@@ -1,34 +1,13 @@
 //! Which objectives run, and every mistake in them, word for word.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 
 use metrics::{Objective, PRESETS};
 
 use crate::file;
-use crate::machine::Machine;
+use crate::machine::Alone;
 use crate::plan::Plan;
 use crate::settings::{OBJECTIVES, Written, setting};
-
-struct Nowhere;
-
-impl Machine for Nowhere {
-    fn cores(&self) -> usize {
-        1
-    }
-
-    fn resolve(&self, _: &str) -> Vec<IpAddr> {
-        Vec::new()
-    }
-
-    fn owns(&self, _: IpAddr) -> bool {
-        false
-    }
-
-    fn variable(&self, _: &str) -> Option<String> {
-        None
-    }
-}
 
 /// What the file and, if there is one, the flag `--objective` come to.
 fn written(yaml: &str, flag: Option<&str>) -> Written {
@@ -39,11 +18,11 @@ fn written(yaml: &str, flag: Option<&str>) -> Written {
 }
 
 fn plan(yaml: &str, flag: Option<&str>) -> Plan {
-    Plan::make(&written(yaml, flag), &Nowhere).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+    Plan::make(&written(yaml, flag), &Alone(&[])).unwrap_or_else(|mistakes| panic!("{mistakes}"))
 }
 
 fn told(yaml: &str) -> Vec<String> {
-    let mistakes = Plan::make(&written(yaml, None), &Nowhere).expect_err("these objectives are wrong");
+    let mistakes = Plan::make(&written(yaml, None), &Alone(&[])).expect_err("these objectives are wrong");
     mistakes.0.iter().map(ToString::to_string).collect()
 }
 

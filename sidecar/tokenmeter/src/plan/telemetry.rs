@@ -71,7 +71,7 @@ impl Reader<'_> {
                 "see sidecar/otlp/otlp.md",
             ));
         }
-        let Settings { plan, propagators, sampler, .. } = settings;
+        let Settings { plan, trace_context, sampler, .. } = settings;
         let draw = match sampler.ratio {
             ratio if ratio >= 1.0 => Draw::Always,
             ratio if ratio <= 0.0 => Draw::Never,
@@ -86,7 +86,7 @@ impl Reader<'_> {
                 otlp::settings::Semconv::Legacy => Semconv::Legacy,
                 otlp::settings::Semconv::Both => Semconv::Both,
             }),
-            trace: traced.then_some(Tracing { sampler, propagate: propagate && propagators.trace_context }),
+            trace: traced.then_some(Tracing { sampler, propagate: propagate && trace_context }),
         }
     }
 

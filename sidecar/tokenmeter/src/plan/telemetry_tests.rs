@@ -1,36 +1,14 @@
 //! Our own settings, the standard variables, and which of them counts.
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 
 use metrics::Semconv;
 use otlp::Protocol;
 use relay::{Draw, Sampler};
 
-use crate::machine::Machine;
+use crate::machine::Alone;
 use crate::plan::{Plan, Telemetry};
 use crate::settings::{SETTINGS, Written};
-
-/// A machine that has nothing but variables.
-struct Variables(&'static [(&'static str, &'static str)]);
-
-impl Machine for Variables {
-    fn cores(&self) -> usize {
-        1
-    }
-
-    fn resolve(&self, _: &str) -> Vec<IpAddr> {
-        Vec::new()
-    }
-
-    fn owns(&self, _: IpAddr) -> bool {
-        false
-    }
-
-    fn variable(&self, name: &str) -> Option<String> {
-        self.0.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())
-    }
-}
 
 fn make(
     flags: &[(&str, &str)],
@@ -40,7 +18,7 @@ fn make(
     let mut written: BTreeMap<_, _> =
         flags.iter().map(|(key, value)| (known(key), (*value).to_owned())).collect();
     written.insert("upstream", "http://127.0.0.1:8000".to_owned());
-    Plan::make(&Written::merge(&written, &|_| None, None), &Variables(variables))
+    Plan::make(&Written::merge(&written, &|_| None, None), &Alone(variables))
 }
 
 fn telemetry(flags: &[(&str, &str)], variables: &'static [(&'static str, &'static str)]) -> Telemetry {
