@@ -15,6 +15,12 @@ pub struct Identity {
     pub exchange: ExchangeId,
     /// Whose exchange it is; `default` where nobody is told apart.
     pub tenant: Arc<str>,
+    /// The key or account it was made with: a name of ours, or a keyed hash.
+    pub principal: Option<Arc<str>>,
+    /// The end user it was made for, as a keyed hash.
+    pub consumer: Option<Arc<str>>,
+    /// The service tier: what the response says, else what the request asked for. At most 32 bytes.
+    pub service_tier: Option<Arc<str>>,
     /// Name of the upstream, as configured.
     pub upstream: Arc<str>,
     /// `gen_ai.provider.name` of that upstream.
@@ -45,6 +51,9 @@ impl Identity {
         Self {
             exchange: ExchangeId::default(),
             tenant: DEFAULT_TENANT.into(),
+            principal: None,
+            consumer: None,
+            service_tier: None,
             upstream: upstream.into(),
             provider: provider.into(),
             dialect,

@@ -44,7 +44,7 @@ fn every_setting_is_a_flag_with_its_variable_unit_and_default_in_the_help() {
         let mut all = command();
         let help = all.find_subcommand_mut(name).unwrap().render_long_help().to_string();
         let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
-        for setting in &SETTINGS {
+        for setting in SETTINGS {
             assert!(help.contains(&setting.flag()), "{name}: {}", setting.key);
             assert!(help.contains(&format!("[env: {}]", setting.variable())), "{name}: {}", setting.key);
             if !setting.default.is_empty() {

@@ -67,7 +67,7 @@ pub fn variable(key: &str) -> String {
 }
 
 /// Every setting, in the order of the help and of `check-config`.
-pub const SETTINGS: [Setting; 41] = [
+pub static SETTINGS: &[Setting] = &[
     Setting {
         key: "upstream",
         form: Form::Text("URL"),

@@ -51,7 +51,7 @@ impl Written {
         if let Some(root) = file {
             written.take_root(root);
         }
-        for setting in &SETTINGS {
+        for setting in SETTINGS {
             if let Some(text) = env(&setting.variable()).filter(|text| !text.is_empty()) {
                 written.values.insert(setting.key, Value { text, origin: Origin::Env(setting.variable()) });
             }

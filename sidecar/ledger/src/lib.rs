@@ -1,0 +1,11 @@
+//! The ledger: one row for each exchange, kept so that a month can be closed on it.
+//!
+//! Laws: a row is acknowledged when it is on the disk, and then it is there once; a disk that fails
+//! costs detail and never traffic, and what is lost is counted; the ledger holds counts, names and
+//! money, never text (law 11); only this crate writes to the disk.
+
+pub mod line;
+pub mod row;
+
+pub use line::{Class, Line};
+pub use row::Row;

@@ -1,0 +1,85 @@
+//! One exchange as the ledger keeps it. Times are microseconds since 1970 in UTC, which both SQLite's
+//! integers and PostgreSQL's timestamps hold exactly.
+
+use std::sync::Arc;
+
+use meter::{ExchangeId, Record, Tokens};
+use price::Charge;
+
+/// One exchange. Columns of the table `exchange` have the same names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The exchange's own name; the row's key everywhere.
+    pub id: ExchangeId,
+    /// When its head came, microseconds since 1970.
+    pub started_us: i64,
+    /// When it ended: the instant by which it belongs to a day and a month.
+    pub ended_us: i64,
+    /// Whose it is.
+    pub tenant: Arc<str>,
+    /// The key or account it was made with, as a keyed hash or a name of ours.
+    pub principal: Option<Arc<str>>,
+    /// The end user it was made for, as a keyed hash.
+    pub consumer: Option<Arc<str>>,
+    /// The upstream's name.
+    pub upstream: Arc<str>,
+    /// `gen_ai.provider.name`.
+    pub provider: Arc<str>,
+    /// The JSON shape spoken.
+    pub dialect: Arc<str>,
+    /// The model asked for.
+    pub model: Arc<str>,
+    /// The model that answered, as it says.
+    pub response_model: Option<Arc<str>>,
+    /// The response's id, as it says.
+    pub response_id: Option<Arc<str>>,
+    /// The service tier it was served in, as the response says, else as the request asked.
+    pub service_tier: Option<Arc<str>>,
+    /// How it ended.
+    pub ending: Arc<str>,
+    /// HTTP status; 0 if there was none.
+    pub status: u16,
+    /// Whether the answer came in frames.
+    pub streamed: bool,
+    /// The counts and how they are known.
+    pub tokens: Tokens,
+    /// From the complete request to the end, microseconds.
+    pub duration_us: i64,
+    /// To the first token, microseconds.
+    pub first_token_us: Option<i64>,
+    /// What it cost.
+    pub charge: Charge,
+    /// Its trace, if it is part of one.
+    pub trace: Option<[u8; 16]>,
+}
+
+impl Row {
+    /// The row of a finished exchange.
+    pub fn of(record: &Record, charge: Charge) -> Self {
+        let identity = &record.identity;
+        let micros = |ns: u64| i64::try_from(ns / 1000).unwrap_or(i64::MAX);
+        Self {
+            id: identity.exchange,
+            started_us: micros(identity.started_unix_ns),
+            ended_us: micros(record.ended_unix_ns()),
+            tenant: Arc::clone(&identity.tenant),
+            principal: identity.principal.clone(),
+            consumer: identity.consumer.clone(),
+            upstream: Arc::clone(&identity.upstream),
+            provider: Arc::clone(&identity.provider),
+            dialect: identity.dialect.name().into(),
+            model: Arc::clone(&identity.model),
+            response_model: identity.response_model.clone(),
+            response_id: identity.response_id.clone(),
+            service_tier: identity.service_tier.clone(),
+            ending: record.ending.name().into(),
+            status: record.status,
+            streamed: record.streamed,
+            tokens: record.tokens,
+            duration_us: micros(record.timing.duration_ns),
+            first_token_us: record.timing.first_token_ns.map(micros),
+            charge,
+            trace: identity.trace.as_ref().map(|trace| trace.trace_id),
+        }
+    }
+}
