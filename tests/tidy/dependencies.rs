@@ -58,7 +58,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("csv", &["tokenmeter-ledger"]),
     ("postgres", &["tokenmeter-ship"]),
     ("tokio-postgres-rustls", &["tokenmeter-ship"]),
-    ("jsonwebtoken", &["tokenmeter-tenant"]),
+    ("ring", &["tokenmeter-tenant"]),
     ("ipnet", &["tokenmeter-tenant"]),
     ("ureq", &["tokenmeter", "tokenmeter-budget"]),
     ("nvml-wrapper", &["tokenmeter-gpu"]),

@@ -1,4 +1,22 @@
 //! Whose a request is: an ordered list of rules over what its head and body say, first hit wins.
 //!
-//! Laws: rules only, no I/O and no clock; nothing that a client can write counts unless its peer is
-//! trusted or its claim verified; an API key is seen as a keyed hash and nowhere kept (law 11).
+//! Laws: rules only, no I/O and no clock (the time is handed in); nothing that a client can write
+//! counts unless its peer is trusted, its claim verified or the rule says in so many words that
+//! clients are believed; an API key is seen as a keyed hash and nowhere kept (law 11); names are
+//! bounded in length and in the memory they take (law 6, law 12).
+
+mod asked;
+mod hash;
+mod live;
+mod name;
+mod nets;
+mod rule;
+mod rules;
+
+pub use asked::{BodyFacts, Head, Pending, RuleKind, Said, Who};
+pub use hash::{HashKey, KeyHash, Purpose, WeakKey};
+pub use live::Live;
+pub use name::{NAME_BYTES, Name};
+pub use nets::Nets;
+pub use rule::{ApiKeys, BodyKey, EndUser, Owner, Rule};
+pub use rules::{Rules, Spec};

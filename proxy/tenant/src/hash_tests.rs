@@ -1,0 +1,53 @@
+//! What a key file makes, and what a hash's text may be.
+
+use super::{HashKey, KeyHash, Purpose};
+
+fn key() -> HashKey {
+    HashKey::of(&[7; 32]).unwrap()
+}
+
+#[test]
+fn a_key_file_holds_32_bytes_besides_its_line_ends() {
+    assert_eq!(HashKey::of(&[7; 31]).unwrap_err().bytes, 31);
+    assert_eq!(HashKey::of(b"0123456789012345678901234567890\n\r\n").unwrap_err().bytes, 31);
+    let (bare, line) = ([b'k'; 32].to_vec(), [&[b'k'; 32][..], b"\n"].concat());
+    assert_eq!(HashKey::of(&bare).unwrap().mark(), HashKey::of(&line).unwrap().mark());
+    assert_ne!(HashKey::of(&bare).unwrap().mark(), key().mark());
+}
+
+#[test]
+fn hashes_depend_on_the_key_file_the_purpose_and_the_text() {
+    let other = HashKey::of(&[8; 32]).unwrap();
+    assert_ne!(key().api_key(b"sk-1").hash, other.api_key(b"sk-1").hash);
+    assert_ne!(key().api_key(b"sk-1").hash, key().api_key(b"sk-2").hash);
+    let names = [Purpose::ApiKey, Purpose::Principal, Purpose::EndUser].map(|it| key().name(it, "ann"));
+    assert!(names[0] != names[1] && names[1] != names[2] && names[0] != names[2], "{names:?}");
+    assert_eq!(names[2].len(), 32);
+    assert_eq!(names[2], key().name(Purpose::EndUser, "ann"), "and on nothing else");
+}
+
+#[test]
+fn a_hash_reads_as_it_is_written_and_nothing_else_does() {
+    let hash = key().api_key(b"sk-1");
+    let text = hash.to_string();
+    assert_eq!(KeyHash::read(&text), Some(hash));
+    for wrong in [
+        "",
+        "sk-1",
+        "b3-",
+        &text[..text.len() - 1],
+        &format!("{text}0"),
+        &text.to_uppercase(),
+        &text.replacen('-', "_", 1),
+        &text.replacen("b3", "b4", 1),
+        &format!("{}é", &text[..text.len() - 2]),
+    ] {
+        assert_eq!(KeyHash::read(wrong), None, "{wrong}");
+    }
+}
+
+#[test]
+fn debug_shows_no_secret() {
+    let told = format!("{:?}", HashKey::of(b"a secret of more than 32 bytes, to be sure").unwrap());
+    assert!(told.starts_with("HashKey(\"") && told.len() == "HashKey(\"01234567\")".len(), "{told}");
+}

@@ -1,0 +1,223 @@
+//! The ordered list: first hit wins. A rule that comes after one that asks the body waits for it.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use crate::asked::{BodyFacts, Head, Pending, RuleKind, Said, Who};
+use crate::hash::{HashKey, Purpose};
+use crate::name::{Name, Names, bounded};
+use crate::nets::Nets;
+use crate::rule::{ApiKeys, BodyKey, EndUser, Rule};
+
+/// What rules are made of.
+#[derive(Clone, Debug, Default)]
+pub struct Spec {
+    /// The rules, in their order.
+    pub rules: Vec<Rule>,
+    /// Whose a request is that no rule hits; `default` if nobody is named.
+    pub default: Option<Name>,
+    /// Peers whose header fields are believed.
+    pub trusted: Nets,
+    /// Whether fields that only trusted peers may send are taken out of others' requests.
+    pub strip_untrusted: bool,
+    /// Where the end user is named: the first that says one.
+    pub end_user: Vec<EndUser>,
+    /// The keys of all hashes.
+    pub hash: Option<HashKey>,
+    /// Whether principals of claims and headers are told as they are, not as a hash.
+    pub plain_principals: bool,
+    /// Whether end users are told as they are, not as a hash.
+    pub plain_end_users: bool,
+}
+
+/// Rules, ready to be asked. Cheap to ask, made anew to change.
+#[derive(Debug)]
+pub struct Rules {
+    spec: Spec,
+    default: Arc<str>,
+    names: Names,
+    /// Fields that only trusted peers may send.
+    spoofable: Box<[Box<str>]>,
+    wanted: Box<[BodyKey]>,
+}
+
+/// A tenant, and perhaps a principal, that a rule found.
+pub(crate) struct Hit {
+    pub(crate) tenant: Arc<str>,
+    pub(crate) principal: Option<Arc<str>>,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self::new(Spec::default())
+    }
+}
+
+impl Rules {
+    /// Rules as told.
+    pub fn new(spec: Spec) -> Self {
+        let end_users = spec.end_user.iter().filter_map(|end_user| match end_user {
+            EndUser::Header(field) => Some(field),
+            EndUser::Body(_) => None,
+        });
+        let fields = spec.rules.iter().flat_map(Rule::spoofable).chain(end_users);
+        let mut spoofable: Vec<Box<str>> = fields.cloned().collect();
+        spoofable.sort();
+        spoofable.dedup();
+        let asked = spec.rules.iter().filter_map(|rule| match rule {
+            Rule::Body(key) => Some(key),
+            _ => None,
+        });
+        let end_users = spec.end_user.iter().filter_map(|end_user| match end_user {
+            EndUser::Body(key) => Some(key),
+            EndUser::Header(_) => None,
+        });
+        let mut wanted: Vec<BodyKey> = Vec::new();
+        for key in asked.chain(end_users) {
+            if !wanted.contains(key) {
+                wanted.push(key.clone());
+            }
+        }
+        let default = spec.default.as_ref().map_or_else(|| DEFAULT.into(), |name| name.text().clone());
+        Self { default, names: Names::default(), spoofable: spoofable.into(), wanted: wanted.into(), spec }
+    }
+
+    /// Whether any rule, or the end user, asks the body.
+    pub fn needs_body(&self) -> bool {
+        !self.wanted.is_empty()
+    }
+
+    /// What is to be found in the body; nothing else of it is looked at.
+    pub fn wanted(&self) -> &[BodyKey] {
+        &self.wanted
+    }
+
+    /// The fields that this peer may not send, to be ignored and counted; none if it is trusted.
+    pub fn untrusted(&self, peer: IpAddr) -> impl Iterator<Item = &str> {
+        let fields = if self.spec.trusted.contains(peer) { &[] } else { &*self.spoofable };
+        fields.iter().map(|field| &**field)
+    }
+
+    /// Whether such fields are taken out as well.
+    pub fn strips_untrusted(&self) -> bool {
+        self.spec.strip_untrusted
+    }
+
+    /// How many bytes the upstream is spared at the beginning of this path: those of the first rule
+    /// that covers it and says so, whichever rule decides the tenant. What remains begins with `/`,
+    /// or is nothing, which means `/`.
+    pub fn strip(&self, path: &str) -> usize {
+        let strips = self.spec.rules.iter().find_map(|rule| match rule {
+            Rule::Path { prefix, strip: true, .. } if begins(path, prefix) => Some(prefix.len()),
+            _ => None,
+        });
+        strips.unwrap_or(0)
+    }
+
+    /// Whose a request with this head is.
+    pub fn head(&self, head: &Head<'_>) -> Said {
+        let hit = self.spec.rules.iter().enumerate().find_map(|(index, rule)| {
+            let (hit, kind) = self.hit(rule, head)?;
+            Some((index, hit, kind))
+        });
+        let (until, hit, rule) = hit.unwrap_or_else(|| {
+            let default = Hit { tenant: self.default.clone(), principal: None };
+            (self.spec.rules.len(), default, RuleKind::Default)
+        });
+        let (consumer, consumer_until) = self.end_user_of_head(head);
+        let otherwise = Who { tenant: hit.tenant, principal: hit.principal, consumer, rule };
+        let is_body = |rule: &Rule| matches!(rule, Rule::Body(_));
+        let decided = !self.spec.rules[..until].iter().any(is_body);
+        let names_end_user = |end_user: &EndUser| matches!(end_user, EndUser::Body(_));
+        if decided && !self.spec.end_user[..consumer_until].iter().any(names_end_user) {
+            return Said::Is(otherwise);
+        }
+        let unread = match decided {
+            true => otherwise.clone(),
+            false => Who {
+                tenant: self.default.clone(),
+                principal: None,
+                consumer: otherwise.consumer.clone(),
+                rule: RuleKind::Default,
+            },
+        };
+        Said::AskBody(Pending { until, consumer_until, otherwise, unread, decided })
+    }
+
+    /// Whose it is, now that the body was read.
+    pub fn body(&self, pending: Pending, facts: &BodyFacts<'_>) -> Who {
+        let mut who = pending.otherwise;
+        let rules = self.spec.rules.iter().take(pending.until);
+        let named = rules.filter_map(|rule| match rule {
+            Rule::Body(key) => self.names.shared(facts.text(key)?),
+            _ => None,
+        });
+        if let Some(tenant) = { named }.next() {
+            who = Who { tenant, principal: None, consumer: who.consumer, rule: RuleKind::Body };
+        }
+        let end_users = self.spec.end_user.iter().take(pending.consumer_until);
+        let named = end_users.filter_map(|end_user| match end_user {
+            EndUser::Body(key) => self.personal(Purpose::EndUser, facts.text(key)?),
+            EndUser::Header(_) => None,
+        });
+        who.consumer = { named }.next().or(who.consumer);
+        who
+    }
+
+    fn hit(&self, rule: &Rule, head: &Head<'_>) -> Option<(Hit, RuleKind)> {
+        let fixed = |tenant: &Name| Hit { tenant: tenant.text().clone(), principal: None };
+        Some(match rule {
+            Rule::ApiKeys(keys) => (self.known_key(keys, head)?, RuleKind::ApiKey),
+            Rule::Header { field, principal } if self.spec.trusted.contains(head.peer) => {
+                let tenant = self.names.shared(head.text(field)?)?;
+                let principal = principal.as_ref().and_then(|field| head.text(field));
+                let principal = principal.and_then(|text| self.personal(Purpose::Principal, text));
+                (Hit { tenant, principal }, RuleKind::Header)
+            }
+            Rule::Path { prefix, tenant, .. } if begins(head.path, prefix) => (fixed(tenant), RuleKind::Path),
+            Rule::Peer { nets, tenant } if nets.contains(head.peer) => (fixed(tenant), RuleKind::Peer),
+            Rule::Header { .. } | Rule::Path { .. } | Rule::Peer { .. } | Rule::Body(_) => return None,
+        })
+    }
+
+    fn known_key(&self, keys: &ApiKeys, head: &Head<'_>) -> Option<Hit> {
+        let hash = self.spec.hash.as_ref()?;
+        let owner = head.keys().find_map(|key| keys.0.get(&hash.api_key(key).hash))?;
+        let principal = owner.principal.as_ref().map(|name| name.text().clone());
+        Some(Hit { tenant: owner.tenant.text().clone(), principal })
+    }
+
+    /// The end user that the head names, and before which place in the list the body comes first.
+    fn end_user_of_head(&self, head: &Head<'_>) -> (Option<Arc<str>>, usize) {
+        let named = self.spec.end_user.iter().enumerate().find_map(|(index, end_user)| match end_user {
+            EndUser::Header(field) if self.spec.trusted.contains(head.peer) => {
+                Some((Some(self.personal(Purpose::EndUser, head.text(field)?)?), index))
+            }
+            _ => None,
+        });
+        named.unwrap_or((None, self.spec.end_user.len()))
+    }
+
+    /// A person's name: hashed, unless told otherwise. Without a key to hash with there is none.
+    fn personal(&self, purpose: Purpose, text: &str) -> Option<Arc<str>> {
+        let plain = match purpose {
+            Purpose::EndUser => self.spec.plain_end_users,
+            _ => self.spec.plain_principals,
+        };
+        if plain {
+            return self.names.shared(text);
+        }
+        // The whole text is hashed: two that differ beyond what a name may hold stay two.
+        let text = text.trim();
+        bounded(text)?;
+        Some(self.spec.hash.as_ref()?.name(purpose, text).into())
+    }
+}
+
+/// Whose a request is that no rule hits.
+const DEFAULT: &str = "default";
+
+/// Whether the path begins with the prefix and then ends, or goes on with a segment of its own.
+fn begins(path: &str, prefix: &str) -> bool {
+    path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
