@@ -5,6 +5,7 @@
 //! money, never text (law 11); only this crate writes to the disk.
 
 pub mod line;
+pub mod report;
 pub mod row;
 
 pub use line::{Class, Line};

@@ -31,7 +31,7 @@ pub struct Line {
     /// What kind of line it is.
     pub class: Class,
 
-    /// Exchanges; of a correction 0.
+    /// Exchanges; of a correction, those that had no price before it.
     pub exchanges: u64,
     /// Tokens by type, in the order of [`TokenType::ALL`].
     pub tokens: [u64; TokenType::ALL.len()],

@@ -140,6 +140,7 @@ CREATE TABLE correction (
   input_provenance  TEXT NOT NULL,
   output_provenance TEXT NOT NULL,
   rate              BLOB NOT NULL REFERENCES rate (id),  -- the rate that holds from now on
+  unpriced          INTEGER NOT NULL CHECK (unpriced IN (0, 1)),  -- whether it had no price before
   delta_pico        INTEGER NOT NULL
 ) STRICT;
 

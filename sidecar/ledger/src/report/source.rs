@@ -1,0 +1,188 @@
+//! What a report reads, whichever store it is kept in: the lines of the rollup, the rows one by one, and
+//! what has to be said beside them. A store hands values to a callback and keeps nothing back, so that a
+//! report is as large as its result and not as the ledger.
+
+use std::error::Error;
+use std::sync::Arc;
+
+use meter::ExchangeId;
+use price::Rate;
+
+use crate::{Line, Row};
+
+/// Why a store could not be read, in a sentence that says what to do; or why the callback would have no
+/// more.
+pub type Trouble = Box<dyn Error + Send + Sync>;
+
+/// A month: how many since January 1970.
+pub type Month = i32;
+
+/// Microseconds of a day.
+pub const DAY_US: i64 = 86_400_000_000;
+
+/// A time from an instant, inclusive, to another, exclusive; microseconds since 1970 in UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// The first instant of it.
+    pub since_us: i64,
+    /// The first instant after it.
+    pub until_us: i64,
+}
+
+impl Range {
+    /// All there is.
+    pub const ALL: Self = Self { since_us: i64::MIN, until_us: i64::MAX };
+
+    /// Whether an instant lies in it.
+    pub fn holds(&self, us: i64) -> bool {
+        self.since_us <= us && us < self.until_us
+    }
+
+    /// The days it covers from midnight to midnight, as `first..end` since 1970.
+    pub fn whole_days(&self) -> std::ops::Range<i32> {
+        let first = self.since_us.div_euclid(DAY_US) + i64::from(self.since_us.rem_euclid(DAY_US) != 0);
+        day(first)..day(self.until_us.div_euclid(DAY_US))
+    }
+
+    /// Whether it begins and ends at midnight, or has no end: then lines say all that rows do.
+    pub fn is_whole_days(&self) -> bool {
+        [self.since_us, self.until_us]
+            .iter()
+            .all(|&us| us == i64::MIN || us == i64::MAX || us.rem_euclid(DAY_US) == 0)
+    }
+}
+
+fn day(days: i64) -> i32 {
+    i32::try_from(days).unwrap_or(if days < 0 { i32::MIN } else { i32::MAX })
+}
+
+/// What an exchange used of the GPUs, and what that cost in US dollars.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Used {
+    /// Nanojoules, if known.
+    pub energy_nj: Option<u64>,
+    /// Nanoseconds of GPU time, if known.
+    pub gpu_ns: Option<u64>,
+    /// What the time cost, pico-dollars.
+    pub gpu_hours_pico: i64,
+    /// What the energy cost, pico-dollars.
+    pub gpu_energy_pico: i64,
+}
+
+/// What a GPU did in a day for nobody, or for nobody known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeviceLine {
+    /// Days since 1970-01-01, UTC.
+    pub day: i32,
+    /// `hw.id`.
+    pub hw_id: Arc<str>,
+    /// Which of the two.
+    pub share: Share,
+    /// Nanojoules.
+    pub energy_nj: i128,
+    /// Nanoseconds of GPU time.
+    pub gpu_ns: i128,
+    /// What the time cost, pico-dollars.
+    pub gpu_hours_pico: i128,
+    /// What the energy cost, pico-dollars.
+    pub gpu_energy_pico: i128,
+}
+
+/// Whose no GPU time and energy are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Share {
+    /// Nobody's: no exchange was in flight.
+    Idle,
+    /// Somebody's, but whose was lost.
+    Unattributed,
+}
+
+impl Share {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Idle, Self::Unattributed];
+
+    /// The word in the store.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Unattributed => "unattributed",
+        }
+    }
+
+    /// The word in a report, where a tenant or a model would stand.
+    pub fn mark(self) -> &'static str {
+        match self {
+            Self::Idle => "__idle__",
+            Self::Unattributed => "__unattributed__",
+        }
+    }
+}
+
+/// A time of which something is missing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gap {
+    /// From, microseconds since 1970.
+    pub from_us: i64,
+    /// Until.
+    pub until_us: i64,
+    /// Why, in a word.
+    pub why: Arc<str>,
+    /// Rows that were lost; `None`: nobody can say.
+    pub lost_rows: Option<u64>,
+    /// Whether their totals are among the lines, of class `shed`.
+    pub totals_kept: bool,
+}
+
+/// What was added to an exchange's charge, or taken back, after the fact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Correction {
+    /// Its own name.
+    pub id: ExchangeId,
+    /// When it was made, microseconds since 1970.
+    pub made_us: i64,
+    /// Whose charge it corrects.
+    pub exchange: ExchangeId,
+    /// The line it adds to: `exchanges` is 1 if it had no price before and else 0, `cost_pico` the
+    /// difference, `rate` the one that holds from now on; tokens and GPU are zero.
+    pub line: Line,
+    /// When the exchange ended: the period of the charge.
+    pub ended_us: i64,
+}
+
+/// A store that reports can be made from.
+///
+/// The month beside a value is the one it is **billed** in: its own, or, where that was closed before
+/// the value came, the one that was open then.
+pub trait Source {
+    /// Every line of the days that the range touches, in any order; of one key as often as it likes, to
+    /// be summed. A line of class `correction` stands on the day of the exchange it corrects.
+    fn lines(
+        &self,
+        range: &Range,
+        each: &mut dyn FnMut(Month, &Line) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble>;
+
+    /// Every rate that a line, row or correction of any time names.
+    fn rates(&self) -> Result<Vec<Arc<Rate>>, Trouble>;
+
+    /// Every row that ended within the range and whose detail is still kept, in any order, each once, with
+    /// what it used of the GPUs if that is known.
+    fn rows(
+        &self,
+        range: &Range,
+        each: &mut dyn FnMut(Month, &Row, Option<&Used>) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble>;
+
+    /// Every correction of an exchange that ended within the range, in any order, each once.
+    fn corrections(
+        &self,
+        range: &Range,
+        each: &mut dyn FnMut(Month, &Correction) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble>;
+
+    /// What GPUs did for nobody on the days that the range touches.
+    fn devices(&self, range: &Range) -> Result<Vec<DeviceLine>, Trouble>;
+
+    /// What is missing of the range.
+    fn gaps(&self, range: &Range) -> Result<Vec<Gap>, Trouble>;
+}
