@@ -4,6 +4,12 @@
 //! price that no whole number says is rounded once, when the book is read, with a warning. A model
 //! without a price is unpriced, never free.
 
+mod book;
 mod charge;
+mod mistake;
+mod usage;
 
+pub use book::Book;
 pub use charge::{Charge, Currency, Pico, Rate, Unpriced};
+pub use mistake::{Doubt, Problem, Warning};
+pub use usage::Usage;

@@ -1,0 +1,53 @@
+//! What is wrong or doubtful in a price file, and on which line.
+
+use std::fmt;
+
+/// What keeps a price file from being used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The line, from 1; 0 if the file as a whole is meant.
+    pub line: u64,
+    /// What is wrong there.
+    pub what: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => write!(f, "{}; {}", self.what, self.remedy),
+            line => write!(f, "line {line}: {}; {}", self.what, self.remedy),
+        }
+    }
+}
+
+/// What somebody should know of a price file that can be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// The line, from 1.
+    pub line: u64,
+    /// What kind of thing it is.
+    pub kind: Doubt,
+    /// What there is to know.
+    pub what: String,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.what)
+    }
+}
+
+/// Kinds of warnings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Doubt {
+    /// A price is no whole number of pico-units and was rounded.
+    Rounded,
+    /// A price is named that nothing is ever charged by.
+    NeverCharged,
+    /// A tier leaves a price to what the entry says without it.
+    Kept,
+    /// Two patterns are equally good for some name.
+    Ambiguous,
+}

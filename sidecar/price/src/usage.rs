@@ -1,0 +1,22 @@
+//! What is charged: the facts of one exchange that its price depends on.
+
+use meter::TokenType;
+
+/// The facts of one exchange that its price depends on.
+#[derive(Clone, Copy, Debug)]
+pub struct Usage<'a> {
+    /// The model asked for.
+    pub model: &'a str,
+    /// `gen_ai.provider.name`.
+    pub provider: &'a str,
+    /// The upstream's name.
+    pub upstream: &'a str,
+    /// The service tier, as the response says, else as the request asked.
+    pub tier: Option<&'a str>,
+    /// When the exchange ended, microseconds since 1970 in UTC: the prices in force then count.
+    pub at_us: i64,
+    /// Tokens by type, in the order of [`TokenType::ALL`]; the types are disjoint.
+    pub tokens: &'a [u64; TokenType::ALL.len()],
+    /// The upstream answered with a status of 2xx: what a request costs is owed.
+    pub success: bool,
+}
