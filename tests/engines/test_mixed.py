@@ -27,7 +27,7 @@ RUNS = {asked.INJECT: {1: 180, 2: 60, 3: 60}, asked.CONTINUOUS: {1: 90, 2: 40, 3
 ABORTS = 24
 HELD = 12
 policies = pytest.mark.parametrize("policy", RUNS)
-INPUT, OUTPUT = ("input", "input_cached", "input_cache_write"), ("output", "output_reasoning")
+INPUT, OUTPUT = ("input", "input_cached", "input_cache_write", "input_audio"), ("output", "output_reasoning")
 
 
 def drawn(rig, *what):

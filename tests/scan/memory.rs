@@ -5,8 +5,9 @@ use std::mem::size_of;
 
 use scan::{RequestScanner, Scanner};
 
-/// Bytes of one scanner. Most of it is one frame's shape, the events held back, and the carry.
-const SCANNER_BYTES: usize = 3 * 1024;
+/// Bytes of one scanner. Most of it is one frame's shape, the events held back, the carry, and five
+/// sets of counts.
+const SCANNER_BYTES: usize = 3 * 1024 + 256;
 
 /// Bytes of one request scanner.
 const REQUEST_BYTES: usize = 768;

@@ -69,6 +69,7 @@ fn counts(counts: &Counts) -> String {
         ("in", counts.input),
         ("cached", counts.input_cached),
         ("written", counts.input_cache_write),
+        ("heard", counts.input_audio),
         ("out", counts.output),
         ("thought", counts.output_reasoning),
         ("audio", counts.output_audio),

@@ -38,8 +38,32 @@ struct Sum {
     input_most: u64,
     cached: u64,
     cached_most: u64,
+    written_most: u64,
+    heard_most: u64,
     output: u64,
     reasoning: u64,
+    spoken: u64,
+}
+
+/// What is believed of the prompt. All but `input` are parts of it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Prompt {
+    input: u64,
+    cached: u64,
+    written: u64,
+    heard: u64,
+}
+
+impl Prompt {
+    /// What `counts` say of it, if they say how long it was.
+    fn of(counts: &Counts) -> Option<Self> {
+        Some(Self {
+            input: counts.input?,
+            cached: counts.input_cached.unwrap_or(0),
+            written: counts.input_cache_write.unwrap_or(0),
+            heard: counts.input_audio.unwrap_or(0),
+        })
+    }
 }
 
 impl Ladder {
@@ -84,13 +108,16 @@ impl Ladder {
         let counts = match self.whole {
             Some(last) => self.covering(last, request, over)?,
             None if self.choices.seen > 0 && self.choices.seen >= choices.max(request.answers) => {
-                let (input, cached) = self.choices.prompt(request);
+                let Prompt { input, cached, written, heard } = self.choices.prompt(request);
                 Counts {
                     input: (self.choices.inputs > 0).then_some(input),
                     input_cached: Some(cached),
+                    input_cache_write: Some(written),
+                    input_audio: Some(heard),
                     output: Some(self.choices.output),
                     output_reasoning: Some(self.choices.reasoning),
-                    ..Counts::default()
+                    output_audio: Some(self.choices.spoken),
+                    rejected: 0,
                 }
             }
             None => return None,
@@ -142,15 +169,18 @@ impl Ladder {
                 })
             }
         };
-        let (input_provenance, input, cached, written) = self.input(reported, request);
+        let (input_provenance, Prompt { input, cached, written, heard }) = self.input(reported, request);
         let cached = cached.min(input);
         let written = written.min(input - cached);
+        // Of what was heard a part may have come from the cache; nobody says which.
+        let heard = heard.min(input - cached - written);
         let reasoning = reasoning.min(output);
         let audio = audio.min(output - reasoning);
         let mut by_type = [0; TokenType::ALL.len()];
-        by_type[TokenType::Input as usize] = input - cached - written;
+        by_type[TokenType::Input as usize] = input - cached - written - heard;
         by_type[TokenType::InputCached as usize] = cached;
         by_type[TokenType::InputCacheWrite as usize] = written;
+        by_type[TokenType::InputAudio as usize] = heard;
         by_type[TokenType::Output as usize] = output - reasoning - audio;
         by_type[TokenType::OutputReasoning as usize] = reasoning;
         by_type[TokenType::OutputAudio as usize] = audio;
@@ -171,28 +201,26 @@ impl Ladder {
         tokens
     }
 
-    fn input(&self, reported: Option<Counts>, request: &Request) -> (Provenance, u64, u64, u64) {
-        if let Some(Counts { input: Some(input), input_cached, input_cache_write, .. }) = reported {
-            let (cached, written) = (input_cached.unwrap_or(0), input_cache_write.unwrap_or(0));
-            return (Provenance::Reported, input, cached, written);
+    fn input(&self, reported: Option<Counts>, request: &Request) -> (Provenance, Prompt) {
+        if let Some(prompt) = reported.as_ref().and_then(Prompt::of) {
+            return (Provenance::Reported, prompt);
         }
-        if let Some(Counts { input: Some(input), input_cached, .. }) = self.part(request) {
-            return (Provenance::Running, input, input_cached.unwrap_or(0), 0);
+        if let Some(prompt) = self.part(request).as_ref().and_then(Prompt::of) {
+            return (Provenance::Running, prompt);
         }
         // Every choice shares the one prompt, so one choice's usage says all about it.
         if self.choices.input > 0 {
-            let (input, cached) = self.choices.prompt(request);
             let provenance = if request.prompts <= 1 { Provenance::Reported } else { Provenance::Running };
-            return (provenance, input, cached, 0);
+            return (provenance, self.choices.prompt(request));
         }
-        if let Some(Counts { input: Some(input), input_cached, .. }) = self.running
-            && input > 0
+        if let Some(prompt) = self.running.as_ref().and_then(Prompt::of)
+            && prompt.input > 0
         {
-            return (Provenance::Running, input, input_cached.unwrap_or(0), 0);
+            return (Provenance::Running, prompt);
         }
         match request.prompt_ids {
-            Some(ids) => (Provenance::Ids, ids, 0, 0),
-            None => (Provenance::None, 0, 0, 0),
+            Some(ids) => (Provenance::Ids, Prompt { input: ids, ..Prompt::default() }),
+            None => (Provenance::None, Prompt::default()),
         }
     }
 
@@ -210,6 +238,7 @@ impl Ladder {
             &mut counts.input,
             &mut counts.input_cached,
             &mut counts.input_cache_write,
+            &mut counts.input_audio,
             &mut counts.output,
             &mut counts.output_reasoning,
             &mut counts.output_audio,
@@ -233,7 +262,10 @@ impl Sum {
         self.input_most = self.input_most.max(input);
         self.cached = self.cached.saturating_add(cached);
         self.cached_most = self.cached_most.max(cached);
+        self.written_most = self.written_most.max(counts.input_cache_write.unwrap_or(0));
+        self.heard_most = self.heard_most.max(counts.input_audio.unwrap_or(0));
         self.output = self.output.saturating_add(counts.output.unwrap_or(0));
+        self.spoken = self.spoken.saturating_add(counts.output_audio.unwrap_or(0));
         self.reasoning = self.reasoning.saturating_add(counts.output_reasoning.unwrap_or(0));
     }
 
@@ -248,13 +280,19 @@ impl Sum {
         }
     }
 
-    /// The prompt's tokens and the cached ones among them: once for one prompt, and for a list of
-    /// prompts the sum over the usages less the repetition for each of `n` answers.
-    fn prompt(&self, request: &Request) -> (u64, u64) {
+    /// The prompt's tokens and the parts of them: once for one prompt, and for a list of prompts the
+    /// sum over the usages less the repetition for each of `n` answers. Prompts that come in lists are
+    /// text, and who takes lists says nothing of writing to a cache.
+    fn prompt(&self, request: &Request) -> Prompt {
         if request.prompts <= 1 {
-            return (self.input_most, self.cached_most);
+            return Prompt {
+                input: self.input_most,
+                cached: self.cached_most,
+                written: self.written_most,
+                heard: self.heard_most,
+            };
         }
         let each = u64::from((request.answers / request.prompts).max(1));
-        (self.input / each, self.cached / each)
+        Prompt { input: self.input / each, cached: self.cached / each, ..Prompt::default() }
     }
 }

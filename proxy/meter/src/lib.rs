@@ -31,4 +31,6 @@ pub use tokens::{Provenance, TokenType, Tokens};
 pub use trace::{Spans, Trace};
 
 #[cfg(test)]
+mod ladder_tests;
+#[cfg(test)]
 mod tests;

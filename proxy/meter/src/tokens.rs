@@ -39,12 +39,14 @@ impl Provenance {
 /// The disjoint kinds a total is made of: a sum over them counts every token once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TokenType {
-    /// Prompt tokens that were computed.
+    /// Prompt tokens that were computed, the audio ones excepted.
     Input,
     /// Prompt tokens served from a cache.
     InputCached,
     /// Prompt tokens computed and written to a cache.
     InputCacheWrite,
+    /// Prompt tokens of audio, computed: neither from a cache nor written to one.
+    InputAudio,
     /// Generated tokens, the reasoning and audio ones excepted.
     Output,
     /// Generated reasoning tokens.
@@ -55,10 +57,11 @@ pub enum TokenType {
 
 impl TokenType {
     /// Every type, input before output.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Input,
         Self::InputCached,
         Self::InputCacheWrite,
+        Self::InputAudio,
         Self::Output,
         Self::OutputReasoning,
         Self::OutputAudio,
@@ -70,6 +73,7 @@ impl TokenType {
             Self::Input => "input",
             Self::InputCached => "input_cached",
             Self::InputCacheWrite => "input_cache_write",
+            Self::InputAudio => "input_audio",
             Self::Output => "output",
             Self::OutputReasoning => "output_reasoning",
             Self::OutputAudio => "output_audio",
@@ -78,7 +82,7 @@ impl TokenType {
 
     /// Whether it is part of the prompt.
     pub fn is_input(self) -> bool {
-        matches!(self, Self::Input | Self::InputCached | Self::InputCacheWrite)
+        matches!(self, Self::Input | Self::InputCached | Self::InputCacheWrite | Self::InputAudio)
     }
 }
 
@@ -108,12 +112,20 @@ impl Tokens {
 
     /// All prompt tokens, cached ones included.
     pub fn input(&self) -> u64 {
-        self.of(TokenType::Input) + self.of(TokenType::InputCached) + self.of(TokenType::InputCacheWrite)
+        self.sum(TokenType::is_input)
     }
 
     /// All generated tokens, hidden ones included.
     pub fn output(&self) -> u64 {
-        self.of(TokenType::Output) + self.of(TokenType::OutputReasoning) + self.of(TokenType::OutputAudio)
+        self.sum(|kind| !kind.is_input())
+    }
+
+    fn sum(&self, belongs: impl Fn(TokenType) -> bool) -> u64 {
+        TokenType::ALL
+            .into_iter()
+            .filter(|&kind| belongs(kind))
+            .map(|kind| self.of(kind))
+            .fold(0, u64::saturating_add)
     }
 
     /// The provenance that belongs to a type.

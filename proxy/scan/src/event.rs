@@ -81,8 +81,8 @@ pub enum Scope {
     Running(u32),
 }
 
-/// Token counts as a server reports them: `cached` and `cache_write` are part of `input`,
-/// `reasoning` and `audio` part of `output`. `None` is "not said", which is not zero.
+/// Token counts as a server reports them: `cached`, `cache_write` and `input_audio` are part of
+/// `input`, `reasoning` and `audio` part of `output`. `None` is "not said", which is not zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Prompt tokens, cached ones included.
@@ -91,6 +91,8 @@ pub struct Counts {
     pub input_cached: Option<u64>,
     /// Prompt tokens written to a cache.
     pub input_cache_write: Option<u64>,
+    /// Prompt tokens of audio; cached ones may be among them.
+    pub input_audio: Option<u64>,
     /// Generated tokens, hidden ones included.
     pub output: Option<u64>,
     /// Generated tokens spent on reasoning.

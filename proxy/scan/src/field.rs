@@ -55,6 +55,8 @@ pub(crate) enum Field {
     CachedTokens,
     /// Number: prompt tokens written to a cache.
     CacheWriteTokens,
+    /// Number: prompt tokens of audio.
+    InputAudioTokens,
     /// Number: generated tokens.
     OutputTokens,
     /// Number: generated reasoning tokens.

@@ -416,6 +416,7 @@ impl<S: Sink> Visit for Reader<'_, S> {
                 Field::InputTokens
                 | Field::CachedTokens
                 | Field::CacheWriteTokens
+                | Field::InputAudioTokens
                 | Field::OutputTokens
                 | Field::ReasoningTokens
                 | Field::AudioTokens,

@@ -127,6 +127,7 @@ fn usage(record: &Record, list: &mut Attributes) {
         list.count("gen_ai.usage.input_tokens", tokens.input());
         subset(record, TokenType::InputCached, "gen_ai.usage.cache_read.input_tokens", list);
         subset(record, TokenType::InputCacheWrite, "gen_ai.usage.cache_write.input_tokens", list);
+        subset(record, TokenType::InputAudio, "gen_ai.usage.audio.input_tokens", list);
     }
     if is_counted(tokens.output_provenance) {
         list.count("gen_ai.usage.output_tokens", tokens.output());

@@ -49,6 +49,7 @@ pub(crate) const OPENAI: &[Place] = &[
     ("/prompt_tokens_details/cached_tokens", |c| &mut c.input_cached),
     ("/prompt_tokens_details/cache_write_tokens", |c| &mut c.input_cache_write),
     ("/prompt_tokens_details/created_cache_tokens", |c| &mut c.input_cache_write),
+    ("/prompt_tokens_details/audio_tokens", |c| &mut c.input_audio),
     ("/completion_tokens_details/reasoning_tokens", |c| &mut c.output_reasoning),
     ("/completion_tokens_details/audio_tokens", |c| &mut c.output_audio),
     ("/reasoning_tokens", |c| &mut c.output_reasoning),
@@ -94,6 +95,7 @@ pub(crate) fn of_responses(usage: &Value) -> Option<Counts> {
             ("/output_tokens", |c| &mut c.output),
             ("/input_tokens_details/cached_tokens", |c| &mut c.input_cached),
             ("/input_tokens_details/cache_write_tokens", |c| &mut c.input_cache_write),
+            ("/input_tokens_details/audio_tokens", |c| &mut c.input_audio),
             ("/output_tokens_details/reasoning_tokens", |c| &mut c.output_reasoning),
         ],
     )

@@ -30,6 +30,7 @@ pub(crate) const COMMON: &[(&str, Field)] = &[
     ("usage.prompt_tokens_details.cached_tokens", Field::CachedTokens),
     ("usage.prompt_tokens_details.cache_write_tokens", Field::CacheWriteTokens),
     ("usage.prompt_tokens_details.created_cache_tokens", Field::CacheWriteTokens),
+    ("usage.prompt_tokens_details.audio_tokens", Field::InputAudioTokens),
     ("usage.completion_tokens_details.reasoning_tokens", Field::ReasoningTokens),
     ("usage.completion_tokens_details.audio_tokens", Field::AudioTokens),
     ("usage.reasoning_tokens", Field::ReasoningTokens),

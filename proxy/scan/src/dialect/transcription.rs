@@ -17,6 +17,7 @@ const FRAME: &[(&str, Field)] = &[
     ("choices[].delta.content", Field::Content),
     ("usage.input_tokens", Field::InputTokens),
     ("usage.output_tokens", Field::OutputTokens),
+    ("usage.input_token_details.audio_tokens", Field::InputAudioTokens),
 ];
 
 /// What is looked for.

@@ -49,6 +49,7 @@ pub(crate) fn slot(field: Field) -> Option<fn(&mut Counts) -> &mut Option<u64>> 
         Field::InputTokens => |c| &mut c.input,
         Field::CachedTokens => |c| &mut c.input_cached,
         Field::CacheWriteTokens => |c| &mut c.input_cache_write,
+        Field::InputAudioTokens => |c| &mut c.input_audio,
         Field::OutputTokens => |c| &mut c.output,
         Field::ReasoningTokens => |c| &mut c.output_reasoning,
         Field::AudioTokens => |c| &mut c.output_audio,
@@ -62,6 +63,7 @@ pub(crate) fn merged(earlier: &Counts, later: &Counts) -> Counts {
         input: later.input.or(earlier.input),
         input_cached: later.input_cached.or(earlier.input_cached),
         input_cache_write: later.input_cache_write.or(earlier.input_cache_write),
+        input_audio: later.input_audio.or(earlier.input_audio),
         output: later.output.or(earlier.output),
         output_reasoning: later.output_reasoning.or(earlier.output_reasoning),
         ..*later

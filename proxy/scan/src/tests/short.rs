@@ -59,12 +59,21 @@ fn usage_words(usage: Usage) -> String {
         Scope::Choice(None) => "choice".to_owned(),
         Scope::Running(choice) => format!("running{choice}"),
     };
-    let Counts { input, input_cached, input_cache_write, output, output_reasoning, output_audio, rejected } =
-        usage.counts;
+    let Counts {
+        input,
+        input_cached,
+        input_cache_write,
+        input_audio,
+        output,
+        output_reasoning,
+        output_audio,
+        rejected,
+    } = usage.counts;
     let said = [
         ("in", input),
         ("cached", input_cached),
         ("written", input_cache_write),
+        ("heard", input_audio),
         ("out", output),
         ("reasoning", output_reasoning),
         ("audio", output_audio),

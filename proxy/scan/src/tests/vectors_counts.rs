@@ -3,7 +3,7 @@
 use super::{stream, whole};
 use crate::Dialect::{
     Anthropic, Gemini, LlamacppCompletion as Llamacpp, Lmdeploy, OpenaiChat as Chat,
-    OpenaiCompletions as Completions, Sglang, Tgi,
+    OpenaiCompletions as Completions, OpenaiResponses as Responses, Sglang, Tgi, Transcription,
 };
 
 #[test]
@@ -152,4 +152,34 @@ fn vector_40_vllms_rust_front_end() {
         r#"{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#,
     ];
     assert_eq!(stream(Chat, &frames), "role0 | text0/3 | text0/2 | stop0 |");
+}
+
+#[test]
+fn a_prompt_of_sound_says_how_much_of_it_was_sound() {
+    let usage = r#"{"prompt_tokens":40,"completion_tokens":9,"prompt_tokens_details":{"cached_tokens":8,"text_tokens":10,"audio_tokens":30},"completion_tokens_details":{"audio_tokens":6}}"#;
+    let last = format!(r#"{{"choices":[],"usage":{usage}}}"#);
+    let said = "in 40 cached 8 heard 30 out 9 audio 6";
+    assert_eq!(stream(Chat, &[&last, "[DONE]"]), format!("whole({said}) | done |"));
+    let body = format!(
+        r#"{{"choices":[{{"index":0,"message":{{"content":"a"}},"finish_reason":"stop"}}],"usage":{usage}}}"#
+    );
+    assert_eq!(whole(Chat, &body), format!("text0/1 stop0 choice0({said}) |"));
+    assert_eq!(
+        stream(
+            Responses,
+            &[
+                r#"{"type":"response.completed","response":{"status":"completed","usage":{"input_tokens":40,"input_tokens_details":{"cached_tokens":8,"audio_tokens":30},"output_tokens":9}}}"#
+            ]
+        ),
+        "stop0 whole(in 40 cached 8 heard 30 out 9) done |"
+    );
+    assert_eq!(
+        stream(
+            Transcription,
+            &[
+                r#"{"type":"transcript.text.done","text":"a","usage":{"type":"tokens","input_tokens":14,"input_token_details":{"text_tokens":0,"audio_tokens":14},"output_tokens":4}}"#
+            ]
+        ),
+        "stop0 whole(in 14 heard 14 out 4) done |"
+    );
 }

@@ -25,18 +25,15 @@ pub(crate) struct Usage {
 impl Usage {
     /// Adds an ended operation.
     pub(crate) fn end(&self, tokens: &Tokens) {
-        let sum = |kinds: [TokenType; 3]| {
-            kinds.map(|kind| tokens.of(kind)).into_iter().fold(0, u64::saturating_add)
-        };
         if tokens.input_provenance == Provenance::Reported {
-            let all = sum([TokenType::Input, TokenType::InputCached, TokenType::InputCacheWrite]);
+            let all = tokens.input();
             self.input.add(all);
             self.cache_read.add(tokens.of(TokenType::InputCached));
             self.cache_write.add(tokens.of(TokenType::InputCacheWrite));
             self.operation_input.tokens(Metric::OperationInput, all);
         }
         if tokens.output_provenance == Provenance::Reported {
-            let all = sum([TokenType::Output, TokenType::OutputReasoning, TokenType::OutputAudio]);
+            let all = tokens.output();
             let [unknown, text, audio] = &self.output;
             // Who tells audio apart tells the rest to be text; nobody else says what it was.
             match tokens.of(TokenType::OutputAudio) {

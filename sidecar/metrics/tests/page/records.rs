@@ -28,7 +28,7 @@ pub(crate) fn plain(model: &str) -> Record {
         tokens: Tokens {
             input_provenance: Provenance::Reported,
             output_provenance: Provenance::Reported,
-            by_type: [15, 5, 0, 8, 3, 0],
+            by_type: [15, 5, 0, 0, 8, 3, 0],
         },
         timing: Timing {
             upload_ns: 20_000_000,

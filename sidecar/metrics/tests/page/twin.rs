@@ -212,7 +212,12 @@ impl Twin {
             let labels = [&flavour[..], &[("gen_ai_token_modality", modality)]].concat();
             self.add(&format!("{base}_{what}_tokens_total"), &labels, n);
         };
-        let input = count(&[TokenType::Input, TokenType::InputCached, TokenType::InputCacheWrite]);
+        let input = count(&[
+            TokenType::Input,
+            TokenType::InputCached,
+            TokenType::InputCacheWrite,
+            TokenType::InputAudio,
+        ]);
         let output = count(&[TokenType::Output, TokenType::OutputReasoning, TokenType::OutputAudio]);
         let (asked, answered) = (
             record.tokens.input_provenance == Provenance::Reported,
