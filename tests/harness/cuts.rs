@@ -32,6 +32,7 @@ pub fn scan_slices<'a>(dialect: Dialect, framing: Framing, slices: impl Iterator
     seen.tail = Some(scanner.end(&mut seen));
     seen.model = scanner.model().as_str().to_owned();
     seen.id = scanner.id().as_str().to_owned();
+    seen.tier = scanner.service_tier().as_str().to_owned();
     let work = scanner.work();
     assert_eq!(work.fed, fed);
     // One byte of grace: a data line's end is read as a line end and walked as white space.
@@ -47,7 +48,9 @@ fn says_again(dialect: Dialect, framing: Framing, body: &[u8], at: usize, seen: 
     scanner.feed(&body[at..], &mut again);
     let tail = scanner.end(&mut again);
     let same = again.is_same() && Some(tail) == seen.tail;
-    same && scanner.model().as_str() == seen.model && scanner.id().as_str() == seen.id
+    same && scanner.model().as_str() == seen.model
+        && scanner.id().as_str() == seen.id
+        && scanner.service_tier().as_str() == seen.tier
 }
 
 /// Says where scanning `body` whole and scanning it in any other way differ: in steps, at the

@@ -176,6 +176,9 @@ impl Reading {
         if self.seen.id.is_empty() {
             self.seen.id = frame::id(self.dialect, &value)?.to_owned();
         }
+        if let Some(tier) = frame::tier(self.dialect, &value)? {
+            self.seen.tier = tier.to_owned();
+        }
         Some(())
     }
 

@@ -20,6 +20,8 @@ pub struct Seen {
     pub model: String,
     /// The first id of an answer.
     pub id: String,
+    /// The last service tier told.
+    pub tier: String,
     /// What became of the body.
     pub tail: Option<Tail>,
 }

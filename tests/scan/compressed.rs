@@ -61,6 +61,7 @@ fn decoded(dialect: Dialect, framing: Framing, encoded: &[u8], way: Way, step: u
     seen.tail = Some(scanner.end(&mut seen));
     seen.model = scanner.model().as_str().to_owned();
     seen.id = scanner.id().as_str().to_owned();
+    seen.tier = scanner.service_tier().as_str().to_owned();
     seen
 }
 

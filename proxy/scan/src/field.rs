@@ -137,6 +137,12 @@ pub(crate) enum Field {
     Object,
     /// An error, of any shape.
     Error,
+    /// Word: how fast, and at which price, the answer was or is to be made.
+    ServiceTier,
+    /// Of a request. The object of what the client notes for itself.
+    Metadata,
+    /// Of a request. Word: a member that names somebody, by its place among those wanted.
+    Wanted(u8),
     /// Of a request. Flag: frames are asked for.
     Stream,
     /// Of a request. Number: answers asked for.
@@ -188,6 +194,11 @@ impl Field {
         matches!(self, Self::Key(_))
     }
 
+    /// Whether a word that is not all there is none.
+    pub(crate) fn is_exact(self) -> bool {
+        matches!(self, Self::ServiceTier | Self::Wanted(_))
+    }
+
     /// Whether two frames of one shape may differ in it.
     pub(crate) fn may_vary(self) -> bool {
         self.is_measured()
@@ -216,7 +227,7 @@ pub(crate) struct Fields {
 struct Node {
     field: Field,
     element: u8,
-    keys: Vec<(&'static str, u8)>,
+    keys: Vec<(Box<str>, u8)>,
 }
 
 impl Fields {
@@ -234,6 +245,13 @@ impl Fields {
             fields.nodes[usize::from(node)].field = field;
         }
         fields
+    }
+
+    /// Looks for `field` at the member of that path, whatever characters its keys have.
+    pub(crate) fn add_path<const N: usize>(&mut self, keys: [&str; N], field: Field) {
+        const { assert!(N <= PATH_LEVELS) };
+        let node = keys.into_iter().fold(0, |node, key| self.key_or_new(node, key));
+        self.nodes[usize::from(node)].field = field;
     }
 
     /// What is looked for at a node.
@@ -259,11 +277,11 @@ impl Fields {
         self.nodes[usize::from(node)].element
     }
 
-    fn key_or_new(&mut self, node: u8, key: &'static str) -> u8 {
+    fn key_or_new(&mut self, node: u8, key: &str) -> u8 {
         match self.member(node, key.as_bytes()) {
             NOWHERE => {
                 let to = self.add();
-                self.nodes[usize::from(node)].keys.push((key, to));
+                self.nodes[usize::from(node)].keys.push((key.into(), to));
                 to
             }
             to => to,

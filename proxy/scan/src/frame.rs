@@ -19,7 +19,7 @@ use crate::event::{Counts, Event, Finish, Piece, Scope, ServerTimes, Sink, Usage
 use crate::extent::Extent;
 use crate::field::Field;
 use crate::json::{Value, Visit};
-use crate::name::Name;
+use crate::name::{Name, Tier};
 use crate::shape::Holes;
 use choice::Choice;
 use cumulative::Cumulative;
@@ -70,6 +70,8 @@ pub(crate) struct Frame {
     pub(crate) model: Name,
     /// The first id any frame gave its answer, and that is no longer than a name.
     pub(crate) id: Name,
+    /// The last service tier any frame told: what a Responses stream begins with is what was asked for.
+    pub(crate) tier: Tier,
     /// Anthropic's counts of the frames before.
     earlier: Counts,
     /// SGLang's frames before.
@@ -109,6 +111,7 @@ impl Frame {
             holes: Holes::default(),
             model: Name::default(),
             id: Name::default(),
+            tier: Tier::default(),
             earlier: Counts::default(),
             cumulative: Cumulative::default(),
         }
@@ -475,6 +478,11 @@ impl Frame {
             _ => None,
         };
         match field {
+            Field::ServiceTier => {
+                if let Value::Word(word) = value {
+                    self.tier = Tier::whole(word).filter(|tier| !tier.is_empty()).unwrap_or(self.tier);
+                }
+            }
             Field::Stop => self.choice.stopped = value == Value::Bool(true),
             Field::Timings => self.timings.seen = value == Value::Object,
             Field::Progress => self.progress = value == Value::Object,

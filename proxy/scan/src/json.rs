@@ -385,7 +385,12 @@ impl Json {
                     &tail[..tail.len().min(CARRY_BYTES)]
                 };
                 if role == Role::Capture {
-                    visit.value(fields.field(self.node), Value::Word(word), span);
+                    let field = fields.field(self.node);
+                    let value = match self.carry.cut && field.is_exact() {
+                        true => Value::Null,
+                        false => Value::Word(word),
+                    };
+                    visit.value(field, value, span);
                     self.after_value();
                 } else {
                     let level = self.depth as usize - 1;

@@ -43,8 +43,8 @@ pub use dialect::{Dialect, EndMark};
 pub use event::{Counts, Event, Finish, Piece, Scope, ServerTimes, Sink, Usage};
 pub use extent::Extent;
 pub use multipart::MultipartFields;
-pub use name::Name;
-pub use request::{Request, RequestScanner, Sampling, Shape};
+pub use name::{Brief, Name, Tier};
+pub use request::{Member, Request, RequestScanner, Sampling, Shape, Wanted};
 pub use scanner::{Framing, Scanner, Tail, Work};
 
 #[cfg(test)]

@@ -9,6 +9,14 @@ pub const CARRY_BYTES: usize = 256;
 /// id is not kept at all: LiteLLM's for responses have 190, of which most are the same in all.
 pub const MODEL_BYTES: usize = 128;
 
+/// Bytes of a service tier; the longest known word is 13. A longer one is not kept: half a word is
+/// another word.
+pub const TIER_BYTES: usize = 32;
+
+/// Members of a request that may be wanted because they name somebody: `user`, `safety_identifier`,
+/// and keys of `metadata` (OpenAI takes 16 of those).
+pub const WANTED: usize = 32;
+
 /// Open objects and arrays followed. Deeper frames are marked unparsed; their bytes still pass.
 pub const DEPTH: u32 = 128;
 

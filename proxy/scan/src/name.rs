@@ -2,23 +2,29 @@
 
 use std::fmt;
 
-use crate::limits::MODEL_BYTES;
+use crate::limits::{MODEL_BYTES, TIER_BYTES};
 
-/// Up to [`MODEL_BYTES`] bytes of text, cut on a character boundary.
-#[derive(Clone, Copy)]
-pub struct Name {
+/// A model's name, an answer's id, a client's word for its user.
+pub type Name = Brief<MODEL_BYTES>;
+
+/// A service tier.
+pub type Tier = Brief<TIER_BYTES>;
+
+/// Up to `MOST` bytes of text (`MOST` is below 256), cut on a character boundary.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Brief<const MOST: usize> {
     len: u8,
-    bytes: [u8; MODEL_BYTES],
+    bytes: [u8; MOST],
 }
 
-impl Name {
+impl<const MOST: usize> Brief<MOST> {
     /// The longest prefix of `bytes` that fits and is UTF-8.
     pub fn cut(bytes: &[u8]) -> Self {
-        let head = &bytes[..bytes.len().min(MODEL_BYTES)];
+        let head = &bytes[..bytes.len().min(MOST)];
         let valid = head.utf8_chunks().next().map_or(0, |chunk| chunk.valid().len());
         let mut name = Self::default();
         name.bytes[..valid].copy_from_slice(&head[..valid]);
-        name.len = u8::try_from(valid).expect("MODEL_BYTES is below 256");
+        name.len = u8::try_from(valid).expect("MOST is below 256");
         name
     }
 
@@ -39,13 +45,13 @@ impl Name {
     }
 }
 
-impl Default for Name {
+impl<const MOST: usize> Default for Brief<MOST> {
     fn default() -> Self {
-        Self { len: 0, bytes: [0; MODEL_BYTES] }
+        Self { len: 0, bytes: [0; MOST] }
     }
 }
 
-impl fmt::Debug for Name {
+impl<const MOST: usize> fmt::Debug for Brief<MOST> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.as_str().fmt(f)
     }

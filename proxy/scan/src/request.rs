@@ -3,18 +3,20 @@
 
 mod sampling;
 mod shape;
+mod wanted;
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use crate::field::{Field, Fields};
 use crate::frame::count;
 use crate::json::{End, Json, Value, Visit};
-use crate::name::Name;
+use crate::name::{Name, Tier};
 
 pub(crate) use sampling::Knob;
 pub use sampling::Sampling;
 pub(crate) use shape::Key;
 pub use shape::Shape;
+pub use wanted::{Member, Wanted};
 
 /// What a request asks for. Absent fields have their dialect's default.
 #[derive(Clone, Copy, Debug, Default)]
@@ -54,6 +56,7 @@ pub struct Request {
 pub struct RequestScanner {
     json: Json,
     facts: Facts,
+    wanted: Option<Arc<Wanted>>,
 }
 
 #[derive(Debug, Default)]
@@ -63,9 +66,18 @@ struct Facts {
     answers: Option<u64>,
     prompts: u32,
     ids: u64,
+    tier: Tier,
+    /// What the wanted members say, in their order; empty where they say nothing.
+    said: Box<[Name]>,
+    /// Bit p: the member at place p is one of `metadata`.
+    metadata: u32,
 }
 
-static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FACTS, SAMPLING].concat()));
+static FIELDS: LazyLock<Fields> = LazyLock::new(fields);
+
+fn fields() -> Fields {
+    Fields::of(&[FACTS, SAMPLING].concat())
+}
 
 const FACTS: &[(&str, Field)] = &[
     ("model", Field::Model),
@@ -80,6 +92,8 @@ const FACTS: &[(&str, Field)] = &[
     ("stream_options.continuous_usage_stats", Field::ContinuousUsage),
     ("use_beam_search", Field::BeamSearch),
     ("background", Field::Background),
+    ("service_tier", Field::ServiceTier),
+    ("serviceTier", Field::ServiceTier),
     ("messages", Field::Key(Key::Messages)),
     ("prompt", Field::Key(Key::Prompt)),
     ("prompt[]", Field::PromptPart),
@@ -148,17 +162,25 @@ const SAMPLING: &[(&str, Field)] = &[
 impl RequestScanner {
     /// A scanner for one request body.
     pub fn new() -> Self {
-        Self { json: Json::new(), facts: Facts::default() }
+        Self { json: Json::new(), facts: Facts::default(), wanted: None }
+    }
+
+    /// The same, which also keeps what `wanted` names.
+    pub fn wanting(wanted: Arc<Wanted>) -> Self {
+        let facts = Facts { said: wanted.unsaid(), metadata: wanted.metadata(), ..Facts::default() };
+        Self { json: Json::new(), facts, wanted: Some(wanted) }
     }
 
     /// Reads the next slice.
     pub fn feed(&mut self, bytes: &[u8]) {
-        self.json.feed(&FIELDS, bytes, 0, &mut self.facts);
+        let fields = self.wanted.as_deref().map_or(&*FIELDS, |wanted| &wanted.fields);
+        self.json.feed(fields, bytes, 0, &mut self.facts);
     }
 
     /// The body is over: what it asked for.
     pub fn end(&mut self) -> Request {
-        let end = self.json.end(&FIELDS, &mut self.facts);
+        let fields = self.wanted.as_deref().map_or(&*FIELDS, |wanted| &wanted.fields);
+        let end = self.json.end(fields, &mut self.facts);
         let facts = &self.facts;
         // A list with ids in it is one prompt, even where llama.cpp lets text stand between them.
         let prompts = if facts.ids > 0 { 1 } else { facts.prompts.max(1) };
@@ -174,6 +196,17 @@ impl RequestScanner {
             whole: end == End::Whole,
             ..facts.request
         }
+    }
+
+    /// The service tier asked for; empty if none was, or one longer than a tier.
+    pub fn service_tier(&self) -> &Tier {
+        &self.facts.tier
+    }
+
+    /// What the wanted members say, each by its place in [`Wanted::members`]; empty where one is not
+    /// there, is no string, or is longer than a name.
+    pub fn said(&self) -> &[Name] {
+        &self.facts.said
     }
 
     /// The model named so far.
@@ -193,6 +226,24 @@ impl Visit for Facts {
         let flag = value == Value::Bool(true);
         match (field, value) {
             (Field::Model, Value::Word(word)) => self.request.model = Name::cut(word),
+            (Field::ServiceTier, Value::Word(word)) => self.tier = Tier::whole(word).unwrap_or_default(),
+            (Field::ServiceTier, _) => self.tier = Tier::default(),
+            (Field::Wanted(place), value) => {
+                if let Some(said) = self.said.get_mut(usize::from(place)) {
+                    *said = match value {
+                        Value::Word(word) => Name::whole(word).unwrap_or_default(),
+                        _ => Name::default(),
+                    };
+                }
+            }
+            (Field::Metadata, _) => {
+                // Of two the last counts.
+                let places = self.said.iter_mut().enumerate();
+                let metadata = self.metadata;
+                places
+                    .filter(|(place, _)| metadata >> place & 1 == 1)
+                    .for_each(|(_, said)| *said = Name::default());
+            }
             (Field::Stream, Value::Bool(_)) => self.request.stream = Some(flag),
             (Field::Answers, Value::Number(number)) => self.answers = count(number),
             (Field::Echo, _) => self.request.echo = flag,

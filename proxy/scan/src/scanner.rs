@@ -10,7 +10,7 @@ use crate::field::Fields;
 use crate::frame::{Frame, Reader};
 use crate::json::{End, Json};
 use crate::kept::Kept;
-use crate::name::Name;
+use crate::name::{Name, Tier};
 use crate::shape::Shape;
 use crate::sse::{Sse, Step};
 
@@ -183,6 +183,11 @@ impl Scanner {
     /// The first id by which the body calls its answer; one longer than a name is passed over.
     pub fn id(&self) -> &Name {
         &self.frame.id
+    }
+
+    /// The last service tier the body told; one longer than a tier is passed over.
+    pub fn service_tier(&self) -> &Tier {
+        &self.frame.tier
     }
 
     /// Where an SSE block that is not over yet began, in the body.

@@ -83,6 +83,19 @@ pub(crate) fn id(dialect: Dialect, frame: &Value) -> Option<&str> {
     first_word(dialect, frame, places).map(|id| if id.len() <= 128 { id } else { "" })
 }
 
+/// The service tier a frame tells, if it tells one. `None` as above.
+pub(crate) fn tier(dialect: Dialect, frame: &Value) -> Option<Option<&str>> {
+    let places: &[&str] = match dialect {
+        Dialect::OpenaiResponses => &["/service_tier", "/response/service_tier"],
+        Dialect::Anthropic => &["/message/usage/service_tier", "/usage/service_tier"],
+        Dialect::OpenaiChat | Dialect::OpenaiCompletions | Dialect::Transcription | Dialect::VllmGenerate => {
+            &["/service_tier"]
+        }
+        _ => &[],
+    };
+    first_word(dialect, frame, places).map(|tier| Some(tier).filter(|tier| (1..=32).contains(&tier.len())))
+}
+
 /// The first word that is not empty at one of the places.
 fn first_word<'v>(dialect: Dialect, frame: &'v Value, places: &[&str]) -> Option<&'v str> {
     let holders = match (dialect, frame) {

@@ -14,6 +14,7 @@ pub(crate) const COMMON: &[(&str, Field)] = &[
     ("model", Field::Model),
     ("object", Field::Object),
     ("error", Field::Error),
+    ("service_tier", Field::ServiceTier),
     ("choices", Field::Choices),
     ("choices[]", Field::Choice),
     ("choices[].index", Field::Index),

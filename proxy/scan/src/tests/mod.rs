@@ -4,6 +4,7 @@
 mod chats;
 mod ids;
 mod multipart;
+mod named;
 mod natives;
 mod prompts;
 mod properties;
@@ -25,6 +26,7 @@ pub(crate) struct Seen {
     pub(crate) said: Vec<Said>,
     pub(crate) model: String,
     pub(crate) id: String,
+    pub(crate) tier: String,
     pub(crate) tail: Option<Tail>,
 }
 
@@ -77,6 +79,7 @@ fn scan_with<'a>(mut scanner: Scanner, slices: impl Iterator<Item = &'a [u8]>) -
     seen.tail = Some(scanner.end(&mut seen));
     seen.model = scanner.model().as_str().to_owned();
     seen.id = scanner.id().as_str().to_owned();
+    seen.tier = scanner.service_tier().as_str().to_owned();
     let work = scanner.work();
     assert_eq!(work.fed, fed);
     assert!(work.walked + work.matched <= work.fed + 8, "a byte was read twice: {work:?}");

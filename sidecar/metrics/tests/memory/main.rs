@@ -43,7 +43,7 @@ fn every_bucket_of_fifty_models_has_a_bound() {
             timing.server = ServerTimes { queue_ns: Some(ns), prefill_ns: Some(ns), decode_ns: Some(ns) };
             (timing.output_rate, timing.input_rate) = (Some(rate), Some(rate));
             timing.visible_chars_rate = Some(rate);
-            record.tokens.by_type = [1 << (octave / 2), 0, 0, 1 << (octave / 2), 0, 0];
+            record.tokens.by_type = [1 << (octave / 2), 0, 0, 0, 1 << (octave / 2), 0, 0];
             for concurrency in CONCURRENCY.into_iter().chain([1000]) {
                 record.timing.concurrency = concurrency as f64;
                 worker.begin(slot);

@@ -1,0 +1,142 @@
+//! Who a request names, where somebody asks, and the service tier on both ways.
+
+use std::sync::Arc;
+
+use super::says;
+use crate::{Dialect, Framing, Member, RequestScanner, Wanted};
+
+fn wanted() -> Arc<Wanted> {
+    Arc::new(Wanted::new([
+        Member::User,
+        Member::Metadata("user_id".into()),
+        Member::SafetyIdentifier,
+        Member::Metadata("a.b[]".into()),
+    ]))
+}
+
+/// What the wanted members say, and the tier: whole and cut in two at every byte, always the same.
+fn said(body: &str) -> ([String; 4], String) {
+    let wanted = wanted();
+    let read = |slices: [&[u8]; 2]| {
+        let mut scanner = RequestScanner::wanting(Arc::clone(&wanted));
+        slices.iter().for_each(|slice| scanner.feed(slice));
+        let request = scanner.end();
+        let words: Vec<String> = scanner.said().iter().map(|name| name.as_str().to_owned()).collect();
+        let model = request.model.as_str().to_owned();
+        (words.try_into().expect("four are wanted"), scanner.service_tier().as_str().to_owned(), model)
+    };
+    let expected = read([body.as_bytes(), b""]);
+    for cut in 0..body.len() {
+        let (head, tail) = body.as_bytes().split_at(cut);
+        assert_eq!(read([head, tail]), expected, "{body} at {cut}");
+    }
+    (expected.0, expected.1)
+}
+
+#[test]
+fn members_that_name_somebody_are_found() {
+    let long = "u".repeat(128);
+    let longer = format!("{long}u");
+    let escaped = "\\u0041".repeat(60);
+    for (body, expected) in [
+        ("{}".to_owned(), ["", "", "", ""]),
+        (
+            r#"{"user":"u1","metadata":{"x":"no","user_id":"m1","a.b[]":"dots"},"safety_identifier":"s1"}"#
+                .to_owned(),
+            ["u1", "m1", "s1", "dots"],
+        ),
+        (
+            r#"{"messages":[{"user":"no","metadata":{"user_id":"no"}}],"user":"yes"}"#.to_owned(),
+            ["yes", "", "", ""],
+        ),
+        (r#"{"user":"\u00e9\"","metadata":null,"safety_identifier":7}"#.to_owned(), ["\u{e9}\"", "", "", ""]),
+        // Of two the last counts, and of an object that is replaced nothing.
+        (
+            r#"{"user":"a","user":"b","metadata":{"user_id":"m"},"metadata":{"x":"y"}}"#.to_owned(),
+            ["b", "", "", ""],
+        ),
+        (r#"{"user":"a","user":null,"metadata":{"user_id":["m"]}}"#.to_owned(), ["", "", "", ""]),
+        // Half a name is somebody else's.
+        (format!(r#"{{"user":"{long}","safety_identifier":"{longer}"}}"#), [long.as_str(), "", "", ""]),
+        (format!(r#"{{"user":"{escaped}"}}"#), ["", "", "", ""]),
+    ] {
+        assert_eq!(said(&body).0, expected, "{body}");
+    }
+}
+
+#[test]
+fn who_wants_nothing_keeps_nothing() {
+    let mut scanner = RequestScanner::new();
+    scanner.feed(br#"{"user":"u1","metadata":{"user_id":"m1"},"model":"m"}"#);
+    assert_eq!(scanner.end().model.as_str(), "m");
+    assert!(scanner.said().is_empty());
+}
+
+#[test]
+fn more_than_can_be_wanted_are_not() {
+    let members = (0..40).map(|n| Member::Metadata(format!("k{n}").into()));
+    let wanted = Arc::new(Wanted::new(members));
+    let mut scanner = RequestScanner::wanting(wanted);
+    scanner.feed(br#"{"metadata":{"k0":"first","k31":"last","k32":"none"}}"#);
+    let said: Vec<&str> = scanner.said().iter().map(|name| name.as_str()).collect();
+    assert_eq!((said.len(), said[0], said[31]), (crate::limits::WANTED, "first", "last"));
+}
+
+#[test]
+fn a_request_says_its_tier() {
+    for (body, tier) in [
+        (r#"{"service_tier":"flex"}"#, "flex"),
+        (r#"{"serviceTier":"priority"}"#, "priority"),
+        (r#"{"service_tier":"flex","service_tier":null}"#, ""),
+        (r#"{"service_tier":"a-word-that-is-longer-than-any-tier-is"}"#, ""),
+    ] {
+        assert_eq!(said(body).1, tier, "{body}");
+    }
+}
+
+#[test]
+fn an_answer_says_its_tier_and_the_last_word_counts() {
+    let sse =
+        |payloads: &[&str]| payloads.iter().map(|payload| format!("data: {payload}\n\n")).collect::<String>();
+    let chunk = |tier: &str| {
+        format!(r#"{{"choices":[{{"index":0,"delta":{{"content":"a"}}}}],"service_tier":{tier}}}"#)
+    };
+    let (auto, priority, null) = (chunk(r#""auto""#), chunk(r#""priority""#), chunk("null"));
+    let long = chunk(&format!("\"{}\"", "\\u0041".repeat(60)));
+    for (dialect, framing, body, tier) in [
+        (Dialect::OpenaiChat, Framing::Sse, sse(&[&auto, &auto, &priority, &null, &long]), "priority"),
+        (Dialect::OpenaiChat, Framing::Json, r#"{"choices":[],"service_tier":"flex"}"#.to_owned(), "flex"),
+        (
+            Dialect::OpenaiResponses,
+            Framing::Sse,
+            sse(&[
+                r#"{"type":"response.created","response":{"service_tier":"auto"}}"#,
+                r#"{"type":"response.completed","response":{"status":"completed","service_tier":"default"}}"#,
+            ]),
+            "default",
+        ),
+        (
+            Dialect::OpenaiResponses,
+            Framing::Json,
+            r#"{"object":"response","service_tier":"flex"}"#.to_owned(),
+            "flex",
+        ),
+        (
+            Dialect::Anthropic,
+            Framing::Sse,
+            sse(&[
+                r#"{"type":"message_start","message":{"usage":{"input_tokens":5,"service_tier":"batch"}}}"#,
+            ]),
+            "batch",
+        ),
+        (
+            Dialect::Anthropic,
+            Framing::Json,
+            r#"{"type":"message","usage":{"service_tier":"standard"}}"#.to_owned(),
+            "standard",
+        ),
+        (Dialect::Tgi, Framing::Json, r#"{"generated_text":"a","service_tier":"flex"}"#.to_owned(), ""),
+    ] {
+        assert_eq!(says(dialect, framing, &body).tier, tier, "{dialect:?}: {body}");
+    }
+}
