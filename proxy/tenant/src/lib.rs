@@ -7,14 +7,19 @@
 
 mod asked;
 mod hash;
+mod jwk;
+mod jwt;
 mod live;
 mod name;
 mod nets;
 mod rule;
 mod rules;
+mod verdicts;
 
 pub use asked::{BodyFacts, Head, Pending, RuleKind, Said, Who};
 pub use hash::{HashKey, KeyHash, Purpose, WeakKey};
+pub use jwk::{Algorithm, KEYS_MOST, KeySet, NotKeys};
+pub use jwt::{Claim, Jwt, TOKEN_BYTES};
 pub use live::Live;
 pub use name::{NAME_BYTES, Name};
 pub use nets::Nets;

@@ -20,10 +20,21 @@ impl Name {
         bounded(text).map(|text| Self(text.into()))
     }
 
+    /// `text` as a tenant's name, if it can be one: the names that begin with `_` are ours.
+    pub fn of_tenant(text: &str) -> Option<Self> {
+        may_be_a_tenant(text).then(|| Self::of(text))?
+    }
+
     /// The name as shared text.
     pub fn text(&self) -> &Arc<str> {
         &self.0
     }
+}
+
+/// Whether `text` may name a tenant: names that begin with `_` are ours, as `_other` is, which all
+/// tenants beyond the labels' limit share.
+pub(crate) fn may_be_a_tenant(text: &str) -> bool {
+    !text.trim_start().starts_with('_')
 }
 
 /// The part of `text` that may be a name; `None` if there is none.
@@ -40,6 +51,11 @@ pub(crate) fn bounded(text: &str) -> Option<&str> {
 pub(crate) struct Names(Mutex<HashSet<Arc<str>>>);
 
 impl Names {
+    /// `text` as a tenant that somebody else named.
+    pub(crate) fn tenant(&self, text: &str) -> Option<Arc<str>> {
+        may_be_a_tenant(text).then(|| self.shared(text))?
+    }
+
     /// `text` as shared text; `None` if it is no name.
     pub(crate) fn shared(&self, text: &str) -> Option<Arc<str>> {
         let text = bounded(text)?;

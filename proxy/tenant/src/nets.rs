@@ -37,3 +37,7 @@ fn net(text: &str) -> Option<IpNet> {
         false => text.parse::<IpAddr>().ok().map(|address| IpNet::from(address.to_canonical())),
     }
 }
+
+#[cfg(test)]
+#[path = "nets_tests.rs"]
+mod tests;

@@ -4,12 +4,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::hash::KeyHash;
+use crate::jwt::Jwt;
 use crate::name::Name;
 use crate::nets::Nets;
 
 /// A rule: what it looks at, and whose a request is that has it.
 #[derive(Clone, Debug)]
 pub enum Rule {
+    /// A claim of a verified token.
+    Jwt(Jwt),
     /// Known API keys.
     ApiKeys(ApiKeys),
     /// The value of a header field is the tenant, if the peer is trusted.

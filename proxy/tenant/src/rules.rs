@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use crate::asked::{BodyFacts, Head, Pending, RuleKind, Said, Who};
 use crate::hash::{HashKey, Purpose};
+use crate::jwk::KeySet;
+use crate::jwt::Jwt;
 use crate::name::{Name, Names, bounded};
 use crate::nets::Nets;
 use crate::rule::{ApiKeys, BodyKey, EndUser, Rule};
+use crate::verdicts::Verdicts;
 
 /// What rules are made of.
 #[derive(Clone, Debug, Default)]
@@ -39,6 +42,21 @@ pub struct Rules {
     /// Fields that only trusted peers may send.
     spoofable: Box<[Box<str>]>,
     wanted: Box<[BodyKey]>,
+    /// Of each rule in its place; empty where a rule is not about tokens.
+    verdicts: Box<[Verdicts]>,
+}
+
+impl Spec {
+    /// Gives every rule whose keys come from this source these keys.
+    pub fn set_keys(&mut self, source: &str, keys: &KeySet) {
+        for rule in &mut self.rules {
+            if let Rule::Jwt(jwt) = rule
+                && *jwt.source == *source
+            {
+                jwt.keys = keys.clone();
+            }
+        }
+    }
 }
 
 /// A tenant, and perhaps a principal, that a rule found.
@@ -79,7 +97,14 @@ impl Rules {
             }
         }
         let default = spec.default.as_ref().map_or_else(|| DEFAULT.into(), |name| name.text().clone());
-        Self { default, names: Names::default(), spoofable: spoofable.into(), wanted: wanted.into(), spec }
+        Self {
+            default,
+            names: Names::default(),
+            spoofable: spoofable.into(),
+            wanted: wanted.into(),
+            verdicts: spec.rules.iter().map(|_| Verdicts::default()).collect(),
+            spec,
+        }
     }
 
     /// Whether any rule, or the end user, asks the body.
@@ -117,7 +142,7 @@ impl Rules {
     /// Whose a request with this head is.
     pub fn head(&self, head: &Head<'_>) -> Said {
         let hit = self.spec.rules.iter().enumerate().find_map(|(index, rule)| {
-            let (hit, kind) = self.hit(rule, head)?;
+            let (hit, kind) = self.hit(index, rule, head)?;
             Some((index, hit, kind))
         });
         let (until, hit, rule) = hit.unwrap_or_else(|| {
@@ -149,7 +174,7 @@ impl Rules {
         let mut who = pending.otherwise;
         let rules = self.spec.rules.iter().take(pending.until);
         let named = rules.filter_map(|rule| match rule {
-            Rule::Body(key) => self.names.shared(facts.text(key)?),
+            Rule::Body(key) => self.names.tenant(facts.text(key)?),
             _ => None,
         });
         if let Some(tenant) = { named }.next() {
@@ -164,12 +189,13 @@ impl Rules {
         who
     }
 
-    fn hit(&self, rule: &Rule, head: &Head<'_>) -> Option<(Hit, RuleKind)> {
+    fn hit(&self, index: usize, rule: &Rule, head: &Head<'_>) -> Option<(Hit, RuleKind)> {
         let fixed = |tenant: &Name| Hit { tenant: tenant.text().clone(), principal: None };
         Some(match rule {
+            Rule::Jwt(jwt) => (self.claimed(jwt, &self.verdicts[index], head)?, RuleKind::Jwt),
             Rule::ApiKeys(keys) => (self.known_key(keys, head)?, RuleKind::ApiKey),
             Rule::Header { field, principal } if self.spec.trusted.contains(head.peer) => {
-                let tenant = self.names.shared(head.text(field)?)?;
+                let tenant = self.names.tenant(head.text(field)?)?;
                 let principal = principal.as_ref().and_then(|field| head.text(field));
                 let principal = principal.and_then(|text| self.personal(Purpose::Principal, text));
                 (Hit { tenant, principal }, RuleKind::Header)
@@ -178,6 +204,17 @@ impl Rules {
             Rule::Peer { nets, tenant } if nets.contains(head.peer) => (fixed(tenant), RuleKind::Peer),
             Rule::Header { .. } | Rule::Path { .. } | Rule::Peer { .. } | Rule::Body(_) => return None,
         })
+    }
+
+    fn claimed(&self, jwt: &Jwt, verdicts: &Verdicts, head: &Head<'_>) -> Option<Hit> {
+        let token = jwt.token(head)?;
+        let claims = verdicts.of(token, || jwt.claims(token))?;
+        if !(claims.from..claims.until).contains(&head.now_unix_s) {
+            return None;
+        }
+        let principal = claims.principal.as_ref();
+        let principal = principal.and_then(|text| self.personal(Purpose::Principal, text));
+        Some(Hit { tenant: self.names.tenant(&claims.tenant)?, principal })
     }
 
     fn known_key(&self, keys: &ApiKeys, head: &Head<'_>) -> Option<Hit> {
@@ -221,3 +258,7 @@ const DEFAULT: &str = "default";
 fn begins(path: &str, prefix: &str) -> bool {
     path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
+
+#[cfg(test)]
+#[path = "rules_tests.rs"]
+mod tests;

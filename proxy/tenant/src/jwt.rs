@@ -1,0 +1,163 @@
+//! Signed tokens (RFC 7519, 7515), as RFC 8725 would have them checked: the algorithm is one that
+//! the rule allows and that the key is for, whatever the token says; issuer, audience and time are
+//! checked after the signature, the time against the one handed in.
+//!
+//! Not followed: keys or addresses of keys inside a token (`jwk`, `jku`, `x5c`); not understood:
+//! anything under `crit`, so such a token counts for nothing.
+
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde_json::Value;
+
+use crate::asked::Head;
+use crate::jwk::{Algorithm, KeySet};
+use crate::name::bounded;
+
+/// Bytes of a token that is looked at. Those in use have one or two thousand; header fields of
+/// more than 16 KiB are refused by most servers.
+pub const TOKEN_BYTES: usize = 16 * 1024;
+
+/// A rule that believes the claims of tokens.
+#[derive(Clone, Debug)]
+pub struct Jwt {
+    /// Where the keys come from, as written: a file or a URL. Only a name here.
+    pub source: Arc<str>,
+    /// The keys; none as long as they could not be had.
+    pub keys: KeySet,
+    /// Which algorithms are allowed.
+    pub algorithms: Vec<Algorithm>,
+    /// Who may have issued it: `iss` is one of these.
+    pub issuers: Vec<Box<str>>,
+    /// For whom it may be: one of `aud` is one of these. Empty to ask nothing, which also takes
+    /// tokens that were made for other services.
+    pub audiences: Vec<Box<str>>,
+    /// The claim that names the tenant.
+    pub tenant: Claim,
+    /// The claim that names the principal, if any.
+    pub principal: Option<Claim>,
+    /// Seconds by which clocks may differ.
+    pub leeway_s: u64,
+    /// The header field it comes in, in lower case; `Authorization: Bearer` if none is named.
+    pub field: Option<Box<str>>,
+}
+
+/// A claim, by its name or by the names on the way to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Claim(pub Vec<Box<str>>);
+
+/// What a token that was signed as it should be says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Claims {
+    pub(crate) tenant: Box<str>,
+    pub(crate) principal: Option<Box<str>>,
+    /// Good from this second on, in seconds since 1970, leeway included.
+    pub(crate) from: u64,
+    /// Good until this second, exclusive.
+    pub(crate) until: u64,
+}
+
+impl Jwt {
+    /// The token in a head, if there is one that may be.
+    pub(crate) fn token<'a>(&self, head: &Head<'a>) -> Option<&'a [u8]> {
+        let token = match &self.field {
+            None => head.bearer()?,
+            Some(field) => {
+                let value = (head.field)(field)?.trim_ascii();
+                value.strip_prefix(b"Bearer ").unwrap_or(value)
+            }
+        };
+        let dots = token.iter().filter(|byte| **byte == b'.').count();
+        (token.len() <= TOKEN_BYTES && dots == 2).then_some(token)
+    }
+
+    /// What the token says, if its signature is right and it is meant for us; when it is good is
+    /// for the caller to see.
+    pub(crate) fn claims(&self, token: &[u8]) -> Option<Claims> {
+        let token = std::str::from_utf8(token).ok()?;
+        let (message, signature) = token.rsplit_once('.')?;
+        let (head, payload) = message.split_once('.')?;
+        let head = json(head)?;
+        let algorithm = Algorithm::named(head.get("alg")?.as_str()?)?;
+        if !self.algorithms.contains(&algorithm) || head.get("crit").is_some() {
+            return None;
+        }
+        let id = match head.get("kid") {
+            Some(id) => Some(id.as_str()?),
+            None => None,
+        };
+        let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
+        if !self.keys.verify(algorithm, id, message.as_bytes(), &signature) {
+            return None;
+        }
+        self.meant_for_us(&json(payload)?)
+    }
+
+    fn meant_for_us(&self, claims: &Value) -> Option<Claims> {
+        let issuer = claims.get("iss")?.as_str()?;
+        if !self.issuers.iter().any(|known| **known == *issuer) || !self.for_us(claims.get("aud")) {
+            return None;
+        }
+        let until = second(claims.get("exp")?, f64::floor)?;
+        let from = match claims.get("nbf") {
+            Some(from) => second(from, f64::ceil)?,
+            None => 0,
+        };
+        Some(Claims {
+            tenant: self.tenant.text(claims)?,
+            principal: self.principal.as_ref().and_then(|claim| claim.text(claims)),
+            from: from.saturating_sub(self.leeway_s),
+            until: until.saturating_add(self.leeway_s),
+        })
+    }
+
+    fn for_us(&self, audience: Option<&Value>) -> bool {
+        let known = |one: &Value| self.audiences.iter().any(|known| one.as_str() == Some(known));
+        self.audiences.is_empty()
+            || match audience {
+                Some(Value::Array(several)) => several.iter().any(known),
+                Some(one) => known(one),
+                None => false,
+            }
+    }
+}
+
+impl Claim {
+    /// The claim's text: a string, or a whole number as it is written. A list with one entry is
+    /// that entry; one with several names nobody.
+    fn text(&self, claims: &Value) -> Option<Box<str>> {
+        let mut value = self.0.iter().try_fold(claims, |value, name| value.get(&**name))?;
+        if let Value::Array(entries) = value {
+            value = match entries.as_slice() {
+                [only] => only,
+                _ => return None,
+            };
+        }
+        let text: Box<str> = match value {
+            Value::String(text) => text.as_str().into(),
+            Value::Number(number) if !number.is_f64() => number.to_string().into(),
+            _ => return None,
+        };
+        bounded(&text).is_some().then_some(text)
+    }
+}
+
+fn json(part: &str) -> Option<Value> {
+    let value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part).ok()?).ok()?;
+    matches!(value, Value::Object(_)).then_some(value)
+}
+
+/// A time in seconds since 1970, which may have a fraction.
+fn second(value: &Value, round: fn(f64) -> f64) -> Option<u64> {
+    if let Some(whole) = value.as_u64() {
+        return Some(whole);
+    }
+    // Past 2^53 a fraction has no meaning; such a time is no time.
+    let second = value.as_f64().filter(|second| (0.0..9e15).contains(second))?;
+    Some(round(second) as u64)
+}
+
+#[cfg(test)]
+#[path = "jwt_tests.rs"]
+mod tests;

@@ -1,0 +1,265 @@
+//! The list against a naive twin that is told everything at once.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use proptest::prelude::*;
+
+use super::{Rules, Spec};
+use crate::asked::{BodyFacts, Head, RuleKind, Said, Who};
+use crate::hash::HashKey;
+use crate::name::Name;
+use crate::nets::Nets;
+use crate::rule::{ApiKeys, BodyKey, EndUser, Owner, Rule};
+
+fn key() -> HashKey {
+    HashKey::of(b"thirty-two bytes for the tests..").unwrap()
+}
+
+/// A request as a whole.
+#[derive(Clone, Debug)]
+struct Request {
+    peer: [u8; 4],
+    path: &'static str,
+    fields: BTreeMap<&'static str, &'static str>,
+    user: Option<&'static str>,
+    team: Option<&'static str>,
+}
+
+impl Request {
+    fn asked(&self, rules: &Rules, read_body: bool) -> Who {
+        let field = |name: &str| self.fields.get(name).map(|value| value.as_bytes());
+        let head = Head { peer: IpAddr::from(self.peer), path: self.path, field: &field, now_unix_s: 0 };
+        let metadata: Vec<(&str, &[u8])> = self.team.iter().map(|team| ("team", team.as_bytes())).collect();
+        let facts =
+            BodyFacts { user: self.user.map(str::as_bytes), safety_identifier: None, metadata: &metadata };
+        match rules.head(&head) {
+            Said::Is(who) => who,
+            Said::AskBody(pending) => {
+                assert!(rules.needs_body());
+                match read_body {
+                    true => rules.body(pending, &facts),
+                    false => pending.unread(),
+                }
+            }
+        }
+    }
+
+    fn member(&self, key: &BodyKey) -> Option<&'static str> {
+        let text = match key {
+            BodyKey::User => self.user,
+            BodyKey::SafetyIdentifier => None,
+            BodyKey::Metadata(_) => self.team,
+        };
+        text.filter(|text| !text.is_empty())
+    }
+
+    /// Who it is by the naive twin: one look at everything, in the order of the list.
+    fn naively(&self, spec: &Spec) -> (String, RuleKind) {
+        let trusted = self.peer[0] == 10;
+        for rule in &spec.rules {
+            let hit = match rule {
+                Rule::Jwt(_) => None,
+                Rule::ApiKeys(_) => (self.fields.get("x-api-key") == Some(&"sk-1")).then_some("keyed"),
+                Rule::Header { field, .. } => {
+                    self.fields.get(&**field).copied().filter(|text| trusted && !text.is_empty())
+                }
+                Rule::Body(key) => self.member(key),
+                Rule::Path { prefix, .. } => {
+                    let segments: Vec<_> = self.path.split('/').collect();
+                    let wanted: Vec<_> = prefix.split('/').collect();
+                    segments.starts_with(&wanted).then_some("pathed")
+                }
+                Rule::Peer { .. } => (self.peer[..2] == [10, 1]).then_some("near"),
+            };
+            let kind = match rule {
+                Rule::Jwt(_) => RuleKind::Jwt,
+                Rule::ApiKeys(_) => RuleKind::ApiKey,
+                Rule::Header { .. } => RuleKind::Header,
+                Rule::Body(_) => RuleKind::Body,
+                Rule::Path { .. } => RuleKind::Path,
+                Rule::Peer { .. } => RuleKind::Peer,
+            };
+            if let Some(tenant) = hit {
+                return (tenant.to_owned(), kind);
+            }
+        }
+        ("nobody".to_owned(), RuleKind::Default)
+    }
+
+    fn consumer_naively(&self, spec: &Spec) -> Option<&'static str> {
+        spec.end_user.iter().find_map(|end_user| match end_user {
+            EndUser::Body(key) => self.member(key),
+            EndUser::Header(field) => {
+                self.fields.get(&**field).copied().filter(|text| self.peer[0] == 10 && !text.is_empty())
+            }
+        })
+    }
+}
+
+fn name(text: &str) -> Name {
+    Name::of(text).unwrap()
+}
+
+fn rule() -> impl Strategy<Value = Rule> {
+    let owner = Owner { tenant: name("keyed"), principal: Some(name("laptop")) };
+    prop_oneof![
+        Just(Rule::ApiKeys(ApiKeys::new([(key().api_key(b"sk-1"), owner)]))),
+        Just(Rule::Header { field: "x-tenant".into(), principal: None }),
+        Just(Rule::Body(BodyKey::User)),
+        Just(Rule::Body(BodyKey::Metadata("team".into()))),
+        Just(Rule::Path { prefix: "/t/a".into(), tenant: name("pathed"), strip: true }),
+        Just(Rule::Peer { nets: Nets::read(["10.1.0.0/16"]).unwrap(), tenant: name("near") }),
+    ]
+}
+
+fn spec() -> impl Strategy<Value = Spec> {
+    let end_user = prop_oneof![
+        Just(EndUser::Body(BodyKey::User)),
+        Just(EndUser::Body(BodyKey::Metadata("team".into()))),
+        Just(EndUser::Header("x-user".into())),
+    ];
+    let lists = (proptest::collection::vec(rule(), 0..6), proptest::collection::vec(end_user, 0..3));
+    lists.prop_map(|(rules, end_user)| Spec {
+        rules,
+        end_user,
+        default: Some(name("nobody")),
+        trusted: Nets::read(["10.0.0.0/8"]).unwrap(),
+        hash: Some(key()),
+        plain_end_users: true,
+        ..Spec::default()
+    })
+}
+
+fn request() -> impl Strategy<Value = Request> {
+    let text = || prop_oneof![Just(None), Just(Some("")), Just(Some("x")), Just(Some("y"))];
+    let field = |name| text().prop_map(move |value| value.map(|value| (name, value)));
+    let key = prop_oneof![Just(None), Just(Some(("x-api-key", "sk-1"))), Just(Some(("x-api-key", "sk-2")))];
+    let peer = prop_oneof![Just([10, 1, 0, 1]), Just([10, 2, 0, 1]), Just([192, 0, 2, 1])];
+    let path =
+        prop_oneof![Just("/v1/x"), Just("/t/a"), Just("/t/a/v1"), Just("/t/ab"), Just("/t"), Just("/")];
+    (peer, path, key, field("x-tenant"), field("x-user"), text(), text()).prop_map(
+        |(peer, path, key, tenant, end_user, user, team)| Request {
+            peer,
+            path,
+            fields: [key, tenant, end_user].into_iter().flatten().collect(),
+            user,
+            team,
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 4096, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_list_says_what_the_naive_twin_says(spec in spec(), request in request()) {
+        let rules = Rules::new(spec.clone());
+        let who = request.asked(&rules, true);
+        let (tenant, kind) = request.naively(&spec);
+        prop_assert_eq!((&*who.tenant, who.rule), (&*tenant, kind));
+        prop_assert_eq!(who.consumer.as_deref(), request.consumer_naively(&spec));
+        prop_assert_eq!(who.principal.as_deref(), (kind == RuleKind::ApiKey).then_some("laptop"));
+    }
+
+    /// An unread body gives the default tenant, unless no rule would have asked it.
+    #[test]
+    fn an_unread_body_gives_nobody_a_choice(spec in spec(), request in request()) {
+        let rules = Rules::new(spec.clone());
+        let silent = Request { user: None, team: None, ..request.clone() };
+        let (tenant, kind) = silent.naively(&spec);
+        let hits = |rule: &Rule| silent.naively(&Spec { rules: vec![rule.clone()], ..spec.clone() }).1 == kind;
+        let before = spec.rules.iter().take_while(|rule| kind == RuleKind::Default || !hits(rule));
+        let asks = { before }.any(|rule| matches!(rule, Rule::Body(_)));
+        let who = request.asked(&rules, false);
+        let expected = if asks { ("nobody", RuleKind::Default) } else { (&*tenant, kind) };
+        prop_assert_eq!((&*who.tenant, who.rule), expected);
+    }
+}
+
+#[test]
+fn without_rules_everything_is_the_defaults() {
+    let rules = Rules::default();
+    let request =
+        Request { peer: [10, 1, 0, 1], path: "/", fields: BTreeMap::new(), user: Some("u"), team: None };
+    let who = request.asked(&rules, true);
+    assert_eq!((&*who.tenant, who.rule), ("default", RuleKind::Default));
+    assert_eq!((who.principal, who.consumer), (None, None));
+    assert!(!rules.needs_body());
+}
+
+#[test]
+fn only_what_a_rule_asks_is_wanted_of_the_body_and_once() {
+    let rules = Rules::new(Spec {
+        rules: vec![Rule::Body(BodyKey::User), Rule::Body(BodyKey::Metadata("team".into()))],
+        end_user: vec![EndUser::Body(BodyKey::User), EndUser::Header("x-user".into())],
+        ..Spec::default()
+    });
+    assert_eq!(rules.wanted(), [BodyKey::User, BodyKey::Metadata("team".into())]);
+}
+
+#[test]
+fn a_decided_tenant_is_told_before_the_end_user() {
+    let near = Rule::Peer { nets: Nets::read(["10.0.0.1"]).unwrap(), tenant: name("near") };
+    let end_user = vec![EndUser::Body(BodyKey::User)];
+    for (rules, tenant) in [
+        (vec![near.clone(), Rule::Body(BodyKey::User)], Some("near")),
+        (vec![Rule::Body(BodyKey::User), near], None),
+        (vec![], Some("default")),
+    ] {
+        let rules =
+            Rules::new(Spec { rules, end_user: end_user.clone(), hash: Some(key()), ..Spec::default() });
+        let none = |_: &str| None;
+        let head = Head { peer: IpAddr::from([10, 0, 0, 1]), path: "/", field: &none, now_unix_s: 0 };
+        let Said::AskBody(pending) = rules.head(&head) else { panic!("the end user is in the body") };
+        assert_eq!(pending.tenant().map(|tenant| &**tenant), tenant);
+    }
+}
+
+#[test]
+fn persons_are_hashed_unless_told_otherwise_and_never_plain_by_accident() {
+    let trusted = Nets::read(["10.0.0.0/8"]).unwrap();
+    let rules = vec![Rule::Header { field: "x-tenant".into(), principal: Some("x-user".into()) }];
+    let end_user = vec![EndUser::Header("x-user".into())];
+    let request = Request {
+        peer: [10, 0, 0, 1],
+        path: "/",
+        fields: [("x-tenant", "acme"), ("x-user", "ann@example.com")].into(),
+        user: None,
+        team: None,
+    };
+    let spec = Spec { rules, end_user, trusted, ..Spec::default() };
+    let told = |spec: Spec| {
+        let who = request.asked(&Rules::new(spec), true);
+        (who.principal.map(|it| it.to_string()), who.consumer.map(|it| it.to_string()))
+    };
+    assert_eq!(told(spec.clone()), (None, None), "without a key file");
+    let ann = Some("ann@example.com".to_owned());
+    assert_eq!(
+        told(Spec { plain_principals: true, plain_end_users: true, ..spec.clone() }),
+        (ann.clone(), ann)
+    );
+    let (Some(principal), Some(consumer)) = told(Spec { hash: Some(key()), ..spec }) else { panic!() };
+    assert!(principal.len() == 32 && consumer.len() == 32 && principal != consumer, "{principal} {consumer}");
+}
+
+#[test]
+fn a_path_is_covered_by_whole_segments_and_stripped_whoever_decides() {
+    let path = |prefix: &str, strip| Rule::Path { prefix: prefix.into(), tenant: name("pathed"), strip };
+    let near = Rule::Peer { nets: Nets::read(["10.0.0.0/8"]).unwrap(), tenant: name("near") };
+    let rules =
+        Rules::new(Spec { rules: vec![near, path("/kept", false), path("/t/a", true)], ..Spec::default() });
+    for (path, strip) in [
+        ("/t/a/v1/chat/completions", 4),
+        ("/t/a", 4),
+        ("/t/a/", 4),
+        ("/t/ab/v1", 0),
+        ("/T/a/v1", 0),
+        ("/t", 0),
+        ("/kept/v1", 0),
+        ("/v1/t/a", 0),
+        ("", 0),
+    ] {
+        assert_eq!(rules.strip(path), strip, "{path}");
+    }
+}

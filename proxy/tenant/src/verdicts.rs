@@ -1,0 +1,91 @@
+//! What was found of tokens seen before, since a signature costs some fifty times a lookup. Tokens
+//! are known by their hash; good and bad ones are kept apart, so that made-up tokens cannot push
+//! out real ones. When a token is good is asked anew each time.
+
+use std::collections::HashMap;
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+
+use crate::jwt::Claims;
+
+/// Tokens of each sort that are known for certain; up to twice as many are. 4,096 callers with a
+/// token each fit, in some two megabytes.
+const KEPT: usize = 4096;
+
+/// What was found, by a token's hash.
+#[derive(Debug, Default)]
+pub(crate) struct Verdicts(Mutex<Both>);
+
+#[derive(Debug, Default)]
+struct Both {
+    good: Generations<Arc<Claims>>,
+    bad: Generations<()>,
+}
+
+/// Two maps: once the young one is full it becomes the old one, and the old one is gone. What is
+/// asked for is young again.
+#[derive(Debug)]
+struct Generations<T> {
+    young: HashMap<[u8; 32], T>,
+    old: HashMap<[u8; 32], T>,
+}
+
+impl<T> Default for Generations<T> {
+    fn default() -> Self {
+        Self { young: HashMap::new(), old: HashMap::new() }
+    }
+}
+
+impl<T: Clone> Generations<T> {
+    fn get(&mut self, token: &[u8; 32]) -> Option<T> {
+        if let Some(known) = self.young.get(token) {
+            return Some(known.clone());
+        }
+        let known = self.old.remove(token)?;
+        self.put(*token, known.clone());
+        Some(known)
+    }
+
+    fn put(&mut self, token: [u8; 32], verdict: T) {
+        if self.young.len() >= KEPT {
+            self.old = mem::take(&mut self.young);
+        }
+        self.young.insert(token, verdict);
+    }
+}
+
+impl Verdicts {
+    /// What the token says, by `find` if it was not seen lately. Never waits for another thread.
+    pub(crate) fn of(&self, token: &[u8], find: impl FnOnce() -> Option<Claims>) -> Option<Arc<Claims>> {
+        let hash = *blake3::hash(token).as_bytes();
+        if let Some(mut known) = self.lock() {
+            if let Some(claims) = known.good.get(&hash) {
+                return Some(claims);
+            }
+            if known.bad.get(&hash).is_some() {
+                return None;
+            }
+        }
+        let found = find().map(Arc::new);
+        if let Some(mut known) = self.lock() {
+            match &found {
+                Some(claims) => known.good.put(hash, claims.clone()),
+                None => known.bad.put(hash, ()),
+            }
+        }
+        found
+    }
+
+    fn lock(&self) -> Option<MutexGuard<'_, Both>> {
+        match self.0.try_lock() {
+            Ok(known) => Some(known),
+            // A panic between two steps leaves at worst a verdict that is found again.
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "verdicts_tests.rs"]
+mod tests;

@@ -1,0 +1,147 @@
+//! Who may say whose a request is: 24 cases of order, peer, header and key, and what an untrusted
+//! peer's fields are worth.
+
+use std::net::IpAddr;
+
+use tenant::{
+    ApiKeys, BodyFacts, EndUser, HashKey, Head, Name, Nets, Owner, Rule, RuleKind, Rules, Said, Spec, Who,
+};
+
+fn key() -> HashKey {
+    HashKey::of(b"thirty-two bytes for the tests..").unwrap()
+}
+
+fn name(text: &str) -> Name {
+    Name::of(text).unwrap()
+}
+
+/// Rules that believe a key and a header, in this order or the other.
+fn rules(key_first: bool) -> Rules {
+    let owner = Owner { tenant: name("keyed"), principal: None };
+    let mut rules = vec![
+        Rule::ApiKeys(ApiKeys::new([(key().api_key(b"sk-1"), owner)])),
+        Rule::Header { field: "x-tenant".into(), principal: Some("x-principal".into()) },
+    ];
+    if !key_first {
+        rules.reverse();
+    }
+    Rules::new(Spec {
+        rules,
+        trusted: Nets::read(["10.0.0.0/8", "fd00::/8"]).unwrap(),
+        end_user: vec![EndUser::Header("x-user".into())],
+        hash: Some(key()),
+        strip_untrusted: true,
+        ..Spec::default()
+    })
+}
+
+/// Asks with fields as a server has them: a name may be there several times.
+fn ask(rules: &Rules, peer: &str, fields: &[(&str, &str)]) -> Who {
+    let field = |name: &str| {
+        let mut values = fields.iter().filter(|(known, _)| *known == name).map(|(_, value)| value.as_bytes());
+        values.next().filter(|_| values.next().is_none())
+    };
+    let peer: IpAddr = peer.parse().unwrap();
+    let head = Head { peer, path: "/v1/chat/completions", field: &field, now_unix_s: 1_800_000_000 };
+    match rules.head(&head) {
+        Said::Is(who) => who,
+        Said::AskBody(pending) => rules.body(pending, &BodyFacts::default()),
+    }
+}
+
+#[test]
+fn a_header_counts_from_trusted_peers_only_and_an_earlier_key_wins() {
+    use RuleKind::{ApiKey, Default, Header};
+    const ONE: &[(&str, &str)] = &[("x-tenant", "claimed")];
+    const TWO: &[(&str, &str)] = &[("x-tenant", "claimed"), ("x-tenant", "other")];
+    const BEARER: (&str, &str) = ("authorization", "Bearer sk-1");
+    let (keyed, claimed, nobody) = (("keyed", ApiKey), ("claimed", Header), ("default", Default));
+    let mut cases = 0;
+    for (peer, header, with_key, key_first, header_first) in [
+        ("10.0.0.1", ONE, true, keyed, claimed),
+        ("10.0.0.1", ONE, false, claimed, claimed),
+        ("10.0.0.1", TWO, true, keyed, keyed),
+        ("10.0.0.1", TWO, false, nobody, nobody),
+        ("::ffff:10.0.0.1", ONE, true, keyed, claimed),
+        ("::ffff:10.0.0.1", ONE, false, claimed, claimed),
+        ("::ffff:10.0.0.1", TWO, true, keyed, keyed),
+        ("::ffff:10.0.0.1", TWO, false, nobody, nobody),
+        ("192.0.2.1", ONE, true, keyed, keyed),
+        ("192.0.2.1", ONE, false, nobody, nobody),
+        ("192.0.2.1", TWO, true, keyed, keyed),
+        ("192.0.2.1", TWO, false, nobody, nobody),
+    ] {
+        for (first, (tenant, rule)) in [(true, key_first), (false, header_first)] {
+            let fields: Vec<_> = header.iter().copied().chain(with_key.then_some(BEARER)).collect();
+            let who = ask(&rules(first), peer, &fields);
+            let case = format!("{peer} {fields:?}, key first: {first}");
+            assert_eq!((&*who.tenant, who.rule), (tenant, rule), "{case}");
+            cases += 1;
+        }
+    }
+    assert_eq!(cases, 24);
+}
+
+#[test]
+fn a_peer_is_the_connections_and_no_field_can_change_it() {
+    for field in ["x-forwarded-for", "forwarded", "x-real-ip", "via"] {
+        let who = ask(&rules(false), "192.0.2.1", &[(field, "10.0.0.1"), ("x-tenant", "claimed")]);
+        assert_eq!(&*who.tenant, "default", "{field}");
+    }
+}
+
+#[test]
+fn a_key_is_known_in_each_of_its_fields_and_in_no_other() {
+    for (fields, tenant) in [
+        (&[("authorization", "Bearer sk-1")][..], "keyed"),
+        (&[("authorization", "bearer  sk-1 ")], "keyed"),
+        (&[("x-api-key", "sk-1")], "keyed"),
+        (&[("api-key", "sk-1")], "keyed"),
+        (&[("x-goog-api-key", " sk-1")], "keyed"),
+        (&[("authorization", "Bearer other"), ("x-api-key", "sk-1")], "keyed"),
+        (&[("authorization", "Basic sk-1")], "default"),
+        (&[("authorization", "sk-1")], "default"),
+        (&[("authorization", "Bearer sk-10")], "default"),
+        (&[("authorization", "Bearer SK-1")], "default"),
+        (&[("authorization", "Bearer ")], "default"),
+        (&[("x-api-key", "sk-1"), ("x-api-key", "sk-1")], "default"),
+        (&[("cookie", "sk-1")], "default"),
+    ] {
+        assert_eq!(&*ask(&rules(true), "192.0.2.1", fields).tenant, tenant, "{fields:?}");
+    }
+}
+
+#[test]
+fn a_hash_is_no_key() {
+    let hash = key().api_key(b"sk-1").to_string();
+    assert_eq!(&*ask(&rules(true), "192.0.2.1", &[("x-api-key", &hash)]).tenant, "default");
+}
+
+#[test]
+fn what_an_untrusted_peer_may_not_send_is_told() {
+    let rules = rules(true);
+    let told = |peer: &str| rules.untrusted(peer.parse().unwrap()).collect::<Vec<_>>();
+    assert_eq!(told("192.0.2.1"), ["x-principal", "x-tenant", "x-user"]);
+    assert_eq!(told("fe80::1"), ["x-principal", "x-tenant", "x-user"]);
+    assert_eq!(told("10.9.9.9"), [""; 0]);
+    assert_eq!(told("fd00::1"), [""; 0]);
+    assert!(rules.strips_untrusted());
+    let who = ask(&rules, "192.0.2.1", &[("x-user", "ann"), ("x-principal", "ann")]);
+    assert_eq!((who.principal, who.consumer), (None, None), "nor are they believed");
+    assert!(ask(&rules, "10.0.0.1", &[("x-user", "ann")]).consumer.is_some());
+}
+
+#[test]
+fn names_that_are_ours_cannot_be_taken() {
+    for (claimed, tenant) in [
+        ("_other", "default"),
+        (" _unknown", "default"),
+        ("a_b", "a_b"),
+        ("", "default"),
+        (" \t", "default"),
+        ("a\u{7f}b", "default"),
+        ("münchen", "münchen"),
+    ] {
+        assert_eq!(&*ask(&rules(true), "10.0.0.1", &[("x-tenant", claimed)]).tenant, tenant, "{claimed:?}");
+    }
+}
