@@ -6,18 +6,20 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use crate::attribution::{AttributionReading, ModelShare};
+use crate::attribution::{AttributionReading, ModelShare, TenantShare};
 use crate::cell::{Absorb, Count};
 use crate::control::Control;
+use crate::currency::Currency;
 use crate::engine::EngineReading;
 use crate::format::Format;
 use crate::labels::{Closed, Labels, sum};
 use crate::model::ModelCells;
 use crate::names::{self, OTHER, UNKNOWN};
-use crate::objective::{Objective, TenantCells};
+use crate::objective::Objective;
 use crate::page::Options;
 use crate::proxy::ProxyCells;
 use crate::semconv::Semconv;
+use crate::tenant::TenantCells;
 use crate::totals::Totals;
 
 /// What the workers and the scrape share.
@@ -27,6 +29,8 @@ pub(crate) struct Board {
     cap: usize,
     pub(crate) semconv: Semconv,
     pub(crate) version: String,
+    /// What the price book is in.
+    pub(crate) currency: Currency,
     /// Since when there is something to count.
     pub(crate) since: SystemTime,
     pub(crate) objectives: Arc<[Objective]>,
@@ -38,7 +42,7 @@ pub(crate) struct Board {
 #[derive(Debug, Default)]
 struct Posts {
     models: Labels<ModelCells>,
-    /// Those of which an exchange was judged by an objective.
+    /// One admission for all that is told of tenants, by the workers and by the control plane.
     tenants: Labels<TenantCells>,
     workers: Vec<Arc<ProxyCells>>,
     upstreams: BTreeMap<Arc<str>, bool>,
@@ -47,10 +51,10 @@ struct Posts {
 
 impl Board {
     pub(crate) fn new(options: Options) -> Self {
-        let Options { models: cap, semconv, version, objectives } = options;
+        let Options { models: cap, semconv, version, objectives, currency } = options;
         let (since, objectives) = (SystemTime::now(), objectives.into());
-        let control = Mutex::new(Control::new());
-        Self { cap, semconv, version, since, objectives, posts: Mutex::default(), control }
+        let (posts, control) = (Mutex::default(), Mutex::default());
+        Self { cap, semconv, version, currency, since, objectives, posts, control }
     }
 
     /// A new worker's block.
@@ -84,11 +88,21 @@ impl Board {
         posts.models.label(&name).unwrap_or_else(|| if beyond { OTHER.into() } else { UNKNOWN.into() })
     }
 
+    /// The label of a tenant, which gets one of its own if there is room: workers and control plane
+    /// agree about who is `_other`.
+    pub(crate) fn tenant_label(&self, name: &str) -> Arc<str> {
+        let name = names::label(name);
+        self.posts().tenants.admit(if name.is_empty() { UNKNOWN } else { &name }, TENANTS)
+    }
+
     /// What energy, device time and money were spent on.
     pub(crate) fn set_shares(&self, reading: &AttributionReading) {
-        let label = |share: &ModelShare| ModelShare { model: self.label(&share.model), ..*share };
-        let models = reading.models.iter().map(label).collect();
-        self.control().set_shares(reading, models);
+        let tenant = |share: &TenantShare| TenantShare { tenant: self.tenant_label(&share.tenant), ..*share };
+        let model = |share: &ModelShare| ModelShare { model: self.label(&share.model), ..*share };
+        let (tenants, models) =
+            (reading.tenants.iter().map(tenant).collect(), reading.models.iter().map(model).collect());
+        let devices = reading.devices.clone();
+        self.control().set_shares(AttributionReading { tenants, models, devices, lost: reading.lost });
     }
 
     /// Whether an upstream can be reached.
@@ -120,6 +134,8 @@ impl Board {
         let energy_per_token = control.energies();
         let scrapes: [Count; Format::ALL.len()] = Default::default();
         scrapes.absorb(&control.scrapes);
+        let (spend, budgets) = (control.spend.clone(), control.budgets.clone());
+        let (ledger, ship, reloads) = (control.ledger.clone(), control.ship.clone(), control.reloads);
         drop(control);
         // The locks are free again: summing fifty models must not hold up a worker.
         Totals {
@@ -128,6 +144,11 @@ impl Board {
             shares,
             energy_per_token,
             telemetry,
+            spend,
+            budgets,
+            ledger,
+            ship,
+            reloads,
             scrapes,
             proxy: sum(&workers),
             models: models.sums(),

@@ -13,6 +13,7 @@ use relay::{Class, Passthrough, Refusal, UsageStep};
 
 use crate::board::Board;
 use crate::cell::{Count, Sum};
+use crate::currency::Currency;
 use crate::engine::EngineReading;
 use crate::family::Family;
 use crate::format::Format;
@@ -21,15 +22,19 @@ use crate::histogram::Distribution;
 use crate::model::{GenAi, Loaded, ModelCells, Position, Served, Timed, WEIGHTS, no_first_token_names};
 use crate::names::UNKNOWN;
 use crate::process::Process;
-use crate::proxy::{DIRECTIONS, dropped_names};
+use crate::proxy::{DIRECTIONS, TENANT_RULES, dropped_names};
 use crate::reading::Reading;
+use crate::spend::Basis;
 use crate::table::Metric;
 use crate::totals::Totals;
 
 mod gpu;
+mod ledger;
 mod objectives;
 mod shares;
+mod spend;
 mod telemetry;
+mod tenants;
 mod usage;
 
 impl Board {
@@ -38,18 +43,38 @@ impl Board {
         let totals = self.totals();
         let process = Process::read();
         let at = SystemTime::now();
-        let family = |metric: &Metric| {
-            let mut family = Family::open(*metric);
-            // It only appends to a list: there is nothing that could fail.
-            let _ = write(*metric, &totals, &self.version, &process, &mut family);
-            Arc::new(family.close())
-        };
-        Reading {
-            at_unix_ns: unix_ns(at),
-            since_unix_ns: unix_ns(self.since),
-            families: Metric::ALL.iter().filter(|metric| self.semconv.has(**metric)).map(family).collect(),
+        let mut families = Vec::with_capacity(Metric::ALL.len());
+        for metric in Metric::ALL.iter().copied().filter(|metric| self.semconv.has(*metric)) {
+            for (currency, bases) in self.parts(metric) {
+                let mut family = Family::open(metric, currency);
+                let told =
+                    Told { totals: &totals, process: &process, version: &self.version, currency, bases };
+                // It only appends to a list: there is nothing that could fail.
+                let _ = write(metric, &told, &mut family);
+                families.push(Arc::new(family.close()));
+            }
         }
+        Reading { at_unix_ns: unix_ns(at), since_unix_ns: unix_ns(self.since), families }
     }
+
+    /// The families of a metric: the currency in its name, and the bases in it. GPU costs are US
+    /// dollars, so beside a book in another currency they have a family to themselves.
+    fn parts(&self, metric: Metric) -> Vec<(Currency, &'static [Basis])> {
+        let on_two_bases = matches!(metric, Metric::TenantSpend | Metric::ModelSpend);
+        if on_two_bases && self.currency != Currency::USD {
+            return vec![(self.currency, &[Basis::Price]), (Currency::USD, &[Basis::Gpu])];
+        }
+        vec![(self.currency, &Basis::ALL)]
+    }
+}
+
+/// What one family is made of.
+struct Told<'a> {
+    totals: &'a Totals,
+    process: &'a Process,
+    version: &'a str,
+    currency: Currency,
+    bases: &'a [Basis],
 }
 
 /// Nanoseconds since 1970; 0 before.
@@ -58,7 +83,8 @@ fn unix_ns(time: SystemTime) -> u64 {
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
-fn write(metric: Metric, totals: &Totals, version: &str, process: &Process, family: &mut Family) -> Result {
+fn write(metric: Metric, told: &Told<'_>, family: &mut Family) -> Result {
+    let Told { totals, process, version, currency, bases } = *told;
     let proxy = &totals.proxy;
     match metric {
         Metric::Exchanges => models(totals, |name, model| exchanges(family, name, model)),
@@ -69,6 +95,10 @@ fn write(metric: Metric, totals: &Totals, version: &str, process: &Process, fami
         Metric::LiveTokens => known(totals, family, |model| &model.live_tokens),
         Metric::UsageProvenance => usage_provenance(family, totals),
         Metric::UsageSteps => closed(family, UsageStep::ALL.map(UsageStep::name), &proxy.usage),
+        Metric::TenantTokens => tenants::tokens(totals, family),
+        Metric::TenantExchanges => tenants::exchanges(totals, family),
+        Metric::TenantRule => closed(family, TENANT_RULES, &proxy.tenant_rules),
+        Metric::UntrustedHeaders => family.count(&[], proxy.untrusted_headers.get()),
         Metric::GenAiFirstToken => gen_ai(totals, family, |cells| cells.first_token.read()),
         Metric::GenAiPerToken => gen_ai(totals, family, |cells| cells.per_token.read()),
         Metric::GenAiDuration => gen_ai(totals, family, |cells| cells.duration.read()),
@@ -160,6 +190,32 @@ fn write(metric: Metric, totals: &Totals, version: &str, process: &Process, fami
         Metric::GpuCost => shares::tenant_costs(totals, family),
         Metric::GpuIdleCost => shares::device_costs(totals, family, |device| &device.idle),
         Metric::GpuUnattributedCost => shares::device_costs(totals, family, |device| &device.unattributed),
+        Metric::TenantSpend => spend::sums(&totals.spend.tenants, bases, family),
+        Metric::ModelSpend => spend::sums(&totals.spend.models, bases, family),
+        Metric::Unpriced => spend::unpriced(totals, family),
+        Metric::PriceBookInfo => spend::book(totals, currency, family),
+        Metric::BudgetLimit => spend::limits(totals, family),
+        Metric::BudgetUsed => spend::budgets(totals, family, |budget| Some(budget.used_pico)),
+        Metric::BudgetForecast => spend::budgets(totals, family, |budget| budget.forecast_pico),
+        Metric::BudgetAlerts => spend::alerts(totals, family),
+        Metric::BudgetWebhooks => spend::webhooks(totals, family),
+        Metric::LedgerUp => ledger::count(totals, family, |ledger| u64::from(ledger.up)),
+        Metric::LedgerRows => ledger::count(totals, family, |ledger| ledger.rows),
+        Metric::LedgerLag => ledger::lag(totals, family),
+        Metric::LedgerQueued => ledger::count(totals, family, |ledger| ledger.queued_rows),
+        Metric::LedgerShed => ledger::count(totals, family, |ledger| ledger.shed_rows),
+        Metric::LedgerLost => ledger::count(totals, family, |ledger| ledger.lost_rows),
+        Metric::LedgerBytes => ledger::bytes(totals, family),
+        Metric::LedgerGaps => ledger::count(totals, family, |ledger| ledger.gaps),
+        Metric::LedgerQuarantined => ledger::count(totals, family, |ledger| ledger.quarantined),
+        Metric::LedgerFaults => ledger::faults(totals, family),
+        Metric::ShipUp => ledger::shipped(totals, family, |ship| ship.up.map(u64::from)),
+        Metric::ShipRows => ledger::shipped(totals, family, |ship| Some(ship.rows)),
+        Metric::ShipPending => ledger::shipped(totals, family, |ship| Some(ship.pending_rows)),
+        Metric::ShipLag => ledger::ship_lag(totals, family),
+        Metric::ShipFailures => ledger::ship_failures(totals, family),
+        Metric::ReloadSuccess => ledger::reload_success(totals, family),
+        Metric::Reloads => ledger::reloads(totals, family),
         Metric::OtlpItems => telemetry::items(totals, family),
         Metric::OtlpQueued => telemetry::queued(totals, family),
         Metric::OtlpUp => telemetry::up(totals, family),
@@ -168,7 +224,8 @@ fn write(metric: Metric, totals: &Totals, version: &str, process: &Process, fami
         Metric::Overhead => overhead(family, totals),
         Metric::Dropped => {
             closed(family, dropped_names(), &proxy.dropped)?;
-            telemetry::dropped(totals, family)
+            telemetry::dropped(totals, family)?;
+            ledger::dropped(totals, family)
         }
         Metric::BuildInfo => family.count(&[version], 1),
         Metric::ProcessMemory => process.memory_bytes.map_or(Ok(()), |bytes| family.count(&[], bytes)),

@@ -5,19 +5,20 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::attribution::{AttributionReading, ModelShare, TenantShare};
-use crate::board::TENANTS;
+use crate::budget::Budgets;
 use crate::cell::Count;
 use crate::format::Format;
 use crate::gpu::GpuReading;
 use crate::histogram::{Distribution, Histogram};
-use crate::names::Names;
+use crate::ledger::{LedgerReading, ShipReading};
+use crate::reload::Reloads;
+use crate::spend::Spend;
 use crate::table::{ENERGY_PER_TOKEN_J, Metric};
 use crate::telemetry::TelemetryReading;
 
 /// The last that was said.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Control {
-    tenants: Names,
     /// By identity, sorted.
     pub(crate) gpus: Vec<GpuReading>,
     /// Samples that could not be taken or were refused.
@@ -26,23 +27,18 @@ pub(crate) struct Control {
     pub(crate) shares: AttributionReading,
     per_token: BTreeMap<Arc<str>, Histogram<{ ENERGY_PER_TOKEN_J.len() + 1 }>>,
     pub(crate) telemetry: TelemetryReading,
+    /// Under labels.
+    pub(crate) spend: Spend,
+    /// Under labels.
+    pub(crate) budgets: Budgets,
+    pub(crate) ledger: Option<LedgerReading>,
+    pub(crate) ship: Option<ShipReading>,
+    pub(crate) reloads: Reloads,
     /// In the order of [`Format::ALL`].
     pub(crate) scrapes: [Count; Format::ALL.len()],
 }
 
 impl Control {
-    pub(crate) fn new() -> Self {
-        Self {
-            tenants: Names::new(TENANTS),
-            gpus: Vec::new(),
-            gpu_samples_lost: 0,
-            shares: AttributionReading::default(),
-            per_token: BTreeMap::new(),
-            telemetry: TelemetryReading::default(),
-            scrapes: Default::default(),
-        }
-    }
-
     pub(crate) fn set_gpus(&mut self, mut readings: Vec<GpuReading>, samples_lost: u64) {
         self.gpu_samples_lost = samples_lost;
         readings.sort_by(|a, b| a.id.cmp(&b.id));
@@ -51,20 +47,19 @@ impl Control {
         self.gpus = readings;
     }
 
-    /// `models` are labels already.
-    pub(crate) fn set_shares(&mut self, reading: &AttributionReading, models: Vec<ModelShare>) {
+    /// The names in it are labels already.
+    pub(crate) fn set_shares(&mut self, reading: AttributionReading) {
         let mut tenants: BTreeMap<Arc<str>, TenantShare> = BTreeMap::new();
-        for share in &reading.tenants {
-            let label = self.tenants.label(&share.tenant);
-            let new = || TenantShare { tenant: Arc::clone(&label), ..TenantShare::default() };
-            tenants.entry(Arc::clone(&label)).or_insert_with(new).share.add(&share.share);
+        for share in reading.tenants {
+            let new = || TenantShare { tenant: Arc::clone(&share.tenant), ..TenantShare::default() };
+            tenants.entry(Arc::clone(&share.tenant)).or_insert_with(new).share.add(&share.share);
         }
         let mut by_label: BTreeMap<Arc<str>, ModelShare> = BTreeMap::new();
-        for share in models {
+        for share in reading.models {
             let new = || ModelShare { model: Arc::clone(&share.model), energy_joules: 0.0 };
             by_label.entry(Arc::clone(&share.model)).or_insert_with(new).energy_joules += share.energy_joules;
         }
-        let mut devices = reading.devices.clone();
+        let mut devices = reading.devices;
         devices.sort_by(|a, b| a.id.cmp(&b.id));
         devices.dedup_by(|a, b| a.id == b.id);
         let (tenants, models) = (tenants.into_values().collect(), by_label.into_values().collect());

@@ -4,6 +4,7 @@
 use std::fmt::Result;
 use std::sync::Arc;
 
+use crate::currency::Currency;
 use crate::histogram::Distribution;
 use crate::reading::{FamilyReading, HistogramReading, Sample, Value};
 use crate::table::{Kind, Metric};
@@ -11,13 +12,14 @@ use crate::table::{Kind, Metric};
 /// The open family of one metric.
 pub(crate) struct Family {
     metric: Metric,
+    currency: Currency,
     samples: Vec<Sample>,
 }
 
 impl Family {
     /// No sample yet.
-    pub(crate) fn open(metric: Metric) -> Self {
-        Self { metric, samples: Vec::new() }
+    pub(crate) fn open(metric: Metric, currency: Currency) -> Self {
+        Self { metric, currency, samples: Vec::new() }
     }
 
     /// A whole number.
@@ -51,7 +53,7 @@ impl Family {
 
     /// All of it.
     pub(crate) fn close(self) -> FamilyReading {
-        FamilyReading { metric: self.metric, samples: self.samples }
+        FamilyReading { metric: self.metric, currency: self.currency, samples: self.samples }
     }
 
     fn sample(&mut self, labels: &[&str], value: Value) -> Result {

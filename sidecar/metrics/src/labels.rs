@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use crate::cell::Absorb;
-use crate::names::is_ours;
+use crate::names::{OTHER, is_ours};
 
 /// The labels of one kind, a model's or a tenant's.
 #[derive(Debug)]
@@ -40,6 +40,22 @@ impl<T: Default> Labels<T> {
     pub(crate) fn open_known(&mut self, name: &str) -> Option<(Arc<str>, Arc<T>)> {
         let label = self.label(name)?;
         Some(self.post(label))
+    }
+
+    /// The label of a name, made if there is room for it, without a block.
+    pub(crate) fn admit(&mut self, name: &str, cap: usize) -> Arc<str> {
+        let known = self.label(name);
+        known.unwrap_or_else(|| {
+            if !self.has_room(name, cap) {
+                self.close();
+                return OTHER.into();
+            }
+            let label: Arc<str> = name.into();
+            if !is_ours(name) {
+                self.blocks.insert(Arc::clone(&label), Vec::new());
+            }
+            label
+        })
     }
 
     /// Whether a name was turned away for want of room.

@@ -25,6 +25,13 @@ mod engine;
 mod gpu;
 mod telemetry;
 
+// And of money: what exchanges cost, what they may, and where that is written down.
+mod budget;
+mod currency;
+mod ledger;
+mod reload;
+mod spend;
+
 // Where the data plane writes: from the smallest cell to a worker's whole set.
 mod cell;
 mod histogram;
@@ -33,6 +40,7 @@ mod model;
 mod objective;
 mod preset;
 mod proxy;
+mod tenant;
 mod worker;
 
 // Which models and tenants have a label of their own, and whose cells are whose.
@@ -53,17 +61,23 @@ mod snapshot;
 mod totals;
 
 pub use attribution::{AttributionReading, COST_PARTS, DeviceShare, ModelShare, Share, TenantShare};
+pub use budget::{BUDGET_LIMITS, BUDGET_THRESHOLDS, BudgetReading, WEBHOOK_OUTCOMES};
+pub use currency::Currency;
 pub use engine::EngineReading;
 pub use format::Format;
 pub use glob::Glob;
 pub use gpu::{GPU_CLOCKS, GPU_ERRORS, GPU_SAMPLE, GPU_SHARE, GPU_THROTTLES, GPU_UNITS, GpuReading};
+pub use ledger::{LEDGER_FAULTS, LEDGER_FILES, LEDGER_ROW, LedgerReading, SHIP_FAILURES, ShipReading};
 pub use names::{OTHER, UNKNOWN};
 pub use objective::{Objective, Verdict};
 pub use page::{Metrics, Options};
 pub use preset::{PRESETS, Preset, TARGET_RATIO};
+pub use proxy::TENANT_RULES;
 pub use reading::{Exemplar, FamilyReading, HistogramReading, NativeReading, Reading, Sample, Value};
+pub use reload::{RELOAD_OUTCOMES, ReloadedFile};
 pub use semconv::Semconv;
 pub use snapshot::{ModelSnapshot, Snapshot};
+pub use spend::{Basis, BookReading, UNPRICED};
 pub use table::{Entry, Instrument, Kind, LABELS, Label, Metric, Unit, attribute};
 pub use telemetry::{DROPPED_SIGNALS, OUTCOMES, SIGNALS, SignalReading, TelemetryReading};
 pub use worker::WorkerCells;

@@ -2,8 +2,6 @@
 //! neither break the page nor grow it.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
-use std::sync::Arc;
 
 /// The label value for what is beyond a cap.
 pub const OTHER: &str = "_other";
@@ -30,40 +28,6 @@ fn cut(name: &str) -> &str {
 /// Whether a label is one of our own, for which there is always room.
 pub(crate) fn is_ours(name: &str) -> bool {
     name == OTHER || name == UNKNOWN
-}
-
-/// The names of one kind that have a label of their own: the first so many that came. A name keeps
-/// the label it got, so that no counter goes from one label to another.
-#[derive(Debug)]
-pub(crate) struct Names {
-    cap: usize,
-    admitted: BTreeSet<Arc<str>>,
-}
-
-impl Names {
-    pub(crate) fn new(cap: usize) -> Self {
-        Self { cap, admitted: BTreeSet::new() }
-    }
-
-    /// The label of a name: its own, or `_other` if there is no room for it.
-    pub(crate) fn label(&mut self, name: &str) -> Arc<str> {
-        let name = match &*label(name) {
-            "" => Cow::Borrowed(UNKNOWN),
-            name => Cow::Owned(name.to_owned()),
-        };
-        if let Some(known) = self.admitted.get(&*name) {
-            return Arc::clone(known);
-        }
-        let label: Arc<str> = name.into();
-        if is_ours(&label) {
-            return label;
-        }
-        if self.admitted.len() >= self.cap {
-            return OTHER.into();
-        }
-        self.admitted.insert(Arc::clone(&label));
-        label
-    }
 }
 
 #[cfg(test)]

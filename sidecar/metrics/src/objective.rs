@@ -19,7 +19,6 @@ use scan::Dialect;
 
 use crate::cell::{Absorb, Count};
 use crate::glob::Glob;
-use crate::lazy::Chain;
 
 /// What is wanted of some exchanges.
 #[derive(Clone, Debug, PartialEq)]
@@ -170,20 +169,6 @@ impl Absorb for ObjectiveCells {
         verdicts.absorb(&other.verdicts);
         tokens.absorb(&other.tokens);
         good_tokens.absorb(&other.good_tokens);
-    }
-}
-
-/// A tenant's block: by objective, then by verdict. A cache line of its own, as a model's.
-#[derive(Debug, Default)]
-#[repr(align(64))]
-pub(crate) struct TenantCells {
-    pub(crate) verdicts: Chain<usize, [Count; Verdict::ALL.len()]>,
-}
-
-impl Absorb for TenantCells {
-    fn absorb(&self, other: &Self) {
-        let Self { verdicts } = self;
-        verdicts.absorb(&other.verdicts);
     }
 }
 

@@ -4,13 +4,18 @@ use std::sync::Arc;
 
 use crate::attribution::AttributionReading;
 use crate::board::Board;
+use crate::budget::{BudgetReading, WEBHOOK_OUTCOMES};
+use crate::currency::Currency;
 use crate::engine::EngineReading;
 use crate::format::Format;
 use crate::gpu::GpuReading;
+use crate::ledger::{LedgerReading, ShipReading};
 use crate::objective::Objective;
 use crate::reading::Reading;
+use crate::reload::ReloadedFile;
 use crate::semconv::Semconv;
 use crate::snapshot::Snapshot;
+use crate::spend::{Basis, BookReading};
 use crate::telemetry::TelemetryReading;
 use crate::worker::WorkerCells;
 
@@ -25,13 +30,21 @@ pub struct Options {
     pub version: String,
     /// What is wanted of whose exchanges; of an exchange, the first that covers it counts.
     pub objectives: Vec<Objective>,
+    /// What the price book is in: the word in the names of money by price.
+    pub currency: Currency,
 }
 
 impl Default for Options {
     fn default() -> Self {
         // 50: a page of fifty busy models is some twenty thousand lines, which a scrape still bears.
         let version = env!("CARGO_PKG_VERSION").to_owned();
-        Self { models: 50, semconv: Semconv::default(), version, objectives: Vec::new() }
+        Self {
+            models: 50,
+            semconv: Semconv::default(),
+            version,
+            objectives: Vec::new(),
+            currency: Currency::USD,
+        }
     }
 }
 
@@ -83,6 +96,67 @@ impl Metrics {
     pub fn energy_per_output_token(&self, model: &str, joules: f64) {
         let label = self.board.label(model);
         self.board.control().energy_per_token(label, joules);
+    }
+
+    /// The label under which a tenant is counted; it gets one of its own if there is room. Whoever
+    /// sums by tenant may sum under this, looked up once for each exchange.
+    pub fn tenant_label(&self, tenant: &str) -> Arc<str> {
+        self.board.tenant_label(tenant)
+    }
+
+    /// One exchange's cost on one basis: pico-units of the price book's currency, or of the US dollar
+    /// on the basis [`Basis::Gpu`]. Less than nothing counts as nothing.
+    pub fn charge(&self, tenant: &str, model: &str, basis: Basis, pico: i128) {
+        let (tenant, model) = (self.board.tenant_label(tenant), self.board.label(model));
+        self.board.control().spend.charge(tenant, model, basis, pico);
+    }
+
+    /// One exchange of which nobody can say the price; the reason is one of
+    /// [`UNPRICED`](crate::UNPRICED).
+    pub fn unpriced(&self, model: &str, reason: &'static str) {
+        let model = self.board.label(model);
+        self.board.control().spend.unpriced(model, reason);
+    }
+
+    /// Says which price book exchanges are charged by from now on; `None` if there is none.
+    pub fn price_book(&self, book: Option<BookReading>) {
+        self.board.control().spend.book = book;
+    }
+
+    /// Says what budgets there are and how they stand: all of them, in place of what was said before.
+    pub fn budgets(&self, mut readings: Vec<BudgetReading>) {
+        for reading in &mut readings {
+            reading.tenant = self.board.tenant_label(&reading.tenant);
+        }
+        self.board.control().budgets.set(readings);
+    }
+
+    /// One threshold of a budget that was reached: one of
+    /// [`BUDGET_THRESHOLDS`](crate::BUDGET_THRESHOLDS).
+    pub fn budget_alert(&self, tenant: &str, period: &str, threshold: &str) {
+        let tenant = self.board.tenant_label(tenant);
+        self.board.control().budgets.alert(tenant, period, threshold);
+    }
+
+    /// Says what became of messages about thresholds so far, in the order of
+    /// [`WEBHOOK_OUTCOMES`](crate::WEBHOOK_OUTCOMES).
+    pub fn budget_webhooks(&self, outcomes: [u64; WEBHOOK_OUTCOMES.len()]) {
+        self.board.control().budgets.webhooks = Some(outcomes);
+    }
+
+    /// Says how the ledger is, in place of what was said before.
+    pub fn ledger(&self, reading: LedgerReading) {
+        self.board.control().ledger = Some(reading);
+    }
+
+    /// Says how the way to the central store is, in place of what was said before.
+    pub fn ship(&self, reading: ShipReading) {
+        self.board.control().ship = Some(reading);
+    }
+
+    /// Counts a file that was read, for the first time or again, and whether it was taken.
+    pub fn reloaded(&self, file: ReloadedFile, taken: bool) {
+        self.board.control().reloads.add(file, taken);
     }
 
     /// Says what became of the telemetry that was exported, in place of what was said before.

@@ -16,6 +16,9 @@ pub(crate) struct ProxyCells {
     pub(crate) passthrough: [Count; Passthrough::ALL.len()],
     /// In the order of [`Refusal::ALL`].
     pub(crate) refused: [Count; Refusal::ALL.len()],
+    /// In the order of [`TENANT_RULES`].
+    pub(crate) tenant_rules: [Count; TENANT_RULES.len()],
+    pub(crate) untrusted_headers: Count,
     /// In the order of [`UsageStep::ALL`].
     pub(crate) usage: [Count; UsageStep::ALL.len()],
     /// In the order of [`dropped_names`].
@@ -47,9 +50,20 @@ impl ProxyCells {
 
 impl Absorb for ProxyCells {
     fn absorb(&self, other: &Self) {
-        let Self { passthrough, refused, usage, dropped, provenance, overhead } = self;
+        let Self {
+            passthrough,
+            refused,
+            tenant_rules,
+            untrusted_headers,
+            usage,
+            dropped,
+            provenance,
+            overhead,
+        } = self;
         passthrough.absorb(&other.passthrough);
         refused.absorb(&other.refused);
+        tenant_rules.absorb(&other.tenant_rules);
+        untrusted_headers.absorb(&other.untrusted_headers);
         usage.absorb(&other.usage);
         dropped.absorb(&other.dropped);
         provenance.absorb(&other.provenance);
@@ -61,6 +75,9 @@ impl Absorb for ProxyCells {
 pub(crate) fn dropped_names() -> impl Iterator<Item = &'static str> {
     Dropped::ALL.into_iter().map(Dropped::name).chain([LABEL_OVERFLOW])
 }
+
+/// Label values of `rule`.
+pub const TENANT_RULES: [&str; 7] = ["jwt", "api_key", "header", "body", "path", "peer", "default"];
 
 /// Label values of `direction`.
 pub(crate) const DIRECTIONS: [&str; 2] = ["input", "output"];

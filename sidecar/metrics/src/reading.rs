@@ -1,8 +1,10 @@
 //! All samples at one moment, before any format: what the scrape page and OTLP are both made of. The
 //! law: whoever exports, exports these numbers, so that no two ways out can disagree.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
+use crate::currency::Currency;
 use crate::table::Metric;
 
 /// Everything at one moment, in the order of the table; a metric without samples is there
@@ -22,8 +24,17 @@ pub struct Reading {
 pub struct FamilyReading {
     /// Which metric: its line in the table has everything else.
     pub metric: Metric,
+    /// The currency in its names, if it is money by price.
+    pub currency: Currency,
     /// Its samples, sorted as on the page.
     pub samples: Vec<Sample>,
+}
+
+impl FamilyReading {
+    /// The Prometheus name as it is queried.
+    pub fn name(&self) -> Cow<'static, str> {
+        self.metric.entry().name_in(self.currency)
+    }
 }
 
 /// One series at one moment.

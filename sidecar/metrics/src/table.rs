@@ -4,217 +4,13 @@
 
 use meter::edges;
 
+mod entry;
+mod label;
 mod otlp;
 
+pub use entry::{Entry, Kind, Unit};
+pub use label::{LABELS, Label};
 pub use otlp::{Instrument, attribute};
-
-/// What is known about one metric.
-#[derive(Clone, Copy, Debug)]
-pub struct Entry {
-    /// The Prometheus name as it is queried: a counter's ends in `_total`.
-    pub name: &'static str,
-    /// Counter, gauge or histogram.
-    pub kind: Kind,
-    /// What one unit of its value is.
-    pub unit: Unit,
-    /// Its labels, in the order of the page; each is described in [`LABELS`].
-    pub labels: &'static [&'static str],
-    /// One sentence; the page's HELP text.
-    pub meaning: &'static str,
-}
-
-impl Entry {
-    /// The name of the family on an OpenMetrics page: a counter's without its `_total`.
-    pub fn family(&self) -> &'static str {
-        match self.kind {
-            Counter => self.name.strip_suffix("_total").unwrap_or(self.name),
-            Gauge | Histogram(_) => self.name,
-        }
-    }
-}
-
-/// How a metric behaves.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Kind {
-    /// Only grows.
-    Counter,
-    /// Goes up and down.
-    Gauge,
-    /// Observations in buckets with these upper edges (inclusive), and one open bucket above.
-    Histogram(&'static [f64]),
-}
-
-impl Kind {
-    /// The word used on the page and in the manual.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Counter => "counter",
-            Self::Gauge => "gauge",
-            Self::Histogram(_) => "histogram",
-        }
-    }
-}
-
-/// What one unit of a value is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
-    /// Seconds.
-    Seconds,
-    /// Bytes.
-    Bytes,
-    /// Joules.
-    Joules,
-    /// Watts.
-    Watts,
-    /// Degrees Celsius.
-    Celsius,
-    /// Hertz.
-    Hertz,
-    /// US dollars.
-    Usd,
-    /// Something per second; the name says what.
-    PerSecond,
-    /// Tokens.
-    Tokens,
-    /// Characters of visible text.
-    Characters,
-    /// Exchanges: a request and its response.
-    Exchanges,
-    /// HTTP requests.
-    Requests,
-    /// Things counted, which the meaning names.
-    Things,
-    /// A share, 0 to 1.
-    Ratio,
-    /// A truth value, 0 or 1.
-    Truth,
-}
-
-impl Unit {
-    /// The word used in the manual.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Seconds => "seconds",
-            Self::Bytes => "bytes",
-            Self::Joules => "joules",
-            Self::Watts => "watts",
-            Self::Celsius => "°C",
-            Self::Hertz => "hertz",
-            Self::Usd => "US dollars",
-            Self::PerSecond => "per second",
-            Self::Tokens => "tokens",
-            Self::Characters => "characters",
-            Self::Exchanges => "exchanges",
-            Self::Requests => "requests",
-            Self::Things => "–",
-            Self::Ratio => "0 to 1",
-            Self::Truth => "0 or 1",
-        }
-    }
-
-    /// The word a name must carry because of its unit. Counts are named after what they count.
-    pub fn suffix(self) -> Option<&'static str> {
-        match self {
-            Self::Seconds => Some("seconds"),
-            Self::Bytes => Some("bytes"),
-            Self::Joules => Some("joules"),
-            Self::Watts => Some("watts"),
-            Self::Celsius => Some("celsius"),
-            Self::Hertz => Some("hertz"),
-            Self::Usd => Some("usd"),
-            Self::PerSecond => Some("per_second"),
-            Self::Ratio => Some("ratio"),
-            _ => None,
-        }
-    }
-
-    /// The word of the page's UNIT line. OpenMetrics has none for a rate or a currency.
-    pub fn word(self) -> Option<&'static str> {
-        match self {
-            Self::PerSecond | Self::Usd | Self::Ratio => None,
-            unit => unit.suffix(),
-        }
-    }
-}
-
-/// What a label says.
-#[derive(Clone, Copy, Debug)]
-pub struct Label {
-    /// The label's name.
-    pub name: &'static str,
-    /// What its values are; the manual adds the list where it is closed.
-    pub meaning: &'static str,
-}
-
-/// Every label, described once.
-pub const LABELS: &[Label] = &[
-    Label {
-        name: "model",
-        meaning: "The model the request named, at most 128 bytes; `_other` beyond the cap, `_unknown` before it is known",
-    },
-    Label { name: "dialect", meaning: "The JSON shape spoken at the endpoint" },
-    Label { name: "ending", meaning: "How the exchange ended and whose doing it was" },
-    Label { name: "reason", meaning: "Why; each metric has its own closed list" },
-    Label { name: "type", meaning: "The kind of token; kinds are disjoint" },
-    Label { name: "provenance", meaning: "How the count is known" },
-    Label { name: "direction", meaning: "`input` (the prompt) or `output` (the answer)" },
-    Label {
-        name: "weight",
-        meaning: "Whether each frame's token count was known or the total was spread over the frames",
-    },
-    Label {
-        name: "concurrency",
-        meaning: "Mean number of exchanges in flight to the upstream through this process during the exchange, rounded",
-    },
-    Label { name: "position", meaning: "Where in the answer: a range of output token positions" },
-    Label { name: "step", meaning: "What was done about a request's usage" },
-    Label { name: "class", meaning: "`stream` for answers in frames, `body` for answers in one piece" },
-    Label { name: "what", meaning: "What was lost" },
-    Label { name: "objective", meaning: "The objective's name, as configured" },
-    Label { name: "verdict", meaning: "What came of the objective in the exchange" },
-    Label {
-        name: "tenant",
-        meaning: "Whose exchange it was: `default` where nobody is told apart; `_other` beyond a hundred",
-    },
-    Label { name: "upstream", meaning: "The inference server's name, as configured" },
-    Label { name: "kind", meaning: "The kind of inference server, as configured or as it was recognised" },
-    Label { name: "version", meaning: "The version of this program" },
-    Label { name: "gen_ai_operation_name", meaning: "`gen_ai.operation.name` of the semantic convention" },
-    Label {
-        name: "gen_ai_provider_name",
-        meaning: "`gen_ai.provider.name` of the semantic convention: the upstream's kind",
-    },
-    Label {
-        name: "gen_ai_request_model",
-        meaning: "`gen_ai.request.model` of the semantic convention; same values as `model`",
-    },
-    Label {
-        name: "gen_ai_token_modality",
-        meaning: "`gen_ai.token.modality` of the semantic convention; `unknown` where the server does not tell",
-    },
-    Label { name: "gen_ai_token_type", meaning: "`gen_ai.token.type` of the semantic convention" },
-    Label { name: "hw_id", meaning: "`hw.id` of the semantic convention: the device's UUID" },
-    Label { name: "hw_type", meaning: "`hw.type` of the semantic convention" },
-    Label {
-        name: "hw_name",
-        meaning: "`hw.name` of the semantic convention: what its maker calls the device",
-    },
-    Label { name: "hw_vendor", meaning: "`hw.vendor` of the semantic convention" },
-    Label { name: "hw_driver_version", meaning: "`hw.driver_version` of the semantic convention" },
-    Label {
-        name: "hw_parent",
-        meaning: "`hw.parent` of the semantic convention: the device it is a slice of",
-    },
-    Label { name: "error_type", meaning: "`error.type` of the semantic convention" },
-    Label { name: "source", meaning: "Who says so; `power` where the energy is reckoned from the power" },
-    Label { name: "shared", meaning: "Whether others but these upstreams use the device" },
-    Label { name: "unit", meaning: "Which part of the device" },
-    Label { name: "clock", meaning: "Which of the device's clocks" },
-    Label { name: "part", meaning: "What was paid for: the device's hours, or its energy" },
-    Label { name: "signal", meaning: "What was exported by OTLP" },
-    Label { name: "outcome", meaning: "What became of it; `made` is all the others and what is queued" },
-    Label { name: "format", meaning: "The form of the page" },
-];
 
 /// The `reason` of `tokenmeter_no_first_token_total` for a success that did not come in frames.
 pub const NOT_STREAMED: &str = "not_streamed";
@@ -300,6 +96,15 @@ table! {
 
     UsageSteps: Counter, "tokenmeter_usage_steps_total", Requests, ["step"],
         "Requests of the OpenAI dialects by what was done so that their answers carry usage.";
+
+    TenantTokens: Counter, "tokenmeter_tenant_tokens_total", Tokens, ["tenant", "type"],
+        "The tokens of `tokenmeter_tokens_total` again, by tenant.";
+    TenantExchanges: Counter, "tokenmeter_tenant_exchanges_total", Exchanges, ["tenant", "ending"],
+        "The exchanges of `tokenmeter_exchanges_total` again, by tenant.";
+    TenantRule: Counter, "tokenmeter_tenant_rule_total", Requests, ["rule"],
+        "Requests by the rule that said whose they are.";
+    UntrustedHeaders: Counter, "tokenmeter_untrusted_tenant_headers_total", Things, [],
+        "Header fields that would name a tenant, from peers that are not trusted to; they decided nothing.";
 
     GenAiFirstToken: Histogram(&edges::FIRST_TOKEN_S), "gen_ai_server_time_to_first_token_seconds", Seconds,
         ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model"],
@@ -482,6 +287,62 @@ table! {
         "What the device cost while nothing of ours ran, where prices are set.";
     GpuUnattributedCost: Counter, "tokenmeter_gpu_unattributed_cost_usd_total", Usd, ["hw_id", "part"],
         "What the device cost for work that was not ours or that nobody can tell, where prices are set.";
+
+    TenantSpend: Counter, "tokenmeter_tenant_spend_usd_total", Money, ["tenant", "basis"],
+        "What ended exchanges cost, by tenant; on the basis `gpu`, always US dollars, once they are settled.";
+    ModelSpend: Counter, "tokenmeter_model_spend_usd_total", Money, ["model", "basis"],
+        "The spend of `tokenmeter_tenant_spend_usd_total` again, by model.";
+    Unpriced: Counter, "tokenmeter_unpriced_exchanges_total", Exchanges, ["model", "reason"],
+        "Ended exchanges of which nobody can say the price; they are in no spend on the basis `price`.";
+    PriceBookInfo: Gauge, "tokenmeter_price_book_info", Truth, ["version", "hash", "currency"],
+        "Always 1; the labels say which price book exchanges are charged by.";
+    BudgetLimit: Gauge, "tokenmeter_budget_limit_usd", Money, ["tenant", "period", "limit"],
+        "What a tenant may spend in the running period, as configured.";
+    BudgetUsed: Gauge, "tokenmeter_budget_used_usd", Money, ["tenant", "period"],
+        "What a tenant has spent in the running period, from its start on.";
+    BudgetForecast: Gauge, "tokenmeter_budget_forecast_usd", Money, ["tenant", "period"],
+        "What a tenant will have spent when the running period ends, at its pace so far; absent while it is too early to say.";
+    BudgetAlerts: Counter, "tokenmeter_budget_alerts_total", Things, ["tenant", "period", "threshold"],
+        "Thresholds that were reached, each once in a period.";
+    BudgetWebhooks: Counter, "tokenmeter_budget_webhooks_total", Things, ["outcome"],
+        "Messages about thresholds, by what became of them.";
+
+    LedgerUp: Gauge, "tokenmeter_ledger_up", Truth, [],
+        "Whether the ledger can be written; absent where there is none.";
+    LedgerRows: Counter, "tokenmeter_ledger_rows_total", Things, [],
+        "Rows that are on the disk: acknowledged, and lost by no crash.";
+    LedgerLag: Gauge, "tokenmeter_ledger_commit_lag_seconds", Seconds, [],
+        "Age of the oldest row that is not on the disk yet; 0 if there is none.";
+    LedgerQueued: Gauge, "tokenmeter_ledger_queued_rows", Things, [],
+        "Rows that wait for the disk.";
+    LedgerShed: Counter, "tokenmeter_ledger_shed_rows_total", Things, [],
+        "Rows whose detail was given up for want of room; their totals by day, tenant and model are kept.";
+    LedgerLost: Counter, "tokenmeter_ledger_lost_rows_total", Things, [],
+        "Rows of which not even the totals were kept.";
+    LedgerBytes: Gauge, "tokenmeter_ledger_bytes", Bytes, ["file"],
+        "Size of the open month's file, and of its write-ahead log.";
+    LedgerGaps: Counter, "tokenmeter_ledger_gaps_total", Things, [],
+        "Gap markers written: times of which the ledger says itself that it may lack rows.";
+    LedgerQuarantined: Counter, "tokenmeter_ledger_quarantined_total", Things, [],
+        "Files that were found corrupt and set aside.";
+    LedgerFaults: Counter, "tokenmeter_ledger_faults_total", Things, ["fault"],
+        "Writes that failed, by what was the matter; their rows are tried again.";
+
+    ShipUp: Gauge, "tokenmeter_ship_up", Truth, [],
+        "Whether the central store took the last rows; absent where none is set, and before the first try.";
+    ShipRows: Counter, "tokenmeter_ship_rows_total", Things, [],
+        "Rows that the central store has confirmed.";
+    ShipPending: Gauge, "tokenmeter_ship_pending_rows", Things, [],
+        "Rows in the ledger that the central store has not confirmed.";
+    ShipLag: Gauge, "tokenmeter_ship_lag_seconds", Seconds, [],
+        "Age of the oldest row that the central store has not confirmed; 0 if there is none.";
+    ShipFailures: Counter, "tokenmeter_ship_failures_total", Things, ["reason"],
+        "Tries to ship rows that failed; the rows are tried again.";
+
+    ReloadSuccess: Gauge, "tokenmeter_config_last_reload_success", Truth, ["file"],
+        "Whether the file was taken when it was last read; if not, what was read before it stays in force.";
+    Reloads: Counter, "tokenmeter_config_reloads_total", Things, ["file", "outcome"],
+        "How often a file was read, and whether it was taken.";
 
     OtlpItems: Counter, "tokenmeter_otlp_items_total", Things, ["signal", "outcome"],
         "Data points, spans and log records by what became of them.";

@@ -6,15 +6,20 @@ use std::sync::Arc;
 use meter::{Ending, TokenType};
 
 use crate::attribution::AttributionReading;
+use crate::budget::Budgets;
 use crate::cell::Count;
 use crate::engine::EngineReading;
 use crate::format::Format;
 use crate::gpu::GpuReading;
 use crate::histogram::Distribution;
+use crate::ledger::{LedgerReading, ShipReading};
 use crate::model::{Loaded, ModelCells};
-use crate::objective::{Objective, TenantCells};
+use crate::objective::Objective;
 use crate::proxy::ProxyCells;
+use crate::reload::Reloads;
+use crate::spend::Spend;
 use crate::telemetry::TelemetryReading;
+use crate::tenant::TenantCells;
 
 /// The sums over all workers.
 #[derive(Debug)]
@@ -39,6 +44,15 @@ pub(crate) struct Totals {
     /// By model, sorted.
     pub(crate) energy_per_token: Vec<(Arc<str>, Distribution)>,
     pub(crate) telemetry: TelemetryReading,
+    /// Under labels.
+    pub(crate) spend: Spend,
+    /// Under labels.
+    pub(crate) budgets: Budgets,
+    /// `None` where there is no ledger.
+    pub(crate) ledger: Option<LedgerReading>,
+    /// `None` where no rows are shipped.
+    pub(crate) ship: Option<ShipReading>,
+    pub(crate) reloads: Reloads,
     /// Pages that were asked for, in the order of [`Format::ALL`].
     pub(crate) scrapes: [Count; Format::ALL.len()],
 }

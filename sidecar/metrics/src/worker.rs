@@ -11,8 +11,9 @@ use crate::board::Board;
 use crate::labels::Closed;
 use crate::model::ModelCells;
 use crate::names::{self, OTHER, UNKNOWN};
-use crate::objective::{self, TenantCells};
+use crate::objective;
 use crate::proxy::ProxyCells;
+use crate::tenant::TenantCells;
 
 /// What one worker observes. It may be moved to the worker's thread, and is used on that alone.
 #[derive(Debug)]
@@ -78,11 +79,18 @@ impl WorkerCells {
         &self.slots[index(&self.slots, slot)].cells
     }
 
-    /// Adds what came of the objective, if one covers the exchange.
-    fn judge(&mut self, model: ModelSlot, record: &Record) {
-        let Some((at, verdict)) = objective::judge(&self.board.objectives, record) else { return };
-        self.cells(model).objectives.make(&at).end(verdict, &record.tokens);
-        self.tenant(&record.identity.tenant).verdicts.make(&at)[verdict as usize].add(1);
+    /// Adds an ended exchange to its tenant's cells, and what came of the objective, if one covers it.
+    fn end_of_tenant(&mut self, model: ModelSlot, record: &Record) {
+        let judged = objective::judge(&self.board.objectives, record);
+        if let Some((at, verdict)) = judged {
+            self.cells(model).objectives.make(&at).end(verdict, &record.tokens);
+        }
+        // Asked for once, since a name beyond the cap is counted.
+        let tenant = self.tenant(&record.identity.tenant);
+        tenant.end(record);
+        if let Some((at, verdict)) = judged {
+            tenant.verdicts.make(&at)[verdict as usize].add(1);
+        }
     }
 
     /// A tenant's cells. A name beyond the cap counts one `label_overflow`, as a model's does.
@@ -180,7 +188,7 @@ impl Observer for WorkerCells {
         cells.in_flight.take(1);
         cells.end(record);
         self.proxy.end(&record.tokens);
-        self.judge(model, record);
+        self.end_of_tenant(model, record);
     }
 
     fn abandon(&mut self, model: ModelSlot) {

@@ -98,7 +98,6 @@ fn pieces(
     text_limit: usize,
     room: usize,
 ) -> Vec<Metric> {
-    let entry = family.metric.entry();
     let mut pieces = Vec::new();
     // Exponential and explicit points of one name may not be in one metric.
     let is_native = |sample: &&Sample| {
@@ -112,7 +111,7 @@ fn pieces(
             if samples.is_empty() {
                 continue;
             }
-            let metric = metric(entry, samples, native, moments, text_limit);
+            let metric = metric(family, samples, native, moments, text_limit);
             if metric.encoded_len() + ENVELOPE_BYTES > room && samples.len() > 1 {
                 let (first, second) = samples.split_at(samples.len() / 2);
                 waiting.extend([second, first]);
@@ -125,12 +124,13 @@ fn pieces(
 }
 
 fn metric(
-    entry: &'static Entry,
+    family: &FamilyReading,
     samples: &[&Sample],
     native: bool,
     moments: Moments,
     text_limit: usize,
 ) -> Metric {
+    let entry = family.metric.entry();
     let labels = |sample: &Sample| attributes(entry, sample, text_limit);
     let temporality = AggregationTemporality::Cumulative.into();
     let numbers = |moments: Moments| {
@@ -159,9 +159,9 @@ fn metric(
         }),
     };
     Metric {
-        name: entry.otlp_name().to_owned(),
+        name: entry.otlp_name_in(family.currency).into_owned(),
         description: entry.meaning.to_owned(),
-        unit: entry.otlp_unit().to_owned(),
+        unit: entry.otlp_unit_in(family.currency).into_owned(),
         data: Some(data),
         ..Metric::default()
     }

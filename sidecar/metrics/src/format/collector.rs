@@ -53,10 +53,10 @@ impl Collector for Family {
             Kind::Histogram(_) => MetricType::Histogram,
         };
         let (name, unit) = match self.form {
-            Form::Text => (entry.name, None),
-            Form::OpenMetrics(_) | Form::Protobuf => apart(entry),
+            Form::Text => (self.read.name().into_owned(), None),
+            Form::OpenMetrics(_) | Form::Protobuf => apart(&self.read),
         };
-        let mut encoder = encoder.encode_descriptor(name, entry.meaning, unit.as_ref(), kind)?;
+        let mut encoder = encoder.encode_descriptor(&name, entry.meaning, unit.as_ref(), kind)?;
         for sample in &self.read.samples {
             let labels = Labels(entry, sample);
             match entry.labels {
@@ -138,10 +138,15 @@ fn runs(native: &NativeReading) -> (Vec<(i32, u32)>, Vec<i64>) {
 }
 
 /// A family's name without its unit, and the unit: the library puts them together again.
-fn apart(entry: &Entry) -> (&'static str, Option<Unit>) {
+fn apart(read: &FamilyReading) -> (String, Option<Unit>) {
+    let (entry, name) = (read.metric.entry(), read.name());
+    let family = match entry.kind {
+        Kind::Counter => name.strip_suffix("_total").unwrap_or(&name),
+        Kind::Gauge | Kind::Histogram(_) => &name,
+    };
     let word = entry.unit.word();
-    let name = word.and_then(|word| entry.family().strip_suffix(word)?.strip_suffix('_'));
-    (name.unwrap_or(entry.family()), word.map(|word| Unit::Other(word.to_owned())))
+    let bare = word.and_then(|word| family.strip_suffix(word)?.strip_suffix('_'));
+    (bare.unwrap_or(family).to_owned(), word.map(|word| Unit::Other(word.to_owned())))
 }
 
 struct Labels<'a>(&'a Entry, &'a Sample);

@@ -6,9 +6,11 @@
 //! Names follow from the page's: the unit's word and `_total` go, and a point follows the prefix.
 //! Only those of a semantic convention, which has points of its own, are written out.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use super::{Entry, Kind, Metric, Unit};
+use crate::currency::Currency;
 
 /// What kind of instrument a metric is in OTLP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,7 +45,7 @@ impl Entry {
             (_, Unit::Celsius) => "Cel",
             (_, Unit::Hertz) => "Hz",
             // The currency is in the name: a unit without braces would be appended to it.
-            (_, Unit::Usd) => "{USD}",
+            (_, Unit::Usd | Unit::Money) => "{USD}",
             (_, Unit::PerSecond) => "{token}/s",
             (_, Unit::Tokens) => "{token}",
             (_, Unit::Characters) => "{character}",
@@ -53,6 +55,19 @@ impl Entry {
             (_, Unit::Ratio) => "1",
             // Not `1`, which would make the name end in `_ratio`.
             (_, Unit::Truth) => "{truth}",
+        }
+    }
+
+    /// The name in OTLP where the price book is in this currency.
+    pub fn otlp_name_in(&self, currency: Currency) -> Cow<'static, str> {
+        self.in_currency(self.otlp_name(), currency)
+    }
+
+    /// The unit in OTLP where the price book is in this currency.
+    pub fn otlp_unit_in(&self, currency: Currency) -> Cow<'static, str> {
+        match self.unit {
+            Unit::Money => Cow::Owned(format!("{{{}}}", currency.code())),
+            _ => Cow::Borrowed(self.otlp_unit()),
         }
     }
 
@@ -87,13 +102,31 @@ pub fn attribute(label: &'static str) -> &'static str {
 }
 
 /// Gauges whose sum over their labels is a number of its own.
-const SUMMABLE: &[&str] =
-    &["tokenmeter_exchanges_in_flight", "hw_gpu_memory_usage_bytes", "hw_gpu_memory_limit_bytes"];
+const SUMMABLE: &[&str] = &[
+    "tokenmeter_exchanges_in_flight",
+    "hw_gpu_memory_usage_bytes",
+    "hw_gpu_memory_limit_bytes",
+    "tokenmeter_ledger_bytes",
+];
 
 /// Units of what is counted, where the table does not say it.
 const COUNTED: &[(&str, &str)] = &[
     ("tokenmeter_visible_characters_rate_per_second", "{character}/s"),
     ("tokenmeter_stalls_total", "{stall}"),
+    ("tokenmeter_untrusted_tenant_headers_total", "{header}"),
+    ("tokenmeter_budget_alerts_total", "{alert}"),
+    ("tokenmeter_budget_webhooks_total", "{message}"),
+    ("tokenmeter_ledger_rows_total", "{row}"),
+    ("tokenmeter_ledger_queued_rows", "{row}"),
+    ("tokenmeter_ledger_shed_rows_total", "{row}"),
+    ("tokenmeter_ledger_lost_rows_total", "{row}"),
+    ("tokenmeter_ledger_gaps_total", "{gap}"),
+    ("tokenmeter_ledger_quarantined_total", "{file}"),
+    ("tokenmeter_ledger_faults_total", "{fault}"),
+    ("tokenmeter_ship_rows_total", "{row}"),
+    ("tokenmeter_ship_pending_rows", "{row}"),
+    ("tokenmeter_ship_failures_total", "{failure}"),
+    ("tokenmeter_config_reloads_total", "{reload}"),
     ("tokenmeter_engine_preemptions", "{preemption}"),
     ("hw_errors_total", "{error}"),
     ("tokenmeter_gpu_processes", "{process}"),
@@ -116,7 +149,7 @@ fn name(entry: &Entry) -> String {
     }
     let family = entry.family();
     // A currency is no unit of OTLP's translation: it stays in the name.
-    let suffix = entry.unit.suffix().filter(|_| entry.unit != Unit::Usd);
+    let suffix = entry.unit.suffix().filter(|_| ![Unit::Usd, Unit::Money].contains(&entry.unit));
     let unit = suffix.and_then(|unit| family.strip_suffix(unit)?.strip_suffix('_'));
     unit.unwrap_or(family).replacen('_', ".", 1)
 }

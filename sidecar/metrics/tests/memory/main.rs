@@ -11,12 +11,13 @@ use std::io::Write;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use meter::TokenType;
 use meter::edges::CONCURRENCY;
 use metrics::{Format, Metrics, Options, Value};
 use relay::Observer;
 use scan::ServerTimes;
 
-use records::plain;
+use records::{plain, types};
 use resident::resident_kib;
 
 #[expect(dead_code, reason = "shared with the tests of the page")]
@@ -43,7 +44,8 @@ fn every_bucket_of_fifty_models_has_a_bound() {
             timing.server = ServerTimes { queue_ns: Some(ns), prefill_ns: Some(ns), decode_ns: Some(ns) };
             (timing.output_rate, timing.input_rate) = (Some(rate), Some(rate));
             timing.visible_chars_rate = Some(rate);
-            record.tokens.by_type = [1 << (octave / 2), 0, 0, 0, 1 << (octave / 2), 0, 0];
+            record.tokens.by_type =
+                types(&[(TokenType::Input, 1 << (octave / 2)), (TokenType::Output, 1 << (octave / 2))]);
             for concurrency in CONCURRENCY.into_iter().chain([1000]) {
                 record.timing.concurrency = concurrency as f64;
                 worker.begin(slot);

@@ -3,13 +3,13 @@
 use std::path::Path;
 use std::{env, fs};
 
-use meter::{Ending, Provenance, Timing, Tokens, Weight};
+use meter::{Ending, Provenance, Timing, TokenType, Tokens, Weight};
 use metrics::{EngineReading, Glob, Metrics, Objective, Options};
 use relay::{Class, Dropped, Kind, Observer, Passthrough, Refusal};
 use scan::Dialect;
 
 use crate::openmetrics;
-use crate::records::{plain, refused};
+use crate::records::{plain, refused, types};
 use crate::traces::trace;
 
 #[test]
@@ -79,7 +79,7 @@ fn a_page_of_two_workers() {
     body.tokens = Tokens {
         input_provenance: Provenance::Reported,
         output_provenance: Provenance::Frames,
-        by_type: [4, 0, 0, 16, 0, 0],
+        by_type: types(&[(TokenType::Input, 4), (TokenType::Output, 16)]),
     };
     body.timing = Timing {
         duration_ns: 640_000_000,

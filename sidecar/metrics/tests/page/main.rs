@@ -23,6 +23,7 @@ mod forms; // three forms, one story
 mod golden; // one page, byte by byte
 mod live; // the live counter's debt
 mod manual; // metrics.md
+mod money; // what exchanges cost, and where it is written down
 mod names; // the table keeps Prometheus' rules
 mod native; // native buckets, sorted out naively
 mod objectives; // which are counted for whom, and a thousand tenants

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use meter::edges::{CONCURRENCY_NAMES, POSITION_NAMES};
 use meter::{Ending, Provenance, TokenType, Weight};
-use metrics::{Format, Kind, LABELS, Metric, Verdict, attribute};
+use metrics::{Basis, Format, Kind, LABELS, Metric, ReloadedFile, Verdict, attribute};
 use relay::{Dropped, Kind as ServerKind, Passthrough, Refusal, UsageStep};
 use scan::Dialect;
 
@@ -45,10 +45,12 @@ fn manual() -> String {
         let values: Vec<_> = values(label.name).into_iter().map(|value| format!("`{value}`")).collect();
         writeln!(page, "| `{}` | {}. | {} |", label.name, label.meaning, values.join(" · ")).unwrap();
     }
-    page += "\n`reason` by metric:\n\n";
-    for (metric, reasons) in reasons() {
-        let reasons: Vec<_> = reasons.into_iter().map(|reason| format!("`{reason}`")).collect();
-        writeln!(page, "- `{}`: {}", metric.entry().name, reasons.join(" · ")).unwrap();
+    for (label, lists) in by_metric() {
+        write!(page, "\n`{label}` by metric:\n\n").unwrap();
+        for (metric, values) in lists {
+            let values: Vec<_> = values.into_iter().map(|value| format!("`{value}`")).collect();
+            writeln!(page, "- `{}`: {}", metric.entry().name, values.join(" · ")).unwrap();
+        }
     }
     page += "\n## Buckets\n\nUpper edges, inclusive; above the last lies an open bucket.\n\n";
     for metric in Metric::ALL {
@@ -81,6 +83,7 @@ fn values(label: &str) -> Vec<&'static str> {
             .chain([metrics::table::LABEL_OVERFLOW])
             .chain([metrics::GPU_SAMPLE, metrics::GPU_SHARE])
             .chain(metrics::DROPPED_SIGNALS)
+            .chain([metrics::LEDGER_ROW])
             .collect(),
         "gen_ai_token_modality" => vec!["unknown", "text", "audio"],
         "gen_ai_token_type" => vec!["input", "output"],
@@ -91,21 +94,43 @@ fn values(label: &str) -> Vec<&'static str> {
         "unit" => metrics::GPU_UNITS.to_vec(),
         "clock" => metrics::GPU_CLOCKS.to_vec(),
         "part" => metrics::COST_PARTS.to_vec(),
+        "rule" => metrics::TENANT_RULES.to_vec(),
+        "basis" => Basis::ALL.map(Basis::name).to_vec(),
+        "limit" => metrics::BUDGET_LIMITS.to_vec(),
+        "threshold" => metrics::BUDGET_THRESHOLDS.to_vec(),
+        "fault" => metrics::LEDGER_FAULTS.to_vec(),
         "signal" => metrics::SIGNALS.to_vec(),
-        "outcome" => metrics::OUTCOMES.to_vec(),
         "format" => Format::ALL.map(Format::name).to_vec(),
         _ => Vec::new(),
     }
 }
 
-fn reasons() -> [(Metric, Vec<&'static str>); 4] {
+/// Each metric's closed list of one label.
+type Lists = Vec<(Metric, Vec<&'static str>)>;
+
+/// Labels that have another closed list for each metric.
+fn by_metric() -> [(&'static str, Lists); 3] {
     let no_first_token = Ending::ALL.map(Ending::name).into_iter().chain([metrics::table::NOT_STREAMED]);
-    [
+    let reasons = vec![
         (Metric::Passthrough, Passthrough::ALL.map(Passthrough::name).to_vec()),
         (Metric::Refused, Refusal::ALL.map(Refusal::name).to_vec()),
         (Metric::NoFirstToken, no_first_token.collect()),
         (Metric::GpuThrottled, metrics::GPU_THROTTLES.to_vec()),
-    ]
+        (Metric::Unpriced, metrics::UNPRICED.to_vec()),
+        (Metric::ShipFailures, metrics::SHIP_FAILURES.to_vec()),
+    ];
+    let outcomes = vec![
+        (Metric::BudgetWebhooks, metrics::WEBHOOK_OUTCOMES.to_vec()),
+        (Metric::Reloads, metrics::RELOAD_OUTCOMES.to_vec()),
+        (Metric::OtlpItems, metrics::OUTCOMES.to_vec()),
+    ];
+    let read = ReloadedFile::ALL.map(ReloadedFile::name).to_vec();
+    let files = vec![
+        (Metric::LedgerBytes, metrics::LEDGER_FILES.to_vec()),
+        (Metric::ReloadSuccess, read.clone()),
+        (Metric::Reloads, read),
+    ];
+    [("reason", reasons), ("outcome", outcomes), ("file", files)]
 }
 
 const OTLP: &str = "

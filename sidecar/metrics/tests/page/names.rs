@@ -103,7 +103,7 @@ fn the_page_opens_every_metric_of_the_table_and_no_other() {
         assert_eq!(format!("{}{counted}", family.name), entry.name);
         assert_eq!(family.kind, entry.kind.name());
         assert_eq!(family.help.as_deref(), Some(entry.meaning));
-        let without = [Unit::PerSecond, Unit::Ratio, Unit::Usd].contains(&entry.unit);
+        let without = [Unit::PerSecond, Unit::Ratio, Unit::Usd, Unit::Money].contains(&entry.unit);
         let unit = entry.unit.suffix().filter(|_| !without);
         assert_eq!(family.unit.as_deref(), unit, "{}", entry.name);
     }
@@ -123,6 +123,8 @@ fn closed_lists_are_in_the_order_of_their_declaration() {
     in_order(&relay::Refusal::ALL, |one| one as usize);
     in_order(&relay::Dropped::ALL, |one| one as usize);
     in_order(&metrics::Verdict::ALL, |one| one as usize);
+    in_order(&metrics::Basis::ALL, |one| one as usize);
+    in_order(&metrics::ReloadedFile::ALL, |one| one as usize);
     in_order(&Format::ALL, |one| one as usize);
     in_order(Metric::ALL, |one| one as usize);
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use metrics::{Instrument, Kind, Metric, attribute};
+use metrics::{Currency, Instrument, Kind, Metric, attribute};
 
 /// What Prometheus calls a metric that came by OTLP.
 fn translated(name: &str, unit: &str, instrument: Instrument) -> String {
@@ -79,11 +79,14 @@ fn a_few_translations_by_hand() {
 
 #[test]
 fn every_metric_comes_by_otlp_under_the_name_of_the_page() {
+    let euro = Currency::new("EUR").unwrap();
     let mut names = BTreeSet::new();
     for metric in Metric::ALL {
         let entry = metric.entry();
         let (name, unit, instrument) = (entry.otlp_name(), entry.otlp_unit(), entry.instrument());
         assert_eq!(translated(name, unit, instrument), entry.name, "{name} in {unit}");
+        let (euros, unit_in) = (entry.otlp_name_in(euro), entry.otlp_unit_in(euro));
+        assert_eq!(translated(&euros, &unit_in, instrument), entry.name_in(euro), "{euros} in {unit_in}");
         assert!(names.insert(name), "{name} is there twice");
         let fits = match entry.kind {
             Kind::Counter => instrument == Instrument::Counter,

@@ -1,7 +1,7 @@
 //! Random exchanges to observe.
 
 use meter::edges::{GAP_S, POSITION_NAMES};
-use meter::{Ending, Gaps, Identity, Provenance, Record, Span, Timing, Tokens, Weight};
+use meter::{Ending, Gaps, Identity, Provenance, Record, Span, Timing, TokenType, Tokens, Weight};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -16,7 +16,7 @@ pub(crate) fn any_record() -> BoxedStrategy<Record> {
         prop::sample::select(Ending::ALL.to_vec()),
         prop::sample::select(Provenance::ALL.to_vec()),
         prop::sample::select(Provenance::ALL.to_vec()),
-        prop::array::uniform6(0u64..5000),
+        vec(0u64..5000, TokenType::ALL.len()),
         prop::sample::select(vec!["vllm", "llama_cpp"]),
         any::<bool>(),
         0u64..10_000,
@@ -31,6 +31,7 @@ pub(crate) fn any_record() -> BoxedStrategy<Record> {
         .prop_map(|(what, (model, tenant, status, choices), timing)| {
             let (dialect, ending, input_provenance, output_provenance, by_type, provider, streamed, chars) =
                 what;
+            let by_type = by_type.try_into().expect("as many as there are types");
             let any = plain("");
             Record {
                 identity: Identity {

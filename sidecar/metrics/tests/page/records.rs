@@ -28,7 +28,12 @@ pub(crate) fn plain(model: &str) -> Record {
         tokens: Tokens {
             input_provenance: Provenance::Reported,
             output_provenance: Provenance::Reported,
-            by_type: [15, 5, 0, 0, 8, 3, 0],
+            by_type: types(&[
+                (TokenType::Input, 15),
+                (TokenType::InputCached, 5),
+                (TokenType::Output, 8),
+                (TokenType::OutputReasoning, 3),
+            ]),
         },
         timing: Timing {
             upload_ns: 20_000_000,
@@ -58,6 +63,13 @@ pub(crate) fn plain(model: &str) -> Record {
         visible_chars: 42,
         usage_rejected: 0,
     }
+}
+
+/// Counts by type, 0 for those that are not named.
+pub(crate) fn types(counts: &[(TokenType, u64)]) -> [u64; TokenType::ALL.len()] {
+    let mut types = [0; TokenType::ALL.len()];
+    counts.iter().for_each(|(kind, n)| types[*kind as usize] = *n);
+    types
 }
 
 /// A body that the upstream refused.

@@ -6,7 +6,8 @@ use std::io::{self, ErrorKind, Write};
 use std::sync::Arc;
 
 use metrics::{
-    Exemplar, FamilyReading, Format, HistogramReading, Metric, NativeReading, Reading, Sample, Value,
+    Currency, Exemplar, FamilyReading, Format, HistogramReading, Metric, NativeReading, Reading, Sample,
+    Value,
 };
 
 use crate::{openmetrics, protobuf};
@@ -36,7 +37,8 @@ fn family(metric: Metric, values: impl IntoIterator<Item = Value>) -> Arc<Family
         let label = |name: &&str| Arc::from(format!("\\\n\"é\" {name} {at} # {{}}"));
         Sample { labels: metric.entry().labels.iter().map(label).collect(), value }
     };
-    Arc::new(FamilyReading { metric, samples: values.into_iter().enumerate().map(sample).collect() })
+    let samples = values.into_iter().enumerate().map(sample).collect();
+    Arc::new(FamilyReading { metric, currency: Currency::USD, samples })
 }
 
 /// Histograms with these sets of exemplars one after the other, one with native buckets, and

@@ -93,6 +93,12 @@ impl Twin {
             let labels = [m, ("type", kind.name()), ("provenance", provenance)];
             self.add("tokenmeter_tokens_total", &labels, record.tokens.of(kind) as f64);
         }
+        let t = ("tenant", &*record.identity.tenant);
+        self.add("tokenmeter_tenant_exchanges_total", &[t, ("ending", ending)], 1.0);
+        for kind in TokenType::ALL {
+            let labels = [t, ("type", kind.name())];
+            self.add("tokenmeter_tenant_tokens_total", &labels, record.tokens.of(kind) as f64);
+        }
         let known = [("input", record.tokens.input_provenance), ("output", record.tokens.output_provenance)];
         for (direction, provenance) in known {
             let labels = [("direction", direction), ("provenance", provenance.name())];
@@ -156,7 +162,11 @@ impl Twin {
             return;
         }
         let timing = &record.timing;
-        let output: u64 = record.tokens.by_type[3..].iter().sum();
+        let output: u64 = TokenType::ALL
+            .into_iter()
+            .filter(|kind| kind.name().starts_with("output"))
+            .map(|kind| record.tokens.of(kind))
+            .sum();
         let verdict = match record.ending.name() {
             "complete" | "length" if record.streamed => {
                 let late = timing.first_token_ns.is_some_and(|ns| seconds(ns) > first_s);
@@ -212,13 +222,11 @@ impl Twin {
             let labels = [&flavour[..], &[("gen_ai_token_modality", modality)]].concat();
             self.add(&format!("{base}_{what}_tokens_total"), &labels, n);
         };
-        let input = count(&[
-            TokenType::Input,
-            TokenType::InputCached,
-            TokenType::InputCacheWrite,
-            TokenType::InputAudio,
-        ]);
-        let output = count(&[TokenType::Output, TokenType::OutputReasoning, TokenType::OutputAudio]);
+        let side = |side: &str| -> f64 {
+            let kinds = TokenType::ALL.into_iter().filter(|kind| kind.name().starts_with(side));
+            kinds.map(|kind| record.tokens.of(kind) as f64).sum()
+        };
+        let (input, output) = (side("input"), side("output"));
         let (asked, answered) = (
             record.tokens.input_provenance == Provenance::Reported,
             record.tokens.output_provenance == Provenance::Reported,

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use std::time::Duration;
 
-use metrics::{Exemplar, FamilyReading, HistogramReading, Metric, NativeReading, Reading, Sample, Value};
+use metrics::{
+    Currency, Exemplar, FamilyReading, HistogramReading, Metric, NativeReading, Reading, Sample, Value,
+};
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value as Point;
 use opentelemetry_proto::tonic::metrics::v1::{AggregationTemporality, Metric as Sent};
@@ -23,7 +25,7 @@ fn family(metric: Metric, samples: Vec<(&[&str], Value)>) -> Arc<FamilyReading> 
         .into_iter()
         .map(|(labels, value)| Sample { labels: labels.iter().map(|&label| label.into()).collect(), value })
         .collect();
-    Arc::new(FamilyReading { metric, samples })
+    Arc::new(FamilyReading { metric, currency: Currency::USD, samples })
 }
 
 fn native() -> HistogramReading {
@@ -201,7 +203,7 @@ fn large(protocol: Protocol) {
     });
     let samples: Vec<_> = samples.collect();
     let families = [Metric::Stalls, Metric::Characters]
-        .map(|metric| Arc::new(FamilyReading { metric, samples: samples.clone() }))
+        .map(|metric| Arc::new(FamilyReading { metric, currency: Currency::USD, samples: samples.clone() }))
         .into();
     let collector = Collector::new();
     let reading = Reading { at_unix_ns: AT, since_unix_ns: SINCE, families };

@@ -104,6 +104,7 @@ fn partial_rejections_of_metrics_and_log_records_are_counted_too() {
         });
         let family = std::sync::Arc::new(metrics::FamilyReading {
             metric: metrics::Metric::Stalls,
+            currency: metrics::Currency::USD,
             samples: samples.collect(),
         });
         let reading = metrics::Reading { families: vec![family], ..plans::empty() };

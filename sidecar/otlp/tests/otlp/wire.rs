@@ -136,8 +136,11 @@ fn one_signal_that_is_stuck_holds_up_no_other() {
 
 fn one_sample() -> metrics::Reading {
     let sample = metrics::Sample { labels: Box::default(), value: metrics::Value::Count(1) };
-    let family =
-        Arc::new(metrics::FamilyReading { metric: metrics::Metric::ProcessFiles, samples: vec![sample] });
+    let family = Arc::new(metrics::FamilyReading {
+        metric: metrics::Metric::ProcessFiles,
+        currency: metrics::Currency::USD,
+        samples: vec![sample],
+    });
     metrics::Reading { families: vec![family], ..plans::empty() }
 }
 

@@ -7,7 +7,9 @@
 
 use std::time::Duration;
 
-use metrics::{FamilyReading, HistogramReading, Instrument, Kind, Metric, Reading, Sample, Value, attribute};
+use metrics::{
+    Currency, FamilyReading, HistogramReading, Instrument, Kind, Metric, Reading, Sample, Value, attribute,
+};
 use opentelemetry::KeyValue;
 use opentelemetry::metrics::{Meter, MeterProvider};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
@@ -49,9 +51,15 @@ fn seen(metric: Metric) -> Vec<(Vec<&'static str>, Seen)> {
     seen
 }
 
+/// Another currency than the table's, whose word is in the names.
+fn euro() -> Currency {
+    Currency::new("EUR").expect("a code")
+}
+
 fn reading() -> Reading {
     let family = |&metric: &Metric| FamilyReading {
         metric,
+        currency: euro(),
         samples: seen(metric).into_iter().map(|(labels, seen)| sample(metric, &labels, &seen)).collect(),
     };
     Reading {
@@ -82,7 +90,8 @@ fn sample(metric: Metric, labels: &[&str], seen: &Seen) -> Sample {
 /// The same by the SDK's instruments.
 fn record(meter: &Meter, metric: Metric) {
     let entry = metric.entry();
-    let (name, unit, meaning) = (entry.otlp_name(), entry.otlp_unit(), entry.meaning);
+    let (name, unit) = (entry.otlp_name_in(euro()), entry.otlp_unit_in(euro()));
+    let meaning = entry.meaning;
     for (labels, seen) in seen(metric) {
         let labels: Vec<_> = entry
             .labels
@@ -93,7 +102,7 @@ fn record(meter: &Meter, metric: Metric) {
             .collect();
         macro_rules! with {
             ($instrument:ident) => {
-                meter.$instrument(name).with_unit(unit).with_description(meaning)
+                meter.$instrument(name.clone()).with_unit(unit.clone()).with_description(meaning)
             };
         }
         match (entry.instrument(), seen) {

@@ -1,0 +1,85 @@
+//! What the control plane says of budgets. The law: a tenant beyond the cap is counted under
+//! `_other`, and its money is added to theirs.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// One tenant's budget for one kind of period, as of now. Sums are pico-units of the price book's
+/// currency.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BudgetReading {
+    /// Whose it is.
+    pub tenant: Arc<str>,
+    /// The period: the label.
+    pub period: Arc<str>,
+    /// What is to be told of, if anything is.
+    pub soft_pico: Option<i128>,
+    /// What may be spent at most, if that is said.
+    pub hard_pico: Option<i128>,
+    /// What is spent.
+    pub used_pico: i128,
+    /// What will be spent when the period ends, once there is enough to tell by.
+    pub forecast_pico: Option<i128>,
+}
+
+impl BudgetReading {
+    fn add(&mut self, other: &Self) {
+        let add = |mine: &mut Option<i128>, theirs: Option<i128>| {
+            if let Some(pico) = theirs {
+                *mine = Some(mine.unwrap_or_default().saturating_add(pico));
+            }
+        };
+        add(&mut self.soft_pico, other.soft_pico);
+        add(&mut self.hard_pico, other.hard_pico);
+        add(&mut self.forecast_pico, other.forecast_pico);
+        self.used_pico = self.used_pico.saturating_add(other.used_pico);
+    }
+}
+
+/// Label values of `limit`.
+pub const BUDGET_LIMITS: [&str; 2] = ["soft", "hard"];
+
+/// Label values of `threshold`.
+pub const BUDGET_THRESHOLDS: [&str; 4] = ["50", "80", "100", "forecast"];
+
+/// Label values of `outcome` of `tokenmeter_budget_webhooks_total`.
+pub const WEBHOOK_OUTCOMES: [&str; 3] = ["sent", "failed", "dropped"];
+
+/// All budgets, under labels.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Budgets {
+    /// By tenant and period, sorted.
+    pub(crate) readings: Vec<BudgetReading>,
+    /// By tenant and period, each in the order of [`BUDGET_THRESHOLDS`].
+    pub(crate) alerts: BTreeMap<(Arc<str>, Arc<str>), [u64; BUDGET_THRESHOLDS.len()]>,
+    /// In the order of [`WEBHOOK_OUTCOMES`]; `None` where nobody is to be told.
+    pub(crate) webhooks: Option<[u64; WEBHOOK_OUTCOMES.len()]>,
+}
+
+impl Budgets {
+    /// Takes the place of what was said before. Tenants are labels.
+    pub(crate) fn set(&mut self, readings: Vec<BudgetReading>) {
+        let mut by_label: BTreeMap<(Arc<str>, Arc<str>), BudgetReading> = BTreeMap::new();
+        for reading in readings {
+            let key = (Arc::clone(&reading.tenant), Arc::clone(&reading.period));
+            // From zero, so that the first alert is a step.
+            self.alerts.entry(key.clone()).or_default();
+            let new = || BudgetReading {
+                tenant: Arc::clone(&key.0),
+                period: Arc::clone(&key.1),
+                ..BudgetReading::default()
+            };
+            by_label.entry(key.clone()).or_insert_with(new).add(&reading);
+        }
+        self.readings = by_label.into_values().collect();
+    }
+
+    /// Counts a threshold that was reached; one that is not of the list is none.
+    pub(crate) fn alert(&mut self, tenant: Arc<str>, period: &str, threshold: &str) {
+        let at = BUDGET_THRESHOLDS.iter().position(|known| *known == threshold);
+        debug_assert!(at.is_some(), "{threshold} is no threshold");
+        if let Some(at) = at {
+            self.alerts.entry((tenant, period.into())).or_default()[at] += 1;
+        }
+    }
+}

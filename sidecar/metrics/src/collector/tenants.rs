@@ -1,0 +1,31 @@
+//! The samples of tenants: what the workers counted of each.
+
+use std::fmt::Result;
+
+use meter::{Ending, TokenType};
+
+use crate::family::Family;
+use crate::totals::Totals;
+
+pub(super) fn tokens(totals: &Totals, family: &mut Family) -> Result {
+    for (name, tenant) in &totals.tenants {
+        for (kind, n) in TokenType::ALL.iter().zip(&tenant.tokens) {
+            if n.get() > 0 {
+                family.count(&[name, kind.name()], n.get())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Every ending once there was one, so that the first error is a step up from zero.
+pub(super) fn exchanges(totals: &Totals, family: &mut Family) -> Result {
+    for (name, tenant) in &totals.tenants {
+        if tenant.exchanges.iter().any(|n| n.get() > 0) {
+            for (ending, n) in Ending::ALL.iter().zip(&tenant.exchanges) {
+                family.count(&[name, ending.name()], n.get())?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,74 @@
+//! What exchanges cost, as the control plane says it. The law: sums are whole pico-units and exact;
+//! they become floats when they are printed, and every name in them is a label already.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// By what an exchange is charged. Sums on two bases are never added up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Basis {
+    /// Tokens by the price book, in its currency.
+    Price,
+    /// Device hours and energy, in US dollars.
+    Gpu,
+}
+
+impl Basis {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Price, Self::Gpu];
+
+    /// The label value.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Price => "price",
+            Self::Gpu => "gpu",
+        }
+    }
+}
+
+/// The price book that exchanges are charged by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BookReading {
+    /// Its version, as its file names it.
+    pub version: Arc<str>,
+    /// Its content hash.
+    pub hash: Arc<str>,
+}
+
+/// Label values of `reason` of `tokenmeter_unpriced_exchanges_total`.
+pub const UNPRICED: [&str; 4] = ["no_book", "model", "token_type", "overflow"];
+
+/// Everything charged so far, under labels.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Spend {
+    /// By label and basis, pico-units.
+    pub(crate) tenants: Sums,
+    /// By label and basis, pico-units.
+    pub(crate) models: Sums,
+    /// By the model's label and the reason.
+    pub(crate) unpriced: BTreeMap<(Arc<str>, &'static str), u64>,
+    pub(crate) book: Option<BookReading>,
+}
+
+pub(crate) type Sums = BTreeMap<Arc<str>, [Option<i128>; Basis::ALL.len()]>;
+
+impl Spend {
+    /// Adds one charge.
+    pub(crate) fn charge(&mut self, tenant: Arc<str>, model: Arc<str>, basis: Basis, pico: i128) {
+        for (sums, label) in [(&mut self.tenants, tenant), (&mut self.models, model)] {
+            let sum = sums.entry(label).or_default()[basis as usize].get_or_insert_default();
+            // A counter does not go back: what a correction takes away is the ledger's to say.
+            *sum = sum.saturating_add(pico.max(0));
+        }
+    }
+
+    /// Adds an exchange without a price.
+    pub(crate) fn unpriced(&mut self, model: Arc<str>, reason: &'static str) {
+        *self.unpriced.entry((model, reason)).or_default() += 1;
+    }
+}
+
+/// Pico-units in units: exact to the sixteen digits that a float has.
+pub(crate) fn units(pico: i128) -> f64 {
+    pico as f64 / 1e12
+}

@@ -1,0 +1,38 @@
+//! One worker's cells for one tenant. The law: written by that worker alone, when an exchange ends.
+
+use meter::{Ending, Record, TokenType};
+
+use crate::cell::{Absorb, Count};
+use crate::lazy::Chain;
+use crate::objective::Verdict;
+
+/// A tenant's block. A cache line of its own, as a model's.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+pub(crate) struct TenantCells {
+    /// In the order of [`TokenType::ALL`].
+    pub(crate) tokens: [Count; TokenType::ALL.len()],
+    /// In the order of [`Ending::ALL`].
+    pub(crate) exchanges: [Count; Ending::ALL.len()],
+    /// By objective, then by verdict.
+    pub(crate) verdicts: Chain<usize, [Count; Verdict::ALL.len()]>,
+}
+
+impl TenantCells {
+    /// Adds an ended exchange.
+    pub(crate) fn end(&self, record: &Record) {
+        self.exchanges[record.ending as usize].add(1);
+        for kind in TokenType::ALL {
+            self.tokens[kind as usize].add(record.tokens.of(kind));
+        }
+    }
+}
+
+impl Absorb for TenantCells {
+    fn absorb(&self, other: &Self) {
+        let Self { tokens, exchanges, verdicts } = self;
+        tokens.absorb(&other.tokens);
+        exchanges.absorb(&other.exchanges);
+        verdicts.absorb(&other.verdicts);
+    }
+}
