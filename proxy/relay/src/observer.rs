@@ -2,6 +2,7 @@
 //! thread, so an implementation needs no lock: it writes plain cells that a scrape reads.
 
 use meter::Record;
+use tenant::RuleKind;
 
 /// A model's slot in one worker's cells; cheap to copy, valid on that worker only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -59,11 +60,13 @@ pub enum Refusal {
     UpstreamInvalid,
     /// The proxy is at a limit of its own.
     Overload,
+    /// The tenant's budget is spent.
+    Budget,
 }
 
 impl Refusal {
     /// Every reason.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Framing,
         Self::Host,
         Self::Target,
@@ -71,6 +74,7 @@ impl Refusal {
         Self::UpstreamBroken,
         Self::UpstreamInvalid,
         Self::Overload,
+        Self::Budget,
     ];
 
     /// The label value.
@@ -83,6 +87,7 @@ impl Refusal {
             Self::UpstreamBroken => "upstream_broken",
             Self::UpstreamInvalid => "upstream_invalid",
             Self::Overload => "overload",
+            Self::Budget => "budget",
         }
     }
 }
@@ -234,6 +239,10 @@ pub trait Observer {
     fn pass(&mut self, reason: Passthrough);
     /// A request was answered by the proxy.
     fn refuse(&mut self, reason: Refusal);
+    /// A request's tenant was decided, by such a rule.
+    fn tenant(&mut self, rule: RuleKind);
+    /// A header field that would name a tenant came from a peer that is not trusted to.
+    fn untrusted_header(&mut self);
     /// Something was done, or left, about a request's usage.
     fn usage(&mut self, step: UsageStep);
     /// Something was lost.

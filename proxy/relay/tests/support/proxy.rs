@@ -10,6 +10,7 @@ use relay::{
     outbox, start,
 };
 
+use tenant::RuleKind;
 use usage::Policy;
 
 use super::Peer;
@@ -147,6 +148,8 @@ impl Observer for Recorder {
     fn refuse(&mut self, reason: Refusal) {
         self.0.lock().unwrap().refused.push(reason);
     }
+    fn tenant(&mut self, _: RuleKind) {}
+    fn untrusted_header(&mut self) {}
     fn usage(&mut self, step: UsageStep) {
         self.0.lock().unwrap().usage.push(step);
     }
