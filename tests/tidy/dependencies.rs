@@ -112,7 +112,16 @@ const LINE: &[(&str, &[&str])] = &[
             "tokenmeter-usage",
         ],
     ),
-    ("tokenmeter-metrics", &["tokenmeter-scan", "tokenmeter-meter", "tokenmeter-usage", "tokenmeter-relay"]),
+    (
+        "tokenmeter-metrics",
+        &[
+            "tokenmeter-scan",
+            "tokenmeter-meter",
+            "tokenmeter-tenant",
+            "tokenmeter-usage",
+            "tokenmeter-relay",
+        ],
+    ),
     ("tokenmeter-scrape", &[]),
     ("tokenmeter-engine", &["tokenmeter-relay", "tokenmeter-metrics", "tokenmeter-scrape"]),
     ("tokenmeter-gpu", &["tokenmeter-meter", "tokenmeter-scrape"]),

@@ -10,6 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use meter::edges::{CONCURRENCY_NAMES, POSITION_NAMES};
 use meter::{Ending, Provenance, TokenType};
 use relay::{Class, Passthrough, Refusal, UsageStep};
+use tenant::RuleKind;
 
 use crate::board::Board;
 use crate::cell::{Count, Sum};
@@ -22,7 +23,7 @@ use crate::histogram::Distribution;
 use crate::model::{GenAi, Loaded, ModelCells, Position, Served, Timed, WEIGHTS, no_first_token_names};
 use crate::names::UNKNOWN;
 use crate::process::Process;
-use crate::proxy::{DIRECTIONS, TENANT_RULES, dropped_names};
+use crate::proxy::{DIRECTIONS, dropped_names};
 use crate::reading::Reading;
 use crate::spend::Basis;
 use crate::table::Metric;
@@ -97,7 +98,7 @@ fn write(metric: Metric, told: &Told<'_>, family: &mut Family) -> Result {
         Metric::UsageSteps => closed(family, UsageStep::ALL.map(UsageStep::name), &proxy.usage),
         Metric::TenantTokens => tenants::tokens(totals, family),
         Metric::TenantExchanges => tenants::exchanges(totals, family),
-        Metric::TenantRule => closed(family, TENANT_RULES, &proxy.tenant_rules),
+        Metric::TenantRule => closed(family, RuleKind::ALL.map(RuleKind::name), &proxy.tenant_rules),
         Metric::UntrustedHeaders => family.count(&[], proxy.untrusted_headers.get()),
         Metric::GenAiFirstToken => gen_ai(totals, family, |cells| cells.first_token.read()),
         Metric::GenAiPerToken => gen_ai(totals, family, |cells| cells.per_token.read()),

@@ -72,7 +72,6 @@ pub use names::{OTHER, UNKNOWN};
 pub use objective::{Objective, Verdict};
 pub use page::{Metrics, Options};
 pub use preset::{PRESETS, Preset, TARGET_RATIO};
-pub use proxy::TENANT_RULES;
 pub use reading::{Exemplar, FamilyReading, HistogramReading, NativeReading, Reading, Sample, Value};
 pub use reload::{RELOAD_OUTCOMES, ReloadedFile};
 pub use semconv::Semconv;

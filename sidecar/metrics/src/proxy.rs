@@ -3,6 +3,7 @@
 use meter::edges::OVERHEAD_S;
 use meter::{Provenance, Tokens};
 use relay::{Class, Dropped, Passthrough, Refusal, UsageStep};
+use tenant::RuleKind;
 
 use crate::cell::{Absorb, Count};
 use crate::histogram::Histogram;
@@ -16,8 +17,8 @@ pub(crate) struct ProxyCells {
     pub(crate) passthrough: [Count; Passthrough::ALL.len()],
     /// In the order of [`Refusal::ALL`].
     pub(crate) refused: [Count; Refusal::ALL.len()],
-    /// In the order of [`TENANT_RULES`].
-    pub(crate) tenant_rules: [Count; TENANT_RULES.len()],
+    /// In the order of [`RuleKind::ALL`].
+    pub(crate) tenant_rules: [Count; RuleKind::ALL.len()],
     pub(crate) untrusted_headers: Count,
     /// In the order of [`UsageStep::ALL`].
     pub(crate) usage: [Count; UsageStep::ALL.len()],
@@ -75,9 +76,6 @@ impl Absorb for ProxyCells {
 pub(crate) fn dropped_names() -> impl Iterator<Item = &'static str> {
     Dropped::ALL.into_iter().map(Dropped::name).chain([LABEL_OVERFLOW])
 }
-
-/// Label values of `rule`.
-pub const TENANT_RULES: [&str; 7] = ["jwt", "api_key", "header", "body", "path", "peer", "default"];
 
 /// Label values of `direction`.
 pub(crate) const DIRECTIONS: [&str; 2] = ["input", "output"];

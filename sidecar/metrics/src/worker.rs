@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use meter::Record;
 use relay::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
+use tenant::RuleKind;
 
 use crate::board::Board;
 use crate::labels::Closed;
@@ -86,7 +87,7 @@ impl WorkerCells {
             self.cells(model).objectives.make(&at).end(verdict, &record.tokens);
         }
         // Asked for once, since a name beyond the cap is counted.
-        let tenant = self.tenant(&record.identity.tenant);
+        let tenant = self.tenant_cells(&record.identity.tenant);
         tenant.end(record);
         if let Some((at, verdict)) = judged {
             tenant.verdicts.make(&at)[verdict as usize].add(1);
@@ -94,7 +95,7 @@ impl WorkerCells {
     }
 
     /// A tenant's cells. A name beyond the cap counts one `label_overflow`, as a model's does.
-    fn tenant(&mut self, name: &str) -> &TenantCells {
+    fn tenant_cells(&mut self, name: &str) -> &TenantCells {
         let name = names::label(name);
         let name = if name.is_empty() { UNKNOWN } else { &name };
         if self.open_tenant(name) {
@@ -201,6 +202,14 @@ impl Observer for WorkerCells {
 
     fn refuse(&mut self, reason: Refusal) {
         self.proxy.refused[reason as usize].add(1);
+    }
+
+    fn tenant(&mut self, rule: RuleKind) {
+        self.proxy.tenant_rules[rule as usize].add(1);
+    }
+
+    fn untrusted_header(&mut self) {
+        self.proxy.untrusted_headers.add(1);
     }
 
     fn usage(&mut self, step: UsageStep) {

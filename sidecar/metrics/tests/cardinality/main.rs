@@ -7,7 +7,7 @@
     reason = "in a test a panic is the report; clippy knows only #[test] functions"
 )]
 
-use metrics::{Metrics, Objective, Options};
+use metrics::{Basis, Metrics, Objective, Options};
 use relay::Observer;
 
 use openmetrics::Page;
@@ -75,6 +75,7 @@ fn a_million_names_cost_fifty_and_a_hundred() {
         name(at + 5, random.rotate_left(17), &mut text);
         record.identity.tenant = text.as_str().into();
         worker.end(slot, &record);
+        metrics.charge(&text, "by another name", Basis::Price, 1_000_000_000_000);
     }
     let page = openmetrics::read(&metrics.text());
     let grown = resident_kib().saturating_sub(before);
@@ -100,6 +101,15 @@ fn a_million_names_cost_fifty_and_a_hundred() {
     assert_eq!(beyond, overflow);
     assert_eq!(page.sum("tokenmeter_objective_exchanges_total"), all);
     assert_eq!(page.sum("tokenmeter_tenant_objective_exchanges_total"), all);
+    assert_eq!(page.sum("tokenmeter_tenant_exchanges_total"), all);
+    assert_eq!(page.sum("tokenmeter_tenant_tokens_total"), all * 31.0);
+    assert_eq!(page.sum("tokenmeter_tenant_spend_usd_total"), all);
+    assert_eq!(page.sum("tokenmeter_model_spend_usd_total"), all);
+    for tenant in ["_other", "_unknown", "__name__"] {
+        let labels = [("tenant", tenant), ("basis", "price")];
+        let spend = page.get("tokenmeter_tenant_spend_usd_total", &labels);
+        assert_eq!(spend, Some(of_tenant(&page, tenant)), "{tenant}: each exchange cost a dollar");
+    }
     assert_eq!(of_tenant(&page, "__name__"), (0..NAMES).filter(|at| (at + 5) % 11 == 1).count() as f64);
     assert_eq!(own("_unknown"), (0..NAMES).filter(|at| at % 11 == 0).count() as f64);
     assert_eq!(own("__name__"), (0..NAMES).filter(|at| at % 11 == 1).count() as f64);

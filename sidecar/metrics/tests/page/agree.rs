@@ -3,9 +3,10 @@
 use std::io;
 
 use meter::Record;
-use metrics::{Format, Metric, Metrics, Options, Semconv, WorkerCells};
+use metrics::{Basis, Format, Metric, Metrics, Options, Semconv, UNPRICED, WorkerCells};
 use proptest::prelude::*;
 use relay::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
+use tenant::RuleKind;
 
 use crate::openmetrics;
 use crate::random::any_record;
@@ -24,6 +25,9 @@ enum Step {
     Pass(Passthrough),
     Refuse(Refusal),
     Usage(UsageStep),
+    Tenant(RuleKind, bool),
+    Charge(&'static str, usize, Basis, u64),
+    Unpriced(usize, &'static str),
     Lose(Dropped, u64),
     Overhead(Class, u64),
 }
@@ -38,6 +42,17 @@ fn any_step() -> impl Strategy<Value = Step> {
         1 => prop::sample::select(Passthrough::ALL.to_vec()).prop_map(Step::Pass),
         1 => prop::sample::select(Refusal::ALL.to_vec()).prop_map(Step::Refuse),
         1 => prop::sample::select(UsageStep::ALL.to_vec()).prop_map(Step::Usage),
+        1 => (prop::sample::select(RuleKind::ALL.to_vec()), any::<bool>())
+            .prop_map(|(rule, untrusted)| Step::Tenant(rule, untrusted)),
+        2 => (
+            prop::sample::select(vec!["default", "gold", "silver"]),
+            0..MODELS.len(),
+            prop::sample::select(Basis::ALL.to_vec()),
+            0u64..5_000_000_000_000,
+        )
+            .prop_map(|(tenant, model, basis, pico)| Step::Charge(tenant, model, basis, pico)),
+        1 => (0..MODELS.len(), prop::sample::select(UNPRICED.to_vec()))
+            .prop_map(|(model, reason)| Step::Unpriced(model, reason)),
         1 => (prop::sample::select(Dropped::ALL.to_vec()), 1u64..9).prop_map(|(what, n)| Step::Lose(what, n)),
         1 => (prop::sample::select(Class::ALL.to_vec()), 1u64..1_000_000)
             .prop_map(|(class, ns)| Step::Overhead(class, ns)),
@@ -50,7 +65,7 @@ struct Desk {
     open: Vec<(&'static str, ModelSlot)>,
 }
 
-fn play(at: usize, desk: &mut Desk, step: &Step, twin: &mut Twin) {
+fn play(at: usize, metrics: &Metrics, desk: &mut Desk, step: &Step, twin: &mut Twin) {
     let cells = &mut desk.cells;
     match step {
         Step::Begin => {
@@ -93,6 +108,26 @@ fn play(at: usize, desk: &mut Desk, step: &Step, twin: &mut Twin) {
             cells.usage(*step);
             twin.add("tokenmeter_usage_steps_total", &[("step", step.name())], 1.0);
         }
+        Step::Tenant(rule, untrusted) => {
+            cells.tenant(*rule);
+            twin.add("tokenmeter_tenant_rule_total", &[("rule", rule.name())], 1.0);
+            if *untrusted {
+                cells.untrusted_header();
+                twin.add("tokenmeter_untrusted_tenant_headers_total", &[], 1.0);
+            }
+        }
+        Step::Charge(tenant, model, basis, pico) => {
+            // A model is met by a worker before it is charged for.
+            cells.model(MODELS[*model]);
+            metrics.charge(tenant, MODELS[*model], *basis, i128::from(*pico));
+            twin.charge(tenant, MODELS[*model], basis.name(), *pico);
+        }
+        Step::Unpriced(model, reason) => {
+            cells.model(MODELS[*model]);
+            metrics.unpriced(MODELS[*model], reason);
+            let labels = [("model", MODELS[*model]), ("reason", *reason)];
+            twin.add("tokenmeter_unpriced_exchanges_total", &labels, 1.0);
+        }
         Step::Lose(what, n) => {
             cells.lose(*what, *n);
             twin.add("tokenmeter_dropped_total", &[("what", what.name())], *n as f64);
@@ -116,7 +151,7 @@ proptest! {
         let mut twin = Twin::default();
         twin.configured();
         for (worker, step) in &steps {
-            play(*worker, &mut desks[*worker], step, &mut twin);
+            play(*worker, &metrics, &mut desks[*worker], step, &mut twin);
         }
         let page = openmetrics::read(&metrics.text());
         twin.agrees(&page);

@@ -8,6 +8,7 @@ use meter::{Ending, Provenance, TokenType, Weight};
 use metrics::{Basis, Format, Kind, LABELS, Metric, ReloadedFile, Verdict, attribute};
 use relay::{Dropped, Kind as ServerKind, Passthrough, Refusal, UsageStep};
 use scan::Dialect;
+use tenant::RuleKind;
 
 use crate::golden::compare;
 
@@ -94,7 +95,7 @@ fn values(label: &str) -> Vec<&'static str> {
         "unit" => metrics::GPU_UNITS.to_vec(),
         "clock" => metrics::GPU_CLOCKS.to_vec(),
         "part" => metrics::COST_PARTS.to_vec(),
-        "rule" => metrics::TENANT_RULES.to_vec(),
+        "rule" => RuleKind::ALL.map(RuleKind::name).to_vec(),
         "basis" => Basis::ALL.map(Basis::name).to_vec(),
         "limit" => metrics::BUDGET_LIMITS.to_vec(),
         "threshold" => metrics::BUDGET_THRESHOLDS.to_vec(),

@@ -149,6 +149,13 @@ impl Twin {
         self.add("tokenmeter_client_wait_seconds_total", &[m], seconds(timing.client_wait_ns));
     }
 
+    /// What an exchange cost, in pico-dollars.
+    pub(crate) fn charge(&mut self, tenant: &str, model: &str, basis: &str, pico: u64) {
+        let dollars = pico as f64 / 1e12;
+        self.add("tokenmeter_tenant_spend_usd_total", &[("tenant", tenant), ("basis", basis)], dollars);
+        self.add("tokenmeter_model_spend_usd_total", &[("model", model), ("basis", basis)], dollars);
+    }
+
     /// An ended exchange under [`objectives`], told apart by hand.
     pub(crate) fn objective(&mut self, model: &str, record: &Record) {
         let (name, tenant) = (&*record.identity.model, &*record.identity.tenant);
