@@ -25,3 +25,6 @@ pub use name::{NAME_BYTES, Name};
 pub use nets::Nets;
 pub use rule::{ApiKeys, BodyKey, EndUser, Owner, Rule};
 pub use rules::{Rules, Spec};
+
+#[cfg(test)]
+mod spoofing_tests;

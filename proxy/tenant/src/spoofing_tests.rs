@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 
-use tenant::{
+use crate::{
     ApiKeys, BodyFacts, EndUser, HashKey, Head, Name, Nets, Owner, Rule, RuleKind, Rules, Said, Spec, Who,
 };
 
