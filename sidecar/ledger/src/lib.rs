@@ -4,9 +4,22 @@
 //! costs detail and never traffic, and what is lost is counted; the ledger holds counts, names and
 //! money, never text (law 11); only this crate writes to the disk.
 
+mod energy;
+mod failure;
+mod file;
+mod files;
+mod key;
 pub mod line;
+pub mod month;
 pub mod report;
 pub mod row;
+mod schema;
+mod store;
+mod table;
+mod values;
 
+pub use energy::EnergyRow;
+pub use failure::{Failure, Fault};
 pub use line::{Class, Line};
 pub use row::Row;
+pub use store::Store;

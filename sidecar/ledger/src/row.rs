@@ -82,4 +82,11 @@ impl Row {
             trace: identity.trace.as_ref().map(|trace| trace.trace_id),
         }
     }
+    /// The id of the rate it was charged by, if it was.
+    pub fn rate(&self) -> Option<[u8; 16]> {
+        match &self.charge {
+            Charge::Priced { rate, .. } => Some(rate.id),
+            Charge::Unpriced(_) => None,
+        }
+    }
 }

@@ -1,6 +1,10 @@
 -- The ledger's tables, version 1. Times are microseconds since 1970 in UTC, days are days since then;
 -- money is in pico-units (10^-12) of the currency its column or its rate names. Whoever reads with SQL
 -- reads the views, whose columns do not change; the tables may, with the version in `user_version`.
+--
+-- Every row ends in a mark: the first eight bytes of a BLAKE3 hash of the table's name and the columns
+-- before it. Whoever reads compares; a sum is never made of a row whose mark is wrong. That no row is
+-- missing is said by `seal`.
 
 -- One row for each exchange.
 CREATE TABLE exchange (
@@ -36,6 +40,7 @@ CREATE TABLE exchange (
   cost_pico         INTEGER,
   unpriced          TEXT,  -- why there is no rate
   trace             BLOB,
+  mark              INTEGER NOT NULL,
   CHECK ((cost_pico IS NULL) = (rate IS NULL) AND (rate IS NULL) <> (unpriced IS NULL))
 ) STRICT;
 
@@ -55,18 +60,31 @@ CREATE TABLE rate (
   output            INTEGER,
   output_reasoning  INTEGER,
   output_audio      INTEGER,
-  per_request       INTEGER NOT NULL
+  per_request       INTEGER NOT NULL,
+  mark              INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- What an exchange used of the GPUs, known once the sample that covers its end has closed.
+-- What an exchange used of the GPUs, known once the sample that covers its end has closed. Where the
+-- exchange itself is not in this file, its line's keys are said here; else they are NULL.
 CREATE TABLE energy (
   seq               INTEGER PRIMARY KEY,
-  id                BLOB NOT NULL UNIQUE CHECK (length(id) = 16),  -- the exchange's
+  id                BLOB    NOT NULL UNIQUE CHECK (length(id) = 16),  -- the exchange's
   ended_us          INTEGER NOT NULL,
   energy_nj         INTEGER,
   gpu_ns            INTEGER,
   gpu_hours_pico    INTEGER NOT NULL,  -- pico-dollars
-  gpu_energy_pico   INTEGER NOT NULL
+  gpu_energy_pico   INTEGER NOT NULL,
+  class             TEXT    NOT NULL,  -- of the line it was added to
+  tenant            TEXT,
+  principal         TEXT,
+  upstream          TEXT,
+  provider          TEXT,
+  model             TEXT,
+  ending            TEXT,
+  input_provenance  TEXT,
+  output_provenance TEXT,
+  rate              BLOB,
+  mark              INTEGER NOT NULL
 ) STRICT;
 
 -- Totals of a day's exchanges that have every key in common; written with the rows they sum, in one
@@ -103,6 +121,7 @@ CREATE TABLE line (
   gpu_hours_low     INTEGER NOT NULL,
   gpu_energy_high   INTEGER NOT NULL,
   gpu_energy_low    INTEGER NOT NULL,
+  mark              INTEGER NOT NULL,
   PRIMARY KEY (day, tenant, principal, upstream, provider, model, ending, input_provenance,
                output_provenance, rate, class)
 ) STRICT, WITHOUT ROWID;
@@ -120,6 +139,7 @@ CREATE TABLE device (
   gpu_hours_low     INTEGER NOT NULL,
   gpu_energy_high   INTEGER NOT NULL,
   gpu_energy_low    INTEGER NOT NULL,
+  mark              INTEGER NOT NULL,
   PRIMARY KEY (day, hw_id, share)
 ) STRICT, WITHOUT ROWID;
 
@@ -141,7 +161,8 @@ CREATE TABLE correction (
   output_provenance TEXT NOT NULL,
   rate              BLOB NOT NULL REFERENCES rate (id),  -- the rate that holds from now on
   unpriced          INTEGER NOT NULL CHECK (unpriced IN (0, 1)),  -- whether it had no price before
-  delta_pico        INTEGER NOT NULL
+  delta_pico        INTEGER NOT NULL,
+  mark              INTEGER NOT NULL
 ) STRICT;
 
 -- Who did what to the ledger: opened, closed, repriced, compacted.
@@ -150,7 +171,8 @@ CREATE TABLE act (
   at_us             INTEGER NOT NULL,
   what              TEXT NOT NULL,
   who               TEXT NOT NULL,
-  detail            TEXT NOT NULL  -- JSON
+  detail            TEXT NOT NULL,  -- JSON
+  mark              INTEGER NOT NULL
 ) STRICT;
 
 -- Times of which nothing is known, because the process or the disk was gone.
@@ -160,23 +182,26 @@ CREATE TABLE gap (
   until_us          INTEGER NOT NULL,
   why               TEXT NOT NULL,
   lost_rows         INTEGER,  -- NULL: nobody can say
-  totals_kept       INTEGER NOT NULL CHECK (totals_kept IN (0, 1))
+  totals_kept       INTEGER NOT NULL CHECK (totals_kept IN (0, 1)),
+  mark              INTEGER NOT NULL
 ) STRICT;
 
--- One commit, and the chain that makes a changed row show.
-CREATE TABLE batch (
-  seq               INTEGER PRIMARY KEY,
-  at_us             INTEGER NOT NULL,
-  last_exchange     INTEGER NOT NULL,  -- highest seq of each table after it
-  last_energy       INTEGER NOT NULL,
-  last_correction   INTEGER NOT NULL,
-  digest            BLOB NOT NULL CHECK (length(digest) = 32)  -- BLAKE3 of the one before and what came new
-) STRICT;
+-- What makes a missing row show. Of a table whose rows are numbered: how many were ever entered, and a
+-- chain in which each row's hash is hashed with the digest before it, begun with 32 zero bytes. Of one
+-- whose rows have a key: how many there are, and the sum of their marks (mod 2^64, the first eight bytes,
+-- little-endian; the rest is zero).
+CREATE TABLE seal (
+  name              TEXT    NOT NULL PRIMARY KEY,
+  entered           INTEGER NOT NULL,
+  digest            BLOB    NOT NULL CHECK (length(digest) = 32),
+  mark              INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 
--- Facts about this file.
+-- Facts about this file: the month that it is of, when it was last alive, whether it is closed.
 CREATE TABLE fact (
-  name              TEXT NOT NULL PRIMARY KEY,
-  value             ANY
+  name              TEXT    NOT NULL PRIMARY KEY,
+  value             ANY,
+  mark              INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- How far another store has got.

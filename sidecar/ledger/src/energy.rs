@@ -1,0 +1,76 @@
+//! What one exchange used of the GPUs, as it joins the ledger after its exchange did.
+
+use std::sync::Arc;
+
+use meter::{ExchangeId, Provenance};
+
+use crate::key::Key;
+use crate::line::Class;
+use crate::report::source::Used;
+use crate::{Row, month};
+
+/// What an exchange used, and which line it belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EnergyRow {
+    /// The exchange's name; the row's key.
+    pub id: ExchangeId,
+    /// When the exchange ended, microseconds since 1970.
+    pub ended_us: i64,
+    /// The exchange's tenant.
+    pub tenant: Arc<str>,
+    /// Its principal.
+    pub principal: Option<Arc<str>>,
+    /// Its upstream.
+    pub upstream: Arc<str>,
+    /// Its provider.
+    pub provider: Arc<str>,
+    /// The model it asked for.
+    pub model: Arc<str>,
+    /// How it ended.
+    pub ending: Arc<str>,
+    /// How its input counts are known.
+    pub input_provenance: Provenance,
+    /// How its output counts are known.
+    pub output_provenance: Provenance,
+    /// The id of the rate it was charged by, if it was.
+    pub rate: Option<[u8; 16]>,
+    /// What it used, and what that cost.
+    pub used: Used,
+}
+
+impl EnergyRow {
+    /// What the exchange of a row used.
+    pub fn of(row: &Row, used: Used) -> Self {
+        Self {
+            id: row.id,
+            ended_us: row.ended_us,
+            tenant: Arc::clone(&row.tenant),
+            principal: row.principal.clone(),
+            upstream: Arc::clone(&row.upstream),
+            provider: Arc::clone(&row.provider),
+            model: Arc::clone(&row.model),
+            ending: Arc::clone(&row.ending),
+            input_provenance: row.tokens.input_provenance,
+            output_provenance: row.tokens.output_provenance,
+            rate: row.rate(),
+            used,
+        }
+    }
+
+    /// The line it is added to.
+    pub(crate) fn key(&self, class: Class) -> Key {
+        Key {
+            day: month::day(self.ended_us),
+            tenant: Arc::clone(&self.tenant),
+            principal: self.principal.clone(),
+            upstream: Arc::clone(&self.upstream),
+            provider: Arc::clone(&self.provider),
+            model: Arc::clone(&self.model),
+            ending: Arc::clone(&self.ending),
+            input_provenance: self.input_provenance,
+            output_provenance: self.output_provenance,
+            rate: self.rate,
+            class,
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What went wrong with the ledger: a fault of a closed vocabulary, and a sentence that says what to do.
+
+use std::fmt;
+use std::io;
+
+use rusqlite::{Error, ErrorCode};
+
+/// What kind of fault it is; the label of `tokenmeter_ledger_faults_total`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Fault {
+    /// The disk or the quota is full.
+    Full,
+    /// The file or its directory cannot be written or reached by this process.
+    ReadOnly,
+    /// The disk reports an error.
+    Io,
+    /// What is read is not what was written.
+    Corrupt,
+    /// Another process holds the ledger, or the file for longer than a moment.
+    Locked,
+    /// All else.
+    Other,
+}
+
+impl Fault {
+    /// Every fault.
+    pub const ALL: [Self; 6] =
+        [Self::Full, Self::ReadOnly, Self::Io, Self::Corrupt, Self::Locked, Self::Other];
+
+    /// The label value.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::ReadOnly => "read_only",
+            Self::Io => "io",
+            Self::Corrupt => "corrupt",
+            Self::Locked => "locked",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// A fault, and what it was about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What kind.
+    pub fault: Fault,
+    /// What happened and what to do.
+    pub said: String,
+}
+
+impl Failure {
+    pub(crate) fn new(fault: Fault, said: impl Into<String>) -> Self {
+        Self { fault, said: said.into() }
+    }
+
+    pub(crate) fn corrupt(said: impl Into<String>) -> Self {
+        Self::new(Fault::Corrupt, said)
+    }
+
+    /// The same, with whose it is before it.
+    pub(crate) fn of(self, what: impl fmt::Display) -> Self {
+        Self { said: format!("{what}: {}", self.said), ..self }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.said)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let fault = match &error {
+            Error::SqliteFailure(failure, _) => match failure.code {
+                ErrorCode::DiskFull => Fault::Full,
+                ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen => Fault::ReadOnly,
+                ErrorCode::SystemIoFailure | ErrorCode::NoLargeFileSupport => Fault::Io,
+                ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::SchemaChanged => Fault::Corrupt,
+                ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed => {
+                    Fault::Locked
+                }
+                _ => Fault::Other,
+            },
+            // A table or a column that the schema's version promises is not there, or holds another type.
+            Error::SqlInputError { .. }
+            | Error::QueryReturnedNoRows
+            | Error::InvalidColumnType(..)
+            | Error::FromSqlConversionFailure(..)
+            | Error::IntegralValueOutOfRange(..)
+            | Error::Utf8Error(..) => Fault::Corrupt,
+            _ => Fault::Other,
+        };
+        Self::new(fault, error.to_string())
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        let fault = match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => Fault::Full,
+            io::ErrorKind::PermissionDenied
+            | io::ErrorKind::ReadOnlyFilesystem
+            | io::ErrorKind::NotFound
+            | io::ErrorKind::NotADirectory => Fault::ReadOnly,
+            _ => Fault::Io,
+        };
+        Self::new(fault, error.to_string())
+    }
+}

@@ -1,0 +1,285 @@
+//! One file of the ledger: a month, wherever it lies, with its facts and its seals.
+//!
+//! Law: a file is made whole under another name and then given its own, so that a file that is there is
+//! either a ledger or damaged.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::types::{Value, ValueRef};
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
+
+use crate::failure::{Failure, Fault};
+use crate::files;
+use crate::report::source::Month;
+use crate::schema;
+use crate::table::{self, Digest, FACT, SEAL, Table};
+
+/// How long a transaction of another process is waited for.
+const BUSY: Duration = Duration::from_secs(2);
+
+/// An open file.
+#[derive(Debug)]
+pub(crate) struct File {
+    pub connection: Connection,
+    pub path: PathBuf,
+    pub month: Month,
+}
+
+/// How many rows of a table there are or were, and which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Seal {
+    pub entered: i64,
+    pub digest: Digest,
+}
+
+impl Seal {
+    pub(crate) const NEW: Self = Self { entered: 0, digest: [0; 32] };
+
+    /// One more row of a numbered table.
+    pub(crate) fn chain(&mut self, row: &Digest) {
+        let mut both = [0; 64];
+        both[..32].copy_from_slice(&self.digest);
+        both[32..].copy_from_slice(row);
+        self.digest = blake3::hash(&both).into();
+        self.entered += 1;
+    }
+
+    /// One more row of a table with keys.
+    pub(crate) fn add(&mut self, row: &Digest) {
+        self.shift(table::mark(row));
+        self.entered += 1;
+    }
+
+    /// One row less of a table with keys.
+    pub(crate) fn take(&mut self, row: &Digest) {
+        self.shift(table::mark(row).wrapping_neg());
+        self.entered -= 1;
+    }
+
+    fn shift(&mut self, mark: i64) {
+        let sum = table::mark(&self.digest).wrapping_add(mark);
+        self.digest[..8].copy_from_slice(&sum.to_le_bytes());
+    }
+
+    /// A row more, as the table has it.
+    pub(crate) fn count(&mut self, table: &Table, row: &Digest) {
+        if table.is_numbered() { self.chain(row) } else { self.add(row) }
+    }
+}
+
+impl File {
+    /// Makes the file of a month and opens it.
+    pub(crate) fn create(path: &Path, month: Month, now_us: i64) -> Result<Self, Failure> {
+        let new = files::beside(path, ".new");
+        for leftover in [new.clone(), files::beside(&new, "-journal")] {
+            match fs::remove_file(&leftover) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+                _ => {}
+            }
+        }
+        let connection = Connection::open_with_flags(
+            &new,
+            OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+        )?;
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        // So that what retention takes away can be given back to the disk in small steps.
+        connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+        let transaction = connection.unchecked_transaction()?;
+        schema::create(&transaction)?;
+        for table in table::sealed() {
+            set_seal(&transaction, table, &Seal::NEW)?;
+        }
+        for (name, value) in [("month", i64::from(month)), ("created_us", now_us), ("alive_us", now_us), ("clean", 1)]
+        {
+            set_fact(&transaction, name, ValueRef::Integer(value))?;
+        }
+        transaction.commit()?;
+        connection.close().map_err(|(_, error)| error)?;
+        files::rename(&new, path)?;
+        Self::open(path)
+    }
+
+    /// Opens a file to write to it.
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+        let connection = Connection::open_with_flags(
+            path,
+            OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+        )?;
+        connection.busy_timeout(BUSY)?;
+        careful(&connection)?;
+        schema::known(&connection)?;
+        schema::migrate(&connection)?;
+        let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
+        if mode != "wal" {
+            return Err(Failure::new(Fault::Other, format!("it cannot have a write-ahead log, but is in mode {mode}")));
+        }
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        // Checkpoints are the writer's, which looks at how they end.
+        connection.pragma_update(None, "wal_autocheckpoint", 0)?;
+        Self::with(connection, path)
+    }
+
+    /// Opens a file to read it, also where nothing can be written.
+    pub(crate) fn open_read(path: &Path) -> Result<Self, Failure> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let opened = Connection::open_with_flags(path, flags).map_err(Failure::from).and_then(|connection| {
+            connection.busy_timeout(BUSY)?;
+            careful(&connection)?;
+            schema::known(&connection)?;
+            Self::with(connection, path)
+        });
+        match opened {
+            Err(failure) if failure.fault == Fault::ReadOnly && path.exists() => Self::open_immutable(path),
+            other => other,
+        }
+    }
+
+    /// SQLite wants to write beside a file whose log is on, even to read it. Where it cannot, and the log
+    /// is empty, the file is all there is.
+    fn open_immutable(path: &Path) -> Result<Self, Failure> {
+        if files::length(&files::beside(path, "-wal")) > 0 {
+            return Err(Failure::new(
+                Fault::ReadOnly,
+                "its newest rows are in the log beside it, which can only be read where this process may write: copy \
+                 the file and its -wal to such a directory",
+            ));
+        }
+        let mut uri = String::from("file:");
+        for byte in std::path::absolute(path)?.as_os_str().as_encoded_bytes() {
+            match byte {
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => uri.push(char::from(*byte)),
+                other => uri.push_str(&format!("%{other:02x}")),
+            }
+        }
+        uri.push_str("?immutable=1");
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+        let connection = Connection::open_with_flags(uri, flags)?;
+        careful(&connection)?;
+        schema::known(&connection)?;
+        Self::with(connection, path)
+    }
+
+    fn with(connection: Connection, path: &Path) -> Result<Self, Failure> {
+        let month = number(&connection, "month")?.ok_or_else(|| Failure::corrupt("it does not say its month"))?;
+        let month = Month::try_from(month).map_err(|_| Failure::corrupt("its month is none"))?;
+        Ok(Self { connection, path: path.to_owned(), month })
+    }
+
+    /// Lets go of the file, with everything in it and nothing beside it, unless others read it just now.
+    /// Whether it is so.
+    pub(crate) fn rest(self) -> Result<bool, Failure> {
+        let mode: Result<String, _> =
+            self.connection.query_row("PRAGMA journal_mode = DELETE", [], |row| row.get(0));
+        let rests = match mode.map_err(Failure::from) {
+            Ok(mode) => mode == "delete",
+            Err(failure) if failure.fault == Fault::Locked => false,
+            Err(failure) => return Err(failure),
+        };
+        self.connection.close().map_err(|(_, error)| error)?;
+        Ok(rests)
+    }
+}
+
+fn careful(connection: &Connection) -> Result<(), Failure> {
+    connection.pragma_update(None, "cell_size_check", true)?;
+    connection.pragma_update(None, "trusted_schema", false)?;
+    Ok(())
+}
+
+/// A fact about the file.
+pub(crate) fn fact(connection: &Connection, name: &str) -> Result<Option<Value>, Failure> {
+    let mut statement = connection.prepare(&FACT.select_one())?;
+    let mut rows = statement.query([name])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let (values, _) = FACT.read(row, &mut Vec::new())?;
+    Ok(Some(values[1].try_into().map_err(|_| Failure::corrupt("a fact is no value"))?))
+}
+
+/// A fact that is a number.
+pub(crate) fn number(connection: &Connection, name: &str) -> Result<Option<i64>, Failure> {
+    match fact(connection, name)? {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Integer(number)) => Ok(Some(number)),
+        Some(_) => Err(Failure::corrupt(format!("the fact {name} is no number"))),
+    }
+}
+
+/// A fact that is bytes.
+pub(crate) fn bytes(connection: &Connection, name: &str) -> Result<Option<Vec<u8>>, Failure> {
+    match fact(connection, name)? {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Blob(bytes)) => Ok(Some(bytes)),
+        Some(_) => Err(Failure::corrupt(format!("the fact {name} is not bytes"))),
+    }
+}
+
+/// A fact that is text.
+pub(crate) fn text(connection: &Connection, name: &str) -> Result<Option<String>, Failure> {
+    match fact(connection, name)? {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Text(text)) => Ok(Some(text)),
+        Some(_) => Err(Failure::corrupt(format!("the fact {name} is no text"))),
+    }
+}
+
+/// States a fact.
+pub(crate) fn set_fact(connection: &Connection, name: &str, value: ValueRef<'_>) -> Result<(), Failure> {
+    let values = [ValueRef::Text(name.as_bytes()), value];
+    let digest = FACT.digest(&values, &mut Vec::new());
+    table::execute(&mut connection.prepare(&FACT.insert("INSERT OR REPLACE"))?, &values, &digest)?;
+    Ok(())
+}
+
+/// The seal of a table.
+pub(crate) fn seal(connection: &Connection, table: &Table) -> Result<Seal, Failure> {
+    let mut statement = connection.prepare(&SEAL.select_one())?;
+    let mut rows = statement.query([table.name])?;
+    let broken = || Failure::corrupt(format!("the seal of the table {} is broken", table.name));
+    let row = rows.next()?.ok_or_else(broken)?;
+    let (values, _) = SEAL.read(row, &mut Vec::new())?;
+    match (values[1], values[2]) {
+        (ValueRef::Integer(entered), ValueRef::Blob(digest)) => {
+            Ok(Seal { entered, digest: digest.try_into().map_err(|_| broken())? })
+        }
+        _ => Err(broken()),
+    }
+}
+
+/// Seals a table.
+pub(crate) fn set_seal(connection: &Connection, table: &Table, seal: &Seal) -> Result<(), Failure> {
+    let values =
+        [ValueRef::Text(table.name.as_bytes()), ValueRef::Integer(seal.entered), ValueRef::Blob(&seal.digest)];
+    let digest = SEAL.digest(&values, &mut Vec::new());
+    table::execute(&mut connection.prepare(&SEAL.insert("INSERT OR REPLACE"))?, &values, &digest)?;
+    Ok(())
+}
+
+/// Reads a whole table, and compares it with its seal.
+pub(crate) fn whole(
+    connection: &Connection,
+    table: &Table,
+    mut each: impl FnMut(&[ValueRef<'_>]) -> Result<(), Failure>,
+) -> Result<Seal, Failure> {
+    let (expected, mut found) = (seal(connection, table)?, Seal::NEW);
+    let order = if table.is_numbered() { "ORDER BY seq" } else { "" };
+    table.each(connection, order, &[], |values, digest| {
+        found.count(table, digest);
+        each(values)
+    })?;
+    if found != expected {
+        return Err(Failure::corrupt(format!(
+            "the table {} holds {} rows that are not the {} that were written",
+            table.name, found.entered, expected.entered
+        )));
+    }
+    Ok(found)
+}
+
+/// Whether something of that name is there.
+pub(crate) fn has(connection: &Connection, table: &Table, id: &[u8; 16]) -> Result<bool, Failure> {
+    let sql = format!("SELECT 1 FROM {} WHERE id = ?", table.name);
+    Ok(connection.query_row(&sql, [&id[..]], |_| Ok(())).optional()?.is_some())
+}

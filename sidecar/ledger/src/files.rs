@@ -1,0 +1,116 @@
+//! The names of a ledger's files. `X.db` is the open month, `X-2026-10.db` another one beside it,
+//! `X-2026-10.json` what was signed off, `X.db.lock` says who writes, and `X.db.corrupt-…` is what was
+//! moved aside.
+//!
+//! Law: a month lies in one file, whatever its name; what a file holds is said by the file.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::month;
+use crate::report::source::Month;
+
+/// A path with something after its name: `X.db` and `-wal`.
+pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name: OsString = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+/// The file of a month that is not the open one.
+pub(crate) fn of_month(path: &Path, month: Month) -> PathBuf {
+    path.with_file_name(named(path, &format!("-{}", month::name(month)), true))
+}
+
+/// The sign-off of a closed month.
+pub(crate) fn sign_off(path: &Path, month: Month) -> PathBuf {
+    path.with_file_name(named(path, &format!("-{}.json", month::name(month)), false))
+}
+
+fn named(path: &Path, middle: &str, with_extension: bool) -> OsString {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(middle);
+    if let Some(extension) = path.extension().filter(|_| with_extension) {
+        name.push(".");
+        name.push(extension);
+    }
+    name
+}
+
+/// The directory a file is in.
+pub(crate) fn directory(path: &Path) -> &Path {
+    match path.parent() {
+        Some(directory) if !directory.as_os_str().is_empty() => directory,
+        _ => Path::new("."),
+    }
+}
+
+/// The files of a ledger that are there: the months', in order, and the open one last.
+pub(crate) fn list(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut months = Vec::new();
+    for entry in fs::read_dir(directory(path))? {
+        let name = entry?.file_name();
+        let Some(month) = name.to_str().and_then(|name| month_in(path, name)) else { continue };
+        months.push(month);
+    }
+    months.sort_unstable();
+    let mut files: Vec<_> = months.into_iter().map(|month| of_month(path, month)).collect();
+    if path.try_exists()? {
+        files.push(path.to_owned());
+    }
+    Ok(files)
+}
+
+/// The month that a file's name says, if it is one of the ledger's months.
+pub(crate) fn month_in(path: &Path, name: &str) -> Option<Month> {
+    let rest = name.strip_prefix(path.file_stem()?.to_str()?)?.strip_prefix('-')?;
+    let written = rest.get(..7)?;
+    let month = month::read(written)?;
+    (of_month(path, month).file_name()?.to_str()? == name).then_some(month)
+}
+
+/// Makes the names in a file's directory durable.
+pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
+    File::open(directory(path))?.sync_all()
+}
+
+/// Gives a file another name, durably.
+pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to)?;
+    sync_directory(to)
+}
+
+/// How long a file is; 0 if it is not there.
+pub(crate) fn length(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |data| data.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::{month_in, of_month, sign_off};
+
+    #[test]
+    fn names_are_read_as_they_are_made() {
+        for (path, month, file, signed) in [
+            ("/var/x.db", 681, "/var/x-2026-10.db", "/var/x-2026-10.json"),
+            ("ledger", 0, "ledger-1970-01", "ledger-1970-01.json"),
+            ("a.b.sqlite", 682, "a.b-2026-11.sqlite", "a.b-2026-11.json"),
+        ] {
+            let path = Path::new(path);
+            let made = of_month(path, month);
+            assert_eq!((made.as_path(), sign_off(path, month).as_path()), (Path::new(file), Path::new(signed)));
+            assert_eq!(month_in(path, made.file_name().unwrap().to_str().unwrap()), Some(month));
+        }
+    }
+
+    #[test]
+    fn other_files_are_none_of_ours() {
+        for name in ["x.db", "x-2026-10.db-wal", "x-2026-10.json", "y-2026-10.db", "x-2026-13.db", "x-.db", "x-é"] {
+            assert_eq!(month_in(Path::new("x.db"), name), None, "{name}");
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! The schema and its versions: `user_version` of a file says which one its tables have.
+//!
+//! Law: a file of every version that was ever released opens, and one of a version that does not exist
+//! yet is refused and not touched.
+
+use rusqlite::Connection;
+
+use crate::failure::{Failure, Fault};
+
+/// The version that this program writes.
+pub(crate) const VERSION: i64 = 1;
+
+/// `application_id`: what tells a ledger from another program's SQLite file.
+pub(crate) const APPLICATION: i64 = 0x746d_6c67;
+
+/// The tables of version 1.
+const TABLES: &str = include_str!("schema/1.sql");
+
+/// What brings a file from one version to the next: from version 1 on, in order.
+const STEPS: &[&str] = &[];
+
+/// What a file says it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A ledger of this version, which this program knows.
+    Ledger(i64),
+    /// A ledger of a version that this program does not know.
+    Newer(i64),
+    /// A SQLite file of another program.
+    Foreign,
+    /// Nothing that makes sense.
+    Nothing,
+}
+
+/// Makes the tables in an empty file.
+pub(crate) fn create(connection: &Connection) -> Result<(), Failure> {
+    connection.execute_batch(TABLES)?;
+    connection.pragma_update(None, "application_id", APPLICATION)?;
+    connection.pragma_update(None, "user_version", VERSION)?;
+    Ok(())
+}
+
+/// What a file says it is.
+pub(crate) fn kind(connection: &Connection) -> Result<Kind, Failure> {
+    let pragma = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+    Ok(match (pragma("application_id")?, pragma("user_version")?) {
+        (APPLICATION, version) if (1..=VERSION).contains(&version) => Kind::Ledger(version),
+        (APPLICATION, version) if version > VERSION => Kind::Newer(version),
+        (APPLICATION, _) => Kind::Nothing,
+        // A file that was cut to nothing looks like a new one. A ledger is never made in place, so it is not.
+        (0, 0) if pragma("schema_version")? == 0 => Kind::Nothing,
+        _ => Kind::Foreign,
+    })
+}
+
+/// Refuses what is no ledger of a version that can be read.
+pub(crate) fn known(connection: &Connection) -> Result<i64, Failure> {
+    match kind(connection)? {
+        Kind::Ledger(version) => Ok(version),
+        Kind::Newer(version) => Err(Failure::new(
+            Fault::Other,
+            format!(
+                "it is a ledger of version {version}, and this tokenmeter knows up to {VERSION}: use a newer \
+                 tokenmeter, or another path"
+            ),
+        )),
+        Kind::Foreign => Err(Failure::new(
+            Fault::Other,
+            "it is another program's SQLite file: give the ledger a path of its own",
+        )),
+        Kind::Nothing => Err(Failure::corrupt("it does not hold what a ledger begins with")),
+    }
+}
+
+/// Brings a file up to [`VERSION`], each step in a transaction of its own.
+pub(crate) fn migrate(connection: &Connection) -> Result<(), Failure> {
+    migrate_by(connection, STEPS)
+}
+
+fn migrate_by(connection: &Connection, steps: &[&str]) -> Result<(), Failure> {
+    let version = known(connection)?;
+    for (step, to) in steps.iter().zip(2_i64..).skip(usize::try_from(version - 1).unwrap_or(0)) {
+        connection.execute_batch(&format!("BEGIN IMMEDIATE; {step}; PRAGMA user_version = {to}; COMMIT;"))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+
+    use super::{Kind, STEPS, VERSION, create, kind, known, migrate_by};
+
+    fn new() -> Connection {
+        let connection = Connection::open_in_memory().unwrap();
+        create(&connection).unwrap();
+        connection
+    }
+
+    #[test]
+    fn there_is_a_step_from_each_version_to_the_next() {
+        assert_eq!(i64::try_from(STEPS.len()).unwrap(), VERSION - 1);
+    }
+
+    #[test]
+    fn files_are_told_apart() {
+        let ours = new();
+        assert_eq!(kind(&ours).unwrap(), Kind::Ledger(VERSION));
+        ours.pragma_update(None, "user_version", VERSION + 1).unwrap();
+        assert_eq!(kind(&ours).unwrap(), Kind::Newer(VERSION + 1));
+        assert!(known(&ours).unwrap_err().said.contains("newer tokenmeter"));
+        ours.pragma_update(None, "user_version", 0).unwrap();
+        assert_eq!(kind(&ours).unwrap(), Kind::Nothing);
+        let other = Connection::open_in_memory().unwrap();
+        assert_eq!(kind(&other).unwrap(), Kind::Nothing, "empty");
+        other.execute_batch("CREATE TABLE t (x)").unwrap();
+        assert_eq!(kind(&other).unwrap(), Kind::Foreign);
+    }
+
+    /// The machine that later versions will need, on steps made up here: it goes on from where a file is,
+    /// and a step that fails leaves the file as it was.
+    #[test]
+    fn steps_are_taken_from_where_a_file_is() {
+        let connection = new();
+        migrate_by(&connection, &[]).unwrap();
+        assert_eq!(kind(&connection).unwrap(), Kind::Ledger(1));
+        assert!(migrate_by(&connection, &["CREATE TABLE a (x); CREATE TABLE a (x)"]).is_err());
+        connection.execute_batch("ROLLBACK").unwrap();
+        assert_eq!(kind(&connection).unwrap(), Kind::Ledger(1));
+        migrate_by(&connection, &["CREATE TABLE a (x)"]).unwrap();
+        assert_eq!(kind(&connection).unwrap(), Kind::Newer(2));
+    }
+}

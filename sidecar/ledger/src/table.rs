@@ -1,0 +1,346 @@
+//! The tables as the code knows them, and the marks of their rows.
+//!
+//! Law: a row that is written gets a mark made of all its columns, and a row whose mark is not the one
+//! its columns make is never used: a flipped bit may cost a report, and never a wrong sum.
+
+use std::sync::LazyLock;
+
+use meter::TokenType;
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, Row, Statement};
+
+use crate::failure::Failure;
+
+/// A row's columns, in the order of the table's, without the mark.
+pub(crate) type Values<'a> = Vec<ValueRef<'a>>;
+
+/// One table.
+pub(crate) struct Table {
+    pub name: &'static str,
+    /// All but the mark. The first of a numbered table is `seq`.
+    pub columns: Vec<&'static str>,
+    /// How many of the first columns are the key; 0 if rows are numbered.
+    keys: usize,
+}
+
+/// A BLAKE3 hash.
+pub(crate) type Digest = [u8; 32];
+
+/// The first bytes of a digest, as they stand in the row.
+pub(crate) fn mark(digest: &Digest) -> i64 {
+    let mut first = [0; 8];
+    first.copy_from_slice(&digest[..8]);
+    i64::from_le_bytes(first)
+}
+
+impl Table {
+    fn numbered(name: &'static str, columns: impl IntoIterator<Item = &'static str>) -> Self {
+        Self { name, columns: std::iter::once("seq").chain(columns).collect(), keys: 0 }
+    }
+
+    fn keyed(name: &'static str, keys: usize, columns: impl IntoIterator<Item = &'static str>) -> Self {
+        Self { name, columns: columns.into_iter().collect(), keys }
+    }
+
+    /// Whether rows are numbered, and sealed by a chain; else they have a key, and are sealed by a sum.
+    pub(crate) fn is_numbered(&self) -> bool {
+        self.keys == 0
+    }
+
+    /// `SELECT` of all columns and the mark; a `WHERE` and an `ORDER BY` may follow.
+    pub(crate) fn select(&self) -> String {
+        format!("SELECT {}, mark FROM {}", self.columns.join(", "), self.name)
+    }
+
+    /// `SELECT` of the row with a key.
+    pub(crate) fn select_one(&self) -> String {
+        let key: Vec<_> = self.columns[..self.keys].iter().map(|column| format!("{column} = ?")).collect();
+        format!("{} WHERE {}", self.select(), key.join(" AND "))
+    }
+
+    /// `INSERT`, or what else is to be done, of all columns and the mark.
+    pub(crate) fn insert(&self, verb: &str) -> String {
+        let places = vec!["?"; self.columns.len() + 1].join(", ");
+        format!("{verb} INTO {} ({}, mark) VALUES ({places})", self.name, self.columns.join(", "))
+    }
+
+    /// The key's values.
+    pub(crate) fn key<'a, 'v>(&self, values: &'a [ValueRef<'v>]) -> &'a [ValueRef<'v>] {
+        &values[..self.keys]
+    }
+
+    /// The hash of a row.
+    pub(crate) fn digest(&self, values: &[ValueRef<'_>], scratch: &mut Vec<u8>) -> Digest {
+        debug_assert_eq!(values.len(), self.columns.len(), "{}", self.name);
+        scratch.clear();
+        write(scratch, ValueRef::Text(self.name.as_bytes()));
+        for value in values {
+            write(scratch, *value);
+        }
+        blake3::hash(scratch).into()
+    }
+
+    /// A row as it was read by [`Self::select`], if its mark is right.
+    pub(crate) fn read<'a>(&self, row: &'a Row<'_>, scratch: &mut Vec<u8>) -> Result<(Values<'a>, Digest), Failure> {
+        let values =
+            (0..self.columns.len()).map(|at| row.get_ref(at)).collect::<Result<Values<'_>, _>>()?;
+        let digest = self.digest(&values, scratch);
+        if row.get::<_, i64>(self.columns.len())? != mark(&digest) {
+            return Err(Failure::corrupt(format!("a row of the table {} is not as it was written", self.name)));
+        }
+        Ok((values, digest))
+    }
+
+    /// Reads every row, after the statement's own `WHERE` and `ORDER BY`.
+    pub(crate) fn each(
+        &self,
+        connection: &Connection,
+        rest: &str,
+        parameters: &[i64],
+        mut each: impl FnMut(&[ValueRef<'_>], &Digest) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let mut statement = connection.prepare(&format!("{} {rest}", self.select()))?;
+        let mut rows = statement.query(rusqlite::params_from_iter(parameters))?;
+        let mut scratch = Vec::new();
+        while let Some(row) = rows.next()? {
+            let (values, digest) = self.read(row, &mut scratch)?;
+            each(&values, &digest)?;
+        }
+        Ok(())
+    }
+}
+
+/// Binds a row and its mark; says whether a row was written.
+pub(crate) fn execute(
+    statement: &mut Statement<'_>,
+    values: &[ValueRef<'_>],
+    digest: &Digest,
+) -> Result<bool, Failure> {
+    bind(statement, values)?;
+    statement.raw_bind_parameter(values.len() + 1, mark(digest))?;
+    Ok(statement.raw_execute()? > 0)
+}
+
+/// Binds values from the first place on.
+pub(crate) fn bind(statement: &mut Statement<'_>, values: &[ValueRef<'_>]) -> Result<(), Failure> {
+    for (at, value) in values.iter().enumerate() {
+        statement.raw_bind_parameter(at + 1, ToSqlOutput::Borrowed(*value))?;
+    }
+    Ok(())
+}
+
+/// What a value is hashed as: its kind, its length where that varies, its bytes.
+pub(crate) fn write(bytes: &mut Vec<u8>, value: ValueRef<'_>) {
+    match value {
+        ValueRef::Null => bytes.push(0),
+        ValueRef::Integer(number) => {
+            bytes.push(1);
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+        // No column of ours is one; a foreign hand's must not pass for another value.
+        ValueRef::Real(number) => {
+            bytes.push(2);
+            bytes.extend_from_slice(&number.to_le_bytes());
+        }
+        ValueRef::Text(text) | ValueRef::Blob(text) => {
+            bytes.push(if matches!(value, ValueRef::Text(_)) { 3 } else { 4 });
+            bytes.extend_from_slice(&(text.len() as u64).to_le_bytes());
+            bytes.extend_from_slice(text);
+        }
+    }
+}
+
+fn token_columns() -> impl Iterator<Item = &'static str> {
+    TokenType::ALL.into_iter().map(TokenType::name)
+}
+
+/// One row for each exchange.
+pub(crate) static EXCHANGE: LazyLock<Table> = LazyLock::new(|| {
+    let before = [
+        "id",
+        "started_us",
+        "ended_us",
+        "tenant",
+        "principal",
+        "consumer",
+        "upstream",
+        "provider",
+        "dialect",
+        "model",
+        "response_model",
+        "response_id",
+        "service_tier",
+        "ending",
+        "status",
+        "streamed",
+    ];
+    let after = [
+        "input_provenance",
+        "output_provenance",
+        "duration_us",
+        "first_token_us",
+        "rate",
+        "cost_pico",
+        "unpriced",
+        "trace",
+    ];
+    Table::numbered("exchange", before.into_iter().chain(token_columns()).chain(after))
+});
+
+/// The unit prices that rows were charged by.
+pub(crate) static RATE: LazyLock<Table> = LazyLock::new(|| {
+    let before = ["id", "version", "book", "entry", "tier", "above_input_tokens", "currency"];
+    Table::keyed("rate", 1, before.into_iter().chain(token_columns()).chain(["per_request"]))
+});
+
+/// What exchanges used of the GPUs.
+pub(crate) static ENERGY: LazyLock<Table> = LazyLock::new(|| {
+    Table::numbered(
+        "energy",
+        [
+            "id",
+            "ended_us",
+            "energy_nj",
+            "gpu_ns",
+            "gpu_hours_pico",
+            "gpu_energy_pico",
+            "class",
+            "tenant",
+            "principal",
+            "upstream",
+            "provider",
+            "model",
+            "ending",
+            "input_provenance",
+            "output_provenance",
+            "rate",
+        ],
+    )
+});
+
+const GPU_COLUMNS: [&str; 8] = [
+    "energy_high",
+    "energy_low",
+    "gpu_ns_high",
+    "gpu_ns_low",
+    "gpu_hours_high",
+    "gpu_hours_low",
+    "gpu_energy_high",
+    "gpu_energy_low",
+];
+
+/// Totals of what has every key in common.
+pub(crate) static LINE: LazyLock<Table> = LazyLock::new(|| {
+    let before = [
+        "day",
+        "tenant",
+        "principal",
+        "upstream",
+        "provider",
+        "model",
+        "ending",
+        "input_provenance",
+        "output_provenance",
+        "rate",
+        "class",
+        "exchanges",
+    ];
+    let between = ["cost_high", "cost_low", "energy_exchanges"];
+    Table::keyed(
+        "line",
+        11,
+        before.into_iter().chain(token_columns()).chain(between).chain(GPU_COLUMNS),
+    )
+});
+
+/// What GPUs did for nobody.
+pub(crate) static DEVICE: LazyLock<Table> =
+    LazyLock::new(|| Table::keyed("device", 3, ["day", "hw_id", "share"].into_iter().chain(GPU_COLUMNS)));
+
+/// What was changed after the fact.
+pub(crate) static CORRECTION: LazyLock<Table> = LazyLock::new(|| {
+    Table::numbered(
+        "correction",
+        [
+            "id",
+            "made_us",
+            "act",
+            "exchange",
+            "ended_us",
+            "tenant",
+            "principal",
+            "upstream",
+            "provider",
+            "model",
+            "ending",
+            "input_provenance",
+            "output_provenance",
+            "rate",
+            "unpriced",
+            "delta_pico",
+        ],
+    )
+});
+
+/// Who did what to the ledger.
+pub(crate) static ACT: LazyLock<Table> =
+    LazyLock::new(|| Table::numbered("act", ["at_us", "what", "who", "detail"]));
+
+/// Times of which something is missing.
+pub(crate) static GAP: LazyLock<Table> =
+    LazyLock::new(|| Table::numbered("gap", ["from_us", "until_us", "why", "lost_rows", "totals_kept"]));
+
+/// How much there is of each other table.
+pub(crate) static SEAL: LazyLock<Table> =
+    LazyLock::new(|| Table::keyed("seal", 1, ["name", "entered", "digest"]));
+
+/// Facts about the file.
+pub(crate) static FACT: LazyLock<Table> = LazyLock::new(|| Table::keyed("fact", 1, ["name", "value"]));
+
+/// Every table that is sealed.
+pub(crate) fn sealed() -> [&'static Table; 8] {
+    [&EXCHANGE, &ENERGY, &CORRECTION, &RATE, &LINE, &DEVICE, &ACT, &GAP]
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::Connection;
+    use rusqlite::types::ValueRef;
+
+    use super::{FACT, SEAL, mark, sealed};
+    use crate::schema;
+
+    /// The code's columns are the schema's, in the schema's order, and the mark is the last.
+    #[test]
+    fn columns_are_the_schemas() {
+        let connection = Connection::open_in_memory().unwrap();
+        schema::create(&connection).unwrap();
+        for table in sealed().into_iter().chain([&*SEAL, &*FACT]) {
+            let mut statement = connection.prepare(&format!("PRAGMA table_info({})", table.name)).unwrap();
+            let names: Vec<String> = statement.query_map([], |row| row.get(1)).unwrap().map(Result::unwrap).collect();
+            let mut ours: Vec<_> = table.columns.clone();
+            ours.push("mark");
+            assert_eq!(names, ours, "{}", table.name);
+        }
+    }
+
+    #[test]
+    fn a_mark_is_of_all_columns_and_of_the_table() {
+        let values = [ValueRef::Integer(1), ValueRef::Text(b"ab"), ValueRef::Null];
+        let (name, rest) = (|v: &[ValueRef<'_>]| FACT_LIKE.digest(v, &mut Vec::new()), ());
+        let () = rest;
+        let right = name(&values);
+        for other in [
+            [ValueRef::Integer(2), ValueRef::Text(b"ab"), ValueRef::Null],
+            [ValueRef::Integer(1), ValueRef::Blob(b"ab"), ValueRef::Null],
+            [ValueRef::Integer(1), ValueRef::Text(b"ab"), ValueRef::Text(b"")],
+            [ValueRef::Integer(1), ValueRef::Null, ValueRef::Text(b"ab")],
+        ] {
+            assert_ne!(mark(&name(&other)), mark(&right));
+        }
+        assert_ne!(SEAL.digest(&values, &mut Vec::new()), right, "another table");
+    }
+
+    static FACT_LIKE: std::sync::LazyLock<super::Table> =
+        std::sync::LazyLock::new(|| super::Table::keyed("like", 1, ["a", "b", "c"]));
+}

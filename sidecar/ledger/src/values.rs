@@ -1,0 +1,509 @@
+//! Each value of the ledger as a row of its table, and back.
+//!
+//! Law: what is written and read again is equal; a number that a column cannot hold is an error and not
+//! another number.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use meter::{ExchangeId, Provenance, TokenType, Tokens};
+use price::{Charge, Currency, Rate, Unpriced};
+use rusqlite::types::ValueRef;
+
+use crate::energy::EnergyRow;
+use crate::failure::{Failure, Fault};
+use crate::key::Key;
+use crate::line::{Class, Line};
+use crate::report::source::{Correction, DeviceLine, Gap, Share, Used};
+use crate::table::Values;
+use crate::Row;
+
+/// What the low half of a sum ends at.
+const LOW: i128 = 1_000_000;
+
+/// A sum as its two columns.
+fn split(sum: i128) -> Result<[ValueRef<'static>; 2], Failure> {
+    let high = i64::try_from(sum.div_euclid(LOW)).map_err(|_| too_much())?;
+    let low = i64::try_from(sum.rem_euclid(LOW)).map_err(|_| too_much())?;
+    Ok([ValueRef::Integer(high), ValueRef::Integer(low)])
+}
+
+fn too_much() -> Failure {
+    Failure::new(Fault::Other, "a number is larger than the ledger's columns")
+}
+
+fn count(number: u64) -> Result<ValueRef<'static>, Failure> {
+    i64::try_from(number).map(ValueRef::Integer).map_err(|_| too_much())
+}
+
+fn text(text: &str) -> ValueRef<'_> {
+    ValueRef::Text(text.as_bytes())
+}
+
+fn maybe_text(text: Option<&Arc<str>>) -> ValueRef<'_> {
+    text.map_or(ValueRef::Null, |text| ValueRef::Text(text.as_bytes()))
+}
+
+fn maybe_bytes(bytes: Option<&[u8; 16]>) -> ValueRef<'_> {
+    bytes.map_or(ValueRef::Null, |bytes| ValueRef::Blob(bytes))
+}
+
+fn maybe(number: Option<i64>) -> ValueRef<'static> {
+    number.map_or(ValueRef::Null, ValueRef::Integer)
+}
+
+/// Of the table `exchange`.
+pub(crate) fn of_row(seq: i64, row: &Row) -> Result<Values<'_>, Failure> {
+    let mut values = Vec::with_capacity(33);
+    values.extend([
+        ValueRef::Integer(seq),
+        ValueRef::Blob(&row.id.0),
+        ValueRef::Integer(row.started_us),
+        ValueRef::Integer(row.ended_us),
+        text(&row.tenant),
+        maybe_text(row.principal.as_ref()),
+        maybe_text(row.consumer.as_ref()),
+        text(&row.upstream),
+        text(&row.provider),
+        text(&row.dialect),
+        text(&row.model),
+        maybe_text(row.response_model.as_ref()),
+        maybe_text(row.response_id.as_ref()),
+        maybe_text(row.service_tier.as_ref()),
+        text(&row.ending),
+        ValueRef::Integer(i64::from(row.status)),
+        ValueRef::Integer(i64::from(row.streamed)),
+    ]);
+    for tokens in row.tokens.by_type {
+        values.push(count(tokens)?);
+    }
+    let (rate, cost, unpriced) = match &row.charge {
+        Charge::Priced { rate, cost } => (ValueRef::Blob(&rate.id), ValueRef::Integer(*cost), ValueRef::Null),
+        Charge::Unpriced(why) => (ValueRef::Null, ValueRef::Null, text(why.name())),
+    };
+    values.extend([
+        text(row.tokens.input_provenance.name()),
+        text(row.tokens.output_provenance.name()),
+        ValueRef::Integer(row.duration_us),
+        maybe(row.first_token_us),
+        rate,
+        cost,
+        unpriced,
+        maybe_bytes(row.trace.as_ref()),
+    ]);
+    Ok(values)
+}
+
+/// Of the table `rate`.
+pub(crate) fn of_rate(rate: &Rate) -> Result<Values<'_>, Failure> {
+    let mut values = vec![
+        ValueRef::Blob(&rate.id),
+        text(&rate.version),
+        text(&rate.book),
+        text(&rate.entry),
+        text(&rate.tier),
+        count(rate.above_input_tokens)?,
+        ValueRef::Text(&rate.currency.0),
+    ];
+    values.extend(rate.per_token.iter().map(|price| maybe(*price)));
+    values.push(ValueRef::Integer(rate.per_request));
+    Ok(values)
+}
+
+/// Of the table `energy`; the keys are said where the exchange is not at hand.
+pub(crate) fn of_energy(seq: i64, row: &EnergyRow, class: Class, with_keys: bool) -> Result<Values<'_>, Failure> {
+    let used = &row.used;
+    let maybe_count = |number: Option<u64>| number.map_or(Ok(ValueRef::Null), count);
+    let mut values = vec![
+        ValueRef::Integer(seq),
+        ValueRef::Blob(&row.id.0),
+        ValueRef::Integer(row.ended_us),
+        maybe_count(used.energy_nj)?,
+        maybe_count(used.gpu_ns)?,
+        ValueRef::Integer(used.gpu_hours_pico),
+        ValueRef::Integer(used.gpu_energy_pico),
+        text(class.name()),
+    ];
+    if with_keys {
+        values.extend([
+            text(&row.tenant),
+            maybe_text(row.principal.as_ref()),
+            text(&row.upstream),
+            text(&row.provider),
+            text(&row.model),
+            text(&row.ending),
+            text(row.input_provenance.name()),
+            text(row.output_provenance.name()),
+            maybe_bytes(row.rate.as_ref()),
+        ]);
+    } else {
+        values.extend([ValueRef::Null; 9]);
+    }
+    Ok(values)
+}
+
+/// The key of the table `line`.
+pub(crate) fn of_key(key: &Key) -> Values<'_> {
+    vec![
+        ValueRef::Integer(i64::from(key.day)),
+        text(&key.tenant),
+        text(key.principal.as_deref().unwrap_or("")),
+        text(&key.upstream),
+        text(&key.provider),
+        text(&key.model),
+        text(&key.ending),
+        text(key.input_provenance.name()),
+        text(key.output_provenance.name()),
+        key.rate.as_ref().map_or(ValueRef::Blob(&[]), |rate| ValueRef::Blob(rate)),
+        text(key.class.name()),
+    ]
+}
+
+/// Of the table `line`, after its key.
+pub(crate) fn of_sums(line: &Line) -> Result<Values<'static>, Failure> {
+    let mut values = vec![count(line.exchanges)?];
+    for tokens in line.tokens {
+        values.push(count(tokens)?);
+    }
+    values.extend(split(line.cost_pico)?);
+    values.push(count(line.energy_exchanges)?);
+    values.extend(gpu(line.energy_nj, line.gpu_ns, line.gpu_hours_pico, line.gpu_energy_pico)?);
+    Ok(values)
+}
+
+fn gpu(energy: i128, time: i128, hours: i128, power: i128) -> Result<Values<'static>, Failure> {
+    Ok([split(energy)?, split(time)?, split(hours)?, split(power)?].concat())
+}
+
+/// Of the table `device`.
+pub(crate) fn of_device(line: &DeviceLine) -> Result<Values<'_>, Failure> {
+    let mut values = vec![ValueRef::Integer(i64::from(line.day)), text(&line.hw_id), text(line.share.name())];
+    values.extend(gpu(line.energy_nj, line.gpu_ns, line.gpu_hours_pico, line.gpu_energy_pico)?);
+    Ok(values)
+}
+
+/// Of the table `correction`, made by the act of a number.
+pub(crate) fn of_correction(seq: i64, act: i64, correction: &Correction) -> Result<Values<'_>, Failure> {
+    let line = &correction.line;
+    let delta = i64::try_from(line.cost_pico).map_err(|_| too_much())?;
+    let Some(rate) = &line.rate else {
+        return Err(Failure::new(Fault::Other, "a correction has to name the rate that holds from now on"));
+    };
+    Ok(vec![
+        ValueRef::Integer(seq),
+        ValueRef::Blob(&correction.id.0),
+        ValueRef::Integer(correction.made_us),
+        ValueRef::Integer(act),
+        ValueRef::Blob(&correction.exchange.0),
+        ValueRef::Integer(correction.ended_us),
+        text(&line.tenant),
+        maybe_text(line.principal.as_ref()),
+        text(&line.upstream),
+        text(&line.provider),
+        text(&line.model),
+        text(&line.ending),
+        text(line.input_provenance.name()),
+        text(line.output_provenance.name()),
+        ValueRef::Blob(rate),
+        ValueRef::Integer(i64::from(line.exchanges != 0)),
+        ValueRef::Integer(delta),
+    ])
+}
+
+/// Of the table `gap`.
+pub(crate) fn of_gap(seq: i64, gap: &Gap) -> Result<Values<'_>, Failure> {
+    Ok(vec![
+        ValueRef::Integer(seq),
+        ValueRef::Integer(gap.from_us),
+        ValueRef::Integer(gap.until_us),
+        text(&gap.why),
+        gap.lost_rows.map_or(Ok(ValueRef::Null), count)?,
+        ValueRef::Integer(i64::from(gap.totals_kept)),
+    ])
+}
+
+/// Names that were read before, so that a million lines of ten tenants hold ten names.
+#[derive(Default)]
+pub(crate) struct Names(HashSet<Arc<str>>);
+
+impl Names {
+    fn of(&mut self, name: &str) -> Arc<str> {
+        if let Some(known) = self.0.get(name) {
+            return Arc::clone(known);
+        }
+        let new: Arc<str> = name.into();
+        self.0.insert(Arc::clone(&new));
+        new
+    }
+}
+
+/// Reads a row column by column.
+pub(crate) struct Columns<'a, 'v> {
+    values: std::slice::Iter<'a, ValueRef<'v>>,
+    names: &'a mut Names,
+}
+
+impl<'a, 'v> Columns<'a, 'v> {
+    pub(crate) fn new(values: &'a [ValueRef<'v>], names: &'a mut Names) -> Self {
+        Self { values: values.iter(), names }
+    }
+
+    fn next(&mut self) -> ValueRef<'v> {
+        self.values.next().copied().unwrap_or(ValueRef::Null)
+    }
+
+    pub(crate) fn number(&mut self) -> Result<i64, Failure> {
+        self.maybe_number()?.ok_or_else(senseless)
+    }
+
+    fn maybe_number(&mut self) -> Result<Option<i64>, Failure> {
+        match self.next() {
+            ValueRef::Integer(number) => Ok(Some(number)),
+            ValueRef::Null => Ok(None),
+            _ => Err(senseless()),
+        }
+    }
+
+    pub(crate) fn count(&mut self) -> Result<u64, Failure> {
+        u64::try_from(self.number()?).map_err(|_| senseless())
+    }
+
+    fn maybe_count(&mut self) -> Result<Option<u64>, Failure> {
+        self.maybe_number()?.map(|number| u64::try_from(number).map_err(|_| senseless())).transpose()
+    }
+
+    fn word(&mut self) -> Result<&'v str, Failure> {
+        match self.next() {
+            ValueRef::Text(text) => str::from_utf8(text).map_err(|_| senseless()),
+            _ => Err(senseless()),
+        }
+    }
+
+    pub(crate) fn text(&mut self) -> Result<Arc<str>, Failure> {
+        let word = self.word()?;
+        Ok(self.names.of(word))
+    }
+
+    fn maybe_text(&mut self) -> Result<Option<Arc<str>>, Failure> {
+        match self.next() {
+            ValueRef::Null => Ok(None),
+            ValueRef::Text(text) => {
+                Ok(Some(self.names.of(str::from_utf8(text).map_err(|_| senseless())?)))
+            }
+            _ => Err(senseless()),
+        }
+    }
+
+    /// A text of which no two are alike, so that none is worth remembering.
+    fn maybe_own(&mut self) -> Result<Option<Arc<str>>, Failure> {
+        match self.next() {
+            ValueRef::Null => Ok(None),
+            ValueRef::Text(text) => Ok(Some(str::from_utf8(text).map_err(|_| senseless())?.into())),
+            _ => Err(senseless()),
+        }
+    }
+
+    fn bytes(&mut self) -> Result<[u8; 16], Failure> {
+        self.maybe_bytes()?.ok_or_else(senseless)
+    }
+
+    /// Sixteen bytes; none for NULL and for no bytes.
+    fn maybe_bytes(&mut self) -> Result<Option<[u8; 16]>, Failure> {
+        match self.next() {
+            ValueRef::Null | ValueRef::Blob([]) => Ok(None),
+            ValueRef::Blob(bytes) => Ok(Some(bytes.try_into().map_err(|_| senseless())?)),
+            _ => Err(senseless()),
+        }
+    }
+
+    fn sum(&mut self) -> Result<i128, Failure> {
+        Ok(i128::from(self.number()?) * LOW + i128::from(self.number()?))
+    }
+
+    fn provenance(&mut self) -> Result<Provenance, Failure> {
+        let word = self.word()?;
+        Provenance::ALL.into_iter().find(|one| one.name() == word).ok_or_else(senseless)
+    }
+
+    pub(crate) fn class(&mut self) -> Result<Class, Failure> {
+        let word = self.word()?;
+        Class::ALL.into_iter().find(|one| one.name() == word).ok_or_else(senseless)
+    }
+
+    fn tokens(&mut self) -> Result<[u64; TokenType::ALL.len()], Failure> {
+        let mut tokens = [0; TokenType::ALL.len()];
+        for count in &mut tokens {
+            *count = self.count()?;
+        }
+        Ok(tokens)
+    }
+
+    /// Of the table `rate`.
+    pub(crate) fn rate(&mut self) -> Result<Rate, Failure> {
+        let mut rate = Rate {
+            id: self.bytes()?,
+            version: self.text()?,
+            book: self.text()?,
+            entry: self.text()?,
+            tier: self.text()?,
+            above_input_tokens: self.count()?,
+            currency: Currency(self.word()?.as_bytes().try_into().map_err(|_| senseless())?),
+            per_token: [None; TokenType::ALL.len()],
+            per_request: 0,
+        };
+        for price in &mut rate.per_token {
+            *price = self.maybe_number()?;
+        }
+        rate.per_request = self.number()?;
+        Ok(rate)
+    }
+
+    /// Of the table `exchange`, without `seq`. The rate is looked up by its id.
+    pub(crate) fn row(
+        &mut self,
+        rate: impl FnOnce(&[u8; 16]) -> Option<Arc<Rate>>,
+    ) -> Result<Row, Failure> {
+        let mut row = Row {
+            id: ExchangeId(self.bytes()?),
+            started_us: self.number()?,
+            ended_us: self.number()?,
+            tenant: self.text()?,
+            principal: self.maybe_text()?,
+            consumer: self.maybe_text()?,
+            upstream: self.text()?,
+            provider: self.text()?,
+            dialect: self.text()?,
+            model: self.text()?,
+            response_model: self.maybe_text()?,
+            response_id: self.maybe_own()?,
+            service_tier: self.maybe_text()?,
+            ending: self.text()?,
+            status: u16::try_from(self.number()?).map_err(|_| senseless())?,
+            streamed: self.number()? != 0,
+            tokens: Tokens { by_type: self.tokens()?, ..Tokens::NONE },
+            duration_us: 0,
+            first_token_us: None,
+            charge: Charge::Unpriced(Unpriced::NoBook),
+            trace: None,
+        };
+        row.tokens.input_provenance = self.provenance()?;
+        row.tokens.output_provenance = self.provenance()?;
+        row.duration_us = self.number()?;
+        row.first_token_us = self.maybe_number()?;
+        let (named, cost, unpriced) = (self.maybe_bytes()?, self.maybe_number()?, self.maybe_text()?);
+        row.charge = match (named, cost, unpriced) {
+            (Some(id), Some(cost), None) => {
+                let rate = rate(&id).ok_or_else(|| Failure::corrupt("a row's rate is not among the rates"))?;
+                Charge::Priced { rate, cost }
+            }
+            (None, None, Some(why)) => Charge::Unpriced(
+                Unpriced::ALL.into_iter().find(|one| *one.name() == *why).ok_or_else(senseless)?,
+            ),
+            _ => return Err(senseless()),
+        };
+        row.trace = self.maybe_bytes()?;
+        Ok(row)
+    }
+
+    /// Of the table `energy`, from `energy_nj` on.
+    pub(crate) fn used(&mut self) -> Result<Used, Failure> {
+        Ok(Used {
+            energy_nj: self.maybe_count()?,
+            gpu_ns: self.maybe_count()?,
+            gpu_hours_pico: self.number()?,
+            gpu_energy_pico: self.number()?,
+        })
+    }
+
+    /// Of the table `line`.
+    pub(crate) fn line(&mut self) -> Result<Line, Failure> {
+        let key = Key {
+            day: i32::try_from(self.number()?).map_err(|_| senseless())?,
+            tenant: self.text()?,
+            principal: self.maybe_text()?.filter(|principal| !principal.is_empty()),
+            upstream: self.text()?,
+            provider: self.text()?,
+            model: self.text()?,
+            ending: self.text()?,
+            input_provenance: self.provenance()?,
+            output_provenance: self.provenance()?,
+            rate: self.maybe_bytes()?,
+            class: self.class()?,
+        };
+        let mut line = key.line();
+        line.exchanges = self.count()?;
+        line.tokens = self.tokens()?;
+        line.cost_pico = self.sum()?;
+        line.energy_exchanges = self.count()?;
+        line.energy_nj = self.sum()?;
+        line.gpu_ns = self.sum()?;
+        line.gpu_hours_pico = self.sum()?;
+        line.gpu_energy_pico = self.sum()?;
+        Ok(line)
+    }
+
+    /// Of the table `energy`, from `class` on: the line's keys, if they are said.
+    pub(crate) fn energy_key(&mut self, day: i32) -> Result<(Class, Option<Key>), Failure> {
+        let class = self.class()?;
+        let Some(tenant) = self.maybe_text()? else { return Ok((class, None)) };
+        Ok((class, Some(self.key(day, tenant, class)?)))
+    }
+
+    fn key(&mut self, day: i32, tenant: Arc<str>, class: Class) -> Result<Key, Failure> {
+        Ok(Key {
+            day,
+            tenant,
+            principal: self.maybe_text()?,
+            upstream: self.text()?,
+            provider: self.text()?,
+            model: self.text()?,
+            ending: self.text()?,
+            input_provenance: self.provenance()?,
+            output_provenance: self.provenance()?,
+            rate: self.maybe_bytes()?,
+            class,
+        })
+    }
+
+    /// Of the table `correction`, without `seq`.
+    pub(crate) fn correction(&mut self) -> Result<Correction, Failure> {
+        let (id, made_us, _act) = (ExchangeId(self.bytes()?), self.number()?, self.number()?);
+        let (exchange, ended_us) = (ExchangeId(self.bytes()?), self.number()?);
+        let tenant = self.text()?;
+        let mut line = self.key(crate::month::day(ended_us), tenant, Class::Correction)?.line();
+        line.exchanges = self.count()?;
+        line.cost_pico = i128::from(self.number()?);
+        Ok(Correction { id, made_us, exchange, line, ended_us })
+    }
+
+    /// Of the table `device`.
+    pub(crate) fn device(&mut self) -> Result<DeviceLine, Failure> {
+        Ok(DeviceLine {
+            day: i32::try_from(self.number()?).map_err(|_| senseless())?,
+            hw_id: self.text()?,
+            share: {
+                let word = self.word()?;
+                Share::ALL.into_iter().find(|one| one.name() == word).ok_or_else(senseless)?
+            },
+            energy_nj: self.sum()?,
+            gpu_ns: self.sum()?,
+            gpu_hours_pico: self.sum()?,
+            gpu_energy_pico: self.sum()?,
+        })
+    }
+
+    /// Of the table `gap`, without `seq`.
+    pub(crate) fn gap(&mut self) -> Result<Gap, Failure> {
+        Ok(Gap {
+            from_us: self.number()?,
+            until_us: self.number()?,
+            why: self.text()?,
+            lost_rows: self.maybe_count()?,
+            totals_kept: self.number()? != 0,
+        })
+    }
+}
+
+fn senseless() -> Failure {
+    Failure::corrupt("a column holds what it cannot hold")
+}
