@@ -3,4 +3,26 @@
 //! Laws: money of two currencies is never added; a report says what it leaves out; what can be summed
 //! from lines is, and comes to the same as from rows.
 
+pub mod ask;
+pub mod group;
+pub mod json;
+pub mod key;
+pub mod money;
+pub mod notes;
+pub mod period;
+mod pieces;
+pub mod sheet;
 pub mod source;
+pub mod sums;
+pub mod table;
+
+pub use ask::{Ask, Basis, Filter, Order};
+pub use group::{Group, Report, make};
+pub use key::{Key, Value};
+pub use pieces::line_of;
+pub use source::{Range, Source, Trouble};
+
+#[cfg(test)]
+mod memory;
+#[cfg(test)]
+mod tests;

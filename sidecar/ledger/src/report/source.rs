@@ -44,6 +44,16 @@ impl Range {
         day(first)..day(self.until_us.div_euclid(DAY_US))
     }
 
+    /// The same, begun and ended at midnight so that it holds all of every day it touches.
+    #[must_use]
+    pub fn to_whole_days(&self) -> Self {
+        let up = |us: i64| us.saturating_add(DAY_US - 1).div_euclid(DAY_US).saturating_mul(DAY_US);
+        Self {
+            since_us: self.since_us.div_euclid(DAY_US).saturating_mul(DAY_US),
+            until_us: if self.until_us == i64::MAX { i64::MAX } else { up(self.until_us) },
+        }
+    }
+
     /// Whether it begins and ends at midnight, or has no end: then lines say all that rows do.
     pub fn is_whole_days(&self) -> bool {
         [self.since_us, self.until_us]
@@ -153,6 +163,7 @@ pub struct Correction {
 ///
 /// The month beside a value is the one it is **billed** in: its own, or, where that was closed before
 /// the value came, the one that was open then.
+#[expect(clippy::type_complexity, reason = "the callback's type is what there is to say of it")]
 pub trait Source {
     /// Every line of the days that the range touches, in any order; of one key as often as it likes, to
     /// be summed. A line of class `correction` stands on the day of the exchange it corrects.

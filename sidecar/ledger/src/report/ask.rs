@@ -1,0 +1,186 @@
+//! What is asked of a report.
+
+use super::key::{Key, Value};
+use super::source::{Month, Range};
+
+/// What is asked of a report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// Of what ended when.
+    pub range: Range,
+    /// Of what is billed in which month; all if not said.
+    pub billed: Option<Month>,
+    /// A row for each value of these.
+    pub by: Vec<Key>,
+    /// Only what all of these let through.
+    pub filters: Vec<Filter>,
+    /// Which money.
+    pub basis: Basis,
+    /// In which order.
+    pub order: Order,
+}
+
+impl Ask {
+    /// Whether rows must be read, because lines do not have a key or are of whole days.
+    pub fn needs_rows(&self) -> bool {
+        let filtered = self.filters.iter().map(|filter| filter.key);
+        !self.range.is_whole_days() || self.by.iter().copied().chain(filtered).any(|key| !key.in_lines())
+    }
+}
+
+/// By what an exchange's cost is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// Its tokens and the price book.
+    Price,
+    /// The GPU time and energy it used.
+    Gpu,
+}
+
+/// The order of a report's rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// By their keys, in the order in which those were asked for.
+    #[default]
+    Keys,
+    /// The dearest first.
+    Cost,
+    /// The most tokens first.
+    Tokens,
+    /// The most exchanges first.
+    Exchanges,
+}
+
+impl Order {
+    /// Every order.
+    pub const ALL: [Self; 4] = [Self::Keys, Self::Cost, Self::Tokens, Self::Exchanges];
+
+    /// The word on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Keys => "keys",
+            Self::Cost => "cost",
+            Self::Tokens => "tokens",
+            Self::Exchanges => "exchanges",
+        }
+    }
+}
+
+/// What lets a value of a key through.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Filter {
+    /// The key.
+    pub key: Key,
+    /// Whether it lets through all but these.
+    pub except: bool,
+    /// Values, in which `*` stands for any letters and `?` for one; an empty one is "none".
+    pub patterns: Vec<String>,
+}
+
+impl Filter {
+    /// The filter of a text like `tenant=acme,beta*` or `ending!=complete`.
+    ///
+    /// # Errors
+    /// Says what was expected instead.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let Some((name, values)) = text.split_once('=') else {
+            return Err(format!(
+                "`{}` is no filter; write KEY=VALUE, as in tenant=acme or model=llama*,qwen*",
+                text.escape_debug()
+            ));
+        };
+        let (name, except) = name.strip_suffix('!').map_or((name, false), |name| (name, true));
+        let Some(key) = Key::named(name) else {
+            return Err(unknown_key(name));
+        };
+        Ok(Self { key, except, patterns: values.split(',').map(str::to_owned).collect() })
+    }
+
+    /// Whether it lets a value through.
+    pub fn lets(&self, value: &Value) -> bool {
+        let text = match value {
+            Value::Text(text) => return self.passes(text),
+            Value::Word(word) => return self.passes(word),
+            other => other.to_string(),
+        };
+        self.passes(&text)
+    }
+
+    fn passes(&self, text: &str) -> bool {
+        self.patterns.iter().any(|pattern| matches(pattern, text)) != self.except
+    }
+}
+
+/// What to say of a key that there is not.
+pub fn unknown_key(name: &str) -> String {
+    let names: Vec<_> = Key::ALL.iter().map(|key| key.name()).collect();
+    format!("there is no key `{}`; the keys are {}", name.escape_debug(), names.join(", "))
+}
+
+/// Whether a text is what a pattern says: `*` is any letters, `?` is one.
+pub fn matches(pattern: &str, text: &str) -> bool {
+    let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
+    let (mut at, mut seen) = (0, 0);
+    // Where the last `*` was, and how much of the text it has taken so far.
+    let mut star: Option<(usize, usize)> = None;
+    while seen < text.len() {
+        match pattern.get(at) {
+            Some('*') => {
+                star = Some((at, seen));
+                at += 1;
+            }
+            Some(&letter) if letter == '?' || letter == text[seen] => {
+                at += 1;
+                seen += 1;
+            }
+            _ => {
+                let Some((stood, taken)) = star else {
+                    return false;
+                };
+                star = Some((stood, taken + 1));
+                at = stood + 1;
+                seen = taken + 1;
+            }
+        }
+    }
+    pattern[at..].iter().all(|&letter| letter == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Filter, matches};
+    use crate::report::key::Value;
+
+    #[test]
+    fn patterns() {
+        for (pattern, text, is) in [
+            ("acme", "acme", true),
+            ("acme", "acme2", false),
+            ("", "", true),
+            ("", "a", false),
+            ("*", "", true),
+            ("*", "anything/at-all", true),
+            ("llama*", "llama-3", true),
+            ("*llama", "my-llama-3", false),
+            ("*llama*3", "my-llama-33", true),
+            ("q?en", "qwen", true),
+            ("q?en", "qen", false),
+            ("a*b*c", "a-b-b-c", true),
+        ] {
+            assert_eq!(matches(pattern, text), is, "{pattern} on {text}");
+        }
+    }
+
+    #[test]
+    fn filters_are_read_and_let_through_what_they_say() {
+        let filter = Filter::read("tenant=acme,beta*").expect("a filter");
+        assert!(filter.lets(&Value::Text("beta-2".into())));
+        assert!(!filter.lets(&Value::Null));
+        let filter = Filter::read("principal!=").expect("a filter");
+        assert!(filter.lets(&Value::Text("key".into())) && !filter.lets(&Value::Null), "whoever has one");
+        assert!(Filter::read("month=2026-10").expect("a filter").lets(&Value::Month(681)));
+        let error = Filter::read("color=red").expect_err("there is none");
+        assert!(error.contains("`color`") && error.contains("tenant"), "{error}");
+        assert!(Filter::read("acme").expect_err("no key").contains("KEY=VALUE"));
+    }
+}

@@ -1,0 +1,261 @@
+//! A report made: what was asked for, grouped and summed. Money of different currencies is never added:
+//! a group has a row for each.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use price::{Currency, Rate};
+
+use super::ask::{Ask, Basis, Order};
+use super::key::{Key, Value};
+use super::notes::Notes;
+use super::period;
+use super::pieces::{self, Piece};
+use super::source::{DeviceLine, Share, Source, Trouble};
+use super::sums::{In, Sums};
+use crate::Class;
+
+/// Groups a report may have: beyond it, memory would be whatever the names are.
+pub const GROUPS: usize = 1_000_000;
+
+/// A report.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// What was asked.
+    pub ask: Ask,
+    /// What was found, in the order asked for.
+    pub groups: Vec<Group>,
+    /// The sum of all groups, a row for each currency.
+    pub totals: Vec<Group>,
+    /// What the numbers do not say.
+    pub notes: Notes,
+}
+
+/// A row of a report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Group {
+    /// The values of the keys, in the order asked for.
+    pub values: Box<[Value]>,
+    /// Of GPU time that no exchange had, whose it is; `None` for exchanges.
+    pub share: Option<Share>,
+    /// What its money is in; `None` if nothing in it has a price.
+    pub currency: In,
+    /// Its sums.
+    pub sums: Sums,
+}
+
+impl Group {
+    /// What it costs by a basis, pico-units; `None` if nobody can say.
+    pub fn cost(&self, basis: Basis) -> Option<i128> {
+        match basis {
+            Basis::Price => self.sums.priced.then_some(self.sums.cost_pico),
+            Basis::Gpu => (self.share.is_some() || self.sums.measured > 0).then(|| self.sums.gpu_pico()),
+        }
+    }
+
+    /// Exchanges that are not in the cost.
+    pub fn without_cost(&self, basis: Basis) -> i128 {
+        match basis {
+            Basis::Price => self.sums.unpriced,
+            Basis::Gpu => self.sums.exchanges - self.sums.measured,
+        }
+    }
+}
+
+/// The parts of a group, by what their money is in.
+type Parts = Vec<((In, Option<Share>), Sums)>;
+
+/// Makes a report.
+///
+/// # Errors
+/// If the store cannot be read, or there are more than [`GROUPS`].
+pub fn make(source: &dyn Source, ask: &Ask) -> Result<Report, Trouble> {
+    if ask.basis == Basis::Gpu && !ask.range.is_whole_days() {
+        return Err("what idle GPUs cost is kept by day: give --since and --until as days or months".into());
+    }
+    let rates: HashMap<_, _> = source.rates()?.into_iter().map(|rate| (rate.id, rate)).collect();
+    let mut groups: HashMap<Box<[Value]>, Parts> = HashMap::new();
+    let mut notes = Notes { from_rows: ask.needs_rows(), ..Notes::default() };
+    let mut left_out = 0;
+    let mut values = Vec::with_capacity(ask.by.len());
+    pieces::each(source, ask, &mut left_out, &mut |piece| {
+        let rate = rate_of(&piece, &rates)?;
+        if !is_asked(ask, &piece, rate) {
+            return Ok(());
+        }
+        note(&mut notes, &piece, ask.basis);
+        values.clear();
+        values.extend(ask.by.iter().map(|&key| match (key, ask.basis) {
+            (Key::Currency, Basis::Gpu) => Value::Word("USD"),
+            _ => piece.value(key, rate),
+        }));
+        let currency = match ask.basis {
+            Basis::Price => rate.map(|rate| rate.currency),
+            Basis::Gpu => Some(Currency::USD),
+        };
+        let sums = part(&mut groups, &values, (currency, None))?;
+        match (piece.line.class, ask.basis) {
+            (Class::Correction, Basis::Price) => sums.correct(piece.line),
+            (Class::Correction, Basis::Gpu) => {}
+            _ => sums.add(piece.line),
+        }
+        Ok(())
+    })?;
+    if ask.basis == Basis::Gpu {
+        let mark = mark_stands_at(&ask.by);
+        for device in source.devices(&ask.range)? {
+            if !lets_device(ask, &device) {
+                continue;
+            }
+            let values: Vec<_> = ask.by.iter().map(|&key| value_of(&device, key, mark)).collect();
+            let sums = part(&mut groups, &values, (Some(Currency::USD), Some(device.share)))?;
+            sums.energy_nj += device.energy_nj;
+            sums.gpu_ns += device.gpu_ns;
+            sums.gpu_hours_pico += device.gpu_hours_pico;
+            sums.gpu_energy_pico += device.gpu_energy_pico;
+        }
+    }
+    notes.left_out = left_out;
+    notes.gaps = source.gaps(&ask.range)?;
+    notes.gaps.sort_by_key(|gap| (gap.from_us, gap.until_us));
+    let totals = totals(&groups);
+    let apart = ask.by.contains(&Key::Currency);
+    let mut groups: Vec<_> =
+        groups.into_iter().flat_map(|(values, parts)| rows(values, parts, apart)).collect();
+    sort(&mut groups, ask);
+    Ok(Report { ask: ask.clone(), groups, totals, notes })
+}
+
+fn rate_of<'a>(
+    piece: &Piece<'_>,
+    rates: &'a HashMap<[u8; 16], Arc<Rate>>,
+) -> Result<Option<&'a Rate>, Trouble> {
+    let Some(id) = piece.line.rate else { return Ok(None) };
+    match rates.get(&id) {
+        Some(rate) => Ok(Some(rate)),
+        None => Err("the ledger names a rate that it does not have: it was changed by hand or is damaged; run `tokenmeter ledger verify`".into()),
+    }
+}
+
+fn is_asked(ask: &Ask, piece: &Piece<'_>, rate: Option<&Rate>) -> bool {
+    ask.billed.is_none_or(|month| month == piece.billed)
+        && ask.filters.iter().all(|filter| filter.lets(&piece.value(filter.key, rate)))
+}
+
+fn note(notes: &mut Notes, piece: &Piece<'_>, basis: Basis) {
+    let line = piece.line;
+    let exchanges = i128::from(line.exchanges);
+    match (line.class, basis) {
+        (Class::Correction, Basis::Price) => return notes.unpriced(&line.model, -exchanges),
+        (Class::Correction, Basis::Gpu) => return,
+        (Class::Shed, _) => notes.shed += exchanges,
+        (Class::Usage, _) => {}
+    }
+    match basis {
+        Basis::Price if line.rate.is_none() => notes.unpriced(&line.model, exchanges),
+        Basis::Price => {}
+        Basis::Gpu => notes.unmeasured += exchanges - i128::from(line.energy_exchanges),
+    }
+    // What failed made nothing; what went well and was not counted is a hole in the bill.
+    if line.output_provenance == meter::Provenance::None && matches!(&*line.ending, "complete" | "length") {
+        notes.uncounted += exchanges;
+    }
+}
+
+fn part<'a>(
+    groups: &'a mut HashMap<Box<[Value]>, Parts>,
+    values: &[Value],
+    is: (In, Option<Share>),
+) -> Result<&'a mut Sums, Trouble> {
+    // By the slice first: most pieces fall into a group that is there.
+    if !groups.contains_key(values) {
+        if groups.len() >= GROUPS {
+            return Err(format!(
+                "there are more than {GROUPS} groups; ask by fewer keys, of a shorter time, or of some values with --where"
+            )
+            .into());
+        }
+        groups.insert(values.into(), Vec::new());
+    }
+    let Some(parts) = groups.get_mut(values) else { return Err("a group was lost".into()) };
+    let at = parts.iter().position(|(has, _)| *has == is).unwrap_or_else(|| {
+        parts.push((is, Sums::default()));
+        parts.len() - 1
+    });
+    Ok(&mut parts[at].1)
+}
+
+/// The key where the mark of a GPU share stands: whose it is, else the first that is no time.
+fn mark_stands_at(by: &[Key]) -> Option<Key> {
+    let tenant = by.iter().copied().find(|key| *key == Key::Tenant);
+    tenant.or_else(|| by.iter().copied().find(|key| !key.is_time() && *key != Key::Currency))
+}
+
+fn value_of(device: &DeviceLine, key: Key, mark: Option<Key>) -> Value {
+    match key {
+        Key::Day => Value::Day(device.day),
+        Key::Month | Key::Billed => Value::Month(period::month_at(device.day)),
+        Key::Currency => Value::Word("USD"),
+        key if Some(key) == mark => Value::Word(device.share.mark()),
+        _ => Value::Null,
+    }
+}
+
+fn lets_device(ask: &Ask, device: &DeviceLine) -> bool {
+    ask.billed.is_none_or(|month| month == period::month_at(device.day))
+        && ask.filters.iter().all(|filter| filter.lets(&value_of(device, filter.key, Some(Key::Tenant))))
+}
+
+/// The rows of a group. What has no price joins what has, if that is in one currency only.
+fn rows(values: Box<[Value]>, mut parts: Parts, apart: bool) -> impl Iterator<Item = Group> {
+    let one_currency = parts.iter().filter(|((currency, _), _)| currency.is_some()).count() == 1;
+    if one_currency
+        && !apart
+        && let Some(at) = parts.iter().position(|((currency, _), _)| currency.is_none())
+    {
+        let (_, unpriced) = parts.swap_remove(at);
+        for (_, sums) in &mut parts {
+            sums.merge(&unpriced);
+        }
+    }
+    parts.into_iter().map(move |((currency, share), sums)| Group {
+        values: values.clone(),
+        share,
+        currency,
+        sums,
+    })
+}
+
+fn totals(groups: &HashMap<Box<[Value]>, Parts>) -> Vec<Group> {
+    let mut parts: Parts = Vec::new();
+    for ((currency, _), sums) in groups.values().flatten() {
+        match parts.iter_mut().find(|((has, _), _)| has == currency) {
+            Some((_, sum)) => sum.merge(sums),
+            None => parts.push(((*currency, None), sums.clone())),
+        }
+    }
+    parts.sort_by_key(|((currency, _), _)| (currency.is_none(), *currency));
+    rows(Box::default(), parts, false).collect()
+}
+
+fn sort(groups: &mut [Group], ask: &Ask) {
+    let keys = |group: &Group| (group.share, group.values.clone(), group.currency.is_none(), group.currency);
+    match ask.order {
+        Order::Keys => groups.sort_unstable_by(|one, two| {
+            (one.share, &one.values, one.currency.is_none(), one.currency).cmp(&(
+                two.share,
+                &two.values,
+                two.currency.is_none(),
+                two.currency,
+            ))
+        }),
+        Order::Cost => groups.sort_by_cached_key(|group| {
+            let cost = group.cost(ask.basis);
+            (cost.is_none(), -cost.unwrap_or(0), keys(group))
+        }),
+        Order::Tokens => {
+            groups.sort_by_cached_key(|group| (-group.sums.input() - group.sums.output(), keys(group)));
+        }
+        Order::Exchanges => groups.sort_by_cached_key(|group| (-group.sums.exchanges, keys(group))),
+    }
+}

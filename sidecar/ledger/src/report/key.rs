@@ -1,0 +1,186 @@
+//! The keys a report can be grouped and filtered by, and their values.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+
+use super::period;
+
+/// What a report can be grouped by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Key {
+    /// Whose.
+    Tenant,
+    /// Made with which key or account.
+    Principal,
+    /// For which end user.
+    Consumer,
+    /// The model asked for.
+    Model,
+    /// The model that answered.
+    ResponseModel,
+    /// The upstream's name.
+    Upstream,
+    /// `gen_ai.provider.name`.
+    Provider,
+    /// The JSON shape spoken.
+    Dialect,
+    /// How it ended.
+    Ending,
+    /// The service tier of the rate it was charged by.
+    Tier,
+    /// The version of the price book it was charged by.
+    Version,
+    /// The entry of that book.
+    Entry,
+    /// What it was charged in.
+    Currency,
+    /// The day it ended.
+    Day,
+    /// The month it ended.
+    Month,
+    /// The month it is billed in.
+    Billed,
+    /// Usage, shed or correction.
+    Class,
+    /// How the input counts are known.
+    InputProvenance,
+    /// How the output counts are known.
+    OutputProvenance,
+}
+
+impl Key {
+    /// Every key.
+    pub const ALL: [Self; 19] = [
+        Self::Tenant,
+        Self::Principal,
+        Self::Consumer,
+        Self::Model,
+        Self::ResponseModel,
+        Self::Upstream,
+        Self::Provider,
+        Self::Dialect,
+        Self::Ending,
+        Self::Tier,
+        Self::Version,
+        Self::Entry,
+        Self::Currency,
+        Self::Day,
+        Self::Month,
+        Self::Billed,
+        Self::Class,
+        Self::InputProvenance,
+        Self::OutputProvenance,
+    ];
+
+    /// The word on the command line and in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tenant => "tenant",
+            Self::Principal => "principal",
+            Self::Consumer => "consumer",
+            Self::Model => "model",
+            Self::ResponseModel => "response_model",
+            Self::Upstream => "upstream",
+            Self::Provider => "provider",
+            Self::Dialect => "dialect",
+            Self::Ending => "ending",
+            Self::Tier => "tier",
+            Self::Version => "version",
+            Self::Entry => "entry",
+            Self::Currency => "currency",
+            Self::Day => "day",
+            Self::Month => "month",
+            Self::Billed => "billed",
+            Self::Class => "class",
+            Self::InputProvenance => "input_provenance",
+            Self::OutputProvenance => "output_provenance",
+        }
+    }
+
+    /// The key of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|key| key.name() == name)
+    }
+
+    /// Whether lines have it; if not, rows must be read.
+    pub fn in_lines(self) -> bool {
+        !matches!(self, Self::Consumer | Self::ResponseModel | Self::Dialect)
+    }
+
+    /// Whether it says when, and not who or what.
+    pub fn is_time(self) -> bool {
+        matches!(self, Self::Day | Self::Month | Self::Billed)
+    }
+}
+
+/// Where a key's value would stand, of exchanges whose rows are not kept, or never were.
+pub const NO_DETAIL: &str = "__no_detail__";
+
+/// What a key is, of one group.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Value {
+    /// A name.
+    Text(Arc<str>),
+    /// A word of ours.
+    Word(&'static str),
+    /// A day, since 1970.
+    Day(i32),
+    /// A month, since January 1970.
+    Month(i32),
+    /// None.
+    Null,
+}
+
+impl Value {
+    /// A name that may be missing.
+    pub(crate) fn maybe(name: Option<&Arc<str>>) -> Self {
+        name.map_or(Self::Null, |name| Self::Text(Arc::clone(name)))
+    }
+
+    fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Word(word) => Some(word),
+            _ => None,
+        }
+    }
+
+    fn rank(&self) -> (u8, i32) {
+        match self {
+            Self::Text(_) | Self::Word(_) => (0, 0),
+            Self::Day(day) => (1, *day),
+            Self::Month(month) => (2, *month),
+            Self::Null => (3, 0),
+        }
+    }
+}
+
+impl PartialOrd for Value {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Value {
+    /// Names by their letters, days and months by time; what is missing comes last.
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (self.text(), other.text()) {
+            (Some(one), Some(two)) => one.cmp(two),
+            _ => self.rank().cmp(&other.rank()),
+        }
+    }
+}
+
+impl fmt::Display for Value {
+    /// As reports have it; nothing for what is missing.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Word(word) => f.write_str(word),
+            Self::Day(day) => f.write_str(&period::day(*day)),
+            Self::Month(month) => f.write_str(&period::month(*month)),
+            Self::Null => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! A store in memory, and books of chance to fill it: the naive twin of the stores on disk. Tests only.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use meter::{ExchangeId, Provenance, TokenType, Tokens};
+use price::{Charge, Currency, Rate, Unpriced};
+
+use super::period;
+use super::pieces::{add, line_of};
+use super::source::{Correction, DAY_US, DeviceLine, Gap, Month, Range, Share, Source, Trouble, Used};
+use crate::{Class, Line, Row};
+
+/// A store in memory. What its rows say is not summed until it is asked.
+#[derive(Clone, Default)]
+pub(crate) struct Memory {
+    pub(crate) rates: Vec<Arc<Rate>>,
+    pub(crate) rows: Vec<(Month, Row, Option<Used>)>,
+    /// Rows that ended on earlier days are not kept; their lines are.
+    pub(crate) kept_since_us: i64,
+    /// Lines without rows.
+    pub(crate) shed: Vec<(Month, Line)>,
+    pub(crate) corrections: Vec<(Month, Correction)>,
+    pub(crate) devices: Vec<DeviceLine>,
+    pub(crate) gaps: Vec<Gap>,
+}
+
+impl Source for Memory {
+    fn lines(
+        &self,
+        range: &Range,
+        each: &mut dyn FnMut(Month, &Line) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble> {
+        let days = range.to_whole_days().whole_days();
+        let mut sums: HashMap<String, (Month, Line)> = HashMap::new();
+        let rows = self.rows.iter().map(|(billed, row, used)| (*billed, line_of(row, used.as_ref())));
+        let shed = self.shed.iter().cloned();
+        let corrections = self.corrections.iter().map(|(billed, made)| (*billed, made.line.clone()));
+        for (billed, line) in rows.chain(shed).chain(corrections) {
+            if !days.contains(&line.day) {
+                continue;
+            }
+            let key = format!(
+                "{billed} {} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?} {:?}",
+                line.day,
+                line.tenant,
+                line.principal,
+                line.upstream,
+                line.provider,
+                line.model,
+                line.ending,
+                line.input_provenance,
+                line.output_provenance,
+                line.rate,
+                line.class
+            );
+            match sums.get_mut(&key) {
+                Some((_, sum)) => add(sum, &line),
+                None => {
+                    sums.insert(key, (billed, line));
+                }
+            }
+        }
+        sums.values().try_for_each(|(billed, line)| each(*billed, line))
+    }
+
+    fn rates(&self) -> Result<Vec<Arc<Rate>>, Trouble> {
+        Ok(self.rates.clone())
+    }
+
+    fn rows(
+        &self,
+        range: &Range,
+        each: &mut dyn FnMut(Month, &Row, Option<&Used>) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble> {
+        let kept = |us| range.holds(us) && us >= self.kept_since_us;
+        let rows = self.rows.iter().filter(|(_, row, _)| kept(row.ended_us));
+        rows.into_iter().try_for_each(|(billed, row, used)| each(*billed, row, used.as_ref()))
+    }
+
+    fn corrections(
+        &self,
+        range: &Range,
+        each: &mut dyn FnMut(Month, &Correction) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble> {
+        let made = self.corrections.iter().filter(|(_, made)| range.holds(made.ended_us));
+        made.into_iter().try_for_each(|(billed, made)| each(*billed, made))
+    }
+
+    fn devices(&self, range: &Range) -> Result<Vec<DeviceLine>, Trouble> {
+        let days = range.to_whole_days().whole_days();
+        Ok(self.devices.iter().filter(|line| days.contains(&line.day)).cloned().collect())
+    }
+
+    fn gaps(&self, range: &Range) -> Result<Vec<Gap>, Trouble> {
+        let of_it = |gap: &&Gap| gap.from_us < range.until_us && gap.until_us > range.since_us;
+        Ok(self.gaps.iter().filter(of_it).cloned().collect())
+    }
+}
+
+/// Numbers of chance that are the same for one seed (xorshift64*).
+pub(crate) struct Chance(u64);
+
+impl Chance {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 8
+    }
+
+    /// One of so many.
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        self.next() % end
+    }
+
+    pub(crate) fn pick<T: Clone>(&mut self, of: &[T]) -> T {
+        of[usize::try_from(self.below(of.len() as u64)).expect("small")].clone()
+    }
+}
+
+/// The first day of chance's books: 2026-10-29, so that a month ends among them.
+pub(crate) const FIRST_DAY: i32 = 20_755;
+/// And how many there are.
+pub(crate) const DAYS: u64 = 5;
+
+/// A rate of its own id.
+pub(crate) fn rate(version: &str, entry: &str, currency: &[u8; 3], unit: i64, per_request: i64) -> Arc<Rate> {
+    let mut id = [0; 16];
+    for (at, byte) in format!("{version}/{entry}/{unit}/{per_request}").bytes().enumerate() {
+        id[at % 16] ^= byte.wrapping_mul(u8::try_from(at % 251).expect("small") | 1);
+    }
+    let mut per_token = [Some(unit); TokenType::ALL.len()];
+    per_token[TokenType::InputCached as usize] = Some(unit / 10);
+    per_token[TokenType::Output as usize] = Some(unit * 4);
+    Arc::new(Rate {
+        id,
+        version: version.into(),
+        book: format!("hash of {version}").into(),
+        entry: entry.into(),
+        tier: "standard".into(),
+        above_input_tokens: 0,
+        currency: Currency(*currency),
+        per_token,
+        per_request,
+    })
+}
+
+/// What tokens cost by a rate.
+pub(crate) fn cost(rate: &Rate, tokens: &Tokens) -> i64 {
+    let each = rate.per_token.iter().zip(tokens.by_type);
+    let sum: i64 = each.map(|(unit, count)| unit.unwrap_or(0) * i64::try_from(count).expect("small")).sum();
+    sum + rate.per_request
+}
+
+impl Memory {
+    /// A book of chance: some rows of which detail is lost, some shed, some corrected, in two currencies.
+    pub(crate) fn of_chance(seed: u64, count: u64) -> Self {
+        let mut chance = Chance::new(seed);
+        let rates = vec![
+            rate("2026-10", "llama*", b"USD", 150_000, 0),
+            rate("2026-11", "llama*", b"USD", 170_000, 3),
+            rate("2026-11", "qwen*", b"EUR", 90_000, 1_000_000),
+        ];
+        let mut memory = Self { rates: rates.clone(), ..Self::default() };
+        for _ in 0..count {
+            let row = row(&mut chance, &rates);
+            let used = (chance.below(4) > 0).then(|| Used {
+                energy_nj: Some(chance.below(5_000_000_000)),
+                gpu_ns: Some(chance.below(3_000_000_000)),
+                gpu_hours_pico: i64::try_from(chance.below(1_000_000_000)).expect("small"),
+                gpu_energy_pico: i64::try_from(chance.below(100_000_000)).expect("small"),
+            });
+            // What came after its month was closed is billed in the next.
+            let own = period::month_at(period::day_at(row.ended_us));
+            let billed = own + i32::from(chance.below(10) == 0);
+            memory.correct(&mut chance, &row, billed);
+            match chance.below(8) {
+                0 => memory.shed.push((billed, Line { class: Class::Shed, ..line_of(&row, used.as_ref()) })),
+                _ => memory.rows.push((billed, row, used)),
+            }
+        }
+        for day in 0..i32::try_from(DAYS).expect("small") {
+            for share in Share::ALL {
+                memory.devices.push(DeviceLine {
+                    day: FIRST_DAY + day,
+                    hw_id: "GPU-1".into(),
+                    share,
+                    energy_nj: i128::from(chance.below(1 << 40)),
+                    gpu_ns: i128::from(chance.below(1 << 45)),
+                    gpu_hours_pico: i128::from(chance.below(1 << 40)),
+                    gpu_energy_pico: i128::from(chance.below(1 << 30)),
+                });
+            }
+        }
+        memory.kept_since_us =
+            i64::from(FIRST_DAY) * DAY_US + i64::try_from(chance.below(2)).expect("small") * DAY_US;
+        memory
+    }
+
+    fn correct(&mut self, chance: &mut Chance, row: &Row, billed: Month) {
+        if chance.below(10) > 0 {
+            return;
+        }
+        let to = self.rates[1].clone();
+        let line = line_of(row, None);
+        let line = Line {
+            rate: Some(to.id),
+            class: Class::Correction,
+            exchanges: u64::from(line.rate.is_none()),
+            tokens: [0; TokenType::ALL.len()],
+            cost_pico: i128::from(cost(&to, &row.tokens)) - line.cost_pico,
+            ..line
+        };
+        let made_us = row.ended_us + 40 * DAY_US;
+        let id = ExchangeId::new(u64::try_from(made_us).expect("after 1970") * 1000, chance.next().into());
+        let correction = Correction { id, made_us, exchange: row.id, line, ended_us: row.ended_us };
+        self.corrections.push((billed + 1, correction));
+    }
+}
+
+fn row(chance: &mut Chance, rates: &[Arc<Rate>]) -> Row {
+    let ended_us = i64::from(FIRST_DAY) * DAY_US
+        + i64::try_from(chance.below(DAYS * u64::try_from(DAY_US).expect("positive"))).expect("small");
+    let began_ns = u64::try_from(ended_us).expect("after 1970") * 1000;
+    let maybe = |chance: &mut Chance, of: &[&str]| -> Option<Arc<str>> {
+        (chance.below(3) > 0).then(|| chance.pick(of).into())
+    };
+    let input_provenance = chance.pick(&Provenance::ALL);
+    let output_provenance = chance.pick(&Provenance::ALL);
+    let mut by_type = [0; TokenType::ALL.len()];
+    for (kind, count) in TokenType::ALL.iter().zip(&mut by_type) {
+        let known = if kind.is_input() { input_provenance } else { output_provenance };
+        *count = if known == Provenance::None { 0 } else { chance.below(5000) };
+    }
+    let tokens = Tokens { input_provenance, output_provenance, by_type };
+    let model = chance.pick(&["llama-3", "llama-3-70b", "qwen-3", "nobody/knows"]);
+    let rate = match model {
+        "qwen-3" => Some(rates[2].clone()),
+        "nobody/knows" => None,
+        _ => Some(rates[usize::try_from(chance.below(2)).expect("small")].clone()),
+    };
+    let charge = match rate {
+        Some(rate) => Charge::Priced { cost: cost(&rate, &tokens), rate },
+        None => Charge::Unpriced(Unpriced::Model),
+    };
+    Row {
+        id: ExchangeId::new(began_ns, chance.next().into()),
+        started_us: ended_us,
+        ended_us,
+        tenant: chance.pick(&["acme", "beta", "default", "=evil(),\"\n"]).into(),
+        principal: maybe(chance, &["key-1", "key-2"]),
+        consumer: maybe(chance, &["user-1", "user-2", "user-3"]),
+        upstream: chance.pick(&["a", "b"]).into(),
+        provider: "vllm".into(),
+        dialect: chance.pick(&["openai_chat", "anthropic"]).into(),
+        model: model.into(),
+        response_model: maybe(chance, &["llama-3-0101", "qwen-3-0202"]),
+        response_id: None,
+        service_tier: None,
+        ending: chance.pick(&["complete", "length", "client_abort", "error_status"]).into(),
+        status: 200,
+        streamed: true,
+        tokens,
+        duration_us: 1000,
+        first_token_us: None,
+        charge,
+        trace: None,
+    }
+}

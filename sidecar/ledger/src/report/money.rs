@@ -1,0 +1,127 @@
+//! Exact decimals as text: money, time and energy are whole numbers of a small unit, and are printed with
+//! all their digits, or rounded once if that is asked for.
+
+use std::fmt;
+
+/// A whole number of units of 10^-`digits`, printed exactly, with at least `least` digits after the
+/// point.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decimal {
+    /// How many.
+    pub units: i128,
+    /// The power of ten that makes one.
+    pub digits: u32,
+    /// Digits after the point that are printed even if they are zeros.
+    pub least: u32,
+}
+
+/// Money, of pico-units.
+pub fn money(pico: i128) -> Decimal {
+    Decimal { units: pico, digits: 12, least: 2 }
+}
+
+/// Seconds of nanoseconds, or joules of nanojoules.
+pub fn nano(units: i128) -> Decimal {
+    Decimal { units, digits: 9, least: 0 }
+}
+
+impl Decimal {
+    /// The same, rounded half to even to so many digits after the point, all of them printed.
+    #[must_use]
+    pub fn round(self, places: u32) -> Self {
+        if places >= self.digits {
+            return Self { least: self.least.max(places.min(self.digits)), ..self };
+        }
+        let unit = 10_i128.pow(self.digits - places);
+        let (whole, rest) = (self.units.div_euclid(unit), self.units.rem_euclid(unit));
+        let up = match (rest * 2).cmp(&unit) {
+            std::cmp::Ordering::Less => 0,
+            std::cmp::Ordering::Equal => whole.rem_euclid(2),
+            std::cmp::Ordering::Greater => 1,
+        };
+        Self { units: whole + up, digits: places, least: places }
+    }
+
+    /// The digits before the point, with their sign, and those after it.
+    pub fn parts(self) -> (String, String) {
+        let unit = 10_u128.pow(self.digits);
+        let size = self.units.unsigned_abs();
+        let sign = if self.units < 0 { "-" } else { "" };
+        let mut after = match self.digits {
+            0 => String::new(),
+            digits => format!("{:0width$}", size % unit, width = digits as usize),
+        };
+        let kept = after.trim_end_matches('0').len().max(self.least as usize).min(after.len());
+        after.truncate(kept);
+        (format!("{sign}{}", size / unit), after)
+    }
+}
+
+impl fmt::Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (before, after) = self.parts();
+        match after.is_empty() {
+            true => f.write_str(&before),
+            false => write!(f, "{before}.{after}"),
+        }
+    }
+}
+
+/// A whole number in threes: `1,234,567`.
+pub fn in_threes(digits: &str) -> String {
+    let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |digits| ("-", digits));
+    let mut text = String::from(sign);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{in_threes, money, nano};
+
+    #[test]
+    fn money_keeps_every_digit_and_at_least_two() {
+        for (pico, text) in [
+            (0, "0.00"),
+            (1, "0.000000000001"),
+            (-1, "-0.000000000001"),
+            (1_500_000_000_000, "1.50"),
+            (1_234_500_000_000, "1.2345"),
+            (-2_000_000_000_000, "-2.00"),
+            (9_223_372_036_854_775_807_000_000, "9223372036854.775807"),
+        ] {
+            assert_eq!(money(pico).to_string(), text);
+        }
+        assert_eq!(nano(3_000_000_000).to_string(), "3");
+        assert_eq!(nano(1_500_000_000).to_string(), "1.5");
+    }
+
+    #[test]
+    fn rounding_is_half_to_even_and_once() {
+        for (pico, places, text) in [
+            (125_000_000_000_i128, 2, "0.12"),
+            (135_000_000_000, 2, "0.14"),
+            (135_000_000_001, 2, "0.14"),
+            (-125_000_000_000, 2, "-0.12"),
+            (-135_000_000_000, 2, "-0.14"),
+            (2_500_000_000_000, 0, "2"),
+            (1_000_000_000_000, 4, "1.0000"),
+            (1, 12, "0.000000000001"),
+            (1, 40, "0.000000000001"),
+        ] {
+            assert_eq!(money(pico).round(places).to_string(), text, "{pico} to {places}");
+        }
+    }
+
+    #[test]
+    fn thousands() {
+        for (digits, text) in [("0", "0"), ("999", "999"), ("1000", "1,000"), ("-1234567", "-1,234,567")] {
+            assert_eq!(in_threes(digits), text);
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What has to be said beside a report, because its numbers do not: what is missing of the time, what is
+//! known only as totals, what has no price.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::money::in_threes;
+use super::period;
+use super::source::{Gap, Range};
+
+/// Models named in a note; the rest is counted.
+const NAMED: usize = 5;
+/// Models remembered for it: names are other people's text, and there may be any number of them.
+const REMEMBERED: usize = 10_000;
+
+/// What has to be said beside a report.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Notes {
+    /// What is missing of the time.
+    pub gaps: Vec<Gap>,
+    /// Exchanges that are known only as totals, because the disk could not take their rows.
+    pub shed: i128,
+    /// Exchanges whose rows are no longer kept, of a report that needed rows and left them out.
+    pub left_out: i128,
+    /// Exchanges without a price, by model.
+    pub unpriced: BTreeMap<Arc<str>, i128>,
+    /// Exchanges without a price, of models beyond those remembered.
+    pub unpriced_other: i128,
+    /// Exchanges of which no output count is known.
+    pub uncounted: i128,
+    /// Exchanges whose GPU time and energy are not known.
+    pub unmeasured: i128,
+    /// Whether rows were read, and not lines.
+    pub from_rows: bool,
+}
+
+impl Notes {
+    /// Counts exchanges without a price.
+    pub(crate) fn unpriced(&mut self, model: &Arc<str>, exchanges: i128) {
+        let full = self.unpriced.len() >= REMEMBERED;
+        match self.unpriced.get_mut(model) {
+            Some(count) => *count += exchanges,
+            None if !full => {
+                self.unpriced.insert(Arc::clone(model), exchanges);
+            }
+            None => self.unpriced_other += exchanges,
+        }
+    }
+
+    /// As sentences.
+    pub fn sentences(&self, range: &Range) -> Vec<String> {
+        let mut said = Vec::new();
+        for gap in self.gaps.iter().take(NAMED) {
+            said.push(of_gap(gap));
+        }
+        if self.gaps.len() > NAMED {
+            said.push(format!("and {} gaps more; the view `gaps` lists them", self.gaps.len() - NAMED));
+        }
+        if self.shed > 0 {
+            said.push(format!(
+                "{} are known only as totals by tenant and model, because the disk could not take their rows (class `shed`)",
+                exchanges(self.shed)
+            ));
+        }
+        if self.left_out > 0 {
+            said.push(format!(
+                "{} are left out: their rows are not kept, and totals by day do not say what was asked",
+                exchanges(self.left_out)
+            ));
+        }
+        said.extend(self.of_unpriced());
+        if self.uncounted > 0 {
+            said.push(format!("of {} nothing says how many tokens they made", exchanges(self.uncounted)));
+        }
+        if self.unmeasured > 0 {
+            said.push(format!("of {} the GPU time and energy are not known", exchanges(self.unmeasured)));
+        }
+        if self.from_rows {
+            said.push(match range.is_whole_days() {
+                true => "made from rows: a key that was asked for is not in the daily totals".to_owned(),
+                false => "made from rows: the time asked for is not of whole days".to_owned(),
+            });
+        }
+        said
+    }
+
+    fn of_unpriced(&self) -> Option<String> {
+        let mut models: Vec<_> = self.unpriced.iter().filter(|(_, count)| **count > 0).collect();
+        let all = models.iter().map(|(_, count)| **count).sum::<i128>() + self.unpriced_other;
+        if all == 0 {
+            return None;
+        }
+        models.sort_by_key(|(model, count)| (-**count, Arc::clone(model)));
+        let named: Vec<_> = models
+            .iter()
+            .take(NAMED)
+            .map(|(model, count)| format!("{} ({})", model.escape_debug(), in_threes(&count.to_string())))
+            .collect();
+        let more = if models.len() > NAMED || self.unpriced_other > 0 { " and others" } else { "" };
+        Some(format!("{} have no price and are not in the cost: {}{more}", exchanges(all), named.join(", ")))
+    }
+}
+
+fn exchanges(count: i128) -> String {
+    match count {
+        1 => "1 exchange".to_owned(),
+        _ => format!("{} exchanges", in_threes(&count.to_string())),
+    }
+}
+
+fn of_gap(gap: &Gap) -> String {
+    let lost = match (gap.lost_rows, gap.totals_kept) {
+        (None, true) => "how many rows were lost is not known, their totals are in".to_owned(),
+        (None, false) => "what it lacks is not known".to_owned(),
+        (Some(lost), true) => {
+            format!("{} rows were lost, their totals are in", in_threes(&lost.to_string()))
+        }
+        (Some(lost), false) => format!("{} rows were lost and are not in", in_threes(&lost.to_string())),
+    };
+    format!(
+        "gap from {} to {} ({}): {lost}",
+        period::time(gap.from_us),
+        period::time(gap.until_us),
+        gap.why.escape_debug()
+    )
+}

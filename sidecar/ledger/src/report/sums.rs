@@ -1,0 +1,181 @@
+//! What is summed of a group, and how sure its counts are.
+
+use meter::{Provenance, TokenType};
+use price::Currency;
+
+use crate::Line;
+
+/// How many types of token there are.
+pub const TYPES: usize = TokenType::ALL.len();
+
+/// How many provenances there are.
+pub const PROVENANCES: usize = Provenance::ALL.len();
+
+/// The sums of a group. Differences that corrections make may be negative.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sums {
+    /// Exchanges.
+    pub exchanges: i128,
+    /// Tokens by type, in the order of [`TokenType::ALL`].
+    pub tokens: [i128; TYPES],
+    /// Input tokens by how they are known, in the order of [`Provenance::ALL`].
+    pub input_known: [i128; PROVENANCES],
+    /// Output tokens likewise.
+    pub output_known: [i128; PROVENANCES],
+    /// What they cost by price, pico-units.
+    pub cost_pico: i128,
+    /// Whether anything in it has a price: if not, the cost is unknown and not zero.
+    pub priced: bool,
+    /// Exchanges without a price.
+    pub unpriced: i128,
+    /// Exchanges whose energy and GPU time are known.
+    pub measured: i128,
+    /// Nanojoules of those.
+    pub energy_nj: i128,
+    /// Nanoseconds of GPU time of those.
+    pub gpu_ns: i128,
+    /// What that time cost, pico-dollars.
+    pub gpu_hours_pico: i128,
+    /// What that energy cost, pico-dollars.
+    pub gpu_energy_pico: i128,
+}
+
+impl Sums {
+    /// Adds a line, of a class that is no correction.
+    pub(crate) fn add(&mut self, line: &Line) {
+        let exchanges = i128::from(line.exchanges);
+        self.exchanges += exchanges;
+        for (kind, &count) in TokenType::ALL.iter().zip(&line.tokens) {
+            let count = i128::from(count);
+            self.tokens[*kind as usize] += count;
+            let known = if kind.is_input() { &mut self.input_known } else { &mut self.output_known };
+            let provenance = if kind.is_input() { line.input_provenance } else { line.output_provenance };
+            known[provenance as usize] += count;
+        }
+        match line.rate {
+            Some(_) => self.priced = true,
+            None => self.unpriced += exchanges,
+        }
+        self.cost_pico += line.cost_pico;
+        self.measured += i128::from(line.energy_exchanges);
+        self.energy_nj += line.energy_nj;
+        self.gpu_ns += line.gpu_ns;
+        self.gpu_hours_pico += line.gpu_hours_pico;
+        self.gpu_energy_pico += line.gpu_energy_pico;
+    }
+
+    /// Adds a correction, whose exchanges are those that had no price before.
+    pub(crate) fn correct(&mut self, line: &Line) {
+        self.priced = true;
+        self.cost_pico += line.cost_pico;
+        self.unpriced -= i128::from(line.exchanges);
+    }
+
+    /// Adds another group's.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        let Self {
+            exchanges,
+            tokens,
+            input_known,
+            output_known,
+            cost_pico,
+            priced,
+            unpriced,
+            measured,
+            energy_nj,
+            gpu_ns,
+            gpu_hours_pico,
+            gpu_energy_pico,
+        } = other;
+        self.exchanges += exchanges;
+        add_each(&mut self.tokens, tokens);
+        add_each(&mut self.input_known, input_known);
+        add_each(&mut self.output_known, output_known);
+        self.cost_pico += cost_pico;
+        self.priced |= priced;
+        self.unpriced += unpriced;
+        self.measured += measured;
+        self.energy_nj += energy_nj;
+        self.gpu_ns += gpu_ns;
+        self.gpu_hours_pico += gpu_hours_pico;
+        self.gpu_energy_pico += gpu_energy_pico;
+    }
+
+    /// All prompt tokens, cached ones included.
+    pub fn input(&self) -> i128 {
+        self.total(true)
+    }
+
+    /// All generated tokens, reasoning ones included.
+    pub fn output(&self) -> i128 {
+        self.total(false)
+    }
+
+    fn total(&self, input: bool) -> i128 {
+        let of_it = TokenType::ALL.iter().filter(|kind| kind.is_input() == input);
+        of_it.map(|kind| self.tokens[*kind as usize]).sum()
+    }
+
+    /// What the GPU time and the energy cost, pico-dollars.
+    pub fn gpu_pico(&self) -> i128 {
+        self.gpu_hours_pico + self.gpu_energy_pico
+    }
+}
+
+fn add_each<const N: usize>(to: &mut [i128; N], from: &[i128; N]) {
+    for (to, from) in to.iter_mut().zip(from) {
+        *to += from;
+    }
+}
+
+/// Shares of a total in millionths, that sum to a million: none that is there is shown as nothing, and
+/// what rounding leaves over goes to the largest. Empty if there is nothing to share.
+pub fn shares(counts: &[i128; PROVENANCES]) -> Vec<(Provenance, u32)> {
+    const WHOLE: i128 = 1_000_000;
+    let total: i128 = counts.iter().sum();
+    if total <= 0 {
+        return Vec::new();
+    }
+    let mut shares: Vec<_> = Provenance::ALL
+        .into_iter()
+        .zip(counts)
+        .filter(|(_, count)| **count > 0)
+        .map(|(provenance, count)| (provenance, (count * WHOLE / total).max(1)))
+        .collect();
+    let rest = WHOLE - shares.iter().map(|(_, share)| share).sum::<i128>();
+    if let Some(largest) = shares.iter_mut().max_by_key(|(_, share)| *share) {
+        largest.1 += rest;
+    }
+    shares.into_iter().map(|(provenance, share)| (provenance, u32::try_from(share).unwrap_or(0))).collect()
+}
+
+/// What money a row of a report is in; `None` if it has no price.
+pub type In = Option<Currency>;
+
+#[cfg(test)]
+mod tests {
+    use meter::Provenance;
+
+    use super::shares;
+
+    #[test]
+    fn shares_sum_to_one_and_hide_nothing() {
+        for counts in [
+            [1, 1, 1, 0, 0, 0],
+            [1_000_000_000_000, 0, 0, 0, 1, 0],
+            [1, 2, 3, 4, 5, 6],
+            [7, 0, 0, 0, 0, 0],
+            [i128::MAX / 2_000_000, 3, 1, 1, 1, 1],
+        ] {
+            let shares = shares(&counts);
+            assert_eq!(shares.iter().map(|(_, share)| share).sum::<u32>(), 1_000_000, "{counts:?}");
+            assert!(shares.iter().all(|(_, share)| *share > 0), "{counts:?}: {shares:?}");
+            assert_eq!(shares.len(), counts.iter().filter(|count| **count > 0).count());
+        }
+        assert_eq!(shares(&[0; 6]), []);
+        assert_eq!(
+            shares(&[3, 0, 0, 0, 1, 0]),
+            [(Provenance::Reported, 750_000), (Provenance::Frames, 250_000)]
+        );
+    }
+}

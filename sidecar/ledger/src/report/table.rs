@@ -1,0 +1,189 @@
+//! A report for people: aligned, with a total, how the counts are known, and below it what the numbers do
+//! not say.
+
+use std::io::{self, Write};
+
+use super::ask::Basis;
+use super::group::{Group, Report};
+use super::key::{Key, Value};
+use super::money::{Decimal, in_threes, money, nano};
+use super::period;
+use super::source::Range;
+use super::sums::{self, PROVENANCES};
+
+/// Letters of a name that are shown; longer ones are cut.
+const NAME: usize = 48;
+
+/// A column, and on which side its cells stand.
+struct Column {
+    name: &'static str,
+    right: bool,
+    cells: Vec<String>,
+}
+
+/// Writes it. `round`: digits of money after the point, all there are if not said.
+///
+/// # Errors
+/// As the writer has them.
+pub fn write(report: &Report, round: Option<u32>, to: &mut dyn Write) -> io::Result<()> {
+    let ask = &report.ask;
+    writeln!(to, "{}", title(&ask.range, ask.basis))?;
+    if report.groups.is_empty() {
+        writeln!(to, "Nothing was spent in that time, or nothing of it was asked for.")?;
+    } else {
+        grid(&columns(report, round), report.groups.len(), to)?;
+    }
+    for sentence in report.notes.sentences(&ask.range) {
+        writeln!(to, "Note: {sentence}.")?;
+    }
+    Ok(())
+}
+
+fn title(range: &Range, basis: Basis) -> String {
+    let by = match basis {
+        Basis::Price => "Spend by price",
+        Basis::Gpu => "Spend by GPU time and energy",
+    };
+    let time = match (range.since_us, range.until_us) {
+        (i64::MIN, i64::MAX) => "all there is".to_owned(),
+        (i64::MIN, until) => format!("until {}", period::time(until)),
+        (since, i64::MAX) => format!("since {}", period::time(since)),
+        (since, until) => format!("from {} until {}", period::time(since), period::time(until)),
+    };
+    format!("{by}, {time} (UTC)")
+}
+
+fn columns(report: &Report, round: Option<u32>) -> Vec<Column> {
+    let basis = report.ask.basis;
+    let by = &report.ask.by;
+    let rows = || report.groups.iter().chain(&report.totals);
+    let first = by.iter().position(|key| *key != Key::Currency);
+    let mut columns: Vec<Column> = by
+        .iter()
+        .enumerate()
+        .filter(|(_, key)| **key != Key::Currency)
+        .map(|(at, key)| {
+            let total = if Some(at) == first { "total" } else { "" };
+            let cells = rows().map(|group| group.values.get(at).map_or(total.to_owned(), name)).collect();
+            Column { name: key.name(), right: false, cells }
+        })
+        .collect();
+    let mut push = |name, right, cells| columns.push(Column { name, right, cells });
+    if basis == Basis::Gpu {
+        let share = |group: &Group| match (group.share, group.values.is_empty() && !by.is_empty()) {
+            (Some(share), _) => share.mark(),
+            (None, true) => "",
+            (None, false) => "used",
+        };
+        push("share", false, rows().map(|group| share(group).to_owned()).collect());
+    }
+    let counts =
+        |of: &dyn Fn(&Group) -> i128| rows().map(|group| in_threes(&of(group).to_string())).collect();
+    push("exchanges", true, counts(&|group| group.sums.exchanges));
+    push("input", true, counts(&|group| group.sums.input()));
+    push("output", true, counts(&|group| group.sums.output()));
+    if basis == Basis::Gpu {
+        // A GPU hour is 3,600 seconds of 10^9 nanoseconds: no finite decimal, so it is rounded here only.
+        let hours = |group: &Group| {
+            Some(Decimal { units: group.sums.gpu_ns / 3_600_000, digits: 6, least: 0 }.round(4))
+        };
+        push("gpu_hours", true, aligned(rows().map(hours)));
+        push(
+            "energy_kj",
+            true,
+            aligned(rows().map(|group| Some(nano(group.sums.energy_nj / 1000).round(3)))),
+        );
+    }
+    let rounded = |pico| round.map_or(money(pico), |places| money(pico).round(places));
+    push("cost", true, aligned(rows().map(|group| group.cost(basis).map(rounded))));
+    push(
+        "currency",
+        false,
+        rows().map(|group| group.currency.map(|is| is.code().to_owned()).unwrap_or_default()).collect(),
+    );
+    let unpriced = match basis {
+        Basis::Price => "unpriced",
+        Basis::Gpu => "unmeasured",
+    };
+    push(unpriced, true, counts(&|group| group.without_cost(basis)));
+    push("input known", false, rows().map(|group| known(&group.sums.input_known)).collect());
+    push("output known", false, rows().map(|group| known(&group.sums.output_known)).collect());
+    columns
+}
+
+/// A name, as it can be shown: other people's text may hold what moves a terminal's cursor.
+fn name(value: &Value) -> String {
+    let text = match value {
+        Value::Null => return "-".to_owned(),
+        value => value.to_string(),
+    };
+    let shown: String = text.escape_debug().collect();
+    match shown.char_indices().nth(NAME) {
+        Some((at, _)) => format!("{}…", &shown[..at]),
+        None => shown,
+    }
+}
+
+/// How counts are known: `reported`, or `reported 98.2%, frames 1.8%`.
+fn known(counts: &[i128; PROVENANCES]) -> String {
+    match sums::shares(counts).as_slice() {
+        [] => "-".to_owned(),
+        [(only, _)] => only.name().to_owned(),
+        shares => {
+            let percent = |millionths: u32| match millionths {
+                0..500 => "<0.1%".to_owned(),
+                999_500..=1_000_000 => ">99.9%".to_owned(),
+                _ => format!("{}%", Decimal { units: i128::from(millionths), digits: 4, least: 1 }.round(1)),
+            };
+            let each: Vec<_> =
+                shares.iter().map(|(known, share)| format!("{} {}", known.name(), percent(*share))).collect();
+            each.join(", ")
+        }
+    }
+}
+
+/// Decimals with their points below each other; `?` for what nobody can say.
+fn aligned(decimals: impl Iterator<Item = Option<Decimal>>) -> Vec<String> {
+    let parts: Vec<_> = decimals.map(|decimal| decimal.map(Decimal::parts)).collect();
+    let longest = parts.iter().flatten().map(|(_, after)| after.len()).max().unwrap_or(0);
+    parts
+        .into_iter()
+        .map(|parts| match parts {
+            None => format!("?{}", " ".repeat(longest + usize::from(longest > 0))),
+            Some((before, after)) => {
+                let point = if after.is_empty() { if longest > 0 { " " } else { "" } } else { "." };
+                format!("{}{point}{after:<longest$}", in_threes(&before))
+            }
+        })
+        .collect()
+}
+
+fn grid(columns: &[Column], groups: usize, to: &mut dyn Write) -> io::Result<()> {
+    let length = |text: &str| text.chars().count();
+    let widths: Vec<_> = columns
+        .iter()
+        .map(|column| {
+            column.cells.iter().map(|cell| length(cell)).max().unwrap_or(0).max(length(column.name))
+        })
+        .collect();
+    let line = |to: &mut dyn Write, cell: &dyn Fn(&Column) -> String| -> io::Result<()> {
+        let mut text = String::new();
+        for (column, width) in columns.iter().zip(&widths) {
+            let cell = cell(column);
+            let pad = " ".repeat(width - length(&cell));
+            let (before, after) = if column.right { (pad.as_str(), "") } else { ("", pad.as_str()) };
+            text.push_str(&format!("{before}{cell}{after}  "));
+        }
+        writeln!(to, "{}", text.trim_end())
+    };
+    line(to, &|column| column.name.to_owned())?;
+    let rows = columns.first().map_or(0, |column| column.cells.len());
+    for row in 0..rows {
+        if row == groups {
+            let width: usize = widths.iter().map(|width| width + 2).sum();
+            writeln!(to, "{}", "-".repeat(width - 2))?;
+        }
+        line(to, &|column| column.cells[row].clone())?;
+    }
+    Ok(())
+}

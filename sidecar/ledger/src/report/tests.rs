@@ -1,0 +1,343 @@
+//! Reports against a twin that adds up rows one by one, and one way of making them against the other.
+
+use std::collections::BTreeMap;
+
+use meter::{Provenance, TokenType};
+use price::Charge;
+use proptest::prelude::*;
+use serde_json::Value as Json;
+
+use super::key::NO_DETAIL;
+use super::memory::{DAYS, FIRST_DAY, Memory, cost, rate};
+use super::pieces::line_of;
+use super::source::{DAY_US, Gap};
+use super::{Ask, Basis, Filter, Group, Key, Order, Range, Report, json, make, period, sheet, table};
+use crate::{Class, Line};
+
+pub(super) fn ask(by: &[Key]) -> Ask {
+    Ask {
+        range: Range::ALL,
+        billed: None,
+        by: by.to_vec(),
+        filters: Vec::new(),
+        basis: Basis::Price,
+        order: Order::Keys,
+    }
+}
+
+fn report(memory: &Memory, ask: &Ask) -> Report {
+    make(memory, ask).expect("a store in memory can be read")
+}
+
+fn parsed(report: &Report) -> Vec<Json> {
+    let mut text = Vec::new();
+    json::write(report, None, &mut text).expect("memory takes it");
+    let json: Json = serde_json::from_slice(&text).expect("it is JSON");
+    json.as_array().expect("an array").clone()
+}
+
+fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
+    let mut text = Vec::new();
+    write(&mut text);
+    String::from_utf8(text).expect("it is text")
+}
+
+/// Exchanges, tokens by type, cost and unpriced of each (keys, currency), added up one by one.
+type Twin = BTreeMap<(Vec<String>, String), (i128, Vec<i128>, i128, i128)>;
+
+fn word(memory: &Memory, line: &Line, billed: i32, key: Key) -> String {
+    let rate = line.rate.map(|id| memory.rates.iter().find(|rate| rate.id == id).expect("one of them"));
+    let maybe = |name: Option<&std::sync::Arc<str>>| name.map(|name| name.to_string()).unwrap_or_default();
+    match key {
+        Key::Tenant => line.tenant.to_string(),
+        Key::Principal => maybe(line.principal.as_ref()),
+        Key::Model => line.model.to_string(),
+        Key::Upstream => line.upstream.to_string(),
+        Key::Provider => line.provider.to_string(),
+        Key::Ending => line.ending.to_string(),
+        Key::Tier => maybe(rate.map(|rate| &rate.tier)),
+        Key::Version => maybe(rate.map(|rate| &rate.version)),
+        Key::Entry => maybe(rate.map(|rate| &rate.entry)),
+        Key::Currency => rate.map(|rate| rate.currency.code().to_owned()).unwrap_or_default(),
+        Key::Day => period::day(line.day),
+        Key::Month => period::day(line.day)[..7].to_owned(),
+        Key::Billed => period::month(billed),
+        Key::Class => line.class.name().to_owned(),
+        Key::InputProvenance => line.input_provenance.name().to_owned(),
+        Key::OutputProvenance => line.output_provenance.name().to_owned(),
+        Key::Consumer | Key::ResponseModel | Key::Dialect => unreachable!("lines do not have it"),
+    }
+}
+
+fn twin(memory: &Memory, by: &[Key], keep: impl Fn(&Line) -> bool) -> Twin {
+    let mut twin = Twin::new();
+    let rows = memory.rows.iter().map(|(billed, row, used)| (*billed, line_of(row, used.as_ref())));
+    let corrections = memory.corrections.iter().map(|(billed, made)| (*billed, made.line.clone()));
+    for (billed, line) in rows.chain(memory.shed.iter().cloned()).chain(corrections) {
+        if !keep(&line) {
+            continue;
+        }
+        let values = by.iter().map(|&key| word(memory, &line, billed, key)).collect();
+        let sums = twin.entry((values, word(memory, &line, billed, Key::Currency))).or_default();
+        let exchanges = i128::from(line.exchanges);
+        sums.1.resize(TokenType::ALL.len(), 0);
+        for (sum, count) in sums.1.iter_mut().zip(line.tokens) {
+            *sum += i128::from(count);
+        }
+        sums.2 += line.cost_pico;
+        match line.class {
+            Class::Correction => sums.3 -= exchanges,
+            _ => {
+                sums.0 += exchanges;
+                sums.3 += if line.rate.is_none() { exchanges } else { 0 };
+            }
+        }
+    }
+    // What has no price joins what has, where that is in one currency.
+    if !by.contains(&Key::Currency) {
+        let alone: Vec<_> = twin.keys().filter(|(_, currency)| currency.is_empty()).cloned().collect();
+        for key in alone {
+            let others: Vec<_> = twin
+                .keys()
+                .filter(|(values, currency)| *values == key.0 && !currency.is_empty())
+                .cloned()
+                .collect();
+            if let [only] = others.as_slice() {
+                let from = twin.remove(&key).expect("it was there");
+                let to = twin.get_mut(only).expect("it is there");
+                to.0 += from.0;
+                to.1.iter_mut().zip(from.1).for_each(|(to, from)| *to += from);
+                to.2 += from.2;
+                to.3 += from.3;
+            }
+        }
+    }
+    twin
+}
+
+fn seen(report: &Report) -> Twin {
+    let words = |group: &Group| group.values.iter().map(ToString::to_string).collect();
+    let code = |group: &Group| group.currency.map(|is| is.code().to_owned()).unwrap_or_default();
+    let sums = |group: &Group| {
+        let sums = &group.sums;
+        (sums.exchanges, sums.tokens.to_vec(), sums.cost_pico, sums.unpriced)
+    };
+    report.groups.iter().map(|group| ((words(group), code(group)), sums(group))).collect()
+}
+
+fn line_keys() -> Vec<Key> {
+    Key::ALL.into_iter().filter(|key| key.in_lines()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_report_is_what_the_twin_adds_up(seed in any::<u64>(), chosen in prop::collection::vec(0_usize..16, 0..4)) {
+        let memory = Memory::of_chance(seed, 150);
+        let mut by: Vec<Key> = chosen.into_iter().map(|at| line_keys()[at]).collect();
+        by.dedup();
+        let report = report(&memory, &ask(&by));
+        prop_assert!(!report.notes.from_rows);
+        prop_assert_eq!(seen(&report), twin(&memory, &by, |_| true));
+    }
+
+    #[test]
+    fn rows_and_lines_come_to_the_same(seed in any::<u64>(), chosen in 0_usize..16, detail in 0_usize..3) {
+        let memory = Memory::of_chance(seed, 150);
+        let by = [line_keys()[chosen]];
+        let from_lines = report(&memory, &ask(&by));
+        // A filter that lets everything through by a key that lines do not have: rows must be read.
+        let key = [Key::Consumer, Key::ResponseModel, Key::Dialect][detail];
+        let filters = vec![Filter { key, except: false, patterns: vec!["*".to_owned()] }];
+        let from_rows = report(&memory, &Ask { filters, ..ask(&by) });
+        prop_assert!(from_rows.notes.from_rows);
+        prop_assert_eq!(&from_rows.groups, &from_lines.groups);
+        prop_assert_eq!(&from_rows.totals, &from_lines.totals);
+    }
+
+    #[test]
+    fn a_part_of_a_day_is_its_rows(seed in any::<u64>(), since in 0_i64..DAY_US, long in 1_i64..4 * DAY_US) {
+        let memory = Memory { kept_since_us: i64::MIN, shed: Vec::new(), ..Memory::of_chance(seed, 150) };
+        let since_us = i64::from(FIRST_DAY) * DAY_US + since;
+        let range = Range { since_us, until_us: since_us + long };
+        let part = report(&memory, &Ask { range, ..ask(&[Key::Tenant, Key::Version]) });
+        let within = |(_, row, _): &&(i32, crate::Row, Option<super::source::Used>)| range.holds(row.ended_us);
+        let rows = memory.rows.iter().filter(within).cloned().collect();
+        let corrections = memory.corrections.iter().filter(|(_, made)| range.holds(made.ended_us)).cloned().collect();
+        let only = Memory { rows, corrections, ..memory.clone() };
+        prop_assert_eq!(seen(&part), twin(&only, &[Key::Tenant, Key::Version], |_| true));
+        prop_assert_eq!(part.notes.left_out, 0);
+    }
+
+    #[test]
+    fn gpu_money_is_conserved(seed in any::<u64>()) {
+        let memory = Memory::of_chance(seed, 100);
+        let asked = Ask { basis: Basis::Gpu, ..ask(&[Key::Month, Key::Tenant]) };
+        let report = report(&memory, &asked);
+        let of_rows: i128 = memory.rows.iter().map(|(_, row, used)| line_of(row, used.as_ref()))
+            .chain(memory.shed.iter().map(|(_, line)| line.clone()))
+            .map(|line| line.gpu_hours_pico + line.gpu_energy_pico).sum();
+        let of_devices: i128 = memory.devices.iter().map(|line| line.gpu_hours_pico + line.gpu_energy_pico).sum();
+        let sum: i128 = report.groups.iter().map(|group| group.sums.gpu_pico()).sum();
+        prop_assert_eq!(sum, of_rows + of_devices);
+        prop_assert_eq!(report.totals.len(), 1);
+        prop_assert_eq!(report.totals[0].sums.gpu_pico(), sum);
+        for mark in ["__idle__", "__unattributed__"] {
+            prop_assert!(report.groups.iter().any(|group| group.values[1].to_string() == mark));
+        }
+    }
+
+    #[test]
+    fn json_and_csv_say_what_the_report_says(seed in any::<u64>()) {
+        let memory = Memory::of_chance(seed, 60);
+        let report = report(&memory, &ask(&[Key::Tenant, Key::Model, Key::Currency]));
+        let json = parsed(&report);
+        let sheet = text(|to| sheet::write(&report, None, to).expect("memory takes it"));
+        let mut sheet = csv::Reader::from_reader(sheet.as_bytes());
+        let header = sheet.headers().expect("a header").clone();
+        let records: Vec<_> = sheet.records().map(|record| record.expect("a record")).collect();
+        prop_assert_eq!(json.len(), report.groups.len());
+        prop_assert_eq!(records.len(), report.groups.len());
+        for ((object, record), group) in json.iter().zip(&records).zip(&report.groups) {
+            let cell = |name: &str| record[header.iter().position(|is| is == name).expect("a column")].to_owned();
+            prop_assert_eq!(&object["tenant"], &group.values[0].to_string());
+            let tenant = cell("tenant");
+            prop_assert_eq!(tenant.trim_start_matches('\''), group.values[0].to_string());
+            prop_assert!(!tenant.starts_with('='));
+            prop_assert_eq!(object["exchanges"].to_string(), cell("exchanges"));
+            let sum = |input: bool| TokenType::ALL.iter().filter(|kind| kind.is_input() == input)
+                .map(|kind| object[kind.name()].as_i64().expect("a count")).sum::<i64>();
+            prop_assert_eq!(object["input_tokens"].as_i64(), Some(sum(true)));
+            prop_assert_eq!(object["output_tokens"].as_i64(), Some(sum(false)));
+            prop_assert_eq!(object["cost"].as_str().unwrap_or_default(), cell("cost"));
+            prop_assert_eq!(object["currency"].as_str().unwrap_or_default(), cell("currency"));
+            prop_assert_eq!(object["cost"].is_null(), object["currency"].is_null());
+            for side in ["input", "output"] {
+                let shares = object["provenance"][side].as_object().expect("shares");
+                let millionths = |share: &Json| {
+                    let share: f64 = share.as_str().expect("a decimal").parse().expect("a number");
+                    (share * 1e6).round()
+                };
+                let whole: f64 = shares.values().map(millionths).sum();
+                prop_assert!(shares.is_empty() || whole == 1e6, "{:?}", shares);
+                for known in Provenance::ALL {
+                    let share = shares.get(known.name()).and_then(Json::as_str).unwrap_or_default();
+                    prop_assert_eq!(share, cell(&format!("{side}_{}", known.name())));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn by_a_key_of_rows_what_has_no_rows_has_a_row_of_its_own() {
+    let memory = Memory::of_chance(7, 200);
+    let report = report(&memory, &ask(&[Key::Consumer]));
+    let all: i128 = report.groups.iter().map(|group| group.sums.exchanges).sum();
+    assert_eq!(all, 200);
+    let gone: i128 = report
+        .groups
+        .iter()
+        .filter(|group| group.values[0].to_string() == NO_DETAIL)
+        .map(|group| group.sums.exchanges)
+        .sum();
+    let kept = memory.rows.iter().filter(|(_, row, _)| row.ended_us >= memory.kept_since_us).count();
+    assert_eq!(gone, 200 - i128::try_from(kept).expect("small"));
+    assert!(gone > 0);
+}
+
+#[test]
+fn what_is_not_in_the_numbers_is_said() {
+    let mut memory = Memory::of_chance(3, 200);
+    memory.gaps.push(Gap {
+        from_us: i64::from(FIRST_DAY) * DAY_US,
+        until_us: i64::from(FIRST_DAY) * DAY_US + 90_000_000,
+        why: "crash".into(),
+        lost_rows: None,
+        totals_kept: false,
+    });
+    let report = report(&memory, &ask(&[Key::Tenant]));
+    let text = text(|to| table::write(&report, None, to).expect("memory takes it"));
+    for said in [
+        "gap from 2026-10-29T00:00:00Z to 2026-10-29T00:01:30Z (crash): what it lacks is not known",
+        "known only as totals",
+        "have no price and are not in the cost: nobody/knows",
+        "nothing says how many tokens",
+        "total",
+        "=evil(),\\\"\\n",
+    ] {
+        assert!(text.contains(said), "{said} is not in\n{text}");
+    }
+    let widths: Vec<_> =
+        text.lines().filter(|line| line.contains("USD")).map(|line| line.find("USD")).collect();
+    assert!(widths.windows(2).all(|two| two[0] == two[1]), "columns stand below each other\n{text}");
+}
+
+#[test]
+fn a_damaged_ledger_is_not_summed() {
+    let mut memory = Memory::of_chance(5, 50);
+    memory.rates.remove(1);
+    let error = make(&memory, &ask(&[Key::Tenant])).expect_err("a rate is missing").to_string();
+    assert!(error.contains("ledger verify"), "{error}");
+}
+
+#[test]
+fn filters_and_billing_months() {
+    let memory = Memory::of_chance(11, 300);
+    let filters = ["tenant=acme", "ending!=error*", "day=2026-10-*"];
+    let filters = filters.iter().map(|text| Filter::read(text).expect("a filter")).collect();
+    let filtered = report(&memory, &Ask { filters, ..ask(&[Key::Model]) });
+    let november = period::month_of("2026-11").expect("a month");
+    let day = |line: &Line| period::month_at(line.day) < november;
+    let expected = twin(&memory, &[Key::Model], |line| {
+        &*line.tenant == "acme" && !line.ending.starts_with("error") && day(line)
+    });
+    assert_eq!(seen(&filtered), expected);
+    let by_month = report(&memory, &ask(&[Key::Billed]));
+    for group in by_month.groups {
+        let month = period::month_of(&group.values[0].to_string());
+        let alone = report(&memory, &Ask { billed: month, ..ask(&[Key::Billed]) });
+        assert!(alone.groups.contains(&group));
+    }
+}
+
+#[test]
+fn order() {
+    let memory = Memory::of_chance(2, 200);
+    for order in Order::ALL {
+        let report = report(&memory, &Ask { order, ..ask(&[Key::Tenant, Key::Day]) });
+        let number = |group: &Group| match order {
+            Order::Keys => 0,
+            Order::Cost => group.cost(Basis::Price).unwrap_or(i128::MIN),
+            Order::Tokens => group.sums.input() + group.sums.output(),
+            Order::Exchanges => group.sums.exchanges,
+        };
+        assert!(report.groups.windows(2).all(|two| number(&two[0]) >= number(&two[1])), "{}", order.name());
+    }
+    let days = i128::from(DAYS);
+    assert!(days > 1, "there is something to sort");
+}
+
+#[test]
+fn a_book_of_one_row_by_hand() {
+    let rate = rate("v1", "llama*", b"USD", 1_500_000, 0);
+    let mut memory = Memory::of_chance(1, 1);
+    memory.rates = vec![rate.clone()];
+    memory.corrections.clear();
+    let (billed, mut row, _) = memory.rows.pop().expect("one");
+    row.tokens.by_type = [0; TokenType::ALL.len()];
+    row.tokens.by_type[TokenType::Input as usize] = 1000;
+    row.tokens.by_type[TokenType::Output as usize] = 10;
+    row.tokens.input_provenance = Provenance::Reported;
+    row.tokens.output_provenance = Provenance::Frames;
+    row.charge = Charge::Priced { cost: cost(&rate, &row.tokens), rate };
+    row.tenant = "acme".into();
+    memory.rows.push((billed, row, None));
+    memory.kept_since_us = i64::MIN;
+    let json = parsed(&report(&memory, &ask(&[Key::Tenant])));
+    assert_eq!(json[0]["cost"], "0.00156");
+    assert_eq!(json[0]["provenance"]["output"]["frames"], "1");
+    assert_eq!(json[0]["unpriced_exchanges"], 0);
+    assert_eq!(json[0]["input_tokens"], 1000);
+}
