@@ -128,7 +128,7 @@ const LINE: &[(&str, &[&str])] = &[
     ("tokenmeter-price", &["tokenmeter-meter"]),
     ("tokenmeter-ledger", &["tokenmeter-meter", "tokenmeter-price"]),
     ("tokenmeter-ship", &["tokenmeter-ledger", "tokenmeter-meter", "tokenmeter-price"]),
-    ("tokenmeter-budget", &[]),
+    ("tokenmeter-budget", &["tokenmeter-metrics"]),
     ("tokenmeter-otlp", &["tokenmeter-scan", "tokenmeter-meter", "tokenmeter-metrics"]),
     ("tokenmeter-curve", &["tokenmeter-meter", "tokenmeter-metrics", "tokenmeter-scrape"]),
     ("tokenmeter-page", &[]),

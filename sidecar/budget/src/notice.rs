@@ -1,0 +1,124 @@
+//! What people are told, as a sentence and as the webhook's JSON. The schema has a version; members
+//! are added to one, never renamed or removed.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use crate::budget::Threshold;
+use crate::money::decimal;
+use crate::period::{Period, Span};
+
+/// A threshold was passed. Money is in pico-units of the currency.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// The budget's name.
+    pub budget: Arc<str>,
+    /// The tenant; `None` if all whom the budget covers share it.
+    pub tenant: Option<Arc<str>>,
+    /// The budget's period.
+    pub period: Period,
+    /// The period in which it was passed.
+    pub span: Span,
+    /// What was passed.
+    pub threshold: Threshold,
+    /// The limit it is a part of.
+    pub limit: i128,
+    /// What was spent.
+    pub used: i128,
+    /// What will have been spent by the end, if that can be said.
+    pub forecast: Option<i128>,
+    /// The soft limit.
+    pub soft: Option<i128>,
+    /// The hard limit.
+    pub hard: Option<i128>,
+    /// Whether requests are refused because of it.
+    pub refusing: bool,
+    /// The currency's code.
+    pub currency: Arc<str>,
+    /// When, microseconds since 1970-01-01.
+    pub at_us: i64,
+}
+
+impl Notice {
+    /// The same for the same budget, tenant, period and threshold, whoever tells it and however
+    /// often: receivers that join what is one can do so by it.
+    pub fn id(&self) -> String {
+        let tenant = self.tenant.as_deref().unwrap_or("*");
+        format!("{}/{tenant}/{}/{}", self.budget, self.span.start_date(), self.threshold.name())
+    }
+
+    /// The label value of the tenant.
+    pub fn label(&self) -> Arc<str> {
+        self.tenant.clone().unwrap_or_else(|| shared_label(&self.budget))
+    }
+
+    /// One sentence.
+    pub fn sentence(&self) -> String {
+        let who = match &self.tenant {
+            Some(tenant) => format!("Tenant `{tenant}`"),
+            None => format!("All of budget `{}`", self.budget),
+        };
+        let (used, limit, currency) = (decimal(self.used), decimal(self.limit), &self.currency);
+        let limit_kind = if self.hard == Some(self.limit) { "limit" } else { "soft limit" };
+        let period = match self.period {
+            Period::Rolling => "of the last 30 days".to_owned(),
+            _ => format!("of the {} from {}", self.period.name(), self.span.start_date()),
+        };
+        let budget =
+            if self.tenant.is_some() { format!(" (budget `{}`)", self.budget) } else { String::new() };
+        let what = match self.threshold {
+            Threshold::Forecast => {
+                let forecast = decimal(self.forecast.unwrap_or(self.used));
+                return format!(
+                    "{who} will have spent {forecast} {currency} at this pace, above the {limit_kind} of {limit} \
+                     {currency} {period}{budget}; so far {used} {currency}."
+                );
+            }
+            Threshold::All | Threshold::Soft => String::new(),
+            part => format!("{} % of ", part.name()),
+        };
+        let refusing = match self.refusing {
+            true => " Requests are refused from now on.",
+            false => "",
+        };
+        format!(
+            "{who} has reached {what}the {limit_kind} of {limit} {currency} {period}{budget}: {used} {currency}.{refusing}"
+        )
+    }
+
+    /// The webhook's body.
+    pub fn json(&self) -> Value {
+        let money = |pico: Option<i128>| pico.map(decimal);
+        json!({
+            "version": 1,
+            "id": self.id(),
+            "text": slack(&self.sentence()),
+            "budget": &*self.budget,
+            "tenant": self.tenant.as_deref(),
+            "period": self.period.name(),
+            "period_start": self.span.start_text(),
+            "period_end": self.span.end_text(),
+            "threshold": self.threshold.name(),
+            "used": decimal(self.used),
+            "limit": decimal(self.limit),
+            "soft_limit": money(self.soft),
+            "hard_limit": money(self.hard),
+            "forecast": money(self.forecast),
+            "currency": &*self.currency,
+            "refusing": self.refusing,
+            "at": Timestamp::from_microsecond(self.at_us).unwrap_or_default().to_string(),
+        })
+    }
+}
+
+/// The label value of a purse that several share.
+pub(crate) fn shared_label(budget: &str) -> Arc<str> {
+    format!("_shared:{budget}").into()
+}
+
+/// Text in which Slack sees no markup: a tenant named `<!channel>` shall call nobody.
+fn slack(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}

@@ -1,0 +1,181 @@
+//! Periods as days of UTC: a day, a week from Monday on, a month, or the thirty days up to today.
+//! A charge belongs to the day in which its exchange ended, and by it to its period.
+
+use jiff::ToSpan;
+use jiff::civil::{Date, date};
+
+/// How long a budget lasts before it begins anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Period {
+    /// A day.
+    Day,
+    /// Monday to Sunday, as ISO 8601 has it.
+    Week,
+    /// A month of the calendar.
+    Month,
+    /// Today and the 29 days before: every day one comes and one goes.
+    Rolling,
+}
+
+/// Days of a period, since 1970-01-01.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Span {
+    /// The first.
+    pub start: i32,
+    /// The one after the last.
+    pub end: i32,
+}
+
+impl Period {
+    /// Every period.
+    pub const ALL: [Self; 4] = [Self::Day, Self::Week, Self::Month, Self::Rolling];
+
+    /// The label value, and the word in the settings.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Day => "day",
+            Self::Week => "week",
+            Self::Month => "month",
+            Self::Rolling => "30d",
+        }
+    }
+
+    /// The period a day is in.
+    pub fn span(self, day: i32) -> Span {
+        let day = day.clamp(0, LAST_DAY);
+        match self {
+            Self::Day => Span { start: day, end: day + 1 },
+            Self::Week => {
+                // Day 0 was a Thursday.
+                let start = day - (day + 3) % 7;
+                Span { start, end: start + 7 }
+            }
+            Self::Month => {
+                let day = date_of(day);
+                Span { start: number_of(day.first_of_month()), end: number_of(day.last_of_month()) + 1 }
+            }
+            Self::Rolling => Span { start: day - ROLLING_DAYS + 1, end: day + 1 },
+        }
+    }
+
+    /// The period before the one that a day is in; none for the rolling one, which has today in all.
+    pub fn before(self, day: i32) -> Option<Span> {
+        match self {
+            Self::Rolling => None,
+            _ => Some(self.span(self.span(day).start - 1)),
+        }
+    }
+}
+
+impl Span {
+    /// Seconds it lasts.
+    pub(crate) fn seconds(self) -> i64 {
+        i64::from(self.end - self.start) * DAY_S
+    }
+
+    /// When its first day begins, RFC 3339.
+    pub fn start_text(self) -> String {
+        midnight(self.start)
+    }
+
+    /// When the day after its last begins, RFC 3339.
+    pub fn end_text(self) -> String {
+        midnight(self.end)
+    }
+
+    /// Its first day, as `2026-11-01`.
+    pub fn start_date(self) -> String {
+        date_of(self.start).to_string()
+    }
+}
+
+/// The day of a time in microseconds since 1970-01-01, UTC. Times before that or after 9999-12-30,
+/// which no clock of ours says, are taken for the first and the last day.
+pub fn day_of(at_us: i64) -> i32 {
+    let day = at_us.div_euclid(DAY_US).clamp(0, i64::from(LAST_DAY));
+    i32::try_from(day).unwrap_or(LAST_DAY)
+}
+
+/// The day of a date, if it is one that [`day_of`] says.
+pub(crate) fn day_named(text: &str) -> Option<i32> {
+    let day = number_of(text.parse().ok()?);
+    (0..=LAST_DAY).contains(&day).then_some(day)
+}
+
+fn midnight(day: i32) -> String {
+    format!("{}T00:00:00Z", date_of(day))
+}
+
+fn date_of(day: i32) -> Date {
+    EPOCH.checked_add(day.days()).unwrap_or(Date::MAX)
+}
+
+fn number_of(day: Date) -> i32 {
+    (day - EPOCH).get_days()
+}
+
+const EPOCH: Date = date(1970, 1, 1);
+
+/// 9999-12-30: jiff knows one more, which is where the period of this one ends.
+const LAST_DAY: i32 = 2_932_895;
+
+/// Days of the rolling period.
+pub(crate) const ROLLING_DAYS: i32 = 30;
+
+/// Seconds of a day: UTC as computers count it has no others.
+pub(crate) const DAY_S: i64 = 86_400;
+
+/// Microseconds of a day.
+pub const DAY_US: i64 = DAY_S * 1_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span(period: Period, day: &str) -> (String, String) {
+        let span = period.span(day_named(day).unwrap());
+        (date_of(span.start).to_string(), date_of(span.end).to_string())
+    }
+
+    #[test]
+    fn each_day_is_in_its_period() {
+        for (period, day, start, end) in [
+            (Period::Day, "2026-11-21", "2026-11-21", "2026-11-22"),
+            (Period::Day, "1970-01-01", "1970-01-01", "1970-01-02"),
+            (Period::Week, "2026-11-21", "2026-11-16", "2026-11-23"),
+            (Period::Week, "2026-11-23", "2026-11-23", "2026-11-30"),
+            (Period::Week, "2026-12-31", "2026-12-28", "2027-01-04"),
+            (Period::Month, "2026-11-30", "2026-11-01", "2026-12-01"),
+            (Period::Month, "2026-12-31", "2026-12-01", "2027-01-01"),
+            (Period::Month, "2028-02-29", "2028-02-01", "2028-03-01"),
+            (Period::Month, "2027-02-28", "2027-02-01", "2027-03-01"),
+            (Period::Rolling, "2026-11-30", "2026-11-01", "2026-12-01"),
+            (Period::Rolling, "2027-03-01", "2027-01-31", "2027-03-02"),
+        ] {
+            assert_eq!(span(period, day), (start.to_owned(), end.to_owned()), "{period:?} {day}");
+        }
+    }
+
+    #[test]
+    fn every_day_is_in_the_period_it_says_and_periods_touch() {
+        for day in (0..80_000).chain(LAST_DAY - 80..=LAST_DAY) {
+            for period in Period::ALL {
+                let span = period.span(day);
+                assert!(span.start <= day && day < span.end, "{period:?} {day}");
+                if let Some(before) = period.before(day).filter(|before| before.start > 0) {
+                    assert_eq!(before.end, span.start, "{period:?} {day}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn absurd_times_have_a_day() {
+        assert_eq!(day_of(i64::MIN), 0);
+        assert_eq!(day_of(-1), 0);
+        assert_eq!(day_of(DAY_US - 1), 0);
+        assert_eq!(day_of(DAY_US), 1);
+        assert_eq!(day_of(i64::MAX), LAST_DAY);
+        assert_eq!(Period::Month.span(day_of(i64::MAX)).end_text(), "9999-12-31T00:00:00Z");
+    }
+}

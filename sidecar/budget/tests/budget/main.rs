@@ -1,0 +1,65 @@
+//! Budgets from outside: what is told, once; who is refused; the same sums as a naive twin.
+
+mod fleet;
+mod forecast;
+mod refused;
+mod restart;
+mod tenants;
+mod told;
+mod twin;
+
+use std::sync::Arc;
+
+use budget::{Budget, Budgets, DAY_US, Notice, Period, Threshold};
+use metrics::Glob;
+
+/// A budget in whole units.
+fn budget(name: &str, tenants: &str, period: Period, soft: Option<i64>, hard: Option<i64>) -> Budget {
+    let unit = |units: Option<i64>| units.map(|units| i128::from(units) * i128::from(UNIT));
+    let globs = tenants.split(',').filter(|glob| *glob != "*").map(Glob::new);
+    Budget {
+        name: name.into(),
+        tenants: globs.collect(),
+        shared: false,
+        period,
+        soft: unit(soft),
+        hard: unit(hard),
+        enforce: false,
+    }
+}
+
+fn dollars(budgets: Vec<Budget>) -> Budgets {
+    Budgets::new(budgets, "USD")
+}
+
+/// A time of November 2026, or of the months before and after by days below 1 and above 30.
+fn at(day: i64, hour: i64) -> i64 {
+    (DAY_0 + day) * DAY_US + hour * HOUR_US
+}
+
+fn day(day: i64) -> i32 {
+    i32::try_from(DAY_0 + day).unwrap()
+}
+
+/// What was told, forecasts not among it.
+fn ids(notices: &[Notice]) -> Vec<String> {
+    let passed = notices.iter().filter(|notice| notice.threshold != Threshold::Forecast);
+    passed.map(Notice::id).collect()
+}
+
+fn tenant(name: &str) -> Arc<str> {
+    name.into()
+}
+
+/// 2026-10-31, so that day 1 is the 1st of November, a Sunday.
+const DAY_0: i64 = 20_757;
+
+const HOUR_US: i64 = 3_600_000_000;
+
+/// Pico-units of a unit.
+const UNIT: i64 = 1_000_000_000_000;
+
+#[test]
+fn the_calendar_is_right() {
+    assert_eq!(budget::Span { start: day(1), end: day(31) }.start_text(), "2026-11-01T00:00:00Z");
+}

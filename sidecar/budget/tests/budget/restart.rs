@@ -1,0 +1,86 @@
+//! A new process tells nothing that the one before told, and what that one did not get to.
+
+use std::sync::Arc;
+
+use budget::{Budgets, Period, Told};
+
+use super::{UNIT, at, budget, day, dollars, ids, tenant};
+
+fn new(hard: i64) -> Budgets {
+    dollars(vec![
+        budget("month", "*", Period::Month, None, Some(hard)),
+        budget("30d", "*", Period::Rolling, None, Some(hard)),
+    ])
+}
+
+fn sums() -> Vec<(Arc<str>, i32, i128)> {
+    vec![
+        (tenant("a"), day(-3), i128::from(9 * UNIT)),
+        (tenant("a"), day(2), i128::from(5 * UNIT)),
+        (tenant("a"), day(3), i128::from(3 * UNIT)),
+    ]
+}
+
+#[test]
+fn sums_are_asked_for_from_the_period_before() {
+    assert_eq!(new(1).since(at(15, 3)), day(-30), "the first of October");
+    let week = dollars(vec![budget("week", "*", Period::Week, None, Some(1))]);
+    assert_eq!(week.since(at(4, 3)), day(-5), "Monday the 26th of October");
+    assert_eq!(dollars(Vec::new()).since(at(4, 3)), day(4));
+}
+
+#[test]
+fn without_memory_what_is_passed_counts_as_told() {
+    let mut budgets = new(10);
+    budgets.restore(at(3, 5), &sums(), None);
+    assert_eq!(ids(&budgets.tick(at(3, 5))), [""; 0]);
+    assert_eq!(budgets.readings(at(3, 5))[0].used, i128::from(8 * UNIT));
+    budgets.charge("a", at(3, 6), 2 * UNIT);
+    assert_eq!(ids(&budgets.tick(at(3, 6))), ["month/a/2026-11-01/100"]);
+    assert_eq!(ids(&budgets.tick(at(30, 23))), [""; 0]);
+}
+
+#[test]
+fn with_memory_only_what_was_told_counts_as_told() {
+    let mut before = new(10);
+    before.restore(at(2, 0), &sums()[..2], Some(&Told::default()));
+    assert_eq!(
+        ids(&before.tick(at(2, 5))),
+        [
+            "30d/a/2026-10-04/50",
+            "30d/a/2026-10-04/80",
+            "30d/a/2026-10-04/100",
+            "month/a/2026-10-01/50",
+            "month/a/2026-10-01/80",
+            "month/a/2026-11-01/50",
+        ]
+    );
+    let kept = Told::from_json(&before.told().to_json()).unwrap();
+    assert_eq!(kept, before.told());
+    // It ended before it told of the third day.
+    let mut after = new(10);
+    after.restore(at(3, 1), &sums(), Some(&kept));
+    assert_eq!(ids(&after.tick(at(3, 1))), ["month/a/2026-11-01/80"]);
+    assert_eq!(ids(&after.tick(at(3, 2))), [""; 0]);
+}
+
+#[test]
+fn a_changed_limit_is_told_of_anew() {
+    let mut before = new(16);
+    before.restore(at(3, 5), &sums(), None);
+    let mut after = new(10);
+    after.restore(at(3, 6), &sums(), Some(&before.told()));
+    let told = ids(&after.tick(at(3, 6)));
+    assert!(told.contains(&"month/a/2026-11-01/50".to_owned()), "{told:?}");
+    assert!(told.contains(&"month/a/2026-11-01/80".to_owned()), "{told:?}");
+}
+
+#[test]
+fn what_is_not_ours_is_refused() {
+    for text in
+        ["", "{}", "[]", "{\"version\":2,\"told\":[]}", "{\"version\":1,\"told\":[{\"budget\":\"b\"}]}"]
+    {
+        assert!(Told::from_json(text).is_err(), "{text}");
+    }
+    assert_eq!(Told::from_json("{\"version\":1,\"told\":[]}"), Ok(Told::default()));
+}

@@ -1,0 +1,273 @@
+//! The naive twin: it keeps every charge, and sums what is in a period by comparing dates, in
+//! numbers of any size.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use budget::{Budget, Budgets, DAY_US, Period, Threshold};
+use jiff::ToSpan;
+use jiff::civil::Date;
+use num_bigint::BigInt;
+use num_rational::BigRational;
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+
+use super::{at, budget};
+
+#[derive(Clone, Debug)]
+enum Step {
+    Charge { tenant: &'static str, at_us: i64, pico: i64 },
+    Tick { now_us: i64 },
+}
+
+#[derive(Default)]
+struct Twin {
+    charges: Vec<(&'static str, Date, i64)>,
+    told: BTreeSet<String>,
+    /// Rolling: when a threshold was told of last.
+    last: BTreeMap<String, Date>,
+}
+
+fn date(at_us: i64) -> Date {
+    jiff::Timestamp::from_microsecond(at_us).unwrap().to_zoned(jiff::tz::TimeZone::UTC).date()
+}
+
+fn together(period: Period, day: Date, of: Date) -> bool {
+    match period {
+        Period::Day => day == of,
+        Period::Week => {
+            let week = |day: Date| (day.iso_week_date().year(), day.iso_week_date().week());
+            week(day) == week(of)
+        }
+        Period::Month => day.to_string()[..7] == of.to_string()[..7],
+        Period::Rolling => day <= of && day > of - 30.days(),
+    }
+}
+
+/// The first day of a period, the last of the one before, found by walking.
+fn first(period: Period, mut of: Date) -> Date {
+    let today = of;
+    while together(period, of - 1.days(), today) {
+        of = of - 1.days();
+    }
+    of
+}
+
+impl Twin {
+    fn sum(&self, budget: &Budget, tenant: &str, within: impl Fn(Date) -> bool) -> BigInt {
+        let ours = |name: &str| if budget.shared { budget.covers(name) } else { name == tenant };
+        let charges = self.charges.iter().filter(|(name, day, _)| ours(name) && within(*day));
+        charges.map(|(_, _, pico)| BigInt::from(*pico)).sum()
+    }
+
+    fn tick(&mut self, budgets: &[Budget], now_us: i64) -> Vec<String> {
+        let today = date(now_us);
+        let mut ids = Vec::new();
+        for budget in budgets {
+            for tenant in purses(budget, &self.charges) {
+                for of in [first(budget.period, today) - 1.days(), today] {
+                    if budget.period == Period::Rolling && of != today {
+                        continue;
+                    }
+                    let used = self.sum(budget, tenant, |day| together(budget.period, day, of));
+                    for (threshold, percent, limit) in [
+                        (Threshold::Half, 50, budget.hard.or(budget.soft)),
+                        (Threshold::Most, 80, budget.hard.or(budget.soft)),
+                        (Threshold::All, 100, budget.hard.or(budget.soft)),
+                        (Threshold::Soft, 100, budget.soft.filter(|_| budget.hard.is_some())),
+                    ] {
+                        let Some(limit) = limit else { continue };
+                        let passed = |used: &BigInt| {
+                            used * 100 >= BigInt::from(limit) * percent && *used > BigInt::from(0)
+                        };
+                        if !passed(&used) {
+                            continue;
+                        }
+                        let start = first(budget.period, of);
+                        let id = format!("{}/{tenant}/{start}/{}", budget.name, threshold.name());
+                        if budget.period == Period::Rolling {
+                            let key = format!("{}/{tenant}/{}", budget.name, threshold.name());
+                            if self
+                                .last
+                                .get(&key)
+                                .is_none_or(|last| self.again(budget, tenant, *last, today, &passed))
+                            {
+                                self.last.insert(key, today);
+                                ids.push(id);
+                            }
+                        } else if self.told.insert(id.clone()) {
+                            ids.push(id);
+                        }
+                    }
+                }
+            }
+        }
+        ids.sort();
+        ids
+    }
+
+    /// Whether a rolling threshold told of on `last` may be told of again.
+    fn again(
+        &self,
+        budget: &Budget,
+        tenant: &str,
+        last: Date,
+        today: Date,
+        passed: &dyn Fn(&BigInt) -> bool,
+    ) -> bool {
+        if last > today {
+            return last >= today + 30.days();
+        }
+        let mut day = last.max(today - 29.days());
+        while day < today {
+            day = day + 1.days();
+            let held = self.sum(budget, tenant, |one| one < day && one > day - 30.days());
+            if !passed(&held) {
+                return true;
+            }
+        }
+        false
+    }
+
+    fn used(&self, budget: &Budget, tenant: &str, now_us: i64) -> BigInt {
+        self.sum(budget, tenant, |day| together(budget.period, day, date(now_us)))
+    }
+
+    fn forecast(&self, budget: &Budget, tenant: &str, now_us: i64) -> Option<BigRational> {
+        let today = date(now_us);
+        let ratio = |number: BigInt, by: i64| BigRational::new(number, by.into());
+        let midnight = |day: Date| day.to_zoned(jiff::tz::TimeZone::UTC).unwrap().timestamp().as_second();
+        let now_s = now_us.div_euclid(1_000_000);
+        let mut start = first(budget.period, today);
+        let mut end = today;
+        while together(budget.period, end, today) || (budget.period != Period::Rolling && end < today) {
+            end = end + 1.days();
+        }
+        let length = midnight(end) - midnight(start);
+        if budget.period == Period::Rolling {
+            while self.sum(budget, tenant, |day| day == start) == BigInt::from(0) {
+                start = start + 1.days();
+                if start > today {
+                    return None;
+                }
+            }
+        }
+        let elapsed = now_s - midnight(start);
+        if elapsed * 20 < length || elapsed < 3600 {
+            return None;
+        }
+        let used = self.used(budget, tenant, now_us);
+        let yesterday = self.sum(budget, tenant, |day| day == today - 1.days());
+        let lately = ratio(yesterday * (86_400 - (now_s - midnight(today))), 86_400)
+            + ratio(self.sum(budget, tenant, |day| day == today), 1);
+        let ahead = if budget.period == Period::Rolling { length } else { length - elapsed };
+        let ahead = ratio(ahead.into(), 1);
+        let half = ratio(1.into(), 2);
+        let more =
+            (ratio(used.clone(), elapsed) * ahead.clone() + lately * ahead / ratio(86_400.into(), 1)) * half;
+        Some(if budget.period == Period::Rolling { more } else { more + ratio(used, 1) })
+    }
+}
+
+/// Who has a purse under a budget.
+fn purses<'a>(budget: &Budget, charges: &[(&'a str, Date, i64)]) -> BTreeSet<&'a str> {
+    if budget.shared {
+        return BTreeSet::from(["*"]);
+    }
+    charges.iter().map(|(name, _, _)| *name).filter(|name| budget.covers(name)).collect()
+}
+
+fn budgets() -> Vec<Budget> {
+    let mut all = vec![
+        budget("day", "*", Period::Day, None, Some(40)),
+        budget("week", "a,b*", Period::Week, Some(90), Some(120)),
+        budget("month", "*", Period::Month, Some(300), None),
+        budget("pool", "b*", Period::Month, Some(200), Some(500)),
+        budget("roll", "*", Period::Rolling, None, Some(250)),
+        budget("rollpool", "a,bb", Period::Rolling, Some(100), Some(600)),
+    ];
+    all[3].shared = true;
+    all[5].shared = true;
+    all
+}
+
+/// Mostly the time goes on, sometimes it jumps by months.
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let jump = prop_oneof![
+        12 => 0..30_i64 * 3_600,
+        4 => -40_i64 * 3_600..0,
+        1 => -100_i64 * 86_400..100 * 86_400,
+    ];
+    let late = prop_oneof![3 => Just(0_i64), 2 => 0..40_i64 * 86_400, 1 => -2_i64 * 86_400..0];
+    let pico = prop_oneof![
+        6 => 0..20_000_000_000_000_i64,
+        2 => -30_000_000_000_000_i64..0,
+        1 => Just(10_000_000_000_000_i64),
+    ];
+    let charge = (prop::sample::select(vec!["a", "b", "bb"]), late, pico);
+    prop::collection::vec((jump, prop::collection::vec(charge, 0..4)), 1..60).prop_map(|rounds| {
+        let mut now_us = at(10, 7);
+        let mut steps = Vec::new();
+        for (jump_s, charges) in rounds {
+            now_us += jump_s * 1_000_000;
+            for (tenant, late_s, pico) in charges {
+                steps.push(Step::Charge { tenant, at_us: now_us - late_s * 1_000_000, pico });
+            }
+            steps.push(Step::Tick { now_us });
+        }
+        steps
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        rng_seed: RngSeed::Fixed(5),
+        ..ProptestConfig::with_cases(32)
+    })]
+
+    #[test]
+    fn as_the_twin(steps in steps()) {
+        let all = budgets();
+        let (mut ours, mut twin) = (Budgets::new(all.clone(), "USD"), Twin::default());
+        for step in steps {
+            match step {
+                Step::Charge { tenant, at_us, pico } => {
+                    ours.charge(tenant, at_us, pico);
+                    twin.charges.push((tenant, date(at_us), pico));
+                }
+                Step::Tick { now_us } => {
+                    let told = ours.tick(now_us).into_iter();
+                    let told = told.filter(|notice| notice.threshold != Threshold::Forecast);
+                    let mut told: Vec<_> = told.map(|notice| notice.id()).collect();
+                    told.sort();
+                    prop_assert_eq!(told, twin.tick(&all, now_us));
+                    for reading in ours.readings(now_us) {
+                        let budget = all.iter().find(|one| one.name == reading.budget).unwrap();
+                        prop_assert_eq!(BigInt::from(reading.used), twin.used(budget, &reading.tenant, now_us));
+                        let (mine, yours) = (reading.forecast, twin.forecast(budget, &reading.tenant, now_us));
+                        prop_assert_eq!(mine.is_some(), yours.is_some(), "{:?}", reading);
+                        if let Some((mine, yours)) = mine.zip(yours) {
+                            let off = BigRational::from_integer(mine.into()) - yours;
+                            let two = BigRational::from_integer(3.into());
+                            prop_assert!(off <= two && -off <= two, "{:?}", reading);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The order of charges between two ticks is nothing.
+    #[test]
+    fn the_order_is_nothing(charges in prop::collection::vec((0..60_i64, -9_i64..50), 0..40)) {
+        let (mut forth, mut back) = (Budgets::new(budgets(), "USD"), Budgets::new(budgets(), "USD"));
+        for (day, units) in &charges {
+            forth.charge("a", at(0, 0) + day * DAY_US, units * 1_000_000_000_000);
+        }
+        for (day, units) in charges.iter().rev() {
+            back.charge("a", at(0, 0) + day * DAY_US, units * 1_000_000_000_000);
+        }
+        prop_assert_eq!(forth.tick(at(50, 3)), back.tick(at(50, 3)));
+        prop_assert_eq!(forth.readings(at(50, 3)), back.readings(at(50, 3)));
+    }
+}
