@@ -61,6 +61,7 @@ impl Process {
             version: cli::version().to_owned(),
             objectives: plan.objectives.clone(),
             semconv: plan.telemetry.semconv,
+            currency: metrics::Currency::USD,
         });
         let exports = exports(plan, &metrics);
         let targets: Vec<Target> = plan.relay.upstreams.iter().map(target).collect();
