@@ -25,7 +25,7 @@ pub use ending::Ending;
 pub use exchange::{Meter, Reading};
 pub use exchange_id::ExchangeId;
 pub use load::{Load, LoadReading, LoadSpan};
-pub use record::{Gaps, Identity, Record, Span, Timing, Weight};
+pub use record::{DEFAULT_TENANT, Gaps, Identity, Record, Span, Timing, Weight};
 pub use tick::Tick;
 pub use tokens::{Provenance, TokenType, Tokens};
 pub use trace::{Spans, Trace};

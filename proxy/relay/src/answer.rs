@@ -2,14 +2,15 @@
 //! read, saying what happened, on whose side, and what to do. It never quotes the request
 //! (law 11).
 
-use std::fmt::Write as _;
-
 use bytes::Bytes;
 use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
 
-use crate::Refusal;
+use scan::Dialect;
+
 use crate::policy::Violation;
+use crate::shape::{Shape, Told};
+use crate::{Refusal, Refused};
 
 /// An answer of our own.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub struct Answer {
     pub refusal: Refusal,
     code: &'static str,
     message: String,
+    shape: Shape,
+    retry_after_s: Option<u64>,
 }
 
 impl Answer {
@@ -27,7 +30,7 @@ impl Answer {
     pub fn refused(violation: Violation) -> Self {
         let Violation { status, refusal, code, message } = violation;
         let message = format!("tokenmeter did not forward this request: {message}. Fix the client.");
-        Self { status, refusal, code, message }
+        Self { status, refusal, code, message, shape: Shape::Openai, retry_after_s: None }
     }
 
     /// The target is too long once it stands under the upstream's prefix.
@@ -60,6 +63,8 @@ impl Answer {
                 "tokenmeter could not connect to the inference server '{upstream}' ({why}). The request \
                  was not sent. Check that the server runs and that its address is right."
             ),
+            shape: Shape::Openai,
+            retry_after_s: None,
         }
     }
 
@@ -73,6 +78,8 @@ impl Answer {
                 "The inference server '{upstream}' did not accept a connection in time. The request was \
                  not sent; it may be tried again."
             ),
+            shape: Shape::Openai,
+            retry_after_s: None,
         }
     }
 
@@ -86,6 +93,8 @@ impl Answer {
                 "The inference server '{upstream}' closed the connection before it answered. It may have \
                  started on the request: look at its log before trying again."
             ),
+            shape: Shape::Openai,
+            retry_after_s: None,
         }
     }
 
@@ -99,6 +108,20 @@ impl Answer {
                 "The inference server '{upstream}' {what}. tokenmeter cannot forward that answer; check \
                  that the address is the server's HTTP port."
             ),
+            shape: Shape::Openai,
+            retry_after_s: None,
+        }
+    }
+
+    /// The tenant may not spend at the moment; said as `dialect` says errors.
+    pub fn over_budget(dialect: Dialect, refused: Refused) -> Self {
+        Self {
+            status: StatusCode::TOO_MANY_REQUESTS,
+            refusal: Refusal::Budget,
+            code: "budget_exceeded",
+            message: refused.message.into(),
+            shape: Shape::of(dialect),
+            retry_after_s: Some(refused.retry_after_s),
         }
     }
 
@@ -111,18 +134,21 @@ impl Answer {
             message: "tokenmeter is out of file descriptors or memory. The request was not sent; try again \
                       in a moment, and raise the proxy's limits."
                 .to_owned(),
+            shape: Shape::Openai,
+            retry_after_s: Some(1),
         }
     }
 
     /// The response. `close` ends the client's connection after it, which is a must while some of
     /// the request body is unread: it would be taken for the next request.
     pub fn into_response(self, close: bool) -> Response<Bytes> {
-        let kind = if self.status.is_client_error() { "invalid_request_error" } else { "api_error" };
-        let mut body = String::from(r#"{"error":{"message":"#);
-        quote(&self.message, &mut body);
-        let code = self.code;
-        // Writing to a string cannot fail.
-        let _ = write!(body, r#","type":"{kind}","param":null,"code":"{code}"}}}}"#);
+        let kind = match self.refusal {
+            Refusal::Budget => self.code,
+            _ if self.status.is_client_error() => "invalid_request_error",
+            _ => "api_error",
+        };
+        let told = Told { status: self.status.as_u16(), kind, code: self.code, message: &self.message };
+        let body = self.shape.body(&told);
 
         let mut response = Response::new(Bytes::from(body));
         *response.status_mut() = self.status;
@@ -131,29 +157,14 @@ impl Answer {
         if self.status == StatusCode::METHOD_NOT_ALLOWED {
             headers.insert(ALLOW, HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"));
         }
-        if self.status == StatusCode::SERVICE_UNAVAILABLE {
-            headers.insert(RETRY_AFTER, HeaderValue::from_static("1"));
+        if let Some(seconds) = self.retry_after_s {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
         }
         if close {
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
         response
     }
-}
-
-/// Appends `text` as a JSON string.
-fn quote(text: &str, out: &mut String) {
-    out.push('"');
-    for character in text.chars() {
-        match character {
-            '"' | '\\' => out.extend(['\\', character]),
-            control if control.is_control() => {
-                let _ = write!(out, "\\u{:04x}", u32::from(control));
-            }
-            other => out.push(other),
-        }
-    }
-    out.push('"');
 }
 
 #[cfg(test)]

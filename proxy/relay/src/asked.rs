@@ -1,8 +1,10 @@
 //! What a request asks for, read from its body as it passes: JSON, or the form in which audio comes.
 
+use std::sync::Arc;
+
 use hyper::HeaderMap;
 use hyper::header::CONTENT_TYPE;
-use scan::{Dialect, MultipartFields, Name, Request, RequestScanner};
+use scan::{Dialect, MultipartFields, Name, Request, RequestScanner, Tier, Wanted};
 
 /// Reads one request body.
 pub(crate) enum Asked {
@@ -12,11 +14,14 @@ pub(crate) enum Asked {
 
 impl Asked {
     /// A reader for a request with these fields.
-    pub(crate) fn new(dialect: Dialect, headers: &HeaderMap) -> Self {
+    pub(crate) fn new(dialect: Dialect, headers: &HeaderMap, wanted: Option<&Arc<Wanted>>) -> Self {
         let form = headers.get(CONTENT_TYPE).filter(|_| dialect == Dialect::Transcription);
         match form.and_then(|value| MultipartFields::from_content_type(value.as_bytes())) {
             Some(fields) => Self::Form(Box::new(fields)),
-            None => Self::Json(Box::default()),
+            None => Self::Json(Box::new(match wanted {
+                Some(wanted) => RequestScanner::wanting(Arc::clone(wanted)),
+                None => RequestScanner::new(),
+            })),
         }
     }
 
@@ -41,6 +46,22 @@ impl Asked {
                 whole: fields.is_whole(),
                 ..Request::default()
             },
+        }
+    }
+
+    /// What the wanted members say; `None` of a body that has no members.
+    pub(crate) fn said(&self) -> Option<&[Name]> {
+        match self {
+            Self::Json(scanner) => Some(scanner.said()),
+            Self::Form(_) => None,
+        }
+    }
+
+    /// The service tier asked for; empty if none was.
+    pub(crate) fn service_tier(&self) -> Tier {
+        match self {
+            Self::Json(scanner) => *scanner.service_tier(),
+            Self::Form(_) => Tier::default(),
         }
     }
 

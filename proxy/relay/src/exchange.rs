@@ -10,7 +10,7 @@ use hyper::HeaderMap;
 use meter::{
     Body, Close, ExchangeId, Identity, Load, LoadReading, LoadSpan, Meter, Provenance, Record, Tick,
 };
-use scan::{Dialect, Framing, Name, Request};
+use scan::{Dialect, Framing, Name, Request, Tier};
 use usage::{Added, Marks, Watch};
 
 use crate::asked::Asked;
@@ -19,6 +19,7 @@ use crate::outbox::Text;
 use crate::reader::{self, Over, Readable, Reader};
 use crate::room::Share;
 use crate::route::{Route, Speaks};
+use crate::tenancy::Whose;
 use crate::trace::Place;
 use crate::worker::Worker;
 use crate::{Class, Dropped, Kind, Learned, ModelSlot, Passthrough, asking, clock, limits, said};
@@ -37,6 +38,9 @@ pub struct Exchange {
     /// Reads the request until it is complete.
     request: Option<Asked>,
     model: Name,
+    whose: Whose,
+    /// The service tier the request asks for.
+    tier: Tier,
     /// Reads the response, if it can be read.
     reader: Option<Reader>,
     /// Notes what the response says of usage, where a client may ask for it or not.
@@ -66,12 +70,14 @@ pub struct Head {
 }
 
 impl Exchange {
-    /// A request head of an inference path arrived on `upstream`, an index into the plan.
-    pub fn begin(
+    /// A request head of an inference path arrived on `upstream`, an index into the plan; the tenant
+    /// rules have said of it what its head says.
+    pub(crate) fn begin(
         worker: &Rc<Worker>,
         upstream: usize,
         route: Route<'_>,
         headers: &HeaderMap,
+        whose: Whose,
         at: Tick,
     ) -> Self {
         let slot = {
@@ -102,8 +108,10 @@ impl Exchange {
             place,
             started_unix_ns,
             meter: Some(meter),
-            request: Some(Asked::new(dialect, headers)),
+            request: Some(Asked::new(dialect, headers, whose.wanted())),
             model: route.model.map_or_else(Name::default, |model| Name::cut(model.as_bytes())),
+            whose,
+            tier: Tier::default(),
             reader: None,
             watch: None,
             added: None,
@@ -143,6 +151,8 @@ impl Exchange {
     /// What the whole request says, as far as it was read.
     fn settle(&mut self, request: &mut Asked) -> Request {
         let facts = request.end();
+        self.tier = request.service_tier();
+        self.whose.body(&self.worker, request.said().filter(|_| facts.whole));
         if !facts.model.is_empty() {
             self.model = facts.model;
         }
@@ -150,6 +160,21 @@ impl Exchange {
             self.dialect = dialect;
         }
         facts
+    }
+
+    /// The JSON shape spoken, as far as it is known.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// Whose it is, if that can be told by now.
+    pub fn tenant(&self) -> Option<&Arc<str>> {
+        self.whose.tenant()
+    }
+
+    /// Whose it is has to be known now, and the body is not to be asked.
+    pub fn tenant_unread(&mut self) {
+        self.whose.body(&self.worker, None);
     }
 
     /// Whether the request asks for frames, as far as it could be read.
@@ -321,6 +346,12 @@ impl Exchange {
         self.end(Close::Local, at);
     }
 
+    /// Its tenant may not spend. Nothing went upstream and nothing was generated, so there is no record
+    /// that could be billed; the refusal is counted.
+    pub fn refused(&mut self) {
+        self.dismiss(clock::now());
+    }
+
     /// It was no exchange after all: its seats are given back, and there will be no record.
     fn dismiss(&mut self, at: Tick) {
         if self.meter.take().is_some() {
@@ -418,7 +449,7 @@ impl Exchange {
                 *whole = over.tail.whole;
             }
         }
-        let Over { model: response_model, id, unparsed, text, .. } = over;
+        let Over { model: response_model, id, tier, unparsed, text, .. } = over;
         if self.model.is_empty() && !response_model.is_empty() {
             self.model = response_model;
             self.admit(true);
@@ -430,8 +461,14 @@ impl Exchange {
             _ => Arc::clone(&upstream.provider),
         };
         let model: &str = if self.model.is_empty() { "_unknown" } else { self.model.as_str() };
+        let who = self.whose.take(&self.worker);
+        let tier = [tier, self.tier].into_iter().find(|tier| !tier.is_empty());
         let identity = Identity {
             exchange: self.id,
+            tenant: who.tenant,
+            principal: who.principal,
+            consumer: who.consumer,
+            service_tier: tier.map(|tier| tier.as_str().into()),
             trace: self.place.trace.take(),
             response_model: (!response_model.is_empty()).then(|| response_model.as_str().into()),
             response_id: (!id.is_empty()).then(|| id.as_str().into()),

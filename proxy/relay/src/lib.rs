@@ -5,7 +5,7 @@
 //! [`start()`] binds the plan's addresses and starts the workers; [`Running`] ends them. In the
 //! order of the path of a byte: [`worker`] accepts, the [`engine`] serves the connection,
 //! [`policy`] refuses what is ambiguous, [`route`] names the dialect, [`headers`] ends what belongs
-//! to one hop, [`trace`] finds the request's place among others, the engine's tee shows the body to
+//! to one hop, the tenancy says whose a request is and the [`gate`] whether it may spend, [`trace`] finds the request's place among others, the engine's tee shows the body to
 //! the [`exchange`], and the [`mod@outbox`] takes the record.
 
 pub mod start;
@@ -26,6 +26,7 @@ mod metered;
 
 mod asked;
 mod asking;
+pub mod gate;
 pub mod kind;
 pub mod learned;
 pub mod observer;
@@ -33,6 +34,8 @@ pub mod outbox;
 mod reader;
 mod room;
 mod said;
+mod shape;
+mod tenancy;
 pub mod trace;
 
 mod drain;
@@ -40,10 +43,13 @@ pub mod limits;
 mod listen;
 
 pub use exchange::{Exchange, Head};
+pub use gate::{Gate, Refused};
 pub use kind::Kind;
 pub use learned::Learned;
 pub use observer::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
 pub use outbox::{Finished, Inbox, Outbox, Text, outbox};
 pub use plan::{Plan, Upstream};
 pub use start::{Running, StartError, start};
+/// How a request's tenant was decided.
+pub use tenant::RuleKind;
 pub use trace::{Draw, Sampler, Tracing};

@@ -8,6 +8,7 @@ use hyper::HeaderMap;
 use meter::Tick;
 
 use crate::route::Route;
+use crate::tenancy::Whose;
 use crate::worker::Worker;
 use crate::{Dropped, Exchange, clock};
 
@@ -24,9 +25,10 @@ impl Metered {
         upstream: usize,
         route: Route<'_>,
         headers: &HeaderMap,
+        whose: Whose,
         at: Tick,
     ) -> Self {
-        let begin = AssertUnwindSafe(|| Exchange::begin(worker, upstream, route, headers, at));
+        let begin = AssertUnwindSafe(|| Exchange::begin(worker, upstream, route, headers, whose, at));
         let exchange = catch_unwind(begin).map_err(|_panic| worker.lose(Dropped::Panic)).ok();
         Self { worker: Rc::clone(worker), exchange }
     }

@@ -60,7 +60,7 @@ pub enum Refusal {
     UpstreamInvalid,
     /// The proxy is at a limit of its own.
     Overload,
-    /// The tenant's budget is spent.
+    /// Its tenant may not spend at the moment.
     Budget,
 }
 
@@ -239,9 +239,9 @@ pub trait Observer {
     fn pass(&mut self, reason: Passthrough);
     /// A request was answered by the proxy.
     fn refuse(&mut self, reason: Refusal);
-    /// A request's tenant was decided, by such a rule.
+    /// It was decided, by a rule of this kind, whose a request is that may be metered.
     fn tenant(&mut self, rule: RuleKind);
-    /// A header field that would name a tenant came from a peer that is not trusted to.
+    /// A peer that is not trusted sent a field that says whose its request is.
     fn untrusted_header(&mut self);
     /// Something was done, or left, about a request's usage.
     fn usage(&mut self, step: UsageStep);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use usage::Policy;
 
-use crate::{Kind, Tracing};
+use crate::{Gate, Kind, Tracing};
 
 /// One upstream and the address on which clients reach it.
 #[derive(Clone, Debug)]
@@ -35,6 +35,10 @@ pub struct Upstream {
 pub struct Plan {
     /// The upstreams, each with a listener of its own.
     pub upstreams: Vec<Upstream>,
+    /// Whose requests are: the rules in force.
+    pub tenants: Arc<tenant::Live>,
+    /// Which tenants are refused; `None` where nobody ever is.
+    pub gate: Option<Arc<Gate>>,
     /// Models whose text can be counted in the control plane, where no server counts it.
     pub tokenized: Arc<HashSet<String>>,
     /// Worker threads, each with its own runtime and connections.

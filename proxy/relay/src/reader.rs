@@ -5,7 +5,7 @@ use decode::{Codings, Decoder, GaveUp};
 use hyper::HeaderMap;
 use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use meter::Body;
-use scan::{Dialect, Framing, Name, Scanner, Sink, Tail};
+use scan::{Dialect, Framing, Name, Scanner, Sink, Tail, Tier};
 
 use crate::Passthrough;
 
@@ -36,6 +36,8 @@ pub(crate) struct Over {
     pub(crate) model: Name,
     /// The first id by which it called its answer.
     pub(crate) id: Name,
+    /// The last service tier it told.
+    pub(crate) tier: Tier,
     /// Frames that could not be read.
     pub(crate) unparsed: u64,
     /// The answer's text, if it was kept and is all there.
@@ -132,8 +134,8 @@ impl Reader {
     pub(crate) fn end(self, sink: &mut impl Sink) -> Over {
         let Sight::Clear(mut scanner) = self.sight else { return Over::default() };
         let tail = scanner.end(sink);
-        let (model, id) = (*scanner.model(), *scanner.id());
-        Over { tail, model, id, unparsed: scanner.work().unparsed, text: scanner.take_text() }
+        let (model, id, tier) = (*scanner.model(), *scanner.id(), *scanner.service_tier());
+        Over { tail, model, id, tier, unparsed: scanner.work().unparsed, text: scanner.take_text() }
     }
 }
 

@@ -13,6 +13,8 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
+use scan::Wanted;
+use tenant::Rules;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinSet, LocalSet};
@@ -22,7 +24,7 @@ use crate::drain::Phase;
 use crate::engine::hyper::Engine;
 use crate::outbox::Outbox;
 use crate::room::Room;
-use crate::{Dropped, Learned, Observer, Passthrough, Plan, Refusal, UsageStep, clock, limits};
+use crate::{Dropped, Learned, Observer, Passthrough, Plan, Refusal, UsageStep, clock, limits, tenancy};
 
 /// What the exchanges of one worker share. `Rc`, never `Arc`: it stays on its thread.
 pub struct Worker {
@@ -39,6 +41,8 @@ pub struct Worker {
     pub learned: Vec<Arc<Learned>>,
     /// For the ids this worker gives.
     pub chance: Chance,
+    /// What the last rules asked for want of a body, and for which rules that is.
+    pub(crate) wanted: RefCell<Option<(Arc<Rules>, Arc<Wanted>)>>,
     /// For request bodies that are gathered; shared by all workers.
     pub(crate) room: Room,
     /// For texts that are kept to be counted; shared by all workers.
@@ -56,6 +60,19 @@ impl Worker {
     /// Tells the observer of a request that was answered here.
     pub(crate) fn refuse(&self, reason: Refusal) {
         self.observer.borrow_mut().refuse(reason);
+    }
+
+    /// What these rules want of a body; made anew only when the rules change.
+    pub(crate) fn wanted(&self, rules: &Arc<Rules>) -> Arc<Wanted> {
+        let mut kept = self.wanted.borrow_mut();
+        match &*kept {
+            Some((of, wanted)) if Arc::ptr_eq(of, rules) => Arc::clone(wanted),
+            _ => {
+                let wanted = Arc::new(tenancy::wanted(rules));
+                *kept = Some((Arc::clone(rules), Arc::clone(&wanted)));
+                wanted
+            }
+        }
     }
 
     /// Tells the observer what was done about a request's usage.
@@ -108,7 +125,9 @@ async fn serve(start: Start) -> io::Result<()> {
     let cutting = Cell::new(false);
     // On the worker's own thread, so that its keys are no other's.
     let chance = Chance::new();
-    let worker = Rc::new(Worker { plan, observer, outbox, loads, learned, chance, room, texts, cutting });
+    let wanted = RefCell::new(None);
+    let worker =
+        Rc::new(Worker { plan, observer, outbox, loads, learned, chance, wanted, room, texts, cutting });
     let engine = Engine::new(&worker, in_flight);
     let room = Arc::new(Semaphore::new(worker.plan.connections));
     let connections = Rc::new(RefCell::new(JoinSet::new()));
@@ -159,8 +178,8 @@ async fn accept(
     loop {
         // Never closed, so never an error.
         let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
+        let (stream, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
             Err(error) => {
                 engine.worker().lose(Dropped::Accept);
                 if error.kind() != io::ErrorKind::ConnectionAborted {
@@ -180,7 +199,7 @@ async fn accept(
             continue;
         }
         // Boxed once: each future around it would otherwise hold it twice, moved from and moved to.
-        let serving = Box::pin(Rc::clone(&engine).serve(upstream, stream));
+        let serving = Box::pin(Rc::clone(&engine).serve(upstream, stream, peer));
         let connection = guard(Rc::clone(engine.worker()), serving);
         let mut connections = connections.borrow_mut();
         connections.spawn_local(async move {

@@ -11,6 +11,7 @@ mod values;
 use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use metrics::Objective;
@@ -92,6 +93,8 @@ impl Plan {
             half_close: reader.switch("half_close"),
             connections: reader.count("connections"),
             trace: telemetry.trace,
+            tenants: Arc::default(),
+            gate: None,
             tokenized: tokenizers.iter().map(|file| file.model.clone()).collect::<HashSet<_>>().into(),
         };
         let engine = engine::Plan {

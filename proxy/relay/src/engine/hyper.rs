@@ -13,6 +13,7 @@
 //! - Chunks are re-made: the bytes are the same, their boundaries and extensions are not.
 //! - `103 Early Hints` reach HTTP/1.1 clients (we write them), not HTTP/2 clients.
 
+mod admit;
 mod ask;
 mod client;
 mod connection;
@@ -30,6 +31,7 @@ mod visit;
 
 use std::cell::{Cell, RefCell};
 use std::future::Future;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -38,6 +40,7 @@ use hyper::server::conn::{http1, http2};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 
+use self::client::Client;
 use self::pool::Pool;
 use crate::limits;
 use crate::worker::{Worker, guard};
@@ -97,8 +100,8 @@ impl Engine {
     }
 
     /// Serves one client connection of an upstream's listener until it ends; dropping it cuts it.
-    pub(crate) async fn serve(self: Rc<Self>, upstream: usize, stream: TcpStream) {
-        serve::serve(self, upstream, stream).await;
+    pub(crate) async fn serve(self: Rc<Self>, upstream: usize, stream: TcpStream, peer: SocketAddr) {
+        serve::serve(self, upstream, Client::new(stream, peer)).await;
     }
 
     /// Tells every connection to end after the request it is at; idle ones end now.

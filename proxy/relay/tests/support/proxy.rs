@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use meter::Record;
 use relay::{
-    Class, Dropped, Inbox, ModelSlot, Observer, Passthrough, Plan, Refusal, Running, Upstream, UsageStep,
-    outbox, start,
+    Class, Dropped, Inbox, ModelSlot, Observer, Passthrough, Plan, Refusal, RuleKind, Running, Upstream,
+    UsageStep, outbox, start,
 };
 
-use tenant::RuleKind;
 use usage::Policy;
 
 use super::Peer;
@@ -31,6 +30,12 @@ pub(crate) struct Seen {
     pub(crate) refused: Vec<Refusal>,
     pub(crate) lost: Vec<Dropped>,
     pub(crate) usage: Vec<UsageStep>,
+    /// How tenants were decided.
+    pub(crate) rules: Vec<RuleKind>,
+    /// Fields of peers that are not trusted.
+    pub(crate) untrusted: usize,
+    /// Panics when the next tenant is told.
+    pub(crate) rule_panics: bool,
     /// Panics on the next request that passes unmetered.
     pub(crate) panics: bool,
     /// Panics in the meter's path at the next token.
@@ -95,6 +100,8 @@ pub(crate) fn plan(upstream: SocketAddr) -> Plan {
             provider: "openai".into(),
             usage: Policy::Observe,
         }],
+        tenants: Arc::default(),
+        gate: None,
         tokenized: Arc::default(),
         trace: None,
         workers: 1,
@@ -148,8 +155,14 @@ impl Observer for Recorder {
     fn refuse(&mut self, reason: Refusal) {
         self.0.lock().unwrap().refused.push(reason);
     }
-    fn tenant(&mut self, _: RuleKind) {}
-    fn untrusted_header(&mut self) {}
+    fn tenant(&mut self, rule: RuleKind) {
+        let panics = std::mem::take(&mut self.0.lock().unwrap().rule_panics);
+        assert!(!panics, "asked for by the test");
+        self.0.lock().unwrap().rules.push(rule);
+    }
+    fn untrusted_header(&mut self) {
+        self.0.lock().unwrap().untrusted += 1;
+    }
     fn usage(&mut self, step: UsageStep) {
         self.0.lock().unwrap().usage.push(step);
     }

@@ -24,15 +24,21 @@ pub(super) struct Original {
     _share: Option<Rc<Share>>,
 }
 
-/// Edits the request if `want` can be asked for in it; the original is given back then.
+/// Edits the request if `want` can be asked for in it; the original is given back then. `gathered` is
+/// its body, if that was gathered before.
 pub(super) async fn ask(
     visit: &Visit,
     want: Ask,
     parts: &mut request::Parts,
     upload: &mut Upload,
+    gathered: Option<Gathered>,
 ) -> Result<Option<Original>, UploadError> {
     let worker = visit.engine.worker();
-    let Gathered::Whole(body) = upload.gather(limits::GATHERED_BYTES, &worker.room).await? else {
+    let gathered = match gathered {
+        Some(gathered) => gathered,
+        None => upload.gather(limits::GATHERED_BYTES, &worker.room).await?,
+    };
+    let Gathered::Whole(body) = gathered else {
         worker.usage(UsageStep::TooLarge);
         return Ok(None);
     };

@@ -6,6 +6,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::io::{self, IoSlice};
+use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
@@ -35,6 +36,8 @@ pub(super) enum Stage {
 /// One client connection.
 pub(super) struct Client {
     stream: TcpStream,
+    /// Who is at its other end.
+    pub(super) peer: IpAddr,
     /// Bytes read to tell the protocol, which hyper has yet to see.
     first: RefCell<Bytes>,
     /// Interim responses to write before anything else.
@@ -55,9 +58,11 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) fn new(stream: TcpStream) -> Self {
+    /// A connection from `peer`. An IPv4 address that came in IPv6's clothes is one all the same.
+    pub(super) fn new(stream: TcpStream, peer: SocketAddr) -> Self {
         Self {
             stream,
+            peer: peer.ip().to_canonical(),
             first: RefCell::default(),
             interim: RefCell::default(),
             blocked: Cell::new(None),

@@ -12,6 +12,7 @@ use hyper::http::request;
 use hyper::http::uri::PathAndQuery;
 use hyper::{Request, Response, StatusCode, Uri, Version};
 
+use super::admit::{Admitted, admit};
 use super::client::Client;
 use super::connection::Connection;
 use super::outgoing::Outgoing;
@@ -23,6 +24,7 @@ use super::{Engine, ask};
 use crate::answer::Answer;
 use crate::metered::Metered;
 use crate::route::{Route, Speaks, route};
+use crate::tenancy::Tenancy;
 use crate::{Passthrough, Refusal, Upstream, asking, clock, headers, policy};
 
 /// The client left: there is nobody to answer.
@@ -52,7 +54,10 @@ pub(super) async fn forward(
         return Ok(own(Answer::refused(violation), alone));
     }
     let asked = policy::asks_upgrade(version, &parts.headers);
-    let Ok(uri) = target(&parts.uri, upstream) else {
+    let tenancy = Tenancy::of(worker, client.peer);
+    tenancy.distrust(worker, &mut parts.headers);
+    let spared = tenancy.spared(worker, parts.uri.path());
+    let Ok(uri) = target(&parts.uri, spared, upstream) else {
         // Both halves are valid, so only their sum can fail: it is too long.
         worker.refuse(Refusal::Target);
         return Ok(own(Answer::target_too_long(), alone));
@@ -60,7 +65,10 @@ pub(super) async fn forward(
     let learned = &worker.learned[index];
     let routed = route(upstream.kind.or_else(|| learned.found_kind()), &parts.method, uri.path());
     let metered = match &routed {
-        Ok(route) => Metered::begin(worker, index, *route, &parts.headers, begun),
+        Ok(route) => {
+            let whose = tenancy.whose(worker, parts.uri.path(), &parts.headers);
+            Metered::begin(worker, index, *route, &parts.headers, whose, begun)
+        }
         Err(_) => Metered::not(worker),
     };
     let want = match &routed {
@@ -80,9 +88,15 @@ pub(super) async fn forward(
     rewrite(&mut parts, uri, upstream, asked, &body);
     visit.metered.borrow_mut().with(|exchange| exchange.trace_onward(&mut parts.headers));
     let mut upload = Upload::new(body, &visit, begun);
+    let gathered = match admit(&visit, &mut upload).await {
+        Ok(Admitted::Yes(gathered)) => gathered,
+        Ok(Admitted::No(told)) => return Ok(answer(&visit, told)),
+        Err(UploadError::Gone) => return Err(Gone),
+        Err(UploadError::Malformed) => return Ok(answer(&visit, Answer::malformed_body())),
+    };
     let mut original = None;
     if let Some(want) = want {
-        original = match ask::ask(&visit, want, &mut parts, &mut upload).await {
+        original = match ask::ask(&visit, want, &mut parts, &mut upload, gathered).await {
             Ok(original) => original,
             Err(UploadError::Gone) => return Err(Gone),
             Err(UploadError::Malformed) => return Ok(answer(&visit, Answer::malformed_body())),
@@ -114,12 +128,13 @@ pub(super) async fn forward(
     }
 }
 
-/// The target as the upstream gets it: origin form, under its prefix.
-fn target(uri: &Uri, upstream: &Upstream) -> Result<Uri, hyper::http::Error> {
+/// The target as the upstream gets it: origin form, under its prefix, without its first `spared` bytes.
+fn target(uri: &Uri, spared: usize, upstream: &Upstream) -> Result<Uri, hyper::http::Error> {
     let path = uri.path_and_query().map_or("/", PathAndQuery::as_str);
-    if path == "*" || (upstream.prefix.is_empty() && uri.authority().is_none()) {
+    if path == "*" || (spared == 0 && upstream.prefix.is_empty() && uri.authority().is_none()) {
         return Ok(uri.clone());
     }
+    let path = path.get(spared..).unwrap_or(path);
     let slash = if path.starts_with('/') { "" } else { "/" };
     Ok(Uri::from(PathAndQuery::try_from(format!("{}{slash}{path}", upstream.prefix))?))
 }

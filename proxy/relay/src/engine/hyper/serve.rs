@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use hyper::service::service_fn;
 use hyper::{Request, Response};
-use tokio::net::TcpStream;
 use tokio::sync::futures::OwnedNotified;
 use tokio::time::{Instant, Sleep};
 
@@ -26,8 +25,8 @@ use crate::{Refusal, limits};
 /// no room for it, and hyper gives the socket back only if it can move the service.
 type Answering = Pin<Box<dyn Future<Output = Result<Response<Outgoing>, Gone>>>>;
 
-pub(super) async fn serve(engine: Rc<Engine>, upstream: usize, stream: TcpStream) {
-    let client = Rc::new(Client::new(stream));
+pub(super) async fn serve(engine: Rc<Engine>, upstream: usize, client: Client) {
+    let client = Rc::new(client);
     let mut watch = pin!(Watch::new(&engine, &client));
     let known = {
         let mut protocol = pin!(client.speaks_http2());

@@ -1,0 +1,173 @@
+//! Whose a request is: the tenant rules in force are asked once, when its head is here, and once more
+//! when its body is known, if they say so. No request waits for that (law 2) but where a
+//! [`Gate`](crate::Gate) has to know first. A panic in the rules is counted and costs the name: the
+//! request is the default tenant's (law 3).
+
+use std::net::IpAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use hyper::HeaderMap;
+use hyper::header::HeaderName;
+use meter::DEFAULT_TENANT;
+use scan::{Member, Name, Wanted};
+use tenant::{BodyFacts, BodyKey, Head, Pending, RuleKind, Rules, Said, Who};
+
+use crate::worker::Worker;
+use crate::{Dropped, clock, headers};
+
+/// The rules of one request, and who sent it.
+pub(crate) struct Tenancy {
+    rules: Arc<Rules>,
+    peer: IpAddr,
+}
+
+impl Tenancy {
+    /// The rules of this moment, for a request from `peer`.
+    pub(crate) fn of(worker: &Worker, peer: IpAddr) -> Self {
+        Self { rules: worker.plan.tenants.load(), peer }
+    }
+
+    /// How many bytes of `path` the upstream is spared.
+    pub(crate) fn spared(&self, worker: &Worker, path: &str) -> usize {
+        guarded(worker, || self.rules.strip(path)).unwrap_or(0)
+    }
+
+    /// Counts the fields that this peer may not send, and takes them out if the rules say so.
+    pub(crate) fn distrust(&self, worker: &Worker, headers: &mut HeaderMap) {
+        guarded(worker, || {
+            for field in self.rules.untrusted(self.peer) {
+                if headers.contains_key(field) {
+                    worker.observer.borrow_mut().untrusted_header();
+                    if self.rules.strips_untrusted()
+                        && let Ok(name) = HeaderName::from_bytes(field.as_bytes())
+                    {
+                        headers::take_out(headers, &name);
+                    }
+                }
+            }
+        });
+    }
+
+    /// Whose a request with this head is; `path` is as it came.
+    pub(crate) fn whose(self, worker: &Worker, path: &str, headers: &HeaderMap) -> Whose {
+        let field = |name: &str| {
+            let mut fields = headers.get_all(name).iter();
+            let only = fields.next()?;
+            fields.next().is_none().then(|| only.as_bytes())
+        };
+        let now_unix_s = clock::wall_unix_ns() / 1_000_000_000;
+        let said = guarded(worker, || {
+            let said = self.rules.head(&Head { peer: self.peer, path, field: &field, now_unix_s });
+            match said {
+                Said::Is(who) => {
+                    worker.observer.borrow_mut().tenant(who.rule);
+                    Whose::Known(who)
+                }
+                Said::AskBody(pending) => {
+                    let wanted = worker.wanted(&self.rules);
+                    Whose::Asks(Box::new(Asks { rules: Arc::clone(&self.rules), pending, wanted }))
+                }
+            }
+        });
+        said.unwrap_or_default()
+    }
+}
+
+/// Whose a request is, as far as it can be told by now.
+pub(crate) enum Whose {
+    /// This one's.
+    Known(Who),
+    /// Its body has to be asked.
+    Asks(Box<Asks>),
+}
+
+/// What is asked of a body.
+pub(crate) struct Asks {
+    rules: Arc<Rules>,
+    pending: Pending,
+    wanted: Arc<Wanted>,
+}
+
+impl Whose {
+    /// What has to be found in the body.
+    pub(crate) fn wanted(&self) -> Option<&Arc<Wanted>> {
+        match self {
+            Self::Known(_) => None,
+            Self::Asks(asks) => Some(&asks.wanted),
+        }
+    }
+
+    /// The tenant, if the body cannot say another.
+    pub(crate) fn tenant(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Known(who) => Some(&who.tenant),
+            Self::Asks(asks) => asks.pending.tenant(),
+        }
+    }
+
+    /// The body was read, and `said` is what the wanted members say; `None` if it could not be read.
+    pub(crate) fn body(&mut self, worker: &Worker, said: Option<&[Name]>) {
+        let Self::Asks(_) = self else { return };
+        let Self::Asks(asks) = std::mem::take(self) else { return };
+        let Asks { rules, pending, wanted } = *asks;
+        let known = guarded(worker, || {
+            let who = match said {
+                Some(said) => facts(&wanted, said, |facts| rules.body(pending, facts)),
+                None => pending.unread(),
+            };
+            worker.observer.borrow_mut().tenant(who.rule);
+            who
+        });
+        *self = known.map_or_else(Self::default, Self::Known);
+    }
+
+    /// Whose it is; asked when nothing more can be known.
+    pub(crate) fn take(&mut self, worker: &Worker) -> Who {
+        self.body(worker, None);
+        match std::mem::take(self) {
+            Self::Known(who) => who,
+            Self::Asks(_) => nobody(),
+        }
+    }
+}
+
+impl Default for Whose {
+    fn default() -> Self {
+        Self::Known(nobody())
+    }
+}
+
+/// Whose a request is of which the rules could not be asked.
+fn nobody() -> Who {
+    Who { tenant: DEFAULT_TENANT.into(), principal: None, consumer: None, rule: RuleKind::Default }
+}
+
+/// What the wanted members say, in the rules' words.
+fn facts<R>(wanted: &Wanted, said: &[Name], ask: impl FnOnce(&BodyFacts<'_>) -> R) -> R {
+    let mut facts = BodyFacts::default();
+    let mut metadata = Vec::new();
+    for (member, said) in wanted.members().iter().zip(said).filter(|(_, said)| !said.is_empty()) {
+        let said = said.as_str().as_bytes();
+        match member {
+            Member::User => facts.user = Some(said),
+            Member::SafetyIdentifier => facts.safety_identifier = Some(said),
+            Member::Metadata(key) => metadata.push((&**key, said)),
+        }
+    }
+    ask(&BodyFacts { metadata: &metadata, ..facts })
+}
+
+/// What a scanner has to look for, for these rules.
+pub(crate) fn wanted(rules: &Rules) -> Wanted {
+    Wanted::new(rules.wanted().iter().map(|key| match key {
+        BodyKey::User => Member::User,
+        BodyKey::SafetyIdentifier => Member::SafetyIdentifier,
+        BodyKey::Metadata(key) => Member::Metadata(key.clone()),
+    }))
+}
+
+/// Asks the rules. A panic is counted, and the answer is missing.
+fn guarded<R>(worker: &Worker, ask: impl FnOnce() -> R) -> Option<R> {
+    catch_unwind(AssertUnwindSafe(ask)).map_err(|_panic| worker.lose(Dropped::Panic)).ok()
+}
