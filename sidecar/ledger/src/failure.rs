@@ -79,10 +79,12 @@ impl From<Error> for Failure {
                 ErrorCode::DiskFull => Fault::Full,
                 ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen => Fault::ReadOnly,
                 ErrorCode::SystemIoFailure | ErrorCode::NoLargeFileSupport => Fault::Io,
-                ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::SchemaChanged => Fault::Corrupt,
-                ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked | ErrorCode::FileLockingProtocolFailed => {
-                    Fault::Locked
+                ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::SchemaChanged => {
+                    Fault::Corrupt
                 }
+                ErrorCode::DatabaseBusy
+                | ErrorCode::DatabaseLocked
+                | ErrorCode::FileLockingProtocolFailed => Fault::Locked,
                 _ => Fault::Other,
             },
             // A table or a column that the schema's version promises is not there, or holds another type.
@@ -101,7 +103,9 @@ impl From<Error> for Failure {
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         let fault = match error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => Fault::Full,
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+                Fault::Full
+            }
             io::ErrorKind::PermissionDenied
             | io::ErrorKind::ReadOnlyFilesystem
             | io::ErrorKind::NotFound

@@ -82,7 +82,9 @@ impl File {
         }
         let connection = Connection::open_with_flags(
             &new,
-            OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+            OpenFlags::SQLITE_OPEN_READ_WRITE
+                | OpenFlags::SQLITE_OPEN_CREATE
+                | OpenFlags::SQLITE_OPEN_NO_MUTEX,
         )?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         // So that what retention takes away can be given back to the disk in small steps.
@@ -92,7 +94,8 @@ impl File {
         for table in table::sealed() {
             set_seal(&transaction, table, &Seal::NEW)?;
         }
-        for (name, value) in [("month", i64::from(month)), ("created_us", now_us), ("alive_us", now_us), ("clean", 1)]
+        for (name, value) in
+            [("month", i64::from(month)), ("created_us", now_us), ("alive_us", now_us), ("clean", 1)]
         {
             set_fact(&transaction, name, ValueRef::Integer(value))?;
         }
@@ -114,7 +117,10 @@ impl File {
         schema::migrate(&connection)?;
         let mode: String = connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))?;
         if mode != "wal" {
-            return Err(Failure::new(Fault::Other, format!("it cannot have a write-ahead log, but is in mode {mode}")));
+            return Err(Failure::new(
+                Fault::Other,
+                format!("it cannot have a write-ahead log, but is in mode {mode}"),
+            ));
         }
         connection.pragma_update(None, "synchronous", "FULL")?;
         // Checkpoints are the writer's, which looks at how they end.
@@ -150,12 +156,15 @@ impl File {
         let mut uri = String::from("file:");
         for byte in std::path::absolute(path)?.as_os_str().as_encoded_bytes() {
             match byte {
-                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => uri.push(char::from(*byte)),
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => {
+                    uri.push(char::from(*byte))
+                }
                 other => uri.push_str(&format!("%{other:02x}")),
             }
         }
         uri.push_str("?immutable=1");
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+        let flags =
+            OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
         let connection = Connection::open_with_flags(uri, flags)?;
         careful(&connection)?;
         schema::known(&connection)?;
@@ -163,7 +172,8 @@ impl File {
     }
 
     fn with(connection: Connection, path: &Path) -> Result<Self, Failure> {
-        let month = number(&connection, "month")?.ok_or_else(|| Failure::corrupt("it does not say its month"))?;
+        let month =
+            number(&connection, "month")?.ok_or_else(|| Failure::corrupt("it does not say its month"))?;
         let month = Month::try_from(month).map_err(|_| Failure::corrupt("its month is none"))?;
         Ok(Self { connection, path: path.to_owned(), month })
     }
@@ -250,8 +260,11 @@ pub(crate) fn seal(connection: &Connection, table: &Table) -> Result<Seal, Failu
 
 /// Seals a table.
 pub(crate) fn set_seal(connection: &Connection, table: &Table, seal: &Seal) -> Result<(), Failure> {
-    let values =
-        [ValueRef::Text(table.name.as_bytes()), ValueRef::Integer(seal.entered), ValueRef::Blob(&seal.digest)];
+    let values = [
+        ValueRef::Text(table.name.as_bytes()),
+        ValueRef::Integer(seal.entered),
+        ValueRef::Blob(&seal.digest),
+    ];
     let digest = SEAL.digest(&values, &mut Vec::new());
     table::execute(&mut connection.prepare(&SEAL.insert("INSERT OR REPLACE"))?, &values, &digest)?;
     Ok(())

@@ -102,14 +102,19 @@ mod tests {
         ] {
             let path = Path::new(path);
             let made = of_month(path, month);
-            assert_eq!((made.as_path(), sign_off(path, month).as_path()), (Path::new(file), Path::new(signed)));
+            assert_eq!(
+                (made.as_path(), sign_off(path, month).as_path()),
+                (Path::new(file), Path::new(signed))
+            );
             assert_eq!(month_in(path, made.file_name().unwrap().to_str().unwrap()), Some(month));
         }
     }
 
     #[test]
     fn other_files_are_none_of_ours() {
-        for name in ["x.db", "x-2026-10.db-wal", "x-2026-10.json", "y-2026-10.db", "x-2026-13.db", "x-.db", "x-é"] {
+        for name in
+            ["x.db", "x-2026-10.db-wal", "x-2026-10.json", "y-2026-10.db", "x-2026-13.db", "x-.db", "x-é"]
+        {
             assert_eq!(month_in(Path::new("x.db"), name), None, "{name}");
         }
     }

@@ -4,6 +4,7 @@
 //! from lines is, and comes to the same as from rows.
 
 pub mod ask;
+pub mod focus;
 pub mod group;
 pub mod json;
 pub mod key;

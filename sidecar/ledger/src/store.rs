@@ -158,7 +158,8 @@ impl Source for Store {
         let mut names = Names::default();
         self.within(|month, connection| {
             let rates = rates(connection)?;
-            let mut energy = connection.prepare(&format!("{} WHERE id = ?", ENERGY.select())).map_err(Failure::from)?;
+            let mut energy =
+                connection.prepare(&format!("{} WHERE id = ?", ENERGY.select())).map_err(Failure::from)?;
             let mut scratch = Vec::new();
             let mut call = Call { each: &mut *each, trouble: None };
             let bounds = [range.since_us, range.until_us];
@@ -193,7 +194,11 @@ impl Source for Store {
             let mut call = Call { each: &mut *each, trouble: None };
             let result = file::whole(connection, &CORRECTION, |values| {
                 let correction = Columns::new(&values[1..], &mut names).correction()?;
-                if range.holds(correction.ended_us) { call.of(|each| each(month, &correction)) } else { Ok(()) }
+                if range.holds(correction.ended_us) {
+                    call.of(|each| each(month, &correction))
+                } else {
+                    Ok(())
+                }
             });
             call.end(result.map(|_| ()))
         })

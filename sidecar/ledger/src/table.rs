@@ -81,12 +81,18 @@ impl Table {
     }
 
     /// A row as it was read by [`Self::select`], if its mark is right.
-    pub(crate) fn read<'a>(&self, row: &'a Row<'_>, scratch: &mut Vec<u8>) -> Result<(Values<'a>, Digest), Failure> {
-        let values =
-            (0..self.columns.len()).map(|at| row.get_ref(at)).collect::<Result<Values<'_>, _>>()?;
+    pub(crate) fn read<'a>(
+        &self,
+        row: &'a Row<'_>,
+        scratch: &mut Vec<u8>,
+    ) -> Result<(Values<'a>, Digest), Failure> {
+        let values = (0..self.columns.len()).map(|at| row.get_ref(at)).collect::<Result<Values<'_>, _>>()?;
         let digest = self.digest(&values, scratch);
         if row.get::<_, i64>(self.columns.len())? != mark(&digest) {
-            return Err(Failure::corrupt(format!("a row of the table {} is not as it was written", self.name)));
+            return Err(Failure::corrupt(format!(
+                "a row of the table {} is not as it was written",
+                self.name
+            )));
         }
         Ok((values, digest))
     }
@@ -246,11 +252,7 @@ pub(crate) static LINE: LazyLock<Table> = LazyLock::new(|| {
         "exchanges",
     ];
     let between = ["cost_high", "cost_low", "energy_exchanges"];
-    Table::keyed(
-        "line",
-        11,
-        before.into_iter().chain(token_columns()).chain(between).chain(GPU_COLUMNS),
-    )
+    Table::keyed("line", 11, before.into_iter().chain(token_columns()).chain(between).chain(GPU_COLUMNS))
 });
 
 /// What GPUs did for nobody.
@@ -317,7 +319,8 @@ mod tests {
         schema::create(&connection).unwrap();
         for table in sealed().into_iter().chain([&*SEAL, &*FACT]) {
             let mut statement = connection.prepare(&format!("PRAGMA table_info({})", table.name)).unwrap();
-            let names: Vec<String> = statement.query_map([], |row| row.get(1)).unwrap().map(Result::unwrap).collect();
+            let names: Vec<String> =
+                statement.query_map([], |row| row.get(1)).unwrap().map(Result::unwrap).collect();
             let mut ours: Vec<_> = table.columns.clone();
             ours.push("mark");
             assert_eq!(names, ours, "{}", table.name);

@@ -10,13 +10,13 @@ use meter::{ExchangeId, Provenance, TokenType, Tokens};
 use price::{Charge, Currency, Rate, Unpriced};
 use rusqlite::types::ValueRef;
 
+use crate::Row;
 use crate::energy::EnergyRow;
 use crate::failure::{Failure, Fault};
 use crate::key::Key;
 use crate::line::{Class, Line};
 use crate::report::source::{Correction, DeviceLine, Gap, Share, Used};
 use crate::table::Values;
-use crate::Row;
 
 /// What the low half of a sum ends at.
 const LOW: i128 = 1_000_000;
@@ -111,7 +111,12 @@ pub(crate) fn of_rate(rate: &Rate) -> Result<Values<'_>, Failure> {
 }
 
 /// Of the table `energy`; the keys are said where the exchange is not at hand.
-pub(crate) fn of_energy(seq: i64, row: &EnergyRow, class: Class, with_keys: bool) -> Result<Values<'_>, Failure> {
+pub(crate) fn of_energy(
+    seq: i64,
+    row: &EnergyRow,
+    class: Class,
+    with_keys: bool,
+) -> Result<Values<'_>, Failure> {
     let used = &row.used;
     let maybe_count = |number: Option<u64>| number.map_or(Ok(ValueRef::Null), count);
     let mut values = vec![
@@ -287,9 +292,7 @@ impl<'a, 'v> Columns<'a, 'v> {
     fn maybe_text(&mut self) -> Result<Option<Arc<str>>, Failure> {
         match self.next() {
             ValueRef::Null => Ok(None),
-            ValueRef::Text(text) => {
-                Ok(Some(self.names.of(str::from_utf8(text).map_err(|_| senseless())?)))
-            }
+            ValueRef::Text(text) => Ok(Some(self.names.of(str::from_utf8(text).map_err(|_| senseless())?))),
             _ => Err(senseless()),
         }
     }
@@ -359,10 +362,7 @@ impl<'a, 'v> Columns<'a, 'v> {
     }
 
     /// Of the table `exchange`, without `seq`. The rate is looked up by its id.
-    pub(crate) fn row(
-        &mut self,
-        rate: impl FnOnce(&[u8; 16]) -> Option<Arc<Rate>>,
-    ) -> Result<Row, Failure> {
+    pub(crate) fn row(&mut self, rate: impl FnOnce(&[u8; 16]) -> Option<Arc<Rate>>) -> Result<Row, Failure> {
         let mut row = Row {
             id: ExchangeId(self.bytes()?),
             started_us: self.number()?,
@@ -393,7 +393,8 @@ impl<'a, 'v> Columns<'a, 'v> {
         let (named, cost, unpriced) = (self.maybe_bytes()?, self.maybe_number()?, self.maybe_text()?);
         row.charge = match (named, cost, unpriced) {
             (Some(id), Some(cost), None) => {
-                let rate = rate(&id).ok_or_else(|| Failure::corrupt("a row's rate is not among the rates"))?;
+                let rate =
+                    rate(&id).ok_or_else(|| Failure::corrupt("a row's rate is not among the rates"))?;
                 Charge::Priced { rate, cost }
             }
             (None, None, Some(why)) => Charge::Unpriced(

@@ -70,9 +70,7 @@ type Parts = Vec<((In, Option<Share>), Sums)>;
 /// # Errors
 /// If the store cannot be read, or there are more than [`GROUPS`].
 pub fn make(source: &dyn Source, ask: &Ask) -> Result<Report, Trouble> {
-    if ask.basis == Basis::Gpu && !ask.range.is_whole_days() {
-        return Err("what idle GPUs cost is kept by day: give --since and --until as days or months".into());
-    }
+    whole_days_if_gpu(ask)?;
     let rates: HashMap<_, _> = source.rates()?.into_iter().map(|rate| (rate.id, rate)).collect();
     let mut groups: HashMap<Box<[Value]>, Parts> = HashMap::new();
     let mut notes = Notes { from_rows: ask.needs_rows(), ..Notes::default() };
@@ -109,10 +107,7 @@ pub fn make(source: &dyn Source, ask: &Ask) -> Result<Report, Trouble> {
             }
             let values: Vec<_> = ask.by.iter().map(|&key| value_of(&device, key, mark)).collect();
             let sums = part(&mut groups, &values, (Some(Currency::USD), Some(device.share)))?;
-            sums.energy_nj += device.energy_nj;
-            sums.gpu_ns += device.gpu_ns;
-            sums.gpu_hours_pico += device.gpu_hours_pico;
-            sums.gpu_energy_pico += device.gpu_energy_pico;
+            sums.add_device(&device);
         }
     }
     notes.left_out = left_out;
@@ -126,7 +121,15 @@ pub fn make(source: &dyn Source, ask: &Ask) -> Result<Report, Trouble> {
     Ok(Report { ask: ask.clone(), groups, totals, notes })
 }
 
-fn rate_of<'a>(
+/// What GPUs did for nobody is kept by day, and a part of a day has no sum to be conserved.
+pub(crate) fn whole_days_if_gpu(ask: &Ask) -> Result<(), Trouble> {
+    if ask.basis == Basis::Gpu && !ask.range.is_whole_days() {
+        return Err("what idle GPUs cost is kept by day: give --since and --until as days or months".into());
+    }
+    Ok(())
+}
+
+pub(crate) fn rate_of<'a>(
     piece: &Piece<'_>,
     rates: &'a HashMap<[u8; 16], Arc<Rate>>,
 ) -> Result<Option<&'a Rate>, Trouble> {
@@ -137,12 +140,12 @@ fn rate_of<'a>(
     }
 }
 
-fn is_asked(ask: &Ask, piece: &Piece<'_>, rate: Option<&Rate>) -> bool {
+pub(crate) fn is_asked(ask: &Ask, piece: &Piece<'_>, rate: Option<&Rate>) -> bool {
     ask.billed.is_none_or(|month| month == piece.billed)
         && ask.filters.iter().all(|filter| filter.lets(&piece.value(filter.key, rate)))
 }
 
-fn note(notes: &mut Notes, piece: &Piece<'_>, basis: Basis) {
+pub(crate) fn note(notes: &mut Notes, piece: &Piece<'_>, basis: Basis) {
     let line = piece.line;
     let exchanges = i128::from(line.exchanges);
     match (line.class, basis) {
@@ -201,7 +204,7 @@ fn value_of(device: &DeviceLine, key: Key, mark: Option<Key>) -> Value {
     }
 }
 
-fn lets_device(ask: &Ask, device: &DeviceLine) -> bool {
+pub(crate) fn lets_device(ask: &Ask, device: &DeviceLine) -> bool {
     ask.billed.is_none_or(|month| month == period::month_at(device.day))
         && ask.filters.iter().all(|filter| filter.lets(&value_of(device, filter.key, Some(Key::Tenant))))
 }

@@ -196,4 +196,9 @@ pub trait Source {
 
     /// What is missing of the range.
     fn gaps(&self, range: &Range) -> Result<Vec<Gap>, Trouble>;
+
+    /// The digest under which a month was closed, if it is.
+    fn digest(&self, _month: Month) -> Result<Option<Arc<str>>, Trouble> {
+        Ok(None)
+    }
 }

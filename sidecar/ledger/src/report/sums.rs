@@ -3,6 +3,7 @@
 use meter::{Provenance, TokenType};
 use price::Currency;
 
+use super::source::DeviceLine;
 use crate::Line;
 
 /// How many types of token there are.
@@ -69,6 +70,14 @@ impl Sums {
         self.priced = true;
         self.cost_pico += line.cost_pico;
         self.unpriced -= i128::from(line.exchanges);
+    }
+
+    /// Adds what a GPU did for nobody.
+    pub(crate) fn add_device(&mut self, device: &DeviceLine) {
+        self.energy_nj += device.energy_nj;
+        self.gpu_ns += device.gpu_ns;
+        self.gpu_hours_pico += device.gpu_hours_pico;
+        self.gpu_energy_pico += device.gpu_energy_pico;
     }
 
     /// Adds another group's.

@@ -1,0 +1,94 @@
+//! A report for FinOps tools: the Cost and Usage dataset of FOCUS (focus.finops.org), versions 1.2 and
+//! 1.4, as CSV. One row for each tenant, model, kind of token and period, and price where that changed.
+//!
+//! Laws: the effective costs sum to the ledger's cost, exactly; a cost is its quantity times its unit
+//! price, exactly where the price is of tokens or requests; what has no price is not listed as free.
+
+mod charge;
+mod columns;
+mod gather;
+
+use std::io::{self, Write};
+
+use super::ask::Ask;
+use super::notes::Notes;
+use super::source::{Source, Trouble};
+pub use columns::Column;
+
+/// A version of FOCUS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Version {
+    /// Of May 2025: what most tools read.
+    V1_2,
+    /// Of June 2026.
+    V1_4,
+}
+
+impl Version {
+    /// Every version.
+    pub const ALL: [Self; 2] = [Self::V1_2, Self::V1_4];
+
+    /// As the specification writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::V1_2 => "1.2",
+            Self::V1_4 => "1.4",
+        }
+    }
+}
+
+/// Whether the costs are to be paid, or only shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Billing {
+    /// Shown: `BilledCost` is 0, and nothing is counted twice beside the provider's own bill.
+    Showback,
+    /// Paid by the tenant: `BilledCost` is what it costs.
+    Chargeback,
+}
+
+/// How it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// In which version.
+    pub version: Version,
+    /// What is billed.
+    pub billing: Billing,
+    /// Who runs this and would send the bill.
+    pub issuer: String,
+    /// What the service is called.
+    pub service: String,
+}
+
+/// The columns of a version, in their order.
+pub fn columns(version: Version) -> impl Iterator<Item = &'static Column> {
+    columns::COLUMNS.iter().filter(move |column| column.is_in(version))
+}
+
+/// Writes it, and hands back what the rows do not say. By day if the day is among the keys, else by
+/// month; a row for each principal, consumer or upstream too if that is.
+///
+/// # Errors
+/// If the store cannot be read or the writer fails.
+pub fn write(
+    source: &dyn Source,
+    ask: &Ask,
+    options: &Options,
+    to: &mut dyn Write,
+) -> Result<Notes, Trouble> {
+    let (charges, notes) = gather::charges(source, ask)?;
+    put(&charges, options, to)?;
+    Ok(notes)
+}
+
+fn put(charges: &[charge::Charge], options: &Options, to: &mut dyn Write) -> io::Result<()> {
+    let columns: Vec<_> = columns(options.version).collect();
+    let mut sheet = csv::Writer::from_writer(to);
+    sheet.write_record(columns.iter().map(|column| column.name))?;
+    for charge in charges {
+        sheet.write_record(columns.iter().map(|column| (column.value)(charge, options)))?;
+    }
+    sheet.flush()
+}
+
+#[cfg(test)]
+mod tests;

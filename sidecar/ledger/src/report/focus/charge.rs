@@ -1,0 +1,74 @@
+//! One row of the dataset, before it is written: what both versions have in common.
+
+use std::sync::Arc;
+
+use price::Currency;
+
+use crate::report::money::Decimal;
+use crate::report::source::Month;
+
+/// One row.
+#[derive(Clone, Debug)]
+pub(super) struct Charge {
+    /// The month it is billed in.
+    pub(super) billed: Month,
+    /// When it was used: from, and until (exclusive), microseconds since 1970.
+    pub(super) period_us: (i64, i64),
+    /// Whose; `None` is nobody's.
+    pub(super) tenant: Option<Arc<str>>,
+    pub(super) principal: Option<Arc<str>>,
+    pub(super) consumer: Option<Arc<str>>,
+    /// What served it, and what kind of thing that is.
+    pub(super) resource: Option<(Arc<str>, &'static str)>,
+    pub(super) model: Option<Arc<str>>,
+    pub(super) provider: Option<Arc<str>>,
+    pub(super) currency: Currency,
+    pub(super) kind: Kind,
+    pub(super) description: String,
+    /// What was measured, and how much of it.
+    pub(super) quantity: Option<Quantity>,
+    /// The article, if it is one.
+    pub(super) sku: Option<Sku>,
+    pub(super) cost_pico: i128,
+    /// Exchanges, on the first row of those they made, so that they can be summed.
+    pub(super) requests: Option<i128>,
+    /// Reasoning tokens among this row's.
+    pub(super) reasoning: Option<i128>,
+    /// How the quantity is known.
+    pub(super) known: String,
+    /// Joules, on the first row likewise.
+    pub(super) energy: Option<Decimal>,
+    /// The digest under which the month was closed.
+    pub(super) digest: Option<Arc<str>>,
+}
+
+/// What kind of charge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Of a period that was open when it came.
+    Usage,
+    /// Usage of, or a change to, a period that was closed.
+    Correction,
+    /// A change to a period that is open: the price was another.
+    Adjustment,
+}
+
+/// How much of something.
+#[derive(Clone, Debug)]
+pub(super) struct Quantity {
+    pub(super) consumed: Decimal,
+    pub(super) consumed_unit: &'static str,
+    pub(super) priced: Decimal,
+    pub(super) priced_unit: &'static str,
+    pub(super) unit_price: Option<Decimal>,
+}
+
+/// An article and its price.
+#[derive(Clone, Debug)]
+pub(super) struct Sku {
+    pub(super) id: String,
+    pub(super) meter: &'static str,
+    pub(super) price_id: String,
+    /// JSON.
+    pub(super) details: String,
+}

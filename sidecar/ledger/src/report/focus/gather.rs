@@ -1,0 +1,449 @@
+//! The rows of the dataset, from the pieces of the ledger: a sum for each tenant, model, rate and period,
+//! taken apart again by kind of token, which is exact because one rate has one price for each.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use meter::{Provenance, TokenType};
+use price::{Currency, Rate};
+use serde_json::json;
+
+use super::charge::{Charge, Kind, Quantity, Sku};
+use crate::Class;
+use crate::report::ask::{Ask, Basis};
+use crate::report::group::{self, GROUPS};
+use crate::report::json::share_of;
+use crate::report::key::{Key, Value};
+use crate::report::money::{Decimal, nano};
+use crate::report::notes::Notes;
+use crate::report::period;
+use crate::report::pieces::{self, Piece};
+use crate::report::source::{DAY_US, Month, Share, Source, Trouble};
+use crate::report::sums::{self, PROVENANCES, Sums};
+
+/// What rows have in common.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    billed: Month,
+    day: i32,
+    share: Option<Share>,
+    tenant: Value,
+    model: Value,
+    provider: Value,
+    principal: Value,
+    consumer: Value,
+    upstream: Value,
+    rate: Option<[u8; 16]>,
+    correction: bool,
+}
+
+/// Kinds of token that are articles of their own, and what they are called.
+struct Article {
+    kind: TokenType,
+    meter: &'static str,
+    suffix: &'static str,
+    direction: &'static str,
+    cache: Option<&'static str>,
+}
+
+const ARTICLES: [Article; TokenType::ALL.len()] = {
+    const fn article(
+        kind: TokenType,
+        meter: &'static str,
+        suffix: &'static str,
+        direction: &'static str,
+        cache: Option<&'static str>,
+    ) -> Article {
+        Article { kind, meter, suffix, direction, cache }
+    }
+    [
+        article(TokenType::Input, "Input Tokens", "input", "Input", Some("Uncached")),
+        article(TokenType::InputCached, "Cache Read Input Tokens", "cache-read", "Input", Some("Read")),
+        article(
+            TokenType::InputCacheWrite,
+            "Cache Write Input Tokens",
+            "cache-write",
+            "Input",
+            Some("Write"),
+        ),
+        article(TokenType::InputAudio, "Audio Input Tokens", "audio-input", "Input", Some("Uncached")),
+        article(TokenType::Output, "Output Tokens", "output", "Output", None),
+        article(TokenType::OutputReasoning, "Reasoning Output Tokens", "reasoning-output", "Output", None),
+        article(TokenType::OutputAudio, "Audio Output Tokens", "audio-output", "Output", None),
+    ]
+};
+
+/// The rows, in the order of their periods, tenants and models.
+pub(super) fn charges(source: &dyn Source, ask: &Ask) -> Result<(Vec<Charge>, Notes), Trouble> {
+    if let Some(key) = ask.by.iter().find(|key| !KEYS.contains(key)) {
+        let keys: Vec<_> = KEYS.iter().map(|key| key.name()).collect();
+        return Err(format!(
+            "FOCUS has no row by `{}`; with --format focus, --by takes {}",
+            key.name(),
+            keys.join(", ")
+        )
+        .into());
+    }
+    let by_gpu = ask.basis == Basis::Gpu;
+    group::whole_days_if_gpu(ask)?;
+    let rates: HashMap<_, _> = source.rates()?.into_iter().map(|rate| (rate.id, rate)).collect();
+    let mut notes = Notes { from_rows: ask.needs_rows(), ..Notes::default() };
+    let (mut left_out, mut sums): (_, BTreeMap<Place, Sums>) = (0, BTreeMap::new());
+    pieces::each(source, ask, &mut left_out, &mut |piece| {
+        let rate = group::rate_of(&piece, &rates)?;
+        if !group::is_asked(ask, &piece, rate) {
+            return Ok(());
+        }
+        group::note(&mut notes, &piece, ask.basis);
+        let correction = piece.line.class == Class::Correction;
+        if (by_gpu && correction) || (!by_gpu && rate.is_none()) {
+            return Ok(());
+        }
+        let place = place(ask, &piece, correction);
+        if sums.len() >= GROUPS && !sums.contains_key(&place) {
+            return Err(format!("there are more than {GROUPS} rows; ask for a shorter time").into());
+        }
+        let sum = sums.entry(place).or_default();
+        if correction {
+            sum.correct(piece.line)
+        } else {
+            sum.add(piece.line)
+        }
+        Ok(())
+    })?;
+    if by_gpu {
+        devices(source, ask, &mut sums)?;
+    }
+    notes.left_out = left_out;
+    notes.gaps = source.gaps(&ask.range)?;
+    let mut digests = HashMap::new();
+    let mut charges = Vec::new();
+    for (place, sum) in &sums {
+        let digest = match digests.get(&place.billed) {
+            Some(digest) => Clone::clone(digest),
+            None => {
+                let digest = source.digest(place.billed)?;
+                digests.insert(place.billed, digest.clone());
+                digest
+            }
+        };
+        let rate = place.rate.and_then(|id| rates.get(&id));
+        let row = row(ask, place, rate, digest);
+        match rate {
+            _ if by_gpu => of_gpu(&row, sum, &mut charges),
+            Some(rate) if place.correction => charges.push(of_correction(row, rate, sum)),
+            Some(rate) => of_usage(&row, rate, sum, &mut charges),
+            None => {}
+        }
+    }
+    Ok((charges, notes))
+}
+
+/// What may be asked for beside what there always is.
+const KEYS: [Key; 8] = [
+    Key::Tenant,
+    Key::Model,
+    Key::Provider,
+    Key::Day,
+    Key::Month,
+    Key::Principal,
+    Key::Consumer,
+    Key::Upstream,
+];
+
+fn place(ask: &Ask, piece: &Piece<'_>, correction: bool) -> Place {
+    let by_gpu = ask.basis == Basis::Gpu;
+    let always = |key| piece.value(key, None);
+    let asked = |key| if ask.by.contains(&key) { piece.value(key, None) } else { Value::Null };
+    Place {
+        billed: piece.billed,
+        day: first_day(ask, piece.line.day),
+        share: None,
+        tenant: always(Key::Tenant),
+        model: always(Key::Model),
+        provider: always(Key::Provider),
+        principal: asked(Key::Principal),
+        consumer: asked(Key::Consumer),
+        upstream: asked(Key::Upstream),
+        rate: if by_gpu { None } else { piece.line.rate },
+        correction,
+    }
+}
+
+/// The first day of the period of a day.
+fn first_day(ask: &Ask, day: i32) -> i32 {
+    match ask.by.contains(&Key::Day) {
+        true => day,
+        false => period::day_at(period::month_start_us(period::month_at(day))),
+    }
+}
+
+fn devices(source: &dyn Source, ask: &Ask, sums: &mut BTreeMap<Place, Sums>) -> Result<(), Trouble> {
+    for device in source.devices(&ask.range)? {
+        if !group::lets_device(ask, &device) {
+            continue;
+        }
+        let place = Place {
+            billed: period::month_at(device.day),
+            day: first_day(ask, device.day),
+            share: Some(device.share),
+            tenant: Value::Null,
+            model: Value::Null,
+            provider: Value::Null,
+            principal: Value::Null,
+            consumer: Value::Null,
+            upstream: Value::Null,
+            rate: None,
+            correction: false,
+        };
+        sums.entry(place).or_default().add_device(&device);
+    }
+    Ok(())
+}
+
+fn name(value: &Value) -> Option<Arc<str>> {
+    match value {
+        Value::Text(text) => Some(Arc::clone(text)),
+        Value::Word(word) => Some((*word).into()),
+        _ => None,
+    }
+}
+
+/// What all rows of a place have in common.
+fn row(ask: &Ask, place: &Place, rate: Option<&Arc<Rate>>, digest: Option<Arc<str>>) -> Charge {
+    let start = i64::from(place.day) * DAY_US;
+    let own = period::month_at(place.day);
+    let end = if ask.by.contains(&Key::Day) { start + DAY_US } else { period::month_start_us(own + 1) };
+    let kind = match (place.billed == own, place.correction) {
+        (true, false) => Kind::Usage,
+        (true, true) => Kind::Adjustment,
+        (false, _) => Kind::Correction,
+    };
+    let resource = match place.share {
+        Some(share) => Some((share.mark().into(), "GPU")),
+        None => name(&place.upstream).map(|upstream| (upstream, "Inference Server")),
+    };
+    Charge {
+        billed: place.billed,
+        period_us: (start, end),
+        tenant: name(&place.tenant),
+        principal: name(&place.principal),
+        consumer: name(&place.consumer),
+        resource,
+        model: name(&place.model),
+        provider: name(&place.provider),
+        currency: rate.map_or(Currency::USD, |rate| rate.currency),
+        kind,
+        description: String::new(),
+        quantity: None,
+        sku: None,
+        cost_pico: 0,
+        requests: None,
+        reasoning: None,
+        known: String::new(),
+        energy: None,
+        digest,
+    }
+}
+
+fn of_usage(row: &Charge, rate: &Rate, sum: &Sums, charges: &mut Vec<Charge>) {
+    let model = row.model.as_deref().unwrap_or_default();
+    let first = charges.len();
+    let unit_of = |kind: TokenType| i128::from(rate.per_token[kind as usize].unwrap_or(0));
+    let count_of = |kind: TokenType| sum.tokens[kind as usize];
+    // Reasoning tokens are output tokens; an article of their own only where they have another price.
+    let together = unit_of(TokenType::OutputReasoning) == unit_of(TokenType::Output);
+    let mut rest = sum.cost_pico;
+    for article in &ARTICLES {
+        let (mut tokens, mut reasoning) = (count_of(article.kind), None);
+        match article.kind {
+            TokenType::Output if together => {
+                reasoning = Some(count_of(TokenType::OutputReasoning));
+                tokens += count_of(TokenType::OutputReasoning);
+            }
+            TokenType::OutputReasoning if together => continue,
+            TokenType::OutputReasoning => reasoning = Some(tokens),
+            _ => {}
+        }
+        if tokens == 0 {
+            continue;
+        }
+        let unit = unit_of(article.kind);
+        let cost_pico = tokens * unit;
+        rest -= cost_pico;
+        let known = if article.kind.is_input() { &sum.input_known } else { &sum.output_known };
+        charges.push(Charge {
+            description: format!("{} for {model}", article.meter),
+            quantity: Some(Quantity {
+                consumed: Decimal { units: tokens, digits: 0, least: 0 },
+                consumed_unit: "Tokens",
+                priced: Decimal { units: tokens, digits: 6, least: 0 },
+                priced_unit: "1000000 Tokens",
+                // Pico-units for a token are millionths for a million of them.
+                unit_price: Some(Decimal { units: unit, digits: 6, least: 2 }),
+            }),
+            sku: Some(sku(model, rate, article)),
+            cost_pico,
+            reasoning,
+            known: how_known(known),
+            ..row.clone()
+        });
+    }
+    let each = i128::from(rate.per_request);
+    if each != 0 && rest != 0 && rest % each == 0 {
+        let requests = Decimal { units: rest / each, digits: 0, least: 0 };
+        charges.push(Charge {
+            description: format!("Requests to {model}"),
+            quantity: Some(Quantity {
+                consumed: requests,
+                consumed_unit: "Requests",
+                priced: requests,
+                priced_unit: "Requests",
+                unit_price: Some(Decimal { units: each, digits: 12, least: 2 }),
+            }),
+            sku: Some(Sku {
+                id: format!("{model}-request"),
+                meter: "Requests",
+                price_id: price_id(rate, &format!("{model}-request")),
+                details: details(model, rate, &[]),
+            }),
+            cost_pico: rest,
+            ..row.clone()
+        });
+    } else if rest != 0 {
+        // No rate makes this; should one ever, the sum is right and the row says what it is.
+        charges.push(Charge {
+            kind: if row.kind == Kind::Usage { Kind::Adjustment } else { row.kind },
+            description: format!("Difference between charges and unit prices for {model}"),
+            cost_pico: rest,
+            ..row.clone()
+        });
+    }
+    if charges.len() == first && sum.exchanges > 0 {
+        // Exchanges that made no token and cost nothing are usage too.
+        let nothing = Decimal { units: 0, digits: 0, least: 0 };
+        let article = &ARTICLES[0];
+        charges.push(Charge {
+            description: format!("{} for {model}", article.meter),
+            quantity: Some(Quantity {
+                consumed: nothing,
+                consumed_unit: "Tokens",
+                priced: nothing,
+                priced_unit: "1000000 Tokens",
+                unit_price: Some(Decimal { units: unit_of(article.kind), digits: 6, least: 2 }),
+            }),
+            sku: Some(sku(model, rate, article)),
+            ..row.clone()
+        });
+    }
+    if let Some(charge) = charges.get_mut(first) {
+        charge.requests = Some(sum.exchanges);
+        charge.energy = (sum.measured > 0).then(|| nano(sum.energy_nj));
+    }
+}
+
+fn of_correction(row: Charge, rate: &Rate, sum: &Sums) -> Charge {
+    let model = row.model.as_deref().unwrap_or_default();
+    let description = format!("Price of {model} changed to that of version {}", rate.version);
+    Charge { description, cost_pico: sum.cost_pico, ..row }
+}
+
+/// GPU hours and energy are quantities of which no decimal is exact, and so are their unit prices: those
+/// are rounded, the costs are not.
+fn of_gpu(row: &Charge, sum: &Sums, charges: &mut Vec<Charge>) {
+    let first = charges.len();
+    let whose = match (&row.resource, &row.model) {
+        (Some((id, "GPU")), _) => format!("of {id}"),
+        (_, model) => format!("for {}", model.as_deref().unwrap_or_default()),
+    };
+    // Hours of nanoseconds, and kilowatt-hours of nanojoules, to 15 digits.
+    let hours = (sum.gpu_ns * 2_500 + 4) / 9;
+    let energy = (sum.energy_nj * 5 + 9) / 18;
+    let each = [
+        ("GPU Hours", "gpu-hour", "Hours", hours, sum.gpu_hours_pico),
+        ("GPU Energy", "gpu-energy", "kWh", energy, sum.gpu_energy_pico),
+    ];
+    for (meter, id, unit, amount, cost_pico) in each {
+        if amount == 0 && cost_pico == 0 {
+            continue;
+        }
+        let quantity = Decimal { units: amount, digits: 15, least: 0 };
+        let price = (amount != 0).then(|| Decimal {
+            units: cost_pico * 10_i128.pow(15) / amount,
+            digits: 12,
+            least: 2,
+        });
+        charges.push(Charge {
+            description: format!("{meter} {whose}"),
+            quantity: Some(Quantity {
+                consumed: quantity,
+                consumed_unit: unit,
+                priced: quantity,
+                priced_unit: unit,
+                unit_price: price,
+            }),
+            sku: Some(Sku {
+                id: id.to_owned(),
+                meter,
+                price_id: id.to_owned(),
+                details: json!({ "x_Basis": "gpu" }).to_string(),
+            }),
+            cost_pico,
+            known: "measured".to_owned(),
+            ..row.clone()
+        });
+    }
+    if let Some(charge) = charges.get_mut(first) {
+        charge.requests = row.tenant.is_some().then_some(sum.exchanges);
+        charge.energy = Some(nano(sum.energy_nj));
+    }
+}
+
+fn sku(model: &str, rate: &Rate, article: &Article) -> Sku {
+    let id = format!("{model}-{}", article.suffix);
+    let mut more = vec![("x_TokenDirection", article.direction)];
+    more.extend(article.cache.map(|action| ("x_TokenCacheAction", action)));
+    if article.suffix.starts_with("audio") {
+        more.push(("x_TokenModality", "Audio"));
+    }
+    Sku { price_id: price_id(rate, &id), details: details(model, rate, &more), meter: article.meter, id }
+}
+
+fn price_id(rate: &Rate, sku: &str) -> String {
+    let mut id = format!("{}:{sku}", rate.version);
+    if &*rate.tier != "standard" {
+        id.push_str(&format!(":{}", rate.tier));
+    }
+    if rate.above_input_tokens > 0 {
+        id.push_str(&format!(":above-{}", rate.above_input_tokens));
+    }
+    id
+}
+
+fn details(model: &str, rate: &Rate, more: &[(&str, &str)]) -> String {
+    let mut details = serde_json::Map::new();
+    details.insert("x_ModelId".to_owned(), model.into());
+    details.insert("x_PriceEntry".to_owned(), (*rate.entry).into());
+    details.insert("x_ServiceTier".to_owned(), (*rate.tier).into());
+    if rate.above_input_tokens > 0 {
+        details.insert("x_AboveInputTokens".to_owned(), rate.above_input_tokens.into());
+    }
+    for (key, value) in more {
+        details.insert((*key).to_owned(), (*value).into());
+    }
+    serde_json::Value::Object(details).to_string()
+}
+
+/// How a quantity is known: a word, or each word's share where there are several.
+fn how_known(counts: &[i128; PROVENANCES]) -> String {
+    match sums::shares(counts).as_slice() {
+        [] => Provenance::None.name().to_owned(),
+        [(only, _)] => only.name().to_owned(),
+        several => {
+            let each = several
+                .iter()
+                .map(|(known, share)| (known.name().to_owned(), share_of(*share).to_string().into()));
+            serde_json::Value::Object(each.collect()).to_string()
+        }
+    }
+}

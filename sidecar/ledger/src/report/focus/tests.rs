@@ -1,0 +1,184 @@
+//! The dataset against a checker of our own: the columns each version demands, what may be empty when,
+//! units, and sums against the report.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::{Billing, Options, Version, columns, write};
+use crate::report::memory::Memory;
+use crate::report::money::money;
+use crate::report::{Ask, Basis, Key, Order, Range, make, period};
+
+/// Columns that FOCUS 1.2 makes mandatory (conventions of its specification, tag v1.2).
+const MANDATORY_1_2: &str = "BilledCost BillingAccountId BillingAccountName BillingCurrency BillingPeriodEnd \
+    BillingPeriodStart ChargeCategory ChargeClass ChargeDescription ChargePeriodEnd ChargePeriodStart \
+    ContractedCost EffectiveCost InvoiceIssuerName ListCost PricingQuantity PricingUnit ProviderName \
+    PublisherName ServiceCategory ServiceName";
+/// And those of 1.4, which took two away.
+const MANDATORY_1_4: &str = "BilledCost BillingAccountId BillingAccountName BillingCurrency BillingPeriodEnd \
+    BillingPeriodStart ChargeCategory ChargeClass ChargeDescription ChargePeriodEnd ChargePeriodStart \
+    ContractedCost EffectiveCost HostProviderName InvoiceDetailId InvoiceIssuerName ListCost PricingQuantity \
+    PricingUnit ServiceCategory ServiceName ServiceProviderName";
+
+fn options(version: Version, billing: Billing) -> Options {
+    Options { version, billing, issuer: "platform".into(), service: "LLM Inference".into() }
+}
+
+fn ask(by: &[Key], basis: Basis) -> Ask {
+    Ask { range: Range::ALL, billed: None, by: by.to_vec(), filters: Vec::new(), basis, order: Order::Keys }
+}
+
+type Row = BTreeMap<String, String>;
+
+fn rows(memory: &Memory, ask: &Ask, options: &Options) -> (Vec<String>, Vec<Row>) {
+    let mut text = Vec::new();
+    write(memory, ask, options, &mut text).expect("memory takes it");
+    let mut sheet = csv::Reader::from_reader(text.as_slice());
+    let header: Vec<_> = sheet.headers().expect("a header").iter().map(str::to_owned).collect();
+    let rows = sheet.records().map(|record| {
+        let record = record.expect("a record");
+        header.iter().cloned().zip(record.iter().map(str::to_owned)).collect()
+    });
+    let rows = rows.collect();
+    (header, rows)
+}
+
+/// A decimal as so many 10^-24; the product of two of 12 digits fits.
+fn parse(text: &str) -> i128 {
+    let (sign, text) = text.strip_prefix('-').map_or((1, text), |text| (-1, text));
+    let (whole, after) = text.split_once('.').unwrap_or((text, ""));
+    assert!(!whole.is_empty() && after.len() <= 24, "{text}");
+    let digits = format!("{whole}{after:0<24}");
+    sign * digits.parse::<i128>().unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+fn pico(text: &str) -> i128 {
+    let (whole, after) = text.split_once('.').unwrap_or((text, ""));
+    format!("{whole}{after:0<12}").parse().unwrap_or_else(|error| panic!("{text}: {error}"))
+}
+
+fn check(version: Version, billing: Billing, header: &[String], row: &Row) {
+    let of = |name: &str| row.get(name).map_or("", String::as_str);
+    for column in columns(version) {
+        assert!(column.nullable || !of(column.name).is_empty(), "{} is empty in {row:?}", column.name);
+    }
+    for name in header.iter().filter(|name| name.contains("Period")) {
+        let text = of(name);
+        assert!(text.ends_with("T00:00:00Z") && text.len() == 20, "{name} is {text}");
+    }
+    assert!(
+        of("BillingPeriodStart") < of("BillingPeriodEnd") && of("ChargePeriodStart") < of("ChargePeriodEnd")
+    );
+    assert_eq!(of("BillingCurrency").len(), 3);
+    assert!(["Usage", "Adjustment"].contains(&of("ChargeCategory")));
+    let correction = of("ChargeClass") == "Correction";
+    assert!(correction || of("ChargeClass").is_empty());
+    // A correction is of an earlier period than it is billed in; all else is of the same.
+    assert_eq!(correction, of("ChargePeriodStart")[..7] != of("BillingPeriodStart")[..7], "{row:?}");
+    let must = of("ChargeCategory") == "Usage" && !correction;
+    for name in ["PricingQuantity", "PricingUnit", "ConsumedQuantity", "ConsumedUnit", "SkuId", "SkuPriceId"]
+    {
+        assert!(!must || !of(name).is_empty(), "{name} is empty in {row:?}");
+    }
+    for (quantity, unit) in [("PricingQuantity", "PricingUnit"), ("ConsumedQuantity", "ConsumedUnit")] {
+        assert_eq!(of(quantity).is_empty(), of(unit).is_empty());
+    }
+    assert!(["", "Tokens", "Requests", "Hours", "kWh"].contains(&of("ConsumedUnit")));
+    assert!(["", "1000000 Tokens", "Requests", "Hours", "kWh"].contains(&of("PricingUnit")));
+    assert_eq!(of("SkuId").is_empty(), of("SkuMeter").is_empty());
+    assert_eq!(of("SkuId").is_empty(), of("SkuPriceDetails").is_empty());
+    for name in ["ListCost", "ContractedCost"] {
+        assert_eq!(of(name), of("EffectiveCost"));
+    }
+    match billing {
+        Billing::Showback => assert_eq!(of("BilledCost"), "0"),
+        Billing::Chargeback => assert_eq!(of("BilledCost"), of("EffectiveCost")),
+    }
+    if ["Tokens", "Requests"].contains(&of("ConsumedUnit")) {
+        let exact = pico(of("ListCost")) * 10_i128.pow(12);
+        let (price, quantity) = (parse(of("ListUnitPrice")), parse(of("PricingQuantity")));
+        assert_eq!(price / 10_i128.pow(12) * (quantity / 10_i128.pow(18)) * 10_i128.pow(6), exact, "{row:?}");
+    }
+    for name in ["SkuPriceDetails", "Tags"].map(of).into_iter().filter(|text| !text.is_empty()) {
+        let json: serde_json::Value = serde_json::from_str(name).expect("JSON");
+        assert!(json.is_object());
+    }
+    if let Ok(serde_json::Value::Object(details)) = serde_json::from_str(of("SkuPriceDetails")) {
+        assert!(details.keys().all(|key| key.starts_with("x_")), "{details:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_row_is_as_its_version_demands_and_the_costs_are_the_ledgers(
+        seed in any::<u64>(), new in any::<bool>(), paid in any::<bool>(), by_day in any::<bool>(), gpu in any::<bool>(),
+    ) {
+        let memory = Memory::of_chance(seed, 120);
+        let version = if new { Version::V1_4 } else { Version::V1_2 };
+        let billing = if paid { Billing::Chargeback } else { Billing::Showback };
+        let basis = if gpu { Basis::Gpu } else { Basis::Price };
+        let key = if by_day { Key::Day } else { Key::Month };
+        let (header, rows) = rows(&memory, &ask(&[key], basis), &options(version, billing));
+        let mut sums = BTreeMap::new();
+        for row in &rows {
+            check(version, billing, &header, row);
+            *sums.entry(row["BillingCurrency"].clone()).or_insert(0) += pico(&row["EffectiveCost"]);
+        }
+        let report = make(&memory, &ask(&[], basis)).expect("a store in memory can be read");
+        for total in report.totals.iter().filter(|total| total.currency.is_some()) {
+            let code = total.currency.expect("it has one").code().to_owned();
+            let cost = total.cost(basis).unwrap_or(0);
+            prop_assert_eq!(sums.remove(&code).unwrap_or(0), cost, "{} {}", code, money(cost));
+        }
+        prop_assert!(sums.is_empty());
+        if !gpu {
+            let requests: i128 = rows.iter().filter_map(|row| row["x_RequestCount"].parse::<i128>().ok()).sum();
+            let priced: i128 = make(&memory, &ask(&[Key::Currency, Key::Class], basis)).expect("it can be read").groups
+                .iter().filter(|group| group.currency.is_some()).map(|group| group.sums.exchanges).sum();
+            prop_assert_eq!(requests, priced);
+        } else {
+            prop_assert!(rows.iter().any(|row| row["ResourceId"] == "__idle__" && row["SubAccountId"].is_empty()));
+            prop_assert!(rows.iter().any(|row| row["SkuMeter"] == "GPU Hours"));
+        }
+    }
+}
+
+#[test]
+fn the_columns_are_those_of_the_version_in_its_order() {
+    for (version, mandatory) in [(Version::V1_2, MANDATORY_1_2), (Version::V1_4, MANDATORY_1_4)] {
+        let (header, _) =
+            rows(&Memory::default(), &ask(&[], Basis::Price), &options(version, Billing::Showback));
+        for name in mandatory.split_whitespace() {
+            assert!(header.iter().any(|has| has == name), "{name} is not in {}", version.name());
+        }
+        let (theirs, ours): (Vec<_>, Vec<_>) = header.iter().partition(|name| !name.starts_with("x_"));
+        assert_eq!(header, theirs.iter().chain(&ours).map(|name| (*name).clone()).collect::<Vec<_>>());
+        assert!(theirs.is_sorted() && ours.is_sorted(), "{header:?}");
+        assert!(columns(version).all(|column| !column.from.is_empty()));
+    }
+    let (header, _) =
+        rows(&Memory::default(), &ask(&[], Basis::Price), &options(Version::V1_4, Billing::Showback));
+    for gone in ["ProviderName", "PublisherName"] {
+        assert!(!header.iter().any(|name| name == gone), "1.4 has no {gone}");
+    }
+}
+
+#[test]
+fn keys_that_focus_has_no_row_for_are_refused() {
+    let error = write(
+        &Memory::default(),
+        &ask(&[Key::Ending], Basis::Price),
+        &options(Version::V1_2, Billing::Showback),
+        &mut Vec::new(),
+    );
+    assert!(error.expect_err("it is").to_string().contains("`ending`"));
+    let by = [Key::Day, Key::Principal, Key::Consumer, Key::Upstream];
+    let (_, rows) =
+        rows(&Memory::of_chance(9, 80), &ask(&by, Basis::Price), &options(Version::V1_2, Billing::Showback));
+    assert!(rows.iter().any(|row| row["x_ConsumerId"] == "user-1"));
+    assert!(rows.iter().any(|row| row["x_PrincipalId"] == "key-1" && row["ResourceId"] == "a"));
+    assert!(rows.iter().all(|row| period::instant(&row["ChargePeriodStart"]).is_ok()));
+}
