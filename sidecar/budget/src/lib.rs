@@ -21,11 +21,20 @@ mod money;
 mod notice;
 mod reading;
 
+// Where it goes.
+mod endpoint;
+mod post;
+mod signature;
+mod webhook;
+
 pub use budget::{Budget, Threshold};
 pub use budgets::{Budgets, OTHER, TRACKED};
+pub use endpoint::{Endpoint, EndpointError};
 pub use fleet::Observed;
 pub use money::decimal;
 pub use notice::Notice;
 pub use period::{DAY_US, Period, Span, day_of};
 pub use reading::{Reading, Refused, tightest};
+pub use signature::{SIGNATURE, Secret, SecretError};
 pub use told::{Told, ToldError};
+pub use webhook::{Plan, QUEUE, Sent, Webhook};

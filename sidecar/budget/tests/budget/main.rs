@@ -1,5 +1,7 @@
 //! Budgets from outside: what is told, once; who is refused; the same sums as a naive twin.
 
+#![expect(clippy::unwrap_used, reason = "all of it is a test; the lint spares only functions marked so")]
+
 mod fleet;
 mod forecast;
 mod refused;
@@ -7,6 +9,7 @@ mod restart;
 mod tenants;
 mod told;
 mod twin;
+mod webhook;
 
 use std::sync::Arc;
 

@@ -47,7 +47,7 @@ fn together(period: Period, day: Date, of: Date) -> bool {
 fn first(period: Period, mut of: Date) -> Date {
     let today = of;
     while together(period, of - 1.days(), today) {
-        of = of - 1.days();
+        of -= 1.days();
     }
     of
 }
@@ -119,7 +119,7 @@ impl Twin {
         }
         let mut day = last.max(today - 29.days());
         while day < today {
-            day = day + 1.days();
+            day += 1.days();
             let held = self.sum(budget, tenant, |one| one < day && one > day - 30.days());
             if !passed(&held) {
                 return true;
@@ -140,12 +140,12 @@ impl Twin {
         let mut start = first(budget.period, today);
         let mut end = today;
         while together(budget.period, end, today) || (budget.period != Period::Rolling && end < today) {
-            end = end + 1.days();
+            end += 1.days();
         }
         let length = midnight(end) - midnight(start);
         if budget.period == Period::Rolling {
             while self.sum(budget, tenant, |day| day == start) == BigInt::from(0) {
-                start = start + 1.days();
+                start += 1.days();
                 if start > today {
                     return None;
                 }
