@@ -1,9 +1,20 @@
 //! The price book: which entry's prices hold for an exchange, and what they make of its tokens.
+//!
+//! Of the entries in force when it ended, the one counts that says most of where it holds (an upstream
+//! before a provider before neither), then a name or an alias before a pattern, then the pattern with
+//! the most characters that stand for themselves, then the first by the alphabet. The order of the file
+//! never counts.
 
+mod build;
+
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::charge::{Charge, Currency, Unpriced};
+use crate::charge::{Charge, Rate, Unpriced};
+use crate::currency::Currency;
+use crate::entry::{Entry, Offer};
 use crate::mistake::{Problem, Warning};
+use crate::pattern;
 use crate::usage::Usage;
 
 /// A price file that was read without a mistake.
@@ -12,19 +23,65 @@ pub struct Book {
     version: Arc<str>,
     hash: Arc<str>,
     currency: Currency,
+    entries: Vec<Entry>,
+    /// By name and alias, what is said of most places first.
+    names: HashMap<Arc<str>, Vec<Term>>,
+    /// In the order in which they count.
+    patterns: Vec<(Vec<char>, Term)>,
+}
+
+/// When an entry is in force under one of its names.
+#[derive(Clone, Copy, Debug)]
+struct Term {
+    entry: usize,
+    from_us: i64,
+    /// Exclusive.
+    until_us: i64,
 }
 
 impl Book {
     /// Reads a price file (`prices.md` says what is in one), or tells everything that is wrong with it.
     pub fn read(text: &str) -> Result<(Self, Vec<Warning>), Vec<Problem>> {
-        let _ = text;
-        Err(Vec::new())
+        build::read(text)
     }
 
     /// What an exchange costs. It allocates nothing.
     pub fn charge(&self, usage: &Usage<'_>) -> Charge {
-        let _ = usage;
-        Charge::Unpriced(Unpriced::Model)
+        let Some(entry) = self.find(usage.model, usage.provider, usage.upstream, usage.at_us) else {
+            return Charge::Unpriced(Unpriced::Model);
+        };
+        let Offer { rate, .. } = entry.offer(usage.tier, usage.input_tokens());
+        match rate.cost(usage.tokens, usage.success) {
+            Ok(cost) => Charge::Priced { rate: Arc::clone(rate), cost },
+            Err(why) => Charge::Unpriced(why),
+        }
+    }
+
+    /// The entry that holds for a model there and then.
+    pub fn find(&self, model: &str, provider: &str, upstream: &str, at_us: i64) -> Option<&Entry> {
+        let holds = |term: &&Term| {
+            (term.from_us..term.until_us).contains(&at_us)
+                && self.entries[term.entry].holds_at(provider, upstream)
+        };
+        let named = self.names.get(model).and_then(|terms| terms.iter().find(holds));
+        let named = named.map(|term| &self.entries[term.entry]);
+        let least = named.map(Entry::rank);
+        self.patterns
+            .iter()
+            .take_while(|(_, term)| least.is_none_or(|least| self.entries[term.entry].rank() > least))
+            .find(|(pattern, term)| holds(&term) && pattern::fits(pattern, model))
+            .map(|(_, term)| &self.entries[term.entry])
+            .or(named)
+    }
+
+    /// Its entries, by model, place and time.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Every rate it charges by.
+    pub fn rates(&self) -> impl Iterator<Item = &Arc<Rate>> {
+        self.entries.iter().flat_map(|entry| entry.offers.iter().map(|offer| &offer.rate))
     }
 
     /// The version, as the file names it.
@@ -32,7 +89,8 @@ impl Book {
         &self.version
     }
 
-    /// BLAKE3 over what the file means, in hexadecimal: its layout and comments do not count.
+    /// BLAKE3 over what the file means, in hexadecimal: its layout, its comments, the order of its
+    /// entries and whether a price is said for a token or for a million do not count.
     pub fn hash(&self) -> &Arc<str> {
         &self.hash
     }

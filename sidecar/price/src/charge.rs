@@ -2,24 +2,13 @@
 
 use std::sync::Arc;
 
+use blake3::Hasher;
 use meter::TokenType;
+
+use crate::currency::Currency;
 
 /// Money per unit, in pico-units (10⁻¹²) of a currency.
 pub type Pico = i64;
-
-/// A currency by its ISO 4217 code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Currency(pub [u8; 3]);
-
-impl Currency {
-    /// US dollars.
-    pub const USD: Self = Self(*b"USD");
-
-    /// The code, three upper-case letters.
-    pub fn code(&self) -> &str {
-        str::from_utf8(&self.0).unwrap_or("XXX")
-    }
-}
 
 /// The unit prices by which an exchange was charged. Two of one content are one: see [`Rate::id`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +31,49 @@ pub struct Rate {
     pub per_token: [Option<Pico>; TokenType::ALL.len()],
     /// Price of one request.
     pub per_request: Pico,
+}
+
+impl Rate {
+    /// What its [`Self::id`] is by all else it holds. Prices go by their types' names and those that are
+    /// not named do not count, so that a type that is counted one day changes no rate there was.
+    pub fn identify(&self) -> [u8; 16] {
+        let mut hasher = Hasher::new();
+        for text in
+            ["tokenmeter rate 1", &self.version, &self.book, &self.entry, &self.tier, self.currency.code()]
+        {
+            hash_text(&mut hasher, text);
+        }
+        hasher.update(&self.above_input_tokens.to_le_bytes());
+        for (kind, price) in TokenType::ALL.into_iter().zip(self.per_token) {
+            if let Some(price) = price {
+                hash_text(&mut hasher, kind.name());
+                hasher.update(&price.to_le_bytes());
+            }
+        }
+        hash_text(&mut hasher, "");
+        hasher.update(&self.per_request.to_le_bytes());
+        let mut id = [0; 16];
+        hasher.finalize_xof().fill(&mut id);
+        id
+    }
+
+    /// What these tokens and, if `success`, one request cost.
+    pub fn cost(&self, tokens: &[u64; TokenType::ALL.len()], success: bool) -> Result<Pico, Unpriced> {
+        let mut sum: i128 = if success { self.per_request.into() } else { 0 };
+        for (count, price) in tokens.iter().zip(self.per_token) {
+            if *count > 0 {
+                let part = i128::from(*count) * i128::from(price.ok_or(Unpriced::TokenType)?);
+                sum = sum.checked_add(part).ok_or(Unpriced::Overflow)?;
+            }
+        }
+        Pico::try_from(sum).map_err(|_| Unpriced::Overflow)
+    }
+}
+
+/// A text with its length before it, so that no two lists of texts are one.
+fn hash_text(hasher: &mut Hasher, text: &str) {
+    hasher.update(&(text.len() as u64).to_le_bytes());
+    hasher.update(text.as_bytes());
 }
 
 /// What one exchange costs.

@@ -4,12 +4,25 @@
 //! price that no whole number says is rounded once, when the book is read, with a warning. A model
 //! without a price is unpriced, never free.
 
+mod amount;
 mod book;
 mod charge;
+mod currency;
+mod entry;
+pub mod instant;
 mod mistake;
+mod nearest;
+mod pattern;
+mod prices;
+mod read;
+mod tree;
 mod usage;
 
+pub use amount::{amount, per_million};
 pub use book::Book;
-pub use charge::{Charge, Currency, Pico, Rate, Unpriced};
+pub use charge::{Charge, Pico, Rate, Unpriced};
+pub use currency::Currency;
+pub use entry::{Entry, Models, Offer, STANDARD};
 pub use mistake::{Doubt, Problem, Warning};
+pub use prices::key_of;
 pub use usage::Usage;

@@ -44,6 +44,8 @@ impl fmt::Display for Warning {
 pub enum Doubt {
     /// A price is no whole number of pico-units and was rounded.
     Rounded,
+    /// A price is so low that its unit is probably another.
+    Tiny,
     /// A price is named that nothing is ever charged by.
     NeverCharged,
     /// A tier leaves a price to what the entry says without it.

@@ -20,3 +20,11 @@ pub struct Usage<'a> {
     /// The upstream answered with a status of 2xx: what a request costs is owed.
     pub success: bool,
 }
+
+impl Usage<'_> {
+    /// All prompt tokens, cached ones included: what context tiers go by.
+    pub fn input_tokens(&self) -> u64 {
+        let types = TokenType::ALL.into_iter().zip(self.tokens);
+        types.filter(|(kind, _)| kind.is_input()).fold(0, |sum, (_, count)| sum.saturating_add(*count))
+    }
+}

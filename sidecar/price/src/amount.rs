@@ -1,0 +1,208 @@
+//! Decimal numbers as they are written, in whole parts of a power of ten: no float is ever made of
+//! them, and whoever rounds is told. Ties go to the even neighbour.
+
+/// A written number in whole parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Parts {
+    /// How many, rounded half-even.
+    pub(crate) whole: i128,
+    /// Nothing was rounded.
+    pub(crate) exact: bool,
+}
+
+/// Why a text is no number we can use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoNumber {
+    /// It is no decimal number: an optional sign, digits, one point, an optional exponent.
+    Malformed,
+    /// It is beyond 10^30, or is written with more than 100 characters.
+    TooLarge,
+}
+
+/// Characters of a number: more digits than any price has.
+const LONGEST: usize = 100;
+
+/// Digits of what fits an `i128` with room to be multiplied by a count.
+const DIGITS: usize = 30;
+
+/// `text` times 10^`shift`, rounded to a whole number.
+pub(crate) fn parts(text: &str, shift: i32) -> Result<Parts, NoNumber> {
+    if text.len() > LONGEST {
+        return Err(NoNumber::TooLarge);
+    }
+    let (negative, unsigned) = match text.as_bytes().first() {
+        Some(b'-') => (true, &text[1..]),
+        Some(b'+') => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent_of(exponent)?),
+        None => (unsigned, 0),
+    };
+    let (before, after) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let is_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    if before.len() + after.len() == 0 || !is_digits(before) || !is_digits(after) {
+        return Err(NoNumber::Malformed);
+    }
+    let digits = format!("{before}{after}");
+    let digits = digits.trim_start_matches('0');
+    if digits.is_empty() {
+        return Ok(Parts { whole: 0, exact: true });
+    }
+    // Where the point is, counted from the left of the digits that are left.
+    let places = i32::try_from(after.len()).map_err(|_| NoNumber::TooLarge)?;
+    let length = i32::try_from(digits.len()).map_err(|_| NoNumber::TooLarge)?;
+    let point = length.saturating_sub(places).saturating_add(exponent).saturating_add(shift);
+    let Ok(kept) = usize::try_from(point) else {
+        // A tenth of a part, or less.
+        return Ok(Parts { whole: 0, exact: false });
+    };
+    if kept > DIGITS {
+        return Err(NoNumber::TooLarge);
+    }
+    let (whole, rest) = digits.split_at(kept.min(digits.len()));
+    let mut sum: i128 = whole.bytes().fold(0, |sum, digit| sum * 10 + i128::from(digit - b'0'));
+    for _ in whole.len()..kept {
+        sum *= 10;
+    }
+    let rest = rest.trim_end_matches('0');
+    let up = match rest.as_bytes() {
+        [] => false,
+        [b'5'] => sum % 2 == 1,
+        [first, ..] => *first >= b'5',
+    };
+    sum += i128::from(up);
+    Ok(Parts { whole: if negative { -sum } else { sum }, exact: rest.is_empty() })
+}
+
+fn exponent_of(text: &str) -> Result<i32, NoNumber> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    match digits.is_empty() || digits.bytes().any(|byte| !byte.is_ascii_digit()) {
+        true => Err(NoNumber::Malformed),
+        // Clamped: a larger one says "too large" or "nothing" just as well.
+        false => Ok(text
+            .parse::<i32>()
+            .map_or(if text.starts_with('-') { -9999 } else { 9999 }, |number| number.clamp(-9999, 9999))),
+    }
+}
+
+/// `whole` divided by 10^`places` and written out exactly: at least two digits behind the point, and no
+/// zeros at the end beyond them.
+pub(crate) fn written(whole: i128, places: usize) -> String {
+    let sign = if whole < 0 { "-" } else { "" };
+    let digits = format!("{:0>width$}", whole.unsigned_abs(), width = places + 1);
+    let (before, after) = digits.split_at(digits.len() - places);
+    let after = after.trim_end_matches('0');
+    format!("{sign}{before}.{after:0<2}")
+}
+
+/// Decimal places of a pico-unit.
+const PICO_PLACES: usize = 12;
+
+/// A sum in pico-units as an amount of money, exact to its last digit.
+pub fn amount(pico: i128) -> String {
+    written(pico, PICO_PLACES)
+}
+
+/// A price in pico-units for one token as the price of a million, exact to its last digit.
+pub fn per_million(pico: i128) -> String {
+    written(pico, PICO_PLACES - 6)
+}
+
+#[cfg(test)]
+mod tests {
+    use num_bigint::BigInt;
+    use num_rational::BigRational;
+    use proptest::prelude::*;
+
+    use super::{NoNumber, Parts, amount, parts, per_million};
+
+    #[test]
+    fn numbers_become_whole_parts_and_rounding_shows() {
+        for (text, shift, whole, exact) in [
+            ("2.5", 6, 2_500_000, true),
+            ("0", 6, 0, true),
+            ("-0.0", 6, 0, true),
+            (".5", 1, 5, true),
+            ("5.", 1, 50, true),
+            ("+7", 0, 7, true),
+            ("5e-8", 12, 50_000, true),
+            ("5.0000000000000004E-8", 12, 50_000, false),
+            ("1.3e-10", 12, 130, true),
+            ("0.5", 0, 0, false),
+            ("1.5", 0, 2, false),
+            ("2.5", 0, 2, false),
+            ("2.50000001", 0, 3, false),
+            ("-1.5", 0, -2, false),
+            ("0.05", 0, 0, false),
+            ("0.6", 0, 1, false),
+            ("1e-9999999999", 12, 0, false),
+            ("0e9999999999", 12, 0, true),
+            ("123456789012345678", 12, 123_456_789_012_345_678_000_000_000_000, true),
+        ] {
+            assert_eq!(parts(text, shift), Ok(Parts { whole, exact }), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_is_refused() {
+        for text in [
+            "", "-", ".", "nan", ".nan", "inf", "0x10", "1_000", "1,5", "1e", "1e+", "--1", "1.2.3", " 1",
+            "$2", "١",
+        ] {
+            assert_eq!(parts(text, 6), Err(NoNumber::Malformed), "{text}");
+        }
+        for text in ["1e31", "1e9999999999", &"9".repeat(101)] {
+            assert_eq!(parts(text, 0), Err(NoNumber::TooLarge), "{text}");
+        }
+    }
+
+    #[test]
+    fn money_is_written_to_the_last_digit() {
+        for (pico, money) in [
+            (0, "0.00"),
+            (1, "0.000000000001"),
+            (-2_500_000_000_000, "-2.50"),
+            (1_234_567_890_123, "1.234567890123"),
+            (100_000_000_000_000, "100.00"),
+            (i128::MAX, "170141183460469231731687303.715884105727"),
+        ] {
+            assert_eq!(amount(pico), money);
+        }
+        assert_eq!(per_million(2_500_000), "2.50");
+        assert_eq!(per_million(75_001), "0.075001");
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn it_is_what_rationals_of_any_size_make_of_it(
+            digits in "[0-9]{1,20}", places in 0usize..20, exponent in -30i32..10, shift in 0i32..13, negative: bool,
+        ) {
+            let at = digits.len().saturating_sub(places);
+            let sign = if negative { "-" } else { "" };
+            let text = format!("{sign}{}.{}e{exponent}", &digits[..at], &digits[at..]);
+            let ten = |power: i32| BigRational::from(BigInt::from(10)).pow(power);
+            let exactly = BigRational::from(format!("{sign}{digits}").parse::<BigInt>().unwrap())
+                * ten(exponent + shift - i32::try_from(digits.len() - at).unwrap());
+            let doubled: BigRational = &exactly * BigInt::from(2);
+            let floor = exactly.floor();
+            // Half-even by its definition, apart from `Ratio::round`, which rounds halves away from zero.
+            let nearest = if doubled.is_integer() && !exactly.is_integer() {
+                let even: BigRational = &floor / BigInt::from(2);
+                if even.is_integer() { floor } else { floor + BigInt::from(1) }
+            } else {
+                (exactly.clone() + BigRational::new(1.into(), 2.into())).floor()
+            };
+            match parts(&text, shift) {
+                Ok(Parts { whole, exact }) => {
+                    prop_assert_eq!(BigInt::from(whole), nearest.to_integer());
+                    prop_assert_eq!(exact, exactly.is_integer());
+                }
+                Err(NoNumber::TooLarge) => prop_assert!(exactly.numer().magnitude() >= ten(29).numer().magnitude()),
+                Err(NoNumber::Malformed) => prop_assert!(false, "{}", text),
+            }
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Drafts of entries into a book: what contradicts another entry is told, the content is hashed, and
+//! every rate is made once.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use blake3::Hasher;
+use meter::TokenType;
+
+use crate::charge::Rate;
+use crate::entry::{Entry, Models, Offer};
+use crate::instant;
+use crate::mistake::{Doubt, Problem, Warning};
+use crate::pattern;
+use crate::read::{self, Draft, Said};
+
+use super::{Book, Term};
+
+pub(super) fn read(text: &str) -> Result<(Book, Vec<Warning>), Vec<Problem>> {
+    let (mut said, mut warnings) = read::read(text)?;
+    said.drafts.sort_by(|one, other| place(one).cmp(&place(other)));
+    let until = terms(&said.drafts)?;
+    let hash: Arc<str> = content(&said).to_hex().as_str().into();
+    let Said { version, currency, drafts } = said;
+    let mut entries = Vec::with_capacity(drafts.len());
+    for draft in drafts {
+        let offers = draft.sheets.iter().map(|sheet| {
+            let (per_token, derived) = sheet.prices.complete();
+            let mut rate = Rate {
+                id: [0; 16],
+                version: Arc::clone(&version),
+                book: Arc::clone(&hash),
+                entry: Arc::clone(draft.models.text()),
+                tier: Arc::clone(&sheet.tier),
+                above_input_tokens: sheet.above,
+                currency,
+                per_token,
+                per_request: sheet.prices.per_request.unwrap_or(0),
+            };
+            rate.id = rate.identify();
+            Offer { rate: Arc::new(rate), derived }
+        });
+        entries.push(Entry {
+            line: draft.line,
+            offers: offers.collect(),
+            models: draft.models,
+            aliases: draft.aliases,
+            provider: draft.provider,
+            upstream: draft.upstream,
+            from_us: draft.from_us,
+            until_us: draft.until_us,
+        });
+    }
+    let (names, patterns) = index(&entries, &until);
+    warnings.extend(ambiguous(&entries, &patterns));
+    warnings.sort_by_key(|warning| warning.line);
+    Ok((Book { version, hash, currency, entries, names, patterns }, warnings))
+}
+
+/// What an entry is sorted by; of two that have it in common, one contradicts the other.
+fn place(draft: &Draft) -> (&Models, Option<&str>, Option<&str>, i64, u64) {
+    (&draft.models, draft.upstream.as_deref(), draft.provider.as_deref(), draft.from_us, draft.line)
+}
+
+/// One spelling at one place: a name or an alias, or a pattern.
+type Spelling<'d> = (bool, &'d Arc<str>, Option<&'d str>, Option<&'d str>);
+
+fn spellings(draft: &Draft) -> impl Iterator<Item = Spelling<'_>> {
+    let is_pattern = matches!(draft.models, Models::Fitting(_));
+    std::iter::once(draft.models.text())
+        .chain(&draft.aliases)
+        .map(move |text| (is_pattern, text, draft.upstream.as_deref(), draft.provider.as_deref()))
+}
+
+/// Until when an entry is in force under each of its spellings, exclusive.
+type Ends = HashMap<(usize, Arc<str>), i64>;
+
+/// Until when each spelling of each draft is in force: until the next entry for it begins, or its own
+/// end if that is said.
+fn terms(drafts: &[Draft]) -> Result<Ends, Vec<Problem>> {
+    let mut lines: BTreeMap<Spelling<'_>, Vec<usize>> = BTreeMap::new();
+    for (at, draft) in drafts.iter().enumerate() {
+        for spelling in spellings(draft) {
+            lines.entry(spelling).or_default().push(at);
+        }
+    }
+    let mut until = HashMap::new();
+    let mut problems = Vec::new();
+    for ((_, text, ..), mut members) in lines {
+        members.sort_by_key(|at| (drafts[*at].from_us, drafts[*at].line));
+        for (position, at) in members.iter().enumerate() {
+            let draft = &drafts[*at];
+            let Some(next) = members.get(position + 1).map(|next| &drafts[*next]) else {
+                until.insert((*at, Arc::clone(text)), draft.until_us.unwrap_or(i64::MAX));
+                continue;
+            };
+            if next.from_us == draft.from_us {
+                problems.push(Problem {
+                    line: next.line.max(draft.line),
+                    what: format!(
+                        "`{text}` has prices already, on line {}, in force from the same instant",
+                        next.line.min(draft.line)
+                    ),
+                    remedy: "take one out, give it another `valid_from`, or restrict one by `provider` or `upstream`"
+                        .to_owned(),
+                });
+            } else if let Some(end) = draft.until_us.filter(|end| *end > next.from_us) {
+                problems.push(Problem {
+                    line: draft.line,
+                    what: format!(
+                        "`{text}` is in force until {}, but the prices on line {} begin {}",
+                        instant::written(end),
+                        next.line,
+                        instant::written(next.from_us)
+                    ),
+                    remedy: "take `valid_until` out: prices end where the next begin".to_owned(),
+                });
+            }
+            until.insert((*at, Arc::clone(text)), draft.until_us.unwrap_or(next.from_us).min(next.from_us));
+        }
+    }
+    problems.sort_by_key(|problem| problem.line);
+    problems.dedup();
+    if problems.is_empty() { Ok(until) } else { Err(problems) }
+}
+
+type Index = (HashMap<Arc<str>, Vec<Term>>, Vec<(Vec<char>, Term)>);
+
+fn index(entries: &[Entry], until: &Ends) -> Index {
+    let mut names: HashMap<Arc<str>, Vec<Term>> = HashMap::new();
+    let mut patterns = Vec::new();
+    for (at, entry) in entries.iter().enumerate() {
+        for text in std::iter::once(entry.models.text()).chain(&entry.aliases) {
+            let until_us = until.get(&(at, Arc::clone(text))).copied().unwrap_or(i64::MAX);
+            let term = Term { entry: at, from_us: entry.from_us, until_us };
+            match entry.models {
+                Models::Named(_) => names.entry(Arc::clone(text)).or_default().push(term),
+                Models::Fitting(_) => patterns.push((text.chars().collect(), term)),
+            }
+        }
+    }
+    for terms in names.values_mut() {
+        terms.sort_by_key(|term| std::cmp::Reverse(entries[term.entry].rank()));
+    }
+    // The sort is stable, and the entries are in the order of their patterns' text.
+    patterns.sort_by_key(|(_, term): &(Vec<char>, Term)| {
+        let entry = &entries[term.entry];
+        std::cmp::Reverse((entry.rank(), entry.literal()))
+    });
+    (names, patterns)
+}
+
+/// Pairs of patterns of which only the alphabet says which counts.
+fn ambiguous(entries: &[Entry], patterns: &[(Vec<char>, Term)]) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    for (position, (_, first)) in patterns.iter().enumerate() {
+        let one = &entries[first.entry];
+        let others = patterns[position + 1..].iter();
+        // They are sorted by both, so what is as good follows at once.
+        for (_, second) in others.take_while(|(_, term)| {
+            let other = &entries[term.entry];
+            (other.rank(), other.literal()) == (one.rank(), one.literal())
+        }) {
+            let other = &entries[second.entry];
+            let (text, rival) = (one.models.text(), other.models.text());
+            let apart = |mine: &Option<Arc<str>>, theirs: &Option<Arc<str>>| mine != theirs;
+            if text == rival
+                || apart(&one.provider, &other.provider)
+                || apart(&one.upstream, &other.upstream)
+                || first.until_us <= second.from_us
+                || second.until_us <= first.from_us
+                || !pattern::overlap(text, rival)
+            {
+                continue;
+            }
+            warnings.push(Warning {
+                line: other.line,
+                kind: Doubt::Ambiguous,
+                what: format!(
+                    "some names fit both `{rival}` and `{text}` (line {}), which say equally much; `{text}` counts",
+                    one.line
+                ),
+            });
+            if warnings.len() >= AMBIGUOUS {
+                return warnings;
+            }
+        }
+    }
+    warnings
+}
+
+/// Pairs that are told: whoever mends some looks again.
+const AMBIGUOUS: usize = 100;
+
+/// BLAKE3 over all that the file means, each part with its length before it.
+fn content(said: &Said) -> blake3::Hash {
+    let mut hasher = Hasher::new();
+    text(&mut hasher, "tokenmeter price book 1");
+    text(&mut hasher, &said.version);
+    text(&mut hasher, said.currency.code());
+    for draft in &said.drafts {
+        text(&mut hasher, if matches!(draft.models, Models::Named(_)) { "name" } else { "pattern" });
+        text(&mut hasher, draft.models.text());
+        number(&mut hasher, draft.aliases.len() as u64);
+        draft.aliases.iter().for_each(|alias| text(&mut hasher, alias));
+        for restriction in [&draft.provider, &draft.upstream] {
+            text(&mut hasher, restriction.as_deref().unwrap_or_default());
+        }
+        hasher.update(&draft.from_us.to_le_bytes());
+        hasher.update(&draft.until_us.unwrap_or(i64::MAX).to_le_bytes());
+        number(&mut hasher, draft.sheets.len() as u64);
+        for sheet in &draft.sheets {
+            text(&mut hasher, &sheet.tier);
+            number(&mut hasher, sheet.above);
+            let (per_token, _) = sheet.prices.complete();
+            let named =
+                TokenType::ALL.into_iter().zip(per_token).filter_map(|(kind, price)| Some((kind, price?)));
+            for (kind, price) in named {
+                text(&mut hasher, kind.name());
+                hasher.update(&price.to_le_bytes());
+            }
+            text(&mut hasher, "");
+            hasher.update(&sheet.prices.per_request.unwrap_or(0).to_le_bytes());
+        }
+    }
+    hasher.finalize()
+}
+
+fn text(hasher: &mut Hasher, text: &str) {
+    number(hasher, text.len() as u64);
+    hasher.update(text.as_bytes());
+}
+
+fn number(hasher: &mut Hasher, number: u64) {
+    hasher.update(&number.to_le_bytes());
+}

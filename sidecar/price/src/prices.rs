@@ -1,0 +1,109 @@
+//! Prices as they are named in one place, and how places build on each other. What no place names is
+//! taken from what it is a kind of, if it is certain not to be cheaper:
+//!
+//! | not named                     | charged as |
+//! |-------------------------------|------------|
+//! | `cached_input`, `cache_write` | `input`    |
+//! | `reasoning`                   | `output`   |
+//! | `input_audio`, `output_audio` | unpriced: audio costs a multiple of text |
+//! | `per_request`                 | nothing    |
+
+use meter::TokenType;
+
+use crate::amount::{NoNumber, Parts, parts};
+use crate::charge::Pico;
+
+/// Token types there are.
+pub(crate) const TYPES: usize = TokenType::ALL.len();
+
+/// The keys of prices in a file, in the order of the documentation.
+pub(crate) const KEYS: [(&str, TokenType); TYPES] = [
+    ("input", TokenType::Input),
+    ("cached_input", TokenType::InputCached),
+    ("cache_write", TokenType::InputCacheWrite),
+    ("input_audio", TokenType::InputAudio),
+    ("output", TokenType::Output),
+    ("reasoning", TokenType::OutputReasoning),
+    ("output_audio", TokenType::OutputAudio),
+];
+
+/// The key of what a request costs, whatever its tokens.
+pub(crate) const PER_REQUEST: &str = "per_request";
+
+/// The key of a type's price.
+pub fn key_of(kind: TokenType) -> &'static str {
+    KEYS.iter().find(|(_, keyed)| *keyed == kind).map_or(kind.name(), |(key, _)| key)
+}
+
+/// Prices named in one place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Prices {
+    pub(crate) per_token: [Option<Pico>; TYPES],
+    pub(crate) per_request: Option<Pico>,
+}
+
+impl Prices {
+    /// These, and where `over` names one, that.
+    pub(crate) fn under(&self, over: &Self) -> Self {
+        let mut merged = *self;
+        for (mine, theirs) in merged.per_token.iter_mut().zip(over.per_token) {
+            *mine = theirs.or(*mine);
+        }
+        merged.per_request = over.per_request.or(self.per_request);
+        merged
+    }
+
+    /// Names of what these name and `other` does not.
+    pub(crate) fn unnamed_in(&self, other: &Self) -> Vec<&'static str> {
+        let types = TokenType::ALL.into_iter().enumerate();
+        let types = types.filter(|(at, _)| self.per_token[*at].is_some() && other.per_token[*at].is_none());
+        let request = self.per_request.is_some() && other.per_request.is_none();
+        types.map(|(_, kind)| key_of(kind)).chain(request.then_some(PER_REQUEST)).collect()
+    }
+
+    /// With what is derived filled in, and which those are.
+    pub(crate) fn complete(&self) -> ([Option<Pico>; TYPES], [bool; TYPES]) {
+        let mut derived = [false; TYPES];
+        let mut complete = self.per_token;
+        for (at, kind) in TokenType::ALL.into_iter().enumerate() {
+            let like = match kind {
+                TokenType::InputCached | TokenType::InputCacheWrite => TokenType::Input,
+                TokenType::OutputReasoning => TokenType::Output,
+                _ => continue,
+            };
+            if self.per_token[at].is_none() {
+                complete[at] = self.per_token[like as usize];
+                derived[at] = complete[at].is_some();
+            }
+        }
+        (complete, derived)
+    }
+}
+
+/// What prices are multiplied by: a decimal number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Factor {
+    billionths: i128,
+}
+
+/// Decimal places of a factor.
+const FACTOR_PLACES: i32 = 9;
+
+/// The largest factor.
+const FACTOR_MOST: i128 = 100;
+
+impl Factor {
+    /// Reads a number from 0 to 100 of at most nine decimals.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let Parts { whole, exact } = parts(text, FACTOR_PLACES).ok()?;
+        let one = 10_i128.pow(FACTOR_PLACES.unsigned_abs());
+        (exact && (0..=FACTOR_MOST * one).contains(&whole)).then_some(Self { billionths: whole })
+    }
+
+    /// The product, and whether it is exact.
+    pub(crate) fn times(self, price: Pico) -> Result<(Pico, bool), NoNumber> {
+        let product = i128::from(price) * self.billionths;
+        let Parts { whole, exact } = parts(&product.to_string(), -FACTOR_PLACES)?;
+        Ok((Pico::try_from(whole).map_err(|_| NoNumber::TooLarge)?, exact))
+    }
+}

@@ -1,0 +1,62 @@
+//! The keys of one map in the file: the known ones once each, and a problem for every other.
+
+use crate::nearest;
+use crate::tree::{Node, Shape};
+
+use super::{Reader, shown};
+
+/// The known keys that were written.
+pub(super) struct Fields<'n>(Vec<(&'n str, &'n Node)>);
+
+impl<'n> Fields<'n> {
+    /// What is behind a key.
+    pub(super) fn get(&self, key: &str) -> Option<&'n Node> {
+        self.0.iter().find(|(known, _)| *known == key).map(|(_, node)| *node)
+    }
+}
+
+impl Reader {
+    /// The keys of `node`, which is `what`.
+    pub(super) fn fields<'n>(&mut self, node: &'n Node, what: &str, known: &[&str]) -> Option<Fields<'n>> {
+        let Shape::Map(entries) = &node.shape else {
+            let found = match node.shape {
+                Shape::Nothing => "is empty",
+                _ => "is not a list of keys with values",
+            };
+            let remedy = format!("write its keys, of {}", known.join(", "));
+            self.problem(node.line, format!("{what} {found}"), remedy);
+            return None;
+        };
+        let mut fields: Vec<(&str, u64, &Node)> = Vec::new();
+        for (key, line, node) in entries {
+            if !known.contains(&key.as_str()) {
+                let remedy = match nearest::word(key, known.iter().copied()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("the keys of {what} are {}", known.join(", ")),
+                };
+                self.problem(*line, format!("there is no key `{}`", shown(key)), remedy);
+            } else if let Some((_, first, _)) = fields.iter().find(|(seen, ..)| seen == key) {
+                let what = format!("`{key}` is written twice, first on line {first}");
+                self.problem(*line, what, "take one of them out");
+            } else {
+                fields.push((key, *line, node));
+            }
+        }
+        Some(Fields(fields.into_iter().map(|(key, _, node)| (key, node)).collect()))
+    }
+
+    /// What is behind a key that must be there.
+    pub(super) fn required<'n>(
+        &mut self,
+        fields: &Fields<'n>,
+        node: &Node,
+        key: &str,
+        remedy: &str,
+    ) -> Option<&'n Node> {
+        let found = fields.get(key);
+        if found.is_none() {
+            self.problem(node.line, format!("there is no `{key}`"), remedy);
+        }
+        found
+    }
+}

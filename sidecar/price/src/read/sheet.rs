@@ -1,0 +1,403 @@
+//! The prices of an entry: named ones, its service tiers and its context tiers, laid over each other in
+//! this order: the entry's own, the tier's, the entry's for that context length, the tier's for it. So
+//! what a tier does not say of long prompts is never taken from what it says of short ones.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::amount::{self, NoNumber, Parts};
+use crate::charge::Pico;
+use crate::entry::{STANDARD, is_ordinary};
+use crate::mistake::Doubt;
+use crate::nearest;
+use crate::prices::{Factor, KEYS, PER_REQUEST, Prices, TYPES};
+use crate::tree::{Node, Shape};
+
+use super::fields::Fields;
+use super::{Reader, Sheet, Unit, shown};
+
+/// Tiers that providers have; others may be named too.
+const TIERS: &[&str] = &["batch", "priority", "flex", "scale", "fast", "balanced"];
+
+const CONTEXT: &[&str] = &[
+    "above_input_tokens",
+    "input",
+    "cached_input",
+    "cache_write",
+    "input_audio",
+    "output",
+    "reasoning",
+    "output_audio",
+    "per_request",
+];
+
+const TIER: &[&str] = &[
+    "multiply",
+    "context_tiers",
+    "input",
+    "cached_input",
+    "cache_write",
+    "input_audio",
+    "output",
+    "reasoning",
+    "output_audio",
+    "per_request",
+];
+
+/// Prices of one place, by the least context length they are for.
+#[derive(Default)]
+struct Layers {
+    line: u64,
+    own: Prices,
+    contexts: BTreeMap<u64, (u64, Prices)>,
+}
+
+enum Tier {
+    Multiplied(u64, Factor),
+    Named(Layers),
+}
+
+impl Reader {
+    /// The prices of an entry, resolved for each tier and context length.
+    pub(super) fn sheets(&mut self, node: &Node, fields: &Fields<'_>, title: &str) -> Vec<Sheet> {
+        let entry = self.layers(node, fields);
+        if let Some(image) = fields.get("image") {
+            let _ = self.price(image, "image");
+            let what = format!("`{title}`: images are not counted, so this price is never charged");
+            self.warn(image.line, Doubt::NeverCharged, what);
+        }
+        let tiers = self.tiers(fields);
+        let mut sheets = Vec::new();
+        sheets.extend(stacked(STANDARD.into(), &entry, None));
+        for (above, (line, prices)) in &entry.contexts {
+            self.note_kept(*line, title, &format!("above {above} input tokens"), &entry.own, prices);
+        }
+        for (name, tier) in tiers {
+            match tier {
+                Tier::Multiplied(line, factor) => {
+                    let place = format!("`{title}`, tier `{name}`");
+                    for sheet in stacked(Arc::clone(&name), &entry, None) {
+                        let prices = self.multiplied(line, &place, &sheet.prices, factor);
+                        sheets.push(Sheet { prices, ..sheet });
+                    }
+                }
+                Tier::Named(layers) => {
+                    self.note_kept(
+                        layers.line,
+                        title,
+                        &format!("in the tier `{name}`"),
+                        &entry.own,
+                        &layers.own,
+                    );
+                    for (above, (_, prices)) in &entry.contexts {
+                        let (line, own) =
+                            layers.contexts.get(above).copied().unwrap_or((layers.line, Prices::default()));
+                        let place = format!("in the tier `{name}` above {above} input tokens");
+                        self.note_kept(line, title, &place, prices, &own);
+                    }
+                    sheets.extend(stacked(name, &entry, Some(&layers)));
+                }
+            }
+        }
+        sheets
+    }
+
+    fn note_kept(&mut self, line: u64, title: &str, place: &str, under: &Prices, over: &Prices) {
+        let kept = under.unnamed_in(over);
+        if !kept.is_empty() {
+            let what = format!("`{title}` {place}: no {} named; it stays as it is without", kept.join(", "));
+            self.warn(line, Doubt::Kept, what);
+        }
+    }
+
+    fn tiers(&mut self, fields: &Fields<'_>) -> Vec<(Arc<str>, Tier)> {
+        let Some(node) = fields.get("tiers") else { return Vec::new() };
+        let Shape::Map(entries) = &node.shape else {
+            let remedy = "write tiers with their prices under it, as in `batch: {multiply: 0.5}`";
+            self.problem(node.line, "`tiers` is not a list of tiers", remedy);
+            return Vec::new();
+        };
+        let mut tiers: Vec<(Arc<str>, Tier)> = Vec::new();
+        for (name, line, node) in entries {
+            if let Some(tier) = self.tier(name, *line, node) {
+                match tiers.iter().any(|(seen, _)| **seen == **name) {
+                    true => self.problem(
+                        *line,
+                        format!("the tier `{name}` is written twice"),
+                        "take one of them out",
+                    ),
+                    false => tiers.push((name.as_str().into(), tier)),
+                }
+            }
+        }
+        tiers.sort_by(|one, other| one.0.cmp(&other.0));
+        tiers
+    }
+
+    fn tier(&mut self, name: &str, line: u64, node: &Node) -> Option<Tier> {
+        if is_ordinary(name) {
+            let what = format!("`{}` is no tier of its own", shown(name));
+            self.problem(line, what, "write its prices in the entry itself");
+            return None;
+        }
+        if name.len() > WORD
+            || !name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_' || b == b'-')
+        {
+            let what = format!("`{}` is no tier", shown(name));
+            self.problem(
+                line,
+                what,
+                "write it in small letters, as the server says it: batch, priority, flex",
+            );
+            return None;
+        }
+        if let Some(near) = nearest::word(name, TIERS.iter().copied()).filter(|near| *near != name) {
+            let what = format!("there is no tier `{name}`");
+            self.problem(line, what, format!("did you mean `{near}`?"));
+            return None;
+        }
+        let before = self.problems.len();
+        let fields = self.fields(node, "a tier", TIER)?;
+        let layers = self.layers(node, &fields);
+        let named = layers.own != Prices::default() || !layers.contexts.is_empty();
+        match (fields.get("multiply"), named) {
+            (None, true) => Some(Tier::Named(Layers { line, ..layers })),
+            (Some(node), false) => {
+                let factor = match &node.shape {
+                    Shape::Scalar(text) => Factor::read(text),
+                    _ => None,
+                };
+                if factor.is_none() {
+                    let what = "`multiply` is no number from 0 to 100 with at most nine decimals";
+                    self.problem(node.line, what, "write it as in `multiply: 0.5`");
+                }
+                Some(Tier::Multiplied(line, factor?))
+            }
+            (Some(node), true) => {
+                let what = "a tier has prices of its own or multiplies the entry's, not both";
+                self.problem(node.line, what, "take `multiply` out, or the prices");
+                None
+            }
+            (None, false) if self.problems.len() > before => None,
+            (None, false) => {
+                let what = format!("the tier `{name}` says nothing");
+                self.problem(line, what, "write its prices, or `multiply: 0.5`");
+                None
+            }
+        }
+    }
+
+    /// The prices named in one place, with its context tiers.
+    fn layers(&mut self, node: &Node, fields: &Fields<'_>) -> Layers {
+        let mut layers = Layers { line: node.line, own: self.prices(fields), ..Layers::default() };
+        let Some(node) = fields.get("context_tiers") else { return layers };
+        let Shape::List(items) = &node.shape else {
+            let remedy = "write it as in `context_tiers: [{above_input_tokens: 200000, input: 6}]`";
+            self.problem(node.line, "`context_tiers` is not a list", remedy);
+            return layers;
+        };
+        for item in items {
+            let Some(fields) = self.fields(item, "a context tier", CONTEXT) else { continue };
+            let before = self.problems.len();
+            let prices = self.prices(&fields);
+            let remedy = "say for prompts of more than how many tokens it is";
+            let Some(threshold) = self.required(&fields, item, "above_input_tokens", remedy) else {
+                continue;
+            };
+            let above = match &threshold.shape {
+                Shape::Scalar(text) => text.parse().ok().filter(|above| (1..=LONGEST_PROMPT).contains(above)),
+                _ => None,
+            };
+            let Some(above) = above else {
+                let what = "`above_input_tokens` is no whole number of tokens";
+                self.problem(
+                    threshold.line,
+                    what,
+                    format!("write one from 1 to {LONGEST_PROMPT}, as in 200000"),
+                );
+                continue;
+            };
+            if prices == Prices::default() && self.problems.len() == before {
+                self.problem(
+                    item.line,
+                    "this context tier has no price",
+                    "write what changes above that length",
+                );
+            }
+            if let Some((first, _)) = layers.contexts.get(&above) {
+                let what = format!("there are prices above {above} tokens already, on line {first}");
+                self.problem(item.line, what, "make one context tier of both");
+            } else {
+                layers.contexts.insert(above, (item.line, prices));
+            }
+        }
+        layers
+    }
+
+    fn prices(&mut self, fields: &Fields<'_>) -> Prices {
+        let mut prices = Prices::default();
+        for (key, kind) in KEYS {
+            prices.per_token[kind as usize] = fields.get(key).and_then(|node| self.price(node, key));
+        }
+        if let Some(node) = fields.get(PER_REQUEST) {
+            prices.per_request =
+                self.read_price(node, PER_REQUEST, REQUEST_SHIFT, REQUEST_MOST, REQUEST_REMEDY);
+        }
+        prices
+    }
+
+    /// The price of a token.
+    fn price(&mut self, node: &Node, key: &str) -> Option<Pico> {
+        let shift = match self.unit {
+            Unit::PerMillion => 6,
+            Unit::PerToken => 12,
+        };
+        let remedy = match self.unit {
+            Unit::PerMillion => "write the price of a million tokens, as in 2.50",
+            Unit::PerToken => "write the price of one token, as in 0.0000025, or say `unit: per_million`",
+        };
+        let price = self.read_price(node, key, shift, TOKEN_MOST, remedy)?;
+        if self.unit == Unit::PerMillion && (1..TINY).contains(&price) {
+            let what = format!(
+                "`{key}` is {} for a million tokens, next to nothing; if it is the price of one token, \
+                 say `unit: per_token`",
+                amount::per_million(price.into())
+            );
+            self.warn(node.line, Doubt::Tiny, what);
+        }
+        Some(price)
+    }
+
+    fn read_price(&mut self, node: &Node, key: &str, shift: i32, most: Pico, remedy: &str) -> Option<Pico> {
+        let text = match &node.shape {
+            Shape::Scalar(text) => text,
+            Shape::Nothing => {
+                let remedy = "write 0 if it is free, or take it out if nobody knows: then it is unpriced";
+                self.problem(node.line, format!("`{key}` names no price"), remedy);
+                return None;
+            }
+            Shape::List(_) | Shape::Map(_) => {
+                self.problem(node.line, format!("`{key}` is not one number"), remedy);
+                return None;
+            }
+        };
+        match amount::parts(text, shift) {
+            Err(NoNumber::Malformed) => {
+                self.problem(node.line, format!("`{key}`: `{}` is no decimal number", shown(text)), remedy);
+                None
+            }
+            Ok(Parts { whole, .. }) if whole < 0 || text.starts_with('-') => {
+                self.problem(node.line, format!("`{key}`: `{}` is below nothing", shown(text)), remedy);
+                None
+            }
+            Err(NoNumber::TooLarge) => {
+                self.problem(node.line, format!("`{key}`: `{}` is too much", shown(text)), remedy);
+                None
+            }
+            Ok(Parts { whole, .. }) if whole > i128::from(most) => {
+                let each = if most == TOKEN_MOST { "one token" } else { "one request" };
+                let what = format!(
+                    "`{key}`: `{}` is more than {} for {each}",
+                    shown(text),
+                    amount::amount(most.into())
+                );
+                self.problem(node.line, what, remedy);
+                None
+            }
+            Ok(Parts { whole: 0, exact: false }) => {
+                let what = format!("`{key}`: `{}` is less than the smallest price there is", shown(text));
+                self.problem(
+                    node.line,
+                    what,
+                    "prices are whole 10^-12ths of a token's; write 0 if it is free",
+                );
+                None
+            }
+            Ok(Parts { whole, exact }) => {
+                if !exact {
+                    let taken = amount::written(whole, usize::try_from(shift).unwrap_or(0));
+                    let what = format!(
+                        "`{key}`: {} was rounded to {taken}, a whole 10^-12th of a unit",
+                        shown(text)
+                    );
+                    self.warn(node.line, Doubt::Rounded, what);
+                }
+                Pico::try_from(whole).ok()
+            }
+        }
+    }
+
+    fn multiplied(&mut self, line: u64, place: &str, prices: &Prices, factor: Factor) -> Prices {
+        let mut rounded = false;
+        let mut large = false;
+        let mut times = |price: Option<Pico>, most: Pico| {
+            let (product, exact) = match factor.times(price?) {
+                Ok((product, exact)) if product <= most => (product, exact),
+                _ => {
+                    large = true;
+                    return None;
+                }
+            };
+            rounded |= !exact;
+            Some(product)
+        };
+        let mut product = Prices::default();
+        for at in 0..TYPES {
+            product.per_token[at] = times(prices.per_token[at], TOKEN_MOST);
+        }
+        product.per_request = times(prices.per_request, REQUEST_MOST);
+        if large {
+            self.problem(line, format!("{place}: a price becomes too much"), "write a smaller factor");
+        }
+        if rounded {
+            self.warn(
+                line,
+                Doubt::Rounded,
+                format!("{place}: a product was rounded to a whole 10^-12th of a unit"),
+            );
+        }
+        product
+    }
+}
+
+/// The sheets of a tier: one for the ordinary length, one for each longer one that is priced apart.
+fn stacked(name: Arc<str>, entry: &Layers, tier: Option<&Layers>) -> Vec<Sheet> {
+    let nothing = Layers::default();
+    let tier = tier.unwrap_or(&nothing);
+    let mut prices = entry.own.under(&tier.own);
+    let mut sheets = vec![Sheet { tier: Arc::clone(&name), above: 0, prices }];
+    let mut lengths: Vec<u64> = entry.contexts.keys().chain(tier.contexts.keys()).copied().collect();
+    lengths.sort_unstable();
+    lengths.dedup();
+    for above in lengths {
+        for layers in [entry, tier] {
+            if let Some((_, over)) = layers.contexts.get(&above) {
+                prices = prices.under(over);
+            }
+        }
+        sheets.push(Sheet { tier: Arc::clone(&name), above, prices });
+    }
+    sheets
+}
+
+/// Bytes of a tier's name.
+const WORD: usize = 64;
+
+/// The longest prompt that prices may tell apart.
+const LONGEST_PROMPT: u64 = 1_000_000_000;
+
+/// The most that one token may cost: a unit of the currency, in pico-units. Every price of a provider is
+/// a thousand times less.
+const TOKEN_MOST: Pico = 1_000_000_000_000;
+
+/// The most that one request may cost: ten thousand units, in pico-units.
+const REQUEST_MOST: Pico = 10_000_000_000_000_000;
+
+/// A request's price is said in units, whatever the unit of tokens.
+const REQUEST_SHIFT: i32 = 12;
+
+const REQUEST_REMEDY: &str = "write the price of one request, as in 0.005";
+
+/// Pico-units of a token below which a price per million is doubtful: the cheapest that a provider asks is
+/// 130.
+const TINY: Pico = 100;

@@ -1,0 +1,191 @@
+//! A YAML file as a tree in which every key and value knows its line and every value is the text that
+//! was written: a price that has been a float is no longer that price.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_saphyr::{DuplicateKeyPolicy, NonFiniteFloatPolicy, Spanned};
+
+use crate::mistake::Problem;
+
+/// A value in the file.
+#[derive(Debug)]
+pub(crate) struct Node {
+    /// The value.
+    pub(crate) shape: Shape,
+    /// The line it starts on.
+    pub(crate) line: u64,
+}
+
+/// What a value looks like.
+#[derive(Debug)]
+pub(crate) enum Shape {
+    /// Text, a number or a truth value, as it is written.
+    Scalar(String),
+    /// A list.
+    List(Vec<Node>),
+    /// Keys with their lines, in the order they were written, repeated ones included.
+    Map(Vec<(String, u64, Node)>),
+    /// A key with nothing behind it, or an empty file.
+    Nothing,
+}
+
+/// Reads `text`.
+pub(crate) fn read(text: &str) -> Result<Node, Problem> {
+    let options = serde_saphyr::options! {
+        duplicate_keys: DuplicateKeyPolicy::LastWins,
+        // They are refused later, as what they are: no price.
+        non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
+    };
+    match serde_saphyr::from_str_with_options::<Spanned<Tree>>(text, options) {
+        Ok(tree) => Ok(place(tree, text)),
+        Err(error) => {
+            let line = error.location().map_or(0, |location| location.line());
+            let told = error.without_snippet().to_string();
+            let what = told.split(" at line ").next().unwrap_or(&told);
+            Err(Problem {
+                line,
+                what: format!("not YAML: {what}"),
+                remedy:
+                    "mend the line, or quote the value if it holds `: `, `#`, `[` or `{`, or begins with `*`"
+                        .to_owned(),
+            })
+        }
+    }
+}
+
+fn place(tree: Spanned<Tree>, text: &str) -> Node {
+    let shape = match tree.value {
+        Tree::Text(said) => Shape::Scalar(said),
+        Tree::Resolved(canonical) => {
+            let span = tree.defined.span();
+            let from = span.byte_offset().and_then(|at| usize::try_from(at).ok());
+            let length = span.byte_len().and_then(|length| usize::try_from(length).ok());
+            let raw = from.zip(length).and_then(|(from, length)| text.get(from..from.checked_add(length)?));
+            Shape::Scalar(raw.map_or(canonical, |raw| raw.trim().to_owned()))
+        }
+        Tree::List(items) => Shape::List(items.into_iter().map(|item| place(item, text)).collect()),
+        Tree::Map(entries) => Shape::Map(
+            entries
+                .into_iter()
+                .map(|(key, value)| (key.value, key.referenced.line(), place(value, text)))
+                .collect(),
+        ),
+        Tree::Nothing => Shape::Nothing,
+    };
+    Node { shape, line: tree.referenced.line() }
+}
+
+/// The tree as serde hands it out.
+enum Tree {
+    Text(String),
+    /// A plain scalar that YAML takes for a number or a truth value; what it looks like now is not
+    /// always how it was written.
+    Resolved(String),
+    List(Vec<Spanned<Tree>>),
+    Map(Vec<(Spanned<String>, Spanned<Tree>)>),
+    Nothing,
+}
+
+impl<'de> Deserialize<'de> for Tree {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TreeVisitor)
+    }
+}
+
+struct TreeVisitor;
+
+impl<'de> Visitor<'de> for TreeVisitor {
+    type Value = Tree;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value, a list or keys with values")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Tree, E> {
+        Ok(Tree::Resolved(value.to_string()))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Tree, E> {
+        Ok(Tree::Resolved(value.to_string()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Tree, E> {
+        Ok(Tree::Resolved(value.to_string()))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Tree, E> {
+        Ok(Tree::Resolved(value.to_string()))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Tree, E> {
+        Ok(Tree::Text(value.to_owned()))
+    }
+
+    fn visit_none<E>(self) -> Result<Tree, E> {
+        Ok(Tree::Nothing)
+    }
+
+    fn visit_unit<E>(self) -> Result<Tree, E> {
+        Ok(Tree::Nothing)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Tree, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Tree::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Tree, A::Error> {
+        let mut map = Vec::new();
+        while let Some(entry) = entries.next_entry()? {
+            map.push(entry);
+        }
+        Ok(Tree::Map(map))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Shape, read};
+
+    fn scalar(text: &str) -> String {
+        let Shape::Map(entries) = read(text).expect("it is YAML").shape else { panic!("not a map: {text}") };
+        match entries.into_iter().next_back() {
+            Some((_, _, node)) => match node.shape {
+                Shape::Scalar(said) => said,
+                other => panic!("{other:?}"),
+            },
+            None => panic!("empty: {text}"),
+        }
+    }
+
+    #[test]
+    fn numbers_stay_as_they_were_written() {
+        for said in [
+            "0.1000000000000000055511151231257827",
+            "5.0000000000000004E-8",
+            "007",
+            "1_000",
+            "-0",
+            "2.50",
+            "yes",
+            "0x10",
+            "12345678901234567890123",
+        ] {
+            assert_eq!(scalar(&format!("ä: ö\na: {said}")), said);
+            assert_eq!(scalar(&format!("a: {said}  # why\n")), said);
+            assert_eq!(scalar(&format!("a: '{said}'\n")), said);
+            assert_eq!(scalar(&format!("{{b: [ü], a: {said}}}")), said);
+            assert_eq!(scalar(&format!("x: &anchor {said}\ny: *anchor")), said);
+        }
+    }
+
+    #[test]
+    fn what_is_not_yaml_is_told_with_its_line() {
+        let problem = read("a: 1\nb: [2\n").expect_err("not closed");
+        assert!(problem.line >= 2 && problem.what.starts_with("not YAML: "), "{problem}");
+    }
+}

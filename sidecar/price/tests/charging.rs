@@ -1,0 +1,357 @@
+//! Which prices hold for an exchange, and what they make of it.
+
+use meter::TokenType;
+use price::{Book, Charge, Rate, Unpriced, Usage, instant};
+
+type Tokens = [u64; TokenType::ALL.len()];
+
+const NONE: Tokens = [0; TokenType::ALL.len()];
+
+fn tokens(counts: &[(TokenType, u64)]) -> Tokens {
+    let mut tokens = NONE;
+    for (kind, count) in counts {
+        tokens[*kind as usize] = *count;
+    }
+    tokens
+}
+
+fn book(text: &str) -> Book {
+    match Book::read(text) {
+        Ok((book, _)) => book,
+        Err(problems) => panic!("{problems:#?}"),
+    }
+}
+
+fn example() -> Book {
+    book(include_str!("../../../examples/prices.yaml"))
+}
+
+fn usage<'a>(model: &'a str, tokens: &'a Tokens) -> Usage<'a> {
+    let at_us = instant::read("2026-11-21").expect("a date");
+    Usage { model, provider: "openai", upstream: "main", tier: None, at_us, tokens, success: true }
+}
+
+fn cost(book: &Book, usage: &Usage<'_>) -> Result<String, Unpriced> {
+    match book.charge(usage) {
+        Charge::Priced { cost, .. } => Ok(price::amount(cost.into())),
+        Charge::Unpriced(why) => Err(why),
+    }
+}
+
+fn rate(book: &Book, usage: &Usage<'_>) -> std::sync::Arc<Rate> {
+    match book.charge(usage) {
+        Charge::Priced { rate, .. } => rate,
+        Charge::Unpriced(why) => panic!("{}: {why:?}", usage.model),
+    }
+}
+
+#[test]
+fn each_token_is_charged_once_by_its_own_price() {
+    use TokenType as T;
+    let book = example();
+    for (model, counts, money) in [
+        ("gpt-4o", &[(T::Input, 1_000_000)][..], "2.50"),
+        ("gpt-4o", &[(T::InputCached, 1_000_000)], "1.25"),
+        ("gpt-4o", &[(T::Input, 600_000), (T::InputCached, 400_000), (T::Output, 1_000_000)], "12.00"),
+        ("gpt-4o", &[(T::InputAudio, 10), (T::OutputAudio, 1)], "0.00048"),
+        // Not named: as input, as output.
+        ("gpt-4o", &[(T::InputCacheWrite, 1_000_000)], "2.50"),
+        ("gpt-4o", &[(T::OutputReasoning, 1_000_000)], "10.00"),
+        ("deep-thinker", &[(T::Output, 1_000_000), (T::OutputReasoning, 1_000_000)], "3.295"),
+        ("deep-thinker", &[], "0.005"),
+        (
+            "claude-sonnet-4-6",
+            &[(T::Input, 1), (T::InputCached, 1), (T::InputCacheWrite, 1), (T::Output, 1)],
+            "0.00002205",
+        ),
+        ("text-embedding-3-small", &[(T::Input, 1)], "0.00000002"),
+    ] {
+        let tokens = tokens(counts);
+        assert_eq!(cost(&book, &usage(model, &tokens)).as_deref(), Ok(money), "{model} {counts:?}");
+    }
+}
+
+#[test]
+fn what_has_no_price_is_unpriced_and_never_free() {
+    use TokenType as T;
+    let book = example();
+    let huge = tokens(&[(T::Output, u64::MAX), (T::Input, u64::MAX)]);
+    let audio = tokens(&[(T::Output, 5), (T::OutputAudio, 1)]);
+    let some = tokens(&[(T::Input, 1)]);
+    for (model, tokens, why) in [
+        ("gpt-5", &some, Unpriced::Model),
+        ("gpt-4o-mini", &some, Unpriced::Model),
+        ("GPT-4o", &some, Unpriced::Model),
+        ("", &some, Unpriced::Model),
+        // Only behind vLLM or the upstream `spot`.
+        ("qwen3-8b", &some, Unpriced::Model),
+        ("claude-sonnet-4", &audio, Unpriced::TokenType),
+        ("gpt-4o", &huge, Unpriced::Overflow),
+    ] {
+        assert_eq!(cost(&book, &usage(model, tokens)), Err(why), "{model}");
+    }
+    // Without a token of the type, its price is not missed.
+    assert_eq!(cost(&book, &usage("claude-sonnet-4", &NONE)).as_deref(), Ok("0.00"));
+}
+
+#[test]
+fn a_request_is_charged_where_the_upstream_answered_it() {
+    let book = example();
+    let failed = Usage { success: false, ..usage("deep-thinker", &NONE) };
+    assert_eq!(cost(&book, &failed).as_deref(), Ok("0.00"));
+}
+
+#[test]
+fn the_prices_in_force_when_it_ended_count() {
+    let book = example();
+    let tokens = tokens(&[(TokenType::Input, 1_000_000)]);
+    let day = instant::read("2026-10-01").expect("a date");
+    for (at_us, money) in [(day - 1, "5.00"), (day, "2.50"), (i64::MIN, "5.00"), (i64::MAX - 1, "2.50")] {
+        let usage = Usage { at_us, ..usage("gpt-4o", &tokens) };
+        assert_eq!(cost(&book, &usage).as_deref(), Ok(money), "{at_us}");
+    }
+    // The alias came with the second prices.
+    let early = Usage { at_us: day - 1, ..usage("gpt-4o-2024-11-20", &tokens) };
+    assert_eq!(cost(&book, &early), Err(Unpriced::Model));
+    let late = Usage { at_us: day, ..early };
+    assert_eq!(cost(&book, &late).as_deref(), Ok("2.50"));
+}
+
+#[test]
+fn prices_that_ended_are_not_revived() {
+    let book = book(
+        "version: v\ncurrency: EUR\nmodels:\n  - {name: m, input: 1}\n  \
+         - {name: m, input: 2, valid_from: 2026-01-01, valid_until: 2026-02-01}\n  \
+         - {pattern: '*', input: 9, valid_from: 2026-03-01}\n",
+    );
+    let tokens = tokens(&[(TokenType::Input, 1_000_000)]);
+    for (at, money) in [
+        ("2025-12-31T23:59:59.999999Z", Ok("1.00")),
+        ("2026-01-01", Ok("2.00")),
+        ("2026-02-01", Err(Unpriced::Model)),
+        ("2026-03-01", Ok("9.00")),
+    ] {
+        let usage = Usage { at_us: instant::read(at).expect("an instant"), ..usage("m", &tokens) };
+        assert_eq!(cost(&book, &usage).as_deref().map_err(|why| *why), money, "{at}");
+    }
+}
+
+#[test]
+fn what_says_most_of_where_and_what_counts() {
+    let book = book(
+        "version: v\ncurrency: EUR\nmodels:\n\
+         \x20 - {pattern: '*', input: 1}\n\
+         \x20 - {pattern: 'a*', input: 2}\n\
+         \x20 - {pattern: 'a*z', input: 3}\n\
+         \x20 - {name: abz, input: 4}\n\
+         \x20 - {pattern: '*', provider: p, input: 5}\n\
+         \x20 - {name: abz, provider: p, input: 6}\n\
+         \x20 - {pattern: '*', upstream: u, input: 7}\n\
+         \x20 - {name: abz, upstream: u, input: 8}\n\
+         \x20 - {pattern: '*', upstream: u, provider: p, input: 9}\n",
+    );
+    let tokens = tokens(&[(TokenType::Input, 1_000_000)]);
+    for (model, provider, upstream, money) in [
+        ("b", "", "", "1.00"),
+        ("ab", "", "", "2.00"),
+        ("az", "", "", "3.00"),
+        ("abz", "", "", "4.00"),
+        ("b", "p", "", "5.00"),
+        ("abz", "p", "", "6.00"),
+        ("b", "", "u", "7.00"),
+        ("abz", "", "u", "8.00"),
+        ("abz", "p", "u", "9.00"),
+    ] {
+        let usage = Usage { provider, upstream, ..usage(model, &tokens) };
+        assert_eq!(cost(&book, &usage).as_deref(), Ok(money), "{model} {provider} {upstream}");
+    }
+}
+
+#[test]
+fn aliases_and_places_in_the_example() {
+    let book = example();
+    let tokens = tokens(&[(TokenType::Input, 1_000_000), (TokenType::InputCached, 1_000_000)]);
+    for (model, provider, upstream, money) in [
+        ("qwen3-8b", "vllm", "main", Ok("0.10")),
+        ("Qwen/Qwen3-8B", "vllm", "main", Ok("0.10")),
+        ("qwen3-8b", "vllm", "spot", Ok("0.10")),
+        ("qwen3-8b", "openai", "spot", Ok("0.10")),
+        ("qwen3-8b-awq", "openai", "spot", Err(Unpriced::Model)),
+    ] {
+        let usage = Usage { provider, upstream, ..usage(model, &tokens) };
+        assert_eq!(
+            cost(&book, &usage).as_deref().map_err(|why| *why),
+            money,
+            "{model} {provider} {upstream}"
+        );
+    }
+    let spot = Usage { upstream: "spot", ..usage("qwen3-8b", &tokens) };
+    assert_eq!(rate(&book, &spot).per_token[TokenType::InputCached as usize], Some(50_000));
+}
+
+#[test]
+fn a_context_tier_reprices_the_whole_request_by_its_prompt() {
+    use TokenType as T;
+    let book = example();
+    for (counts, above, money) in [
+        (&[(T::Input, 200_000), (T::Output, 1_000_000)][..], 0, "15.60"),
+        (&[(T::Input, 200_001), (T::Output, 1_000_000)], 200_000, "23.700006"),
+        // Cached and written tokens are of the prompt, generated ones are not.
+        (&[(T::InputCached, 200_000), (T::InputCacheWrite, 1)], 200_000, "0.1200075"),
+        (&[(T::Input, 1), (T::Output, 300_000)], 0, "4.500003"),
+    ] {
+        let tokens = tokens(counts);
+        let usage = usage("claude-sonnet-4", &tokens);
+        assert_eq!(cost(&book, &usage).as_deref(), Ok(money), "{counts:?}");
+        assert_eq!(rate(&book, &usage).above_input_tokens, above, "{counts:?}");
+        let halved = Usage { tier: Some("batch"), ..usage };
+        let both = [cost(&book, &usage), cost(&book, &halved)]
+            .map(|cost| cost.expect("priced").parse::<f64>().expect("a number"));
+        assert!((both[0] / 2.0 - both[1]).abs() < 1e-9, "{both:?}");
+    }
+}
+
+#[test]
+fn tiers_by_the_servers_words() {
+    let book = example();
+    let tokens = tokens(&[(TokenType::Input, 1_000_000)]);
+    for (tier, charged, money) in [
+        (None, "standard", "2.50"),
+        (Some(""), "standard", "2.50"),
+        (Some("default"), "standard", "2.50"),
+        (Some("auto"), "standard", "2.50"),
+        (Some("Standard"), "standard", "2.50"),
+        (Some("batch"), "batch", "1.25"),
+        (Some("BATCH "), "batch", "1.25"),
+        (Some("priority"), "priority", "4.25"),
+        // It has no such prices: the rate says by which it was charged.
+        (Some("flex"), "standard", "2.50"),
+    ] {
+        let usage = Usage { tier, ..usage("gpt-4o", &tokens) };
+        assert_eq!(cost(&book, &usage).as_deref(), Ok(money), "{tier:?}");
+        assert_eq!(&*rate(&book, &usage).tier, charged, "{tier:?}");
+    }
+}
+
+#[test]
+fn what_a_tier_leaves_open_is_never_cheaper_than_the_length_costs() {
+    use TokenType as T;
+    let book = book(
+        "version: v\ncurrency: EUR\nmodels:\n\
+         \x20 - name: m\n    input: 2\n    output: 8\n    cached_input: 1\n\
+         \x20   context_tiers: [{above_input_tokens: 100, input: 4, output: 12}, {above_input_tokens: 200, input: 6}]\n\
+         \x20   tiers:\n      batch: {input: 1}\n\
+         \x20     priority: {input: 3, output: 9, context_tiers: [{above_input_tokens: 150, input: 5}]}\n",
+    );
+    let million = |at: usize, rate: &Rate| price::per_million(rate.per_token[at].expect("a price").into());
+    for (tier, prompt, above, input, output) in [
+        (None, 100, 0, "2.00", "8.00"),
+        (None, 101, 100, "4.00", "12.00"),
+        (None, 201, 200, "6.00", "12.00"),
+        (Some("batch"), 100, 0, "1.00", "8.00"),
+        (Some("batch"), 101, 100, "4.00", "12.00"),
+        (Some("priority"), 100, 0, "3.00", "9.00"),
+        (Some("priority"), 101, 100, "4.00", "12.00"),
+        (Some("priority"), 151, 150, "5.00", "12.00"),
+        (Some("priority"), 201, 200, "6.00", "12.00"),
+    ] {
+        let tokens = tokens(&[(T::Input, prompt)]);
+        let rate = rate(&book, &Usage { tier, ..usage("m", &tokens) });
+        assert_eq!(rate.above_input_tokens, above, "{tier:?} {prompt}");
+        assert_eq!(million(T::Input as usize, &rate), input, "{tier:?} {prompt}");
+        assert_eq!(million(T::Output as usize, &rate), output, "{tier:?} {prompt}");
+    }
+}
+
+#[test]
+fn a_rates_name_is_the_same_everywhere_and_for_good() {
+    let text =
+        "version: v1\ncurrency: EUR\nmodels:\n  - {name: m, input: 1.5, output: 2, per_request: 0.001}\n";
+    let rate = rate(&book(text), &usage("m", &NONE));
+    assert_eq!(rate.id, rate.identify());
+    let hex: String = rate.id.iter().map(|byte| format!("{byte:02x}")).collect();
+    // Ledgers hold these: a change here changes the identity of every rate there is.
+    assert_eq!((&*rate.book, hex.as_str()), GOLDEN);
+    for other in [
+        Rate { version: "another".into(), ..(*rate).clone() },
+        Rate { book: "another".into(), ..(*rate).clone() },
+        Rate { entry: "another".into(), ..(*rate).clone() },
+        Rate { tier: "another".into(), ..(*rate).clone() },
+        Rate { above_input_tokens: 1, ..(*rate).clone() },
+        Rate { currency: price::Currency::USD, ..(*rate).clone() },
+        Rate { per_request: 2, ..(*rate).clone() },
+    ] {
+        assert_ne!(other.identify(), rate.id, "{other:?}");
+    }
+    for at in 0..TokenType::ALL.len() {
+        for price in [None, Some(0), Some(7)] {
+            let mut other = (*rate).clone();
+            other.per_token[at] = price;
+            assert_eq!(other.identify() == rate.id, other == *rate, "{other:?}");
+        }
+    }
+}
+
+const GOLDEN: (&str, &str) =
+    ("d7dc6f2ee66cbd1420d2e604794253bd98bca2ec62a5fd7b137c596da035abc8", "a0512ffa1878831ec5aace00504afc8e");
+
+#[test]
+fn the_hash_is_of_what_the_file_means() {
+    const FILE: &str = "version: v\ncurrency: EUR\nmodels:\n  - {name: a, aliases: [c, b], input: 1.5}\n  - {name: z, output: 2}\n";
+    let hash = |text: &str| book(text).hash().to_string();
+    let first = hash(FILE);
+    assert_eq!(first.len(), 64);
+    for (same, text) in [
+        (
+            true,
+            "# why\ncurrency: EUR\nversion: v\nunit: per_million\nmodels:\n- name: z\n  output: 2.0\n- input: 15e-1\n  name: a\n  aliases: [b, c]\n  note: hello\n",
+        ),
+        (
+            true,
+            "version: v\ncurrency: EUR\nunit: per_token\nmodels:\n  - {name: a, aliases: [c, b], input: 0.0000015}\n  - {name: z, output: 0.000002}\n",
+        ),
+        // What would be charged anyway may be said.
+        (
+            true,
+            "version: v\ncurrency: EUR\nmodels:\n  - {name: a, aliases: [c, b], input: 1.5, cached_input: 1.5}\n  - {name: z, output: 2}\n",
+        ),
+        (
+            false,
+            "version: w\ncurrency: EUR\nmodels:\n  - {name: a, aliases: [c, b], input: 1.5}\n  - {name: z, output: 2}\n",
+        ),
+        (
+            false,
+            "version: v\ncurrency: USD\nmodels:\n  - {name: a, aliases: [c, b], input: 1.5}\n  - {name: z, output: 2}\n",
+        ),
+        (
+            false,
+            "version: v\ncurrency: EUR\nmodels:\n  - {name: a, aliases: [c], input: 1.5}\n  - {name: z, output: 2}\n",
+        ),
+        (
+            false,
+            "version: v\ncurrency: EUR\nmodels:\n  - {name: a, aliases: [c, b], input: 1.500001}\n  - {name: z, output: 2}\n",
+        ),
+        (
+            false,
+            "version: v\ncurrency: EUR\nmodels:\n  - {name: a, aliases: [c, b], input: 1.5, provider: p}\n  - {name: z, output: 2}\n",
+        ),
+        (
+            false,
+            "version: v\ncurrency: EUR\nmodels:\n  - {name: a, aliases: [c, b], input: 1.5, upstream: p}\n  - {name: z, output: 2}\n",
+        ),
+        (
+            false,
+            "version: v\ncurrency: EUR\nmodels:\n  - {name: a, aliases: [c, b], input: 1.5, per_request: 1}\n  - {name: z, output: 2}\n",
+        ),
+        (
+            false,
+            "version: v\ncurrency: EUR\nmodels:\n  - {name: a, aliases: [c, b], input: 1.5}\n  - {pattern: z, output: 2}\n",
+        ),
+        (
+            false,
+            "version: v\ncurrency: EUR\nmodels:\n  - {name: a, aliases: [c, b], input: 1.5}\n  - {name: z, output: 2, valid_from: 2026-01-01}\n",
+        ),
+    ] {
+        assert_eq!(hash(text) == first, same, "{text}");
+    }
+}

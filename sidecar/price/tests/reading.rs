@@ -1,0 +1,259 @@
+//! What a price file may say, and what is told of one that says something else.
+
+use std::path::Path;
+
+use price::{Book, Doubt, Problem};
+
+fn example() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/prices.yaml");
+    std::fs::read_to_string(path).expect("the example is there")
+}
+
+fn problems(text: &str) -> Vec<Problem> {
+    match Book::read(text) {
+        Ok(_) => Vec::new(),
+        Err(problems) => problems,
+    }
+}
+
+/// The head of a right file; entries follow on line 4.
+const HEAD: &str = "version: v1\ncurrency: EUR\nmodels:\n";
+
+#[test]
+fn the_example_is_right_and_leaves_no_doubt() {
+    let (book, warnings) = Book::read(&example()).expect("the example is right");
+    assert_eq!(warnings, []);
+    assert_eq!(&**book.version(), "example-2026-11");
+    assert_eq!(book.currency().code(), "USD");
+    assert_eq!(book.entries().len(), 7);
+}
+
+#[test]
+fn the_document_shows_the_example_to_the_letter() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("prices.md");
+    let document = std::fs::read_to_string(path).expect("the document is there");
+    let shown = document.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next());
+    assert_eq!(shown, Some(example().as_str()), "prices.md differs from examples/prices.yaml");
+}
+
+#[test]
+fn each_mistake_is_told_with_its_line_and_a_remedy() {
+    for (entry, line, what, remedy) in [
+        ("  - {name: m, inptu: 1}", 4, "no key `inptu`", "did you mean `input`?"),
+        ("  - {name: m, colour: 1}", 4, "no key `colour`", "the keys of"),
+        (
+            "  - name: m\n    input: 1\n    input: 2",
+            6,
+            "`input` is written twice, first on line 5",
+            "take one",
+        ),
+        ("  - name: m\n    input: -1", 5, "`-1` is below nothing", "2.50"),
+        ("  - name: m\n    input: -0", 5, "`-0` is below nothing", "2.50"),
+        ("  - name: m\n    input: .nan", 5, "`.nan` is no decimal number", "2.50"),
+        ("  - name: m\n    input: nan", 5, "`nan` is no decimal number", "2.50"),
+        ("  - name: m\n    input: inf", 5, "`inf` is no decimal number", "2.50"),
+        ("  - name: m\n    input: $2", 5, "`$2` is no decimal number", "2.50"),
+        ("  - name: m\n    input: 1,5", 5, "`1,5` is no decimal number", "2.50"),
+        ("  - name: m\n    input: 0x10", 5, "`0x10` is no decimal number", "2.50"),
+        ("  - name: m\n    input: yes", 5, "`yes` is no decimal number", "2.50"),
+        ("  - name: m\n    input: 1000001", 5, "is more than 1.00 for one token", "a million"),
+        ("  - name: m\n    input: 1e400", 5, "is too much", "a million"),
+        ("  - name: m\n    input: 0.0000001", 5, "less than the smallest price", "write 0 if it is free"),
+        ("  - name: m\n    input:", 5, "`input` names no price", "take it out"),
+        ("  - name: m\n    input: [1]", 5, "is not one number", "2.50"),
+        ("  - name: m\n    per_request: 10001", 5, "for one request", "0.005"),
+        ("  - name: m", 4, "`m` has no price", "price 0"),
+        ("  - input: 1", 4, "for which model", "`pattern`"),
+        ("  - {name: m, pattern: m*, input: 1}", 4, "not both", "two entries"),
+        ("  - {pattern: m*, aliases: [n], input: 1}", 4, "no aliases", "`name`"),
+        ("  - {name: m, aliases: n, input: 1}", 4, "`aliases` is not a list", "aliases: ["),
+        ("  - {name: \"\", input: 1}", 4, "`name`", "bytes"),
+        ("  - {name: m, valid_from: 1.11.2026, input: 1}", 4, "neither a date", "2026-11-01"),
+        ("  - {name: m, valid_from: 2026-13-01, input: 1}", 4, "neither a date", "2026-11-01"),
+        (
+            "  - name: m\n    valid_from: 2026-02-01\n    valid_until: 2026-01-01\n    input: 1",
+            6,
+            "ends before",
+            "after",
+        ),
+        (
+            "  - {name: m, input: 1, tiers: {bacth: {multiply: 0.5}}}",
+            4,
+            "no tier `bacth`",
+            "did you mean `batch`?",
+        ),
+        ("  - {name: m, input: 1, tiers: {standard: {input: 1}}}", 4, "no tier of its own", "entry itself"),
+        ("  - {name: m, input: 1, tiers: {Batch: {input: 1}}}", 4, "`Batch` is no tier", "small letters"),
+        ("  - {name: m, input: 1, tiers: {batch: {}}}", 4, "says nothing", "multiply"),
+        ("  - {name: m, input: 1, tiers: {batch: {multiply: -1}}}", 4, "`multiply`", "0.5"),
+        ("  - {name: m, input: 1, tiers: {batch: {multiply: 0.5, input: 1}}}", 4, "not both", "take"),
+        ("  - {name: m, input: 900000, tiers: {batch: {multiply: 2}}}", 4, "becomes too much", "smaller"),
+        ("  - {name: m, input: 1, context_tiers: {above: 1}}", 4, "not a list", "above_input_tokens"),
+        ("  - {name: m, input: 1, context_tiers: [{input: 2}]}", 4, "no `above_input_tokens`", "how many"),
+        (
+            "  - {name: m, input: 1, context_tiers: [{above_input_tokens: 128k, input: 2}]}",
+            4,
+            "no whole number",
+            "200000",
+        ),
+        ("  - {name: m, input: 1, context_tiers: [{above_input_tokens: 9}]}", 4, "has no price", "changes"),
+        (
+            "  - name: m\n    input: 1\n    context_tiers:\n      - {above_input_tokens: 9, input: 2}\n      - {above_input_tokens: 9, output: 2}",
+            8,
+            "already, on line 7",
+            "one context tier",
+        ),
+        ("  - {name: m, input: 1}\n  - {name: m, input: 2}", 5, "already, on line 4", "valid_from"),
+        (
+            "  - {name: m, input: 1}\n  - {name: n, aliases: [m], input: 2}",
+            5,
+            "`m` has prices already",
+            "provider",
+        ),
+        ("  - {pattern: m*, input: 1}\n  - {pattern: m*, input: 2}", 5, "already, on line 4", "valid_from"),
+        (
+            "  - {name: m, input: 1, valid_until: 2026-03-01}\n  - {name: m, input: 2, valid_from: 2026-02-01}",
+            4,
+            "in force until 2026-03-01, but the prices on line 5 begin 2026-02-01",
+            "take `valid_until` out",
+        ),
+    ] {
+        let text = format!("{HEAD}{entry}\n");
+        let problems = problems(&text);
+        let [problem] = problems.as_slice() else { panic!("{entry}: {problems:#?}") };
+        assert_eq!(problem.line, line, "{entry}: {problem}");
+        assert!(problem.what.contains(what) && problem.remedy.contains(remedy), "{entry}: {problem}");
+    }
+}
+
+#[test]
+fn the_head_must_be_right_too() {
+    for (text, line, what) in [
+        ("", 1, "a price file is empty"),
+        ("- 1", 1, "is not a list of keys"),
+        ("currency: EUR\nmodels: []", 1, "no `version`"),
+        ("version: v\nmodels: []", 1, "no `currency`"),
+        ("version: v\ncurrency: EUR", 1, "no `models`"),
+        ("version: v\ncurrency: Euro\nmodels: []", 2, "`Euro` is no currency's"),
+        ("version: v\ncurrency: UDS\nmodels: []", 2, "`UDS` is no currency's"),
+        ("version: v\ncurrency: usd\nmodels: []", 2, "`usd` is no currency's"),
+        ("version: v\ncurrency: EUR\nunit: per_1k\nmodels: []", 3, "`per_1k` is no unit"),
+        ("version: v\ncurrency: EUR\nmodels: {m: 1}", 3, "`models` is not a list"),
+        ("version: v\ncurrency: [v\n", 2, "not YAML"),
+    ] {
+        let problems = problems(text);
+        let [problem] = problems.as_slice() else { panic!("{text}: {problems:#?}") };
+        assert_eq!((problem.line, problem.what.contains(what)), (line, true), "{text}: {problem}");
+    }
+}
+
+#[test]
+fn all_mistakes_are_told_at_once_in_the_order_of_the_lines() {
+    let text =
+        "version: v1\ncurrency: XXX\nmodels:\n  - name: a\n    input: -1\n  - nmae: b\n    output: x\n";
+    let lines: Vec<u64> = problems(text).iter().map(|problem| problem.line).collect();
+    assert_eq!(lines, [2, 5, 6, 7]);
+}
+
+#[test]
+fn doubts_are_told_and_do_not_keep_a_file_from_being_used() {
+    for (entry, line, kind, what) in [
+        ("  - name: m\n    input: 0.1000005", 5, Doubt::Rounded, "0.1000005 was rounded to 0.10,"),
+        ("  - name: m\n    input: 0.1000015", 5, Doubt::Rounded, "0.1000015 was rounded to 0.100002,"),
+        ("  - name: m\n    input: 0.0000025", 5, Doubt::Rounded, "rounded to 0.000002,"),
+        ("  - name: m\n    input: 0.00001", 5, Doubt::Tiny, "say `unit: per_token`"),
+        ("  - {name: m, input: 1, image: 2}", 4, Doubt::NeverCharged, "images are not counted"),
+        (
+            "  - name: m\n    input: 0.000333\n    tiers:\n      batch: {multiply: 0.5}",
+            7,
+            Doubt::Rounded,
+            "a product was rounded",
+        ),
+        (
+            "  - name: m\n    input: 1\n    output: 2\n    tiers:\n      batch: {input: 0.5}",
+            8,
+            Doubt::Kept,
+            "no output named; it stays as it is without",
+        ),
+        (
+            "  - name: m\n    input: 1\n    context_tiers: [{above_input_tokens: 9, input: 2}]\n    tiers:\n      batch: {input: 0.5}",
+            8,
+            Doubt::Kept,
+            "above 9 input tokens: no input named",
+        ),
+        (
+            "  - {pattern: a*c, input: 1}\n  - {pattern: ab*, input: 1}",
+            4,
+            Doubt::Ambiguous,
+            "fit both `ab*` and `a*c`",
+        ),
+    ] {
+        let (_, warnings) =
+            Book::read(&format!("{HEAD}{entry}\n")).unwrap_or_else(|why| panic!("{entry}: {why:?}"));
+        let found = warnings.iter().find(|warning| warning.kind == kind);
+        let found = found.unwrap_or_else(|| panic!("{entry}: {warnings:?}"));
+        assert!(found.what.contains(what), "{entry}: {found}");
+        if kind != Doubt::Ambiguous {
+            assert_eq!(found.line, line, "{entry}: {found}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_overlap_is_allowed() {
+    for entries in [
+        "  - {name: m, input: 1}\n  - {name: m, provider: p, input: 2}\n  - {name: m, upstream: u, input: 2}",
+        "  - {name: m, input: 1}\n  - {name: m, valid_from: 2026-01-01, input: 2}",
+        "  - {name: m, input: 1}\n  - {pattern: m, input: 2}",
+        "  - {name: m, aliases: [n], input: 1}\n  - {name: n, valid_from: 2026-01-01, input: 2}",
+        "  - {name: m, aliases: [m, n, n], input: 1}",
+    ] {
+        assert_eq!(problems(&format!("{HEAD}{entries}\n")), [], "{entries}");
+    }
+}
+
+#[test]
+fn no_file_however_broken_makes_it_panic() {
+    let example = example();
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut read = 0;
+    for _ in 0..500 {
+        let mut bytes = example.clone().into_bytes();
+        for _ in 0..=random.below(4) {
+            let at = random.below(bytes.len());
+            let to = (at + random.below(40)).min(bytes.len());
+            match random.below(6) {
+                0 => drop(bytes.drain(at..to)),
+                1 => bytes[at] = b"\0\t\n -:[]{}&*!|>'\"%@`#?,0e.\xff"[random.below(27)],
+                2 => {
+                    let copy = bytes[at..to].to_vec();
+                    let into = random.below(bytes.len());
+                    bytes.splice(into..into, copy);
+                }
+                3 => bytes.truncate(at),
+                4 => bytes.splice(at..at, *b"99999999999999999999999999999999").for_each(drop),
+                _ => bytes[at] = u8::try_from(random.below(256)).unwrap_or(0),
+            }
+            if bytes.is_empty() {
+                bytes.push(b'\n');
+            }
+        }
+        match Book::read(&String::from_utf8_lossy(&bytes)) {
+            Ok(_) => read += 1,
+            Err(problems) => assert!(!problems.is_empty(), "refused without a word"),
+        }
+    }
+    assert!((10..490).contains(&read), "{read} of 500 were read: the mutations are no test");
+}
+
+/// Marsaglia's xorshift: the same numbers on every machine.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % end as u64).unwrap_or(0)
+    }
+}
