@@ -4,6 +4,7 @@
 //! either a ledger or damaged.
 
 use std::fs;
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -99,6 +100,7 @@ impl File {
         {
             set_fact(&transaction, name, ValueRef::Integer(value))?;
         }
+        set_fact(&transaction, "instance", ValueRef::Blob(&chance()))?;
         transaction.commit()?;
         connection.close().map_err(|(_, error)| error)?;
         files::rename(&new, path)?;
@@ -191,6 +193,15 @@ impl File {
         self.connection.close().map_err(|(_, error)| error)?;
         Ok(rests)
     }
+}
+
+/// An id that no other file has.
+fn chance() -> [u8; 16] {
+    let mut id = [0; 16];
+    for half in id.chunks_mut(8) {
+        half.copy_from_slice(&RandomState::new().hash_one(std::process::id()).to_le_bytes());
+    }
+    id
 }
 
 fn careful(connection: &Connection) -> Result<(), Failure> {

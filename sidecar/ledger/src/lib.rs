@@ -6,6 +6,7 @@
 
 mod energy;
 mod failure;
+pub mod feed;
 mod file;
 mod files;
 mod key;

@@ -1,0 +1,314 @@
+//! What leaves the ledger for another store: a file's rows in the order they were entered, a parcel at a
+//! time, and how far a reader has got.
+//!
+//! Laws: a parcel is one snapshot, read within one short transaction, so that the writer's log can always
+//! be cleared; a file is open for no longer than that. It is told by an id among its facts, never by its
+//! name, which changes when its month is over.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use meter::ExchangeId;
+use price::Rate;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::failure::Failure;
+use crate::file::{self, File};
+use crate::files;
+use crate::report::source::{Correction, DeviceLine, Gap, Month, Used};
+use crate::table::{ACT, CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE, Table};
+use crate::values::{Columns, Names};
+use crate::{Class, Line, Row, store};
+
+/// A ledger's files, to be read by whoever ships them.
+#[derive(Clone, Debug)]
+pub struct Feed {
+    path: PathBuf,
+}
+
+/// Which file it is, whatever its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Origin {
+    /// The file's own id.
+    pub instance: [u8; 16],
+    /// The month that it is of.
+    pub month: Month,
+}
+
+/// How far a reader has got in one file: the highest `seq` it has of each table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cursor {
+    /// Of `exchange`.
+    pub exchange: i64,
+    /// Of `energy`.
+    pub energy: i64,
+    /// Of `correction`.
+    pub correction: i64,
+    /// Of `act`.
+    pub act: i64,
+    /// Of `gap`.
+    pub gap: i64,
+}
+
+/// What an exchange used of the GPUs, entered after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Energy {
+    /// The exchange's name.
+    pub id: ExchangeId,
+    /// When it ended.
+    pub ended_us: i64,
+    /// What it used.
+    pub used: Used,
+}
+
+/// Who did what to the ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Act {
+    /// Its place in the file.
+    pub seq: i64,
+    /// When.
+    pub at_us: i64,
+    /// What.
+    pub what: Arc<str>,
+    /// Who.
+    pub who: Arc<str>,
+    /// JSON.
+    pub detail: Arc<str>,
+}
+
+/// What came to a file after a cursor.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Parcel {
+    /// Exchanges.
+    pub rows: Vec<Row>,
+    /// The rates that anything in the parcel names.
+    pub rates: Vec<Arc<Rate>>,
+    /// Energy of exchanges that are in the file by this parcel at the latest, or in another file.
+    pub energy: Vec<Energy>,
+    /// Corrections, each with the `seq` of the act it is part of.
+    pub corrections: Vec<(i64, Correction)>,
+    /// Acts.
+    pub acts: Vec<Act>,
+    /// Gaps, each with its `seq`.
+    pub gaps: Vec<(i64, Gap)>,
+    /// All lines of class `shed`, if the parcel reaches the file's end: totals without rows.
+    pub shed: Vec<Line>,
+    /// All that GPUs did for nobody, if the parcel reaches the file's end.
+    pub devices: Vec<DeviceLine>,
+    /// How far a reader has got who has this parcel too.
+    pub next: Cursor,
+    /// Exchanges that wait behind it.
+    pub behind: u64,
+}
+
+impl Parcel {
+    /// Whether nothing but totals is in it.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+            && self.energy.is_empty()
+            && self.corrections.is_empty()
+            && self.acts.is_empty()
+            && self.gaps.is_empty()
+    }
+}
+
+impl Feed {
+    /// The ledger whose open month is this file.
+    pub fn of(path: &Path) -> Self {
+        Self { path: path.to_owned() }
+    }
+
+    /// Its files that are there now, the oldest month first and the open one last.
+    ///
+    /// # Errors
+    /// If the folder cannot be listed.
+    pub fn files(&self) -> Result<Vec<PathBuf>, Failure> {
+        files::list(&self.path).map_err(|error| Failure::from(error).of(self.path.display()))
+    }
+
+    /// Opens one of them for a look.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn open(&self, path: &Path) -> Result<Opened, Failure> {
+        let named = |failure: Failure| failure.of(path.display());
+        let file = File::open_read(path).map_err(named)?;
+        let id = file::bytes(&file.connection, "instance").map_err(named)?.and_then(|id| id.try_into().ok());
+        let instance = id.ok_or_else(|| named(Failure::corrupt("it does not say which file it is")))?;
+        let origin = Origin { instance, month: file.month };
+        Ok(Opened { file, origin })
+    }
+}
+
+/// A file that is open for a look. Dropping it closes the file.
+#[derive(Debug)]
+pub struct Opened {
+    file: File,
+    origin: Origin,
+}
+
+impl Opened {
+    /// Which file it is.
+    pub fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    /// How many exchanges came after a cursor, and when the first of them ended.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn waiting(&self, after: Cursor) -> Result<(u64, Option<i64>), Failure> {
+        let connection = &self.file.connection;
+        let first = connection.query_row(FIRST, [after.exchange], |row| row.get(0)).optional()?;
+        Ok((behind(connection, after.exchange)?, first))
+    }
+
+    /// What came after a cursor, at most so many of each kind. All else follows when the exchanges are all
+    /// there, so that what it belongs to is never behind it.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is not as it was written.
+    pub fn parcel(&self, after: Cursor, limit: usize) -> Result<Parcel, Failure> {
+        self.snapshot(after, limit).map_err(|failure| failure.of(self.file.path.display()))
+    }
+
+    fn snapshot(&self, after: Cursor, limit: usize) -> Result<Parcel, Failure> {
+        let snapshot = self.file.connection.unchecked_transaction()?;
+        let mut reader =
+            Reader { snapshot: &snapshot, limit, names: Names::default(), rates: BTreeMap::new() };
+        let mut parcel = Parcel { next: after, ..Parcel::default() };
+        parcel.rows = reader.rows(&mut parcel.next.exchange)?;
+        if parcel.rows.len() < limit {
+            reader.rest(&mut parcel)?;
+        } else {
+            parcel.behind = behind(&snapshot, parcel.next.exchange)?;
+        }
+        parcel.rates = reader.rates.into_values().collect();
+        Ok(parcel)
+    }
+}
+
+/// Reads a snapshot, and keeps the rates that came up.
+struct Reader<'a> {
+    snapshot: &'a Connection,
+    limit: usize,
+    names: Names,
+    rates: BTreeMap<[u8; 16], Arc<Rate>>,
+}
+
+impl Reader<'_> {
+    fn rows(&mut self, after: &mut i64) -> Result<Vec<Row>, Failure> {
+        let (snapshot, mut rows) = (self.snapshot, Vec::new());
+        each(snapshot, &EXCHANGE, after, self.limit, |values| {
+            let (rates, mut failed) = (&mut self.rates, None);
+            let row = Columns::new(&values[1..], &mut self.names).row(|id| match rate(snapshot, rates, id) {
+                Ok(rate) => rate,
+                Err(failure) => {
+                    failed = Some(failure);
+                    None
+                }
+            });
+            rows.push(failed.map_or(row, Err)?);
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    fn rest(&mut self, parcel: &mut Parcel) -> Result<(), Failure> {
+        let (snapshot, limit, names) = (self.snapshot, self.limit, &mut self.names);
+        let next = &mut parcel.next;
+        each(snapshot, &ENERGY, &mut next.energy, limit, |values| {
+            let used = Columns::new(&values[3..], names).used()?;
+            let [id, ended_us] = [&values[1], &values[2]];
+            let id = id.as_blob().ok().and_then(|id| id.try_into().ok()).ok_or_else(senseless)?;
+            let ended_us = ended_us.as_i64().map_err(|_| senseless())?;
+            parcel.energy.push(Energy { id: ExchangeId(id), ended_us, used });
+            Ok(())
+        })?;
+        each(snapshot, &ACT, &mut next.act, limit, |values| {
+            let mut columns = Columns::new(values, names);
+            parcel.acts.push(Act {
+                seq: columns.number()?,
+                at_us: columns.number()?,
+                what: columns.text()?,
+                who: columns.text()?,
+                detail: columns.text()?,
+            });
+            Ok(())
+        })?;
+        each(snapshot, &CORRECTION, &mut next.correction, limit, |values| {
+            let correction = Columns::new(&values[1..], names).correction()?;
+            let act = values[3].as_i64().map_err(|_| senseless())?;
+            parcel.corrections.push((act, correction));
+            Ok(())
+        })?;
+        each(snapshot, &GAP, &mut next.gap, limit, |values| {
+            let seq = values[0].as_i64().map_err(|_| senseless())?;
+            parcel.gaps.push((seq, Columns::new(&values[1..], names).gap()?));
+            Ok(())
+        })?;
+        file::whole(snapshot, &DEVICE, |values| {
+            parcel.devices.push(Columns::new(values, names).device()?);
+            Ok(())
+        })?;
+        // No totals without rows are there where no gap says so; that spares reading all lines.
+        if snapshot.query_row("SELECT EXISTS (SELECT 1 FROM gap WHERE totals_kept)", [], |row| row.get(0))? {
+            LINE.each(snapshot, "WHERE class = 'shed'", &[], |values, _| {
+                let line = Columns::new(values, names).line()?;
+                debug_assert_eq!(line.class, Class::Shed);
+                parcel.shed.push(line);
+                Ok(())
+            })?;
+        }
+        let named = parcel.corrections.iter().filter_map(|(_, correction)| correction.line.rate);
+        for id in named.chain(parcel.shed.iter().filter_map(|line| line.rate)) {
+            rate(snapshot, &mut self.rates, &id)?;
+        }
+        Ok(())
+    }
+}
+
+/// The rows of a table after a number, which goes on with them.
+fn each(
+    snapshot: &Connection,
+    table: &Table,
+    after: &mut i64,
+    limit: usize,
+    mut one: impl FnMut(&[ValueRef<'_>]) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    store::after(snapshot, table, *after, i64::try_from(limit).unwrap_or(i64::MAX), |values, _| {
+        one(values)?;
+        *after = values[0].as_i64().map_err(|_| senseless())?;
+        Ok(())
+    })
+}
+
+fn rate(
+    snapshot: &Connection,
+    known: &mut BTreeMap<[u8; 16], Arc<Rate>>,
+    id: &[u8; 16],
+) -> Result<Option<Arc<Rate>>, Failure> {
+    if let Some(rate) = known.get(id) {
+        return Ok(Some(Arc::clone(rate)));
+    }
+    let mut statement = snapshot.prepare(&RATE.select_one())?;
+    let mut rows = statement.query([&id[..]])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let (values, _) = RATE.read(row, &mut Vec::new())?;
+    let rate = Arc::new(Columns::new(&values, &mut Names::default()).rate()?);
+    known.insert(*id, Arc::clone(&rate));
+    Ok(Some(rate))
+}
+
+fn behind(connection: &Connection, exchange: i64) -> Result<u64, Failure> {
+    Ok(connection.query_row(COUNT, [exchange], |row| row.get::<_, i64>(0))?.unsigned_abs())
+}
+
+fn senseless() -> Failure {
+    Failure::corrupt("a column holds what it cannot hold")
+}
+
+const COUNT: &str = "SELECT count(*) FROM exchange WHERE seq > ?1";
+const FIRST: &str = "SELECT ended_us FROM exchange WHERE seq > ?1 ORDER BY seq LIMIT 1";
