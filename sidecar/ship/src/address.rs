@@ -1,0 +1,266 @@
+//! Where the central store is, as people write it: `postgres://USER@HOST[:PORT]/DATABASE[?…]`, and how its
+//! password is found and kept from everybody's eyes.
+//!
+//! Law: over a network the connection is encrypted and the server proves its name, unless the URL says
+//! `sslmode=disable`; there is nothing in between, because what can be talked out of it protects nobody.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use postgres::Config;
+use postgres::config::{Host, SslMode};
+
+/// A central store's address.
+#[derive(Clone)]
+pub struct Address {
+    pub(crate) config: Config,
+    /// Roots to trust instead of the system's.
+    pub(crate) roots: Option<PathBuf>,
+    /// A file of passwords, as libpq's `.pgpass`.
+    passwords: Option<PathBuf>,
+}
+
+impl Address {
+    /// Reads a URL.
+    ///
+    /// # Errors
+    /// In words that never hold a password.
+    pub fn parse(url: &str) -> Result<Self, String> {
+        if !is_postgres(url) {
+            return Err(format!("not a PostgreSQL URL; {WRITE}"));
+        }
+        if !is_plain(url) {
+            return Err(format!("the URL has an @ where none may be; {WRITE}, {ENCODED}"));
+        }
+        let (base, query) = url.split_once('?').unwrap_or((url, ""));
+        let (mut mode, mut roots, mut passwords, mut rest) = (None, None, None, String::new());
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            match key {
+                "sslmode" => mode = Some(tls(value)?),
+                "sslrootcert" if value == "system" => {}
+                "sslrootcert" => roots = Some(PathBuf::from(decoded(value))),
+                "passfile" => passwords = Some(PathBuf::from(decoded(value))),
+                _ => rest = format!("{rest}{}{pair}", if rest.is_empty() { "?" } else { "&" }),
+            }
+        }
+        let mut config: Config = format!("{base}{rest}").parse().map_err(|error| mistake(&error))?;
+        if config.get_hosts().is_empty() {
+            return Err(format!("the URL names no host; {WRITE}"));
+        }
+        let near = config.get_hosts().iter().all(is_near);
+        config.ssl_mode(mode.unwrap_or(if near { SslMode::Disable } else { SslMode::Require }));
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(CONNECT);
+        }
+        config.keepalives_idle(IDLE).tcp_user_timeout(UNANSWERED);
+        if config.get_application_name().is_none() {
+            config.application_name("tokenmeter");
+        }
+        Ok(Self { config, roots, passwords })
+    }
+
+    /// The file of passwords that the URL names.
+    pub fn passwords(&self) -> Option<&PathBuf> {
+        self.passwords.as_ref()
+    }
+
+    /// Whether the URL has a password itself.
+    pub fn has_password(&self) -> bool {
+        self.config.get_password().is_some()
+    }
+
+    /// With a password from elsewhere.
+    #[must_use]
+    pub fn with_password(mut self, password: &str) -> Self {
+        self.config.password(password);
+        self
+    }
+
+    /// The password that the lines of a `.pgpass` file have for this address: the first that fits.
+    pub fn find_password(&self, lines: &str) -> Option<String> {
+        let host = match self.config.get_hosts().first()? {
+            Host::Tcp(name) => name.clone(),
+            Host::Unix(_) => "localhost".to_owned(),
+        };
+        let port = self.config.get_ports().first().copied().unwrap_or(PORT).to_string();
+        let user = self.config.get_user().unwrap_or_default();
+        let database = self.config.get_dbname().unwrap_or(user);
+        let wanted = [host.as_str(), &port, database, user];
+        lines.lines().filter(|line| !line.starts_with('#')).find_map(|line| {
+            let fields = fields(line);
+            let fits = |(field, wanted): (&String, &&str)| field == "*" || field == wanted;
+            (fields.len() == 5 && fields.iter().zip(&wanted).all(fits)).then(|| fields[4].clone())
+        })
+    }
+}
+
+impl fmt::Display for Address {
+    /// `postgres://USER@HOST:PORT/DATABASE`, without the rest.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let config = &self.config;
+        f.write_str("postgres://")?;
+        if let Some(user) = config.get_user() {
+            write!(f, "{user}@")?;
+        }
+        for (at, host) in config.get_hosts().iter().enumerate() {
+            let comma = if at == 0 { "" } else { "," };
+            let ports = config.get_ports();
+            let port = ports.get(at).or(ports.first()).copied().unwrap_or(PORT);
+            match host {
+                Host::Tcp(name) if name.contains(':') => write!(f, "{comma}[{name}]:{port}")?,
+                Host::Tcp(name) => write!(f, "{comma}{name}:{port}")?,
+                Host::Unix(path) => write!(f, "{comma}{}:{port}", path.display())?,
+            }
+        }
+        write!(f, "/{}", config.get_dbname().or(config.get_user()).unwrap_or_default())
+    }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Address({self})")
+    }
+}
+
+/// Whether a text is meant as the URL of a PostgreSQL.
+pub fn is_postgres(text: &str) -> bool {
+    let scheme = text.split_once("://").map(|(scheme, _)| scheme);
+    scheme.is_some_and(|scheme| {
+        ["postgres", "postgresql"].iter().any(|known| scheme.eq_ignore_ascii_case(known))
+    })
+}
+
+/// A URL for people to see: whatever may be a password in it is three stars, also where the URL is wrong.
+pub fn redact(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else { return "***".to_owned() };
+    if rest.contains("password") {
+        return format!("{scheme}://***");
+    }
+    // A password may hold what ends an authority; the last @ of all is the safe end of it.
+    let (user, rest) = match rest.rsplit_once('@') {
+        Some((credentials, rest)) => {
+            (credentials.split_once(':').map_or(credentials, |(user, _)| user), rest)
+        }
+        None => ("", rest),
+    };
+    let hidden = if url.contains('@') {
+        format!("{}:***@", user.split(['/', '?']).next().unwrap_or(""))
+    } else {
+        String::new()
+    };
+    let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let mut shown = format!("{scheme}://{hidden}{place}");
+    for (at, pair) in query.split('&').filter(|pair| !pair.is_empty()).enumerate() {
+        let key = pair.split('=').next().unwrap_or("");
+        shown.push(if at == 0 { '?' } else { '&' });
+        match SHOWN.contains(&key) {
+            true => shown.push_str(pair),
+            false => shown.push_str(&format!("{key}=***")),
+        }
+    }
+    shown
+}
+
+/// Whether its one @ ends the credentials: else a password's rest would be taken for a host and shown.
+fn is_plain(url: &str) -> bool {
+    let rest = url.split_once("://").map_or("", |(_, rest)| rest);
+    let authority = rest.split(['/', '?']).next().unwrap_or("");
+    rest.matches('@').count() == authority.matches('@').count() && authority.matches('@').count() <= 1
+}
+
+fn tls(mode: &str) -> Result<SslMode, String> {
+    match mode {
+        "disable" => Ok(SslMode::Disable),
+        "require" | "verify-full" => Ok(SslMode::Require),
+        _ => Err("sslmode is disable, or require, or verify-full, which is the same here: the server's \
+                  certificate is always checked"
+            .to_owned()),
+    }
+}
+
+/// Whether a host is on this machine.
+fn is_near(host: &Host) -> bool {
+    match host {
+        Host::Unix(_) => true,
+        Host::Tcp(name) => {
+            name == "localhost"
+                || name.trim_matches(['[', ']']).parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+        }
+    }
+}
+
+fn mistake(error: &postgres::Error) -> String {
+    let cause = std::error::Error::source(error).map(|cause| format!(" ({cause})")).unwrap_or_default();
+    format!("the URL cannot be read{cause}; {WRITE}, {ENCODED}")
+}
+
+fn decoded(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        let code = (bytes[at] == b'%').then(|| text.get(at + 1..at + 3)).flatten();
+        match code.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
+            Some(byte) => {
+                out.push(byte);
+                at += 3;
+            }
+            None => {
+                out.push(bytes[at]);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+/// The fields of a line of `.pgpass`: parted by colons; a backslash takes the next character as it is.
+fn fields(line: &str) -> Vec<String> {
+    let mut fields = vec![String::new()];
+    let mut characters = line.chars();
+    while let Some(character) = characters.next() {
+        let last = fields.len() - 1;
+        match character {
+            '\\' => fields[last].extend(characters.next()),
+            // What follows the fourth colon is the password, colons and all.
+            ':' if fields.len() < 5 => fields.push(String::new()),
+            other => fields[last].push(other),
+        }
+    }
+    fields
+}
+
+const WRITE: &str = "write postgres://USER@HOST:PORT/DATABASE";
+
+const ENCODED: &str = "with what is special in a password percent-encoded";
+
+/// Parameters of a URL that hold nothing secret.
+const SHOWN: [&str; 9] = [
+    "sslmode",
+    "sslrootcert",
+    "passfile",
+    "host",
+    "port",
+    "user",
+    "dbname",
+    "application_name",
+    "connect_timeout",
+];
+
+/// PostgreSQL's port.
+const PORT: u16 = 5432;
+
+/// How long connecting to one host may take.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// How long a connection may be silent before the other side is asked whether it is there.
+const IDLE: Duration = Duration::from_secs(30);
+
+/// How long what was sent may go unacknowledged.
+const UNANSWERED: Duration = Duration::from_secs(30);
+
+#[cfg(test)]
+#[path = "address_tests.rs"]
+mod tests;

@@ -1,0 +1,185 @@
+//! The central store as reports read it: the same values as from the ledger's own files, summed over all
+//! who ship there.
+
+mod columns;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ledger::report::source::{Correction, DAY_US, DeviceLine, Gap, Month, Range, Source, Trouble, Used};
+use ledger::{Line, Row};
+use postgres::fallible_iterator::FallibleIterator;
+use postgres::types::{ToSql, Type};
+use postgres::{Client, Row as Columns};
+use price::Rate;
+
+use crate::address::Address;
+use crate::connect::connect;
+use crate::schema;
+use crate::values::Instant;
+
+/// A central store, open for a report: one snapshot of it, so that all parts of a report agree.
+pub struct Central {
+    client: Mutex<Client>,
+}
+
+impl Central {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// If it cannot be reached, or has no schema we know.
+    pub fn open(address: &Address) -> Result<Self, crate::Trouble> {
+        let mut client = connect(address)?;
+        schema::check(&mut client)?;
+        client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
+        Ok(Self { client: Mutex::new(client) })
+    }
+
+    /// Asks, and hands over each answer as it comes.
+    fn each(
+        &self,
+        sql: &str,
+        parameters: &[(&(dyn ToSql + Sync), Type)],
+        mut each: impl FnMut(&Columns) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble> {
+        let mut client = self.client.lock().unwrap_or_else(PoisonError::into_inner);
+        let parameters = parameters.iter().map(|(value, kind)| (*value, kind.clone()));
+        let mut rows = client.query_typed_raw(sql, parameters).map_err(crate::Trouble::from)?;
+        while let Some(row) = rows.next().map_err(crate::Trouble::from)? {
+            each(&row)?;
+        }
+        Ok(())
+    }
+
+    fn rates_by_id(&self) -> Result<HashMap<[u8; 16], Arc<Rate>>, Trouble> {
+        Ok(self.rates()?.into_iter().map(|rate| (rate.id, rate)).collect())
+    }
+}
+
+impl std::fmt::Debug for Central {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Central")
+    }
+}
+
+impl Source for Central {
+    fn lines(
+        &self,
+        range: &Range,
+        each: &mut dyn FnMut(Month, &Line) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble> {
+        let (first, last) = days(range);
+        let sql = format!(
+            "SELECT {MONTH_OF_DAY} AS billed, day - date '1970-01-01' AS day, tenant, principal, upstream, \
+             provider, model, ending, input_provenance, output_provenance, rate, class, {COUNTS} \
+             FROM tokenmeter.line l JOIN tokenmeter.file f USING (instance) \
+             WHERE day BETWEEN date '1970-01-01' + $1 AND date '1970-01-01' + $2 \
+             GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12"
+        );
+        self.each(&sql, &[(&first, Type::INT4), (&last, Type::INT4)], |row| {
+            each(row.try_get("billed")?, &columns::line(row)?)
+        })
+    }
+
+    fn rates(&self) -> Result<Vec<Arc<Rate>>, Trouble> {
+        let mut rates = Vec::new();
+        self.each("SELECT * FROM tokenmeter.rate ORDER BY id", &[], |row| {
+            rates.push(Arc::new(columns::rate(row)?));
+            Ok(())
+        })?;
+        Ok(rates)
+    }
+
+    fn rows(
+        &self,
+        range: &Range,
+        each: &mut dyn FnMut(Month, &Row, Option<&Used>) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble> {
+        let rates = self.rates_by_id()?;
+        let sql = format!(
+            "SELECT {MONTH_OF_END} AS billed, x.*, e.id IS NOT NULL AS used, e.energy_nj, e.gpu_ns, \
+             e.gpu_hours_pico, e.gpu_energy_pico \
+             FROM tokenmeter.exchange x JOIN tokenmeter.file f USING (instance) \
+             LEFT JOIN tokenmeter.energy e ON e.ended_at = x.ended_at AND e.id = x.id \
+             WHERE x.ended_at >= $1 AND x.ended_at < $2"
+        );
+        let (since, until) = (Instant(range.since_us), Instant(range.until_us));
+        self.each(&sql, &[(&since, Type::TIMESTAMPTZ), (&until, Type::TIMESTAMPTZ)], |row| {
+            let used = if row.try_get("used")? { Some(columns::used(row)?) } else { None };
+            each(row.try_get("billed")?, &columns::row(row, &rates)?, used.as_ref())
+        })
+    }
+
+    fn corrections(
+        &self,
+        range: &Range,
+        each: &mut dyn FnMut(Month, &Correction) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble> {
+        let sql = format!(
+            "SELECT {MONTH_OF_END} AS billed, x.* \
+             FROM tokenmeter.correction x JOIN tokenmeter.file f USING (instance) \
+             WHERE x.ended_at >= $1 AND x.ended_at < $2"
+        );
+        let (since, until) = (Instant(range.since_us), Instant(range.until_us));
+        self.each(&sql, &[(&since, Type::TIMESTAMPTZ), (&until, Type::TIMESTAMPTZ)], |row| {
+            each(row.try_get("billed")?, &columns::correction(row)?)
+        })
+    }
+
+    fn devices(&self, range: &Range) -> Result<Vec<DeviceLine>, Trouble> {
+        let (first, last) = days(range);
+        let sql = "SELECT day - date '1970-01-01' AS day, hw_id, share, sum(energy_nj)::text AS energy_nj, \
+                   sum(gpu_ns)::text AS gpu_ns, sum(gpu_hours_pico)::text AS gpu_hours_pico, \
+                   sum(gpu_energy_pico)::text AS gpu_energy_pico FROM tokenmeter.device \
+                   WHERE day BETWEEN date '1970-01-01' + $1 AND date '1970-01-01' + $2 \
+                   GROUP BY 1, 2, 3 ORDER BY 1, 2, 3";
+        let mut devices = Vec::new();
+        self.each(sql, &[(&first, Type::INT4), (&last, Type::INT4)], |row| {
+            devices.push(columns::device(row)?);
+            Ok(())
+        })?;
+        Ok(devices)
+    }
+
+    fn gaps(&self, range: &Range) -> Result<Vec<Gap>, Trouble> {
+        let sql = "SELECT * FROM tokenmeter.gap WHERE from_at < $2 AND until_at >= $1 \
+                   ORDER BY from_at, until_at, instance, seq";
+        let (since, until) = (Instant(range.since_us), Instant(range.until_us));
+        let mut gaps = Vec::new();
+        self.each(sql, &[(&since, Type::TIMESTAMPTZ), (&until, Type::TIMESTAMPTZ)], |row| {
+            gaps.push(columns::gap(row)?);
+            Ok(())
+        })?;
+        Ok(gaps)
+    }
+}
+
+/// The first and the last day that a range touches, within what the store holds.
+fn days(range: &Range) -> (i32, i32) {
+    let day = |us: i64| us.div_euclid(DAY_US).clamp(0, LAST_DAY) as i32;
+    (day(range.since_us), day(range.until_us.saturating_sub(1)))
+}
+
+/// 9999-12-31.
+const LAST_DAY: i64 = 2_932_896;
+
+/// The month something is billed in, counted from January 1970: its own, or, if it lies in the file of a
+/// later one, that.
+const MONTH_OF_DAY: &str = "greatest(
+    extract(year FROM l.day)::int * 12 + extract(month FROM l.day)::int,
+    extract(year FROM f.month)::int * 12 + extract(month FROM f.month)::int) - 23641";
+
+/// The same, of what has an end.
+const MONTH_OF_END: &str = "greatest(
+    extract(year FROM x.ended_at AT TIME ZONE 'UTC')::int * 12
+        + extract(month FROM x.ended_at AT TIME ZONE 'UTC')::int,
+    extract(year FROM f.month)::int * 12 + extract(month FROM f.month)::int) - 23641";
+
+/// What of a line is summed.
+const COUNTS: &str = "sum(exchanges)::bigint AS exchanges, sum(input)::bigint AS input, \
+    sum(input_cached)::bigint AS input_cached, sum(input_cache_write)::bigint AS input_cache_write, \
+    sum(input_audio)::bigint AS input_audio, sum(output)::bigint AS output, \
+    sum(output_reasoning)::bigint AS output_reasoning, sum(output_audio)::bigint AS output_audio, \
+    sum(cost_pico)::text AS cost_pico, sum(energy_exchanges)::bigint AS energy_exchanges, \
+    sum(energy_nj)::text AS energy_nj, sum(gpu_ns)::text AS gpu_ns, \
+    sum(gpu_hours_pico)::text AS gpu_hours_pico, sum(gpu_energy_pico)::text AS gpu_energy_pico";

@@ -1,0 +1,57 @@
+//! Connecting: TLS by rustls with the system's roots or those of a file, which is read anew each time, so
+//! that a new certificate needs no restart.
+
+use postgres::config::SslMode;
+use postgres::{Client, NoTls};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use rustls::{ClientConfig, RootCertStore};
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::address::Address;
+use crate::trouble::Trouble;
+
+/// A connection to the store.
+pub(crate) fn connect(address: &Address) -> Result<Client, Trouble> {
+    let client = match address.config.get_ssl_mode() {
+        SslMode::Disable => address.config.connect(NoTls)?,
+        _ => address.config.connect(MakeRustlsConnect::new(tls(address)?))?,
+    };
+    Ok(client)
+}
+
+fn tls(address: &Address) -> Result<ClientConfig, Trouble> {
+    let mut roots = RootCertStore::empty();
+    match &address.roots {
+        Some(file) => {
+            let bad = |error: &dyn std::fmt::Display| {
+                Trouble::refused(format!(
+                    "sslrootcert {} cannot be used: {error}; it must be PEM",
+                    file.display()
+                ))
+            };
+            let certificates = CertificateDer::pem_file_iter(file)
+                .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+                .map_err(|error| bad(&error))?;
+            for certificate in certificates {
+                roots.add(certificate).map_err(|error| bad(&error))?;
+            }
+        }
+        None => {
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        }
+    }
+    if roots.is_empty() {
+        return Err(Trouble::refused(
+            "there is no root certificate to check the central store's by: install ca-certificates, or name \
+             a file by sslrootcert=FILE in the URL",
+        ));
+    }
+    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| Trouble::other(format!("TLS cannot be set up: {error}")))?
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    Ok(config)
+}

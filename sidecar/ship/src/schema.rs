@@ -1,0 +1,77 @@
+//! The store's schema: applied where it is missing, by one of the many that come at once, and refused where
+//! it is newer than we know.
+
+use postgres::error::SqlState;
+use postgres::{Client, GenericClient};
+
+use crate::trouble::Trouble;
+
+/// The statements that make the schema, for those who would rather run them themselves.
+pub const DDL: &str = include_str!("schema/1.sql");
+
+/// Each version's statements, in order; the first makes version 1.
+const STEPS: [&str; 1] = [DDL];
+
+/// Brings the store to the version we speak, if it is not there.
+pub(crate) fn ensure(client: &mut Client) -> Result<(), Trouble> {
+    let Some(found) = version(client)? else { return apply(client) };
+    let known = STEPS.len() as i32;
+    match found {
+        found if found < known => apply(client),
+        found if found > known => Err(Trouble::refused(format!(
+            "the central store's schema is version {found}, and this tokenmeter knows up to {known}; \
+             upgrade tokenmeter here"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Whether there is a schema to read from.
+pub(crate) fn check(client: &mut Client) -> Result<(), Trouble> {
+    match version(client)? {
+        None => Err(Trouble::refused(
+            "the central store has no schema `tokenmeter` yet: nobody has shipped there, or the URL names \
+             another database than theirs",
+        )),
+        Some(found) if found != STEPS.len() as i32 => Err(Trouble::refused(format!(
+            "the central store's schema is version {found}, and this tokenmeter reads version {}; use one of \
+             that age",
+            STEPS.len()
+        ))),
+        Some(_) => Ok(()),
+    }
+}
+
+/// One maker at a time; those who waited find it done.
+fn apply(client: &mut Client) -> Result<(), Trouble> {
+    let mut transaction = client.transaction()?;
+    transaction.batch_execute("SELECT pg_advisory_xact_lock(7954884599196870002)")?;
+    let mut savepoint = transaction.transaction()?;
+    let found = version(&mut savepoint)?;
+    match found {
+        Some(_) => savepoint.commit()?,
+        None => savepoint.rollback()?,
+    }
+    for step in STEPS.iter().skip(found.unwrap_or(0).unsigned_abs() as usize) {
+        transaction.batch_execute(step).map_err(|error| match error.code() {
+            Some(&SqlState::INSUFFICIENT_PRIVILEGE) => Trouble::refused(
+                "the central store has no schema `tokenmeter` of this version, and this role may not make \
+                 it; let an owner of the database run sidecar/ship/src/schema/1.sql with psql, or grant \
+                 CREATE on the database",
+            ),
+            _ => error.into(),
+        })?;
+    }
+    Ok(transaction.commit()?)
+}
+
+/// The version that is there; `None` if there is no schema.
+fn version(client: &mut impl GenericClient) -> Result<Option<i32>, Trouble> {
+    match client.query_typed("SELECT max(version) FROM tokenmeter.version", &[]) {
+        Ok(rows) => Ok(rows.first().and_then(|row| row.get(0))),
+        Err(error) => match error.code() {
+            Some(&SqlState::UNDEFINED_TABLE | &SqlState::INVALID_SCHEMA_NAME) => Ok(None),
+            _ => Err(error.into()),
+        },
+    }
+}

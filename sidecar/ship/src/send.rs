@@ -1,0 +1,334 @@
+//! One parcel to the store, in one transaction: what rows refer to first, then the rows, then how far the
+//! file has got. Whatever is there already is left alone, so that a parcel may come twice.
+//!
+//! Columns go as arrays and statements unnamed: one round trip a table, nothing left behind in the
+//! session, so that a pooler may stand between.
+
+use ledger::Line;
+use ledger::feed::{Energy, Origin, Parcel};
+use ledger::report::source::{Correction, Gap};
+use meter::TokenType;
+use postgres::types::{ToSql, Type};
+use postgres::{Client, Transaction};
+use price::Charge;
+
+use crate::trouble::Trouble;
+use crate::values::{Id, Instant, day, text};
+
+/// Sends a parcel; how many of its exchanges the store did not have.
+pub(crate) fn send(client: &mut Client, origin: Origin, host: &str, parcel: &Parcel) -> Result<u64, Trouble> {
+    ensure_months(client, parcel)?;
+    let mut transaction = client.transaction()?;
+    transaction.batch_execute(PATIENCE)?;
+    rates(&mut transaction, parcel)?;
+    let new = exchanges(&mut transaction, origin, parcel)?;
+    energy(&mut transaction, origin, &parcel.energy)?;
+    acts(&mut transaction, origin, parcel)?;
+    corrections(&mut transaction, origin, &parcel.corrections)?;
+    gaps(&mut transaction, origin, &parcel.gaps)?;
+    shed(&mut transaction, origin, &parcel.shed)?;
+    devices(&mut transaction, origin, parcel)?;
+    progress(&mut transaction, origin, host, parcel)?;
+    transaction.commit()?;
+    Ok(new)
+}
+
+fn ensure_months(client: &mut Client, parcel: &Parcel) -> Result<(), Trouble> {
+    let mut days: Vec<i32> = parcel.rows.iter().map(|row| day(row.ended_us)).collect();
+    days.extend(parcel.energy.iter().map(|one| day(one.ended_us)));
+    days.extend(parcel.corrections.iter().map(|(_, one)| day(one.ended_us)));
+    days.extend(parcel.shed.iter().map(|line| line.day));
+    days.sort_unstable();
+    days.dedup();
+    if !days.is_empty() {
+        let statement = "SELECT tokenmeter.ensure_months($1)";
+        client.query_typed(statement, &[(&days, Type::INT4_ARRAY)])?;
+    }
+    Ok(())
+}
+
+fn rates(to: &mut Transaction<'_>, parcel: &Parcel) -> Result<(), Trouble> {
+    let all = &parcel.rates;
+    let mut columns = Columns::default();
+    columns.add("id", Type::UUID_ARRAY, all.iter().map(|r| Id(r.id)));
+    columns.add("version", Type::TEXT_ARRAY, all.iter().map(|r| text(&r.version)));
+    columns.add("book", Type::TEXT_ARRAY, all.iter().map(|r| text(&r.book)));
+    columns.add("entry", Type::TEXT_ARRAY, all.iter().map(|r| text(&r.entry)));
+    columns.add("tier", Type::TEXT_ARRAY, all.iter().map(|r| text(&r.tier)));
+    columns.add("above_input_tokens", Type::INT8_ARRAY, all.iter().map(|r| signed(r.above_input_tokens)));
+    columns.add("currency", Type::TEXT_ARRAY, all.iter().map(|r| r.currency.code().to_owned()));
+    for kind in TokenType::ALL {
+        columns.add(kind.name(), Type::INT8_ARRAY, all.iter().map(|r| r.per_token[kind as usize]));
+    }
+    columns.add("per_request", Type::INT8_ARRAY, all.iter().map(|r| r.per_request));
+    columns.insert(to, "rate", None, all.len()).map(drop)
+}
+
+fn exchanges(to: &mut Transaction<'_>, origin: Origin, parcel: &Parcel) -> Result<u64, Trouble> {
+    let all = &parcel.rows;
+    let mut columns = Columns::default();
+    columns.add("ended_at", Type::TIMESTAMPTZ_ARRAY, all.iter().map(|r| Instant(r.ended_us)));
+    columns.add("id", Type::UUID_ARRAY, all.iter().map(|r| Id(r.id.0)));
+    columns.add("started_at", Type::TIMESTAMPTZ_ARRAY, all.iter().map(|r| Instant(r.started_us)));
+    columns.add("tenant", Type::TEXT_ARRAY, all.iter().map(|r| text(&r.tenant)));
+    columns.add("principal", Type::TEXT_ARRAY, all.iter().map(|r| r.principal.as_deref().map(text)));
+    columns.add("consumer", Type::TEXT_ARRAY, all.iter().map(|r| r.consumer.as_deref().map(text)));
+    columns.add("upstream", Type::TEXT_ARRAY, all.iter().map(|r| text(&r.upstream)));
+    columns.add("provider", Type::TEXT_ARRAY, all.iter().map(|r| text(&r.provider)));
+    columns.add("dialect", Type::TEXT_ARRAY, all.iter().map(|r| text(&r.dialect)));
+    columns.add("model", Type::TEXT_ARRAY, all.iter().map(|r| text(&r.model)));
+    columns.add(
+        "response_model",
+        Type::TEXT_ARRAY,
+        all.iter().map(|r| r.response_model.as_deref().map(text)),
+    );
+    columns.add("response_id", Type::TEXT_ARRAY, all.iter().map(|r| r.response_id.as_deref().map(text)));
+    columns.add("service_tier", Type::TEXT_ARRAY, all.iter().map(|r| r.service_tier.as_deref().map(text)));
+    columns.add("ending", Type::TEXT_ARRAY, all.iter().map(|r| text(&r.ending)));
+    columns.add("status", Type::INT4_ARRAY, all.iter().map(|r| i32::from(r.status)));
+    columns.add("streamed", Type::BOOL_ARRAY, all.iter().map(|r| r.streamed));
+    for kind in TokenType::ALL {
+        columns.add(
+            kind.name(),
+            Type::INT8_ARRAY,
+            all.iter().map(|r| signed(r.tokens.by_type[kind as usize])),
+        );
+    }
+    columns.add("input_provenance", Type::TEXT_ARRAY, all.iter().map(|r| r.tokens.input_provenance.name()));
+    columns.add("output_provenance", Type::TEXT_ARRAY, all.iter().map(|r| r.tokens.output_provenance.name()));
+    columns.add("duration_us", Type::INT8_ARRAY, all.iter().map(|r| r.duration_us));
+    columns.add("first_token_us", Type::INT8_ARRAY, all.iter().map(|r| r.first_token_us));
+    columns.add(
+        "rate",
+        Type::UUID_ARRAY,
+        all.iter().map(|r| match &r.charge {
+            Charge::Priced { rate, .. } => Some(Id(rate.id)),
+            Charge::Unpriced(_) => None,
+        }),
+    );
+    columns.add("cost_pico", Type::INT8_ARRAY, all.iter().map(|r| r.charge.cost()));
+    columns.add(
+        "unpriced",
+        Type::TEXT_ARRAY,
+        all.iter().map(|r| match &r.charge {
+            Charge::Priced { .. } => None,
+            Charge::Unpriced(why) => Some(why.name()),
+        }),
+    );
+    columns.add("trace", Type::UUID_ARRAY, all.iter().map(|r| r.trace.map(Id)));
+    columns.insert(to, "exchange", Some(origin), all.len())
+}
+
+fn energy(to: &mut Transaction<'_>, origin: Origin, all: &[Energy]) -> Result<(), Trouble> {
+    let mut columns = Columns::default();
+    columns.add("ended_at", Type::TIMESTAMPTZ_ARRAY, all.iter().map(|e| Instant(e.ended_us)));
+    columns.add("id", Type::UUID_ARRAY, all.iter().map(|e| Id(e.id.0)));
+    columns.add("energy_nj", Type::INT8_ARRAY, all.iter().map(|e| e.used.energy_nj.map(signed)));
+    columns.add("gpu_ns", Type::INT8_ARRAY, all.iter().map(|e| e.used.gpu_ns.map(signed)));
+    columns.add("gpu_hours_pico", Type::INT8_ARRAY, all.iter().map(|e| e.used.gpu_hours_pico));
+    columns.add("gpu_energy_pico", Type::INT8_ARRAY, all.iter().map(|e| e.used.gpu_energy_pico));
+    columns.insert(to, "energy", Some(origin), all.len()).map(drop)
+}
+
+fn acts(to: &mut Transaction<'_>, origin: Origin, parcel: &Parcel) -> Result<(), Trouble> {
+    let all = &parcel.acts;
+    let mut columns = Columns::default();
+    columns.add("seq", Type::INT8_ARRAY, all.iter().map(|a| a.seq));
+    columns.add("at", Type::TIMESTAMPTZ_ARRAY, all.iter().map(|a| Instant(a.at_us)));
+    columns.add("what", Type::TEXT_ARRAY, all.iter().map(|a| text(&a.what)));
+    columns.add("who", Type::TEXT_ARRAY, all.iter().map(|a| text(&a.who)));
+    columns.add("detail", Type::TEXT_ARRAY, all.iter().map(|a| text(&a.detail)));
+    columns.insert(to, "act", Some(origin), all.len()).map(drop)
+}
+
+fn corrections(to: &mut Transaction<'_>, origin: Origin, all: &[(i64, Correction)]) -> Result<(), Trouble> {
+    let mut columns = Columns::default();
+    columns.add("id", Type::UUID_ARRAY, all.iter().map(|(_, c)| Id(c.id.0)));
+    columns.add("made_at", Type::TIMESTAMPTZ_ARRAY, all.iter().map(|(_, c)| Instant(c.made_us)));
+    columns.add("act", Type::INT8_ARRAY, all.iter().map(|(act, _)| *act));
+    columns.add("exchange", Type::UUID_ARRAY, all.iter().map(|(_, c)| Id(c.exchange.0)));
+    columns.add("ended_at", Type::TIMESTAMPTZ_ARRAY, all.iter().map(|(_, c)| Instant(c.ended_us)));
+    columns.add("tenant", Type::TEXT_ARRAY, all.iter().map(|(_, c)| text(&c.line.tenant)));
+    columns.add(
+        "principal",
+        Type::TEXT_ARRAY,
+        all.iter().map(|(_, c)| c.line.principal.as_deref().map(text)),
+    );
+    columns.add("upstream", Type::TEXT_ARRAY, all.iter().map(|(_, c)| text(&c.line.upstream)));
+    columns.add("provider", Type::TEXT_ARRAY, all.iter().map(|(_, c)| text(&c.line.provider)));
+    columns.add("model", Type::TEXT_ARRAY, all.iter().map(|(_, c)| text(&c.line.model)));
+    columns.add("ending", Type::TEXT_ARRAY, all.iter().map(|(_, c)| text(&c.line.ending)));
+    columns.add(
+        "input_provenance",
+        Type::TEXT_ARRAY,
+        all.iter().map(|(_, c)| c.line.input_provenance.name()),
+    );
+    columns.add(
+        "output_provenance",
+        Type::TEXT_ARRAY,
+        all.iter().map(|(_, c)| c.line.output_provenance.name()),
+    );
+    columns.add("unpriced", Type::BOOL_ARRAY, all.iter().map(|(_, c)| c.line.exchanges > 0));
+    columns.add("rate", Type::UUID_ARRAY, all.iter().map(|(_, c)| c.line.rate.map(Id)));
+    // It was a 64-bit number in the file.
+    columns.add("delta_pico", Type::INT8_ARRAY, all.iter().map(|(_, c)| c.line.cost_pico as i64));
+    columns.insert(to, "correction", Some(origin), all.len()).map(drop)
+}
+
+fn gaps(to: &mut Transaction<'_>, origin: Origin, all: &[(i64, Gap)]) -> Result<(), Trouble> {
+    let mut columns = Columns::default();
+    columns.add("seq", Type::INT8_ARRAY, all.iter().map(|(seq, _)| *seq));
+    columns.add("from_at", Type::TIMESTAMPTZ_ARRAY, all.iter().map(|(_, g)| Instant(g.from_us)));
+    columns.add("until_at", Type::TIMESTAMPTZ_ARRAY, all.iter().map(|(_, g)| Instant(g.until_us)));
+    columns.add("why", Type::TEXT_ARRAY, all.iter().map(|(_, g)| text(&g.why)));
+    columns.add("lost_rows", Type::INT8_ARRAY, all.iter().map(|(_, g)| g.lost_rows.map(signed)));
+    columns.add("totals_kept", Type::BOOL_ARRAY, all.iter().map(|(_, g)| g.totals_kept));
+    columns.insert(to, "gap", Some(origin), all.len()).map(drop)
+}
+
+fn shed(to: &mut Transaction<'_>, origin: Origin, all: &[Line]) -> Result<(), Trouble> {
+    let mut columns = Columns::default();
+    columns.add("day", Type::INT4_ARRAY, all.iter().map(|l| l.day));
+    columns.add("tenant", Type::TEXT_ARRAY, all.iter().map(|l| text(&l.tenant)));
+    columns.add(
+        "principal",
+        Type::TEXT_ARRAY,
+        all.iter().map(|l| text(l.principal.as_deref().unwrap_or(""))),
+    );
+    columns.add("upstream", Type::TEXT_ARRAY, all.iter().map(|l| text(&l.upstream)));
+    columns.add("provider", Type::TEXT_ARRAY, all.iter().map(|l| text(&l.provider)));
+    columns.add("model", Type::TEXT_ARRAY, all.iter().map(|l| text(&l.model)));
+    columns.add("ending", Type::TEXT_ARRAY, all.iter().map(|l| text(&l.ending)));
+    columns.add("input_provenance", Type::TEXT_ARRAY, all.iter().map(|l| l.input_provenance.name()));
+    columns.add("output_provenance", Type::TEXT_ARRAY, all.iter().map(|l| l.output_provenance.name()));
+    columns.add("rate", Type::UUID_ARRAY, all.iter().map(|l| Id(l.rate.unwrap_or_default())));
+    columns.add("exchanges", Type::INT8_ARRAY, all.iter().map(|l| signed(l.exchanges)));
+    for kind in TokenType::ALL {
+        columns.add(kind.name(), Type::INT8_ARRAY, all.iter().map(|l| signed(l.tokens[kind as usize])));
+    }
+    columns.add("cost_pico", Type::TEXT_ARRAY, all.iter().map(|l| l.cost_pico.to_string()));
+    columns.add("energy_exchanges", Type::INT8_ARRAY, all.iter().map(|l| signed(l.energy_exchanges)));
+    columns.add("energy_nj", Type::TEXT_ARRAY, all.iter().map(|l| l.energy_nj.to_string()));
+    columns.add("gpu_ns", Type::TEXT_ARRAY, all.iter().map(|l| l.gpu_ns.to_string()));
+    columns.add("gpu_hours_pico", Type::TEXT_ARRAY, all.iter().map(|l| l.gpu_hours_pico.to_string()));
+    columns.add("gpu_energy_pico", Type::TEXT_ARRAY, all.iter().map(|l| l.gpu_energy_pico.to_string()));
+    columns.call(to, "put_shed", origin, all.len())
+}
+
+fn devices(to: &mut Transaction<'_>, origin: Origin, parcel: &Parcel) -> Result<(), Trouble> {
+    let all = &parcel.devices;
+    let mut columns = Columns::default();
+    columns.add("day", Type::INT4_ARRAY, all.iter().map(|d| d.day));
+    columns.add("hw_id", Type::TEXT_ARRAY, all.iter().map(|d| text(&d.hw_id)));
+    columns.add("share", Type::TEXT_ARRAY, all.iter().map(|d| d.share.name()));
+    columns.add("energy_nj", Type::TEXT_ARRAY, all.iter().map(|d| d.energy_nj.to_string()));
+    columns.add("gpu_ns", Type::TEXT_ARRAY, all.iter().map(|d| d.gpu_ns.to_string()));
+    columns.add("gpu_hours_pico", Type::TEXT_ARRAY, all.iter().map(|d| d.gpu_hours_pico.to_string()));
+    columns.add("gpu_energy_pico", Type::TEXT_ARRAY, all.iter().map(|d| d.gpu_energy_pico.to_string()));
+    columns.call(to, "put_device", origin, all.len())
+}
+
+fn progress(to: &mut Transaction<'_>, origin: Origin, host: &str, parcel: &Parcel) -> Result<(), Trouble> {
+    let next = parcel.next;
+    let host = text(host);
+    to.query_typed(
+        "SELECT tokenmeter.progress($1, $2, $3, $4, $5, $6, $7, $8)",
+        &[
+            (&Id(origin.instance), Type::UUID),
+            (&origin.month, Type::INT4),
+            (&host, Type::TEXT),
+            (&next.exchange, Type::INT8),
+            (&next.energy, Type::INT8),
+            (&next.correction, Type::INT8),
+            (&next.act, Type::INT8),
+            (&next.gap, Type::INT8),
+        ],
+    )?;
+    Ok(())
+}
+
+/// Named columns of one length, to be sent as arrays.
+#[derive(Default)]
+struct Columns {
+    names: Vec<&'static str>,
+    values: Vec<(Box<dyn ToSql + Sync>, Type)>,
+}
+
+impl Columns {
+    fn add<T: ToSql + Sync + 'static>(
+        &mut self,
+        name: &'static str,
+        kind: Type,
+        values: impl Iterator<Item = T>,
+    ) {
+        self.names.push(name);
+        self.values.push((Box::new(values.collect::<Vec<T>>()), kind));
+    }
+
+    /// Inserts what is not there; how much that was.
+    fn insert(
+        &self,
+        to: &mut Transaction<'_>,
+        table: &str,
+        origin: Option<Origin>,
+        rows: usize,
+    ) -> Result<u64, Trouble> {
+        if rows == 0 {
+            return Ok(0);
+        }
+        let (first, id) = if origin.is_some() { ("instance, ", "$1, ") } else { ("", "") };
+        let arrays = self.arrays(if origin.is_some() { 2 } else { 1 });
+        let names = self.names.join(", ");
+        let sql = format!(
+            "INSERT INTO tokenmeter.{table} ({first}{names}) SELECT {id}x.* FROM unnest({arrays}) AS x \
+             ON CONFLICT DO NOTHING"
+        );
+        let instance = origin.map(|origin| Id(origin.instance));
+        Ok(to.execute_typed(&sql, &self.parameters(instance.as_ref()))?)
+    }
+
+    /// Calls a function of the store once for each row.
+    fn call(
+        &self,
+        to: &mut Transaction<'_>,
+        function: &str,
+        origin: Origin,
+        rows: usize,
+    ) -> Result<(), Trouble> {
+        if rows == 0 {
+            return Ok(());
+        }
+        let named: Vec<String> = self.names.iter().map(|name| format!("{name} => x.{name}")).collect();
+        let sql = format!(
+            "SELECT tokenmeter.{function}(instance => $1, {}) FROM unnest({}) AS x ({})",
+            named.join(", "),
+            self.arrays(2),
+            self.names.join(", ")
+        );
+        let instance = Id(origin.instance);
+        to.query_typed(&sql, &self.parameters(Some(&instance)))?;
+        Ok(())
+    }
+
+    fn arrays(&self, first: usize) -> String {
+        let list: Vec<String> = (first..first + self.names.len()).map(|at| format!("${at}")).collect();
+        list.join(", ")
+    }
+
+    fn parameters<'a>(&'a self, instance: Option<&'a Id>) -> Vec<(&'a (dyn ToSql + Sync), Type)> {
+        let mut all: Vec<(&(dyn ToSql + Sync), Type)> = Vec::with_capacity(self.values.len() + 1);
+        if let Some(instance) = instance {
+            all.push((instance, Type::UUID));
+        }
+        all.extend(self.values.iter().map(|(value, kind)| (value.as_ref(), kind.clone())));
+        all
+    }
+}
+
+/// Counts that came from 64-bit columns fit one again.
+fn signed(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+/// A statement that takes longer has met a lock that somebody forgot.
+const PATIENCE: &str = "SET LOCAL statement_timeout = '120s'";

@@ -1,0 +1,335 @@
+//! The thread that ships: looks at the ledger, sends what came, waits, and starts over when something fails.
+//!
+//! Laws: it never holds the ledger's writer up; how far each file has got is asked of the store, in whose
+//! transactions it is written, so that neither a crash here nor a backup restored there loses or doubles a
+//! row.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use ledger::Line;
+use ledger::feed::{Cursor, Feed, Opened, Origin, Parcel};
+use ledger::report::source::DeviceLine;
+use postgres::Client;
+use postgres::types::Type;
+
+use crate::address::Address;
+use crate::connect::connect;
+use crate::schema;
+use crate::send::send;
+use crate::status::{FileStatus, Status};
+use crate::trouble::Trouble;
+use crate::values::Id;
+
+/// What is shipped where.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The ledger: the file of its open month.
+    pub ledger: PathBuf,
+    /// The store.
+    pub address: Address,
+    /// The name of the machine or the pod, for people.
+    pub host: Arc<str>,
+    /// How often the ledger is looked at; `EVERY` unless somebody is in a hurry.
+    pub every: Duration,
+    /// The first wait after a failure; each further one doubles it, up to sixty of it. `RETRY` unless
+    /// somebody is in a hurry.
+    pub retry: Duration,
+    /// Rows sent at once, at most; `BATCH` unless somebody tries something.
+    pub batch: usize,
+}
+
+impl Plan {
+    /// The ordinary plan.
+    pub fn new(ledger: &Path, address: Address, host: &str) -> Self {
+        Self {
+            ledger: ledger.to_owned(),
+            address,
+            host: host.into(),
+            every: EVERY,
+            retry: RETRY,
+            batch: BATCH,
+        }
+    }
+}
+
+/// How often the ledger is looked at: ten thousand sidecars make a thousand transactions a second of it.
+pub(crate) const EVERY: Duration = Duration::from_secs(10);
+
+/// Rows in one transaction: some two megabytes.
+pub(crate) const BATCH: usize = 4096;
+
+/// The first wait after a failure.
+pub(crate) const RETRY: Duration = Duration::from_secs(1);
+
+/// The longest wait, in first ones.
+const LONGEST: u32 = 60;
+
+/// An attempt that takes longer counts as hanging.
+const HANGS: Duration = Duration::from_secs(150);
+
+/// A running shipper. Dropped, it stops when its attempt is over; nobody waits.
+#[derive(Debug)]
+pub struct Shipper {
+    shared: Arc<Mutex<Shared>>,
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    status: Status,
+    /// When the first row that waits ended, microseconds since 1970.
+    oldest_us: Option<i64>,
+    /// Since when an attempt has been going on.
+    trying: Option<Instant>,
+}
+
+/// Starts to ship. Returns at once.
+///
+/// # Errors
+/// If the system starts no thread.
+pub fn start(plan: Plan) -> std::io::Result<Shipper> {
+    let shared = Arc::new(Mutex::new(Shared::default()));
+    let (stop, stopped) = mpsc::channel();
+    let mut ship = Ship {
+        feed: Feed::of(&plan.ledger),
+        plan,
+        shared: Arc::clone(&shared),
+        client: None,
+        cursors: HashMap::new(),
+        totals: HashMap::new(),
+        stopped,
+    };
+    let thread = std::thread::Builder::new().name("ship".into()).spawn(move || ship.run())?;
+    Ok(Shipper { shared, stop: Some(stop), thread: Some(thread) })
+}
+
+impl Shipper {
+    /// How it goes.
+    pub fn status(&self) -> Status {
+        let shared = lock(&self.shared);
+        let mut status = shared.status.clone();
+        if let Some(oldest) = shared.oldest_us {
+            status.lag = Duration::from_micros(now_us().saturating_sub(oldest).max(0).unsigned_abs());
+        }
+        status.up &= shared.trying.is_none_or(|since| since.elapsed() < HANGS);
+        status
+    }
+
+    /// Looks at the ledger once more, sends what is there, and stops; gives up after so long. Whether it
+    /// came to its end; what is left is sent after the next start.
+    pub fn shutdown(mut self, within: Duration) -> bool {
+        drop(self.stop.take());
+        let until = Instant::now() + within;
+        let Some(thread) = self.thread.take() else { return true };
+        while !thread.is_finished() {
+            if Instant::now() >= until {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        thread.join().is_ok()
+    }
+}
+
+fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+struct Ship {
+    plan: Plan,
+    feed: Feed,
+    shared: Arc<Mutex<Shared>>,
+    client: Option<Client>,
+    /// What the store said it has, for as long as the connection lives.
+    cursors: HashMap<Origin, Cursor>,
+    /// What was last sent of totals that stand for themselves.
+    totals: HashMap<Origin, Totals>,
+    stopped: Receiver<()>,
+}
+
+type Totals = (Vec<Line>, Vec<DeviceLine>);
+
+fn totals(parcel: &Parcel) -> Totals {
+    (parcel.shed.clone(), parcel.devices.clone())
+}
+
+impl Ship {
+    fn run(&mut self) {
+        let mut wait = self.plan.retry;
+        loop {
+            let last = self.is_stopped();
+            lock(&self.shared).trying = Some(Instant::now());
+            let result = self.pass();
+            lock(&self.shared).trying = None;
+            let pause = match result {
+                Ok(()) => {
+                    self.went_well();
+                    wait = self.plan.retry;
+                    jittered(self.plan.every)
+                }
+                Err(trouble) => {
+                    self.failed(trouble);
+                    let pause = jittered(wait);
+                    wait = (wait * 2).min(self.plan.retry * LONGEST);
+                    pause
+                }
+            };
+            if last {
+                return;
+            }
+            // A stop is no reason to leave without a last look.
+            let _ = matches!(self.stopped.recv_timeout(pause), Err(RecvTimeoutError::Disconnected));
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        matches!(self.stopped.try_recv(), Err(mpsc::TryRecvError::Disconnected))
+    }
+
+    /// Everything that is there, file by file, the oldest first.
+    fn pass(&mut self) -> Result<(), Trouble> {
+        let files = self.feed.files().map_err(|error| Trouble::local(&error))?;
+        let mut seen = Vec::with_capacity(files.len());
+        self.look(&files)?;
+        self.client()?;
+        for path in files {
+            loop {
+                let Some(opened) = self.open(&path)? else { break };
+                let origin = opened.origin();
+                let after = self.cursor(origin)?;
+                let parcel = opened.parcel(after, self.plan.batch).map_err(|error| Trouble::local(&error))?;
+                drop(opened);
+                let full = parcel.rows.len() >= self.plan.batch;
+                if !parcel.is_empty() || self.totals.get(&origin) != Some(&totals(&parcel)) {
+                    self.deliver(origin, &parcel)?;
+                }
+                if !full && parcel.is_empty() {
+                    let status = FileStatus { path: path.clone(), origin, shipped: after, complete: true };
+                    seen.push(status);
+                    break;
+                }
+            }
+        }
+        lock(&self.shared).status.files = seen;
+        Ok(())
+    }
+
+    /// Says what waits before anything is tried, so that a store that is gone shows as lag.
+    fn look(&mut self, files: &[PathBuf]) -> Result<(), Trouble> {
+        let (mut pending, mut oldest) = (0, None);
+        for path in files {
+            let Some(opened) = self.open(path)? else { continue };
+            let after = self.cursors.get(&opened.origin()).copied().unwrap_or_default();
+            let (count, first) = opened.waiting(after).map_err(|error| Trouble::local(&error))?;
+            pending += count;
+            oldest = oldest.into_iter().chain(first).min();
+        }
+        let mut shared = lock(&self.shared);
+        shared.status.pending_rows = pending;
+        shared.oldest_us = oldest;
+        Ok(())
+    }
+
+    /// A file that has another name by now is seen under that at the next look.
+    fn open(&self, path: &Path) -> Result<Option<Opened>, Trouble> {
+        match self.feed.open(path) {
+            Ok(opened) => Ok(Some(opened)),
+            Err(_) if !path.exists() => Ok(None),
+            Err(error) => Err(Trouble::local(&error)),
+        }
+    }
+
+    fn deliver(&mut self, origin: Origin, parcel: &Parcel) -> Result<(), Trouble> {
+        let host = Arc::clone(&self.plan.host);
+        send(self.client()?, origin, &host, parcel)?;
+        self.cursors.insert(origin, parcel.next);
+        if parcel.behind == 0 {
+            self.totals.insert(origin, totals(parcel));
+        }
+        let mut shared = lock(&self.shared);
+        let sent = parcel.rows.len() as u64;
+        shared.status.rows_total += sent;
+        shared.status.pending_rows = shared.status.pending_rows.saturating_sub(sent);
+        if let Some(last) = parcel.rows.last() {
+            shared.oldest_us = (shared.status.pending_rows > 0).then_some(last.ended_us);
+        }
+        Ok(())
+    }
+
+    /// How far the store has got with a file: asked once for each connection.
+    fn cursor(&mut self, origin: Origin) -> Result<Cursor, Trouble> {
+        if let (Some(cursor), true) = (self.cursors.get(&origin), self.client.is_some()) {
+            return Ok(*cursor);
+        }
+        let rows = self.client()?.query_typed(
+            "SELECT exchange, energy, correction, act, gap FROM tokenmeter.file WHERE instance = $1",
+            &[(&Id(origin.instance), Type::UUID)],
+        )?;
+        let cursor = rows.first().map_or_else(Cursor::default, |row| Cursor {
+            exchange: row.get(0),
+            energy: row.get(1),
+            correction: row.get(2),
+            act: row.get(3),
+            gap: row.get(4),
+        });
+        self.cursors.insert(origin, cursor);
+        Ok(cursor)
+    }
+
+    fn client(&mut self) -> Result<&mut Client, Trouble> {
+        let client = match self.client.take() {
+            Some(client) if !client.is_closed() => client,
+            _ => {
+                let mut client = connect(&self.plan.address)?;
+                schema::ensure(&mut client)?;
+                // It may be another store than before, or the same from a backup.
+                self.cursors.clear();
+                self.totals.clear();
+                client
+            }
+        };
+        Ok(self.client.insert(client))
+    }
+
+    fn went_well(&mut self) {
+        let mut shared = lock(&self.shared);
+        if let Some(trouble) = shared.status.trouble.take() {
+            tracing::info!(store = %self.plan.address, was = trouble, "shipping again");
+        }
+        shared.status.up = true;
+        shared.status.pending_rows = 0;
+        shared.oldest_us = None;
+    }
+
+    fn failed(&mut self, trouble: Trouble) {
+        // Whatever the connection was in the middle of, the next one begins anew.
+        self.client = None;
+        let mut shared = lock(&self.shared);
+        let status = &mut shared.status;
+        status.up = false;
+        status.failures[trouble.reason as usize] += 1;
+        if status.trouble.as_ref() != Some(&trouble.said) {
+            let (said, reason) = (&trouble.said, trouble.reason.name());
+            tracing::warn!(store = %self.plan.address, reason, "not shipping: {said}; rows wait in the ledger");
+            status.trouble = Some(trouble.said);
+        }
+    }
+}
+
+/// Between half and one and a half of it, so that ten thousand do not come at once.
+fn jittered(wait: Duration) -> Duration {
+    let random = RandomState::new().hash_one(wait) as f64 / u64::MAX as f64;
+    wait.mul_f64(0.5 + random)
+}
+
+fn now_us() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,141 @@
+//! What went wrong between us and the central store: whose side it is on, as a label, and what to do about
+//! it, as a sentence. Details that a server adds are left out: they quote rows.
+
+use std::error::Error;
+use std::fmt;
+
+use postgres::error::SqlState;
+
+/// Whose side it is on; the label of `tokenmeter_ship_failures_total`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Reason {
+    /// The store is not there, or went away: waiting helps.
+    Unreachable,
+    /// The store is there and will not have it: somebody has to change something.
+    Refused,
+    /// All else, our own files among it.
+    Other,
+}
+
+impl Reason {
+    /// Every reason.
+    pub const ALL: [Self; 3] = [Self::Unreachable, Self::Refused, Self::Other];
+
+    /// The label value.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unreachable => "unreachable",
+            Self::Refused => "refused",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// A failure, with what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// Whose side it is on.
+    pub reason: Reason,
+    /// What happened and what to do.
+    pub said: String,
+}
+
+impl Trouble {
+    pub(crate) fn refused(said: impl Into<String>) -> Self {
+        Self { reason: Reason::Refused, said: said.into() }
+    }
+
+    pub(crate) fn other(said: impl Into<String>) -> Self {
+        Self { reason: Reason::Other, said: said.into() }
+    }
+
+    /// Of the local ledger's side.
+    pub(crate) fn local(error: &dyn fmt::Display) -> Self {
+        Self::other(format!("the ledger cannot be read to be shipped: {error}"))
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.said)
+    }
+}
+
+impl Error for Trouble {}
+
+impl From<postgres::Error> for Trouble {
+    fn from(error: postgres::Error) -> Self {
+        let Some(said) = error.as_db_error() else { return Self::without_answer(&error) };
+        let (reason, remedy) = judge(said.code());
+        let message = said.message();
+        match remedy {
+            "" => {
+                Self { reason, said: format!("the central store says: {message} ({})", said.code().code()) }
+            }
+            remedy => Self { reason, said: format!("the central store says: {message}; {remedy}") },
+        }
+    }
+}
+
+impl Trouble {
+    /// The server said nothing itself.
+    fn without_answer(error: &postgres::Error) -> Self {
+        let cause = causes(error);
+        if error.is_closed() {
+            let said = "the central store closed the connection; tried again by itself".into();
+            return Self { reason: Reason::Unreachable, said };
+        }
+        let tls = ["certificate", "TLS", "tls", "UnknownIssuer", "handshake"];
+        if tls.iter().any(|word| cause.contains(word)) {
+            let remedy = "name the authority that signed its certificate by sslrootcert=FILE in the URL, \
+                          or say sslmode=disable if the way there is safe";
+            return Self::refused(format!("no TLS with the central store: {cause}; {remedy}"));
+        }
+        if cause.contains("password missing") {
+            return Self::refused(
+                "the central store wants a password and none is given; write it to a file and name that by \
+                 --ledger-ship-password-file, or set PGPASSWORD",
+            );
+        }
+        Self { reason: Reason::Unreachable, said: format!("the central store cannot be reached: {cause}") }
+    }
+}
+
+/// An error and what it comes from, in one line.
+fn causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let said = cause.to_string();
+        if !text.contains(&said) {
+            text = format!("{text}: {said}");
+        }
+        next = cause.source();
+    }
+    text
+}
+
+fn judge(code: &SqlState) -> (Reason, &'static str) {
+    let refused = [
+        (SqlState::INVALID_PASSWORD, "check the password"),
+        (
+            SqlState::INVALID_AUTHORIZATION_SPECIFICATION,
+            "check the user in the URL and the server's pg_hba.conf",
+        ),
+        (SqlState::INVALID_CATALOG_NAME, "create the database or name another in the URL"),
+        (SqlState::INSUFFICIENT_PRIVILEGE, "grant it as sidecar/ship/postgres.md says, under `Roles`"),
+        (
+            SqlState::READ_ONLY_SQL_TRANSACTION,
+            "name the primary in the URL; this server is a standby or set to be read only",
+        ),
+    ];
+    if let Some((_, remedy)) = refused.iter().find(|(state, _)| state == code) {
+        return (Reason::Refused, remedy);
+    }
+    match &code.code()[..2] {
+        // Connections, an operator's hand, resources: they come back.
+        "08" | "57" | "53" => (Reason::Unreachable, ""),
+        "28" | "3D" | "42" | "3F" => (Reason::Refused, ""),
+        _ => (Reason::Other, ""),
+    }
+}

@@ -1,0 +1,79 @@
+//! Values as PostgreSQL has them: ids, instants to the microsecond, sums of any size, and text without the
+//! one character it cannot hold.
+
+use std::error::Error;
+
+use bytes::{BufMut, BytesMut};
+use postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
+
+/// Sixteen bytes, as `uuid`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Id(pub(crate) [u8; 16]);
+
+impl ToSql for Id {
+    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        out.put_slice(&self.0);
+        Ok(IsNull::No)
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        *kind == Type::UUID
+    }
+
+    to_sql_checked!();
+}
+
+impl<'a> FromSql<'a> for Id {
+    fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
+        Ok(Self(raw.try_into()?))
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        *kind == Type::UUID
+    }
+}
+
+/// Microseconds since 1970, as `timestamptz`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Instant(pub(crate) i64);
+
+impl ToSql for Instant {
+    fn to_sql(&self, _: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn Error + Sync + Send>> {
+        out.put_i64(self.0.clamp(0, LAST_US) - EPOCH_US);
+        Ok(IsNull::No)
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        *kind == Type::TIMESTAMPTZ
+    }
+
+    to_sql_checked!();
+}
+
+impl<'a> FromSql<'a> for Instant {
+    fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
+        Ok(Self(i64::from_be_bytes(raw.try_into()?).saturating_add(EPOCH_US)))
+    }
+
+    fn accepts(kind: &Type) -> bool {
+        *kind == Type::TIMESTAMPTZ
+    }
+}
+
+/// The day of an instant, days since 1970, as the store has it.
+pub(crate) fn day(us: i64) -> i32 {
+    // At most year 9999, so it fits.
+    (us.clamp(0, LAST_US) / ledger::report::source::DAY_US) as i32
+}
+
+/// Text as the store can hold it: the one character that its texts cannot hold becomes U+FFFD.
+pub(crate) fn text(text: &str) -> String {
+    text.replace('\0', "\u{fffd}")
+}
+
+/// PostgreSQL counts from the year 2000.
+const EPOCH_US: i64 = 946_684_800_000_000;
+
+/// The last microsecond of the year 9999: a clock that says more is out of its mind, and a partition's
+/// name has four digits for the year.
+const LAST_US: i64 = 253_402_300_799_999_999;
