@@ -47,15 +47,22 @@ pub struct Failure {
     pub fault: Fault,
     /// What happened and what to do.
     pub said: String,
+    /// Whether it is what was to be written that is wrong, and not where.
+    pub(crate) of_row: bool,
 }
 
 impl Failure {
     pub(crate) fn new(fault: Fault, said: impl Into<String>) -> Self {
-        Self { fault, said: said.into() }
+        Self { fault, said: said.into(), of_row: false }
     }
 
     pub(crate) fn corrupt(said: impl Into<String>) -> Self {
         Self::new(Fault::Corrupt, said)
+    }
+
+    /// What was to be written cannot be.
+    pub(crate) fn row(said: impl Into<String>) -> Self {
+        Self { of_row: true, ..Self::new(Fault::Other, said) }
     }
 
     /// The same, with whose it is before it.
@@ -96,7 +103,17 @@ impl From<Error> for Failure {
             | Error::Utf8Error(..) => Fault::Corrupt,
             _ => Fault::Other,
         };
-        Self::new(fault, error.to_string())
+        let of_row = match &error {
+            Error::SqliteFailure(failure, _) => matches!(
+                failure.code,
+                ErrorCode::ConstraintViolation
+                    | ErrorCode::TypeMismatch
+                    | ErrorCode::TooBig
+                    | ErrorCode::ParameterOutOfRange
+            ),
+            _ => false,
+        };
+        Self { of_row, ..Self::new(fault, error.to_string()) }
     }
 }
 

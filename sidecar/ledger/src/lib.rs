@@ -4,23 +4,39 @@
 //! costs detail and never traffic, and what is lost is counted; the ledger holds counts, names and
 //! money, never text (law 11); only this crate writes to the disk.
 
+mod amend;
+mod check;
 mod energy;
+mod entry;
 mod failure;
 pub mod feed;
 mod file;
 mod files;
+mod keeper;
 mod key;
 pub mod line;
+mod lock;
 pub mod month;
+mod queue;
 pub mod report;
+mod retain;
 pub mod row;
+mod running;
 mod schema;
+mod shed;
+mod status;
 mod store;
 mod table;
+#[cfg(test)]
+mod testing;
 mod values;
+mod writer;
 
+pub use amend::{Amendment, amend};
 pub use energy::EnergyRow;
 pub use failure::{Failure, Fault};
 pub use line::{Class, Line};
 pub use row::Row;
+pub use running::{Clock, Ledger, Plan, now_us, start};
+pub use status::Status;
 pub use store::Store;

@@ -90,3 +90,37 @@ impl Row {
         }
     }
 }
+
+/// What a text of a row may be long at most, bytes. What the relay takes in is shorter; this is for what
+/// else comes to call it.
+const TEXT: usize = 1_024;
+
+/// The row, with texts of a bounded length.
+pub(crate) fn bounded(mut row: Row) -> Row {
+    for text in [
+        &mut row.tenant,
+        &mut row.upstream,
+        &mut row.provider,
+        &mut row.dialect,
+        &mut row.model,
+        &mut row.ending,
+    ] {
+        cut(text);
+    }
+    for text in [
+        &mut row.principal,
+        &mut row.consumer,
+        &mut row.response_model,
+        &mut row.response_id,
+        &mut row.service_tier,
+    ] {
+        text.iter_mut().for_each(cut);
+    }
+    row
+}
+
+fn cut(text: &mut Arc<str>) {
+    if text.len() > TEXT {
+        *text = text[..text.floor_char_boundary(TEXT)].into();
+    }
+}

@@ -12,7 +12,7 @@ use rusqlite::types::ValueRef;
 
 use crate::Row;
 use crate::energy::EnergyRow;
-use crate::failure::{Failure, Fault};
+use crate::failure::Failure;
 use crate::key::Key;
 use crate::line::{Class, Line};
 use crate::report::source::{Correction, DeviceLine, Gap, Share, Used};
@@ -29,7 +29,7 @@ fn split(sum: i128) -> Result<[ValueRef<'static>; 2], Failure> {
 }
 
 fn too_much() -> Failure {
-    Failure::new(Fault::Other, "a number is larger than the ledger's columns")
+    Failure::row("a number is larger than the ledger's columns")
 }
 
 fn count(number: u64) -> Result<ValueRef<'static>, Failure> {
@@ -192,7 +192,7 @@ pub(crate) fn of_correction(seq: i64, act: i64, correction: &Correction) -> Resu
     let line = &correction.line;
     let delta = i64::try_from(line.cost_pico).map_err(|_| too_much())?;
     let Some(rate) = &line.rate else {
-        return Err(Failure::new(Fault::Other, "a correction has to name the rate that holds from now on"));
+        return Err(Failure::row("a correction has to name the rate that holds from now on"));
     };
     Ok(vec![
         ValueRef::Integer(seq),

@@ -1,0 +1,71 @@
+//! Corrections: what is added to charges after the fact, by a person, with an act that says who.
+//!
+//! Law: a row is never changed; what is corrected in a closed month is billed in the open one.
+
+use std::path::Path;
+
+use price::Rate;
+
+use crate::entry::{Entry, closed};
+use crate::failure::{Failure, Fault};
+use crate::file::File;
+use crate::files;
+use crate::lock::Lock;
+use crate::month;
+use crate::report::source::Correction;
+
+/// What is done to a ledger by hand.
+#[derive(Clone, Copy, Debug)]
+pub struct Amendment<'a> {
+    /// What was done, in a word: `repriced`, `price_book`, ….
+    pub what: &'a str,
+    /// Who did it.
+    pub who: &'a str,
+    /// What else there is to know, JSON.
+    pub detail: &'a str,
+    /// When, microseconds since 1970.
+    pub at_us: i64,
+    /// The rates that the corrections name.
+    pub rates: &'a [&'a Rate],
+    /// What is added; may be nothing, where only the act is to be kept.
+    pub corrections: &'a [Correction],
+}
+
+/// Enters an amendment into the open month, all of it or nothing; also while the ledger is being written
+/// by another process. How many corrections were new: one whose id is there already changes nothing.
+///
+/// # Errors
+/// The open month cannot be written, or there is none and another process is about to make one.
+pub fn amend(path: &Path, amendment: &Amendment<'_>) -> Result<u64, Failure> {
+    let named = |failure: Failure| failure.of(path.display());
+    let now = month::of(amendment.at_us);
+    let here = files::of_month(path, now);
+    let mut lock = None;
+    let mut file = if path.try_exists()? {
+        File::open(path)
+    } else if here.try_exists()? {
+        File::open(&here)
+    } else if files::list(path)?.is_empty() {
+        return Err(named(Failure::new(Fault::Other, "there is no ledger here: is the path right?")));
+    } else {
+        lock = Some(Lock::take(path).map_err(named)?);
+        File::create(path, now, amendment.at_us)
+    }
+    .map_err(named)?;
+    let new = write(&mut file, amendment).map_err(named)?;
+    drop((file, lock));
+    Ok(new)
+}
+
+fn write(file: &mut File, amendment: &Amendment<'_>) -> Result<u64, Failure> {
+    let month = file.month;
+    let mut entry = Entry::begin(file)?;
+    if entry.is_closed()? {
+        return Err(closed(month));
+    }
+    let act = entry.act(amendment.at_us, amendment.what, amendment.who, amendment.detail)?;
+    entry.rates(amendment.rates.iter().copied())?;
+    let new = entry.corrections(act, amendment.corrections)?;
+    entry.commit()?;
+    Ok(new)
+}

@@ -1,0 +1,61 @@
+//! Whether a file is as it was written: looked at when it is opened.
+//!
+//! Law: a damaged file is noticed before anything is added to it, and traffic does not wait for that.
+//! The lines, by which reports go, are read whole each time; all pages only where that takes seconds at
+//! most. What is left, `tokenmeter ledger verify` reads.
+
+use rusqlite::types::ValueRef;
+
+use crate::failure::Failure;
+use crate::file::{self, File};
+use crate::files;
+use crate::table::{ACT, CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE, Table};
+
+/// A file that was left in order is read whole up to this length, bytes.
+const IN_ORDER: u64 = 64 << 20;
+
+/// One that was not, up to this; a disk reads it in a few seconds.
+const NOT_IN_ORDER: u64 = 1 << 30;
+
+/// So many of the newest rows are read.
+const NEWEST: i64 = 1_024;
+
+/// Looks at a file that is about to be written.
+pub(crate) fn look(file: &File, in_order: bool) -> Result<(), Failure> {
+    let connection = &file.connection;
+    let limit = if in_order { IN_ORDER } else { NOT_IN_ORDER };
+    if files::length(&file.path) <= limit {
+        pages(file, "quick_check")?;
+    }
+    for table in [&*RATE, &*LINE, &*DEVICE, &*ACT, &*GAP] {
+        file::whole(connection, table, |_| Ok(()))?;
+    }
+    for table in [&*EXCHANGE, &*ENERGY, &*CORRECTION] {
+        newest(file, table)?;
+    }
+    Ok(())
+}
+
+/// SQLite's own check.
+pub(crate) fn pages(file: &File, check: &str) -> Result<(), Failure> {
+    let said: String = file.connection.query_row(&format!("PRAGMA {check}(1)"), [], |row| row.get(0))?;
+    if said == "ok" { Ok(()) } else { Err(Failure::corrupt(said)) }
+}
+
+/// The newest rows of a table are there, without a hole, and the last is the one that was entered last.
+fn newest(file: &File, table: &'static Table) -> Result<(), Failure> {
+    let entered = file::seal(&file.connection, table)?.entered;
+    let kept = file::number(&file.connection, "compacted_us")?.is_none();
+    let mut expected = entered;
+    table.each(&file.connection, "ORDER BY seq DESC LIMIT ?", &[NEWEST], |values, _| {
+        if values[0] != ValueRef::Integer(expected) {
+            return Err(Failure::corrupt(format!("row {expected} of the table {} is missing", table.name)));
+        }
+        expected -= 1;
+        Ok(())
+    })?;
+    if kept && entered > 0 && expected == entered {
+        return Err(Failure::corrupt(format!("the rows of the table {} are missing", table.name)));
+    }
+    Ok(())
+}

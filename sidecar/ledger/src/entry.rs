@@ -1,0 +1,285 @@
+//! One transaction of a file: rows, and with them the lines they add to, the seals and the facts.
+//!
+//! Laws: a line grows by a row when that row is inserted and by no other, in the transaction that inserts
+//! it; a row that is there already changes nothing.
+
+use std::collections::{BTreeMap, HashMap};
+
+use price::Rate;
+use rusqlite::types::ValueRef;
+use rusqlite::{Transaction, TransactionBehavior};
+
+use crate::energy::EnergyRow;
+use crate::failure::{Failure, Fault};
+use crate::file::{self, File, Seal};
+use crate::key::Key;
+use crate::line::Class;
+use crate::report::source::{Correction, DeviceLine, Gap, Month};
+use crate::table::{self, ACT, CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE, Table};
+use crate::values::{self, Columns, Names};
+use crate::{Line, Row, month};
+
+/// A transaction that nobody else can write beside. Dropped, it was never there.
+pub(crate) struct Entry<'f> {
+    transaction: Transaction<'f>,
+    month: Month,
+    seals: BTreeMap<&'static str, (&'static Table, Seal)>,
+    lines: HashMap<Key, Line>,
+    scratch: Vec<u8>,
+    names: Names,
+}
+
+impl<'f> Entry<'f> {
+    /// Begins. The seals are read anew each time, so that what another process entered counts.
+    pub(crate) fn begin(file: &'f mut File) -> Result<Self, Failure> {
+        let month = file.month;
+        let transaction = file.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        Ok(Self {
+            transaction,
+            month,
+            seals: BTreeMap::new(),
+            lines: HashMap::new(),
+            scratch: Vec::new(),
+            names: Names::default(),
+        })
+    }
+
+    /// Whether the month was closed, so that nothing may be entered any more.
+    pub(crate) fn is_closed(&self) -> Result<bool, Failure> {
+        Ok(file::number(&self.transaction, "closed_us")?.is_some())
+    }
+
+    /// The token of the last entry that had one.
+    pub(crate) fn token(&self) -> Result<Option<Vec<u8>>, Failure> {
+        file::bytes(&self.transaction, "batch")
+    }
+
+    fn seal(&mut self, table: &'static Table) -> Result<Seal, Failure> {
+        if let Some((_, seal)) = self.seals.get(table.name) {
+            return Ok(*seal);
+        }
+        let seal = file::seal(&self.transaction, table)?;
+        self.seals.insert(table.name, (table, seal));
+        Ok(seal)
+    }
+
+    fn set_seal(&mut self, table: &'static Table, seal: Seal) {
+        self.seals.insert(table.name, (table, seal));
+    }
+
+    /// Enters what the rates of rows and corrections are, each once.
+    pub(crate) fn rates<'r>(&mut self, rates: impl IntoIterator<Item = &'r Rate>) -> Result<(), Failure> {
+        let mut seal = self.seal(&RATE)?;
+        let sql = format!("{} ON CONFLICT (id) DO NOTHING", RATE.insert("INSERT"));
+        let mut insert = self.transaction.prepare(&sql)?;
+        for rate in rates {
+            let values = values::of_rate(rate)?;
+            let digest = RATE.digest(&values, &mut self.scratch);
+            if table::execute(&mut insert, &values, &digest)? {
+                seal.add(&digest);
+            }
+        }
+        drop(insert);
+        self.set_seal(&RATE, seal);
+        Ok(())
+    }
+
+    /// Enters exchanges, whose rates are entered. How many were new.
+    pub(crate) fn exchanges<'r>(&mut self, rows: impl IntoIterator<Item = &'r Row>) -> Result<u64, Failure> {
+        let mut seal = self.seal(&EXCHANGE)?;
+        let mut new = 0;
+        let sql = format!("{} ON CONFLICT (id) DO NOTHING", EXCHANGE.insert("INSERT"));
+        let mut insert = self.transaction.prepare(&sql)?;
+        for row in rows {
+            let values = values::of_row(seal.entered + 1, row)?;
+            let digest = EXCHANGE.digest(&values, &mut self.scratch);
+            if !table::execute(&mut insert, &values, &digest)? {
+                continue;
+            }
+            seal.chain(&digest);
+            new += 1;
+            let key = Key::of_row(row, Class::Usage);
+            self.lines.entry(key.clone()).or_insert_with(|| key.line()).add_row(row);
+        }
+        drop(insert);
+        self.set_seal(&EXCHANGE, seal);
+        Ok(new)
+    }
+
+    /// Enters what exchanges used. How many were new.
+    pub(crate) fn energies<'r>(
+        &mut self,
+        rows: impl IntoIterator<Item = &'r EnergyRow>,
+    ) -> Result<u64, Failure> {
+        let mut seal = self.seal(&ENERGY)?;
+        let mut new = 0;
+        let sql = format!("{} ON CONFLICT (id) DO NOTHING", ENERGY.insert("INSERT"));
+        let mut insert = self.transaction.prepare(&sql)?;
+        for row in rows {
+            let here = file::has(&self.transaction, &EXCHANGE, &row.id.0)?;
+            // An exchange of a month that is closed by now is in that month's file; one of this month that is
+            // not here was shed.
+            let kept = here || month::of(row.ended_us) != self.month;
+            let class = if kept { Class::Usage } else { Class::Shed };
+            let values = values::of_energy(seal.entered + 1, row, class, !here)?;
+            let digest = ENERGY.digest(&values, &mut self.scratch);
+            if !table::execute(&mut insert, &values, &digest)? {
+                continue;
+            }
+            seal.chain(&digest);
+            new += 1;
+            let key = row.key(class);
+            self.lines.entry(key.clone()).or_insert_with(|| key.line()).add_used(&row.used);
+        }
+        drop(insert);
+        self.set_seal(&ENERGY, seal);
+        Ok(new)
+    }
+
+    /// Adds totals to a line. Unlike a row they have no name by which a second time would show.
+    pub(crate) fn total(&mut self, line: &Line) {
+        let key = Key::of(line);
+        self.lines.entry(key.clone()).or_insert_with(|| key.line()).add(line);
+    }
+
+    /// Adds to what GPUs did for nobody.
+    pub(crate) fn devices<'r>(
+        &mut self,
+        added: impl IntoIterator<Item = &'r DeviceLine>,
+    ) -> Result<(), Failure> {
+        let mut sums: BTreeMap<(i32, &str, &str), DeviceLine> = BTreeMap::new();
+        for line in added {
+            sums.entry((line.day, &line.hw_id, line.share.name()))
+                .and_modify(|sum| add_device(sum, line))
+                .or_insert_with(|| line.clone());
+        }
+        let mut seal = self.seal(&DEVICE)?;
+        let mut find = self.transaction.prepare(&DEVICE.select_one())?;
+        let mut replace = self.transaction.prepare(&DEVICE.insert("INSERT OR REPLACE"))?;
+        for mut line in sums.into_values() {
+            table::bind(&mut find, DEVICE.key(&values::of_device(&line)?))?;
+            let mut found = find.raw_query();
+            if let Some(row) = found.next()? {
+                let (old, digest) = DEVICE.read(row, &mut self.scratch)?;
+                add_device(&mut line, &Columns::new(&old, &mut self.names).device()?);
+                seal.take(&digest);
+            }
+            drop(found);
+            let values = values::of_device(&line)?;
+            let digest = DEVICE.digest(&values, &mut self.scratch);
+            table::execute(&mut replace, &values, &digest)?;
+            seal.add(&digest);
+        }
+        drop((find, replace));
+        self.set_seal(&DEVICE, seal);
+        Ok(())
+    }
+
+    /// Enters corrections, whose rates are entered, made by the act of a number. How many were new.
+    pub(crate) fn corrections<'r>(
+        &mut self,
+        act: i64,
+        corrections: impl IntoIterator<Item = &'r Correction>,
+    ) -> Result<u64, Failure> {
+        let mut seal = self.seal(&CORRECTION)?;
+        let mut new = 0;
+        let sql = format!("{} ON CONFLICT (id) DO NOTHING", CORRECTION.insert("INSERT"));
+        let mut insert = self.transaction.prepare(&sql)?;
+        for correction in corrections {
+            let values = values::of_correction(seal.entered + 1, act, correction)?;
+            let digest = CORRECTION.digest(&values, &mut self.scratch);
+            if !table::execute(&mut insert, &values, &digest)? {
+                continue;
+            }
+            seal.chain(&digest);
+            new += 1;
+            // What a store reads back, so that the line is the sum of what is read.
+            let read = Columns::new(&values[1..], &mut self.names).correction()?.line;
+            let key = Key::of(&read);
+            self.lines.entry(key.clone()).or_insert_with(|| key.line()).add(&read);
+        }
+        drop(insert);
+        self.set_seal(&CORRECTION, seal);
+        Ok(new)
+    }
+
+    /// Says what is missing.
+    pub(crate) fn gap(&mut self, gap: &Gap) -> Result<(), Failure> {
+        self.append(&GAP, |seq| values::of_gap(seq, gap)).map(|_| ())
+    }
+
+    /// Says who did what. The number of the act.
+    pub(crate) fn act(&mut self, at_us: i64, what: &str, who: &str, detail: &str) -> Result<i64, Failure> {
+        let [what, who, detail] = [what, who, detail].map(|text| ValueRef::Text(text.as_bytes()));
+        self.append(&ACT, |seq| Ok(vec![ValueRef::Integer(seq), ValueRef::Integer(at_us), what, who, detail]))
+    }
+
+    fn append<'v>(
+        &mut self,
+        table: &'static Table,
+        values: impl FnOnce(i64) -> Result<table::Values<'v>, Failure>,
+    ) -> Result<i64, Failure> {
+        let mut seal = self.seal(table)?;
+        let values = values(seal.entered + 1)?;
+        let digest = table.digest(&values, &mut self.scratch);
+        table::execute(&mut self.transaction.prepare(&table.insert("INSERT"))?, &values, &digest)?;
+        seal.chain(&digest);
+        self.set_seal(table, seal);
+        Ok(seal.entered)
+    }
+
+    /// States a fact about the file.
+    pub(crate) fn fact(&mut self, name: &str, value: ValueRef<'_>) -> Result<(), Failure> {
+        file::set_fact(&self.transaction, name, value)
+    }
+
+    /// Makes it so: when this returns, all of it is on the disk.
+    pub(crate) fn commit(mut self) -> Result<(), Failure> {
+        self.write_lines()?;
+        for (table, seal) in self.seals.values() {
+            file::set_seal(&self.transaction, table, seal)?;
+        }
+        Ok(self.transaction.commit()?)
+    }
+
+    fn write_lines(&mut self) -> Result<(), Failure> {
+        let mut lines: Vec<_> = std::mem::take(&mut self.lines).into_iter().collect();
+        if lines.is_empty() {
+            return Ok(());
+        }
+        lines.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        let mut seal = self.seal(&LINE)?;
+        let mut find = self.transaction.prepare(&LINE.select_one())?;
+        let mut replace = self.transaction.prepare(&LINE.insert("INSERT OR REPLACE"))?;
+        for (key, mut line) in lines {
+            let mut values = values::of_key(&key);
+            table::bind(&mut find, &values)?;
+            let mut found = find.raw_query();
+            if let Some(row) = found.next()? {
+                let (old, digest) = LINE.read(row, &mut self.scratch)?;
+                line.add(&Columns::new(&old, &mut self.names).line()?);
+                seal.take(&digest);
+            }
+            drop(found);
+            values.extend(values::of_sums(&line)?);
+            let digest = LINE.digest(&values, &mut self.scratch);
+            table::execute(&mut replace, &values, &digest)?;
+            seal.add(&digest);
+        }
+        drop((find, replace));
+        self.set_seal(&LINE, seal);
+        Ok(())
+    }
+}
+
+pub(crate) fn add_device(sum: &mut DeviceLine, more: &DeviceLine) {
+    sum.energy_nj += more.energy_nj;
+    sum.gpu_ns += more.gpu_ns;
+    sum.gpu_hours_pico += more.gpu_hours_pico;
+    sum.gpu_energy_pico += more.gpu_energy_pico;
+}
+
+/// What a closed month says to whoever would enter something.
+pub(crate) fn closed(month: Month) -> Failure {
+    Failure::new(Fault::Other, format!("{} is closed", month::name(month)))
+}

@@ -1,0 +1,453 @@
+//! The files that the writer has open: which month lies where, how a month moves out of the open file,
+//! and what becomes of a damaged one.
+//!
+//! Laws: at any instant a crash leaves files that say themselves what they are; a file that others read is
+//! not moved; after a fault nothing is believed that was not read again from a fresh descriptor.
+
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rusqlite::types::ValueRef;
+
+use crate::entry::Entry;
+use crate::failure::{Failure, Fault};
+use crate::file::{self, File};
+use crate::lock::Lock;
+use crate::report::source::{Gap, Month};
+use crate::table::EXCHANGE;
+use crate::{check, files, month};
+
+/// How long a month that is not the open one stays open after its last row.
+const IDLE: Duration = Duration::from_secs(30);
+
+/// How long one that made trouble is left alone, its rows going to the open month.
+const SHUN: Duration = Duration::from_secs(60);
+
+/// How often a month that is over is tried to be moved out while others read it.
+const MOVE: Duration = Duration::from_secs(10);
+
+/// What a log may grow to before it is written back into its file, bytes.
+const LOG: u64 = 16 << 20;
+
+/// An open file, and which one it is on the disk.
+#[derive(Debug)]
+struct Held {
+    file: File,
+    node: (u64, u64),
+    used: Instant,
+}
+
+/// The writer's files.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    path: PathBuf,
+    who: String,
+    lock: Option<Lock>,
+    files: HashMap<Month, Held>,
+    /// The month of `X.db`, while that is open.
+    open: Option<Month>,
+    closed: HashMap<Month, Option<Instant>>,
+    began: bool,
+    tried_to_move: Option<Instant>,
+    /// What happened since it was last asked.
+    pub news: News,
+}
+
+/// What the status counts.
+#[derive(Debug, Default)]
+pub(crate) struct News {
+    pub gaps: u64,
+    pub quarantined: u64,
+    pub faults: Vec<Fault>,
+}
+
+impl Keeper {
+    pub(crate) fn new(path: PathBuf, who: String) -> Self {
+        Self {
+            path,
+            who,
+            lock: None,
+            files: HashMap::new(),
+            open: None,
+            closed: HashMap::new(),
+            began: false,
+            tried_to_move: None,
+            news: News::default(),
+        }
+    }
+
+    /// The ledger's path.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes sure that there is a month to write to.
+    pub(crate) fn ready(&mut self, now_us: i64) -> Result<(), Failure> {
+        if !self.lock.as_ref().is_some_and(Lock::holds) {
+            self.let_go();
+            self.lock = None;
+            self.lock = Some(Lock::take(&self.path)?);
+        }
+        if let Some(open) = self.open {
+            return if open < month::of(now_us) { self.turn(now_us) } else { Ok(()) };
+        }
+        match self.open_ledger(now_us) {
+            Err(failure) if failure.fault == Fault::Corrupt => {
+                self.set_aside(&failure, now_us)?;
+                self.open_ledger(now_us)
+            }
+            other => other,
+        }
+    }
+
+    fn open_ledger(&mut self, now_us: i64) -> Result<(), Failure> {
+        if !self.began {
+            self.settle_others();
+        }
+        let mut gap = None;
+        let path = self.path.clone();
+        if path.try_exists()? {
+            let (file, crashed) = self.open_checked(&path)?;
+            // Of our own faults the gap is told by what was shed; of a crash nobody else tells.
+            gap = crashed.filter(|_| !self.began);
+            self.hold(file, true)?;
+        } else {
+            let now = month::of(now_us);
+            let promoted = files::of_month(&path, now);
+            if promoted.try_exists()? && File::open(&promoted)?.rest()? {
+                files::rename(&promoted, &path)?;
+                return self.open_ledger(now_us);
+            }
+            self.aside_orphans(&path, now_us)?;
+            let file = File::create(&path, now, now_us)?;
+            self.hold(file, true)?;
+        }
+        self.begin(gap, now_us)?;
+        let open = self.open;
+        if open.is_some_and(|open| open < month::of(now_us)) { self.turn(now_us) } else { Ok(()) }
+    }
+
+    /// Opens the file that is to be written on, checked, with everything of its log in it. With the last
+    /// sign of life of whoever left it in disorder.
+    fn open_checked(&self, path: &Path) -> Result<(File, Option<i64>), Failure> {
+        if files::length(path) == 0 {
+            return Err(Failure::corrupt("it is empty"));
+        }
+        let file = File::open(path)?;
+        let in_order = file::number(&file.connection, "clean")? == Some(1);
+        let alive = file::number(&file.connection, "alive_us")?;
+        check::look(&file, in_order)?;
+        write_back(&file)?;
+        let crashed = alive.filter(|_| !in_order);
+        Ok((file, crashed))
+    }
+
+    /// Says in the open month that this process writes it now, and what is not known of the time before.
+    fn begin(&mut self, crashed_us: Option<i64>, now_us: i64) -> Result<(), Failure> {
+        let (first, who) = (!self.began, self.who.clone());
+        let mut gaps = 0;
+        let mut entry = Entry::begin(self.open_file()?)?;
+        if let Some(alive_us) = crashed_us {
+            entry.gap(&Gap {
+                from_us: alive_us.min(now_us),
+                until_us: now_us,
+                why: "crash".into(),
+                lost_rows: None,
+                totals_kept: false,
+            })?;
+            gaps = 1;
+        }
+        if first {
+            entry.act(now_us, "opened", &who, "{}")?;
+        }
+        entry.fact("clean", ValueRef::Integer(0))?;
+        entry.fact("alive_us", ValueRef::Integer(now_us))?;
+        entry.commit()?;
+        self.began = true;
+        self.news.gaps += gaps;
+        Ok(())
+    }
+
+    fn hold(&mut self, file: File, as_open: bool) -> Result<(), Failure> {
+        let node = node(&file.path)?;
+        let month = file.month;
+        self.files.insert(month, Held { file, node, used: Instant::now() });
+        if as_open {
+            self.open = Some(month);
+        }
+        Ok(())
+    }
+
+    /// The open month's file.
+    pub(crate) fn open_file(&mut self) -> Result<&mut File, Failure> {
+        let held = self.open.and_then(|month| self.files.get_mut(&month));
+        held.map(|held| &mut held.file).ok_or_else(|| Failure::new(Fault::Other, "no month is open"))
+    }
+
+    /// The open month.
+    pub(crate) fn open_month(&self) -> Option<Month> {
+        self.open
+    }
+
+    /// The month whose file takes what belongs to a month: itself, or the open one if that is closed.
+    pub(crate) fn target(&mut self, month: Month) -> Month {
+        match self.closed.get(&month) {
+            None => month,
+            Some(Some(since)) if since.elapsed() > SHUN => {
+                self.closed.remove(&month);
+                month
+            }
+            Some(_) => self.open.unwrap_or(month),
+        }
+    }
+
+    /// Sends what belongs to a month to the open one from now on, for good if it is closed.
+    pub(crate) fn shun(&mut self, month: Month, closed: bool) {
+        self.closed.insert(month, (!closed).then(Instant::now));
+        self.files.remove(&month);
+    }
+
+    /// The file of a month, opened or made.
+    pub(crate) fn file(&mut self, month: Month, now_us: i64) -> Result<&mut File, Failure> {
+        if !self.files.contains_key(&month) {
+            let path = files::of_month(&self.path, month);
+            let file = if path.try_exists()? {
+                let file = File::open(&path)?;
+                if file.month != month {
+                    return Err(Failure::corrupt(format!(
+                        "{} holds {}",
+                        path.display(),
+                        month::name(file.month)
+                    )));
+                }
+                file
+            } else {
+                self.aside_orphans(&path, now_us)?;
+                File::create(&path, month, now_us)?
+            };
+            write_back(&file)?;
+            self.hold(file, false)?;
+        }
+        let held = self.files.get_mut(&month).ok_or_else(|| Failure::new(Fault::Other, "no file"))?;
+        held.used = Instant::now();
+        Ok(&mut held.file)
+    }
+
+    /// Whether the file of a month is still the one that its path names.
+    pub(crate) fn is_there(&self, month: Month) -> bool {
+        self.files.get(&month).is_some_and(|held| node(&held.file.path).is_ok_and(|node| node == held.node))
+    }
+
+    /// Whether an exchange is in a file that is not written to any more.
+    pub(crate) fn was_entered(&self, month: Month, id: &[u8; 16]) -> bool {
+        let path = files::of_month(&self.path, month);
+        let found = File::open_read(&path).and_then(|file| file::has(&file.connection, &EXCHANGE, id));
+        found.unwrap_or(false)
+    }
+
+    /// What is done when there is nothing to enter: signs of life, files put away.
+    pub(crate) fn tick(&mut self, now_us: i64) -> Result<(), Failure> {
+        let idle: Vec<Month> = self
+            .files
+            .iter()
+            .filter(|(month, held)| Some(**month) != self.open && held.used.elapsed() > IDLE)
+            .map(|(month, _)| *month)
+            .collect();
+        for month in idle {
+            if let Some(held) = self.files.remove(&month) {
+                held.file.rest()?;
+            }
+        }
+        if self.open.is_some_and(|open| !self.is_there(open)) {
+            return Err(gone(&self.path));
+        }
+        let mut entry = Entry::begin(self.open_file()?)?;
+        entry.fact("alive_us", ValueRef::Integer(now_us))?;
+        entry.commit()?;
+        self.write_back()
+    }
+
+    /// Writes long logs back into their files.
+    pub(crate) fn write_back(&mut self) -> Result<(), Failure> {
+        for held in self.files.values() {
+            if files::length(&files::beside(&held.file.path, "-wal")) > LOG {
+                // Who reads an old state keeps the log from being emptied; it is tried again.
+                held.file.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves a month that is over out of the open file, and opens the next; later, if others read it.
+    fn turn(&mut self, now_us: i64) -> Result<(), Failure> {
+        if self.tried_to_move.is_some_and(|at| at.elapsed() < MOVE) {
+            return Ok(());
+        }
+        self.tried_to_move = Some(Instant::now());
+        let Some(open) = self.open else { return Ok(()) };
+        let to = files::of_month(&self.path, open);
+        if to.try_exists()? {
+            return Err(Failure::new(
+                Fault::Other,
+                format!(
+                    "{} and {} hold the same month: move one of them away",
+                    self.path.display(),
+                    to.display()
+                ),
+            ));
+        }
+        set_clean(self.open_file()?, now_us)?;
+        let Some(held) = self.files.remove(&open) else { return Ok(()) };
+        self.open = None;
+        if held.file.rest()? {
+            files::rename(&self.path, &to)?;
+            tracing::info!(file = %to.display(), "the ledger's month is over; its file has a name of its own");
+            self.tried_to_move = None;
+        }
+        self.open_again(now_us)
+    }
+
+    fn open_again(&mut self, now_us: i64) -> Result<(), Failure> {
+        if let Some(mut held) = self.files.remove(&month::of(now_us)) {
+            // Rows of the new month came while the old one could not be moved: their file is the open one now.
+            set_clean(&mut held.file, now_us)?;
+            held.file.rest()?;
+        }
+        self.open_ledger(now_us)
+    }
+
+    /// Closes everything, in order: what is opened next finds nothing to be said.
+    pub(crate) fn end(&mut self, now_us: i64) -> Result<(), Failure> {
+        for (_, mut held) in std::mem::take(&mut self.files) {
+            set_clean(&mut held.file, now_us)?;
+            held.file.rest()?;
+        }
+        self.open = None;
+        self.lock = None;
+        Ok(())
+    }
+
+    /// Lets go of everything after a fault, whatever state it is in.
+    pub(crate) fn let_go(&mut self) {
+        self.files.clear();
+        self.open = None;
+    }
+
+    /// Moves the damaged open file away, with what belongs to it.
+    pub(crate) fn set_aside(&mut self, failure: &Failure, now_us: i64) -> Result<(), Failure> {
+        self.let_go();
+        let path = self.path.clone();
+        let to = aside(&path, now_us)?;
+        tracing::error!(
+            file = %path.display(), moved_to = %to.display(), reason = %failure,
+            "the ledger's file is damaged; a new one is begun"
+        );
+        self.news.quarantined += 1;
+        self.news.faults.push(Fault::Corrupt);
+        self.aside_orphans(&path, now_us)?;
+        let month = month::of(now_us);
+        let mut file = File::create(&path, month, now_us)?;
+        let mut entry = Entry::begin(&mut file)?;
+        entry.gap(&Gap {
+            // What the file held can only be guessed by its name: a month.
+            from_us: month::begin_us(month),
+            until_us: now_us,
+            why: "corrupt".into(),
+            lost_rows: None,
+            totals_kept: false,
+        })?;
+        let name = to.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let detail = serde_json::json!({ "file": name, "reason": failure.said }).to_string();
+        entry.act(now_us, "quarantined", &self.who, &detail)?;
+        entry.commit()?;
+        self.news.gaps += 1;
+        Ok(())
+    }
+
+    /// Moves away what belongs to a file that is not there: a log of another file must not be taken for
+    /// the new one's.
+    fn aside_orphans(&self, path: &Path, now_us: i64) -> Result<(), Failure> {
+        for suffix in ["-wal", "-shm", "-journal"] {
+            if files::beside(path, suffix).try_exists()? {
+                aside(path, now_us)?;
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts away months that a crash left open.
+    fn settle_others(&mut self) {
+        for path in files::list(&self.path).unwrap_or_default() {
+            let left = ["-wal", "-journal"].iter().any(|suffix| files::beside(&path, suffix).exists());
+            if path == self.path || !left {
+                continue;
+            }
+            let settled = File::open(&path).and_then(|file| {
+                write_back(&file)?;
+                file.rest()
+            });
+            if let Err(failure) = settled {
+                self.news.faults.push(failure.fault);
+                tracing::warn!(file = %path.display(), reason = %failure, "a past month of the ledger cannot be put away");
+            }
+        }
+    }
+}
+
+fn node(path: &Path) -> io::Result<(u64, u64)> {
+    let data = fs::metadata(path)?;
+    Ok((data.dev(), data.ino()))
+}
+
+/// The file was taken away while it was written to.
+pub(crate) fn gone(path: &Path) -> Failure {
+    Failure::new(Fault::Io, format!("{} is not the file any more that was opened", path.display()))
+}
+
+/// Writes all of a log into its file, so that nothing rests on an fsync that failed before.
+fn write_back(file: &File) -> Result<(), Failure> {
+    let (log, done): (i64, i64) = file
+        .connection
+        .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| Ok((row.get(1)?, row.get(2)?)))?;
+    if log == done {
+        return Ok(());
+    }
+    Err(Failure::new(
+        Fault::Locked,
+        "somebody reads an old state of it, so that its log cannot be written back",
+    ))
+}
+
+fn set_clean(file: &mut File, now_us: i64) -> Result<(), Failure> {
+    let mut entry = Entry::begin(file)?;
+    entry.fact("clean", ValueRef::Integer(1))?;
+    entry.fact("alive_us", ValueRef::Integer(now_us))?;
+    entry.commit()
+}
+
+/// Gives a file and what belongs to it names that say when it was found damaged. The log goes first:
+/// without its file it is nothing, and the file without its log would be an older state of itself.
+fn aside(path: &Path, now_us: i64) -> Result<PathBuf, Failure> {
+    let stamp = jiff::Timestamp::from_microsecond(now_us)
+        .map_or_else(|_| now_us.to_string(), |at| at.strftime("%Y-%m-%dT%H-%M-%SZ").to_string());
+    let mut to = files::beside(path, &format!(".corrupt-{stamp}"));
+    for n in 2.. {
+        if !to.try_exists()? && !files::beside(&to, "-wal").try_exists()? {
+            break;
+        }
+        to = files::beside(path, &format!(".corrupt-{stamp}-{n}"));
+    }
+    for suffix in ["-wal", "-shm", "-journal", ""] {
+        match fs::rename(files::beside(path, suffix), files::beside(&to, suffix)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+    }
+    files::sync_directory(path)?;
+    Ok(to)
+}

@@ -1,0 +1,259 @@
+//! What waits for the disk: a bounded queue, and totals of what it could not take.
+//!
+//! Laws: entering never waits for the disk; what is in the writer's hands counts as waiting until it is
+//! acknowledged, so that the bound holds however long the disk is gone.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::Row;
+use crate::energy::EnergyRow;
+use crate::report::source::DeviceLine;
+use crate::shed::Shed;
+
+/// What may wait at most, in items; one is about a kilobyte.
+pub(crate) const DETAIL: usize = 65_536;
+
+/// So many are worth a commit at once.
+const ENOUGH: usize = 256;
+
+/// So long the first of fewer is kept waiting.
+const WAIT: Duration = Duration::from_millis(50);
+
+/// What one commit takes at most, when more has piled up.
+const MOST: usize = 4_096;
+
+/// Something to enter.
+#[derive(Clone, Debug)]
+pub(crate) enum Item {
+    Row(Box<Row>),
+    Energy(Box<EnergyRow>),
+    Device(Box<DeviceLine>),
+}
+
+/// What the writer takes at once.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    pub items: Vec<Item>,
+    pub shed: Shed,
+    pub since: Option<Instant>,
+}
+
+/// How the end is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// Enter all that waits, until then.
+    By(Instant),
+    /// Stop where you are.
+    #[cfg(test)]
+    Now,
+}
+
+/// The queue.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    inner: Mutex<Inner>,
+    more: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    items: VecDeque<(Instant, Item)>,
+    /// Items that the writer took and has not acknowledged, and since when the first of them waits.
+    held: usize,
+    held_since: Option<Instant>,
+    shed: Shed,
+    shed_rows: u64,
+    shed_others: u64,
+    lost_rows: u64,
+    end: Option<End>,
+}
+
+/// What the queue says of itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Waiting {
+    pub items: u64,
+    pub lag: Duration,
+    pub shed_rows: u64,
+    pub shed_others: u64,
+    pub lost_rows: u64,
+}
+
+impl Queue {
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        // Nothing that panics is done under the lock; were it so, the counts would still be counts.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts something at the end, or into the totals.
+    pub(crate) fn put(&self, item: Item) {
+        let mut inner = self.inner();
+        if inner.items.len() + inner.held >= DETAIL || inner.end.is_some() {
+            inner.shed(&item);
+            return;
+        }
+        inner.items.push_back((Instant::now(), item));
+        // Woken for the first, the writer waits for the others by itself.
+        if inner.items.len() == 1 || inner.items.len() == ENOUGH {
+            self.more.notify_all();
+        }
+    }
+
+    /// Waits for something worth a commit, at most so long. Nothing: it did not come, or the end did.
+    pub(crate) fn take(&self, at_most: Duration) -> Option<Batch> {
+        let until = Instant::now() + at_most;
+        let mut inner = self.inner();
+        loop {
+            let now = Instant::now();
+            let first = inner.items.front().map(|(since, _)| *since);
+            let ripe = match first {
+                Some(since) => inner.items.len() >= ENOUGH || now >= since + WAIT || inner.end.is_some(),
+                None => !inner.shed.is_empty(),
+            };
+            if ripe {
+                return Some(inner.take(first));
+            }
+            if inner.end.is_some() || now >= until {
+                return None;
+            }
+            let wake = first.map_or(until, |since| (since + WAIT).min(until));
+            inner = self.more.wait_timeout(inner, wake - now).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Says that what was taken is on the disk.
+    pub(crate) fn done(&self) {
+        let mut inner = self.inner();
+        inner.held = 0;
+        inner.held_since = None;
+    }
+
+    /// Counts rows as lost that the writer could not enter, for a reason of their own or at the end.
+    pub(crate) fn lose(&self, rows: u64, ended_us: Option<i64>) {
+        let mut inner = self.inner();
+        inner.lost_rows += rows;
+        if let Some(us) = ended_us {
+            inner.shed.lose(us, rows);
+        }
+    }
+
+    /// Waits, unless the end comes first.
+    pub(crate) fn pause(&self, so_long: Duration) {
+        let until = Instant::now() + so_long;
+        let mut inner = self.inner();
+        while inner.end.is_none() {
+            let now = Instant::now();
+            if now >= until {
+                return;
+            }
+            inner = self.more.wait_timeout(inner, until - now).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let left = match inner.end {
+            Some(End::By(end)) => end.saturating_duration_since(Instant::now()),
+            _ => Duration::ZERO,
+        };
+        drop(inner);
+        // The end is near, and there is nobody left to wake this up.
+        std::thread::sleep(so_long.min(left).min(Duration::from_millis(50)));
+    }
+
+    /// Wants the end.
+    pub(crate) fn end(&self, how: End) {
+        self.inner().end.get_or_insert(how);
+        self.more.notify_all();
+    }
+
+    /// The end, if it is wanted.
+    pub(crate) fn wanted(&self) -> Option<End> {
+        self.inner().end
+    }
+
+    /// How many rows wait that will not be written any more.
+    pub(crate) fn abandon(&self) -> u64 {
+        let mut inner = self.inner();
+        let rows = inner.items.iter().filter(|(_, item)| matches!(item, Item::Row(_))).count() as u64;
+        let rows = rows + inner.shed.rows().0;
+        inner.items.clear();
+        inner.held = 0;
+        inner.lost_rows += rows;
+        rows
+    }
+
+    /// What is waiting.
+    pub(crate) fn waiting(&self) -> Waiting {
+        let inner = self.inner();
+        let since = inner.held_since.or(inner.items.front().map(|(since, _)| *since));
+        Waiting {
+            items: (inner.items.len() + inner.held) as u64,
+            lag: since.map_or(Duration::ZERO, |since| since.elapsed()),
+            shed_rows: inner.shed_rows,
+            shed_others: inner.shed_others,
+            lost_rows: inner.lost_rows,
+        }
+    }
+}
+
+impl Inner {
+    fn shed(&mut self, item: &Item) {
+        match item {
+            Item::Row(row) if self.shed.row(row) => self.shed_rows += 1,
+            Item::Row(_) => self.lost_rows += 1,
+            Item::Energy(row) => {
+                self.shed_others += u64::from(!self.shed.energy(row));
+            }
+            Item::Device(line) => {
+                self.shed_others += u64::from(!self.shed.device(line));
+            }
+        }
+    }
+
+    fn take(&mut self, since: Option<Instant>) -> Batch {
+        let most = self.items.len().min(MOST);
+        let items: Vec<_> = self.items.drain(..most).map(|(_, item)| item).collect();
+        self.held = items.len();
+        self.held_since = since;
+        Batch { items, shed: std::mem::take(&mut self.shed), since }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::{DETAIL, End, Item, MOST, Queue};
+    use crate::testing::row;
+
+    fn put(queue: &Queue, n: u64) {
+        queue.put(Item::Row(Box::new(row(n))));
+    }
+
+    #[test]
+    fn beyond_the_bound_rows_go_into_the_totals_and_the_hands_count() {
+        let queue = Queue::default();
+        let all = DETAIL as u64;
+        (0..all).for_each(|n| put(&queue, n));
+        assert_eq!(queue.waiting().shed_rows, 0);
+        let batch = queue.take(Duration::ZERO).unwrap();
+        assert_eq!(batch.items.len(), MOST);
+        put(&queue, all);
+        assert_eq!((queue.waiting().shed_rows, queue.waiting().items), (1, all), "taken is not done");
+        queue.done();
+        put(&queue, all + 1);
+        assert_eq!((queue.waiting().shed_rows, queue.waiting().items), (1, all - MOST as u64 + 1));
+        assert_eq!(queue.take(Duration::ZERO).unwrap().shed.rows(), (1, 0));
+    }
+
+    #[test]
+    fn a_single_row_waits_for_others_a_moment_and_not_at_the_end() {
+        let queue = Queue::default();
+        put(&queue, 1);
+        assert!(queue.take(Duration::ZERO).is_none(), "too few, too early");
+        assert!(queue.take(Duration::from_secs(60)).is_some(), "in its time");
+        queue.done();
+        put(&queue, 2);
+        queue.end(End::By(Instant::now()));
+        assert!(queue.take(Duration::ZERO).is_some());
+        assert!(queue.take(Duration::from_secs(60)).is_none(), "the end is not waited for");
+    }
+}

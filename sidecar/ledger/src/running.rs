@@ -1,0 +1,149 @@
+//! The ledger as the rest of the process sees it: something to give rows to, and to ask how it is.
+//!
+//! Law: no call waits for the disk, and none fails.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::Row;
+use crate::energy::EnergyRow;
+use crate::queue::{End, Item};
+use crate::report::source::DeviceLine;
+use crate::row::bounded;
+use crate::status::Status;
+use crate::writer::{Shared, Writer};
+
+/// Microseconds since 1970.
+pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
+
+/// What a ledger needs to know.
+#[derive(Clone)]
+pub struct Plan {
+    /// Where the open month is; the others are beside it.
+    pub path: PathBuf,
+    /// For how many days after its end a month's rows are kept; 0: for ever. Lines stay.
+    pub keep_days: u32,
+    /// Who is said to have done what is done by itself.
+    pub who: Arc<str>,
+    /// The time of day.
+    pub clock: Clock,
+}
+
+impl Plan {
+    /// A ledger that keeps everything.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            keep_days: 0,
+            who: format!("tokenmeter {}", env!("CARGO_PKG_VERSION")).into(),
+            clock: Arc::new(now_us),
+        }
+    }
+}
+
+impl fmt::Debug for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plan")
+            .field("path", &self.path)
+            .field("keep_days", &self.keep_days)
+            .finish_non_exhaustive()
+    }
+}
+
+/// This machine's time, microseconds since 1970.
+pub fn now_us() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// A ledger that is being written.
+#[derive(Clone, Debug)]
+pub struct Ledger {
+    shared: Arc<Shared>,
+    thread: Arc<Mutex<Option<JoinHandle<()>>>>,
+}
+
+/// Starts to write a ledger. The file is opened by the thread that writes; whether that works is said by
+/// [`Ledger::status`], and it is tried until it does.
+pub fn start(plan: Plan) -> Ledger {
+    let shared = Arc::new(Shared::default());
+    let writer = Writer::new(plan, Arc::clone(&shared));
+    let thread = std::thread::Builder::new().name("ledger".into()).spawn(move || writer.run());
+    let thread = match thread {
+        Ok(thread) => Some(thread),
+        Err(error) => {
+            let said = format!("the ledger's thread cannot be started: {error}");
+            tracing::error!("{said}");
+            shared.status().trouble = Some(said);
+            None
+        }
+    };
+    Ledger { shared, thread: Arc::new(Mutex::new(thread)) }
+}
+
+impl Ledger {
+    /// Enters an exchange. It is acknowledged when `rows_total` counts it.
+    pub fn enter(&self, row: Row) {
+        self.shared.queue.put(Item::Row(Box::new(bounded(row))));
+    }
+
+    /// Enters what an exchange used of the GPUs, best after the exchange itself.
+    pub fn energy(&self, row: EnergyRow) {
+        self.shared.queue.put(Item::Energy(Box::new(row)));
+    }
+
+    /// Adds to what GPUs did for nobody.
+    pub fn device(&self, added: Vec<DeviceLine>) {
+        for line in added {
+            self.shared.queue.put(Item::Device(Box::new(line)));
+        }
+    }
+
+    /// How it is.
+    pub fn status(&self) -> Status {
+        let waiting = self.shared.queue.waiting();
+        let status = self.shared.status().clone();
+        Status {
+            queued_rows: waiting.items,
+            shed_rows_total: waiting.shed_rows,
+            lost_rows_total: waiting.lost_rows,
+            lost_energies_total: waiting.shed_others,
+            commit_lag: waiting.lag,
+            ..status
+        }
+    }
+
+    /// Enters all that waits and ends; gives up after so long. Whether all was entered in time.
+    pub fn shutdown(&self, at_most: Duration) -> bool {
+        let until = Instant::now() + at_most;
+        self.shared.queue.end(End::By(until));
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(thread) = thread else { return self.status().up };
+        // A disk that hangs must not hold up the process: it is waited for by looking, not by joining.
+        let hung = until + Duration::from_millis(200);
+        while !thread.is_finished() {
+            if Instant::now() >= hung {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let ended = thread.join().is_ok();
+        let status = self.status();
+        ended && status.up && status.queued_rows == 0
+    }
+
+    /// Stops where it is, as far as a thread can.
+    #[cfg(test)]
+    pub(crate) fn abandon(&self) {
+        self.shared.queue.end(End::Now);
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        thread.unwrap().join().unwrap();
+    }
+}
+
+#[cfg(test)]
+#[path = "running_tests.rs"]
+mod tests;

@@ -1,0 +1,205 @@
+//! Totals of what the queue could not take, kept in memory until the disk takes them.
+//!
+//! Laws: a row that is shed is in the totals or counted as lost; money of two rates is never added;
+//! memory is bounded, whatever comes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use meter::Provenance;
+use price::{Charge, Rate};
+
+use crate::energy::EnergyRow;
+use crate::key::Key;
+use crate::line::Class;
+use crate::report::source::{DeviceLine, Gap};
+use crate::{Line, Row, month};
+
+/// Keys whose totals are kept apart, of each of three kinds: all keys as they are; tenant, model and
+/// rate; rate alone. One is about 400 bytes.
+const KEYS: usize = 10_000;
+
+/// The name of what has no name of its own any more.
+const OTHER: &str = "_other";
+
+/// What was shed, in totals.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shed {
+    totals: [HashMap<Key, Line>; 3],
+    rates: HashMap<[u8; 16], Arc<Rate>>,
+    devices: HashMap<(i32, Arc<str>, &'static str), DeviceLine>,
+    kept: Span,
+    lost: Span,
+}
+
+/// How many, and from when till when they ended.
+#[derive(Clone, Copy, Debug, Default)]
+struct Span {
+    rows: u64,
+    from_us: i64,
+    until_us: i64,
+}
+
+impl Span {
+    fn add(&mut self, us: i64, rows: u64) {
+        if self.rows == 0 {
+            (self.from_us, self.until_us) = (us, us);
+        }
+        self.rows += rows;
+        self.from_us = self.from_us.min(us);
+        self.until_us = self.until_us.max(us);
+    }
+
+    fn gap(&self, why: &str, totals_kept: bool) -> Option<Gap> {
+        (self.rows > 0).then(|| Gap {
+            from_us: self.from_us,
+            until_us: self.until_us,
+            why: why.into(),
+            lost_rows: Some(self.rows),
+            totals_kept,
+        })
+    }
+}
+
+impl Shed {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.totals.iter().all(HashMap::is_empty) && self.devices.is_empty() && self.lost.rows == 0
+    }
+
+    /// Takes a row's counts and money. Whether there was room.
+    pub(crate) fn row(&mut self, row: &Row) -> bool {
+        let Some(line) = self.line(Key::of_row(row, Class::Shed)) else {
+            self.lost.add(row.ended_us, 1);
+            return false;
+        };
+        line.add_row(row);
+        self.kept.add(row.ended_us, 1);
+        if let Charge::Priced { rate, .. } = &row.charge {
+            self.rates.entry(rate.id).or_insert_with(|| Arc::clone(rate));
+        }
+        true
+    }
+
+    /// Takes what an exchange used. Whether there was room.
+    pub(crate) fn energy(&mut self, row: &EnergyRow) -> bool {
+        self.line(row.key(Class::Shed)).map(|line| line.add_used(&row.used)).is_some()
+    }
+
+    /// Takes what a GPU did for nobody.
+    pub(crate) fn device(&mut self, line: &DeviceLine) -> bool {
+        let key = (line.day, Arc::clone(&line.hw_id), line.share.name());
+        if self.devices.len() >= KEYS && !self.devices.contains_key(&key) {
+            return false;
+        }
+        let sum = self.devices.entry(key).or_insert_with(|| DeviceLine {
+            energy_nj: 0,
+            gpu_ns: 0,
+            gpu_hours_pico: 0,
+            gpu_energy_pico: 0,
+            ..line.clone()
+        });
+        crate::entry::add_device(sum, line);
+        true
+    }
+
+    /// Where something of a key is added: as itself, else with its tenant and model, else with its rate.
+    fn line(&mut self, key: Key) -> Option<&mut Line> {
+        let paired = Key {
+            principal: None,
+            upstream: OTHER.into(),
+            provider: OTHER.into(),
+            ending: OTHER.into(),
+            input_provenance: Provenance::None,
+            output_provenance: Provenance::None,
+            ..key.clone()
+        };
+        let alone = Key { tenant: OTHER.into(), model: OTHER.into(), ..paired.clone() };
+        for (totals, key) in self.totals.iter_mut().zip([key, paired, alone]) {
+            if totals.len() < KEYS || totals.contains_key(&key) {
+                return Some(totals.entry(key.clone()).or_insert_with(|| key.line()));
+            }
+        }
+        None
+    }
+
+    /// The lines.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = &Line> {
+        self.totals.iter().flat_map(HashMap::values)
+    }
+
+    /// The rates that lines name.
+    pub(crate) fn rates(&self) -> impl Iterator<Item = &Rate> {
+        self.rates.values().map(|rate| &**rate)
+    }
+
+    /// What GPUs did for nobody.
+    pub(crate) fn devices(&self) -> impl Iterator<Item = &DeviceLine> {
+        self.devices.values()
+    }
+
+    /// What has to be said of it, each with the month it is of.
+    pub(crate) fn gaps(&self) -> impl Iterator<Item = Gap> {
+        [self.kept.gap("shed", true), self.lost.gap("lost", false)].into_iter().flatten()
+    }
+
+    /// Counts rows of which nothing is kept, by the time one of them ended.
+    pub(crate) fn lose(&mut self, ended_us: i64, rows: u64) {
+        self.lost.add(ended_us, rows);
+    }
+
+    /// Rows in totals, and rows lost.
+    pub(crate) fn rows(&self) -> (u64, u64) {
+        (self.kept.rows, self.lost.rows)
+    }
+
+    /// The month that most of it can be said to be of: that of the first row.
+    pub(crate) fn month(&self) -> Option<crate::report::source::Month> {
+        self.lines()
+            .map(|line| line.day)
+            .chain(self.devices().map(|line| line.day))
+            .min()
+            .map(month::of_day)
+            .or((self.lost.rows > 0).then(|| month::of(self.lost.from_us)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{KEYS, Shed};
+    use crate::testing::{rate, row};
+
+    /// Twice as many tenants as there is room for, then twice as many models of one tenant: every row is
+    /// in the totals, and their sums are those of the rows.
+    #[test]
+    fn whatever_comes_is_in_the_totals() {
+        let mut shed = Shed::default();
+        let (mut cost, mut tokens) = (0_i128, 0_u64);
+        for n in 0..u64::try_from(3 * KEYS).unwrap() {
+            let mut row = row(n);
+            row.tenant = format!("tenant {n}").into();
+            cost += i128::from(row.charge.cost().unwrap_or(0));
+            tokens += row.tokens.input() + row.tokens.output();
+            assert!(shed.row(&row));
+        }
+        assert_eq!(shed.rows(), (3 * KEYS as u64, 0));
+        assert_eq!(shed.lines().map(|line| line.cost_pico).sum::<i128>(), cost);
+        assert_eq!(shed.lines().map(|line| line.tokens.iter().sum::<u64>()).sum::<u64>(), tokens);
+        assert!(shed.lines().count() <= 3 * KEYS);
+        let tenants: std::collections::BTreeSet<_> = shed.lines().map(|line| &*line.tenant).collect();
+        assert!(tenants.contains("tenant 0") && tenants.contains("_other"));
+    }
+
+    #[test]
+    fn beyond_the_last_room_rows_are_counted_as_lost() {
+        let mut shed = Shed::default();
+        for n in 0..u64::try_from(3 * KEYS).unwrap() + 5 {
+            let mut row = row(n);
+            row.tenant = format!("tenant {n}").into();
+            row.charge = rate(n);
+            shed.row(&row);
+        }
+        assert_eq!(shed.rows(), (3 * KEYS as u64, 5));
+        let gaps: Vec<_> = shed.gaps().map(|gap| (gap.lost_rows, gap.totals_kept)).collect();
+        assert_eq!(gaps, [(Some(3 * KEYS as u64), true), (Some(5), false)]);
+    }
+}

@@ -1,0 +1,46 @@
+//! How the ledger is: what metrics, readiness and `ledger status` say of it.
+
+use std::time::Duration;
+
+use crate::failure::Fault;
+
+/// The state of a running ledger. Counters begin with the process.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// Rows acknowledged: on the disk, after its fsync.
+    pub rows_total: u64,
+    /// Rows, energies and idle shares that wait.
+    pub queued_rows: u64,
+    /// Rows whose detail was given up; their totals are kept.
+    pub shed_rows_total: u64,
+    /// Rows of which nothing is kept.
+    pub lost_rows_total: u64,
+    /// Energies and idle shares of which nothing is kept.
+    pub lost_energies_total: u64,
+    /// How long the oldest that waits has waited; zero if none does.
+    pub commit_lag: Duration,
+    /// Whether the last attempt to write succeeded.
+    pub up: bool,
+    /// What is the matter, and what to do; nothing if nothing is.
+    pub trouble: Option<String>,
+    /// Length of the open month's file, bytes.
+    pub bytes: u64,
+    /// Length of its write-ahead log, bytes.
+    pub wal_bytes: u64,
+    /// Gaps that were written down.
+    pub gaps_total: u64,
+    /// Files that were moved aside because they were damaged.
+    pub quarantined_total: u64,
+    /// Faults by kind, in the order of [`Fault::ALL`].
+    pub faults_total: [u64; Fault::ALL.len()],
+    /// Commits.
+    pub commits_total: u64,
+    /// What they took together.
+    pub commit_time: Duration,
+}
+
+impl Status {
+    pub(crate) fn fault(&mut self, fault: Fault) {
+        self.faults_total[fault as usize] += 1;
+    }
+}

@@ -1,0 +1,418 @@
+//! The one thread that writes.
+//!
+//! Laws: what was taken from the queue stays in hand until it is on the disk; after a fault everything is
+//! opened anew and what is in hand is entered again, which changes nothing where it was there already;
+//! a row that no file can hold is counted as lost and holds up no other.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use price::{Charge, Rate};
+use rusqlite::types::ValueRef;
+
+use crate::entry::Entry;
+use crate::failure::{Failure, Fault};
+use crate::files;
+use crate::keeper::{Keeper, gone};
+use crate::queue::{Batch, End, Item, Queue};
+use crate::report::source::{DeviceLine, Month};
+use crate::status::Status;
+use crate::{Clock, Plan, Row, month, retain};
+
+/// How often a sign of life is written while there is nothing else to write.
+const ALIVE: Duration = Duration::from_secs(10);
+
+/// The first pause after a fault, and the longest.
+const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
+
+/// What the writer and those who ask share.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    pub queue: Queue,
+    status: Mutex<Status>,
+}
+
+impl Shared {
+    pub(crate) fn status(&self) -> MutexGuard<'_, Status> {
+        // Plain numbers, whole after each statement.
+        self.status.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What is being entered.
+struct Hand {
+    batch: Batch,
+    token: [u8; 16],
+    /// Months whose part is on the disk.
+    done: BTreeSet<Month>,
+    /// One by one, because one of them cannot be entered.
+    singly: bool,
+}
+
+/// The thread.
+pub(crate) struct Writer {
+    shared: Arc<Shared>,
+    keeper: Keeper,
+    keep_days: u32,
+    clock: Clock,
+    tokens: u64,
+    nonce: [u8; 8],
+}
+
+impl Writer {
+    pub(crate) fn new(plan: Plan, shared: Arc<Shared>) -> Self {
+        let seed = format!("{} {} {:?}", (plan.clock)(), std::process::id(), Instant::now());
+        let mut nonce = [0; 8];
+        nonce.copy_from_slice(&blake3::hash(seed.as_bytes()).as_bytes()[..8]);
+        Self {
+            shared,
+            keeper: Keeper::new(plan.path, plan.who.to_string()),
+            keep_days: plan.keep_days,
+            clock: plan.clock,
+            tokens: 0,
+            nonce,
+        }
+    }
+
+    /// Until the end is wanted and all is entered, or the end has come.
+    pub(crate) fn run(mut self) {
+        let mut hand: Option<Hand> = None;
+        let mut pause = PAUSE.0;
+        let mut retained: Option<Instant> = None;
+        loop {
+            let end = self.shared.queue.wanted();
+            #[cfg(test)]
+            if end == Some(End::Now) {
+                return;
+            }
+            if hand.is_none() {
+                let wait = if self.keeper.open_month().is_some() { ALIVE } else { Duration::ZERO };
+                hand = self.shared.queue.take(wait).map(|batch| self.hand(batch));
+            }
+            let done = hand.is_none() && end.is_some();
+            let result = self.step(&mut hand, done);
+            self.tell(&result);
+            match result {
+                Ok(()) => {
+                    pause = PAUSE.0;
+                    if done {
+                        return;
+                    }
+                    if hand.is_none() && retained.is_none_or(|at| at.elapsed() > Duration::from_secs(3600)) {
+                        retained = Some(Instant::now());
+                        self.retain();
+                    }
+                }
+                Err(_) if matches!(end, Some(End::By(by)) if Instant::now() >= by) => {
+                    self.give_up(hand);
+                    return;
+                }
+                Err(_) => {
+                    self.shared.queue.pause(pause);
+                    pause = (pause * 2).min(PAUSE.1);
+                }
+            }
+        }
+    }
+
+    fn hand(&mut self, batch: Batch) -> Hand {
+        self.tokens += 1;
+        let mut token = [0; 16];
+        token[..8].copy_from_slice(&self.nonce);
+        token[8..].copy_from_slice(&self.tokens.to_le_bytes());
+        Hand { batch, token, done: BTreeSet::new(), singly: false }
+    }
+
+    /// Enters what is in hand, or else lives on, or ends.
+    fn step(&mut self, hand: &mut Option<Hand>, end: bool) -> Result<(), Failure> {
+        let now_us = (self.clock)();
+        self.keeper.ready(now_us)?;
+        if end {
+            return self.keeper.end(now_us);
+        }
+        let Some(in_hand) = hand else { return self.keeper.tick(now_us) };
+        let began = Instant::now();
+        let acknowledged = self.enter(in_hand, now_us)?;
+        *hand = None;
+        self.shared.queue.done();
+        let mut status = self.shared.status();
+        status.rows_total += acknowledged;
+        status.commits_total += 1;
+        status.commit_time += began.elapsed();
+        drop(status);
+        // After the acknowledgement, which it would only delay. If it fails, the log goes on to hold it all.
+        self.keeper.write_back()
+    }
+
+    /// Enters a hand into the months it belongs to. How many rows are on the disk by that.
+    fn enter(&mut self, hand: &mut Hand, now_us: i64) -> Result<u64, Failure> {
+        if hand.singly {
+            return self.enter_singly(hand, now_us);
+        }
+        match self.enter_whole(&hand.batch, &hand.token, &mut hand.done, now_us) {
+            Err(failure) if failure.of_row => {
+                hand.singly = true;
+                self.enter_singly(hand, now_us)
+            }
+            other => other,
+        }
+    }
+
+    fn enter_singly(&mut self, hand: &mut Hand, now_us: i64) -> Result<u64, Failure> {
+        let mut rows = 0;
+        while let Some(item) = hand.batch.items.last() {
+            let row = matches!(item, Item::Row(_));
+            let ended_us = ended_us(item);
+            let one = Batch { items: vec![item.clone()], ..Batch::default() };
+            // Named by its place, so that it is the same one when it is tried again.
+            let mut token = hand.token;
+            token[0] ^= 0xff;
+            token[1..5].copy_from_slice(&u32::try_from(hand.batch.items.len()).unwrap_or(0).to_le_bytes());
+            match self.enter_whole(&one, &token, &mut hand.done.clone(), now_us) {
+                Ok(entered) => rows += entered,
+                Err(failure) if failure.of_row => {
+                    tracing::error!(reason = %failure, "a row cannot be entered into the ledger; it is counted as lost");
+                    self.shared.queue.lose(u64::from(row), row.then_some(ended_us));
+                }
+                Err(failure) => {
+                    self.shared.status().rows_total += rows;
+                    return Err(failure);
+                }
+            }
+            hand.batch.items.pop();
+        }
+        let shed = Batch { shed: std::mem::take(&mut hand.batch.shed), ..Batch::default() };
+        self.enter_whole(&shed, &hand.token, &mut hand.done, now_us)?;
+        Ok(rows)
+    }
+
+    fn enter_whole(
+        &mut self,
+        batch: &Batch,
+        token: &[u8; 16],
+        done: &mut BTreeSet<Month>,
+        now_us: i64,
+    ) -> Result<u64, Failure> {
+        let Some(open) = self.keeper.open_month() else {
+            return Err(Failure::new(Fault::Other, "no month is open"));
+        };
+        let mut parts: BTreeMap<Month, Part<'_>> = BTreeMap::new();
+        for item in &batch.items {
+            let month = month::of(ended_us(item));
+            match item {
+                Item::Row(row) => parts.entry(month).or_default().rows.push(row),
+                Item::Energy(row) => parts.entry(month).or_default().energies.push(row),
+                Item::Device(line) => parts.entry(month).or_default().devices.push(line),
+            }
+        }
+        for line in batch.shed.lines() {
+            parts.entry(month::of_day(line.day)).or_default().totals.push(line);
+        }
+        for line in batch.shed.devices() {
+            parts.entry(month::of_day(line.day)).or_default().devices.push(line);
+        }
+        let gaps: Vec<_> = batch.shed.gaps().collect();
+        if !gaps.is_empty() {
+            parts.entry(open).or_default();
+        }
+        let rates: HashMap<[u8; 16], &Rate> = batch.shed.rates().map(|rate| (rate.id, rate)).collect();
+        let mut redirected: Option<Part<'_>> = None;
+        // The open month last: what others refuse goes there.
+        let mut order: Vec<Month> = parts.keys().copied().filter(|month| *month != open).collect();
+        order.push(open);
+        for month in order {
+            let mut part = parts.remove(&month).unwrap_or_default();
+            if month == open {
+                part.take(redirected.take());
+                part.gaps = &gaps;
+            }
+            if part.is_empty() || done.contains(&month) {
+                continue;
+            }
+            if month != open && self.keeper.target(month) != month {
+                redirected.get_or_insert_default().take(Some(self.not_entered(month, part)));
+                continue;
+            }
+            match self.enter_part(month, &part, &rates, token, now_us) {
+                Ok(true) => {
+                    done.insert(month);
+                }
+                Ok(false) if month != open => {
+                    self.keeper.shun(month, true);
+                    redirected.get_or_insert_default().take(Some(self.not_entered(month, part)));
+                }
+                Ok(false) => return Err(crate::entry::closed(month)),
+                Err(failure)
+                    if month != open
+                        && !failure.of_row
+                        && !matches!(failure.fault, Fault::Full | Fault::Io) =>
+                {
+                    tracing::warn!(
+                        month = month::name(month), reason = %failure,
+                        "a past month of the ledger cannot be written; what belongs to it goes to the open one"
+                    );
+                    self.shared.status().fault(failure.fault);
+                    self.keeper.shun(month, false);
+                    redirected.get_or_insert_default().take(Some(self.not_entered(month, part)));
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        self.keeper.news.gaps += gaps.len() as u64;
+        Ok(batch.items.iter().filter(|item| matches!(item, Item::Row(_))).count() as u64)
+    }
+
+    /// What of a month is not in its file yet, which takes nothing more.
+    fn not_entered<'b>(&self, month: Month, mut part: Part<'b>) -> Part<'b> {
+        part.rows.retain(|row| !self.keeper.was_entered(month, &row.id.0));
+        part
+    }
+
+    /// Enters what belongs to one file. Not, if that is closed.
+    fn enter_part(
+        &mut self,
+        month: Month,
+        part: &Part<'_>,
+        shed_rates: &HashMap<[u8; 16], &Rate>,
+        token: &[u8; 16],
+        now_us: i64,
+    ) -> Result<bool, Failure> {
+        let mut entry = Entry::begin(self.keeper.file(month, now_us)?)?;
+        if entry.is_closed()? {
+            return Ok(false);
+        }
+        if entry.token()?.as_deref() == Some(token) {
+            drop(entry);
+        } else {
+            let mut rates: BTreeMap<[u8; 16], &Rate> = BTreeMap::new();
+            for row in &part.rows {
+                if let Charge::Priced { rate, .. } = &row.charge {
+                    rates.insert(rate.id, rate);
+                }
+            }
+            for id in part.totals.iter().filter_map(|line| line.rate) {
+                rates.extend(shed_rates.get(&id).map(|rate| (id, *rate)));
+            }
+            entry.rates(rates.into_values())?;
+            entry.exchanges(part.rows.iter().copied())?;
+            entry.energies(part.energies.iter().copied())?;
+            if !part.devices.is_empty() {
+                entry.devices(part.devices.iter().copied())?;
+            }
+            part.totals.iter().for_each(|line| entry.total(line));
+            for gap in part.gaps {
+                entry.gap(gap)?;
+            }
+            entry.fact("batch", ValueRef::Blob(token))?;
+            entry.fact("alive_us", ValueRef::Integer(now_us))?;
+            entry.commit()?;
+        }
+        if !self.keeper.is_there(month) {
+            return Err(gone(self.keeper.path()));
+        }
+        Ok(true)
+    }
+
+    /// Tells the status, and does what a fault asks for.
+    fn tell(&mut self, result: &Result<(), Failure>) {
+        let news = std::mem::take(&mut self.keeper.news);
+        let mut status = self.shared.status();
+        status.gaps_total += news.gaps;
+        status.quarantined_total += news.quarantined;
+        news.faults.into_iter().for_each(|fault| status.fault(fault));
+        status.bytes = files::length(self.keeper.path());
+        status.wal_bytes = files::length(&files::beside(self.keeper.path(), "-wal"));
+        match result {
+            Ok(()) => {
+                if status.trouble.take().is_some() {
+                    tracing::info!("the ledger is written again");
+                }
+                status.up = true;
+            }
+            Err(failure) => {
+                status.fault(failure.fault);
+                let said = format!("ledger {}: {failure}", self.keeper.path().display());
+                if status.trouble.as_ref() != Some(&said) {
+                    tracing::error!(
+                        fault = failure.fault.name(),
+                        "{said}; traffic goes on, rows wait in memory"
+                    );
+                }
+                status.trouble = Some(said);
+                status.up = false;
+            }
+        }
+        drop(status);
+        match result {
+            Err(failure) if failure.fault == Fault::Locked && self.keeper.open_month().is_some() => {}
+            Err(failure) if failure.fault == Fault::Corrupt && self.keeper.open_month().is_some() => {
+                let now_us = (self.clock)();
+                if let Err(failure) = self.keeper.set_aside(failure, now_us) {
+                    tracing::error!(reason = %failure, "the damaged ledger cannot be moved aside yet");
+                }
+            }
+            Err(_) => self.keeper.let_go(),
+            Ok(()) => {}
+        }
+    }
+
+    /// Takes detail away that is older than it is to be kept.
+    fn retain(&mut self) {
+        let now_us = (self.clock)();
+        if self.keep_days == 0 {
+            return;
+        }
+        if let Err(failure) = retain::retain(self.keeper.path(), self.keep_days, now_us) {
+            self.shared.status().fault(failure.fault);
+            tracing::warn!(reason = %failure, "old rows of the ledger cannot be taken away");
+        }
+    }
+
+    /// The time is up and the disk is gone: what waits is lost, and counted.
+    fn give_up(&self, hand: Option<Hand>) {
+        let in_hand = hand.map_or(0, |hand| {
+            let rows = hand.batch.items.iter().filter(|item| matches!(item, Item::Row(_))).count() as u64;
+            rows + hand.batch.shed.rows().0
+        });
+        self.shared.queue.lose(in_hand, None);
+        let lost = in_hand + self.shared.queue.abandon();
+        tracing::error!(rows = lost, "the ledger could not be written before the end; these rows are lost");
+    }
+}
+
+/// What goes into one file.
+#[derive(Default)]
+struct Part<'b> {
+    rows: Vec<&'b Row>,
+    energies: Vec<&'b crate::EnergyRow>,
+    devices: Vec<&'b DeviceLine>,
+    totals: Vec<&'b crate::Line>,
+    gaps: &'b [crate::report::source::Gap],
+}
+
+impl Part<'_> {
+    fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+            && self.energies.is_empty()
+            && self.devices.is_empty()
+            && self.totals.is_empty()
+            && self.gaps.is_empty()
+    }
+
+    fn take(&mut self, other: Option<Self>) {
+        let Some(mut other) = other else { return };
+        self.rows.append(&mut other.rows);
+        self.energies.append(&mut other.energies);
+        self.devices.append(&mut other.devices);
+        self.totals.append(&mut other.totals);
+    }
+}
+
+fn ended_us(item: &Item) -> i64 {
+    match item {
+        Item::Row(row) => row.ended_us,
+        Item::Energy(row) => row.ended_us,
+        Item::Device(line) => i64::from(line.day) * crate::report::source::DAY_US,
+    }
+}
