@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use clap::builder::StyledStr;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
+use crate::command::spend;
 use crate::curve::{self, Wish};
 use crate::settings::{Form, SETTINGS, Setting, variable};
 
@@ -26,6 +27,8 @@ pub enum Asked {
     },
     /// Show the degradation curve of a running proxy.
     Curve(Wish),
+    /// Show what each tenant spent.
+    Spend(Box<spend::Wish>),
     /// Run the demonstration.
     Demo {
         /// How long; until it is interrupted if not said.
@@ -55,6 +58,7 @@ pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Asked, clap
             Asked::CheckConfig { flags: flags(matches), show_origin: matches.get_flag("show-origin") }
         }
         Some(("curve", matches)) => Asked::Curve(Wish::of(matches)),
+        Some(("spend", matches)) => Asked::Spend(Box::new(spend::Wish::of(matches))),
         Some(("demo", matches)) => Asked::Demo {
             seconds: matches.get_one("seconds").copied(),
             listen: matches.get_one("listen").cloned(),
@@ -101,6 +105,7 @@ fn command() -> Command {
                 ),
         )
         .subcommand(curve::command())
+        .subcommand(spend::command())
         .subcommand(demo())
 }
 

@@ -1,6 +1,9 @@
 //! What each command does, from the flags to the exit code: 0 done, 1 could not run, 2 the
 //! settings are wrong.
 
+pub(crate) mod ledger_path;
+pub(crate) mod spend;
+
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -23,6 +26,7 @@ pub fn execute(asked: Asked) -> ExitCode {
         Asked::Run(flags) => run(&flags),
         Asked::CheckConfig { flags, show_origin } => check_config(&flags, show_origin),
         Asked::Curve(wish) => curve::run(&wish).unwrap_or_else(|error| could_not_run(&error)),
+        Asked::Spend(wish) => spend::run(&wish).unwrap_or_else(|error| could_not_run(&error)),
         Asked::Demo { seconds, listen, admin } => demo(seconds, listen, admin),
     }
 }

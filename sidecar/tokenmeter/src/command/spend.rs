@@ -1,0 +1,307 @@
+//! The command `spend`: what each tenant spent, from a ledger on disk or in a central store, for people,
+//! programs, spreadsheets or FinOps tools.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use ledger::Store;
+use ledger::report::ask::unknown_key;
+use ledger::report::focus::{self, Billing, Options, Version};
+use ledger::report::{
+    Ask, Basis, Filter, Key, Order, Range, Source, Trouble, json, make, period, sheet, table,
+};
+
+use super::ledger_path::{self, NoLedger};
+use crate::nearest;
+
+/// What is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wish {
+    ledger: Option<String>,
+    config: Option<String>,
+    ask: Ask,
+    format: Format,
+    options: Options,
+    round: Option<u32>,
+    output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Table,
+    Json,
+    Csv,
+    Focus,
+}
+
+impl Wish {
+    /// As the flags have it.
+    pub(crate) fn of(matches: &ArgMatches) -> Self {
+        let text = |name: &str| matches.get_one::<String>(name).cloned();
+        let word = |name: &str| matches.get_one::<String>(name).map_or("", String::as_str);
+        let month = matches.get_one::<i32>("month").copied();
+        let of_month = month.map(|month| Range {
+            since_us: period::month_start_us(month),
+            until_us: period::month_start_us(month + 1),
+        });
+        let range = of_month.unwrap_or_else(|| Range {
+            since_us: matches.get_one("since").copied().unwrap_or(i64::MIN),
+            until_us: matches.get_one("until").copied().unwrap_or(i64::MAX),
+        });
+        let mut by: Vec<Key> = Vec::new();
+        for key in matches.get_many::<Key>("by").into_iter().flatten() {
+            if !by.contains(key) {
+                by.push(*key);
+            }
+        }
+        Self {
+            ledger: text("ledger"),
+            config: text("config"),
+            ask: Ask {
+                range,
+                billed: matches.get_one("billed").copied(),
+                by,
+                filters: matches.get_many("where").into_iter().flatten().cloned().collect(),
+                basis: if word("basis") == "gpu" { Basis::Gpu } else { Basis::Price },
+                order: Order::ALL.into_iter().find(|order| order.name() == word("sort")).unwrap_or_default(),
+            },
+            format: match word("format") {
+                "json" => Format::Json,
+                "csv" => Format::Csv,
+                "focus" => Format::Focus,
+                _ => Format::Table,
+            },
+            options: Options {
+                version: if word("focus-version") == "1.4" { Version::V1_4 } else { Version::V1_2 },
+                billing: if word("billing") == "chargeback" {
+                    Billing::Chargeback
+                } else {
+                    Billing::Showback
+                },
+                issuer: text("issuer").unwrap_or_default(),
+                service: text("service").unwrap_or_default(),
+            },
+            round: matches.get_one("round").copied(),
+            output: matches.get_one("output").cloned(),
+        }
+    }
+}
+
+/// The command line of `spend`.
+pub(crate) fn command() -> Command {
+    Command::new("spend")
+        .about("Show what each tenant spent, from the ledger: exact, and how sure it is")
+        .after_help(EXAMPLES)
+        .args(ledger_path::arguments())
+        .arg(time(
+            "since",
+            "From then on: a month (2026-10), a day or a time in UTC; by default from the beginning",
+        ))
+        .arg(time("until", "Up to then, exclusive: 2026-11 is all of October; by default to the end"))
+        .arg(
+            Arg::new("month")
+                .long("month")
+                .value_name("MONTH")
+                .value_parser(month)
+                .conflicts_with_all(["since", "until"])
+                .help("What was used in that month, as in 2026-10"),
+        )
+        .arg(
+            Arg::new("billed").long("billed").value_name("MONTH").value_parser(month).help(
+                "What is billed in that month: its own usage, and what came for closed months before it",
+            ),
+        )
+        .arg(
+            Arg::new("by")
+                .long("by")
+                .value_name("KEY,…")
+                .value_delimiter(',')
+                .action(ArgAction::Append)
+                .value_parser(key)
+                .help(format!("A row for each value of these: {}", names())),
+        )
+        .arg(
+            Arg::new("where")
+                .long("where")
+                .value_name("KEY=VALUE,…")
+                .action(ArgAction::Append)
+                .value_parser(Filter::read)
+                .help("Only these; `*` is any letters, KEY!= all but them; again for a second key"),
+        )
+        .arg(choice(
+            "basis",
+            &["price", "gpu"],
+            "price",
+            "Money by tokens and the price book, or by GPU time and energy",
+        ))
+        .arg(choice("sort", &Order::ALL.map(Order::name), "keys", "The order of the rows"))
+        .arg(choice(
+            "format",
+            &["table", "json", "csv", "focus"],
+            "table",
+            "For people, programs, spreadsheets, or FinOps tools; notes go to stderr beside the last three",
+        ))
+        .arg(choice("focus-version", &Version::ALL.map(Version::name), "1.2", "Which FOCUS"))
+        .arg(choice(
+            "billing",
+            &["showback", "chargeback"],
+            "showback",
+            "FOCUS: whether BilledCost is 0 or what it costs",
+        ))
+        .arg(
+            Arg::new("issuer")
+                .long("issuer")
+                .value_name("NAME")
+                .default_value("tokenmeter")
+                .help("FOCUS: who runs this and would send the bill"),
+        )
+        .arg(
+            Arg::new("service")
+                .long("service")
+                .value_name("NAME")
+                .default_value("LLM Inference")
+                .help("FOCUS: what the service is called"),
+        )
+        .arg(
+            Arg::new("round")
+                .long("round")
+                .value_name("N")
+                .value_parser(clap::value_parser!(u32).range(0..=12))
+                .help("Round money to N digits after the point, half to even; by default it is exact"),
+        )
+        .arg(
+            Arg::new("output")
+                .long("output")
+                .value_name("FILE")
+                .value_parser(clap::value_parser!(PathBuf))
+                .help("Where it is written; by default to the screen"),
+        )
+}
+
+fn time(name: &'static str, help: &'static str) -> Arg {
+    Arg::new(name).long(name).value_name("TIME").value_parser(|text: &str| period::instant(text)).help(help)
+}
+
+fn choice(name: &'static str, of: &[&'static str], usual: &'static str, help: &'static str) -> Arg {
+    let parser = clap::builder::PossibleValuesParser::new(of.to_vec());
+    Arg::new(name).long(name).value_name("NAME").value_parser(parser).default_value(usual).help(help)
+}
+
+fn month(text: &str) -> Result<i32, String> {
+    period::month_of(text)
+        .ok_or_else(|| format!("`{}` is no month; write one as 2026-10", text.escape_debug()))
+}
+
+fn key(text: &str) -> Result<Key, String> {
+    Key::named(text).ok_or_else(|| match nearest::word(text, Key::ALL.iter().map(|key| key.name())) {
+        Some(near) => format!("there is no key `{}`; did you mean `{near}`?", text.escape_debug()),
+        None => unknown_key(text),
+    })
+}
+
+fn names() -> String {
+    Key::ALL.map(Key::name).join(", ")
+}
+
+/// Reads, sums and prints.
+pub(crate) fn run(wish: &Wish) -> Result<ExitCode, SpendError> {
+    let ledger =
+        ledger_path::named(wish.ledger.as_deref(), wish.config.as_deref()).map_err(SpendError::NoLedger)?;
+    let source = open(&ledger)?;
+    match &wish.output {
+        Some(path) => {
+            let unwritten = |error| SpendError::Write(path.clone(), error);
+            let mut file = BufWriter::new(File::create(path).map_err(unwritten)?);
+            print(wish, &*source, &mut file)?;
+            file.flush().map_err(unwritten)?;
+        }
+        None => {
+            let mut screen = BufWriter::new(io::stdout().lock());
+            print(wish, &*source, &mut screen)?;
+            // A reader that hung up has read what it wanted.
+            let _ = screen.flush();
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Opens a ledger on disk, or a central store.
+fn open(ledger: &str) -> Result<Box<dyn Source>, SpendError> {
+    let store = Store::open_read(Path::new(ledger)).map_err(|failure| SpendError::Ledger(failure.into()))?;
+    Ok(Box::new(store))
+}
+
+fn print(wish: &Wish, source: &dyn Source, to: &mut dyn Write) -> Result<(), SpendError> {
+    let (ask, round) = (&wish.ask, wish.round);
+    if wish.format == Format::Focus {
+        let notes = focus::write(source, ask, &wish.options, to).map_err(SpendError::Ledger)?;
+        say(&notes.sentences(&ask.range));
+        return Ok(());
+    }
+    let report = make(source, ask).map_err(SpendError::Ledger)?;
+    let written = match wish.format {
+        Format::Json => json::write(&report, round, to),
+        Format::Csv => sheet::write(&report, round, to),
+        Format::Table | Format::Focus => table::write(&report, round, to),
+    };
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            let whereto = wish.output.clone().unwrap_or_else(|| "the screen".into());
+            return Err(SpendError::Write(whereto, error));
+        }
+        _ => {}
+    }
+    if wish.format != Format::Table {
+        say(&report.notes.sentences(&ask.range));
+    }
+    Ok(())
+}
+
+/// Notes go where a program that reads the report does not read.
+fn say(sentences: &[String]) {
+    for sentence in sentences {
+        let _ = writeln!(io::stderr(), "tokenmeter: note: {sentence}");
+    }
+}
+
+/// Why there is no report.
+#[derive(Debug)]
+pub(crate) enum SpendError {
+    NoLedger(NoLedger),
+    Ledger(Trouble),
+    Write(PathBuf, io::Error),
+}
+
+impl fmt::Display for SpendError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoLedger(error) => write!(f, "{error}"),
+            Self::Ledger(trouble) => write!(f, "{trouble}"),
+            Self::Write(path, error) => {
+                write!(f, "cannot write {}: {error}; name another file with --output", path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for SpendError {}
+
+const EXAMPLES: &str = "\
+Examples:
+  tokenmeter spend --ledger tokenmeter.db --month 2026-10 --by tenant,model
+  tokenmeter spend --ledger tokenmeter.db --since 2026-10-01 --until 2026-10-08 --by day --where tenant=acme
+  tokenmeter spend --ledger tokenmeter.db --by month,tenant --basis gpu
+  tokenmeter spend --ledger tokenmeter.db --billed 2026-11 --format focus --billing chargeback --output focus.csv
+  tokenmeter spend --ledger tokenmeter.db --by tenant --format json | jq '.[] | {tenant, cost}'
+
+The keys consumer, response_model and dialect, and parts of a day, are answered from rows; all else from
+daily totals. An exchange belongs to the UTC day in which it ended. Exit codes: 1 the ledger cannot be
+read, 2 wrong flags.";
+
+#[cfg(test)]
+#[path = "spend_tests.rs"]
+mod tests;

@@ -1,0 +1,74 @@
+//! What the flags of `spend` mean, and what is said to wrong ones.
+
+use ledger::report::{Basis, Key, Order, Range};
+
+use super::{Format, Wish, command};
+
+fn wish(line: &str) -> Result<Wish, String> {
+    let matches =
+        command().try_get_matches_from(line.split_whitespace()).map_err(|error| error.to_string())?;
+    Ok(Wish::of(&matches))
+}
+
+fn right(line: &str) -> Wish {
+    wish(line).unwrap_or_else(|error| panic!("{line}: {error}"))
+}
+
+#[test]
+fn clap_finds_no_fault_with_it() {
+    command().debug_assert();
+}
+
+#[test]
+fn by_default_it_is_all_there_is_in_one_row() {
+    let wish = right("spend");
+    assert_eq!((wish.ask.range, wish.ask.billed, wish.round), (Range::ALL, None, None));
+    assert!(wish.ask.by.is_empty() && wish.ask.filters.is_empty());
+    assert_eq!((wish.ask.basis, wish.ask.order, wish.format), (Basis::Price, Order::Keys, Format::Table));
+}
+
+#[test]
+fn months_days_and_times() {
+    let october = Range { since_us: 1_790_812_800_000_000, until_us: 1_793_491_200_000_000 };
+    for line in [
+        "spend --month 2026-10",
+        "spend --since 2026-10 --until 2026-11",
+        "spend --since 2026-10-01 --until 2026-11-01",
+        "spend --since 2026-10-01T00:00:00Z --until 2026-11-01T01:00:00+01:00",
+    ] {
+        assert_eq!(right(line).ask.range, october, "{line}");
+    }
+    assert_eq!(right("spend --billed 2026-10").ask.billed, Some(681));
+}
+
+#[test]
+fn keys_filters_and_the_rest() {
+    let wish = right(
+        "spend --by tenant,model --by day,tenant --where tenant=a*,b --where ending!=complete --basis gpu --sort cost \
+         --format focus --focus-version 1.4 --billing chargeback --round 2",
+    );
+    assert_eq!(wish.ask.by, [Key::Tenant, Key::Model, Key::Day]);
+    assert_eq!(wish.ask.filters.len(), 2);
+    assert_eq!(wish.ask.filters[0].patterns, ["a*", "b"]);
+    assert!(wish.ask.filters[1].except);
+    assert_eq!((wish.ask.basis, wish.ask.order, wish.format), (Basis::Gpu, Order::Cost, Format::Focus));
+    assert_eq!(wish.options.version.name(), "1.4");
+    assert_eq!(wish.round, Some(2));
+}
+
+#[test]
+fn wrong_flags_are_told_what_is_right() {
+    for (line, said) in [
+        ("spend --by tennant", "did you mean `tenant`"),
+        ("spend --by colour-of-the-sky", "the keys are tenant, principal"),
+        ("spend --since yesterday", "2026-10-05T12:00:00Z"),
+        ("spend --month 2026", "2026-10"),
+        ("spend --month 2026-10 --since 2026-10", "cannot be used with"),
+        ("spend --where acme", "KEY=VALUE"),
+        ("spend --round 13", "0..=12"),
+        ("spend --format yaml", "possible values"),
+    ] {
+        let error = wish(line).expect_err(line);
+        assert!(error.contains(said), "{line}: {error}");
+    }
+}
