@@ -10,6 +10,7 @@ mod charge;
 mod currency;
 mod entry;
 pub mod instant;
+pub mod litellm;
 mod mistake;
 mod nearest;
 mod pattern;

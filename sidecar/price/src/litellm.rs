@@ -1,0 +1,247 @@
+//! LiteLLM's price map into a price file of ours. Numbers are taken from the JSON's text and no float is
+//! made of them; what has no count here is listed, and nothing is dropped without a word.
+
+mod field;
+mod map;
+mod write;
+
+use std::collections::BTreeMap;
+
+use crate::amount::{self, NoNumber, Parts};
+use crate::charge::Pico;
+use crate::currency::Currency;
+
+use field::{Field, TIERED};
+use map::{Object, Value};
+
+/// How a price map is imported.
+#[derive(Clone, Debug)]
+pub struct Wish {
+    /// The file's version; by default one that its content gives.
+    pub version: Option<String>,
+    /// What the map's prices are in; LiteLLM's own are in US dollars.
+    pub currency: Currency,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct Import {
+    /// The price file.
+    pub file: String,
+    /// Models in it.
+    pub models: usize,
+    /// Models in the map that have no price that is charged here.
+    pub priceless: usize,
+    /// Prices that were no whole pico-units.
+    pub rounded: Vec<Rounded>,
+    /// Fields of prices that nothing here is charged by: how many models have each, and one of them.
+    pub left_out: BTreeMap<String, (usize, String)>,
+    /// Models all of whose prices are 0.
+    pub free: Vec<String>,
+    /// What else was left out, and why.
+    pub odd: Vec<String>,
+}
+
+/// A price that was rounded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rounded {
+    /// The model.
+    pub model: String,
+    /// LiteLLM's field.
+    pub field: String,
+    /// What is written there.
+    pub written: String,
+    /// What was taken, pico-units for a token.
+    pub taken: Pico,
+}
+
+/// Prices of one place, by key.
+#[derive(Clone, Debug, Default)]
+struct Sheet {
+    own: BTreeMap<usize, Pico>,
+    contexts: BTreeMap<u64, BTreeMap<usize, Pico>>,
+}
+
+/// A model's prices by tier; the ordinary one is "".
+type Tiers = BTreeMap<&'static str, Sheet>;
+
+/// Imports the text of a price map.
+pub fn import(json: &str, wish: &Wish) -> Result<Import, String> {
+    let models = map::read(json)?;
+    let mut import = Import {
+        file: String::new(),
+        models: 0,
+        priceless: 0,
+        rounded: Vec::new(),
+        left_out: BTreeMap::new(),
+        free: Vec::new(),
+        odd: Vec::new(),
+    };
+    let mut entries = BTreeMap::new();
+    for (name, value) in &models {
+        // The map's own explanation of its fields.
+        if name == "sample_spec" {
+            continue;
+        }
+        let Value::Object(fields) = value else {
+            import.odd.push(format!("{name:?} is no model: it has no fields"));
+            continue;
+        };
+        if name.is_empty() || name.trim() != name || name.len() > NAME || name.chars().any(char::is_control) {
+            import.odd.push(format!("{name:?} is left out: such a name cannot be written in a price file"));
+            continue;
+        }
+        let tiers = import.tiers(name, fields);
+        if tiers.is_empty() {
+            import.priceless += 1;
+            continue;
+        }
+        if entries.insert(name.as_str(), (tiers, provider(fields))).is_some() {
+            import.odd.push(format!("{name:?} is in the map twice; the last counts"));
+        }
+    }
+    let is_free = |tiers: &Tiers| tiers.values().flat_map(Sheet::prices).all(|price| *price == 0);
+    import.free =
+        entries.iter().filter(|(_, (tiers, _))| is_free(tiers)).map(|(name, _)| (*name).to_owned()).collect();
+    import.models = entries.len();
+    let version = wish.version.clone().unwrap_or_else(|| {
+        let hash = blake3::hash(json.as_bytes()).to_hex();
+        format!("litellm-{}", &hash[..VERSION_DIGITS])
+    });
+    import.file = write::file(&version, wish.currency, &entries);
+    Ok(import)
+}
+
+/// Bytes of a model's name.
+const NAME: usize = 512;
+
+/// Digits of the map's hash in the name of a version.
+const VERSION_DIGITS: usize = 12;
+
+fn provider(fields: &Object) -> Option<String> {
+    let said = fields.iter().find(|(key, _)| key == "litellm_provider");
+    match said {
+        Some((_, Value::Text(name))) => Some(name.chars().filter(|c| c.is_ascii_graphic()).collect()),
+        _ => None,
+    }
+}
+
+impl Sheet {
+    fn prices(&self) -> impl Iterator<Item = &Pico> {
+        self.own.values().chain(self.contexts.values().flat_map(BTreeMap::values))
+    }
+
+    fn at(&mut self, above: u64) -> &mut BTreeMap<usize, Pico> {
+        match above {
+            0 => &mut self.own,
+            _ => self.contexts.entry(above).or_default(),
+        }
+    }
+}
+
+impl Import {
+    fn tiers(&mut self, model: &str, fields: &Object) -> Tiers {
+        let mut tiers = Tiers::new();
+        for (name, value) in fields {
+            if name == TIERED {
+                continue;
+            }
+            match Field::read(name) {
+                Some(field)
+                    if field.is_spare && fields.iter().any(|(other, _)| other == field::CACHE_READ) => {}
+                Some(field) => {
+                    if let Some(price) = self.price(model, name, value) {
+                        tiers.entry(field.tier).or_default().at(field.above).insert(field.key, price);
+                    }
+                }
+                None if field::is_price(name) => self.leave_out(model, name),
+                None => {}
+            }
+        }
+        // What the ranges say comes after the flat prices, and counts.
+        if let Some((_, ranges)) = fields.iter().find(|(name, _)| name == TIERED) {
+            self.ranges(model, ranges, tiers.entry("").or_default());
+        }
+        tiers.retain(|_, sheet| sheet.prices().next().is_some());
+        tiers
+    }
+
+    /// `tiered_pricing`: a list of prices, each for prompts of more tokens than its range begins with.
+    fn ranges(&mut self, model: &str, ranges: &Value, sheet: &mut Sheet) {
+        let Value::List(ranges) = ranges else {
+            self.odd.push(format!("{model:?}: {TIERED} is no list"));
+            return;
+        };
+        for range in ranges {
+            let Value::Object(fields) = range else {
+                self.odd.push(format!("{model:?}: a range of {TIERED} has no fields"));
+                continue;
+            };
+            let bounds = fields.iter().find(|(name, _)| name == "range").map(|(_, value)| value);
+            let above = match bounds {
+                Some(Value::List(bounds)) => bounds.first().and_then(whole),
+                _ => None,
+            };
+            for (name, value) in fields {
+                match (Field::read(name), above) {
+                    (Some(field), Some(above)) if field.tier.is_empty() && field.above == 0 => {
+                        if let Some(price) = self.price(model, name, value) {
+                            sheet.at(above).insert(field.key, price);
+                        }
+                    }
+                    _ if field::is_price(name) => self.leave_out(model, &format!("{TIERED}: {name}")),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn leave_out(&mut self, model: &str, field: &str) {
+        let (models, _) = self.left_out.entry(field.to_owned()).or_insert_with(|| (0, model.to_owned()));
+        *models += 1;
+    }
+
+    fn price(&mut self, model: &str, field: &str, value: &Value) -> Option<Pico> {
+        let text = match value {
+            Value::Number(text) | Value::Text(text) => text,
+            Value::Nothing => return None,
+            Value::List(_) | Value::Object(_) | Value::Truth => {
+                self.odd.push(format!("{model:?}: {field} is no number"));
+                return None;
+            }
+        };
+        let why = match amount::parts(text, PICO_PLACES) {
+            Ok(Parts { whole, .. }) if whole < 0 => "is below nothing",
+            Ok(Parts { whole, .. }) if whole > MOST => "is more than one unit",
+            Ok(Parts { whole: 0, exact: false }) => "is less than the smallest price there is",
+            Ok(Parts { whole, exact }) => {
+                let taken = Pico::try_from(whole).ok()?;
+                if !exact {
+                    let (model, field, written) = (model.to_owned(), field.to_owned(), text.clone());
+                    self.rounded.push(Rounded { model, field, written, taken });
+                }
+                return Some(taken);
+            }
+            Err(NoNumber::Malformed) => "is no number",
+            Err(NoNumber::TooLarge) => "is too much",
+        };
+        self.odd.push(format!("{model:?}: {field}: {text:?} {why}"));
+        None
+    }
+}
+
+/// A whole number of tokens.
+fn whole(value: &Value) -> Option<u64> {
+    let Value::Number(text) = value else { return None };
+    let Parts { whole, exact } = amount::parts(text, 0).ok()?;
+    u64::try_from(whole).ok().filter(|tokens| exact && *tokens <= LONGEST_PROMPT)
+}
+
+/// Decimal places of a pico-unit: prices are for one token there.
+const PICO_PLACES: i32 = 12;
+
+/// A unit, in pico-units: no token and, in that map, no request costs more.
+const MOST: i128 = 1_000_000_000_000;
+
+/// The longest prompt that a price file tells apart.
+const LONGEST_PROMPT: u64 = 1_000_000_000;

@@ -1,0 +1,124 @@
+//! The names of LiteLLM's fields: what is priced, in which tier, for prompts of more than how many tokens.
+
+use crate::prices::{KEYS, PER_REQUEST};
+
+/// The field that lists prices by the prompt's length.
+pub(super) const TIERED: &str = "tiered_pricing";
+
+/// The field of tokens read from a cache.
+pub(super) const CACHE_READ: &str = "cache_read_input_token_cost";
+
+/// An older name of the same, used where that is not there.
+const CACHE_HIT: &str = "input_cost_per_token_cache_hit";
+
+/// What fields begin with, and our keys for it.
+const BASES: [(&str, &str); 9] = [
+    (CACHE_HIT, "cached_input"),
+    (CACHE_READ, "cached_input"),
+    ("cache_creation_input_token_cost", "cache_write"),
+    ("output_cost_per_reasoning_token", "reasoning"),
+    ("input_cost_per_audio_token", "input_audio"),
+    ("output_cost_per_audio_token", "output_audio"),
+    ("input_cost_per_request", PER_REQUEST),
+    ("input_cost_per_token", "input"),
+    ("output_cost_per_token", "output"),
+];
+
+/// What fields of tiers end with, and the tiers' names.
+const TIERS: [(&str, &str); 6] = [
+    ("_batches", "batch"),
+    ("_priority", "priority"),
+    ("_flex", "flex"),
+    ("_balanced", "balanced"),
+    ("_ultrafast", "ultrafast"),
+    ("_decisions", "decisions"),
+];
+
+/// A field whose meaning is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Field {
+    /// Position in [`KEYS`], or its length for the price of a request.
+    pub(super) key: usize,
+    /// "" for the ordinary one.
+    pub(super) tier: &'static str,
+    /// For prompts of more tokens than this.
+    pub(super) above: u64,
+    /// It counts only where [`CACHE_READ`] is missing.
+    pub(super) is_spare: bool,
+}
+
+impl Field {
+    /// Reads a field's name; `None` if there is no count for what it prices.
+    pub(super) fn read(name: &str) -> Option<Self> {
+        let (base, key) = BASES.iter().find(|(base, _)| name.starts_with(base))?;
+        let key = KEYS.iter().position(|(known, _)| known == key).unwrap_or(KEYS.len());
+        let mut field = Self { key, tier: "", above: 0, is_spare: *base == CACHE_HIT };
+        let mut rest = &name[base.len()..];
+        while !rest.is_empty() {
+            if let Some((suffix, tier)) = TIERS.iter().find(|(suffix, _)| rest.starts_with(suffix)) {
+                if !field.tier.is_empty() {
+                    return None;
+                }
+                field.tier = tier;
+                rest = &rest[suffix.len()..];
+            } else {
+                let (length, after) = rest.strip_prefix("_above_")?.split_once("_tokens")?;
+                if field.above != 0 {
+                    return None;
+                }
+                field.above = match length.strip_suffix('k') {
+                    Some(thousands) => thousands.parse::<u64>().ok()?.checked_mul(1000)?,
+                    None => length.parse().ok()?,
+                };
+                if !(1..=super::LONGEST_PROMPT).contains(&field.above) {
+                    return None;
+                }
+                rest = after;
+            }
+        }
+        Some(field)
+    }
+}
+
+/// Whether a field that we do not charge by says something of money.
+pub(super) fn is_price(name: &str) -> bool {
+    ["cost", "pric", "uplift", "billing", "free_requests", "provider_specific_entry"]
+        .iter()
+        .any(|word| name.contains(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Field;
+    use crate::prices::KEYS;
+
+    #[test]
+    fn names_say_what_is_priced_where() {
+        for (name, meaning) in [
+            ("input_cost_per_token", Some(("input", "", 0))),
+            ("output_cost_per_token_batches", Some(("output", "batch", 0))),
+            (
+                "cache_read_input_token_cost_above_272k_tokens_priority",
+                Some(("cached_input", "priority", 272_000)),
+            ),
+            ("input_cost_per_token_flex_above_200k_tokens", Some(("input", "flex", 200_000))),
+            ("output_cost_per_token_above_128000_tokens", Some(("output", "", 128_000))),
+            ("output_cost_per_reasoning_token", Some(("reasoning", "", 0))),
+            ("input_cost_per_audio_token", Some(("input_audio", "", 0))),
+            ("input_cost_per_token_cache_hit", Some(("cached_input", "", 0))),
+            ("cache_creation_input_token_cost_above_1hr", None),
+            ("cache_creation_input_token_cost_above_1hr_above_200k_tokens", None),
+            ("input_cost_per_token_above_0k_tokens", None),
+            ("input_cost_per_token_above_99999999999999999999k_tokens", None),
+            ("input_cost_per_token_batches_flex", None),
+            ("input_cost_per_second", None),
+            ("cache_read_input_audio_token_cost", None),
+            ("output_cost_per_image", None),
+            ("mode", None),
+        ] {
+            let read = Field::read(name).map(|field| (KEYS[field.key].0, field.tier, field.above));
+            assert_eq!(read, meaning, "{name}");
+        }
+        assert_eq!(Field::read("input_cost_per_request").map(|field| field.key), Some(KEYS.len()));
+    }
+}

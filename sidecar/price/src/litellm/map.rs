@@ -1,0 +1,81 @@
+//! The JSON of a price map, with numbers as their text: a float would be another price.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// Names with their values, in the order they were written, repeated ones included.
+pub(super) type Object = Vec<(String, Value)>;
+
+/// A value of the map.
+#[derive(Debug)]
+pub(super) enum Value {
+    /// A number as it is written.
+    Number(String),
+    Text(String),
+    Truth,
+    Nothing,
+    List(Vec<Value>),
+    Object(Object),
+}
+
+/// Reads the whole map.
+pub(super) fn read(json: &str) -> Result<Object, String> {
+    let pairs: Pairs<'_> = serde_json::from_str(json).map_err(|error| error.to_string())?;
+    pairs.values(0)
+}
+
+/// How deep values may lie in each other: three times what the map needs.
+const DEPTH: usize = 16;
+
+struct Pairs<'a>(Vec<(String, &'a RawValue)>);
+
+impl Pairs<'_> {
+    fn values(self, depth: usize) -> Result<Object, String> {
+        self.0.into_iter().map(|(name, raw)| Ok((name, value(raw, depth + 1)?))).collect()
+    }
+}
+
+fn value(raw: &RawValue, depth: usize) -> Result<Value, String> {
+    let text = raw.get();
+    if depth > DEPTH {
+        return Err("values lie too deep in each other".to_owned());
+    }
+    let told = |error: serde_json::Error| error.to_string();
+    Ok(match text.as_bytes().first() {
+        Some(b'{') => Value::Object(serde_json::from_str::<Pairs<'_>>(text).map_err(told)?.values(depth)?),
+        Some(b'[') => {
+            let items: Vec<&RawValue> = serde_json::from_str(text).map_err(told)?;
+            Value::List(items.into_iter().map(|item| value(item, depth + 1)).collect::<Result<_, _>>()?)
+        }
+        Some(b'"') => Value::Text(serde_json::from_str(text).map_err(told)?),
+        Some(b'n') => Value::Nothing,
+        Some(b't' | b'f') => Value::Truth,
+        _ => Value::Number(text.to_owned()),
+    })
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Pairs<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(PairsVisitor).map(Pairs)
+    }
+}
+
+struct PairsVisitor;
+
+impl<'de> Visitor<'de> for PairsVisitor {
+    type Value = Vec<(String, &'de RawValue)>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("names with values")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
+        let mut pairs = Vec::new();
+        while let Some(pair) = entries.next_entry()? {
+            pairs.push(pair);
+        }
+        Ok(pairs)
+    }
+}

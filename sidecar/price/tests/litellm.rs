@@ -1,0 +1,208 @@
+//! The import of LiteLLM's price map: the whole of it against a twin in Python's decimals
+//! (`tests/prices/twin.py`), and what becomes of broken ones.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use price::litellm::{Import, Rounded, Wish, import};
+use price::{Book, Currency, Doubt, Entry};
+
+/// The whole map. One that is missing fails the test with the command that installs it.
+fn map() -> (PathBuf, String) {
+    let root = std::env::var_os("TOKENMETER_PRICES").map(PathBuf::from).unwrap_or_else(|| {
+        let home = std::env::var_os("HOME").expect("HOME, or TOKENMETER_PRICES, says where the map is");
+        Path::new(&home).join(".cache/tokenmeter/prices")
+    });
+    let path = root.join("model_prices_and_context_window.json");
+    let text = std::fs::read_to_string(&path);
+    let text =
+        text.unwrap_or_else(|_| panic!("missing: {}; install with: tests/prices/install", path.display()));
+    (path, text)
+}
+
+fn wish() -> Wish {
+    Wish { version: None, currency: Currency::USD }
+}
+
+fn imported(json: &str) -> (Import, Book) {
+    let import = import(json, &wish()).expect("it is JSON");
+    match Book::read(&import.file) {
+        Ok((book, warnings)) => {
+            // What was rounded was rounded before.
+            assert!(warnings.iter().all(|warning| warning.kind != Doubt::Rounded), "{warnings:?}");
+            (import, book)
+        }
+        Err(problems) => panic!("{problems:#?}\n{}", import.file),
+    }
+}
+
+fn lines(import: &Import, entries: &[Entry]) -> String {
+    let mut lines = String::new();
+    for entry in entries {
+        for offer in &entry.offers {
+            let rate = &offer.rate;
+            let _ = write!(lines, "rate\t{}\t{}\t{}", rate.entry, rate.tier, rate.above_input_tokens);
+            for price in rate.per_token.iter().copied().chain([Some(rate.per_request)]) {
+                let _ = write!(lines, "\t{}", price.map_or("-".to_owned(), |price| price.to_string()));
+            }
+            lines.push('\n');
+        }
+    }
+    for Rounded { model, field, written, taken } in &import.rounded {
+        let _ = writeln!(lines, "round\t{model}\t{field}\t{written}\t{taken}");
+    }
+    lines
+}
+
+#[test]
+fn the_whole_map_is_what_decimals_make_of_it() {
+    let (path, json) = map();
+    let (import, book) = imported(&json);
+    assert!(import.models > 3000 && import.priceless < 1200, "{} and {}", import.models, import.priceless);
+    assert_eq!(import.models, book.entries().len());
+    assert_eq!(import.odd, [""; 0]);
+    let mut twin = Command::new("python3")
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/prices/twin.py"))
+        .arg(path)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("python3 runs");
+    let lines = lines(&import, book.entries());
+    twin.stdin.take().expect("it is piped").write_all(lines.as_bytes()).expect("it reads");
+    let output = twin.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}");
+    let (rates, _) = said.split_once(" rates of ").expect("it counts");
+    assert!(rates.parse::<u32>().is_ok_and(|rates| rates > 4000), "{said}");
+}
+
+#[test]
+fn names_and_lengths_become_entries_and_tiers() {
+    let (import, book) = imported(
+        r#"{"sample_spec": {"input_cost_per_token": 1}, "a/b\"c": {"litellm_provider": "x y\n", "input_cost_per_token": 2.5e-06,
+        "output_cost_per_token": 0.00001, "cache_read_input_token_cost_priority": 5.0000000000000004E-8,
+        "input_cost_per_token_above_200k_tokens": 5e-06, "output_cost_per_token_above_200k_tokens_batches": "6e-06",
+        "output_cost_per_image": 1, "mode": "chat", "max_tokens": 5},
+        "seconds": {"input_cost_per_second": 0.1}, "free": {"input_cost_per_token": 0, "output_cost_per_token": 0.0},
+        "ranges": {"tiered_pricing": [{"range": [0, 32000.0], "input_cost_per_token": 1e-6}, {"range": [32000.0, 1e6],
+        "input_cost_per_token": 2e-6, "input_cost_per_query": 1}]}}"#,
+    );
+    let told = import.left_out.iter().map(|(field, (models, one))| (field.as_str(), *models, one.as_str()));
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        [
+            ("input_cost_per_second", 1, "seconds"),
+            ("output_cost_per_image", 1, "a/b\"c"),
+            ("tiered_pricing: input_cost_per_query", 1, "ranges"),
+        ]
+    );
+    assert_eq!((import.models, import.priceless, import.free), (3, 1, vec!["free".to_owned()]));
+    let field = "cache_read_input_token_cost_priority".to_owned();
+    let written = "5.0000000000000004E-8".to_owned();
+    assert_eq!(import.rounded, [Rounded { model: "a/b\"c".to_owned(), field, written, taken: 50_000 }]);
+    let rates = book.rates().map(|rate| {
+        let prices = [0, 1, 4].map(|at| rate.per_token[at].unwrap_or(-1));
+        (&*rate.entry, &*rate.tier, rate.above_input_tokens, prices)
+    });
+    assert_eq!(
+        rates.collect::<Vec<_>>(),
+        [
+            ("a/b\"c", "standard", 0, [2_500_000, 2_500_000, 10_000_000]),
+            ("a/b\"c", "standard", 200_000, [5_000_000, 5_000_000, 10_000_000]),
+            ("a/b\"c", "batch", 0, [2_500_000, 2_500_000, 10_000_000]),
+            ("a/b\"c", "batch", 200_000, [5_000_000, 5_000_000, 6_000_000]),
+            ("a/b\"c", "priority", 0, [2_500_000, 50_000, 10_000_000]),
+            ("a/b\"c", "priority", 200_000, [5_000_000, 50_000, 10_000_000]),
+            ("free", "standard", 0, [0, 0, 0]),
+            ("ranges", "standard", 0, [1_000_000, 1_000_000, -1]),
+            ("ranges", "standard", 32_000, [2_000_000, 2_000_000, -1]),
+        ]
+    );
+}
+
+#[test]
+fn what_cannot_be_a_price_is_left_out_and_told() {
+    let (import, book) = imported(
+        r#"{"m": {"input_cost_per_token": -1, "output_cost_per_token": 2, "cache_read_input_token_cost": 1e-13,
+        "cache_creation_input_token_cost": {}, "input_cost_per_audio_token": "much", "output_cost_per_audio_token": 1e999,
+        "input_cost_per_request": 0.005}, "twice": {"input_cost_per_token": 1e-6}, "twice": {"input_cost_per_token": 2e-6},
+        " odd": {"input_cost_per_token": 1e-6}, "list": [], "none": {"input_cost_per_token": null},
+        "ranges": {"tiered_pricing": 5, "input_cost_per_token": 1e-6}}"#,
+    );
+    for what in [
+        "\"-1\" is below nothing",
+        "\"2\" is more than one unit",
+        "\"1e-13\" is less than the smallest",
+        "cache_creation_input_token_cost is no number",
+        "\"much\" is no number",
+        "\"1e999\" is too much",
+        "twice; the last counts",
+        "\" odd\" is left out",
+        "\"list\" is no model",
+        "tiered_pricing is no list",
+    ] {
+        assert_eq!(
+            import.odd.iter().filter(|odd| odd.contains(what)).count(),
+            1,
+            "{what}: {:#?}",
+            import.odd
+        );
+    }
+    assert_eq!(import.odd.len(), 10);
+    let twice = book.entries().iter().find(|entry| &**entry.models.text() == "twice").expect("it is there");
+    assert_eq!(twice.offers[0].rate.per_token[0], Some(2_000_000));
+}
+
+#[test]
+fn what_is_no_map_is_refused() {
+    for json in [
+        "",
+        "[]",
+        "{",
+        "{\"m\": }",
+        "null",
+        "{\"m\": {\"tiered_pricing\": [[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]}}",
+    ] {
+        assert!(import(json, &wish()).is_err(), "{json}");
+    }
+}
+
+#[test]
+fn no_map_however_broken_makes_it_panic() {
+    let (_, json) = map();
+    // A part of it that has everything; the whole would take minutes.
+    let from = json.find("\"gemini-3.1-pro-preview\"").expect("it is there");
+    let part = format!(
+        "{{{}}}",
+        json[from..from + 6000].rsplit_once("},").map_or("", |(whole, _)| whole).to_owned() + "}"
+    );
+    assert!(import(&part, &wish()).is_ok_and(|import| import.models > 1), "{part}");
+    let mut state: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut below = |end: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state % end as u64).unwrap_or(0)
+    };
+    let mut read = 0;
+    for _ in 0..500 {
+        let mut bytes = part.clone().into_bytes();
+        for _ in 0..=below(3) {
+            let at = below(bytes.len());
+            match below(4) {
+                0 => bytes[at] = b"{}[]\",:-+eE.0129nulltf\\ "[below(24)],
+                1 => drop(bytes.drain(at..(at + below(30)).min(part.len() / 2).max(at))),
+                2 => bytes.splice(at..at, *b"99999999999999999999").for_each(drop),
+                _ => bytes[at] = b"0123456789"[below(10)],
+            }
+        }
+        if let Ok(import) = import(&String::from_utf8_lossy(&bytes), &wish()) {
+            read += 1;
+            assert!(Book::read(&import.file).is_ok(), "what was imported cannot be read:\n{}", import.file);
+        }
+    }
+    assert!((20..480).contains(&read), "{read} of 500 were read: the mutations are no test");
+}

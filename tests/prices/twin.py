@@ -1,0 +1,118 @@
+"""The import of LiteLLM's price map, once more and apart: in Python's decimals, of which none is rounded
+but to a pico-unit at the end.
+
+usage: twin.py MAP < OURS
+Lines of OURS, fields separated by tabs:
+  rate  MODEL TIER ABOVE  and eight prices in pico-units, "-" for none
+  round MODEL FIELD WRITTEN TAKEN
+Says on stdout how much it compared; exits 1 if anything differs, with the first differences.
+"""
+
+import json
+import re
+import sys
+from decimal import ROUND_HALF_EVEN, Decimal, getcontext
+
+getcontext().prec = 200
+
+KEYS = ["input", "cached_input", "cache_write", "input_audio", "output", "reasoning", "output_audio", "per_request"]
+FIELDS = {
+    "input_cost_per_token": "input",
+    "cache_read_input_token_cost": "cached_input",
+    "cache_creation_input_token_cost": "cache_write",
+    "input_cost_per_audio_token": "input_audio",
+    "output_cost_per_token": "output",
+    "output_cost_per_reasoning_token": "reasoning",
+    "output_cost_per_audio_token": "output_audio",
+    "input_cost_per_request": "per_request",
+}
+TIERS = {None: "standard", "batches": "batch"}
+FORM = re.compile(
+    "(" + "|".join(FIELDS) + r")"
+    r"(?:_above_(?P<thousands>\d+)k_tokens)?"
+    r"(?:_(?P<tier>batches|priority|flex|balanced|ultrafast|decisions))?"
+)
+LIKE = {"cached_input": "input", "cache_write": "input", "reasoning": "output"}
+
+rounded = {}
+
+
+def pico(model, field, number):
+    exact = number.scaleb(12)
+    whole = exact.to_integral_value(rounding=ROUND_HALF_EVEN)
+    if whole != exact:
+        rounded[model, field, number] = int(whole)
+    return int(whole)
+
+
+def named(model, fields):
+    """Prices by (tier, above) and key."""
+    sheets = {}
+    for field, number in fields.items():
+        form = FORM.fullmatch(field)
+        if not form or number is None:
+            continue
+        tier = TIERS.get(form["tier"], form["tier"])
+        above = int(form["thousands"] or 0) * 1000
+        sheets.setdefault((tier, above), {})[FIELDS[form[1]]] = pico(model, field, number)
+    if "input_cost_per_token_cache_hit" in fields and "cache_read_input_token_cost" not in fields:
+        number = fields["input_cost_per_token_cache_hit"]
+        sheet = sheets.setdefault(("standard", 0), {})
+        sheet["cached_input"] = pico(model, "input_cost_per_token_cache_hit", number)
+    for part in fields.get("tiered_pricing", []):
+        for field, number in part.items():
+            if field in FIELDS:
+                sheet = sheets.setdefault(("standard", int(part["range"][0])), {})
+                sheet[FIELDS[field]] = pico(model, field, number)
+    return sheets
+
+
+def rates(sheets):
+    tiers = {tier for tier, _ in sheets} | ({"standard"} if sheets else set())
+    for tier in tiers:
+        lengths = sorted({0} | {above for whose, above in sheets if whose in ("standard", tier)})
+        for length in lengths:
+            prices = {}
+            for above in lengths:
+                if above <= length:
+                    prices |= sheets.get(("standard", above), {})
+                    prices |= sheets.get((tier, above), {})
+            for key, like in LIKE.items():
+                if key not in prices and like in prices:
+                    prices[key] = prices[like]
+            prices.setdefault("per_request", 0)
+            yield tier, length, [prices.get(key) for key in KEYS]
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as file:
+        models = json.load(file, parse_float=Decimal, parse_int=Decimal)
+    theirs = {}
+    for model, fields in models.items():
+        if model != "sample_spec":
+            for tier, above, prices in rates(named(model, fields)):
+                theirs[model, tier, above] = prices
+    ours, told = {}, {}
+    for line in sys.stdin:
+        kind, model, *rest = line.rstrip("\n").split("\t")
+        if kind == "rate":
+            tier, above, *prices = rest
+            ours[model, tier, int(above)] = [None if price == "-" else int(price) for price in prices]
+        else:
+            field, written, taken = rest
+            told[model, field, Decimal(written)] = int(taken)
+    differences = [
+        f"{key}: ours {ours.get(key)}, by decimals {theirs.get(key)}"
+        for key in sorted(ours.keys() | theirs.keys())
+        if ours.get(key) != theirs.get(key)
+    ]
+    differences += [f"rounding of {key}: told {told.get(key)}, {rounded.get(key)} by decimals"
+                    for key in told.keys() | rounded.keys() if told.get(key) != rounded.get(key)]
+    for difference in differences[:20]:
+        print(difference)
+    print(f"{len(theirs)} rates of {len({key[0] for key in theirs})} models, {len(rounded)} roundings, "
+          f"{len(differences)} differences")
+    sys.exit(bool(differences))
+
+
+main()
