@@ -61,6 +61,8 @@ pub struct Energy {
     pub ended_us: i64,
     /// What it used.
     pub used: Used,
+    /// What it was added to: the line of its exchange's row, or one of those that have no rows.
+    pub class: Class,
 }
 
 /// Who did what to the ledger.
@@ -220,11 +222,12 @@ impl Reader<'_> {
         let (snapshot, limit, names) = (self.snapshot, self.limit, &mut self.names);
         let next = &mut parcel.next;
         each(snapshot, &ENERGY, &mut next.energy, limit, |values| {
-            let used = Columns::new(&values[3..], names).used()?;
+            let mut columns = Columns::new(&values[3..], names);
+            let (used, class) = (columns.used()?, columns.class()?);
             let [id, ended_us] = [&values[1], &values[2]];
             let id = id.as_blob().ok().and_then(|id| id.try_into().ok()).ok_or_else(senseless)?;
             let ended_us = ended_us.as_i64().map_err(|_| senseless())?;
-            parcel.energy.push(Energy { id: ExchangeId(id), ended_us, used });
+            parcel.energy.push(Energy { id: ExchangeId(id), ended_us, used, class });
             Ok(())
         })?;
         each(snapshot, &ACT, &mut next.act, limit, |values| {
@@ -253,15 +256,10 @@ impl Reader<'_> {
             parcel.devices.push(Columns::new(values, names).device()?);
             Ok(())
         })?;
-        // No totals without rows are there where no gap says so; that spares reading all lines.
-        if snapshot.query_row("SELECT EXISTS (SELECT 1 FROM gap WHERE totals_kept)", [], |row| row.get(0))? {
-            LINE.each(snapshot, "WHERE class = 'shed'", &[], |values, _| {
-                let line = Columns::new(values, names).line()?;
-                debug_assert_eq!(line.class, Class::Shed);
-                parcel.shed.push(line);
-                Ok(())
-            })?;
-        }
+        LINE.each(snapshot, "WHERE class = 'shed'", &[], |values, _| {
+            parcel.shed.push(Columns::new(values, names).line()?);
+            Ok(())
+        })?;
         let named = parcel.corrections.iter().filter_map(|(_, correction)| correction.line.rate);
         for id in named.chain(parcel.shed.iter().filter_map(|line| line.rate)) {
             rate(snapshot, &mut self.rates, &id)?;

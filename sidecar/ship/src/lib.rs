@@ -14,6 +14,9 @@ mod status;
 mod trouble;
 mod values;
 
+#[cfg(test)]
+mod tests;
+
 pub use address::{Address, redact};
 pub use central::Central;
 pub use schema::DDL;

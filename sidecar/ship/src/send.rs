@@ -127,6 +127,7 @@ fn energy(to: &mut Transaction<'_>, origin: Origin, all: &[Energy]) -> Result<()
     columns.add("gpu_ns", Type::INT8_ARRAY, all.iter().map(|e| e.used.gpu_ns.map(signed)));
     columns.add("gpu_hours_pico", Type::INT8_ARRAY, all.iter().map(|e| e.used.gpu_hours_pico));
     columns.add("gpu_energy_pico", Type::INT8_ARRAY, all.iter().map(|e| e.used.gpu_energy_pico));
+    columns.add("class", Type::TEXT_ARRAY, all.iter().map(|e| e.class.name()));
     columns.insert(to, "energy", Some(origin), all.len()).map(drop)
 }
 

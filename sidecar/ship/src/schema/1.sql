@@ -88,6 +88,7 @@ CREATE TABLE tokenmeter.energy (
   gpu_ns            bigint,
   gpu_hours_pico    bigint      NOT NULL,
   gpu_energy_pico   bigint      NOT NULL,
+  class             text        NOT NULL,
   PRIMARY KEY (ended_at, id)
 ) PARTITION BY RANGE (ended_at);
 
@@ -192,7 +193,8 @@ BEGIN
       child := parent || to_char(first, '_YYYY_MM');
       CONTINUE WHEN to_regclass('tokenmeter.' || quote_ident(child)) IS NOT NULL;
       PERFORM pg_advisory_xact_lock(7954884599196870001);
-      CONTINUE WHEN to_regclass('tokenmeter.' || quote_ident(child)) IS NOT NULL;
+      -- A look-up by name may be answered from before the lock; a query is not.
+      CONTINUE WHEN EXISTS (SELECT FROM pg_class WHERE relnamespace = 'tokenmeter'::regnamespace AND relname = child);
       bounds := CASE parent
         WHEN 'line' THEN format('FROM (%L) TO (%L)', first, (first + interval '1 month')::date)
         ELSE format('FROM (%L) TO (%L)', first || ' 00:00:00+00', (first + interval '1 month')::date || ' 00:00:00+00')
@@ -218,7 +220,7 @@ BEGIN
          sum(n.output), sum(n.output_reasoning), sum(n.output_audio), coalesce(sum(n.cost_pico), 0),
          count(e.id), coalesce(sum(e.energy_nj), 0), coalesce(sum(e.gpu_ns), 0),
          coalesce(sum(e.gpu_hours_pico), 0), coalesce(sum(e.gpu_energy_pico), 0)
-  FROM inserted n LEFT JOIN tokenmeter.energy e ON e.ended_at = n.ended_at AND e.id = n.id
+  FROM inserted n LEFT JOIN tokenmeter.energy e ON e.ended_at = n.ended_at AND e.id = n.id AND e.class = 'usage'
   GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
   ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
   ON CONFLICT (day, instance, tenant, principal, upstream, provider, model, ending,
@@ -254,6 +256,7 @@ BEGIN
          count(*), coalesce(sum(n.energy_nj), 0), coalesce(sum(n.gpu_ns), 0),
          sum(n.gpu_hours_pico), sum(n.gpu_energy_pico)
   FROM inserted n JOIN tokenmeter.exchange x ON x.ended_at = n.ended_at AND x.id = n.id
+  WHERE n.class = 'usage'
   GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
   ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
   ON CONFLICT (day, instance, tenant, principal, upstream, provider, model, ending,

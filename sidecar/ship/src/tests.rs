@@ -1,0 +1,6 @@
+//! The store against a real PostgreSQL: what is kept once, by whom it may be written, and what happens when
+//! either side goes away.
+
+mod parcels;
+mod rows;
+mod server;

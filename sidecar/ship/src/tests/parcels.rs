@@ -1,0 +1,241 @@
+//! Parcels sent by hand: what comes twice is kept once, in whichever order, by however many at a time.
+
+use std::thread;
+
+use ledger::feed::Parcel;
+use ledger::report::source::{Correction, DeviceLine, Gap, Range, Share, Source};
+use ledger::{Class, Line};
+use meter::ExchangeId;
+
+use super::rows::{NOON_US, added_up, by_key, energy, origin, parcel, row, rows};
+use super::server::shared;
+use crate::send::send;
+use crate::{Address, Central, schema};
+
+/// A store of its own, and a connection to it.
+fn store() -> (String, postgres::Client) {
+    let url = shared().url(&shared().database());
+    (url.clone(), connected(&url))
+}
+
+fn connected(url: &str) -> postgres::Client {
+    let mut client = crate::connect::connect(&Address::parse(url).unwrap()).unwrap();
+    schema::ensure(&mut client).unwrap();
+    client
+}
+
+fn lines(url: &str) -> Vec<Line> {
+    let (mut lines, central) = (Vec::new(), Central::open(&Address::parse(url).unwrap()).unwrap());
+    central
+        .lines(&Range::ALL, &mut |_, line| {
+            lines.push(line.clone());
+            Ok(())
+        })
+        .unwrap();
+    lines
+}
+
+#[test]
+fn what_comes_twice_is_kept_once() {
+    let (url, mut client) = store();
+    let all = rows(0..500);
+    assert_eq!(send(&mut client, origin(1), "host", &parcel(all.clone())).unwrap(), 500);
+    assert_eq!(send(&mut client, origin(1), "host", &parcel(all.clone())).unwrap(), 0);
+    // Half of it known, half of it new.
+    assert_eq!(send(&mut client, origin(1), "host", &parcel(rows(250..750))).unwrap(), 250);
+    assert_eq!(by_key(&lines(&url)), added_up(&rows(0..750), &[]));
+    let (mut back, central) = (Vec::new(), Central::open(&Address::parse(&url).unwrap()).unwrap());
+    let mut keep = |month, row: &ledger::Row, used: Option<&ledger::report::source::Used>| {
+        assert_eq!((month, used), (681, None));
+        back.push(row.clone());
+        Ok(())
+    };
+    central.rows(&Range::ALL, &mut keep).unwrap();
+    back.sort_by_key(|row| row.id);
+    let mut all = rows(0..750);
+    all.sort_by_key(|row| row.id);
+    assert!(back == all, "each row comes back as it was");
+}
+
+#[test]
+fn energy_joins_its_exchange_in_either_order() {
+    let all = rows(0..300);
+    let used: Vec<_> = all.iter().enumerate().filter_map(|(at, row)| energy(row, at as u64)).collect();
+    let expected = added_up(&all, &used);
+    let only_energy = Parcel { energy: used.clone(), ..Parcel::default() };
+    let both = Parcel { energy: used.clone(), ..parcel(all.clone()) };
+    for parcels in [
+        vec![both.clone()],
+        vec![both.clone(), both],
+        vec![parcel(all.clone()), only_energy.clone()],
+        vec![only_energy.clone(), parcel(all), only_energy],
+    ] {
+        let (url, mut client) = store();
+        for parcel in &parcels {
+            send(&mut client, origin(1), "host", parcel).unwrap();
+        }
+        assert_eq!(by_key(&lines(&url)), expected, "{} parcels", parcels.len());
+    }
+}
+
+#[test]
+fn totals_without_rows_replace_what_stood_there() {
+    let (url, mut client) = store();
+    let shed = |exchanges| Line {
+        class: Class::Shed,
+        exchanges,
+        cost_pico: i128::from(i64::MAX) * 5,
+        energy_nj: 7,
+        rate: None,
+        ..line()
+    };
+    let device = |gpu_ns| DeviceLine {
+        day: 20_741,
+        hw_id: "GPU-1".into(),
+        share: Share::Idle,
+        energy_nj: i128::from(i64::MAX) * 2,
+        gpu_ns,
+        gpu_hours_pico: 1,
+        gpu_energy_pico: 2,
+    };
+    for (exchanges, gpu_ns) in [(3, 10), (5, 20), (5, 20)] {
+        let parcel =
+            Parcel { shed: vec![shed(exchanges)], devices: vec![device(gpu_ns)], ..Parcel::default() };
+        send(&mut client, origin(1), "host", &parcel).unwrap();
+    }
+    assert_eq!(lines(&url), [shed(5)]);
+    let central = Central::open(&Address::parse(&url).unwrap()).unwrap();
+    assert_eq!(central.devices(&Range::ALL).unwrap(), [device(20)]);
+    assert_eq!(central.devices(&Range { since_us: 0, until_us: NOON_US / 2 }).unwrap(), []);
+}
+
+#[test]
+fn corrections_and_gaps_come_back_as_they_were() {
+    let (url, mut client) = store();
+    let correction = Correction {
+        id: ExchangeId([3; 16]),
+        made_us: NOON_US + 5,
+        exchange: row(1).id,
+        line: Line { class: Class::Correction, exchanges: 1, cost_pico: -17, ..line() },
+        ended_us: NOON_US,
+    };
+    let gap = Gap {
+        from_us: NOON_US,
+        until_us: NOON_US + 9,
+        why: "killed".into(),
+        lost_rows: None,
+        totals_kept: false,
+    };
+    let parcel = Parcel {
+        corrections: vec![(4, correction.clone())],
+        gaps: vec![(1, gap.clone())],
+        ..parcel(Vec::new())
+    };
+    for _ in 0..2 {
+        send(&mut client, origin(1), "host", &parcel).unwrap();
+    }
+    assert_eq!(lines(&url), [correction.line.clone()]);
+    let central = Central::open(&Address::parse(&url).unwrap()).unwrap();
+    assert_eq!(central.gaps(&Range::ALL).unwrap(), [gap]);
+    let mut back = Vec::new();
+    central
+        .corrections(&Range::ALL, &mut |month, correction| {
+            back.push((month, correction.clone()));
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(back, [(681, correction)]);
+    let rates = central.rates().unwrap();
+    assert_eq!(rates.len(), 2, "rates come with whatever names them");
+}
+
+#[test]
+fn what_is_late_is_billed_in_the_month_of_its_file() {
+    let (url, mut client) = store();
+    let december = ledger::feed::Origin { month: 683, ..origin(1) };
+    send(&mut client, december, "host", &parcel(rows(0..1))).unwrap();
+    let central = Central::open(&Address::parse(&url).unwrap()).unwrap();
+    let mut months = Vec::new();
+    central
+        .lines(&Range::ALL, &mut |month, line| {
+            months.push((month, line.day));
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(months, [(683, 20_741)]);
+}
+
+/// All start on an empty database: the schema and the partitions are made by whoever comes first.
+#[test]
+fn many_at_once_make_one_schema_and_one_partition_a_month() {
+    const SIDECARS: u8 = 6;
+    let database = shared().database();
+    let url = shared().url(&database);
+    let all = rows(0..400);
+    thread::scope(|scope| {
+        for number in 0..SIDECARS {
+            let (url, all) = (&url, &all);
+            scope.spawn(move || {
+                let mut client = connected(url);
+                for part in all.chunks(50) {
+                    let mut part = part.to_vec();
+                    for (at, row) in part.iter_mut().enumerate() {
+                        // Their own ids, and months that all of them meet.
+                        row.id.0[15] = number;
+                        row.ended_us -= at as i64 * 40 * ledger::report::source::DAY_US;
+                    }
+                    send(&mut client, origin(number), "host", &parcel(part)).unwrap();
+                }
+            });
+        }
+    });
+    let mut client = shared().client(&database).unwrap();
+    let one = |client: &mut postgres::Client, sql: &str| client.query_one(sql, &[]).unwrap().get::<_, i64>(0);
+    assert_eq!(one(&mut client, "SELECT count(*) FROM tokenmeter.exchange"), 400 * i64::from(SIDECARS));
+    assert_eq!(
+        one(&mut client, "SELECT sum(exchanges)::bigint FROM tokenmeter.line"),
+        400 * i64::from(SIDECARS)
+    );
+    assert_eq!(one(&mut client, "SELECT count(*) FROM tokenmeter.version"), 1);
+    let months = one(&mut client, "SELECT count(DISTINCT date_trunc('month', day)) FROM tokenmeter.line");
+    let tables = "SELECT count(*) FROM pg_inherits WHERE inhparent = 'tokenmeter.exchange'::regclass";
+    assert!(months > 12);
+    assert_eq!(one(&mut client, tables), months);
+}
+
+#[test]
+fn what_a_store_cannot_hold_as_it_is_comes_all_the_same() {
+    let (url, mut client) = store();
+    let mut row = row(1);
+    row.model = "a\0b".into();
+    row.started_us = i64::MIN;
+    row.ended_us = i64::MAX;
+    assert_eq!(send(&mut client, origin(1), "host", &parcel(vec![row.clone()])).unwrap(), 1);
+    assert_eq!(send(&mut client, origin(1), "host", &parcel(vec![row])).unwrap(), 0);
+    let lines = lines(&url);
+    assert_eq!((lines.len(), &*lines[0].model, lines[0].day), (1, "a\u{fffd}b", 2_932_896));
+}
+
+fn line() -> Line {
+    Line {
+        day: 20_741,
+        tenant: "t".into(),
+        principal: None,
+        upstream: "u".into(),
+        provider: "p".into(),
+        model: "m".into(),
+        ending: "complete".into(),
+        input_provenance: meter::Provenance::Reported,
+        output_provenance: meter::Provenance::Frames,
+        rate: Some(super::rows::rate(0).id),
+        class: Class::Usage,
+        exchanges: 0,
+        tokens: [0; meter::TokenType::ALL.len()],
+        cost_pico: 0,
+        energy_exchanges: 0,
+        energy_nj: 0,
+        gpu_ns: 0,
+        gpu_hours_pico: 0,
+        gpu_energy_pico: 0,
+    }
+}
