@@ -80,6 +80,8 @@ pub struct Load {
     pub fields: Vec<(String, Value)>,
     /// Further headers of each request.
     pub headers: Vec<(String, String)>,
+    /// A header whose value goes round, request by request; without values there is none.
+    pub round: (String, Vec<String>),
     /// When requests start.
     pub pace: Pace,
     /// Most requests started.
@@ -106,6 +108,7 @@ impl Load {
             usage: true,
             fields: Vec::new(),
             headers: Vec::new(),
+            round: (String::new(), Vec::new()),
             pace: Pace::Closed { concurrency: 1 },
             requests: 10,
             time: Duration::from_secs(60),

@@ -138,5 +138,9 @@ fn request(load: &Load, number: u64) -> Option<Request<Full<Bytes>>> {
     for (name, value) in &load.headers {
         request = request.header(name, value);
     }
+    let (name, values) = &load.round;
+    if !values.is_empty() {
+        request = request.header(name, &values[(number % values.len() as u64) as usize]);
+    }
     request.body(Full::new(Bytes::from(load.body(number)))).ok()
 }
