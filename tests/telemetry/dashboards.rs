@@ -9,8 +9,13 @@ use crate::expressions::{dashboard_files, json};
 use crate::repository;
 
 /// Links and bookmarks hang on these.
-const UIDS: &[&str] =
-    &["tokenmeter-gpu", "tokenmeter-meter", "tokenmeter-overview", "tokenmeter-performance"];
+const UIDS: &[&str] = &[
+    "tokenmeter-gpu",
+    "tokenmeter-meter",
+    "tokenmeter-overview",
+    "tokenmeter-performance",
+    "tokenmeter-tenants-and-spend",
+];
 
 fn dashboards() -> Vec<(String, Value)> {
     dashboard_files().into_iter().map(|path| (path.clone(), json(&path))).collect()

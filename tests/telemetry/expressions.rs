@@ -1,4 +1,4 @@
-//! Every PromQL expression that people are given, and where it stands: rules, dashboards, the twenty
+//! Every PromQL expression that people are given, and where it stands: rules, dashboards, the
 //! questions and the manual. Grafana's variables are put in place, as Grafana would.
 
 use serde_json::Value;

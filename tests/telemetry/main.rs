@@ -1,5 +1,5 @@
 //! What operators are given to read the metrics with: recording rules, alerts, dashboards and the
-//! twenty questions. All of it parses, names only what there is, and the rules do what they say.
+//! questions. All of it parses, names only what there is, and the rules do what they say.
 
 mod catalogue;
 mod dashboards;

@@ -40,7 +40,10 @@ impl BudgetReading {
 pub const BUDGET_LIMITS: [&str; 2] = ["soft", "hard"];
 
 /// Label values of `threshold`.
-pub const BUDGET_THRESHOLDS: [&str; 4] = ["50", "80", "100", "forecast"];
+pub const BUDGET_THRESHOLDS: [&str; 5] = ["50", "80", "100", "soft", "forecast"];
+
+/// Label values of `period`.
+pub const BUDGET_PERIODS: [&str; 4] = ["day", "week", "month", "30d"];
 
 /// Label values of `outcome` of `tokenmeter_budget_webhooks_total`.
 pub const WEBHOOK_OUTCOMES: [&str; 3] = ["sent", "failed", "dropped"];

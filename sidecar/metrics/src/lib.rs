@@ -61,7 +61,7 @@ mod snapshot;
 mod totals;
 
 pub use attribution::{AttributionReading, COST_PARTS, DeviceShare, ModelShare, Share, TenantShare};
-pub use budget::{BUDGET_LIMITS, BUDGET_THRESHOLDS, BudgetReading, WEBHOOK_OUTCOMES};
+pub use budget::{BUDGET_LIMITS, BUDGET_PERIODS, BUDGET_THRESHOLDS, BudgetReading, WEBHOOK_OUTCOMES};
 pub use currency::Currency;
 pub use engine::EngineReading;
 pub use format::Format;

@@ -41,11 +41,11 @@ pub const LABELS: &[Label] = &[
     },
     Label { name: "hash", meaning: "The content hash of the price book" },
     Label { name: "currency", meaning: "The currency of the price book, by ISO 4217" },
-    Label { name: "period", meaning: "The period of the budget, as configured" },
+    Label { name: "period", meaning: "The period of the budget; `30d` is the last thirty days, whenever" },
     Label { name: "limit", meaning: "Which of the budget's two limits" },
     Label {
         name: "threshold",
-        meaning: "Per cent of the budget that were reached, or `forecast`: at this pace they will be",
+        meaning: "Per cent of the limit that were reached, the `soft` limit below a hard one, or `forecast`: at this pace the limit will be",
     },
     Label { name: "file", meaning: "Which file; each metric has its own closed list" },
     Label { name: "fault", meaning: "What the disk or the file would not do" },

@@ -97,6 +97,7 @@ fn values(label: &str) -> Vec<&'static str> {
         "part" => metrics::COST_PARTS.to_vec(),
         "rule" => RuleKind::ALL.map(RuleKind::name).to_vec(),
         "basis" => Basis::ALL.map(Basis::name).to_vec(),
+        "period" => metrics::BUDGET_PERIODS.to_vec(),
         "limit" => metrics::BUDGET_LIMITS.to_vec(),
         "threshold" => metrics::BUDGET_THRESHOLDS.to_vec(),
         "fault" => metrics::LEDGER_FAULTS.to_vec(),
