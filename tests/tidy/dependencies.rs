@@ -115,13 +115,7 @@ const LINE: &[(&str, &[&str])] = &[
     ),
     (
         "tokenmeter-metrics",
-        &[
-            "tokenmeter-scan",
-            "tokenmeter-meter",
-            "tokenmeter-tenant",
-            "tokenmeter-usage",
-            "tokenmeter-relay",
-        ],
+        &["tokenmeter-scan", "tokenmeter-meter", "tokenmeter-tenant", "tokenmeter-usage", "tokenmeter-relay"],
     ),
     ("tokenmeter-scrape", &[]),
     ("tokenmeter-engine", &["tokenmeter-relay", "tokenmeter-metrics", "tokenmeter-scrape"]),
@@ -141,7 +135,14 @@ const LINE: &[(&str, &[&str])] = &[
 const SCAN_MAY_USE: &[&str] = &["memchr"];
 
 fn is_free(package: &str) -> bool {
-    ["tokenmeter-tests", "tokenmeter-bench", "tokenmeter-collector", "tokenmeter-examples"].contains(&package)
+    [
+        "tokenmeter-tests",
+        "tokenmeter-bench",
+        "tokenmeter-collector",
+        "tokenmeter-examples",
+        "tokenmeter-scribe",
+    ]
+    .contains(&package)
 }
 
 /// Normal dependencies of each workspace package.

@@ -1,0 +1,54 @@
+//! The kernel says no: to a sync, to a write, for a while or from then on. Needs strace, which answers in
+//! its place.
+
+use std::time::Duration;
+
+use crate::life::Desk;
+
+fn under(inject: &str) -> (Vec<String>, scribe::audit::Found) {
+    let mut desk = Desk::new(&format!("faults-{}", inject.replace([':', '=', '.', '+'], "-")));
+    let expression = format!("inject={inject}");
+    let said = desk.live(&["strace", "-f", "-qq", "-o", "/dev/null", "-e", &expression], 2_000, 4);
+    let after = desk.live(&[], 10, 10);
+    assert_eq!(after.last().map(String::as_str), Some("ended 10"), "{inject}: {after:?}");
+    (said, desk.audit())
+}
+
+#[test]
+fn a_sync_that_fails_once_costs_nothing() {
+    let (said, found) = under("fsync:error=EIO:when=3");
+    assert!(said.iter().any(|line| line.starts_with("trouble")), "it is said: {said:?}");
+    assert_eq!((found.rows + found.shed, found.lost), (2_010, 0), "{said:?}");
+}
+
+#[test]
+fn a_disk_that_is_full_for_a_while_costs_nothing() {
+    let (said, found) = under("pwrite64:error=ENOSPC:when=40..60");
+    assert!(said.iter().any(|line| line.starts_with("trouble")), "it is said: {said:?}");
+    assert_eq!((found.rows + found.shed, found.lost), (2_010, 0), "{said:?}");
+}
+
+#[test]
+fn a_slow_sync_delays_and_loses_nothing() {
+    let (said, found) = under("fsync:delay_enter=300000:when=2+5");
+    assert!(said.last().is_some_and(|line| line == "ended 2000"), "{said:?}");
+    assert_eq!(found.rows, 2_010);
+}
+
+#[test]
+fn a_second_writer_is_refused_and_the_first_goes_on() {
+    let mut desk = Desk::new("second");
+    let first = desk.begin(&[], 4_000, 4);
+    std::thread::sleep(Duration::from_millis(200));
+    let mut second = desk.begin(&[], 10, 10);
+    second.hear_until(|said| said.starts_with("trouble"));
+    // Left alone it would go on when the first is done.
+    second.kill_after(Duration::ZERO);
+    let refused = desk.over(second);
+    assert!(refused.iter().any(|said| said.starts_with("trouble")), "it says so: {refused:?}");
+    let entered = desk.lives.pop().expect("the second's");
+    assert_eq!(entered.acknowledged, 0, "{refused:?}");
+    let said = desk.over(first);
+    assert_eq!(said.last().map(String::as_str), Some("ended 4000"), "{said:?}");
+    assert_eq!(desk.audit().rows, 4_000);
+}

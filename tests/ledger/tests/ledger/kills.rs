@@ -1,0 +1,36 @@
+//! Killed at any moment, again and again.
+
+use std::time::Duration;
+
+use crate::life::{Desk, Dice, long};
+
+/// Kills of one ledger, after which the next one begins.
+const EACH: usize = 25;
+
+#[test]
+fn what_was_acknowledged_outlives_every_kill() {
+    let kills = if long() { 1000 } else { 100 };
+    let mut dice = Dice(20_261_121);
+    let (mut acknowledged, mut found) = (0, 0);
+    for round in 0..kills / EACH {
+        let mut desk = Desk::new(&format!("kills-{round}"));
+        for _ in 0..EACH {
+            let mut scribe = desk.begin(&[], 1_000_000, 5 + u32::try_from(dice.below(40)).unwrap());
+            // Short ones die while the file is opened, long ones in the middle of many commits.
+            scribe.kill_after(Duration::from_millis(dice.below(120)));
+            desk.over(scribe);
+        }
+        found += desk.audit().rows;
+        acknowledged += desk.lives.iter().map(|life| u64::from(life.acknowledged)).sum::<u64>();
+        // Whoever comes after the last one goes on as if nothing had been.
+        let said = desk.live(&[], 300, 300);
+        assert_eq!(said.last().map(String::as_str), Some("ended 300"), "{said:?}");
+        let whole = desk.audit();
+        assert!(whole.gaps > 0, "a kill leaves its mark");
+    }
+    assert!(
+        acknowledged > 10 * kills as u64,
+        "{kills} kills, and only {acknowledged} rows were acknowledged"
+    );
+    assert!(found >= acknowledged, "{found} rows are there, {acknowledged} were acknowledged");
+}

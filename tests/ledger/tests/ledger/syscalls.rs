@@ -1,0 +1,59 @@
+//! Killed at each call into the kernel by which a commit reaches the disk. Needs strace.
+
+use std::collections::BTreeMap;
+use std::process::Command;
+
+use crate::life::{Desk, long};
+
+/// Rows of a life: three commits and an end.
+const ROWS: u32 = 600;
+
+/// The calls that change a file, its name or its length, or make that last.
+const CALLS: [&str; 8] =
+    ["pwrite64", "write", "fsync", "fdatasync", "ftruncate", "unlink", "rename", "fallocate"];
+
+/// How often the busiest thread of an undisturbed life makes each call.
+fn counted() -> BTreeMap<&'static str, u32> {
+    let desk = &mut Desk::new("syscalls-counted");
+    let log = desk.folder().join("strace");
+    let log = log.to_str().expect("it is UTF-8");
+    let trace = format!("trace={}", CALLS.join(","));
+    desk.live(&["strace", "-f", "-qq", "-o", log, "-e", &trace], ROWS, 1);
+    let mut counts: BTreeMap<(&'static str, String), u32> = BTreeMap::new();
+    for line in std::fs::read_to_string(log).expect("strace wrote it").lines() {
+        let mut words = line.split_whitespace();
+        let (Some(thread), Some(call)) = (words.next(), words.next()) else { continue };
+        if let Some(call) = CALLS.into_iter().find(|name| call.starts_with(&format!("{name}("))) {
+            *counts.entry((call, thread.to_owned())).or_default() += 1;
+        }
+    }
+    let mut most = BTreeMap::new();
+    for ((call, _), count) in counts {
+        let known: &mut u32 = most.entry(call).or_default();
+        *known = count.max(*known);
+    }
+    most
+}
+
+#[test]
+fn a_kill_at_any_call_of_a_commit_loses_nothing() {
+    let found = Command::new("strace").arg("-V").output();
+    assert!(found.is_ok(), "strace is not installed: apt-get install strace");
+    let counts = counted();
+    assert!(counts.get("fsync").is_some_and(|times| *times >= 3), "commits reach the disk: {counts:?}");
+    let mut killed = 0;
+    for (call, times) in counts {
+        // `write` is also how a life speaks; a seeded part of all is enough for an ordinary run.
+        let step = if long() { 1 } else { 10 };
+        for at in (1..=times).step_by(step) {
+            let mut desk = Desk::new(&format!("syscalls-{call}-{at}"));
+            let inject = format!("inject={call}:signal=KILL:when={at}");
+            let said = desk.live(&["strace", "-f", "-qq", "-o", "/dev/null", "-e", &inject], ROWS, 1);
+            killed += u32::from(!said.iter().any(|line| line.starts_with("ended")));
+            let said = desk.live(&[], 10, 10);
+            assert_eq!(said.last().map(String::as_str), Some("ended 10"), "{call} {at}: {said:?}");
+            desk.audit();
+        }
+    }
+    assert!(killed > 5, "only {killed} lives were cut short");
+}
