@@ -24,6 +24,8 @@ pub use pieces::line_of;
 pub use source::{Range, Source, Trouble};
 
 #[cfg(test)]
+mod disk_tests;
+#[cfg(test)]
 mod memory;
 #[cfg(test)]
 mod tests;

@@ -16,6 +16,9 @@ pub(crate) const APPLICATION: i64 = 0x746d_6c67;
 /// The tables of version 1.
 const TABLES: &str = include_str!("schema/1.sql");
 
+/// What may be read with SQL.
+const VIEWS: &str = include_str!("schema/views.sql");
+
 /// What brings a file from one version to the next: from version 1 on, in order.
 const STEPS: &[&str] = &[];
 
@@ -35,6 +38,7 @@ pub(crate) enum Kind {
 /// Makes the tables in an empty file.
 pub(crate) fn create(connection: &Connection) -> Result<(), Failure> {
     connection.execute_batch(TABLES)?;
+    connection.execute_batch(VIEWS)?;
     connection.pragma_update(None, "application_id", APPLICATION)?;
     connection.pragma_update(None, "user_version", VERSION)?;
     Ok(())

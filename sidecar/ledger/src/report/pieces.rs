@@ -30,10 +30,10 @@ pub(crate) enum Detail<'a> {
     /// It is a line's, and the keys were not asked for; or its row is not kept.
     None,
     /// A row's.
-    Row { consumer: Option<&'a Arc<str>>, response_model: Option<&'a Arc<str>>, dialect: &'a Arc<str> },
+    Row(&'a Row),
 }
 
-impl<'a> Piece<'a> {
+impl Piece<'_> {
     /// The value of a key.
     pub(crate) fn value(&self, key: Key, rate: Option<&Rate>) -> Value {
         let line = self.line;
@@ -56,10 +56,10 @@ impl<'a> Piece<'a> {
             Key::OutputProvenance => Value::Word(line.output_provenance.name()),
             Key::Consumer | Key::ResponseModel | Key::Dialect => match self.detail {
                 Detail::None => Value::Word(NO_DETAIL),
-                Detail::Row { consumer, response_model, dialect } => match key {
-                    Key::Consumer => Value::maybe(consumer),
-                    Key::ResponseModel => Value::maybe(response_model),
-                    _ => Value::Text(Arc::clone(dialect)),
+                Detail::Row(row) => match key {
+                    Key::Consumer => Value::maybe(row.consumer.as_ref()),
+                    Key::ResponseModel => Value::maybe(row.response_model.as_ref()),
+                    _ => Value::Text(Arc::clone(&row.dialect)),
                 },
             },
         }
@@ -114,7 +114,8 @@ impl Place {
     }
 }
 
-fn from_rows(
+/// Each piece as rows have it.
+pub(crate) fn from_rows(
     source: &dyn Source,
     range: &Range,
     left_out: &mut i128,
@@ -132,11 +133,7 @@ fn from_rows(
         if !range.holds(row.ended_us) {
             return sum(&mut summed, Place::of(billed, &line), &line);
         }
-        let detail = Detail::Row {
-            consumer: row.consumer.as_ref(),
-            response_model: row.response_model.as_ref(),
-            dialect: &row.dialect,
-        };
+        let detail = Detail::Row(row);
         to(Piece { line: &line, billed, detail })?;
         for (billed, correction) in corrections.remove(&row.id).into_iter().flatten() {
             to(Piece { line: &correction.line, billed, detail })?;

@@ -1,0 +1,247 @@
+//! A book of chance written to disk: reports from there against those from memory, and the views against
+//! both, as whoever reads with SQL would.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use price::Charge;
+use rusqlite::Connection;
+
+use super::memory::{DAYS, FIRST_DAY, Memory};
+use super::money::{Decimal, money};
+use super::source::{DAY_US, Gap, Month};
+use super::{Ask, Basis, Filter, Key, Range, make, period, tests::ask};
+use crate::entry::Entry;
+use crate::file::File;
+use crate::testing::Place;
+use crate::{EnergyRow, Store, files, month};
+
+/// Writes a book into the files of a ledger: the last month it has is the open one.
+fn put(memory: &Memory, path: &Path) {
+    let billed = memory.rows.iter().map(|(billed, ..)| *billed);
+    let billed = billed.chain(memory.shed.iter().map(|(billed, _)| *billed));
+    let mut months: Vec<Month> = billed.chain(memory.corrections.iter().map(|(billed, _)| *billed)).collect();
+    months.extend((0..i32::try_from(DAYS).unwrap()).map(|day| month::of_day(FIRST_DAY + day)));
+    months.sort_unstable();
+    months.dedup();
+    let open = *months.last().unwrap();
+    for here in months {
+        let name = if here == open { path.to_owned() } else { files::of_month(path, here) };
+        let mut file = File::create(&name, here, 1).unwrap();
+        let mut entry = Entry::begin(&mut file).unwrap();
+        entry.rates(memory.rates.iter().map(|rate| &**rate)).unwrap();
+        let rows: Vec<_> = memory.rows.iter().filter(|(billed, ..)| *billed == here).collect();
+        entry.exchanges(rows.iter().map(|(_, row, _)| row)).unwrap();
+        let used: Vec<_> =
+            rows.iter().filter_map(|(_, row, used)| Some(EnergyRow::of(row, (*used)?))).collect();
+        entry.energies(&used).unwrap();
+        memory.shed.iter().filter(|(billed, _)| *billed == here).for_each(|(_, line)| entry.total(line));
+        let act = entry.act(1, "repriced", "a test", "{}").unwrap();
+        let made = memory.corrections.iter().filter(|(billed, _)| *billed == here);
+        entry.corrections(act, made.map(|(_, made)| made)).unwrap();
+        entry.devices(memory.devices.iter().filter(|line| month::of_day(line.day) == here)).unwrap();
+        memory.gaps.iter().for_each(|gap| entry.gap(gap).unwrap());
+        entry.commit().unwrap();
+    }
+}
+
+fn book(seed: u64) -> (Memory, Place) {
+    let (place, mut memory) = (Place::new(), Memory::of_chance(seed, 300));
+    memory.kept_since_us = i64::MIN;
+    put(&memory, &place.ledger());
+    (memory, place)
+}
+
+#[test]
+fn a_report_from_disk_is_the_report_from_memory() {
+    for seed in [1, 2, 3] {
+        let (memory, place) = book(seed);
+        let store = Store::open_read(&place.ledger()).unwrap();
+        let part = Range {
+            since_us: i64::from(FIRST_DAY) * DAY_US + 7,
+            until_us: i64::from(FIRST_DAY + 3) * DAY_US,
+        };
+        let all = Key::ALL.map(|key| ask(&[key]));
+        let more = [
+            Ask { basis: Basis::Gpu, ..ask(&[Key::Tenant, Key::Day]) },
+            Ask { range: part, ..ask(&[Key::Tenant, Key::Model]) },
+            Ask { filters: vec![Filter::read("consumer=user-1").unwrap()], ..ask(&[Key::Model, Key::Month]) },
+            ask(&[Key::Month, Key::Billed, Key::Tenant, Key::Version]),
+        ];
+        for asked in all.into_iter().chain(more) {
+            let (from_disk, from_memory) = (make(&store, &asked).unwrap(), make(&memory, &asked).unwrap());
+            assert_eq!(from_disk.groups, from_memory.groups, "{asked:?}");
+            assert_eq!(from_disk.totals, from_memory.totals, "{asked:?}");
+            assert_eq!(from_disk.notes, from_memory.notes, "{asked:?}");
+        }
+    }
+}
+
+/// What a query says in every file of a ledger.
+fn all(place: &Place, sql: &str) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    for path in files::list(&place.ledger()).unwrap() {
+        let connection = Connection::open(path).unwrap();
+        let mut statement = connection.prepare(sql).unwrap();
+        let columns = statement.column_count();
+        let mut found = statement.query([]).unwrap();
+        while let Some(row) = found.next().unwrap() {
+            let cell = |at| match row.get_ref(at).unwrap() {
+                rusqlite::types::ValueRef::Null => String::new(),
+                rusqlite::types::ValueRef::Integer(number) => number.to_string(),
+                rusqlite::types::ValueRef::Text(text) => str::from_utf8(text).unwrap().to_owned(),
+                other => panic!("{sql}: {other:?} is neither text nor a whole number"),
+            };
+            rows.push((0..columns).map(cell).collect());
+        }
+    }
+    rows
+}
+
+/// Decimal text as so many 10^-12.
+fn pico(text: &str) -> i128 {
+    let (sign, text) = text.strip_prefix('-').map_or((1, text), |text| (-1, text));
+    let (whole, after) = text.split_once('.').unwrap();
+    sign * format!("{whole}{after:0<12}").parse::<i128>().unwrap()
+}
+
+fn twelve(pico: i128) -> String {
+    Decimal { least: 12, ..money(pico) }.to_string()
+}
+
+#[test]
+fn the_views_say_what_reports_say() {
+    let (memory, place) = book(4);
+    let report = make(&memory, &ask(&[Key::Month, Key::Tenant, Key::Model, Key::Currency])).unwrap();
+    let mut expected = BTreeMap::new();
+    for group in &report.groups {
+        let key: Vec<_> = group.values.iter().map(ToString::to_string).collect();
+        let sums = &group.sums;
+        let numbers = [sums.exchanges, sums.unpriced, sums.input(), sums.output(), sums.cost_pico];
+        assert!(expected.insert(key, numbers).is_none());
+    }
+    for view in [
+        "SELECT month, tenant, model, currency, exchanges, unpriced_exchanges, input_tokens, output_tokens, cost \
+         FROM spend_monthly",
+        "SELECT month, tenant, model, currency, exchanges, unpriced_exchanges, input_tokens, output_tokens, cost \
+         FROM spend_daily",
+    ] {
+        let mut found: BTreeMap<Vec<String>, [i128; 5]> = BTreeMap::new();
+        for row in all(&place, view) {
+            let sums = found.entry(row[..4].to_vec()).or_default();
+            for (sum, cell) in sums.iter_mut().zip(&row[4..8]) {
+                *sum += cell.parse::<i128>().unwrap();
+            }
+            assert_eq!(row[3].is_empty(), row[8].is_empty(), "no price is no cost: {row:?}");
+            sums[4] += if row[8].is_empty() { 0 } else { pico(&row[8]) };
+        }
+        assert_eq!(found, expected, "{view}");
+    }
+}
+
+#[test]
+fn exchanges_prices_corrections_and_the_rest_are_as_they_were_entered() {
+    let (mut memory, _) = book(5);
+    memory.gaps.push(Gap {
+        from_us: i64::from(FIRST_DAY) * DAY_US,
+        until_us: i64::from(FIRST_DAY) * DAY_US + 90_000_000,
+        why: "crash".into(),
+        lost_rows: Some(3),
+        totals_kept: true,
+    });
+    let place = Place::new();
+    put(&memory, &place.ledger());
+    let found: BTreeMap<_, _> =
+        all(&place, "SELECT id, ended, tenant, cost, currency, unpriced, input_tokens FROM exchanges")
+            .into_iter()
+            .map(|row| (row[0].clone(), row))
+            .collect();
+    assert_eq!(found.len(), memory.rows.len());
+    for (_, row, _) in &memory.rows {
+        let found = &found[&row.id.to_string()];
+        let seconds = period::time(row.ended_us);
+        assert_eq!(found[1], format!("{}.{:06}Z", &seconds[..19], row.ended_us.rem_euclid(1_000_000)));
+        assert_eq!(found[2], *row.tenant);
+        assert_eq!(found[6], row.tokens.input().to_string());
+        match &row.charge {
+            Charge::Priced { rate, cost } => {
+                assert_eq!(
+                    (found[3].as_str(), found[4].as_str()),
+                    (&*twelve(i128::from(*cost)), rate.currency.code())
+                );
+                assert_eq!(found[5], "");
+            }
+            Charge::Unpriced(why) => assert_eq!((found[3].as_str(), found[5].as_str()), ("", why.name())),
+        }
+    }
+    let corrected: BTreeMap<_, _> = all(&place, "SELECT exchange, cost, day, who FROM corrections")
+        .into_iter()
+        .map(|row| (row[0].clone(), row))
+        .collect();
+    assert_eq!(corrected.len(), memory.corrections.len());
+    for (_, made) in &memory.corrections {
+        let day = period::day(made.line.day);
+        let expected = [made.exchange.to_string(), twelve(made.line.cost_pico), day, "a test".into()];
+        assert_eq!(corrected[&made.exchange.to_string()], expected);
+    }
+    let prices = all(
+        &place,
+        "SELECT DISTINCT price_version, price_entry, input, input_cached, output, per_request FROM prices",
+    );
+    assert!(
+        prices.contains(
+            &["2026-10", "llama*", "0.150000", "0.015000", "0.600000", "0.000000000000"]
+                .map(str::to_owned)
+                .to_vec()
+        )
+    );
+    let gaps = all(&place, "SELECT since, until, why, lost_rows, totals_kept FROM gaps");
+    let gap = ["2026-10-29T00:00:00Z", "2026-10-29T00:01:30Z", "crash", "3", "1"].map(str::to_owned).to_vec();
+    assert!(gaps.iter().all(|row| *row == gap) && !gaps.is_empty());
+    let idle = all(&place, "SELECT day, hw_id, share, energy_joules, gpu_hours_usd FROM gpu_idle");
+    assert_eq!(idle.len(), memory.devices.len());
+    for line in &memory.devices {
+        let joules = Decimal { units: line.energy_nj, digits: 9, least: 9 }.to_string();
+        let row = [
+            period::day(line.day),
+            line.hw_id.to_string(),
+            line.share.name().to_owned(),
+            joules,
+            twelve(line.gpu_hours_pico),
+        ];
+        assert!(idle.contains(&row.to_vec()), "{row:?}");
+    }
+    let used: i128 = all(&place, "SELECT gpu_hours_usd FROM gpu_use").iter().map(|row| pico(&row[0])).sum();
+    let expected =
+        memory.rows.iter().filter_map(|(.., used)| *used).map(|used| i128::from(used.gpu_hours_pico)).sum();
+    assert_eq!(used, expected);
+    assert!(all(&place, "SELECT what FROM audit").iter().all(|row| row[0] == "repriced"));
+}
+
+#[test]
+fn negative_money_is_written_right() {
+    let connection = Connection::open_in_memory().unwrap();
+    crate::schema::create(&connection).unwrap();
+    connection
+        .execute_batch(
+            "INSERT INTO rate VALUES (x'00000000000000000000000000000001', 'v', 'b', 'e', 'standard', 0, 'USD', 1, 1,
+             1, 1, 1, 1, 1, 0, 0)",
+        )
+        .unwrap();
+    for (pico, day) in
+        [(-1_i128, 1), (-1_000_000, 2), (-1_000_001, 3), (-999_999, 4), (-12_345_678_901_234_567, 5), (7, 6)]
+    {
+        let (high, low) = (pico.div_euclid(1_000_000), pico.rem_euclid(1_000_000));
+        connection
+            .execute_batch(&format!(
+                "INSERT INTO line VALUES ({day}, 't', '', 'u', 'p', 'm', 'e', 'none', 'none',
+                 x'00000000000000000000000000000001', 'correction', 0, 0,0,0,0,0,0,0, {high}, {low}, 0,0,0,0,0,0,0,0,0,0)"
+            ))
+            .unwrap();
+        for view in ["spend_daily WHERE day = date(?1 * 86400, 'unixepoch')"] {
+            let cost: String =
+                connection.query_row(&format!("SELECT cost FROM {view}"), [day], |row| row.get(0)).unwrap();
+            assert_eq!(cost, twelve(pico));
+        }
+    }
+}
