@@ -11,7 +11,7 @@ pub mod key;
 pub mod money;
 pub mod notes;
 pub mod period;
-mod pieces;
+pub(crate) mod pieces;
 pub mod sheet;
 pub mod source;
 pub mod sums;
@@ -24,8 +24,8 @@ pub use pieces::line_of;
 pub use source::{Range, Source, Trouble};
 
 #[cfg(test)]
-mod disk_tests;
+pub(crate) mod disk_tests;
 #[cfg(test)]
-mod memory;
+pub(crate) mod memory;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

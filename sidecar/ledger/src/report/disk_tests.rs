@@ -45,7 +45,7 @@ fn put(memory: &Memory, path: &Path) {
     }
 }
 
-fn book(seed: u64) -> (Memory, Place) {
+pub(crate) fn book(seed: u64) -> (Memory, Place) {
     let (place, mut memory) = (Place::new(), Memory::of_chance(seed, 300));
     memory.kept_since_us = i64::MIN;
     put(&memory, &place.ledger());

@@ -14,7 +14,7 @@ use super::source::{DAY_US, Gap};
 use super::{Ask, Basis, Filter, Group, Key, Order, Range, Report, json, make, period, sheet, table};
 use crate::{Class, Line};
 
-pub(super) fn ask(by: &[Key]) -> Ask {
+pub(crate) fn ask(by: &[Key]) -> Ask {
     Ask {
         range: Range::ALL,
         billed: None,

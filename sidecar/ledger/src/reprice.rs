@@ -1,0 +1,303 @@
+//! Charging again by another price book: for each exchange whose charge differs, a correction that adds
+//! the difference; the exchange itself is never changed.
+//!
+//! Laws: charging again twice by one book adds nothing the second time; what cannot be charged again,
+//! because its row is not kept or the book does not price it, is told and not guessed; money of two
+//! currencies is never subtracted.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+
+use meter::{ExchangeId, TokenType};
+use price::{Book, Charge, Currency, Rate, Unpriced, Usage};
+
+use crate::amend::{Amendment, amend};
+use crate::report::ask::matches;
+use crate::report::pieces::{Detail, from_rows, line_of};
+use crate::report::source::{Correction, Range, Source, Trouble};
+use crate::{Class, Line, Row, Store};
+
+/// Corrections entered in one transaction: few enough that whoever writes the ledger meanwhile waits for
+/// a moment only, and that memory is bounded.
+const TOGETHER: usize = 5_000;
+
+/// Models that are listed of what cannot be charged again; the rest is counted.
+const LISTED: usize = 1_000;
+
+/// What is to be charged again.
+#[derive(Clone, Debug)]
+pub struct Reprice<'a> {
+    /// What ended when.
+    pub range: Range,
+    /// Of which model: a pattern in which `*` is any letters; all if not said.
+    pub model: Option<&'a str>,
+    /// By which book.
+    pub book: &'a Book,
+    /// Who does it.
+    pub who: &'a str,
+    /// When, microseconds since 1970.
+    pub at_us: i64,
+}
+
+/// What charging again comes to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcome {
+    /// Exchanges that were looked at.
+    pub exchanges: u64,
+    /// Exchanges whose charge differs.
+    pub differing: u64,
+    /// Those among them that had no price before.
+    pub newly_priced: u64,
+    /// What they were charged, pico-units of the book's currency.
+    pub before_pico: i128,
+    /// What they are charged now.
+    pub after_pico: i128,
+    /// The content hashes of the books by which they were charged.
+    pub books: Vec<Arc<str>>,
+    /// Exchanges that the book does not price, by model and why; they stay as they are.
+    pub unpriced: BTreeMap<(Arc<str>, Unpriced), u64>,
+    /// Exchanges whose rows are not kept, by model; they stay as they are.
+    pub gone: BTreeMap<Arc<str>, u64>,
+    /// Exchanges of models beyond those listed in either.
+    pub unlisted: u64,
+    /// Corrections that were entered; those that had been before are not among them.
+    pub entered: u64,
+}
+
+/// Says what charging again would come to, and enters nothing.
+///
+/// # Errors
+/// If the store cannot be read, or an exchange was charged in another currency than the book's.
+pub fn rehearse(source: &dyn Source, wish: &Reprice<'_>) -> Result<Outcome, Trouble> {
+    let mut outcome = Outcome::default();
+    each(source, wish, &mut outcome, &mut |_, _| Ok(()))?;
+    Ok(outcome)
+}
+
+/// Enters what differs into the open month of a ledger, also while a proxy writes it: in transactions of a
+/// few thousand corrections, each with its act. Broken off, it is finished by doing it again.
+///
+/// # Errors
+/// As [`rehearse`], or if the open month cannot be written.
+pub fn reprice(path: &Path, wish: &Reprice<'_>) -> Result<Outcome, Trouble> {
+    let store = Store::open_read(path)?;
+    let planned = rehearse(&store, wish)?;
+    let mut outcome = Outcome::default();
+    let (mut waiting, mut part, mut entered) = (Part::default(), 0, 0);
+    each(&store, wish, &mut outcome, &mut |correction, rate| {
+        waiting.add(correction, rate);
+        if waiting.corrections.len() == TOGETHER {
+            part += 1;
+            entered += waiting.enter(path, wish, &planned, part)?;
+        }
+        Ok(())
+    })?;
+    if !waiting.corrections.is_empty() {
+        entered += waiting.enter(path, wish, &planned, part + 1)?;
+    }
+    Ok(Outcome { entered, ..outcome })
+}
+
+/// Corrections that are entered together.
+#[derive(Default)]
+struct Part {
+    corrections: Vec<Correction>,
+    rates: HashMap<[u8; 16], Arc<Rate>>,
+    delta_pico: i128,
+}
+
+impl Part {
+    fn add(&mut self, correction: Correction, rate: &Arc<Rate>) {
+        self.delta_pico += correction.line.cost_pico;
+        self.corrections.push(correction);
+        self.rates.entry(rate.id).or_insert_with(|| Arc::clone(rate));
+    }
+
+    fn enter(
+        &mut self,
+        path: &Path,
+        wish: &Reprice<'_>,
+        planned: &Outcome,
+        part: u64,
+    ) -> Result<u64, Trouble> {
+        let Self { corrections, rates, delta_pico } = std::mem::take(self);
+        let rates: Vec<_> = rates.values().map(|rate| &**rate).collect();
+        // Sums are text: they may be more than a number of JSON holds.
+        let detail = serde_json::json!({
+            "since_us": wish.range.since_us,
+            "until_us": wish.range.until_us,
+            "model": wish.model,
+            "version": &**wish.book.version(),
+            "book": &**wish.book.hash(),
+            "old_books": planned.books.iter().map(|book| &**book).collect::<Vec<_>>(),
+            "currency": wish.book.currency().code(),
+            "part": part,
+            "corrections": corrections.len(),
+            "delta_pico": delta_pico.to_string(),
+            "of_corrections": planned.differing,
+            "of_before_pico": planned.before_pico.to_string(),
+            "of_after_pico": planned.after_pico.to_string(),
+        });
+        let amendment = Amendment {
+            what: "repriced",
+            who: wish.who,
+            detail: &detail.to_string(),
+            at_us: wish.at_us,
+            rates: &rates,
+            corrections: &corrections,
+        };
+        Ok(amend(path, &amendment)?)
+    }
+}
+
+/// What an exchange is charged now: at first, and with what was corrected since.
+struct Standing {
+    cost_pico: i128,
+    rate: Option<[u8; 16]>,
+    /// Corrections so far.
+    made: u32,
+}
+
+fn each(
+    source: &dyn Source,
+    wish: &Reprice<'_>,
+    outcome: &mut Outcome,
+    to: &mut dyn FnMut(Correction, &Arc<Rate>) -> Result<(), Trouble>,
+) -> Result<(), Trouble> {
+    let rates: HashMap<_, _> = source.rates()?.into_iter().map(|rate| (rate.id, rate)).collect();
+    let mut standing: HashMap<ExchangeId, (i64, Standing)> = HashMap::new();
+    source.corrections(&wish.range, &mut |_, made| {
+        let (latest, sum) = standing
+            .entry(made.exchange)
+            .or_insert((i64::MIN, Standing { cost_pico: 0, rate: None, made: 0 }));
+        sum.cost_pico += made.line.cost_pico;
+        sum.made += 1;
+        if made.made_us >= *latest {
+            (*latest, sum.rate) = (made.made_us, made.line.rate);
+        }
+        Ok(())
+    })?;
+    let mut left_out = 0;
+    from_rows(source, &wish.range, &mut left_out, &mut |piece| {
+        let line = piece.line;
+        if line.class == Class::Correction || !wish.model.is_none_or(|model| matches(model, &line.model)) {
+            return Ok(());
+        }
+        let Detail::Row(row) = piece.detail else {
+            list(&mut outcome.gone, Arc::clone(&line.model), line.exchanges, &mut outcome.unlisted);
+            return Ok(());
+        };
+        outcome.exchanges += 1;
+        let mut now = Standing { cost_pico: line.cost_pico, rate: line.rate, made: 0 };
+        if let Some((_, corrected)) = standing.get(&row.id) {
+            now.cost_pico += corrected.cost_pico;
+            now.rate = corrected.rate.or(now.rate);
+            now.made = corrected.made;
+        }
+        let (rate, cost) = match wish.book.charge(&usage(row)) {
+            Charge::Priced { rate, cost } => (rate, cost),
+            Charge::Unpriced(why) => {
+                list(&mut outcome.unpriced, (Arc::clone(&row.model), why), 1, &mut outcome.unlisted);
+                return Ok(());
+            }
+        };
+        let old =
+            match now.rate {
+                Some(id) => Some(rates.get(&id).ok_or(
+                    "the ledger names a rate that it does not have; run `tokenmeter ledger verify`",
+                )?),
+                None => None,
+            };
+        if let Some(old) = old.filter(|old| old.currency != rate.currency) {
+            return Err(other_currency(row, old.currency, rate.currency));
+        }
+        let delta = i128::from(cost) - now.cost_pico;
+        if old.is_some() && delta == 0 {
+            return Ok(());
+        }
+        outcome.differing += 1;
+        outcome.newly_priced += u64::from(old.is_none());
+        outcome.before_pico += now.cost_pico;
+        outcome.after_pico += i128::from(cost);
+        if let Some(old) = old
+            && !outcome.books.contains(&old.book)
+        {
+            outcome.books.push(Arc::clone(&old.book));
+        }
+        to(correction(row, &rate, delta, &now, wish), &rate)
+    })?;
+    outcome.unlisted += u64::try_from(left_out).unwrap_or(0);
+    Ok(())
+}
+
+fn list<K: Ord>(listed: &mut BTreeMap<K, u64>, key: K, exchanges: u64, unlisted: &mut u64) {
+    let full = listed.len() >= LISTED;
+    match listed.get_mut(&key) {
+        Some(count) => *count += exchanges,
+        None if full => *unlisted += exchanges,
+        None => {
+            listed.insert(key, exchanges);
+        }
+    }
+}
+
+fn usage(row: &Row) -> Usage<'_> {
+    Usage {
+        model: &row.model,
+        provider: &row.provider,
+        upstream: &row.upstream,
+        tier: row.service_tier.as_deref(),
+        at_us: row.ended_us,
+        tokens: &row.tokens.by_type,
+        success: (200..300).contains(&row.status),
+    }
+}
+
+fn other_currency(row: &Row, old: Currency, new: Currency) -> Trouble {
+    format!(
+        "exchange {} was charged in {} and the price book is in {}: a difference of two currencies is no \
+         money; leave it out with --model, or price it in {}",
+        row.id,
+        old.code(),
+        new.code(),
+        old.code()
+    )
+    .into()
+}
+
+fn correction(row: &Row, rate: &Arc<Rate>, delta: i128, now: &Standing, wish: &Reprice<'_>) -> Correction {
+    let line = Line {
+        rate: Some(rate.id),
+        class: Class::Correction,
+        exchanges: u64::from(now.rate.is_none()),
+        tokens: [0; TokenType::ALL.len()],
+        cost_pico: delta,
+        ..line_of(row, None)
+    };
+    Correction {
+        id: name(row, rate, now.made),
+        made_us: wish.at_us,
+        exchange: row.id,
+        line,
+        ended_us: row.ended_us,
+    }
+}
+
+/// The name of a correction: the same for whoever makes the same one, so that two who do it at once do it
+/// once.
+fn name(row: &Row, rate: &Rate, made: u32) -> ExchangeId {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(b"tokenmeter correction");
+    hasher.update(&row.id.0).update(&rate.id).update(&made.to_le_bytes());
+    let mut chance = [0; 16];
+    hasher.finalize_xof().fill(&mut chance);
+    ExchangeId::new(
+        u64::try_from(row.ended_us).unwrap_or(0).saturating_mul(1000),
+        u128::from_le_bytes(chance),
+    )
+}
+
+#[cfg(test)]
+#[path = "reprice_tests.rs"]
+mod tests;

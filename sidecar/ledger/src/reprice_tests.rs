@@ -1,0 +1,164 @@
+//! Charging again, on books of chance on disk.
+
+use price::{Book, Charge};
+
+use super::{Reprice, each, rehearse, reprice, usage};
+use crate::amend::{Amendment, amend};
+use crate::report::disk_tests::book;
+use crate::report::memory::Memory;
+use crate::report::source::{Range, Source};
+use crate::report::tests::ask;
+use crate::report::{Ask, Filter, Key, make};
+use crate::{Class, Store};
+
+const PRICES: &str = "\
+version: second
+currency: USD
+unit: per_million
+models:
+  - {pattern: 'llama-*', input: 0.31, cached_input: 0.02, output: 0.77, input_audio: 3, output_audio: 4}
+  - {name: nobody/knows, input: 0, output: 0, input_audio: 0, output_audio: 0}
+";
+
+fn prices(text: &str) -> Book {
+    Book::read(text).unwrap_or_else(|problems| panic!("{problems:?}")).0
+}
+
+fn wish<'a>(book: &'a Book, model: Option<&'a str>) -> Reprice<'a> {
+    Reprice { range: Range::ALL, model, book, who: "finance", at_us: 1_800_000_000_000_000 }
+}
+
+fn of_models(patterns: &str) -> Ask {
+    let filters =
+        vec![Filter::read(&format!("model={patterns}")).unwrap(), Filter::read("class!=shed").unwrap()];
+    Ask { filters, ..ask(&[]) }
+}
+
+#[test]
+fn the_charges_are_the_new_books_and_twice_is_once() {
+    for seed in [1, 2] {
+        let ((memory, place), book) = (book(seed), prices(PRICES));
+        let path = place.ledger();
+        let expected: i128 = memory
+            .rows
+            .iter()
+            .filter_map(|(_, row, _)| match book.charge(&usage(row)) {
+                Charge::Priced { cost, .. } => Some(i128::from(cost)),
+                Charge::Unpriced(_) => None,
+            })
+            .sum();
+        let mut after = 0;
+        for model in ["llama-*", "nobody*"] {
+            let planned = rehearse(&Store::open_read(&path).unwrap(), &wish(&book, Some(model))).unwrap();
+            let done = reprice(&path, &wish(&book, Some(model))).unwrap();
+            assert_eq!(done.entered, done.differing);
+            assert_eq!(super::Outcome { entered: planned.entered, ..done.clone() }, planned);
+            assert!(done.differing > 0 && !done.gone.is_empty(), "{done:?}");
+            let again = reprice(&path, &wish(&book, Some(model))).unwrap();
+            assert_eq!((again.differing, again.entered), (0, 0));
+            after += done.after_pico;
+        }
+        let store = Store::open_read(&path).unwrap();
+        let of_shed: i128 = memory
+            .corrections
+            .iter()
+            .filter(|(_, made)| !memory.rows.iter().any(|(_, row, _)| row.id == made.exchange))
+            .filter(|(_, made)| !made.line.model.starts_with("qwen"))
+            .map(|(_, made)| made.line.cost_pico)
+            .sum();
+        let report = make(&store, &of_models("llama-*,nobody*")).unwrap();
+        assert_eq!(report.totals[0].sums.cost_pico, expected + of_shed);
+        assert!(after <= expected, "what did not differ was not counted again");
+        let unpriced_rows = memory.shed.iter().filter(|(_, line)| line.rate.is_none());
+        let corrected_shed = memory.corrections.iter().filter(|(_, made)| made.line.exchanges == 1);
+        let corrected_shed = corrected_shed
+            .filter(|(_, made)| !memory.rows.iter().any(|(_, row, _)| row.id == made.exchange))
+            .count();
+        let left =
+            make(&store, &Ask { filters: vec![Filter::read("model=nobody*").unwrap()], ..ask(&[]) }).unwrap();
+        let left: i128 = left.totals.iter().map(|total| total.sums.unpriced).sum();
+        assert_eq!(left, i128::try_from(unpriced_rows.count() - corrected_shed).unwrap());
+    }
+}
+
+#[test]
+fn who_did_it_and_what_it_came_to_is_kept() {
+    let ((_, place), book) = (book(3), prices(PRICES));
+    let done = reprice(&place.ledger(), &wish(&book, Some("llama-*"))).unwrap();
+    let connection = rusqlite::Connection::open(place.ledger()).unwrap();
+    let (who, detail): (String, String) = connection
+        .query_row(
+            "SELECT who, detail FROM audit WHERE what = 'repriced' ORDER BY at DESC LIMIT 1",
+            [],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )
+        .unwrap();
+    let detail: serde_json::Value = serde_json::from_str(&detail).unwrap();
+    assert_eq!(who, "finance");
+    assert_eq!(detail["book"], **book.hash());
+    assert_eq!(detail["version"], "second");
+    assert_eq!(detail["of_before_pico"], done.before_pico.to_string());
+    assert_eq!(detail["of_after_pico"], done.after_pico.to_string());
+    assert_eq!(detail["delta_pico"], (done.after_pico - done.before_pico).to_string());
+    assert!(detail["old_books"].as_array().unwrap().iter().any(|book| book == "hash of 2026-10"));
+}
+
+#[test]
+fn what_cannot_be_charged_again_is_told() {
+    let memory = Memory::of_chance(8, 300);
+    let book = prices("version: v\ncurrency: USD\nmodels:\n  - {name: llama-3, input: 1, output: 2}\n");
+    let not_qwen = rehearse(&memory, &wish(&book, Some("*a*"))).unwrap();
+    assert!(not_qwen.unpriced.keys().any(|(model, _)| &**model == "llama-3-70b"), "{not_qwen:?}");
+    let kept = |row: &crate::Row| row.ended_us >= memory.kept_since_us;
+    let gone = memory.shed.iter().filter(|(_, line)| line.model.contains('a')).count()
+        + memory.rows.iter().filter(|(_, row, _)| !kept(row) && row.model.contains('a')).count();
+    assert_eq!(not_qwen.gone.values().sum::<u64>(), u64::try_from(gone).unwrap());
+    let euros = prices(
+        "version: v\ncurrency: EUR\nmodels:\n  - {pattern: 'llama*', input: 1, output: 2, input_audio: 1, output_audio: 1}\n",
+    );
+    let error = rehearse(&memory, &wish(&euros, None)).unwrap_err().to_string();
+    assert!(error.contains("USD") && error.contains("EUR"), "{error}");
+}
+
+#[test]
+fn two_who_do_it_at_once_do_it_once() {
+    let ((_, place), book) = (book(4), prices(PRICES));
+    let asked = wish(&book, Some("llama-*"));
+    let store = Store::open_read(&place.ledger()).unwrap();
+    let (mut made, mut rates, mut outcome) = (Vec::new(), Vec::new(), super::Outcome::default());
+    each(&store, &asked, &mut outcome, &mut |correction, rate| {
+        made.push(correction);
+        rates.push(std::sync::Arc::clone(rate));
+        Ok(())
+    })
+    .unwrap();
+    let done = reprice(&place.ledger(), &asked).unwrap();
+    assert_eq!(done.entered, u64::try_from(made.len()).unwrap());
+    let rates: Vec<_> = rates.iter().map(|rate| &**rate).collect();
+    let amendment = Amendment {
+        what: "repriced",
+        who: "other",
+        detail: "{}",
+        at_us: asked.at_us + 5,
+        rates: &rates,
+        corrections: &made,
+    };
+    assert_eq!(amend(&place.ledger(), &amendment).unwrap(), 0);
+    let mut lines = 0;
+    let store = Store::open_read(&place.ledger()).unwrap();
+    store
+        .lines(&Range::ALL, &mut |_, line| {
+            lines += i128::from(line.class == Class::Correction) * line.cost_pico;
+            Ok(())
+        })
+        .unwrap();
+    let mut corrections = 0;
+    store
+        .corrections(&Range::ALL, &mut |_, made| {
+            corrections += made.line.cost_pico;
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(lines, corrections, "lines grew with what was entered and with nothing else");
+    make(&store, &ask(&[Key::Tenant])).unwrap();
+}
