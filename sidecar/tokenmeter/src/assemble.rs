@@ -36,6 +36,7 @@ use crate::records;
 use crate::recount::Recount;
 use crate::refusal::StartError;
 use crate::source::Source;
+use crate::spend::{Prices, Spend};
 use crate::totals::Totals;
 
 /// A running tokenmeter, every listener open.
@@ -85,10 +86,12 @@ impl Process {
         let (outbox, inbox) = relay::outbox(plan.outbox_records);
         let totals = Totals::new(plan.relay.upstreams.iter().map(|upstream| &upstream.name));
         let watched = Arc::new(OnceLock::new());
+        let spend = Spend::new(Prices::default(), None, metrics.clone(), Box::new(|_, _, _| ()));
         let entrance = Entrance {
             upstreams: plan.relay.upstreams.iter().map(|upstream| Arc::clone(&upstream.name)).collect(),
             notices: Arc::clone(&watched),
             metrics: metrics.clone(),
+            spend: spend.clone(),
             exports: exports.clone(),
         };
         let after = Box::new(move |record| entrance.enter(record));
@@ -105,7 +108,8 @@ impl Process {
                 .map_err(StartError::Thread)?;
             let prober = Prober::start(targets, readiness.clone(), metrics.clone(), engines.reach())
                 .map_err(StartError::Thread)?;
-            let gpus = plan.gpu.clone().map(|plan| gpus::start(plan, relay.loads(), &metrics, &exports));
+            let gpus =
+                plan.gpu.clone().map(|plan| gpus::start(plan, relay.loads(), &metrics, &spend, &exports));
             let gpus = gpus.transpose().map_err(StartError::Gpu)?;
             Ok((prober, engines, gpus))
         });

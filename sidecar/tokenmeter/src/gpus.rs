@@ -1,6 +1,7 @@
 //! The watch over the GPUs, connected: the relay's load cells go in with the ended exchanges, readings
 //! and where the energy went come out to the metrics, settled exchanges to the exporter.
 
+use std::cell::RefCell;
 use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -10,21 +11,26 @@ use gpu::{
 use meter::{Load, Record};
 use metrics::{DeviceShare, GpuReading, Metrics, ModelShare, Share, TenantShare};
 use otlp::Energy;
+use price::Charge;
 use relay::clock;
 
 use crate::exports::Exports;
+use crate::idle::Idle;
+use crate::spend::Spend;
 
 /// Begins to watch. `loads` are the upstreams' load cells, in the plan's order.
 pub(crate) fn start(
     plan: gpu::Plan,
     loads: Vec<Arc<Mutex<Load>>>,
     metrics: &Metrics,
+    spend: &Spend,
     exports: &Exports,
 ) -> io::Result<Running<Ticket>> {
     let names: Vec<Arc<str>> = plan.upstreams.iter().map(|upstream| Arc::clone(&upstream.name)).collect();
     let prices = plan.prices;
     let (shown, shares, per_token) = (metrics.clone(), metrics.clone(), metrics.clone());
-    let exports = exports.clone();
+    let (spend, exports) = (spend.clone(), exports.clone());
+    let idle = RefCell::new(spend.ledger().cloned().map(Idle::new));
     gpu::start(
         plan,
         Hooks {
@@ -41,10 +47,18 @@ pub(crate) fn start(
                 };
                 shown.gpu(readings(&reading, &names), lost);
             }),
-            attribution: Box::new(move |reading| shares.attribution(&attribution(&reading, &prices))),
+            attribution: Box::new(move |reading| {
+                shares.attribution(&attribution(&reading, &prices));
+                if let Some(idle) = &mut *idle.borrow_mut() {
+                    idle.read(&reading);
+                }
+            }),
             settled: Box::new(move |Settled { ticket, used }| {
                 if let Some(nanojoules) = used.and_then(|used| used.per_token_nj) {
                     per_token.energy_per_output_token(&ticket.model, nanojoules as f64 / 1e9);
+                }
+                if let Some(used) = &used {
+                    spend.used(&ticket.record, ticket.charge, used);
                 }
                 exports.submit(ticket.record, used.and_then(energy));
             }),
@@ -57,9 +71,11 @@ pub(crate) struct Ticket {
     record: Arc<Record>,
     /// The label its model has: what is summed by model is summed under it.
     model: Arc<str>,
+    /// What it cost by price.
+    charge: Charge,
 }
 
-/// Where ended exchanges go: to the watch, which gives each back with what it used, and on to the
+/// Where ended exchanges go: into the books, to the watch, which gives each back with what it used, and on to the
 /// exporter.
 pub(crate) struct Entrance {
     /// The upstreams' names, in the plan's order.
@@ -67,12 +83,14 @@ pub(crate) struct Entrance {
     /// Empty until the watch has begun, or where there is none.
     pub(crate) notices: Arc<OnceLock<Notices<Ticket>>>,
     pub(crate) metrics: Metrics,
+    pub(crate) spend: Spend,
     pub(crate) exports: Exports,
 }
 
 impl Entrance {
     /// An exchange ended. Where nobody watches, or has no room, it goes on without its energy.
     pub(crate) fn enter(&self, record: Arc<Record>) {
+        let charge = self.spend.enter(&record);
         let identity = &record.identity;
         let upstream = self.upstreams.iter().position(|name| *name == identity.upstream);
         let (Some(notices), Some(upstream)) = (self.notices.get(), upstream) else {
@@ -86,7 +104,7 @@ impl Entrance {
             entered: record.load.entered,
             left: record.load.left,
             output_tokens: record.tokens.output(),
-            ticket: Ticket { record, model },
+            ticket: Ticket { record, model, charge },
         };
         if let Err(ticket) = notices.ended(ended) {
             self.exports.submit(ticket.record, None);

@@ -37,8 +37,10 @@ mod demo;
 mod desk;
 mod exports;
 mod gpus;
+mod idle;
 mod run;
 mod signals;
+mod spend;
 
 /// What one starts in a process of one's own: the plan, and everything it says.
 pub use {assemble::Process, plan::Plan, refusal::StartError};

@@ -1,0 +1,116 @@
+//! What GPUs do for nobody, on its way into the ledger: readings say how much it is since the process
+//! began, the ledger takes what was added. The law: the parts entered are the last reading, to the nanojoule.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use gpu::{AttributionReading, Cost, DeviceUse};
+use ledger::Ledger;
+use ledger::report::source::{DeviceLine, Share};
+
+/// A disk that has nothing else to do is written to this often.
+const EVERY: Duration = Duration::from_secs(10);
+
+/// What has been entered so far, and what has been said since.
+pub(crate) struct Idle {
+    ledger: Ledger,
+    entered: HashMap<(Arc<str>, Share), Sums>,
+    latest: Vec<DeviceUse>,
+    since: Instant,
+}
+
+/// Sums since the process began: nanojoules, nanoseconds, money.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sums {
+    energy_nj: u128,
+    gpu_ns: u128,
+    cost: Cost,
+}
+
+impl Idle {
+    pub(crate) fn new(ledger: Ledger) -> Self {
+        Self { ledger, entered: HashMap::new(), latest: Vec::new(), since: Instant::now() }
+    }
+
+    /// A reading; what it adds is entered now and then.
+    pub(crate) fn read(&mut self, reading: &AttributionReading) {
+        self.latest.clone_from(&reading.devices);
+        if self.since.elapsed() >= EVERY {
+            self.since = Instant::now();
+            self.enter();
+        }
+    }
+
+    fn enter(&mut self) {
+        let today = ledger::now_us().div_euclid(ledger::report::source::DAY_US);
+        let Ok(day) = i32::try_from(today) else { return };
+        let lines: Vec<DeviceLine> = self
+            .latest
+            .iter()
+            .flat_map(|device| Share::ALL.map(|share| (device, share)))
+            .filter_map(|(device, share)| {
+                let before = self.entered.entry((Arc::clone(&device.uuid), share)).or_default();
+                added(day, device, share, before)
+            })
+            .collect();
+        if !lines.is_empty() {
+            self.ledger.device(lines);
+        }
+    }
+}
+
+impl Drop for Idle {
+    fn drop(&mut self) {
+        self.enter();
+    }
+}
+
+/// What came to a share since `before`, which is brought up to date; nothing if nothing did.
+fn added(day: i32, device: &DeviceUse, share: Share, before: &mut Sums) -> Option<DeviceLine> {
+    let now = match share {
+        Share::Idle => Sums { energy_nj: device.idle_nj, gpu_ns: device.idle_ns, cost: device.idle_cost },
+        Share::Unattributed => Sums {
+            energy_nj: device.unattributed_nj,
+            gpu_ns: device.unattributed_ns,
+            cost: device.unattributed_cost,
+        },
+    };
+    let was = std::mem::replace(before, now);
+    let grown = |now: u128, was: u128| now.cast_signed() - was.cast_signed();
+    (now != was).then(|| DeviceLine {
+        day,
+        hw_id: Arc::clone(&device.uuid),
+        share,
+        energy_nj: grown(now.energy_nj, was.energy_nj),
+        gpu_ns: grown(now.gpu_ns, was.gpu_ns),
+        gpu_hours_pico: now.cost.hours_pico - was.cost.hours_pico,
+        gpu_energy_pico: now.cost.energy_pico - was.cost.energy_pico,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_added_is_what_was_said() {
+        let device = |idle_nj, idle_ns, hours_pico| DeviceUse {
+            uuid: "GPU-1".into(),
+            idle_nj,
+            idle_ns,
+            idle_cost: Cost { hours_pico, energy_pico: 0 },
+            ..DeviceUse::default()
+        };
+        let mut before = Sums::default();
+        let mut sums = (0, 0, 0);
+        for said in [device(5, 1, 7), device(5, 1, 7), device(900, 3, 8), device(901, 4, 8)] {
+            let line = added(1, &said, Share::Idle, &mut before);
+            let Some(line) = line else { continue };
+            sums = (sums.0 + line.energy_nj, sums.1 + line.gpu_ns, sums.2 + line.gpu_hours_pico);
+        }
+        assert_eq!(sums, (901, 4, 8));
+        assert_eq!(added(1, &device(901, 4, 8), Share::Idle, &mut before), None, "nothing is no line");
+        assert_eq!(added(1, &device(901, 4, 8), Share::Unattributed, &mut Sums::default()), None);
+    }
+}
