@@ -69,7 +69,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("opentelemetry_sdk", &["tokenmeter-otlp"]),
     ("tonic", &["tokenmeter-otlp"]),
     ("ring", &["tokenmeter-budget"]),
-    ("rustls", &["tokenmeter-budget", "tokenmeter-otlp", "tokenmeter-ship"]),
+    ("rustls", &["tokenmeter", "tokenmeter-budget", "tokenmeter-otlp", "tokenmeter-ship"]),
     ("rustls-native-certs", &["tokenmeter", "tokenmeter-budget", "tokenmeter-otlp", "tokenmeter-ship"]),
     ("tokio-rustls", &["tokenmeter-otlp"]),
     ("httpdate", &["tokenmeter-otlp"]),

@@ -45,9 +45,11 @@ impl HashKey {
     /// Bytes a key file has at least.
     pub const LEAST: usize = 32;
 
-    /// The keys made of a key file's content. A line's end at the end of the file does not count.
+    /// The keys made of a key file's content. Where that is text, white space at its end does not
+    /// count, since editors add it; in random bytes every one does.
     pub fn of(content: &[u8]) -> Result<Self, WeakKey> {
-        let material = content.trim_ascii_end();
+        let is_text = content.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
+        let material = if is_text { content.trim_ascii_end() } else { content };
         if material.len() < Self::LEAST {
             return Err(WeakKey { bytes: material.len() });
         }

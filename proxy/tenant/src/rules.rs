@@ -47,6 +47,14 @@ pub struct Rules {
 }
 
 impl Spec {
+    /// The keys of a source, if a rule asks it.
+    pub fn keys(&self, source: &str) -> Option<&KeySet> {
+        self.rules.iter().find_map(|rule| match rule {
+            Rule::Jwt(jwt) if *jwt.source == *source => Some(&jwt.keys),
+            _ => None,
+        })
+    }
+
     /// Gives every rule whose keys come from this source these keys.
     pub fn set_keys(&mut self, source: &str, keys: &KeySet) {
         for rule in &mut self.rules {

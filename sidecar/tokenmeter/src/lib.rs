@@ -27,6 +27,7 @@ mod readiness;
 mod records;
 mod recount;
 mod refusal;
+pub mod reload;
 mod source;
 mod totals;
 
@@ -36,6 +37,8 @@ pub mod curve;
 mod demo;
 mod desk;
 mod exports;
+#[cfg(test)]
+mod folder;
 mod gpus;
 mod idle;
 mod run;

@@ -5,6 +5,7 @@
 mod gpu;
 mod objectives;
 mod telemetry;
+pub mod tenants;
 mod upstreams;
 mod values;
 
@@ -27,6 +28,7 @@ use upstreams::{Placed, Wanted};
 use values::Reader;
 
 pub use telemetry::Telemetry;
+use tenants::Tenancy;
 
 /// Everything the process runs by.
 #[derive(Clone, Debug)]
@@ -49,6 +51,8 @@ pub struct Plan {
     pub objectives: Vec<Objective>,
     /// How GPUs are watched, if they are; its upstreams are in the relay's order.
     pub gpu: Option<::gpu::Plan>,
+    /// Whose exchanges are: the rules, and the files that may change them.
+    pub tenancy: Tenancy,
     /// What is sent to a collector.
     pub telemetry: Telemetry,
     /// Records that may wait for the control plane.
@@ -104,6 +108,7 @@ impl Plan {
         let max_models = reader.count("max_models");
         let gpu = reader.gpu(machine, upstreams.iter().filter_map(Wanted::uses).collect(), max_models);
         let objectives = reader.objectives();
+        let tenancy = reader.tenants();
         let outbox_records = reader.count("outbox_records");
         let log = reader.log();
         let admin_hosts = reader.names("admin_hosts");
@@ -122,6 +127,7 @@ impl Plan {
                 max_models,
                 objectives,
                 gpu,
+                tenancy,
                 telemetry,
                 outbox_records,
                 tokenizers,

@@ -210,6 +210,20 @@ pub static SETTINGS: &[Setting] = &[
         help: "Finished exchanges that may wait for the control plane; more are dropped and counted",
     },
     Setting {
+        key: "tenants",
+        form: Form::Text("FILE"),
+        default: "",
+        help: "The rules by which each exchange is somebody's: tokens, API keys, headers of trusted peers, \
+               the body, the path or the peer (YAML, read again when it changes); without it all are `default`'s",
+    },
+    Setting {
+        key: "hash_key_file",
+        form: Form::Text("FILE"),
+        default: "",
+        help: "A secret of at least 32 random bytes, the same across a fleet, by which API keys, principals \
+               and end users are hashed",
+    },
+    Setting {
         key: "tokenizers",
         form: Form::Text("MODEL=PATH"),
         default: "",

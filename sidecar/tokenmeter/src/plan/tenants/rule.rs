@@ -1,0 +1,385 @@
+//! The rules of a tenants file, one kind each.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use tenant::{Algorithm, ApiKeys, BodyKey, Claim, Jwt, KeyHash, KeySet, Name, Owner, Rule};
+
+use super::reading::{Fields, Reading};
+use super::{Hash, KeySource, Place};
+use crate::file::{Node, Shape};
+use crate::mistake::Mistake;
+use crate::nearest;
+use crate::origin::Origin;
+
+/// Rules of one file: each is asked for each request, in turn.
+const MOST: usize = 1024;
+
+impl Reading<'_> {
+    pub(super) fn rules(&mut self, node: Node) -> Vec<Rule> {
+        let items = match node.shape {
+            Shape::List(items) => items,
+            Shape::Nothing => Vec::new(),
+            Shape::Scalar(_) | Shape::Map(_) => {
+                self.mistake(&node.origin, "`rules` is not a list", "write each rule after a `-`");
+                return Vec::new();
+            }
+        };
+        if items.len() > MOST {
+            let what = format!("{} rules are listed", items.len());
+            self.mistake(&node.origin, what, format!("keep {MOST}; API keys share one rule"));
+            return Vec::new();
+        }
+        items.into_iter().filter_map(|item| self.rule(item)).collect()
+    }
+
+    fn rule(&mut self, item: Node) -> Option<Rule> {
+        let (origin, kinds) = (item.origin.clone(), kinds(&item));
+        let (kind, known) = match kinds[..] {
+            [kind] => *KINDS.iter().find(|(known, _)| *known == kind)?,
+            [] => return self.no_kind(item),
+            [one, other, ..] => {
+                let what = format!("a rule has both `{one}` and `{other}`");
+                self.mistake(&origin, what, "make two rules of it: the first that hits counts");
+                return None;
+            }
+        };
+        let mut fields = self.fields(item, &format!("a rule by `{kind}`"), known)?;
+        let node = fields.take(kind)?;
+        match kind {
+            "jwt" => self.jwt(node),
+            "api_keys" => self.api_keys(node),
+            "header" => self.header(node, &mut fields),
+            "body" => {
+                let (text, origin) = self.text("body", node)?;
+                self.body_key(&text, &origin).map(Rule::Body)
+            }
+            "path" => self.path(node, &mut fields),
+            _ => {
+                let nets = self.nets("peer", node);
+                Some(Rule::Peer { nets, tenant: self.fixed_tenant(&mut fields, kind)? })
+            }
+        }
+    }
+
+    fn no_kind(&mut self, item: Node) -> Option<Rule> {
+        let names = KINDS.map(|(kind, _)| kind);
+        let near = match &item.shape {
+            Shape::Map(entries) => entries.iter().find_map(|(key, ..)| nearest::word(key, names.into_iter())),
+            _ => None,
+        };
+        let remedy = match near {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("begin it with one of {}", names.join(", ")),
+        };
+        self.mistake(&item.origin, "a rule does not say what it looks at", remedy);
+        None
+    }
+
+    fn fixed_tenant(&mut self, fields: &mut Fields, kind: &str) -> Option<Name> {
+        match fields.take("tenant") {
+            Some(node) => self.tenant("tenant", node),
+            None if fields.odd => None,
+            None => {
+                let what = format!("a rule by `{kind}` names no `tenant`");
+                self.mistake(&fields.origin, what, "add `tenant: NAME`");
+                None
+            }
+        }
+    }
+
+    fn header(&mut self, node: Node, fields: &mut Fields) -> Option<Rule> {
+        let (text, origin) = self.text("header", node)?;
+        let field = self.trusted_field(&text, &origin);
+        let principal = fields.take("principal").and_then(|node| {
+            let (text, origin) = self.text("principal", node)?;
+            self.principals_hashed(&origin);
+            self.trusted_field(&text, &origin)
+        });
+        Some(Rule::Header { field: field?, principal })
+    }
+
+    /// A field that only trusted peers may send.
+    pub(super) fn trusted_field(&mut self, text: &str, origin: &Origin) -> Option<Box<str>> {
+        let field = self.field(text, origin)?;
+        if SECRETS.contains(&&*field) {
+            let what = format!("the value of `{field}` is a secret, not a name");
+            self.mistake(origin, what, "name a field that your gateway sets, or use `api_keys` or `jwt`");
+            return None;
+        }
+        if !self.trusts_some {
+            let what = format!("nobody's `{field}` would be believed");
+            self.mistake(origin, what, "list the peers that set it under `trusted_peers`");
+            return None;
+        }
+        Some(field)
+    }
+
+    fn field(&mut self, text: &str, origin: &Origin) -> Option<Box<str>> {
+        let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+        if text.is_empty() || !text.bytes().all(token) {
+            let what = format!("`{}` cannot be a header's name", text.escape_debug());
+            self.mistake(origin, what, "write the name alone, as in x-tenant");
+            return None;
+        }
+        Some(text.to_ascii_lowercase().into())
+    }
+
+    pub(super) fn body_key(&mut self, text: &str, origin: &Origin) -> Option<BodyKey> {
+        match (text, text.split_once('.')) {
+            ("user", _) => Some(BodyKey::User),
+            ("safety_identifier", _) => Some(BodyKey::SafetyIdentifier),
+            (_, Some(("metadata", key))) if (1..=64).contains(&key.len()) => {
+                Some(BodyKey::Metadata(key.into()))
+            }
+            _ => {
+                let what = format!("`{}` is no member of a body that is looked at", text.escape_debug());
+                let remedy = "write user, safety_identifier or metadata.NAME (at most 64 bytes)";
+                self.mistake(origin, what, remedy);
+                None
+            }
+        }
+    }
+
+    fn path(&mut self, node: Node, fields: &mut Fields) -> Option<Rule> {
+        let (text, origin) = self.text("path", node)?;
+        let strip = self.switch(fields, "strip").unwrap_or(false);
+        let tenant = self.fixed_tenant(fields, "path");
+        let prefix = text.trim_end_matches('/');
+        let graphic = prefix.bytes().all(|byte| byte.is_ascii_graphic() && !b"?#".contains(&byte));
+        let whole = prefix.split('/').skip(1).all(|segment| !["", ".", ".."].contains(&segment));
+        if !prefix.starts_with('/') || !graphic || !whole {
+            let what = format!("`{}` cannot begin a path", text.escape_debug());
+            self.mistake(&origin, what, "write `/` and whole segments, as in /teams/search");
+            return None;
+        }
+        Some(Rule::Path { prefix: prefix.into(), tenant: tenant?, strip })
+    }
+
+    fn api_keys(&mut self, node: Node) -> Option<Rule> {
+        self.needs_hash_key(&node.origin, "API keys are known by their hashes", "");
+        let Shape::List(items) = node.shape else {
+            let remedy = "write each as `- {key: HASH, tenant: NAME}`";
+            self.mistake(&node.origin, "`api_keys` is not a list", remedy);
+            return None;
+        };
+        let mut seen: HashMap<[u8; 32], Origin> = HashMap::new();
+        let mut keys = Vec::new();
+        for item in items {
+            let Some(mut fields) = self.secret_fields(item, "an API key", &["key", "tenant", "principal"])
+            else {
+                continue;
+            };
+            let hash = match fields.take("key") {
+                Some(node) => self.key_hash(node),
+                None if fields.odd => None,
+                None => {
+                    let remedy = "add `key: HASH`, as `tokenmeter tenants hash-key` prints it";
+                    self.mistake(&fields.origin, "an API key has no `key`", remedy);
+                    None
+                }
+            };
+            let principal = fields.take("principal").and_then(|node| {
+                let (text, origin) = self.text("principal", node)?;
+                let name = Name::of(&text).filter(|_| text.len() <= tenant::NAME_BYTES);
+                if name.is_none() {
+                    let remedy = "write at most 128 bytes without control characters";
+                    self.mistake(&origin, "a principal's name is none", remedy);
+                }
+                name
+            });
+            let tenant = match fields.take("tenant") {
+                Some(node) => self.tenant("tenant", node),
+                None if fields.odd => None,
+                None => {
+                    self.mistake(&fields.origin, "an API key names no `tenant`", "add `tenant: NAME`");
+                    None
+                }
+            };
+            let (Some((hash, origin)), Some(tenant)) = (hash, tenant) else { continue };
+            if let Some(first) = seen.insert(hash.hash, origin.clone()) {
+                let what = format!("this API key is listed twice, first at {first}");
+                self.mistake(&origin, what, "remove one of them");
+            }
+            keys.push((hash, Owner { tenant, principal }));
+        }
+        Some(Rule::ApiKeys(ApiKeys::new(keys)))
+    }
+
+    fn key_hash(&mut self, node: Node) -> Option<(KeyHash, Origin)> {
+        let (text, origin) = self.text("key", node)?;
+        let Some(hash) = KeyHash::read(&text) else {
+            // The text may be the key itself.
+            let remedy = "write what `tokenmeter tenants hash-key` prints for it; if a key was written here \
+                          in the clear, replace that key";
+            self.mistake(&origin, "`key` is not the hash of an API key", remedy);
+            return None;
+        };
+        if let Hash::Key(key) = &self.hash
+            && key.mark() != hash.mark
+        {
+            let remedy = "hash the key anew with this one, or name the file it was hashed with";
+            self.mistake(&origin, "this hash was made with another hash key file", remedy);
+            return None;
+        }
+        Some((hash, origin))
+    }
+
+    fn jwt(&mut self, node: Node) -> Option<Rule> {
+        let mut fields = self.fields(node, "`jwt`", JWT)?;
+        let origin = fields.origin.clone();
+        let source = match fields.take("keys") {
+            Some(node) => self.text("keys", node).and_then(|(text, origin)| self.source(&text, origin)),
+            None => {
+                let remedy = "add `keys: FILE` or `keys: https://…` with the issuer's JWKS";
+                self.mistake(&origin, "`jwt` has no `keys`", remedy);
+                None
+            }
+        };
+        let mut list = |reading: &mut Self, key: &str| -> Vec<Box<str>> {
+            let texts = fields.take(key).map(|node| reading.texts(key, node)).unwrap_or_default();
+            texts.into_iter().map(|(text, _)| text.into()).collect()
+        };
+        let (issuers, audiences) = (list(self, "issuer"), list(self, "audience"));
+        if issuers.is_empty() {
+            let remedy = "add `issuer: NAME`, as the tokens have it under `iss`";
+            self.mistake(&origin, "`jwt` has no `issuer`", remedy);
+        }
+        if audiences.is_empty() {
+            let what = "without an `audience`, tokens that this issuer made for other services count too";
+            self.warnings.push(Mistake::at(&origin, what, "add what your tokens have under `aud`"));
+        }
+        let algorithms = match fields.take("algorithms") {
+            Some(node) => self.algorithms(node),
+            None => Algorithm::ALL.to_vec(),
+        };
+        let tenant = match fields.take("claim") {
+            Some(node) => self.claim("claim", node),
+            None => {
+                let remedy = "add `claim: NAME`, or `claim: [NAME, NAME]` for one inside another";
+                self.mistake(&origin, "`jwt` does not say which `claim` names the tenant", remedy);
+                None
+            }
+        };
+        let principal = fields.take("principal").and_then(|node| {
+            self.principals_hashed(&node.origin);
+            self.claim("principal", node)
+        });
+        let leeway_s = fields.take("leeway_s").map_or(Some(LEEWAY_S), |node| self.leeway(node));
+        let field = fields.take("header").map(|node| {
+            let (text, origin) = self.text("header", node)?;
+            self.field(&text, &origin)
+        });
+        Some(Rule::Jwt(Jwt {
+            source: source?,
+            keys: KeySet::default(),
+            algorithms,
+            issuers,
+            audiences,
+            tenant: tenant?,
+            principal,
+            leeway_s: leeway_s?,
+            field: match field {
+                Some(field) => Some(field?),
+                None => None,
+            },
+        }))
+    }
+
+    fn principals_hashed(&mut self, origin: &Origin) {
+        if self.hash_principals {
+            self.needs_hash_key(origin, "principals are hashed", "or write `hash_principals: false`");
+        }
+    }
+
+    fn claim(&mut self, key: &str, node: Node) -> Option<Claim> {
+        let names: Vec<Box<str>> = self.texts(key, node).into_iter().map(|(text, _)| text.into()).collect();
+        (!names.is_empty()).then_some(Claim(names))
+    }
+
+    fn leeway(&mut self, node: Node) -> Option<u64> {
+        let (text, origin) = self.text("leeway_s", node)?;
+        let seconds = text.parse().ok().filter(|seconds| *seconds <= LEEWAY_MOST_S);
+        if seconds.is_none() {
+            let what = format!("`{}` is not a number of seconds", text.escape_debug());
+            self.mistake(&origin, what, format!("write a whole number from 0 to {LEEWAY_MOST_S}"));
+        }
+        seconds
+    }
+
+    fn algorithms(&mut self, node: Node) -> Vec<Algorithm> {
+        let mut all = Vec::new();
+        for (text, origin) in self.texts("algorithms", node) {
+            match Algorithm::named(&text) {
+                Some(algorithm) => all.push(algorithm),
+                None => {
+                    let what = format!("`{}` is not an algorithm that tokens may have", text.escape_debug());
+                    let names = Algorithm::ALL.map(Algorithm::name).join(", ");
+                    self.mistake(&origin, what, format!("write some of {names}"));
+                }
+            }
+        }
+        all
+    }
+
+    fn source(&mut self, text: &str, origin: Origin) -> Option<std::sync::Arc<str>> {
+        let place = match text.split_once("://") {
+            None => Place::File(self.path.parent().unwrap_or(Path::new("")).join(text)),
+            Some((scheme, rest)) => {
+                let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+                let parsed = text.parse::<ureq::http::Uri>().ok();
+                if !["https", "http"].contains(&scheme) || authority.is_empty() || parsed.is_none() {
+                    let remedy = "write https://HOST/PATH, or a file's path";
+                    self.mistake(&origin, "`keys` is not a URL that can be asked", remedy);
+                    return None;
+                }
+                if authority.contains('@') {
+                    self.mistake(&origin, "the URL of `keys` holds credentials", "remove them");
+                    return None;
+                }
+                if scheme == "http" {
+                    let what = "keys that come by http:// can be replaced by anybody on the way, who can then \
+                                be any tenant";
+                    self.warnings.push(Mistake::at(&origin, what, "use https://, unless it is this machine"));
+                }
+                Place::Url(text.to_owned())
+            }
+        };
+        let name = std::sync::Arc::<str>::from(text);
+        if !self.sources.iter().any(|source| source.name == name) {
+            self.sources.push(KeySource { name: name.clone(), place, origin });
+        }
+        Some(name)
+    }
+}
+
+/// The kinds a rule has of those there are.
+fn kinds(item: &Node) -> Vec<&'static str> {
+    let Shape::Map(entries) = &item.shape else { return Vec::new() };
+    let is_there = |kind: &str| entries.iter().any(|(key, ..)| key == kind);
+    KINDS.iter().map(|(kind, _)| *kind).filter(|kind| is_there(kind)).collect()
+}
+
+/// What a rule may look at, each with its keys.
+const KINDS: [(&str, &[&str]); 6] = [
+    ("jwt", &["jwt"]),
+    ("api_keys", &["api_keys"]),
+    ("header", &["header", "principal"]),
+    ("body", &["body"]),
+    ("path", &["path", "tenant", "strip"]),
+    ("peer", &["peer", "tenant"]),
+];
+
+/// The keys of `jwt`.
+const JWT: &[&str] =
+    &["keys", "issuer", "audience", "claim", "principal", "algorithms", "leeway_s", "header"];
+
+/// Fields whose value is a secret: it must not become a name in labels and reports (law 11).
+const SECRETS: [&str; 6] =
+    ["authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "x-goog-api-key"];
+
+/// Seconds by which clocks may differ, if nothing is said.
+const LEEWAY_S: u64 = 60;
+
+/// And at most.
+const LEEWAY_MOST_S: u64 = 600;

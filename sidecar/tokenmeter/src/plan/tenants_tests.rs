@@ -1,0 +1,331 @@
+//! What tenants files come to, and every mistake in them, word for word.
+
+use std::fs;
+
+use tenant::{BodyKey, EndUser, HashKey, Rule};
+
+use super::{Hash, Place, TenantFiles, Tenants, load, parse};
+use crate::folder::Folder;
+use crate::origin::Origin;
+
+/// The keys of what the documented example was hashed with.
+fn key() -> HashKey {
+    HashKey::of(b"an example, known to everybody: make your own").unwrap()
+}
+
+fn read(yaml: &str) -> Tenants {
+    parse("t.yaml", yaml, Hash::Key(key())).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+}
+
+fn told_with(yaml: &str, hash: Hash) -> Vec<String> {
+    let mistakes = parse("t.yaml", yaml, hash).expect_err("this file is wrong");
+    mistakes.0.iter().map(ToString::to_string).collect()
+}
+
+fn told(yaml: &str) -> Vec<String> {
+    told_with(yaml, Hash::Key(key()))
+}
+
+/// The example of the documentation.
+fn example() -> String {
+    let document = include_str!("../../../../proxy/tenant/tenants.md");
+    document.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap().to_owned()
+}
+
+#[test]
+fn the_documented_example_says_what_its_comments_say() {
+    let tenants = read(&example());
+    let spec = &tenants.spec;
+    assert!(tenants.warnings.is_empty(), "{:?}", tenants.warnings);
+    assert_eq!(&**spec.default.as_ref().unwrap().text(), "unassigned");
+    assert!(spec.strip_untrusted && !spec.plain_end_users && !spec.plain_principals);
+    assert_eq!(spec.end_user, [EndUser::Header("x-end-user".into()), EndUser::Body(BodyKey::User)]);
+    assert_eq!(spec.trusted.texts().collect::<Vec<_>>(), ["10.0.0.0/8", "fd00::/8", "127.0.0.1/32"]);
+    let [Rule::Jwt(jwt), Rule::ApiKeys(keys), header, path, body, peer] = &spec.rules[..] else {
+        panic!("{:?}", spec.rules)
+    };
+    assert_eq!(jwt.tenant.0, ["https://example.com/tenant".into()]);
+    assert_eq!((jwt.issuers.len(), jwt.audiences.len(), jwt.leeway_s), (1, 2, 60));
+    assert_eq!(keys.len(), 2);
+    assert!(matches!(header, Rule::Header { field, principal: Some(principal) }
+        if **field == *"x-tenant" && **principal == *"x-principal"));
+    assert!(matches!(path, Rule::Path { prefix, strip: true, .. } if **prefix == *"/teams/search"));
+    assert!(matches!(body, Rule::Body(BodyKey::Metadata(team)) if **team == *"team"));
+    assert!(matches!(peer, Rule::Peer { tenant, .. } if **tenant.text() == *"lab"));
+    let url = Place::Url("https://id.example.com/.well-known/jwks.json".to_owned());
+    assert_eq!(tenants.sources.iter().map(|source| source.place.clone()).collect::<Vec<_>>(), [url]);
+}
+
+#[test]
+fn the_examples_hashes_are_those_of_its_key_file() {
+    for key in ["example-key-1", "example-key-2"] {
+        let hash = self::key().api_key(key.as_bytes()).to_string();
+        assert!(example().contains(&hash), "{key} is {hash}");
+    }
+}
+
+#[test]
+fn an_empty_file_means_no_rules() {
+    for yaml in ["", "# nothing yet\n", "rules: []\n", "rules:\n"] {
+        assert!(read(yaml).spec.rules.is_empty(), "{yaml}");
+    }
+}
+
+#[test]
+fn mistakes_are_told_with_their_line() {
+    const REST: &str = "issuer: i, audience: a, claim: c";
+    for (rules, expected) in [
+        (
+            "  - peer: 10.0.0.0/99\n    tenant: a",
+            "t.yaml:2: `10.0.0.0/99` is neither a network nor an address; write it as in 10.0.0.0/8, fd00::/8 or 192.0.2.7",
+        ),
+        ("  - peer: 10.0.0.0/8", "t.yaml:2: a rule by `peer` names no `tenant`; add `tenant: NAME`"),
+        ("  - peer: []\n    tenant: a", "t.yaml:2: `peer` names none; name some, or remove the line"),
+        (
+            "  - peer: 10.0.0.1\n    tenant: _other",
+            "t.yaml:3: `_other` cannot name a tenant; write a name without control characters that does not begin with `_`",
+        ),
+        (
+            "  - peer: 10.0.0.1\n    tennant: a",
+            "t.yaml:3: a rule by `peer` has no `tennant`; did you mean `tenant`?",
+        ),
+        (
+            "  - paths: /a\n    tenant: a",
+            "t.yaml:2: a rule does not say what it looks at; did you mean `path`?",
+        ),
+        (
+            "  - tenant: a",
+            "t.yaml:2: a rule does not say what it looks at; begin it with one of jwt, api_keys, header, body, path, peer",
+        ),
+        (
+            "  - header",
+            "t.yaml:2: a rule does not say what it looks at; begin it with one of jwt, api_keys, header, body, path, peer",
+        ),
+        (
+            "  - body: user\n    path: /a",
+            "t.yaml:2: a rule has both `body` and `path`; make two rules of it: the first that hits counts",
+        ),
+        (
+            "  - path: /a//b\n    tenant: a",
+            "t.yaml:2: `/a//b` cannot begin a path; write `/` and whole segments, as in /teams/search",
+        ),
+        (
+            "  - path: /\n    tenant: a",
+            "t.yaml:2: `/` cannot begin a path; write `/` and whole segments, as in /teams/search",
+        ),
+        (
+            "  - path: /a\n    tenant: a\n    strip: maybe",
+            "t.yaml:4: `maybe` is neither true nor false; write true or false",
+        ),
+        (
+            "  - body: model",
+            "t.yaml:2: `model` is no member of a body that is looked at; write user, safety_identifier or metadata.NAME (at most 64 bytes)",
+        ),
+        (
+            "  - header: x tenant",
+            "t.yaml:2: `x tenant` cannot be a header's name; write the name alone, as in x-tenant",
+        ),
+        (
+            "  - header: x-tenant",
+            "t.yaml:2: nobody's `x-tenant` would be believed; list the peers that set it under `trusted_peers`",
+        ),
+        (
+            "  - header: Authorization",
+            "t.yaml:2: the value of `authorization` is a secret, not a name; name a field that your gateway sets, or use `api_keys` or `jwt`",
+        ),
+        (
+            "  - api_keys: sk-1",
+            "t.yaml:2: `api_keys` is not a list; write each as `- {key: HASH, tenant: NAME}`",
+        ),
+        (
+            "  - api_keys:\n    - tenant: a",
+            "t.yaml:3: an API key has no `key`; add `key: HASH`, as `tokenmeter tenants hash-key` prints it",
+        ),
+        (
+            &format!("  - jwt: {{keys: ftp://x/y, {REST}}}"),
+            "t.yaml:2: `keys` is not a URL that can be asked; write https://HOST/PATH, or a file's path",
+        ),
+        (
+            &format!("  - jwt: {{keys: \"https://u:p@x/y\", {REST}}}"),
+            "t.yaml:2: the URL of `keys` holds credentials; remove them",
+        ),
+        (
+            &format!("  - jwt: {{keys: k, algorithms: [RS256, HS256], {REST}}}"),
+            "t.yaml:2: `HS256` is not an algorithm that tokens may have; write some of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, EdDSA",
+        ),
+        (
+            &format!("  - jwt: {{keys: k, leeway_s: 601, {REST}}}"),
+            "t.yaml:2: `601` is not a number of seconds; write a whole number from 0 to 600",
+        ),
+        (
+            "  - jwt: {keys: k, claim: c}",
+            "t.yaml:2: `jwt` has no `issuer`; add `issuer: NAME`, as the tokens have it under `iss`",
+        ),
+        (
+            "  - jwt: {issuer: i, claim: c}",
+            "t.yaml:2: `jwt` has no `keys`; add `keys: FILE` or `keys: https://…` with the issuer's JWKS",
+        ),
+        (
+            "  - jwt: {keys: k, issuer: i}",
+            "t.yaml:2: `jwt` does not say which `claim` names the tenant; add `claim: NAME`, or `claim: [NAME, NAME]` for one inside another",
+        ),
+    ] {
+        assert_eq!(told(&format!("rules:\n{rules}\n")), [expected], "{rules}");
+    }
+    for (yaml, expected) in [
+        (
+            "- peer: 10.0.0.1\n",
+            "t.yaml:1: a tenants file is not keys with values; write `key: value` lines; known are rules, default, trusted_peers, strip_untrusted, end_user, hash_end_users, hash_principals",
+        ),
+        ("rule: []\n", "t.yaml:1: a tenants file has no `rule`; did you mean `rules`?"),
+        ("rules: {}\n", "t.yaml:1: `rules` is not a list; write each rule after a `-`"),
+        (
+            "rules: []\nrules: []\n",
+            "t.yaml:2: `rules` is written twice, first at t.yaml:1; remove one of them",
+        ),
+        ("default:\n", "t.yaml:1: `default` has no value; write one, or remove the line"),
+        (
+            "end_user: user\n",
+            "t.yaml:1: `user` is no place of an end user; write body.user, body.safety_identifier, body.metadata.NAME or header.NAME",
+        ),
+    ] {
+        assert_eq!(told(yaml), [expected], "{yaml}");
+    }
+}
+
+#[test]
+fn all_mistakes_are_told_at_once() {
+    let yaml = "default: _x\nstrip_untrusted: 1\nrules:\n  - header: x-t\n  - path: a\n    tenant: \"\"\n  - nothing\n";
+    let places: Vec<_> = told(yaml).iter().map(|told| told.split(": ").next().unwrap().to_owned()).collect();
+    assert_eq!(places, ["t.yaml:2", "t.yaml:1", "t.yaml:4", "t.yaml:6", "t.yaml:5", "t.yaml:7"]);
+}
+
+#[test]
+fn what_may_be_a_secret_is_not_repeated() {
+    const SECRET: &str = "sk-a-very-secret-key";
+    for yaml in [
+        format!("rules:\n  - api_keys:\n    - {{key: {SECRET}, tenant: a}}\n"),
+        format!("rules:\n  - api_keys:\n    - {{{SECRET}: a}}\n"),
+        format!("rules:\n  - api_keys:\n    - {SECRET}: {{tenant: a}}\n"),
+        format!("rules:\n  - api_keys:\n    - {SECRET}\n"),
+        format!("rules:\n  - api_keys:\n      {SECRET}: a\n"),
+        format!("rules:\n  - api_keys:\n    - {{key: [{SECRET}], tenant: a}}\n"),
+    ] {
+        let told = told(&yaml).join("\n");
+        assert!(!told.contains(SECRET), "{told}");
+    }
+    assert_eq!(
+        told(&format!("rules:\n  - api_keys:\n    - {{key: {SECRET}, tenant: a}}\n")),
+        [
+            "t.yaml:3: `key` is not the hash of an API key; write what `tokenmeter tenants hash-key` prints for it; \
+             if a key was written here in the clear, replace that key"
+        ]
+    );
+}
+
+#[test]
+fn hashes_are_of_this_hash_key_file_and_listed_once() {
+    let hash = key().api_key(b"sk-1");
+    let line = |hash: &tenant::KeyHash| format!("    - {{key: {hash}, tenant: a}}\n");
+    let yaml = |hashes: &[tenant::KeyHash]| {
+        format!("rules:\n  - api_keys:\n{}", hashes.iter().map(line).collect::<String>())
+    };
+    let other = HashKey::of(&[1; 32]).unwrap().api_key(b"sk-1");
+    assert_eq!(
+        told(&yaml(&[hash, other])),
+        [
+            "t.yaml:4: this hash was made with another hash key file; hash the key anew with this one, or name the \
+             file it was hashed with"
+        ]
+    );
+    assert_eq!(
+        told(&yaml(&[hash, hash])),
+        ["t.yaml:4: this API key is listed twice, first at t.yaml:3; remove one of them"]
+    );
+}
+
+#[test]
+fn what_is_hashed_needs_the_hash_key_file_and_says_so_once() {
+    const NAME: &str = "name a file of 32 random bytes or more, the same across a fleet, by --hash-key-file";
+    let api_key = format!("rules:\n  - api_keys:\n    - {{key: {}, tenant: a}}\n", key().api_key(b"sk-1"));
+    let end_user = format!("{api_key}end_user: body.user\n");
+    for (yaml, expected) in [
+        (
+            &*api_key,
+            format!("t.yaml:2: API keys are known by their hashes, and there is no hash key file; {NAME}"),
+        ),
+        (
+            &end_user,
+            format!(
+                "t.yaml:4: end users are hashed, and there is no hash key file; {NAME} or write `hash_end_users: false`"
+            ),
+        ),
+        (
+            "rules:\n  - jwt: {keys: k, issuer: i, audience: a, claim: c, principal: sub}\n",
+            format!(
+                "t.yaml:2: principals are hashed, and there is no hash key file; {NAME} or write `hash_principals: false`"
+            ),
+        ),
+    ] {
+        assert_eq!(told_with(yaml, Hash::None), [expected], "{yaml}");
+        assert!(parse("t.yaml", yaml, Hash::Unreadable).is_ok(), "that it is unreadable was told already");
+    }
+    let plain = "end_user: body.user\nhash_end_users: false\nhash_principals: false\n";
+    assert!(parse("t.yaml", plain, Hash::None).is_ok());
+}
+
+#[test]
+fn what_is_probably_not_meant_is_a_warning() {
+    let told = |yaml: &str| read(yaml).warnings.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(
+        told("rules:\n  - jwt: {keys: k, issuer: i, claim: c}\n"),
+        [
+            "t.yaml:2: without an `audience`, tokens that this issuer made for other services count too; add what \
+             your tokens have under `aud`"
+        ]
+    );
+    assert_eq!(
+        told("rules:\n  - jwt: {keys: \"http://id/k\", issuer: i, claim: c, audience: a}\n"),
+        [
+            "t.yaml:2: keys that come by http:// can be replaced by anybody on the way, who can then be any tenant; \
+             use https://, unless it is this machine"
+        ]
+    );
+}
+
+#[test]
+fn files_are_read_beside_the_rules_and_told_when_they_cannot_be() {
+    let folder = Folder::new("tenants-load");
+    let files = TenantFiles { rules: Some(folder.at("t.yaml")), hash_key: Some(folder.at("hash.key")) };
+    let origins = (Origin::Flag("--tenants".into()), Origin::Flag("--hash-key-file".into()));
+    let load = || load(&files, (&origins.0, &origins.1));
+    let told = || {
+        let told: Vec<_> = load().expect_err("not yet").0.iter().map(ToString::to_string).collect();
+        told.join("\n").replace(&format!("{}/", folder.path().display()), "")
+    };
+    assert_eq!(
+        told(),
+        "--hash-key-file: the hash key file hash.key cannot be read: No such file or directory (os error 2); name a \
+         file of 32 random bytes or more, as `head -c 32 /dev/urandom` makes them\n--tenants: the tenants file t.yaml \
+         cannot be read: No such file or directory (os error 2); name a readable YAML file of at most 8 MiB"
+    );
+    fs::write(folder.at("hash.key"), "short").unwrap();
+    fs::write(
+        folder.at("t.yaml"),
+        "rules:\n  - jwt: {keys: keys.json, issuer: i, audience: a, claim: c, principal: p}\n",
+    )
+    .unwrap();
+    fs::write(folder.at("keys.json"), "{}").unwrap();
+    assert_eq!(
+        told(),
+        "--hash-key-file: the hash key file hash.key holds 5 bytes, and 32 are the least; name a file of 32 random \
+         bytes or more, as `head -c 32 /dev/urandom` makes them\nt.yaml:2: the keys of keys.json: no JWKS: it has no \
+         list `keys`; name a file that holds a JWKS (RFC 7517)"
+    );
+    fs::write(folder.at("hash.key"), [99; 32]).unwrap();
+    fs::write(folder.at("keys.json"), include_str!("../../../../proxy/tenant/tests/tokens/keys.json"))
+        .unwrap();
+    let tenants = load().unwrap();
+    let [Rule::Jwt(jwt)] = &tenants.spec.rules[..] else { panic!() };
+    assert_eq!(jwt.keys.len(), 4);
+}

@@ -1,0 +1,50 @@
+//! Published keys by URL: one GET, bounded in time and bytes. A proxy of the environment is used, as
+//! others do; https by the system's root certificates.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ureq::Agent;
+use ureq::tls::{Certificate, RootCerts, TlsConfig};
+
+use crate::plan::tenants::JWKS_BYTES;
+
+/// How long one fetch may take, redirects included.
+const FETCH: Duration = Duration::from_secs(5);
+
+/// Redirects that are followed. From https none leads to http.
+const REDIRECTS: u32 = 3;
+
+/// Asks for sets of keys; made once, and again only if the roots should be read anew.
+#[derive(Clone)]
+pub(super) struct Fetch(Agent);
+
+impl Fetch {
+    pub(super) fn new(secure: bool) -> Self {
+        let roots = match secure {
+            true => rustls_native_certs::load_native_certs().certs,
+            false => Vec::new(),
+        };
+        let roots: Vec<_> = roots.iter().map(|root| Certificate::from_der(root).to_owned()).collect();
+        let tls = TlsConfig::builder()
+            .root_certs(RootCerts::new_with_certs(&roots))
+            .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .build();
+        let config = Agent::config_builder()
+            .https_only(secure)
+            .tls_config(tls)
+            .timeout_global(Some(FETCH))
+            .max_redirects(REDIRECTS)
+            .max_idle_connections(0)
+            .user_agent(concat!("tokenmeter/", env!("CARGO_PKG_VERSION")))
+            .accept("application/jwk-set+json, application/json")
+            .build();
+        Self(config.new_agent())
+    }
+
+    /// The body of what is there, or why there is none.
+    pub(super) fn get(&self, url: &str) -> Result<Vec<u8>, String> {
+        let mut response = self.0.get(url).call().map_err(|error| error.to_string())?;
+        response.body_mut().with_config().limit(JWKS_BYTES).read_to_vec().map_err(|error| error.to_string())
+    }
+}
