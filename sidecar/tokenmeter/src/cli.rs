@@ -10,6 +10,7 @@ use clap::builder::StyledStr;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::command::spend;
+use crate::command::tenants;
 use crate::curve::{self, Wish};
 use crate::settings::{Form, SETTINGS, Setting, variable};
 
@@ -29,6 +30,8 @@ pub enum Asked {
     Curve(Wish),
     /// Show what each tenant spent.
     Spend(Box<spend::Wish>),
+    /// Hash API keys, or ask a tenants file.
+    Tenants(tenants::Wish),
     /// Run the demonstration.
     Demo {
         /// How long; until it is interrupted if not said.
@@ -59,6 +62,7 @@ pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Asked, clap
         }
         Some(("curve", matches)) => Asked::Curve(Wish::of(matches)),
         Some(("spend", matches)) => Asked::Spend(Box::new(spend::Wish::of(matches))),
+        Some(("tenants", matches)) => Asked::Tenants(tenants::Wish::of(matches)),
         Some(("demo", matches)) => Asked::Demo {
             seconds: matches.get_one("seconds").copied(),
             listen: matches.get_one("listen").cloned(),
@@ -106,6 +110,7 @@ fn command() -> Command {
         )
         .subcommand(curve::command())
         .subcommand(spend::command())
+        .subcommand(tenants::command())
         .subcommand(demo())
 }
 

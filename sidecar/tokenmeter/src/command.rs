@@ -3,6 +3,7 @@
 
 pub(crate) mod ledger_path;
 pub(crate) mod spend;
+pub(crate) mod tenants;
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -17,6 +18,8 @@ use crate::plan::Plan;
 use crate::run;
 use crate::settings::{Written, variable};
 
+use tenants::TenantsError;
+
 /// The settings are wrong, and nothing was started.
 const WRONG_SETTINGS: u8 = 2;
 
@@ -27,6 +30,7 @@ pub fn execute(asked: Asked) -> ExitCode {
         Asked::CheckConfig { flags, show_origin } => check_config(&flags, show_origin),
         Asked::Curve(wish) => curve::run(&wish).unwrap_or_else(|error| could_not_run(&error)),
         Asked::Spend(wish) => spend::run(&wish).unwrap_or_else(|error| could_not_run(&error)),
+        Asked::Tenants(wish) => tenants(&wish),
         Asked::Demo { seconds, listen, admin } => demo(seconds, listen, admin),
     }
 }
@@ -35,6 +39,14 @@ fn run(flags: &Flags) -> ExitCode {
     match plan(flags) {
         Ok(plan) => run::run(&plan).unwrap_or_else(|error| could_not_run(&error)),
         Err(mistakes) => wrong(&mistakes),
+    }
+}
+
+fn tenants(wish: &tenants::Wish) -> ExitCode {
+    match tenants::run(wish) {
+        Ok(code) => code,
+        Err(TenantsError::Mistakes(mistakes)) => wrong(&mistakes),
+        Err(error) => could_not_run(&error),
     }
 }
 

@@ -10,4 +10,5 @@ mod proxying;
 mod readiness;
 mod refusals;
 mod signals;
+mod tenants;
 mod words;

@@ -1,0 +1,99 @@
+//! A request as somebody writes it to try the rules: as HTTP/1.1 has it, line ends of any kind.
+
+use std::fmt::Write;
+use std::net::IpAddr;
+
+use serde_json::Value;
+use tenant::{BodyFacts, Head, Rules, Said};
+
+/// The request.
+#[derive(Debug)]
+pub(super) struct Request<'a> {
+    path: &'a str,
+    fields: Vec<(String, &'a str)>,
+    body: Option<Value>,
+}
+
+impl<'a> Request<'a> {
+    /// Reads it; the error is what it lacks.
+    pub(super) fn read(text: &'a str) -> Result<Self, &'static str> {
+        let mut rest = text;
+        let mut line = || {
+            let (line, after) = rest.split_once('\n').unwrap_or((rest, ""));
+            rest = after;
+            line.trim_end_matches('\r')
+        };
+        let mut words = line().split_whitespace();
+        let (Some(_), Some(target)) = (words.next(), words.next()) else {
+            return Err("its first line has no method and path");
+        };
+        if !target.starts_with('/') {
+            return Err("its path does not begin with `/`");
+        }
+        let mut fields = Vec::new();
+        loop {
+            match line() {
+                "" => break,
+                field => {
+                    let (name, value) = field.split_once(':').ok_or("a header line has no `:`")?;
+                    fields.push((name.trim().to_ascii_lowercase(), value.trim()));
+                }
+            }
+        }
+        let body = match rest.trim() {
+            "" => None,
+            json => Some(serde_json::from_str(json).map_err(|_| "its body is not JSON")?),
+        };
+        let path = target.split('?').next().unwrap_or_default();
+        Ok(Self { path, fields, body })
+    }
+
+    /// Whose it is by these rules, in lines.
+    pub(super) fn who(&self, rules: &Rules, peer: IpAddr, now_unix_s: u64) -> String {
+        let field = |name: &str| {
+            let mut values = self.fields.iter().filter(|(known, _)| known == name);
+            let (_, value) = values.next()?;
+            values.next().is_none().then_some(value.as_bytes())
+        };
+        let head = Head { peer, path: self.path, field: &field, now_unix_s };
+        let who = match rules.head(&head) {
+            Said::Is(who) => who,
+            Said::AskBody(pending) => match &self.body {
+                None => pending.unread(),
+                Some(body) => {
+                    let metadata = members(body.get("metadata"));
+                    let text = |key| body.get(key).and_then(Value::as_str).map(str::as_bytes);
+                    let facts = BodyFacts {
+                        user: text("user"),
+                        safety_identifier: text("safety_identifier"),
+                        metadata: &metadata,
+                    };
+                    rules.body(pending, &facts)
+                }
+            },
+        };
+        let mut said = format!("tenant: {}\nrule: {}\n", who.tenant, who.rule.name());
+        let names = [("principal", &who.principal), ("end user", &who.consumer)];
+        for (what, name) in names {
+            if let Some(name) = name {
+                // A string takes whatever it is given.
+                let _ = writeln!(said, "{what}: {name}");
+            }
+        }
+        let strip = rules.strip(self.path);
+        if strip > 0 {
+            let rest = if strip == self.path.len() { "/" } else { &self.path[strip..] };
+            let _ = writeln!(said, "the upstream gets: {rest}");
+        }
+        for field in rules.untrusted(peer).filter(|field| self.fields.iter().any(|(name, _)| name == field)) {
+            let done = if rules.strips_untrusted() { "ignored and taken out" } else { "ignored" };
+            let _ = writeln!(said, "{done}: {field}, since {peer} is not trusted");
+        }
+        said
+    }
+}
+
+fn members(value: Option<&Value>) -> Vec<(&str, &[u8])> {
+    let members = value.and_then(Value::as_object).into_iter().flatten();
+    members.filter_map(|(key, value)| Some((key.as_str(), value.as_str()?.as_bytes()))).collect()
+}
