@@ -4,7 +4,7 @@ use std::fs;
 
 use tenant::{BodyKey, EndUser, HashKey, Rule};
 
-use super::{Hash, Place, TenantFiles, Tenants, load, parse};
+use super::{Hash, Place, TenantFiles, Tenants, load, open_to_all, parse};
 use crate::folder::Folder;
 use crate::origin::Origin;
 
@@ -132,6 +132,11 @@ fn mistakes_are_told_with_their_line() {
         (
             "  - header: Authorization",
             "t.yaml:2: the value of `authorization` is a secret, not a name; name a field that your gateway sets, or use `api_keys` or `jwt`",
+        ),
+        (
+            "  - header: Host",
+            "t.yaml:2: `host` says how to read a request, not whose it is; name a field that your gateway sets for \
+             this, as x-tenant",
         ),
         (
             "  - api_keys: sk-1",
@@ -328,4 +333,17 @@ fn files_are_read_beside_the_rules_and_told_when_they_cannot_be() {
     let tenants = load().unwrap();
     let [Rule::Jwt(jwt)] = &tenants.spec.rules[..] else { panic!() };
     assert_eq!(jwt.keys.len(), 4);
+}
+
+#[test]
+fn a_hash_key_file_that_everybody_can_read_is_a_warning() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new("tenants-mode");
+    let path = folder.at("hash.key");
+    fs::write(&path, [200; 32]).unwrap();
+    for (mode, warned) in [(0o600, false), (0o640, false), (0o644, true), (0o604, true)] {
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        let warning = open_to_all(&path, &Origin::Flag("--hash-key-file".into()));
+        assert_eq!(warning.is_some(), warned, "{mode:o}");
+    }
 }

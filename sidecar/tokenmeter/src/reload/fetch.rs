@@ -1,11 +1,11 @@
-//! Published keys by URL: one GET, bounded in time and bytes. A proxy of the environment is used, as
-//! others do; https by the system's root certificates.
+//! Published keys by URL: one GET, bounded in time and bytes; https by the system's root certificates
+//! and, where the environment names one, a proxy. What comes by http comes from this machine.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use ureq::Agent;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
+use ureq::{Agent, Proxy};
 
 use crate::plan::tenants::JWKS_BYTES;
 
@@ -15,7 +15,7 @@ const FETCH: Duration = Duration::from_secs(5);
 /// Redirects that are followed. From https none leads to http.
 const REDIRECTS: u32 = 3;
 
-/// Asks for sets of keys; made once, and again only if the roots should be read anew.
+/// Asks for sets of keys. Roots are read when it is made.
 #[derive(Clone)]
 pub(super) struct Fetch(Agent);
 
@@ -33,6 +33,7 @@ impl Fetch {
         let config = Agent::config_builder()
             .https_only(secure)
             .tls_config(tls)
+            .proxy(if secure { Proxy::try_from_env() } else { None })
             .timeout_global(Some(FETCH))
             .max_redirects(REDIRECTS)
             .max_idle_connections(0)

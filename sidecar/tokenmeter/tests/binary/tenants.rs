@@ -1,8 +1,13 @@
 //! The command `tenants`, from key to request: what is piped in, what comes out, with which code.
 
-use std::io::Write;
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::Arc;
+
+use rustls::pki_types::PrivateKeyDer;
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::child::{finished, tokenmeter};
 
@@ -14,9 +19,20 @@ impl Drop for Folder {
     }
 }
 
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("tokenmeter-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
 /// Runs it in a folder, with something on stdin.
 fn piped(folder: &Path, arguments: &[&str], stdin: &str) -> (Option<i32>, String, String) {
-    let mut command = tokenmeter(arguments);
+    piped_to(tokenmeter(arguments), folder, stdin)
+}
+
+fn piped_to(mut command: std::process::Command, folder: &Path, stdin: &str) -> (Option<i32>, String, String) {
     command.current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
     // It may end without having read anything.
@@ -26,8 +42,7 @@ fn piped(folder: &Path, arguments: &[&str], stdin: &str) -> (Option<i32>, String
 
 #[test]
 fn from_a_key_to_whose_a_request_is() {
-    let folder = Folder(std::env::temp_dir().join(format!("tokenmeter-tenants-{}", std::process::id())));
-    std::fs::create_dir_all(&folder.0).unwrap();
+    let folder = Folder::new("tenants");
     let run = |arguments: &[&str], stdin: &str| piped(&folder.0, arguments, stdin);
     std::fs::write(folder.0.join("hash.key"), [200; 32]).unwrap();
 
@@ -59,4 +74,63 @@ fn from_a_key_to_whose_a_request_is() {
     assert!(code == Some(2) && stderr.contains("t.yaml:3: "), "{stderr}");
     let (code, _, stderr) = run(&["tenants", "hash-key"], "sk-secret");
     assert!(code == Some(1) && stderr.contains("--hash-key-file"), "{stderr}");
+}
+
+/// Serves keys by https at this machine's address, with a certificate of its own; the certificate.
+fn issuer() -> (String, String) {
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let config = config.with_no_client_auth().with_single_cert(vec![made.cert.der().clone()], key).unwrap();
+    let config = Arc::new(config);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}/keys", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for connection in listener.incoming() {
+            let server = ServerConnection::new(Arc::clone(&config)).unwrap();
+            let mut stream = StreamOwned::new(server, connection.unwrap());
+            let (mut head, mut byte) = (Vec::new(), [0]);
+            while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).unwrap_or(0) == 1 {
+                head.push(byte[0]);
+            }
+            let keys = include_str!("../../../../proxy/tenant/tests/tokens/keys.json");
+            let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{keys}", keys.len());
+            // Who does not trust us has hung up.
+            let _ = stream.write_all(answer.as_bytes());
+            stream.conn.send_close_notify();
+            let _ = stream.flush();
+        }
+    });
+    (url, made.cert.pem())
+}
+
+#[test]
+fn an_issuers_keys_come_by_https_from_a_server_that_is_trusted() {
+    let folder = Folder::new("issuer");
+    let (url, root) = issuer();
+    std::fs::write(folder.0.join("root.pem"), root).unwrap();
+    let stranger = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    std::fs::write(folder.0.join("stranger.pem"), stranger.cert.pem()).unwrap();
+    let yaml = format!(
+        "rules:\n  - jwt: {{keys: \"{url}\", issuer: \"https://id.example\", audience: tokenmeter, claim: tenant}}\n"
+    );
+    std::fs::write(folder.0.join("t.yaml"), yaml).unwrap();
+    let tokens = include_str!("../../../../proxy/tenant/tests/tokens/tokens.json");
+    let tokens: Vec<serde_json::Value> = serde_json::from_str(tokens).unwrap();
+    let token = tokens[0]["token"].as_str().unwrap();
+    for (roots, tenant, told) in
+        [("root.pem", "acme", ""), ("stranger.pem", "default", "t.yaml:2: the keys of https://")]
+    {
+        let mut command = tokenmeter(&["tenants", "who", "t.yaml"]);
+        command
+            .env("SSL_CERT_FILE", folder.0.join(roots))
+            .env_remove("SSL_CERT_DIR")
+            .env("NO_PROXY", "127.0.0.1");
+        let request = format!("POST /v1/x\nauthorization: Bearer {token}\n\n");
+        let (code, stdout, stderr) = piped_to(command, &folder.0, &request);
+        assert_eq!(code, Some(0), "{stderr}");
+        assert!(stdout.starts_with(&format!("tenant: {tenant}\n")), "by {roots}: {stdout} {stderr}");
+        assert!(stderr.contains(told) && stderr.is_empty() == told.is_empty(), "by {roots}: {stderr}");
+    }
 }

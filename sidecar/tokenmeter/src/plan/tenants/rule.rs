@@ -107,6 +107,11 @@ impl Reading<'_> {
             self.mistake(origin, what, "name a field that your gateway sets, or use `api_keys` or `jwt`");
             return None;
         }
+        if FRAMING.contains(&&*field) {
+            let what = format!("`{field}` says how to read a request, not whose it is");
+            self.mistake(origin, what, "name a field that your gateway sets for this, as x-tenant");
+            return None;
+        }
         if !self.trusts_some {
             let what = format!("nobody's `{field}` would be believed");
             self.mistake(origin, what, "list the peers that set it under `trusted_peers`");
@@ -377,6 +382,22 @@ const JWT: &[&str] =
 /// Fields whose value is a secret: it must not become a name in labels and reports (law 11).
 const SECRETS: [&str; 6] =
     ["authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "x-goog-api-key"];
+
+/// Fields that requests need, so that they cannot be taken out of one.
+const FRAMING: [&str; 12] = [
+    "accept",
+    "accept-encoding",
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "expect",
+    "host",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
 
 /// Seconds by which clocks may differ, if nothing is said.
 const LEEWAY_S: u64 = 60;
