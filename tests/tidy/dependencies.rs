@@ -58,7 +58,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("csv", &["tokenmeter-ledger"]),
     ("postgres", &["tokenmeter-ship"]),
     ("tokio-postgres-rustls", &["tokenmeter-ship"]),
-    ("ring", &["tokenmeter-tenant"]),
+    ("ring", &["tokenmeter-budget", "tokenmeter-tenant"]),
     ("ipnet", &["tokenmeter-tenant"]),
     ("ureq", &["tokenmeter", "tokenmeter-budget"]),
     ("nvml-wrapper", &["tokenmeter-gpu"]),

@@ -2,10 +2,12 @@
 
 use std::fmt::{self, Display, Write};
 
+use budget::{Budget, decimal};
 use metrics::{Glob, Objective};
 use relay::Kind;
 
 use crate::origin::Origin;
+use crate::plan::BudgetsPlan;
 use crate::settings::{AUTO, Entry, Form, OFF, ON, SETTINGS, Setting, Value, Written, setting};
 
 /// What will run, setting by setting, in the order of the table.
@@ -14,6 +16,7 @@ pub struct Effective {
     upstreams: Vec<Vec<Shown>>,
     /// Those listed; one for everybody is among the settings.
     objectives: Vec<Vec<Shown>>,
+    budgets: Vec<Vec<Shown>>,
     settings: Vec<Shown>,
     /// What follows from what is written elsewhere.
     notes: Vec<String>,
@@ -33,6 +36,7 @@ impl Effective {
         relay: &relay::Plan,
         engine: &engine::Plan,
         objectives: &[Objective],
+        budgets: &BudgetsPlan,
         notes: Vec<String>,
     ) -> Self {
         let upstreams = relay.upstreams.iter().zip(&engine.targets).enumerate();
@@ -50,21 +54,43 @@ impl Effective {
                     let origin = origin_of(written, "workers");
                     Shown { key: row.key, text: relay.workers.to_string(), origin }
                 }
+                "budget_webhook" => {
+                    // Its path and query may hold a key.
+                    let text = budgets.webhook.as_ref().map(|plan| plan.endpoint.to_string());
+                    let origin = origin_of(written, row.key);
+                    Shown { key: row.key, text: text.unwrap_or_default(), origin }
+                }
                 _ => shown(written.values.get(row.key), row),
             })
             .collect();
         let objectives = entries.zip(objectives).map(|(entry, one)| Self::objective(entry, one)).collect();
-        Self { upstreams, objectives, settings, notes }
+        let entries = written.budgets.iter().flat_map(|(_, entries)| entries);
+        let budgets = entries.zip(&budgets.budgets).map(|(entry, one)| Self::budget(entry, one)).collect();
+        Self { upstreams, objectives, budgets, settings, notes }
+    }
+
+    fn budget(entry: &Entry, budget: &Budget) -> Vec<Shown> {
+        let shown = |key: &'static str, text: String| {
+            let written = entry.fields.get(key);
+            Shown { key, text, origin: written.map_or(Origin::Default, |value| value.origin.clone()) }
+        };
+        let limits = [("max_budget", budget.hard), ("soft_budget", budget.soft)];
+        let limits = limits.into_iter().filter_map(|(key, pico)| Some(shown(key, decimal(pico?))));
+        let mut all = vec![
+            shown("name", budget.name.to_string()),
+            shown("tenants", names(&budget.tenants)),
+            shown("budget_duration", budget.period.name().to_owned()),
+            shown("shared", budget.shared.to_string()),
+            shown("enforce", budget.enforce.to_string()),
+        ];
+        all.splice(2..2, limits);
+        all
     }
 
     fn objective(entry: &Entry, objective: &Objective) -> Vec<Shown> {
         let shown = |key: &'static str, preset: bool, text: String| {
             let written = entry.fields.get(key).or(entry.fields.get("preset").filter(|_| preset));
             Shown { key, text, origin: written.map_or(Origin::Default, |value| value.origin.clone()) }
-        };
-        let names = |globs: &[Glob]| match globs {
-            [] => "*".to_owned(),
-            globs => globs.iter().map(Glob::text).collect::<Vec<_>>().join(","),
         };
         vec![
             shown("name", true, objective.name.to_string()),
@@ -127,7 +153,9 @@ impl Effective {
     /// As YAML, with the origins as comments if they are asked for.
     pub fn show(&self, origins: bool) -> String {
         let mut lines = Vec::new();
-        for (list, entries) in [("upstreams:", &self.upstreams), ("objectives:", &self.objectives)] {
+        for (list, entries) in
+            [("upstreams:", &self.upstreams), ("objectives:", &self.objectives), ("budgets:", &self.budgets)]
+        {
             if !entries.is_empty() {
                 lines.push((list.to_owned(), None));
             }
@@ -157,6 +185,13 @@ impl Effective {
 
 /// Settings that are shown with the upstream they belong to.
 const PER_UPSTREAM: [&str; 6] = ["upstream", "kind", "usage", "listen", "engine_metrics", "gpus"];
+
+fn names(globs: &[Glob]) -> String {
+    match globs {
+        [] => "*".to_owned(),
+        globs => globs.iter().map(Glob::text).collect::<Vec<_>>().join(","),
+    }
+}
 
 fn scrape(scrape: engine::Scrape) -> &'static str {
     match scrape {

@@ -2,6 +2,7 @@
 //! it either succeeds or tells every mistake there is: no part ever sees a setting (law 13), and
 //! nothing is looked at twice.
 
+mod budgets;
 mod gpu;
 mod objectives;
 mod telemetry;
@@ -27,6 +28,7 @@ use crate::settings::{Value, Written};
 use upstreams::{Placed, Wanted};
 use values::Reader;
 
+pub use budgets::BudgetsPlan;
 pub use telemetry::Telemetry;
 use tenants::Tenancy;
 
@@ -49,6 +51,8 @@ pub struct Plan {
     pub max_models: usize,
     /// What is wanted of whose exchanges.
     pub objectives: Vec<Objective>,
+    /// What tenants may spend, and who is told.
+    pub budgets: BudgetsPlan,
     /// How GPUs are watched, if they are; its upstreams are in the relay's order.
     pub gpu: Option<::gpu::Plan>,
     /// Whose exchanges are: the rules, and the files that may change them.
@@ -109,6 +113,7 @@ impl Plan {
         let gpu = reader.gpu(machine, upstreams.iter().filter_map(Wanted::uses).collect(), max_models);
         let objectives = reader.objectives();
         let tenancy = reader.tenants();
+        let budgets = reader.budgets();
         let outbox_records = reader.count("outbox_records");
         let log = reader.log();
         let admin_hosts = reader.names("admin_hosts");
@@ -118,7 +123,7 @@ impl Plan {
                     .iter()
                     .filter_map(|upstream| upstream.listen.as_ref().map(|listen| listen.origin.clone()))
                     .collect(),
-                effective: Effective::of(written, &relay, &engine, &objectives, telemetry.notes()),
+                effective: Effective::of(written, &relay, &engine, &objectives, &budgets, telemetry.notes()),
                 relay,
                 engine,
                 admin: admin.address,
@@ -126,6 +131,7 @@ impl Plan {
                 admin_hosts,
                 max_models,
                 objectives,
+                budgets,
                 gpu,
                 tenancy,
                 telemetry,

@@ -6,6 +6,7 @@
 
 mod written;
 
+use budget::Period;
 use metrics::PRESETS;
 use relay::Kind;
 
@@ -329,6 +330,19 @@ pub static SETTINGS: &[Setting] = &[
         help: "Power usage effectiveness of the data centre, by which the energy's price is multiplied",
     },
     Setting {
+        key: "budget_webhook",
+        form: Form::Text("URL"),
+        default: "",
+        help: "Where it is posted that a budget's threshold was reached, as https://HOST[:PORT]/PATH; \
+               the budgets are listed under `budgets` in the file",
+    },
+    Setting {
+        key: "budget_webhook_secret_file",
+        form: Form::Text("PATH"),
+        default: "",
+        help: "A file with the secret by which what is posted there is signed",
+    },
+    Setting {
         key: "access_log",
         form: Form::Switch,
         default: "false",
@@ -421,6 +435,25 @@ pub const OBJECTIVE_LIST: List = List {
     noun: "an objective",
     example: "- preset: chat",
     keys: &["name", "preset", "models", "tenants", "first_token_ms", "tokens_per_second", "target"],
+};
+
+/// What tenants may spend.
+pub const BUDGET_LIST: List = List {
+    key: "budgets",
+    noun: "a budget",
+    example: "- name: NAME",
+    keys: &["name", "tenants", "max_budget", "soft_budget", "budget_duration", "shared", "enforce"],
+};
+
+/// How long budgets last.
+pub const BUDGET_DURATIONS: [&str; Period::ALL.len()] = {
+    let mut names = [""; Period::ALL.len()];
+    let mut at = 0;
+    while at < Period::ALL.len() {
+        names[at] = Period::ALL[at].name();
+        at += 1;
+    }
+    names
 };
 
 impl List {

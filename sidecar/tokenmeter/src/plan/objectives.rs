@@ -140,7 +140,7 @@ impl Reader<'_> {
         }
     }
 
-    fn globs(&mut self, entry: &Entry, key: &'static str) -> Vec<Glob> {
+    pub(super) fn globs(&mut self, entry: &Entry, key: &'static str) -> Vec<Glob> {
         let Some(written) = entry.fields.get(key) else { return Vec::new() };
         let names = written.text.split(',').map(str::trim).filter(|name| !name.is_empty());
         let globs: Vec<_> = names.map(Glob::new).collect();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{List, OBJECTIVE_LIST, SETTINGS, UPSTREAMS};
+use super::{BUDGET_LIST, List, OBJECTIVE_LIST, SETTINGS, UPSTREAMS};
 use crate::file::{Node, Shape};
 use crate::mistake::Mistake;
 use crate::nearest;
@@ -35,6 +35,8 @@ pub struct Written {
     pub upstreams: Option<(Origin, Vec<Entry>)>,
     /// The file's list of objectives and where it begins.
     pub objectives: Option<(Origin, Vec<Entry>)>,
+    /// The file's list of budgets and where it begins.
+    pub budgets: Option<(Origin, Vec<Entry>)>,
     /// What could not even be filed: unknown keys, shapes no setting has.
     pub mistakes: Vec<Mistake>,
 }
@@ -79,13 +81,15 @@ impl Written {
                 self.upstreams = self.list(&UPSTREAMS, origin, node).or(self.upstreams.take());
             } else if key == OBJECTIVE_LIST.key {
                 self.objectives = self.list(&OBJECTIVE_LIST, origin, node).or(self.objectives.take());
+            } else if key == BUDGET_LIST.key {
+                self.budgets = self.list(&BUDGET_LIST, origin, node).or(self.budgets.take());
             } else if let Some(setting) = SETTINGS.iter().find(|setting| setting.key == key) {
                 if let Some(value) = self.scalar(setting.key, origin, node) {
                     self.values.insert(setting.key, value);
                 }
             } else {
-                let known =
-                    SETTINGS.iter().map(|setting| setting.key).chain([UPSTREAMS.key, OBJECTIVE_LIST.key]);
+                let lists = [UPSTREAMS.key, OBJECTIVE_LIST.key, BUDGET_LIST.key];
+                let known = SETTINGS.iter().map(|setting| setting.key).chain(lists);
                 self.unknown(&key, "setting", &origin, known);
             }
         }

@@ -1,0 +1,220 @@
+//! The budgets: the file's list of them, and where it is told that one is spent. Limits are exact;
+//! one that could not be is a mistake.
+
+use std::fs::File;
+use std::io::{self, Read};
+
+use budget::{Budget, Endpoint, Period, Secret};
+use rust_decimal::Decimal;
+use rust_decimal::prelude::ToPrimitive;
+
+use super::values::Reader;
+use crate::mistake::Mistake;
+use crate::origin::Origin;
+use crate::settings::{BUDGET_DURATIONS, BUDGET_LIST, Entry, Value, setting};
+
+/// What tenants may spend, and who is told.
+#[derive(Clone, Debug, Default)]
+pub struct BudgetsPlan {
+    /// The budgets, in the order they were written.
+    pub budgets: Vec<Budget>,
+    /// Where notices are posted, if anywhere.
+    pub webhook: Option<budget::Plan>,
+}
+
+impl Reader<'_> {
+    pub(super) fn budgets(&mut self) -> BudgetsPlan {
+        let written = self.written;
+        let webhook = self.webhook();
+        let Some((list, entries)) = &written.budgets else {
+            if webhook.is_some() {
+                let origin = self.value(WEBHOOK).origin;
+                let what = format!("nothing will be posted: there are no `{}`", BUDGET_LIST.key);
+                self.warnings.push(Mistake::at(&origin, what, "list some in the file, or remove this"));
+            }
+            return BudgetsPlan { budgets: Vec::new(), webhook };
+        };
+        self.check_ground(list);
+        if entries.is_empty() && self.mistakes.is_empty() {
+            self.mistakes.push(Mistake::at(list, "`budgets` is empty", BUDGET_LIST.remedy()));
+        }
+        if entries.len() > MOST {
+            let what = format!("{} budgets are listed", entries.len());
+            let remedy = format!("keep {MOST}; one budget gives each tenant it covers a purse of its own");
+            self.mistakes.push(Mistake::at(list, what, remedy));
+        }
+        let mut budgets: Vec<Budget> = Vec::new();
+        for entry in entries {
+            let budget = self.budget(entry);
+            if !budget.name.is_empty() && budgets.iter().any(|earlier| earlier.name == budget.name) {
+                let origin = entry.fields.get("name").map_or(&entry.origin, |name| &name.origin);
+                let what = format!("two budgets are named `{}`", budget.name);
+                self.mistakes.push(Mistake::at(origin, what, "give each a `name` of its own"));
+            }
+            budgets.push(budget);
+        }
+        BudgetsPlan { budgets, webhook }
+    }
+
+    /// Money comes from prices, and is remembered by the ledger.
+    fn check_ground(&mut self, list: &Origin) {
+        let is_written = |key: &str| self.written.values.get(key).is_some_and(|value| !value.text.is_empty());
+        if !is_written("prices") {
+            let what = "budgets are listed, but there are no prices, so nothing would ever be spent";
+            self.mistakes.push(Mistake::at(list, what, "name a price book by `prices`"));
+        }
+        if !is_written("ledger") {
+            let what = "budgets are listed, but there is no ledger, so a restart forgets what was spent";
+            self.warnings.push(Mistake::at(list, what, "name a file for it by `ledger`"));
+        }
+    }
+
+    fn budget(&mut self, entry: &Entry) -> Budget {
+        let name = match entry.fields.get("name") {
+            Some(written) => self.name(written),
+            None => {
+                let what = "a budget has no `name`";
+                self.mistakes.push(Mistake::at(&entry.origin, what, "add one: notices and refusals say it"));
+                String::new()
+            }
+        };
+        let hard = entry.fields.get("max_budget").and_then(|written| self.limit(written));
+        let soft = entry.fields.get("soft_budget").and_then(|written| self.limit(written));
+        if !entry.fields.contains_key("max_budget") && !entry.fields.contains_key("soft_budget") {
+            let remedy = "add `max_budget`, `soft_budget` or both, in the price book's currency";
+            self.mistakes.push(Mistake::at(&entry.origin, "a budget has no limit", remedy));
+        }
+        if let (Some(hard), Some(soft), Some(written)) = (hard, soft, entry.fields.get("soft_budget"))
+            && soft >= hard
+        {
+            let what = "`soft_budget` is not below `max_budget`, so it would warn of nothing";
+            self.mistakes.push(Mistake::at(&written.origin, what, "lower it, or remove it"));
+        }
+        let enforce = self.yes(entry, "enforce");
+        if let Some(written) = entry.fields.get("enforce").filter(|_| enforce)
+            && !entry.fields.contains_key("max_budget")
+        {
+            let what = "there is no `max_budget` to enforce";
+            self.mistakes.push(Mistake::at(&written.origin, what, "add one, or remove this line"));
+        }
+        let shared = self.yes(entry, "shared");
+        Budget {
+            name: name.into(),
+            tenants: self.globs(entry, "tenants"),
+            shared,
+            period: self.duration(entry),
+            soft,
+            hard,
+            enforce,
+        }
+    }
+
+    fn duration(&mut self, entry: &Entry) -> Period {
+        let Some(written) = entry.fields.get("budget_duration") else {
+            let remedy = format!("add it: one of {}", BUDGET_DURATIONS.join(", "));
+            self.mistakes.push(Mistake::at(&entry.origin, "a budget has no `budget_duration`", remedy));
+            return Period::Month;
+        };
+        let name = self.one_of(written, &BUDGET_DURATIONS);
+        Period::ALL.into_iter().find(|period| period.name() == name).unwrap_or(Period::Month)
+    }
+
+    /// A sum in pico-units, exactly as it was written.
+    fn limit(&mut self, written: &Value) -> Option<i128> {
+        let text = &written.text;
+        let digits = text.bytes().filter(u8::is_ascii_digit).count();
+        // A YAML number may have gone through a float: up to so many digits come out as they went in.
+        let exact = Decimal::from_str_exact(text).ok().filter(|_| digits <= EXACT_DIGITS);
+        let pico = exact.and_then(|units| units.checked_mul(Decimal::from(PICO)));
+        match pico {
+            Some(pico) if pico.fract().is_zero() && pico.is_sign_positive() && !pico.is_zero() => {
+                pico.to_i128()
+            }
+            _ => {
+                let what = format!("`{}` is no sum of money above 0", text.escape_debug());
+                let remedy = "write it as in 250 or 0.50: at most 15 digits, 12 of them after the point";
+                self.mistakes.push(Mistake::at(&written.origin, what, remedy));
+                None
+            }
+        }
+    }
+
+    fn yes(&mut self, entry: &Entry, key: &'static str) -> bool {
+        match entry.fields.get(key).map(|written| (written.text.as_str(), written)) {
+            None | Some(("false", _)) => false,
+            Some(("true", _)) => true,
+            Some((other, written)) => {
+                let what = format!("`{}` is neither true nor false", other.escape_debug());
+                self.mistakes.push(Mistake::at(&written.origin, what, "write true or false"));
+                false
+            }
+        }
+    }
+
+    fn webhook(&mut self) -> Option<budget::Plan> {
+        let (url, file) = (self.value(WEBHOOK), self.value(SECRET_FILE));
+        if url.text.is_empty() {
+            if !file.text.is_empty() {
+                let what = format!("there is no `{WEBHOOK}` whose notices could be signed");
+                self.warnings.push(Mistake::at(&file.origin, what, "name one, or remove this"));
+            }
+            return None;
+        }
+        let secret = self.secret(&file);
+        match Endpoint::parse(&url.text) {
+            Ok(endpoint) => Some(budget::Plan::to(endpoint, secret)),
+            Err(error) => {
+                let what = format!("the webhook's address is no good: {}", error.what);
+                self.mistakes.push(Mistake::at(&url.origin, what, error.remedy));
+                None
+            }
+        }
+    }
+
+    fn secret(&mut self, file: &Value) -> Option<Secret> {
+        if file.text.is_empty() {
+            return None;
+        }
+        let secret = contents(&file.text)
+            .map_err(|cause| cause.to_string())
+            .and_then(|bytes| Secret::new(&bytes).map_err(|error| error.to_string()));
+        secret
+            .map_err(|cause| {
+                let what = format!("no secret is in `{}`: {cause}", file.text.escape_debug());
+                let remedy =
+                    format!("put one there, as `openssl rand -hex 32` makes it, or remove {}", flag());
+                self.mistakes.push(Mistake::at(&file.origin, what, remedy));
+            })
+            .ok()
+    }
+}
+
+fn contents(path: &str) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(SECRET_FILE_BYTES).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn flag() -> String {
+    setting(SECRET_FILE).flag()
+}
+
+const WEBHOOK: &str = "budget_webhook";
+
+const SECRET_FILE: &str = "budget_webhook_secret_file";
+
+/// Bytes of a secret's file that are read: more than a secret may have.
+const SECRET_FILE_BYTES: u64 = 8192;
+
+/// Budgets that may be listed: each is a purse for each tenant it covers.
+const MOST: usize = 64;
+
+/// Parts of a unit of money.
+const PICO: u64 = 1_000_000_000_000;
+
+/// Decimal digits that any 64-bit float keeps.
+const EXACT_DIGITS: usize = 15;
+
+#[cfg(test)]
+#[path = "budgets_tests.rs"]
+mod tests;

@@ -1,0 +1,286 @@
+//! Which budgets run, and every mistake in them, word for word.
+
+use std::collections::BTreeMap;
+
+use budget::{Budget, Period, decimal};
+use metrics::Glob;
+
+use crate::file;
+use crate::machine::Alone;
+use crate::origin::Origin;
+use crate::plan::Plan;
+use crate::settings::{BUDGET_DURATIONS, Value, Written};
+
+/// What the file comes to, beside these settings.
+fn written(yaml: &str, beside: &[(&'static str, &str)]) -> Written {
+    let flags: BTreeMap<_, _> = [("upstream", "http://gpu:8000".to_owned())].into();
+    let mut written = Written::merge(&flags, &|_| None, Some(file::parse("t.yaml", yaml).unwrap()));
+    for (key, text) in beside {
+        let origin = Origin::Flag(format!("--{}", key.replace('_', "-")));
+        written.values.insert(key, Value { text: (*text).to_owned(), origin });
+    }
+    written
+}
+
+const GROUND: [(&str, &str); 2] = [("prices", "prices.yaml"), ("ledger", "spend.db")];
+
+fn plan_of(written: &Written) -> Plan {
+    Plan::make(written, &Alone(&[])).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+}
+
+fn plan(yaml: &str) -> Plan {
+    plan_of(&written(yaml, &GROUND))
+}
+
+fn told_of(written: &Written) -> Vec<String> {
+    let mistakes = Plan::make(written, &Alone(&[])).expect_err("these budgets are wrong");
+    mistakes.0.iter().map(ToString::to_string).collect()
+}
+
+fn told(yaml: &str) -> Vec<String> {
+    told_of(&written(yaml, &GROUND))
+}
+
+fn warned(written: &Written) -> Vec<String> {
+    plan_of(written).warnings.iter().map(ToString::to_string).collect()
+}
+
+fn said(budget: &Budget) -> String {
+    let globs = budget.tenants.iter().map(Glob::text).collect::<Vec<_>>().join("|");
+    let limit = |pico: Option<i128>| pico.map_or("-".to_owned(), decimal);
+    format!(
+        "{} [{globs}] {} {} {}{}{}",
+        budget.name,
+        budget.period.name(),
+        limit(budget.soft),
+        limit(budget.hard),
+        if budget.shared { " shared" } else { "" },
+        if budget.enforce { " enforced" } else { "" },
+    )
+}
+
+const LIST: &str = "\
+budgets:
+  - { name: gold, tenants: [gold, \"team-*\"], max_budget: 250.10, budget_duration: month, enforce: true }
+  - name: everybody
+    soft_budget: 0.000000000001
+    max_budget: \"100000000000\"
+    budget_duration: 30d
+    shared: true
+    tenants: \"*\"
+";
+
+#[test]
+fn a_list_is_taken_in_its_order() {
+    let plan = plan(LIST);
+    assert_eq!(
+        plan.budgets.budgets.iter().map(said).collect::<Vec<_>>(),
+        [
+            "gold [gold|team-*] month - 250.10 enforced",
+            "everybody [] 30d 0.000000000001 100000000000.00 shared"
+        ]
+    );
+    assert!(plan.warnings.is_empty() && plan.budgets.webhook.is_none());
+    assert!(Plan::make(&written("", &[]), &Alone(&[])).unwrap().budgets.budgets.is_empty());
+}
+
+#[test]
+fn what_is_shown_would_say_the_same_again() {
+    let first = plan(LIST);
+    let shown = first.effective.show(false);
+    let list = &shown[shown.find("budgets:").unwrap()..];
+    let list: String = list.split_inclusive('\n').take(1 + 6 + 7).collect();
+    assert_eq!(plan(&list).budgets.budgets, first.budgets.budgets, "{list}");
+    let origins = first.effective.show(true);
+    let line = |key: &str| origins.lines().find(|line| line.contains(key)).unwrap().to_owned();
+    assert!(line("max_budget: 250.10").ends_with("# t.yaml:2"), "{origins}");
+    assert!(line("shared: true").ends_with("# t.yaml:7"), "{origins}");
+    assert!(line("enforce: false").ends_with("# default"), "{origins}");
+}
+
+#[test]
+fn durations_are_the_periods() {
+    assert_eq!(BUDGET_DURATIONS, ["day", "week", "month", "30d"]);
+    for (name, period) in BUDGET_DURATIONS.into_iter().zip(Period::ALL) {
+        let yaml = format!("budgets:\n  - {{name: a, max_budget: 1, budget_duration: {name}}}\n");
+        assert_eq!(plan(&yaml).budgets.budgets[0].period, period);
+    }
+}
+
+#[test]
+fn mistakes_are_told_with_their_line() {
+    for (entry, expected) in [
+        (
+            "max_budget: 1\n    budget_duration: day",
+            "t.yaml:2: a budget has no `name`; add one: notices and refusals say it",
+        ),
+        (
+            "name: a\n    budget_duration: day",
+            "t.yaml:2: a budget has no limit; add `max_budget`, `soft_budget` or both, in the price book's currency",
+        ),
+        (
+            "name: a\n    max_budget: 1",
+            "t.yaml:2: a budget has no `budget_duration`; add it: one of day, week, month, 30d",
+        ),
+        (
+            "name: a\n    max_budget: 1\n    budget_duration: mont",
+            "t.yaml:4: `mont` is not one of day, week, month, 30d; did you mean `month`?",
+        ),
+        (
+            "name: a\n    max_budget: 1\n    soft_budget: 1\n    budget_duration: day",
+            "t.yaml:4: `soft_budget` is not below `max_budget`, so it would warn of nothing; lower it, or remove it",
+        ),
+        (
+            "name: a\n    soft_budget: 1\n    budget_duration: day\n    enforce: true",
+            "t.yaml:5: there is no `max_budget` to enforce; add one, or remove this line",
+        ),
+        (
+            "name: a\n    max_budget: 1\n    budget_duration: day\n    shared: 3",
+            "t.yaml:5: `3` is neither true nor false; write true or false",
+        ),
+        (
+            "name: a\n    max_budget: 1\n    budget_duration: day\n    tenants: []",
+            "t.yaml:5: `tenants` names none; name some, `*` standing for any text, or remove the line to mean all",
+        ),
+        (
+            "name: a\n    max_budget: 1\n    budget_duration: day\n    period: day",
+            "t.yaml:5: there is no key of a budget `period`; known are name, tenants, max_budget, soft_budget, \
+             budget_duration, shared, enforce",
+        ),
+        (
+            "{name: a, max_budget: 1, budget_duration: day}\n  - {name: a, max_budget: 1, budget_duration: week}",
+            "t.yaml:3: two budgets are named `a`; give each a `name` of its own",
+        ),
+    ] {
+        assert_eq!(told(&format!("budgets:\n  - {entry}\n")), [expected], "{entry}");
+    }
+    assert_eq!(
+        told("budgets: []\n"),
+        ["t.yaml:1: `budgets` is empty; write one `- name: NAME` for each budget under it"]
+    );
+    let many: String =
+        (0..65).map(|at| format!("  - {{name: n{at}, max_budget: 1, budget_duration: day}}\n")).collect();
+    assert_eq!(
+        told(&format!("budgets:\n{many}")),
+        [
+            "t.yaml:1: 65 budgets are listed; keep 64; one budget gives each tenant it covers a purse of its own"
+        ]
+    );
+}
+
+#[test]
+fn sums_are_exact_or_refused() {
+    for (text, pico) in [
+        ("1", Some(1_000_000_000_000)),
+        ("0.1", Some(100_000_000_000)),
+        ("0.000000000001", Some(1)),
+        ("123.456789012345", Some(123_456_789_012_345)),
+        ("1234.456789012345", None),
+        ("123.456789012", Some(123_456_789_012_000)),
+        ("\"123456789012.34\"", Some(123_456_789_012_340_000_000_000)),
+        ("1234567890123.456", None),
+        ("0.0000000000001", None),
+        ("0", None),
+        ("-5", None),
+        ("ten", None),
+        ("1e3", Some(1_000_000_000_000_000)),
+        ("\"1,000\"", None),
+        ("$5", None),
+    ] {
+        let yaml = format!("budgets:\n  - name: a\n    max_budget: {text}\n    budget_duration: day\n");
+        match pico {
+            Some(pico) => assert_eq!(plan(&yaml).budgets.budgets[0].hard, Some(pico), "{text}"),
+            None => {
+                let told = told(&yaml);
+                assert_eq!(told.len(), 1, "{told:?}");
+                assert!(told[0].starts_with("t.yaml:3: `"), "{told:?}");
+                let remedy = " is no sum of money above 0; write it as in 250 or 0.50: at most 15 digits, 12 of them \
+                              after the point";
+                assert!(told[0].ends_with(remedy), "{told:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn all_of_them_are_told() {
+    let yaml = "budgets:\n  - nmae: a\n    max_budget: x\n    enforce: 5\n  - {}\n";
+    let places: Vec<_> = told(yaml).iter().map(|told| told.split(": ").next().unwrap().to_owned()).collect();
+    let expected =
+        ["t.yaml:2", "t.yaml:2", "t.yaml:3", "t.yaml:4", "t.yaml:2", "t.yaml:5", "t.yaml:5", "t.yaml:5"];
+    assert_eq!(places, expected);
+}
+
+#[test]
+fn without_prices_nothing_is_spent_and_without_a_ledger_it_is_forgotten() {
+    assert_eq!(
+        told_of(&written(LIST, &GROUND[1..])),
+        [
+            "t.yaml:1: budgets are listed, but there are no prices, so nothing would ever be spent; name a price book by \
+          `prices`"
+        ]
+    );
+    assert_eq!(
+        warned(&written(LIST, &GROUND[..1])),
+        [
+            "t.yaml:1: budgets are listed, but there is no ledger, so a restart forgets what was spent; name a file for \
+          it by `ledger`"
+        ]
+    );
+}
+
+#[test]
+fn the_webhook_and_its_secret() {
+    let folder = std::env::temp_dir().join(format!("tokenmeter-budgets-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let (good, short) = (file("good", "0123456789abcdef0123456789abcdef\n"), file("short", "hunter2\n"));
+    let with = |url: &'static str, file: &str| {
+        let beside = [("budget_webhook", url), ("budget_webhook_secret_file", file)];
+        written(LIST, &[&GROUND[..], &beside].concat())
+    };
+    let written = with("https://hooks.example.com/T0/hunter2?key=hunter2", &good);
+    let plan = plan_of(&written);
+    let webhook = plan.budgets.webhook.as_ref().unwrap();
+    assert_eq!(webhook.endpoint.to_string(), "https://hooks.example.com/…");
+    assert!(webhook.secret.is_some());
+    let shown = plan.effective.show(true);
+    assert!(shown.contains("budget_webhook: \"https://hooks.example.com/…\" "), "{shown}");
+    assert!(!format!("{shown} {plan:?}").contains("hunter2"));
+
+    let short_told = format!(
+        "--budget-webhook-secret-file: no secret is in `{short}`: a secret has 16 to 4096 bytes; put one there, as \
+         `openssl rand -hex 32` makes it, or remove --budget-webhook-secret-file"
+    );
+    assert_eq!(
+        told_of(&with("https://me:hunter2@example.com/", &short)),
+        [
+            &*short_told,
+            "--budget-webhook: the webhook's address is no good: it holds a name or a password before the host; \
+             remove them, and let the receiver know us by `budget_webhook_secret_file`",
+        ]
+    );
+    assert!(told_of(&with("https://example.com/", "/nonexistent"))[0].contains("No such file"));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn what_has_no_effect_is_a_warning() {
+    assert_eq!(
+        warned(&written("", &[("budget_webhook", "https://example.com/")])),
+        [
+            "--budget-webhook: nothing will be posted: there are no `budgets`; list some in the file, or remove this"
+        ]
+    );
+    assert_eq!(
+        warned(&written("", &[("budget_webhook_secret_file", "/nonexistent")])),
+        [
+            "--budget-webhook-secret-file: there is no `budget_webhook` whose notices could be signed; name one, or \
+          remove this"
+        ]
+    );
+}
