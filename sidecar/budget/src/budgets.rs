@@ -186,12 +186,15 @@ impl Budgets {
             .collect()
     }
 
-    /// What was told, for the next process.
-    pub fn told(&self) -> Told {
+    /// What was told of periods that can still be told of, for the next process.
+    pub fn told(&self, now_us: i64) -> Told {
+        let spans = Spans::at(now_us);
         let mut entries = Vec::new();
         let mut note = |at: usize, tenant: Option<&Arc<str>>, account: &Account| {
             let budget = &self.budgets[at];
-            entries.extend(account.marks().iter().map(|mark| Entry {
+            let (span, before) = spans.spans[budget.period as usize];
+            let since = before.unwrap_or(span).start;
+            entries.extend(account.marks().iter().filter(|mark| mark.at >= since).map(|mark| Entry {
                 budget: Arc::clone(&budget.name),
                 form: form(budget),
                 tenant: tenant.cloned(),

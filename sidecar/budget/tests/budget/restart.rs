@@ -55,8 +55,8 @@ fn with_memory_only_what_was_told_counts_as_told() {
             "month/a/2026-11-01/50",
         ]
     );
-    let kept = Told::from_json(&before.told().to_json()).unwrap();
-    assert_eq!(kept, before.told());
+    let kept = Told::from_json(&before.told(at(3, 5)).to_json()).unwrap();
+    assert_eq!(kept, before.told(at(3, 5)));
     // It ended before it told of the third day.
     let mut after = new(10);
     after.restore(at(3, 1), &sums(), Some(&kept));
@@ -65,11 +65,31 @@ fn with_memory_only_what_was_told_counts_as_told() {
 }
 
 #[test]
+fn only_what_can_still_be_told_of_is_kept() {
+    let mut budgets = dollars(vec![
+        budget("day", "a", Period::Day, None, Some(1)),
+        budget("30d", "a", Period::Rolling, None, Some(20)),
+    ]);
+    for on in 1..=12 {
+        budgets.charge("a", at(on, 1), UNIT);
+        budgets.tick(at(on, 2));
+    }
+    let kept = budgets.told(at(12, 3)).to_json();
+    let dates = |name: &str| kept.split(name).skip(1).count();
+    assert_eq!(dates("\"day\""), 2, "{kept}");
+    assert_eq!(dates("\"30d\""), 1, "{kept}");
+    assert!(
+        kept.contains("2026-11-11") && kept.contains("2026-11-12") && kept.contains("2026-11-10"),
+        "{kept}"
+    );
+}
+
+#[test]
 fn a_changed_limit_is_told_of_anew() {
     let mut before = new(16);
     before.restore(at(3, 5), &sums(), None);
     let mut after = new(10);
-    after.restore(at(3, 6), &sums(), Some(&before.told()));
+    after.restore(at(3, 6), &sums(), Some(&before.told(at(3, 5))));
     let told = ids(&after.tick(at(3, 6)));
     assert!(told.contains(&"month/a/2026-11-01/50".to_owned()), "{told:?}");
     assert!(told.contains(&"month/a/2026-11-01/80".to_owned()), "{told:?}");

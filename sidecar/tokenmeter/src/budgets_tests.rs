@@ -1,0 +1,246 @@
+//! What becomes of charges: what is counted, kept, refused, and told to the next process.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, mpsc};
+
+use budget::{Budget, DAY_US, Observed, Period, Refused};
+use metrics::{Format, Metrics};
+
+use super::{Charges, Hooks, Looks, Sums, WAITING, start};
+use crate::memory::Memory;
+use crate::plan::BudgetsPlan;
+
+const UNIT: i64 = 1_000_000_000_000;
+
+/// 2026-11-01.
+const DAY_1: i64 = 20_758;
+
+fn at(day: i64, hour: i64) -> i64 {
+    (DAY_1 - 1 + day) * DAY_US + hour * 3_600_000_000
+}
+
+fn tenant(name: &str) -> Arc<str> {
+    name.into()
+}
+
+fn budget(name: &str, hard: i64) -> Budget {
+    Budget {
+        name: name.into(),
+        tenants: Vec::new(),
+        shared: false,
+        period: Period::Month,
+        soft: None,
+        hard: Some((hard * UNIT).into()),
+        enforce: true,
+    }
+}
+
+/// What the gate was told, each time.
+type Gate = Arc<Mutex<Vec<Vec<Arc<str>>>>>;
+
+struct Bench {
+    looks: Looks,
+    charges: Charges,
+    metrics: Metrics,
+    gate: Gate,
+}
+
+fn gate() -> (Gate, Box<dyn Fn(HashMap<Arc<str>, Refused>) + Send>) {
+    let gate = Gate::default();
+    let told = Arc::clone(&gate);
+    let refuse = move |refused: HashMap<Arc<str>, Refused>| {
+        let mut names: Vec<_> = refused.into_keys().collect();
+        names.sort();
+        told.lock().unwrap().push(names);
+    };
+    (gate, Box::new(refuse))
+}
+
+fn bench(budgets: Vec<Budget>, memory: Memory) -> Bench {
+    let metrics = Metrics::new(metrics::Options::default());
+    let charges = Charges::default();
+    let (gate, refuse) = gate();
+    let looks = Looks {
+        budgets: budget::Budgets::new(budgets, "USD"),
+        charges: charges.clone(),
+        metrics: metrics.clone(),
+        webhook: None,
+        memory,
+        refuse,
+        refusing: false,
+        shown_us: None,
+        warned: false,
+    };
+    Bench { looks, charges, metrics, gate }
+}
+
+impl Bench {
+    fn restore(&mut self, now_us: i64, sums: Result<Sums, String>) {
+        let (ready, waits) = mpsc::sync_channel(1);
+        self.looks.restore(Box::new(|_| sums), &ready, now_us);
+        waits.recv().unwrap();
+    }
+
+    fn page(&self) -> String {
+        let mut page = Vec::new();
+        self.metrics.scrape(Format::accepted("")).write(Format::accepted(""), &mut page).unwrap();
+        String::from_utf8(page).unwrap()
+    }
+
+    /// How often each threshold was told.
+    fn alerts(&self, tenant: &str) -> Vec<(String, u64)> {
+        let line = format!("tokenmeter_budget_alerts_total{{tenant=\"{tenant}\",");
+        let page = self.page();
+        let told = page.lines().filter(|one| one.starts_with(&line)).map(|one| {
+            let threshold = one.split("threshold=\"").nth(1).unwrap().split('"').next().unwrap();
+            (threshold.to_owned(), one.rsplit(' ').next().unwrap().parse().unwrap())
+        });
+        told.filter(|(_, times)| *times > 0).collect()
+    }
+}
+
+fn once(thresholds: &[&str]) -> Vec<(String, u64)> {
+    thresholds.iter().map(|name| ((*name).to_owned(), 1)).collect()
+}
+
+#[test]
+fn charges_become_gauges_alerts_and_refusals() {
+    let mut bench = bench(vec![budget("b", 10)], Memory::none());
+    bench.looks.look(at(3, 0));
+    assert!(bench.gate.lock().unwrap().is_empty(), "a gate that refuses nobody is left alone");
+    for _ in 0..6 {
+        bench.charges.charge(&tenant("acme"), at(3, 1), UNIT);
+    }
+    bench.charges.charge(&tenant("late"), at(0, 1), 20 * UNIT);
+    bench.looks.look(at(3, 1));
+    assert_eq!(bench.alerts("acme"), once(&["50"]));
+    let used = "tokenmeter_budget_used_usd{tenant=\"acme\",period=\"month\"} 6";
+    assert!(bench.page().lines().any(|line| line.starts_with(used)), "{}", bench.page());
+    let limit = "tokenmeter_budget_limit_usd{tenant=\"acme\",period=\"month\",limit=\"hard\"} 10";
+    assert!(bench.page().lines().any(|line| line.starts_with(limit)), "{}", bench.page());
+    bench.charges.charge(&tenant("acme"), at(3, 2), 4 * UNIT);
+    bench.looks.look(at(3, 2));
+    assert_eq!(bench.alerts("acme"), once(&["50", "80", "100"]));
+    assert_eq!(
+        bench.alerts("late"),
+        once(&["50", "80", "100"]),
+        "of October, which cannot be refused any more"
+    );
+    bench.looks.look(at(30, 23));
+    bench.looks.look(at(31, 0));
+    bench.looks.look(at(31, 1));
+    let gate = bench.gate.lock().unwrap();
+    assert_eq!(*gate, [vec![tenant("acme")], vec![tenant("acme")], vec![]]);
+}
+
+#[test]
+fn a_central_store_is_heard() {
+    let mut bench = bench(vec![budget("b", 10)], Memory::none());
+    let seen = |units: i64| Observed {
+        tenant: tenant("acme"),
+        day: i32::try_from(DAY_1).unwrap(),
+        ours: 0,
+        all: (units * UNIT).into(),
+    };
+    bench.charges.observe(vec![seen(1)]);
+    bench.looks.look(at(1, 0));
+    bench.charges.observe(vec![seen(12)]);
+    bench.looks.look(at(1, 1));
+    assert_eq!(bench.gate.lock().unwrap().last(), Some(&vec![tenant("acme")]));
+}
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("tokenmeter-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_new_process_knows_what_was_told() {
+    let folder = Folder::new("memory");
+    let ledger = folder.0.join("spend.db");
+    let mut before = bench(vec![budget("b", 10)], Memory::beside(&ledger));
+    before.charges.charge(&tenant("acme"), at(3, 1), 6 * UNIT);
+    before.looks.look(at(3, 1));
+    before.looks.end();
+    let file = folder.0.join("spend.db.budgets.json");
+    assert!(std::fs::read_to_string(&file).unwrap().contains("\"acme\""));
+
+    let sums = || Ok(vec![(tenant("acme"), i32::try_from(DAY_1).unwrap(), i128::from(9 * UNIT))]);
+    let mut after = bench(vec![budget("b", 10)], Memory::beside(&ledger));
+    after.restore(at(3, 2), sums());
+    after.looks.look(at(3, 2));
+    assert_eq!(after.alerts("acme"), once(&["80"]), "half was told of, 80 % was not");
+    after.looks.end();
+
+    // What was kept is damaged: what is passed counts as told, so that nobody is called twice.
+    std::fs::write(&file, "{").unwrap();
+    let mut damaged = bench(vec![budget("b", 10)], Memory::beside(&ledger));
+    damaged.restore(at(3, 2), sums());
+    damaged.looks.look(at(3, 2));
+    assert_eq!(damaged.alerts("acme"), []);
+}
+
+#[test]
+fn a_ledger_in_trouble_is_no_reason_not_to_begin() {
+    let mut bench = bench(vec![budget("b", 10)], Memory::none());
+    bench.restore(at(3, 2), Err("the disk is gone".to_owned()));
+    bench.charges.charge(&tenant("acme"), at(3, 1), 6 * UNIT);
+    bench.looks.look(at(3, 2));
+    assert_eq!(bench.alerts("acme"), once(&["50"]));
+}
+
+#[test]
+fn what_waits_is_bounded_and_nothing_is_lost() {
+    let charges = Charges::default();
+    for number in 0..WAITING + 9 {
+        charges.charge(&tenant(&format!("t{number}")), at(1, 0), UNIT);
+    }
+    charges.charge(&tenant("t0"), at(1, 0), UNIT);
+    let waiting = charges.take();
+    assert!(waiting.charged.len() <= WAITING + 1);
+    let day = i32::try_from(DAY_1).unwrap();
+    assert_eq!(waiting.charged[&(tenant("t0"), day)], i128::from(2 * UNIT));
+    assert_eq!(waiting.charged[&(tenant(budget::OTHER), day)], i128::from(9 * UNIT));
+}
+
+#[test]
+fn the_thread_looks_and_ends_with_a_last_look() {
+    let (gate, refuse) = gate();
+    let metrics = Metrics::new(metrics::Options::default());
+    let hooks = Hooks { restore: Box::new(|_| Ok(Vec::new())), memory: Memory::none(), refuse };
+    let plan = BudgetsPlan { budgets: vec![budget("b", 1)], webhook: None };
+    let (charges, running) = start(plan, "USD", &metrics, hooks).unwrap();
+    charges.charge(&tenant("acme"), super::now_us(), UNIT);
+    running.shutdown();
+    assert_eq!(gate.lock().unwrap().last(), Some(&vec![tenant("acme")]));
+}
+
+#[test]
+fn a_panic_lets_everybody_in() {
+    let (gate, refuse) = gate();
+    let failing = move |refused: HashMap<Arc<str>, Refused>| {
+        let over = !refused.is_empty();
+        refuse(refused);
+        assert!(!over, "as if something were wrong");
+    };
+    let metrics = Metrics::new(metrics::Options::default());
+    let hooks =
+        Hooks { restore: Box::new(|_| Ok(Vec::new())), memory: Memory::none(), refuse: Box::new(failing) };
+    let plan = BudgetsPlan { budgets: vec![budget("b", 1)], webhook: None };
+    let (charges, running) = start(plan, "USD", &metrics, hooks).unwrap();
+    charges.charge(&tenant("acme"), super::now_us(), UNIT);
+    running.shutdown();
+    assert_eq!(gate.lock().unwrap().last(), Some(&vec![]));
+}
