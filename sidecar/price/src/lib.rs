@@ -8,6 +8,7 @@ mod amount;
 mod book;
 mod charge;
 mod currency;
+pub mod diff;
 mod entry;
 pub mod instant;
 pub mod litellm;

@@ -8,10 +8,22 @@ pub(crate) fn word<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> 
     let meant = word.to_ascii_lowercase().replace(['-', '.', ' '], "_");
     known
         .into_iter()
-        .map(|candidate| (distance(&meant, candidate), candidate))
+        .map(|candidate| {
+            (if is_swapped(&meant, candidate) { 1 } else { distance(&meant, candidate) }, candidate)
+        })
         .filter(|(distance, candidate)| *distance <= 1 + candidate.len() / 5)
         .min()
         .map(|(_, candidate)| candidate)
+}
+
+/// Whether it is the same letters in another order: `nmae` is no `image`.
+fn is_swapped(word: &str, candidate: &str) -> bool {
+    let sorted = |text: &str| {
+        let mut letters: Vec<char> = text.chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    word != candidate && sorted(word) == sorted(candidate)
 }
 
 /// Characters to add, remove or replace to make one word of the other (Levenshtein).
@@ -32,3 +44,26 @@ fn distance(from: &str, to: &str) -> usize {
 
 /// Bytes of a word that somebody may have meant as another.
 const LONGEST: usize = 100;
+
+#[cfg(test)]
+mod tests {
+    use super::word;
+
+    #[test]
+    fn slips_are_recognised_and_strangers_are_not() {
+        const KNOWN: [&str; 5] = ["name", "image", "input", "cached_input", "batch"];
+        for (written, meant) in [
+            ("nmae", Some("name")),
+            ("nam", Some("name")),
+            ("imput", Some("input")),
+            ("cached-input", Some("cached_input")),
+            ("bacth", Some("batch")),
+            ("name", Some("name")),
+            ("colour", None),
+            ("", None),
+        ] {
+            assert_eq!(word(written, KNOWN), meant, "{written}");
+        }
+        assert_eq!(word(&"name".repeat(1000), KNOWN), None);
+    }
+}

@@ -9,6 +9,7 @@ use std::sync::LazyLock;
 use clap::builder::StyledStr;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
+use crate::command::prices;
 use crate::command::spend;
 use crate::command::tenants;
 use crate::curve::{self, Wish};
@@ -32,6 +33,8 @@ pub enum Asked {
     Spend(Box<spend::Wish>),
     /// Hash API keys, or ask a tenants file.
     Tenants(tenants::Wish),
+    /// Do something with price files.
+    Prices(prices::Wish),
     /// Run the demonstration.
     Demo {
         /// How long; until it is interrupted if not said.
@@ -63,6 +66,7 @@ pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Asked, clap
         Some(("curve", matches)) => Asked::Curve(Wish::of(matches)),
         Some(("spend", matches)) => Asked::Spend(Box::new(spend::Wish::of(matches))),
         Some(("tenants", matches)) => Asked::Tenants(tenants::Wish::of(matches)),
+        Some(("prices", matches)) => Asked::Prices(prices::Wish::of(matches)),
         Some(("demo", matches)) => Asked::Demo {
             seconds: matches.get_one("seconds").copied(),
             listen: matches.get_one("listen").cloned(),
@@ -111,6 +115,7 @@ fn command() -> Command {
         .subcommand(curve::command())
         .subcommand(spend::command())
         .subcommand(tenants::command())
+        .subcommand(prices::command())
         .subcommand(demo())
 }
 

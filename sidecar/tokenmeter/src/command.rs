@@ -2,6 +2,7 @@
 //! settings are wrong.
 
 pub(crate) mod ledger_path;
+pub(crate) mod prices;
 pub(crate) mod spend;
 pub(crate) mod tenants;
 
@@ -31,6 +32,7 @@ pub fn execute(asked: Asked) -> ExitCode {
         Asked::Curve(wish) => curve::run(&wish).unwrap_or_else(|error| could_not_run(&error)),
         Asked::Spend(wish) => spend::run(&wish).unwrap_or_else(|error| could_not_run(&error)),
         Asked::Tenants(wish) => tenants(&wish),
+        Asked::Prices(wish) => prices::run(&wish).unwrap_or_else(|error| could_not_run(&error)),
         Asked::Demo { seconds, listen, admin } => demo(seconds, listen, admin),
     }
 }

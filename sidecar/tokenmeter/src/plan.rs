@@ -5,6 +5,7 @@
 mod budgets;
 mod gpu;
 mod objectives;
+pub(crate) mod prices;
 mod telemetry;
 pub mod tenants;
 mod upstreams;
@@ -57,6 +58,8 @@ pub struct Plan {
     pub gpu: Option<::gpu::Plan>,
     /// Whose exchanges are: the rules, and the files that may change them.
     pub tenancy: Tenancy,
+    /// What tokens cost, if that is known.
+    pub prices: Option<Arc<::price::Book>>,
     /// What is sent to a collector.
     pub telemetry: Telemetry,
     /// Records that may wait for the control plane.
@@ -114,6 +117,7 @@ impl Plan {
         let objectives = reader.objectives();
         let tenancy = reader.tenants();
         let budgets = reader.budgets();
+        let prices = reader.prices();
         let outbox_records = reader.count("outbox_records");
         let log = reader.log();
         let admin_hosts = reader.names("admin_hosts");
@@ -134,6 +138,7 @@ impl Plan {
                 budgets,
                 gpu,
                 tenancy,
+                prices: prices.map(Arc::new),
                 telemetry,
                 outbox_records,
                 tokenizers,

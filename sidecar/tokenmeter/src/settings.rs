@@ -343,6 +343,12 @@ pub static SETTINGS: &[Setting] = &[
         help: "A file with the secret by which what is posted there is signed",
     },
     Setting {
+        key: "prices",
+        form: Form::Text("FILE"),
+        default: "",
+        help: "A price file: what tokens cost, and what each exchange is charged by (see `tokenmeter prices`)",
+    },
+    Setting {
         key: "access_log",
         form: Form::Switch,
         default: "false",

@@ -1,0 +1,145 @@
+//! What differs between two price books, entry by entry. Entries are the same if they are for the same
+//! models, at the same place, from the same instant; prices are compared as they are charged.
+
+use std::collections::BTreeMap;
+
+use meter::TokenType;
+
+use crate::amount::{amount, per_million};
+use crate::book::Book;
+use crate::entry::{Entry, Models, STANDARD};
+use crate::instant;
+use crate::prices::{PER_REQUEST, key_of};
+
+/// What became of an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The entry, as the book calls it that has it.
+    pub entry: String,
+    /// What became of it.
+    pub kind: Kind,
+    /// Each fact with what it was and what it is; of an entry that came or went, all it says.
+    pub facts: Vec<Fact>,
+}
+
+/// What became of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Only the new book has it.
+    Added,
+    /// Only the old one has it.
+    Removed,
+    /// Both have it, and it says something else.
+    Changed,
+}
+
+impl Kind {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Added => "added",
+            Self::Removed => "removed",
+            Self::Changed => "changed",
+        }
+    }
+}
+
+/// One fact of an entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fact {
+    /// Which: `input`, `batch: output`, `above 200000: input`, `aliases`. Prices of tokens are for a
+    /// million.
+    pub what: String,
+    /// In the old book; `None`: nothing.
+    pub old: Option<String>,
+    /// In the new one.
+    pub new: Option<String>,
+}
+
+/// What differs between two books; nothing if they charge alike. Versions are not compared.
+pub fn diff(old: &Book, new: &Book) -> Vec<Change> {
+    let (olds, news) = (by_key(old), by_key(new));
+    let mut changes = Vec::new();
+    if old.currency() != new.currency() {
+        let said = |book: &Book| Some(book.currency().code().to_owned());
+        let facts = vec![Fact { what: "currency".to_owned(), old: said(old), new: said(new) }];
+        changes.push(Change { entry: "the whole book".to_owned(), kind: Kind::Changed, facts });
+    }
+    let mut keys: Vec<&Key<'_>> = olds.keys().chain(news.keys()).collect();
+    keys.sort();
+    keys.dedup();
+    for key in keys {
+        let (before, after) = (olds.get(key).copied(), news.get(key).copied());
+        let kind = match (before, after) {
+            (None, _) => Kind::Added,
+            (_, None) => Kind::Removed,
+            _ => Kind::Changed,
+        };
+        let facts = differences(before, after);
+        if let Some(entry) = after.or(before).filter(|_| !facts.is_empty() || kind != Kind::Changed) {
+            changes.push(Change { entry: entry.title(), kind, facts });
+        }
+    }
+    changes
+}
+
+type Key<'b> = (&'b Models, Option<&'b str>, Option<&'b str>, i64);
+
+fn by_key(book: &Book) -> BTreeMap<Key<'_>, &Entry> {
+    book.entries()
+        .iter()
+        .map(|entry| {
+            ((&entry.models, entry.upstream.as_deref(), entry.provider.as_deref(), entry.from_us), entry)
+        })
+        .collect()
+}
+
+fn differences(before: Option<&Entry>, after: Option<&Entry>) -> Vec<Fact> {
+    let (mut olds, mut news) = (facts(before), facts(after));
+    let mut names: Vec<_> = olds.keys().chain(news.keys()).cloned().collect();
+    names.sort();
+    names.dedup();
+    let pairs = names.into_iter().map(|name| {
+        let (old, new) = (olds.remove(&name), news.remove(&name));
+        Fact { what: name.3, old, new }
+    });
+    pairs.filter(|fact| fact.old != fact.new).collect()
+}
+
+/// A fact's name behind what it is sorted by: the tier, the ordinary one first, the length, the type.
+type Name = (String, u64, usize, String);
+
+fn facts(entry: Option<&Entry>) -> BTreeMap<Name, String> {
+    let mut facts = BTreeMap::new();
+    let Some(entry) = entry else { return facts };
+    for offer in &entry.offers {
+        let rate = &offer.rate;
+        let tier = if &*rate.tier == STANDARD { "" } else { &*rate.tier };
+        let mut place = String::new();
+        if !tier.is_empty() {
+            place = format!("{tier}: ");
+        }
+        if rate.above_input_tokens > 0 {
+            place = format!("{place}above {}: ", rate.above_input_tokens);
+        }
+        let mut put = |at: usize, key: &str, price: String| {
+            facts.insert((tier.to_owned(), rate.above_input_tokens, at, format!("{place}{key}")), price);
+        };
+        for (at, kind) in TokenType::ALL.into_iter().enumerate() {
+            if let Some(price) = rate.per_token[at] {
+                put(at, key_of(kind), per_million(price.into()));
+            }
+        }
+        if rate.per_request != 0 {
+            put(TokenType::ALL.len(), PER_REQUEST, amount(rate.per_request.into()));
+        }
+    }
+    let last = |what: &str| ("~".to_owned(), 0, 0, what.to_owned());
+    if !entry.aliases.is_empty() {
+        facts.insert(last("aliases"), entry.aliases.join(", "));
+    }
+    if let Some(until) = entry.until_us {
+        facts.insert(last("valid_until"), instant::written(until));
+    }
+    facts
+}

@@ -1,0 +1,308 @@
+//! What the command `prices` says, for people and for programs. Money is text in both: a number in JSON
+//! is a float to most who read it.
+
+use std::fmt::Write;
+
+use ::price::diff::{Change, diff as differences};
+use ::price::litellm::Import;
+use ::price::{
+    Book, Doubt, Entry, Models, Offer, Problem, Rate, Warning, amount, instant, key_of, per_million,
+};
+use meter::TokenType;
+use serde_json::{Value, json};
+
+use super::Show;
+
+/// What reading a file came to.
+type Read = Result<(Book, Vec<Warning>), Vec<Problem>>;
+
+pub(super) fn lint(file: &str, read: &Read) -> String {
+    let mut text = String::new();
+    // Writing into a String cannot fail.
+    match read {
+        Ok((book, warnings)) => {
+            for warning in warnings {
+                let _ = writeln!(text, "{file}:{}: warning: {}", warning.line, warning.what);
+            }
+            let _ = writeln!(
+                text,
+                "{file}: version {}, {}, {}, {}, {}, hash {}",
+                book.version(),
+                book.currency().code(),
+                counted(book.entries().len(), "entry", "entries"),
+                counted(book.rates().count(), "rate", "rates"),
+                counted(warnings.len(), "warning", "warnings"),
+                book.hash()
+            );
+        }
+        Err(problems) => {
+            for problem in problems {
+                let _ = writeln!(text, "{file}:{}: {}; {}", problem.line, problem.what, problem.remedy);
+            }
+            let _ = writeln!(text, "{file}: {}", counted(problems.len(), "mistake", "mistakes"));
+        }
+    }
+    text
+}
+
+pub(super) fn lint_json(file: &str, read: &Read) -> String {
+    pretty(&match read {
+        Ok((book, warnings)) => json!({
+            "file": file,
+            "right": true,
+            "version": **book.version(),
+            "hash": **book.hash(),
+            "currency": book.currency().code(),
+            "entries": book.entries().len(),
+            "rates": book.rates().count(),
+            "problems": [],
+            "warnings": warnings.iter().map(|warning| {
+                json!({"line": warning.line, "kind": kind(warning.kind), "what": warning.what})
+            }).collect::<Vec<_>>(),
+        }),
+        Err(problems) => json!({
+            "file": file,
+            "right": false,
+            "problems": problems.iter().map(|problem| {
+                json!({"line": problem.line, "what": problem.what, "remedy": problem.remedy})
+            }).collect::<Vec<_>>(),
+            "warnings": [],
+        }),
+    })
+}
+
+fn kind(doubt: Doubt) -> &'static str {
+    match doubt {
+        Doubt::Rounded => "rounded",
+        Doubt::Tiny => "tiny",
+        Doubt::NeverCharged => "never_charged",
+        Doubt::Kept => "kept",
+        Doubt::Ambiguous => "ambiguous",
+    }
+}
+
+pub(super) fn diff(old: &Book, new: &Book) -> String {
+    let changes = differences(old, new);
+    let mut text =
+        format!("{} -> {}, {} for a million tokens\n", old.version(), new.version(), new.currency().code());
+    for Change { entry, kind, facts } in &changes {
+        let _ = writeln!(text, "{} {entry}", kind.name());
+        let width = facts.iter().map(|fact| fact.what.chars().count()).max().unwrap_or(0);
+        for fact in facts {
+            let side = |said: &Option<String>| said.clone().unwrap_or_else(|| "-".to_owned());
+            let _ = writeln!(text, "  {:width$}  {} -> {}", fact.what, side(&fact.old), side(&fact.new));
+        }
+    }
+    if changes.is_empty() {
+        text.push_str("nothing differs\n");
+    }
+    text
+}
+
+pub(super) fn diff_json(old: &Book, new: &Book) -> String {
+    let head = |book: &Book| json!({"version": **book.version(), "hash": **book.hash(), "currency": book.currency().code()});
+    let changes = differences(old, new).into_iter().map(|change| {
+        let facts =
+            change.facts.into_iter().map(|fact| json!({"what": fact.what, "old": fact.old, "new": fact.new}));
+        json!({"entry": change.entry, "change": change.kind.name(), "facts": facts.collect::<Vec<_>>()})
+    });
+    pretty(&json!({"old": head(old), "new": head(new), "changes": changes.collect::<Vec<_>>()}))
+}
+
+/// The rates of the tier that is asked for, by the prompt's length, and the tier they are of.
+fn offers<'e>(entry: &'e Entry, wish: &Show) -> Vec<&'e Offer> {
+    let tier = &entry.offer(wish.tier.as_deref(), 0).rate.tier;
+    entry.offers.iter().filter(|offer| offer.rate.tier == *tier).collect()
+}
+
+pub(super) fn show(book: &Book, entry: &Entry, wish: &Show) -> String {
+    let offers = offers(entry, wish);
+    let mut text = String::new();
+    let mut line = |name: &str, value: &str| {
+        let _ = writeln!(text, "{name:<9}{value}");
+    };
+    line("model", &wish.model);
+    line("entry", &format!("{}, line {}", entry.title(), entry.line));
+    line("book", &format!("{}, hash {}", book.version(), book.hash()));
+    line("at", &instant::written(wish.at_us));
+    let tier = &offers[0].rate.tier;
+    match wish.tier.as_deref().filter(|asked| !entry.has_tier(asked)) {
+        Some(asked) => line("tier", &format!("{tier}: the entry has no prices for `{asked}`")),
+        None => line("tier", tier),
+    }
+    for offer in &offers {
+        line("rate", &format!("{}{}", id(&offer.rate), length(&offer.rate)));
+    }
+    let currency = book.currency();
+    let mut rows = vec![vec![format!("{} per", currency.code()), "million tokens".to_owned()]];
+    rows[0].extend(offers.iter().skip(1).map(|offer| format!("above {}", offer.rate.above_input_tokens)));
+    for (at, kind) in TokenType::ALL.into_iter().enumerate() {
+        let mut row = vec![key_of(kind).to_owned()];
+        row.extend(offers.iter().map(|offer| match offer.rate.per_token[at] {
+            Some(price) if offer.derived[at] => format!("{} *", per_million(price.into())),
+            Some(price) => per_million(price.into()),
+            None => "unpriced".to_owned(),
+        }));
+        rows.push(row);
+    }
+    let mut row = vec!["one request".to_owned()];
+    row.extend(offers.iter().map(|offer| amount(offer.rate.per_request.into())));
+    rows.push(row);
+    text.push('\n');
+    text.push_str(&table(&rows));
+    if offers.iter().any(|offer| offer.derived.contains(&true)) {
+        text.push_str(
+            "* not named: cached and written tokens cost what input does, reasoning what output does\n",
+        );
+    }
+    text
+}
+
+pub(super) fn show_json(book: &Book, entry: &Entry, wish: &Show) -> String {
+    let rates = offers(entry, wish).into_iter().map(|offer| {
+        let rate = &offer.rate;
+        let types = TokenType::ALL.into_iter().zip(rate.per_token).zip(offer.derived);
+        let prices: serde_json::Map<_, _> = types
+            .map(|((kind, price), derived)| {
+                let price = price.map(|price| per_million(price.into()));
+                (key_of(kind).to_owned(), json!({"per_million": price, "named": price.is_some() && !derived}))
+            })
+            .collect();
+        json!({
+            "id": id(rate),
+            "tier": *rate.tier,
+            "above_input_tokens": rate.above_input_tokens,
+            "tokens": prices,
+            "per_request": amount(rate.per_request.into()),
+        })
+    });
+    pretty(&json!({
+        "model": wish.model,
+        "at": instant::written(wish.at_us),
+        "entry": **entry.models.text(),
+        "pattern": matches!(entry.models, Models::Fitting(_)),
+        "provider": entry.provider.as_deref(),
+        "upstream": entry.upstream.as_deref(),
+        "line": entry.line,
+        "version": **book.version(),
+        "hash": **book.hash(),
+        "currency": book.currency().code(),
+        "rates": rates.collect::<Vec<_>>(),
+    }))
+}
+
+/// Why a model has no price there and then, and what may have been meant.
+pub(super) fn unpriced(book: &Book, wish: &Show) -> String {
+    let mut text = format!(
+        "`{}` is unpriced on {}: {} has no entry for it",
+        wish.model.escape_debug(),
+        instant::written(wish.at_us),
+        wish.file
+    );
+    let is_its = |entry: &&Entry| {
+        **entry.models.text() == *wish.model || entry.aliases.iter().any(|alias| **alias == *wish.model)
+    };
+    let elsewhere: Vec<String> = book.entries().iter().filter(is_its).map(Entry::title).collect();
+    if !elsewhere.is_empty() {
+        let _ = write!(
+            text,
+            " there and then, but {}; see --at, --provider and --upstream",
+            elsewhere.join("; ")
+        );
+    } else {
+        let names = book.entries().iter().flat_map(|entry| {
+            std::iter::once(&**entry.models.text()).chain(entry.aliases.iter().map(|alias| &**alias))
+        });
+        match crate::nearest::word(&wish.model, names) {
+            Some(near) => {
+                let _ = write!(text, "; did you mean `{}`?", near.escape_debug());
+            }
+            None => text.push_str("; add one, or give one an alias or a pattern that fits"),
+        }
+    }
+    text
+}
+
+pub(super) fn import(import: &Import) -> String {
+    let mut text = format!(
+        "{} imported; {} without a price for tokens or requests\n",
+        counted(import.models, "model", "models"),
+        counted(import.priceless, "model", "models")
+    );
+    for rounded in &import.rounded {
+        let _ = writeln!(
+            text,
+            "rounded: {}: {}: {} to {} a million",
+            rounded.model,
+            rounded.field,
+            rounded.written,
+            per_million(rounded.taken.into())
+        );
+    }
+    for odd in &import.odd {
+        let _ = writeln!(text, "left out: {odd}");
+    }
+    for (field, (models, one)) in &import.left_out {
+        let _ =
+            writeln!(text, "not imported: {field} of {}, such as {one}", counted(*models, "model", "models"));
+    }
+    if !import.free.is_empty() {
+        let few: Vec<_> = import.free.iter().take(FREE).map(String::as_str).collect();
+        let _ = writeln!(
+            text,
+            "{} cost nothing, which in that map can mean that nobody knew: {}{}",
+            counted(import.free.len(), "model", "models"),
+            few.join(", "),
+            if import.free.len() > FREE { ", ..." } else { "" }
+        );
+    }
+    text
+}
+
+/// Models without a cost that are named.
+const FREE: usize = 10;
+
+fn length(rate: &Rate) -> String {
+    match rate.above_input_tokens {
+        0 => String::new(),
+        above => format!(" above {above} prompt tokens"),
+    }
+}
+
+fn id(rate: &Rate) -> String {
+    rate.id.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn counted(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+fn pretty(value: &Value) -> String {
+    format!("{value:#}\n")
+}
+
+/// Columns aligned, numbers to the right.
+fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns)
+        .map(|column| {
+            rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
+        })
+        .collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            let _ = match column {
+                0 => write!(line, "{cell:<width$}"),
+                _ => write!(line, "  {cell:>width$}"),
+            };
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}

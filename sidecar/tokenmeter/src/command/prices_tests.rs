@@ -1,0 +1,150 @@
+//! What the command says of the example, and of what is wrong.
+
+use std::ffi::OsString;
+
+use ::price::{Book, instant};
+
+use super::{Show, Wish, told};
+use crate::cli::{Asked, read};
+
+const EXAMPLE: &str = include_str!("../../../../examples/prices.yaml");
+
+fn asked(line: &str) -> Wish {
+    match read(line.split(' ').map(OsString::from)) {
+        Ok(Asked::Prices(wish)) => wish,
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+fn show(line: &str) -> Show {
+    match asked(&format!("tokenmeter prices show {line} --prices p.yaml")) {
+        Wish::Show(wish) => wish,
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+fn book(text: &str) -> Book {
+    Book::read(text).expect("it is right").0
+}
+
+fn shown(line: &str) -> String {
+    let (book, wish) = (book(EXAMPLE), show(line));
+    let entry = book.find(&wish.model, &wish.provider, &wish.upstream, wish.at_us).expect("it has a price");
+    told::show(&book, entry, &wish)
+}
+
+#[test]
+fn flags_say_what_is_wanted() {
+    let Wish::Import { map, currency, version, out } =
+        asked("tokenmeter prices import-litellm m.json --currency EUR --version-name v --out o.yaml")
+    else {
+        panic!("an import")
+    };
+    assert_eq!((&*map, currency.code(), version.as_deref()), ("m.json", "EUR", Some("v")));
+    assert_eq!(out.as_deref(), Some("o.yaml".as_ref()));
+    assert_eq!(asked("tokenmeter prices lint p.yaml"), Wish::Lint { file: "p.yaml".to_owned(), json: false });
+    assert_eq!(show("m --at 2026-11-21").at_us, instant::read("2026-11-21").expect("a date"));
+    assert!(show("m").at_us > instant::read("2026-01-01").expect("a date"));
+    for wrong in
+        ["", " show m", " show m --prices p --at yesterday", " import-litellm m --currency usd", " lint"]
+    {
+        let line = format!("tokenmeter prices{wrong}");
+        assert!(read(line.split(' ').map(OsString::from)).is_err(), "{line}");
+    }
+}
+
+#[test]
+fn a_models_prices_are_shown_with_the_entry_that_says_them() {
+    let text = shown("gpt-4o --at 2026-09-30");
+    assert!(text.contains("entry    gpt-4o (until 2026-10-01), line 22\n"), "{text}");
+    assert!(text.contains("\ninput                   5.00\n"), "{text}");
+    let text = shown("gpt-4o --at 2026-10-01 --tier batch");
+    assert!(text.contains("entry    gpt-4o (from 2026-10-01), line 27\n"), "{text}");
+    assert!(text.contains("tier     batch\n"), "{text}");
+    assert!(text.contains("\ncached_input           0.625\n"), "{text}");
+    assert!(text.contains("\ncache_write           1.25 *\n"), "{text}");
+    let text = shown("claude-sonnet-5 --at 2026-11-21 --tier flex");
+    assert!(text.contains("tier     standard: the entry has no prices for `flex`\n"), "{text}");
+    assert!(text.contains("\noutput                 15.00         22.50\n"), "{text}");
+    assert!(text.contains("\noutput_audio        unpriced      unpriced\n"), "{text}");
+    let text = shown("qwen3-8b --at 2026-11-21 --provider vllm --upstream main");
+    assert!(text.contains("qwen3-8b (provider vllm)"), "{text}");
+}
+
+#[test]
+fn programs_get_the_same_as_text() {
+    let (book, wish) = (book(EXAMPLE), show("deep-thinker --at 2026-11-21"));
+    let entry = book.find("deep-thinker", "", "", wish.at_us).expect("it has a price");
+    let json: serde_json::Value =
+        serde_json::from_str(&told::show_json(&book, entry, &wish)).expect("it is JSON");
+    assert_eq!(json["rates"][0]["tokens"]["reasoning"]["per_million"], "1.10");
+    assert_eq!(
+        json["rates"][0]["tokens"]["cached_input"],
+        serde_json::json!({"per_million": "0.55", "named": false})
+    );
+    assert_eq!(json["rates"][0]["tokens"]["input_audio"]["per_million"], serde_json::Value::Null);
+    assert_eq!(json["rates"][0]["per_request"], "0.005");
+    assert_eq!(json["at"], "2026-11-21");
+}
+
+#[test]
+fn a_model_without_a_price_is_told_with_what_may_have_been_meant() {
+    for (line, what) in [
+        ("gpt4o --at 2026-11-21", "did you mean `gpt-4o`?"),
+        ("gpt-4o-2024-11-20 --at 2026-01-01", "there and then, but gpt-4o (from 2026-10-01)"),
+        (
+            "qwen3-8b --at 2026-11-21",
+            "but qwen3-8b (provider vllm); qwen3-8b (upstream spot); see --at, --provider",
+        ),
+        ("something-else --at 2026-11-21", "add one"),
+    ] {
+        let wish = show(line);
+        let (book, text) = (book(EXAMPLE), told::unpriced(&book(EXAMPLE), &wish));
+        assert!(book.find(&wish.model, "", "", wish.at_us).is_none(), "{line}");
+        assert!(text.contains(what), "{line}: {text}");
+    }
+}
+
+#[test]
+fn differences_are_told_in_money() {
+    let new = EXAMPLE
+        .replace("input: 0.10", "input: 0.11")
+        .replace("name: deep-thinker", "name: deeper")
+        .replace("input: 6.00", "input: 7.00")
+        .replace("aliases: [gpt-4o-2024-11-20]", "aliases: [gpt-4o-2024-11-20, omni]");
+    let text = told::diff(&book(EXAMPLE), &book(&new));
+    for expected in [
+        "removed deep-thinker\n",
+        "added deeper\n",
+        "changed qwen3-8b (provider vllm)\n  input        0.10 -> 0.11\n  cache_write  0.10 -> 0.11\n",
+        "  above 200000: input         6.00 -> 7.00\n  batch: above 200000: input  3.00 -> 3.50\n",
+        "changed gpt-4o (from 2026-10-01)\n  aliases  gpt-4o-2024-11-20 -> gpt-4o-2024-11-20, omni\n",
+    ] {
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+    assert!(told::diff(&book(EXAMPLE), &book(EXAMPLE)).ends_with("nothing differs\n"));
+    let json: serde_json::Value =
+        serde_json::from_str(&told::diff_json(&book(EXAMPLE), &book(&new))).expect("JSON");
+    assert_eq!(json["changes"].as_array().map(Vec::len), Some(5), "{json:#}");
+    let euros = EXAMPLE.replace("currency: USD", "currency: EUR");
+    assert!(told::diff(&book(EXAMPLE), &book(&euros)).contains("currency  USD -> EUR\n"));
+}
+
+#[test]
+fn mistakes_and_doubts_have_their_lines() {
+    let wrong =
+        EXAMPLE.replace("output: 0.40", "output: -0.40").replace("name: deep-thinker", "nmae: deep-thinker");
+    let read = Book::read(&wrong);
+    let text = told::lint("p.yaml", &read);
+    assert!(text.starts_with("p.yaml:13: `output`: `-0.40` is below nothing; "), "{text}");
+    assert!(text.contains("p.yaml:55: there is no key `nmae`; did you mean `name`?\n"), "{text}");
+    assert!(text.ends_with("p.yaml: 2 mistakes\n"), "{text}");
+    let json: serde_json::Value =
+        serde_json::from_str(&told::lint_json("p.yaml", &read)).expect("it is JSON");
+    assert_eq!((&json["right"], &json["problems"][0]["line"]), (&false.into(), &13.into()));
+
+    let doubtful = EXAMPLE.replace("output: 0.40", "output: 0.4000004");
+    let text = told::lint("p.yaml", &Book::read(&doubtful));
+    assert!(text.starts_with("p.yaml:13: warning: `output`: 0.4000004 was rounded to 0.40,"), "{text}");
+    assert!(text.contains("USD, 7 entries, 12 rates, 1 warning, hash "), "{text}");
+}

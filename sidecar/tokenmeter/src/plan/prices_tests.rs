@@ -1,0 +1,76 @@
+//! What of a price file reaches the plan.
+
+use std::path::PathBuf;
+
+use super::read;
+use crate::origin::Origin;
+
+/// A file that is gone when the test is over.
+struct File(PathBuf);
+
+impl File {
+    fn of(name: &str, text: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("tokenmeter-{}-{name}.yaml", std::process::id()));
+        std::fs::write(&path, text).expect("the temporary directory can be written");
+        Self(path)
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().expect("it is text")
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+const HEAD: &str = "version: v\ncurrency: USD\nmodels:\n";
+
+#[test]
+fn a_right_file_is_a_book() {
+    let file = File::of("right", &format!("{HEAD}  - {{name: m, input: 1}}\n"));
+    let (book, warnings) = read(file.path(), &Origin::Default).expect("it is right");
+    assert_eq!((&**book.version(), warnings.len()), ("v", 0));
+}
+
+#[test]
+fn mistakes_name_the_price_file_and_its_lines() {
+    let file = File::of("wrong", &format!("{HEAD}  - {{name: m, inptu: 1}}\n  - {{name: n, output: x}}\n"));
+    let told: Vec<String> = read(file.path(), &Origin::Default)
+        .expect_err("it is wrong")
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert_eq!(told[0], format!("{}:4: there is no key `inptu`; did you mean `input`?", file.path()));
+    assert!(
+        told[1].starts_with(&format!("{}:5: `output`: `x` is no decimal number; ", file.path())),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn a_file_that_is_not_there_is_told_where_it_was_named() {
+    let told = read("/nowhere/prices.yaml", &Origin::Flag("--prices".to_owned())).expect_err("there is none");
+    assert!(
+        told[0].to_string().starts_with("--prices: the price file /nowhere/prices.yaml cannot be read: ")
+    );
+}
+
+#[test]
+fn of_many_doubts_only_the_first_are_told() {
+    let mut text = HEAD.to_owned();
+    for number in 0..50 {
+        text.push_str(&format!("  - {{name: m{number}, input: 0.12345678, image: 1}}\n"));
+    }
+    let file = File::of("doubtful", &text);
+    let (_, warnings) = read(file.path(), &Origin::Default).expect("it is right");
+    let told: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(told.len(), 6, "{told:#?}");
+    assert_eq!(
+        told.iter().filter(|told| told.contains("and 48 more of this kind; `tokenmeter prices lint")).count(),
+        2
+    );
+}
