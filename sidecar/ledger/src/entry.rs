@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use price::Rate;
 use rusqlite::types::ValueRef;
-use rusqlite::{Transaction, TransactionBehavior};
+use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::energy::EnergyRow;
 use crate::failure::{Failure, Fault};
@@ -233,12 +233,18 @@ impl<'f> Entry<'f> {
         file::set_fact(&self.transaction, name, value)
     }
 
-    /// Makes it so: when this returns, all of it is on the disk.
-    pub(crate) fn commit(mut self) -> Result<(), Failure> {
+    /// The file as it will be, with all that was entered until now.
+    pub(crate) fn settled(&mut self) -> Result<&Connection, Failure> {
         self.write_lines()?;
         for (table, seal) in self.seals.values() {
             file::set_seal(&self.transaction, table, seal)?;
         }
+        Ok(&self.transaction)
+    }
+
+    /// Makes it so: when this returns, all of it is on the disk.
+    pub(crate) fn commit(mut self) -> Result<(), Failure> {
+        self.settled()?;
         Ok(self.transaction.commit()?)
     }
 

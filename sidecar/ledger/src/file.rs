@@ -281,15 +281,41 @@ pub(crate) fn set_seal(connection: &Connection, table: &Table, seal: &Seal) -> R
     Ok(())
 }
 
+/// What the seal of a table was when the rows up to then were taken away.
+pub(crate) fn compacted(connection: &Connection, table: &Table) -> Result<Seal, Failure> {
+    let Some(bytes) = bytes(connection, &compacted_fact(table))? else { return Ok(Seal::NEW) };
+    let (entered, digest) =
+        bytes.split_at_checked(8).ok_or_else(|| Failure::corrupt("a seal is too short"))?;
+    match (entered.try_into(), digest.try_into()) {
+        (Ok(entered), Ok(digest)) => Ok(Seal { entered: i64::from_le_bytes(entered), digest }),
+        _ => Err(Failure::corrupt("a seal is not as long as seals are")),
+    }
+}
+
+/// Keeps a seal for when the rows that it is of are taken away.
+pub(crate) fn set_compacted(connection: &Connection, table: &Table, seal: &Seal) -> Result<(), Failure> {
+    let bytes = [&seal.entered.to_le_bytes()[..], &seal.digest].concat();
+    set_fact(connection, &compacted_fact(table), ValueRef::Blob(&bytes))
+}
+
+fn compacted_fact(table: &Table) -> String {
+    format!("compacted_{}", table.name)
+}
+
 /// Reads a whole table, and compares it with its seal.
 pub(crate) fn whole(
     connection: &Connection,
     table: &Table,
     mut each: impl FnMut(&[ValueRef<'_>]) -> Result<(), Failure>,
 ) -> Result<Seal, Failure> {
-    let (expected, mut found) = (seal(connection, table)?, Seal::NEW);
-    let order = if table.is_numbered() { "ORDER BY seq" } else { "" };
-    table.each(connection, order, &[], |values, digest| {
+    let expected = seal(connection, table)?;
+    let mut found = compacted(connection, table)?;
+    let (rest, after) = if table.is_numbered() {
+        ("WHERE seq > ? ORDER BY seq", vec![found.entered])
+    } else {
+        ("", Vec::new())
+    };
+    table.each(connection, rest, &after, |values, digest| {
         found.count(table, digest);
         each(values)
     })?;

@@ -237,6 +237,15 @@ impl Keeper {
         Ok(&mut held.file)
     }
 
+    /// Whether a month is closed, as its file says; a closed file may be one that cannot be opened to write.
+    pub(crate) fn is_closed(&self, month: Month) -> Result<bool, Failure> {
+        let path = files::of_month(&self.path, month);
+        if self.files.contains_key(&month) || !path.try_exists()? {
+            return Ok(false);
+        }
+        Ok(file::number(&File::open_read(&path)?.connection, "closed_us")?.is_some())
+    }
+
     /// Whether the file of a month is still the one that its path names.
     pub(crate) fn is_there(&self, month: Month) -> bool {
         self.files.get(&month).is_some_and(|held| node(&held.file.path).is_ok_and(|node| node == held.node))

@@ -6,9 +6,15 @@
 
 mod amend;
 mod check;
+mod close;
+#[cfg(test)]
+mod damage_tests;
+mod digest;
 mod energy;
 mod entry;
 mod failure;
+#[cfg(test)]
+mod fault_tests;
 pub mod feed;
 mod file;
 mod files;
@@ -25,20 +31,25 @@ pub mod row;
 mod running;
 mod schema;
 mod shed;
+mod sign_off;
 mod status;
 mod store;
 mod table;
 #[cfg(test)]
 mod testing;
 mod values;
+mod verify;
 mod writer;
 
 pub use amend::{Amendment, amend};
+pub use close::close;
 pub use energy::EnergyRow;
 pub use failure::{Failure, Fault};
 pub use line::{Class, Line};
 pub use reprice::{Outcome, Reprice, rehearse, reprice};
 pub use row::Row;
 pub use running::{Clock, Ledger, Plan, now_us, start};
+pub use sign_off::SignOff;
 pub use status::Status;
 pub use store::Store;
+pub use verify::{Verdict, verify};

@@ -37,7 +37,6 @@ pub(crate) enum Item {
 pub(crate) struct Batch {
     pub items: Vec<Item>,
     pub shed: Shed,
-    pub since: Option<Instant>,
 }
 
 /// How the end is wanted.
@@ -213,7 +212,7 @@ impl Inner {
         let items: Vec<_> = self.items.drain(..most).map(|(_, item)| item).collect();
         self.held = items.len();
         self.held_since = since;
-        Batch { items, shed: std::mem::take(&mut self.shed), since }
+        Batch { items, shed: std::mem::take(&mut self.shed) }
     }
 }
 

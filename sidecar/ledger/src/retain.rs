@@ -1,10 +1,105 @@
-//! Retention: rows of months that are long over are taken away; their lines stay.
+//! Retention: the rows of months that are long over are taken away; their lines stay, and of the rows the
+//! seals, so that the month's digest can still be made.
+//!
+//! Laws: a step is short, because the writer takes it between two commits; a crash between steps loses
+//! nothing, because what is to go is said before it goes.
 
 use std::path::Path;
 
+use crate::amend::{Amendment, amend};
+use crate::close::read_only;
+use crate::entry::Entry;
 use crate::failure::Failure;
+use crate::file::{self, File};
+use crate::files;
+use crate::month;
+use crate::report::source::DAY_US;
+use crate::table::{ENERGY, EXCHANGE};
 
-/// Takes away the rows of months that ended more than so many days ago.
-pub(crate) fn retain(_path: &Path, _keep_days: u32, _now_us: i64) -> Result<(), Failure> {
-    Ok(())
+/// So many rows of each table one step takes away.
+const ROWS: i64 = 2_000;
+
+/// So many pages one step gives back to the disk.
+const PAGES: i64 = 2_000;
+
+/// Takes a step. Whether there is another to take.
+pub(crate) fn step(path: &Path, keep_days: u32, who: &str, now_us: i64) -> Result<bool, Failure> {
+    let kept_us = now_us.saturating_sub(i64::from(keep_days) * DAY_US);
+    for name in files::list(path)? {
+        if name == path {
+            continue;
+        }
+        let named = |failure: Failure| failure.of(name.display());
+        let (month, closed, left) = {
+            let file = File::open_read(&name).map_err(named)?;
+            let closed = file::number(&file.connection, "closed_us").map_err(named)?.is_some();
+            (file.month, closed, left(&file).map_err(named)?)
+        };
+        if month::begin_us(month + 1) > kept_us || !left {
+            continue;
+        }
+        if closed {
+            read_only(&name, false).map_err(named)?;
+        }
+        let done = compact(&name).map_err(named);
+        if closed {
+            read_only(&name, true).map_err(named)?;
+        }
+        if done? {
+            let detail =
+                serde_json::json!({ "month": month::name(month), "keep_days": keep_days }).to_string();
+            let act = Amendment {
+                what: "compacted",
+                who,
+                detail: &detail,
+                at_us: now_us,
+                rates: &[],
+                corrections: &[],
+            };
+            amend(path, &act)?;
+            tracing::info!(
+                month = month::name(month),
+                "the rows of this month were taken away; its lines stay"
+            );
+        }
+        return Ok(true);
+    }
+    Ok(false)
+}
+
+/// Whether there are rows, or pages that none uses.
+fn left(file: &File) -> Result<bool, Failure> {
+    for table in [&*EXCHANGE, &*ENERGY] {
+        let sql = format!("SELECT EXISTS (SELECT 1 FROM {})", table.name);
+        if file.connection.query_row(&sql, [], |row| row.get(0))? {
+            return Ok(true);
+        }
+    }
+    Ok(file.connection.pragma_query_value(None, "freelist_count", |row| row.get::<_, i64>(0))? > 0)
+}
+
+/// One step of one file. Whether it was the last.
+fn compact(path: &Path) -> Result<bool, Failure> {
+    let mut file = File::open(path)?;
+    let mut entry = Entry::begin(&mut file)?;
+    let connection = entry.settled()?;
+    let mut gone = 0;
+    for table in [&*ENERGY, &*EXCHANGE] {
+        file::set_compacted(connection, table, &file::seal(connection, table)?)?;
+        let sql = format!(
+            "DELETE FROM {0} WHERE seq IN (SELECT seq FROM {0} ORDER BY seq LIMIT {ROWS})",
+            table.name
+        );
+        gone += connection.execute(&sql, [])?;
+    }
+    entry.commit()?;
+    if gone == 0 {
+        // Each row of the pragma's answer is a page given back.
+        let mut statement = file.connection.prepare(&format!("PRAGMA incremental_vacuum({PAGES})"))?;
+        let mut rows = statement.query([])?;
+        while rows.next()?.is_some() {}
+    }
+    let last = !left(&file)?;
+    file.rest()?;
+    Ok(last)
 }

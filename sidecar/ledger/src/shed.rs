@@ -13,7 +13,7 @@ use crate::energy::EnergyRow;
 use crate::key::Key;
 use crate::line::Class;
 use crate::report::source::{DeviceLine, Gap};
-use crate::{Line, Row, month};
+use crate::{Line, Row};
 
 /// Keys whose totals are kept apart, of each of three kinds: all keys as they are; tenant, model and
 /// rate; rate alone. One is about 400 bytes.
@@ -137,7 +137,7 @@ impl Shed {
         self.devices.values()
     }
 
-    /// What has to be said of it, each with the month it is of.
+    /// What has to be said of it.
     pub(crate) fn gaps(&self) -> impl Iterator<Item = Gap> {
         [self.kept.gap("shed", true), self.lost.gap("lost", false)].into_iter().flatten()
     }
@@ -150,16 +150,6 @@ impl Shed {
     /// Rows in totals, and rows lost.
     pub(crate) fn rows(&self) -> (u64, u64) {
         (self.kept.rows, self.lost.rows)
-    }
-
-    /// The month that most of it can be said to be of: that of the first row.
-    pub(crate) fn month(&self) -> Option<crate::report::source::Month> {
-        self.lines()
-            .map(|line| line.day)
-            .chain(self.devices().map(|line| line.day))
-            .min()
-            .map(month::of_day)
-            .or((self.lost.rows > 0).then(|| month::of(self.lost.from_us)))
     }
 }
 

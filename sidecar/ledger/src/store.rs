@@ -162,10 +162,11 @@ impl Source for Store {
                 connection.prepare(&format!("{} WHERE id = ?", ENERGY.select())).map_err(Failure::from)?;
             let mut scratch = Vec::new();
             let mut call = Call { each: &mut *each, trouble: None };
-            let bounds = [range.since_us, range.until_us];
+            let gone = file::compacted(connection, &EXCHANGE)?.entered;
+            let bounds = [gone, range.since_us, range.until_us];
             let result = EXCHANGE.each(
                 connection,
-                "WHERE ended_us >= ? AND ended_us < ? ORDER BY seq",
+                "WHERE seq > ? AND ended_us >= ? AND ended_us < ? ORDER BY seq",
                 &bounds,
                 |values, _| {
                     let row = Columns::new(&values[1..], &mut names).row(|id| rates.get(id).cloned())?;

@@ -26,6 +26,9 @@ const ALIVE: Duration = Duration::from_secs(10);
 /// The first pause after a fault, and the longest.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(2));
 
+/// The pause between two steps of taking old rows away, and between two looks for some.
+const RETAIN: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(3_600));
+
 /// What the writer and those who ask share.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
@@ -54,6 +57,7 @@ struct Hand {
 pub(crate) struct Writer {
     shared: Arc<Shared>,
     keeper: Keeper,
+    who: Arc<str>,
     keep_days: u32,
     clock: Clock,
     tokens: u64,
@@ -68,6 +72,7 @@ impl Writer {
         Self {
             shared,
             keeper: Keeper::new(plan.path, plan.who.to_string()),
+            who: plan.who,
             keep_days: plan.keep_days,
             clock: plan.clock,
             tokens: 0,
@@ -79,7 +84,7 @@ impl Writer {
     pub(crate) fn run(mut self) {
         let mut hand: Option<Hand> = None;
         let mut pause = PAUSE.0;
-        let mut retained: Option<Instant> = None;
+        let mut retain_at = Instant::now();
         loop {
             let end = self.shared.queue.wanted();
             #[cfg(test)]
@@ -87,7 +92,10 @@ impl Writer {
                 return;
             }
             if hand.is_none() {
-                let wait = if self.keeper.open_month().is_some() { ALIVE } else { Duration::ZERO };
+                let mut wait = if self.keeper.open_month().is_some() { ALIVE } else { Duration::ZERO };
+                if self.keep_days > 0 {
+                    wait = wait.min(retain_at.saturating_duration_since(Instant::now()));
+                }
                 hand = self.shared.queue.take(wait).map(|batch| self.hand(batch));
             }
             let done = hand.is_none() && end.is_some();
@@ -99,9 +107,8 @@ impl Writer {
                     if done {
                         return;
                     }
-                    if hand.is_none() && retained.is_none_or(|at| at.elapsed() > Duration::from_secs(3600)) {
-                        retained = Some(Instant::now());
-                        self.retain();
+                    if self.keep_days > 0 && Instant::now() >= retain_at {
+                        retain_at = Instant::now() + self.retain();
                     }
                 }
                 Err(_) if matches!(end, Some(End::By(by)) if Instant::now() >= by) => {
@@ -278,6 +285,9 @@ impl Writer {
         token: &[u8; 16],
         now_us: i64,
     ) -> Result<bool, Failure> {
+        if self.keeper.is_closed(month)? {
+            return Ok(false);
+        }
         let mut entry = Entry::begin(self.keeper.file(month, now_us)?)?;
         if entry.is_closed()? {
             return Ok(false);
@@ -357,15 +367,17 @@ impl Writer {
         }
     }
 
-    /// Takes detail away that is older than it is to be kept.
-    fn retain(&mut self) {
+    /// Takes a step of taking away what is older than it is to be kept. When to take the next.
+    fn retain(&mut self) -> Duration {
         let now_us = (self.clock)();
-        if self.keep_days == 0 {
-            return;
-        }
-        if let Err(failure) = retain::retain(self.keeper.path(), self.keep_days, now_us) {
-            self.shared.status().fault(failure.fault);
-            tracing::warn!(reason = %failure, "old rows of the ledger cannot be taken away");
+        match retain::step(self.keeper.path(), self.keep_days, &self.who, now_us) {
+            Ok(true) => RETAIN.0,
+            Ok(false) => RETAIN.1,
+            Err(failure) => {
+                self.shared.status().fault(failure.fault);
+                tracing::warn!(reason = %failure, "old rows of the ledger cannot be taken away");
+                RETAIN.1
+            }
         }
     }
 

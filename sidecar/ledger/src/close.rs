@@ -1,0 +1,135 @@
+//! Closing a month: from then on it does not change, and what comes late is billed in the open one.
+//!
+//! Laws: a month is closed once, after those before it; only if it verifies; a crash at any point leaves
+//! it open or closed, and closing again finishes what was begun.
+
+use std::fs;
+use std::path::Path;
+
+use rusqlite::types::ValueRef;
+
+use crate::entry::Entry;
+use crate::failure::{Failure, Fault};
+use crate::file::{self, File};
+use crate::keeper::Keeper;
+use crate::report::source::Month;
+use crate::sign_off::SignOff;
+use crate::table::Digest;
+use crate::{digest, files, month, verify};
+
+/// Closes a month and signs it off. Of one that is closed already the sign-off is written again, as it was.
+///
+/// # Errors
+/// The month is not over, is not there, does not verify, lies in a file that another process is writing,
+/// or comes after one that is not closed; or the disk says no.
+pub fn close(path: &Path, wanted: Month, who: &str, now_us: i64) -> Result<SignOff, Failure> {
+    let name = month::name(wanted);
+    let refused = |why: String| Failure::new(Fault::Other, format!("{name} cannot be closed: {why}"));
+    if wanted >= month::of(now_us) {
+        return Err(refused("it is not over".to_owned()));
+    }
+    move_out(path, wanted, who, now_us).map_err(|failure| refused(failure.said))?;
+    let to = files::of_month(path, wanted);
+    if !to.try_exists()? {
+        return Err(refused(format!("there is no file of it beside {}", path.display())));
+    }
+    let previous = previous(path, wanted)?;
+    for verdict in verify(path, Some(wanted))? {
+        // What a close that was cut short has not written yet is no difference.
+        let differences: Vec<_> =
+            verdict.differences.into_iter().filter(|said| !said.starts_with("the sign-off ")).collect();
+        if !differences.is_empty() {
+            return Err(refused(format!(
+                "{} does not verify: {}",
+                verdict.path.display(),
+                differences.join("; ")
+            )));
+        }
+    }
+    let named = |failure: Failure| failure.of(to.display());
+    if file::number(&File::open_read(&to).map_err(named)?.connection, "closed_us").map_err(named)?.is_none() {
+        let mut file = File::open(&to).map_err(named)?;
+        freeze(&mut file, wanted, previous.as_ref(), who, now_us).map_err(named)?;
+        // If the proxy has it open still, it puts it away by itself.
+        file.rest().map_err(named)?;
+    }
+    let sign_off = {
+        let file = File::open_read(&to).map_err(named)?;
+        SignOff::of(&file.connection, &to).map_err(named)?
+    };
+    let signed = files::sign_off(path, wanted);
+    sign_off.write(&signed).map_err(|failure| failure.of(signed.display()))?;
+    read_only(&to, true).map_err(named)?;
+    Ok(sign_off)
+}
+
+/// Moves the month out of the open file, where no running proxy does it.
+fn move_out(path: &Path, wanted: Month, who: &str, now_us: i64) -> Result<(), Failure> {
+    if !path.try_exists()? || File::open_read(path)?.month != wanted {
+        return Ok(());
+    }
+    let mut keeper = Keeper::new(path.to_owned(), who.to_owned());
+    keeper.ready(now_us)?;
+    keeper.end(now_us)?;
+    if path.try_exists()? && File::open_read(path)?.month == wanted {
+        return Err(Failure::new(
+            Fault::Locked,
+            "somebody reads it in the open file, so that it cannot be moved: try again later",
+        ));
+    }
+    Ok(())
+}
+
+/// The digest of the month that was closed last before one. All before it have to be.
+fn previous(path: &Path, wanted: Month) -> Result<Option<Digest>, Failure> {
+    let mut previous = None;
+    for name in files::list(path)? {
+        let named = |failure: Failure| failure.of(name.display());
+        let file = File::open_read(&name).map_err(named)?;
+        if file.month >= wanted {
+            continue;
+        }
+        let digest = file::bytes(&file.connection, "digest").map_err(named)?;
+        let Some(digest) = digest.and_then(|digest| Digest::try_from(digest).ok()) else {
+            return Err(Failure::new(
+                Fault::Other,
+                format!("{} is not closed; close it first", month::name(file.month)),
+            ));
+        };
+        previous = Some(digest);
+    }
+    Ok(previous)
+}
+
+fn freeze(
+    file: &mut File,
+    month: Month,
+    previous: Option<&Digest>,
+    who: &str,
+    now_us: i64,
+) -> Result<(), Failure> {
+    let mut entry = Entry::begin(file)?;
+    if entry.is_closed()? {
+        return Ok(());
+    }
+    entry.act(now_us, "closed", who, "{}")?;
+    let digest = digest::month(entry.settled()?, month, previous)?;
+    entry.fact("digest", ValueRef::Blob(&digest))?;
+    entry.fact("previous", previous.map_or(ValueRef::Null, |previous| ValueRef::Blob(previous)))?;
+    entry.fact("closed_by", ValueRef::Text(who.as_bytes()))?;
+    entry.fact("closed_us", ValueRef::Integer(now_us))?;
+    entry.fact("clean", ValueRef::Integer(1))?;
+    entry.commit()
+}
+
+/// Forbids or allows writing to a file.
+pub(crate) fn read_only(path: &Path, forbid: bool) -> Result<(), Failure> {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = fs::metadata(path)?.permissions().mode();
+    let mode = if forbid { mode & !0o222 } else { mode | 0o200 };
+    Ok(fs::set_permissions(path, fs::Permissions::from_mode(mode))?)
+}
+
+#[cfg(test)]
+#[path = "close_tests.rs"]
+mod tests;

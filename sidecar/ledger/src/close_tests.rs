@@ -1,0 +1,276 @@
+//! A month from its last row to the day its rows are taken away.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::close;
+use crate::report::source::{Correction, DAY_US, Month, Range, Source, Used};
+use crate::running::Ledger;
+use crate::testing::{NOON_US, Place, rate, row};
+use crate::{Amendment, EnergyRow, Plan, Row, Store, amend, files, month, start, verify};
+
+const LONG: Duration = Duration::from_secs(30);
+
+fn october() -> Month {
+    month::of(NOON_US)
+}
+
+fn november_us() -> i64 {
+    month::begin_us(october() + 1) + 1_000_000
+}
+
+fn at(us: i64, place: &Place, keep_days: u32) -> (Ledger, Arc<AtomicI64>) {
+    let hands = Arc::new(AtomicI64::new(us));
+    let clock = Arc::clone(&hands);
+    let clock: crate::Clock = Arc::new(move || clock.load(Ordering::SeqCst));
+    (start(Plan { clock, keep_days, who: "test".into(), ..Plan::new(place.ledger()) }), hands)
+}
+
+/// A ledger with an October of a hundred rows, written in October.
+fn with_october() -> Place {
+    let place = Place::new();
+    let (ledger, _) = at(NOON_US, &place, 0);
+    (0..100).for_each(|n| ledger.enter(row(n)));
+    (0..50).for_each(|n| {
+        ledger.energy(EnergyRow::of(&row(n), Used { gpu_ns: Some(n), gpu_hours_pico: 3, ..Used::default() }));
+    });
+    assert!(ledger.shutdown(LONG));
+    place
+}
+
+/// Exchanges and money of each month, as billed.
+fn billed(place: &Place) -> Vec<(String, u64, i128)> {
+    let mut months = std::collections::BTreeMap::<Month, (u64, i128)>::new();
+    let store = Store::open_read(&place.ledger()).unwrap();
+    store
+        .lines(&Range::ALL, &mut |month, line| {
+            let sum = months.entry(month).or_default();
+            *sum = (sum.0 + line.exchanges, sum.1 + line.cost_pico);
+            Ok(())
+        })
+        .unwrap();
+    months.into_iter().map(|(month, (count, cost))| (month::name(month), count, cost)).collect()
+}
+
+#[track_caller]
+fn well(place: &Place) {
+    for verdict in verify(&place.ledger(), None).unwrap() {
+        assert_eq!(verdict.differences, Vec::<String>::new(), "{}", verdict.path.display());
+    }
+}
+
+#[track_caller]
+fn differs(place: &Place, in_what: &str) {
+    let said: Vec<String> =
+        verify(&place.ledger(), None).unwrap().into_iter().flat_map(|verdict| verdict.differences).collect();
+    assert!(said.iter().any(|said| said.contains(in_what)), "{in_what:?} is not in {said:#?}");
+}
+
+#[test]
+fn a_month_is_closed_with_its_sums_and_closing_again_changes_nothing() {
+    let place = with_october();
+    well(&place);
+    let early = close(&place.ledger(), october(), "ann", NOON_US).unwrap_err();
+    assert!(early.said.contains("not over"), "{early}");
+    let sign_off = close(&place.ledger(), october(), "ann", november_us()).unwrap();
+    assert_eq!(place.names(), ["x-2026-10.db", "x-2026-10.json", "x.db", "x.db.lock"]);
+    let text = std::fs::read_to_string(place.path("x-2026-10.json")).unwrap();
+    let document: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(document, sign_off.document);
+    let cost: i128 = (0..100).filter_map(|n| row(n).charge.cost()).map(i128::from).sum();
+    let decimal = format!("{}.{:012}", cost / 1_000_000_000_000, cost % 1_000_000_000_000);
+    assert_eq!(document["cost"]["USD"].as_str().unwrap(), decimal.trim_end_matches('0'));
+    assert_eq!((&document["rows"], &document["exchanges"]), (&Value::from(100), &Value::from(100)));
+    assert_eq!(document["unpriced_exchanges"], Value::from((0..100).filter(|n| n % 7 == 0).count()));
+    assert_eq!(document["closed_by"], Value::from("ann"));
+    assert_eq!(document["gpu_hours_cost_usd"], Value::from("0.00000000015"));
+    for name in ["x-2026-10.db", "x-2026-10.json"] {
+        assert!(std::fs::metadata(place.path(name)).unwrap().permissions().readonly(), "{name}");
+    }
+    well(&place);
+    assert_eq!(close(&place.ledger(), october(), "bob", november_us() + DAY_US).unwrap(), sign_off);
+}
+
+#[test]
+fn what_comes_late_is_billed_in_the_open_month() {
+    let place = with_october();
+    close(&place.ledger(), october(), "ann", november_us()).unwrap();
+    let before = std::fs::read(place.path("x-2026-10.db")).unwrap();
+    let (ledger, _) = at(november_us(), &place, 0);
+    // One that is new and one that October has; energy of an exchange that October has.
+    [row(5), row(200)].into_iter().for_each(|row| ledger.enter(row));
+    ledger.energy(EnergyRow::of(&row(70), Used { gpu_ns: Some(9), ..Used::default() }));
+    assert!(ledger.shutdown(LONG));
+    let cost = |numbers: &mut dyn Iterator<Item = u64>| -> i128 {
+        numbers.filter_map(|n| row(n).charge.cost()).map(i128::from).sum()
+    };
+    assert_eq!(
+        billed(&place),
+        [
+            ("2026-10".to_owned(), 100, cost(&mut (0..100))),
+            ("2026-11".to_owned(), 1, cost(&mut std::iter::once(200)))
+        ]
+    );
+    assert_eq!(std::fs::read(place.path("x-2026-10.db")).unwrap(), before, "a closed month does not change");
+    well(&place);
+}
+
+/// The proxy runs all the time: the month is closed beside it.
+#[test]
+fn a_month_is_closed_beside_the_writer() {
+    let place = Place::new();
+    let (ledger, hands) = at(NOON_US, &place, 0);
+    let enter = |row: Row| {
+        let before = ledger.status().rows_total;
+        ledger.enter(row);
+        let end = Instant::now() + LONG;
+        while ledger.status().rows_total == before {
+            assert!(Instant::now() < end, "{:?}", ledger.status());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    };
+    enter(row(0));
+    let held = close(&place.ledger(), october(), "ann", november_us()).unwrap_err();
+    assert!(held.said.contains("another process writes"), "{held}");
+    hands.store(november_us(), Ordering::SeqCst);
+    enter(Row { ended_us: november_us(), ..row(1) });
+    enter(row(2)); // late, so that the writer has October open
+    close(&place.ledger(), october(), "ann", november_us()).unwrap();
+    enter(row(3)); // later still
+    assert!(ledger.shutdown(LONG));
+    let months: Vec<_> = billed(&place).into_iter().map(|(name, count, _)| (name, count)).collect();
+    assert_eq!(months, [("2026-10".to_owned(), 2), ("2026-11".to_owned(), 2)]);
+    well(&place);
+}
+
+#[test]
+fn months_are_closed_in_order_and_each_names_the_one_before() {
+    let place = with_october();
+    let (ledger, hands) = at(november_us(), &place, 0);
+    ledger.enter(Row { ended_us: november_us(), ..row(300) });
+    assert!(ledger.shutdown(LONG));
+    let december = month::begin_us(october() + 2);
+    hands.store(december, Ordering::SeqCst);
+    let early = close(&place.ledger(), october() + 1, "ann", december).unwrap_err();
+    assert!(early.said.contains("2026-10 is not closed"), "{early}");
+    let first = close(&place.ledger(), october(), "ann", december).unwrap();
+    let second = close(&place.ledger(), october() + 1, "ann", december).unwrap();
+    assert_eq!(second.document["previous_digest"], first.document["digest"]);
+    assert_eq!(first.document["previous_digest"], Value::Null);
+    well(&place);
+    std::fs::remove_file(place.path("x-2026-10.db")).unwrap();
+    differs(&place, "the month closed before it is not there");
+}
+
+#[test]
+fn a_correction_is_billed_in_the_open_month_and_verifies() {
+    let place = with_october();
+    close(&place.ledger(), october(), "ann", november_us()).unwrap();
+    let price::Charge::Priced { rate: new, .. } = rate(50) else { unreachable!() };
+    let mut line = crate::key::Key::of_row(&row(1), crate::Class::Correction).line();
+    line.rate = Some(new.id);
+    line.cost_pico = -5;
+    let correction = Correction {
+        id: meter::ExchangeId([9; 16]),
+        made_us: november_us(),
+        exchange: row(1).id,
+        line,
+        ended_us: row(1).ended_us,
+    };
+    let amendment = Amendment {
+        what: "repriced",
+        who: "ann",
+        detail: "{}",
+        at_us: november_us(),
+        rates: &[&new],
+        corrections: &[correction],
+    };
+    assert_eq!(amend(&place.ledger(), &amendment).unwrap(), 1);
+    assert_eq!(amend(&place.ledger(), &amendment).unwrap(), 0, "once");
+    assert_eq!(billed(&place)[1], ("2026-11".to_owned(), 0, -5));
+    well(&place);
+}
+
+/// A hand that knows SQL but not the marks; one that knows both; one that changes what was signed.
+#[test]
+fn whatever_is_changed_in_a_closed_month_is_told() {
+    for (sql, told) in [
+        ("UPDATE exchange SET cost_pico = cost_pico + 1 WHERE seq = 2", "exchange"),
+        ("DELETE FROM exchange WHERE seq = 100", "exchange"),
+        ("UPDATE line SET exchanges = exchanges + 1", "line"),
+        ("DELETE FROM energy WHERE seq = 3", "energy"),
+        ("UPDATE rate SET input = 2", "rate"),
+        ("DELETE FROM act", "act"),
+        ("UPDATE fact SET value = 5 WHERE name = 'closed_us'", "fact"),
+        ("UPDATE seal SET entered = entered + 1 WHERE name = 'gap'", "seal"),
+    ] {
+        let place = with_october();
+        close(&place.ledger(), october(), "ann", november_us()).unwrap();
+        let path = place.path("x-2026-10.db");
+        super::read_only(&path, false).unwrap();
+        let connection = rusqlite::Connection::open(&path).unwrap();
+        connection.execute_batch(sql).unwrap();
+        connection.close().unwrap();
+        differs(&place, told);
+    }
+    let place = with_october();
+    close(&place.ledger(), october(), "ann", november_us()).unwrap();
+    let signed = files::sign_off(&place.ledger(), october());
+    super::read_only(&signed, false).unwrap();
+    let text = std::fs::read_to_string(&signed).unwrap().replace("\"ann\"", "\"eve\"");
+    std::fs::write(&signed, text).unwrap();
+    differs(&place, "closed_by");
+}
+
+/// Lines whose rows say something else, with marks and seals that are right: only summing again tells.
+#[test]
+fn lines_are_compared_with_their_rows() {
+    let place = with_october();
+    let mut file = crate::file::File::open(&place.ledger()).unwrap();
+    let mut entry = crate::entry::Entry::begin(&mut file).unwrap();
+    let mut line = crate::key::Key::of_row(&row(1), crate::Class::Usage).line();
+    line.cost_pico = 1;
+    entry.total(&line);
+    entry.commit().unwrap();
+    drop(file);
+    differs(&place, "its rows come to");
+    let refused = close(&place.ledger(), october(), "ann", november_us()).unwrap_err();
+    assert!(refused.said.contains("does not verify"), "{refused}");
+}
+
+#[test]
+fn old_rows_are_taken_away_and_their_lines_stay() {
+    let place = with_october();
+    let sign_off = close(&place.ledger(), october(), "ann", november_us()).unwrap();
+    let before = billed(&place);
+    let length = files::length(&place.path("x-2026-10.db"));
+    let kept = |place: &Place| {
+        let mut count = 0;
+        let store = Store::open_read(&place.ledger()).unwrap();
+        store
+            .rows(&Range::ALL, &mut |_, _, _| {
+                count += 1;
+                Ok(())
+            })
+            .unwrap();
+        count
+    };
+    // Ten days into November rows of twenty days are kept, forty days in they are not.
+    for (days, rows) in [(10, 100), (40, 0)] {
+        let (ledger, _) = at(november_us() + days * DAY_US, &place, 20);
+        let end = Instant::now() + LONG;
+        while rows == 0 && files::length(&place.path("x-2026-10.db")) == length {
+            assert!(Instant::now() < end, "{:?}", ledger.status());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(ledger.shutdown(LONG));
+        assert_eq!(kept(&place), rows, "after {days} days");
+    }
+    assert_eq!(billed(&place)[0], before[0]);
+    assert!(std::fs::metadata(place.path("x-2026-10.db")).unwrap().permissions().readonly());
+    well(&place);
+    assert_eq!(close(&place.ledger(), october(), "eve", november_us() + 50 * DAY_US).unwrap(), sign_off);
+}

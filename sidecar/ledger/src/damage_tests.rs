@@ -1,0 +1,178 @@
+//! Files that are not as they were written: every page, many bits, shorter files. Whatever is damaged,
+//! what is read is either what was written or an error, and a writer that starts on it goes on.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::report::source::Used;
+use crate::report::source::{Range, Source, Trouble};
+use crate::testing::{NOON_US, Place, row};
+use crate::{EnergyRow, Plan, Store, start, verify};
+
+const LONG: Duration = Duration::from_secs(30);
+const PAGE: usize = 4_096;
+
+fn plan(path: &Path) -> Plan {
+    Plan { clock: Arc::new(|| NOON_US), ..Plan::new(path) }
+}
+
+/// A small ledger that was ended in order; one that was not would say so by a gap anyway.
+fn ledger() -> Vec<u8> {
+    let place = Place::new();
+    let ledger = start(plan(&place.ledger()));
+    (0..300).for_each(|n| ledger.enter(row(n)));
+    (0..100).for_each(|n| ledger.energy(EnergyRow::of(&row(n), Used { gpu_ns: Some(n), ..Used::default() })));
+    assert!(ledger.shutdown(LONG));
+    fs::read(place.ledger()).unwrap()
+}
+
+/// What reports are made of, in an order of its own.
+#[derive(Debug, PartialEq)]
+struct Read {
+    lines: Vec<String>,
+    rates: usize,
+    gaps: usize,
+}
+
+fn read(path: &Path) -> Result<Read, Trouble> {
+    let store = Store::open_read(path)?;
+    let mut lines = Vec::new();
+    store.lines(&Range::ALL, &mut |_, line| {
+        lines.push(format!("{line:?}"));
+        Ok(())
+    })?;
+    lines.sort();
+    Ok(Read { lines, rates: store.rates()?.len(), gaps: store.gaps(&Range::ALL)?.len() })
+}
+
+/// A place with a damaged file.
+struct Damaged {
+    place: Place,
+    right: Read,
+}
+
+impl Damaged {
+    fn new() -> (Self, Vec<u8>) {
+        let (place, content) = (Place::new(), ledger());
+        fs::write(place.ledger(), &content).unwrap();
+        let right = read(&place.ledger()).unwrap();
+        (Self { place, right }, content)
+    }
+
+    /// Whether a report notices; it may only be right or notice.
+    fn report(&self, content: &[u8], what: &str) -> bool {
+        for name in self.place.names() {
+            fs::remove_file(self.place.path(&name)).unwrap();
+        }
+        fs::write(self.place.ledger(), content).unwrap();
+        match read(&self.place.ledger()) {
+            Ok(read) => {
+                assert_eq!(read, self.right, "{what}: a wrong sum and no notice");
+                false
+            }
+            Err(_) => true,
+        }
+    }
+
+    /// What a writer does that starts on it: it goes on, in the file or in a new one, and if sums are not
+    /// those from before and one row more, a gap says so. Whether it moved the file aside.
+    fn writer(&self, content: &[u8], what: &str) -> bool {
+        self.report(content, what);
+        let ledger = start(plan(&self.place.ledger()));
+        ledger.enter(row(1_000));
+        let ended = ledger.shutdown(LONG);
+        let status = ledger.status();
+        if status.quarantined_total == 0 {
+            // It wrote into the file, or it would not, as into one of a version that it does not know.
+            assert!(ended || status.trouble.is_some() && status.lost_rows_total == 1, "{what}: {status:?}");
+            if ended && let Ok(read) = read(&self.place.ledger()) {
+                let of = |read: &Read| read.lines.len();
+                assert!(of(&read) >= of(&self.right), "{what}: lines are lost without notice");
+            }
+            return false;
+        }
+        let read = read(&self.place.ledger()).unwrap();
+        assert_eq!(read.gaps, 1, "{what}");
+        assert!(self.place.names().iter().any(|name| name.contains(".corrupt-")), "{what}");
+        true
+    }
+}
+
+#[test]
+fn each_page_overwritten() {
+    let (damaged, content) = Damaged::new();
+    let mut noticed = 0;
+    for page in 0..content.len() / PAGE {
+        for fill in [0x00, 0xff] {
+            let mut content = content.clone();
+            content[page * PAGE..(page + 1) * PAGE].fill(fill);
+            noticed += usize::from(damaged.report(&content, &format!("page {page} of {fill:#x}")));
+        }
+    }
+    assert!(noticed > 4, "{noticed}: the pages of the lines at least");
+}
+
+#[test]
+fn files_that_end_early() {
+    let (damaged, content) = Damaged::new();
+    for length in (0..content.len()).step_by(PAGE).chain([1, 100, PAGE + 1]) {
+        assert!(
+            damaged.report(&content[..length], &format!("{length} bytes")),
+            "{length} bytes are not the file"
+        );
+    }
+}
+
+/// One bit in each of a hundred places, a tenth of what the long run does; places by a fixed seed.
+#[test]
+fn flipped_bits() {
+    let (damaged, content) = Damaged::new();
+    let (mut reports, mut verified) = (0, 0);
+    for bit in places(0x5eed, 200, content.len()) {
+        let mut content = content.clone();
+        content[bit / 8] ^= 1 << (bit % 8);
+        reports += usize::from(damaged.report(&content, &format!("bit {bit}")));
+        let found = match verify(&damaged.place.ledger(), None) {
+            Ok(verdicts) => verdicts.iter().any(|verdict| !verdict.differences.is_empty()),
+            Err(_) => true,
+        };
+        verified += usize::from(found);
+    }
+    assert!(verified >= reports, "verify sees no less than reports: {verified}, {reports}");
+    assert!(verified > 50, "{verified} of 200: rows are most of the file");
+}
+
+#[test]
+fn a_writer_goes_on_whatever_it_finds() {
+    let (damaged, content) = Damaged::new();
+    let mut moved = 0;
+    for page in 0..content.len() / PAGE {
+        let mut content = content.clone();
+        content[page * PAGE..(page + 1) * PAGE].fill(0);
+        moved += usize::from(damaged.writer(&content, &format!("page {page}")));
+    }
+    for length in [0, 1, 100, PAGE, content.len() / 2, content.len() - 1] {
+        moved += usize::from(damaged.writer(&content[..length], &format!("{length} bytes")));
+    }
+    for bit in places(0xf11b, 60, content.len()) {
+        let mut content = content.clone();
+        content[bit / 8] ^= 1 << (bit % 8);
+        moved += usize::from(damaged.writer(&content, &format!("bit {bit}")));
+    }
+    assert!(moved > 20, "{moved}");
+}
+
+/// So many bits of a file, by a seed (splitmix64).
+fn places(seed: u64, count: usize, length: usize) -> Vec<usize> {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    };
+    (0..count).map(|_| usize::try_from(next() % (length as u64 * 8)).unwrap()).collect()
+}

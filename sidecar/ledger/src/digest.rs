@@ -1,0 +1,46 @@
+//! The digest of a month: one number that changes if anything in it does.
+//!
+//! Law: the digest of a closed month covers every row in the order of entry, every line, act and gap, and
+//! the digest of the month closed before it; it can be made again from the file alone, also when the rows
+//! were taken away, of which the seals stay.
+
+use rusqlite::Connection;
+
+use crate::failure::Failure;
+use crate::file;
+use crate::report::source::Month;
+use crate::table::{self, Digest, Table};
+
+/// Makes the digest of a month whose tables are as their seals say.
+pub(crate) fn month(
+    connection: &Connection,
+    month: Month,
+    previous: Option<&Digest>,
+) -> Result<Digest, Failure> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(b"tokenmeter ledger month, version 1\n");
+    hasher.update(&month.to_le_bytes());
+    hasher.update(previous.unwrap_or(&[0; 32]));
+    for table in table::sealed() {
+        let seal = file::seal(connection, table)?;
+        hasher.update(&seal.entered.to_le_bytes());
+        hasher.update(&if table.is_numbered() { seal.digest } else { keyed(connection, table)? });
+    }
+    Ok(hasher.finalize().into())
+}
+
+/// Of a table whose rows have keys: all rows in the order of their hashes.
+fn keyed(connection: &Connection, table: &Table) -> Result<Digest, Failure> {
+    let mut rows: Vec<Digest> = Vec::new();
+    table.each(connection, "", &[], |_, digest| {
+        rows.push(*digest);
+        Ok(())
+    })?;
+    rows.sort_unstable();
+    Ok(blake3::hash(rows.as_flattened()).into())
+}
+
+/// As it is written.
+pub(crate) fn hex(digest: &[u8]) -> String {
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,195 @@
+//! What is signed when a month is closed: its sums and its digest, as JSON that people file.
+//!
+//! Law: everything in it can be made again from the month's file; money is exact, in decimals.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use meter::TokenType;
+use rusqlite::Connection;
+use serde_json::{Map, Value, json};
+
+use crate::failure::Failure;
+use crate::file;
+use crate::files;
+use crate::report::source::Month;
+use crate::table::{CORRECTION, ENERGY, EXCHANGE, GAP, LINE, RATE};
+use crate::values::{Columns, Names};
+use crate::{Class, digest, month};
+
+/// A sign-off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignOff {
+    /// The month.
+    pub month: Month,
+    /// Its digest, in hexadecimal.
+    pub digest: String,
+    /// The document.
+    pub document: Value,
+}
+
+impl SignOff {
+    /// Made from a closed month's file.
+    pub(crate) fn of(connection: &Connection, path: &Path) -> Result<Self, Failure> {
+        let fact = |name: &str| {
+            file::number(connection, name)?.ok_or_else(|| Failure::corrupt(format!("it does not say {name}")))
+        };
+        let month = Month::try_from(fact("month")?).map_err(|_| Failure::corrupt("its month is none"))?;
+        let digest =
+            file::bytes(connection, "digest")?.ok_or_else(|| Failure::corrupt("it has no digest"))?;
+        let digest = digest::hex(&digest);
+        let previous = file::bytes(connection, "previous")?.map(|previous| digest::hex(&previous));
+        let entered = |table| Ok::<_, Failure>(file::seal(connection, table)?.entered);
+        let mut document = json!({
+            "month": month::name(month),
+            "file": path.file_name().unwrap_or_default().to_string_lossy(),
+            "closed_at": at(fact("closed_us")?),
+            "closed_by": file::text(connection, "closed_by")?,
+            "digest": digest,
+            "previous_digest": previous,
+            "rows": entered(&EXCHANGE)?,
+            "energy_rows": entered(&ENERGY)?,
+            "correction_rows": entered(&CORRECTION)?,
+            "gaps": entered(&GAP)?,
+        });
+        if let (Some(document), Value::Object(sums)) = (document.as_object_mut(), sums(connection)?) {
+            document.extend(sums);
+        }
+        Ok(Self { month, digest, document })
+    }
+
+    /// Writes it, whole or not at all, and for reading only.
+    pub(crate) fn write(&self, to: &Path) -> Result<(), Failure> {
+        let new = files::beside(to, ".new");
+        let mut file = fs::File::create(&new)?;
+        let text = serde_json::to_string_pretty(&self.document).map_err(std::io::Error::from)?;
+        file.write_all(text.as_bytes())?;
+        file.write_all(b"\n")?;
+        let mut permissions = file.metadata()?.permissions();
+        permissions.set_readonly(true);
+        file.set_permissions(permissions)?;
+        file.sync_all()?;
+        files::rename(&new, to)?;
+        Ok(())
+    }
+
+    /// How the file that was signed differs from what its month says now.
+    pub(crate) fn differs_from(&self, signed: &Path) -> Option<String> {
+        let text = match fs::read_to_string(signed) {
+            Ok(text) => text,
+            Err(error) => return Some(format!("the sign-off {} cannot be read: {error}", signed.display())),
+        };
+        let Ok(Value::Object(signed_off)) = serde_json::from_str::<Value>(&text) else {
+            return Some(format!("the sign-off {} is not JSON", signed.display()));
+        };
+        let ours = self.document.as_object()?;
+        let differing: Vec<&str> = ours
+            .iter()
+            .filter(|(name, value)| signed_off.get(*name) != Some(value))
+            .map(|(name, _)| &**name)
+            .collect();
+        (!differing.is_empty()).then(|| {
+            format!("the sign-off {} differs from the month in: {}", signed.display(), differing.join(", "))
+        })
+    }
+}
+
+/// What the lines come to.
+fn sums(connection: &Connection) -> Result<Value, Failure> {
+    let mut names = Names::default();
+    let mut currencies: BTreeMap<[u8; 16], String> = BTreeMap::new();
+    file::whole(connection, &RATE, |values| {
+        let rate = Columns::new(values, &mut names).rate()?;
+        currencies.insert(rate.id, rate.currency.code().to_owned());
+        Ok(())
+    })?;
+    let (mut exchanges, mut shed, mut unpriced) = (0_u64, 0_u64, 0_u64);
+    let mut tokens = [0_u128; TokenType::ALL.len()];
+    let mut cost: BTreeMap<&str, i128> = BTreeMap::new();
+    let (mut hours, mut energy, mut joules) = (0_i128, 0_i128, 0_i128);
+    file::whole(connection, &LINE, |values| {
+        let line = Columns::new(values, &mut names).line()?;
+        match line.class {
+            // Of a correction it is not a count of exchanges.
+            Class::Correction => {}
+            Class::Shed | Class::Usage => {
+                exchanges += line.exchanges;
+                shed += if line.class == Class::Shed { line.exchanges } else { 0 };
+                unpriced += if line.rate.is_none() { line.exchanges } else { 0 };
+            }
+        }
+        for (sum, count) in tokens.iter_mut().zip(line.tokens) {
+            *sum += u128::from(count);
+        }
+        if let Some(rate) = line.rate {
+            let currency =
+                currencies.get(&rate).ok_or_else(|| Failure::corrupt("a line's rate is not there"))?;
+            *cost.entry(currency.as_str()).or_default() += line.cost_pico;
+        }
+        hours += line.gpu_hours_pico;
+        energy += line.gpu_energy_pico;
+        joules += line.energy_nj;
+        Ok(())
+    })?;
+    let cost: Map<String, Value> =
+        cost.into_iter().map(|(currency, pico)| (currency.to_owned(), decimal(pico, 12, 2).into())).collect();
+    let tokens: Map<String, Value> = TokenType::ALL
+        .iter()
+        .zip(tokens)
+        .map(|(kind, sum)| (kind.name().to_owned(), sum.to_string().into()))
+        .collect();
+    Ok(json!({
+        "exchanges": exchanges,
+        "shed_exchanges": shed,
+        "unpriced_exchanges": unpriced,
+        "tokens": tokens,
+        "cost": cost,
+        "gpu_hours_cost_usd": decimal(hours, 12, 2),
+        "gpu_energy_cost_usd": decimal(energy, 12, 2),
+        "energy_joules": decimal(joules, 9, 0),
+    }))
+}
+
+/// A whole number of 10^-`places` as a decimal, with no more zeros at its end than to make `least` digits.
+pub(crate) fn decimal(number: i128, places: u32, least: usize) -> String {
+    let unit = 10_u128.pow(places);
+    let (whole, part) = (number.unsigned_abs() / unit, number.unsigned_abs() % unit);
+    let width = usize::try_from(places).unwrap_or(0);
+    let mut digits = format!("{part:0width$}");
+    while digits.len() > least && digits.ends_with('0') {
+        digits.pop();
+    }
+    let sign = if number < 0 { "-" } else { "" };
+    if digits.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{digits}") }
+}
+
+/// An instant in RFC 3339.
+pub(crate) fn at(us: i64) -> String {
+    jiff::Timestamp::from_microsecond(us).map_or_else(|_| us.to_string(), |at| at.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{at, decimal};
+
+    #[test]
+    fn decimals_are_exact() {
+        for (number, places, least, said) in [
+            (0, 12, 2, "0.00"),
+            (1, 12, 2, "0.000000000001"),
+            (-1_500_000_000_000, 12, 2, "-1.50"),
+            (i128::from(i64::MAX) * 1_000_000, 12, 2, "9223372036854.775807"),
+            (2_000_000_000, 9, 0, "2"),
+            (2_500_000_000, 9, 0, "2.5"),
+        ] {
+            assert_eq!(decimal(number, places, least), said);
+        }
+    }
+
+    #[test]
+    fn instants_are_utc() {
+        assert_eq!(at(1_793_491_200_000_000), "2026-11-01T00:00:00Z");
+    }
+}

@@ -1,0 +1,280 @@
+//! Whether a ledger is what was written into it: everything read, summed and hashed again.
+//!
+//! Law: nothing that was stored is believed. Lines are made anew from rows, chains and digests from the
+//! columns, and every difference is told with where it is.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+
+use crate::failure::Failure;
+use crate::file::{self, File};
+use crate::key::Key;
+use crate::line::{Class, Line};
+use crate::report::source::Month;
+use crate::sign_off::SignOff;
+use crate::table::{ACT, CORRECTION, DEVICE, Digest, ENERGY, EXCHANGE, GAP, LINE, RATE};
+use crate::values::{Columns, Names};
+use crate::{check, digest, files, month};
+
+/// Of so many differences of one kind each is told; of more, how many there are.
+const TOLD: usize = 20;
+
+/// What was found of one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// The month.
+    pub month: Option<Month>,
+    /// The file.
+    pub path: PathBuf,
+    /// Exchanges that were read.
+    pub rows: u64,
+    /// The digest, if the month is closed.
+    pub digest: Option<String>,
+    /// What differs; nothing if all is well.
+    pub differences: Vec<String>,
+}
+
+/// Verifies a ledger, or a month of it; also while it is being written.
+///
+/// # Errors
+/// There is no such ledger or month.
+pub fn verify(path: &Path, only: Option<Month>) -> Result<Vec<Verdict>, Failure> {
+    let mut verdicts = Vec::new();
+    let mut previous: Option<(Month, Digest)> = None;
+    for name in files::list(path).map_err(|error| Failure::from(error).of(path.display()))? {
+        let mut verdict =
+            Verdict { month: None, path: name.clone(), rows: 0, digest: None, differences: Vec::new() };
+        let closed = match File::open_read(&name) {
+            Ok(file) => {
+                verdict.month = Some(file.month);
+                let wanted = only.is_none_or(|month| month == file.month);
+                if !wanted && file::number(&file.connection, "closed_us").is_ok_and(|closed| closed.is_none())
+                {
+                    continue;
+                }
+                let closed = look(path, &file, previous.as_ref(), &mut verdict, wanted);
+                closed.unwrap_or_else(|failure| {
+                    verdict.differences.push(failure.said);
+                    None
+                })
+            }
+            Err(failure) => {
+                verdict.differences.push(failure.said);
+                None
+            }
+        };
+        if let (Some(month), Some(digest)) = (verdict.month, closed) {
+            verdict.digest = Some(digest::hex(&digest));
+            previous = Some((month, digest));
+        }
+        if only.is_none() || verdict.month.is_none() || verdict.month == only {
+            verdicts.push(verdict);
+        }
+    }
+    if let Some(wanted) = only.filter(|wanted| !verdicts.iter().any(|verdict| verdict.month == Some(*wanted)))
+    {
+        return Err(Failure::new(
+            crate::Fault::Other,
+            format!("{}: there is no file of {}", path.display(), month::name(wanted)),
+        ));
+    }
+    if verdicts.is_empty() {
+        return Err(Failure::new(
+            crate::Fault::Other,
+            format!("{}: there is no ledger here: is the path right?", path.display()),
+        ));
+    }
+    Ok(verdicts)
+}
+
+/// Reads one file. The digest it was closed with, if it was.
+fn look(
+    path: &Path,
+    file: &File,
+    previous: Option<&(Month, Digest)>,
+    verdict: &mut Verdict,
+    wanted: bool,
+) -> Result<Option<Digest>, Failure> {
+    // One state, while others may write.
+    let connection = file.connection.unchecked_transaction()?;
+    let closed = match file::bytes(&connection, "digest")? {
+        Some(digest) => Some(
+            Digest::try_from(digest)
+                .map_err(|_| Failure::corrupt("the digest is not as long as digests are"))?,
+        ),
+        None => None,
+    };
+    if !wanted {
+        return Ok(closed);
+    }
+    let differences = &mut verdict.differences;
+    let mut note = |result: Result<(), Failure>| {
+        if let Err(failure) = result {
+            differences.push(failure.said);
+        }
+    };
+    note(check::pages(file, "integrity_check"));
+    for table in [&*DEVICE, &*ACT, &*GAP] {
+        note(file::whole(&connection, table, |_| Ok(())).map(|_| ()));
+    }
+    let mut sums = Sums::default();
+    note(sums.read(&connection));
+    verdict.rows = sums.rows;
+    if sums.compacted {
+        // What lines are the sums of is not there any more; they have their own seal.
+    } else {
+        verdict.differences.extend(sums.differences());
+    }
+    if let Some(stored) = &closed {
+        let before = file::bytes(&connection, "previous")?;
+        if before.as_deref() != previous.map(|(_, digest)| &digest[..]) {
+            verdict.differences.push(match previous {
+                Some((month, _)) => {
+                    format!("it was not closed after {} as that is now", month::name(*month))
+                }
+                None => "the month closed before it is not there".to_owned(),
+            });
+        }
+        let before = before.and_then(|digest| Digest::try_from(digest).ok());
+        match digest::month(&connection, file.month, before.as_ref()) {
+            Ok(made) if made == *stored => {}
+            Ok(made) => verdict.differences.push(format!(
+                "its digest is {} and was {} when it was closed",
+                digest::hex(&made),
+                digest::hex(stored)
+            )),
+            Err(failure) => verdict.differences.push(failure.said),
+        }
+        let signed = files::sign_off(path, file.month);
+        match SignOff::of(&connection, &file.path).map(|sign_off| sign_off.differs_from(&signed)) {
+            Ok(Some(difference)) => verdict.differences.push(difference),
+            Ok(None) => {}
+            Err(failure) => verdict.differences.push(failure.said),
+        }
+    }
+    Ok(closed)
+}
+
+/// Lines as they are, and as they should be.
+#[derive(Default)]
+struct Sums {
+    rows: u64,
+    compacted: bool,
+    made: BTreeMap<Key, Line>,
+    stored: BTreeMap<Key, Line>,
+    rates: BTreeSet<[u8; 16]>,
+    named: BTreeSet<[u8; 16]>,
+}
+
+impl Sums {
+    fn read(&mut self, connection: &Connection) -> Result<(), Failure> {
+        let mut names = Names::default();
+        let mut rates = std::collections::HashMap::new();
+        file::whole(connection, &RATE, |values| {
+            let rate = Columns::new(values, &mut names).rate()?;
+            self.rates.insert(rate.id);
+            rates.insert(rate.id, std::sync::Arc::new(rate));
+            Ok(())
+        })?;
+        file::whole(connection, &LINE, |values| {
+            let line = Columns::new(values, &mut names).line()?;
+            self.named.extend(line.rate);
+            self.stored.insert(Key::of(&line), line);
+            Ok(())
+        })?;
+        self.compacted = file::compacted(connection, &EXCHANGE)?.entered > 0;
+        file::whole(connection, &EXCHANGE, |values| {
+            let row = Columns::new(&values[1..], &mut names).row(|id| rates.get(id).cloned())?;
+            self.rows += 1;
+            let key = Key::of_row(&row, Class::Usage);
+            self.made.entry(key.clone()).or_insert_with(|| key.line()).add_row(&row);
+            Ok(())
+        })?;
+        let mut find = connection.prepare(&format!("{} WHERE id = ?", EXCHANGE.select()))?;
+        let mut scratch = Vec::new();
+        file::whole(connection, &ENERGY, |values| {
+            let mut columns = Columns::new(&values[2..], &mut names);
+            let (ended_us, used) = (columns.number()?, columns.used()?);
+            let (class, key) = columns.energy_key(month::day(ended_us))?;
+            let key = match key {
+                Some(key) => key,
+                None => {
+                    table_id(&mut find, values[1])?;
+                    let mut found = find.raw_query();
+                    let Some(row) = found.next()? else {
+                        if self.compacted {
+                            return Ok(());
+                        }
+                        return Err(Failure::corrupt("the exchange of an energy is not there"));
+                    };
+                    let (values, _) = EXCHANGE.read(row, &mut scratch)?;
+                    Key::of_row(
+                        &Columns::new(&values[1..], &mut names).row(|id| rates.get(id).cloned())?,
+                        class,
+                    )
+                }
+            };
+            self.made.entry(key.clone()).or_insert_with(|| key.line()).add_used(&used);
+            Ok(())
+        })?;
+        file::whole(connection, &CORRECTION, |values| {
+            let line = Columns::new(&values[1..], &mut names).correction()?.line;
+            let key = Key::of(&line);
+            self.made.entry(key.clone()).or_insert_with(|| key.line()).add(&line);
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    fn differences(&self) -> Vec<String> {
+        let mut differences = Vec::new();
+        let keys: BTreeSet<&Key> = self.made.keys().chain(self.stored.keys()).collect();
+        // The rows of what was shed were never written; its lines have their seal.
+        let keys = keys.into_iter().filter(|key| key.class != Class::Shed);
+        for key in keys {
+            let (made, stored) = (self.made.get(key), self.stored.get(key));
+            if made != stored {
+                differences.push(difference(key, made, stored));
+            }
+        }
+        let missing = self.named.difference(&self.rates).count();
+        if missing > 0 {
+            differences.push(format!("{missing} rates that lines name are not there"));
+        }
+        let more = differences.len().saturating_sub(TOLD);
+        if more > 0 {
+            differences.truncate(TOLD);
+            differences.push(format!("and {more} more lines"));
+        }
+        differences
+    }
+}
+
+fn table_id(find: &mut rusqlite::Statement<'_>, id: rusqlite::types::ValueRef<'_>) -> Result<(), Failure> {
+    crate::table::bind(find, &[id])
+}
+
+fn difference(key: &Key, made: Option<&Line>, stored: Option<&Line>) -> String {
+    let told = |line: Option<&Line>| match line {
+        None => "nothing".to_owned(),
+        Some(line) => format!(
+            "{} exchanges, {} tokens, {} pico-units, {} GPU ns",
+            line.exchanges,
+            line.tokens.iter().map(|count| u128::from(*count)).sum::<u128>(),
+            line.cost_pico,
+            line.gpu_ns
+        ),
+    };
+    format!(
+        "the {} line of day {} of tenant {:?}, model {:?} ({}) says {}; its rows come to {}",
+        key.class.name(),
+        key.day,
+        key.tenant,
+        key.model,
+        key.ending,
+        told(stored),
+        told(made)
+    )
+}
