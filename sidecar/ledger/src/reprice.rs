@@ -159,11 +159,14 @@ struct Standing {
     made: u32,
 }
 
+/// What takes the corrections, each with its rate.
+type To<'a> = dyn FnMut(Correction, &Arc<Rate>) -> Result<(), Trouble> + 'a;
+
 fn each(
     source: &dyn Source,
     wish: &Reprice<'_>,
     outcome: &mut Outcome,
-    to: &mut dyn FnMut(Correction, &Arc<Rate>) -> Result<(), Trouble>,
+    to: &mut To<'_>,
 ) -> Result<(), Trouble> {
     let rates: HashMap<_, _> = source.rates()?.into_iter().map(|rate| (rate.id, rate)).collect();
     let mut standing: HashMap<ExchangeId, (i64, Standing)> = HashMap::new();

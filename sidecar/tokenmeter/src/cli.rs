@@ -9,9 +9,7 @@ use std::sync::LazyLock;
 use clap::builder::StyledStr;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use crate::command::prices;
-use crate::command::spend;
-use crate::command::tenants;
+use crate::command::{ledger, prices, spend, tenants};
 use crate::curve::{self, Wish};
 use crate::settings::{Form, SETTINGS, Setting, variable};
 
@@ -29,6 +27,8 @@ pub enum Asked {
     },
     /// Show the degradation curve of a running proxy.
     Curve(Wish),
+    /// Do something to a ledger by hand.
+    Ledger(ledger::Wish),
     /// Show what each tenant spent.
     Spend(Box<spend::Wish>),
     /// Hash API keys, or ask a tenants file.
@@ -64,6 +64,7 @@ pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Asked, clap
             Asked::CheckConfig { flags: flags(matches), show_origin: matches.get_flag("show-origin") }
         }
         Some(("curve", matches)) => Asked::Curve(Wish::of(matches)),
+        Some(("ledger", matches)) => Asked::Ledger(ledger::Wish::of(matches)),
         Some(("spend", matches)) => Asked::Spend(Box::new(spend::Wish::of(matches))),
         Some(("tenants", matches)) => Asked::Tenants(tenants::Wish::of(matches)),
         Some(("prices", matches)) => Asked::Prices(prices::Wish::of(matches)),
@@ -116,6 +117,7 @@ fn command() -> Command {
         .subcommand(spend::command())
         .subcommand(tenants::command())
         .subcommand(prices::command())
+        .subcommand(ledger::command())
         .subcommand(demo())
 }
 

@@ -1,8 +1,10 @@
 //! What each command does, from the flags to the exit code: 0 done, 1 could not run, 2 the
 //! settings are wrong.
 
+pub(crate) mod ledger;
 pub(crate) mod ledger_path;
 pub(crate) mod prices;
+pub(crate) mod reprice;
 pub(crate) mod spend;
 pub(crate) mod tenants;
 
@@ -30,6 +32,9 @@ pub fn execute(asked: Asked) -> ExitCode {
         Asked::Run(flags) => run(&flags),
         Asked::CheckConfig { flags, show_origin } => check_config(&flags, show_origin),
         Asked::Curve(wish) => curve::run(&wish).unwrap_or_else(|error| could_not_run(&error)),
+        Asked::Ledger(ledger::Wish::Reprice(wish)) => {
+            reprice::run(&wish).unwrap_or_else(|error| could_not_run(&error))
+        }
         Asked::Spend(wish) => spend::run(&wish).unwrap_or_else(|error| could_not_run(&error)),
         Asked::Tenants(wish) => tenants(&wish),
         Asked::Prices(wish) => prices::run(&wish).unwrap_or_else(|error| could_not_run(&error)),

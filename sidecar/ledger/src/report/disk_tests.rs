@@ -238,10 +238,8 @@ fn negative_money_is_written_right() {
                  x'00000000000000000000000000000001', 'correction', 0, 0,0,0,0,0,0,0, {high}, {low}, 0,0,0,0,0,0,0,0,0,0)"
             ))
             .unwrap();
-        for view in ["spend_daily WHERE day = date(?1 * 86400, 'unixepoch')"] {
-            let cost: String =
-                connection.query_row(&format!("SELECT cost FROM {view}"), [day], |row| row.get(0)).unwrap();
-            assert_eq!(cost, twelve(pico));
-        }
+        let sql = "SELECT cost FROM spend_daily WHERE day = date(?1 * 86400, 'unixepoch')";
+        let cost: String = connection.query_row(sql, [day], |row| row.get(0)).unwrap();
+        assert_eq!(cost, twelve(pico));
     }
 }

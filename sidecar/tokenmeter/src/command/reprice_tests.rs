@@ -1,0 +1,79 @@
+//! What the flags of `ledger reprice` mean, and that it does what it says on a ledger of its own.
+
+use std::process::ExitCode;
+
+use super::{Wish, command, run, told};
+
+fn wish(line: &str) -> Result<Wish, String> {
+    let matches =
+        command().try_get_matches_from(line.split_whitespace()).map_err(|error| error.to_string())?;
+    Ok(Wish::of(&matches))
+}
+
+#[test]
+fn flags() {
+    command().debug_assert();
+    let wish =
+        wish("reprice --since 2026-10 --until 2026-11 --prices p.yaml --model llama* --dry-run").unwrap();
+    assert_eq!(wish.range.since_us, 1_790_812_800_000_000);
+    assert_eq!(wish.range.until_us, 1_793_491_200_000_000);
+    assert_eq!(wish.model.as_deref(), Some("llama*"));
+    assert!(wish.dry_run);
+    for missing in ["reprice --since 2026-10 --until 2026-11", "reprice --since 2026-10 --prices p.yaml"] {
+        assert!(self::wish(missing).is_err(), "{missing}");
+    }
+}
+
+#[test]
+fn what_is_missing_is_told_with_what_to_do() {
+    let line = "reprice --since 2026-10 --until 2026-11 --prices /nowhere/p.yaml --ledger";
+    let error = run(&wish(&format!("{line} x.db")).unwrap()).unwrap_err().to_string();
+    assert!(error.contains("/nowhere/p.yaml") && error.contains("--prices"), "{error}");
+    let error = run(&wish(&format!("{line} postgres://host/db")).unwrap()).unwrap_err().to_string();
+    assert!(error.contains("ledger file of each proxy"), "{error}");
+}
+
+#[test]
+fn it_charges_again_and_says_so() {
+    let folder = std::env::temp_dir().join(format!("reprice-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let prices = folder.join("prices.yaml");
+    std::fs::write(&prices, "version: second\ncurrency: USD\nmodels:\n  - {name: m, input: 1, output: 2}\n")
+        .unwrap();
+    let path = folder.join("x.db");
+    let ledger = ledger::start(ledger::Plan::new(&path));
+    assert!(ledger.shutdown(std::time::Duration::from_secs(30)), "{:?}", ledger.status());
+    let line = format!(
+        "reprice --since 2026-10 --until 2026-11 --prices {} --ledger {}",
+        prices.display(),
+        path.display()
+    );
+    assert_eq!(run(&wish(&format!("{line} --dry-run")).unwrap()).unwrap(), ExitCode::SUCCESS);
+    assert_eq!(run(&wish(&line).unwrap()).unwrap(), ExitCode::SUCCESS);
+    std::fs::remove_dir_all(&folder).unwrap();
+
+    let (book, _) =
+        price::Book::read("version: v\ncurrency: USD\nmodels:\n  - {name: m, input: 1, output: 2}\n")
+            .unwrap();
+    let outcome = ledger::Outcome {
+        exchanges: 1200,
+        differing: 7,
+        newly_priced: 2,
+        before_pico: 1_000_000_000_000,
+        after_pico: 1_500_000_000_000,
+        entered: 7,
+        gone: [("old".into(), 1)].into(),
+        unpriced: [(("new".into(), price::Unpriced::Model), 3)].into(),
+        ..ledger::Outcome::default()
+    };
+    let text = told(&outcome, &book, false);
+    for said in [
+        "1,200 exchanges looked at",
+        "7 differ, 2 of them had no price: 1.00 USD before, 1.50 USD after, 0.50 USD in corrections",
+        "3 exchanges of new, which the book does not price (model)",
+        "1 exchange of old, whose rows are not kept",
+        "7 corrections were entered",
+    ] {
+        assert!(text.contains(said), "{said} is not in\n{text}");
+    }
+}
