@@ -2,6 +2,7 @@
 //! questions. All of it parses, names only what there is, and the rules do what they say.
 
 mod catalogue;
+mod currency;
 mod dashboards;
 mod expressions;
 mod names;

@@ -277,6 +277,34 @@ Energy, device time and cost are shared out, and nothing is left over. Since the
 `pending` belongs to exchanges that still run or are not settled; it goes over to the others and is no counter.
 `tokenmeter_energy_model_joules_total` is the attributed energy a second time, by model: do not add it to the others.
 
+## Tenants and money
+
+A tenant's tokens and exchanges are counted at the same moment and by the same types and endings as its models'. The first
+hundred tenants have series of their own, the rest is `_other`, the same ones in every family: sums stay exact. The
+ledger has no such cap.
+
+Spend has two bases, which are never added up. `price`: tokens by the price book, once for each ended exchange, in the
+book's currency. `gpu`: device hours and energy of settled exchanges, in US dollars; the same money as
+`tokenmeter_gpu_cost_usd_total`, by tenant and by model. Sums are kept in whole pico-units (10^-12) and become a float when
+the page is printed; a bill is made of the ledger. An exchange without a price is in
+`tokenmeter_unpriced_exchanges_total`, with the reason, and in no sum on the basis `price`.
+
+The currency is in the names: the table says `usd`, and where the price book is in euros the page says
+`tokenmeter_tenant_spend_eur_total{basis=\"price\"}`, `tokenmeter_budget_used_eur` and so on. What GPUs cost stays in
+dollars, in `tokenmeter_tenant_spend_usd_total{basis=\"gpu\"}`.
+
+Of several budgets of one tenant for one kind of period the one that leaves it the least is shown. The limits, use and
+forecasts of tenants under `_other` are added up.
+
+## The ledger
+
+A row is in `tokenmeter_ledger_rows_total` once it is on the disk and no crash can lose it. Until then it waits
+(`tokenmeter_ledger_queued_rows`), the oldest for `tokenmeter_ledger_commit_lag_seconds`. Where there was no room for it, it is in
+`tokenmeter_ledger_shed_rows_total`, and the ledger has its totals, or in `tokenmeter_ledger_lost_rows_total`; both are in
+`tokenmeter_dropped_total{what=\"ledger_row\"}`. There are no series of a ledger, of a central store, of budgets or of files where
+there are none. Counts are since the start of the process; a gap, or a file found corrupt, as the process starts makes its
+counter begin at 1, which a rate does not see.
+
 ## Telemetry about telemetry
 
 Of spans and log records, `made` is `sent`, all that was `dropped_*` and `tokenmeter_otlp_queued_items`, exactly. For
@@ -285,7 +313,7 @@ the signal `metric` the items are the data points of exports. What was dropped i
 
 ## Label values of our own
 
-- `_other`: the name came after the cap was reached (50 models unless set otherwise). All its numbers are here,
+- `_other`: the name came after the cap was reached (50 models unless set otherwise, 100 tenants). All its numbers are here,
   so sums stay exact; each exchange counted so adds to `tokenmeter_dropped_total{what=\"label_overflow\"}`.
 - `_unknown`: the request's model is not known yet, was never learned, or named no model that a server has accepted
   (a refused request cannot make a label).
@@ -332,6 +360,10 @@ sum by (model, objective) (rate(tokenmeter_goodput_tokens_total[5m]))
 (1 - sum by (objective) (rate(tokenmeter_objective_exchanges_total{verdict=\"met\"}[1h]))
    / sum by (objective) (rate(tokenmeter_objective_exchanges_total[1h])))
   / (1 - max by (objective) (tokenmeter_objective_target_ratio))
+
+# What each tenant spends in an hour, by price; dollars that its exchanges cost in GPU time and energy
+sum by (tenant) (rate(tokenmeter_tenant_spend_usd_total{basis=\"price\"}[1h])) * 3600
+sum by (tenant) (rate(tokenmeter_tenant_spend_usd_total{basis=\"gpu\"}[1h])) * 3600
 
 # Does an answer slow down as it grows? Seconds per token by position
 sum by (position) (rate(tokenmeter_output_position_seconds_total[1h]))
