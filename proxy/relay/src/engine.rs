@@ -8,10 +8,14 @@
 //! drops the future to cut the connection. For each request an engine promises, in this order:
 //!
 //! 1. [`policy::check`](crate::policy::check) before anything is sent; a violation is answered and
-//!    counted with [`Observer::refuse`](crate::Observer::refuse), and no byte goes upstream.
+//!    counted with [`Observer::refuse`](crate::Observer::refuse), and no byte goes upstream. Then the
+//!    tenant rules' word on the head: fields that its peer may not send, how much of its path the
+//!    upstream is spared, and, of what may be metered, whose it is.
 //! 2. For a path that may be metered, `Exchange::begin` when the head is known, then each slice of
 //!    the request body once, in order, as the client sent it; then `request_complete`, also when
-//!    there was no body. A request in which usage may be asked for (`asking`) is gathered, edited by
+//!    there was no body. Where the plan has a gate, the tenant is asked for before anything goes
+//!    upstream: of a request whose body decides it, after it was gathered; `refused` ends the exchange
+//!    without a record. A request in which usage may be asked for (`asking`) is gathered, edited by
 //!    the crate `usage`, and sent as it came if the server refuses the edit; `asked_more` says what
 //!    is in the request that counts.
 //! 3. `response_head` once, of the answer the client will see. It may say that there is no exchange

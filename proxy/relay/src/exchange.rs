@@ -469,11 +469,14 @@ impl Exchange {
             principal: who.principal,
             consumer: who.consumer,
             service_tier: tier.map(|tier| tier.as_str().into()),
-            trace: self.place.trace.take(),
+            upstream: Arc::clone(&upstream.name),
+            provider,
+            dialect: self.dialect,
+            model: model.into(),
             response_model: (!response_model.is_empty()).then(|| response_model.as_str().into()),
             response_id: (!id.is_empty()).then(|| id.as_str().into()),
+            trace: self.place.trace.take(),
             started_unix_ns: self.started_unix_ns,
-            ..Identity::new(Arc::clone(&upstream.name), provider, self.dialect, model)
         };
         let load = LoadSpan { entered: self.entered, left };
         let record = meter.end(identity, close, load, at);

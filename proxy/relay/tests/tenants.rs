@@ -1,0 +1,337 @@
+//! Whose a request is: what the rules are shown, what of it the upstream sees, what the record says.
+
+use std::sync::{Arc, mpsc};
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::Request;
+use relay::{Dropped, Passthrough, Plan, RuleKind};
+use tenant::{ApiKeys, BodyKey, EndUser, HashKey, Head, Live, Name, Nets, Owner, Rule, Rules, Said, Spec};
+use usage::Policy;
+
+use crate::http2::{connect, run};
+use crate::support::{Peer, Proxy, Upstream, eventually, upstream_body};
+use crate::usage::{Server, record};
+
+const ANSWER: &str = r#"{"choices":[{"index":0,"message":{"content":"a"},"finish_reason":"stop"}],"usage":{"prompt_tokens":7,"completion_tokens":2},"service_tier":"priority"}"#;
+
+/// A server that answers everything with one answer.
+pub(crate) fn server() -> Server {
+    Server::start(|peer, _| answer(peer, ANSWER))
+}
+
+pub(crate) fn answer(peer: &mut Peer, body: &str) {
+    let length = body.len();
+    peer.send(format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+    ));
+}
+
+pub(crate) fn name(text: &str) -> Name {
+    Name::of(text).unwrap()
+}
+
+pub(crate) fn rules(rules: Vec<Rule>) -> Spec {
+    Spec { rules, ..Spec::default() }
+}
+
+/// The keys `key-a` and `key-b`, of tenants `a` and `b`.
+pub(crate) fn keys() -> Spec {
+    let hash = HashKey::of(b"a secret that is long enough to be one").unwrap();
+    let owner = |tenant| Owner { tenant: name(tenant), principal: Some(name("its-key")) };
+    let keys = [(hash.api_key(b"key-a"), owner("a")), (hash.api_key(b"key-b"), owner("b"))];
+    Spec { hash: Some(hash), ..rules(vec![Rule::ApiKeys(ApiKeys::new(keys))]) }
+}
+
+pub(crate) fn in_force(spec: Spec) -> impl FnOnce(&mut Plan) {
+    move |plan| plan.tenants = Arc::new(Live::new(Rules::new(spec)))
+}
+
+fn proxy(server: &Server, spec: Spec) -> Proxy {
+    Proxy::with(server.upstream.address, in_force(spec))
+}
+
+pub(crate) fn post(path: &str, fields: &str, body: &str) -> String {
+    let length = body.len();
+    format!("POST {path} HTTP/1.1\r\nHost: h\r\n{fields}Content-Length: {length}\r\n\r\n{body}")
+}
+
+/// Sends a request and reads its whole answer.
+pub(crate) fn exchange(client: &mut Peer, request: impl AsRef<[u8]>) -> (String, String) {
+    client.send(request);
+    let head = client.head().unwrap();
+    let body = upstream_body(client, &head);
+    (head, String::from_utf8(body).unwrap())
+}
+
+const CHAT: &str = "/v1/chat/completions";
+
+#[test]
+fn without_rules_all_is_of_the_default_tenant() {
+    let server = server();
+    let proxy = Proxy::new(server.upstream.address);
+    exchange(&mut proxy.connect(), post(CHAT, "Authorization: Bearer key-a\r\n", r#"{"user":"u"}"#));
+    let identity = record(&proxy).identity;
+    assert_eq!((&*identity.tenant, identity.principal, identity.consumer), ("default", None, None));
+    assert_eq!(proxy.seen().rules, [RuleKind::Default]);
+}
+
+/// What every request pays for rules that nobody wrote: no memory.
+#[test]
+fn rules_that_nobody_wrote_cost_nothing() {
+    let live = Live::default();
+    let peer = std::net::Ipv4Addr::LOCALHOST.into();
+    let paid = allocation_counter::measure(|| {
+        let rules = live.load();
+        assert_eq!((rules.untrusted(peer).count(), rules.strip(CHAT)), (0, 0));
+        let said = rules.head(&Head { peer, path: CHAT, field: &|_| None, now_unix_s: 0 });
+        assert!(matches!(said, Said::Is(_)));
+    });
+    assert_eq!(paid.count_total, 0);
+}
+
+#[test]
+fn each_request_of_a_connection_has_a_tenant_of_its_own() {
+    let server = server();
+    let proxy = proxy(&server, keys());
+    let mut client = proxy.connect();
+    for (key, tenant, principal, rule) in [
+        ("Authorization: Bearer key-a\r\n", "a", Some("its-key"), RuleKind::ApiKey),
+        ("x-api-key: key-b\r\n", "b", Some("its-key"), RuleKind::ApiKey),
+        ("Authorization: Bearer key-c\r\n", "default", None, RuleKind::Default),
+        ("", "default", None, RuleKind::Default),
+        ("api-key: key-a\r\n", "a", Some("its-key"), RuleKind::ApiKey),
+    ] {
+        exchange(&mut client, post(CHAT, key, "{}"));
+        let identity = record(&proxy).identity;
+        assert_eq!((&*identity.tenant, identity.principal.as_deref()), (tenant, principal), "{key}");
+        assert_eq!(proxy.seen().rules.pop(), Some(rule), "{key}");
+    }
+    assert_eq!(server.upstream.connections(), 1);
+    // Keys pass: they are the server's to judge.
+    assert!(server.heads.lock().unwrap()[0].contains("Bearer key-a"));
+}
+
+#[test]
+fn rules_change_between_two_requests_of_a_connection() {
+    let server = server();
+    let live = Arc::new(Live::default());
+    let given = Arc::clone(&live);
+    let proxy = Proxy::with(server.upstream.address, |plan| plan.tenants = given);
+    let mut client = proxy.connect();
+    let user = rules(vec![Rule::Body(BodyKey::User)]);
+    let other = rules(vec![Rule::Body(BodyKey::Metadata("team".into()))]);
+    for (spec, tenant) in
+        [(None, "default"), (Some(user), "u"), (Some(other), "t"), (Some(keys()), "default")]
+    {
+        if let Some(spec) = spec {
+            live.store(Rules::new(spec));
+        }
+        exchange(&mut client, post(CHAT, "", r#"{"user":"u","metadata":{"team":"t"}}"#));
+        assert_eq!(&*record(&proxy).identity.tenant, tenant);
+    }
+}
+
+/// A field's word counts from whom it is trusted, and only if there is one of it.
+#[test]
+fn fields_are_believed_from_trusted_peers_only() {
+    let header = || Rule::Header { field: "x-tenant".into(), principal: Some("x-who".into()) };
+    let local = || Nets::read(["127.0.0.0/8"]).unwrap();
+    let fields = "A: 1\r\nX-Tenant: t\r\nB: 2\r\nX-Who: w\r\nC: 3\r\n";
+    for (trusted, strip, fields, tenant, untrusted, upstream) in [
+        (local(), true, fields, "t", 0, "A: 1\r\nX-Tenant: t\r\nB: 2\r\nX-Who: w\r\nC: 3\r\n"),
+        (local(), true, "X-Tenant: t\r\nX-Tenant: u\r\n", "default", 0, "X-Tenant: t\r\nX-Tenant: u\r\n"),
+        (Nets::default(), false, fields, "default", 2, "A: 1\r\nX-Tenant: t\r\nB: 2\r\nX-Who: w\r\nC: 3\r\n"),
+        (Nets::default(), true, fields, "default", 2, "A: 1\r\nB: 2\r\nC: 3\r\n"),
+        (Nets::default(), true, "X-Tenant: t\r\nX-Tenant: u\r\nA: 1\r\n", "default", 1, "A: 1\r\n"),
+        (Nets::default(), true, "A: 1\r\n", "default", 0, "A: 1\r\n"),
+    ] {
+        let server = server();
+        let spec = Spec { trusted, strip_untrusted: strip, plain_principals: true, ..rules(vec![header()]) };
+        let proxy = proxy(&server, spec);
+        let mut client = proxy.connect();
+        exchange(&mut client, post(CHAT, fields, "{}"));
+        let identity = record(&proxy).identity;
+        assert_eq!(&*identity.tenant, tenant, "{fields}");
+        assert_eq!(identity.principal.as_deref(), (tenant == "t").then_some("w"), "{fields}");
+        assert_eq!(proxy.seen().untrusted, untrusted, "{fields}");
+        // What passes unmetered is treated alike, and nobody asks whose it is.
+        exchange(&mut client, format!("GET /v1/models HTTP/1.1\r\nHost: h\r\n{fields}\r\n"));
+        assert_eq!(proxy.seen().passed, [Passthrough::Path]);
+        assert_eq!(proxy.seen().untrusted, 2 * untrusted);
+        assert_eq!(proxy.seen().rules.len(), 1);
+        let heads = server.heads.lock().unwrap();
+        assert_eq!(
+            heads[0],
+            format!("POST {CHAT} HTTP/1.1\r\nHost: h\r\n{upstream}Content-Length: 2\r\n\r\n")
+        );
+        assert_eq!(heads[1], format!("GET /v1/models HTTP/1.1\r\nHost: h\r\n{upstream}\r\n"));
+    }
+}
+
+#[test]
+fn a_body_says_whose_it_is() {
+    let server = server();
+    let spec = Spec {
+        end_user: vec![EndUser::Body(BodyKey::SafetyIdentifier)],
+        plain_end_users: true,
+        ..rules(vec![Rule::Body(BodyKey::Metadata("user_id".into())), Rule::Body(BodyKey::User)])
+    };
+    let proxy = proxy(&server, spec);
+    let mut client = proxy.connect();
+    for (body, tenant, consumer, rule) in [
+        (
+            r#"{"user":"u","safety_identifier":"s","metadata":{"user_id":"m"}}"#,
+            "m",
+            Some("s"),
+            RuleKind::Body,
+        ),
+        (r#"{"safety_identifier":"s","user":"u"}"#, "u", Some("s"), RuleKind::Body),
+        (r#"{"messages":[{"user":"u"}]}"#, "default", None, RuleKind::Default),
+        (r#"{"user":7}"#, "default", None, RuleKind::Default),
+        // What is no whole JSON names nobody.
+        (r#"{"user":"u""#, "default", None, RuleKind::Default),
+        ("\u{1f}\u{8b}", "default", None, RuleKind::Default),
+        ("", "default", None, RuleKind::Default),
+    ] {
+        exchange(&mut client, post(CHAT, "", body));
+        let identity = record(&proxy).identity;
+        assert_eq!((&*identity.tenant, identity.consumer.as_deref()), (tenant, consumer), "{body}");
+        assert_eq!(proxy.seen().rules.pop(), Some(rule), "{body}");
+    }
+    assert!(proxy.seen().rules.is_empty(), "each was told once");
+}
+
+/// A rule about the body holds nothing back: the server has the first half before the second is sent.
+#[test]
+fn no_request_waits_for_its_tenant() {
+    let (heard, said) = mpsc::channel();
+    let upstream = Upstream::start(move |peer, _| {
+        peer.head();
+        heard.send(peer.exactly(11)).unwrap();
+        peer.exactly(2);
+        answer(peer, ANSWER);
+        peer.head();
+    });
+    let proxy = Proxy::with(upstream.address, in_force(rules(vec![Rule::Body(BodyKey::User)])));
+    let mut client = proxy.connect();
+    let whole = post(CHAT, "", r#"{"user":"ab"}"#);
+    let (first, second) = whole.split_at(whole.len() - 2);
+    client.send(first);
+    assert_eq!(said.recv().unwrap(), br#"{"user":"ab"#);
+    exchange(&mut client, second);
+    assert_eq!(&*record(&proxy).identity.tenant, "ab");
+}
+
+#[test]
+fn a_path_may_be_a_tenants_and_not_the_servers() {
+    let server = server();
+    let path =
+        |prefix: &str, tenant, strip| Rule::Path { prefix: prefix.into(), tenant: name(tenant), strip };
+    let spec = rules(vec![path("/team-a", "a", true), path("/team-b", "b", false)]);
+    let proxy = proxy(&server, spec);
+    let mut client = proxy.connect();
+    for (sent, seen, tenant) in [
+        ("/team-a/v1/chat/completions?x=/team-a", "/v1/chat/completions?x=/team-a", Some("a")),
+        ("/team-b/v1/chat/completions", "/team-b/v1/chat/completions", Some("b")),
+        ("/team-ab/v1/chat/completions", "/team-ab/v1/chat/completions", Some("default")),
+        ("/team-a/team-a/v1/completions", "/team-a/v1/completions", Some("a")),
+        ("/team-a/v1/models", "/v1/models", None),
+        ("/team-a", "/", None),
+        ("/team-a?q", "/?q", None),
+    ] {
+        let method = if tenant.is_some() { "POST" } else { "GET" };
+        let request = post(sent, "", "{}").replacen("POST", method, 1);
+        exchange(&mut client, request);
+        let head = server.heads.lock().unwrap().pop().unwrap();
+        assert_eq!(head.lines().next(), Some(&*format!("{method} {seen} HTTP/1.1")), "{sent}");
+        if let Some(tenant) = tenant {
+            assert_eq!(&*record(&proxy).identity.tenant, tenant, "{sent}");
+        }
+    }
+    // In absolute form, and with a prefix of the upstream's own.
+    let proxy = Proxy::with(server.upstream.address, |plan| {
+        in_force(rules(vec![path("/team-a", "a", true)]))(plan);
+        plan.upstreams[0].prefix = "/mounted".into();
+    });
+    exchange(&mut proxy.connect(), post("http://h/team-a/v1/chat/completions", "", "{}"));
+    let head = server.heads.lock().unwrap().pop().unwrap();
+    assert!(head.starts_with("POST /mounted/v1/chat/completions HTTP/1.1\r\n"), "{head}");
+    assert_eq!(&*record(&proxy).identity.tenant, "a");
+}
+
+#[test]
+fn where_a_connection_came_from_may_decide() {
+    let server = server();
+    let peer = |net, tenant| Rule::Peer { nets: Nets::read([net]).unwrap(), tenant: name(tenant) };
+    let proxy = proxy(&server, rules(vec![peer("10.0.0.0/8", "far"), peer("127.0.0.1", "near")]));
+    exchange(&mut proxy.connect(), post(CHAT, "X-Forwarded-For: 10.1.1.1\r\n", "{}"));
+    assert_eq!(&*record(&proxy).identity.tenant, "near");
+    assert_eq!(proxy.seen().rules, [RuleKind::Peer]);
+}
+
+/// Law 3: what fails in the rules costs a name, not an exchange.
+#[test]
+fn a_panic_in_the_rules_costs_the_name_only() {
+    for (spec, fields) in [(keys(), "x-api-key: key-a\r\n"), (rules(vec![Rule::Body(BodyKey::User)]), "")] {
+        let server = server();
+        let proxy = proxy(&server, spec);
+        let mut client = proxy.connect();
+        for (panics, is_default) in [(true, true), (false, false)] {
+            proxy.seen().rule_panics = panics;
+            let (head, body) = exchange(&mut client, post(CHAT, fields, r#"{"user":"u"}"#));
+            assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+            assert_eq!(body, ANSWER);
+            let record = record(&proxy);
+            assert_eq!(&*record.identity.tenant == "default", is_default, "{}", record.identity.tenant);
+            assert_eq!(record.tokens.output(), 2);
+        }
+        assert_eq!(proxy.seen().lost, [Dropped::Panic]);
+        eventually("no seat is left", || proxy.seen().seated == 0);
+    }
+}
+
+#[test]
+fn streams_of_one_http2_connection_have_their_own_tenants() {
+    let server = server();
+    let proxy = proxy(&server, keys());
+    let address = proxy.address();
+    run(async move {
+        let client = connect(address).await;
+        let asked: Vec<_> = (0..20)
+            .map(|n| {
+                let mut client = client.clone();
+                tokio::spawn(async move {
+                    let key = if n % 2 == 0 { "key-a" } else { "key-b" };
+                    let request = Request::post(format!("http://{address}{CHAT}"))
+                        .header("x-api-key", key)
+                        .body(Full::new(Bytes::from(format!(r#"{{"model":"{key}"}}"#))))
+                        .unwrap();
+                    let response = client.send_request(request).await.unwrap();
+                    response.into_body().collect().await.unwrap().to_bytes()
+                })
+            })
+            .collect();
+        for answer in asked {
+            assert_eq!(answer.await.unwrap(), ANSWER);
+        }
+    });
+    for _ in 0..20 {
+        let identity = record(&proxy).identity;
+        assert_eq!(format!("key-{}", identity.tenant), &*identity.model);
+    }
+}
+
+#[test]
+fn the_answers_tier_counts_before_the_requests() {
+    for (answered, tier) in [(ANSWER, Some("priority")), (r#"{"choices":[]}"#, Some("flex"))] {
+        let server = Server::start(move |peer, _| answer(peer, answered));
+        let proxy = server.proxy(Policy::Observe);
+        exchange(&mut proxy.connect(), post(CHAT, "", r#"{"service_tier":"flex"}"#));
+        assert_eq!(record(&proxy).identity.service_tier.as_deref(), tier);
+    }
+    let server = Server::start(|peer, _| answer(peer, r#"{"choices":[]}"#));
+    let proxy = server.proxy(Policy::Observe);
+    exchange(&mut proxy.connect(), post(CHAT, "", "{}"));
+    assert_eq!(record(&proxy).identity.service_tier, None);
+}
