@@ -1,6 +1,9 @@
 //! The store against a real PostgreSQL: what is kept once, by whom it may be written, and what happens when
 //! either side goes away.
 
+mod ledgers;
 mod parcels;
+mod refusals;
 mod rows;
 mod server;
+mod shipping;

@@ -75,12 +75,16 @@ impl Server {
         }
     }
 
-    /// The shell waits for our end of the pipe to close: so nothing outlives the tests.
+    /// The shell waits for our end of the pipe to close, and cleans up unless told to keep the data: so
+    /// nothing outlives the tests.
     fn spawn(&self) -> Child {
-        let script = "\"$@\" & server=$!; (read _; kill -QUIT $server) <&3 & wait $server";
+        let script = "directory=$1; shift; \"$@\" & server=$!; \
+                      (read word; kill -QUIT $server; while kill -0 $server; do sleep 0.02; done; \
+                      [ \"$word\" = keep ] || rm -rf \"$directory\") <&3 2>/dev/null & wait $server";
         let log = fs::File::options().create(true).append(true).open(self.directory.join("log")).unwrap();
         as_postgres(Path::new("bash"))
             .args(["-c", &format!("exec 3<&0; {script}"), "postgres"])
+            .arg(&self.directory)
             .arg(program("postgres"))
             .arg("-D")
             .arg(self.directory.join("data"))
@@ -111,14 +115,13 @@ impl Server {
         let pid = fs::read_to_string(self.directory.join("data/postmaster.pid")).unwrap();
         let pid = pid.lines().next().unwrap().to_owned();
         assert!(Command::new("kill").args(["-KILL", &pid]).status().unwrap().success());
-        let mut child = self.child.take().unwrap();
-        child.wait().unwrap();
+        self.down();
     }
 
-    /// Stops it in an orderly way.
+    /// Stops it.
     pub(crate) fn down(&mut self) {
         let mut child = self.child.take().unwrap();
-        drop(child.stdin.take());
+        child.stdin.take().unwrap().write_all(b"keep\n").unwrap();
         child.wait().unwrap();
     }
 

@@ -1,0 +1,155 @@
+//! Ledgers to ship, and the one question asked at the end of each test: does the store say what they say?
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ledger::report::source::{Correction, DAY_US, DeviceLine, Range, Share, Source, Used};
+use ledger::{EnergyRow, Ledger, Line, Row, Store};
+
+use super::rows::{NOON_US, energy, row};
+use super::server::{Place, until};
+use crate::{Address, Central, Plan, Shipper, start};
+
+/// A ledger that is being written, in a place of its own.
+pub(crate) struct Book {
+    ledger: Ledger,
+    entered: u64,
+    place: Place,
+}
+
+impl Book {
+    pub(crate) fn new() -> Self {
+        let place = Place::new().unwrap();
+        let plan = ledger::Plan::new(place.path("x.db"));
+        // It is the end of October for good.
+        let ledger = ledger::start(ledger::Plan { clock: Arc::new(|| NOON_US + 10 * DAY_US), ..plan });
+        Self { ledger, entered: 0, place }
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.place.path("x.db")
+    }
+
+    /// Enters so many more rows, energy among them, every fourth in one of two months before; waits until
+    /// they are on the disk.
+    pub(crate) fn enter(&mut self, rows: u64) {
+        for number in self.entered..self.entered + rows {
+            let mut row = row(number);
+            if number % 4 == 0 {
+                row.ended_us -= 40 * DAY_US * (1 + number as i64 % 3 / 2);
+            }
+            self.ledger.enter(row.clone());
+            if let Some(energy) = energy(&row, number) {
+                self.ledger.energy(EnergyRow::of(&row, energy.used));
+            }
+        }
+        self.entered += rows;
+        let device = DeviceLine {
+            day: (NOON_US / DAY_US) as i32,
+            hw_id: "GPU-1".into(),
+            share: Share::Idle,
+            energy_nj: 1_000_000_007,
+            gpu_ns: 5,
+            gpu_hours_pico: 3,
+            gpu_energy_pico: 2,
+        };
+        self.ledger.device(vec![device]);
+        until("the rows are on the disk", || {
+            let status = self.ledger.status();
+            status.rows_total == self.entered && status.queued_rows == 0
+        });
+    }
+
+    /// Ships it, in a hurry.
+    pub(crate) fn ship(&self, url: &str, batch: usize) -> Shipper {
+        let plan = Plan::new(&self.path(), Address::parse(url).unwrap(), "host");
+        let hurry = Duration::from_millis(5);
+        start(Plan { every: hurry, retry: hurry, batch, ..plan }).unwrap()
+    }
+}
+
+impl Drop for Book {
+    fn drop(&mut self) {
+        self.ledger.shutdown(Duration::from_secs(10));
+    }
+}
+
+/// Waits until all is shipped, and the store says what the ledger says.
+pub(crate) fn arrives(book: &Book, shipper: &Shipper, url: &str) {
+    until("all is shipped", || {
+        let status = shipper.status();
+        status.up && !status.files.is_empty() && status.files.iter().all(|file| file.complete) && {
+            let reached: i64 = status.files.iter().map(|file| file.shipped.exchange).sum();
+            reached as u64 == book.entered
+        }
+    });
+    same(&book.path(), url);
+}
+
+/// All that a report can read, in one value.
+#[derive(Debug, Default, PartialEq)]
+struct Everything {
+    lines: BTreeMap<String, [i128; 16]>,
+    rows: BTreeMap<[u8; 16], (i32, Row, Option<Used>)>,
+    corrections: BTreeMap<[u8; 16], (i32, Correction)>,
+    devices: Vec<DeviceLine>,
+    gaps: usize,
+    rates: usize,
+}
+
+/// Compares every single value of both sides.
+pub(crate) fn same(ledger: &Path, url: &str) {
+    let local = everything(&Store::open_read(ledger).unwrap());
+    let central = everything(&Central::open(&Address::parse(url).unwrap()).unwrap());
+    assert_eq!(local.lines, central.lines);
+    assert!(local == central, "lines are the same, but not all else");
+}
+
+fn everything(source: &dyn Source) -> Everything {
+    let mut all = Everything::default();
+    source
+        .lines(&Range::ALL, &mut |month, line| {
+            let sums = all.lines.entry(key(month, line)).or_default();
+            let tokens = line.tokens.iter().map(|count| i128::from(*count));
+            let values = [
+                line.exchanges.into(),
+                line.cost_pico,
+                line.energy_exchanges.into(),
+                line.energy_nj,
+                line.gpu_ns,
+                line.gpu_hours_pico,
+                line.gpu_energy_pico,
+            ];
+            for (sum, value) in sums.iter_mut().zip(values.into_iter().chain(tokens)) {
+                *sum += value;
+            }
+            Ok(())
+        })
+        .unwrap();
+    source
+        .rows(&Range::ALL, &mut |month, row, used| {
+            let before = all.rows.insert(row.id.0, (month, row.clone(), used.copied()));
+            assert!(before.is_none(), "a row comes twice");
+            Ok(())
+        })
+        .unwrap();
+    source
+        .corrections(&Range::ALL, &mut |month, correction| {
+            all.corrections.insert(correction.id.0, (month, correction.clone()));
+            Ok(())
+        })
+        .unwrap();
+    all.devices = source.devices(&Range::ALL).unwrap();
+    all.devices.sort_by_key(|device| (device.day, device.hw_id.clone(), device.share));
+    all.gaps = source.gaps(&Range::ALL).unwrap().len();
+    all.rates = source.rates().unwrap().len();
+    all
+}
+
+fn key(month: i32, line: &Line) -> String {
+    let Line { day, tenant, principal, upstream, provider, model, ending, .. } = line;
+    let known = (line.input_provenance, line.output_provenance, line.rate, line.class);
+    format!("{month} {day} {tenant} {principal:?} {upstream} {provider} {model} {ending} {known:?}")
+}

@@ -1,0 +1,171 @@
+//! The shipper with a real ledger before it and a real store behind it, either of which goes away.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::ledgers::{Book, arrives, same};
+use super::server::{PASSWORD, Server, shared, until};
+
+#[test]
+fn a_ledger_of_several_months_arrives_whole_and_grows() {
+    let url = shared().url(&shared().database());
+    let mut book = Book::new();
+    book.enter(2_000);
+    let shipper = book.ship(&url, 300);
+    arrives(&book, &shipper, &url);
+    let status = shipper.status();
+    assert_eq!((status.rows_total, status.pending_rows, status.lag), (2_000, 0, Duration::ZERO));
+    assert!(status.files.len() >= 3, "{:?}", status.files);
+    book.enter(500);
+    arrives(&book, &shipper, &url);
+    assert_eq!(shipper.status().rows_total, 2_500);
+    assert_eq!(shipper.status().failures, [0; 3]);
+    assert!(shipper.shutdown(Duration::from_secs(30)));
+}
+
+#[test]
+fn what_came_last_is_sent_before_the_end() {
+    let url = shared().url(&shared().database());
+    let mut book = Book::new();
+    book.enter(10);
+    let shipper = book.ship(&url, 4);
+    arrives(&book, &shipper, &url);
+    book.enter(90);
+    assert!(shipper.shutdown(Duration::from_secs(60)));
+    same(&book.path(), &url);
+}
+
+/// As after a crash between the store's commit and whatever we would have noted of it, or a backup.
+#[test]
+fn a_store_that_forgot_how_far_we_were_doubles_nothing() {
+    let database = shared().database();
+    let url = shared().url(&database);
+    let mut book = Book::new();
+    book.enter(700);
+    let shipper = book.ship(&url, 100);
+    arrives(&book, &shipper, &url);
+    assert!(shipper.shutdown(Duration::from_secs(30)));
+    let mut owner = shared().client(&database).unwrap();
+    owner
+        .batch_execute("UPDATE tokenmeter.file SET exchange = exchange / 2, energy = 0, act = 0, gap = 0")
+        .unwrap();
+    book.enter(50);
+    let shipper = book.ship(&url, 100);
+    arrives(&book, &shipper, &url);
+    assert!(shipper.status().rows_total > 350, "{:?}", shipper.status());
+    drop(shipper);
+    owner.batch_execute("DELETE FROM tokenmeter.file WHERE month < '2026-10-01'").unwrap();
+    let shipper = book.ship(&url, 100);
+    arrives(&book, &shipper, &url);
+}
+
+#[test]
+fn two_that_ship_one_ledger_double_nothing() {
+    let url = shared().url(&shared().database());
+    let mut book = Book::new();
+    book.enter(600);
+    let both = [book.ship(&url, 16), book.ship(&url, 23)];
+    for shipper in &both {
+        arrives(&book, shipper, &url);
+    }
+}
+
+#[test]
+fn rows_wait_while_the_store_is_away() {
+    let mut server = Server::start();
+    let url = server.url(&server.database());
+    let mut book = Book::new();
+    book.enter(300);
+    let shipper = book.ship(&url, 100);
+    arrives(&book, &shipper, &url);
+    server.down();
+    book.enter(1_000);
+    until("it is noticed", || {
+        let status = shipper.status();
+        !status.up && status.pending_rows == 1_000 && status.lag > Duration::from_secs(60)
+    });
+    let failures = shipper.status().failures;
+    assert!(failures[0] > 0 && failures[1] == 0 && failures[2] == 0, "{failures:?}");
+    server.up();
+    arrives(&book, &shipper, &url);
+    assert_eq!(shipper.status().trouble, None);
+}
+
+#[test]
+fn a_store_that_is_killed_in_the_middle_loses_and_doubles_nothing() {
+    let mut server = Server::start();
+    let url = server.url(&server.database());
+    let mut book = Book::new();
+    book.enter(4_000);
+    let shipper = book.ship(&url, 40);
+    for kill in 1..=5 {
+        until("some more is there", || shipper.status().rows_total >= kill * 500);
+        server.kill();
+        server.up();
+    }
+    arrives(&book, &shipper, &url);
+    assert!(shipper.status().failures[0] > 0);
+}
+
+/// Cuts the first connection after so many bytes of ours, wherever that is.
+#[test]
+fn a_connection_cut_anywhere_loses_and_doubles_nothing() {
+    let mut book = Book::new();
+    book.enter(300);
+    let cuts = [0, 1, 90, 400, 1_000, 3_000, 9_000, 20_000, 30_000, 40_000, 60_000, 80_000];
+    let mut reached = 0;
+    for cut in cuts {
+        let database = shared().database();
+        let (port, seen) = cutting_proxy(shared().port(), cut);
+        let url = format!("postgres://owner:{PASSWORD}@127.0.0.1:{port}/{database}");
+        let shipper = book.ship(&url, 100);
+        arrives(&book, &shipper, &shared().url(&database));
+        reached += usize::from(seen.load(Ordering::Relaxed) > 1);
+    }
+    assert!(reached >= 9, "only {reached} of {} places were within what is sent", cuts.len());
+}
+
+fn cutting_proxy(to: u16, cut: usize) -> (u16, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (port, seen) = (listener.local_addr().unwrap().port(), Arc::new(AtomicUsize::new(0)));
+    let count = Arc::clone(&seen);
+    thread::spawn(move || {
+        for client in listener.incoming() {
+            let (client, server) = (client.unwrap(), TcpStream::connect(("127.0.0.1", to)).unwrap());
+            let limit = if count.fetch_add(1, Ordering::Relaxed) == 0 { cut } else { usize::MAX };
+            let back = (server.try_clone().unwrap(), client.try_clone().unwrap());
+            thread::spawn(move || pass(client, server, limit));
+            thread::spawn(move || pass(back.0, back.1, usize::MAX));
+        }
+    });
+    (port, seen)
+}
+
+fn pass(mut from: TcpStream, mut to: TcpStream, mut limit: usize) {
+    let mut buffer = [0; 4096];
+    while let Ok(read) = from.read(&mut buffer) {
+        let some = read.min(limit);
+        limit -= some;
+        if to.write_all(&buffer[..some]).is_err() || read == 0 || limit == 0 {
+            break;
+        }
+    }
+    let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
+}
+
+#[test]
+fn a_store_that_never_answers_holds_nobody_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("postgres://owner@127.0.0.1:{}/x", listener.local_addr().unwrap().port());
+    let mut book = Book::new();
+    let shipper = book.ship(&url, 100);
+    let (_held, _) = listener.accept().unwrap();
+    book.enter(500);
+    let began = Instant::now();
+    assert!(!shipper.shutdown(Duration::from_millis(50)), "it cannot have come to its end");
+    assert!(began.elapsed() < Duration::from_secs(5));
+}
