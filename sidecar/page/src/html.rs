@@ -38,14 +38,17 @@ fn write_page(
 fn write_readiness(out: &mut String, readiness: &Readiness) -> fmt::Result {
     match readiness {
         Readiness::Ready => out.write_str("<p class=\"state ok\">ready</p>\n"),
-        Readiness::NotReady(reasons) => {
-            out.write_str("<p class=\"state bad\">not ready")?;
-            for reason in reasons {
-                write!(out, "<br>{}", Escaped(reason))?;
-            }
-            out.write_str("</p>\n")
-        }
+        Readiness::Impaired(troubles) => write_state(out, "ok", "ready, but", troubles),
+        Readiness::NotReady(reasons) => write_state(out, "bad", "not ready", reasons),
     }
+}
+
+fn write_state(out: &mut String, class: &str, word: &str, lines: &[String]) -> fmt::Result {
+    write!(out, "<p class=\"state {class}\">{word}")?;
+    for line in lines {
+        write!(out, "<br>{}", Escaped(line))?;
+    }
+    out.write_str("</p>\n")
 }
 
 fn write_upstreams(out: &mut String, upstreams: &[Upstream]) -> fmt::Result {

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `/metrics` | the scrape page, printed by `press` |
 //! | `/livez` | 200 as long as this thread turns |
-//! | `/readyz` | 200, or 503 with a reason per line |
+//! | `/readyz` | 200, with a line for each thing that is the matter all the same, or 503 with a reason per line |
 //! | `/` | the live page |
 
 use std::time::Instant;
@@ -92,15 +92,14 @@ fn is_read(method: &Method) -> bool {
 fn readyz(readiness: Readiness) -> Response<Full<Bytes>> {
     match readiness {
         Readiness::Ready => text(StatusCode::OK, "ok\n".to_owned()),
-        Readiness::NotReady(reasons) => {
-            let mut body = String::from("not ready\n");
-            for reason in reasons {
-                body.push_str(&reason);
-                body.push('\n');
-            }
-            text(StatusCode::SERVICE_UNAVAILABLE, body)
-        }
+        Readiness::Impaired(troubles) => text(StatusCode::OK, lines("ok", &troubles)),
+        Readiness::NotReady(reasons) => text(StatusCode::SERVICE_UNAVAILABLE, lines("not ready", &reasons)),
     }
+}
+
+fn lines(word: &str, lines: &[String]) -> String {
+    let all = std::iter::once(word).chain(lines.iter().map(String::as_str));
+    all.flat_map(|line| [line, "\n"]).collect()
 }
 
 pub(crate) fn text(status: StatusCode, body: String) -> Response<Full<Bytes>> {

@@ -38,6 +38,8 @@ impl fmt::Debug for Scrape {
 pub enum Readiness {
     /// Yes.
     Ready,
+    /// Yes, though something besides traffic is the matter; each line says what.
+    Impaired(Vec<String>),
     /// No; each line a reason.
     NotReady(Vec<String>),
 }

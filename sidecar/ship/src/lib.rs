@@ -20,6 +20,6 @@ mod tests;
 pub use address::{Address, redact};
 pub use central::Central;
 pub use schema::DDL;
-pub use shipper::{Plan, Shipper, start};
+pub use shipper::{Plan, Shipper, Watch, start};
 pub use status::{FileStatus, Status};
 pub use trouble::{Reason, Trouble};

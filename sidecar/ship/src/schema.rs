@@ -7,7 +7,7 @@ use postgres::{Client, GenericClient};
 use crate::trouble::Trouble;
 
 /// The statements that make the schema, for those who would rather run them themselves.
-pub const DDL: &str = include_str!("schema/1.sql");
+pub const DDL: &str = concat!(include_str!("schema/1.sql"), "\n", include_str!("schema/views.sql"));
 
 /// Each version's statements, in order; the first makes version 1.
 const STEPS: [&str; 1] = [DDL];
@@ -56,7 +56,7 @@ fn apply(client: &mut Client) -> Result<(), Trouble> {
         transaction.batch_execute(step).map_err(|error| match error.code() {
             Some(&SqlState::INSUFFICIENT_PRIVILEGE) => Trouble::refused(
                 "the central store has no schema `tokenmeter` of this version, and this role may not make \
-                 it; let an owner of the database run sidecar/ship/src/schema/1.sql with psql, or grant \
+                 it; let an owner of the database make it as sidecar/ship/postgres.md says, or grant \
                  CREATE on the database",
             ),
             _ => error.into(),

@@ -110,7 +110,13 @@ pub fn start(plan: Plan) -> std::io::Result<Shipper> {
     Ok(Shipper { shared, stop: Some(stop), thread: Some(thread) })
 }
 
-impl Shipper {
+/// A look at how shipping goes, for as many as want one.
+#[derive(Clone, Debug)]
+pub struct Watch {
+    shared: Arc<Mutex<Shared>>,
+}
+
+impl Watch {
     /// How it goes.
     pub fn status(&self) -> Status {
         let shared = lock(&self.shared);
@@ -120,6 +126,24 @@ impl Shipper {
         }
         status.up &= shared.trying.is_none_or(|since| since.elapsed() < HANGS);
         status
+    }
+
+    /// Whether the store has confirmed all that a file held at the last look, so that its rows may go. A
+    /// file that was not looked at since the start is not known to be there.
+    pub fn has_all(&self, file: &Path) -> bool {
+        lock(&self.shared).status.files.iter().any(|seen| seen.path == file && seen.complete)
+    }
+}
+
+impl Shipper {
+    /// How it goes.
+    pub fn status(&self) -> Status {
+        self.watch().status()
+    }
+
+    /// Something to look with that others may have.
+    pub fn watch(&self) -> Watch {
+        Watch { shared: Arc::clone(&self.shared) }
     }
 
     /// Looks at the ledger once more, sends what is there, and stops; gives up after so long. Whether it

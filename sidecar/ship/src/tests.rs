@@ -4,6 +4,7 @@
 mod ledgers;
 mod parcels;
 mod refusals;
+mod reports;
 mod rows;
 mod server;
 mod shipping;

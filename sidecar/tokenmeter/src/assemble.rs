@@ -7,22 +7,25 @@
 //!             │                ▲ engine: their own pages
 //!             ▼                  │                    ▼
 //!           metrics ◀────────────┴──────────────→ page ← scrapes, probes, people
-//!             outbox ─→ records ─→ access log, totals ─→ gpus ─→ exports ─→ a collector
+//!             outbox ─→ records ─→ access log, totals ─→ books ─→ gpus ─→ exports ─→ a collector
+//!                                                          └─→ ledger ─→ a central store
 //! ```
 //!
 //! The way out is the way in, backwards: readiness fails first, then the relay drains, then the
-//! outbox runs dry, a last sample of the GPUs settles what it can, the last telemetry is sent, and the
-//! page goes last, so that whoever looks sees the end.
+//! outbox runs dry, a last sample of the GPUs settles what it can, the ledger enters what waits, the last
+//! telemetry is sent, and the page goes last, so that whoever looks sees the end.
 
+use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use engine::{Detected, FrontEnd, Hooks};
-use metrics::Metrics;
+use metrics::{Currency, Metrics, ReloadedFile};
 use relay::{Learned, Observer};
 
+use crate::books::{self, Books};
 use crate::cli;
 use crate::desk::{Desk, Tally};
 use crate::exports::Exports;
@@ -35,8 +38,8 @@ use crate::readiness::Readiness;
 use crate::records;
 use crate::recount::Recount;
 use crate::refusal::StartError;
+use crate::reload::{self, Reload, TenantsWatch, Watch, Which};
 use crate::source::Source;
-use crate::spend::{Prices, Spend};
 use crate::totals::Totals;
 
 /// A running tokenmeter, every listener open.
@@ -50,6 +53,8 @@ pub struct Process {
     readiness: Readiness,
     metrics: Metrics,
     exports: Exports,
+    books: Books,
+    reload: Reload,
     addresses: Vec<SocketAddr>,
     urls: Vec<String>,
 }
@@ -62,9 +67,11 @@ impl Process {
             version: cli::version().to_owned(),
             objectives: plan.objectives.clone(),
             semconv: plan.telemetry.semconv,
-            currency: metrics::Currency::USD,
+            currency: currency(plan),
         });
-        let exports = exports(plan, &metrics);
+        let books = Books::open(plan, &metrics).map_err(StartError::Thread)?;
+        let state = books.state(&metrics);
+        let exports = exports(plan, &metrics, state.clone());
         let targets: Vec<Target> = plan.relay.upstreams.iter().map(target).collect();
         let readiness =
             Readiness::new(targets.iter().map(|target| format!("{} at {}", target.name, target.url)));
@@ -73,6 +80,7 @@ impl Process {
         let source = Source {
             metrics: metrics.clone(),
             exports: exports.clone(),
+            books: state,
             readiness: readiness.clone(),
             tally: tally.clone(),
             started: Instant::now(),
@@ -86,12 +94,11 @@ impl Process {
         let (outbox, inbox) = relay::outbox(plan.outbox_records);
         let totals = Totals::new(plan.relay.upstreams.iter().map(|upstream| &upstream.name));
         let watched = Arc::new(OnceLock::new());
-        let spend = Spend::new(Prices::default(), None, metrics.clone(), Box::new(|_, _, _| ()));
         let entrance = Entrance {
             upstreams: plan.relay.upstreams.iter().map(|upstream| Arc::clone(&upstream.name)).collect(),
             notices: Arc::clone(&watched),
             metrics: metrics.clone(),
-            spend: spend.clone(),
+            spend: books.spend().clone(),
             exports: exports.clone(),
         };
         let after = Box::new(move |record| entrance.enter(record));
@@ -99,8 +106,11 @@ impl Process {
         let recount = Recount::start(&plan.tokenizers, &desk)?;
         let records = records::take(inbox, desk, recount).map_err(StartError::Thread)?;
         let observers = (0..plan.relay.workers).map(|_| observer(&metrics)).collect();
-        let relay = relay::start(plan.relay.clone(), observers, outbox)
-            .map_err(|error| StartError::relay(error, plan))?;
+        let live = Arc::<tenant::Live>::default();
+        let reload = reload(plan, &books, &live, &metrics).map_err(StartError::Thread)?;
+        reload.wait_first(FIRST_LOOK);
+        let data = relay::Plan { tenants: live, gate: books.gate(), ..plan.relay.clone() };
+        let relay = relay::start(data, observers, outbox).map_err(|error| StartError::relay(error, plan))?;
         let addresses = relay.addresses().iter().map(|(_, address)| *address).collect::<Vec<_>>();
         let urls = targets.iter().map(|target| target.url.clone()).collect();
         let started = refuse_loops(&targets, &addresses, page.address()).and_then(|()| {
@@ -108,8 +118,10 @@ impl Process {
                 .map_err(StartError::Thread)?;
             let prober = Prober::start(targets, readiness.clone(), metrics.clone(), engines.reach())
                 .map_err(StartError::Thread)?;
-            let gpus =
-                plan.gpu.clone().map(|plan| gpus::start(plan, relay.loads(), &metrics, &spend, &exports));
+            let gpus = plan
+                .gpu
+                .clone()
+                .map(|plan| gpus::start(plan, relay.loads(), &metrics, books.spend(), &exports));
             let gpus = gpus.transpose().map_err(StartError::Gpu)?;
             Ok((prober, engines, gpus))
         });
@@ -136,9 +148,16 @@ impl Process {
             readiness,
             metrics,
             exports,
+            books,
+            reload,
             addresses,
             urls,
         })
+    }
+
+    /// Reads the files again that may change while we run.
+    pub fn reload(&self) {
+        self.reload.now();
     }
 
     /// Where each upstream is reached through us, in the plan's order.
@@ -188,17 +207,49 @@ impl Process {
         let _ = self.records.join();
         // A last sample settles what it can; then the last is sent.
         drop(self.gpus);
+        drop(self.reload);
+        self.books.close();
         self.exports.shutdown();
     }
 }
+
+/// How long listeners stay shut for keys that others publish: who serves without them knows fewer tenants.
+const FIRST_LOOK: Duration = Duration::from_secs(5);
 
 fn observer(metrics: &Metrics) -> Box<dyn Observer + Send> {
     Box::new(metrics.worker())
 }
 
+/// The currency that names of metrics have.
+fn currency(plan: &Plan) -> Currency {
+    let code = plan.prices.as_ref().and_then(|book| Currency::new(book.currency().code()));
+    code.unwrap_or_default()
+}
+
+/// What is read again while we run: whose exchanges are, and what they cost.
+fn reload(plan: &Plan, books: &Books, live: &Arc<tenant::Live>, metrics: &Metrics) -> io::Result<Reload> {
+    let mut watches: Vec<Box<dyn Watch>> =
+        vec![Box::new(TenantsWatch::new(plan.tenancy.clone(), Arc::clone(live)))];
+    if let Some(path) = &plan.prices_path {
+        watches.push(Box::new(books.watch_prices(path)));
+    }
+    let metrics = metrics.clone();
+    let told = move |which: Which, taken: bool| metrics.reloaded(named(which), taken);
+    reload::start(watches, Box::new(told))
+}
+
+fn named(which: Which) -> ReloadedFile {
+    match which {
+        Which::Tenants => ReloadedFile::Tenants,
+        Which::Prices => ReloadedFile::Prices,
+        Which::Keys => ReloadedFile::Keys,
+    }
+}
+
 /// The way to the collector. What cannot be sent is no reason not to serve (law 3).
-fn exports(plan: &Plan, metrics: &Metrics) -> Exports {
-    Exports::start(plan.telemetry.otlp.clone(), metrics).unwrap_or_else(|error| {
+fn exports(plan: &Plan, metrics: &Metrics, books: books::State) -> Exports {
+    let started = Exports::start(plan.telemetry.otlp.clone(), metrics, move || books.refresh());
+    started.unwrap_or_else(|error| {
         tracing::error!(%error, "nothing is sent to the collector; see OTEL_EXPORTER_OTLP_*");
         Exports::none(metrics)
     })

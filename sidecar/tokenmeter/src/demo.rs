@@ -57,7 +57,7 @@ pub(crate) fn run(
         let process = Process::start(&plan).map_err(DemoError::Start)?;
         table::introduce(&mut io::stdout(), process.addresses()[0], process.admin());
         let shown = tokio::select! {
-            _ = signals.stop() => Ok(()),
+            _ = signals.stop(|| process.reload()) => Ok(()),
             ended = cycles(&process, seconds) => ended.map_err(DemoError::Simulation),
         };
         table::conclude(&mut io::stdout(), io::stdout().is_terminal());

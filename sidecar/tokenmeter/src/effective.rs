@@ -60,6 +60,11 @@ impl Effective {
                     let origin = origin_of(written, row.key);
                     Shown { key: row.key, text: text.unwrap_or_default(), origin }
                 }
+                "ledger" | "ledger_ship" => {
+                    let Shown { key, text, origin } = shown(written.values.get(row.key), row);
+                    let text = if text.contains("://") { ship::redact(&text) } else { text };
+                    Shown { key, text, origin }
+                }
                 _ => shown(written.values.get(row.key), row),
             })
             .collect();

@@ -24,8 +24,13 @@ impl Exports {
         Self { metrics: metrics.clone(), exporter: Arc::default() }
     }
 
-    /// Begins to send, if there is anything to be sent.
-    pub(crate) fn start(plan: Option<otlp::Plan>, metrics: &Metrics) -> io::Result<Self> {
+    /// Begins to send, if there is anything to be sent; the metrics after `refresh_others` brought them up to
+    /// date.
+    pub(crate) fn start(
+        plan: Option<otlp::Plan>,
+        metrics: &Metrics,
+        refresh_others: impl Fn() + Send + 'static,
+    ) -> io::Result<Self> {
         let exports = Self::none(metrics);
         if let Some(plan) = plan {
             // What the exporter's thread holds must not keep the exporter alive.
@@ -34,6 +39,7 @@ impl Exports {
                 if let Some(exporter) = exporter.upgrade() {
                     refresh(&metrics, &exporter);
                 }
+                refresh_others();
                 metrics.reading()
             };
             let exporter = otlp::start(plan, Box::new(read))?;

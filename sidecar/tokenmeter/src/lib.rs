@@ -21,10 +21,9 @@ mod url;
 
 // As run: the parts of the control plane that are ours, then all parts put together.
 pub mod assemble;
-#[cfg_attr(not(test), expect(dead_code, reason = "charges come with the ledger's wiring"))]
+mod books;
 mod budgets;
 pub mod log;
-#[cfg_attr(not(test), expect(dead_code, reason = "as the budgets"))]
 mod memory;
 mod probe;
 mod readiness;

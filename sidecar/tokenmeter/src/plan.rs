@@ -2,6 +2,7 @@
 //! it either succeeds or tells every mistake there is: no part ever sees a setting (law 13), and
 //! nothing is looked at twice.
 
+pub(crate) mod books;
 mod budgets;
 mod gpu;
 mod objectives;
@@ -29,6 +30,7 @@ use crate::settings::{Value, Written};
 use upstreams::{Placed, Wanted};
 use values::Reader;
 
+pub use books::Books;
 pub use budgets::BudgetsPlan;
 pub use telemetry::Telemetry;
 use tenants::Tenancy;
@@ -58,8 +60,12 @@ pub struct Plan {
     pub gpu: Option<::gpu::Plan>,
     /// Whose exchanges are: the rules, and the files that may change them.
     pub tenancy: Tenancy,
+    /// Where rows go.
+    pub books: Books,
     /// What tokens cost, if that is known.
     pub prices: Option<Arc<::price::Book>>,
+    /// The file that says so.
+    pub prices_path: Option<PathBuf>,
     /// What is sent to a collector.
     pub telemetry: Telemetry,
     /// Records that may wait for the control plane.
@@ -118,6 +124,7 @@ impl Plan {
         let tenancy = reader.tenants();
         let budgets = reader.budgets();
         let prices = reader.prices();
+        let books = reader.books(machine);
         let outbox_records = reader.count("outbox_records");
         let log = reader.log();
         let admin_hosts = reader.names("admin_hosts");
@@ -138,6 +145,8 @@ impl Plan {
                 budgets,
                 gpu,
                 tenancy,
+                books,
+                prices_path: prices.is_some().then(|| reader.value("prices").text.into()),
                 prices: prices.map(Arc::new),
                 telemetry,
                 outbox_records,

@@ -22,7 +22,7 @@ pub(crate) fn run(plan: &Plan) -> Result<ExitCode, StartError> {
         let mut signals = Signals::listen().map_err(StartError::Thread)?;
         let process = Process::start(plan)?;
         log::started(&plan.log, &process.summary());
-        signals.stop().await;
+        signals.stop(|| process.reload()).await;
         Ok(drain(process, plan, signals).await)
     })
 }
@@ -41,7 +41,7 @@ async fn drain(process: Process, plan: &Plan, mut signals: Signals) -> ExitCode 
             tracing::info!("stopped");
             ExitCode::SUCCESS
         }
-        second = signals.stop() => end_at_once(second),
+        second = signals.stop(|| ()) => end_at_once(second),
     }
 }
 

@@ -330,6 +330,32 @@ pub static SETTINGS: &[Setting] = &[
         help: "Power usage effectiveness of the data centre, by which the energy's price is multiplied",
     },
     Setting {
+        key: "ledger",
+        form: Form::Text("PATH|URL"),
+        default: "",
+        help: "Where each exchange is kept for the bill: a file ending in .db, or postgres://USER@HOST/DATABASE for a \
+               central store, with the file ledger_spool before it; without it nothing is kept",
+    },
+    Setting {
+        key: "ledger_spool",
+        form: Form::Text("PATH"),
+        default: "tokenmeter.db",
+        help: "Where the ledger names a central store: the file that rows are in until it has them",
+    },
+    Setting {
+        key: "ledger_ship",
+        form: Form::Text("URL"),
+        default: "",
+        help: "A central store, as postgres://USER@HOST/DATABASE, to which the ledger's rows are sent as well",
+    },
+    Setting {
+        key: "ledger_keep_days",
+        form: Form::Number { unit: "days", min: 0, max: 36_500 },
+        default: "0",
+        help: "How long the ledger keeps rows after their month ended; daily totals stay for ever, and so does \
+               everything with 0",
+    },
+    Setting {
         key: "budget_webhook",
         form: Form::Text("URL"),
         default: "",

@@ -1,4 +1,4 @@
-//! SIGTERM and SIGINT stop us, SIGHUP is only noted: settings are read once, at the start.
+//! SIGTERM and SIGINT stop us, SIGHUP has files read again.
 
 use std::io;
 
@@ -41,14 +41,15 @@ impl Signals {
         })
     }
 
-    /// The next signal to stop.
-    pub(crate) async fn stop(&mut self) -> Stop {
+    /// The next signal to stop; what came before it to read files again is passed on.
+    pub(crate) async fn stop(&mut self, reload: impl Fn()) -> Stop {
         loop {
             tokio::select! {
                 _ = self.terminate.recv() => return Stop::Terminate,
                 _ = self.interrupt.recv() => return Stop::Interrupt,
                 _ = self.hang_up.recv() => {
-                    tracing::info!("SIGHUP is ignored: settings are read once, at the start");
+                    tracing::info!("SIGHUP: tenants and prices are read again; settings are read at the start only");
+                    reload();
                 }
             }
         }

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use metrics::{Format, Metrics};
 
+use crate::books;
 use crate::cli;
 use crate::desk::Tally;
 use crate::exports::Exports;
@@ -15,6 +16,7 @@ use crate::readiness::Readiness;
 pub(crate) struct Source {
     pub(crate) metrics: Metrics,
     pub(crate) exports: Exports,
+    pub(crate) books: books::State,
     pub(crate) readiness: Readiness,
     pub(crate) tally: Tally,
     pub(crate) started: Instant,
@@ -27,11 +29,12 @@ pub(crate) struct Source {
 impl page::Source for Source {
     fn metrics(&self, accept: &str) -> page::Scrape {
         let format = Format::accepted(accept);
-        let (metrics, exports) = (self.metrics.clone(), self.exports.clone());
+        let (metrics, exports, books) = (self.metrics.clone(), self.exports.clone(), self.books.clone());
         page::Scrape {
             content_type: format.content_type(),
             write: Box::new(move |out| {
                 exports.refresh();
+                books.refresh();
                 metrics.scrape(format).write(format, out)
             }),
         }
@@ -39,7 +42,10 @@ impl page::Source for Source {
 
     fn ready(&self) -> page::Readiness {
         match self.readiness.reasons() {
-            none if none.is_empty() => page::Readiness::Ready,
+            none if none.is_empty() => match self.books.troubles() {
+                none if none.is_empty() => page::Readiness::Ready,
+                troubles => page::Readiness::Impaired(troubles),
+            },
             reasons => page::Readiness::NotReady(reasons),
         }
     }

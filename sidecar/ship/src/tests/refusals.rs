@@ -41,7 +41,7 @@ fn each_refusal_says_what_to_do() {
         (server.url_of("owner", "wrong", &fresh), Reason::Refused, "check the password"),
         (server.url_of("nobody", PASSWORD, &fresh), Reason::Refused, "check the password"),
         (server.url("nowhere"), Reason::Refused, "create the database"),
-        (server.url_of("guest", "guest", &fresh), Reason::Refused, "let an owner of the database run"),
+        (server.url_of("guest", "guest", &fresh), Reason::Refused, "let an owner of the database make it"),
         (
             server.url_of("guest", "guest", &full),
             Reason::Refused,

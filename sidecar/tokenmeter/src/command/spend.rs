@@ -15,8 +15,13 @@ use ledger::report::{
     Ask, Basis, Filter, Key, Order, Range, Source, Trouble, json, make, period, sheet, table,
 };
 
+use ship::Central;
+use ship::address::is_postgres;
+
 use super::ledger_path::{self, NoLedger};
+use crate::machine::ThisMachine;
 use crate::nearest;
+use crate::plan::books;
 
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -231,6 +236,12 @@ pub(crate) fn run(wish: &Wish) -> Result<ExitCode, SpendError> {
 
 /// Opens a ledger on disk, or a central store.
 fn open(ledger: &str) -> Result<Box<dyn Source>, SpendError> {
+    if is_postgres(ledger) {
+        let address = books::store(ledger, &ThisMachine)
+            .map_err(|(what, remedy)| SpendError::Ledger(format!("{what}; {remedy}").into()))?;
+        let central = Central::open(&address).map_err(|trouble| SpendError::Ledger(trouble.into()))?;
+        return Ok(Box::new(central));
+    }
     let store = Store::open_read(Path::new(ledger)).map_err(|failure| SpendError::Ledger(failure.into()))?;
     Ok(Box::new(store))
 }

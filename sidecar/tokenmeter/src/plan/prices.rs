@@ -38,7 +38,12 @@ pub(crate) fn read(path: &str, origin: &Origin) -> Result<(Book, Vec<Mistake>), 
         let remedy = "name a readable price file, such as `tokenmeter prices import-litellm` makes";
         vec![Mistake::at(origin, format!("the price file {path} cannot be read: {error}"), remedy)]
     })?;
-    match Book::read(&text) {
+    parse(path, &text)
+}
+
+/// Reads the text of the price file at `path`.
+pub(crate) fn parse(path: &str, text: &str) -> Result<(Book, Vec<Mistake>), Vec<Mistake>> {
+    match Book::read(text) {
         Ok((book, warnings)) => Ok((book, few(path, &warnings))),
         Err(problems) => Err(problems.iter().map(|problem| mistake(path, problem)).collect()),
     }
@@ -82,7 +87,7 @@ fn few(path: &str, warnings: &[Warning]) -> Vec<Mistake> {
 const FEW: usize = 2;
 
 /// Bytes of a price file: sixty times what all of LiteLLM's models take.
-const FILE_BYTES: u64 = 64 * 1024 * 1024;
+pub(crate) const FILE_BYTES: u64 = 64 * 1024 * 1024;
 
 #[cfg(test)]
 #[path = "prices_tests.rs"]

@@ -1,0 +1,178 @@
+//! Reports, views and documents: what is read from the store is what the ledger says, to the byte.
+
+use std::collections::BTreeSet;
+
+use ledger::Store;
+use ledger::report::source::{DAY_US, Month};
+use ledger::report::{Ask, Basis, Key, Order, Range, Source, focus, json, make, sheet, table};
+use rusqlite::Connection;
+
+use super::ledgers::{Book, arrives};
+use super::rows::NOON_US;
+use super::server::shared;
+use crate::{Address, Central};
+
+/// A ledger, shipped, and what its store is called.
+fn shipped() -> (Book, String) {
+    let database = shared().database();
+    let url = shared().url(&database);
+    let mut book = Book::new();
+    book.enter(1_000);
+    arrives(&book, &book.ship(&url, 300), &url);
+    (book, database)
+}
+
+#[test]
+fn every_report_is_the_same_to_the_byte() {
+    let (book, database) = shipped();
+    let local = Store::open_read(&book.path()).unwrap();
+    let central = Central::open(&Address::parse(&shared().url(&database)).unwrap()).unwrap();
+    let by = |names: &str| names.split_whitespace().map(|name| Key::named(name).unwrap()).collect::<Vec<_>>();
+    let october: Month = 681;
+    let odd = Range { since_us: NOON_US - 17, until_us: NOON_US + DAY_US + 5 };
+    let mut bytes = 0;
+    for names in ["tenant", "tenant model day", "month upstream ending", "day principal", "tenant consumer"] {
+        for range in [Range::ALL, odd] {
+            for (basis, billed) in [(Basis::Price, None), (Basis::Gpu, None), (Basis::Price, Some(october))] {
+                let ask =
+                    Ask { range, billed, by: by(names), filters: Vec::new(), basis, order: Order::Keys };
+                let said = [&local as &dyn Source, &central].map(|source| printed(source, &ask));
+                assert!(said[0] == said[1], "{names} {basis:?} {billed:?}:\n{}\n{}", said[0], said[1]);
+                bytes += said[0].len();
+            }
+        }
+    }
+    assert!(bytes > 100_000, "{bytes} bytes of reports are too few to say anything");
+}
+
+/// In each format there is.
+fn printed(source: &dyn Source, ask: &Ask) -> String {
+    let mut bytes = Vec::new();
+    // What GPUs did for nobody is known by the day: some reports there are not.
+    let report = match make(source, ask) {
+        Ok(report) => report,
+        Err(trouble) => return trouble.to_string(),
+    };
+    table::write(&report, None, &mut bytes).unwrap();
+    sheet::write(&report, None, &mut bytes).unwrap();
+    json::write(&report, None, &mut bytes).unwrap();
+    let options = focus::Options {
+        version: focus::Version::V1_2,
+        billing: focus::Billing::Chargeback,
+        issuer: "us".to_owned(),
+        service: "inference".to_owned(),
+    };
+    if ask.basis == Basis::Price {
+        // It has no row by some keys, and says so.
+        if let Err(trouble) = focus::write(source, ask, &options, &mut bytes) {
+            bytes.extend(trouble.to_string().into_bytes());
+        }
+    }
+    String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn views_have_the_names_and_the_columns_of_the_ledgers_own() {
+    let (book, database) = shipped();
+    let file = Connection::open(book.path()).unwrap();
+    let mut central = shared().client(&database).unwrap();
+    let mut statement = file.prepare("SELECT name FROM sqlite_schema WHERE type = 'view'").unwrap();
+    let views: Vec<String> = statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    assert!(views.len() >= 9, "{views:?}");
+    for view in &views {
+        let mut statement = file.prepare(&format!("SELECT * FROM {view} LIMIT 0")).unwrap();
+        let ours: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+        drop(statement.query([]).unwrap());
+        let theirs = central.prepare(&format!("SELECT * FROM tokenmeter.{view}")).unwrap();
+        let mut theirs: Vec<String> =
+            theirs.columns().iter().map(|column| column.name().to_owned()).collect();
+        if theirs.last().is_some_and(|last| last == "instance") {
+            theirs.pop();
+        }
+        assert_eq!(ours, theirs, "{view}");
+    }
+    let sql = "SELECT month || ' ' || tenant || ' ' || model || ' ' || currency || ' ' || exchanges || ' ' || \
+               unpriced_exchanges || ' ' || input_tokens || ' ' || output_tokens || ' ' || cost";
+    let mut ours = BTreeSet::new();
+    for path in ledger::feed::Feed::of(&book.path()).files().unwrap() {
+        let file = Connection::open(path).unwrap();
+        let mut statement =
+            file.prepare(&format!("{sql} FROM spend_monthly WHERE cost IS NOT NULL")).unwrap();
+        let rows = statement.query_map([], |row| row.get::<_, String>(0)).unwrap();
+        ours.extend(rows.map(Result::unwrap));
+    }
+    let sql = format!("{sql} FROM tokenmeter.spend_monthly WHERE cost IS NOT NULL");
+    let theirs: BTreeSet<String> = central.query(&sql, &[]).unwrap().iter().map(|row| row.get(0)).collect();
+    assert!(ours.len() >= 15, "{ours:?}");
+    assert_eq!(ours, theirs);
+}
+
+/// Every column of every table and view is explained, and nothing is that is not there.
+#[test]
+fn the_document_names_every_column() {
+    let database = shared().database();
+    let mut client = shared().client(&database).unwrap();
+    crate::schema::ensure(&mut client).unwrap();
+    let sql = "SELECT table_name || '.' || column_name FROM information_schema.columns c JOIN \
+               information_schema.tables t USING (table_schema, table_name) \
+               WHERE table_schema = 'tokenmeter' AND table_type = 'BASE TABLE'";
+    let there: BTreeSet<String> = client.query(sql, &[]).unwrap().iter().map(|row| row.get(0)).collect();
+    let mut table = String::new();
+    let mut told = BTreeSet::new();
+    for line in DOCUMENT.lines() {
+        if let Some(name) = line.strip_prefix("### Table `") {
+            table = name.trim_end_matches('`').to_owned();
+        } else if line.starts_with("##") {
+            table.clear();
+        } else if let (Some(rest), false) = (line.strip_prefix("| `"), table.is_empty()) {
+            let names = rest.split(" |").next().unwrap().split('`').step_by(2);
+            told.extend(names.filter(|name| !name.is_empty()).map(|name| format!("{table}.{name}")));
+        }
+    }
+    assert_eq!(there.difference(&told).collect::<Vec<_>>(), Vec::<&String>::new(), "not explained");
+    assert_eq!(told.difference(&there).collect::<Vec<_>>(), Vec::<&String>::new(), "not there");
+}
+
+/// What the document says to run, a role may ship that may do nothing else.
+#[test]
+fn a_role_that_may_only_insert_ships() {
+    let database = shared().database();
+    let mut owner = shared().client(&database).unwrap();
+    owner.batch_execute(crate::DDL).unwrap();
+    let statements = DOCUMENT.split("```sql\n").nth(1).unwrap().split("```").next().unwrap();
+    let statements =
+        statements.replace("tokenmeter_ship", "shipper_of_docs").replace("tokenmeter_read", "reader_of_docs");
+    owner.batch_execute(&statements).unwrap();
+    owner
+        .batch_execute("ALTER ROLE shipper_of_docs PASSWORD 'a'; ALTER ROLE reader_of_docs PASSWORD 'b'")
+        .unwrap();
+    let (shipper, reader) = (
+        shared().url_of("shipper_of_docs", "a", &database),
+        shared().url_of("reader_of_docs", "b", &database),
+    );
+    let mut book = Book::new();
+    book.enter(300);
+    let running = book.ship(&shipper, 100);
+    arrives(&book, &running, &reader);
+    assert!(running.shutdown(std::time::Duration::from_secs(30)));
+    let mut client = crate::connect::connect(&Address::parse(&shipper).unwrap()).unwrap();
+    for forbidden in [
+        "SELECT * FROM tokenmeter.exchange",
+        "DELETE FROM tokenmeter.exchange",
+        "UPDATE tokenmeter.exchange SET cost_pico = 0",
+        "UPDATE tokenmeter.line SET cost_pico = 0",
+        "INSERT INTO tokenmeter.line DEFAULT VALUES",
+        "DELETE FROM tokenmeter.correction",
+        "DROP TABLE tokenmeter.gap",
+        "CREATE TABLE tokenmeter.mine (x int)",
+    ] {
+        let error = client.batch_execute(forbidden).expect_err(forbidden);
+        let code = error.code().unwrap().code();
+        assert_eq!(code, "42501", "{forbidden}");
+    }
+    let mut client = crate::connect::connect(&Address::parse(&reader).unwrap()).unwrap();
+    client.batch_execute("SELECT * FROM tokenmeter.spend_monthly").unwrap();
+    assert!(client.batch_execute("DELETE FROM tokenmeter.gap").is_err());
+}
+
+const DOCUMENT: &str = include_str!("../../postgres.md");

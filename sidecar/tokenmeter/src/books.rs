@@ -1,0 +1,230 @@
+//! The books, opened: the price book in force, the ledger, its way to a central store, and the budgets.
+//! The law: each of them may fail by itself, and none of them is missed by traffic.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use ledger::report::Source;
+use ledger::report::source::{DAY_US, Range};
+use ledger::{Ledger, Store};
+use metrics::{LedgerReading, Metrics, ShipReading};
+use price::Currency;
+use relay::Gate;
+use ship::{Shipper, Watch};
+
+use crate::budgets::{self, Charges, Hooks, Sums};
+use crate::memory::Memory;
+use crate::plan::{Plan, prices};
+use crate::reload::{FileWatch, Which};
+use crate::spend::{Prices, Spend};
+
+/// How long the ledger may take to enter what waits when we end: its slowest commits are well below.
+const LAST_COMMIT: Duration = Duration::from_secs(5);
+
+/// How long the store may take to get what it has not yet; the rest is sent after the next start.
+const LAST_SHIPMENT: Duration = Duration::from_secs(5);
+
+/// The books while we run.
+pub(crate) struct Books {
+    spend: Spend,
+    prices: Prices,
+    ledger: Option<Ledger>,
+    shipper: Option<Shipper>,
+    budgets: Option<budgets::Running>,
+    /// Whom the budgets refuse, where one is enforced.
+    gate: Option<Arc<Gate>>,
+}
+
+impl Books {
+    /// Opens what the plan names.
+    pub(crate) fn open(plan: &Plan, metrics: &Metrics) -> io::Result<Self> {
+        let prices: Prices = Arc::new(ArcSwapOption::from(plan.prices.clone()));
+        let ledger = plan.books.ledger.clone().map(ledger::start);
+        let shipper = plan.books.ship.clone().map(ship::start).transpose()?;
+        let gate = plan.budgets.budgets.iter().any(|budget| budget.enforce).then(Arc::<Gate>::default);
+        let (charges, budgets) = match plan.budgets.budgets.is_empty() {
+            true => (Charges::default(), None),
+            false => {
+                let currency = plan.prices.as_ref().map_or(Currency::USD, |book| book.currency());
+                let path = plan.books.ledger.as_ref().map(|ledger| ledger.path.clone());
+                let memory = path.as_deref().map_or_else(Memory::none, Memory::beside);
+                let shut = gate.clone();
+                let hooks = Hooks {
+                    restore: Box::new(move |since| match path {
+                        Some(path) => spent(&path, since, currency),
+                        None => Ok(Sums::new()),
+                    }),
+                    memory,
+                    refuse: Box::new(move |tenants| {
+                        if let Some(gate) = &shut {
+                            gate.refuse(
+                                tenants.into_iter().map(|(tenant, why)| (tenant, refused(why))).collect(),
+                            );
+                        }
+                    }),
+                };
+                let (charges, running) =
+                    budgets::start(plan.budgets.clone(), currency.code(), metrics, hooks)?;
+                (charges, Some(running))
+            }
+        };
+        let told = Box::new(move |tenant: &Arc<str>, ended_us, pico| charges.charge(tenant, ended_us, pico));
+        let spend = Spend::new(Arc::clone(&prices), ledger.clone(), metrics.clone(), told);
+        Ok(Self { spend, prices, ledger, shipper, budgets, gate })
+    }
+
+    /// Where exchanges are charged.
+    pub(crate) fn spend(&self) -> &Spend {
+        &self.spend
+    }
+
+    /// Whom the relay is to refuse.
+    pub(crate) fn gate(&self) -> Option<Arc<Gate>> {
+        self.gate.clone()
+    }
+
+    /// A look at how they are, for as many as want one.
+    pub(crate) fn state(&self, metrics: &Metrics) -> State {
+        let shipper = self.shipper.as_ref().map(Shipper::watch);
+        State { metrics: metrics.clone(), ledger: self.ledger.clone(), shipper }
+    }
+
+    /// What watches the price file at `path`, read first at the start: a new book of the same currency
+    /// takes the old one's place.
+    pub(crate) fn watch_prices(&self, path: &Path) -> FileWatch {
+        let (prices, spend, shown) =
+            (Arc::clone(&self.prices), self.spend.clone(), path.display().to_string());
+        FileWatch::new(Which::Prices, path, prices::FILE_BYTES, move |text| {
+            let (book, warnings) = prices::parse(&shown, text).map_err(|mistakes| {
+                mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+            })?;
+            let before = prices.load();
+            if before.as_ref().is_some_and(|before| before.hash() == book.hash()) {
+                return Ok(());
+            }
+            if let Some(before) = before.as_ref().filter(|before| before.currency() != book.currency()) {
+                let (now, was) = (book.currency(), before.currency());
+                return Err(format!(
+                    "{shown} is in {} now and was in {}: the names of metrics carry the currency; start anew with it",
+                    now.code(),
+                    was.code()
+                ));
+            }
+            for warning in warnings {
+                tracing::warn!("{warning}");
+            }
+            prices.store(Some(Arc::new(book)));
+            spend.repriced();
+            Ok(())
+        })
+    }
+
+    /// Enters and sends what waits, as far as that is possible in time.
+    pub(crate) fn close(self) {
+        if let Some(budgets) = self.budgets {
+            budgets.shutdown();
+        }
+        if let Some(ledger) = &self.ledger
+            && !ledger.shutdown(LAST_COMMIT)
+        {
+            tracing::warn!("the ledger could not enter everything in time; a gap in it will say so");
+        }
+        if let Some(shipper) = self.shipper
+            && !shipper.shutdown(LAST_SHIPMENT)
+        {
+            tracing::info!(
+                "the central store has not got everything yet; the rest is sent after the next start"
+            );
+        }
+    }
+}
+
+/// What tenants spent since a day, by the ledger at `path`, in a currency.
+fn spent(path: &Path, since: i32, currency: Currency) -> Result<Sums, String> {
+    if !path.exists() {
+        return Ok(Sums::new());
+    }
+    let told = |error: &dyn std::fmt::Display| error.to_string();
+    let store = Store::open_read(path).map_err(|error| told(&error))?;
+    let rates = store.rates().map_err(|error| told(&error))?;
+    let ours: HashMap<[u8; 16], bool> =
+        rates.iter().map(|rate| (rate.id, rate.currency == currency)).collect();
+    let mut sums: BTreeMap<(Arc<str>, i32), i128> = BTreeMap::new();
+    let range = Range { since_us: i64::from(since) * DAY_US, until_us: i64::MAX };
+    store
+        .lines(&range, &mut |_, line| {
+            if line.rate.is_some_and(|rate| ours.get(&rate) == Some(&true)) {
+                *sums.entry((Arc::clone(&line.tenant), line.day)).or_default() += line.cost_pico;
+            }
+            Ok(())
+        })
+        .map_err(|error| told(&error))?;
+    Ok(sums.into_iter().map(|((tenant, day), pico)| (tenant, day, pico)).collect())
+}
+
+fn refused(why: budget::Refused) -> relay::Refused {
+    relay::Refused { retry_after_s: why.retry_after_s, message: why.message }
+}
+
+/// How the books are. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct State {
+    metrics: Metrics,
+    ledger: Option<Ledger>,
+    shipper: Option<Watch>,
+}
+
+impl State {
+    /// Brings the metrics up to date.
+    pub(crate) fn refresh(&self) {
+        if let Some(ledger) = &self.ledger {
+            self.metrics.ledger(ledger_reading(&ledger.status()));
+        }
+        if let Some(shipper) = &self.shipper {
+            self.metrics.ship(ship_reading(&shipper.status()));
+        }
+    }
+
+    /// What is the matter with them, a line each.
+    pub(crate) fn troubles(&self) -> Vec<String> {
+        let ledger = self.ledger.as_ref().and_then(|ledger| ledger.status().trouble);
+        let shipper = self.shipper.as_ref().and_then(|shipper| shipper.status().trouble);
+        let named = |name: &str, trouble: Option<String>| trouble.map(|trouble| format!("{name}: {trouble}"));
+        named("ledger", ledger).into_iter().chain(named("central store", shipper)).collect()
+    }
+}
+
+fn ledger_reading(status: &ledger::Status) -> LedgerReading {
+    LedgerReading {
+        up: status.up,
+        rows: status.rows_total,
+        queued_rows: status.queued_rows,
+        commit_lag: status.commit_lag,
+        shed_rows: status.shed_rows_total,
+        lost_rows: status.lost_rows_total,
+        bytes: [Some(status.bytes), Some(status.wal_bytes)],
+        gaps: status.gaps_total,
+        quarantined: status.quarantined_total,
+        faults: metrics::LEDGER_FAULTS.map(|name| {
+            let at = ledger::Fault::ALL.iter().position(|fault| fault.name() == name);
+            at.map_or(0, |at| status.faults_total[at])
+        }),
+    }
+}
+
+fn ship_reading(status: &ship::Status) -> ShipReading {
+    ShipReading {
+        up: Some(status.up),
+        rows: status.rows_total,
+        pending_rows: status.pending_rows,
+        lag: status.lag,
+        failures: metrics::SHIP_FAILURES.map(|name| {
+            let at = ship::Reason::ALL.iter().position(|reason| reason.name() == name);
+            at.map_or(0, |at| status.failures[at])
+        }),
+    }
+}
