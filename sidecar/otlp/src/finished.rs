@@ -8,17 +8,20 @@ use meter::{Ending, Gaps, Provenance, Record, TokenType};
 use scan::{Dialect, Finish};
 
 use crate::attributes::Attributes;
+use crate::charge::Charge;
 use crate::limits::MODEL_BYTES;
 use crate::plan::Upstream;
 use crate::text::cut;
 
-/// A finished exchange, and what is known of its share of the GPUs.
+/// A finished exchange, and what is known of its cost.
 #[derive(Clone, Debug)]
 pub struct Finished {
     /// The exchange.
     pub record: Arc<Record>,
     /// Its share of the GPUs' work, if that is known.
     pub energy: Option<Energy>,
+    /// What it was charged by the price book, if anybody charges.
+    pub charge: Option<Charge>,
 }
 
 /// An exchange's share of the GPUs' work.
@@ -150,6 +153,15 @@ pub(crate) fn ours(finished: &Finished, list: &mut Attributes) {
     let (identity, timing) = (&record.identity, &record.timing);
     list.text("tokenmeter.exchange.id", &identity.exchange.to_string());
     list.text("tokenmeter.tenant", &identity.tenant);
+    for (name, text) in [
+        ("tokenmeter.principal", &identity.principal),
+        ("tokenmeter.consumer", &identity.consumer),
+        ("tokenmeter.service_tier", &identity.service_tier),
+    ] {
+        if let Some(text) = text {
+            list.text(name, text);
+        }
+    }
     list.text("tokenmeter.upstream", &identity.upstream);
     list.text("tokenmeter.dialect", identity.dialect.name());
     list.text("tokenmeter.ending", record.ending.name());
@@ -161,6 +173,9 @@ pub(crate) fn ours(finished: &Finished, list: &mut Attributes) {
     list.seconds("tokenmeter.longest_gap", Some(timing.longest_gap_ns).filter(|&ns| ns > 0));
     if timing.stalls > 0 {
         list.count("tokenmeter.stalls", timing.stalls.into());
+    }
+    if let Some(charge) = &finished.charge {
+        charge.tell(list);
     }
     if let Some(energy) = finished.energy {
         if let Some(nanojoules) = energy.joules_nano {

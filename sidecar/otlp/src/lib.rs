@@ -25,6 +25,7 @@ pub mod plan;
 pub mod settings;
 
 mod attributes;
+mod charge;
 mod finished;
 mod log;
 mod metric;
@@ -40,6 +41,7 @@ mod connect;
 mod tls;
 mod transport;
 
+pub use charge::Charge;
 pub use counts::{Counts, Durations, SignalCounts};
 pub use exporter::{Exporter, start};
 pub use finished::{Energy, Finished};

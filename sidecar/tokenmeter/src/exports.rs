@@ -51,7 +51,7 @@ impl Exports {
     /// A finished exchange, and its share of the GPUs' work if that is known. Never waits.
     pub(crate) fn submit(&self, record: Arc<Record>, energy: Option<Energy>) {
         if let Some(exporter) = self.exporter.get() {
-            exporter.submit(Finished { record, energy });
+            exporter.submit(Finished { record, energy, charge: None });
         }
     }
 

@@ -76,5 +76,5 @@ pub(crate) fn untraced() -> Record {
 }
 
 pub(crate) fn finished(record: Record) -> Finished {
-    Finished { record: Arc::new(record), energy: None }
+    Finished { record: Arc::new(record), energy: None, charge: None }
 }

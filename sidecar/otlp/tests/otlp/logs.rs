@@ -2,7 +2,7 @@
 
 use meter::{Ending, Record};
 use opentelemetry_proto::tonic::logs::v1::LogRecord;
-use otlp::Protocol;
+use otlp::{Charge, Finished, Protocol};
 
 use crate::collector::Collector;
 use crate::exchanges::{CLIENT, STARTED, TRACE, UPLOAD, chat, finished, said, untraced};
@@ -38,6 +38,56 @@ fn an_exchange_is_one_event_joined_to_its_trace() {
         ] {
             assert_eq!(said(&log.attributes, key).as_deref(), Some(value), "{key}");
         }
+    }
+}
+
+/// What the log record and the inference's span of an exchange say of some keys.
+fn told(exchange: &Finished, keys: &[&str]) -> [Vec<Option<String>>; 2] {
+    let logs = Collector::new();
+    let exporter = plans::start(plans::logs(Protocol::Http, logs.address));
+    exporter.submit(exchange.clone());
+    assert_eq!(exporter.shutdown(LONG).logs.sent, 1);
+    let spans = Collector::new();
+    let exporter = plans::start(plans::spans(Protocol::Http, spans.address));
+    exporter.submit(exchange.clone());
+    assert_eq!(exporter.shutdown(LONG).spans.sent, 2);
+    let (log, spans) = (logs.seen().log_records().remove(0), spans.seen().spans());
+    let client = spans.iter().find(|span| *span.span_id == CLIENT).expect("the inference");
+    [&log.attributes, &client.attributes].map(|list| keys.iter().map(|key| said(list, key)).collect())
+}
+
+#[test]
+fn whose_an_exchange_is_and_what_it_cost_are_told_exactly() {
+    let keys = [
+        "tokenmeter.tenant",
+        "tokenmeter.principal",
+        "tokenmeter.consumer",
+        "tokenmeter.service_tier",
+        "tokenmeter.cost",
+        "tokenmeter.cost.currency",
+        "tokenmeter.price.version",
+        "tokenmeter.unpriced",
+    ];
+    let text = |text: &str| Some(text.to_owned());
+    let mut record = chat();
+    record.identity.tenant = "team-a".into();
+    record.identity.principal = Some("key-7".into());
+    record.identity.consumer = Some("c0ffee".into());
+    record.identity.service_tier = Some("priority".into());
+    let charge =
+        Charge::Priced { pico: 1_234_000_000_001, currency: "EUR".into(), version: "2026-11".into() };
+    let priced = Finished { charge: Some(charge), ..finished(record) };
+    let all = ["team-a", "key-7", "c0ffee", "priority", "1.234000000001", "EUR", "2026-11"].map(text);
+    for said in told(&priced, &keys) {
+        assert_eq!(said, [&all[..], &[None]].concat());
+    }
+    let unpriced = Finished { charge: Some(Charge::Unpriced("model")), ..finished(chat()) };
+    let nothing = [text("default"), None, None, None, None, None, None];
+    for said in told(&unpriced, &keys) {
+        assert_eq!(said, [&nothing[..], &[text("model")]].concat());
+    }
+    for said in told(&finished(chat()), &keys) {
+        assert_eq!(said, [&nothing[..], &[None]].concat(), "nobody charges");
     }
 }
 
