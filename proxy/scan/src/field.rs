@@ -57,6 +57,10 @@ pub(crate) enum Field {
     CacheWriteTokens,
     /// Number: prompt tokens of audio.
     InputAudioTokens,
+    /// Of a prompt in parts. The part of one modality.
+    Modality,
+    /// Word in it: which.
+    ModalityName,
     /// Number: generated tokens.
     OutputTokens,
     /// Number: generated reasoning tokens.

@@ -447,6 +447,11 @@ impl<S: Sink> Visit for Reader<'_, S> {
                 self.frame.usage.get_or_insert_default().input = Some(u64::from(items));
             }
             Field::Part if self.frame.dialect == Dialect::Gemini => choice.close_part(),
+            Field::Modality if self.frame.extra.heard => {
+                if let Some(counts) = &mut self.frame.usage {
+                    counts.input_audio = self.frame.extra.ranks[1];
+                }
+            }
             _ => self.frame.typed.close(field),
         }
     }
@@ -478,6 +483,8 @@ impl Frame {
             _ => None,
         };
         match field {
+            Field::Modality => self.extra.begin_modality(),
+            Field::ModalityName => self.extra.heard = value == Value::Word(b"AUDIO"),
             Field::ServiceTier => {
                 if let Value::Word(word) = value {
                     self.tier = Tier::whole(word).filter(|tier| !tier.is_empty()).unwrap_or(self.tier);

@@ -28,6 +28,14 @@ impl Maker<'_, '_> {
                     ("candidatesTokenCount", |m| m.number()),
                     ("thoughtsTokenCount", |m| m.number()),
                     ("totalTokenCount", |m| m.number()),
+                    ("promptTokensDetails", |m| {
+                        m.list(|m| {
+                            m.object(&[
+                                ("modality", |m| m.word(&["TEXT", "AUDIO", "IMAGE"])),
+                                ("tokenCount", |m| m.number()),
+                            ]);
+                        });
+                    }),
                 ]);
             }),
             ("modelVersion", |m| m.string()),

@@ -22,6 +22,7 @@ impl Maker<'_, '_> {
             ("timings", |m| m.timings()),
             ("prompt_progress", |m| m.seldom()),
             ("metrics", |m| m.metrics()),
+            ("service_tier", |m| m.tier()),
         ]);
     }
 
@@ -126,6 +127,7 @@ impl Maker<'_, '_> {
                     ("cached_tokens", |m| m.number()),
                     ("cache_write_tokens", |m| m.number()),
                     ("created_cache_tokens", |m| m.number()),
+                    ("audio_tokens", |m| m.number()),
                 ]);
             }),
             ("completion_tokens_details", |m| {
@@ -134,6 +136,10 @@ impl Maker<'_, '_> {
             ("reasoning_tokens", |m| m.number()),
             ("total_prompt_time_sec", |m| if m.dice.one_in(8) { m.time() } else { m.put("null") }),
         ]);
+    }
+
+    pub(super) fn tier(&mut self) {
+        self.word(&["auto", "default", "flex", "", "a-word-that-is-longer-than-any-tier-is"]);
     }
 
     pub(super) fn timings(&mut self) {

@@ -91,6 +91,7 @@ impl Maker<'_, '_> {
             ("object", |m| m.called("response")),
             ("id", |m| m.string()),
             ("model", |m| m.string()),
+            ("service_tier", |m| m.tier()),
             ("status", |m| {
                 m.word(&["completed", "completed", "incomplete", "failed", "cancelled", "in_progress"]);
             }),
@@ -129,7 +130,11 @@ impl Maker<'_, '_> {
         self.object(&[
             ("input_tokens", |m| m.number()),
             ("input_tokens_details", |m| {
-                m.object(&[("cached_tokens", |m| m.number()), ("cache_write_tokens", |m| m.number())]);
+                m.object(&[
+                    ("audio_tokens", |m| m.number()),
+                    ("cached_tokens", |m| m.number()),
+                    ("cache_write_tokens", |m| m.number()),
+                ]);
             }),
             ("output_tokens", |m| m.number()),
             ("output_tokens_details", |m| m.object(&[("reasoning_tokens", |m| m.number())])),

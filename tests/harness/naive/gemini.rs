@@ -70,6 +70,15 @@ fn counts(usage: &Value) -> Option<Counts> {
     let (prompt, tools) = (field("promptTokenCount"), field("toolUsePromptTokenCount"));
     let (answer, thoughts) = (field("candidatesTokenCount"), field("thoughtsTokenCount"));
     let cached = field("cachedContentTokenCount");
+    let (mut heard, mut unread) = (None, 0);
+    for part in each(usage.get("promptTokensDetails")).filter(|part| part.is_object()) {
+        let said = part.get("tokenCount").filter(|count| !count.is_null());
+        let tokens = said.and_then(counts::count);
+        unread += u32::from(said.is_some() && tokens.is_none());
+        if part.get("modality").and_then(Value::as_str) == Some("AUDIO") {
+            heard = tokens;
+        }
+    }
     if prompt.0.is_none() && tools.0.is_some() {
         return None;
     }
@@ -81,9 +90,10 @@ fn counts(usage: &Value) -> Option<Counts> {
     (fits(input) && fits(output)).then_some(Counts {
         input,
         input_cached: cached.0,
+        input_audio: heard,
         output,
         output_reasoning: thoughts.0,
-        rejected: prompt.1 + tools.1 + answer.1 + thoughts.1 + cached.1,
+        rejected: prompt.1 + tools.1 + answer.1 + thoughts.1 + cached.1 + unread,
         ..Counts::default()
     })
 }

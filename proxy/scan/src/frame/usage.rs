@@ -9,10 +9,18 @@ pub(crate) struct Extra {
     pub(crate) ranks: [Option<u64>; Self::RANKS],
     /// The sum of [`Field::Addend`].
     pub(crate) addends: Option<u64>,
+    /// The part of the prompt at hand was heard; how long it was has rank 1.
+    pub(crate) heard: bool,
 }
 
 impl Extra {
     const RANKS: usize = 5;
+
+    /// A part of the prompt begins.
+    pub(crate) fn begin_modality(&mut self) {
+        self.ranks[1] = None;
+        self.heard = false;
+    }
 
     /// The first that was said.
     pub(crate) fn first(&self) -> Option<u64> {

@@ -183,3 +183,22 @@ fn a_prompt_of_sound_says_how_much_of_it_was_sound() {
         "stop0 whole(in 14 heard 14 out 4) done |"
     );
 }
+
+#[test]
+fn geminis_parts_of_a_prompt_come_in_any_order() {
+    let frame = |parts: &str| {
+        format!(
+            r#"{{"candidates":[{{"content":{{"parts":[{{"text":"a"}}]}},"finishReason":"STOP"}}],"usageMetadata":{{"promptTokenCount":40,"candidatesTokenCount":9,"promptTokensDetails":[{parts}]}}}}"#
+        )
+    };
+    for (parts, heard) in [
+        (r#"{"modality":"TEXT","tokenCount":10},{"modality":"AUDIO","tokenCount":30}"#, " heard 30"),
+        (r#"{"tokenCount":30,"modality":"AUDIO"},{"tokenCount":10,"modality":"TEXT"}"#, " heard 30"),
+        (r#"{"modality":"TEXT","tokenCount":10},{"modality":"IMAGE","tokenCount":30}"#, ""),
+        (r#"{"modality":"AUDIO"},{"tokenCount":30},7"#, ""),
+    ] {
+        let said = format!("text0/1 stop0 whole(in 40{heard} out 9) |");
+        assert_eq!(stream(Gemini, &[&frame(parts)]), said, "{parts}");
+        assert_eq!(whole(Gemini, &frame(parts)), said, "{parts}");
+    }
+}
