@@ -8,6 +8,8 @@ use proptest::prelude::*;
 use super::{Rules, Spec};
 use crate::asked::{BodyFacts, Head, RuleKind, Said, Who};
 use crate::hash::HashKey;
+use crate::jwk::{Algorithm, KeySet};
+use crate::jwt::{Claim, Jwt};
 use crate::name::Name;
 use crate::nets::Nets;
 use crate::rule::{ApiKeys, BodyKey, EndUser, Owner, Rule};
@@ -186,6 +188,71 @@ fn without_rules_everything_is_the_defaults() {
     assert_eq!((&*who.tenant, who.rule), ("default", RuleKind::Default));
     assert_eq!((who.principal, who.consumer), (None, None));
     assert!(!rules.needs_body());
+}
+
+/// A token that says this, by a key of the tests' own, and the set that publishes it.
+fn signed(claims: &str) -> (String, KeySet) {
+    use base64::Engine;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+    use ring::signature::{Ed25519KeyPair, KeyPair};
+    let key = Ed25519KeyPair::from_seed_unchecked(&[7; 32]).unwrap();
+    let message = format!("{}.{}", BASE64.encode(r#"{"alg":"EdDSA"}"#), BASE64.encode(claims));
+    let x = BASE64.encode(key.public_key());
+    let set = format!(r#"{{"keys":[{{"kty":"OKP","crv":"Ed25519","x":"{x}"}}]}}"#);
+    let token = format!("Bearer {message}.{}", BASE64.encode(key.sign(message.as_bytes())));
+    (token, KeySet::read(set.as_bytes()).unwrap())
+}
+
+#[test]
+fn a_tokens_tenant_counts_in_its_time_only_however_often_it_was_seen() {
+    for (tenant, now, who) in [
+        ("acme", 1500, "acme"),
+        ("acme", 999, "default"),
+        ("acme", 1000, "acme"),
+        ("acme", 1999, "acme"),
+        ("acme", 2000, "default"),
+        ("_other", 1500, "default"),
+    ] {
+        let claims = format!(r#"{{"iss":"i","nbf":1000,"exp":2000,"tenant":"{tenant}","sub":"ann"}}"#);
+        let (token, keys) = signed(&claims);
+        let jwt = Jwt {
+            source: "keys".into(),
+            keys,
+            algorithms: vec![Algorithm::EdDsa],
+            issuers: vec!["i".into()],
+            audiences: vec![],
+            tenant: Claim(vec!["tenant".into()]),
+            principal: Some(Claim(vec!["sub".into()])),
+            leeway_s: 0,
+            field: None,
+        };
+        let rules =
+            Rules::new(Spec { rules: vec![Rule::Jwt(jwt)], plain_principals: true, ..Spec::default() });
+        let field = |name: &str| (name == "authorization").then_some(token.as_bytes());
+        let ask = |now_unix_s| {
+            let head = Head { peer: IpAddr::from([10, 0, 0, 1]), path: "/", field: &field, now_unix_s };
+            match rules.head(&head) {
+                Said::Is(who) => who,
+                Said::AskBody(_) => unreachable!("no rule here asks the body"),
+            }
+        };
+        // A good time first: what was found then must not outlive it.
+        ask(1500);
+        let asked = ask(now);
+        assert_eq!(&*asked.tenant, who, "{tenant} at {now}");
+        let principal = (who != "default").then_some("ann");
+        assert_eq!(asked.principal.as_deref(), principal, "{tenant} at {now}");
+    }
+}
+
+#[test]
+fn names_that_are_ours_cannot_be_taken_by_a_body() {
+    let rules = Rules::new(Spec { rules: vec![Rule::Body(BodyKey::User)], ..Spec::default() });
+    for (user, tenant) in [("_other", "default"), ("other", "other"), ("a\0", "default")] {
+        let request =
+            Request { peer: [10, 0, 0, 1], path: "/", fields: BTreeMap::new(), user: Some(user), team: None };
+        assert_eq!(&*request.asked(&rules, true).tenant, tenant);
+    }
 }
 
 #[test]

@@ -100,6 +100,7 @@ fn a_key_is_known_in_each_of_its_fields_and_in_no_other() {
         (&[("x-goog-api-key", " sk-1")], "keyed"),
         (&[("authorization", "Bearer other"), ("x-api-key", "sk-1")], "keyed"),
         (&[("authorization", "Basic sk-1")], "default"),
+        (&[("authorization", "Digest sk-1")], "default"),
         (&[("authorization", "sk-1")], "default"),
         (&[("authorization", "Bearer sk-10")], "default"),
         (&[("authorization", "Bearer SK-1")], "default"),
