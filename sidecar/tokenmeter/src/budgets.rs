@@ -11,7 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, SystemTime};
 use std::{io, mem};
 
-use budget::{Budgets, Observed, Refused, Told, Webhook, day_of, tightest};
+use budget::{Budgets, Observed, Refused, Webhook, day_of, tightest};
 use metrics::{BudgetReading, Metrics};
 
 use crate::memory::Memory;
@@ -23,9 +23,12 @@ pub(crate) struct Hooks {
     pub(crate) restore: Box<dyn FnOnce(i32) -> Result<Sums, String> + Send>,
     /// Where it is kept what was told.
     pub(crate) memory: Memory,
-    /// Refuses these tenants from now on, and no others.
-    pub(crate) refuse: Box<dyn Fn(HashMap<Arc<str>, Refused>) + Send>,
+    /// Refuses.
+    pub(crate) refuse: Refuse,
 }
+
+/// Refuses these tenants from now on, and no others.
+pub(crate) type Refuse = Box<dyn Fn(HashMap<Arc<str>, Refused>) + Send>;
 
 /// What was spent, by tenant and day: pico-units.
 pub(crate) type Sums = Vec<(Arc<str>, i32, i128)>;
@@ -130,7 +133,7 @@ struct Looks {
     metrics: Metrics,
     webhook: Option<Webhook>,
     memory: Memory,
-    refuse: Box<dyn Fn(HashMap<Arc<str>, Refused>) + Send>,
+    refuse: Refuse,
     /// Whether anybody was refused at the last look.
     refusing: bool,
     /// When the readings were shown last.
@@ -157,7 +160,7 @@ impl Looks {
             Ok(sums) => self.budgets.restore(now_us, &sums, told.as_ref()),
             Err(trouble) => {
                 tracing::warn!("budgets begin at nothing: the ledger cannot say what was spent: {trouble}");
-                self.budgets.restore(now_us, &[], Some(&told.unwrap_or_else(Told::default)));
+                self.budgets.restore(now_us, &[], Some(&told.unwrap_or_default()));
             }
         }
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use budget::{Budget, DAY_US, Observed, Period, Refused};
 use metrics::{Format, Metrics};
 
-use super::{Charges, Hooks, Looks, Sums, WAITING, start};
+use super::{Charges, Hooks, Looks, Refuse, Sums, WAITING, start};
 use crate::memory::Memory;
 use crate::plan::BudgetsPlan;
 
@@ -46,7 +46,7 @@ struct Bench {
     gate: Gate,
 }
 
-fn gate() -> (Gate, Box<dyn Fn(HashMap<Arc<str>, Refused>) + Send>) {
+fn gate() -> (Gate, Refuse) {
     let gate = Gate::default();
     let told = Arc::clone(&gate);
     let refuse = move |refused: HashMap<Arc<str>, Refused>| {

@@ -1,0 +1,159 @@
+//! What the ledger has of each tenant and day, for budgets to begin with after a restart: sums of
+//! its rollup, in the price book's currency.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use ledger::Store;
+use ledger::report::source::DAY_US;
+use ledger::report::{Range, Source, Trouble};
+
+use crate::budgets::Sums;
+
+/// Sums of the ledger at `path` from a day on; of one that is not there yet, none.
+pub(crate) fn in_ledger(path: &Path, currency: &str, since: i32) -> Result<Sums, String> {
+    match Store::open_read(path) {
+        Ok(store) => of(&store, currency, since).map_err(|trouble| trouble.to_string()),
+        Err(_) if !path.exists() => Ok(Vec::new()),
+        Err(failure) => Err(failure.to_string()),
+    }
+}
+
+/// Sums of what a source has. What was charged in another currency is no part of them: money is
+/// not exchanged here.
+pub(crate) fn of(source: &dyn Source, currency: &str, since: i32) -> Result<Sums, Trouble> {
+    let rates = source.rates()?;
+    let ours: HashMap<[u8; 16], bool> =
+        rates.iter().map(|rate| (rate.id, rate.currency.code() == currency)).collect();
+    let range = Range { since_us: i64::from(since) * DAY_US, ..Range::ALL };
+    let mut sums: HashMap<(Arc<str>, i32), i128> = HashMap::new();
+    source.lines(&range, &mut |_, line| {
+        if line.rate.is_some_and(|rate| ours.get(&rate) == Some(&true)) {
+            let sum = sums.entry((Arc::clone(&line.tenant), line.day)).or_default();
+            *sum = sum.saturating_add(line.cost_pico);
+        }
+        Ok(())
+    })?;
+    Ok(sums.into_iter().map(|((tenant, day), pico)| (tenant, day, pico)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use ledger::report::source::{Correction, DeviceLine, Gap, Month, Used};
+    use ledger::{Class, Line, Row};
+    use meter::{Provenance, TokenType};
+    use price::{Currency, Rate};
+
+    use super::*;
+
+    /// A store with these lines.
+    struct Kept(Vec<Line>);
+
+    impl Source for Kept {
+        fn lines(
+            &self,
+            range: &Range,
+            each: &mut dyn FnMut(Month, &Line) -> Result<(), Trouble>,
+        ) -> Result<(), Trouble> {
+            let within = |line: &&Line| range.holds(i64::from(line.day) * DAY_US);
+            self.0.iter().filter(within).try_for_each(|line| each(0, line))
+        }
+
+        fn rates(&self) -> Result<Vec<Arc<Rate>>, Trouble> {
+            Ok(vec![rate(1, Currency::USD), rate(2, Currency::USD), rate(3, Currency(*b"EUR"))])
+        }
+
+        fn rows(
+            &self,
+            _: &Range,
+            _: &mut dyn FnMut(Month, &Row, Option<&Used>) -> Result<(), Trouble>,
+        ) -> Result<(), Trouble> {
+            unreachable!("rows may be gone; lines are not")
+        }
+
+        fn corrections(
+            &self,
+            _: &Range,
+            _: &mut dyn FnMut(Month, &Correction) -> Result<(), Trouble>,
+        ) -> Result<(), Trouble> {
+            unreachable!("they are among the lines")
+        }
+
+        fn devices(&self, _: &Range) -> Result<Vec<DeviceLine>, Trouble> {
+            unreachable!("they are no tenant's")
+        }
+
+        fn gaps(&self, _: &Range) -> Result<Vec<Gap>, Trouble> {
+            unreachable!("what is missing is not spent")
+        }
+    }
+
+    fn rate(id: u8, currency: Currency) -> Arc<Rate> {
+        Arc::new(Rate {
+            id: [id; 16],
+            version: "1".into(),
+            book: "00".into(),
+            entry: "m".into(),
+            tier: "standard".into(),
+            above_input_tokens: 0,
+            currency,
+            per_token: [None; TokenType::ALL.len()],
+            per_request: 0,
+        })
+    }
+
+    fn line(tenant: &str, day: i32, rate: Option<u8>, class: Class, cost_pico: i128) -> Line {
+        Line {
+            day,
+            tenant: tenant.into(),
+            principal: None,
+            upstream: "u".into(),
+            provider: "openai".into(),
+            model: "m".into(),
+            ending: "complete".into(),
+            input_provenance: Provenance::Reported,
+            output_provenance: Provenance::Reported,
+            rate: rate.map(|id| [id; 16]),
+            class,
+            exchanges: 1,
+            tokens: [0; TokenType::ALL.len()],
+            cost_pico,
+            energy_exchanges: 0,
+            energy_nj: 0,
+            gpu_ns: 0,
+            gpu_hours_pico: 0,
+            gpu_energy_pico: 0,
+        }
+    }
+
+    #[test]
+    fn by_tenant_and_day_in_one_currency() {
+        let kept = Kept(vec![
+            line("a", 9, Some(1), Class::Usage, 1000),
+            line("a", 10, Some(1), Class::Usage, 100),
+            line("a", 10, Some(2), Class::Usage, 10),
+            line("a", 10, Some(1), Class::Correction, -3),
+            line("a", 10, Some(1), Class::Shed, 1),
+            line("a", 10, Some(3), Class::Usage, 5000),
+            line("a", 10, None, Class::Usage, 0),
+            line("a", 10, Some(9), Class::Usage, 7000),
+            line("a", 11, Some(1), Class::Usage, 7),
+            line("b", 10, Some(1), Class::Usage, 5),
+        ]);
+        let mut sums = of(&kept, "USD", 10).unwrap();
+        sums.sort();
+        assert_eq!(sums, [("a".into(), 10, 108), ("a".into(), 11, 7), ("b".into(), 10, 5)]);
+    }
+
+    #[test]
+    fn a_ledger_that_is_not_there_yet_has_nothing() {
+        assert_eq!(in_ledger(Path::new("/nonexistent/spend.db"), "USD", 0), Ok(Vec::new()));
+        let folder = std::env::temp_dir().join(format!("tokenmeter-spent-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("spend.db");
+        std::fs::write(&path, "no database at all, but long enough to be looked at as one").unwrap();
+        assert!(in_ledger(&path, "USD", 0).is_err());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
