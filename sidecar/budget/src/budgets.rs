@@ -135,6 +135,9 @@ impl Budgets {
     /// Who is refused now, and for how long. A tenant beyond those tracked never is.
     pub fn refused(&self, now_us: i64) -> HashMap<Arc<str>, Refused> {
         let mut refused: HashMap<Arc<str>, Refused> = HashMap::new();
+        if !self.budgets.iter().any(|budget| budget.enforce) {
+            return refused;
+        }
         let mut refuse = |tenant: &Arc<str>, why: Refused| match refused.get(tenant) {
             Some(other) if other.retry_after_s >= why.retry_after_s => {}
             _ => {

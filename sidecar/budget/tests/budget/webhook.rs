@@ -147,6 +147,13 @@ fn a_notice_arrives_whole_and_signed() {
 }
 
 #[test]
+fn the_document_shows_what_is_sent() {
+    let document = include_str!("../../budgets.md");
+    let shown = document.split("```json\n").nth(1).unwrap().split("```").next().unwrap();
+    assert_eq!(serde_json::from_str::<Value>(shown).unwrap(), notice().json());
+}
+
+#[test]
 fn what_receivers_do_and_what_becomes_of_it() {
     let one = |answers: &'static [Answer], attempts: usize, delivered: bool| {
         let receiver = receiver(answers);

@@ -85,6 +85,16 @@ fn a_list_is_taken_in_its_order() {
 }
 
 #[test]
+fn the_documents_example_runs() {
+    let document = include_str!("../../../budget/budgets.md");
+    let example = document.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    let plan = plan(example);
+    let expected = ["teams [team-*] month 400.00 500.00", "trial [trial-*] day - 20.00 shared enforced"];
+    assert_eq!(plan.budgets.budgets.iter().map(said).collect::<Vec<_>>(), expected);
+    assert!(plan.budgets.webhook.is_some());
+}
+
+#[test]
 fn what_is_shown_would_say_the_same_again() {
     let first = plan(LIST);
     let shown = first.effective.show(false);
