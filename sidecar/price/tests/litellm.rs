@@ -11,8 +11,8 @@ use price::{Book, Currency, Doubt, Entry};
 
 /// The whole map. One that is missing fails the test with the command that installs it.
 fn map() -> (PathBuf, String) {
-    let root = std::env::var_os("TOKENMETER_PRICES").map(PathBuf::from).unwrap_or_else(|| {
-        let home = std::env::var_os("HOME").expect("HOME, or TOKENMETER_PRICES, says where the map is");
+    let root = std::env::var_os("TOKENMETER_PRICE_MAP").map(PathBuf::from).unwrap_or_else(|| {
+        let home = std::env::var_os("HOME").expect("HOME, or TOKENMETER_PRICE_MAP, says where the map is");
         Path::new(&home).join(".cache/tokenmeter/prices")
     });
     let path = root.join("model_prices_and_context_window.json");

@@ -1,0 +1,144 @@
+//! What servers say in their several ways costs the same: cached prompt tokens and reasoning are parts of
+//! a total in one dialect and stand beside it in another, and no token is charged twice.
+
+use harness::Transcript;
+use harness::replay::{Pieces, replay};
+use meter::{Body, Close, Identity, LoadSpan, Meter, Provenance, Tick, Tokens};
+use price::{Book, Charge, Usage};
+use scan::{Dialect, Framing, Request, Scanner};
+
+/// Pico-units for a token, no two alike and none the sum of others.
+const INPUT: i64 = 2_000_003;
+const CACHED: i64 = 300_007;
+const WRITE: i64 = 5_000_011;
+const INPUT_AUDIO: i64 = 7_000_003;
+const OUTPUT: i64 = 11_000_027;
+const REASONING: i64 = 13_000_027;
+const OUTPUT_AUDIO: i64 = 17_000_023;
+
+fn every_price_apart() -> Book {
+    book(&format!(
+        "input: {}, cached_input: {}, cache_write: {}, input_audio: {}, output: {}, reasoning: {}, output_audio: {}",
+        price::per_million(INPUT.into()),
+        price::per_million(CACHED.into()),
+        price::per_million(WRITE.into()),
+        price::per_million(INPUT_AUDIO.into()),
+        price::per_million(OUTPUT.into()),
+        price::per_million(REASONING.into()),
+        price::per_million(OUTPUT_AUDIO.into()),
+    ))
+}
+
+fn book(prices: &str) -> Book {
+    let text = format!("version: v\ncurrency: EUR\nmodels:\n  - {{pattern: '*', {prices}}}\n");
+    Book::read(&text).unwrap_or_else(|problems| panic!("{problems:?}")).0
+}
+
+fn cost(book: &Book, tokens: &Tokens) -> Option<i64> {
+    let charge = book.charge(&Usage {
+        model: "m",
+        provider: "p",
+        upstream: "u",
+        tier: None,
+        at_us: 0,
+        tokens: &tokens.by_type,
+        success: true,
+    });
+    match charge {
+        Charge::Priced { cost, .. } => Some(cost),
+        Charge::Unpriced(_) => None,
+    }
+}
+
+fn counted(dialect: Dialect, body: &str) -> Tokens {
+    let mut meter = Meter::new(dialect, Tick(0), 1_000_000_000);
+    meter.requested(Request::default(), Tick(0));
+    meter.answered(200, Body::Whole);
+    let mut scanner = Scanner::new(dialect, Framing::Json);
+    scanner.feed(body.as_bytes(), &mut meter.read(Tick(1)));
+    let tail = scanner.end(&mut meter.tail(Tick(2)));
+    let identity = Identity::new("u", "p", dialect, "m");
+    meter.end(identity, Close::Clean { whole: tail.whole }, LoadSpan::alone(), Tick(3)).tokens
+}
+
+#[test]
+fn each_dialects_counts_are_charged_once() {
+    let book = every_price_apart();
+    for (dialect, body, expected) in [
+        (
+            // Cached and audio tokens are among the prompt's, reasoning and audio among the completion's.
+            Dialect::OpenaiChat,
+            r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}],
+            "usage":{"prompt_tokens":100,"completion_tokens":50,"total_tokens":150,
+            "prompt_tokens_details":{"cached_tokens":40,"audio_tokens":10},
+            "completion_tokens_details":{"reasoning_tokens":20,"audio_tokens":5}}}"#,
+            50 * INPUT + 40 * CACHED + 10 * INPUT_AUDIO + 25 * OUTPUT + 20 * REASONING + 5 * OUTPUT_AUDIO,
+        ),
+        (
+            Dialect::OpenaiResponses,
+            r#"{"id":"r","object":"response","status":"completed","output":[{"type":"message","role":"assistant",
+            "content":[{"type":"output_text","text":"x"}]}],"usage":{"input_tokens":100,"output_tokens":50,
+            "input_tokens_details":{"cached_tokens":40},"output_tokens_details":{"reasoning_tokens":20}}}"#,
+            60 * INPUT + 40 * CACHED + 30 * OUTPUT + 20 * REASONING,
+        ),
+        (
+            // Read and written ones stand beside the prompt's.
+            Dialect::Anthropic,
+            r#"{"type":"message","role":"assistant","content":[{"type":"text","text":"x"}],"stop_reason":"end_turn",
+            "usage":{"input_tokens":60,"cache_read_input_tokens":40,"cache_creation_input_tokens":30,"output_tokens":50}}"#,
+            60 * INPUT + 40 * CACHED + 30 * WRITE + 50 * OUTPUT,
+        ),
+        (
+            Dialect::OllamaChat,
+            r#"{"model":"m","message":{"role":"assistant","content":"x"},"done":true,"done_reason":"stop",
+            "prompt_eval_count":100,"eval_count":50}"#,
+            100 * INPUT + 50 * OUTPUT,
+        ),
+        (
+            Dialect::Sglang,
+            r#"{"text":"x","meta_info":{"id":"a","finish_reason":{"type":"stop"},"prompt_tokens":100,
+            "completion_tokens":50,"cached_tokens":40}}"#,
+            60 * INPUT + 40 * CACHED + 50 * OUTPUT,
+        ),
+        (
+            Dialect::OpenaiChat,
+            r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}],
+            "usage":{"prompt_tokens":100,"completion_tokens":50}}"#,
+            100 * INPUT + 50 * OUTPUT,
+        ),
+    ] {
+        let tokens = counted(dialect, body);
+        assert_eq!(cost(&book, &tokens), Some(expected), "{dialect:?}: {tokens:?}");
+    }
+}
+
+/// Of the recordings, what a server's own totals come to: where a cached token costs what a computed one
+/// does and a reasoning one what a visible one does, the parts cannot matter.
+#[test]
+fn a_recorded_bill_is_the_servers_totals_times_two_prices() {
+    let book = book(&format!(
+        "input: {}, output: {}",
+        price::per_million(INPUT.into()),
+        price::per_million(OUTPUT.into())
+    ));
+    let mut known = 0;
+    for transcript in Transcript::all() {
+        let (name, truth) = (&transcript.name, &transcript.truth);
+        let tokens = replay(&transcript, Pieces::Reads).tokens;
+        let usage = truth.reported.as_ref();
+        let (Some(prompt), Some(output)) =
+            (usage.and_then(|usage| usage.prompt_tokens), truth.true_completion_tokens)
+        else {
+            continue;
+        };
+        let whole = tokens.output_provenance == Provenance::Reported
+            && tokens.input_provenance == Provenance::Reported;
+        if whole && !name.contains("two-prompts") {
+            known += 1;
+            let count = |tokens: u64| i64::try_from(tokens).expect("a small number");
+            let expected = count(prompt) * INPUT + count(output) * OUTPUT;
+            assert_eq!(cost(&book, &tokens), Some(expected), "{name}: {tokens:?}");
+        }
+    }
+    assert!(known > 80, "{known}");
+}
