@@ -114,6 +114,7 @@ mod tests {
     use num_bigint::BigInt;
     use num_rational::BigRational;
     use proptest::prelude::*;
+    use proptest::test_runner::RngSeed;
 
     use super::{NoNumber, Parts, amount, parts, per_million};
 
@@ -174,7 +175,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, rng_seed: RngSeed::Fixed(3), ..ProptestConfig::default() })]
 
         #[test]
         fn it_is_what_rationals_of_any_size_make_of_it(

@@ -3,7 +3,10 @@
 use std::path::PathBuf;
 
 use super::read;
+use crate::machine::ThisMachine;
 use crate::origin::Origin;
+use crate::plan::Plan;
+use crate::settings::Written;
 
 /// A file that is gone when the test is over.
 struct File(PathBuf);
@@ -73,4 +76,28 @@ fn of_many_doubts_only_the_first_are_told() {
         told.iter().filter(|told| told.contains("and 48 more of this kind; `tokenmeter prices lint")).count(),
         2
     );
+}
+
+#[test]
+fn the_plan_has_the_book_or_tells_why_not() {
+    let right = File::of("planned", &format!("{HEAD}  - {{name: m, input: 1}}\n"));
+    let wrong = File::of("unplanned", &format!("{HEAD}  - {{name: m, input: -1}}\n"));
+    for (path, version, mistake) in [
+        ("", None, ""),
+        (right.path(), Some("v"), ""),
+        (wrong.path(), None, ":4: `input`: `-1` is below nothing"),
+        ("/nowhere/prices.yaml", None, "--prices: the price file /nowhere/prices.yaml cannot be read"),
+    ] {
+        let flags = [("upstream", "http://gpu:8000".to_owned()), ("prices", path.to_owned())];
+        let written = Written::merge(&flags.into_iter().collect(), &|_: &str| None, None);
+        match Plan::make(&written, &ThisMachine) {
+            Ok(plan) => {
+                assert_eq!(plan.prices.as_deref().map(|book| &**book.version()), version, "{path}");
+                assert_eq!(mistake, "");
+            }
+            Err(mistakes) => {
+                assert!(!mistake.is_empty() && mistakes.to_string().contains(mistake), "{mistakes}")
+            }
+        }
+    }
 }
