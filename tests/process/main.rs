@@ -8,6 +8,7 @@ mod drain;
 mod engine;
 mod live;
 mod meter_page;
+mod prices;
 mod prompt;
 mod proxy;
 mod scripted;
