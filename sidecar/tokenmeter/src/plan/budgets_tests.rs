@@ -22,7 +22,8 @@ fn written(yaml: &str, beside: &[(&'static str, &str)]) -> Written {
     written
 }
 
-const GROUND: [(&str, &str); 2] = [("prices", "prices.yaml"), ("ledger", "spend.db")];
+const GROUND: [(&str, &str); 2] =
+    [("prices", concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/prices.yaml")), ("ledger", "spend.db")];
 
 fn plan_of(written: &Written) -> Plan {
     Plan::make(written, &Alone(&[])).unwrap_or_else(|mistakes| panic!("{mistakes}"))
