@@ -77,6 +77,7 @@ fn a_refusal_has_the_shape_of_its_dialect() {
     eventually("no seat is left", || proxy.seen().seated == 0 && proxy.running.in_flight() == 0);
     assert_eq!(server.upstream.connections(), 0);
     assert!(proxy.inbox.recv_timeout(CANCEL).is_err(), "there is nothing to bill");
+    assert!(proxy.seen().usage.is_empty(), "nothing was done about its usage");
     assert!(proxy.seen().lost.is_empty());
 }
 

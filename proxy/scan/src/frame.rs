@@ -487,7 +487,7 @@ impl Frame {
             Field::ModalityName => self.extra.heard = value == Value::Word(b"AUDIO"),
             Field::ServiceTier => {
                 if let Value::Word(word) = value {
-                    self.tier = Tier::whole(word).filter(|tier| !tier.is_empty()).unwrap_or(self.tier);
+                    self.tier = Tier::of(word).unwrap_or(self.tier);
                 }
             }
             Field::Stop => self.choice.stopped = value == Value::Bool(true),

@@ -45,6 +45,15 @@ impl<const MOST: usize> Brief<MOST> {
     }
 }
 
+impl Tier {
+    /// A service tier: one of the short words by which servers call them, and nothing that somebody
+    /// might smuggle into a ledger in its place. Letters, digits, `-`, `_` and `.`.
+    pub(crate) fn of(word: &[u8]) -> Option<Self> {
+        let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
+        Self::whole(word).filter(|tier| !tier.is_empty() && word.iter().all(is_word))
+    }
+}
+
 impl<const MOST: usize> Default for Brief<MOST> {
     fn default() -> Self {
         Self { len: 0, bytes: [0; MOST] }

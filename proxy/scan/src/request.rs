@@ -226,7 +226,7 @@ impl Visit for Facts {
         let flag = value == Value::Bool(true);
         match (field, value) {
             (Field::Model, Value::Word(word)) => self.request.model = Name::cut(word),
-            (Field::ServiceTier, Value::Word(word)) => self.tier = Tier::whole(word).unwrap_or_default(),
+            (Field::ServiceTier, Value::Word(word)) => self.tier = Tier::of(word).unwrap_or_default(),
             (Field::ServiceTier, _) => self.tier = Tier::default(),
             (Field::Wanted(place), value) => {
                 if let Some(said) = self.said.get_mut(usize::from(place)) {

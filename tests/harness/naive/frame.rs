@@ -93,7 +93,10 @@ pub(crate) fn tier(dialect: Dialect, frame: &Value) -> Option<Option<&str>> {
         }
         _ => &[],
     };
-    first_word(dialect, frame, places).map(|tier| Some(tier).filter(|tier| (1..=32).contains(&tier.len())))
+    let is_one = |tier: &&str| {
+        (1..=32).contains(&tier.len()) && tier.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+    };
+    first_word(dialect, frame, places).map(|tier| Some(tier).filter(is_one))
 }
 
 /// The first word that is not empty at one of the places.

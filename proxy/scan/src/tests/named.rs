@@ -88,6 +88,8 @@ fn a_request_says_its_tier() {
         (r#"{"service_tier":"flex"}"#, "flex"),
         (r#"{"serviceTier":"priority"}"#, "priority"),
         (r#"{"service_tier":"flex","service_tier":null}"#, ""),
+        (r#"{"service_tier":"my secret"}"#, ""),
+        (r#"{"service_tier":"a\nb"}"#, ""),
         (r#"{"service_tier":"a-word-that-is-longer-than-any-tier-is"}"#, ""),
     ] {
         assert_eq!(said(body).1, tier, "{body}");

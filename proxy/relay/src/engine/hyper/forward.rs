@@ -73,9 +73,7 @@ pub(super) async fn forward(
     };
     let want = match &routed {
         Ok(Route { speaks: Speaks::Known(dialect), .. }) if asking::is_askable(*dialect) => {
-            asking::want(upstream, learned, *dialect, &parts.headers, begun)
-                .inspect_err(|step| worker.usage(*step))
-                .ok()
+            Some(asking::want(upstream, learned, *dialect, &parts.headers, begun))
         }
         _ => None,
     };
@@ -95,7 +93,10 @@ pub(super) async fn forward(
         Err(UploadError::Malformed) => return Ok(answer(&visit, Answer::malformed_body())),
     };
     let mut original = None;
-    if let Some(want) = want {
+    if let Some(Err(step)) = want {
+        worker.usage(step);
+    }
+    if let Some(Ok(want)) = want {
         original = match ask::ask(&visit, want, &mut parts, &mut upload, gathered).await {
             Ok(original) => original,
             Err(UploadError::Gone) => return Err(Gone),
