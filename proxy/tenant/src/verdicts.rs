@@ -1,5 +1,5 @@
-//! What was found of tokens seen before, since a signature costs some fifty times a lookup. Tokens
-//! are known by their hash; good and bad ones are kept apart, so that made-up tokens cannot push
+//! What was found of tokens seen before, since a signature costs twenty times a lookup (RS256) to a
+//! thousand (ES384). Tokens are known by their hash; good and bad ones are kept apart, so that made-up tokens cannot push
 //! out real ones. When a token is good is asked anew each time.
 
 use std::collections::HashMap;
