@@ -8,6 +8,7 @@ mod fetch;
 mod keys;
 mod tenancy;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -156,13 +157,22 @@ pub fn start(watches: Vec<Box<dyn Watch>>, hook: Hook) -> std::io::Result<Reload
 
 fn start_at(every: Duration, mut watches: Vec<Box<dyn Watch>>, hook: Hook) -> std::io::Result<Reload> {
     let shared = Arc::new(Shared::default());
-    if !watches.is_empty() {
+    if watches.is_empty() {
+        shared.lock().rounds = 1;
+    } else {
         let shared = Arc::clone(&shared);
         let look = move || {
             let mut urgent = false;
             loop {
                 let mut news = Vec::new();
-                watches.iter_mut().for_each(|watch| watch.look(Instant::now(), urgent, &mut news));
+                for watch in &mut watches {
+                    let look = || watch.look(Instant::now(), urgent, &mut news);
+                    if catch_unwind(AssertUnwindSafe(look)).is_err() {
+                        tracing::error!(
+                            "a reload panicked, what was loaded before stays: a bug of ours, please report it"
+                        );
+                    }
+                }
                 news.into_iter().for_each(|news| tell(news, &hook));
                 match shared.next(every) {
                     Some(asked) => urgent = asked,

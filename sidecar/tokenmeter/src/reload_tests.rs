@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::{IpAddr, TcpListener};
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -351,7 +351,11 @@ fn the_thread_looks_at_once_when_asked_and_tells_the_hook() {
     let folder = Folder::new("reload-thread");
     let path = folder.at("prices.yaml");
     fs::write(&path, "a").unwrap();
-    let take = |text: &str| if text == "bad" { Err("bad".to_owned()) } else { Ok(()) };
+    let take = |text: &str| match text {
+        "bad" => Err("bad".to_owned()),
+        "odd" => panic!("a test's panic"),
+        _ => Ok(()),
+    };
     let watch = FileWatch::new(Which::Prices, &path, 8, take);
     let (tell, told) = channel();
     let hook = Box::new(move |which: Which, loaded| tell.send((which, loaded)).unwrap());
@@ -364,6 +368,27 @@ fn the_thread_looks_at_once_when_asked_and_tells_the_hook() {
     fs::write(&path, "b").unwrap();
     reload.now();
     assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok((Which::Prices, true)));
+    for text in ["odd", "c"] {
+        let before = reload.0.lock().rounds;
+        fs::write(&path, text).unwrap();
+        reload.now();
+        let waiting = |state: &mut super::State| state.rounds == before;
+        drop(reload.0.changed.wait_timeout_while(reload.0.lock(), Duration::from_secs(60), waiting));
+    }
+    assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok((Which::Prices, true)), "a panic ends nothing");
     drop(reload);
-    assert!(told.recv_timeout(Duration::from_secs(60)).is_err(), "the thread ends, and its hook with it");
+    let end = loop {
+        if let Err(end) = told.recv_timeout(Duration::from_secs(60)) {
+            break end;
+        }
+    };
+    assert_eq!(end, RecvTimeoutError::Disconnected, "the thread ends, and its hook with it");
+}
+
+#[test]
+fn nobody_waits_for_a_look_at_nothing() {
+    let reload = start_at(Duration::from_secs(3600), Vec::new(), Box::new(|_, _| ())).unwrap();
+    let begun = Instant::now();
+    reload.wait_first(Duration::from_secs(600));
+    assert!(begun.elapsed() < Duration::from_secs(300));
 }
