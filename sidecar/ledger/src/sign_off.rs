@@ -45,7 +45,7 @@ impl SignOff {
         let mut document = json!({
             "month": month::name(month),
             "file": path.file_name().unwrap_or_default().to_string_lossy(),
-            "closed_at": at(fact("closed_us")?),
+            "closed_at": utc(fact("closed_us")?),
             "closed_by": file::text(connection, "closed_by")?,
             "digest": digest,
             "previous_digest": previous,
@@ -165,14 +165,14 @@ pub(crate) fn decimal(number: i128, places: u32, least: usize) -> String {
     if digits.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{digits}") }
 }
 
-/// An instant in RFC 3339.
-pub(crate) fn at(us: i64) -> String {
+/// An instant, microseconds since 1970, as RFC 3339 writes it in UTC.
+pub fn utc(us: i64) -> String {
     jiff::Timestamp::from_microsecond(us).map_or_else(|_| us.to_string(), |at| at.to_string())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{at, decimal};
+    use super::{decimal, utc};
 
     #[test]
     fn decimals_are_exact() {
@@ -190,6 +190,6 @@ mod tests {
 
     #[test]
     fn instants_are_utc() {
-        assert_eq!(at(1_793_491_200_000_000), "2026-11-01T00:00:00Z");
+        assert_eq!(utc(1_793_491_200_000_000), "2026-11-01T00:00:00Z");
     }
 }

@@ -32,9 +32,7 @@ pub fn execute(asked: Asked) -> ExitCode {
         Asked::Run(flags) => run(&flags),
         Asked::CheckConfig { flags, show_origin } => check_config(&flags, show_origin),
         Asked::Curve(wish) => curve::run(&wish).unwrap_or_else(|error| could_not_run(&error)),
-        Asked::Ledger(ledger::Wish::Reprice(wish)) => {
-            reprice::run(&wish).unwrap_or_else(|error| could_not_run(&error))
-        }
+        Asked::Ledger(wish) => ledger::run(&wish).unwrap_or_else(|error| could_not_run(&error)),
         Asked::Spend(wish) => spend::run(&wish).unwrap_or_else(|error| could_not_run(&error)),
         Asked::Tenants(wish) => tenants(&wish),
         Asked::Prices(wish) => prices::run(&wish).unwrap_or_else(|error| could_not_run(&error)),

@@ -1,21 +1,86 @@
 //! The command `ledger`: what is done to a ledger by hand.
 
-use clap::{ArgMatches, Command};
+use std::fmt;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
-use super::reprice;
+use clap::{Arg, ArgMatches, Command};
+use ledger::{Failure, Overview, Verdict, close, month, overview, verify};
+
+use super::ledger_path::{self, NoLedger};
+use super::reprice::{self, RepriceError};
+use crate::machine::{Machine, ThisMachine};
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wish {
+    /// Close a month.
+    Close(Close),
+    /// Read everything again.
+    Verify(Verify),
+    /// Say what there is.
+    Status(Place),
     /// Charge again by another price file.
     Reprice(reprice::Wish),
+}
+
+/// Where the ledger is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    ledger: Option<String>,
+    config: Option<String>,
+}
+
+/// A month to be closed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Close {
+    place: Place,
+    month: i32,
+    who: Option<String>,
+}
+
+/// What is to be verified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verify {
+    place: Place,
+    month: Option<i32>,
+}
+
+impl Place {
+    fn of(matches: &ArgMatches) -> Self {
+        let text = |name: &str| matches.get_one::<String>(name).cloned();
+        Self { ledger: text("ledger"), config: text("config") }
+    }
+
+    fn path(&self) -> Result<PathBuf, LedgerError> {
+        let named = ledger_path::named(self.ledger.as_deref(), self.config.as_deref());
+        let named = named.map_err(LedgerError::NoLedger)?;
+        if named.starts_with("postgres://") || named.starts_with("postgresql://") {
+            return Err(LedgerError::Central);
+        }
+        Ok(named.into())
+    }
 }
 
 impl Wish {
     /// As the flags have it.
     pub(crate) fn of(matches: &ArgMatches) -> Self {
-        let (_, matches) = matches.subcommand().expect("clap asks for one");
-        Self::Reprice(reprice::Wish::of(matches))
+        let (name, matches) = matches.subcommand().expect("clap asks for one");
+        if name == "reprice" {
+            return Self::Reprice(reprice::Wish::of(matches));
+        }
+        let (place, month) =
+            (Place::of(matches), |matches: &ArgMatches| matches.get_one::<i32>("month").copied());
+        match name {
+            "close" => Self::Close(Close {
+                place,
+                month: month(matches).expect("clap asks for it"),
+                who: matches.get_one("who").cloned(),
+            }),
+            "verify" => Self::Verify(Verify { place, month: month(matches) }),
+            _ => Self::Status(place),
+        }
     }
 }
 
@@ -25,5 +90,240 @@ pub(crate) fn command() -> Command {
         .about("What is done to a ledger by hand")
         .subcommand_required(true)
         .arg_required_else_help(true)
+        .subcommand(
+            Command::new("close")
+                .about("Close a month: verified, signed off, read-only; what comes late is billed in the open one")
+                .arg(month_argument().required(true))
+                .args(ledger_path::arguments())
+                .arg(Arg::new("who").long("who").value_name("NAME").help(
+                    "Who does this, for the sign-off; by default the name this process's user has",
+                )),
+        )
+        .subcommand(
+            Command::new("verify")
+                .about("Read everything, sum and hash it again, and say what differs; exit 1 if anything does")
+                .arg(month_argument().help("This month only; by default every file"))
+                .args(ledger_path::arguments()),
+        )
         .subcommand(reprice::command())
+        .subcommand(
+            Command::new("status")
+                .about("Say which files there are, what is in them, and who writes them")
+                .args(ledger_path::arguments()),
+        )
+}
+
+fn month_argument() -> Arg {
+    Arg::new("month")
+        .value_name("MONTH")
+        .value_parser(|text: &str| {
+            month::read(text)
+                .ok_or_else(|| format!("`{}` is no month; write one as 2026-10", text.escape_debug()))
+        })
+        .help("The month, as in 2026-10")
+}
+
+/// Does it.
+pub(crate) fn run(wish: &Wish) -> Result<ExitCode, LedgerError> {
+    match wish {
+        Wish::Close(wish) => {
+            let path = wish.place.path()?;
+            let who = wish
+                .who
+                .clone()
+                .or_else(|| ThisMachine.variable("USER"))
+                .or_else(|| ThisMachine.variable("LOGNAME"))
+                .filter(|who| !who.is_empty())
+                .unwrap_or_else(|| "unknown".to_owned());
+            let sign_off = close(&path, wish.month, &who, ledger::now_us()).map_err(LedgerError::Ledger)?;
+            say(&format!("{:#}", sign_off.document));
+            Ok(ExitCode::SUCCESS)
+        }
+        Wish::Verify(wish) => {
+            let verdicts = verify(&wish.place.path()?, wish.month).map_err(LedgerError::Ledger)?;
+            let well = verdicts.iter().all(|verdict| verdict.differences.is_empty());
+            say(&verdicts.iter().map(judged).collect::<Vec<_>>().join("\n"));
+            Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
+        Wish::Reprice(wish) => reprice::run(wish).map_err(LedgerError::Reprice),
+        Wish::Status(place) => {
+            let path = place.path()?;
+            let seen = overview(&path).map_err(LedgerError::Ledger)?;
+            say(&state(&path, &seen));
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// A reader that hung up has read what it wanted.
+fn say(what: &str) {
+    let _ = writeln!(io::stdout(), "{what}");
+}
+
+fn judged(verdict: &Verdict) -> String {
+    let month = verdict.month.map_or_else(|| "?".to_owned(), month::name);
+    let path = verdict.path.display();
+    if verdict.differences.is_empty() {
+        let digest = verdict
+            .digest
+            .as_ref()
+            .map_or_else(|| "not closed".to_owned(), |digest| format!("digest {digest}"));
+        return format!("{month}  ok  {path}: {} rows and the lines they come to; {digest}", verdict.rows);
+    }
+    let lines = verdict.differences.iter().map(|said| format!("\n    {said}"));
+    format!("{month}  DIFFERS  {path}:{}", lines.collect::<String>())
+}
+
+fn state(path: &Path, seen: &Overview) -> String {
+    let mut said = match &seen.writer {
+        Some(process) => format!("{} is written by process {process}", path.display()),
+        None => format!("{} is written by nobody", path.display()),
+    };
+    for part in &seen.files {
+        let what = match &part.facts {
+            Err(failure) => format!("cannot be read: {failure}"),
+            Ok(facts) => {
+                let closed = facts.closed.as_ref().map_or_else(
+                    || "not closed".to_owned(),
+                    |(at_us, who)| format!("closed {} by {who}", time(*at_us)),
+                );
+                let gone = if facts.compacted > 0 {
+                    format!(", {} of them taken away", facts.compacted)
+                } else {
+                    String::new()
+                };
+                format!(
+                    "{}  {closed}; {} rows{gone}, {} corrections, {} gaps; last written {}",
+                    month::name(facts.month),
+                    facts.rows,
+                    facts.corrections,
+                    facts.gaps,
+                    time(facts.alive_us)
+                )
+            }
+        };
+        said.push_str(&format!("\n  {} ({} bytes): {what}", part.path.display(), part.bytes));
+    }
+    for aside in &seen.aside {
+        said.push_str(&format!(
+            "\n  {}: damaged, moved aside; what it holds is in no report",
+            aside.display()
+        ));
+    }
+    said
+}
+
+fn time(us: i64) -> String {
+    ledger::utc(us)
+}
+
+/// Why it was not done.
+#[derive(Debug)]
+pub(crate) enum LedgerError {
+    NoLedger(NoLedger),
+    Central,
+    Ledger(Failure),
+    Reprice(RepriceError),
+}
+
+impl fmt::Display for LedgerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoLedger(error) => write!(f, "{error}"),
+            Self::Central => f.write_str(
+                "this is done to the ledger on disk that a proxy writes, not to the central store: give --ledger PATH",
+            ),
+            Self::Ledger(failure) => write!(f, "{failure}"),
+            Self::Reprice(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for LedgerError {}
+
+#[cfg(test)]
+mod tests {
+    use std::path::{Path, PathBuf};
+
+    use ledger::{Facts, Failure, Overview, Part, Verdict};
+
+    use super::{Wish, command, judged, state};
+
+    fn wish(line: &str) -> Result<Wish, String> {
+        let matches =
+            command().try_get_matches_from(line.split_whitespace()).map_err(|error| error.to_string())?;
+        Ok(Wish::of(&matches))
+    }
+
+    #[test]
+    fn flags_mean_what_they_say() {
+        command().debug_assert();
+        let Ok(Wish::Close(close)) = wish("ledger close 2026-10 --ledger x.db --who ann") else { panic!() };
+        assert_eq!(
+            (close.month, close.who.as_deref(), close.place.ledger.as_deref()),
+            (681, Some("ann"), Some("x.db"))
+        );
+        let Ok(Wish::Verify(verify)) = wish("ledger verify") else { panic!() };
+        assert_eq!(verify.month, None);
+        assert!(matches!(wish("ledger status --ledger x.db"), Ok(Wish::Status(_))));
+        for (line, told) in
+            [("ledger close", "MONTH"), ("ledger close october", "write one as 2026-10"), ("ledger", "Usage")]
+        {
+            let error = wish(line).unwrap_err();
+            assert!(error.contains(told), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_central_store_is_not_closed_from_here() {
+        let Ok(Wish::Status(place)) = wish("ledger status --ledger postgres://u:secret@h/d") else {
+            panic!()
+        };
+        let error = place.path().unwrap_err().to_string();
+        assert!(error.contains("--ledger PATH") && !error.contains("secret"), "{error}");
+    }
+
+    #[test]
+    fn verdicts_and_states_in_words() {
+        let mut verdict = Verdict {
+            month: Some(681),
+            path: "x-2026-10.db".into(),
+            rows: 7,
+            digest: Some("ab".into()),
+            differences: Vec::new(),
+        };
+        assert_eq!(
+            judged(&verdict),
+            "2026-10  ok  x-2026-10.db: 7 rows and the lines they come to; digest ab"
+        );
+        verdict.differences = vec!["one".into(), "two".into()];
+        assert_eq!(judged(&verdict), "2026-10  DIFFERS  x-2026-10.db:\n    one\n    two");
+        let facts = Facts {
+            month: 681,
+            rows: 9,
+            compacted: 9,
+            corrections: 1,
+            gaps: 2,
+            alive_us: 0,
+            closed: Some((1_793_491_200_000_000, "ann".into())),
+        };
+        let failure = ledger::Store::open_read(Path::new("/nowhere/x.db")).map(|_| ()).unwrap_err();
+        let seen = Overview {
+            writer: Some("12".into()),
+            files: vec![
+                Part { path: "x-2026-10.db".into(), bytes: 5, facts: Ok(facts) },
+                Part { path: "x.db".into(), bytes: 0, facts: Err::<Facts, Failure>(failure) },
+            ],
+            aside: vec![PathBuf::from("x.db.corrupt-1")],
+        };
+        let said = state(Path::new("x.db"), &seen);
+        for part in [
+            "x.db is written by process 12",
+            "2026-10  closed 2026-11-01T00:00:00Z by ann; 9 rows, 9 of them taken away, 1 corrections, 2 gaps",
+            "cannot be read",
+            "x.db.corrupt-1: damaged, moved aside",
+        ] {
+            assert!(said.contains(part), "{part:?} is not in {said}");
+        }
+    }
 }

@@ -1,0 +1,149 @@
+//! What a ledger is made of just now: its files, who writes them, and what is missing.
+//!
+//! Law: looking changes nothing.
+
+use std::fs::{File as Plain, TryLockError};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::failure::Failure;
+use crate::file::{self, File};
+use crate::files;
+use crate::report::source::Month;
+use crate::table::{CORRECTION, EXCHANGE, GAP};
+
+/// A ledger from outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Overview {
+    /// The process that writes it, as its lock says; `None`: none does.
+    pub writer: Option<String>,
+    /// Its files, the open month last.
+    pub files: Vec<Part>,
+    /// Files that were found damaged and moved aside.
+    pub aside: Vec<PathBuf>,
+}
+
+/// One file of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The file.
+    pub path: PathBuf,
+    /// How long it and its log are, bytes.
+    pub bytes: u64,
+    /// What it says of itself, or why it says nothing.
+    pub facts: Result<Facts, Failure>,
+}
+
+/// What a file says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// Its month.
+    pub month: Month,
+    /// Exchanges that were ever entered.
+    pub rows: u64,
+    /// Of those, how many were taken away again because they are old.
+    pub compacted: u64,
+    /// Corrections.
+    pub corrections: u64,
+    /// Gaps.
+    pub gaps: u64,
+    /// When it was last written, microseconds since 1970.
+    pub alive_us: i64,
+    /// When it was closed, and by whom.
+    pub closed: Option<(i64, String)>,
+}
+
+/// Looks at a ledger.
+///
+/// # Errors
+/// There is none, or its directory cannot be read.
+pub fn overview(path: &Path) -> Result<Overview, Failure> {
+    let named = |failure: Failure| failure.of(path.display());
+    let names = files::list(path).map_err(|error| named(error.into()))?;
+    let mut aside = Vec::new();
+    for entry in files::directory(path).read_dir().map_err(|error| named(error.into()))?.flatten() {
+        let name = entry.file_name();
+        let ours = path.file_name().zip(name.to_str()).is_some_and(|(ledger, name)| {
+            name.starts_with(&format!("{}.corrupt-", ledger.to_string_lossy()))
+                && !["-wal", "-shm", "-journal"].iter().any(|suffix| name.ends_with(suffix))
+        });
+        if ours {
+            aside.push(path.with_file_name(name));
+        }
+    }
+    aside.sort();
+    if names.is_empty() && aside.is_empty() {
+        return Err(named(Failure::new(crate::Fault::Other, "there is no ledger here: is the path right?")));
+    }
+    let files = names
+        .into_iter()
+        .map(|path| Part {
+            bytes: files::length(&path) + files::length(&files::beside(&path, "-wal")),
+            facts: facts(&path),
+            path,
+        })
+        .collect();
+    Ok(Overview { writer: writer(path), files, aside })
+}
+
+fn facts(path: &Path) -> Result<Facts, Failure> {
+    let file = File::open_read(path)?;
+    let connection = file.connection.unchecked_transaction()?;
+    let count = |number: i64| u64::try_from(number).unwrap_or(0);
+    let entered = |table| file::seal(&connection, table).map(|seal| count(seal.entered));
+    let closed = match file::number(&connection, "closed_us")? {
+        Some(at_us) => Some((at_us, file::text(&connection, "closed_by")?.unwrap_or_default())),
+        None => None,
+    };
+    Ok(Facts {
+        month: file.month,
+        rows: entered(&EXCHANGE)?,
+        compacted: count(file::compacted(&connection, &EXCHANGE)?.entered),
+        corrections: entered(&CORRECTION)?,
+        gaps: entered(&GAP)?,
+        alive_us: file::number(&connection, "alive_us")?.unwrap_or(0),
+        closed,
+    })
+}
+
+/// Who holds the lock. It is tried for an instant; a writer that starts in that instant tries again.
+fn writer(path: &Path) -> Option<String> {
+    let mut lock = Plain::open(files::beside(path, ".lock")).ok()?;
+    match lock.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => {
+            let mut holder = String::new();
+            lock.read_to_string(&mut holder).ok()?;
+            Some(holder.trim().to_owned())
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::overview;
+    use crate::testing::{Place, row};
+    use crate::{Plan, start};
+
+    #[test]
+    fn a_ledger_from_outside() {
+        let place = Place::new();
+        assert!(overview(&place.ledger()).unwrap_err().said.contains("is the path right"));
+        std::fs::write(place.ledger(), "no ledger").unwrap();
+        let ledger = start(Plan::new(place.ledger()));
+        (0..3).for_each(|n| ledger.enter(row(n)));
+        while ledger.status().rows_total < 3 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let seen = overview(&place.ledger()).unwrap();
+        assert_eq!(seen.writer, Some(std::process::id().to_string()));
+        assert_eq!(seen.aside.len(), 1, "{seen:?}");
+        // What the rows' month is today is another one than October; both are there.
+        let rows: u64 = seen.files.iter().map(|part| part.facts.as_ref().unwrap().rows).sum();
+        assert_eq!(rows, 3);
+        assert!(ledger.shutdown(Duration::from_secs(30)));
+        assert_eq!(overview(&place.ledger()).unwrap().writer, None);
+    }
+}
