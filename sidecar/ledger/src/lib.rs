@@ -22,6 +22,8 @@ mod keeper;
 mod key;
 pub mod line;
 mod lock;
+#[cfg(test)]
+mod model_tests;
 pub mod month;
 mod overview;
 mod queue;
