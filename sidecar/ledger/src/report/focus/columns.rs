@@ -54,7 +54,7 @@ macro_rules! columns {
 
 columns! {
     BilledCost, BOTH, NEVER, "EffectiveCost if charged back, 0 if only shown", |charge, options| match options.billing {
-        Billing::Showback => "0".to_owned(),
+        Billing::Showback => money(0).to_string(),
         Billing::Chargeback => money(charge.cost_pico).to_string(),
     };
     BillingAccountId, BOTH, NEVER, "--issuer", |_, options| options.issuer.clone();
@@ -101,6 +101,7 @@ columns! {
     ProviderName, OLD, NEVER, "provider of the model's server", provider;
     PublisherName, OLD, NEVER, "provider of the model's server", provider;
     RegionId, BOTH, NULL, "none", |_, _| String::new();
+    RegionName, BOTH, NULL, "none", |_, _| String::new();
     ResourceId, BOTH, NULL, "upstream, if asked for; __idle__ and __unattributed__", resource;
     ResourceName, BOTH, NULL, "as ResourceId", resource;
     ResourceType, BOTH, NULL, "Inference Server or GPU", |charge, _| {

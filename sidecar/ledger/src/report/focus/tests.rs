@@ -92,7 +92,7 @@ fn check(version: Version, billing: Billing, header: &[String], row: &Row) {
         assert_eq!(of(name), of("EffectiveCost"));
     }
     match billing {
-        Billing::Showback => assert_eq!(of("BilledCost"), "0"),
+        Billing::Showback => assert_eq!(of("BilledCost"), "0.00"),
         Billing::Chargeback => assert_eq!(of("BilledCost"), of("EffectiveCost")),
     }
     if ["Tokens", "Requests"].contains(&of("ConsumedUnit")) {

@@ -1,0 +1,112 @@
+//! What `sidecar/ledger/finance.md` promises to people of finance: every command, query and script in it
+//! is run, on a ledger of two months, and a sum that two of them say is the same.
+
+mod book;
+mod recipes;
+mod validator;
+
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use book::Folder;
+
+/// A program of the Python that `tests/finance/install` made.
+fn installed(name: &str) -> PathBuf {
+    let root = std::env::var_os("TOKENMETER_FINANCE").map(PathBuf::from).unwrap_or_else(|| {
+        let home = std::env::var_os("HOME").expect("HOME, or TOKENMETER_FINANCE, says where programs are");
+        PathBuf::from(home).join(".cache/tokenmeter/finance")
+    });
+    let path = root.join("venv/bin").join(name);
+    assert!(path.is_file(), "missing: {}; install with: tests/finance/install", path.display());
+    path
+}
+
+fn repository() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("it is there")
+}
+
+/// A command in a ledger's folder, with `tokenmeter` and the installed Python on its path and no ledger
+/// named by the environment.
+fn command(folder: &Folder, program: impl AsRef<std::ffi::OsStr>) -> Command {
+    let binary = PathBuf::from(env!("CARGO_BIN_EXE_tokenmeter"));
+    let path = std::env::join_paths(
+        [
+            binary.parent().expect("it is in a folder").to_owned(),
+            installed("python").parent().expect("so").to_owned(),
+        ]
+        .into_iter()
+        .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
+    );
+    let mut command = Command::new(program);
+    command
+        .current_dir(folder.path())
+        .env("PATH", path.expect("no colon in a path"))
+        .env_remove("TOKENMETER_LEDGER")
+        .env_remove("TOKENMETER_CONFIG")
+        .stdin(Stdio::null());
+    command
+}
+
+/// What it printed; it must end well.
+fn printed(output: Output, what: &str) -> String {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{what}\nended with {}:\n{said}", output.status);
+    String::from_utf8(output.stdout).expect("text")
+}
+
+fn spend(folder: &Folder, flags: &str) -> (String, String) {
+    let output = command(folder, "tokenmeter")
+        .args(["spend", "--ledger", "tokenmeter.db"])
+        .args(flags.split_whitespace())
+        .output()
+        .expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    (printed(output, flags), said)
+}
+
+#[test]
+fn the_months_and_what_is_not_in_them() {
+    let folder = Folder::with_a_ledger();
+    let (json, said) = spend(&folder, "--by month,tenant --format json");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let of = |month: &str, tenant: &str| {
+        let rows = json.as_array().expect("an array").iter();
+        rows.filter(|row| row["month"] == month && row["tenant"] == tenant).cloned().collect::<Vec<_>>()
+    };
+    let october = of("2026-10", "acme");
+    assert_eq!(october.len(), 1);
+    // 20 exchanges of 1,000 tokens at 0.50 a million, 200 cached at 0.05, 100 at 2.00, see `book`.
+    assert_eq!(october[0]["exchanges"], 20);
+    assert_eq!(october[0]["cost"], "0.0142");
+    assert_eq!(october[0]["input_tokens"], 24_000);
+    assert_eq!(october[0]["input_cached"], 4_000);
+    assert_eq!(october[0]["provenance"]["output"], serde_json::json!({"reported": "0.9", "frames": "0.1"}));
+    let beta = of("2026-11", "beta");
+    assert_eq!(beta[0]["unpriced_exchanges"], 5);
+    assert!(said.contains("have no price and are not in the cost: brand-new (5)"), "{said}");
+}
+
+#[test]
+fn errors_say_what_to_do_and_exit_with_1() {
+    let folder = Folder::with_a_ledger();
+    std::fs::write(folder.path().join("text.db"), "this is no ledger, and longer than nothing")
+        .expect("written");
+    for (flags, says) in [
+        (&["spend"][..], "--ledger PATH"),
+        (&["spend", "--ledger", "nowhere.db"], "is the path right"),
+        (&["spend", "--ledger", "text.db"], "text.db"),
+        (
+            &["spend", "--ledger", "tokenmeter.db", "--basis", "gpu", "--since", "2026-10-01T12:00:00Z"],
+            "by day",
+        ),
+        (&["spend", "--ledger", "tokenmeter.db", "--format", "focus", "--by", "ending"], "--by takes"),
+    ] {
+        let output = command(&folder, "tokenmeter").args(flags).output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{flags:?}: {said}");
+        assert!(said.contains(says), "{flags:?}: {said}");
+        assert!(output.stdout.is_empty());
+    }
+    let output = command(&folder, "tokenmeter").args(["spend", "--by", "tennant"]).output().expect("it runs");
+    assert_eq!(output.status.code(), Some(2));
+}

@@ -1,0 +1,94 @@
+//! The recipes of the document, in its order, in one folder: later ones read what earlier ones wrote.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use super::book::Folder;
+use super::{command, installed, printed, repository, spend};
+
+/// A block of the document: its language and its text.
+fn blocks(text: &str) -> Vec<(String, String)> {
+    let mut blocks = Vec::new();
+    let mut open: Option<(String, String)> = None;
+    for line in text.lines() {
+        match (line.trim_start().strip_prefix("```"), &mut open) {
+            (Some(language), None) => open = Some((language.to_owned(), String::new())),
+            (Some(_), Some(_)) => blocks.extend(open.take()),
+            (None, Some((_, text))) => {
+                text.push_str(&format!("{}\n", line.strip_prefix("   ").unwrap_or(line)))
+            }
+            (None, None) => {}
+        }
+    }
+    assert!(open.is_none(), "a block is not closed");
+    blocks
+}
+
+/// Feeds a recipe to a program.
+fn feed(folder: &Folder, program: &[&str], recipe: &str) -> String {
+    let mut child = command(folder, program[0])
+        .args(&program[1..])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    child.stdin.take().expect("it listens").write_all(recipe.as_bytes()).expect("it reads");
+    printed(child.wait_with_output().expect("it ends"), recipe)
+}
+
+#[test]
+fn every_recipe_runs_and_says_something() {
+    let folder = Folder::with_a_ledger();
+    let document =
+        std::fs::read_to_string(repository().join("sidecar/ledger/finance.md")).expect("it is there");
+    let python = installed("python").display().to_string();
+    let recipe = repository().join("tests/finance/recipe.py").display().to_string();
+    let mut ran = Vec::new();
+    for (language, text) in blocks(&document) {
+        let said = match language.as_str() {
+            "sh" => feed(&folder, &["bash", "-eu", "-o", "pipefail", "-s"], &text),
+            "python" => feed(&folder, &[&python, "-"], &text),
+            "sql" | "duckdb" => feed(&folder, &[&python, &recipe, &language], &text),
+            other => panic!("a block of `{other}`: say how it is run"),
+        };
+        // A file that was asked for is what it says.
+        assert!(!said.trim().is_empty() || text.contains("--output"), "it says nothing:\n{text}");
+        ran.push((language, said));
+    }
+    for language in ["sh", "sql", "duckdb", "python"] {
+        assert!(ran.iter().any(|(ran, _)| ran == language), "no recipe of {language}");
+    }
+    // All that sum everything come to the same, in millionths of a dollar.
+    let (json, _) = spend(&folder, "--format json --round 6");
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let cost = json[0]["cost"].as_str().expect("a cost").to_owned();
+    assert_ne!(cost, "0.000000");
+    let (last, of_python) = ran.last().expect("some ran");
+    assert_eq!(last, "python");
+    // Its file was rounded to cents, a row at a time.
+    let cents: f64 = of_python.split_whitespace().next().expect("a sum").parse().expect("a number");
+    assert!((cents - cost.parse::<f64>().expect("a number")).abs() <= 0.03, "{of_python} is not {cost}");
+    let attached = ran.iter().filter(|(language, _)| language == "duckdb").nth(1).expect("ATTACH");
+    let sum: f64 = attached
+        .1
+        .lines()
+        .map(|line| line.rsplit('\t').next().expect("a cost").parse::<f64>().expect("a number"))
+        .sum();
+    assert_eq!(format!("{sum:.6}"), cost, "{}", attached.1);
+}
+
+#[test]
+fn every_view_and_column_that_the_document_names_is_there() {
+    let document =
+        std::fs::read_to_string(repository().join("sidecar/ledger/finance.md")).expect("it is there");
+    let views = std::fs::read_to_string(repository().join("sidecar/ledger/src/schema/views.sql"))
+        .expect("it is there");
+    let named: Vec<_> = views.lines().filter_map(|line| line.strip_prefix("CREATE VIEW ")).collect();
+    for view in named.iter().map(|line| line.trim_end_matches(" AS")) {
+        assert!(document.contains(&format!("`{view}`")), "the document does not name the view {view}");
+    }
+    for kind in meter::TokenType::ALL {
+        assert!(document.contains(&format!("`{}`", kind.name())), "{}", kind.name());
+    }
+}
