@@ -1,5 +1,8 @@
 //! Exchanges to be counted: a simulated server behind a real tokenmeter, and clients that ask it.
 
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use simulator::load::{Load, Pace, Report};
 use simulator::server::{Handle, Options, Server, Shape};
 
@@ -13,6 +16,8 @@ pub(crate) struct Line {
     /// Dropping it stops it.
     _server: Handle,
     pub(crate) proxy: Proxy,
+    /// Of the proxy's files; dropped after it.
+    _files: Option<Files>,
 }
 
 impl Line {
@@ -22,18 +27,22 @@ impl Line {
         let server =
             Server::bind("127.0.0.1:0".parse().expect("an address"), options).await.expect("it listens");
         let proxy = Proxy::start_with(server.addr(), flags, environment);
-        Self { _server: server, proxy }
+        Self { _server: server, proxy, _files: None }
     }
 
-    /// The same with as many families on the page as there are: a card, an objective, prices, and the
-    /// server's own page. `more` are further flags.
+    /// The same with as many families on the page as there are: a card, an objective, prices of the card
+    /// and of one model's tokens, a budget, and the server's own page. `more` are further flags.
     pub(crate) async fn start_full(card: &Card, more: &[&str], environment: &[(&str, &str)]) -> Self {
         let exporter = card.url();
         let mut flags = vec!["--gpu", "exporter", "--gpu-exporter", &exporter, "--gpu-sample-ms", "250"];
         flags.extend(["--gpu-hour-usd", "2.5", "--kwh-usd", "0.3", "--objective", "floor"]);
         flags.extend(["--kind", "vllm", "--engine-metrics", "on", "--engine-metrics-interval-ms", "1000"]);
+        let files = Files::new();
+        let [settings, prices] = [("settings.yaml", SETTINGS), ("prices.yaml", PRICES)]
+            .map(|(name, text)| files.write(name, text));
+        flags.extend(["--config", &settings, "--prices", &prices]);
         flags.extend(more);
-        Self::start(&flags, environment).await
+        Self { _files: Some(files), ..Self::start(&flags, environment).await }
     }
 
     /// Asks `requests` times, four at once, and waits until all are counted.
@@ -100,5 +109,39 @@ impl Line {
     /// The page in OpenMetrics.
     pub(crate) fn page(&self) -> String {
         http::get(self.proxy.admin, "/metrics", "application/openmetrics-text")
+    }
+}
+
+/// A budget that is neither spent nor soon will be.
+const SETTINGS: &str = "budgets:\n- name: all\n  tenants: [\"*\"]\n  max_budget: 1000000\n  soft_budget: 900000\n  \
+                        budget_duration: day\n";
+
+/// Prices of one model; the other has none.
+const PRICES: &str = "version: test-1\ncurrency: USD\nunit: per_million\nmodels:\n- { name: sim, input: 0.5, cached_input: 0.1, \
+     output: 2 }\n";
+
+/// A folder of files; dropping it removes them.
+struct Files(PathBuf);
+
+impl Files {
+    fn new() -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("tokenmeter-files-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a temporary folder");
+        Self(folder)
+    }
+
+    /// Writes one, and says where it is.
+    fn write(&self, name: &str, text: &str) -> String {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).expect("it can be written");
+        path.display().to_string()
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
