@@ -6,6 +6,7 @@
 mod child;
 mod curve;
 mod demo;
+mod labels;
 mod proxying;
 mod readiness;
 mod refusals;

@@ -1,0 +1,11 @@
+//! Crates that do not see each other agree about closed lists: what one calls a reason, the table of
+//! metrics lists as a label's value, in the same order where numbers go by place.
+
+#[test]
+fn label_values_are_those_of_the_crates_they_come_from() {
+    assert_eq!(price::Unpriced::ALL.map(price::Unpriced::name), metrics::UNPRICED);
+    assert_eq!(ledger::Fault::ALL.map(ledger::Fault::name), metrics::LEDGER_FAULTS);
+    assert_eq!(ship::Reason::ALL.map(ship::Reason::name), metrics::SHIP_FAILURES);
+    assert_eq!(budget::Threshold::ALL.map(budget::Threshold::name), metrics::BUDGET_THRESHOLDS);
+    assert_eq!(budget::Period::ALL.map(budget::Period::name), metrics::BUDGET_PERIODS);
+}
