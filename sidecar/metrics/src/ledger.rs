@@ -18,6 +18,8 @@ pub struct LedgerReading {
     pub shed_rows: u64,
     /// Rows of which nothing is kept.
     pub lost_rows: u64,
+    /// Exchanges' energies and devices' idle shares of which nothing is kept.
+    pub lost_energies: u64,
     /// Bytes of the open month's file and of its log, in the order of [`LEDGER_FILES`].
     pub bytes: [Option<u64>; LEDGER_FILES.len()],
     /// Gap markers written.
@@ -36,6 +38,9 @@ pub const LEDGER_FAULTS: [&str; 6] = ["full", "read_only", "io", "corrupt", "loc
 
 /// The `what` of `tokenmeter_dropped_total` for rows that the ledger does not have, shed or lost.
 pub const LEDGER_ROW: &str = "ledger_row";
+
+/// The `what` of `tokenmeter_dropped_total` for energies and idle shares that the ledger does not have.
+pub const LEDGER_ENERGY: &str = "ledger_energy";
 
 /// The way to the central store as of now; counts are since the start of the process.
 #[derive(Clone, Debug, Default, PartialEq)]

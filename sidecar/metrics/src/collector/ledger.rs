@@ -3,7 +3,9 @@
 use std::fmt::Result;
 
 use crate::family::Family;
-use crate::ledger::{LEDGER_FAULTS, LEDGER_FILES, LEDGER_ROW, LedgerReading, SHIP_FAILURES, ShipReading};
+use crate::ledger::{
+    LEDGER_ENERGY, LEDGER_FAULTS, LEDGER_FILES, LEDGER_ROW, LedgerReading, SHIP_FAILURES, ShipReading,
+};
 use crate::reload::{RELOAD_OUTCOMES, ReloadedFile};
 use crate::totals::Totals;
 
@@ -33,8 +35,10 @@ pub(super) fn faults(totals: &Totals, family: &mut Family) -> Result {
 
 /// What the ledger lost, among what was lost; a process without one lost none.
 pub(super) fn dropped(totals: &Totals, family: &mut Family) -> Result {
-    let rows = |ledger: &LedgerReading| ledger.shed_rows.saturating_add(ledger.lost_rows);
-    totals.ledger.as_ref().map_or(Ok(()), |ledger| family.count(&[LEDGER_ROW], rows(ledger)))
+    totals.ledger.as_ref().map_or(Ok(()), |ledger| {
+        family.count(&[LEDGER_ROW], ledger.shed_rows.saturating_add(ledger.lost_rows))?;
+        family.count(&[LEDGER_ENERGY], ledger.lost_energies)
+    })
 }
 
 /// One whole number, where rows are shipped.

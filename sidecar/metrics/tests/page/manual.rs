@@ -84,7 +84,7 @@ fn values(label: &str) -> Vec<&'static str> {
             .chain([metrics::table::LABEL_OVERFLOW])
             .chain([metrics::GPU_SAMPLE, metrics::GPU_SHARE])
             .chain(metrics::DROPPED_SIGNALS)
-            .chain([metrics::LEDGER_ROW])
+            .chain([metrics::LEDGER_ROW, metrics::LEDGER_ENERGY])
             .collect(),
         "gen_ai_token_modality" => vec!["unknown", "text", "audio"],
         "gen_ai_token_type" => vec!["input", "output"],
