@@ -206,6 +206,7 @@ fn ledger_reading(status: &ledger::Status) -> LedgerReading {
         commit_lag: status.commit_lag,
         shed_rows: status.shed_rows_total,
         lost_rows: status.lost_rows_total,
+        lost_energies: status.lost_energies_total,
         bytes: [Some(status.bytes), Some(status.wal_bytes)],
         gaps: status.gaps_total,
         quarantined: status.quarantined_total,
