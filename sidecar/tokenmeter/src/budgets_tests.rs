@@ -184,6 +184,14 @@ fn a_new_process_knows_what_was_told() {
     assert_eq!(after.alerts("acme"), once(&["80"]), "half was told of, 80 % was not");
     after.looks.end();
 
+    // The file is gone: nothing was told, as far as anybody knows.
+    std::fs::remove_file(&file).unwrap();
+    let mut fresh = bench(vec![budget("b", 10)], Memory::beside(&ledger));
+    fresh.restore(at(3, 2), sums());
+    fresh.looks.look(at(3, 2));
+    assert_eq!(fresh.alerts("acme"), once(&["50", "80"]));
+    fresh.looks.end();
+
     // What was kept is damaged: what is passed counts as told, so that nobody is called twice.
     std::fs::write(&file, "{").unwrap();
     let mut damaged = bench(vec![budget("b", 10)], Memory::beside(&ledger));

@@ -1,7 +1,7 @@
 //! Where it is kept what the budgets told, so that a new process does not tell it again: a small
 //! file beside the ledger, written whole and put in the place of the old one. It is written on a
 //! thread of its own: a disk that hangs must not keep the budgets from being looked at. Losing it
-//! costs at most that something is told twice or, where there never was one, not at all.
+//! costs at most that something is told twice.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -39,11 +39,11 @@ impl Memory {
         Self { path: Some(path.into()), writer: None }
     }
 
-    /// What was kept; `None` if nothing was, or nothing can be read.
+    /// What was kept; `None` if nobody can say. Where there is no file, nothing was told yet.
     pub(crate) fn kept(&self) -> Option<Told> {
         let path = self.path.as_deref()?;
         let text = match text(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Some(Told::default()),
             read => read.map_err(|error| error.to_string()),
         };
         let told = text.and_then(|text| Told::from_json(&text).map_err(|error| error.to_string()));

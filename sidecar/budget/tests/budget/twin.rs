@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use budget::{Budget, Budgets, DAY_US, Period, Threshold};
+use budget::{Budget, Budgets, DAY_US, Period, Threshold, Told, day_of};
 use jiff::ToSpan;
 use jiff::civil::Date;
 use num_bigint::BigInt;
@@ -15,13 +15,23 @@ use super::{at, budget};
 
 #[derive(Clone, Debug)]
 enum Step {
-    Charge { tenant: &'static str, at_us: i64, pico: i64 },
-    Tick { now_us: i64 },
+    Charge {
+        tenant: &'static str,
+        at_us: i64,
+        pico: i64,
+    },
+    Tick {
+        now_us: i64,
+    },
+    /// A new process, with the ledger's sums and what the one before kept.
+    Restart {
+        now_us: i64,
+    },
 }
 
 #[derive(Default)]
 struct Twin {
-    charges: Vec<(&'static str, Date, i64)>,
+    charges: Vec<(&'static str, i64, i64)>,
     told: BTreeSet<String>,
     /// Rolling: when a threshold was told of last.
     last: BTreeMap<String, Date>,
@@ -55,7 +65,7 @@ fn first(period: Period, mut of: Date) -> Date {
 impl Twin {
     fn sum(&self, budget: &Budget, tenant: &str, within: impl Fn(Date) -> bool) -> BigInt {
         let ours = |name: &str| if budget.shared { budget.covers(name) } else { name == tenant };
-        let charges = self.charges.iter().filter(|(name, day, _)| ours(name) && within(*day));
+        let charges = self.charges.iter().filter(|(name, at_us, _)| ours(name) && within(date(*at_us)));
         charges.map(|(_, _, pico)| BigInt::from(*pico)).sum()
     }
 
@@ -169,7 +179,7 @@ impl Twin {
 }
 
 /// Who has a purse under a budget.
-fn purses<'a>(budget: &Budget, charges: &[(&'a str, Date, i64)]) -> BTreeSet<&'a str> {
+fn purses<'a>(budget: &Budget, charges: &[(&'a str, i64, i64)]) -> BTreeSet<&'a str> {
     if budget.shared {
         return BTreeSet::from(["*"]);
     }
@@ -191,12 +201,20 @@ fn budgets() -> Vec<Budget> {
 }
 
 /// Mostly the time goes on, sometimes it jumps by months.
-fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let jump = prop_oneof![
+fn jumps() -> impl Strategy<Value = i64> {
+    prop_oneof![
         12 => 0..30_i64 * 3_600,
         4 => -40_i64 * 3_600..0,
         1 => -100_i64 * 86_400..100 * 86_400,
-    ];
+    ]
+}
+
+/// It goes on.
+fn forth() -> impl Strategy<Value = i64> {
+    prop_oneof![12 => 0..30_i64 * 3_600, 1 => 0..40_i64 * 86_400]
+}
+
+fn steps(jump: impl Strategy<Value = i64>, restarts: bool) -> impl Strategy<Value = Vec<Step>> {
     let late = prop_oneof![3 => Just(0_i64), 2 => 0..40_i64 * 86_400, 1 => -2_i64 * 86_400..0];
     let pico = prop_oneof![
         6 => 0..20_000_000_000_000_i64,
@@ -204,11 +222,15 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => Just(10_000_000_000_000_i64),
     ];
     let charge = (prop::sample::select(vec!["a", "b", "bb"]), late, pico);
-    prop::collection::vec((jump, prop::collection::vec(charge, 0..4)), 1..60).prop_map(|rounds| {
+    let restart = prop::bool::weighted(if restarts { 0.3 } else { 0.0 });
+    prop::collection::vec((jump, prop::collection::vec(charge, 0..4), restart), 1..60).prop_map(|rounds| {
         let mut now_us = at(10, 7);
         let mut steps = Vec::new();
-        for (jump_s, charges) in rounds {
+        for (jump_s, charges, restart) in rounds {
             now_us += jump_s * 1_000_000;
+            if restart {
+                steps.push(Step::Restart { now_us });
+            }
             for (tenant, late_s, pico) in charges {
                 steps.push(Step::Charge { tenant, at_us: now_us - late_s * 1_000_000, pico });
             }
@@ -218,43 +240,62 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     })
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig {
-        failure_persistence: None,
-        rng_seed: RngSeed::Fixed(5),
-        ..ProptestConfig::with_cases(32)
-    })]
-
-    #[test]
-    fn as_the_twin(steps in steps()) {
-        let all = budgets();
-        let (mut ours, mut twin) = (Budgets::new(all.clone(), "USD"), Twin::default());
-        for step in steps {
-            match step {
-                Step::Charge { tenant, at_us, pico } => {
-                    ours.charge(tenant, at_us, pico);
-                    twin.charges.push((tenant, date(at_us), pico));
-                }
-                Step::Tick { now_us } => {
-                    let told = ours.tick(now_us).into_iter();
-                    let told = told.filter(|notice| notice.threshold != Threshold::Forecast);
-                    let mut told: Vec<_> = told.map(|notice| notice.id()).collect();
-                    told.sort();
-                    prop_assert_eq!(told, twin.tick(&all, now_us));
-                    for reading in ours.readings(now_us) {
-                        let budget = all.iter().find(|one| one.name == reading.budget).unwrap();
-                        prop_assert_eq!(BigInt::from(reading.used), twin.used(budget, &reading.tenant, now_us));
-                        let (mine, yours) = (reading.forecast, twin.forecast(budget, &reading.tenant, now_us));
-                        prop_assert_eq!(mine.is_some(), yours.is_some(), "{:?}", reading);
-                        if let Some((mine, yours)) = mine.zip(yours) {
-                            let off = BigRational::from_integer(mine.into()) - yours;
-                            let two = BigRational::from_integer(3.into());
-                            prop_assert!(off <= two && -off <= two, "{:?}", reading);
-                        }
+fn agree(steps: Vec<Step>) -> Result<(), TestCaseError> {
+    let all = budgets();
+    let (mut ours, mut twin) = (Budgets::new(all.clone(), "USD"), Twin::default());
+    for step in steps {
+        match step {
+            Step::Charge { tenant, at_us, pico } => {
+                ours.charge(tenant, at_us, pico);
+                twin.charges.push((tenant, at_us, pico));
+            }
+            Step::Restart { now_us } => {
+                let told = Told::from_json(&ours.told(now_us).to_json()).unwrap();
+                ours = Budgets::new(all.clone(), "USD");
+                let kept = twin.charges.iter().filter(|(_, at_us, _)| day_of(*at_us) >= ours.since(now_us));
+                let sums =
+                    kept.map(|(name, at_us, pico)| ((*name).into(), day_of(*at_us), i128::from(*pico)));
+                let sums: Vec<_> = sums.collect();
+                ours.restore(now_us, &sums, Some(&told));
+            }
+            Step::Tick { now_us } => {
+                let told = ours.tick(now_us).into_iter();
+                let told = told.filter(|notice| notice.threshold != Threshold::Forecast);
+                let mut told: Vec<_> = told.map(|notice| notice.id()).collect();
+                told.sort();
+                prop_assert_eq!(told, twin.tick(&all, now_us));
+                for reading in ours.readings(now_us) {
+                    let budget = all.iter().find(|one| one.name == reading.budget).unwrap();
+                    prop_assert_eq!(BigInt::from(reading.used), twin.used(budget, &reading.tenant, now_us));
+                    let (mine, yours) = (reading.forecast, twin.forecast(budget, &reading.tenant, now_us));
+                    prop_assert_eq!(mine.is_some(), yours.is_some(), "{:?}", reading);
+                    if let Some((mine, yours)) = mine.zip(yours) {
+                        let off = BigRational::from_integer(mine.into()) - yours;
+                        let few = BigRational::from_integer(3.into());
+                        prop_assert!(off <= few && -off <= few, "{:?}", reading);
                     }
                 }
             }
         }
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        failure_persistence: None,
+        rng_seed: RngSeed::Fixed(5),
+        ..ProptestConfig::with_cases(20)
+    })]
+
+    #[test]
+    fn as_the_twin(steps in steps(jumps(), false)) {
+        agree(steps)?;
+    }
+
+    #[test]
+    fn whatever_restarts(steps in steps(forth(), true)) {
+        agree(steps)?;
     }
 
     /// The order of charges between two ticks is nothing.

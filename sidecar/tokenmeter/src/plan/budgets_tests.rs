@@ -22,6 +22,7 @@ fn written(yaml: &str, beside: &[(&'static str, &str)]) -> Written {
     written
 }
 
+/// What budgets stand on.
 const GROUND: [(&str, &str); 2] =
     [("prices", concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/prices.yaml")), ("ledger", "spend.db")];
 
