@@ -68,7 +68,6 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("prost", &["tokenmeter-metrics", "tokenmeter-otlp"]),
     ("opentelemetry_sdk", &["tokenmeter-otlp"]),
     ("tonic", &["tokenmeter-otlp"]),
-    ("ring", &["tokenmeter-budget"]),
     ("rustls", &["tokenmeter", "tokenmeter-budget", "tokenmeter-otlp", "tokenmeter-ship"]),
     ("rustls-native-certs", &["tokenmeter", "tokenmeter-budget", "tokenmeter-otlp", "tokenmeter-ship"]),
     ("tokio-rustls", &["tokenmeter-otlp"]),
