@@ -36,6 +36,8 @@ pub(crate) fn read(text: &str) -> Result<Node, Problem> {
         duplicate_keys: DuplicateKeyPolicy::LastWins,
         // They are refused later, as what they are: no price.
         non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: REPLAYED },
+        budget: serde_saphyr::budget! { max_nodes: NODES, max_events: 2 * NODES },
     };
     match serde_saphyr::from_str_with_options::<Spanned<Tree>>(text, options) {
         Ok(tree) => Ok(place(tree, text)),
@@ -43,6 +45,13 @@ pub(crate) fn read(text: &str) -> Result<Node, Problem> {
             let line = error.location().map_or(0, |location| location.line());
             let told = error.without_snippet().to_string();
             let what = told.split(" at line ").next().unwrap_or(&told);
+            if what.contains("budget") || what.contains("replay") {
+                return Err(Problem {
+                    line,
+                    what: "from here on it is more than can be read at once".to_owned(),
+                    remedy: "leave out models that nobody uses, and use `*name` less often".to_owned(),
+                });
+            }
             Err(Problem {
                 line,
                 what: format!("not YAML: {what}"),
@@ -53,6 +62,12 @@ pub(crate) fn read(text: &str) -> Result<Node, Problem> {
         }
     }
 }
+
+/// Keys, values and lists in a file: a hundred thousand models.
+const NODES: usize = 2_000_000;
+
+/// Those among them that `*name` repeats.
+const REPLAYED: usize = 100_000;
 
 fn place(tree: Spanned<Tree>, text: &str) -> Node {
     let shape = match tree.value {
@@ -181,6 +196,25 @@ mod tests {
             assert_eq!(scalar(&format!("{{b: [ü], a: {said}}}")), said);
             assert_eq!(scalar(&format!("x: &anchor {said}\ny: *anchor")), said);
         }
+    }
+
+    #[test]
+    fn a_long_list_is_read() {
+        let Shape::List(items) = read(&"- x\n".repeat(300_000)).expect("it is YAML").shape else {
+            panic!("not a list")
+        };
+        assert_eq!(items.len(), 300_000);
+    }
+
+    #[test]
+    fn a_file_that_unfolds_beyond_measure_is_refused() {
+        let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
+        for level in 1..9 {
+            let below = format!("*a{},", level - 1).repeat(10);
+            text.push_str(&format!("a{level}: &a{level} [{below}]\n"));
+        }
+        let problem = read(&text).expect_err("ten billion values");
+        assert!(problem.line > 1 && problem.what.contains("more than can be read"), "{problem}");
     }
 
     #[test]
