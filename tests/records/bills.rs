@@ -89,6 +89,14 @@ fn each_dialects_counts_are_charged_once() {
             60 * INPUT + 40 * CACHED + 30 * WRITE + 50 * OUTPUT,
         ),
         (
+            // Thoughts stand beside the candidates', cached ones are among the prompt's.
+            Dialect::Gemini,
+            r#"{"candidates":[{"content":{"parts":[{"text":"x"}],"role":"model"},"finishReason":"STOP","index":0}],
+            "usageMetadata":{"promptTokenCount":100,"cachedContentTokenCount":40,"candidatesTokenCount":30,
+            "thoughtsTokenCount":20,"totalTokenCount":150}}"#,
+            60 * INPUT + 40 * CACHED + 30 * OUTPUT + 20 * REASONING,
+        ),
+        (
             Dialect::OllamaChat,
             r#"{"model":"m","message":{"role":"assistant","content":"x"},"done":true,"done_reason":"stop",
             "prompt_eval_count":100,"eval_count":50}"#,
