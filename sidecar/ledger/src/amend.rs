@@ -10,6 +10,7 @@ use crate::entry::{Entry, closed};
 use crate::failure::{Failure, Fault};
 use crate::file::File;
 use crate::files;
+use crate::keeper::node;
 use crate::lock::Lock;
 use crate::month;
 use crate::report::source::Correction;
@@ -41,6 +42,7 @@ pub fn amend(path: &Path, amendment: &Amendment<'_>) -> Result<u64, Failure> {
     let now = month::of(amendment.at_us);
     let here = files::of_month(path, now);
     let mut lock = None;
+    let before = node(path).ok();
     let mut file = if path.try_exists()? {
         File::open(path)
     } else if here.try_exists()? {
@@ -54,6 +56,10 @@ pub fn amend(path: &Path, amendment: &Amendment<'_>) -> Result<u64, Failure> {
     .map_err(named)?;
     let new = write(&mut file, amendment).map_err(named)?;
     drop((file, lock));
+    // The writer moves the file when its month ends; what was written into it just then may be in no file.
+    if before.is_some() && node(path).ok() != before {
+        return Err(named(Failure::new(Fault::Locked, "it was moved while this was written: do it again")));
+    }
     Ok(new)
 }
 

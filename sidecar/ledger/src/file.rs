@@ -21,6 +21,9 @@ use crate::table::{self, Digest, FACT, SEAL, Table};
 /// How long a transaction of another process is waited for.
 const BUSY: Duration = Duration::from_secs(2);
 
+/// What of a file that is written is kept in memory, KiB.
+const CACHE: i64 = 16 << 10;
+
 /// An open file.
 #[derive(Debug)]
 pub(crate) struct File {
@@ -125,6 +128,7 @@ impl File {
             ));
         }
         connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.pragma_update(None, "cache_size", -CACHE)?;
         // Checkpoints are the writer's, which looks at how they end.
         connection.pragma_update(None, "wal_autocheckpoint", 0)?;
         Self::with(connection, path)
@@ -180,18 +184,23 @@ impl File {
         Ok(Self { connection, path: path.to_owned(), month })
     }
 
-    /// Lets go of the file, with everything in it and nothing beside it, unless others read it just now.
-    /// Whether it is so.
-    pub(crate) fn rest(self) -> Result<bool, Failure> {
+    /// Brings everything into the file, so that nothing is beside it, unless others read it just now. Whether
+    /// it is so.
+    pub(crate) fn settle(&self) -> Result<bool, Failure> {
         let mode: Result<String, _> =
             self.connection.query_row("PRAGMA journal_mode = DELETE", [], |row| row.get(0));
-        let rests = match mode.map_err(Failure::from) {
-            Ok(mode) => mode == "delete",
-            Err(failure) if failure.fault == Fault::Locked => false,
-            Err(failure) => return Err(failure),
-        };
+        match mode.map_err(Failure::from) {
+            Ok(mode) => Ok(mode == "delete"),
+            Err(failure) if failure.fault == Fault::Locked => Ok(false),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Lets go of the file, settled if that can be. Whether it could.
+    pub(crate) fn rest(self) -> Result<bool, Failure> {
+        let settled = self.settle()?;
         self.connection.close().map_err(|(_, error)| error)?;
-        Ok(rests)
+        Ok(settled)
     }
 }
 

@@ -31,7 +31,7 @@ const SHUN: Duration = Duration::from_secs(60);
 const MOVE: Duration = Duration::from_secs(10);
 
 /// What a log may grow to before it is written back into its file, bytes.
-const LOG: u64 = 16 << 20;
+const LOG: u64 = 4 << 20;
 
 /// An open file, and which one it is on the disk.
 #[derive(Debug)]
@@ -309,18 +309,18 @@ impl Keeper {
                 ),
             ));
         }
-        set_clean(self.open_file()?, now_us)?;
-        let Some(held) = self.files.remove(&open) else { return Ok(()) };
-        self.open = None;
-        if held.file.rest()? {
-            files::rename(&self.path, &to)?;
-            tracing::info!(file = %to.display(), "the ledger's month is over; its file has a name of its own");
-            self.tried_to_move = None;
+        let file = self.open_file()?;
+        if !file.settle()? {
+            return Ok(());
         }
-        self.open_again(now_us)
-    }
-
-    fn open_again(&mut self, now_us: i64) -> Result<(), Failure> {
+        set_clean(file, now_us)?;
+        if let Some(held) = self.files.remove(&open) {
+            held.file.rest()?;
+        }
+        self.open = None;
+        files::rename(&self.path, &to)?;
+        tracing::info!(file = %to.display(), "the ledger's month is over; its file has a name of its own");
+        self.tried_to_move = None;
         if let Some(mut held) = self.files.remove(&month::of(now_us)) {
             // Rows of the new month came while the old one could not be moved: their file is the open one now.
             set_clean(&mut held.file, now_us)?;
@@ -408,7 +408,7 @@ impl Keeper {
     }
 }
 
-fn node(path: &Path) -> io::Result<(u64, u64)> {
+pub(crate) fn node(path: &Path) -> io::Result<(u64, u64)> {
     let data = fs::metadata(path)?;
     Ok((data.dev(), data.ino()))
 }
@@ -434,6 +434,9 @@ fn write_back(file: &File) -> Result<(), Failure> {
 
 fn set_clean(file: &mut File, now_us: i64) -> Result<(), Failure> {
     let mut entry = Entry::begin(file)?;
+    if entry.is_closed()? {
+        return Ok(());
+    }
     entry.fact("clean", ValueRef::Integer(1))?;
     entry.fact("alive_us", ValueRef::Integer(now_us))?;
     entry.commit()

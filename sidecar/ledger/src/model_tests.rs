@@ -199,7 +199,7 @@ fn until(ledger: &Ledger, holds: impl Fn(&Ledger) -> bool) {
 
 #[test]
 fn whatever_is_done_the_sums_are_those_of_the_rows() {
-    let config = Config { cases: 24, failure_persistence: None, ..Config::default() };
+    let config = Config { cases: 16, failure_persistence: None, ..Config::default() };
     let rng = TestRng::from_seed(RngAlgorithm::ChaCha, b"nothing lost and nothing twice!!");
     TestRunner::new_with_rng(config, rng)
         .run(&prop::collection::vec(action(), 1..25), |actions| {

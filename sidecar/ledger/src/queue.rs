@@ -30,6 +30,15 @@ pub(crate) enum Item {
     Row(Box<Row>),
     Energy(Box<EnergyRow>),
     Device(Box<DeviceLine>),
+    Act(Box<Act>),
+}
+
+/// What somebody or something did, for the audit trail.
+#[derive(Clone, Debug)]
+pub(crate) struct Act {
+    pub at_us: i64,
+    pub what: Box<str>,
+    pub detail: String,
 }
 
 /// What the writer takes at once.
@@ -88,7 +97,12 @@ impl Queue {
     /// Puts something at the end, or into the totals.
     pub(crate) fn put(&self, item: Item) {
         let mut inner = self.inner();
-        if inner.items.len() + inner.held >= DETAIL || inner.end.is_some() {
+        if inner.end.is_some() {
+            // Nobody is left to write it.
+            inner.lost_rows += u64::from(matches!(item, Item::Row(_)));
+            return;
+        }
+        if inner.items.len() + inner.held >= DETAIL {
             inner.shed(&item);
             return;
         }
@@ -203,6 +217,10 @@ impl Inner {
             }
             Item::Device(line) => {
                 self.shed_others += u64::from(!self.shed.device(line));
+            }
+            Item::Act(act) => {
+                self.shed_others += 1;
+                tracing::error!(what = act.what, detail = act.detail, "an act cannot be kept in the ledger");
             }
         }
     }

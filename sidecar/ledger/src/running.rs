@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::Row;
 use crate::energy::EnergyRow;
-use crate::queue::{End, Item};
+use crate::queue::{Act, End, Item};
 use crate::report::source::DeviceLine;
 use crate::row::bounded;
 use crate::status::Status;
@@ -100,6 +100,11 @@ impl Ledger {
         for line in added {
             self.shared.queue.put(Item::Device(Box::new(line)));
         }
+    }
+
+    /// Keeps in the audit trail what was done: `price_book`, and JSON that says which.
+    pub fn act(&self, at_us: i64, what: &str, detail: String) {
+        self.shared.queue.put(Item::Act(Box::new(Act { at_us, what: what.into(), detail })));
     }
 
     /// How it is.

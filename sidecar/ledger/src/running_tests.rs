@@ -188,6 +188,20 @@ fn idle_shares_add_up() {
 }
 
 #[test]
+fn acts_are_kept_in_their_order() {
+    let place = Place::new();
+    let ledger = begin(&place, &Hands::at(NOON_US));
+    ledger.act(NOON_US, "price_book", "{\"hash\":\"b00c\"}".to_owned());
+    assert!(ledger.shutdown(LONG));
+    let connection = rusqlite::Connection::open(place.ledger()).unwrap();
+    let mut statement = connection.prepare("SELECT what, detail FROM act ORDER BY seq").unwrap();
+    let acts: Vec<(String, String)> =
+        statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap().map(Result::unwrap).collect();
+    let expected = [("opened", "{}"), ("price_book", "{\"hash\":\"b00c\"}")];
+    assert_eq!(acts, expected.map(|(what, detail)| (what.to_owned(), detail.to_owned())));
+}
+
+#[test]
 fn after_a_crash_a_gap_says_since_when() {
     let place = Place::new();
     let hands = Hands::at(NOON_US);

@@ -15,7 +15,7 @@ use crate::entry::Entry;
 use crate::failure::{Failure, Fault};
 use crate::files;
 use crate::keeper::{Keeper, gone};
-use crate::queue::{Batch, End, Item, Queue};
+use crate::queue::{Act, Batch, End, Item, Queue};
 use crate::report::source::{DeviceLine, Month};
 use crate::status::Status;
 use crate::{Clock, Plan, Row, month, retain};
@@ -208,8 +208,9 @@ impl Writer {
         };
         let mut parts: BTreeMap<Month, Part<'_>> = BTreeMap::new();
         for item in &batch.items {
-            let month = month::of(ended_us(item));
+            let month = if matches!(item, Item::Act(_)) { open } else { month::of(ended_us(item)) };
             match item {
+                Item::Act(act) => parts.entry(month).or_default().acts.push(act),
                 Item::Row(row) => parts.entry(month).or_default().rows.push(row),
                 Item::Energy(row) => parts.entry(month).or_default().energies.push(row),
                 Item::Device(line) => parts.entry(month).or_default().devices.push(line),
@@ -313,6 +314,9 @@ impl Writer {
                 entry.devices(part.devices.iter().copied())?;
             }
             part.totals.iter().for_each(|line| entry.total(line));
+            for act in &part.acts {
+                entry.act(act.at_us, &act.what, &self.who, &act.detail)?;
+            }
             for gap in part.gaps {
                 entry.gap(gap)?;
             }
@@ -402,6 +406,7 @@ struct Part<'b> {
     energies: Vec<&'b crate::EnergyRow>,
     devices: Vec<&'b DeviceLine>,
     totals: Vec<&'b crate::Line>,
+    acts: Vec<&'b Act>,
     gaps: &'b [crate::report::source::Gap],
 }
 
@@ -411,6 +416,7 @@ impl Part<'_> {
             && self.energies.is_empty()
             && self.devices.is_empty()
             && self.totals.is_empty()
+            && self.acts.is_empty()
             && self.gaps.is_empty()
     }
 
@@ -426,6 +432,7 @@ impl Part<'_> {
 fn ended_us(item: &Item) -> i64 {
     match item {
         Item::Row(row) => row.ended_us,
+        Item::Act(act) => act.at_us,
         Item::Energy(row) => row.ended_us,
         Item::Device(line) => i64::from(line.day) * crate::report::source::DAY_US,
     }
