@@ -17,7 +17,7 @@ use crate::files;
 use crate::report::source::{Correction, DeviceLine, Gap, Month, Range, Source, Trouble, Used};
 use crate::table::{self, CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE};
 use crate::values::{Columns, Names};
-use crate::{Line, Row, month};
+use crate::{Line, Row, digest, month};
 
 /// How often files that move while they are looked for are looked for again.
 const TRIES: usize = 5;
@@ -218,6 +218,17 @@ impl Source for Store {
             Ok(())
         })?;
         Ok(devices)
+    }
+
+    fn digest(&self, of: Month) -> Result<Option<Arc<str>>, Trouble> {
+        let mut digest = None;
+        self.within(|month, connection| {
+            if month == of {
+                digest = file::bytes(connection, "digest")?.map(|digest| digest::hex(&digest).into());
+            }
+            Ok(())
+        })?;
+        Ok(digest)
     }
 
     fn gaps(&self, range: &Range) -> Result<Vec<Gap>, Trouble> {

@@ -7,6 +7,7 @@ use std::path::Path;
 use price::Charge;
 use rusqlite::Connection;
 
+use super::focus::{self, Billing, Options, Version};
 use super::memory::{DAYS, FIRST_DAY, Memory};
 use super::money::{Decimal, money};
 use super::source::{DAY_US, Gap, Month};
@@ -216,6 +217,34 @@ fn exchanges_prices_corrections_and_the_rest_are_as_they_were_entered() {
         memory.rows.iter().filter_map(|(.., used)| *used).map(|used| i128::from(used.gpu_hours_pico)).sum();
     assert_eq!(used, expected);
     assert!(all(&place, "SELECT what FROM audit").iter().all(|row| row[0] == "repriced"));
+}
+
+#[test]
+fn a_closed_month_has_its_digest_in_focus() {
+    let (_, place) = book(6);
+    let october = period::month_of("2026-10").unwrap();
+    let signed = crate::close(&place.ledger(), october, "finance", 1_900_000_000_000_000).unwrap();
+    let mut text = Vec::new();
+    let options = Options {
+        version: Version::V1_4,
+        billing: Billing::Showback,
+        issuer: "platform".into(),
+        service: "LLM Inference".into(),
+    };
+    let store = Store::open_read(&place.ledger()).unwrap();
+    focus::write(&store, &ask(&[Key::Month]), &options, &mut text).unwrap();
+    let mut sheet = csv::Reader::from_reader(text.as_slice());
+    let header = sheet.headers().unwrap().clone();
+    let column = |name: &str| header.iter().position(|is| is == name).unwrap();
+    let (billed, digest) = (column("BillingPeriodStart"), column("x_LedgerDigest"));
+    let mut seen = 0;
+    for record in sheet.records() {
+        let record = record.unwrap();
+        let closed = record[billed].starts_with("2026-10");
+        assert_eq!(&record[digest], if closed { signed.digest.as_str() } else { "" });
+        seen += usize::from(closed);
+    }
+    assert!(seen > 0);
 }
 
 #[test]

@@ -74,3 +74,41 @@ impl fmt::Display for NoLedger {
 }
 
 impl std::error::Error for NoLedger {}
+
+#[cfg(test)]
+mod tests {
+    use super::find;
+    use crate::machine::Alone;
+
+    #[test]
+    fn the_flag_counts_before_the_variable_and_that_before_the_file() {
+        let folder = std::env::temp_dir().join(format!("ledger-path-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let names = |name: &str, text: &str| {
+            let path = folder.join(name);
+            std::fs::write(&path, text).unwrap();
+            path.display().to_string()
+        };
+        let (with, without) =
+            (names("with.yaml", "ledger: file.db\n"), names("without.yaml", "kind: vllm\n"));
+        let variable = Alone(&[("TOKENMETER_LEDGER", "variable.db")]);
+        let alone = Alone(&[("TOKENMETER_LEDGER", "")]);
+        for (flag, config, machine, found) in [
+            (Some("flag.db"), Some(&with), &variable, Ok("flag.db")),
+            (None, Some(&with), &variable, Ok("variable.db")),
+            (None, Some(&with), &alone, Ok("file.db")),
+            (None, Some(&without), &alone, Err("names no ledger")),
+            (None, None, &alone, Err("no ledger is named; give --ledger PATH, or set TOKENMETER_LEDGER")),
+            (None, Some(&"/nowhere.yaml".to_owned()), &alone, Err("/nowhere.yaml")),
+        ] {
+            match (find(flag, config.map(String::as_str), machine), found) {
+                (Ok(path), Ok(expected)) => assert_eq!(path, expected),
+                (Err(error), Err(expected)) => {
+                    assert!(error.to_string().contains(expected), "{expected} is not in {error}");
+                }
+                (other, expected) => panic!("{other:?} is not {expected:?}"),
+            }
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
