@@ -1,10 +1,11 @@
 //! Days and months as people write them, all in UTC.
 
 use jiff::Timestamp;
-use jiff::civil::{Date, date};
+use jiff::civil::Date;
 use jiff::tz::TimeZone;
 
 use super::source::{DAY_US, Month};
+use crate::month;
 
 /// The instant that a month (`2026-10`), a day (`2026-10-05`) or an RFC 3339 time begins, microseconds
 /// since 1970.
@@ -30,32 +31,22 @@ pub fn instant(text: &str) -> Result<i64, String> {
 
 /// The month of a text like `2026-10`.
 pub fn month_of(text: &str) -> Option<Month> {
-    let (year, month) = text.split_once('-')?;
-    let digits = |text: &str, long| text.len() == long && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !digits(year, 4) || !digits(month, 2) {
-        return None;
-    }
-    let (year, month): (i32, i32) = (year.parse().ok()?, month.parse().ok()?);
-    ((1970..=9998).contains(&year) && (1..=12).contains(&month)).then_some((year - 1970) * 12 + month - 1)
+    month::read(text)
 }
 
 /// The day of an instant, since 1970.
 pub fn day_at(us: i64) -> i32 {
-    i32::try_from(us.div_euclid(DAY_US)).unwrap_or(if us < 0 { i32::MIN } else { i32::MAX })
+    month::day(us)
 }
 
 /// The month of a day.
 pub fn month_at(day: i32) -> Month {
-    let date = date_of(day);
-    (i32::from(date.year()) - 1970) * 12 + i32::from(date.month()) - 1
+    month::of_day(day)
 }
 
 /// The first instant of a month, microseconds since 1970.
 pub fn month_start_us(month: Month) -> i64 {
-    let (year, of_year) = (1970 + month.div_euclid(12), month.rem_euclid(12));
-    let year = i16::try_from(year).unwrap_or(9998).min(9998);
-    let first = date(year, i8::try_from(of_year + 1).unwrap_or(1), 1);
-    i64::from(days_of(first)) * DAY_US
+    month::begin_us(month)
 }
 
 /// A day, as `2026-10-05`.
@@ -65,7 +56,7 @@ pub fn day(day: i32) -> String {
 
 /// A month, as `2026-10`.
 pub fn month(month: Month) -> String {
-    format!("{:04}-{:02}", 1970 + month.div_euclid(12), month.rem_euclid(12) + 1)
+    month::name(month)
 }
 
 /// An instant, as `2026-10-05T12:00:00Z`; in whole seconds.
@@ -82,4 +73,30 @@ fn date_of(day: i32) -> Date {
 fn days_of(date: Date) -> i32 {
     let time = date.to_zoned(TimeZone::UTC).map(|zoned| zoned.timestamp().as_second());
     time.map_or(0, |second| i32::try_from(second.div_euclid(86_400)).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{day, instant, month_of, time};
+    use crate::report::source::DAY_US;
+
+    #[test]
+    fn what_people_write() {
+        for (text, us) in [
+            ("1970-01", 0),
+            ("1970-02", 31 * DAY_US),
+            ("1970-01-02", DAY_US),
+            ("2024-02-29", 19_782 * DAY_US),
+            ("1970-01-01T00:00:01Z", 1_000_000),
+            ("1970-01-01T01:00:00.000001+01:00", 1),
+        ] {
+            assert_eq!(instant(text), Ok(us), "{text}");
+        }
+        for text in ["", "2026", "2026-13", "2026-02-30", "26-1-1", "20261005", "2026-10-05T12:00:00", "now"]
+        {
+            assert!(instant(text).is_err_and(|said| said.contains("2026-10-05")), "{text}");
+        }
+        assert_eq!(month_of("2026-10"), Some(681));
+        assert_eq!((day(19_782).as_str(), time(-1).as_str()), ("2024-02-29", "1969-12-31T23:59:59Z"));
+    }
 }
