@@ -9,6 +9,7 @@ use meter::Record;
 use metrics::{Metrics, SignalReading, TelemetryReading};
 use otlp::limits::SHUTDOWN;
 use otlp::{Energy, Exporter, Finished, Signal, SignalCounts};
+use price::{Charge, Unpriced};
 
 /// The exporter, if there is one. Cheap to clone; the clones are one.
 #[derive(Clone)]
@@ -48,10 +49,10 @@ impl Exports {
         Ok(exports)
     }
 
-    /// A finished exchange, and its share of the GPUs' work if that is known. Never waits.
-    pub(crate) fn submit(&self, record: Arc<Record>, energy: Option<Energy>) {
+    /// A finished exchange, what it costs, and its share of the GPUs' work if that is known. Never waits.
+    pub(crate) fn submit(&self, record: Arc<Record>, charge: &Charge, energy: Option<Energy>) {
         if let Some(exporter) = self.exporter.get() {
-            exporter.submit(Finished { record, energy, charge: None });
+            exporter.submit(Finished { record, energy, charge: told(charge) });
         }
     }
 
@@ -66,6 +67,19 @@ impl Exports {
             exporter.shutdown(SHUTDOWN);
         }
         self.refresh();
+    }
+}
+
+/// What is told of a charge; nothing where nobody charges.
+fn told(charge: &Charge) -> Option<otlp::Charge> {
+    match charge {
+        Charge::Priced { rate, cost } => Some(otlp::Charge::Priced {
+            pico: *cost,
+            currency: rate.currency.code().into(),
+            version: Arc::clone(&rate.version),
+        }),
+        Charge::Unpriced(Unpriced::NoBook) => None,
+        Charge::Unpriced(why) => Some(otlp::Charge::Unpriced(why.name())),
     }
 }
 

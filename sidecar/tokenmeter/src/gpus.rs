@@ -57,10 +57,10 @@ pub(crate) fn start(
                 if let Some(nanojoules) = used.and_then(|used| used.per_token_nj) {
                     per_token.energy_per_output_token(&ticket.model, nanojoules as f64 / 1e9);
                 }
+                exports.submit(Arc::clone(&ticket.record), &ticket.charge, used.and_then(energy));
                 if let Some(used) = &used {
                     spend.used(&ticket.record, ticket.charge, used);
                 }
-                exports.submit(ticket.record, used.and_then(energy));
             }),
         },
     )
@@ -94,7 +94,7 @@ impl Entrance {
         let identity = &record.identity;
         let upstream = self.upstreams.iter().position(|name| *name == identity.upstream);
         let (Some(notices), Some(upstream)) = (self.notices.get(), upstream) else {
-            return self.exports.submit(record, None);
+            return self.exports.submit(record, &charge, None);
         };
         let model = self.metrics.model_label(&identity.model);
         let ended = Ended {
@@ -107,7 +107,7 @@ impl Entrance {
             ticket: Ticket { record, model, charge },
         };
         if let Err(ticket) = notices.ended(ended) {
-            self.exports.submit(ticket.record, None);
+            self.exports.submit(ticket.record, &ticket.charge, None);
         }
     }
 }

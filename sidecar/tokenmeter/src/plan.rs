@@ -2,11 +2,12 @@
 //! it either succeeds or tells every mistake there is: no part ever sees a setting (law 13), and
 //! nothing is looked at twice.
 
-pub(crate) mod books;
+mod books;
 mod budgets;
 mod gpu;
 mod objectives;
 pub(crate) mod prices;
+pub(crate) mod store;
 mod telemetry;
 pub mod tenants;
 mod upstreams;

@@ -346,7 +346,14 @@ pub static SETTINGS: &[Setting] = &[
         key: "ledger_ship",
         form: Form::Text("URL"),
         default: "",
-        help: "A central store, as postgres://USER@HOST/DATABASE, to which the ledger's rows are sent as well",
+        help: "A central PostgreSQL that the ledger's rows are sent to, as postgres://USER@HOST:PORT/DATABASE; \
+               encrypted, unless it is on this machine or the URL ends in ?sslmode=disable",
+    },
+    Setting {
+        key: "ledger_ship_password_file",
+        form: Form::Text("FILE"),
+        default: "",
+        help: "A file whose first line is the password for it; else the URL, PGPASSWORD or a .pgpass file has it",
     },
     Setting {
         key: "ledger_keep_days",

@@ -21,7 +21,7 @@ use ship::address::is_postgres;
 use super::ledger_path::{self, NoLedger};
 use crate::machine::ThisMachine;
 use crate::nearest;
-use crate::plan::books;
+use crate::plan::store;
 
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -237,9 +237,10 @@ pub(crate) fn run(wish: &Wish) -> Result<ExitCode, SpendError> {
 /// Opens a ledger on disk, or a central store.
 fn open(ledger: &str) -> Result<Box<dyn Source>, SpendError> {
     if is_postgres(ledger) {
-        let address = books::store(ledger, &ThisMachine)
-            .map_err(|(what, remedy)| SpendError::Ledger(format!("{what}; {remedy}").into()))?;
-        let central = Central::open(&address).map_err(|trouble| SpendError::Ledger(trouble.into()))?;
+        let central = store::address_for_command(ledger, &ThisMachine)
+            .map_err(|refused| refused.to_string().into())
+            .and_then(|address| Ok(Central::open(&address)?))
+            .map_err(SpendError::Ledger)?;
         return Ok(Box::new(central));
     }
     let store = Store::open_read(Path::new(ledger)).map_err(|failure| SpendError::Ledger(failure.into()))?;

@@ -1,12 +1,12 @@
 //! The ledger: the file that rows go into, how long they stay there, and the central store they are
-//! shipped to. Passwords are read here and shown nowhere.
+//! shipped to.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ::ship::address::is_postgres;
-use ::ship::{Address, redact};
+use ::ship::redact;
 
-use super::tenants::bounded;
+use super::store::PASSWORD;
 use super::values::Reader;
 use crate::machine::Machine;
 use crate::mistake::Mistake;
@@ -20,9 +20,6 @@ pub struct Books {
     /// The central store, if there is one.
     pub ship: Option<::ship::Plan>,
 }
-
-/// Bytes of a file of passwords.
-const PASSWORDS_BYTES: u64 = 1 << 20;
 
 impl Reader<'_> {
     pub(super) fn books(&mut self, machine: &dyn Machine) -> Books {
@@ -50,7 +47,8 @@ impl Reader<'_> {
             return Books::default();
         }
         let path = self.ledger_path(&path);
-        let address = (!store.text.is_empty()).then(|| self.store(&store, machine)).flatten();
+        let password = self.value(PASSWORD);
+        let address = (!store.text.is_empty()).then(|| self.store(&store, &password, machine)).flatten();
         let host = ["HOSTNAME", "POD_NAME"].iter().find_map(|name| machine.variable(name));
         let host = host.unwrap_or_else(|| "unnamed".to_owned());
         Books {
@@ -79,45 +77,6 @@ impl Reader<'_> {
         }
         path
     }
-
-    /// The central store, with its password.
-    fn store(&mut self, Value { text, origin }: &Value, machine: &dyn Machine) -> Option<Address> {
-        store(text, machine)
-            .map_err(|(what, remedy)| self.mistakes.push(Mistake::at(origin, what, remedy)))
-            .ok()
-    }
-}
-
-/// A central store's address, with its password where that is found: in the URL, in `PGPASSWORD`, or in the
-/// file that the URL's `passfile` names. Else what is wrong, and what to do.
-pub(crate) fn store(text: &str, machine: &dyn Machine) -> Result<Address, (String, &'static str)> {
-    let address = Address::parse(text).map_err(|what| {
-        (format!("`{}`: {what}", redact(text)), "write postgres://USER@HOST[:PORT]/DATABASE")
-    })?;
-    if address.has_password() {
-        return Ok(address);
-    }
-    if let Some(password) = machine.variable("PGPASSWORD").filter(|password| !password.is_empty()) {
-        return Ok(address.with_password(&password));
-    }
-    let Some(file) = address.passwords() else { return Ok(address) };
-    let found = passwords(file).and_then(|lines| {
-        address
-            .find_password(&lines)
-            .ok_or_else(|| "no line of it is for this server, database and user".to_owned())
-    });
-    match found {
-        Ok(password) => Ok(address.with_password(&password)),
-        Err(why) => Err((
-            format!("the file of passwords {} does not help: {why}", file.display()),
-            "write HOST:PORT:DATABASE:USER:PASSWORD into it",
-        )),
-    }
-}
-
-fn passwords(file: &Path) -> Result<String, String> {
-    let bytes = bounded(file, PASSWORDS_BYTES).map_err(|error| error.to_string())?;
-    String::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned())
 }
 
 fn redact_if_url(text: &str) -> String {

@@ -78,11 +78,6 @@ fn mistakes() {
             "--ledger: both a central ledger and --ledger-ship are named; name the file by `ledger`, the store by \
              `ledger_ship`",
         ),
-        (
-            &[("ledger", "postgres://meter@db/spend?passfile=/nowhere/at/all")],
-            "--ledger: the file of passwords /nowhere/at/all does not help: No such file or directory (os error 2); \
-             write HOST:PORT:DATABASE:USER:PASSWORD into it",
-        ),
     ] {
         assert_eq!(made(flags, Alone(&[])).expect_err("it is wrong"), [told]);
     }
