@@ -31,7 +31,7 @@ impl Line {
     }
 
     /// The same with as many families on the page as there are: a card, an objective, prices of the card
-    /// and of one model's tokens, a budget, and the server's own page. `more` are further flags.
+    /// and of one model's tokens, a budget, a ledger, and the server's own page. `more` are further flags.
     pub(crate) async fn start_full(card: &Card, more: &[&str], environment: &[(&str, &str)]) -> Self {
         let exporter = card.url();
         let mut flags = vec!["--gpu", "exporter", "--gpu-exporter", &exporter, "--gpu-sample-ms", "250"];
@@ -40,7 +40,8 @@ impl Line {
         let files = Files::new();
         let [settings, prices] = [("settings.yaml", SETTINGS), ("prices.yaml", PRICES)]
             .map(|(name, text)| files.write(name, text));
-        flags.extend(["--config", &settings, "--prices", &prices]);
+        let ledger = files.path("ledger.db");
+        flags.extend(["--config", &settings, "--prices", &prices, "--ledger", &ledger]);
         flags.extend(more);
         Self { _files: Some(files), ..Self::start(&flags, environment).await }
     }
@@ -112,9 +113,9 @@ impl Line {
     }
 }
 
-/// A budget that is neither spent nor soon will be.
+/// A budget that is not spent. One by the day would have a forecast, but for the hour after midnight.
 const SETTINGS: &str = "budgets:\n- name: all\n  tenants: [\"*\"]\n  max_budget: 1000000\n  soft_budget: 900000\n  \
-                        budget_duration: day\n";
+                        budget_duration: 30d\n";
 
 /// Prices of one model; the other has none.
 const PRICES: &str = "version: test-1\ncurrency: USD\nunit: per_million\nmodels:\n- { name: sim, input: 0.5, cached_input: 0.1, \
@@ -132,11 +133,15 @@ impl Files {
         Self(folder)
     }
 
+    /// Where one is, or will be.
+    fn path(&self, name: &str) -> String {
+        self.0.join(name).display().to_string()
+    }
+
     /// Writes one, and says where it is.
     fn write(&self, name: &str, text: &str) -> String {
-        let path = self.0.join(name);
-        std::fs::write(&path, text).expect("it can be written");
-        path.display().to_string()
+        std::fs::write(self.0.join(name), text).expect("it can be written");
+        self.path(name)
     }
 }
 
