@@ -1,16 +1,13 @@
 //! The books, opened: the price book in force, the ledger, its way to a central store, and the budgets.
 //! The law: each of them may fail by itself, and none of them is missed by traffic.
 
-use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use ledger::report::Source;
-use ledger::report::source::{DAY_US, Range};
-use ledger::{Ledger, Store};
+use ledger::Ledger;
 use metrics::{LedgerReading, Metrics, ShipReading};
 use price::Currency;
 use relay::Gate;
@@ -21,6 +18,7 @@ use crate::memory::Memory;
 use crate::plan::{Plan, prices};
 use crate::reload::{FileWatch, Which};
 use crate::spend::{Prices, Spend};
+use crate::spent;
 
 /// How long the ledger may take to enter what waits when we end: its slowest commits are well below.
 const LAST_COMMIT: Duration = Duration::from_secs(5);
@@ -43,8 +41,6 @@ impl Books {
     /// Opens what the plan names.
     pub(crate) fn open(plan: &Plan, metrics: &Metrics) -> io::Result<Self> {
         let prices: Prices = Arc::new(ArcSwapOption::from(plan.prices.clone()));
-        let ledger = plan.books.ledger.clone().map(ledger::start);
-        let shipper = plan.books.ship.clone().map(ship::start).transpose()?;
         let gate = plan.budgets.budgets.iter().any(|budget| budget.enforce).then(Arc::<Gate>::default);
         let (charges, budgets) = match plan.budgets.budgets.is_empty() {
             true => (Charges::default(), None),
@@ -55,7 +51,7 @@ impl Books {
                 let shut = gate.clone();
                 let hooks = Hooks {
                     restore: Box::new(move |since| match path {
-                        Some(path) => spent(&path, since, currency),
+                        Some(path) => spent::in_ledger(&path, currency.code(), since),
                         None => Ok(Sums::new()),
                     }),
                     memory,
@@ -72,6 +68,9 @@ impl Books {
                 (charges, Some(running))
             }
         };
+        // After the budgets have read what is in it: a new one is half made for a moment.
+        let ledger = plan.books.ledger.clone().map(ledger::start);
+        let shipper = plan.books.ship.clone().map(ship::start).transpose()?;
         let told = Box::new(move |tenant: &Arc<str>, ended_us, pico| charges.charge(tenant, ended_us, pico));
         let spend = Spend::new(Arc::clone(&prices), ledger.clone(), metrics.clone(), told);
         Ok(Self { spend, prices, ledger, shipper, budgets, gate })
@@ -141,29 +140,6 @@ impl Books {
             );
         }
     }
-}
-
-/// What tenants spent since a day, by the ledger at `path`, in a currency.
-fn spent(path: &Path, since: i32, currency: Currency) -> Result<Sums, String> {
-    if !path.exists() {
-        return Ok(Sums::new());
-    }
-    let told = |error: &dyn std::fmt::Display| error.to_string();
-    let store = Store::open_read(path).map_err(|error| told(&error))?;
-    let rates = store.rates().map_err(|error| told(&error))?;
-    let ours: HashMap<[u8; 16], bool> =
-        rates.iter().map(|rate| (rate.id, rate.currency == currency)).collect();
-    let mut sums: BTreeMap<(Arc<str>, i32), i128> = BTreeMap::new();
-    let range = Range { since_us: i64::from(since) * DAY_US, until_us: i64::MAX };
-    store
-        .lines(&range, &mut |_, line| {
-            if line.rate.is_some_and(|rate| ours.get(&rate) == Some(&true)) {
-                *sums.entry((Arc::clone(&line.tenant), line.day)).or_default() += line.cost_pico;
-            }
-            Ok(())
-        })
-        .map_err(|error| told(&error))?;
-    Ok(sums.into_iter().map(|((tenant, day), pico)| (tenant, day, pico)).collect())
 }
 
 fn refused(why: budget::Refused) -> relay::Refused {

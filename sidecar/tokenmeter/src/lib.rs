@@ -32,7 +32,6 @@ mod recount;
 mod refusal;
 pub mod reload;
 mod source;
-#[cfg_attr(not(test), expect(dead_code, reason = "as the budgets"))]
 mod spent;
 mod totals;
 
