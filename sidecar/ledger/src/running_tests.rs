@@ -130,7 +130,7 @@ fn energy_joins_whenever_it_comes() {
     let ledger = begin(&place, &Hands::at(NOON_US));
     let used = |n: u64| Used {
         energy_nj: Some(n * 1_000_000_007),
-        gpu_ns: (n % 2 == 0).then_some(n * 5),
+        gpu_ns: n.is_multiple_of(2).then_some(n * 5),
         gpu_hours_pico: i64::try_from(n).unwrap() * 3_000_000_000_000,
         gpu_energy_pico: -7,
     };

@@ -96,7 +96,7 @@ pub(crate) fn row(n: u64) -> Row {
         started_us: NOON_US - 5_000,
         ended_us: NOON_US + i64::try_from(n).unwrap(),
         tenant: format!("tenant-{}", n % 3).into(),
-        principal: (n % 2 == 0).then(|| "key-1".into()),
+        principal: n.is_multiple_of(2).then(|| "key-1".into()),
         consumer: None,
         upstream: "default".into(),
         provider: "vllm".into(),
@@ -107,15 +107,15 @@ pub(crate) fn row(n: u64) -> Row {
         service_tier: None,
         ending: "complete".into(),
         status: 200,
-        streamed: n % 2 == 0,
+        streamed: n.is_multiple_of(2),
         tokens: Tokens {
             by_type,
             input_provenance: Provenance::Reported,
-            output_provenance: if n % 5 == 0 { Provenance::Frames } else { Provenance::Reported },
+            output_provenance: if n.is_multiple_of(5) { Provenance::Frames } else { Provenance::Reported },
         },
         duration_us: 5_000,
         first_token_us: Some(100),
-        charge: if n % 7 == 0 { Charge::Unpriced(Unpriced::Model) } else { rate(n % 2) },
+        charge: if n.is_multiple_of(7) { Charge::Unpriced(Unpriced::Model) } else { rate(n % 2) },
         trace: None,
     }
 }
