@@ -48,8 +48,12 @@ pub(crate) struct Keeper {
     who: String,
     lock: Option<Lock>,
     files: HashMap<Month, Held>,
-    /// The month of `X.db`, while that is open.
+    /// The open month, while its file is open, and where that file is: `X.db`, unless others read it so that
+    /// it could not be given that name yet.
     open: Option<Month>,
+    open_path: PathBuf,
+    /// The disk reported an error: what the log holds may not be on it.
+    doubtful: bool,
     closed: HashMap<Month, Option<Instant>>,
     began: bool,
     tried_to_move: Option<Instant>,
@@ -68,6 +72,8 @@ pub(crate) struct News {
 impl Keeper {
     pub(crate) fn new(path: PathBuf, who: String) -> Self {
         Self {
+            open_path: path.clone(),
+            doubtful: false,
             path,
             who,
             lock: None,
@@ -90,6 +96,12 @@ impl Keeper {
         if !self.lock.as_ref().is_some_and(Lock::holds) {
             self.let_go();
             self.lock = None;
+            let directory = files::directory(&self.path);
+            if !directory.try_exists()? {
+                // It may be a mount that is still to come, under which nothing should be written.
+                let said = format!("there is no directory {}: make or mount it", directory.display());
+                return Err(Failure::new(Fault::ReadOnly, said));
+            }
             self.lock = Some(Lock::take(&self.path)?);
         }
         if let Some(open) = self.open {
@@ -117,14 +129,22 @@ impl Keeper {
             self.hold(file, true)?;
         } else {
             let now = month::of(now_us);
-            let promoted = files::of_month(&path, now);
-            if promoted.try_exists()? && File::open(&promoted)?.rest()? {
-                files::rename(&promoted, &path)?;
-                return self.open_ledger(now_us);
+            let early = files::of_month(&path, now);
+            if early.try_exists()? {
+                // Its first rows came while the month before could not be moved.
+                let (file, crashed) = self.open_checked(&early)?;
+                if file.settle()? {
+                    file.rest()?;
+                    files::rename(&early, &path)?;
+                    return self.open_ledger(now_us);
+                }
+                gap = crashed.filter(|_| !self.began);
+                self.hold(file, true)?;
+            } else {
+                self.aside_orphans(&path, now_us)?;
+                let file = File::create(&path, now, now_us)?;
+                self.hold(file, true)?;
             }
-            self.aside_orphans(&path, now_us)?;
-            let file = File::create(&path, now, now_us)?;
-            self.hold(file, true)?;
         }
         self.begin(gap, now_us)?;
         let open = self.open;
@@ -141,9 +161,17 @@ impl Keeper {
         let in_order = file::number(&file.connection, "clean")? == Some(1);
         let alive = file::number(&file.connection, "alive_us")?;
         check::look(&file, in_order)?;
-        write_back(&file)?;
+        self.trust(&file)?;
         let crashed = alive.filter(|_| !in_order);
         Ok((file, crashed))
+    }
+
+    /// After an fsync that failed, what the log holds is believed when it was written into the file.
+    fn trust(&self, file: &File) -> Result<(), Failure> {
+        match write_back(file) {
+            Err(failure) if failure.fault == Fault::Locked && !self.doubtful => Ok(()),
+            other => other,
+        }
     }
 
     /// Says in the open month that this process writes it now, and what is not known of the time before.
@@ -168,6 +196,7 @@ impl Keeper {
         entry.fact("alive_us", ValueRef::Integer(now_us))?;
         entry.commit()?;
         self.began = true;
+        self.doubtful = false;
         self.news.gaps += gaps;
         Ok(())
     }
@@ -178,6 +207,7 @@ impl Keeper {
         self.files.insert(month, Held { file, node, used: Instant::now() });
         if as_open {
             self.open = Some(month);
+            self.open_path.clone_from(&self.files[&month].file.path);
         }
         Ok(())
     }
@@ -229,7 +259,7 @@ impl Keeper {
                 self.aside_orphans(&path, now_us)?;
                 File::create(&path, month, now_us)?
             };
-            write_back(&file)?;
+            self.trust(&file)?;
             self.hold(file, false)?;
         }
         let held = self.files.get_mut(&month).ok_or_else(|| Failure::new(Fault::Other, "no file"))?;
@@ -272,7 +302,7 @@ impl Keeper {
             }
         }
         if self.open.is_some_and(|open| !self.is_there(open)) {
-            return Err(gone(&self.path));
+            return Err(gone(&self.open_path));
         }
         let mut entry = Entry::begin(self.open_file()?)?;
         entry.fact("alive_us", ValueRef::Integer(now_us))?;
@@ -299,7 +329,8 @@ impl Keeper {
         self.tried_to_move = Some(Instant::now());
         let Some(open) = self.open else { return Ok(()) };
         let to = files::of_month(&self.path, open);
-        if to.try_exists()? {
+        let from = self.open_path.clone();
+        if from != to && to.try_exists()? {
             return Err(Failure::new(
                 Fault::Other,
                 format!(
@@ -318,7 +349,9 @@ impl Keeper {
             held.file.rest()?;
         }
         self.open = None;
-        files::rename(&self.path, &to)?;
+        if from != to {
+            files::rename(&from, &to)?;
+        }
         tracing::info!(file = %to.display(), "the ledger's month is over; its file has a name of its own");
         self.tried_to_move = None;
         if let Some(mut held) = self.files.remove(&month::of(now_us)) {
@@ -341,7 +374,12 @@ impl Keeper {
     }
 
     /// Lets go of everything after a fault, whatever state it is in.
-    pub(crate) fn let_go(&mut self) {
+    pub(crate) fn fail(&mut self, fault: Fault) {
+        self.doubtful |= fault == Fault::Io;
+        self.let_go();
+    }
+
+    fn let_go(&mut self) {
         self.files.clear();
         self.open = None;
     }
@@ -349,7 +387,7 @@ impl Keeper {
     /// Moves the damaged open file away, with what belongs to it.
     pub(crate) fn set_aside(&mut self, failure: &Failure, now_us: i64) -> Result<(), Failure> {
         self.let_go();
-        let path = self.path.clone();
+        let path = std::mem::replace(&mut self.open_path, self.path.clone());
         let to = aside(&path, now_us)?;
         tracing::error!(
             file = %path.display(), moved_to = %to.display(), reason = %failure,
@@ -358,7 +396,8 @@ impl Keeper {
         self.news.quarantined += 1;
         self.news.faults.push(Fault::Corrupt);
         self.aside_orphans(&path, now_us)?;
-        let month = month::of(now_us);
+        let named = path.file_name().and_then(|name| files::month_in(&self.path, name.to_str()?));
+        let month = named.unwrap_or(month::of(now_us));
         let mut file = File::create(&path, month, now_us)?;
         let mut entry = Entry::begin(&mut file)?;
         entry.gap(&Gap {

@@ -396,3 +396,62 @@ fn newer() -> Vec<u8> {
         crate::schema::APPLICATION
     ))
 }
+
+/// A reader that never goes away: the next month's file is the open one where it is, also for a process
+/// that starts then, and a third gives it its name.
+#[test]
+fn a_month_that_begins_beside_a_reader_is_one_file_all_the_time() {
+    let place = Place::new();
+    let hands = Hands::at(NOON_US);
+    let november = month::begin_us(month::of(NOON_US) + 1);
+    let later = |n: u64| Row { ended_us: november + 5, ..row(n) };
+    let ledger = begin(&place, &hands);
+    ledger.enter(row(0));
+    acknowledged(&ledger, 1);
+    let reader = Store::open_read(&place.ledger()).unwrap();
+    hands.set(november + 10);
+    ledger.enter(later(1));
+    acknowledged(&ledger, 2);
+    assert!(ledger.shutdown(LONG));
+    drop(reader);
+    // October can be moved now; November, which is read, cannot.
+    let reader = Store::open_read(&place.ledger()).unwrap();
+    let path = place.path("x-2026-10.db");
+    let ledger = begin(&place, &hands);
+    ledger.enter(later(2));
+    acknowledged(&ledger, 1);
+    assert!(ledger.shutdown(LONG));
+    drop(reader);
+    let ledger = begin(&place, &hands);
+    ledger.enter(later(3));
+    acknowledged(&ledger, 1);
+    assert!(ledger.shutdown(LONG));
+    assert!(path.exists());
+    assert_eq!(place.names(), ["x-2026-10.db", "x.db", "x.db.lock"]);
+    assert_eq!(sums(&lines(&place)), sums_of([row(0)].into_iter().chain((1..4).map(later))));
+    assert_eq!(gaps(&place), []);
+}
+
+/// Somebody who reads an old state for hours does not keep the ledger from being opened.
+#[test]
+fn a_reader_of_an_old_state_holds_nothing_up() {
+    let place = Place::new();
+    let hands = Hands::at(NOON_US);
+    let ledger = begin(&place, &hands);
+    ledger.enter(row(0));
+    acknowledged(&ledger, 1);
+    let reader = rusqlite::Connection::open(place.ledger()).unwrap();
+    let old = reader.unchecked_transaction().unwrap();
+    let count = |sql: &str| old.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap();
+    assert_eq!(count("SELECT count(*) FROM exchange"), 1);
+    ledger.enter(row(1));
+    acknowledged(&ledger, 2);
+    assert!(ledger.shutdown(LONG));
+    let ledger = begin(&place, &hands);
+    ledger.enter(row(2));
+    acknowledged(&ledger, 1);
+    assert!(ledger.shutdown(LONG));
+    assert_eq!(count("SELECT count(*) FROM exchange"), 1);
+    drop(old);
+    assert_eq!(sums(&lines(&place)), sums_of((0..3).map(row)));
+}

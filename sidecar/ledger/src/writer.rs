@@ -368,7 +368,7 @@ impl Writer {
                     tracing::error!(reason = %failure, "the damaged ledger cannot be moved aside yet");
                 }
             }
-            Err(_) => self.keeper.let_go(),
+            Err(failure) => self.keeper.fail(failure.fault),
             Ok(()) => {}
         }
     }
