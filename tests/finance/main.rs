@@ -100,6 +100,9 @@ fn errors_say_what_to_do_and_exit_with_1() {
             "by day",
         ),
         (&["spend", "--ledger", "tokenmeter.db", "--format", "focus", "--by", "ending"], "--by takes"),
+        (&["spend", "--ledger", "tokenmeter.db", "--since", "2026-11", "--until", "2026-11-01"], "exclusive"),
+        (&["spend", "--ledger", "tokenmeter.db", "--output", "no/such/folder/x"], "--output"),
+        (&["spend", "--ledger", "text.db", "--output", "text.db"], "text.db"),
     ] {
         let output = command(&folder, "tokenmeter").args(flags).output().expect("it runs");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -107,6 +110,8 @@ fn errors_say_what_to_do_and_exit_with_1() {
         assert!(said.contains(says), "{flags:?}: {said}");
         assert!(output.stdout.is_empty());
     }
+    let kept = std::fs::read_to_string(folder.path().join("text.db")).expect("it is still there");
+    assert!(kept.starts_with("this is no ledger"), "a report that fails leaves the file as it was");
     let output = command(&folder, "tokenmeter").args(["spend", "--by", "tennant"]).output().expect("it runs");
     assert_eq!(output.status.code(), Some(2));
 }

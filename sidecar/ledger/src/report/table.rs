@@ -53,10 +53,15 @@ fn title(range: &Range, basis: Basis) -> String {
     format!("{by}, {time} (UTC)")
 }
 
+/// The totals, unless there is nothing to add up.
+fn totals(report: &Report) -> &[Group] {
+    if report.groups.len() > report.totals.len() { &report.totals } else { &[] }
+}
+
 fn columns(report: &Report, round: Option<u32>) -> Vec<Column> {
     let basis = report.ask.basis;
     let by = &report.ask.by;
-    let rows = || report.groups.iter().chain(&report.totals);
+    let rows = || report.groups.iter().chain(totals(report));
     let first = by.iter().position(|key| *key != Key::Currency);
     let mut columns: Vec<Column> = by
         .iter()
@@ -70,12 +75,12 @@ fn columns(report: &Report, round: Option<u32>) -> Vec<Column> {
         .collect();
     let mut push = |name, right, cells| columns.push(Column { name, right, cells });
     if basis == Basis::Gpu {
-        let share = |group: &Group| match (group.share, group.values.is_empty() && !by.is_empty()) {
-            (Some(share), _) => share.mark(),
-            (None, true) => "",
-            (None, false) => "used",
+        let share = |(at, group): (usize, &Group)| match group.share {
+            Some(share) => share.mark().to_owned(),
+            None if at < report.groups.len() => "used".to_owned(),
+            None => String::new(),
         };
-        push("share", false, rows().map(|group| share(group).to_owned()).collect());
+        push("share", false, rows().enumerate().map(share).collect());
     }
     let counts =
         |of: &dyn Fn(&Group) -> i128| rows().map(|group| in_threes(&of(group).to_string())).collect();

@@ -275,6 +275,27 @@ fn what_is_not_in_the_numbers_is_said() {
 }
 
 #[test]
+fn a_total_is_shown_where_something_was_added_up() {
+    let mut memory = Memory::of_chance(3, 50);
+    let dollars = |line: &Line| line.model.starts_with("llama");
+    memory.rows.retain(|(_, row, used)| dollars(&line_of(row, used.as_ref())));
+    memory.shed.retain(|(_, line)| dollars(line));
+    memory.corrections.retain(|(_, made)| dollars(&made.line));
+    for (by, basis, lines) in [
+        (vec![], Basis::Price, 1),
+        (vec![], Basis::Gpu, 5),
+        (vec![Key::Currency], Basis::Price, 1),
+        (vec![Key::Model], Basis::Price, 4),
+    ] {
+        let report = report(&memory, &Ask { basis, ..ask(&by) });
+        let text = text(|to| table::write(&report, None, to).expect("memory takes it"));
+        let rows = text.lines().skip(2).take_while(|line| !line.starts_with("Note")).count();
+        assert_eq!(rows, lines, "by {by:?}\n{text}");
+        assert_eq!(text.contains("used"), basis == Basis::Gpu, "{text}");
+    }
+}
+
+#[test]
 fn a_damaged_ledger_is_not_summed() {
     let mut memory = Memory::of_chance(5, 50);
     memory.rates.remove(1);

@@ -216,13 +216,15 @@ fn names() -> String {
 pub(crate) fn run(wish: &Wish) -> Result<ExitCode, SpendError> {
     let ledger =
         ledger_path::named(wish.ledger.as_deref(), wish.config.as_deref()).map_err(SpendError::NoLedger)?;
+    if wish.ask.range.since_us >= wish.ask.range.until_us {
+        return Err(SpendError::NoTime);
+    }
     let source = open(&ledger)?;
     match &wish.output {
         Some(path) => {
-            let unwritten = |error| SpendError::Write(path.clone(), error);
-            let mut file = BufWriter::new(File::create(path).map_err(unwritten)?);
+            let mut file = BufWriter::new(Late { path, file: None });
             print(wish, &*source, &mut file)?;
-            file.flush().map_err(unwritten)?;
+            file.flush().map_err(|error| SpendError::Write(path.clone(), error))?;
         }
         None => {
             let mut screen = BufWriter::new(io::stdout().lock());
@@ -232,6 +234,25 @@ pub(crate) fn run(wish: &Wish) -> Result<ExitCode, SpendError> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A file that is made when something is written to it: what was there stays if the ledger cannot be read.
+struct Late<'a> {
+    path: &'a Path,
+    file: Option<File>,
+}
+
+impl Write for Late<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.file.is_none() {
+            self.file = Some(File::create(self.path)?);
+        }
+        self.file.as_mut().map_or(Ok(0), |file| file.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.as_mut().map_or(Ok(()), File::flush)
+    }
 }
 
 /// Opens a ledger on disk, or a central store.
@@ -250,8 +271,13 @@ fn open(ledger: &str) -> Result<Box<dyn Source>, SpendError> {
 fn print(wish: &Wish, source: &dyn Source, to: &mut dyn Write) -> Result<(), SpendError> {
     let (ask, round) = (&wish.ask, wish.round);
     if wish.format == Format::Focus {
-        let notes = focus::write(source, ask, &wish.options, to).map_err(SpendError::Ledger)?;
-        say(&notes.sentences(&ask.range));
+        match focus::write(source, ask, &wish.options, to) {
+            Ok(notes) => say(&notes.sentences(&ask.range)),
+            Err(trouble) => match trouble.downcast::<io::Error>() {
+                Ok(error) => unwritten(wish, *error)?,
+                Err(trouble) => return Err(SpendError::Ledger(trouble)),
+            },
+        }
         return Ok(());
     }
     let report = make(source, ask).map_err(SpendError::Ledger)?;
@@ -260,17 +286,19 @@ fn print(wish: &Wish, source: &dyn Source, to: &mut dyn Write) -> Result<(), Spe
         Format::Csv => sheet::write(&report, round, to),
         Format::Table | Format::Focus => table::write(&report, round, to),
     };
-    match written {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            let whereto = wish.output.clone().unwrap_or_else(|| "the screen".into());
-            return Err(SpendError::Write(whereto, error));
-        }
-        _ => {}
-    }
+    written.or_else(|error| unwritten(wish, error))?;
     if wish.format != Format::Table {
         say(&report.notes.sentences(&ask.range));
     }
     Ok(())
+}
+
+/// A reader that hung up has read what it wanted; all else is told.
+fn unwritten(wish: &Wish, error: io::Error) -> Result<(), SpendError> {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => Ok(()),
+        _ => Err(SpendError::Write(wish.output.clone().unwrap_or_else(|| "the screen".into()), error)),
+    }
 }
 
 /// Notes go where a program that reads the report does not read.
@@ -284,6 +312,7 @@ fn say(sentences: &[String]) {
 #[derive(Debug)]
 pub(crate) enum SpendError {
     NoLedger(NoLedger),
+    NoTime,
     Ledger(Trouble),
     Write(PathBuf, io::Error),
 }
@@ -292,6 +321,9 @@ impl fmt::Display for SpendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoLedger(error) => write!(f, "{error}"),
+            Self::NoTime => f.write_str(
+                "there is no time between --since and --until: --until is exclusive, and comes after",
+            ),
             Self::Ledger(trouble) => write!(f, "{trouble}"),
             Self::Write(path, error) => {
                 write!(f, "cannot write {}: {error}; name another file with --output", path.display())
