@@ -203,11 +203,3 @@ CREATE TABLE fact (
   value             ANY,
   mark              INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
-
--- How far another store has got.
-CREATE TABLE shipped (
-  target            TEXT NOT NULL PRIMARY KEY,
-  exchange          INTEGER NOT NULL,
-  energy            INTEGER NOT NULL,
-  correction        INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
