@@ -175,6 +175,12 @@ impl Process {
         &self.metrics
     }
 
+    /// Whether the ledger has rows to enter.
+    pub fn has_unwritten_rows(&self) -> bool {
+        let ledger = self.books.spend().ledger();
+        ledger.is_some_and(|ledger| ledger.status().queued_rows > 0)
+    }
+
     /// What listens where and where to look, on one line.
     pub fn summary(&self) -> String {
         let listeners = self.addresses.iter().zip(&self.urls);

@@ -2,6 +2,7 @@
 //! one process. The same parts as in a real run, so what it shows is what one gets; only the server
 //! behind it is arithmetic.
 
+mod office;
 mod schedule;
 mod table;
 
@@ -25,6 +26,7 @@ use crate::plan::Plan;
 use crate::refusal::StartError;
 use crate::settings::{Written, setting};
 use crate::signals::Signals;
+use office::{Office, TENANT_HEADER, TENANTS};
 use schedule::Schedule;
 
 /// Why the demonstration did not run.
@@ -52,13 +54,14 @@ pub(crate) fn run(
         let server = Server::bind((Ipv4Addr::LOCALHOST, 0).into(), Options::default())
             .await
             .map_err(DemoError::Simulation)?;
-        let plan = plan(&server, listen, admin)?;
+        let office = Office::open().map_err(DemoError::Simulation)?;
+        let plan = plan(&server, &office, listen, admin)?;
         log::begin(&plan.log);
         let process = Process::start(&plan).map_err(DemoError::Start)?;
         table::introduce(&mut io::stdout(), process.addresses()[0], process.admin());
         let shown = tokio::select! {
             _ = signals.stop(|| process.reload()) => Ok(()),
-            ended = cycles(&process, seconds) => ended.map_err(DemoError::Simulation),
+            ended = cycles(&process, &office, seconds) => ended.map_err(DemoError::Simulation),
         };
         table::conclude(&mut io::stdout(), io::stdout().is_terminal());
         process.stop_now();
@@ -70,7 +73,12 @@ pub(crate) fn run(
 }
 
 /// The plan of a run in front of `server`, through the same settings as any other.
-fn plan(server: &Handle, listen: Option<String>, admin: Option<String>) -> Result<Plan, DemoError> {
+fn plan(
+    server: &Handle,
+    office: &Office,
+    listen: Option<String>,
+    admin: Option<String>,
+) -> Result<Plan, DemoError> {
     let mut flags = BTreeMap::from([
         ("upstream", server.url()),
         ("kind", "vllm".to_owned()),
@@ -79,6 +87,7 @@ fn plan(server: &Handle, listen: Option<String>, admin: Option<String>) -> Resul
         ("log_level", "warn".to_owned()),
         ("log_format", "text".to_owned()),
     ]);
+    flags.extend(office.flags());
     flags.insert("listen", listen.unwrap_or_else(|| usual_or_free("listen")));
     flags.insert("admin", admin.unwrap_or_else(|| usual_or_free("admin")));
     let plan =
@@ -108,7 +117,7 @@ fn usual_or_free(key: &str) -> String {
 }
 
 /// Steps through the concurrencies again and again, or in as many cycles as fill the time.
-async fn cycles(process: &Process, seconds: Option<u64>) -> io::Result<()> {
+async fn cycles(process: &Process, office: &Office, seconds: Option<u64>) -> io::Result<()> {
     let schedule = Schedule::of(seconds.map(Duration::from_secs));
     let began = Instant::now();
     let mut asked = Asked::default();
@@ -126,6 +135,7 @@ async fn cycles(process: &Process, seconds: Option<u64>) -> io::Result<()> {
                 pace: Pace::Closed { concurrency },
                 requests: MOST_REQUESTS,
                 time: schedule.starting(concurrency, left).max(AT_LEAST),
+                round: (TENANT_HEADER.to_owned(), TENANTS.map(str::to_owned).to_vec()),
                 // Prompts differ between steps too.
                 seed: u64::from(steps) * MOST_REQUESTS,
                 ..Load::new(reachable(process.addresses()[0]))
@@ -135,6 +145,7 @@ async fn cycles(process: &Process, seconds: Option<u64>) -> io::Result<()> {
             asked.add(&report);
         }
         table::compare(&mut io::stdout(), &asked, &settled(process).await);
+        table::bill(&mut io::stdout(), office.bill(process).await.as_ref(), &office.ledger());
         cycle += 1;
     }
     // The page stays open for as long as it was asked to.

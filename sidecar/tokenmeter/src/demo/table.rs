@@ -3,7 +3,9 @@
 
 use std::io::Write;
 use std::net::SocketAddr;
+use std::path::Path;
 
+use ledger::report::{self as spend, table};
 use metrics::Snapshot;
 use simulator::load::Report;
 
@@ -72,6 +74,20 @@ pub(super) fn compare(out: &mut impl Write, asked: &Asked, counted: &Snapshot) {
         ),
     );
 }
+
+/// What each tenant spent, as `tokenmeter spend` says it.
+pub(super) fn bill(out: &mut impl Write, report: Option<&spend::Report>, ledger: &Path) {
+    let mut text = Vec::new();
+    // Writing to memory does not fail.
+    if report.is_some_and(|report| table::write(report, Some(CENTS), &mut text).is_ok()) {
+        print(out, &format!("\n{}", String::from_utf8_lossy(&text)));
+        let ledger = ledger.display();
+        print(out, &format!("\nWhile this runs: tokenmeter spend --ledger {ledger} --by tenant,model\n"));
+    }
+}
+
+/// Digits of a dollar in the bill: a demonstration is cheap.
+const CENTS: u32 = 6;
 
 /// The line in place.
 pub(super) fn glance(out: &mut impl Write, concurrency: u32, tokens_per_second: f64) {
