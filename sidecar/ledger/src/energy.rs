@@ -7,6 +7,7 @@ use meter::{ExchangeId, Provenance};
 use crate::key::Key;
 use crate::line::Class;
 use crate::report::source::Used;
+use crate::row::cut;
 use crate::{Row, month};
 
 /// What an exchange used, and which line it belongs to.
@@ -55,6 +56,14 @@ impl EnergyRow {
             rate: row.rate(),
             used,
         }
+    }
+
+    /// The same, with texts as long as its exchange's row has them.
+    pub(crate) fn bounded(mut self) -> Self {
+        let texts =
+            [&mut self.tenant, &mut self.upstream, &mut self.provider, &mut self.model, &mut self.ending];
+        texts.into_iter().chain(&mut self.principal).for_each(cut);
+        self
     }
 
     /// The line it is added to.

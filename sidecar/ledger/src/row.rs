@@ -119,7 +119,8 @@ pub(crate) fn bounded(mut row: Row) -> Row {
     row
 }
 
-fn cut(text: &mut Arc<str>) {
+/// Cuts a text to what a row holds.
+pub(crate) fn cut(text: &mut Arc<str>) {
     if text.len() > TEXT {
         *text = text[..text.floor_char_boundary(TEXT)].into();
     }

@@ -92,7 +92,7 @@ impl Ledger {
 
     /// Enters what an exchange used of the GPUs, best after the exchange itself.
     pub fn energy(&self, row: EnergyRow) {
-        self.shared.queue.put(Item::Energy(Box::new(row)));
+        self.shared.queue.put(Item::Energy(Box::new(row.bounded())));
     }
 
     /// Adds to what GPUs did for nobody.

@@ -455,3 +455,17 @@ fn a_reader_of_an_old_state_holds_nothing_up() {
     drop(old);
     assert_eq!(sums(&lines(&place)), sums_of((0..3).map(row)));
 }
+
+/// Names longer than a row holds are cut, of the row and of what it used alike.
+#[test]
+fn long_names_are_cut_alike() {
+    let place = Place::new();
+    let ledger = begin(&place, &Hands::at(NOON_US));
+    let long = Row { tenant: "é".repeat(5_000).into(), ..row(1) };
+    ledger.enter(long.clone());
+    ledger.energy(EnergyRow::of(&long, Used { gpu_ns: Some(5), ..Used::default() }));
+    assert!(ledger.shutdown(LONG));
+    let lines = lines(&place);
+    assert_eq!(lines.len(), 1);
+    assert_eq!((lines[0].tenant.len(), lines[0].exchanges, lines[0].gpu_ns), (1_024, 1, 5));
+}
