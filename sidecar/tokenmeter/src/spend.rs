@@ -11,6 +11,7 @@ use ledger::{EnergyRow, Ledger, Row};
 use meter::Record;
 use metrics::{Basis, BookReading, Metrics};
 use price::{Book, Charge, Unpriced, Usage};
+use serde_json::json;
 
 /// The price book in force, which a reload replaces whole.
 pub(crate) type Prices = Arc<ArcSwapOption<Book>>;
@@ -37,9 +38,13 @@ impl Spend {
         spend
     }
 
-    /// The price book is another one from now on.
+    /// The price book is another one from now on: the audit trail and the metrics say which.
     pub(crate) fn repriced(&self) {
         let book = self.0.prices.load();
+        if let (Some(book), Some(ledger)) = (&*book, &self.0.ledger) {
+            let detail = json!({"version": &**book.version(), "hash": &**book.hash()});
+            ledger.act(ledger::now_us(), "price_book", detail.to_string());
+        }
         let reading = book
             .as_ref()
             .map(|book| BookReading { version: Arc::clone(book.version()), hash: Arc::clone(book.hash()) });

@@ -37,7 +37,7 @@ impl Book {
     pub(crate) fn enter(&mut self, rows: u64) {
         for number in self.entered..self.entered + rows {
             let mut row = row(number);
-            if number % 4 == 0 {
+            if number.is_multiple_of(4) {
                 row.ended_us -= 40 * DAY_US * (1 + number as i64 % 3 / 2);
             }
             self.ledger.enter(row.clone());

@@ -134,7 +134,7 @@ fn corrections_and_gaps_come_back_as_they_were() {
     for _ in 0..2 {
         send(&mut client, origin(1), "host", &parcel).unwrap();
     }
-    assert_eq!(lines(&url), [correction.line.clone()]);
+    assert_eq!(lines(&url), std::slice::from_ref(&correction.line));
     let central = Central::open(&Address::parse(&url).unwrap()).unwrap();
     assert_eq!(central.gaps(&Range::ALL).unwrap(), [gap]);
     let mut back = Vec::new();

@@ -81,7 +81,7 @@ fn views_have_the_names_and_the_columns_of_the_ledgers_own() {
     assert!(views.len() >= 9, "{views:?}");
     for view in &views {
         let mut statement = file.prepare(&format!("SELECT * FROM {view} LIMIT 0")).unwrap();
-        let ours: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+        let ours: Vec<String> = statement.column_names().map(str::to_owned).collect();
         drop(statement.query([]).unwrap());
         let theirs = central.prepare(&format!("SELECT * FROM tokenmeter.{view}")).unwrap();
         let mut theirs: Vec<String> =

@@ -44,30 +44,34 @@ pub(crate) fn row(number: u64) -> Row {
         started_us: ended_us - 1_234_567,
         ended_us,
         tenant: format!("tenant-{}", number % 5).into(),
-        principal: (number % 3 == 0).then(|| "key-1".into()),
-        consumer: (number % 4 == 0).then(|| "someone".into()),
+        principal: number.is_multiple_of(3).then(|| "key-1".into()),
+        consumer: number.is_multiple_of(4).then(|| "someone".into()),
         upstream: "default".into(),
         provider: "vllm".into(),
         dialect: "openai_chat".into(),
         model: format!("model-{}", number % 2).into(),
-        response_model: (number % 2 == 0).then(|| "m".into()),
+        response_model: number.is_multiple_of(2).then(|| "m".into()),
         response_id: Some(format!("chatcmpl-{number}").into()),
         service_tier: None,
-        ending: if number % 9 == 0 { "client_abort" } else { "complete" }.into(),
+        ending: if number.is_multiple_of(9) { "client_abort" } else { "complete" }.into(),
         status: 200,
-        streamed: number % 2 == 0,
+        streamed: number.is_multiple_of(2),
         tokens: Tokens {
             by_type,
             input_provenance: Provenance::Reported,
-            output_provenance: if number % 9 == 0 { Provenance::Running } else { Provenance::Reported },
+            output_provenance: if number.is_multiple_of(9) {
+                Provenance::Running
+            } else {
+                Provenance::Reported
+            },
         },
         duration_us: 1_000_000,
-        first_token_us: (number % 2 == 0).then_some(100_000),
+        first_token_us: number.is_multiple_of(2).then_some(100_000),
         charge: match number % 7 {
             0 => Charge::Unpriced(Unpriced::Model),
             _ => Charge::Priced { rate: rate(number), cost: (number % 1000) as i64 * 1_000_001 + 1 },
         },
-        trace: (number % 6 == 0).then_some([9; 16]),
+        trace: number.is_multiple_of(6).then_some([9; 16]),
     }
 }
 
@@ -78,12 +82,17 @@ pub(crate) fn rows(numbers: std::ops::Range<u64>) -> Vec<Row> {
 /// What every third exchange used of the GPUs.
 pub(crate) fn energy(row: &Row, number: u64) -> Option<Energy> {
     let used = Used {
-        energy_nj: (number % 2 == 0).then_some(number * 1_000_003),
+        energy_nj: number.is_multiple_of(2).then_some(number * 1_000_003),
         gpu_ns: Some(number * 77),
         gpu_hours_pico: number as i64 * 5,
         gpu_energy_pico: number as i64 * 3,
     };
-    (number % 3 == 0).then_some(Energy { id: row.id, ended_us: row.ended_us, used, class: Class::Usage })
+    number.is_multiple_of(3).then_some(Energy {
+        id: row.id,
+        ended_us: row.ended_us,
+        used,
+        class: Class::Usage,
+    })
 }
 
 /// A file's name for tests that send without one.

@@ -20,6 +20,7 @@ pub(crate) const PASSWORD: &str = "canary-hunter2";
 pub(crate) struct Server {
     directory: PathBuf,
     port: u16,
+    settings: Vec<String>,
     child: Option<Child>,
 }
 
@@ -30,8 +31,13 @@ pub(crate) fn shared() -> &'static Server {
 }
 
 impl Server {
-    /// Makes a cluster and starts it.
+    /// Makes a cluster for tests, in a hurry, and starts it.
     pub(crate) fn start() -> Self {
+        Self::with(&["fsync=off", "max_connections=60", "shared_buffers=32MB"])
+    }
+
+    /// Makes a cluster of these settings and starts it.
+    pub(crate) fn with(settings: &[&str]) -> Self {
         let directory = new_directory();
         let data = directory.join("data");
         let password = directory.join("password");
@@ -48,7 +54,8 @@ impl Server {
             .unwrap();
         assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let mut server = Self { directory, port, child: None };
+        let settings = settings.iter().flat_map(|setting| ["-c".to_owned(), (*setting).to_owned()]).collect();
+        let mut server = Self { directory, port, settings, child: None };
         server.up();
         server
     }
@@ -91,16 +98,8 @@ impl Server {
             .arg("-k")
             .arg(&self.directory)
             .args(["-p", &self.port.to_string(), "-c", "listen_addresses=127.0.0.1"])
-            .args([
-                "-c",
-                "fsync=off",
-                "-c",
-                "max_connections=60",
-                "-c",
-                "shared_buffers=32MB",
-                "-c",
-                "ssl=on",
-            ])
+            .args(["-c", "ssl=on"])
+            .args(&self.settings)
             .args(["-c", &format!("ssl_cert_file={}", self.directory.join("server.crt").display())])
             .args(["-c", &format!("ssl_key_file={}", self.directory.join("server.key").display())])
             .stdin(Stdio::piped())
