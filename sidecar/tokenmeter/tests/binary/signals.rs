@@ -73,11 +73,11 @@ fn a_second_signal_ends_it_at_once() {
 }
 
 #[test]
-fn a_hang_up_changes_nothing() {
+fn a_hang_up_has_files_read_again() {
     let upstream = silent_server(([127, 0, 0, 1], 0).into());
     let mut running = Running::start(upstream, &["--drain-delay-ms", "0"]);
     running.signal("HUP");
-    running.line("SIGHUP is ignored");
+    running.line("SIGHUP: tenants and prices are read again");
     assert_eq!(get(running.admin, "/livez").0, 200);
     running.signal("TERM");
     assert_eq!(running.ended(), Some(0));
