@@ -6,6 +6,7 @@ mod counts;
 mod cut;
 mod drain;
 mod engine;
+mod ledger;
 mod live;
 mod meter_page;
 mod prices;

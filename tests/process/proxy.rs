@@ -39,13 +39,15 @@ impl Proxy {
             .spawn()
             .expect("the binary was built");
         let mut lines = BufReader::new(child.stderr.take().expect("stderr is piped")).lines();
+        let mut said = String::new();
         let line = lines
             .by_ref()
             .map_while(Result::ok)
+            .inspect(|line| said.extend([line, "\n"]))
             .find(|line| line.contains("listening on "))
             .expect("it says where it listens before it ends");
         // Read on, so that what it logs does not fill the pipe and stop it.
-        let log = Arc::new(Mutex::new(String::new()));
+        let log = Arc::new(Mutex::new(said));
         let kept = Arc::clone(&log);
         std::thread::spawn(move || {
             for line in lines.map_while(Result::ok) {
@@ -88,7 +90,22 @@ impl Proxy {
 
     /// Asks it to stop, as a container runtime does.
     pub(crate) fn terminate(&self) {
-        let sent = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
+        self.signal("-TERM");
+    }
+
+    /// Asks it to read its files again.
+    pub(crate) fn hang_up(&self) {
+        self.signal("-HUP");
+    }
+
+    /// Ends it where it stands, as the kernel does when memory is short.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().expect("it was not waited for");
+        self.child.wait().expect("a child can be waited for");
+    }
+
+    fn signal(&self, signal: &str) {
+        let sent = Command::new("kill").args([signal, &self.child.id().to_string()]).status();
         assert!(sent.is_ok_and(|status| status.success()), "the process takes signals");
     }
 

@@ -12,7 +12,7 @@ use crate::meter_page::get;
 use crate::proxy::Proxy;
 use crate::scripted;
 
-const CANARY: &str = "zq7canary";
+pub(crate) const CANARY: &str = "zq7canary";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn canaries_are_found_nowhere() {
@@ -72,12 +72,12 @@ async fn canaries_are_found_nowhere() {
 }
 
 /// Another one for each place, so that one that got out says from where.
-fn canary(place: &str) -> String {
+pub(crate) fn canary(place: &str) -> String {
     format!("{CANARY}-{place}-")
 }
 
 /// What a request asks for with `x-ask`, and how that exchange ends.
-const ASKED: [(&str, &str); 5] = [
+pub(crate) const ASKED: [(&str, &str); 5] = [
     ("stream", "complete"),
     ("body", "complete"),
     ("refusal", "error_status"),
@@ -133,7 +133,7 @@ fn telemetry(seen: &Seen) -> String {
     heads.chain(bodies).collect::<Vec<_>>().join("\n")
 }
 
-fn ask(proxy: &Proxy, asked: &str) {
+pub(crate) fn ask(proxy: &Proxy, asked: &str) {
     let [prompt, user, offered] = ["prompt", "user", "offered"].map(canary);
     let tool = format!(r#"{{"type":"function","function":{{"name":"{offered}","parameters":{{}}}}}}"#);
     let body = format!(
@@ -160,7 +160,7 @@ fn ask(proxy: &Proxy, asked: &str) {
     assert!(String::from_utf8_lossy(&answer).contains(CANARY), "{asked}: the client is told all of it");
 }
 
-fn answer(head: &str) -> Vec<u8> {
+pub(crate) fn answer(head: &str) -> Vec<u8> {
     let asked = head.lines().find_map(|line| line.strip_prefix("x-ask: ")).expect("every request asks");
     let [word, reasoning, arguments, message] = ["answer", "reasoning", "arguments", "message"].map(canary);
     let call = format!(

@@ -1,0 +1,16 @@
+//! The binary with a ledger, prices and tenants, from outside: what it charges, what outlives it, what
+//! becomes of rows that the disk does not take. The law all tests hold it to: no request fails because of
+//! the ledger, and every exchange is in it once or counted as missing.
+
+mod audit;
+mod bill;
+mod budgets;
+mod canaries;
+mod central;
+mod client;
+mod disk;
+mod hook;
+mod kills;
+mod others;
+mod place;
+mod reload;

@@ -1,0 +1,65 @@
+//! A budget that is enforced: who has spent it is told so in the words of the API, nobody else notices,
+//! and neither a kill nor a restart makes it forgotten.
+
+use super::client::Ask;
+use super::hook::Hook;
+use super::place::{Place, Rows, server};
+use crate::proxy::Proxy;
+
+/// Less than one exchange costs.
+const LIMIT: &str = "0.000001";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_spent_budget_refuses_its_tenant_and_a_restart_does_not_help() {
+    let server = server().await;
+    tokio::task::block_in_place(|| {
+        let place = Place::new();
+        let hook = Hook::new();
+        let settings = format!(
+            "budgets:\n- name: tiny\n  tenants: [spender]\n  max_budget: {LIMIT}\n  budget_duration: month\n  \
+             enforce: true\nbudget_webhook: http://{}/notices\n",
+            hook.address
+        );
+        place.write("settings.yaml", &settings);
+        let settings = place.text("settings.yaml");
+        let options = ["--config", settings.as_str()];
+        let proxy = place.start(server.addr(), "x.db", &options);
+        assert_eq!(Ask::of("spender", "small").send(proxy.data).status, 200);
+        proxy.page_when("it is on the disk", |page| Rows::of(page).acknowledged == 1);
+        refused(&proxy);
+        // Each threshold: 50, 80 and 100 %.
+        let posted = hook.until_posted(3);
+        assert!(posted.iter().any(|notice| notice.contains(r#""refusing":true"#)), "{posted:?}");
+        proxy.kill();
+
+        let proxy = place.start(server.addr(), "x.db", &options);
+        refused(&proxy);
+        let spent = place.spend("x.db", "tenant");
+        let of = |tenant: &str| spent.iter().find(|group| group["tenant"] == tenant).cloned();
+        assert_eq!(of("spender").expect("it spent")["exchanges"], 1, "refused ones cost nothing: {spent:?}");
+    });
+}
+
+/// Waits until the budget's look was taken, then asks.
+fn refused(proxy: &Proxy) {
+    let spender = [("tenant", "spender")];
+    proxy.page_when("it is known to be spent", |page| page.sum("tokenmeter_budget_used_usd", &spender) > 0.0);
+    let before = proxy.page().sum("tokenmeter_refused_total", &[("reason", "budget")]);
+    for stream in [false, true] {
+        let answer = Ask { stream, ..Ask::of("spender", "small") }.send(proxy.data);
+        assert_eq!(answer.status, 429, "{}", answer.text);
+        let (head, body) = answer.text.split_once("\r\n\r\n").expect("a head and a body");
+        let head = head.to_ascii_lowercase();
+        let retry = head.lines().find_map(|line| line.strip_prefix("retry-after: ")).expect("when to come");
+        assert!(retry.parse::<u64>().is_ok_and(|seconds| (1..=31 * 86_400).contains(&seconds)), "{retry}");
+        let body: serde_json::Value = serde_json::from_str(body).expect("it is JSON");
+        let error = &body["error"];
+        assert!(error["message"].as_str().is_some_and(|message| message.contains("tiny")), "{body}");
+        assert!(error["type"].is_string(), "{body}");
+    }
+    let page = proxy.page();
+    assert_eq!(page.sum("tokenmeter_refused_total", &[("reason", "budget")]), before + 2.0);
+    let others = Rows::of(&page).all();
+    assert_eq!(Ask::of("somebody-else", "small").send(proxy.data).status, 200);
+    proxy.page_when("theirs is on the disk", |page| Rows::of(page).acknowledged == others + 1);
+}

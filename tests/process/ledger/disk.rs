@@ -1,0 +1,150 @@
+//! A disk that is full, that must not be written, that is gone: no request notices, every row is counted
+//! somewhere at any time, and when the disk is back the totals are exact.
+//!
+//! The disks are small file systems in memory, which the tests mount: they need a process that may.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+
+use super::audit::audit;
+use super::client::{Ask, Bill};
+use super::place::{Place, Rows, is_up, server};
+use crate::meter_page::{Page, get};
+use crate::proxy::Proxy;
+
+/// A place whose folder `disk` is a file system of its own.
+struct Disk(Place);
+
+impl Disk {
+    fn new() -> Self {
+        let disk = Self(Place::new());
+        std::fs::create_dir(disk.0.path("disk")).expect("a folder");
+        disk.mount(&["-t", "tmpfs", "-o", "size=1024k", "tmpfs"]);
+        disk
+    }
+
+    #[track_caller]
+    fn mount(&self, how: &[&str]) {
+        let done = Command::new("mount").args(how).arg(self.0.path("disk")).output().expect("mount runs");
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(
+            done.status.success(),
+            "mount {how:?}: {said}: this test mounts a file system: run it as root"
+        );
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("-l").arg(self.0.path("disk")).status();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_disk_is_nobodys_trouble_but_the_ledgers() {
+    let server = server().await;
+    tokio::task::block_in_place(|| {
+        let disk = Disk::new();
+        let proxy = disk.0.start(server.addr(), "disk/x.db", &[]);
+        let mut bill = Bill::default();
+        ask(&proxy, &mut bill, 20);
+        proxy.page_when("all is on the disk", |page| Rows::of(page).acknowledged == 20);
+        fill(&disk.0.path("disk/filler"));
+        ask(&proxy, &mut bill, 300);
+        in_trouble(&proxy, "full", &bill);
+        std::fs::remove_file(disk.0.path("disk/filler")).expect("it was there");
+        well_again(&proxy, &bill);
+        drop(proxy);
+        exact(&disk.0, "disk/x.db", &bill);
+    });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_read_only_disk_is_waited_for() {
+    let server = server().await;
+    tokio::task::block_in_place(|| {
+        let disk = Disk::new();
+        disk.mount(&["-o", "remount,ro"]);
+        let proxy = disk.0.start(server.addr(), "disk/x.db", &[]);
+        let mut bill = Bill::default();
+        ask(&proxy, &mut bill, 100);
+        in_trouble(&proxy, "read_only", &bill);
+        disk.mount(&["-o", "remount,rw"]);
+        well_again(&proxy, &bill);
+        drop(proxy);
+        exact(&disk.0, "disk/x.db", &bill);
+    });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_folder_that_is_gone_is_waited_for() {
+    let server = server().await;
+    tokio::task::block_in_place(|| {
+        let place = Place::new();
+        std::fs::create_dir(place.path("gone")).expect("a folder");
+        let proxy = place.start(server.addr(), "gone/x.db", &[]);
+        let (mut before, mut bill) = (Bill::default(), Bill::default());
+        ask(&proxy, &mut before, 20);
+        proxy.page_when("all is on the disk", |page| Rows::of(page).acknowledged == 20);
+        std::fs::remove_dir_all(place.path("gone")).expect("it was there");
+        ask(&proxy, &mut bill, 100);
+        proxy.page_when("it is noticed", |page| !is_up(page) && Rows::of(page).all() == 120);
+        impaired(&proxy);
+        std::fs::create_dir(place.path("gone")).expect("a folder");
+        let page = proxy.page_when("it goes on", |page| is_up(page) && Rows::of(page).queued == 0);
+        let rows = Rows { acknowledged: 120, queued: 0, shed: 0, lost: 0 };
+        assert_eq!(Rows::of(&page), rows);
+        drop(proxy);
+        // What was in the folder went with it.
+        exact(&place, "gone/x.db", &bill);
+    });
+}
+
+/// Takes what is left of a disk, to the last page.
+fn fill(path: &Path) {
+    let mut filler = std::fs::File::create(path).expect("a file");
+    while filler.write(&[0; 512]).is_ok() {}
+}
+
+/// So many exchanges of several tenants and models; none may fail.
+fn ask(proxy: &Proxy, bill: &mut Bill, exchanges: u64) {
+    for number in 0..exchanges {
+        let tenant = ["acme", "beta", "gamma"][number as usize % 3];
+        let model = ["small", "large"][number as usize % 2];
+        bill.ask(proxy.data, Ask { output: 1 + number % 40, ..Ask::of(tenant, model) });
+    }
+}
+
+/// It is noticed, said, counted, and no row is missing from the count.
+fn in_trouble(proxy: &Proxy, fault: &str, bill: &Bill) -> Page {
+    let page = proxy.page_when("it is noticed", |page| {
+        let faults = page.sum("tokenmeter_ledger_faults_total", &[("fault", fault)]);
+        !is_up(page) && faults > 0.0 && Rows::of(page).all() == bill.exchanges()
+    });
+    assert_eq!(Rows::of(&page).lost, 0);
+    impaired(proxy);
+    page
+}
+
+/// Ready, with a line about the ledger.
+pub(crate) fn impaired(proxy: &Proxy) -> String {
+    let answer = get(proxy.admin, "/readyz").expect("it answers");
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(answer.contains("\nledger: "), "{answer}");
+    answer
+}
+
+fn well_again(proxy: &Proxy, bill: &Bill) {
+    let page = proxy.page_when("it goes on", |page| is_up(page) && Rows::of(page).queued == 0);
+    let rows = Rows::of(&page);
+    assert_eq!((rows.acknowledged + rows.shed, rows.lost), (bill.exchanges(), 0), "{rows:?}");
+    let answer = get(proxy.admin, "/readyz").expect("it answers");
+    assert!(answer.ends_with("\r\n\r\nok\n"), "{answer}");
+}
+
+fn exact(place: &Place, ledger: &str, bill: &Bill) {
+    assert_eq!(Bill::of_report(&place.spend(ledger, "tenant,model")), *bill);
+    let found = audit(&place.path(ledger));
+    assert_eq!(found.rows() + found.shed, bill.exchanges());
+}

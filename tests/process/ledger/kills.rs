@@ -1,0 +1,81 @@
+//! Killed under load, again and again, on one ledger: what the page had called acknowledged is there,
+//! once, and each kill leaves its mark.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use simulator::load::{Load, Pace, Report};
+use tokio::task::JoinHandle;
+
+use super::audit::{Found, audit};
+use super::place::{Place, Rows, command, is_up, server};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_page_called_acknowledged_outlives_every_kill() {
+    let server = server().await;
+    let place = Place::new();
+    let mut dice = Dice(20_261_121);
+    let lives = if long() { 100 } else { 10 };
+    let mut acknowledged = Vec::new();
+    for life in 0..lives {
+        let proxy = place.start(server.addr(), "x.db", &[]);
+        let load = load(proxy.data, life);
+        let enough = 1 + dice.below(300);
+        let page = tokio::task::block_in_place(|| {
+            proxy.page_when("some are on the disk", |page| Rows::of(page).acknowledged >= enough)
+        });
+        proxy.kill();
+        load.abort();
+        acknowledged.push(Rows::of(&page).acknowledged);
+    }
+    tokio::task::block_in_place(|| {
+        // Whoever comes after the last one goes on as if nothing had been.
+        let mut proxy = place.start(server.addr(), "x.db", &[]);
+        proxy.page_when("it goes on", is_up);
+        proxy.terminate();
+        assert!(proxy.ended(Duration::from_secs(15)).success(), "{}", proxy.log());
+    });
+    let found = audit(&place.path("x.db"));
+    all_are_there(&found, &acknowledged);
+    assert_eq!(found.gaps, lives, "each kill leaves its mark");
+    command(&["ledger", "verify", "--ledger", &place.text("x.db")]);
+}
+
+/// Of each life, at least what it had acknowledged.
+pub(crate) fn all_are_there(found: &Found, acknowledged: &[u64]) {
+    for (life, acknowledged) in acknowledged.iter().enumerate() {
+        let rows = found.of(&tenant(life as u64));
+        assert!(rows >= *acknowledged, "life {life}: {acknowledged} acknowledged, {rows} there");
+    }
+}
+
+/// Clients who ask until they are stopped, as a tenant of the life's name.
+pub(crate) fn load(to: SocketAddr, life: u64) -> JoinHandle<std::io::Result<Report>> {
+    let mut load = Load::new(to);
+    load.model = Some("small".to_owned());
+    load.output_tokens = 4;
+    load.headers = vec![("x-tenant".to_owned(), tenant(life))];
+    load.pace = Pace::Closed { concurrency: 4 };
+    load.requests = 1_000_000;
+    load.seed = life;
+    tokio::spawn(async move { simulator::load::run(&load).await })
+}
+
+fn tenant(life: u64) -> String {
+    format!("life-{life}")
+}
+
+/// Whether this is the run of the big counts.
+pub(crate) fn long() -> bool {
+    std::env::var_os("TOKENMETER_LONG").is_some()
+}
+
+/// Numbers that look random and are the same each time.
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % n
+    }
+}

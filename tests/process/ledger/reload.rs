@@ -1,0 +1,65 @@
+//! A price file that is replaced while we run: the next exchange is charged by it, the ones before are
+//! not touched, and a wrong one changes nothing.
+
+use super::client::Ask;
+use super::place::{PRICES, Place, Rows, server};
+use crate::proxy::Proxy;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn charges_name_the_prices_they_were_made_by() {
+    let server = server().await;
+    tokio::task::block_in_place(|| {
+        let place = Place::new();
+        let proxy = place.start(server.addr(), "x.db", &[]);
+        ask(&proxy, 1);
+        // Told to.
+        place.write("prices.yaml", &version("prices-2"));
+        proxy.hang_up();
+        in_force(&proxy, "prices-2");
+        ask(&proxy, 2);
+        // By itself.
+        place.write("prices.yaml", &version("prices-3"));
+        in_force(&proxy, "prices-3");
+        ask(&proxy, 3);
+        let refused = [("file", "prices"), ("outcome", "refused")];
+        for (refusals, wrong) in [(1.0, "models: [{name: small, input: -1}]\n"), (2.0, "")] {
+            place.write("prices.yaml", wrong);
+            proxy.hang_up();
+            let page = proxy.page_when("it is refused", |page| {
+                page.sum("tokenmeter_config_reloads_total", &refused) >= refusals
+            });
+            let success = page.sum("tokenmeter_config_last_reload_success", &[("file", "prices")]);
+            assert_eq!(success, 0.0, "{wrong:?}");
+            assert_eq!(page.sum("tokenmeter_price_book_info", &[("version", "prices-3")]), 1.0);
+        }
+        ask(&proxy, 4);
+        place.write("prices.yaml", &version("prices-4"));
+        in_force(&proxy, "prices-4");
+        ask(&proxy, 5);
+
+        let by_version: Vec<(String, u64)> = place
+            .spend("x.db", "version")
+            .iter()
+            .map(|group| {
+                let version = group["version"].as_str().expect("a name").to_owned();
+                (version, group["exchanges"].as_u64().expect("a count"))
+            })
+            .collect();
+        let expected = [("prices-1", 1), ("prices-2", 1), ("prices-3", 2), ("prices-4", 1)];
+        assert_eq!(by_version, expected.map(|(version, count)| (version.to_owned(), count)));
+    });
+}
+
+fn version(name: &str) -> String {
+    PRICES.replace("prices-1", name)
+}
+
+fn in_force(proxy: &Proxy, version: &str) {
+    let wanted = [("version", version), ("currency", "USD")];
+    proxy.page_when(version, |page| page.sum("tokenmeter_price_book_info", &wanted) == 1.0);
+}
+
+fn ask(proxy: &Proxy, all: u64) {
+    assert_eq!(Ask::of("acme", "small").send(proxy.data).status, 200);
+    proxy.page_when("it is charged", |page| Rows::of(page).acknowledged == all);
+}
