@@ -100,7 +100,7 @@ impl Entrance {
         let ended = Ended {
             upstream,
             model: Arc::clone(&model),
-            tenant: Arc::clone(&identity.tenant),
+            tenant: self.metrics.tenant_label(&identity.tenant),
             entered: record.load.entered,
             left: record.load.left,
             output_tokens: record.tokens.output(),
