@@ -195,6 +195,12 @@ impl Keeper {
         entry.fact("clean", ValueRef::Integer(0))?;
         entry.fact("alive_us", ValueRef::Integer(now_us))?;
         entry.commit()?;
+        // Into the file itself: a log that is damaged after a crash is not to take this with it, or nobody
+        // would know that rows were lost.
+        match write_back(self.open_file()?) {
+            Err(failure) if failure.fault != Fault::Locked => return Err(failure),
+            _ => {}
+        }
         self.began = true;
         self.doubtful = false;
         self.news.gaps += gaps;
