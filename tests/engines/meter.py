@@ -20,7 +20,7 @@ class Meter:
         # It asks the engine nothing by itself: the tap and the engine's counters hold the tests' requests only.
         self.process = Process([binary, "run", "--upstream", "http://%s:%d" % upstream, "--listen", "%s:%d" % self.address,
                                 "--admin", "%s:%d" % self.admin, "--kind", kind, "--engine-metrics", "off", *options],
-                               pathlib.Path(logs) / "-".join(["tokenmeter", kind, *options[1::2]]))
+                               pathlib.Path(logs) / "-".join(["tokenmeter", kind, *(value for value in options[1::2] if "/" not in value)]))
         self.process.wait_until(lambda: self.answers("/readyz"), 30)
 
     def answers(self, path):
