@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::close;
 use crate::report::source::{Correction, DAY_US, Month, Range, Source, Used};
+use crate::retain::{self, Next};
 use crate::running::Ledger;
 use crate::testing::{NOON_US, Place, rate, row};
 use crate::{Amendment, EnergyRow, Plan, Row, Store, amend, files, month, start, verify};
@@ -273,4 +274,36 @@ fn old_rows_are_taken_away_and_their_lines_stay() {
     assert!(std::fs::metadata(place.path("x-2026-10.db")).unwrap().permissions().readonly());
     well(&place);
     assert_eq!(close(&place.ledger(), october(), "eve", november_us() + 50 * DAY_US).unwrap(), sign_off);
+}
+
+/// Old rows that another store has yet to get stay, and go once it has them.
+#[test]
+fn what_may_not_be_forgotten_is_kept() {
+    let place = with_october();
+    let month = place.path("x-2026-10.db");
+    let later = november_us() + 40 * DAY_US;
+    let (asked, asks) = std::sync::mpsc::channel();
+    let never: crate::MayForget = Arc::new(move |file| {
+        asked.send(file.to_owned()).unwrap();
+        false
+    });
+    let plan = Plan { keep_days: 20, may_forget: Some(never), ..Plan::new(place.ledger()) };
+    let ledger = start(Plan { clock: Arc::new(move || later), ..plan });
+    assert_eq!(asks.recv_timeout(LONG).unwrap(), month);
+    assert!(ledger.shutdown(LONG));
+    let rows = || {
+        let file = crate::file::File::open_read(&month).unwrap();
+        let count = |table: &str| {
+            let sql = format!("SELECT count(*) FROM {table}");
+            file.connection.query_row(&sql, [], |row| row.get::<_, i64>(0)).unwrap()
+        };
+        (count("exchange"), count("energy"))
+    };
+    let step =
+        |may: bool| retain::step(&place.ledger(), 20, &|file| file == month && may, "test", later).unwrap();
+    assert_eq!((step(false), rows()), (Next::Wait, (100, 50)));
+    assert_eq!((step(true), rows()), (Next::Step, (0, 0)));
+    while step(true) == Next::Step {}
+    assert_eq!(step(false), Next::Nothing, "there is nothing left to ask about");
+    well(&place);
 }

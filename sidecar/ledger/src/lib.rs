@@ -52,7 +52,7 @@ pub use line::{Class, Line};
 pub use overview::{Facts, Overview, Part, overview};
 pub use reprice::{Outcome, Reprice, rehearse, reprice};
 pub use row::Row;
-pub use running::{Clock, Ledger, Plan, now_us, start};
+pub use running::{Clock, Ledger, MayForget, Plan, now_us, start};
 pub use sign_off::{SignOff, utc};
 pub use status::Status;
 pub use store::Store;

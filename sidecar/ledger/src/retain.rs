@@ -2,7 +2,7 @@
 //! seals, so that the month's digest can still be made.
 //!
 //! Laws: a step is short, because the writer takes it between two commits; a crash between steps loses
-//! nothing, because what is to go is said before it goes.
+//! nothing, because what is to go is said before it goes; what another store has yet to get stays.
 
 use std::path::Path;
 
@@ -22,9 +22,27 @@ const ROWS: i64 = 2_000;
 /// So many pages one step gives back to the disk.
 const PAGES: i64 = 2_000;
 
-/// Takes a step. Whether there is another to take.
-pub(crate) fn step(path: &Path, keep_days: u32, who: &str, now_us: i64) -> Result<bool, Failure> {
+/// What is to be done after a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Another step.
+    Step,
+    /// Nothing.
+    Nothing,
+    /// Nothing yet: rows are old enough to go, and may not.
+    Wait,
+}
+
+/// Takes a step. Of a file whose rows another store has yet to get, `may_forget` says no.
+pub(crate) fn step(
+    path: &Path,
+    keep_days: u32,
+    may_forget: &dyn Fn(&Path) -> bool,
+    who: &str,
+    now_us: i64,
+) -> Result<Next, Failure> {
     let kept_us = now_us.saturating_sub(i64::from(keep_days) * DAY_US);
+    let mut next = Next::Nothing;
     for name in files::list(path)? {
         if name == path {
             continue;
@@ -36,6 +54,10 @@ pub(crate) fn step(path: &Path, keep_days: u32, who: &str, now_us: i64) -> Resul
             (file.month, closed, left(&file).map_err(named)?)
         };
         if month::begin_us(month + 1) > kept_us || !left {
+            continue;
+        }
+        if !may_forget(&name) {
+            next = Next::Wait;
             continue;
         }
         if closed {
@@ -62,9 +84,9 @@ pub(crate) fn step(path: &Path, keep_days: u32, who: &str, now_us: i64) -> Resul
                 "the rows of this month were taken away; its lines stay"
             );
         }
-        return Ok(true);
+        return Ok(Next::Step);
     }
-    Ok(false)
+    Ok(next)
 }
 
 /// Whether there are rows, or pages that none uses.

@@ -3,7 +3,7 @@
 //! Law: no call waits for the disk, and none fails.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -19,6 +19,9 @@ use crate::writer::{Shared, Writer};
 /// Microseconds since 1970.
 pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
 
+/// Whether all rows of a file may be taken away: whether whoever else is to have them has them.
+pub type MayForget = Arc<dyn Fn(&Path) -> bool + Send + Sync>;
+
 /// What a ledger needs to know.
 #[derive(Clone)]
 pub struct Plan {
@@ -26,6 +29,8 @@ pub struct Plan {
     pub path: PathBuf,
     /// For how many days after its end a month's rows are kept; 0: for ever. Lines stay.
     pub keep_days: u32,
+    /// Asked of a month's file before rows are taken out of it; nobody: they may go.
+    pub may_forget: Option<MayForget>,
     /// Who is said to have done what is done by itself.
     pub who: Arc<str>,
     /// The time of day.
@@ -38,6 +43,7 @@ impl Plan {
         Self {
             path: path.into(),
             keep_days: 0,
+            may_forget: None,
             who: format!("tokenmeter {}", env!("CARGO_PKG_VERSION")).into(),
             clock: Arc::new(now_us),
         }

@@ -5,6 +5,7 @@
 //! a row that no file can hold is counted as lost and holds up no other.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,8 +18,10 @@ use crate::files;
 use crate::keeper::{Keeper, gone};
 use crate::queue::{Act, Batch, End, Item, Queue};
 use crate::report::source::{DeviceLine, Month};
+use crate::retain::{self, Next};
+use crate::running::MayForget;
 use crate::status::Status;
-use crate::{Clock, Plan, Row, month, retain};
+use crate::{Clock, Plan, Row, month};
 
 /// How often a sign of life is written while there is nothing else to write.
 const ALIVE: Duration = Duration::from_secs(10);
@@ -28,6 +31,9 @@ const PAUSE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_s
 
 /// The pause between two steps of taking old rows away, and between two looks for some.
 const RETAIN: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(3_600));
+
+/// The pause where there are some that another store has yet to get, and after how many it is said.
+const HELD_BACK: (Duration, u32) = (Duration::from_secs(60), 10);
 
 /// What the writer and those who ask share.
 #[derive(Debug, Default)]
@@ -59,6 +65,9 @@ pub(crate) struct Writer {
     keeper: Keeper,
     who: Arc<str>,
     keep_days: u32,
+    may_forget: Option<MayForget>,
+    /// How many looks in a row found old rows that may not go yet.
+    held_back: u32,
     clock: Clock,
     tokens: u64,
     nonce: [u8; 8],
@@ -74,6 +83,8 @@ impl Writer {
             keeper: Keeper::new(plan.path, plan.who.to_string()),
             who: plan.who,
             keep_days: plan.keep_days,
+            may_forget: plan.may_forget,
+            held_back: 0,
             clock: plan.clock,
             tokens: 0,
             nonce,
@@ -376,9 +387,22 @@ impl Writer {
     /// Takes a step of taking away what is older than it is to be kept. When to take the next.
     fn retain(&mut self) -> Duration {
         let now_us = (self.clock)();
-        match retain::step(self.keeper.path(), self.keep_days, &self.who, now_us) {
-            Ok(true) => RETAIN.0,
-            Ok(false) => RETAIN.1,
+        let asked = self.may_forget.as_deref();
+        let may_forget = |file: &Path| asked.is_none_or(|may_forget| may_forget(file));
+        let next = retain::step(self.keeper.path(), self.keep_days, &may_forget, &self.who, now_us);
+        let held_back = std::mem::take(&mut self.held_back);
+        match next {
+            Ok(Next::Step) => RETAIN.0,
+            Ok(Next::Nothing) => RETAIN.1,
+            Ok(Next::Wait) => {
+                self.held_back = held_back.saturating_add(1);
+                if self.held_back == HELD_BACK.1 {
+                    tracing::warn!(
+                        "rows of the ledger that are older than they are to be kept stay: they are not shipped yet"
+                    );
+                }
+                HELD_BACK.0
+            }
             Err(failure) => {
                 self.shared.status().fault(failure.fault);
                 tracing::warn!(reason = %failure, "old rows of the ledger cannot be taken away");
