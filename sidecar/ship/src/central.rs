@@ -16,7 +16,20 @@ use price::Rate;
 use crate::address::Address;
 use crate::connect::connect;
 use crate::schema;
-use crate::values::Instant;
+use crate::values::{Id, Instant};
+
+/// What was spent of one tenant's budget on one day.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Spent {
+    /// The tenant.
+    pub tenant: Arc<str>,
+    /// The day, since 1970-01-01.
+    pub day: i32,
+    /// By the ledger files that were asked for, pico-units.
+    pub ours: i128,
+    /// By all, pico-units.
+    pub all: i128,
+}
 
 /// A central store, open for a report: one snapshot of it, so that all parts of a report agree.
 pub struct Central {
@@ -33,6 +46,42 @@ impl Central {
         schema::check(&mut client)?;
         client.batch_execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
         Ok(Self { client: Mutex::new(client) })
+    }
+
+    /// What was spent in a currency by tenant and day, from a day on: by these ledger files, and by all.
+    /// `ours` is asked after the state that is read was fixed, so that what a file has in it was known to
+    /// be ours when it is counted.
+    ///
+    /// # Errors
+    /// If the store cannot be read, or `ours` cannot say.
+    pub fn spent(
+        &self,
+        since: i32,
+        currency: &str,
+        ours: impl FnOnce() -> Result<Vec<[u8; 16]>, Trouble>,
+    ) -> Result<Vec<Spent>, Trouble> {
+        self.each("SELECT FROM tokenmeter.version LIMIT 1", &[], |_| Ok(()))?;
+        let ours: Vec<Id> = ours()?.into_iter().map(Id).collect();
+        let sql = "SELECT l.day - date '1970-01-01' AS day, l.tenant, sum(l.cost_pico)::text AS everybody, \
+                   coalesce(sum(l.cost_pico) FILTER (WHERE l.instance = ANY ($3)), 0)::text AS ours \
+                   FROM tokenmeter.line l JOIN tokenmeter.rate r ON r.id = l.rate \
+                   WHERE l.day >= date '1970-01-01' + $1 AND r.currency = $2 GROUP BY 1, 2";
+        let currency = currency.to_owned();
+        let parameters: [(&(dyn ToSql + Sync), Type); 3] =
+            [(&since, Type::INT4), (&currency, Type::TEXT), (&ours, Type::UUID_ARRAY)];
+        let mut all = Vec::new();
+        self.each(sql, &parameters, |row| {
+            let pico =
+                |column: &str| -> Result<i128, Trouble> { Ok(row.try_get::<_, &str>(column)?.parse()?) };
+            all.push(Spent {
+                tenant: row.try_get::<_, &str>("tenant")?.into(),
+                day: row.try_get("day")?,
+                ours: pico("ours")?,
+                all: pico("everybody")?,
+            });
+            Ok(())
+        })?;
+        Ok(all)
     }
 
     /// Asks, and hands over each answer as it comes.

@@ -3,17 +3,18 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use ledger::Ledger;
+use ledger::{Ledger, MayForget};
 use metrics::{LedgerReading, Metrics, ShipReading};
 use price::Currency;
 use relay::Gate;
 use ship::{Shipper, Watch};
 
 use crate::budgets::{self, Charges, Hooks, Sums};
+use crate::fleet;
 use crate::memory::Memory;
 use crate::plan::{Plan, prices};
 use crate::reload::{FileWatch, Which};
@@ -33,6 +34,7 @@ pub(crate) struct Books {
     ledger: Option<Ledger>,
     shipper: Option<Shipper>,
     budgets: Option<budgets::Running>,
+    fleet: Option<fleet::Running>,
     /// Whom the budgets refuse, where one is enforced.
     gate: Option<Arc<Gate>>,
 }
@@ -68,12 +70,30 @@ impl Books {
                 (charges, Some(running))
             }
         };
+        let fleet = match (&plan.books.ship, plan.budgets.budgets.is_empty()) {
+            (Some(ship), false) => {
+                let currency = plan.prices.as_ref().map_or(Currency::USD, |book| book.currency());
+                let told = charges.clone();
+                let hear = Box::new(move |all| told.observe(all));
+                Some(fleet::start(ship, plan.budgets.budgets.clone(), currency, hear)?)
+            }
+            _ => None,
+        };
         // After the budgets have read what is in it: a new one is half made for a moment.
-        let ledger = plan.books.ledger.clone().map(ledger::start);
+        let shipped: Arc<OnceLock<Watch>> = Arc::default();
+        let ledger = plan.books.ledger.clone().map(|ledger| {
+            let watch = Arc::clone(&shipped);
+            let has_all = move |file: &Path| watch.get().is_some_and(|watch| watch.has_all(file));
+            let may_forget = plan.books.ship.as_ref().map(|_| Arc::new(has_all) as MayForget);
+            ledger::start(ledger::Plan { may_forget, ..ledger })
+        });
         let shipper = plan.books.ship.clone().map(ship::start).transpose()?;
+        if let Some(shipper) = &shipper {
+            shipped.get_or_init(|| shipper.watch());
+        }
         let told = Box::new(move |tenant: &Arc<str>, ended_us, pico| charges.charge(tenant, ended_us, pico));
         let spend = Spend::new(Arc::clone(&prices), ledger.clone(), metrics.clone(), told);
-        Ok(Self { spend, prices, ledger, shipper, budgets, gate })
+        Ok(Self { spend, prices, ledger, shipper, budgets, fleet, gate })
     }
 
     /// Where exchanges are charged.
@@ -124,6 +144,7 @@ impl Books {
 
     /// Enters and sends what waits, as far as that is possible in time.
     pub(crate) fn close(self) {
+        drop(self.fleet);
         if let Some(budgets) = self.budgets {
             budgets.shutdown();
         }

@@ -58,7 +58,6 @@ impl Charges {
     }
 
     /// Says what a central store has of all, in place of what was said before.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for a central store that says who sent what"))]
     pub(crate) fn observe(&self, all: Vec<Observed>) {
         self.lock().observed = Some(all);
     }

@@ -23,6 +23,7 @@ mod url;
 pub mod assemble;
 mod books;
 mod budgets;
+mod fleet;
 pub mod log;
 mod memory;
 mod probe;

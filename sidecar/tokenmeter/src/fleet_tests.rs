@@ -1,0 +1,175 @@
+//! Two sidecars with one budget: what each knows of the other through a real PostgreSQL.
+
+#[allow(dead_code, unreachable_pub, reason = "the server of another crate's tests, of which we need less")]
+#[path = "../../ship/src/tests/server.rs"]
+mod server;
+
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use budget::{Budget, Budgets, DAY_US, Observed, Period};
+use ledger::{Ledger, Row};
+use meter::{ExchangeId, Provenance, TokenType, Tokens};
+use price::{Charge, Currency, Rate};
+use ship::{Address, Plan, Shipper};
+
+use super::{Fleet, start};
+use server::{Place, Server, shared, until};
+
+const UNIT: i64 = 1_000_000_000_000;
+
+/// The 15th of October 2026, noon.
+const NOON_US: i64 = 1_792_065_600_000_000;
+
+const LONG: Duration = Duration::from_secs(60);
+
+fn budget(hard: i64) -> Budget {
+    Budget {
+        name: "b".into(),
+        tenants: Vec::new(),
+        shared: false,
+        period: Period::Month,
+        soft: None,
+        hard: Some((hard * UNIT).into()),
+        enforce: true,
+    }
+}
+
+/// A sidecar as far as it matters here: a ledger that is shipped, and budgets.
+struct Sidecar {
+    ledger: Ledger,
+    shipper: Shipper,
+    plan: Plan,
+    budgets: Budgets,
+    fleet: Fleet,
+    entered: u64,
+    now_us: i64,
+    _place: Place,
+}
+
+impl Sidecar {
+    fn new(url: &str, now_us: i64) -> Self {
+        let place = Place::new().unwrap();
+        let path = place.path("x.db");
+        let plan = ledger::Plan::new(&path);
+        let ledger = ledger::start(ledger::Plan { clock: Arc::new(move || now_us), ..plan });
+        let hurry = Duration::from_millis(5);
+        let plan = Plan::new(&path, Address::parse(url).unwrap(), "host");
+        let plan = Plan { every: hurry, retry: hurry, ..plan };
+        let fleet = Fleet::new(&plan, vec![budget(10)], Currency::USD);
+        let budgets = Budgets::new(vec![budget(10)], "USD");
+        let shipper = ship::start(plan.clone()).unwrap();
+        Self { ledger, shipper, plan, budgets, fleet, entered: 0, now_us, _place: place }
+    }
+
+    /// An exchange of `acme` that cost so much in a currency; waits until the store has it.
+    fn charge(&mut self, units: i64, currency: Currency) {
+        self.entered += 1;
+        self.ledger.enter(row(units * UNIT, currency, self.now_us));
+        if currency == Currency::USD {
+            self.budgets.charge("acme", NOON_US, units * UNIT);
+        }
+        until("it is shipped", || {
+            let files = self.shipper.status().files;
+            files.iter().map(|file| file.shipped.exchange).sum::<i64>() as u64 == self.entered
+        });
+    }
+
+    /// Looks at the store, and says what is spent and whether `acme` is refused.
+    fn look(&mut self) -> (i128, bool) {
+        let all = self.fleet.ask(NOON_US).unwrap();
+        self.budgets.observe(NOON_US, &all);
+        let used = self.budgets.readings(NOON_US)[0].used;
+        (used / i128::from(UNIT), self.budgets.refused(NOON_US).contains_key("acme"))
+    }
+}
+
+fn row(cost: i64, currency: Currency, ended_us: i64) -> Row {
+    let mut rate = Rate {
+        id: [0; 16],
+        version: "1".into(),
+        book: "00".into(),
+        entry: "m".into(),
+        tier: "standard".into(),
+        above_input_tokens: 0,
+        currency,
+        per_token: [None; TokenType::ALL.len()],
+        per_request: cost,
+    };
+    rate.id = rate.identify();
+    static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
+    let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    Row {
+        id: ExchangeId::new(NOON_US.unsigned_abs() * 1000, number.into()),
+        started_us: ended_us - 1,
+        ended_us,
+        tenant: "acme".into(),
+        principal: None,
+        consumer: None,
+        upstream: "default".into(),
+        provider: "vllm".into(),
+        dialect: "openai_chat".into(),
+        model: "m".into(),
+        response_model: None,
+        response_id: None,
+        service_tier: None,
+        ending: "complete".into(),
+        status: 200,
+        streamed: false,
+        tokens: Tokens {
+            by_type: [0; TokenType::ALL.len()],
+            input_provenance: Provenance::Reported,
+            output_provenance: Provenance::Reported,
+        },
+        duration_us: 1,
+        first_token_us: None,
+        charge: Charge::Priced { rate: Arc::new(rate), cost },
+        trace: None,
+    }
+}
+
+#[test]
+fn two_sidecars_spend_from_one_budget_and_nothing_counts_twice() {
+    let mut server = Server::start();
+    let url = server.url(&server.database());
+    let (mut one, mut two) = (Sidecar::new(&url, NOON_US), Sidecar::new(&url, NOON_US));
+    one.charge(6, Currency::USD);
+    assert_eq!((one.look(), two.look()), ((6, false), (6, false)));
+    two.charge(3, Currency::USD);
+    assert_eq!((one.look(), two.look()), ((9, false), (9, false)));
+    two.charge(5, Currency(*b"EUR"));
+    assert_eq!((one.look(), two.look()), ((9, false), (9, false)), "money is not exchanged");
+    // What one has not shipped yet it knows itself.
+    one.budgets.charge("acme", NOON_US, UNIT);
+    assert_eq!((one.look(), two.look()), ((10, true), (9, false)));
+    one.ledger.enter(row(UNIT, Currency::USD, NOON_US));
+    one.entered += 1;
+    one.charge(0, Currency::USD);
+    assert_eq!((one.look(), two.look()), ((10, true), (10, true)));
+
+    // A store that is gone changes nothing; a damaged file that was moved aside is still ours.
+    server.down();
+    assert!(one.fleet.ask(NOON_US).is_err());
+    assert_eq!(one.budgets.readings(NOON_US)[0].used, i128::from(10 * UNIT));
+    server.up();
+    assert!(one.ledger.shutdown(LONG));
+    std::fs::rename(&one.plan.ledger, one.plan.ledger.with_extension("db.corrupt-then")).unwrap();
+    assert_eq!(one.look(), (10, true));
+}
+
+#[test]
+fn the_thread_tells_what_it_hears_and_ends_when_it_is_dropped() {
+    let url = shared().url(&shared().database());
+    let now_us = ledger::now_us();
+    let mut sidecar = Sidecar::new(&url, now_us);
+    sidecar.charge(6, Currency::USD);
+    let (hears, heard) = mpsc::channel();
+    let hear = Box::new(move |all| hears.send(all).unwrap());
+    let running = start(&sidecar.plan, vec![budget(10)], Currency::USD, hear).unwrap();
+    let (day, six) = ((now_us / DAY_US) as i32, i128::from(6 * UNIT));
+    let all: Vec<Observed> = heard.recv_timeout(LONG).unwrap();
+    assert_eq!(all, [Observed { tenant: "acme".into(), day, ours: six, all: six }]);
+    drop(running);
+    assert_eq!(heard.recv_timeout(LONG), Err(mpsc::RecvTimeoutError::Disconnected));
+}
