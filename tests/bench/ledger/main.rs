@@ -1,105 +1,102 @@
-//! How many rows a second the ledger takes, to the disk and acknowledged: rows of many tenants are
-//! entered as fast as they are taken, for so many seconds.
+//! What the ledger itself can do: rows a second, what a row costs, how long reports, checks and a start
+//! after a crash take on a large one.
 //!
-//! `cargo run --release -p tokenmeter-bench --bin bench-ledger -- DIRECTORY [SECONDS]`. The directory
-//! should be on the disk that is meant; what is written there is taken away again.
+//! `tests/bench/run ledger …` builds and runs it; `tests/bench/performance.md` says what the numbers mean.
 
-use std::path::Path;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+mod ask;
+mod fill;
+#[path = "../proxy/quantile.rs"]
+mod quantile;
+mod rows;
+mod threads;
+mod write;
 
-use ledger::{Plan, Row, Status, now_us, start};
-use meter::{ExchangeId, Provenance, TokenType, Tokens};
-use price::{Charge, Currency, Rate};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
-/// So many may wait; below what the queue holds, so that none is shed.
-const WAITING: u64 = 50_000;
+/// What goes wrong here is for a person to read; nothing acts on its kind.
+type Failure = Box<dyn std::error::Error>;
 
-fn main() {
-    let mut arguments = std::env::args().skip(1);
-    let directory = arguments.next().unwrap_or_else(|| ".".to_owned());
-    let seconds = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(10);
-    let directory = Path::new(&directory).join(format!("bench-ledger-{}", std::process::id()));
-    std::fs::create_dir_all(&directory).expect("the directory can be written");
-    let ledger = start(Plan::new(directory.join("x.db")));
-    let rates: Vec<_> = (0..8).map(rate).collect();
-    let began = Instant::now();
-    let (mut entered, mut worst) = (0_u64, Duration::ZERO);
-    while began.elapsed() < Duration::from_secs(seconds) {
-        for _ in 0..1_000 {
-            ledger.enter(row(entered, &rates));
-            entered += 1;
+const HELP: &str = "\
+bench-ledger write [--folder DIR] [--seconds N] [--rate ROWS]
+bench-ledger fill FILE.db [--rows N] [--months N]
+bench-ledger ask FILE.db [--times N] [--tokenmeter PATH]
+
+  write  rows as fast as they are taken, then at an even rate; a new ledger in DIR, removed at the end
+           --folder DIR   on the disk to be measured (default: here)
+           --seconds N    of each of the two (default 20)
+           --rate ROWS    the even rate, a second (default 20000)
+  fill   makes a ledger, through the ledger's own writer
+           --rows N       (default 10000000)
+           --months N     the last of which is the present one (default 4)
+  ask    of a large ledger: spend by tenant and month, verify, and a start after a crash
+           --times N      how often spend is asked (default 5)
+           --tokenmeter PATH  (default: the one beside this one)";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match words.as_slice() {
+        ["write", options @ ..] => write(options),
+        ["fill", path, options @ ..] => fill(path, options),
+        ["ask", path, options @ ..] => ask(path, options),
+        // The part that is killed.
+        ["enter", path] => ask::enter(Path::new(path)),
+        _ => Err(HELP.into()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("bench-ledger: {failure}");
+            ExitCode::FAILURE
         }
-        let waits = |status: &Status| status.queued_rows > WAITING;
-        let mut status = ledger.status();
-        while waits(&status) {
-            std::thread::sleep(Duration::from_micros(500));
-            status = ledger.status();
-        }
-        worst = worst.max(status.commit_lag);
     }
-    let in_time = ledger.status().rows_total;
-    let took = began.elapsed().as_secs_f64();
-    let ended = ledger.shutdown(Duration::from_secs(60));
-    let status = ledger.status();
-    let bytes = std::fs::metadata(directory.join("x.db")).map_or(0, |data| data.len());
-    println!("rows acknowledged a second: {:.0}", in_time as f64 / took);
-    println!("rows a commit: {:.0}", status.rows_total as f64 / status.commits_total.max(1) as f64);
-    println!("bytes a row: {:.0}", bytes as f64 / status.rows_total.max(1) as f64);
-    println!("longest wait for the disk: {worst:?}");
-    println!(
-        "entered {entered}, acknowledged {}, shed {}; ended in order: {ended}",
-        status.rows_total, status.shed_rows_total
-    );
-    let _ = std::fs::remove_dir_all(directory);
 }
 
-fn rate(n: u8) -> Arc<Rate> {
-    Arc::new(Rate {
-        id: [n; 16],
-        version: "2026-10".into(),
-        book: "b00c".into(),
-        entry: format!("model-{n}").into(),
-        tier: "standard".into(),
-        above_input_tokens: 0,
-        currency: Currency::USD,
-        per_token: [Some(1_000_000); TokenType::ALL.len()],
-        per_request: 0,
-    })
+fn write(options: &[&str]) -> Result<(), Failure> {
+    let (mut folder, mut seconds, mut rate) = (PathBuf::from("."), 20, 20_000);
+    each(options, |option, value| {
+        match option {
+            "--folder" => folder = value.into(),
+            "--seconds" => seconds = value.parse()?,
+            "--rate" => rate = value.parse()?,
+            _ => return Err(HELP.into()),
+        }
+        Ok(())
+    })?;
+    write::run(&folder, seconds, rate)
 }
 
-/// One of a hundred tenants and eight models.
-fn row(n: u64, rates: &[Arc<Rate>]) -> Row {
-    let ended_us = now_us();
-    let mut by_type = [0; TokenType::ALL.len()];
-    by_type[TokenType::Input as usize] = n % 1_000;
-    by_type[TokenType::Output as usize] = n % 500 + 1;
-    let rate = &rates[usize::try_from(n % 8).unwrap_or(0)];
-    Row {
-        id: ExchangeId::new(u64::try_from(ended_us).unwrap_or(0) * 1_000, u128::from(n) << 20),
-        started_us: ended_us - 2_000_000,
-        ended_us,
-        tenant: format!("tenant-{}", n % 100).into(),
-        principal: Some("k_0123456789abcdef".into()),
-        consumer: None,
-        upstream: "default".into(),
-        provider: "vllm".into(),
-        dialect: "openai_chat".into(),
-        model: Arc::clone(&rate.entry),
-        response_model: Some(Arc::clone(&rate.entry)),
-        response_id: Some(format!("chatcmpl-{n:032x}").into()),
-        service_tier: None,
-        ending: "complete".into(),
-        status: 200,
-        streamed: true,
-        tokens: Tokens {
-            by_type,
-            input_provenance: Provenance::Reported,
-            output_provenance: Provenance::Reported,
-        },
-        duration_us: 2_000_000,
-        first_token_us: Some(150_000),
-        charge: Charge::Priced { rate: Arc::clone(rate), cost: 123_456_789 },
-        trace: Some([5; 16]),
+fn fill(path: &str, options: &[&str]) -> Result<(), Failure> {
+    let (mut rows, mut months) = (10_000_000, 4);
+    each(options, |option, value| {
+        match option {
+            "--rows" => rows = value.parse()?,
+            "--months" => months = value.parse()?,
+            _ => return Err(HELP.into()),
+        }
+        Ok(())
+    })?;
+    fill::run(Path::new(path), rows, months)
+}
+
+fn ask(path: &str, options: &[&str]) -> Result<(), Failure> {
+    let (mut times, mut tokenmeter) = (5, std::env::current_exe()?.with_file_name("tokenmeter"));
+    each(options, |option, value| {
+        match option {
+            "--times" => times = value.parse()?,
+            "--tokenmeter" => tokenmeter = value.into(),
+            _ => return Err(HELP.into()),
+        }
+        Ok(())
+    })?;
+    ask::run(Path::new(path), times, &tokenmeter)
+}
+
+fn each(options: &[&str], mut take: impl FnMut(&str, &str) -> Result<(), Failure>) -> Result<(), Failure> {
+    for pair in options.chunks(2) {
+        let [option, value] = pair else { return Err(HELP.into()) };
+        take(option, value).map_err(|failure| format!("{option} {value}: {failure}"))?;
     }
+    Ok(())
 }

@@ -59,6 +59,8 @@ pub(crate) struct Seen {
     pub(crate) first_p50: Option<f64>,
     /// From a request to the end of its reply, the middle one.
     pub(crate) whole_p50: Option<f64>,
+    /// The one in a hundred.
+    pub(crate) whole_p99: Option<f64>,
 }
 
 impl Load {
@@ -148,6 +150,7 @@ async fn all(load: Load, target: &str) -> Result<Seen, Failure> {
         frame_p99: quantile::of(&mut sum.frame_us, 0.99),
         first_p50: quantile::of(&mut sum.first_us, 0.5),
         whole_p50: quantile::of(&mut sum.whole_us, 0.5),
+        whole_p99: quantile::of(&mut sum.whole_us, 0.99),
     })
 }
 

@@ -7,6 +7,7 @@
 //! for them and checks each one ([`reply`]), [`floor`] is the least a proxy can do, [`peers`] has
 //! the others, [`scenario`] says how they are used, [`rounds`] takes turns, [`report`] compares.
 
+mod books;
 mod child;
 mod collectors;
 mod cpu;
@@ -46,10 +47,13 @@ fn main() -> ExitCode {
             println!("{}", options::HELP);
             Ok(())
         }
-        all => Options::read(all).and_then(|options| match options.collectors.is_empty() {
-            true => rounds::run(&options),
-            false => collectors::run(&options),
-        }),
+        all => {
+            Options::read(all).and_then(|options| match (&options.ledger, options.collectors.is_empty()) {
+                (Some(folder), _) => books::run(&options, folder),
+                (None, true) => rounds::run(&options),
+                (None, false) => collectors::run(&options),
+            })
+        }
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -12,12 +12,15 @@ use crate::scenario::{self, Scenario};
 pub(crate) const HELP: &str = "\
 bench-proxy [--rounds N] [--scenarios a,b] [--proxies a,b] [--tokenmeter PATH] [--spin]
 bench-proxy --collectors[=a,b] [--rounds N] [--tokenmeter PATH]
+bench-proxy --ledger[=DIR] [--rounds N] [--scenarios a,b] [--tokenmeter PATH]
 
   --rounds N         alternating rounds, 1 to 100 (default 5)
   --scenarios a,b    of slow1000, sat, sat4k, short, lat16, lat64, memory (default all)
   --proxies a,b      of floor, nginx, haproxy-http, tokenmeter (default all)
   --tokenmeter PATH  the binary to measure (default: the one beside this one)
   --collectors       instead: what telemetry costs the traffic when its collector misbehaves
+  --ledger[=DIR]     instead: what tenants, prices and a ledger in DIR (default here) cost the
+                     traffic, by the scenarios short, lat16 and lat64
   --spin             keep both cores awake at idle priority: read only p50 then
 Tables go to stdout, progress to stderr. It needs two cores, taskset, setpriv and chrt.";
 
@@ -33,6 +36,8 @@ pub(crate) struct Options {
     pub(crate) tokenmeter: PathBuf,
     /// Whether misbehaving collectors are measured instead.
     pub(crate) collectors: Vec<Fault>,
+    /// Where a ledger is kept whose cost is measured instead.
+    pub(crate) ledger: Option<PathBuf>,
     /// Whether cores are kept awake.
     pub(crate) spin: bool,
 }
@@ -47,6 +52,7 @@ impl Options {
             proxies: Proxy::ALL.to_vec(),
             tokenmeter: beside,
             collectors: Vec::new(),
+            ledger: None,
             spin: false,
         };
         let mut words = words.iter();
@@ -57,6 +63,14 @@ impl Options {
             }
             if word == "--collectors" {
                 options.collectors = Fault::ALL.to_vec();
+                continue;
+            }
+            if word == "--ledger" {
+                options.ledger = Some(PathBuf::from("."));
+                continue;
+            }
+            if let Some(folder) = word.strip_prefix("--ledger=") {
+                options.ledger = Some(PathBuf::from(folder));
                 continue;
             }
             if let Some(names) = word.strip_prefix("--collectors=") {
