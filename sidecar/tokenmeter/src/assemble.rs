@@ -214,7 +214,7 @@ impl Process {
         // A last sample settles what it can; then the last is sent.
         drop(self.gpus);
         drop(self.reload);
-        self.books.close();
+        drop(self.books);
         self.exports.shutdown();
     }
 }

@@ -141,24 +141,27 @@ impl Books {
             Ok(())
         })
     }
+}
 
-    /// Enters and sends what waits, as far as that is possible in time.
-    pub(crate) fn close(self) {
-        drop(self.fleet);
-        if let Some(budgets) = self.budgets {
-            budgets.shutdown();
-        }
-        if let Some(ledger) = &self.ledger
+impl Drop for Books {
+    /// Enters and sends what waits, as far as that is possible in time: the ledger first, which nobody
+    /// else has; who waits for a webhook last.
+    fn drop(&mut self) {
+        self.fleet = None;
+        if let Some(ledger) = self.ledger.take()
             && !ledger.shutdown(LAST_COMMIT)
         {
             tracing::warn!("the ledger could not enter everything in time; a gap in it will say so");
         }
-        if let Some(shipper) = self.shipper
+        if let Some(shipper) = self.shipper.take()
             && !shipper.shutdown(LAST_SHIPMENT)
         {
             tracing::info!(
                 "the central store has not got everything yet; the rest is sent after the next start"
             );
+        }
+        if let Some(budgets) = self.budgets.take() {
+            budgets.shutdown();
         }
     }
 }

@@ -110,7 +110,9 @@ pub(crate) fn start(
         looks.end();
     })?;
     if restored.recv_timeout(RESTORE).is_err() {
-        tracing::warn!("the ledger did not say in time what was spent: budgets begin at nothing");
+        tracing::warn!(
+            "the ledger did not say in time what was spent: what was spent today before the start is not known"
+        );
     }
     Ok((charges, Running { stop: Some(stop), thread: Some(thread) }))
 }
@@ -144,7 +146,7 @@ struct Looks {
 
 impl Looks {
     /// `ready` takes a word only as long as somebody waits for it: sums that come later may have
-    /// in them what was charged since.
+    /// in them, of the days since the start, what was charged since.
     fn restore(
         &mut self,
         restore: Box<dyn FnOnce(i32) -> Result<Sums, String> + Send>,
@@ -153,11 +155,14 @@ impl Looks {
     ) {
         let sums = restore(self.budgets.since(now_us));
         let told = self.memory.kept();
-        if ready.send(()).is_err() {
-            return;
-        }
+        let late = ready.send(()).is_err();
         match sums {
-            Ok(sums) => self.budgets.restore(now_us, &sums, told.as_ref()),
+            Ok(mut sums) => {
+                if late {
+                    sums.retain(|(_, day, _)| *day < day_of(now_us));
+                }
+                self.budgets.restore(now_us, &sums, told.as_ref());
+            }
             Err(trouble) => {
                 tracing::warn!("budgets begin at nothing: the ledger cannot say what was spent: {trouble}");
                 self.budgets.restore(now_us, &[], Some(&told.unwrap_or_default()));
