@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::audit::audit;
 use super::client::{Ask, Bill};
 use super::disk::impaired;
-use super::place::{Place, Rows, is_up, server};
+use super::place::{NOTES, Place, Rows, is_up, server};
 use crate::proxy::Proxy;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -58,7 +58,7 @@ async fn a_second_process_proxies_and_waits_for_the_ledger() {
         }
         let rows = |acknowledged, queued| Rows { acknowledged, queued, shed: 0, lost: 0 };
         first.page_when("its own are on the disk", |page| Rows::of(page) == rows(30, 0));
-        second.page_when("the others wait", |page| !is_up(page) && Rows::of(page) == rows(0, 30));
+        second.page_when("the others wait", |page| !is_up(page) && Rows::of(page) == rows(0, 30 + NOTES));
         let locked = [("fault", "locked")];
         second.page_when("it is counted", |page| page.sum("tokenmeter_ledger_faults_total", &locked) > 0.0);
         assert!(impaired(&second).contains("another process"), "{}", impaired(&second));

@@ -103,6 +103,9 @@ pub(crate) struct Rows {
     pub(crate) lost: u64,
 }
 
+/// What waits beside rows where the ledger was not open yet: the note which prices are in force.
+pub(crate) const NOTES: u64 = 1;
+
 impl Rows {
     pub(crate) fn of(page: &Page) -> Self {
         let of = |name: &str| page.sum(&format!("tokenmeter_ledger_{name}"), &[]) as u64;

@@ -74,6 +74,8 @@ impl Server {
                 }
                 // What a killed one left behind may hold the port and the memory for a moment.
                 if self.child.as_mut().is_some_and(|child| child.try_wait().unwrap().is_some()) {
+                    // Dropped without a word it would take the data with it.
+                    self.down();
                     break;
                 }
                 std::thread::sleep(Duration::from_millis(20));
