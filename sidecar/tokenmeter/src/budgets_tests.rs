@@ -210,6 +210,28 @@ fn a_ledger_in_trouble_is_no_reason_not_to_begin() {
 }
 
 #[test]
+fn sums_that_come_late_count_of_the_days_before() {
+    let mut bench = bench(vec![budget("b", 10)], Memory::none());
+    let (ready, nobody) = mpsc::sync_channel(0);
+    drop(nobody);
+    let today = budget::day_of(at(3, 2));
+    let sums = vec![
+        (tenant("acme"), today - 1, 6 * i128::from(UNIT)),
+        (tenant("acme"), today, 3 * i128::from(UNIT)),
+    ];
+    bench.looks.restore(Box::new(|_| Ok(sums)), &ready, at(3, 2));
+    // What was charged since the start may be in today's sum already, and is in `charges` for sure.
+    bench.charges.charge(&tenant("acme"), at(3, 2), UNIT);
+    bench.looks.look(at(3, 2));
+    let used = bench
+        .page()
+        .lines()
+        .find(|line| line.starts_with("tokenmeter_budget_used_usd{tenant=\"acme\""))
+        .map(|line| line.rsplit(' ').next().unwrap().to_owned());
+    assert_eq!(used.as_deref(), Some("7.0"));
+}
+
+#[test]
 fn what_waits_is_bounded_and_nothing_is_lost() {
     let charges = Charges::default();
     for number in 0..WAITING + 9 {
