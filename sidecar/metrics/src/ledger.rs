@@ -10,7 +10,7 @@ pub struct LedgerReading {
     pub up: bool,
     /// Rows that are on the disk.
     pub rows: u64,
-    /// Rows that wait.
+    /// Rows that wait, and what waits beside them.
     pub queued_rows: u64,
     /// Age of the oldest row that is not on the disk; zero if there is none.
     pub commit_lag: Duration,

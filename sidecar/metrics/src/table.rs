@@ -314,7 +314,7 @@ table! {
     LedgerLag: Gauge, "tokenmeter_ledger_commit_lag_seconds", Seconds, [],
         "Age of the oldest row that is not on the disk yet; 0 if there is none.";
     LedgerQueued: Gauge, "tokenmeter_ledger_queued_rows", Things, [],
-        "Rows that wait for the disk.";
+        "What waits for the disk: rows, and what GPUs did for them or for nobody.";
     LedgerShed: Counter, "tokenmeter_ledger_shed_rows_total", Things, [],
         "Rows whose detail was given up for want of room; their totals by day, tenant and model are kept.";
     LedgerLost: Counter, "tokenmeter_ledger_lost_rows_total", Things, [],
