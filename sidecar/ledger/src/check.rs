@@ -14,8 +14,9 @@ use crate::table::{ACT, CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE, T
 /// A file that was left in order is read whole up to this length, bytes.
 const IN_ORDER: u64 = 64 << 20;
 
-/// One that was not, up to this; a disk reads it in a few seconds.
-const NOT_IN_ORDER: u64 = 1 << 30;
+/// One that was not, up to this: a second or two of an ordinary disk, so that even at twenty thousand rows a
+/// second what comes meanwhile finds room in the queue.
+const NOT_IN_ORDER: u64 = 256 << 20;
 
 /// So many of the newest rows are read.
 const NEWEST: i64 = 1_024;

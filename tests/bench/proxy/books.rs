@@ -13,10 +13,13 @@ use crate::scenario::{Kind, Scenario};
 use crate::{Failure, cpu, quantile, rounds};
 
 /// Of the scenarios that can be named, those that say something here: short replies, and paced streams.
-const THESE: [&str; 3] = ["short", "lat16", "lat64"];
+const THESE: [&str; 4] = ["short", "brief", "lat16", "lat64"];
 
 /// Whose a request is. The load says nothing of it, so that all rules are asked, and the body is read.
 const TENANTS: &str = "\
+trusted_peers: [127.0.0.1]
+hash_end_users: false
+hash_principals: false
 rules:
   - header: x-team
   - body: user

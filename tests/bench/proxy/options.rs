@@ -15,12 +15,12 @@ bench-proxy --collectors[=a,b] [--rounds N] [--tokenmeter PATH]
 bench-proxy --ledger[=DIR] [--rounds N] [--scenarios a,b] [--tokenmeter PATH]
 
   --rounds N         alternating rounds, 1 to 100 (default 5)
-  --scenarios a,b    of slow1000, sat, sat4k, short, lat16, lat64, memory (default all)
+  --scenarios a,b    of slow1000, sat, sat4k, short, brief, lat16, lat64, memory (default all)
   --proxies a,b      of floor, nginx, haproxy-http, tokenmeter (default all)
   --tokenmeter PATH  the binary to measure (default: the one beside this one)
   --collectors       instead: what telemetry costs the traffic when its collector misbehaves
   --ledger[=DIR]     instead: what tenants, prices and a ledger in DIR (default here) cost the
-                     traffic, by the scenarios short, lat16 and lat64
+                     traffic, by the scenarios short, brief, lat16 and lat64
   --spin             keep both cores awake at idle priority: read only p50 then
 Tables go to stdout, progress to stderr. It needs two cores, taskset, setpriv and chrt.";
 

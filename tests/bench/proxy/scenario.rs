@@ -36,7 +36,7 @@ const fn stream(connections: u32, requests: u32, text: u32, pause_us: u32) -> Lo
 const FOUR_KIB: Ask = Ask::Stream { text: 1000, pause_us: 0, pad: 4096 - FRAME_BYTES as u32 };
 
 /// All of them.
-pub(crate) const ALL: [Scenario; 7] = [
+pub(crate) const ALL: [Scenario; 8] = [
     Scenario {
         name: "slow1000",
         what: "1,000 streams, 200 frames each, 50 ms between two",
@@ -60,6 +60,12 @@ pub(crate) const ALL: [Scenario; 7] = [
         what: "16 clients, 1,500 requests each, a JSON reply of 16 tokens",
         kind: Kind::Requests,
         loads: &[Load { connections: 16, requests: 1500, ask: Ask::Json }],
+    },
+    Scenario {
+        name: "brief",
+        what: "16 streams at a time, 16,000 in all, 4 frames each, 1 ms between two: many ends, and time to spare",
+        kind: Kind::Paced,
+        loads: &[stream(16, 1000, 4, 1000)],
     },
     Scenario {
         name: "lat16",
