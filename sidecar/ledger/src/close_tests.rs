@@ -119,6 +119,18 @@ fn what_comes_late_is_billed_in_the_open_month() {
     well(&place);
 }
 
+/// Nothing in November names the rate but the line that the energy adds to.
+#[test]
+fn energy_that_comes_after_the_close_leaves_the_next_month_closable() {
+    let place = with_october();
+    close(&place.ledger(), october(), "ann", november_us()).unwrap();
+    let (ledger, _) = at(november_us(), &place, 0);
+    ledger.energy(EnergyRow::of(&row(71), Used { gpu_ns: Some(9), ..Used::default() }));
+    assert!(ledger.shutdown(LONG));
+    well(&place);
+    close(&place.ledger(), october() + 1, "ann", month::begin_us(october() + 2)).unwrap();
+}
+
 /// The proxy runs all the time: the month is closed beside it.
 #[test]
 fn a_month_is_closed_beside_the_writer() {

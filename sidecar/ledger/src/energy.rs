@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use meter::{ExchangeId, Provenance};
+use price::{Charge, Rate};
 
 use crate::key::Key;
 use crate::line::Class;
@@ -33,8 +34,8 @@ pub struct EnergyRow {
     pub input_provenance: Provenance,
     /// How its output counts are known.
     pub output_provenance: Provenance,
-    /// The id of the rate it was charged by, if it was.
-    pub rate: Option<[u8; 16]>,
+    /// The rate it was charged by, if it was.
+    pub rate: Option<Arc<Rate>>,
     /// What it used, and what that cost.
     pub used: Used,
 }
@@ -53,7 +54,10 @@ impl EnergyRow {
             ending: Arc::clone(&row.ending),
             input_provenance: row.tokens.input_provenance,
             output_provenance: row.tokens.output_provenance,
-            rate: row.rate(),
+            rate: match &row.charge {
+                Charge::Priced { rate, .. } => Some(Arc::clone(rate)),
+                Charge::Unpriced(_) => None,
+            },
             used,
         }
     }
@@ -78,7 +82,7 @@ impl EnergyRow {
             ending: Arc::clone(&self.ending),
             input_provenance: self.input_provenance,
             output_provenance: self.output_provenance,
-            rate: self.rate,
+            rate: self.rate.as_ref().map(|rate| rate.id),
             class,
         }
     }

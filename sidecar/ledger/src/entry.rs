@@ -106,11 +106,13 @@ impl<'f> Entry<'f> {
         Ok(new)
     }
 
-    /// Enters what exchanges used. How many were new.
+    /// Enters what exchanges used, and the rates of those whose exchange is in another file: a line here
+    /// names them, and nothing else need have. How many were new.
     pub(crate) fn energies<'r>(
         &mut self,
         rows: impl IntoIterator<Item = &'r EnergyRow>,
     ) -> Result<u64, Failure> {
+        let mut rates: BTreeMap<[u8; 16], &Rate> = BTreeMap::new();
         let mut seal = self.seal(&ENERGY)?;
         let mut new = 0;
         let sql = format!("{} ON CONFLICT (id) DO NOTHING", ENERGY.insert("INSERT"));
@@ -128,11 +130,15 @@ impl<'f> Entry<'f> {
             }
             seal.chain(&digest);
             new += 1;
+            if !here && let Some(rate) = &row.rate {
+                rates.insert(rate.id, rate);
+            }
             let key = row.key(class);
             self.lines.entry(key.clone()).or_insert_with(|| key.line()).add_used(&row.used);
         }
         drop(insert);
         self.set_seal(&ENERGY, seal);
+        self.rates(rates.into_values())?;
         Ok(new)
     }
 

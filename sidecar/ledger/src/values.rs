@@ -139,7 +139,7 @@ pub(crate) fn of_energy(
             text(&row.ending),
             text(row.input_provenance.name()),
             text(row.output_provenance.name()),
-            maybe_bytes(row.rate.as_ref()),
+            maybe_bytes(row.rate.as_ref().map(|rate| &rate.id)),
         ]);
     } else {
         values.extend([ValueRef::Null; 9]);
