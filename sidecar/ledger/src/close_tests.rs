@@ -288,6 +288,50 @@ fn old_rows_are_taken_away_and_their_lines_stay() {
     assert_eq!(close(&place.ledger(), october(), "eve", november_us() + 50 * DAY_US).unwrap(), sign_off);
 }
 
+/// October is nothing that can be read: what it may have something of is an error that names it, and all
+/// else is as if nothing were.
+#[test]
+fn a_month_that_cannot_be_read_takes_no_other_with_it() {
+    let place = with_october();
+    let (ledger, _) = at(november_us(), &place, 0);
+    (0..10).for_each(|n| ledger.enter(Row { ended_us: november_us(), ..row(300 + n) }));
+    assert!(ledger.shutdown(LONG));
+    let spoiled = place.path("x-2026-10.db");
+    let whole = std::fs::read(&spoiled).unwrap();
+    let ranges = [
+        (Range::ALL, false),
+        (Range { since_us: month::begin_us(october()), until_us: NOON_US }, false),
+        // What October had to bill of September is not known either.
+        (Range { since_us: i64::MIN, until_us: month::begin_us(october()) }, false),
+        (Range { since_us: month::begin_us(october() + 1), until_us: i64::MAX }, true),
+    ];
+    let shorter = whole[..whole.len() - 2 * 4_096].to_vec();
+    for bytes in [vec![0xA5; whole.len()], Vec::new(), shorter] {
+        std::fs::write(&spoiled, &bytes).unwrap();
+        let store = Store::open_read(&place.ledger()).unwrap();
+        for (range, well) in &ranges {
+            let mut count = 0;
+            let lines = store.lines(range, &mut |_, line| {
+                count += line.exchanges;
+                Ok(())
+            });
+            let said = lines.map_err(|trouble| trouble.to_string());
+            if *well {
+                assert_eq!((said, count), (Ok(()), 10), "{} bytes, {range:?}", bytes.len());
+                assert!(store.rows(range, &mut |_, _, _| Ok(())).is_ok());
+                assert!(store.devices(range).is_ok() && store.gaps(range).is_ok());
+                assert!(!store.rates().unwrap().is_empty());
+            } else {
+                let said = said.unwrap_err();
+                assert!(said.contains("x-2026-10.db"), "{said}");
+            }
+        }
+    }
+    std::fs::write(&spoiled, vec![0xA5; whole.len()]).unwrap();
+    let said = Store::open_read(&place.ledger()).unwrap().gaps(&Range::ALL).unwrap_err().to_string();
+    assert!(said.contains("put it back from a backup"), "{said}");
+}
+
 /// Old rows that another store has yet to get stay, and go once it has them.
 #[test]
 fn what_may_not_be_forgotten_is_kept() {

@@ -1,8 +1,10 @@
 //! A ledger read: all its files together, while it is being written or long after.
 //!
 //! Laws: nothing is written, not even where it could be; what is not as it was written is an error with
-//! the file's name, never a sum.
+//! the file's name, never a sum. A file that cannot be read takes nothing with it but what it may hold: the
+//! days of its month, and what came late of those before.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,24 +28,55 @@ const TRIES: usize = 5;
 #[derive(Debug)]
 pub struct Store {
     files: Vec<File>,
+    unread: Vec<Unread>,
+}
+
+/// A file of a month that cannot be read.
+#[derive(Debug)]
+struct Unread {
+    month: Month,
+    failure: Failure,
 }
 
 impl Store {
-    /// Opens a ledger to read it: `X.db` and every `X-2026-10.db` beside it.
+    /// Opens a ledger to read it: `X.db` and every `X-2026-10.db` beside it. A month's file that cannot be
+    /// read is an error of whatever is asked that it may hold something of.
     ///
     /// # Errors
-    /// There is no such ledger, or a file of it cannot be read or is damaged.
+    /// There is no such ledger, or its open file, which may be of any month, cannot be read or is damaged.
     pub fn open_read(path: &Path) -> Result<Self, Failure> {
-        let mut tries = 0;
-        loop {
-            tries += 1;
-            let names = list(path)?;
-            let files = names.iter().map(|name| open(name)).collect::<Result<Vec<_>, _>>();
-            // A month that ends is given another name.
-            if tries < TRIES && list(path)? != names {
-                continue;
+        let (mut files, mut unread) = (Vec::new(), Vec::new());
+        for (name, opened) in open_each(path)? {
+            let named = name.file_name().and_then(|name| files::month_in(path, name.to_str()?));
+            // Rates are asked for without a range.
+            let opened = opened.and_then(|file| {
+                rates(&file.connection).map_err(|failure| failure.of(name.display()))?;
+                Ok(file)
+            });
+            match (opened, named) {
+                (Ok(file), _) => files.push(file),
+                (Err(failure), Some(month)) => unread.push(Unread { month, failure: left_out(failure) }),
+                (Err(failure), None) => return Err(failure),
             }
-            return Ok(Self { files: files? });
+        }
+        Ok(Self { files, unread })
+    }
+
+    /// Opens each file of a ledger by itself, for who would rather have what can be read than nothing.
+    ///
+    /// # Errors
+    /// There is no such ledger.
+    pub fn open_each(path: &Path) -> Result<Vec<Result<Self, Failure>>, Failure> {
+        let alone = |file| Self { files: vec![file], unread: Vec::new() };
+        Ok(open_each(path)?.into_iter().map(|(_, opened)| opened.map(alone)).collect())
+    }
+
+    /// Whether all that a range may be charged is there: a month's file has its days, and what came late or
+    /// was corrected of the months before.
+    fn has_all(&self, range: &Range) -> Result<(), Failure> {
+        match self.unread.iter().find(|unread| range.since_us < month::begin_us(unread.month + 1)) {
+            Some(unread) => Err(unread.failure.clone()),
+            None => Ok(()),
         }
     }
 
@@ -52,17 +85,48 @@ impl Store {
         self.files.iter().map(|file| (file.month, file.path.as_path()))
     }
 
-    /// Reads in each file, in a state that does not change meanwhile.
-    fn within(&self, mut each: impl FnMut(Month, &Connection) -> Result<(), Trouble>) -> Result<(), Trouble> {
+    /// Reads what a range touches in each file, in a state that does not change meanwhile.
+    /// `told` says whether something of a file was handed over, and cannot be taken back.
+    fn within_range(
+        &self,
+        range: &Range,
+        told: &Cell<bool>,
+        mut each: impl FnMut(Month, &Connection) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble> {
+        self.has_all(range)?;
         for file in &self.files {
-            let transaction: Transaction<'_> =
-                file.connection.unchecked_transaction().map_err(|error| named(&file.path, error))?;
-            each(file.month, &transaction).map_err(|error| match error.downcast::<Failure>() {
-                Ok(failure) => Box::new(failure.of(file.path.display())),
-                Err(other) => other,
-            })?;
+            told.set(false);
+            match self.within_file(file, &mut each) {
+                // It is of a month before the range, and nothing of the range came of it.
+                Err(error)
+                    if error.is::<Failure>()
+                        && !told.get()
+                        && month::begin_us(file.month + 1) <= range.since_us =>
+                {
+                    tracing::warn!("left out of a report on later months: {error}");
+                }
+                other => other?,
+            }
         }
         Ok(())
+    }
+
+    /// Reads in each file, in a state that does not change meanwhile.
+    fn within(&self, mut each: impl FnMut(Month, &Connection) -> Result<(), Trouble>) -> Result<(), Trouble> {
+        self.files.iter().try_for_each(|file| self.within_file(file, &mut each))
+    }
+
+    fn within_file(
+        &self,
+        file: &File,
+        each: &mut impl FnMut(Month, &Connection) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble> {
+        let transaction: Transaction<'_> =
+            file.connection.unchecked_transaction().map_err(|error| named(&file.path, error))?;
+        each(file.month, &transaction).map_err(|error| match error.downcast::<Failure>() {
+            Ok(failure) => Box::new(failure.of(file.path.display())),
+            Err(other) => other,
+        })
     }
 }
 
@@ -79,9 +143,32 @@ fn named(path: &Path, error: impl Into<Failure>) -> Failure {
     error.into().of(path.display())
 }
 
+fn open_each(path: &Path) -> Result<Vec<(PathBuf, Result<File, Failure>)>, Failure> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let names = list(path)?;
+        let opened = names.iter().map(|name| open(name)).collect::<Vec<_>>();
+        // A month that ends is given another name.
+        if tries < TRIES && list(path)? != names {
+            continue;
+        }
+        return Ok(names.into_iter().zip(opened).collect());
+    }
+}
+
 fn open(path: &Path) -> Result<File, Failure> {
-    let file = File::open_read(path).map_err(|failure| failure.of(path.display()))?;
-    Ok(file)
+    File::open_read(path).map_err(|failure| failure.of(path.display()))
+}
+
+/// What to do where a month is asked for that cannot be read.
+fn left_out(failure: Failure) -> Failure {
+    let said = format!(
+        "{}; put it back from a backup, ask for a time after its month, or move it out of the ledger's folder to \
+         have reports without what is in it",
+        failure.said
+    );
+    Failure { said, ..failure }
 }
 
 /// The days that a range touches.
@@ -92,11 +179,13 @@ fn days(range: &Range) -> std::ops::RangeInclusive<i32> {
 /// The callback's own trouble, carried past ours.
 struct Call<'a, T: ?Sized> {
     each: &'a mut T,
+    told: &'a Cell<bool>,
     trouble: Option<Trouble>,
 }
 
 impl<T: ?Sized> Call<'_, T> {
     fn of(&mut self, call: impl FnOnce(&mut T) -> Result<(), Trouble>) -> Result<(), Failure> {
+        self.told.set(true);
         call(self.each).map_err(|trouble| {
             let stop = Failure::new(crate::failure::Fault::Other, "the reader stopped");
             self.trouble = Some(trouble);
@@ -129,9 +218,9 @@ impl Source for Store {
         range: &Range,
         each: &mut dyn FnMut(Month, &Line) -> Result<(), Trouble>,
     ) -> Result<(), Trouble> {
-        let (days, mut names) = (days(range), Names::default());
-        self.within(|month, connection| {
-            let mut call = Call { each: &mut *each, trouble: None };
+        let (days, mut names, told) = (days(range), Names::default(), Cell::new(false));
+        self.within_range(range, &told, |month, connection| {
+            let mut call = Call { each: &mut *each, told: &told, trouble: None };
             // The whole table is read even for a day of it: only so does a missing line show.
             let result = file::whole(connection, &LINE, |values| {
                 let line = Columns::new(values, &mut names).line()?;
@@ -155,13 +244,13 @@ impl Source for Store {
         range: &Range,
         each: &mut dyn FnMut(Month, &Row, Option<&Used>) -> Result<(), Trouble>,
     ) -> Result<(), Trouble> {
-        let mut names = Names::default();
-        self.within(|month, connection| {
+        let (mut names, told) = (Names::default(), Cell::new(false));
+        self.within_range(range, &told, |month, connection| {
             let rates = rates(connection)?;
             let mut energy =
                 connection.prepare(&format!("{} WHERE id = ?", ENERGY.select())).map_err(Failure::from)?;
             let mut scratch = Vec::new();
-            let mut call = Call { each: &mut *each, trouble: None };
+            let mut call = Call { each: &mut *each, told: &told, trouble: None };
             let gone = file::compacted(connection, &EXCHANGE)?.entered;
             let bounds = [gone, range.since_us, range.until_us];
             let result = EXCHANGE.each(
@@ -190,9 +279,9 @@ impl Source for Store {
         range: &Range,
         each: &mut dyn FnMut(Month, &Correction) -> Result<(), Trouble>,
     ) -> Result<(), Trouble> {
-        let mut names = Names::default();
-        self.within(|month, connection| {
-            let mut call = Call { each: &mut *each, trouble: None };
+        let (mut names, told) = (Names::default(), Cell::new(false));
+        self.within_range(range, &told, |month, connection| {
+            let mut call = Call { each: &mut *each, told: &told, trouble: None };
             let result = file::whole(connection, &CORRECTION, |values| {
                 let correction = Columns::new(&values[1..], &mut names).correction()?;
                 if range.holds(correction.ended_us) {
@@ -207,10 +296,12 @@ impl Source for Store {
 
     fn devices(&self, range: &Range) -> Result<Vec<DeviceLine>, Trouble> {
         let (days, mut names, mut devices) = (days(range), Names::default(), Vec::new());
-        self.within(|_, connection| {
+        let told = Cell::new(false);
+        self.within_range(range, &told, |_, connection| {
             file::whole(connection, &DEVICE, |values| {
                 let device = Columns::new(values, &mut names).device()?;
                 if days.contains(&device.day) {
+                    told.set(true);
                     devices.push(device);
                 }
                 Ok(())
@@ -222,6 +313,9 @@ impl Source for Store {
 
     fn digest(&self, of: Month) -> Result<Option<Arc<str>>, Trouble> {
         let mut digest = None;
+        if let Some(unread) = self.unread.iter().find(|unread| unread.month == of) {
+            return Err(Box::new(unread.failure.clone()));
+        }
         self.within(|month, connection| {
             if month == of {
                 digest = file::bytes(connection, "digest")?.map(|digest| digest::hex(&digest).into());
@@ -232,11 +326,12 @@ impl Source for Store {
     }
 
     fn gaps(&self, range: &Range) -> Result<Vec<Gap>, Trouble> {
-        let (mut names, mut gaps) = (Names::default(), Vec::new());
-        self.within(|_, connection| {
+        let (mut names, mut gaps, told) = (Names::default(), Vec::new(), Cell::new(false));
+        self.within_range(range, &told, |_, connection| {
             file::whole(connection, &GAP, |values| {
                 let gap = Columns::new(&values[1..], &mut names).gap()?;
                 if gap.from_us < range.until_us && gap.until_us >= range.since_us {
+                    told.set(true);
                     gaps.push(gap);
                 }
                 Ok(())
