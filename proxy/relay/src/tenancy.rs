@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use hyper::HeaderMap;
-use hyper::header::HeaderName;
+use hyper::header::{HeaderName, HeaderValue};
 use meter::DEFAULT_TENANT;
 use scan::{Member, Name, Wanted};
 use tenant::{BodyFacts, BodyKey, Head, Pending, RuleKind, Rules, Said, Who};
@@ -51,11 +51,8 @@ impl Tenancy {
 
     /// Whose a request with this head is; `path` is as it came.
     pub(crate) fn whose(self, worker: &Worker, path: &str, headers: &HeaderMap) -> Whose {
-        let field = |name: &str| {
-            let mut fields = headers.get_all(name).iter();
-            let only = fields.next()?;
-            fields.next().is_none().then(|| only.as_bytes())
-        };
+        let field =
+            |name: &str, at| headers.get_all(name).iter().nth(at).map(|value: &HeaderValue| value.as_bytes());
         let now_unix_s = clock::wall_unix_ns() / 1_000_000_000;
         let said = guarded(worker, || {
             let said = self.rules.head(&Head { peer: self.peer, path, field: &field, now_unix_s });

@@ -84,7 +84,7 @@ fn rules_that_nobody_wrote_cost_nothing() {
     let paid = allocation_counter::measure(|| {
         let rules = live.load();
         assert_eq!((rules.untrusted(peer).count(), rules.strip(CHAT)), (0, 0));
-        let said = rules.head(&Head { peer, path: CHAT, field: &|_| None, now_unix_s: 0 });
+        let said = rules.head(&Head { peer, path: CHAT, field: &|_, _| None, now_unix_s: 0 });
         assert!(matches!(said, Said::Is(_)));
     });
     assert_eq!(paid.count_total, 0);
@@ -101,6 +101,14 @@ fn each_request_of_a_connection_has_a_tenant_of_its_own() {
         ("Authorization: Bearer key-c\r\n", "default", None, RuleKind::Default),
         ("", "default", None, RuleKind::Default),
         ("api-key: key-a\r\n", "a", Some("its-key"), RuleKind::ApiKey),
+        // Sent twice it goes upstream twice, and may be good there.
+        (
+            "Authorization: Bearer key-a\r\nAuthorization: Bearer key-a\r\n",
+            "a",
+            Some("its-key"),
+            RuleKind::ApiKey,
+        ),
+        ("x-api-key: key-c\r\nx-api-key: key-b\r\n", "b", Some("its-key"), RuleKind::ApiKey),
     ] {
         exchange(&mut client, post(CHAT, key, "{}"));
         let identity = record(&proxy).identity;

@@ -12,10 +12,9 @@ pub struct Head<'a> {
     pub peer: IpAddr,
     /// The path, without the query, as it came.
     pub path: &'a str,
-    /// The value of a header field, asked by its name in lower case. `None` if there is none, and
-    /// also if there are several: a proxy that appends to what a client sent must not be taken for
-    /// one that replaced it.
-    pub field: &'a dyn Fn(&str) -> Option<&'a [u8]>,
+    /// A value of a header field, asked by its name in lower case and its place among the values of
+    /// that name, from 0 on. `None` if there are not so many.
+    pub field: &'a dyn Fn(&str, usize) -> Option<&'a [u8]>,
     /// Now, in seconds since 1970: the clock is the caller's (law 8).
     pub now_unix_s: u64,
 }
@@ -35,22 +34,36 @@ pub struct BodyFacts<'a> {
 }
 
 impl<'a> Head<'a> {
-    /// A field's text.
+    /// The text of a field that is there once: of several nobody can tell which a trusted peer wrote,
+    /// and a proxy that appends to what a client sent must not be taken for one that replaced it.
     pub(crate) fn text(&self, field: &str) -> Option<&'a str> {
-        std::str::from_utf8((self.field)(field)?).ok()
+        let only = (self.field)(field, 0)?;
+        if (self.field)(field, 1).is_some() {
+            return None;
+        }
+        std::str::from_utf8(only).ok()
     }
 
-    /// What is given with the scheme `Bearer`.
-    pub(crate) fn bearer(&self) -> Option<&'a [u8]> {
-        let (scheme, token) = (self.field)("authorization")?.split_at_checked(7)?;
-        scheme.eq_ignore_ascii_case(b"bearer ").then(|| token.trim_ascii())
+    /// All values of a field, without spaces around them. A credential proves itself, so each counts:
+    /// one that is sent twice goes upstream twice, and is good there.
+    pub(crate) fn each<'n>(&self, field: &'n str) -> impl Iterator<Item = &'a [u8]> + use<'a, 'n> {
+        let values = self.field;
+        (0..).map_while(move |at| values(field, at)).map(<[u8]>::trim_ascii)
+    }
+
+    /// Whatever is given with the scheme `Bearer`.
+    pub(crate) fn bearers(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        self.each("authorization").filter_map(|value| {
+            let (scheme, token) = value.split_at_checked(7)?;
+            scheme.eq_ignore_ascii_case(b"bearer ").then(|| token.trim_ascii())
+        })
     }
 
     /// Whatever may be an API key.
     pub(crate) fn keys(&self) -> impl Iterator<Item = &'a [u8]> {
-        let field = |name| (self.field)(name).map(<[u8]>::trim_ascii);
-        let keys = [self.bearer(), field("x-api-key"), field("api-key"), field("x-goog-api-key")];
-        keys.into_iter().flatten().filter(|key| !key.is_empty())
+        let others = ["x-api-key", "api-key", "x-goog-api-key"].into_iter();
+        let others = others.flat_map(|name| self.each(name));
+        self.bearers().chain(others).filter(|key| !key.is_empty())
     }
 }
 

@@ -59,17 +59,16 @@ pub(crate) struct Claims {
 }
 
 impl Jwt {
-    /// The token in a head, if there is one that may be.
-    pub(crate) fn token<'a>(&self, head: &Head<'a>) -> Option<&'a [u8]> {
-        let token = match &self.field {
-            None => head.bearer()?,
-            Some(field) => {
-                let value = (head.field)(field)?.trim_ascii();
-                value.strip_prefix(b"Bearer ").unwrap_or(value)
-            }
-        };
-        let dots = token.iter().filter(|byte| **byte == b'.').count();
-        (token.len() <= TOKEN_BYTES && dots == 2).then_some(token)
+    /// What may be a token in a head, in the order sent.
+    pub(crate) fn tokens<'a>(&self, head: &Head<'a>) -> impl Iterator<Item = &'a [u8]> {
+        let named = self.field.as_deref();
+        let bearers = named.is_none().then(|| head.bearers()).into_iter().flatten();
+        let named = named.map(|field| head.each(field)).into_iter().flatten();
+        let named = named.map(|value| value.strip_prefix(b"Bearer ").unwrap_or(value));
+        bearers.chain(named).filter(|token| {
+            let dots = token.iter().filter(|byte| **byte == b'.').count();
+            token.len() <= TOKEN_BYTES && dots == 2
+        })
     }
 
     /// What the token says, if its signature is right and it is meant for us; when it is good is

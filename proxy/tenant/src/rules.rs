@@ -215,14 +215,18 @@ impl Rules {
     }
 
     fn claimed(&self, jwt: &Jwt, verdicts: &Verdicts, head: &Head<'_>) -> Option<Hit> {
-        let token = jwt.token(head)?;
-        let claims = verdicts.of(token, || jwt.claims(token))?;
-        if !(claims.from..claims.until).contains(&head.now_unix_s) {
-            return None;
-        }
-        let principal = claims.principal.as_ref();
-        let principal = principal.and_then(|text| self.personal(Purpose::Principal, text));
-        Some(Hit { tenant: self.names.tenant(&claims.tenant)?, principal })
+        let hit = |token: &[u8]| {
+            let claims = verdicts.of(token, || jwt.claims(token))?;
+            if !(claims.from..claims.until).contains(&head.now_unix_s) {
+                return None;
+            }
+            let principal = claims.principal.as_ref();
+            let principal = principal.and_then(|text| self.personal(Purpose::Principal, text));
+            Some(Hit { tenant: self.names.tenant(&claims.tenant)?, principal })
+        };
+        let mut tokens = jwt.tokens(head);
+        let among_first = tokens.by_ref().take(TOKENS_MOST - 1).find_map(hit);
+        among_first.or_else(|| hit(tokens.last()?))
     }
 
     fn known_key(&self, keys: &ApiKeys, head: &Head<'_>) -> Option<Hit> {
@@ -258,6 +262,10 @@ impl Rules {
         Some(self.spec.hash.as_ref()?.name(purpose, text).into())
     }
 }
+
+/// Tokens of one request that are verified, which costs time: the first ones and the last, since a
+/// server that takes one of several takes the first or the last.
+const TOKENS_MOST: usize = 8;
 
 /// Whose a request is that no rule hits.
 const DEFAULT: &str = "default";

@@ -1,6 +1,5 @@
 //! The list against a naive twin that is told everything at once.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use proptest::prelude::*;
@@ -23,14 +22,15 @@ fn key() -> HashKey {
 struct Request {
     peer: [u8; 4],
     path: &'static str,
-    fields: BTreeMap<&'static str, &'static str>,
+    /// A name may be there several times.
+    fields: Vec<(&'static str, &'static str)>,
     user: Option<&'static str>,
     team: Option<&'static str>,
 }
 
 impl Request {
     fn asked(&self, rules: &Rules, read_body: bool) -> Who {
-        let field = |name: &str| self.fields.get(name).map(|value| value.as_bytes());
+        let field = |name: &str, at| self.values(name).nth(at).map(str::as_bytes);
         let head = Head { peer: IpAddr::from(self.peer), path: self.path, field: &field, now_unix_s: 0 };
         let metadata: Vec<(&str, &[u8])> = self.team.iter().map(|team| ("team", team.as_bytes())).collect();
         let facts =
@@ -45,6 +45,16 @@ impl Request {
                 }
             }
         }
+    }
+
+    fn values(&self, name: &str) -> impl Iterator<Item = &'static str> {
+        self.fields.iter().filter(move |(known, _)| *known == name).map(|(_, value)| *value)
+    }
+
+    /// What a field says that is there once.
+    fn only(&self, name: &str) -> Option<&'static str> {
+        let values: Vec<_> = self.values(name).collect();
+        if let [only] = values[..] { Some(only).filter(|text| !text.is_empty()) } else { None }
     }
 
     fn member(&self, key: &BodyKey) -> Option<&'static str> {
@@ -62,10 +72,11 @@ impl Request {
         for rule in &spec.rules {
             let hit = match rule {
                 Rule::Jwt(_) => None,
-                Rule::ApiKeys(_) => (self.fields.get("x-api-key") == Some(&"sk-1")).then_some("keyed"),
-                Rule::Header { field, .. } => {
-                    self.fields.get(&**field).copied().filter(|text| trusted && !text.is_empty())
+                Rule::ApiKeys(_) => {
+                    let sent = |field| self.fields.contains(&field);
+                    (sent(("x-api-key", "sk-1")) || sent(("authorization", "Bearer sk-1"))).then_some("keyed")
                 }
+                Rule::Header { field, .. } => self.only(field).filter(|_| trusted),
                 Rule::Body(key) => self.member(key),
                 Rule::Path { prefix, .. } => {
                     let segments: Vec<_> = self.path.split('/').collect();
@@ -92,9 +103,7 @@ impl Request {
     fn consumer_naively(&self, spec: &Spec) -> Option<&'static str> {
         spec.end_user.iter().find_map(|end_user| match end_user {
             EndUser::Body(key) => self.member(key),
-            EndUser::Header(field) => {
-                self.fields.get(&**field).copied().filter(|text| self.peer[0] == 10 && !text.is_empty())
-            }
+            EndUser::Header(field) => self.only(field).filter(|_| self.peer[0] == 10),
         })
     }
 }
@@ -136,15 +145,23 @@ fn spec() -> impl Strategy<Value = Spec> {
 fn request() -> impl Strategy<Value = Request> {
     let text = || prop_oneof![Just(None), Just(Some("")), Just(Some("x")), Just(Some("y"))];
     let field = |name| text().prop_map(move |value| value.map(|value| (name, value)));
-    let key = prop_oneof![Just(None), Just(Some(("x-api-key", "sk-1"))), Just(Some(("x-api-key", "sk-2")))];
+    let key = prop_oneof![
+        Just(("x-api-key", "sk-1")),
+        Just(("x-api-key", "sk-2")),
+        Just(("authorization", "Bearer sk-1")),
+        Just(("authorization", "Bearer sk-2")),
+        Just(("authorization", "Basic sk-1")),
+    ];
+    let keys = proptest::collection::vec(key, 0..4);
+    let again = field("x-tenant");
     let peer = prop_oneof![Just([10, 1, 0, 1]), Just([10, 2, 0, 1]), Just([192, 0, 2, 1])];
     let path =
         prop_oneof![Just("/v1/x"), Just("/t/a"), Just("/t/a/v1"), Just("/t/ab"), Just("/t"), Just("/")];
-    (peer, path, key, field("x-tenant"), field("x-user"), text(), text()).prop_map(
-        |(peer, path, key, tenant, end_user, user, team)| Request {
+    (peer, path, keys, field("x-tenant"), again, field("x-user"), text(), text()).prop_map(
+        |(peer, path, keys, tenant, again, end_user, user, team)| Request {
             peer,
             path,
-            fields: [key, tenant, end_user].into_iter().flatten().collect(),
+            fields: keys.into_iter().chain([tenant, again, end_user].into_iter().flatten()).collect(),
             user,
             team,
         },
@@ -182,8 +199,7 @@ proptest! {
 #[test]
 fn without_rules_everything_is_the_defaults() {
     let rules = Rules::default();
-    let request =
-        Request { peer: [10, 1, 0, 1], path: "/", fields: BTreeMap::new(), user: Some("u"), team: None };
+    let request = Request { peer: [10, 1, 0, 1], path: "/", fields: Vec::new(), user: Some("u"), team: None };
     let who = request.asked(&rules, true);
     assert_eq!((&*who.tenant, who.rule), ("default", RuleKind::Default));
     assert_eq!((who.principal, who.consumer), (None, None));
@@ -228,7 +244,9 @@ fn a_tokens_tenant_counts_in_its_time_only_however_often_it_was_seen() {
         };
         let rules =
             Rules::new(Spec { rules: vec![Rule::Jwt(jwt)], plain_principals: true, ..Spec::default() });
-        let field = |name: &str| (name == "authorization").then_some(token.as_bytes());
+        // Beside others that nobody made, and the second time that it is sent.
+        let sent = [&b"Basic YTpi"[..], b"Bearer a.b.c", token.as_bytes(), token.as_bytes()];
+        let field = |name: &str, at: usize| sent.get(at).filter(|_| name == "authorization").copied();
         let ask = |now_unix_s| {
             let head = Head { peer: IpAddr::from([10, 0, 0, 1]), path: "/", field: &field, now_unix_s };
             match rules.head(&head) {
@@ -250,7 +268,7 @@ fn names_that_are_ours_cannot_be_taken_by_a_body() {
     let rules = Rules::new(Spec { rules: vec![Rule::Body(BodyKey::User)], ..Spec::default() });
     for (user, tenant) in [("_other", "default"), ("other", "other"), ("a\0", "default")] {
         let request =
-            Request { peer: [10, 0, 0, 1], path: "/", fields: BTreeMap::new(), user: Some(user), team: None };
+            Request { peer: [10, 0, 0, 1], path: "/", fields: Vec::new(), user: Some(user), team: None };
         assert_eq!(&*request.asked(&rules, true).tenant, tenant);
     }
 }
@@ -276,7 +294,7 @@ fn a_decided_tenant_is_told_before_the_end_user() {
     ] {
         let rules =
             Rules::new(Spec { rules, end_user: end_user.clone(), hash: Some(key()), ..Spec::default() });
-        let none = |_: &str| None;
+        let none = |_: &str, _| None;
         let head = Head { peer: IpAddr::from([10, 0, 0, 1]), path: "/", field: &none, now_unix_s: 0 };
         let Said::AskBody(pending) = rules.head(&head) else { panic!("the end user is in the body") };
         assert_eq!(pending.tenant().map(|tenant| &**tenant), tenant);
@@ -291,7 +309,7 @@ fn persons_are_hashed_unless_told_otherwise_and_never_plain_by_accident() {
     let request = Request {
         peer: [10, 0, 0, 1],
         path: "/",
-        fields: [("x-tenant", "acme"), ("x-user", "ann@example.com")].into(),
+        fields: vec![("x-tenant", "acme"), ("x-user", "ann@example.com")],
         user: None,
         team: None,
     };

@@ -37,9 +37,9 @@ fn rules(key_first: bool) -> Rules {
 
 /// Asks with fields as a server has them: a name may be there several times.
 fn ask(rules: &Rules, peer: &str, fields: &[(&str, &str)]) -> Who {
-    let field = |name: &str| {
+    let field = |name: &str, at| {
         let mut values = fields.iter().filter(|(known, _)| *known == name).map(|(_, value)| value.as_bytes());
-        values.next().filter(|_| values.next().is_none())
+        values.nth(at)
     };
     let peer: IpAddr = peer.parse().unwrap();
     let head = Head { peer, path: "/v1/chat/completions", field: &field, now_unix_s: 1_800_000_000 };
@@ -105,7 +105,12 @@ fn a_key_is_known_in_each_of_its_fields_and_in_no_other() {
         (&[("authorization", "Bearer sk-10")], "default"),
         (&[("authorization", "Bearer SK-1")], "default"),
         (&[("authorization", "Bearer ")], "default"),
-        (&[("x-api-key", "sk-1"), ("x-api-key", "sk-1")], "default"),
+        (&[("x-api-key", "sk-1"), ("x-api-key", "sk-1")], "keyed"),
+        (&[("authorization", "Bearer sk-1"), ("authorization", "Bearer sk-1")], "keyed"),
+        (&[("authorization", "Bearer other"), ("authorization", "Bearer sk-1")], "keyed"),
+        (&[("authorization", "Basic sk-1"), ("authorization", "bearer sk-1")], "keyed"),
+        (&[("api-key", "other"), ("api-key", ""), ("api-key", "sk-1")], "keyed"),
+        (&[("api-key", "other"), ("api-key", "sk-1x")], "default"),
         (&[("cookie", "sk-1")], "default"),
     ] {
         assert_eq!(&*ask(&rules(true), "192.0.2.1", fields).tenant, tenant, "{fields:?}");

@@ -50,10 +50,9 @@ impl<'a> Request<'a> {
 
     /// Whose it is by these rules, in lines.
     pub(super) fn who(&self, rules: &Rules, peer: IpAddr, now_unix_s: u64) -> String {
-        let field = |name: &str| {
-            let mut values = self.fields.iter().filter(|(known, _)| known == name);
-            let (_, value) = values.next()?;
-            values.next().is_none().then_some(value.as_bytes())
+        let field = |name: &str, at| {
+            let values = self.fields.iter().filter(|(known, _)| known == name);
+            values.map(|(_, value)| value.as_bytes()).nth(at)
         };
         let head = Head { peer, path: self.path, field: &field, now_unix_s };
         let who = match rules.head(&head) {
