@@ -19,7 +19,7 @@ use crate::file::{self, File};
 use crate::lock::Lock;
 use crate::report::source::{Gap, Month};
 use crate::table::EXCHANGE;
-use crate::{check, files, month};
+use crate::{aside, check, files, month};
 
 /// How long a month that is not the open one stays open after its last row.
 const IDLE: Duration = Duration::from_secs(30);
@@ -118,10 +118,12 @@ impl Keeper {
 
     fn open_ledger(&mut self, now_us: i64) -> Result<(), Failure> {
         if !self.began {
-            self.settle_others();
+            self.settle_others(now_us);
         }
         let mut gap = None;
         let path = self.path.clone();
+        // What is set aside if it is found damaged.
+        self.open_path.clone_from(&path);
         if path.try_exists()? {
             let (file, crashed) = self.open_checked(&path)?;
             // Of our own faults the gap is told by what was shed; of a crash nobody else tells.
@@ -132,6 +134,7 @@ impl Keeper {
             let early = files::of_month(&path, now);
             if early.try_exists()? {
                 // Its first rows came while the month before could not be moved.
+                self.open_path.clone_from(&early);
                 let (file, crashed) = self.open_checked(&early)?;
                 if file.settle()? {
                     file.rest()?;
@@ -141,7 +144,7 @@ impl Keeper {
                 gap = crashed.filter(|_| !self.began);
                 self.hold(file, true)?;
             } else {
-                self.aside_orphans(&path, now_us)?;
+                aside::orphans(&path, now_us)?;
                 let file = File::create(&path, now, now_us)?;
                 self.hold(file, true)?;
             }
@@ -262,7 +265,7 @@ impl Keeper {
                 }
                 file
             } else {
-                self.aside_orphans(&path, now_us)?;
+                aside::orphans(&path, now_us)?;
                 File::create(&path, month, now_us)?
             };
             self.trust(&file)?;
@@ -303,8 +306,9 @@ impl Keeper {
             .map(|(month, _)| *month)
             .collect();
         for month in idle {
-            if let Some(held) = self.files.remove(&month) {
-                held.file.rest()?;
+            let rested = self.files.remove(&month).map(|held| held.file.rest());
+            if let Some(Err(failure)) = rested {
+                self.past_trouble(month, &failure, now_us);
             }
         }
         if self.open.is_some_and(|open| !self.is_there(open)) {
@@ -313,18 +317,28 @@ impl Keeper {
         let mut entry = Entry::begin(self.open_file()?)?;
         entry.fact("alive_us", ValueRef::Integer(now_us))?;
         entry.commit()?;
-        self.write_back()
+        self.write_back(now_us)
     }
 
     /// Writes long logs back into their files.
-    pub(crate) fn write_back(&mut self) -> Result<(), Failure> {
-        for held in self.files.values() {
+    pub(crate) fn write_back(&mut self, now_us: i64) -> Result<(), Failure> {
+        let mut failed = Vec::new();
+        for (month, held) in &self.files {
             if files::length(&files::beside(&held.file.path, "-wal")) > LOG {
                 // Who reads an old state keeps the log from being emptied; it is tried again.
-                held.file.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
+                let done = held.file.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+                failed.extend(done.err().map(|error| (*month, Failure::from(error))));
             }
         }
-        Ok(())
+        let mut of_open = Ok(());
+        for (month, failure) in failed {
+            if Some(month) == self.open {
+                of_open = Err(failure);
+            } else {
+                self.past_trouble(month, &failure, now_us);
+            }
+        }
+        of_open
     }
 
     /// Moves a month that is over out of the open file, and opens the next; later, if others read it.
@@ -370,9 +384,18 @@ impl Keeper {
 
     /// Closes everything, in order: what is opened next finds nothing to be said.
     pub(crate) fn end(&mut self, now_us: i64) -> Result<(), Failure> {
-        for (_, mut held) in std::mem::take(&mut self.files) {
-            set_clean(&mut held.file, now_us)?;
-            held.file.rest()?;
+        let past: Vec<Month> = self.files.keys().copied().filter(|month| Some(*month) != self.open).collect();
+        for month in past {
+            let Some(mut held) = self.files.remove(&month) else { continue };
+            if let Err(failure) = set_clean(&mut held.file, now_us).and_then(|()| held.file.rest()) {
+                self.past_trouble(month, &failure, now_us);
+            }
+        }
+        if self.open.is_some() {
+            set_clean(self.open_file()?, now_us)?;
+            if let Some(held) = self.open.and_then(|open| self.files.remove(&open)) {
+                held.file.rest()?;
+            }
         }
         self.open = None;
         self.lock = None;
@@ -392,50 +415,57 @@ impl Keeper {
 
     /// Moves the damaged open file away, with what belongs to it.
     pub(crate) fn set_aside(&mut self, failure: &Failure, now_us: i64) -> Result<(), Failure> {
+        let open = self.open;
         self.let_go();
         let path = std::mem::replace(&mut self.open_path, self.path.clone());
-        let to = aside(&path, now_us)?;
-        tracing::error!(
-            file = %path.display(), moved_to = %to.display(), reason = %failure,
-            "the ledger's file is damaged; a new one is begun"
-        );
-        self.news.quarantined += 1;
-        self.news.faults.push(Fault::Corrupt);
-        self.aside_orphans(&path, now_us)?;
         let named = path.file_name().and_then(|name| files::month_in(&self.path, name.to_str()?));
-        let month = named.unwrap_or(month::of(now_us));
-        let mut file = File::create(&path, month, now_us)?;
-        let mut entry = Entry::begin(&mut file)?;
-        entry.gap(&Gap {
-            // What the file held can only be guessed by its name: a month.
-            from_us: month::begin_us(month),
-            until_us: now_us,
-            why: "corrupt".into(),
-            lost_rows: None,
-            totals_kept: false,
-        })?;
-        let name = to.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let detail = serde_json::json!({ "file": name, "reason": failure.said }).to_string();
-        entry.act(now_us, "quarantined", &self.who, &detail)?;
-        entry.commit()?;
+        self.replace(&path, named.or(open).unwrap_or(month::of(now_us)), failure, now_us)
+    }
+
+    fn replace(&mut self, path: &Path, month: Month, failure: &Failure, now_us: i64) -> Result<(), Failure> {
+        self.news.faults.push(Fault::Corrupt);
+        aside::replace(path, month, failure, &self.who, now_us)?;
+        self.news.quarantined += 1;
         self.news.gaps += 1;
         Ok(())
     }
 
-    /// Moves away what belongs to a file that is not there: a log of another file must not be taken for
-    /// the new one's.
-    fn aside_orphans(&self, path: &Path, now_us: i64) -> Result<(), Failure> {
-        for suffix in ["-wal", "-shm", "-journal"] {
-            if files::beside(path, suffix).try_exists()? {
-                aside(path, now_us)?;
-                return Ok(());
-            }
+    /// The file of a month that is not the open one is damaged: it alone is moved away. One that was signed
+    /// off stays where it is, for people to see to; what comes late goes to the open month, as it would anyway.
+    pub(crate) fn spoiled(&mut self, month: Month, failure: &Failure, now_us: i64) -> Result<(), Failure> {
+        self.files.remove(&month);
+        if files::sign_off(&self.path, month).try_exists()? {
+            self.news.faults.push(Fault::Corrupt);
+            tracing::error!(
+                month = month::name(month), reason = %failure,
+                "a closed month of the ledger is damaged: put its file back from a copy"
+            );
+            self.shun(month, true);
+            return Ok(());
         }
-        Ok(())
+        self.replace(&files::of_month(&self.path, month), month, failure, now_us)
+    }
+
+    /// A month that is not the open one made trouble, and nothing waits for it: whatever it is, the open
+    /// month goes on.
+    fn past_trouble(&mut self, month: Month, failure: &Failure, now_us: i64) {
+        self.files.remove(&month);
+        let left = match failure.fault {
+            Fault::Corrupt => self.spoiled(month, failure, now_us).err(),
+            _ => Some(failure.clone()),
+        };
+        if let Some(failure) = left {
+            self.doubtful |= failure.fault == Fault::Io;
+            self.news.faults.push(failure.fault);
+            tracing::warn!(
+                month = month::name(month), reason = %failure,
+                "a past month of the ledger cannot be put away"
+            );
+        }
     }
 
     /// Puts away months that a crash left open.
-    fn settle_others(&mut self) {
+    fn settle_others(&mut self, now_us: i64) {
         for path in files::list(&self.path).unwrap_or_default() {
             let left = ["-wal", "-journal"].iter().any(|suffix| files::beside(&path, suffix).exists());
             if path == self.path || !left {
@@ -445,9 +475,9 @@ impl Keeper {
                 write_back(&file)?;
                 file.rest()
             });
-            if let Err(failure) = settled {
-                self.news.faults.push(failure.fault);
-                tracing::warn!(file = %path.display(), reason = %failure, "a past month of the ledger cannot be put away");
+            let month = path.file_name().and_then(|name| files::month_in(&self.path, name.to_str()?));
+            if let (Err(failure), Some(month)) = (settled, month) {
+                self.past_trouble(month, &failure, now_us);
             }
         }
     }
@@ -487,24 +517,6 @@ fn set_clean(file: &mut File, now_us: i64) -> Result<(), Failure> {
     entry.commit()
 }
 
-/// Gives a file and what belongs to it names that say when it was found damaged. The log goes first:
-/// without its file it is nothing, and the file without its log would be an older state of itself.
-fn aside(path: &Path, now_us: i64) -> Result<PathBuf, Failure> {
-    let stamp = jiff::Timestamp::from_microsecond(now_us)
-        .map_or_else(|_| now_us.to_string(), |at| at.strftime("%Y-%m-%dT%H-%M-%SZ").to_string());
-    let mut to = files::beside(path, &format!(".corrupt-{stamp}"));
-    for n in 2.. {
-        if !to.try_exists()? && !files::beside(&to, "-wal").try_exists()? {
-            break;
-        }
-        to = files::beside(path, &format!(".corrupt-{stamp}-{n}"));
-    }
-    for suffix in ["-wal", "-shm", "-journal", ""] {
-        match fs::rename(files::beside(path, suffix), files::beside(&to, suffix)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
-            _ => {}
-        }
-    }
-    files::sync_directory(path)?;
-    Ok(to)
-}
+#[cfg(test)]
+#[path = "keeper_tests.rs"]
+mod tests;

@@ -5,6 +5,7 @@
 //! money, never text (law 11); only this crate writes to the disk.
 
 mod amend;
+mod aside;
 mod check;
 mod close;
 #[cfg(test)]
@@ -26,6 +27,8 @@ mod lock;
 mod model_tests;
 pub mod month;
 mod overview;
+#[cfg(test)]
+mod past_tests;
 mod queue;
 pub mod report;
 mod reprice;

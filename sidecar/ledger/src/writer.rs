@@ -162,7 +162,7 @@ impl Writer {
         status.commit_time += began.elapsed();
         drop(status);
         // After the acknowledgement, which it would only delay. If it fails, the log goes on to hold it all.
-        self.keeper.write_back()
+        self.keeper.write_back(now_us)
     }
 
     /// Enters a hand into the months it belongs to. How many rows are on the disk by that.
@@ -255,7 +255,18 @@ impl Writer {
                 redirected.get_or_insert_default().take(Some(self.not_entered(month, part)));
                 continue;
             }
-            match self.enter_part(month, &part, &rates, token, now_us) {
+            let entered = match self.enter_part(month, &part, &rates, token, now_us) {
+                Err(failure) if month != open && failure.fault == Fault::Corrupt => {
+                    self.keeper.spoiled(month, &failure, now_us)?;
+                    if self.keeper.target(month) == month {
+                        self.enter_part(month, &part, &rates, token, now_us)
+                    } else {
+                        Ok(false)
+                    }
+                }
+                other => other,
+            };
+            match entered {
                 Ok(true) => {
                     done.insert(month);
                 }

@@ -1,0 +1,131 @@
+//! The writer's files when one of them is not as it was left.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use super::{IDLE, Keeper};
+use crate::entry::Entry;
+use crate::report::source::{Gap, Month, Range, Source};
+use crate::testing::{NOON_US, Place, row};
+use crate::{Fault, Row, Store, month};
+
+const OCTOBER_US: i64 = NOON_US;
+
+fn november_us() -> i64 {
+    month::begin_us(october() + 1) + 1_000_000
+}
+
+fn october() -> Month {
+    month::of(OCTOBER_US)
+}
+
+fn ready(place: &Place, now_us: i64) -> Keeper {
+    let mut keeper = Keeper::new(place.ledger(), "test".into());
+    keeper.ready(now_us).unwrap();
+    keeper
+}
+
+fn enter(keeper: &mut Keeper, month: Month, row: &Row, now_us: i64) {
+    let file = if keeper.open_month() == Some(month) {
+        keeper.open_file().unwrap()
+    } else {
+        keeper.file(month, now_us).unwrap()
+    };
+    let mut entry = Entry::begin(file).unwrap();
+    if let price::Charge::Priced { rate, .. } = &row.charge {
+        entry.rates([&**rate]).unwrap();
+    }
+    entry.exchanges([row]).unwrap();
+    entry.commit().unwrap();
+}
+
+/// Overwrites a file and its log.
+fn spoil(place: &Place, name: &str) {
+    for name in [name.to_owned(), format!("{name}-wal")] {
+        if let Ok(content) = fs::read(place.path(&name)) {
+            use std::io::Write;
+            // In place: who has it open reads this.
+            let mut file = fs::OpenOptions::new().write(true).open(place.path(&name)).unwrap();
+            file.write_all(&vec![0xa5; content.len()]).unwrap();
+        }
+    }
+}
+
+/// November open with a row of its own, and October open beside it with a late one.
+fn two_months(place: &Place) -> Keeper {
+    let mut keeper = ready(place, november_us());
+    let new = Row { ended_us: november_us(), ..row(1) };
+    enter(&mut keeper, october() + 1, &new, november_us());
+    enter(&mut keeper, october(), &row(2), november_us());
+    keeper
+}
+
+/// Models of what is billed, and the gaps.
+fn read(place: &Place) -> (Vec<(Month, u64)>, Vec<Gap>) {
+    let store = Store::open_read(&place.ledger()).unwrap();
+    let mut months = std::collections::BTreeMap::new();
+    store
+        .lines(&Range::ALL, &mut |month, line| {
+            *months.entry(month).or_default() += line.exchanges;
+            Ok(())
+        })
+        .unwrap();
+    (months.into_iter().collect(), store.gaps(&Range::ALL).unwrap())
+}
+
+const ASIDE: &str = "x-2026-10.db.corrupt-2026-11-01T00-00-01Z";
+
+#[track_caller]
+fn only_october_is_aside(place: &Place, keeper: &Keeper) {
+    let names = place.names();
+    let aside: Vec<_> =
+        names.iter().filter(|name| name.contains("corrupt") && !name.ends_with("-wal")).collect();
+    assert_eq!(aside, [ASIDE], "{names:?}");
+    assert_eq!((keeper.news.quarantined, keeper.news.gaps), (1, 1));
+    assert_eq!(keeper.news.faults, [Fault::Corrupt]);
+    let (months, gaps) = read(place);
+    assert_eq!(months, [(october() + 1, 1)], "the open month has its row");
+    let said: Vec<_> = gaps.iter().map(|gap| (month::of(gap.from_us), &*gap.why)).collect();
+    assert_eq!(said, [(october(), "corrupt")]);
+}
+
+#[test]
+fn a_damaged_past_month_is_put_away_by_itself() {
+    let place = Place::new();
+    let mut keeper = two_months(&place);
+    spoil(&place, "x-2026-10.db");
+    let long_ago = Instant::now().checked_sub(IDLE + Duration::from_secs(1)).unwrap();
+    keeper.files.get_mut(&october()).unwrap().used = long_ago;
+    keeper.tick(november_us()).unwrap();
+    assert_eq!(keeper.open_month(), Some(october() + 1));
+    only_october_is_aside(&place, &keeper);
+    keeper.end(november_us()).unwrap();
+}
+
+#[test]
+fn a_damaged_past_month_does_not_spoil_the_end() {
+    let place = Place::new();
+    let mut keeper = two_months(&place);
+    spoil(&place, "x-2026-10.db");
+    keeper.end(november_us()).unwrap();
+    only_october_is_aside(&place, &keeper);
+    drop(keeper);
+    let mut again = ready(&place, november_us());
+    assert_eq!((again.news.gaps, again.news.quarantined), (0, 0), "the open month was left in order");
+    again.end(november_us()).unwrap();
+}
+
+#[test]
+fn a_damaged_past_month_that_a_crash_left_open_is_put_away_at_the_start() {
+    let place = Place::new();
+    let mut keeper = two_months(&place);
+    keeper.news = super::News::default();
+    let crashed = place.copy();
+    spoil(&crashed, "x-2026-10.db");
+    let again = ready(&crashed, november_us());
+    assert_eq!(again.open_month(), Some(october() + 1));
+    let (months, _) = read(&crashed);
+    assert_eq!(months, [(october() + 1, 1)]);
+    assert_eq!(again.news.quarantined, 1);
+    assert!(crashed.names().contains(&ASIDE.to_owned()), "{:?}", crashed.names());
+}

@@ -1,0 +1,102 @@
+//! Rows of a month that is over, where its file is damaged, held, closed or of another time: they are
+//! entered once, where they belong, and the open month goes on.
+
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::report::source::{DAY_US, Month, Range, Source};
+use crate::running::Ledger;
+use crate::testing::{NOON_US, Place, row};
+use crate::{Plan, Row, Store, month, start, verify};
+
+const LONG: Duration = Duration::from_secs(30);
+
+fn october() -> Month {
+    month::of(NOON_US)
+}
+
+fn november_us() -> i64 {
+    month::begin_us(october() + 1) + 1_000_000
+}
+
+fn at(us: i64, place: &Place) -> (Ledger, Arc<AtomicI64>) {
+    let hands = Arc::new(AtomicI64::new(us));
+    let clock = Arc::clone(&hands);
+    let clock: crate::Clock = Arc::new(move || clock.load(Ordering::SeqCst));
+    (start(Plan { clock, who: "test".into(), ..Plan::new(place.ledger()) }), hands)
+}
+
+#[track_caller]
+fn until(what: &str, ledger: &Ledger, holds: impl Fn(&crate::Status) -> bool) {
+    let end = Instant::now() + LONG;
+    while !holds(&ledger.status()) {
+        assert!(Instant::now() < end, "it never came that {what}: {:?}", ledger.status());
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Exchanges by the month whose file has them.
+fn billed(place: &Place) -> Vec<(String, u64)> {
+    let mut months = std::collections::BTreeMap::<Month, u64>::new();
+    let store = Store::open_read(&place.ledger()).unwrap();
+    store
+        .lines(&Range::ALL, &mut |month, line| {
+            *months.entry(month).or_default() += line.exchanges;
+            Ok(())
+        })
+        .unwrap();
+    months.into_iter().map(|(month, count)| (month::name(month), count)).collect()
+}
+
+#[track_caller]
+fn well(place: &Place) {
+    for verdict in verify(&place.ledger(), None).unwrap() {
+        assert_eq!(verdict.differences, Vec::<String>::new(), "{}", verdict.path.display());
+    }
+}
+
+fn expected(months: &[(&str, u64)]) -> Vec<(String, u64)> {
+    months.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect()
+}
+
+fn new(n: u64) -> Row {
+    Row { ended_us: november_us(), ..row(n) }
+}
+
+#[test]
+fn late_rows_of_a_damaged_month_get_a_new_file_of_that_month() {
+    let place = Place::new();
+    fs::write(place.path("x-2026-10.db"), b"these are notes, and nothing else\n".repeat(300)).unwrap();
+    let (ledger, _) = at(november_us(), &place);
+    [new(1), row(2)].into_iter().for_each(|row| ledger.enter(row));
+    until("both are there", &ledger, |status| status.rows_total == 2);
+    let status = ledger.status();
+    assert_eq!((status.up, status.quarantined_total, status.gaps_total), (true, 1, 1));
+    assert!(ledger.shutdown(LONG));
+    assert_eq!(billed(&place), expected(&[("2026-10", 1), ("2026-11", 1)]));
+    assert!(place.names().contains(&"x-2026-10.db.corrupt-2026-11-01T00-00-01Z".to_owned()));
+    well(&place);
+}
+
+/// What was signed off is not replaced by an empty month.
+#[test]
+fn a_damaged_month_that_was_closed_stays_where_it_is() {
+    let place = Place::new();
+    let (ledger, _) = at(NOON_US, &place);
+    ledger.enter(row(1));
+    assert!(ledger.shutdown(LONG));
+    crate::close(&place.ledger(), october(), "ann", november_us() + DAY_US).unwrap();
+    let october = place.path("x-2026-10.db");
+    fs::remove_file(&october).unwrap();
+    let damaged = vec![0xa5; 8_192];
+    fs::write(&october, &damaged).unwrap();
+    let (ledger, _) = at(november_us(), &place);
+    ledger.enter(row(2));
+    until("it is there", &ledger, |status| status.rows_total == 1);
+    assert!(ledger.shutdown(LONG));
+    assert_eq!(fs::read(&october).unwrap(), damaged);
+    fs::remove_file(&october).unwrap();
+    assert_eq!(billed(&place), expected(&[("2026-11", 1)]));
+}
