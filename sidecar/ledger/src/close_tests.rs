@@ -363,3 +363,25 @@ fn what_may_not_be_forgotten_is_kept() {
     assert_eq!(step(false), Next::Nothing, "there is nothing left to ask about");
     well(&place);
 }
+
+/// September is nothing that can be read: it is told, and October's rows go all the same.
+#[test]
+fn a_month_that_cannot_be_read_keeps_no_other() {
+    let place = with_october();
+    let later = november_us() + 40 * DAY_US;
+    let (ledger, _) = at(later, &place, 0);
+    assert!(ledger.shutdown(LONG));
+    std::fs::write(place.path("x-2026-09.db"), vec![0xA5; 8_192]).unwrap();
+    let step = || retain::step(&place.ledger(), 20, &|_| true, "test", later);
+    let mut steps = 0;
+    let said = loop {
+        match step() {
+            Ok(Next::Step) => steps += 1,
+            other => break other.unwrap_err(),
+        }
+    };
+    assert!(steps > 0 && said.said.contains("x-2026-09.db"), "{steps} {said}");
+    let file = crate::file::File::open_read(&place.path("x-2026-10.db")).unwrap();
+    let rows: i64 = file.connection.query_row("SELECT count(*) FROM exchange", [], |row| row.get(0)).unwrap();
+    assert_eq!(rows, 0);
+}

@@ -2,7 +2,8 @@
 //! seals, so that the month's digest can still be made.
 //!
 //! Laws: a step is short, because the writer takes it between two commits; a crash between steps loses
-//! nothing, because what is to go is said before it goes; what another store has yet to get stays.
+//! nothing, because what is to go is said before it goes; what another store has yet to get stays; a file
+//! that cannot be read keeps no other.
 
 use std::path::Path;
 
@@ -43,50 +44,66 @@ pub(crate) fn step(
 ) -> Result<Next, Failure> {
     let kept_us = now_us.saturating_sub(i64::from(keep_days) * DAY_US);
     let mut next = Next::Nothing;
+    let mut left = None;
     for name in files::list(path)? {
         if name == path {
             continue;
         }
-        let named = |failure: Failure| failure.of(name.display());
-        let (month, closed, left) = {
-            let file = File::open_read(&name).map_err(named)?;
-            let closed = file::number(&file.connection, "closed_us").map_err(named)?.is_some();
-            (file.month, closed, left(&file).map_err(named)?)
-        };
-        if month::begin_us(month + 1) > kept_us || !left {
-            continue;
+        match of_file(path, &name, keep_days, kept_us, may_forget, who, now_us) {
+            Ok(Next::Step) => return Ok(Next::Step),
+            Ok(Next::Wait) => next = Next::Wait,
+            Ok(Next::Nothing) => {}
+            // The others are looked at first: of a month that cannot be read nothing is taken away.
+            Err(failure) => {
+                left.get_or_insert(failure.of(name.display()));
+            }
         }
-        if !may_forget(&name) {
-            next = Next::Wait;
-            continue;
-        }
-        if closed {
-            read_only(&name, false).map_err(named)?;
-        }
-        let done = compact(&name).map_err(named);
-        if closed {
-            read_only(&name, true).map_err(named)?;
-        }
-        if done? {
-            let detail =
-                serde_json::json!({ "month": month::name(month), "keep_days": keep_days }).to_string();
-            let act = Amendment {
-                what: "compacted",
-                who,
-                detail: &detail,
-                at_us: now_us,
-                rates: &[],
-                corrections: &[],
-            };
-            amend(path, &act)?;
-            tracing::info!(
-                month = month::name(month),
-                "the rows of this month were taken away; its lines stay"
-            );
-        }
-        return Ok(Next::Step);
     }
-    Ok(next)
+    left.map_or(Ok(next), Err)
+}
+
+/// A step of one file.
+fn of_file(
+    path: &Path,
+    name: &Path,
+    keep_days: u32,
+    kept_us: i64,
+    may_forget: &dyn Fn(&Path) -> bool,
+    who: &str,
+    now_us: i64,
+) -> Result<Next, Failure> {
+    let (month, closed, left) = {
+        let file = File::open_read(name)?;
+        let closed = file::number(&file.connection, "closed_us")?.is_some();
+        (file.month, closed, left(&file)?)
+    };
+    if month::begin_us(month + 1) > kept_us || !left {
+        return Ok(Next::Nothing);
+    }
+    if !may_forget(name) {
+        return Ok(Next::Wait);
+    }
+    if closed {
+        read_only(name, false)?;
+    }
+    let done = compact(name);
+    if closed {
+        read_only(name, true)?;
+    }
+    if done? {
+        let detail = serde_json::json!({ "month": month::name(month), "keep_days": keep_days }).to_string();
+        let act = Amendment {
+            what: "compacted",
+            who,
+            detail: &detail,
+            at_us: now_us,
+            rates: &[],
+            corrections: &[],
+        };
+        amend(path, &act)?;
+        tracing::info!(month = month::name(month), "the rows of this month were taken away; its lines stay");
+    }
+    Ok(Next::Step)
 }
 
 /// Whether there are rows, or pages that none uses.

@@ -2,7 +2,7 @@
 //!
 //! Laws: it never holds the ledger's writer up; how far each file has got is asked of the store, in whose
 //! transactions it is written, so that neither a crash here nor a backup restored there loses or doubles a
-//! row.
+//! row; a file that cannot be read keeps no other from being sent.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -193,8 +193,13 @@ impl Ship {
             let result = self.pass();
             lock(&self.shared).trying = None;
             let pause = match result {
-                Ok(()) => {
+                Ok(None) => {
                     self.went_well();
+                    wait = self.plan.retry;
+                    jittered(self.plan.every)
+                }
+                Ok(Some(left)) => {
+                    self.tell(left, "not shipping all", "what is in the other files is sent");
                     wait = self.plan.retry;
                     jittered(self.plan.every)
                 }
@@ -217,48 +222,70 @@ impl Ship {
         matches!(self.stopped.try_recv(), Err(mpsc::TryRecvError::Disconnected))
     }
 
-    /// Everything that is there, file by file, the oldest first.
-    fn pass(&mut self) -> Result<(), Trouble> {
+    /// Everything that is there, file by file, the oldest first. What was left because its file cannot be
+    /// read.
+    fn pass(&mut self) -> Result<Option<Trouble>, Trouble> {
         let files = self.feed.files().map_err(|error| Trouble::local(&error))?;
         let mut seen = Vec::with_capacity(files.len());
-        self.look(&files)?;
+        let mut left: Option<Trouble> = None;
+        self.look(&files);
         self.client()?;
         for path in files {
-            loop {
-                let Some(opened) = self.open(&path)? else { break };
-                let origin = opened.origin();
-                let after = self.cursor(origin)?;
-                let parcel = opened.parcel(after, self.plan.batch).map_err(|error| Trouble::local(&error))?;
-                drop(opened);
-                let full = parcel.rows.len() >= self.plan.batch;
-                if !parcel.is_empty() || self.totals.get(&origin) != Some(&totals(&parcel)) {
-                    self.deliver(origin, &parcel)?;
-                }
-                if !full && parcel.is_empty() {
-                    let status = FileStatus { path: path.clone(), origin, shipped: after, complete: true };
-                    seen.push(status);
-                    break;
+            match self.file(&path)? {
+                Ok(status) => seen.extend(status),
+                Err(trouble) => {
+                    left.get_or_insert(trouble);
                 }
             }
         }
         lock(&self.shared).status.files = seen;
-        Ok(())
+        Ok(left)
     }
 
-    /// Says what waits before anything is tried, so that a store that is gone shows as lag.
-    fn look(&mut self, files: &[PathBuf]) -> Result<(), Trouble> {
+    /// Everything of one file, if it is still there. The inner error is its own, the outer one the store's.
+    fn file(&mut self, path: &Path) -> Result<Result<Option<FileStatus>, Trouble>, Trouble> {
+        loop {
+            let opened = match self.open(path) {
+                Ok(Some(opened)) => opened,
+                Ok(None) => return Ok(Ok(None)),
+                Err(trouble) => return Ok(Err(trouble)),
+            };
+            let origin = opened.origin();
+            let after = self.cursor(origin)?;
+            let parcel = match opened.parcel(after, self.plan.batch) {
+                Ok(parcel) => parcel,
+                Err(failure) => return Ok(Err(Trouble::local(&failure))),
+            };
+            drop(opened);
+            let full = parcel.rows.len() >= self.plan.batch;
+            if !parcel.is_empty() || self.totals.get(&origin) != Some(&totals(&parcel)) {
+                self.deliver(origin, &parcel)?;
+            }
+            if !full && parcel.is_empty() {
+                return Ok(Ok(Some(FileStatus {
+                    path: path.to_owned(),
+                    origin,
+                    shipped: after,
+                    complete: true,
+                })));
+            }
+        }
+    }
+
+    /// Says what waits before anything is tried, so that a store that is gone shows as lag. What waits in a
+    /// file that cannot be read nobody knows; it is told when it is to be sent.
+    fn look(&mut self, files: &[PathBuf]) {
         let (mut pending, mut oldest) = (0, None);
         for path in files {
-            let Some(opened) = self.open(path)? else { continue };
+            let Ok(Some(opened)) = self.open(path) else { continue };
             let after = self.cursors.get(&opened.origin()).copied().unwrap_or_default();
-            let (count, first) = opened.waiting(after).map_err(|error| Trouble::local(&error))?;
+            let Ok((count, first)) = opened.waiting(after) else { continue };
             pending += count;
             oldest = oldest.into_iter().chain(first).min();
         }
         let mut shared = lock(&self.shared);
         shared.status.pending_rows = pending;
         shared.oldest_us = oldest;
-        Ok(())
     }
 
     /// A file that has another name by now is seen under that at the next look.
@@ -335,13 +362,18 @@ impl Ship {
     fn failed(&mut self, trouble: Trouble) {
         // Whatever the connection was in the middle of, the next one begins anew.
         self.client = None;
+        self.tell(trouble, "not shipping", "rows wait in the ledger");
+    }
+
+    /// Counts what is wrong, and says it once.
+    fn tell(&self, trouble: Trouble, what: &str, but: &str) {
         let mut shared = lock(&self.shared);
         let status = &mut shared.status;
         status.up = false;
         status.failures[trouble.reason as usize] += 1;
         if status.trouble.as_ref() != Some(&trouble.said) {
             let (said, reason) = (&trouble.said, trouble.reason.name());
-            tracing::warn!(store = %self.plan.address, reason, "not shipping: {said}; rows wait in the ledger");
+            tracing::warn!(store = %self.plan.address, reason, "{what}: {said}; {but}");
             status.trouble = Some(trouble.said);
         }
     }

@@ -27,6 +27,29 @@ fn a_ledger_of_several_months_arrives_whole_and_grows() {
     assert!(shipper.shutdown(Duration::from_secs(30)));
 }
 
+/// A month's file is nothing that can be read: it is told, and all others go on.
+#[test]
+fn a_file_that_cannot_be_read_keeps_no_other() {
+    let url = shared().url(&shared().database());
+    let mut book = Book::new();
+    book.enter(100);
+    let spoiled = book.path().with_file_name("x-2026-01.db");
+    std::fs::write(&spoiled, vec![0xA5; 8_192]).unwrap();
+    let shipper = book.ship(&url, 30);
+    until("all but that is sent", || {
+        let status = shipper.status();
+        status.rows_total == 100 && status.files.len() >= 3 && status.trouble.is_some()
+    });
+    book.enter(50);
+    until("what comes later too", || shipper.status().rows_total == 150);
+    let status = shipper.status();
+    assert!(!status.up && status.trouble.is_some_and(|said| said.contains("x-2026-01.db")));
+    assert!(!shipper.watch().has_all(&spoiled));
+    std::fs::remove_file(&spoiled).unwrap();
+    arrives(&book, &shipper, &url);
+    assert_eq!(shipper.status().trouble, None);
+}
+
 #[test]
 fn what_came_last_is_sent_before_the_end() {
     let url = shared().url(&shared().database());
