@@ -150,6 +150,7 @@ impl Source for Central {
              e.gpu_hours_pico, e.gpu_energy_pico \
              FROM tokenmeter.exchange x JOIN tokenmeter.file f USING (instance) \
              LEFT JOIN tokenmeter.energy e ON e.ended_at = x.ended_at AND e.id = x.id \
+             AND e.instance = x.instance AND e.class = 'usage' \
              WHERE x.ended_at >= $1 AND x.ended_at < $2"
         );
         let (since, until) = (Instant(range.since_us), Instant(range.until_us));

@@ -2,8 +2,9 @@
 
 use std::thread;
 
-use ledger::feed::Parcel;
+use ledger::feed::{Origin, Parcel};
 use ledger::report::source::{Correction, DeviceLine, Gap, Range, Share, Source};
+use ledger::report::{Ask, Basis, Key, Order, make};
 use ledger::{Class, Line};
 use meter::ExchangeId;
 
@@ -55,6 +56,40 @@ fn what_comes_twice_is_kept_once() {
     let mut all = rows(0..750);
     all.sort_by_key(|row| row.id);
     assert!(back == all, "each row comes back as it was");
+}
+
+/// Energy that is shed, or billed in another month than its exchange, is no part of its exchange's line:
+/// a report from rows must not take it for one.
+#[test]
+fn energy_that_is_not_in_its_exchanges_line_is_not_its_rows() {
+    let all = rows(0..12);
+    let mut used: Vec<_> = all.iter().enumerate().filter_map(|(at, row)| energy(row, at as u64)).collect();
+    let (url, mut client) = store();
+    used[1].class = Class::Shed;
+    let later = used.split_off(2);
+    send(&mut client, origin(1), "host", &Parcel { energy: used, ..parcel(all) }).unwrap();
+    let november = Origin { month: 682, ..origin(2) };
+    send(&mut client, november, "host", &Parcel { energy: later, ..Parcel::default() }).unwrap();
+    let central = Central::open(&Address::parse(&url).unwrap()).unwrap();
+    let mut with = 0;
+    central
+        .rows(&Range::ALL, &mut |_, _, used| {
+            with += u64::from(used.is_some());
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(with, 1, "of four exchanges with energy, two months and a shed one");
+    let ask = Ask {
+        range: Range::ALL,
+        billed: None,
+        by: vec![Key::named("consumer").unwrap()],
+        filters: Vec::new(),
+        basis: Basis::Price,
+        order: Order::Keys,
+    };
+    let report = make(&central, &ask).unwrap();
+    let exchanges: i128 = report.totals.iter().map(|total| total.sums.exchanges).sum();
+    assert_eq!(exchanges, 12);
 }
 
 #[test]
@@ -152,7 +187,7 @@ fn corrections_and_gaps_come_back_as_they_were() {
 #[test]
 fn what_is_late_is_billed_in_the_month_of_its_file() {
     let (url, mut client) = store();
-    let december = ledger::feed::Origin { month: 683, ..origin(1) };
+    let december = Origin { month: 683, ..origin(1) };
     send(&mut client, december, "host", &parcel(rows(0..1))).unwrap();
     let central = Central::open(&Address::parse(&url).unwrap()).unwrap();
     let mut months = Vec::new();
