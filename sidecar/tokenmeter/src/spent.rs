@@ -11,13 +11,38 @@ use ledger::report::{Range, Source, Trouble};
 
 use crate::budgets::Sums;
 
-/// Sums of the ledger at `path` from a day on; of one that is not there yet, none.
+/// Sums of the ledger at `path` from a day on; of one that is not there yet, none. A file of it that cannot
+/// be read is told and left out: a budget that begins with most of what was spent is better than one that
+/// begins with nothing.
 pub(crate) fn in_ledger(path: &Path, currency: &str, since: i32) -> Result<Sums, String> {
-    match Store::open_read(path) {
-        Ok(store) => of(&store, currency, since).map_err(|trouble| trouble.to_string()),
-        Err(_) if !path.exists() => Ok(Vec::new()),
-        Err(failure) => Err(failure.to_string()),
+    let files = match Store::open_each(path) {
+        Ok(files) => files,
+        Err(_) if !path.exists() => return Ok(Vec::new()),
+        Err(failure) => return Err(failure.to_string()),
+    };
+    let (mut sums, mut left, mut read) = (Sums::new(), Vec::new(), false);
+    for file in files {
+        let of_file = file.map_err(Trouble::from).and_then(|store| of(&store, currency, since));
+        match of_file {
+            Ok(more) => {
+                read = true;
+                sums.extend(more);
+            }
+            Err(trouble) => left.push(trouble.to_string()),
+        }
     }
+    if !read && !left.is_empty() {
+        return Err(left.join("; "));
+    }
+    for why in left {
+        tracing::warn!("budgets begin without what is in a file of the ledger that cannot be read: {why}");
+    }
+    let mut merged: HashMap<(Arc<str>, i32), i128> = HashMap::new();
+    for (tenant, day, pico) in sums {
+        let sum = merged.entry((tenant, day)).or_default();
+        *sum = sum.saturating_add(pico);
+    }
+    Ok(merged.into_iter().map(|((tenant, day), pico)| (tenant, day, pico)).collect())
 }
 
 /// Sums of what a source has. What was charged in another currency is no part of them: money is
@@ -144,6 +169,22 @@ mod tests {
         let mut sums = of(&kept, "USD", 10).unwrap();
         sums.sort();
         assert_eq!(sums, [("a".into(), 10, 108), ("a".into(), 11, 7), ("b".into(), 10, 5)]);
+    }
+
+    /// October's file is nothing that can be read; what was spent in the open month counts.
+    #[test]
+    fn a_file_that_cannot_be_read_is_left_out() {
+        let folder = std::env::temp_dir().join(format!("tokenmeter-spent-left-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("spend.db");
+        let ledger = ledger::start(ledger::Plan::new(&path));
+        ledger.device(Vec::new());
+        assert!(ledger.shutdown(std::time::Duration::from_secs(30)));
+        assert_eq!(in_ledger(&path, "USD", 0), Ok(Vec::new()));
+        std::fs::write(folder.join("spend-2026-10.db"), "no database at all").unwrap();
+        assert_eq!(in_ledger(&path, "USD", 0), Ok(Vec::new()));
+        assert!(Store::open_read(&path).unwrap().lines(&Range::ALL, &mut |_, _| Ok(())).is_err());
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
