@@ -7,6 +7,7 @@ pub(crate) mod prices;
 pub(crate) mod reprice;
 pub(crate) mod spend;
 pub(crate) mod tenants;
+pub(crate) mod who;
 
 use std::io::{self, Write};
 use std::process::ExitCode;

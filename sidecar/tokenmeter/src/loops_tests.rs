@@ -26,6 +26,10 @@ impl Machine for Lan {
         ["10.0.0.7", "127.0.0.1", "::1"].contains(&address.to_string().as_str())
     }
 
+    fn host(&self) -> String {
+        "node-1".to_owned()
+    }
+
     fn variable(&self, _: &str) -> Option<String> {
         None
     }

@@ -13,6 +13,8 @@ pub trait Machine {
     fn resolve(&self, host: &str) -> Vec<IpAddr>;
     /// Whether an address is one of this machine's own.
     fn owns(&self, address: IpAddr) -> bool;
+    /// Its name; empty if it has none.
+    fn host(&self) -> String;
     /// An environment variable, if it is set; what is not UTF-8 in it is made readable.
     fn variable(&self, name: &str) -> Option<String>;
 }
@@ -44,6 +46,10 @@ impl Machine for ThisMachine {
         UdpSocket::bind((address, 0)).is_ok()
     }
 
+    fn host(&self) -> String {
+        std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned()
+    }
+
     fn variable(&self, name: &str) -> Option<String> {
         std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
     }
@@ -69,6 +75,10 @@ impl Machine for Alone {
 
     fn owns(&self, _: IpAddr) -> bool {
         false
+    }
+
+    fn host(&self) -> String {
+        "node-1".to_owned()
     }
 
     fn variable(&self, name: &str) -> Option<String> {

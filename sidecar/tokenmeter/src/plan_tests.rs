@@ -31,6 +31,10 @@ impl Machine for Fake {
         address.is_loopback()
     }
 
+    fn host(&self) -> String {
+        "node-1".to_owned()
+    }
+
     fn variable(&self, _: &str) -> Option<String> {
         None
     }

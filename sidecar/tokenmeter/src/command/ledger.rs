@@ -10,7 +10,8 @@ use ledger::{Failure, Overview, Verdict, close, month, overview, verify};
 
 use super::ledger_path::{self, NoLedger};
 use super::reprice::{self, RepriceError};
-use crate::machine::{Machine, ThisMachine};
+use super::who;
+use crate::machine::ThisMachine;
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,13 +129,7 @@ pub(crate) fn run(wish: &Wish) -> Result<ExitCode, LedgerError> {
     match wish {
         Wish::Close(wish) => {
             let path = wish.place.path()?;
-            let who = wish
-                .who
-                .clone()
-                .or_else(|| ThisMachine.variable("USER"))
-                .or_else(|| ThisMachine.variable("LOGNAME"))
-                .filter(|who| !who.is_empty())
-                .unwrap_or_else(|| "unknown".to_owned());
+            let who = who::named(wish.who.as_deref(), &ThisMachine);
             let sign_off = close(&path, wish.month, &who, ledger::now_us()).map_err(LedgerError::Ledger)?;
             say(&format!("{:#}", sign_off.document));
             Ok(ExitCode::SUCCESS)

@@ -14,7 +14,8 @@ use ledger::{Outcome, Reprice, Store};
 use price::{Book, Problem};
 
 use super::ledger_path::{self, NoLedger};
-use crate::machine::{Machine, ThisMachine};
+use super::who;
+use crate::machine::ThisMachine;
 
 /// What is to be charged again.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,9 +100,7 @@ pub(crate) fn run(wish: &Wish) -> Result<ExitCode, RepriceError> {
         return Err(RepriceError::Remote);
     }
     let book = book(&wish.prices)?;
-    let who =
-        wish.who.clone().or_else(|| ThisMachine.variable("USER")).or_else(|| ThisMachine.variable("LOGNAME"));
-    let who = who.filter(|who| !who.is_empty()).unwrap_or_else(|| "unknown".to_owned());
+    let who = who::named(wish.who.as_deref(), &ThisMachine);
     let asked = Reprice {
         range: wish.range,
         model: wish.model.as_deref(),

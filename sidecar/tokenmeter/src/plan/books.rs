@@ -49,8 +49,8 @@ impl Reader<'_> {
         let path = self.ledger_path(&path);
         let password = self.value(PASSWORD);
         let address = (!store.text.is_empty()).then(|| self.store(&store, &password, machine)).flatten();
-        let host = ["HOSTNAME", "POD_NAME"].iter().find_map(|name| machine.variable(name));
-        let host = host.unwrap_or_else(|| "unnamed".to_owned());
+        let pod = machine.variable("POD_NAME").filter(|name| !name.is_empty());
+        let host = pod.unwrap_or_else(|| machine.host());
         Books {
             ship: address.map(|address| ::ship::Plan::new(&path, address, &host)),
             ledger: Some(::ledger::Plan { keep_days, ..::ledger::Plan::new(path) }),

@@ -23,6 +23,10 @@ impl Machine for Fake {
         false
     }
 
+    fn host(&self) -> String {
+        "node-1".to_owned()
+    }
+
     fn variable(&self, name: &str) -> Option<String> {
         self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
     }
