@@ -75,7 +75,7 @@ impl Exchange {
     pub(crate) fn begin(
         worker: &Rc<Worker>,
         upstream: usize,
-        route: Route<'_>,
+        route: Route,
         headers: &HeaderMap,
         whose: Whose,
         at: Tick,
@@ -109,7 +109,7 @@ impl Exchange {
             started_unix_ns,
             meter: Some(meter),
             request: Some(Asked::new(dialect, headers, whose.wanted())),
-            model: route.model.map_or_else(Name::default, |model| Name::cut(model.as_bytes())),
+            model: route.model,
             whose,
             tier: Tier::default(),
             reader: None,

@@ -16,6 +16,7 @@ pub mod worker;
 pub mod answer;
 pub mod engine;
 pub mod headers;
+mod path;
 pub mod policy;
 pub mod route;
 

@@ -23,7 +23,7 @@ impl Metered {
     pub(crate) fn begin(
         worker: &Rc<Worker>,
         upstream: usize,
-        route: Route<'_>,
+        route: Route,
         headers: &HeaderMap,
         whose: Whose,
         at: Tick,

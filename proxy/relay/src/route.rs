@@ -2,20 +2,22 @@
 //! known, then the path, then what only the request's body or the response's type can say.
 //!
 //! Paths are matched by their end, at a slash, because servers are often mounted under a prefix
-//! (`/openai/v1/chat/completions`). The first row that fits wins.
+//! (`/openai/v1/chat/completions`). The first row that fits wins. Spellings that a server may read as
+//! such a path are that path: nobody gets an answer that is not metered by how the path is written.
 
 use hyper::Method;
-use scan::{Dialect, Request};
+use scan::{Dialect, Name, Request};
 
+use crate::path::{plain, slashed};
 use crate::{Kind, Passthrough};
 
 /// What a request's head says of its exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Route<'p> {
+pub struct Route {
     /// What is spoken, as far as the head says it.
     pub speaks: Speaks,
-    /// The model, where the path names it.
-    pub model: Option<&'p str>,
+    /// The model, where the path names it; else empty.
+    pub model: Name,
 }
 
 /// What is spoken at an endpoint.
@@ -47,7 +49,21 @@ impl Speaks {
 }
 
 /// How a request for `path` (as the upstream will see it) is metered, or why it is not.
-pub fn route<'p>(kind: Option<Kind>, method: &Method, path: &'p str) -> Result<Route<'p>, Passthrough> {
+///
+/// An escaped slash is a character of its segment, which may be a model's name; where that leads
+/// nowhere, it is a slash.
+pub fn route(kind: Option<Kind>, method: &Method, path: &str) -> Result<Route, Passthrough> {
+    let found = route_plain(kind, method, &plain(path));
+    match found {
+        Ok(Route { speaks: Speaks::Anything, .. }) | Err(Passthrough::Path) => match slashed(path) {
+            Some(path) => route_plain(kind, method, &path),
+            None => found,
+        },
+        _ => found,
+    }
+}
+
+fn route_plain(kind: Option<Kind>, method: &Method, path: &str) -> Result<Route, Passthrough> {
     if *method == Method::GET && is_replay(path) {
         return Err(Passthrough::Replay);
     }
@@ -56,17 +72,17 @@ pub fn route<'p>(kind: Option<Kind>, method: &Method, path: &'p str) -> Result<R
         (&Method::POST, Some(route)) => Ok(route),
         (&Method::PUT, Some(route)) if path.ends_with("/generate") => Ok(route),
         (&Method::POST, None) if CONTROL.iter().any(|end| path.ends_with(end)) => Err(Passthrough::Path),
-        (&Method::POST, None) => Ok(Route { speaks: Speaks::Anything, model: None }),
+        (&Method::POST, None) => Ok(Route { speaks: Speaks::Anything, model: Name::default() }),
         (_, Some(_)) if path != "/" => Err(Passthrough::Method),
         _ => Err(Passthrough::Path),
     }
 }
 
-fn endpoint(kind: Option<Kind>, path: &str) -> Option<Route<'_>> {
+fn endpoint(kind: Option<Kind>, path: &str) -> Option<Route> {
     if let Some((dialect, model)) = model_in_path(path) {
-        return Some(Route { speaks: Speaks::Known(dialect), model: Some(model) });
+        return Some(Route { speaks: Speaks::Known(dialect), model: Name::cut(model.as_bytes()) });
     }
-    let known = |dialect| Some(Route { speaks: Speaks::Known(dialect), model: None });
+    let known = |dialect| Some(Route { speaks: Speaks::Known(dialect), model: Name::default() });
     let (_, speaks) = ROUTES.iter().find(|(end, _)| path.ends_with(end))?;
     match (speaks, kind) {
         (Speaks::Generate | Speaks::Root, Some(Kind::Tgi)) => known(Dialect::Tgi),
@@ -80,7 +96,7 @@ fn endpoint(kind: Option<Kind>, path: &str) -> Option<Route<'_>> {
         }
         // Every path ends at a slash; this row is for the root alone.
         (Speaks::Root, _) if path != "/" => None,
-        _ => Some(Route { speaks: *speaks, model: None }),
+        _ => Some(Route { speaks: *speaks, model: Name::default() }),
     }
 }
 
@@ -160,6 +176,8 @@ const CONTROL: [&str; 12] = [
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn speaks(kind: Option<Kind>, path: &str) -> Option<Speaks> {
@@ -201,7 +219,9 @@ mod tests {
             "/autocompletion",
             "/v1/my-infill",
             "/xchat/completionsx",
-            "/v1/chat/completions/",
+            "/v1/chat/completions%2Fx",
+            "/v1/chat/completions%20",
+            "/v1/chat/complet%2569ons",
             "/regenerate",
         ] {
             assert_eq!(speaks(None, path), Some(Speaks::Anything), "{path}");
@@ -239,10 +259,74 @@ mod tests {
         ];
         for (path, expected) in rows {
             let expected = match expected {
-                Some((dialect, model)) => Route { speaks: Speaks::Known(dialect), model: Some(model) },
-                None => Route { speaks: Speaks::Anything, model: None },
+                Some((dialect, model)) => {
+                    Route { speaks: Speaks::Known(dialect), model: Name::cut(model.as_bytes()) }
+                }
+                None => Route { speaks: Speaks::Anything, model: Name::default() },
             };
             assert_eq!(route(None, &Method::POST, path), Ok(expected), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_what_servers_make_of_it() {
+        for path in [
+            "/v1/chat/complet%69ons",
+            "/v1//chat/completions/",
+            "//v1/chat/completions",
+            "/v1/chat%2Fcompletions",
+            "/%76%31%2f%63hat/completions%2F",
+        ] {
+            assert_eq!(speaks(None, path), Some(Speaks::Known(Dialect::OpenaiChat)), "{path}");
+        }
+        // A slash of a name is none of the path's, unless the path leads nowhere else.
+        for (path, model) in [
+            ("/v2/models/a%2Fb/generate", "a%2Fb"),
+            ("/v2/models/a%2Dc//generate/", "a-c"),
+            ("/v1beta/models/g-2%3AgenerateContent", "g-2"),
+        ] {
+            let model = Name::cut(model.as_bytes());
+            assert_eq!(route(None, &Method::POST, path).map(|route| route.model), Ok(model), "{path}");
+        }
+        for (method, path, reason) in [
+            (Method::POST, "/tok%65nize", Passthrough::Path),
+            (Method::POST, "/tokenize%2F", Passthrough::Path),
+            (Method::GET, "/v1/chat/completions/", Passthrough::Method),
+            (Method::GET, "/v1/responses/resp_1/", Passthrough::Replay),
+        ] {
+            assert_eq!(route(None, &method, path), Err(reason), "{method} {path}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 2048, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// However it is spelled, a path leads where it leads; and an ordinary one is taken as it is.
+        #[test]
+        fn spelling_changes_no_route(
+            end in prop::sample::select(ROUTES.map(|(end, _)| end).to_vec()),
+            before in "(/[a-z0-9._~-]{1,6}){0,3}",
+            spelling in proptest::collection::vec(0_u8..8, 80),
+        ) {
+            let path = match end {
+                "/" => before + "/x",
+                end => before + end,
+            };
+            let meant = route_plain(None, &Method::POST, &path);
+            prop_assert_eq!(route(None, &Method::POST, &path), meant);
+            let mut spelled = String::new();
+            for (character, how) in path.chars().zip(spelling.iter().cycle()) {
+                match (character, how) {
+                    ('/', 0) => spelled.push_str("//"),
+                    ('/', _) | (_, 2..) => spelled.push(character),
+                    (_, 0) => spelled.push_str(&format!("%{:02x}", u32::from(character))),
+                    (_, 1) => spelled.push_str(&format!("%{:02X}", u32::from(character))),
+                }
+            }
+            if spelling[0] % 2 == 0 {
+                spelled.push('/');
+            }
+            prop_assert_eq!(route(None, &Method::POST, &spelled), meant, "{}", spelled);
         }
     }
 

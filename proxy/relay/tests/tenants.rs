@@ -243,6 +243,11 @@ fn a_path_may_be_a_tenants_and_not_the_servers() {
         ("/team-a/v1/chat/completions?x=/team-a", "/v1/chat/completions?x=/team-a", Some("a")),
         ("/team-b/v1/chat/completions", "/team-b/v1/chat/completions", Some("b")),
         ("/team-ab/v1/chat/completions", "/team-ab/v1/chat/completions", Some("default")),
+        // Spelled otherwise: metered, whosever it is, and sent on as it came.
+        ("/te%61m-b/v1/chat/completions", "/te%61m-b/v1/chat/completions", Some("b")),
+        ("//team-a//v1/chat/complet%69ons/", "//v1/chat/complet%69ons/", Some("a")),
+        ("/te%61m-a/v1%2Fchat/completions", "/v1%2Fchat/completions", Some("a")),
+        ("/team-a%2Fv1/chat/completions", "/team-a%2Fv1/chat/completions", Some("a")),
         ("/team-a/team-a/v1/completions", "/team-a/v1/completions", Some("a")),
         ("/team-a/v1/models", "/v1/models", None),
         ("/team-a", "/", None),

@@ -12,6 +12,7 @@ mod jwt;
 mod live;
 mod name;
 mod nets;
+mod path;
 mod rule;
 mod rules;
 mod verdicts;

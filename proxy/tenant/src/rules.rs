@@ -9,6 +9,7 @@ use crate::jwk::KeySet;
 use crate::jwt::Jwt;
 use crate::name::{Name, Names, bounded};
 use crate::nets::Nets;
+use crate::path::covered;
 use crate::rule::{ApiKeys, BodyKey, EndUser, Rule};
 use crate::verdicts::Verdicts;
 
@@ -138,13 +139,14 @@ impl Rules {
 
     /// How many bytes the upstream is spared at the beginning of this path: those of the first rule
     /// that covers it and says so, whichever rule decides the tenant. What remains begins with `/`,
-    /// or is nothing, which means `/`.
+    /// or is nothing, which means `/`: nothing is spared of a path whose next slash is an escaped one.
     pub fn strip(&self, path: &str) -> usize {
         let strips = self.spec.rules.iter().find_map(|rule| match rule {
-            Rule::Path { prefix, strip: true, .. } if begins(path, prefix) => Some(prefix.len()),
+            Rule::Path { prefix, strip: true, .. } => covered(path, prefix),
             _ => None,
         });
-        strips.unwrap_or(0)
+        let whole = |at: &usize| path.get(*at..).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        strips.filter(whole).unwrap_or(0)
     }
 
     /// Whose a request with this head is.
@@ -208,7 +210,9 @@ impl Rules {
                 let principal = principal.and_then(|text| self.personal(Purpose::Principal, text));
                 (Hit { tenant, principal }, RuleKind::Header)
             }
-            Rule::Path { prefix, tenant, .. } if begins(head.path, prefix) => (fixed(tenant), RuleKind::Path),
+            Rule::Path { prefix, tenant, .. } if covered(head.path, prefix).is_some() => {
+                (fixed(tenant), RuleKind::Path)
+            }
             Rule::Peer { nets, tenant } if nets.contains(head.peer) => (fixed(tenant), RuleKind::Peer),
             Rule::Header { .. } | Rule::Path { .. } | Rule::Peer { .. } | Rule::Body(_) => return None,
         })
@@ -269,11 +273,6 @@ const TOKENS_MOST: usize = 8;
 
 /// Whose a request is that no rule hits.
 const DEFAULT: &str = "default";
-
-/// Whether the path begins with the prefix and then ends, or goes on with a segment of its own.
-fn begins(path: &str, prefix: &str) -> bool {
-    path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
 
 #[cfg(test)]
 #[path = "rules_tests.rs"]

@@ -79,8 +79,9 @@ impl Request {
                 Rule::Header { field, .. } => self.only(field).filter(|_| trusted),
                 Rule::Body(key) => self.member(key),
                 Rule::Path { prefix, .. } => {
-                    let segments: Vec<_> = self.path.split('/').collect();
-                    let wanted: Vec<_> = prefix.split('/').collect();
+                    let path = unescaped(self.path);
+                    let segments: Vec<_> = path.split('/').filter(|segment| !segment.is_empty()).collect();
+                    let wanted: Vec<_> = prefix.split('/').skip(1).collect();
                     segments.starts_with(&wanted).then_some("pathed")
                 }
                 Rule::Peer { .. } => (self.peer[..2] == [10, 1]).then_some("near"),
@@ -106,6 +107,19 @@ impl Request {
             EndUser::Header(field) => self.only(field).filter(|_| self.peer[0] == 10),
         })
     }
+}
+
+/// Each escape's character in its place, in one go.
+fn unescaped(path: &str) -> String {
+    let mut parts = path.split('%');
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.get(..2).map(|hex| u8::from_str_radix(hex, 16)) {
+            Some(Ok(byte)) => plain.extend([char::from(byte).to_string().as_str(), &part[2..]]),
+            _ => plain.extend(["%", part]),
+        }
+    }
+    plain
 }
 
 fn name(text: &str) -> Name {
@@ -155,8 +169,25 @@ fn request() -> impl Strategy<Value = Request> {
     let keys = proptest::collection::vec(key, 0..4);
     let again = field("x-tenant");
     let peer = prop_oneof![Just([10, 1, 0, 1]), Just([10, 2, 0, 1]), Just([192, 0, 2, 1])];
-    let path =
-        prop_oneof![Just("/v1/x"), Just("/t/a"), Just("/t/a/v1"), Just("/t/ab"), Just("/t"), Just("/")];
+    let path = prop::sample::select(vec![
+        "/v1/x",
+        "/t/a",
+        "/t/a/v1",
+        "/t/ab",
+        "/t",
+        "/",
+        "/t/%61",
+        "/%74/a/v1",
+        "//t///a//v1",
+        "/t%2Fa/v1",
+        "/t/a%2fv1",
+        "/t%2F/%61%62",
+        "/t/%2561",
+        "/t/a%",
+        "/t/a%2",
+        "/t%",
+        "/t/a/",
+    ]);
     (peer, path, keys, field("x-tenant"), again, field("x-user"), text(), text()).prop_map(
         |(peer, path, keys, tenant, again, end_user, user, team)| Request {
             peer,
@@ -343,6 +374,13 @@ fn a_path_is_covered_by_whole_segments_and_stripped_whoever_decides() {
         ("/t", 0),
         ("/kept/v1", 0),
         ("/v1/t/a", 0),
+        ("/t/%61/v1", 6),
+        ("//t//a//v1", 6),
+        ("/%74%2Fa/v1", 8),
+        ("/t/a%2Fv1", 0),
+        ("/t/a%62/v1", 0),
+        ("/t/%2561/v1", 0),
+        ("/t/a%/v1", 0),
         ("", 0),
     ] {
         assert_eq!(rules.strip(path), strip, "{path}");

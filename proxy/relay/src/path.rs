@@ -1,0 +1,105 @@
+//! A path as servers read it that unescape before they route (uvicorn does): `%6F` is `o`, `//` is `/`
+//! and a `/` at the end says nothing. Only who serves what is read off it; the upstream gets the path as
+//! it came. Nothing is unescaped twice, and a path that needs none of this is not copied.
+
+use std::borrow::Cow;
+
+/// The path with its escapes of plain characters undone. An escaped slash stays one (`%2F`), as a
+/// character of its segment, and so does `%25`, so that what comes out has no other meaning.
+pub(crate) fn plain(path: &str) -> Cow<'_, str> {
+    if !path.contains('%') && !path.contains("//") {
+        return Cow::Borrowed(ended(path));
+    }
+    let mut plain = undone(path, false);
+    plain.truncate(ended(&plain).len());
+    Cow::Owned(plain)
+}
+
+/// The path again if it has escaped slashes, which are slashes to many a server.
+pub(crate) fn slashed(path: &str) -> Option<String> {
+    path.as_bytes().windows(3).any(|escape| escape.eq_ignore_ascii_case(b"%2f")).then(|| {
+        let mut slashed = undone(path, true);
+        slashed.truncate(ended(&slashed).len());
+        slashed
+    })
+}
+
+/// Without the slash at its end, unless it is all there is.
+fn ended(path: &str) -> &str {
+    path.strip_suffix('/').filter(|rest| !rest.is_empty()).unwrap_or(path)
+}
+
+fn undone(path: &str, slashes: bool) -> String {
+    let mut plain = String::with_capacity(path.len());
+    let mut rest = path;
+    while let Some(next) = rest.chars().next() {
+        let meant = escaped(rest).filter(|meant| match meant {
+            '/' => slashes,
+            '%' => false,
+            _ => meant.is_ascii_graphic(),
+        });
+        rest = &rest[meant.map_or(next.len_utf8(), |_| 3)..];
+        let meant = meant.unwrap_or(next);
+        if meant != '/' || !plain.ends_with('/') {
+            plain.push(meant);
+        }
+    }
+    plain
+}
+
+/// What the escape at the beginning of this text stands for.
+fn escaped(text: &str) -> Option<char> {
+    let [b'%', high, low, ..] = *text.as_bytes() else { return None };
+    let digit = |hex: u8| char::from(hex).to_digit(16);
+    char::from_u32(digit(high)? << 4 | digit(low)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_servers_read_the_same_is_the_same() {
+        for (path, meant) in [
+            ("/v1/chat/completions", "/v1/chat/completions"),
+            ("/v1/chat/complet%69ons", "/v1/chat/completions"),
+            ("/%76%31/chat/completions/", "/v1/chat/completions"),
+            ("/v1//chat///completions//", "/v1/chat/completions"),
+            ("/v1beta/models/g%2D2%3AgenerateContent", "/v1beta/models/g-2:generateContent"),
+            ("/", "/"),
+            ("//", "/"),
+            ("", ""),
+            ("*", "*"),
+            // Only once, and no slash out of a segment.
+            ("/v1/complet%2569ons", "/v1/complet%2569ons"),
+            ("/v2/models/a%2Fb/generate", "/v2/models/a%2Fb/generate"),
+            ("/v2/models/a%2fb/generate/", "/v2/models/a%2fb/generate"),
+            // What is no escape, and what is no plain character.
+            ("/a%/b%6/c%zz", "/a%/b%6/c%zz"),
+            ("/a%20b%C3%A9%00", "/a%20b%C3%A9%00"),
+            ("/é%é6", "/é%é6"),
+            ("/a%+1", "/a%+1"),
+        ] {
+            assert_eq!(plain(path), meant, "{path}");
+        }
+    }
+
+    #[test]
+    fn escaped_slashes_are_read_the_other_way_too() {
+        for (path, meant) in [
+            ("/v1%2Fchat%2fcomplet%69ons", Some("/v1/chat/completions")),
+            ("/v1%2F/chat/completions%2F", Some("/v1/chat/completions")),
+            ("/v1%252Fchat", None),
+            ("/v1/chat/complet%69ons", None),
+        ] {
+            assert_eq!(slashed(path).as_deref(), meant, "{path}");
+        }
+    }
+
+    #[test]
+    fn an_ordinary_path_is_not_copied() {
+        for path in ["/", "/v1/chat/completions", "/v1/chat/completions/", "/é", "*"] {
+            assert!(matches!(plain(path), Cow::Borrowed(_)) && slashed(path).is_none(), "{path}");
+        }
+    }
+}
