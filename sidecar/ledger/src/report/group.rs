@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use meter::{Provenance, TokenType};
 use price::{Currency, Rate};
 
 use super::ask::{Ask, Basis, Order};
@@ -159,9 +160,15 @@ pub(crate) fn note(notes: &mut Notes, piece: &Piece<'_>, basis: Basis) {
         Basis::Price => {}
         Basis::Gpu => notes.unmeasured += exchanges - i128::from(line.energy_exchanges),
     }
-    // What failed made nothing; what went well and was not counted is a hole in the bill.
-    if line.output_provenance == meter::Provenance::None && matches!(&*line.ending, "complete" | "length") {
+    // What failed made nothing; what went well and was not counted is a hole in the bill. So is the
+    // prompt of whoever left before the server said how long it was.
+    let went_well = matches!(&*line.ending, "complete" | "length");
+    if line.output_provenance == Provenance::None && went_well {
         notes.uncounted += exchanges;
+    }
+    let answered = TokenType::ALL.into_iter().any(|kind| !kind.is_input() && line.tokens[kind as usize] > 0);
+    if line.input_provenance == Provenance::None && (went_well || answered) {
+        notes.uncounted_prompts += exchanges;
     }
 }
 

@@ -28,6 +28,8 @@ pub struct Notes {
     pub unpriced_other: i128,
     /// Exchanges of which no output count is known.
     pub uncounted: i128,
+    /// Exchanges that were answered, at least in part, and of which no prompt is counted.
+    pub uncounted_prompts: i128,
     /// Exchanges whose GPU time and energy are not known.
     pub unmeasured: i128,
     /// Whether rows were read, and not lines.
@@ -72,6 +74,13 @@ impl Notes {
         if self.uncounted > 0 {
             said.push(format!("of {} nothing says how many tokens they made", exchanges(self.uncounted)));
         }
+        if self.uncounted_prompts > 0 {
+            said.push(format!(
+                "of {} nothing says how long the prompt was, and it is not in the cost (clients that left early, \
+                 mostly: `--usage continuous` learns it where the server can)",
+                exchanges(self.uncounted_prompts)
+            ));
+        }
         if self.unmeasured > 0 {
             said.push(format!("of {} the GPU time and energy are not known", exchanges(self.unmeasured)));
         }
@@ -97,7 +106,12 @@ impl Notes {
             .map(|(model, count)| format!("{} ({})", model.escape_debug(), in_threes(&count.to_string())))
             .collect();
         let more = if models.len() > NAMED || self.unpriced_other > 0 { " and others" } else { "" };
-        Some(format!("{} have no price and are not in the cost: {}{more}", exchanges(all), named.join(", ")))
+        let have = if all == 1 { "has" } else { "have" };
+        Some(format!(
+            "{} {have} no price, not in the cost: {}{more}; `tokenmeter prices show MODEL` says why",
+            exchanges(all),
+            named.join(", ")
+        ))
     }
 }
 

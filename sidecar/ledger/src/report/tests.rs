@@ -262,8 +262,9 @@ fn what_is_not_in_the_numbers_is_said() {
     for said in [
         "gap from 2026-10-29T00:00:00Z to 2026-10-29T00:01:30Z (crash): what it lacks is not known",
         "known only as totals",
-        "have no price and are not in the cost: nobody/knows",
+        "no price, not in the cost: nobody/knows",
         "nothing says how many tokens",
+        "nothing says how long the prompt was",
         "total",
         "=evil(),\\\"\\n",
     ] {
