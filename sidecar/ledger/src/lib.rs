@@ -38,6 +38,8 @@ mod running;
 mod schema;
 mod shed;
 mod sign_off;
+#[cfg(test)]
+mod singly_tests;
 mod status;
 mod store;
 mod table;

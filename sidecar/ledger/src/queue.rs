@@ -33,6 +33,23 @@ pub(crate) enum Item {
     Act(Box<Act>),
 }
 
+impl Item {
+    /// Whether it is a row.
+    pub(crate) fn is_row(&self) -> bool {
+        matches!(self, Self::Row(_))
+    }
+
+    /// Its place where everything is entered one by one: rows before what they used.
+    pub(crate) fn place(&self) -> u8 {
+        match self {
+            Self::Row(_) => 0,
+            Self::Energy(_) => 1,
+            Self::Device(_) => 2,
+            Self::Act(_) => 3,
+        }
+    }
+}
+
 /// What somebody or something did, for the audit trail.
 #[derive(Clone, Debug)]
 pub(crate) struct Act {
@@ -44,7 +61,7 @@ pub(crate) struct Act {
 /// What the writer takes at once.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
-    pub items: Vec<Item>,
+    pub items: VecDeque<Item>,
     pub shed: Shed,
 }
 
@@ -227,7 +244,7 @@ impl Inner {
 
     fn take(&mut self, since: Option<Instant>) -> Batch {
         let most = self.items.len().min(MOST);
-        let items: Vec<_> = self.items.drain(..most).map(|(_, item)| item).collect();
+        let items: VecDeque<_> = self.items.drain(..most).map(|(_, item)| item).collect();
         self.held = items.len();
         self.held_since = since;
         Batch { items, shed: std::mem::take(&mut self.shed) }

@@ -68,7 +68,9 @@ impl Shed {
 
     /// Takes a row's counts and money. Whether there was room.
     pub(crate) fn row(&mut self, row: &Row) -> bool {
-        let Some(line) = self.line(Key::of_row(row, Class::Shed)) else {
+        // A row that no file can hold would take the line's others with it.
+        let fits = crate::values::of_row(0, row).is_ok();
+        let Some(line) = fits.then(|| self.line(Key::of_row(row, Class::Shed))).flatten() else {
             self.lost.add(row.ended_us, 1);
             return false;
         };
@@ -135,6 +137,43 @@ impl Shed {
     /// What GPUs did for nobody.
     pub(crate) fn devices(&self) -> impl Iterator<Item = &DeviceLine> {
         self.devices.values()
+    }
+
+    /// One of the lines, or of what GPUs did for nobody, with its rate; nothing is said of it.
+    pub(crate) fn one(&self) -> Option<Self> {
+        let mut one = Self::default();
+        for (totals, own) in self.totals.iter().zip(&mut one.totals) {
+            if let Some((key, line)) = totals.iter().next() {
+                let rate = line.rate.and_then(|id| self.rates.get(&id));
+                one.rates.extend(rate.map(|rate| (rate.id, Arc::clone(rate))));
+                own.insert(key.clone(), line.clone());
+                return Some(one);
+            }
+        }
+        let (key, line) = self.devices.iter().next()?;
+        one.devices.insert(key.clone(), line.clone());
+        Some(one)
+    }
+
+    /// The same without one of them, which is on the disk.
+    pub(crate) fn without(&mut self, one: &Self) {
+        for (totals, gone) in self.totals.iter_mut().zip(&one.totals) {
+            gone.keys().for_each(|key| drop(totals.remove(key)));
+        }
+        one.devices.keys().for_each(|key| drop(self.devices.remove(key)));
+    }
+
+    /// The same without one of them, which no file can hold: its rows are lost. How many.
+    pub(crate) fn lose_one(&mut self, one: &Self) -> u64 {
+        self.without(one);
+        let rows = one.lines().fold(0_u64, |sum, line| sum.saturating_add(line.exchanges));
+        self.kept.rows = self.kept.rows.saturating_sub(rows);
+        if rows > 0 {
+            // When exactly they ended is not known any more.
+            self.lost.add(self.kept.from_us, rows);
+            self.lost.add(self.kept.until_us, 0);
+        }
+        rows
     }
 
     /// What has to be said of it.

@@ -153,11 +153,10 @@ impl Writer {
         }
         let Some(in_hand) = hand else { return self.keeper.tick(now_us) };
         let began = Instant::now();
-        let acknowledged = self.enter(in_hand, now_us)?;
+        self.enter(in_hand, now_us)?;
         *hand = None;
         self.shared.queue.done();
         let mut status = self.shared.status();
-        status.rows_total += acknowledged;
         status.commits_total += 1;
         status.commit_time += began.elapsed();
         drop(status);
@@ -165,46 +164,63 @@ impl Writer {
         self.keeper.write_back(now_us)
     }
 
-    /// Enters a hand into the months it belongs to. How many rows are on the disk by that.
-    fn enter(&mut self, hand: &mut Hand, now_us: i64) -> Result<u64, Failure> {
-        if hand.singly {
-            return self.enter_singly(hand, now_us);
-        }
-        match self.enter_whole(&hand.batch, &hand.token, &mut hand.done, now_us) {
-            Err(failure) if failure.of_row => {
-                hand.singly = true;
-                self.enter_singly(hand, now_us)
+    /// Enters a hand into the months it belongs to, and counts what it acknowledges.
+    fn enter(&mut self, hand: &mut Hand, now_us: i64) -> Result<(), Failure> {
+        if !hand.singly {
+            match self.enter_whole(&hand.batch, &hand.token, &mut hand.done, now_us) {
+                Ok(rows) => {
+                    self.shared.status().rows_total += rows;
+                    return Ok(());
+                }
+                Err(failure) if failure.of_row => {}
+                Err(failure) => return Err(failure),
             }
-            other => other,
+            hand.singly = true;
+            hand.batch.items.make_contiguous().sort_by_key(Item::place);
         }
+        self.enter_items(hand, now_us)?;
+        self.enter_shed(hand, now_us)
     }
 
-    fn enter_singly(&mut self, hand: &mut Hand, now_us: i64) -> Result<u64, Failure> {
-        let mut rows = 0;
-        while let Some(item) = hand.batch.items.last() {
-            let row = matches!(item, Item::Row(_));
-            let ended_us = ended_us(item);
-            let one = Batch { items: vec![item.clone()], ..Batch::default() };
+    /// Enters item by item what is in hand, from the first; what is entered is not in hand any more.
+    fn enter_items(&mut self, hand: &mut Hand, now_us: i64) -> Result<(), Failure> {
+        while let Some(item) = hand.batch.items.front() {
+            let one = Batch { items: [item.clone()].into(), ..Batch::default() };
             // Named by its place, so that it is the same one when it is tried again.
-            let mut token = hand.token;
-            token[0] ^= 0xff;
-            token[1..5].copy_from_slice(&u32::try_from(hand.batch.items.len()).unwrap_or(0).to_le_bytes());
+            let token = single(&hand.token, 0xff, hand.batch.items.len());
             match self.enter_whole(&one, &token, &mut hand.done.clone(), now_us) {
-                Ok(entered) => rows += entered,
+                Ok(rows) => self.shared.status().rows_total += rows,
                 Err(failure) if failure.of_row => {
                     tracing::error!(reason = %failure, "a row cannot be entered into the ledger; it is counted as lost");
-                    self.shared.queue.lose(u64::from(row), row.then_some(ended_us));
+                    self.shared.queue.lose(u64::from(item.is_row()), item.is_row().then(|| ended_us(item)));
                 }
-                Err(failure) => {
-                    self.shared.status().rows_total += rows;
-                    return Err(failure);
-                }
+                Err(failure) => return Err(failure),
             }
-            hand.batch.items.pop();
+            hand.batch.items.pop_front();
         }
-        let shed = Batch { shed: std::mem::take(&mut hand.batch.shed), ..Batch::default() };
-        self.enter_whole(&shed, &hand.token, &mut hand.done, now_us)?;
-        Ok(rows)
+        Ok(())
+    }
+
+    /// Enters the totals that are in hand, line by line if need be, and last what has to be said of them.
+    fn enter_shed(&mut self, hand: &mut Hand, now_us: i64) -> Result<(), Failure> {
+        match self.enter_whole(&hand.batch, &hand.token, &mut hand.done, now_us) {
+            Err(failure) if failure.of_row => {}
+            other => return other.map(|_| ()),
+        }
+        while let Some(one) = hand.batch.shed.one() {
+            let place = hand.batch.shed.lines().count() + hand.batch.shed.devices().count();
+            let batch = Batch { shed: one, ..Batch::default() };
+            let token = single(&hand.token, 0xfe, place);
+            match self.enter_whole(&batch, &token, &mut hand.done.clone(), now_us) {
+                Ok(_) => hand.batch.shed.without(&batch.shed),
+                Err(failure) if failure.of_row => {
+                    tracing::error!(reason = %failure, "totals cannot be entered into the ledger; their rows are counted as lost");
+                    self.shared.queue.lose(hand.batch.shed.lose_one(&batch.shed), None);
+                }
+                Err(failure) => return Err(failure),
+            }
+        }
+        self.enter_whole(&hand.batch, &hand.token, &mut hand.done, now_us).map(|_| ())
     }
 
     fn enter_whole(
@@ -292,7 +308,7 @@ impl Writer {
             }
         }
         self.keeper.news.gaps += gaps.len() as u64;
-        Ok(batch.items.iter().filter(|item| matches!(item, Item::Row(_))).count() as u64)
+        Ok(batch.items.iter().filter(|item| item.is_row()).count() as u64)
     }
 
     /// What of a month is not in its file yet, which takes nothing more.
@@ -425,7 +441,7 @@ impl Writer {
     /// The time is up and the disk is gone: what waits is lost, and counted.
     fn give_up(&self, hand: Option<Hand>) {
         let in_hand = hand.map_or(0, |hand| {
-            let rows = hand.batch.items.iter().filter(|item| matches!(item, Item::Row(_))).count() as u64;
+            let rows = hand.batch.items.iter().filter(|item| item.is_row()).count() as u64;
             rows + hand.batch.shed.rows().0
         });
         self.shared.queue.lose(in_hand, None);
@@ -462,6 +478,14 @@ impl Part<'_> {
         self.devices.append(&mut other.devices);
         self.totals.append(&mut other.totals);
     }
+}
+
+/// The token of one thing of a hand that is entered piece by piece.
+fn single(token: &[u8; 16], kind: u8, place: usize) -> [u8; 16] {
+    let mut token = *token;
+    token[0] ^= kind;
+    token[1..5].copy_from_slice(&u32::try_from(place).unwrap_or(0).to_le_bytes());
+    token
 }
 
 fn ended_us(item: &Item) -> i64 {
