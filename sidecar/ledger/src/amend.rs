@@ -1,6 +1,7 @@
 //! Corrections: what is added to charges after the fact, by a person, with an act that says who.
 //!
-//! Law: a row is never changed; what is corrected in a closed month is billed in the open one.
+//! Law: a row is never changed; what is corrected in a closed month is billed in the open one, and never in
+//! a month that has not begun.
 
 use std::path::Path;
 
@@ -13,7 +14,7 @@ use crate::files;
 use crate::keeper::node;
 use crate::lock::Lock;
 use crate::month;
-use crate::report::source::Correction;
+use crate::report::source::{Correction, Month};
 
 /// What is done to a ledger by hand.
 #[derive(Clone, Copy, Debug)]
@@ -43,15 +44,22 @@ pub fn amend(path: &Path, amendment: &Amendment<'_>) -> Result<u64, Failure> {
     let here = files::of_month(path, now);
     let mut lock = None;
     let before = node(path).ok();
-    let mut file = if path.try_exists()? {
-        File::open(path)
+    // A file of a month to come was made while the clock was wrong: nothing is billed there.
+    let open = if path.try_exists()? { Some(File::open(path).map_err(named)?) } else { None };
+    let early = open.as_ref().map(|file| file.month).filter(|month| *month > now);
+    let mut file = if let (Some(open), None) = (open, early) {
+        Ok(open)
     } else if here.try_exists()? {
         File::open(&here)
     } else if files::list(path)?.is_empty() {
         return Err(named(Failure::new(Fault::Other, "there is no ledger here: is the path right?")));
     } else {
-        lock = Some(Lock::take(path).map_err(named)?);
-        File::create(path, now, amendment.at_us)
+        let taken = Lock::take(path).map_err(|failure| match early {
+            Some(month) if failure.fault == Fault::Locked => early_open(month, now),
+            _ => failure,
+        });
+        lock = Some(taken.map_err(named)?);
+        File::create(if early.is_some() { &here } else { path }, now, amendment.at_us)
     }
     .map_err(named)?;
     let new = write(&mut file, amendment).map_err(named)?;
@@ -61,6 +69,18 @@ pub fn amend(path: &Path, amendment: &Amendment<'_>) -> Result<u64, Failure> {
         return Err(named(Failure::new(Fault::Locked, "it was moved while this was written: do it again")));
     }
     Ok(new)
+}
+
+/// What to do where the proxy still writes a month that has not begun.
+fn early_open(month: Month, now: Month) -> Failure {
+    let (month, now) = (month::name(month), month::name(now));
+    Failure::new(
+        Fault::Locked,
+        format!(
+            "the open file is of {month}, and it is {now}: the clock was or is wrong; set it right, restart the proxy \
+             that writes this ledger, and do it again"
+        ),
+    )
 }
 
 fn write(file: &mut File, amendment: &Amendment<'_>) -> Result<u64, Failure> {

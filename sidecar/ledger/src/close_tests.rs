@@ -254,6 +254,12 @@ fn lines_are_compared_with_their_rows() {
     assert!(refused.said.contains("does not verify"), "{refused}");
 }
 
+/// Retention's first look, at which it cannot know that the clock is right.
+#[track_caller]
+fn look(place: &Place, now_us: i64) {
+    assert_eq!(retain::step(&place.ledger(), 20, &|_| true, "test", now_us).unwrap(), Next::Nothing);
+}
+
 #[test]
 fn old_rows_are_taken_away_and_their_lines_stay() {
     let place = with_october();
@@ -271,8 +277,9 @@ fn old_rows_are_taken_away_and_their_lines_stay() {
             .unwrap();
         count
     };
-    // Ten days into November rows of twenty days are kept, forty days in they are not.
-    for (days, rows) in [(10, 100), (40, 0)] {
+    // Ten days into November rows of twenty days are kept, forty days in they are not, once the clock has
+    // run on for a day.
+    for (days, rows) in [(10, 100), (39, 100), (40, 0)] {
         let (ledger, _) = at(november_us() + days * DAY_US, &place, 20);
         let end = Instant::now() + LONG;
         while rows == 0 && files::length(&place.path("x-2026-10.db")) == length {
@@ -281,6 +288,9 @@ fn old_rows_are_taken_away_and_their_lines_stay() {
         }
         assert!(ledger.shutdown(LONG));
         assert_eq!(kept(&place), rows, "after {days} days");
+        if rows > 0 {
+            look(&place, november_us() + days * DAY_US);
+        }
     }
     assert_eq!(billed(&place)[0], before[0]);
     assert!(std::fs::metadata(place.path("x-2026-10.db")).unwrap().permissions().readonly());
@@ -338,6 +348,8 @@ fn what_may_not_be_forgotten_is_kept() {
     let place = with_october();
     let month = place.path("x-2026-10.db");
     let later = november_us() + 40 * DAY_US;
+    assert!(at(later - DAY_US, &place, 0).0.shutdown(LONG));
+    look(&place, later - DAY_US);
     let (asked, asks) = std::sync::mpsc::channel();
     let never: crate::MayForget = Arc::new(move |file| {
         asked.send(file.to_owned()).unwrap();
@@ -369,8 +381,8 @@ fn what_may_not_be_forgotten_is_kept() {
 fn a_month_that_cannot_be_read_keeps_no_other() {
     let place = with_october();
     let later = november_us() + 40 * DAY_US;
-    let (ledger, _) = at(later, &place, 0);
-    assert!(ledger.shutdown(LONG));
+    assert!(at(later - DAY_US, &place, 0).0.shutdown(LONG));
+    look(&place, later - DAY_US);
     std::fs::write(place.path("x-2026-09.db"), vec![0xA5; 8_192]).unwrap();
     let step = || retain::step(&place.ledger(), 20, &|_| true, "test", later);
     let mut steps = 0;
@@ -384,4 +396,51 @@ fn a_month_that_cannot_be_read_keeps_no_other() {
     let file = crate::file::File::open_read(&place.path("x-2026-10.db")).unwrap();
     let rows: i64 = file.connection.query_row("SELECT count(*) FROM exchange", [], |row| row.get(0)).unwrap();
     assert_eq!(rows, 0);
+}
+
+/// The clock jumps by seventy years and is put right within a day; the second time it stays.
+#[test]
+fn a_clock_that_jumps_takes_nothing_away() {
+    let place = with_october();
+    let (soon, wrong) = (november_us() + DAY_US, november_us() + 70 * 365 * DAY_US);
+    assert!(at(soon, &place, 0).0.shutdown(LONG));
+    let rows = || {
+        let file = crate::file::File::open_read(&place.path("x-2026-10.db")).unwrap();
+        file.connection.query_row("SELECT count(*) FROM exchange", [], |row| row.get::<_, i64>(0)).unwrap()
+    };
+    let hour = DAY_US / 24;
+    let hours = |from: i64, count: i64| (0..count).map(move |n| from + n * hour);
+    for now in hours(soon, 30).chain(hours(wrong, 24)).chain(hours(soon + 54 * hour, 3)).chain([wrong]) {
+        look(&place, now);
+    }
+    assert_eq!(rows(), 100);
+    hours(wrong, 24).for_each(|now| look(&place, now));
+    let believed = retain::step(&place.ledger(), 20, &|_| true, "test", wrong + 24 * hour).unwrap();
+    assert_eq!((believed, rows()), (Next::Step, 0));
+}
+
+/// The proxy ran while the clock said 2099; what is corrected now is billed now.
+#[test]
+fn nothing_is_billed_in_a_month_that_has_not_begun() {
+    let place = with_october();
+    assert!(at(november_us() + 70 * 365 * DAY_US, &place, 0).0.shutdown(LONG));
+    let act = Amendment {
+        what: "noted",
+        who: "ann",
+        detail: "{}",
+        at_us: november_us(),
+        rates: &[],
+        corrections: &[],
+    };
+    let lock = crate::lock::Lock::take(&place.ledger()).unwrap();
+    let told = amend(&place.ledger(), &act).unwrap_err();
+    assert!(told.said.contains("the clock was or is wrong"), "{told}");
+    drop(lock);
+    for acts in 1..=2 {
+        amend(&place.ledger(), &act).unwrap();
+        let file = crate::file::File::open_read(&place.path("x-2026-11.db")).unwrap();
+        let sql = "SELECT count(*) FROM act WHERE what = 'noted'";
+        assert_eq!(file.connection.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap(), acts);
+    }
+    well(&place);
 }

@@ -54,6 +54,11 @@ impl<'f> Entry<'f> {
         file::bytes(&self.transaction, "batch")
     }
 
+    /// A fact that is a number.
+    pub(crate) fn number(&self, name: &str) -> Result<Option<i64>, Failure> {
+        file::number(&self.transaction, name)
+    }
+
     fn seal(&mut self, table: &'static Table) -> Result<Seal, Failure> {
         if let Some((_, seal)) = self.seals.get(table.name) {
             return Ok(*seal);

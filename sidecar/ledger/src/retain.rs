@@ -3,9 +3,11 @@
 //!
 //! Laws: a step is short, because the writer takes it between two commits; a crash between steps loses
 //! nothing, because what is to go is said before it goes; what another store has yet to get stays; a file
-//! that cannot be read keeps no other.
+//! that cannot be read keeps no other; a clock that jumps takes nothing away until it has run on for a day.
 
 use std::path::Path;
+
+use rusqlite::types::ValueRef;
 
 use crate::amend::{Amendment, amend};
 use crate::close::read_only;
@@ -22,6 +24,12 @@ const ROWS: i64 = 2_000;
 
 /// So many pages one step gives back to the disk.
 const PAGES: i64 = 2_000;
+
+/// How long a clock runs on before it is believed, and how long it may go without being looked at.
+const STEADY_US: i64 = DAY_US;
+
+/// A look so soon after another, microseconds, is not written down.
+const LOOK_US: u64 = 60_000_000;
 
 /// What is to be done after a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +51,9 @@ pub(crate) fn step(
     now_us: i64,
 ) -> Result<Next, Failure> {
     let kept_us = now_us.saturating_sub(i64::from(keep_days) * DAY_US);
+    if !is_steady(path, now_us).map_err(|failure| failure.of(path.display()))? {
+        return Ok(Next::Nothing);
+    }
     let mut next = Next::Nothing;
     let mut left = None;
     for name in files::list(path)? {
@@ -60,6 +71,26 @@ pub(crate) fn step(
         }
     }
     left.map_or(Ok(next), Err)
+}
+
+/// Whether the clock has run on without a jump for long enough to be believed, as the open file's facts
+/// say: since when it does, and when it was last looked at. A clock that was wrong for hours has taken
+/// nothing away; rows that are gone are gone for good.
+fn is_steady(path: &Path, now_us: i64) -> Result<bool, Failure> {
+    if !path.try_exists()? {
+        return Ok(false);
+    }
+    let mut file = File::open(path)?;
+    let mut entry = Entry::begin(&mut file)?;
+    let past_us = entry.number("looked_us")?.map_or(u64::MAX, |last_us| last_us.abs_diff(now_us));
+    let jumped = past_us > STEADY_US.unsigned_abs();
+    let since_us = entry.number("steady_us")?.filter(|_| !jumped).unwrap_or(now_us);
+    if past_us > LOOK_US {
+        entry.fact("looked_us", ValueRef::Integer(now_us))?;
+        entry.fact("steady_us", ValueRef::Integer(since_us))?;
+        entry.commit()?;
+    }
+    Ok(now_us.saturating_sub(since_us) >= STEADY_US)
 }
 
 /// A step of one file.
