@@ -13,7 +13,7 @@ use crate::failure::{Failure, Fault};
 use crate::file::{self, File};
 use crate::keeper::Keeper;
 use crate::report::source::Month;
-use crate::sign_off::SignOff;
+use crate::sign_off::{SignOff, utc};
 use crate::table::Digest;
 use crate::{digest, files, month, verify};
 
@@ -26,7 +26,11 @@ pub fn close(path: &Path, wanted: Month, who: &str, now_us: i64) -> Result<SignO
     let name = month::name(wanted);
     let refused = |why: String| Failure::new(Fault::Other, format!("{name} cannot be closed: {why}"));
     if wanted >= month::of(now_us) {
-        return Err(refused("it is not over".to_owned()));
+        let over = utc(month::begin_us(wanted + 1));
+        return Err(refused(format!(
+            "it is not over; it can be closed from {over} on (now: {})",
+            utc(now_us)
+        )));
     }
     move_out(path, wanted, who, now_us).map_err(|failure| refused(failure.said))?;
     let to = files::of_month(path, wanted);
@@ -63,13 +67,21 @@ pub fn close(path: &Path, wanted: Month, who: &str, now_us: i64) -> Result<SignO
     Ok(sign_off)
 }
 
+/// Why a month still lies in the open file of a proxy that runs.
+const NOT_MOVED: &str = "the proxy that writes this ledger has not moved the month out of the open file yet, which it \
+                         does within seconds of its end, once nobody else has the file open: try again in a \
+                         minute, and if that does not help, end what reads the file";
+
 /// Moves the month out of the open file, where no running proxy does it.
 fn move_out(path: &Path, wanted: Month, who: &str, now_us: i64) -> Result<(), Failure> {
     if !path.try_exists()? || File::open_read(path)?.month != wanted {
         return Ok(());
     }
     let mut keeper = Keeper::new(path.to_owned(), who.to_owned());
-    keeper.ready(now_us)?;
+    keeper.ready(now_us).map_err(|failure| match failure.fault {
+        Fault::Locked => Failure::new(Fault::Locked, NOT_MOVED),
+        _ => failure,
+    })?;
     keeper.end(now_us)?;
     if path.try_exists()? && File::open_read(path)?.month == wanted {
         return Err(Failure::new(
