@@ -131,6 +131,26 @@ fn energy_that_comes_after_the_close_leaves_the_next_month_closable() {
     close(&place.ledger(), october() + 1, "ann", month::begin_us(october() + 2)).unwrap();
 }
 
+/// Who asked whom, when and what it cost is for the owner and the owner's group, whatever the umask.
+#[test]
+fn others_read_nothing() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = with_october();
+    close(&place.ledger(), october(), "ann", november_us()).unwrap();
+    let (ledger, _) = at(november_us(), &place, 0);
+    let log = place.path("x.db-wal");
+    let end = Instant::now() + LONG;
+    while !log.exists() {
+        assert!(Instant::now() < end, "{:?}", ledger.status());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    for name in ["x.db", "x.db-wal", "x-2026-10.db", "x-2026-10.json"] {
+        let mode = std::fs::metadata(place.path(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o027, 0, "{name}: {mode:o}");
+    }
+    assert!(ledger.shutdown(LONG));
+}
+
 /// The proxy runs all the time: the month is closed beside it.
 #[test]
 fn a_month_is_closed_beside_the_writer() {

@@ -84,11 +84,11 @@ impl File {
                 _ => {}
             }
         }
+        // SQLite would let everybody read it. What it makes beside a file has the file's mode.
+        files::make(&new)?;
         let connection = Connection::open_with_flags(
             &new,
-            OpenFlags::SQLITE_OPEN_READ_WRITE
-                | OpenFlags::SQLITE_OPEN_CREATE
-                | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+            OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
         )?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         // So that what retention takes away can be given back to the disk in small steps.

@@ -7,6 +7,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::month;
@@ -70,6 +71,15 @@ pub(crate) fn month_in(path: &Path, name: &str) -> Option<Month> {
     let month = month::read(written)?;
     (of_month(path, month).file_name()?.to_str()? == name).then_some(month)
 }
+
+/// Makes a file that is not there yet, for its owner and the owner's group to read: a ledger says who asked
+/// whom, when and what it cost.
+pub(crate) fn make(path: &Path) -> io::Result<File> {
+    File::options().write(true).create_new(true).mode(MODE).open(path)
+}
+
+/// A file's mode, from which the umask takes away.
+const MODE: u32 = 0o640;
 
 /// Makes the names in a file's directory durable.
 pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use meter::TokenType;
@@ -63,7 +63,11 @@ impl SignOff {
     /// Writes it, whole or not at all, and for reading only.
     pub(crate) fn write(&self, to: &Path) -> Result<(), Failure> {
         let new = files::beside(to, ".new");
-        let mut file = fs::File::create(&new)?;
+        match fs::remove_file(&new) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
+        let mut file = files::make(&new)?;
         let text = serde_json::to_string_pretty(&self.document).map_err(std::io::Error::from)?;
         file.write_all(text.as_bytes())?;
         file.write_all(b"\n")?;
