@@ -136,6 +136,13 @@ impl Books {
             for warning in warnings {
                 tracing::warn!("{warning}");
             }
+            if before.as_ref().is_some_and(|before| before.version() == book.version()) {
+                let version = book.version();
+                tracing::warn!(
+                    "{shown} has other content under the same version `{version}`: give it a new one, or bills \
+                     cannot tell the prices apart by it"
+                );
+            }
             prices.store(Some(Arc::new(book)));
             spend.repriced();
             Ok(())

@@ -3,12 +3,11 @@
 
 use std::io::{self, Write};
 
-use super::ask::Basis;
+use super::ask::{Ask, Basis, Filter};
 use super::group::{Group, Report};
 use super::key::{Key, Value};
 use super::money::{Decimal, in_threes, money, nano};
 use super::period;
-use super::source::Range;
 use super::sums::{self, PROVENANCES};
 
 /// Letters of a name that are shown; longer ones are cut.
@@ -27,7 +26,7 @@ struct Column {
 /// As the writer has them.
 pub fn write(report: &Report, round: Option<u32>, to: &mut dyn Write) -> io::Result<()> {
     let ask = &report.ask;
-    writeln!(to, "{}", title(&ask.range, ask.basis))?;
+    writeln!(to, "{}", title(ask))?;
     if report.groups.is_empty() {
         writeln!(to, "Nothing was spent in that time, or nothing of it was asked for.")?;
     } else {
@@ -39,7 +38,9 @@ pub fn write(report: &Report, round: Option<u32>, to: &mut dyn Write) -> io::Res
     Ok(())
 }
 
-fn title(range: &Range, basis: Basis) -> String {
+/// What was asked, so that a page that was put away says what it is of.
+fn title(ask: &Ask) -> String {
+    let Ask { range, billed, filters, basis, .. } = ask;
     let by = match basis {
         Basis::Price => "Spend by price",
         Basis::Gpu => "Spend by GPU time and energy",
@@ -50,7 +51,15 @@ fn title(range: &Range, basis: Basis) -> String {
         (since, i64::MAX) => format!("since {}", period::time(since)),
         (since, until) => format!("from {} until {}", period::time(since), period::time(until)),
     };
-    format!("{by}, {time} (UTC)")
+    let billed = billed.map_or_else(String::new, |month| format!(", billed in {}", period::month(month)));
+    let only: String = filters.iter().map(said).collect();
+    format!("{by}, {time} (UTC){billed}{only}")
+}
+
+/// A filter, as it was asked for.
+fn said(filter: &Filter) -> String {
+    let sign = if filter.except { "!=" } else { "=" };
+    format!(", only {}{sign}{}", filter.key.name(), filter.patterns.join(",").escape_debug())
 }
 
 /// The totals, unless there is nothing to add up.
