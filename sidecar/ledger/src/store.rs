@@ -143,7 +143,10 @@ fn named(path: &Path, error: impl Into<Failure>) -> Failure {
     error.into().of(path.display())
 }
 
-fn open_each(path: &Path) -> Result<Vec<(PathBuf, Result<File, Failure>)>, Failure> {
+/// A file, and what came of opening it.
+type Opened = (PathBuf, Result<File, Failure>);
+
+fn open_each(path: &Path) -> Result<Vec<Opened>, Failure> {
     let mut tries = 0;
     loop {
         tries += 1;
