@@ -49,11 +49,13 @@ pub struct Failure {
     pub said: String,
     /// Whether it is what was to be written that is wrong, and not where.
     pub(crate) of_row: bool,
+    /// Whether it is of another file than the open one, which is well.
+    pub(crate) elsewhere: bool,
 }
 
 impl Failure {
     pub(crate) fn new(fault: Fault, said: impl Into<String>) -> Self {
-        Self { fault, said: said.into(), of_row: false }
+        Self { fault, said: said.into(), of_row: false, elsewhere: false }
     }
 
     pub(crate) fn corrupt(said: impl Into<String>) -> Self {
@@ -63,6 +65,11 @@ impl Failure {
     /// What was to be written cannot be.
     pub(crate) fn row(said: impl Into<String>) -> Self {
         Self { of_row: true, ..Self::new(Fault::Other, said) }
+    }
+
+    /// The same, of another file than the open one.
+    pub(crate) fn elsewhere(self) -> Self {
+        Self { elsewhere: true, ..self }
     }
 
     /// The same, with whose it is before it.

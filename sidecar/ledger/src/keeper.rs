@@ -18,13 +18,14 @@ use crate::failure::{Failure, Fault};
 use crate::file::{self, File};
 use crate::lock::Lock;
 use crate::report::source::{Gap, Month};
-use crate::table::EXCHANGE;
 use crate::{aside, check, files, month};
 
 /// How long a month that is not the open one stays open after its last row.
 const IDLE: Duration = Duration::from_secs(30);
 
-/// How long one that made trouble is left alone, its rows going to the open month.
+/// How long one that cannot be written is waited for, and how long it is then left alone, its rows going to
+/// the open month: one file must not hold up all others for ever.
+const PATIENCE: Duration = Duration::from_secs(60);
 const SHUN: Duration = Duration::from_secs(60);
 
 /// How often a month that is over is tried to be moved out while others read it.
@@ -55,6 +56,8 @@ pub(crate) struct Keeper {
     /// The disk reported an error: what the log holds may not be on it.
     doubtful: bool,
     closed: HashMap<Month, Option<Instant>>,
+    /// Months that could not be written when they were tried last, and since when.
+    waited_for: HashMap<Month, Instant>,
     began: bool,
     tried_to_move: Option<Instant>,
     /// What happened since it was last asked.
@@ -80,6 +83,7 @@ impl Keeper {
             files: HashMap::new(),
             open: None,
             closed: HashMap::new(),
+            waited_for: HashMap::new(),
             began: false,
             tried_to_move: None,
             news: News::default(),
@@ -290,11 +294,20 @@ impl Keeper {
         self.files.get(&month).is_some_and(|held| node(&held.file.path).is_ok_and(|node| node == held.node))
     }
 
-    /// Whether an exchange is in a file that is not written to any more.
-    pub(crate) fn was_entered(&self, month: Month, id: &[u8; 16]) -> bool {
-        let path = files::of_month(&self.path, month);
-        let found = File::open_read(&path).and_then(|file| file::has(&file.connection, &EXCHANGE, id));
-        found.unwrap_or(false)
+    /// Whether a month that cannot be written now is to be waited for.
+    pub(crate) fn waits(&mut self, month: Month) -> bool {
+        self.files.remove(&month);
+        self.waited_for.entry(month).or_insert_with(Instant::now).elapsed() < PATIENCE
+    }
+
+    /// A month was written.
+    pub(crate) fn written(&mut self, month: Month) {
+        self.waited_for.remove(&month);
+    }
+
+    /// The file of a month that is not written to any more, to look what is in it.
+    pub(crate) fn look_into(&self, month: Month) -> Result<File, Failure> {
+        File::open_read(&files::of_month(&self.path, month))
     }
 
     /// What is done when there is nothing to enter: signs of life, files put away.

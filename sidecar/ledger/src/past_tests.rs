@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::report::source::{DAY_US, Month, Range, Source};
 use crate::running::Ledger;
 use crate::testing::{NOON_US, Place, row};
-use crate::{Plan, Row, Store, month, start, verify};
+use crate::{Fault, Plan, Row, Store, month, start, verify};
 
 const LONG: Duration = Duration::from_secs(30);
 
@@ -99,4 +99,46 @@ fn a_damaged_month_that_was_closed_stays_where_it_is() {
     assert_eq!(fs::read(&october).unwrap(), damaged);
     fs::remove_file(&october).unwrap();
     assert_eq!(billed(&place), expected(&[("2026-11", 1)]));
+}
+
+/// A ledger in November beside an October of one row that somebody is writing.
+fn held() -> (Place, rusqlite::Connection, Ledger) {
+    let place = Place::new();
+    let (ledger, _) = at(NOON_US, &place);
+    ledger.enter(row(0));
+    assert!(ledger.shutdown(LONG));
+    let (ledger, _) = at(november_us(), &place);
+    ledger.enter(new(1));
+    until("November is there", &ledger, |status| status.rows_total == 1);
+    let somebody = rusqlite::Connection::open(place.path("x-2026-10.db")).unwrap();
+    somebody.execute_batch("BEGIN IMMEDIATE").unwrap();
+    ledger.enter(row(2));
+    ledger.enter(new(3));
+    (place, somebody, ledger)
+}
+
+#[test]
+fn a_past_month_that_is_held_is_waited_for() {
+    let (place, somebody, ledger) = held();
+    until("it says so", &ledger, |status| {
+        status.faults_total[Fault::Locked as usize] > 0
+            && status.trouble.as_ref().is_some_and(|said| said.contains("2026-10"))
+    });
+    somebody.execute_batch("ROLLBACK").unwrap();
+    until("both are there", &ledger, |status| status.rows_total == 3 && status.up);
+    assert!(ledger.shutdown(LONG));
+    drop(somebody);
+    assert_eq!(billed(&place), expected(&[("2026-10", 2), ("2026-11", 2)]), "nothing was closed");
+    well(&place);
+}
+
+/// The end does not wait for it: late in another month is better than lost.
+#[test]
+fn a_past_month_that_is_held_at_the_end_is_not_waited_for() {
+    let (place, somebody, ledger) = held();
+    assert!(ledger.shutdown(LONG), "{:?}", ledger.status());
+    assert_eq!(ledger.status().lost_rows_total, 0);
+    drop(somebody);
+    assert_eq!(billed(&place), expected(&[("2026-10", 1), ("2026-11", 3)]));
+    well(&place);
 }

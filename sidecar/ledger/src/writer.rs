@@ -14,14 +14,15 @@ use rusqlite::types::ValueRef;
 
 use crate::entry::Entry;
 use crate::failure::{Failure, Fault};
-use crate::files;
 use crate::keeper::{Keeper, gone};
 use crate::queue::{Act, Batch, End, Item, Queue};
 use crate::report::source::{DeviceLine, Month};
 use crate::retain::{self, Next};
 use crate::running::MayForget;
 use crate::status::Status;
+use crate::table::{ENERGY, EXCHANGE};
 use crate::{Clock, Plan, Row, month};
+use crate::{file, files};
 
 /// How often a sign of life is written while there is nothing else to write.
 const ALIVE: Duration = Duration::from_secs(10);
@@ -268,7 +269,7 @@ impl Writer {
                 continue;
             }
             if month != open && self.keeper.target(month) != month {
-                redirected.get_or_insert_default().take(Some(self.not_entered(month, part)));
+                redirected.get_or_insert_default().take(Some(self.not_entered(month, part, token)));
                 continue;
             }
             let entered = match self.enter_part(month, &part, &rates, token, now_us) {
@@ -284,25 +285,27 @@ impl Writer {
             };
             match entered {
                 Ok(true) => {
+                    self.keeper.written(month);
                     done.insert(month);
                 }
                 Ok(false) if month != open => {
                     self.keeper.shun(month, true);
-                    redirected.get_or_insert_default().take(Some(self.not_entered(month, part)));
+                    redirected.get_or_insert_default().take(Some(self.not_entered(month, part, token)));
                 }
                 Ok(false) => return Err(crate::entry::closed(month)),
-                Err(failure)
-                    if month != open
-                        && !failure.of_row
-                        && !matches!(failure.fault, Fault::Full | Fault::Io) =>
-                {
+                Err(failure) if month != open && !failure.of_row && failure.fault != Fault::Full => {
+                    let failure = failure.of(month::name(month)).elsewhere();
+                    // At the end, late in another month is better than lost.
+                    if self.keeper.waits(month) && self.shared.queue.wanted().is_none() {
+                        return Err(failure);
+                    }
                     tracing::warn!(
                         month = month::name(month), reason = %failure,
                         "a past month of the ledger cannot be written; what belongs to it goes to the open one"
                     );
                     self.shared.status().fault(failure.fault);
                     self.keeper.shun(month, false);
-                    redirected.get_or_insert_default().take(Some(self.not_entered(month, part)));
+                    redirected.get_or_insert_default().take(Some(self.not_entered(month, part, token)));
                 }
                 Err(failure) => return Err(failure),
             }
@@ -311,9 +314,16 @@ impl Writer {
         Ok(batch.items.iter().filter(|item| item.is_row()).count() as u64)
     }
 
-    /// What of a month is not in its file yet, which takes nothing more.
-    fn not_entered<'b>(&self, month: Month, mut part: Part<'b>) -> Part<'b> {
-        part.rows.retain(|row| !self.keeper.was_entered(month, &row.id.0));
+    /// What of a month is not in its file yet, which takes nothing more. Where this batch is the last that the
+    /// file has, it has all of it, also what has no name by which it could be found.
+    fn not_entered<'b>(&self, month: Month, mut part: Part<'b>, token: &[u8; 16]) -> Part<'b> {
+        let Ok(file) = self.keeper.look_into(month) else { return part };
+        if file::bytes(&file.connection, "batch").is_ok_and(|last| last.as_deref() == Some(token)) {
+            return Part::default();
+        }
+        let has = |table, id: &[u8; 16]| file::has(&file.connection, table, id).unwrap_or(false);
+        part.rows.retain(|row| !has(&EXCHANGE, &row.id.0));
+        part.energies.retain(|row| !has(&ENERGY, &row.id.0));
         part
     }
 
@@ -400,6 +410,7 @@ impl Writer {
         drop(status);
         match result {
             Err(failure) if failure.fault == Fault::Locked && self.keeper.open_month().is_some() => {}
+            Err(failure) if failure.elsewhere && failure.fault != Fault::Io => {}
             Err(failure) if failure.fault == Fault::Corrupt && self.keeper.open_month().is_some() => {
                 let now_us = (self.clock)();
                 if let Err(failure) = self.keeper.set_aside(failure, now_us) {
@@ -496,3 +507,7 @@ fn ended_us(item: &Item) -> i64 {
         Item::Device(line) => i64::from(line.day) * crate::report::source::DAY_US,
     }
 }
+
+#[cfg(test)]
+#[path = "writer_tests.rs"]
+mod tests;

@@ -1,0 +1,60 @@
+//! A batch that is entered again, because it was not known whether it was.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::{Shared, Writer};
+use crate::queue::{Batch, Item};
+use crate::report::source::{DeviceLine, Range, Share, Source, Used};
+use crate::shed::Shed;
+use crate::testing::{NOON_US, Place, row};
+use crate::{EnergyRow, Plan, Store, close, month};
+
+/// The part of a past month is on the disk, and the month is closed before the batch is tried again.
+#[test]
+fn what_a_month_got_before_it_was_closed_is_not_entered_again() {
+    let october = month::of(NOON_US);
+    let november_us = month::begin_us(october + 1) + 1_000_000;
+    let place = Place::new();
+    let mut writer = Writer::new(Plan::new(place.ledger()), Arc::new(Shared::default()));
+    writer.keeper.ready(november_us).unwrap();
+    let device = DeviceLine {
+        day: month::day(NOON_US),
+        hw_id: "GPU-0".into(),
+        share: Share::Idle,
+        energy_nj: 5,
+        gpu_ns: 5,
+        gpu_hours_pico: 0,
+        gpu_energy_pico: 0,
+    };
+    let used = Used { gpu_ns: Some(5), ..Used::default() };
+    let mut shed = Shed::default();
+    assert!(shed.row(&row(9)));
+    let items = [
+        Item::Row(Box::new(row(1))),
+        Item::Energy(Box::new(EnergyRow::of(&row(1), used))),
+        Item::Device(Box::new(device.clone())),
+    ];
+    let batch = Batch { items: items.into(), shed };
+    let mut enter = |batch: &Batch, token: u8| {
+        writer.enter_whole(batch, &[token; 16], &mut BTreeSet::new(), november_us).unwrap();
+    };
+    enter(&batch, 1);
+    close(&place.ledger(), october, "ann", november_us).unwrap();
+    enter(&batch, 1);
+    // In another batch, what has a name is found by it.
+    let named = Batch { items: batch.items.iter().take(2).cloned().collect(), ..Batch::default() };
+    enter(&named, 2);
+    writer.keeper.end(november_us).unwrap();
+    let store = Store::open_read(&place.ledger()).unwrap();
+    let mut months = Vec::new();
+    store
+        .lines(&Range::ALL, &mut |month, line| {
+            months.push((month, line.exchanges, line.gpu_ns));
+            Ok(())
+        })
+        .unwrap();
+    months.sort_unstable();
+    assert_eq!(months, [(october, 1, 0), (october, 1, 5)]);
+    assert_eq!(store.devices(&Range::ALL).unwrap(), [device]);
+}
