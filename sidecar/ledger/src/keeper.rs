@@ -17,7 +17,7 @@ use crate::entry::Entry;
 use crate::failure::{Failure, Fault};
 use crate::file::{self, File};
 use crate::lock::Lock;
-use crate::report::source::{Gap, Month};
+use crate::report::source::{DAY_US, Gap, Month};
 use crate::{aside, check, files, month};
 
 /// How long a month that is not the open one stays open after its last row.
@@ -30,6 +30,9 @@ const SHUN: Duration = Duration::from_secs(60);
 
 /// How often a month that is over is tried to be moved out while others read it.
 const MOVE: Duration = Duration::from_secs(10);
+
+/// How far ahead a month may begin that is the open one, microseconds: clocks are set back by less at times.
+const AHEAD_US: i64 = DAY_US;
 
 /// What a log may grow to before it is written back into its file, bytes.
 const LOG: u64 = 4 << 20;
@@ -60,6 +63,7 @@ pub(crate) struct Keeper {
     waited_for: HashMap<Month, Instant>,
     began: bool,
     tried_to_move: Option<Instant>,
+    trouble: Option<String>,
     /// What happened since it was last asked.
     pub news: News,
 }
@@ -86,6 +90,7 @@ impl Keeper {
             waited_for: HashMap::new(),
             began: false,
             tried_to_move: None,
+            trouble: None,
             news: News::default(),
         }
     }
@@ -109,7 +114,11 @@ impl Keeper {
             self.lock = Some(Lock::take(&self.path)?);
         }
         if let Some(open) = self.open {
-            return if open < month::of(now_us) { self.turn(now_us) } else { Ok(()) };
+            if is_over(open, now_us) {
+                return self.turn(now_us);
+            }
+            self.trouble = None;
+            return Ok(());
         }
         match self.open_ledger(now_us) {
             Err(failure) if failure.fault == Fault::Corrupt => {
@@ -155,7 +164,7 @@ impl Keeper {
         }
         self.begin(gap, now_us)?;
         let open = self.open;
-        if open.is_some_and(|open| open < month::of(now_us)) { self.turn(now_us) } else { Ok(()) }
+        if open.is_some_and(|open| is_over(open, now_us)) { self.turn(now_us) } else { Ok(()) }
     }
 
     /// Opens the file that is to be written on, checked, with everything of its log in it. With the last
@@ -289,6 +298,16 @@ impl Keeper {
         Ok(file::number(&File::open_read(&path)?.connection, "closed_us")?.is_some())
     }
 
+    /// Whether a month was closed, also while its file is open here.
+    fn is_signed(&self, month: Month) -> Result<bool, Failure> {
+        if !files::of_month(&self.path, month).try_exists()? {
+            return Ok(false);
+        }
+        // One that cannot be read is not made the open one.
+        let closed = self.look_into(month).and_then(|file| file::number(&file.connection, "closed_us"));
+        Ok(closed.map_or(true, |closed| closed.is_some()))
+    }
+
     /// Whether the file of a month is still the one that its path names.
     pub(crate) fn is_there(&self, month: Month) -> bool {
         self.files.get(&month).is_some_and(|held| node(&held.file.path).is_ok_and(|node| node == held.node))
@@ -354,6 +373,17 @@ impl Keeper {
         of_open
     }
 
+    /// The month that is over stays in the open file, and rows go on to be entered; somebody has to see to it.
+    fn stay(&mut self, trouble: String) {
+        self.news.faults.push(Fault::Other);
+        self.trouble = Some(trouble);
+    }
+
+    /// What is the matter although rows are entered.
+    pub(crate) fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
+    }
+
     /// Moves a month that is over out of the open file, and opens the next; later, if others read it.
     fn turn(&mut self, now_us: i64) -> Result<(), Failure> {
         if self.tried_to_move.is_some_and(|at| at.elapsed() < MOVE) {
@@ -364,15 +394,24 @@ impl Keeper {
         let to = files::of_month(&self.path, open);
         let from = self.open_path.clone();
         if from != to && to.try_exists()? {
-            return Err(Failure::new(
-                Fault::Other,
-                format!(
-                    "{} and {} hold the same month: move one of them away",
-                    self.path.display(),
-                    to.display()
-                ),
+            self.stay(format!(
+                "{} and {} hold the same month: move one of them away",
+                self.path.display(),
+                to.display()
             ));
+            return Ok(());
         }
+        let now = month::of(now_us);
+        if now < open && self.is_signed(now)? {
+            self.stay(format!(
+                "{} is of {}, and {} is closed already: is the clock right?",
+                self.path.display(),
+                month::name(open),
+                month::name(now)
+            ));
+            return Ok(());
+        }
+        self.trouble = None;
         let file = self.open_file()?;
         if !file.settle()? {
             return Ok(());
@@ -494,6 +533,11 @@ impl Keeper {
             }
         }
     }
+}
+
+/// Whether a month is not the one to be written to: it is past, or begins so late that a clock was wrong.
+fn is_over(open: Month, now_us: i64) -> bool {
+    open < month::of(now_us) || month::begin_us(open) > now_us.saturating_add(AHEAD_US)
 }
 
 pub(crate) fn node(path: &Path) -> io::Result<(u64, u64)> {

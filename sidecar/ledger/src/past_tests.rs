@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
+use crate::file::File;
 use crate::report::source::{DAY_US, Month, Range, Source};
 use crate::running::Ledger;
 use crate::testing::{NOON_US, Place, row};
@@ -141,4 +142,83 @@ fn a_past_month_that_is_held_at_the_end_is_not_waited_for() {
     drop(somebody);
     assert_eq!(billed(&place), expected(&[("2026-10", 1), ("2026-11", 3)]));
     well(&place);
+}
+
+/// Two files of one month: the next month is entered all the same, and it is said what to do.
+#[test]
+fn a_month_with_two_files_does_not_stop_the_ledger() {
+    let place = Place::new();
+    let (ledger, hands) = at(NOON_US, &place);
+    ledger.enter(row(0));
+    until("October is there", &ledger, |status| status.rows_total == 1);
+    fs::write(place.path("x-2026-10.db"), "another one").unwrap();
+    hands.store(november_us(), Ordering::SeqCst);
+    [new(1), row(2)].into_iter().for_each(|row| ledger.enter(row));
+    until("both are there", &ledger, |status| status.rows_total == 3);
+    until("it is said", &ledger, |status| {
+        status.up && status.trouble.as_ref().is_some_and(|said| said.contains("hold the same month"))
+    });
+    assert!(ledger.shutdown(LONG));
+    fs::remove_file(place.path("x-2026-10.db")).unwrap();
+    let (ledger, _) = at(november_us(), &place);
+    ledger.enter(new(3));
+    until("it is well", &ledger, |status| status.rows_total == 1 && status.trouble.is_none());
+    assert!(ledger.shutdown(LONG));
+    assert_eq!(billed(&place), expected(&[("2026-10", 2), ("2026-11", 2)]));
+    assert_eq!(place.names(), ["x-2026-10.db", "x.db", "x.db.lock"]);
+    well(&place);
+}
+
+/// A process that began in 2099 does not keep the month from being the open one when the clock is right.
+#[test]
+fn a_clock_that_was_ahead_leaves_nothing_open() {
+    let far_us = NOON_US + 73 * 365 * DAY_US;
+    let far = Row { ended_us: far_us, ..row(1) };
+    for from_october in [true, false] {
+        let place = Place::new();
+        if from_october {
+            let (ledger, _) = at(NOON_US, &place);
+            ledger.enter(row(0));
+            assert!(ledger.shutdown(LONG));
+        }
+        let (ledger, hands) = at(far_us, &place);
+        ledger.enter(far.clone());
+        until("the far one is there", &ledger, |status| status.rows_total == 1);
+        hands.store(NOON_US, Ordering::SeqCst);
+        ledger.enter(row(2));
+        until("the other is there", &ledger, |status| status.rows_total == 2);
+        assert!(ledger.shutdown(LONG));
+        assert_eq!(place.names(), ["x-2099-09.db", "x.db", "x.db.lock"]);
+        let october = if from_october { 2 } else { 1 };
+        assert_eq!(billed(&place), expected(&[("2026-10", october), ("2099-09", 1)]));
+        assert_eq!(File::open_read(&place.ledger()).unwrap().month, self::october());
+        well(&place);
+    }
+}
+
+/// Clocks are set back a little at midnight: nothing is moved for that. And never is a closed month opened.
+#[test]
+fn a_clock_that_was_a_little_ahead_changes_nothing() {
+    for (back_us, trouble) in [(2_000_000, false), (3 * DAY_US, true)] {
+        let place = Place::new();
+        let (ledger, _) = at(NOON_US, &place);
+        ledger.enter(row(0));
+        assert!(ledger.shutdown(LONG));
+        crate::close(&place.ledger(), october(), "ann", november_us()).unwrap();
+        let closed = fs::read(place.path("x-2026-10.db")).unwrap();
+        let (ledger, hands) = at(november_us(), &place);
+        ledger.enter(new(1));
+        until("it is there", &ledger, |status| status.rows_total == 1);
+        hands.store(november_us() - back_us, Ordering::SeqCst);
+        ledger.enter(new(2));
+        until("the next is", &ledger, |status| status.rows_total == 2);
+        assert_eq!(ledger.status().trouble.is_some(), trouble, "{:?}", ledger.status());
+        hands.store(november_us(), Ordering::SeqCst);
+        ledger.enter(new(3));
+        until("it is well", &ledger, |status| status.rows_total == 3 && status.trouble.is_none());
+        assert!(ledger.shutdown(LONG));
+        assert_eq!(fs::read(place.path("x-2026-10.db")).unwrap(), closed);
+        assert_eq!(File::open_read(&place.ledger()).unwrap().month, october() + 1);
+        assert_eq!(billed(&place), expected(&[("2026-10", 1), ("2026-11", 3)]));
+    }
 }

@@ -389,9 +389,15 @@ impl Writer {
         status.wal_bytes = files::length(&files::beside(self.keeper.path(), "-wal"));
         match result {
             Ok(()) => {
-                if status.trouble.take().is_some() {
-                    tracing::info!("the ledger is written again");
+                let trouble = self.keeper.trouble().map(str::to_owned);
+                match &trouble {
+                    None if status.trouble.is_some() => tracing::info!("the ledger is well again"),
+                    Some(said) if status.trouble != trouble => {
+                        tracing::error!("{said}; rows are entered all the same");
+                    }
+                    _ => {}
                 }
+                status.trouble = trouble;
                 status.up = true;
             }
             Err(failure) => {
