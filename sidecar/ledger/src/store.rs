@@ -143,10 +143,10 @@ fn named(path: &Path, error: impl Into<Failure>) -> Failure {
     error.into().of(path.display())
 }
 
-/// A file, and what came of opening it.
-type Opened = (PathBuf, Result<File, Failure>);
+/// A file's name, and the file or why it cannot be read.
+type Found = (PathBuf, Result<File, Failure>);
 
-fn open_each(path: &Path) -> Result<Vec<Opened>, Failure> {
+fn open_each(path: &Path) -> Result<Vec<Found>, Failure> {
     let mut tries = 0;
     loop {
         tries += 1;

@@ -5,6 +5,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
 use std::thread;
@@ -120,7 +121,9 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     let mut new = path.as_os_str().to_owned();
     new.push(".new");
     let new = PathBuf::from(new);
-    let mut file = File::create(&new)?;
+    // It names tenants, as the ledger beside it does, and is for the same eyes.
+    let _ = fs::remove_file(&new);
+    let mut file = File::options().write(true).create_new(true).mode(0o640).open(&new)?;
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     fs::rename(&new, path)
@@ -131,3 +134,25 @@ const BYTES: u64 = 64 * 1024 * 1024;
 
 /// How long an end waits for the disk.
 const WRITING: Duration = Duration::from_secs(2);
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn others_read_nothing() {
+        let ledger = std::env::temp_dir().join(format!("tokenmeter-memory-{}.db", std::process::id()));
+        let mut memory = Memory::beside(&ledger);
+        let path = memory.path.clone().unwrap();
+        // What an end in the middle left behind may have any mode.
+        fs::write(path.with_extension("json.new"), "").unwrap();
+        memory.keep(&Told::default());
+        memory.end();
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o027, 0, "{mode:o}");
+        assert_eq!(memory.kept(), Some(Told::default()));
+        fs::remove_file(path).unwrap();
+    }
+}
