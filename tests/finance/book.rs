@@ -82,9 +82,11 @@ fn row(book: &Book, ended_us: i64, tenant: &str, model: &str, n: u64) -> Row {
     };
     let usage = Usage {
         model,
+        response_model: None,
         provider: "vllm",
         upstream: "default",
         tier: None,
+        asked_tier: None,
         at_us: ended_us,
         tokens: &by_type,
         success: true,

@@ -37,9 +37,11 @@ fn book(prices: &str) -> Book {
 fn cost(book: &Book, tokens: &Tokens) -> Option<i64> {
     let charge = book.charge(&Usage {
         model: "m",
+        response_model: None,
         provider: "p",
         upstream: "u",
         tier: None,
+        asked_tier: None,
         at_us: 0,
         tokens: &tokens.by_type,
         success: true,

@@ -21,6 +21,8 @@ pub struct Identity {
     pub consumer: Option<Arc<str>>,
     /// The service tier: what the response says, else what the request asked for. At most 32 bytes.
     pub service_tier: Option<Arc<str>>,
+    /// Whether the response says that tier. If not, it is a client's word that no server confirmed.
+    pub tier_said: bool,
     /// Name of the upstream, as configured.
     pub upstream: Arc<str>,
     /// `gen_ai.provider.name` of that upstream.
@@ -54,6 +56,7 @@ impl Identity {
             principal: None,
             consumer: None,
             service_tier: None,
+            tier_said: false,
             upstream: upstream.into(),
             provider: provider.into(),
             dialect,

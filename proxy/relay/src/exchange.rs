@@ -462,6 +462,7 @@ impl Exchange {
         };
         let model: &str = if self.model.is_empty() { "_unknown" } else { self.model.as_str() };
         let who = self.whose.take(&self.worker);
+        let tier_said = !tier.is_empty();
         let tier = [tier, self.tier].into_iter().find(|tier| !tier.is_empty());
         let identity = Identity {
             exchange: self.id,
@@ -469,6 +470,7 @@ impl Exchange {
             principal: who.principal,
             consumer: who.consumer,
             service_tier: tier.map(|tier| tier.as_str().into()),
+            tier_said,
             upstream: Arc::clone(&upstream.name),
             provider,
             dialect: self.dialect,

@@ -337,11 +337,14 @@ fn streams_of_one_http2_connection_have_their_own_tenants() {
 
 #[test]
 fn the_answers_tier_counts_before_the_requests() {
-    for (answered, tier) in [(ANSWER, Some("priority")), (r#"{"choices":[]}"#, Some("flex"))] {
+    for (answered, tier, said) in
+        [(ANSWER, Some("priority"), true), (r#"{"choices":[],"service_tier":null}"#, Some("flex"), false)]
+    {
         let server = Server::start(move |peer, _| answer(peer, answered));
         let proxy = server.proxy(Policy::Observe);
         exchange(&mut proxy.connect(), post(CHAT, "", r#"{"service_tier":"flex"}"#));
-        assert_eq!(record(&proxy).identity.service_tier.as_deref(), tier);
+        let identity = record(&proxy).identity;
+        assert_eq!((identity.service_tier.as_deref(), identity.tier_said), (tier, said));
     }
     let server = Server::start(|peer, _| answer(peer, r#"{"choices":[]}"#));
     let proxy = server.proxy(Policy::Observe);

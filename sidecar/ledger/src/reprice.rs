@@ -245,12 +245,15 @@ fn list<K: Ord>(listed: &mut BTreeMap<K, u64>, key: K, exchanges: u64, unlisted:
     }
 }
 
+/// The tier of a row is the one that counted when it was charged.
 fn usage(row: &Row) -> Usage<'_> {
     Usage {
         model: &row.model,
+        response_model: row.response_model.as_deref(),
         provider: &row.provider,
         upstream: &row.upstream,
         tier: row.service_tier.as_deref(),
+        asked_tier: None,
         at_us: row.ended_us,
         tokens: &row.tokens.by_type,
         success: (200..300).contains(&row.status),

@@ -33,7 +33,8 @@ pub struct Row {
     pub response_model: Option<Arc<str>>,
     /// The response's id, as it says.
     pub response_id: Option<Arc<str>>,
-    /// The service tier it was served in, as the response says, else as the request asked.
+    /// The service tier it was served in, as the response says; else the one that the request asked for,
+    /// if it was charged by that tier's prices.
     pub service_tier: Option<Arc<str>>,
     /// How it ended.
     pub ending: Arc<str>,
@@ -71,7 +72,10 @@ impl Row {
             model: Arc::clone(&identity.model),
             response_model: identity.response_model.clone(),
             response_id: identity.response_id.clone(),
-            service_tier: identity.service_tier.clone(),
+            service_tier: identity
+                .service_tier
+                .clone()
+                .filter(|tier| identity.tier_said || charge.is_of(tier)),
             ending: record.ending.name().into(),
             status: record.status,
             streamed: record.streamed,

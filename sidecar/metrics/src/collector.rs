@@ -194,6 +194,7 @@ fn write(metric: Metric, told: &Told<'_>, family: &mut Family) -> Result {
         Metric::TenantSpend => spend::sums(&totals.spend.tenants, bases, family),
         Metric::ModelSpend => spend::sums(&totals.spend.models, bases, family),
         Metric::Unpriced => spend::unpriced(totals, family),
+        Metric::UnpricedTier => spend::unpriced_tiers(totals, family),
         Metric::PriceBookInfo => spend::book(totals, currency, family),
         Metric::BudgetLimit => spend::limits(totals, family),
         Metric::BudgetUsed => spend::budgets(totals, family, |budget| Some(budget.used_pico)),

@@ -118,6 +118,13 @@ impl Metrics {
         self.board.control().spend.unpriced(model, reason);
     }
 
+    /// One exchange of a service tier that the price book has no prices for: it was charged as an
+    /// ordinary one.
+    pub fn unpriced_tier(&self, model: &str) {
+        let model = self.board.label(model);
+        self.board.control().spend.unpriced_tier(model);
+    }
+
     /// Says which price book exchanges are charged by from now on; `None` if there is none.
     pub fn price_book(&self, book: Option<BookReading>) {
         self.board.control().spend.book = book;

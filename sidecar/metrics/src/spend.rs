@@ -47,6 +47,8 @@ pub(crate) struct Spend {
     pub(crate) models: Sums,
     /// By the model's label and the reason.
     pub(crate) unpriced: BTreeMap<(Arc<str>, &'static str), u64>,
+    /// By the model's label: charged as ordinary ones, for want of the tier's prices.
+    pub(crate) unpriced_tiers: BTreeMap<Arc<str>, u64>,
     pub(crate) book: Option<BookReading>,
 }
 
@@ -65,6 +67,11 @@ impl Spend {
     /// Adds an exchange without a price.
     pub(crate) fn unpriced(&mut self, model: Arc<str>, reason: &'static str) {
         *self.unpriced.entry((model, reason)).or_default() += 1;
+    }
+
+    /// Adds an exchange of a tier without prices.
+    pub(crate) fn unpriced_tier(&mut self, model: Arc<str>) {
+        *self.unpriced_tiers.entry(model).or_default() += 1;
     }
 }
 

@@ -294,6 +294,8 @@ table! {
         "The spend of `tokenmeter_tenant_spend_usd_total` again, by model.";
     Unpriced: Counter, "tokenmeter_unpriced_exchanges_total", Exchanges, ["model", "reason"],
         "Ended exchanges of which nobody can say the price; they are in no spend on the basis `price`.";
+    UnpricedTier: Counter, "tokenmeter_unpriced_tier_exchanges_total", Exchanges, ["model"],
+        "Ended exchanges of a service tier that the price book has no prices for; they are charged as ordinary ones.";
     PriceBookInfo: Gauge, "tokenmeter_price_book_info", Truth, ["version", "hash", "currency"],
         "Always 1; the labels say which price book exchanges are charged by.";
     BudgetLimit: Gauge, "tokenmeter_budget_limit_usd", Money, ["tenant", "period", "limit"],

@@ -10,7 +10,7 @@ mod build;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::charge::{Charge, Rate, Unpriced};
+use crate::charge::{Charge, Pico, Rate, Unpriced};
 use crate::currency::Currency;
 use crate::entry::{Entry, Offer};
 use crate::mistake::{Problem, Warning};
@@ -47,11 +47,24 @@ impl Book {
 
     /// What an exchange costs. It allocates nothing.
     pub fn charge(&self, usage: &Usage<'_>) -> Charge {
-        let Some(entry) = self.find(usage.model, usage.provider, usage.upstream, usage.at_us) else {
+        let find = |model| self.find(model, usage.provider, usage.upstream, usage.at_us);
+        let Some(entry) = find(usage.model).or_else(|| find(usage.response_model?)) else {
             return Charge::Unpriced(Unpriced::Model);
         };
-        let Offer { rate, .. } = entry.offer(usage.tier, usage.input_tokens());
-        match rate.cost(usage.tokens, usage.success) {
+        let input_tokens = usage.input_tokens();
+        let by = |tier| {
+            let Offer { rate, .. } = entry.offer(tier, input_tokens);
+            (rate, rate.cost(usage.tokens, usage.success))
+        };
+        let (rate, cost) = match (usage.tier, usage.asked_tier) {
+            (Some(said), _) => by(Some(said)),
+            (None, None) => by(None),
+            (None, asked) => {
+                let (asked, ordinary) = (by(asked), by(None));
+                if is_more(asked.1, ordinary.1) { asked } else { ordinary }
+            }
+        };
+        match cost {
             Ok(cost) => Charge::Priced { rate: Arc::clone(rate), cost },
             Err(why) => Charge::Unpriced(why),
         }
@@ -98,5 +111,16 @@ impl Book {
     /// What all its prices are in.
     pub fn currency(&self) -> Currency {
         self.currency
+    }
+}
+
+/// Whether the one costs more than the other; a cost that is known is more than none.
+fn is_more(one: Result<Pico, Unpriced>, other: Result<Pico, Unpriced>) -> bool {
+    match (one, other) {
+        (Ok(one), Ok(other)) => one > other,
+        (Ok(_) | Err(Unpriced::Overflow), Err(Unpriced::TokenType)) | (Err(Unpriced::Overflow), Ok(_)) => {
+            true
+        }
+        _ => false,
     }
 }

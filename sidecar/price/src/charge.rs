@@ -6,6 +6,7 @@ use blake3::Hasher;
 use meter::TokenType;
 
 use crate::currency::Currency;
+use crate::entry::{STANDARD, is_ordinary};
 
 /// Money per unit, in pico-units (10⁻¹²) of a currency.
 pub type Pico = i64;
@@ -55,6 +56,12 @@ impl Rate {
         let mut id = [0; 16];
         hasher.finalize_xof().fill(&mut id);
         id
+    }
+
+    /// Whether its prices are this tier's, by any of the words for it.
+    pub fn is_of(&self, tier: &str) -> bool {
+        let tier = tier.trim();
+        self.tier.eq_ignore_ascii_case(if is_ordinary(tier) { STANDARD } else { tier })
     }
 
     /// What these tokens and, if `success`, one request cost.
@@ -119,6 +126,11 @@ impl Unpriced {
 }
 
 impl Charge {
+    /// Whether there is a sum, and it is by this tier's prices.
+    pub fn is_of(&self, tier: &str) -> bool {
+        matches!(self, Self::Priced { rate, .. } if rate.is_of(tier))
+    }
+
     /// The sum, if there is one.
     pub fn cost(&self) -> Option<Pico> {
         match self {

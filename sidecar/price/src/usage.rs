@@ -7,12 +7,17 @@ use meter::TokenType;
 pub struct Usage<'a> {
     /// The model asked for.
     pub model: &'a str,
+    /// The model that answered, if it says: it counts where the book has no entry for the one asked for.
+    pub response_model: Option<&'a str>,
     /// `gen_ai.provider.name`.
     pub provider: &'a str,
     /// The upstream's name.
     pub upstream: &'a str,
-    /// The service tier, as the response says, else as the request asked.
+    /// The service tier, as the response says.
     pub tier: Option<&'a str>,
+    /// The service tier that the request asks for: it counts where the response says none, and only
+    /// where it costs more than the ordinary one.
+    pub asked_tier: Option<&'a str>,
     /// When the exchange ended, microseconds since 1970 in UTC: the prices in force then count.
     pub at_us: i64,
     /// Tokens by type, in the order of [`TokenType::ALL`]; the types are disjoint.

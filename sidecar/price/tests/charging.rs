@@ -28,7 +28,17 @@ fn example() -> Book {
 
 fn usage<'a>(model: &'a str, tokens: &'a Tokens) -> Usage<'a> {
     let at_us = instant::read("2026-11-21").expect("a date");
-    Usage { model, provider: "openai", upstream: "main", tier: None, at_us, tokens, success: true }
+    Usage {
+        model,
+        response_model: None,
+        provider: "openai",
+        upstream: "main",
+        tier: None,
+        asked_tier: None,
+        at_us,
+        tokens,
+        success: true,
+    }
 }
 
 fn cost(book: &Book, usage: &Usage<'_>) -> Result<String, Unpriced> {
@@ -230,6 +240,58 @@ fn tiers_by_the_servers_words() {
         let usage = Usage { tier, ..usage("gpt-4o", &tokens) };
         assert_eq!(cost(&book, &usage).as_deref(), Ok(money), "{tier:?}");
         assert_eq!(&*rate(&book, &usage).tier, charged, "{tier:?}");
+    }
+}
+
+#[test]
+fn asking_for_a_tier_makes_nothing_cheaper() {
+    let book = example();
+    let tokens = tokens(&[(TokenType::Input, 1_000_000)]);
+    for (said, asked, charged, money) in [
+        (None, "batch", "standard", "2.50"),
+        (None, "priority", "priority", "4.25"),
+        (None, "flex", "standard", "2.50"),
+        (None, "default", "standard", "2.50"),
+        // The response's own word counts, whatever was asked for.
+        (Some("batch"), "priority", "batch", "1.25"),
+        (Some("batch"), "batch", "batch", "1.25"),
+        (Some("default"), "priority", "standard", "2.50"),
+    ] {
+        let usage = Usage { tier: said, asked_tier: Some(asked), ..usage("gpt-4o", &tokens) };
+        assert_eq!(cost(&book, &usage).as_deref(), Ok(money), "{said:?} {asked}");
+        assert_eq!(&*rate(&book, &usage).tier, charged, "{said:?} {asked}");
+    }
+}
+
+#[test]
+fn a_name_without_an_entry_is_charged_as_the_model_that_answered() {
+    let book = example();
+    let tokens = tokens(&[(TokenType::Input, 1_000_000)]);
+    for (asked, answered, money) in [
+        ("no-such-model", Some("gpt-4o"), Ok("2.50")),
+        ("no-such-model", Some("nor-this"), Err(Unpriced::Model)),
+        ("no-such-model", None, Err(Unpriced::Model)),
+        ("deep-thinker", Some("gpt-4o"), Ok("0.555")),
+    ] {
+        let usage = Usage { response_model: answered, ..usage(asked, &tokens) };
+        assert_eq!(cost(&book, &usage).as_deref().map_err(|why| *why), money, "{asked} {answered:?}");
+    }
+}
+
+#[test]
+fn a_rate_knows_its_tier_by_all_its_words() {
+    let book = example();
+    let tokens = tokens(&[]);
+    let standard = rate(&book, &usage("gpt-4o", &tokens));
+    let batch = rate(&book, &Usage { tier: Some("batch"), ..usage("gpt-4o", &tokens) });
+    for (tier, of_standard, of_batch) in [
+        ("default", true, false),
+        ("Standard ", true, false),
+        ("", true, false),
+        ("Batch", false, true),
+        ("flex", false, false),
+    ] {
+        assert_eq!((standard.is_of(tier), batch.is_of(tier)), (of_standard, of_batch), "{tier}");
     }
 }
 

@@ -193,18 +193,40 @@ proptest! {
     #[test]
     fn a_charge_is_what_the_rules_make_of_it(
         model in model(), tokens in proptest::array::uniform7(count()), tier in 0..3_usize, success: bool,
+        asked_tier in 0..3_usize, says_tier: bool, named: bool, answered in 0..3_usize,
     ) {
         let text = file(&model);
         let (book, _) = match Book::read(&text) {
             Ok(read) => read,
             Err(problems) => return Err(TestCaseError::fail(format!("{text}\n{problems:#?}"))),
         };
-        let tier = ["standard", "batch", "priority"][tier];
+        let tiers = ["standard", "batch", "priority"];
+        let (tier, asked) = (tiers[tier], tiers[asked_tier]);
+        let answered = [None, Some("m"), Some("n")][answered];
         let usage = Usage {
-            model: "m", provider: "p", upstream: "u", tier: Some(tier), at_us: 0, tokens: &tokens, success,
+            model: if named { "m" } else { "x" },
+            response_model: answered,
+            provider: "p",
+            upstream: "u",
+            tier: says_tier.then_some(tier),
+            asked_tier: Some(asked),
+            at_us: 0,
+            tokens: &tokens,
+            success,
         };
         let charge = book.charge(&usage);
-        let whole = expected(&model, tier, &tokens, success);
+        if !named && answered != Some("m") {
+            prop_assert_eq!(charge, Charge::Unpriced(Unpriced::Model), "{}", text);
+            return Ok(());
+        }
+        // What is only asked for makes nothing cheaper.
+        let whole = match says_tier {
+            true => expected(&model, tier, &tokens, success),
+            false => {
+                let of = |tier| expected(&model, tier, &tokens, success);
+                of("standard").max(of(asked))
+            }
+        };
         let told = match &charge {
             Charge::Priced { cost, .. } => Ok(BigInt::from(*cost)),
             Charge::Unpriced(why) => Err(*why),

@@ -34,6 +34,7 @@ mod refusal;
 pub mod reload;
 mod source;
 mod spent;
+mod tiers;
 mod totals;
 
 // What the commands do.

@@ -13,6 +13,8 @@ use metrics::{Basis, BookReading, Metrics};
 use price::{Book, Charge, Unpriced, Usage};
 use serde_json::json;
 
+use crate::tiers::Tiers;
+
 /// The price book in force, which a reload replaces whole.
 pub(crate) type Prices = Arc<ArcSwapOption<Book>>;
 
@@ -29,11 +31,12 @@ struct Books {
     ledger: Option<Ledger>,
     metrics: Metrics,
     told: Told,
+    tiers: Tiers,
 }
 
 impl Spend {
     pub(crate) fn new(prices: Prices, ledger: Option<Ledger>, metrics: Metrics, told: Told) -> Self {
-        let spend = Self(Arc::new(Books { prices, ledger, metrics, told }));
+        let spend = Self(Arc::new(Books { prices, ledger, metrics, told, tiers: Tiers::default() }));
         spend.repriced();
         spend
     }
@@ -53,25 +56,29 @@ impl Spend {
 
     /// A finished exchange: what it costs.
     pub(crate) fn enter(&self, record: &Record) -> Charge {
-        let Books { prices, ledger, metrics, told } = &*self.0;
+        let Books { prices, ledger, metrics, told, tiers } = &*self.0;
         let identity = &record.identity;
         let book = prices.load();
-        let row = Row::of(record, Charge::Unpriced(Unpriced::NoBook));
+        let usage = usage(record);
         let charge = match &*book {
-            Some(book) => book.charge(&usage(&row)),
+            Some(book) => book.charge(&usage),
             None => Charge::Unpriced(Unpriced::NoBook),
         };
         match &charge {
-            Charge::Priced { cost, .. } => {
+            Charge::Priced { rate, cost } => {
                 metrics.charge(&identity.tenant, &identity.model, Basis::Price, i128::from(*cost));
-                told(&identity.tenant, row.ended_us, *cost);
+                if let Some(tier) = usage.tier.filter(|tier| !rate.is_of(tier)) {
+                    metrics.unpriced_tier(&identity.model);
+                    tiers.missed(rate, tier);
+                }
+                told(&identity.tenant, usage.at_us, *cost);
             }
             // Where nobody wants to know, nothing is missing.
             Charge::Unpriced(Unpriced::NoBook) if ledger.is_none() => {}
             Charge::Unpriced(why) => metrics.unpriced(&identity.model, why.name()),
         }
         if let Some(ledger) = ledger {
-            ledger.enter(Row { charge: charge.clone(), ..row });
+            ledger.enter(Row::of(record, charge.clone()));
         }
         charge
     }
@@ -103,14 +110,22 @@ impl Spend {
 }
 
 /// What the price of an exchange depends on.
-fn usage(row: &Row) -> Usage<'_> {
+fn usage(record: &Record) -> Usage<'_> {
+    let identity = &record.identity;
+    let tier = identity.service_tier.as_deref();
     Usage {
-        model: &row.model,
-        provider: &row.provider,
-        upstream: &row.upstream,
-        tier: row.service_tier.as_deref(),
-        at_us: row.ended_us,
-        tokens: &row.tokens.by_type,
-        success: (200..300).contains(&row.status),
+        model: &identity.model,
+        response_model: identity.response_model.as_deref(),
+        provider: &identity.provider,
+        upstream: &identity.upstream,
+        tier: tier.filter(|_| identity.tier_said),
+        asked_tier: tier.filter(|_| !identity.tier_said),
+        at_us: i64::try_from(record.ended_unix_ns() / 1000).unwrap_or(i64::MAX),
+        tokens: &record.tokens.by_type,
+        success: (200..300).contains(&record.status),
     }
 }
+
+#[cfg(test)]
+#[path = "spend_tests.rs"]
+mod tests;

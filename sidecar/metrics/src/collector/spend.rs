@@ -24,6 +24,10 @@ pub(super) fn unpriced(totals: &Totals, family: &mut Family) -> Result {
     totals.spend.unpriced.iter().try_for_each(|((model, reason), n)| family.count(&[model, reason], *n))
 }
 
+pub(super) fn unpriced_tiers(totals: &Totals, family: &mut Family) -> Result {
+    totals.spend.unpriced_tiers.iter().try_for_each(|(model, n)| family.count(&[model], *n))
+}
+
 pub(super) fn book(totals: &Totals, currency: Currency, family: &mut Family) -> Result {
     match &totals.spend.book {
         Some(book) => family.count(&[&book.version, &book.hash, &currency.code()], 1),

@@ -287,7 +287,9 @@ Spend has two bases, which are never added up. `price`: tokens by the price book
 book's currency. `gpu`: device hours and energy of settled exchanges, in US dollars; the same money as
 `tokenmeter_gpu_cost_usd_total`, by tenant and by model. Sums are kept in whole pico-units (10^-12) and become a float when
 the page is printed; a bill is made of the ledger. An exchange without a price is in
-`tokenmeter_unpriced_exchanges_total`, with the reason, and in no sum on the basis `price`.
+`tokenmeter_unpriced_exchanges_total`, with the reason, and in no sum on the basis `price`. One whose response says a
+service tier that its price entry does not have is charged by the entry's own prices, which may be less than the tier
+costs; it is in `tokenmeter_unpriced_tier_exchanges_total`, and the log names each such tier once.
 
 The currency is in the names: the table says `usd`, and where the price book is in euros the page says
 `tokenmeter_tenant_spend_eur_total{basis=\"price\"}`, `tokenmeter_budget_used_eur` and so on. What GPUs cost stays in

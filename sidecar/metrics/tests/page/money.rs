@@ -171,11 +171,15 @@ fn what_has_no_price_is_counted_and_not_charged() {
     metrics.unpriced("m", "model");
     metrics.unpriced("m", "model");
     metrics.unpriced("never accepted", "no_book");
+    metrics.unpriced_tier("m");
+    metrics.unpriced_tier("m");
+    metrics.unpriced_tier("m");
     let page = page(&metrics);
     let of = |model, reason| {
         page.get("tokenmeter_unpriced_exchanges_total", &[("model", model), ("reason", reason)])
     };
     assert_eq!((of("m", "model"), of("_unknown", "no_book")), (Some(2.0), Some(1.0)));
+    assert_eq!(page.get("tokenmeter_unpriced_tier_exchanges_total", &[("model", "m")]), Some(3.0));
     assert_eq!(page.sum("tokenmeter_model_spend_usd_total"), 0.0);
 }
 

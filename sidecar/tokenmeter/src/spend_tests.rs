@@ -1,0 +1,89 @@
+//! From a record to its charge and its row: whose word about the tier and the model counts.
+
+use meter::{Body, Close, Identity, LoadSpan, Meter, Tick};
+use metrics::Options;
+use relay::Observer;
+use scan::Dialect;
+
+use super::*;
+
+const PRICES: &str = "version: v\ncurrency: EUR\nmodels:\n  - {name: m, input: 0, output: 0, per_request: 4, \
+                      tiers: {flex: {multiply: 0.5}, priority: {multiply: 2}}}\n";
+
+const UNIT: i64 = 1_000_000_000_000;
+
+fn record(model: &str, response_model: Option<&str>, tier: Option<(&str, bool)>) -> Record {
+    let mut meter = Meter::new(Dialect::OpenaiChat, Tick(0), 1_000_000_000);
+    meter.answered(200, Body::Whole);
+    let identity = Identity {
+        response_model: response_model.map(Into::into),
+        service_tier: tier.map(|(tier, _)| tier.into()),
+        tier_said: tier.is_some_and(|(_, said)| said),
+        ..Identity::new("u", "p", Dialect::OpenaiChat, model)
+    };
+    meter.end(identity, Close::Clean { whole: true }, LoadSpan::alone(), Tick(1))
+}
+
+fn spend(metrics: &Metrics) -> Spend {
+    let (book, _) = Book::read(PRICES).unwrap();
+    let prices = Arc::new(ArcSwapOption::from_pointee(book));
+    Spend::new(prices, None, metrics.clone(), Box::new(|_, _, _| {}))
+}
+
+#[test]
+fn a_tier_that_was_only_asked_for_makes_nothing_cheaper() {
+    let spend = spend(&Metrics::new(Options::default()));
+    for (tier, units, kept) in [
+        (None, 4, None),
+        (Some(("flex", false)), 4, None),
+        (Some(("flex", true)), 2, Some("flex")),
+        (Some(("priority", false)), 8, Some("priority")),
+        (Some(("priority", true)), 8, Some("priority")),
+        (Some(("turbo", false)), 4, None),
+        (Some(("turbo", true)), 4, Some("turbo")),
+    ] {
+        let record = record("m", None, tier);
+        let charge = spend.enter(&record);
+        assert_eq!(charge.cost(), Some(units * UNIT), "{tier:?}");
+        // What the row keeps is what a later price book goes by.
+        assert_eq!(Row::of(&record, charge).service_tier.as_deref(), kept, "{tier:?}");
+    }
+    let unpriced = Charge::Unpriced(Unpriced::NoBook);
+    for (said, kept) in [(false, None), (true, Some("flex"))] {
+        let row = Row::of(&record("m", None, Some(("flex", said))), unpriced.clone());
+        assert_eq!(row.service_tier.as_deref(), kept);
+    }
+}
+
+#[test]
+fn a_model_without_a_price_is_charged_as_the_one_that_answered() {
+    let spend = spend(&Metrics::new(Options::default()));
+    for (model, answered, cost) in [
+        ("made-up", Some("m"), Some(4 * UNIT)),
+        ("made-up", Some("other"), None),
+        ("made-up", None, None),
+        ("m", Some("other"), Some(4 * UNIT)),
+    ] {
+        assert_eq!(spend.enter(&record(model, answered, None)).cost(), cost, "{model} {answered:?}");
+    }
+}
+
+#[test]
+fn a_tier_without_prices_is_counted_and_named_once() {
+    let metrics = Metrics::new(Options::default());
+    let mut worker = metrics.worker();
+    worker.model("m");
+    let spend = spend(&metrics);
+    for tier in [("turbo", true), ("turbo", true), ("turbo", false), ("flex", true), ("default", true)] {
+        spend.enter(&record("m", None, Some(tier)));
+    }
+    let page = metrics.text();
+    let line = "tokenmeter_unpriced_tier_exchanges_total{model=\"m\"} 2\n";
+    assert!(page.contains(line), "{page}");
+
+    let Charge::Priced { rate, .. } = spend.enter(&record("m", None, None)) else { panic!("it has a price") };
+    let tiers = Tiers::default();
+    assert_eq!([tiers.missed(&rate, "turbo"), tiers.missed(&rate, "turbo")], [true, false]);
+    let named = (0..100).filter(|n| tiers.missed(&rate, &n.to_string())).count();
+    assert_eq!(named, 63, "servers choose the words, so not all are kept");
+}
