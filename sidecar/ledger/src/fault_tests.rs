@@ -11,10 +11,10 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::queue::DETAIL;
-use crate::report::source::{Gap, Range, Source};
+use crate::report::source::{Gap, Range, Source, Used};
 use crate::running::Ledger;
 use crate::testing::{Place, row};
-use crate::{Class, Fault, Plan, Status, Store, start, verify};
+use crate::{Class, EnergyRow, Fault, Plan, Status, Store, start, verify};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -198,9 +198,11 @@ fn what_is_lost_at_the_end_is_counted() {
     disk.fill();
     let ledger = start(Plan::new(disk.ledger()));
     (0..30).for_each(|n| ledger.enter(row(n)));
+    (0..20).for_each(|n| ledger.energy(EnergyRow::of(&row(n), Used::default())));
     until("it is full", &ledger, |status| !status.up && status.trouble.is_some());
     let began = Instant::now();
     assert!(!ledger.shutdown(Duration::from_millis(200)));
     assert!(began.elapsed() < Duration::from_secs(10));
     assert_eq!((ledger.status().rows_total, ledger.status().lost_rows_total), (0, 30));
+    assert_eq!(ledger.status().lost_energies_total, 20);
 }

@@ -65,6 +65,15 @@ pub(crate) struct Batch {
     pub shed: Shed,
 }
 
+impl Batch {
+    /// How many rows it has, in detail and in totals that would be kept, and how much else.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        let rows = self.items.iter().filter(|item| item.is_row()).count() as u64;
+        let others = self.items.len() as u64 - rows;
+        (rows + self.shed.rows().0, others + self.shed.others())
+    }
+}
+
 /// How the end is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
@@ -89,8 +98,10 @@ struct Inner {
     held: usize,
     held_since: Option<Instant>,
     shed: Shed,
+    /// Since when the first of what was shed waits.
+    shed_since: Option<Instant>,
     shed_rows: u64,
-    shed_others: u64,
+    lost_others: u64,
     lost_rows: u64,
     end: Option<End>,
 }
@@ -101,7 +112,8 @@ pub(crate) struct Waiting {
     pub items: u64,
     pub lag: Duration,
     pub shed_rows: u64,
-    pub shed_others: u64,
+    /// Energies, idle shares and acts of which nothing is kept.
+    pub lost_others: u64,
     pub lost_rows: u64,
 }
 
@@ -116,7 +128,7 @@ impl Queue {
         let mut inner = self.inner();
         if inner.end.is_some() {
             // Nobody is left to write it.
-            inner.lost_rows += u64::from(matches!(item, Item::Row(_)));
+            inner.lose(&item);
             return;
         }
         if inner.items.len() + inner.held >= DETAIL {
@@ -159,13 +171,21 @@ impl Queue {
         inner.held_since = None;
     }
 
-    /// Counts rows as lost that the writer could not enter, for a reason of their own or at the end.
-    pub(crate) fn lose(&self, rows: u64, ended_us: Option<i64>) {
+    /// Counts what the writer could not enter, for a reason of its own; a row is said to be missing.
+    pub(crate) fn lose(&self, item: &Item) {
+        let mut inner = self.inner();
+        inner.lose(item);
+        if let Item::Row(row) = item {
+            inner.shed.lose(row.ended_us, 1);
+            inner.shed_since.get_or_insert_with(Instant::now);
+        }
+    }
+
+    /// Counts rows as lost, and others, that the writer had in hand.
+    pub(crate) fn lose_all(&self, (rows, others): (u64, u64)) {
         let mut inner = self.inner();
         inner.lost_rows += rows;
-        if let Some(us) = ended_us {
-            inner.shed.lose(us, rows);
-        }
+        inner.lost_others += others;
     }
 
     /// Waits, unless the end comes first.
@@ -199,44 +219,52 @@ impl Queue {
         self.inner().end
     }
 
-    /// How many rows wait that will not be written any more.
-    pub(crate) fn abandon(&self) -> u64 {
+    /// Counts as lost what waits and will not be written any more. How many rows, and how many others.
+    pub(crate) fn abandon(&self) -> (u64, u64) {
         let mut inner = self.inner();
-        let rows = inner.items.iter().filter(|(_, item)| matches!(item, Item::Row(_))).count() as u64;
-        let rows = rows + inner.shed.rows().0;
-        inner.items.clear();
+        let items = inner.items.drain(..).map(|(_, item)| item).collect();
+        let lost = Batch { items, shed: std::mem::take(&mut inner.shed) }.counts();
         inner.held = 0;
-        inner.lost_rows += rows;
-        rows
+        (inner.held_since, inner.shed_since) = (None, None);
+        inner.lost_rows += lost.0;
+        inner.lost_others += lost.1;
+        lost
     }
 
     /// What is waiting.
     pub(crate) fn waiting(&self) -> Waiting {
         let inner = self.inner();
-        let since = inner.held_since.or(inner.items.front().map(|(since, _)| *since));
+        let first = inner.items.front().map(|(since, _)| *since);
+        let since = [inner.held_since, first, inner.shed_since].into_iter().flatten().min();
         Waiting {
             items: (inner.items.len() + inner.held) as u64,
             lag: since.map_or(Duration::ZERO, |since| since.elapsed()),
             shed_rows: inner.shed_rows,
-            shed_others: inner.shed_others,
+            lost_others: inner.lost_others,
             lost_rows: inner.lost_rows,
         }
     }
 }
 
 impl Inner {
+    fn lose(&mut self, item: &Item) {
+        self.lost_rows += u64::from(item.is_row());
+        self.lost_others += u64::from(!item.is_row());
+    }
+
     fn shed(&mut self, item: &Item) {
+        self.shed_since.get_or_insert_with(Instant::now);
         match item {
             Item::Row(row) if self.shed.row(row) => self.shed_rows += 1,
             Item::Row(_) => self.lost_rows += 1,
             Item::Energy(row) => {
-                self.shed_others += u64::from(!self.shed.energy(row));
+                self.lost_others += u64::from(!self.shed.energy(row));
             }
             Item::Device(line) => {
-                self.shed_others += u64::from(!self.shed.device(line));
+                self.lost_others += u64::from(!self.shed.device(line));
             }
             Item::Act(act) => {
-                self.shed_others += 1;
+                self.lost_others += 1;
                 tracing::error!(what = act.what, detail = act.detail, "an act cannot be kept in the ledger");
             }
         }
@@ -246,7 +274,7 @@ impl Inner {
         let most = self.items.len().min(MOST);
         let items: VecDeque<_> = self.items.drain(..most).map(|(_, item)| item).collect();
         self.held = items.len();
-        self.held_since = since;
+        self.held_since = since.into_iter().chain(self.shed_since.take()).min();
         Batch { items, shed: std::mem::take(&mut self.shed) }
     }
 }
@@ -255,8 +283,29 @@ impl Inner {
 mod tests {
     use std::time::{Duration, Instant};
 
-    use super::{DETAIL, End, Item, MOST, Queue};
+    use super::{Act, DETAIL, End, Item, MOST, Queue};
+    use crate::EnergyRow;
+    use crate::report::source::{DeviceLine, Share, Used};
     use crate::testing::row;
+
+    /// One of each kind that is not a row.
+    fn others() -> [Item; 3] {
+        let share = DeviceLine {
+            day: 1,
+            hw_id: "GPU-0".into(),
+            share: Share::Idle,
+            energy_nj: 1,
+            gpu_ns: 1,
+            gpu_hours_pico: 0,
+            gpu_energy_pico: 0,
+        };
+        let act = Act { at_us: 1, what: "price_book".into(), detail: "{}".into() };
+        [
+            Item::Energy(Box::new(EnergyRow::of(&row(1), Used::default()))),
+            Item::Device(Box::new(share)),
+            Item::Act(Box::new(act)),
+        ]
+    }
 
     fn put(queue: &Queue, n: u64) {
         queue.put(Item::Row(Box::new(row(n))));
@@ -276,6 +325,43 @@ mod tests {
         put(&queue, all + 1);
         assert_eq!((queue.waiting().shed_rows, queue.waiting().items), (1, all - MOST as u64 + 1));
         assert_eq!(queue.take(Duration::ZERO).unwrap().shed.rows(), (1, 0));
+    }
+
+    /// After the end, when what waits is given up, and of what is shed by then.
+    #[test]
+    fn whatever_is_lost_is_counted() {
+        let queue = Queue::default();
+        let lost = || (queue.waiting().lost_rows, queue.waiting().lost_others);
+        put(&queue, 1);
+        others().into_iter().for_each(|item| queue.put(item));
+        (4..DETAIL as u64).for_each(|n| put(&queue, n));
+        assert_eq!((lost(), queue.waiting().shed_rows), ((0, 0), 0));
+        // Shed: a row, an energy and a share are kept in totals, an act is not.
+        put(&queue, 0);
+        others().into_iter().for_each(|item| queue.put(item));
+        assert_eq!(lost(), (0, 1));
+        let in_hand = queue.take(Duration::ZERO).unwrap().counts();
+        assert_eq!((in_hand.0 + in_hand.1, in_hand.1), (MOST as u64 + 3, 5));
+        queue.lose_all(in_hand);
+        queue.end(End::By(Instant::now()));
+        put(&queue, 1);
+        others().into_iter().for_each(|item| queue.put(item));
+        assert_eq!(queue.abandon(), ((DETAIL - MOST) as u64, 0));
+        assert_eq!(lost(), (DETAIL as u64 - 3 + 1 + 1, 1 + 5 + 3));
+        assert_eq!((queue.waiting().items, queue.waiting().lag), (0, Duration::ZERO));
+    }
+
+    /// The totals of what was shed wait for the disk as rows do.
+    #[test]
+    fn the_lag_is_that_of_totals_too() {
+        let queue = Queue::default();
+        queue.inner().shed(&Item::Row(Box::new(row(0))));
+        let waits = || queue.waiting().lag > Duration::ZERO;
+        assert!(queue.waiting().items == 0 && waits());
+        assert_eq!(queue.take(Duration::ZERO).unwrap().shed.rows(), (1, 0));
+        assert!(waits(), "taken is not done");
+        queue.done();
+        assert_eq!(queue.waiting().lag, Duration::ZERO);
     }
 
     #[test]

@@ -121,7 +121,7 @@ impl Ledger {
             queued_rows: waiting.items,
             shed_rows_total: waiting.shed_rows,
             lost_rows_total: waiting.lost_rows,
-            lost_energies_total: waiting.shed_others,
+            lost_energies_total: waiting.lost_others,
             commit_lag: waiting.lag,
             ..status
         }

@@ -163,8 +163,9 @@ impl Shed {
         one.devices.keys().for_each(|key| drop(self.devices.remove(key)));
     }
 
-    /// The same without one of them, which no file can hold: its rows are lost. How many.
-    pub(crate) fn lose_one(&mut self, one: &Self) -> u64 {
+    /// The same without one of them, which no file can hold: its rows are lost. How many, and
+    /// how many energies and idle shares.
+    pub(crate) fn lose_one(&mut self, one: &Self) -> (u64, u64) {
         self.without(one);
         let rows = one.lines().fold(0_u64, |sum, line| sum.saturating_add(line.exchanges));
         self.kept.rows = self.kept.rows.saturating_sub(rows);
@@ -173,7 +174,7 @@ impl Shed {
             self.lost.add(self.kept.from_us, rows);
             self.lost.add(self.kept.until_us, 0);
         }
-        rows
+        (rows, one.others())
     }
 
     /// What has to be said of it.
@@ -184,6 +185,13 @@ impl Shed {
     /// Counts rows of which nothing is kept, by the time one of them ended.
     pub(crate) fn lose(&mut self, ended_us: i64, rows: u64) {
         self.lost.add(ended_us, rows);
+    }
+
+    /// Energies and idle shares in totals. Of the shares those are counted that a GPU and a day have, because
+    /// which added to them is not kept.
+    pub(crate) fn others(&self) -> u64 {
+        let energies = self.lines().fold(0_u64, |sum, line| sum.saturating_add(line.energy_exchanges));
+        energies.saturating_add(self.devices.len() as u64)
     }
 
     /// Rows in totals, and rows lost.

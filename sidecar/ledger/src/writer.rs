@@ -193,7 +193,7 @@ impl Writer {
                 Ok(rows) => self.shared.status().rows_total += rows,
                 Err(failure) if failure.of_row => {
                     tracing::error!(reason = %failure, "a row cannot be entered into the ledger; it is counted as lost");
-                    self.shared.queue.lose(u64::from(item.is_row()), item.is_row().then(|| ended_us(item)));
+                    self.shared.queue.lose(item);
                 }
                 Err(failure) => return Err(failure),
             }
@@ -216,7 +216,7 @@ impl Writer {
                 Ok(_) => hand.batch.shed.without(&batch.shed),
                 Err(failure) if failure.of_row => {
                     tracing::error!(reason = %failure, "totals cannot be entered into the ledger; their rows are counted as lost");
-                    self.shared.queue.lose(hand.batch.shed.lose_one(&batch.shed), None);
+                    self.shared.queue.lose_all(hand.batch.shed.lose_one(&batch.shed));
                 }
                 Err(failure) => return Err(failure),
             }
@@ -457,13 +457,14 @@ impl Writer {
 
     /// The time is up and the disk is gone: what waits is lost, and counted.
     fn give_up(&self, hand: Option<Hand>) {
-        let in_hand = hand.map_or(0, |hand| {
-            let rows = hand.batch.items.iter().filter(|item| item.is_row()).count() as u64;
-            rows + hand.batch.shed.rows().0
-        });
-        self.shared.queue.lose(in_hand, None);
-        let lost = in_hand + self.shared.queue.abandon();
-        tracing::error!(rows = lost, "the ledger could not be written before the end; these rows are lost");
+        let in_hand = hand.map_or((0, 0), |hand| hand.batch.counts());
+        self.shared.queue.lose_all(in_hand);
+        let waiting = self.shared.queue.abandon();
+        tracing::error!(
+            rows = in_hand.0 + waiting.0,
+            others = in_hand.1 + waiting.1,
+            "the ledger could not be written before the end; these are lost"
+        );
     }
 }
 
