@@ -42,6 +42,8 @@ fn the_charges_are_the_new_books_and_twice_is_once() {
         let expected: i128 = memory
             .rows
             .iter()
+            // Others may be charged as the model that answered, and are not asked about.
+            .filter(|(_, row, _)| row.model.starts_with("llama-") || row.model.starts_with("nobody"))
             .filter_map(|(_, row, _)| match book.charge(&usage(row)) {
                 Charge::Priced { cost, .. } => Some(i128::from(cost)),
                 Charge::Unpriced(_) => None,
