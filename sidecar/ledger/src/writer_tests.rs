@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::{Shared, Writer};
 use crate::queue::{Batch, Item};
 use crate::report::source::{DeviceLine, Range, Share, Source, Used};
-use crate::shed::Shed;
 use crate::testing::{NOON_US, Place, row};
 use crate::{EnergyRow, Plan, Store, close, month};
 
@@ -28,14 +27,13 @@ fn what_a_month_got_before_it_was_closed_is_not_entered_again() {
         gpu_energy_pico: 0,
     };
     let used = Used { gpu_ns: Some(5), ..Used::default() };
-    let mut shed = Shed::default();
-    assert!(shed.row(&row(9)));
     let items = [
         Item::Row(Box::new(row(1))),
         Item::Energy(Box::new(EnergyRow::of(&row(1), used))),
         Item::Device(Box::new(device.clone())),
     ];
-    let batch = Batch { items: items.into(), shed };
+    // Nothing of the open month, which would have the batch's token too.
+    let batch = Batch { items: items.into(), ..Batch::default() };
     let mut enter = |batch: &Batch, token: u8| {
         writer.enter_whole(batch, &[token; 16], &mut BTreeSet::new(), november_us).unwrap();
     };
@@ -55,6 +53,6 @@ fn what_a_month_got_before_it_was_closed_is_not_entered_again() {
         })
         .unwrap();
     months.sort_unstable();
-    assert_eq!(months, [(october, 1, 0), (october, 1, 5)]);
+    assert_eq!(months, [(october, 1, 5)]);
     assert_eq!(store.devices(&Range::ALL).unwrap(), [device]);
 }
