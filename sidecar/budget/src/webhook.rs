@@ -55,7 +55,7 @@ pub struct Sent {
 /// Posts notices.
 #[derive(Debug)]
 pub struct Webhook {
-    queue: Option<SyncSender<Vec<u8>>>,
+    queue: Option<SyncSender<Letter>>,
     /// Dropped so that pauses end.
     patience: Option<SyncSender<()>>,
     /// Ends when the thread does.
@@ -75,7 +75,7 @@ struct Counts {
 impl Webhook {
     /// Starts its thread.
     pub fn start(plan: Plan) -> io::Result<Self> {
-        let (queue, waiting) = mpsc::sync_channel::<Vec<u8>>(QUEUE);
+        let (queue, waiting) = mpsc::sync_channel::<Letter>(QUEUE);
         let (patience, stop) = mpsc::sync_channel(0);
         let (ended, done) = mpsc::sync_channel(0);
         let counts = Arc::new(Counts::default());
@@ -85,8 +85,8 @@ impl Webhook {
             // Here, since reading the system's certificates takes a while.
             let roots = plan.roots.as_deref();
             let post = Post::new(plan.endpoint, plan.secret, roots, plan.attempt, plan.through_proxy);
-            for body in waiting {
-                sender.send(&post, &body);
+            for letter in waiting {
+                sender.send(&post, &letter);
             }
         })?;
         Ok(Self { queue: Some(queue), patience: Some(patience), done, counts })
@@ -94,9 +94,9 @@ impl Webhook {
 
     /// Posts a notice some time soon. Never waits.
     pub fn post(&self, notice: &Notice) {
-        let body = notice.json().to_string().into_bytes();
+        let letter = Letter { id: notice.id(), body: notice.json().to_string().into_bytes() };
         self.counts.waiting.fetch_add(1, Ordering::Relaxed);
-        if self.queue.as_ref().is_none_or(|queue| queue.try_send(body).is_err()) {
+        if self.queue.as_ref().is_none_or(|queue| queue.try_send(letter).is_err()) {
             self.counts.waiting.fetch_sub(1, Ordering::Relaxed);
             self.counts.dropped.fetch_add(1, Ordering::Relaxed);
         }
@@ -125,6 +125,12 @@ impl Webhook {
     }
 }
 
+/// A notice on its way.
+struct Letter {
+    id: String,
+    body: Vec<u8>,
+}
+
 /// The thread's own.
 struct Sender {
     stop: Receiver<()>,
@@ -133,11 +139,11 @@ struct Sender {
 }
 
 impl Sender {
-    fn send(&self, post: &Post, body: &[u8]) {
+    fn send(&self, post: &Post, Letter { id, body }: &Letter) {
         let count = match self.deliver(post, body) {
             Ok(()) => &self.counts.sent,
             Err(why) => {
-                tracing::warn!("a budget's notice was not delivered to {post}: {why}");
+                tracing::warn!(notice = id.escape_debug().to_string(), "not delivered to {post}: {why}");
                 &self.counts.failed
             }
         };

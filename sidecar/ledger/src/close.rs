@@ -23,6 +23,7 @@ use crate::{digest, files, month, verify};
 /// The month is not over, is not there, does not verify, lies in a file that another process is writing,
 /// or comes after one that is not closed; or the disk says no.
 pub fn close(path: &Path, wanted: Month, who: &str, now_us: i64) -> Result<SignOff, Failure> {
+    files::is_whole(path)?;
     let name = month::name(wanted);
     let refused = |why: String| Failure::new(Fault::Other, format!("{name} cannot be closed: {why}"));
     if wanted >= month::of(now_us) {

@@ -199,6 +199,21 @@ fn months_are_closed_in_order_and_each_names_the_one_before() {
 }
 
 #[test]
+fn a_month_that_is_gone_is_noticed() {
+    let place = with_october();
+    let (ledger, _) = at(november_us(), &place, 0);
+    ledger.enter(Row { ended_us: november_us(), ..row(1_000) });
+    assert!(ledger.shutdown(LONG));
+    close(&place.ledger(), october(), "tester", november_us()).unwrap();
+    well(&place);
+    std::fs::remove_file(files::of_month(&place.ledger(), october())).unwrap();
+    differs(&place, "it was signed off, and its file is gone");
+    let only = verify(&place.ledger(), Some(october())).unwrap();
+    assert_eq!((only.len(), only[0].differences.len()), (1, 1));
+    assert!(verify(&place.ledger(), Some(october() + 1)).unwrap()[0].differences.is_empty());
+}
+
+#[test]
 fn a_correction_is_billed_in_the_open_month_and_verifies() {
     let place = with_october();
     close(&place.ledger(), october(), "ann", november_us()).unwrap();

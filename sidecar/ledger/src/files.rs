@@ -64,6 +64,28 @@ pub(crate) fn list(path: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// Whether `path` names a ledger and not one month of it: what was corrected of a month, or came late, lies
+/// in later files, so that alone it is another bill.
+pub(crate) fn is_whole(path: &Path) -> io::Result<()> {
+    let Some(open) = open_month_of(path) else { return Ok(()) };
+    let told = format!("it is one month of the ledger {}: name that, and say which month", open.display());
+    Err(io::Error::new(io::ErrorKind::InvalidInput, told))
+}
+
+/// The open month's file of the ledger of which `path` is named like a past month, if it is there.
+fn open_month_of(path: &Path) -> Option<PathBuf> {
+    const MIDDLE: usize = "-2026-10".len();
+    let stem = path.file_stem()?.to_str()?;
+    let (ledger, middle) = stem.split_at_checked(stem.len().checked_sub(MIDDLE)?)?;
+    month::read(middle.strip_prefix('-')?)?;
+    let mut name = OsString::from(ledger);
+    if let Some(extension) = path.extension() {
+        name.push(".");
+        name.push(extension);
+    }
+    Some(path.with_file_name(name)).filter(|open| open.is_file())
+}
+
 /// The month that a file's name says, if it is one of the ledger's months.
 pub(crate) fn month_in(path: &Path, name: &str) -> Option<Month> {
     let rest = name.strip_prefix(path.file_stem()?.to_str()?)?.strip_prefix('-')?;
@@ -76,6 +98,18 @@ pub(crate) fn month_in(path: &Path, name: &str) -> Option<Month> {
 /// whom, when and what it cost.
 pub(crate) fn make(path: &Path) -> io::Result<File> {
     File::options().write(true).create_new(true).mode(MODE).open(path)
+}
+
+/// The months that were signed off, by the files that say so.
+pub(crate) fn signed_off(path: &Path) -> io::Result<Vec<Month>> {
+    let mut months = Vec::new();
+    for entry in fs::read_dir(directory(path))? {
+        let name = entry?.file_name();
+        let rest = path.file_stem().zip(name.to_str());
+        let rest = rest.and_then(|(stem, name)| name.strip_prefix(stem.to_str()?)?.strip_prefix('-'));
+        months.extend(rest.and_then(|rest| month::read(rest.strip_suffix(".json")?)));
+    }
+    Ok(months)
 }
 
 /// A file's mode, from which the umask takes away.
@@ -101,7 +135,7 @@ pub(crate) fn length(path: &Path) -> u64 {
 mod tests {
     use std::path::Path;
 
-    use super::{month_in, of_month, sign_off};
+    use super::{is_whole, month_in, of_month, sign_off};
 
     #[test]
     fn names_are_read_as_they_are_made() {
@@ -118,6 +152,24 @@ mod tests {
             );
             assert_eq!(month_in(path, made.file_name().unwrap().to_str().unwrap()), Some(month));
         }
+    }
+
+    #[test]
+    fn one_month_is_no_ledger_where_there_is_a_whole_one() {
+        let folder = std::env::temp_dir().join(format!("tokenmeter-files-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        for name in ["x.db", "x-2026-10.db", "alone-2026-10.db"] {
+            std::fs::write(folder.join(name), "").unwrap();
+        }
+        let told = |name: &str| is_whole(&folder.join(name)).map_err(|error| error.to_string());
+        for name in ["x.db", "alone-2026-10.db", "x-2026-13.db", "y.db", "-2026-10.db", "é-2026-10.db"] {
+            assert_eq!(told(name), Ok(()), "{name}");
+        }
+        let open = folder.join("x.db");
+        let expected =
+            format!("it is one month of the ledger {}: name that, and say which month", open.display());
+        assert_eq!(told("x-2026-10.db"), Err(expected));
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

@@ -59,6 +59,7 @@ pub struct Facts {
 /// There is none, or its directory cannot be read.
 pub fn overview(path: &Path) -> Result<Overview, Failure> {
     let named = |failure: Failure| failure.of(path.display());
+    files::is_whole(path).map_err(|error| named(error.into()))?;
     let names = files::list(path).map_err(|error| named(error.into()))?;
     let mut aside = Vec::new();
     for entry in files::directory(path).read_dir().map_err(|error| named(error.into()))?.flatten() {

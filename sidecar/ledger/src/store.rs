@@ -131,6 +131,7 @@ impl Store {
 }
 
 fn list(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+    files::is_whole(path).map_err(|error| named(path, error))?;
     let names = files::list(path).map_err(|error| named(path, error))?;
     if names.is_empty() {
         let none = io::Error::new(io::ErrorKind::NotFound, "there is no ledger here: is the path right?");

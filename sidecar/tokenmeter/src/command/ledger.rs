@@ -132,6 +132,13 @@ pub(crate) fn run(wish: &Wish) -> Result<ExitCode, LedgerError> {
             let who = who::named(wish.who.as_deref(), &ThisMachine);
             let sign_off = close(&path, wish.month, &who, ledger::now_us()).map_err(LedgerError::Ledger)?;
             say(&format!("{:#}", sign_off.document));
+            if let Some(unpriced @ 1..) = sign_off.document["unpriced_exchanges"].as_u64() {
+                let month = month::name(wish.month);
+                warn(&format!(
+                    "{unpriced} of its exchanges have no price and are in no sum: `tokenmeter spend --month {month} --by \
+                     model` says of which models, and `ledger reprice` charges them as corrections"
+                ));
+            }
             Ok(ExitCode::SUCCESS)
         }
         Wish::Verify(wish) => {
@@ -148,6 +155,11 @@ pub(crate) fn run(wish: &Wish) -> Result<ExitCode, LedgerError> {
             Ok(ExitCode::SUCCESS)
         }
     }
+}
+
+fn warn(what: &str) {
+    // Without a stderr there is nobody to tell.
+    let _ = writeln!(io::stderr(), "tokenmeter: {what}");
 }
 
 /// A reader that hung up has read what it wanted.
