@@ -1,5 +1,7 @@
 //! The word somebody probably meant.
 
+use strsim::osa_distance;
+
 /// The known word nearest to `word`, if it is near enough to be a slip of the pen.
 pub(crate) fn word<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > LONGEST {
@@ -8,38 +10,10 @@ pub(crate) fn word<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> 
     let meant = word.to_ascii_lowercase().replace(['-', '.', ' '], "_");
     known
         .into_iter()
-        .map(|candidate| {
-            (if is_swapped(&meant, candidate) { 1 } else { distance(&meant, candidate) }, candidate)
-        })
+        .map(|candidate| (osa_distance(&meant, candidate), candidate))
         .filter(|(distance, candidate)| *distance <= 1 + candidate.len() / 5)
         .min()
         .map(|(_, candidate)| candidate)
-}
-
-/// Whether it is the same letters in another order: `nmae` is no `image`.
-fn is_swapped(word: &str, candidate: &str) -> bool {
-    let sorted = |text: &str| {
-        let mut letters: Vec<char> = text.chars().collect();
-        letters.sort_unstable();
-        letters
-    };
-    word != candidate && sorted(word) == sorted(candidate)
-}
-
-/// Characters to add, remove or replace to make one word of the other (Levenshtein).
-fn distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (index, have) in from.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = index + 1;
-        for (column, want) in to.iter().enumerate() {
-            let replaced = diagonal + usize::from(have != *want);
-            diagonal = row[column + 1];
-            row[column + 1] = replaced.min(row[column] + 1).min(diagonal + 1);
-        }
-    }
-    row[to.len()]
 }
 
 /// Bytes of a word that somebody may have meant as another.

@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use ledger::Line;
 use ledger::feed::{Cursor, Feed, Opened, Origin, Parcel};
+use ledger::now_us;
 use ledger::report::source::DeviceLine;
 use postgres::Client;
 use postgres::types::Type;
@@ -383,9 +384,4 @@ impl Ship {
 fn jittered(wait: Duration) -> Duration {
     let random = RandomState::new().hash_one(wait) as f64 / u64::MAX as f64;
     wait.mul_f64(0.5 + random)
-}
-
-fn now_us() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }

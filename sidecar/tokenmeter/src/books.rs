@@ -43,11 +43,11 @@ impl Books {
     /// Opens what the plan names.
     pub(crate) fn open(plan: &Plan, metrics: &Metrics) -> io::Result<Self> {
         let prices: Prices = Arc::new(ArcSwapOption::from(plan.prices.clone()));
+        let currency = plan.prices.as_ref().map_or(Currency::USD, |book| book.currency());
         let gate = plan.budgets.budgets.iter().any(|budget| budget.enforce).then(Arc::<Gate>::default);
         let (charges, budgets) = match plan.budgets.budgets.is_empty() {
             true => (Charges::default(), None),
             false => {
-                let currency = plan.prices.as_ref().map_or(Currency::USD, |book| book.currency());
                 let path = plan.books.ledger.as_ref().map(|ledger| ledger.path.clone());
                 let memory = path.as_deref().map_or_else(Memory::none, Memory::beside);
                 let shut = gate.clone();
@@ -72,7 +72,6 @@ impl Books {
         };
         let fleet = match (&plan.books.ship, plan.budgets.budgets.is_empty()) {
             (Some(ship), false) => {
-                let currency = plan.prices.as_ref().map_or(Currency::USD, |book| book.currency());
                 let told = charges.clone();
                 let hear = Box::new(move |all| told.observe(all));
                 Some(fleet::start(ship, plan.budgets.budgets.clone(), currency, hear)?)

@@ -8,10 +8,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use std::{io, mem};
 
 use budget::{Budgets, Observed, Refused, Webhook, day_of, tightest};
+use ledger::now_us;
 use metrics::{BudgetReading, Metrics};
 
 use crate::memory::Memory;
@@ -242,11 +243,6 @@ impl Looks {
         }
         self.memory.end();
     }
-}
-
-fn now_us() -> i64 {
-    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }
 
 /// How often budgets are looked at: what is spent in between is over the limit.
