@@ -184,6 +184,22 @@ impl File {
         Ok(Self { connection, path: path.to_owned(), month })
     }
 
+    /// How much of the log is not in the file yet, bytes.
+    pub(crate) fn logged(&self) -> Result<u64, Failure> {
+        let (log, done) = self.log("NOOP")?;
+        let page: i64 = self.connection.query_row("PRAGMA page_size", [], |row| row.get(0))?;
+        Ok(log.saturating_sub(done) * page.unsigned_abs())
+    }
+
+    /// Writes the log back as a mode of SQLite's says, `NOOP` not at all. How many pages the log has, and how
+    /// many of them are in the file now.
+    pub(crate) fn log(&self, mode: &str) -> Result<(u64, u64), Failure> {
+        let sql = format!("PRAGMA wal_checkpoint({mode})");
+        // Where there is no log, SQLite says -1 of it.
+        let pages = |row: &rusqlite::Row<'_>, at| row.get(at).map(|pages: i64| pages.max(0).unsigned_abs());
+        Ok(self.connection.query_row(&sql, [], |row| Ok((pages(row, 1)?, pages(row, 2)?)))?)
+    }
+
     /// Brings everything into the file, so that nothing is beside it, unless others read it just now. Whether
     /// it is so.
     pub(crate) fn settle(&self) -> Result<bool, Failure> {

@@ -356,11 +356,16 @@ impl Keeper {
     pub(crate) fn write_back(&mut self, now_us: i64) -> Result<(), Failure> {
         let mut failed = Vec::new();
         for (month, held) in &self.files {
-            if files::length(&files::beside(&held.file.path, "-wal")) > LOG {
-                // Who reads an old state keeps the log from being emptied; it is tried again.
-                let done = held.file.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
-                failed.extend(done.err().map(|error| (*month, Failure::from(error))));
+            // A log is not made shorter, but written anew from its beginning; so its length says only
+            // whether to look.
+            if files::length(&files::beside(&held.file.path, "-wal")) <= LOG {
+                continue;
             }
+            let done = held.file.logged().and_then(|bytes| {
+                // Who reads an old state keeps the log from being emptied; it is tried again.
+                if bytes > LOG { held.file.log("PASSIVE").map(|_| ()) } else { Ok(()) }
+            });
+            failed.extend(done.err().map(|failure| (*month, failure)));
         }
         let mut of_open = Ok(());
         for (month, failure) in failed {
@@ -552,9 +557,7 @@ pub(crate) fn gone(path: &Path) -> Failure {
 
 /// Writes all of a log into its file, so that nothing rests on an fsync that failed before.
 fn write_back(file: &File) -> Result<(), Failure> {
-    let (log, done): (i64, i64) = file
-        .connection
-        .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| Ok((row.get(1)?, row.get(2)?)))?;
+    let (log, done) = file.log("PASSIVE")?;
     if log == done {
         return Ok(());
     }

@@ -3,11 +3,11 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use super::{IDLE, Keeper};
+use super::{IDLE, Keeper, LOG};
 use crate::entry::Entry;
 use crate::report::source::{Gap, Month, Range, Source};
 use crate::testing::{NOON_US, Place, row};
-use crate::{Fault, Row, Store, month};
+use crate::{Fault, Row, Store, files, month};
 
 const OCTOBER_US: i64 = NOON_US;
 
@@ -128,4 +128,36 @@ fn a_damaged_past_month_that_a_crash_left_open_is_put_away_at_the_start() {
     assert_eq!(months, [(october() + 1, 1)]);
     assert_eq!(again.news.quarantined, 1);
     assert!(crashed.names().contains(&ASIDE.to_owned()), "{:?}", crashed.names());
+}
+
+/// A log keeps its length when it was written back; that is no reason to do it again after each commit.
+#[test]
+fn a_log_is_written_back_when_much_of_it_is_not_in_the_file_yet() {
+    let place = Place::new();
+    let mut keeper = ready(&place, OCTOBER_US);
+    let length = || files::length(&files::beside(&place.ledger(), "-wal"));
+    let mut rows = (1..).map(row);
+    while length() <= LOG {
+        let file = keeper.open_file().unwrap();
+        let mut entry = Entry::begin(file).unwrap();
+        for row in rows.by_ref().take(512) {
+            if let price::Charge::Priced { rate, .. } = &row.charge {
+                entry.rates([&**rate]).unwrap();
+            }
+            entry.exchanges([&row]).unwrap();
+        }
+        entry.commit().unwrap();
+    }
+    assert!(keeper.open_file().unwrap().logged().unwrap() > LOG, "as much as it is long");
+    keeper.write_back(OCTOBER_US).unwrap();
+    assert_eq!(keeper.open_file().unwrap().logged().unwrap(), 0);
+    enter(&mut keeper, october(), &rows.next().unwrap(), OCTOBER_US);
+    assert!(length() > LOG, "as long as before");
+    let left = keeper.open_file().unwrap().logged().unwrap();
+    keeper.write_back(OCTOBER_US).unwrap();
+    let now = keeper.open_file().unwrap().logged().unwrap();
+    assert!(now == left && 0 < left && left < LOG, "one row: {left} bytes, then {now}");
+    keeper.end(OCTOBER_US).unwrap();
+    let entered = u64::try_from(rows.next().unwrap().ended_us - NOON_US).unwrap() - 1;
+    assert_eq!(read(&place).0, [(october(), entered)]);
 }

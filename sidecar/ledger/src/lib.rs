@@ -27,6 +27,7 @@ mod lock;
 mod model_tests;
 pub mod month;
 mod overview;
+mod pace;
 #[cfg(test)]
 mod past_tests;
 mod queue;

@@ -15,6 +15,7 @@ use rusqlite::types::ValueRef;
 use crate::entry::Entry;
 use crate::failure::{Failure, Fault};
 use crate::keeper::{Keeper, gone};
+use crate::pace::Pace;
 use crate::queue::{Act, Batch, End, Item, Queue};
 use crate::report::source::{DeviceLine, Month};
 use crate::retain::{self, Next};
@@ -64,6 +65,7 @@ struct Hand {
 pub(crate) struct Writer {
     shared: Arc<Shared>,
     keeper: Keeper,
+    pace: Pace,
     who: Arc<str>,
     keep_days: u32,
     may_forget: Option<MayForget>,
@@ -82,6 +84,7 @@ impl Writer {
         Self {
             shared,
             keeper: Keeper::new(plan.path, plan.who.to_string()),
+            pace: Pace::new(Duration::ZERO),
             who: plan.who,
             keep_days: plan.keep_days,
             may_forget: plan.may_forget,
@@ -154,6 +157,7 @@ impl Writer {
         }
         let Some(in_hand) = hand else { return self.keeper.tick(now_us) };
         let began = Instant::now();
+        self.pace = Pace::new(self.shared.queue.waiting().lag);
         self.enter(in_hand, now_us)?;
         *hand = None;
         self.shared.queue.done();
@@ -356,8 +360,8 @@ impl Writer {
                 rates.extend(shed_rates.get(&id).map(|rate| (id, *rate)));
             }
             entry.rates(rates.into_values())?;
-            entry.exchanges(part.rows.iter().copied())?;
-            entry.energies(part.energies.iter().copied())?;
+            entry.exchanges(part.rows.iter().copied().inspect(|_| _ = self.pace.row()))?;
+            entry.energies(part.energies.iter().copied().inspect(|_| _ = self.pace.row()))?;
             if !part.devices.is_empty() {
                 entry.devices(part.devices.iter().copied())?;
             }
