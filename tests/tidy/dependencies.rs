@@ -76,8 +76,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("prometheus-client", &["tokenmeter-metrics"]),
     ("plotters", &["tokenmeter-curve"]),
     ("clap", &["tokenmeter"]),
-    ("serde", &["tokenmeter", "tokenmeter-price", "tokenmeter-simulator", "tokenmeter-usage"]),
-    ("serde-saphyr", &["tokenmeter", "tokenmeter-price"]),
+    ("serde", &["tokenmeter-price", "tokenmeter-simulator", "tokenmeter-usage", "tokenmeter-yaml"]),
+    ("serde-saphyr", &["tokenmeter-yaml"]),
     (
         "serde_json",
         &[
@@ -119,7 +119,8 @@ const LINE: &[(&str, &[&str])] = &[
     ("tokenmeter-scrape", &[]),
     ("tokenmeter-engine", &["tokenmeter-relay", "tokenmeter-metrics", "tokenmeter-scrape"]),
     ("tokenmeter-gpu", &["tokenmeter-meter", "tokenmeter-scrape"]),
-    ("tokenmeter-price", &["tokenmeter-meter"]),
+    ("tokenmeter-yaml", &[]),
+    ("tokenmeter-price", &["tokenmeter-meter", "tokenmeter-yaml"]),
     ("tokenmeter-ledger", &["tokenmeter-meter", "tokenmeter-price"]),
     ("tokenmeter-ship", &["tokenmeter-ledger", "tokenmeter-meter", "tokenmeter-price"]),
     ("tokenmeter-budget", &["tokenmeter-metrics"]),

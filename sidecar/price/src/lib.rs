@@ -17,7 +17,6 @@ mod nearest;
 mod pattern;
 mod prices;
 mod read;
-mod tree;
 mod usage;
 
 pub use amount::{amount, per_million};

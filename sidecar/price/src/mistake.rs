@@ -2,25 +2,7 @@
 
 use std::fmt;
 
-/// What keeps a price file from being used.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
-    /// The line, from 1; 0 if the file as a whole is meant.
-    pub line: u64,
-    /// What is wrong there.
-    pub what: String,
-    /// What to do about it.
-    pub remedy: String,
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.line {
-            0 => write!(f, "{}; {}", self.what, self.remedy),
-            line => write!(f, "line {line}: {}; {}", self.what, self.remedy),
-        }
-    }
-}
+pub use yaml::Problem;
 
 /// What somebody should know of a price file that can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use crate::entry::Models;
 use crate::instant;
 use crate::mistake::{Doubt, Problem, Warning};
 use crate::prices::Prices;
-use crate::tree::{self, Node, Shape};
+use yaml::{Node, Scalars, Shape};
 
 use fields::Fields;
 
@@ -46,7 +46,7 @@ pub(crate) struct Sheet {
 
 /// Reads the text of a price file.
 pub(crate) fn read(text: &str) -> Result<(Said, Vec<Warning>), Vec<Problem>> {
-    let tree = tree::read(text).map_err(|problem| vec![problem])?;
+    let tree = yaml::read(text, Scalars::Written).map_err(|problem| vec![problem])?;
     let mut reader = Reader { unit: Unit::PerMillion, problems: Vec::new(), warnings: Vec::new() };
     let said = reader.book(&tree);
     match said {

@@ -1,13 +1,11 @@
-//! The settings file, as a tree in which every key and value knows its line. Nothing is checked
+//! The settings file, as a tree in which every key and value knows where it is from. Nothing is checked
 //! here but that it is YAML: what the keys mean is `settings`' business.
 
-use std::fmt;
 use std::fs::File as FsFile;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde_saphyr::{DuplicateKeyPolicy, Spanned};
+use yaml::Scalars;
 
 use crate::mistake::Mistake;
 use crate::origin::Origin;
@@ -50,18 +48,10 @@ pub fn read(path: &str) -> Result<Node, Mistake> {
 /// Reads `text` as the contents of the file at `path`.
 pub fn parse(path: &str, text: &str) -> Result<Node, Mistake> {
     let path: Arc<str> = path.into();
-    let options = serde_saphyr::options! { duplicate_keys: DuplicateKeyPolicy::LastWins };
-    match serde_saphyr::from_str_with_options::<Spanned<Tree>>(text, options) {
+    match yaml::read(text, Scalars::Meant) {
         Ok(tree) => Ok(place(tree, &path)),
-        Err(error) => {
-            let line = error.location().map_or(0, |location| location.line());
-            let told = error.without_snippet().to_string();
-            let what = told.split(" at line ").next().unwrap_or(&told);
-            Err(Mistake::at(
-                &Origin::File { path, line },
-                format!("not YAML: {what}"),
-                "mend the line, or quote the value if it holds `: `, `#`, `[` or `{`, or begins with `*`",
-            ))
+        Err(problem) => {
+            Err(Mistake::at(&Origin::File { path, line: problem.line }, problem.what, problem.remedy))
         }
     }
 }
@@ -78,86 +68,15 @@ fn bounded_text(path: &str) -> io::Result<String> {
 /// Bytes of a settings file. A thousand upstreams take a tenth of it; a log given by mistake does not.
 const FILE_BYTES: u64 = 1024 * 1024;
 
-fn place(tree: Spanned<Tree>, path: &Arc<str>) -> Node {
+fn place(node: yaml::Node, path: &Arc<str>) -> Node {
     let at = |line| Origin::File { path: path.clone(), line };
-    let shape = match tree.value {
-        Tree::Scalar(text) => Shape::Scalar(text),
-        Tree::List(items) => Shape::List(items.into_iter().map(|item| place(item, path)).collect()),
-        Tree::Map(entries) => Shape::Map(
-            entries
-                .into_iter()
-                .map(|(key, value)| (key.value, at(key.referenced.line()), place(value, path)))
-                .collect(),
+    let shape = match node.shape {
+        yaml::Shape::Scalar(text) => Shape::Scalar(text),
+        yaml::Shape::List(items) => Shape::List(items.into_iter().map(|item| place(item, path)).collect()),
+        yaml::Shape::Map(entries) => Shape::Map(
+            entries.into_iter().map(|(key, line, value)| (key, at(line), place(value, path))).collect(),
         ),
-        Tree::Nothing => Shape::Nothing,
+        yaml::Shape::Nothing => Shape::Nothing,
     };
-    Node { shape, origin: at(tree.referenced.line()) }
-}
-
-/// The tree as serde hands it out.
-enum Tree {
-    Scalar(String),
-    List(Vec<Spanned<Tree>>),
-    Map(Vec<(Spanned<String>, Spanned<Tree>)>),
-    Nothing,
-}
-
-impl<'de> Deserialize<'de> for Tree {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TreeVisitor)
-    }
-}
-
-struct TreeVisitor;
-
-impl<'de> Visitor<'de> for TreeVisitor {
-    type Value = Tree;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a value, a list or keys with values")
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Tree, E> {
-        Ok(Tree::Scalar(value.to_string()))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Tree, E> {
-        Ok(Tree::Scalar(value.to_string()))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Tree, E> {
-        Ok(Tree::Scalar(value.to_string()))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Tree, E> {
-        Ok(Tree::Scalar(value.to_string()))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Tree, E> {
-        Ok(Tree::Scalar(value.to_owned()))
-    }
-
-    fn visit_none<E>(self) -> Result<Tree, E> {
-        Ok(Tree::Nothing)
-    }
-
-    fn visit_unit<E>(self) -> Result<Tree, E> {
-        Ok(Tree::Nothing)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Tree, A::Error> {
-        let mut list = Vec::new();
-        while let Some(item) = items.next_element()? {
-            list.push(item);
-        }
-        Ok(Tree::List(list))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Tree, A::Error> {
-        let mut map = Vec::new();
-        while let Some(entry) = entries.next_entry()? {
-            map.push(entry);
-        }
-        Ok(Tree::Map(map))
-    }
+    Node { shape, origin: at(node.line) }
 }

@@ -1,7 +1,7 @@
 //! The keys of one map in the file: the known ones once each, and a problem for every other.
 
 use crate::nearest;
-use crate::tree::{Node, Shape};
+use yaml::{Node, Shape};
 
 use super::{Reader, shown};
 

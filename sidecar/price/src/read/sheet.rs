@@ -11,7 +11,7 @@ use crate::entry::{STANDARD, is_ordinary};
 use crate::mistake::Doubt;
 use crate::nearest;
 use crate::prices::{Factor, KEYS, PER_REQUEST, Prices, TYPES};
-use crate::tree::{Node, Shape};
+use yaml::{Node, Shape};
 
 use super::fields::Fields;
 use super::{Reader, Sheet, Unit, shown};

@@ -1,26 +1,26 @@
-//! A YAML file as a tree in which every key and value knows its line and every value is the text that
-//! was written: a price that has been a float is no longer that price.
+//! A YAML file as a tree in which every key and value knows its line. What the keys mean is the
+//! reader's business.
+//!
+//! Law: nothing is lost that was written, and nothing unfolds beyond measure.
 
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::{DuplicateKeyPolicy, NonFiniteFloatPolicy, Spanned};
 
-use crate::mistake::Problem;
-
 /// A value in the file.
 #[derive(Debug)]
-pub(crate) struct Node {
+pub struct Node {
     /// The value.
-    pub(crate) shape: Shape,
-    /// The line it starts on.
-    pub(crate) line: u64,
+    pub shape: Shape,
+    /// The line it starts on, from 1.
+    pub line: u64,
 }
 
 /// What a value looks like.
 #[derive(Debug)]
-pub(crate) enum Shape {
-    /// Text, a number or a truth value, as it is written.
+pub enum Shape {
+    /// Text, a number or a truth value, as [`Scalars`] says.
     Scalar(String),
     /// A list.
     List(Vec<Node>),
@@ -30,17 +30,50 @@ pub(crate) enum Shape {
     Nothing,
 }
 
-/// Reads `text`.
-pub(crate) fn read(text: &str) -> Result<Node, Problem> {
+/// What a plain value that YAML takes for a number or a truth value is read as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scalars {
+    /// The text that was written: a price that has been a float is no longer that price.
+    Written,
+    /// What YAML takes it for, in one spelling: `True` is `true` and `0x10` is `16`.
+    Meant,
+}
+
+/// What keeps a file from being used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// The line, from 1; 0 if the file as a whole is meant.
+    pub line: u64,
+    /// What is wrong there.
+    pub what: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => write!(f, "{}; {}", self.what, self.remedy),
+            line => write!(f, "line {line}: {}; {}", self.what, self.remedy),
+        }
+    }
+}
+
+/// Reads `text`; a key that stands twice is there twice.
+///
+/// # Errors
+///
+/// It is not YAML, or unfolds to more than two million values.
+pub fn read(text: &str, scalars: Scalars) -> Result<Node, Problem> {
     let options = serde_saphyr::options! {
         duplicate_keys: DuplicateKeyPolicy::LastWins,
-        // They are refused later, as what they are: no price.
+        // Whoever wants a number refuses them, as what they are.
         non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: REPLAYED },
         budget: serde_saphyr::budget! { max_nodes: NODES, max_events: 2 * NODES },
     };
     match serde_saphyr::from_str_with_options::<Spanned<Tree>>(text, options) {
-        Ok(tree) => Ok(place(tree, text)),
+        Ok(tree) => Ok(place(tree, text, scalars)),
         Err(error) => {
             let line = error.location().map_or(0, |location| location.line());
             let told = error.without_snippet().to_string();
@@ -49,7 +82,7 @@ pub(crate) fn read(text: &str) -> Result<Node, Problem> {
                 return Err(Problem {
                     line,
                     what: "from here on it is more than can be read at once".to_owned(),
-                    remedy: "leave out models that nobody uses, and use `*name` less often".to_owned(),
+                    remedy: "leave out what nobody uses, and use `*name` less often".to_owned(),
                 });
             }
             Err(Problem {
@@ -69,9 +102,10 @@ const NODES: usize = 2_000_000;
 /// Those among them that `*name` repeats.
 const REPLAYED: usize = 100_000;
 
-fn place(tree: Spanned<Tree>, text: &str) -> Node {
+fn place(tree: Spanned<Tree>, text: &str, scalars: Scalars) -> Node {
     let shape = match tree.value {
         Tree::Text(said) => Shape::Scalar(said),
+        Tree::Resolved(canonical) if scalars == Scalars::Meant => Shape::Scalar(canonical),
         Tree::Resolved(canonical) => {
             let span = tree.defined.span();
             let from = span.byte_offset().and_then(|at| usize::try_from(at).ok());
@@ -79,11 +113,11 @@ fn place(tree: Spanned<Tree>, text: &str) -> Node {
             let raw = from.zip(length).and_then(|(from, length)| text.get(from..from.checked_add(length)?));
             Shape::Scalar(raw.map_or(canonical, |raw| raw.trim().to_owned()))
         }
-        Tree::List(items) => Shape::List(items.into_iter().map(|item| place(item, text)).collect()),
+        Tree::List(items) => Shape::List(items.into_iter().map(|item| place(item, text, scalars)).collect()),
         Tree::Map(entries) => Shape::Map(
             entries
                 .into_iter()
-                .map(|(key, value)| (key.value, key.referenced.line(), place(value, text)))
+                .map(|(key, value)| (key.value, key.referenced.line(), place(value, text, scalars)))
                 .collect(),
         ),
         Tree::Nothing => Shape::Nothing,
@@ -164,7 +198,11 @@ impl<'de> Visitor<'de> for TreeVisitor {
 
 #[cfg(test)]
 mod tests {
-    use super::{Shape, read};
+    use super::{Node, Problem, Scalars, Shape};
+
+    fn read(text: &str) -> Result<Node, Problem> {
+        super::read(text, Scalars::Written)
+    }
 
     fn scalar(text: &str) -> String {
         let Shape::Map(entries) = read(text).expect("it is YAML").shape else { panic!("not a map: {text}") };
@@ -195,6 +233,23 @@ mod tests {
             assert_eq!(scalar(&format!("a: '{said}'\n")), said);
             assert_eq!(scalar(&format!("{{b: [ü], a: {said}}}")), said);
             assert_eq!(scalar(&format!("x: &anchor {said}\ny: *anchor")), said);
+        }
+    }
+
+    #[test]
+    fn what_is_meant_has_one_spelling() {
+        for (said, meant) in
+            [("007", "7"), ("0x10", "16"), ("True", "true"), ("yes", "true"), ("'007'", "007")]
+        {
+            let Ok(Node { shape: Shape::Map(entries), .. }) =
+                super::read(&format!("a: {said}"), Scalars::Meant)
+            else {
+                panic!("{said}")
+            };
+            assert!(
+                matches!(&entries[0].2.shape, Shape::Scalar(read) if read == meant),
+                "{said}: {entries:?}"
+            );
         }
     }
 
