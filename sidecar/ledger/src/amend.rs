@@ -7,6 +7,7 @@ use std::path::Path;
 
 use price::Rate;
 
+use crate::aside;
 use crate::entry::{Entry, closed};
 use crate::failure::{Failure, Fault};
 use crate::file::File;
@@ -59,7 +60,8 @@ pub fn amend(path: &Path, amendment: &Amendment<'_>) -> Result<u64, Failure> {
             _ => failure,
         });
         lock = Some(taken.map_err(named)?);
-        File::create(if early.is_some() { &here } else { path }, now, amendment.at_us)
+        let path = if early.is_some() { &here } else { path };
+        aside::create(path, now, amendment.who, amendment.at_us).map(|(file, _)| file)
     }
     .map_err(named)?;
     let new = write(&mut file, amendment).map_err(named)?;

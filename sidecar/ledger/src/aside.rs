@@ -1,8 +1,10 @@
 //! What becomes of a damaged file: it is moved away with what belongs to it, and a new one that says so
 //! takes its place.
 //!
-//! Law: nothing is deleted, and only the file that is damaged is moved.
+//! Law: nothing is deleted, only the file that is damaged is moved, and whatever comes between, the file in
+//! its place knows of it.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,40 +15,107 @@ use crate::file::File;
 use crate::report::source::{Gap, Month};
 use crate::{files, month};
 
-/// Moves a damaged file away and makes a new one of a month in its place, with the gap and the act.
+/// What the names of damaged files have behind the name that they had; when it was found follows.
+const DAMAGED: &str = ".corrupt-";
+
+/// What SQLite has beside a file.
+const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
+
+/// Moves a damaged file away and makes a new one of a month in its place, which says so. How many gaps it
+/// tells of.
 pub(crate) fn replace(
     path: &Path,
     month: Month,
     reason: &Failure,
     who: &str,
     now_us: i64,
-) -> Result<(), Failure> {
+) -> Result<u64, Failure> {
     let to = aside(path, now_us)?;
     tracing::error!(
         file = %path.display(), moved_to = %to.display(), reason = %reason,
         "a file of the ledger is damaged; a new one is begun"
     );
+    let moved = Moved { name: name(&to), reason: Some(&reason.said) };
+    begin(path, month, Some(moved), who, now_us).map(|(_, gaps)| gaps)
+}
+
+/// Makes the file of a month that is not there. If one that was damaged lies beside it, the new one says so
+/// from its first moment: whoever moved it may have come no further. With how many gaps it tells of.
+pub(crate) fn create(path: &Path, month: Month, who: &str, now_us: i64) -> Result<(File, u64), Failure> {
+    begin(path, month, None, who, now_us)
+}
+
+/// A file that was moved away, and why if that is known.
+struct Moved<'r> {
+    name: String,
+    reason: Option<&'r str>,
+}
+
+fn begin(
+    path: &Path,
+    month: Month,
+    now_moved: Option<Moved<'_>>,
+    who: &str,
+    now_us: i64,
+) -> Result<(File, u64), Failure> {
     orphans(path, now_us)?;
-    let mut file = File::create(path, month, now_us)?;
-    let mut entry = Entry::begin(&mut file)?;
-    entry.gap(&Gap {
+    let mut moved: Vec<_> = now_moved.into_iter().collect();
+    for name in lying_beside(path, month)? {
+        if moved.iter().all(|known| known.name != name) {
+            moved.push(Moved { name, reason: None });
+        }
+    }
+    let gap = Gap {
         // What the file held can only be guessed by its name: a month.
         from_us: month::begin_us(month),
         until_us: now_us.min(month::begin_us(month + 1)).max(month::begin_us(month)),
         why: "corrupt".into(),
         lost_rows: None,
         totals_kept: false,
+    };
+    let gaps = u64::from(!moved.is_empty());
+    let file = File::create(path, month, now_us, |file| {
+        if moved.is_empty() {
+            return Ok(());
+        }
+        let mut entry = Entry::begin(file)?;
+        entry.gap(&gap)?;
+        for Moved { name, reason } in &moved {
+            let detail = serde_json::json!({ "file": name, "reason": reason }).to_string();
+            entry.act(now_us, "quarantined", who, &detail)?;
+        }
+        entry.commit()
     })?;
-    let name = to.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let detail = serde_json::json!({ "file": name, "reason": reason.said }).to_string();
-    entry.act(now_us, "quarantined", who, &detail)?;
-    entry.commit()
+    Ok((file, gaps))
+}
+
+/// The damaged files that were once at a path, by their names: all of them if the path is one month's for
+/// ever, else those that were moved away in that month. The file that knew of earlier ones is damaged
+/// itself, or this is the month's first.
+fn lying_beside(path: &Path, month: Month) -> io::Result<Vec<String>> {
+    let prefix = name(&files::beside(path, DAMAGED));
+    let is_months =
+        path.file_stem().is_some_and(|stem| stem.to_string_lossy().ends_with(&month::name(month)));
+    let mut found = BTreeSet::new();
+    for entry in fs::read_dir(files::directory(path))? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        let Some(stamp) = name.strip_prefix(&prefix) else { continue };
+        if is_months || stamp.get(..7).and_then(month::read) == Some(month) {
+            let base = BESIDE.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(&name);
+            found.insert(base.to_owned());
+        }
+    }
+    Ok(found.into_iter().collect())
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// Moves away what belongs to a file that is not there: a log of another file must not be taken for
 /// the new one's.
-pub(crate) fn orphans(path: &Path, now_us: i64) -> Result<(), Failure> {
-    for suffix in ["-wal", "-shm", "-journal"] {
+fn orphans(path: &Path, now_us: i64) -> Result<(), Failure> {
+    for suffix in BESIDE {
         if files::beside(path, suffix).try_exists()? {
             aside(path, now_us)?;
             return Ok(());
@@ -60,14 +129,14 @@ pub(crate) fn orphans(path: &Path, now_us: i64) -> Result<(), Failure> {
 fn aside(path: &Path, now_us: i64) -> Result<PathBuf, Failure> {
     let stamp = jiff::Timestamp::from_microsecond(now_us)
         .map_or_else(|_| now_us.to_string(), |at| at.strftime("%Y-%m-%dT%H-%M-%SZ").to_string());
-    let mut to = files::beside(path, &format!(".corrupt-{stamp}"));
+    let mut to = files::beside(path, &format!("{DAMAGED}{stamp}"));
     for n in 2.. {
         if !to.try_exists()? && !files::beside(&to, "-wal").try_exists()? {
             break;
         }
-        to = files::beside(path, &format!(".corrupt-{stamp}-{n}"));
+        to = files::beside(path, &format!("{DAMAGED}{stamp}-{n}"));
     }
-    for suffix in ["-wal", "-shm", "-journal", ""] {
+    for suffix in BESIDE.into_iter().chain([""]) {
         match fs::rename(files::beside(path, suffix), files::beside(&to, suffix)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
             _ => {}

@@ -75,8 +75,13 @@ impl Seal {
 }
 
 impl File {
-    /// Makes the file of a month and opens it.
-    pub(crate) fn create(path: &Path, month: Month, now_us: i64) -> Result<Self, Failure> {
+    /// Makes the file of a month and opens it. What is entered first is there when the file is.
+    pub(crate) fn create(
+        path: &Path,
+        month: Month,
+        now_us: i64,
+        first: impl FnOnce(&mut Self) -> Result<(), Failure>,
+    ) -> Result<Self, Failure> {
         let new = files::beside(path, ".new");
         for leftover in [new.clone(), files::beside(&new, "-journal")] {
             match fs::remove_file(&leftover) {
@@ -105,7 +110,9 @@ impl File {
         }
         set_fact(&transaction, "instance", ValueRef::Blob(&chance()))?;
         transaction.commit()?;
-        connection.close().map_err(|(_, error)| error)?;
+        let mut file = Self { connection, path: new.clone(), month };
+        first(&mut file)?;
+        file.connection.close().map_err(|(_, error)| error)?;
         files::rename(&new, path)?;
         Self::open(path)
     }

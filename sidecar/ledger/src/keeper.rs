@@ -157,8 +157,8 @@ impl Keeper {
                 gap = crashed.filter(|_| !self.began);
                 self.hold(file, true)?;
             } else {
-                aside::orphans(&path, now_us)?;
-                let file = File::create(&path, now, now_us)?;
+                let (file, gaps) = aside::create(&path, now, &self.who, now_us)?;
+                self.news.gaps += gaps;
                 self.hold(file, true)?;
             }
         }
@@ -278,8 +278,9 @@ impl Keeper {
                 }
                 file
             } else {
-                aside::orphans(&path, now_us)?;
-                File::create(&path, month, now_us)?
+                let (file, gaps) = aside::create(&path, month, &self.who, now_us)?;
+                self.news.gaps += gaps;
+                file
             };
             self.trust(&file)?;
             self.hold(file, false)?;
@@ -481,9 +482,9 @@ impl Keeper {
 
     fn replace(&mut self, path: &Path, month: Month, failure: &Failure, now_us: i64) -> Result<(), Failure> {
         self.news.faults.push(Fault::Corrupt);
-        aside::replace(path, month, failure, &self.who, now_us)?;
+        let gaps = aside::replace(path, month, failure, &self.who, now_us)?;
         self.news.quarantined += 1;
-        self.news.gaps += 1;
+        self.news.gaps += gaps;
         Ok(())
     }
 

@@ -161,3 +161,25 @@ fn a_log_is_written_back_when_much_of_it_is_not_in_the_file_yet() {
     let entered = u64::try_from(rows.next().unwrap().ended_us - NOON_US).unwrap() - 1;
     assert_eq!(read(&place).0, [(october(), entered)]);
 }
+
+/// The disk was full, or the process died, between the two.
+#[test]
+fn a_damaged_file_that_was_moved_away_and_not_replaced_is_told_of() {
+    let place = Place::new();
+    let mut keeper = two_months(&place);
+    keeper.end(november_us()).unwrap();
+    drop(keeper);
+    fs::rename(place.ledger(), place.path("x.db.corrupt-2026-11-01T00-00-01Z")).unwrap();
+    fs::rename(place.path("x-2026-10.db"), place.path("x-2026-10.db.corrupt-2026-12-01T00-00-01Z")).unwrap();
+    // Told in October, by a file that is another month's by now.
+    fs::write(place.path("x.db.corrupt-2026-10-09T00-00-01Z"), "").unwrap();
+    let mut keeper = ready(&place, november_us());
+    enter(&mut keeper, october(), &row(3), november_us());
+    assert_eq!((keeper.news.gaps, keeper.news.quarantined), (2, 0));
+    let (_, gaps) = read(&place);
+    let mut said: Vec<_> = gaps.iter().map(|gap| (month::of(gap.from_us), &*gap.why)).collect();
+    said.sort_unstable();
+    assert_eq!(said, [(october(), "corrupt"), (october() + 1, "corrupt")]);
+    keeper.end(november_us()).unwrap();
+    assert_eq!(ready(&place, november_us()).news.gaps, 0, "once");
+}

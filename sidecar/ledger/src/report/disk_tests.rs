@@ -28,7 +28,7 @@ fn put(memory: &Memory, path: &Path) {
     let open = *months.last().unwrap();
     for here in months {
         let name = if here == open { path.to_owned() } else { files::of_month(path, here) };
-        let mut file = File::create(&name, here, 1).unwrap();
+        let mut file = File::create(&name, here, 1, |_| Ok(())).unwrap();
         let mut entry = Entry::begin(&mut file).unwrap();
         entry.rates(memory.rates.iter().map(|rate| &**rate)).unwrap();
         let rows: Vec<_> = memory.rows.iter().filter(|(billed, ..)| *billed == here).collect();
