@@ -23,6 +23,7 @@ mod keeper;
 mod key;
 pub mod line;
 mod lock;
+mod missing;
 #[cfg(test)]
 mod model_tests;
 pub mod month;

@@ -16,7 +16,8 @@ use rusqlite::{Connection, Transaction};
 use crate::failure::Failure;
 use crate::file::{self, File};
 use crate::files;
-use crate::report::source::{Correction, DeviceLine, Gap, Month, Range, Source, Trouble, Used};
+use crate::missing::Missing;
+use crate::report::source::{Correction, DeviceLine, Gap, Gone, Month, Range, Source, Trouble, Used};
 use crate::table::{self, CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE};
 use crate::values::{Columns, Names};
 use crate::{Line, Row, digest, month};
@@ -27,6 +28,8 @@ const TRIES: usize = 5;
 /// All files of a ledger.
 #[derive(Debug)]
 pub struct Store {
+    /// What was asked for, if it was the whole ledger.
+    path: Option<PathBuf>,
     files: Vec<File>,
     unread: Vec<Unread>,
 }
@@ -59,7 +62,7 @@ impl Store {
                 (Err(failure), None) => return Err(failure),
             }
         }
-        Ok(Self { files, unread })
+        Ok(Self { path: Some(path.to_owned()), files, unread })
     }
 
     /// Opens each file of a ledger by itself, for who would rather have what can be read than nothing.
@@ -67,7 +70,7 @@ impl Store {
     /// # Errors
     /// There is no such ledger.
     pub fn open_each(path: &Path) -> Result<Vec<Result<Self, Failure>>, Failure> {
-        let alone = |file| Self { files: vec![file], unread: Vec::new() };
+        let alone = |file| Self { path: None, files: vec![file], unread: Vec::new() };
         Ok(open_each(path)?.into_iter().map(|(_, opened)| opened.map(alone)).collect())
     }
 
@@ -327,6 +330,14 @@ impl Source for Store {
             Ok(())
         })?;
         Ok(digest)
+    }
+
+    fn gone(&self) -> Result<Vec<Gone>, Trouble> {
+        let Some(path) = &self.path else { return Ok(Vec::new()) };
+        let mut missing = Missing::new(path).map_err(|error| named(path, error))?;
+        self.unread.iter().for_each(|unread| missing.seen(unread.month));
+        self.files.iter().for_each(|file| missing.read(file));
+        Ok(missing.all(path))
     }
 
     fn gaps(&self, range: &Range) -> Result<Vec<Gap>, Trouble> {

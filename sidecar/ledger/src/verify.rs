@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::file::{self, File};
 use crate::key::Key;
 use crate::line::{Class, Line};
+use crate::missing::Missing;
 use crate::report::source::Month;
 use crate::sign_off::SignOff;
 use crate::table::{ACT, CORRECTION, DEVICE, Digest, ENERGY, EXCHANGE, GAP, LINE, RATE};
@@ -42,7 +43,7 @@ pub struct Verdict {
 /// There is no such ledger or month.
 pub fn verify(path: &Path, only: Option<Month>) -> Result<Vec<Verdict>, Failure> {
     let mut verdicts = Vec::new();
-    let mut missing = Missing::new(path)?;
+    let mut missing = Missing::new(path).map_err(|error| Failure::from(error).of(path.display()))?;
     let mut previous: Option<(Month, Digest)> = None;
     files::is_whole(path).map_err(|error| Failure::from(error).of(path.display()))?;
     for name in files::list(path).map_err(|error| Failure::from(error).of(path.display()))? {
@@ -51,7 +52,7 @@ pub fn verify(path: &Path, only: Option<Month>) -> Result<Vec<Verdict>, Failure>
         let closed = match File::open_read(&name) {
             Ok(file) => {
                 verdict.month = Some(file.month);
-                missing.seen(&file);
+                missing.read(&file);
                 let wanted = only.is_none_or(|month| month == file.month);
                 if !wanted && file::number(&file.connection, "closed_us").is_ok_and(|closed| closed.is_none())
                 {
@@ -76,7 +77,7 @@ pub fn verify(path: &Path, only: Option<Month>) -> Result<Vec<Verdict>, Failure>
             verdicts.push(verdict);
         }
     }
-    verdicts.extend(missing.verdicts(path).filter(|gone| only.is_none() || gone.month == only));
+    verdicts.extend(gone(path, &missing).filter(|gone| only.is_none() || gone.month == only));
     if let Some(wanted) = only.filter(|wanted| !verdicts.iter().any(|verdict| verdict.month == Some(*wanted)))
     {
         return Err(Failure::new(
@@ -93,43 +94,15 @@ pub fn verify(path: &Path, only: Option<Month>) -> Result<Vec<Verdict>, Failure>
     Ok(verdicts)
 }
 
-/// Months that are spoken of, and whose files may not be there.
-struct Missing {
-    seen: BTreeSet<Month>,
-    told: BTreeMap<Month, &'static str>,
-}
-
-impl Missing {
-    /// What was signed off has to be there.
-    fn new(path: &Path) -> Result<Self, Failure> {
-        let named = |error| Failure::from(error).of(path.display());
-        let signed = files::signed_off(path).map_err(named)?;
-        let told = signed.into_iter().map(|month| (month, "it was signed off")).collect();
-        Ok(Self { seen: BTreeSet::new(), told })
-    }
-
-    /// A file is there; so has to be what it corrects. What cannot be read is told when it is looked at.
-    fn seen(&mut self, file: &File) {
-        self.seen.insert(file.month);
-        let days = file.connection.prepare("SELECT DISTINCT ended_us / 86400000000 FROM correction");
-        let days =
-            days.and_then(|mut days| days.query_map([], |row| row.get(0))?.collect::<Result<Vec<i32>, _>>());
-        for day in days.unwrap_or_default() {
-            self.told.entry(month::of_day(day)).or_insert("it was corrected");
-        }
-    }
-
-    /// A verdict for each that is gone.
-    fn verdicts(self, path: &Path) -> impl Iterator<Item = Verdict> {
-        let gone = self.told.into_iter().filter(move |(month, _)| !self.seen.contains(month));
-        gone.map(move |(month, why)| Verdict {
-            month: Some(month),
-            path: files::of_month(path, month),
-            rows: 0,
-            digest: None,
-            differences: vec![format!("{why}, and its file is gone: put it back from a copy")],
-        })
-    }
+/// A verdict for each month that is gone.
+fn gone(path: &Path, missing: &Missing) -> impl Iterator<Item = Verdict> {
+    missing.named().map(move |(month, why)| Verdict {
+        month: Some(month),
+        path: files::of_month(path, month),
+        rows: 0,
+        digest: None,
+        differences: vec![format!("{why}, and its file is gone: put it back from a copy")],
+    })
 }
 
 /// Reads one file. The digest it was closed with, if it was.

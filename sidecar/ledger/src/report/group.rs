@@ -112,8 +112,7 @@ pub fn make(source: &dyn Source, ask: &Ask) -> Result<Report, Trouble> {
         }
     }
     notes.left_out = left_out;
-    notes.gaps = source.gaps(&ask.range)?;
-    notes.gaps.sort_by_key(|gap| (gap.from_us, gap.until_us));
+    notes.missing(source, ask)?;
     let totals = totals(&groups);
     let apart = ask.by.contains(&Key::Currency);
     let mut groups: Vec<_> =

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::ask::Ask;
 use super::money::in_threes;
 use super::period;
-use super::source::{Gap, Range};
+use super::source::{Gap, Gone, Range, Source, Trouble};
 
 /// Models named in a note; the rest is counted.
 const NAMED: usize = 5;
@@ -18,6 +19,8 @@ const REMEMBERED: usize = 10_000;
 pub struct Notes {
     /// What is missing of the time.
     pub gaps: Vec<Gap>,
+    /// Months of the time whose files are gone, and those after it that may hold what came late of it.
+    pub gone: Vec<Gone>,
     /// Exchanges that are known only as totals, because the disk could not take their rows.
     pub shed: i128,
     /// Exchanges whose rows are no longer kept, of a report that needed rows and left them out.
@@ -37,6 +40,18 @@ pub struct Notes {
 }
 
 impl Notes {
+    /// What is missing of what is asked.
+    pub(crate) fn missing(&mut self, source: &dyn Source, ask: &Ask) -> Result<(), Trouble> {
+        self.gaps = source.gaps(&ask.range)?;
+        self.gaps.sort_by_key(|gap| (gap.from_us, gap.until_us));
+        self.gone = source.gone()?;
+        self.gone.retain(|gone| {
+            ask.billed.is_none_or(|month| month == gone.month)
+                && ask.range.since_us < period::month_start_us(gone.month + 1)
+        });
+        Ok(())
+    }
+
     /// Counts exchanges without a price.
     pub(crate) fn unpriced(&mut self, model: &Arc<str>, exchanges: i128) {
         let full = self.unpriced.len() >= REMEMBERED;
@@ -51,7 +66,7 @@ impl Notes {
 
     /// As sentences.
     pub fn sentences(&self, range: &Range) -> Vec<String> {
-        let mut said = Vec::new();
+        let mut said: Vec<_> = self.gone.iter().map(|gone| of_gone(gone, range)).collect();
         for gap in self.gaps.iter().take(NAMED) {
             said.push(of_gap(gap));
         }
@@ -120,6 +135,19 @@ fn exchanges(count: i128) -> String {
         1 => "1 exchange".to_owned(),
         _ => format!("{} exchanges", in_threes(&count.to_string())),
     }
+}
+
+fn of_gone(gone: &Gone, range: &Range) -> String {
+    let month = period::month(gone.month);
+    let lacks = match period::month_start_us(gone.month) < range.until_us {
+        true => "what is in it is not in the sums",
+        false => "what came late or was corrected in it is not in the sums",
+    };
+    format!(
+        "the file of {month} is gone ({}): {lacks}; put {} back from a copy",
+        gone.why,
+        gone.file.display()
+    )
 }
 
 fn of_gap(gap: &Gap) -> String {

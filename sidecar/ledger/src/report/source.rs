@@ -3,6 +3,7 @@
 //! report is as large as its result and not as the ledger.
 
 use std::error::Error;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use meter::ExchangeId;
@@ -143,6 +144,17 @@ pub struct Gap {
     pub totals_kept: bool,
 }
 
+/// A month that the ledger's own files speak of, and whose file is not there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Gone {
+    /// The month.
+    pub month: Month,
+    /// How it is known that there was one.
+    pub why: Arc<str>,
+    /// The file that it would be in.
+    pub file: PathBuf,
+}
+
 /// What was added to an exchange's charge, or taken back, after the fact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Correction {
@@ -196,6 +208,11 @@ pub trait Source {
 
     /// What is missing of the range.
     fn gaps(&self, range: &Range) -> Result<Vec<Gap>, Trouble>;
+
+    /// Months of any time that are known to have been there and are not.
+    fn gone(&self) -> Result<Vec<Gone>, Trouble> {
+        Ok(Vec::new())
+    }
 
     /// The digest under which a month was closed, if it is.
     fn digest(&self, _month: Month) -> Result<Option<Arc<str>>, Trouble> {

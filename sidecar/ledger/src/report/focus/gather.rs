@@ -115,7 +115,7 @@ pub(super) fn charges(source: &dyn Source, ask: &Ask) -> Result<(Vec<Charge>, No
         devices(source, ask, &mut sums)?;
     }
     notes.left_out = left_out;
-    notes.gaps = source.gaps(&ask.range)?;
+    notes.missing(source, ask)?;
     let mut digests = HashMap::new();
     let mut charges = Vec::new();
     for (place, sum) in &sums {

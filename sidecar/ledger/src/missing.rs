@@ -1,0 +1,75 @@
+//! Months that the files of a ledger speak of, and whose own files are not there.
+//!
+//! Law: what was signed off, corrected, or closed before a month that is there has to be there; that it is
+//! not is told, and never summed over.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::Path;
+
+use crate::file::{self, File};
+use crate::report::source::{Gone, Month};
+use crate::table::Digest;
+use crate::{files, month};
+
+/// Months that are spoken of, and those that were seen.
+#[derive(Default)]
+pub(crate) struct Missing {
+    seen: BTreeSet<Month>,
+    told: BTreeMap<Month, &'static str>,
+    /// The digest of each closed month that was seen, and the one each was closed after.
+    digests: BTreeSet<Digest>,
+    after: Vec<(Month, Digest)>,
+}
+
+impl Missing {
+    /// What was signed off has to be there.
+    pub(crate) fn new(path: &Path) -> io::Result<Self> {
+        let signed = files::signed_off(path)?;
+        let told = signed.into_iter().map(|month| (month, "it was signed off")).collect();
+        Ok(Self { told, ..Self::default() })
+    }
+
+    /// A file is there, whether or not it can be read.
+    pub(crate) fn seen(&mut self, month: Month) {
+        self.seen.insert(month);
+    }
+
+    /// A file is there; so has to be what it corrects, and what it was closed after. What cannot be read is
+    /// told when it is looked at.
+    pub(crate) fn read(&mut self, file: &File) {
+        self.seen(file.month);
+        let days = file.connection.prepare("SELECT DISTINCT ended_us / 86400000000 FROM correction");
+        let days =
+            days.and_then(|mut days| days.query_map([], |row| row.get(0))?.collect::<Result<Vec<i32>, _>>());
+        for day in days.unwrap_or_default() {
+            self.told.entry(month::of_day(day)).or_insert("it was corrected");
+        }
+        let digest = |name| file::bytes(&file.connection, name).ok().flatten()?.try_into().ok();
+        self.digests.extend(digest("digest"));
+        self.after.extend(digest("previous").map(|previous| (file.month, previous)));
+    }
+
+    /// Each month that is gone, and how that is known.
+    pub(crate) fn named(&self) -> impl Iterator<Item = (Month, &'static str)> {
+        let gone = self.told.iter().filter(|(month, _)| !self.seen.contains(month));
+        gone.map(|(month, why)| (*month, *why))
+    }
+
+    /// The same, and those that are known only by what was closed after them.
+    pub(crate) fn all(&self, path: &Path) -> Vec<Gone> {
+        let mut gone: Vec<_> = self
+            .named()
+            .map(|(month, why)| Gone { month, why: why.into(), file: files::of_month(path, month) })
+            .collect();
+        for (later, digest) in &self.after {
+            if self.digests.contains(digest) || gone.iter().any(|gone| gone.month < *later) {
+                continue;
+            }
+            let month = later - 1;
+            let why = format!("{} was closed after it, or after one before it", month::name(*later)).into();
+            gone.push(Gone { month, why, file: files::of_month(path, month) });
+        }
+        gone
+    }
+}
