@@ -73,6 +73,11 @@ impl ApiKeys {
         Self(Arc::new(keys.into_iter().map(|(key, owner)| (key.hash, owner)).collect()))
     }
 
+    /// Whose they are; one that has several keys comes several times.
+    pub fn owners(&self) -> impl Iterator<Item = &Owner> {
+        self.0.values()
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.0.len()

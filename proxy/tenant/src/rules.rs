@@ -1,5 +1,6 @@
 //! The ordered list: first hit wins. A rule that comes after one that asks the body waits for it.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -54,6 +55,24 @@ impl Spec {
             Rule::Jwt(jwt) if *jwt.source == *source => Some(&jwt.keys),
             _ => None,
         })
+    }
+
+    /// The tenants that a request can be, if the rules name them all; `None` if tokens, headers or bodies
+    /// say any name there is.
+    pub fn tenants(&self) -> Option<BTreeSet<&str>> {
+        let mut all: BTreeSet<&str> = [self.default.as_ref().map_or(DEFAULT, |name| name.text())].into();
+        for rule in &self.rules {
+            match rule {
+                // Nobody's header is believed, so this rule names nobody.
+                Rule::Header { .. } if self.trusted.is_empty() => {}
+                Rule::Jwt(_) | Rule::Header { .. } | Rule::Body(_) => return None,
+                Rule::ApiKeys(keys) => all.extend(keys.owners().map(|owner| &**owner.tenant.text())),
+                Rule::Path { tenant, .. } | Rule::Peer { tenant, .. } => {
+                    all.insert(tenant.text());
+                }
+            }
+        }
+        Some(all)
     }
 
     /// Gives every rule whose keys come from this source these keys.

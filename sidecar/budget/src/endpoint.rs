@@ -2,6 +2,7 @@
 //! only scheme, host and port are ever shown.
 
 use std::fmt;
+use std::net::IpAddr;
 
 use ureq::http::Uri;
 
@@ -40,6 +41,14 @@ impl Endpoint {
             return refuse("its port is not a number from 1 to 65535", WRITE);
         }
         Ok(Self(uri))
+    }
+
+    /// Whether what is posted can be read on the way: it leaves this machine without TLS.
+    pub fn in_clear(&self) -> bool {
+        let host = self.0.host().unwrap_or_default().trim_matches(['[', ']']);
+        let near = host.eq_ignore_ascii_case("localhost")
+            || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
+        self.0.scheme_str() == Some("http") && !near
     }
 
     pub(crate) fn uri(&self) -> &Uri {
@@ -86,6 +95,21 @@ mod tests {
             let endpoint = Endpoint::parse(text).unwrap();
             assert_eq!(endpoint.to_string(), shown);
             assert_eq!(format!("{endpoint:?}"), shown);
+        }
+    }
+
+    #[test]
+    fn what_leaves_this_machine_without_tls() {
+        for (text, clear) in [
+            ("http://hooks.example.com/key", true),
+            ("http://10.0.0.7:9093/", true),
+            ("http://localhost.example.com/", true),
+            ("https://hooks.example.com/key", false),
+            ("http://localhost:9093/", false),
+            ("http://127.0.0.9/", false),
+            ("http://[::1]:80/", false),
+        ] {
+            assert_eq!(Endpoint::parse(text).unwrap().in_clear(), clear, "{text}");
         }
     }
 

@@ -124,6 +124,9 @@ impl Plan {
         let objectives = reader.objectives();
         let tenancy = reader.tenants();
         let budgets = reader.budgets();
+        if reader.mistakes.is_empty() {
+            reader.check_covers(&budgets, &tenancy.now.spec);
+        }
         let prices = reader.prices();
         let books = reader.books(machine);
         let outbox_records = reader.count("outbox_records");

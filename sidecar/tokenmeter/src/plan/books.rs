@@ -1,7 +1,7 @@
 //! The ledger: the file that rows go into, how long they stay there, and the central store they are
 //! shipped to.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ::ship::address::is_postgres;
 use ::ship::redact;
@@ -57,8 +57,9 @@ impl Reader<'_> {
         }
     }
 
-    /// The open month's file. That its folder is not there, or not to be written to, may change while we
-    /// run; that it names no file will not.
+    /// The open month's file. That its folder cannot be written to may change while we run; that it names
+    /// no file will not, and a folder that is not there is most often one that was written wrong: rows
+    /// would be shed for as long as nobody looks.
     fn ledger_path(&mut self, written: &Value) -> PathBuf {
         let path = PathBuf::from(&written.text);
         let told = match written.text.contains("://") {
@@ -74,9 +75,26 @@ impl Reader<'_> {
             let remedy =
                 "write a file's name as in /var/lib/tokenmeter/ledger.db, or postgres://USER@HOST/DATABASE";
             self.mistakes.push(Mistake::at(&written.origin, what, remedy));
+        } else if let Some(folder) = lacking(&path) {
+            let what = format!("the ledger's folder {} is not there", folder.display());
+            let remedy = "make it, or mount it, before tokenmeter starts, or name a file in another one";
+            self.mistakes.push(Mistake::at(&written.origin, what, remedy));
         }
         path
     }
+}
+
+/// The folder that a file is to be in, if it is known that there is none.
+fn lacking(file: &Path) -> Option<&Path> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty())?;
+    let gone = |error: std::io::Error| {
+        matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
+    };
+    match folder.metadata() {
+        Ok(there) => !there.is_dir(),
+        Err(error) => gone(error),
+    }
+    .then_some(folder)
 }
 
 fn redact_if_url(text: &str) -> String {

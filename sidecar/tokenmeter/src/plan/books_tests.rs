@@ -26,9 +26,9 @@ fn nothing_is_kept_unless_a_ledger_is_named() {
 
 #[test]
 fn a_file_is_kept_and_shipped_where_it_is_told_to() {
-    let kept = books(&[("ledger", "/var/lib/tokenmeter/spend.db"), ("ledger_keep_days", "90")]);
+    let kept = books(&[("ledger", "/tmp/spend.db"), ("ledger_keep_days", "90")]);
     let ledger = kept.ledger.expect("it is named");
-    assert_eq!((ledger.path.to_str(), ledger.keep_days), (Some("/var/lib/tokenmeter/spend.db"), 90));
+    assert_eq!((ledger.path.to_str(), ledger.keep_days), (Some("/tmp/spend.db"), 90));
     assert!(kept.ship.is_none());
 
     let shipped = books(&[("ledger", "spend.db"), ("ledger_ship", "postgres://meter:secret@db/spend")]);
@@ -68,6 +68,21 @@ fn mistakes() {
             &[("ledger", "mysql://u:secret@db/spend")],
             "--ledger: `mysql://u:***@db/spend` is no ledger: it is a URL, but not of PostgreSQL; write a file's \
              name as in /var/lib/tokenmeter/ledger.db, or postgres://USER@HOST/DATABASE",
+        ),
+        (
+            &[("ledger", "/nonexistent/tokenmeter/spend.db")],
+            "--ledger: the ledger's folder /nonexistent/tokenmeter is not there; make it, or mount it, before \
+             tokenmeter starts, or name a file in another one",
+        ),
+        (
+            &[("ledger", "/dev/null/spend.db")],
+            "--ledger: the ledger's folder /dev/null is not there; make it, or mount it, before tokenmeter \
+             starts, or name a file in another one",
+        ),
+        (
+            &[("ledger", "postgres://meter@db/spend"), ("ledger_spool", "/nonexistent/spool.db")],
+            "--ledger-spool: the ledger's folder /nonexistent is not there; make it, or mount it, before \
+             tokenmeter starts, or name a file in another one",
         ),
         (
             &[("ledger_ship", "postgres://meter@db/spend")],

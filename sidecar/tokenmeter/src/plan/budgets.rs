@@ -7,6 +7,7 @@ use std::io::{self, Read};
 use budget::{Budget, Endpoint, Period, Secret};
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
+use tenant::Spec;
 
 use super::values::Reader;
 use crate::mistake::Mistake;
@@ -54,6 +55,32 @@ impl Reader<'_> {
             budgets.push(budget);
         }
         BudgetsPlan { budgets, webhook }
+    }
+
+    /// Warns of budgets that no tenant is under, as the rules are now.
+    pub(super) fn check_covers(&mut self, plan: &BudgetsPlan, rules: &Spec) {
+        let written = self.written;
+        let (Some(tenants), Some((_, entries))) = (rules.tenants(), &written.budgets) else { return };
+        for (budget, entry) in plan.budgets.iter().zip(entries) {
+            let lost: Vec<String> = (budget.tenants.iter())
+                .filter(|glob| !tenants.iter().any(|tenant| glob.matches(tenant)))
+                .map(|glob| format!("`{}`", glob.text().escape_debug()))
+                .collect();
+            if lost.is_empty() {
+                continue;
+            }
+            let what = format!(
+                "no tenant that the rules name is {}, of budget `{}`",
+                lost.join(" or "),
+                budget.name
+            );
+            let remedy = match rules.rules.is_empty() {
+                true => "name tenants by rules (`tenants`): without any, everybody is the default tenant",
+                false => "write the name as the tenant rules have it, or add a rule that gives it",
+            };
+            let origin = entry.fields.get("tenants").map_or(&entry.origin, |written| &written.origin);
+            self.warnings.push(Mistake::at(origin, what, remedy));
+        }
     }
 
     /// Money comes from prices, and is remembered by the ledger.
@@ -162,7 +189,14 @@ impl Reader<'_> {
         }
         let secret = self.secret(&file);
         match Endpoint::parse(&url.text) {
-            Ok(endpoint) => Some(budget::Plan::to(endpoint, secret)),
+            Ok(endpoint) => {
+                if endpoint.in_clear() {
+                    let what = "the webhook is http://, so that everybody on the way can read what tenants spend \
+                                and the key that may be in the address";
+                    self.warnings.push(Mistake::at(&url.origin, what, "use https:// beyond this machine"));
+                }
+                Some(budget::Plan::to(endpoint, secret))
+            }
             Err(error) => {
                 let what = format!("the webhook's address is no good: {}", error.what);
                 self.mistakes.push(Mistake::at(&url.origin, what, error.remedy));

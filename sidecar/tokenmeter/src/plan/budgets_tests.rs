@@ -82,7 +82,7 @@ fn a_list_is_taken_in_its_order() {
             "everybody [] 30d 0.000000000001 100000000000.00 shared"
         ]
     );
-    assert!(plan.warnings.is_empty() && plan.budgets.webhook.is_none());
+    assert!(plan.budgets.webhook.is_none());
     assert!(Plan::make(&written("", &[]), &Alone(&[])).unwrap().budgets.budgets.is_empty());
 }
 
@@ -233,7 +233,7 @@ fn without_prices_nothing_is_spent_and_without_a_ledger_it_is_forgotten() {
         ]
     );
     assert_eq!(
-        warned(&written(LIST, &GROUND[..1])),
+        warned(&written(&LIST.replace("[gold, \"team-*\"]", "default"), &GROUND[..1])),
         [
             "t.yaml:1: budgets are listed, but there is no ledger, so a restart forgets what was spent; name a file for \
           it by `ledger`"
@@ -278,6 +278,50 @@ fn the_webhook_and_its_secret() {
     );
     assert!(told_of(&with("https://example.com/", "/nonexistent"))[0].contains("No such file"));
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_budget_that_nobody_is_under_is_a_warning() {
+    let folder = std::env::temp_dir().join(format!("tokenmeter-covers-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let beside_rules = |rules: &str| {
+        let path = folder.join("tenants.yaml");
+        std::fs::write(&path, rules).unwrap();
+        warned(&written(LIST, &[&GROUND[..], &[("tenants", path.to_str().unwrap())]].concat()))
+    };
+    let team = "  - {peer: 192.0.2.0/24, tenant: team-a}\n";
+    let write = "write the name as the tenant rules have it, or add a rule that gives it";
+    assert_eq!(
+        warned(&written(LIST, &GROUND)),
+        [
+            "t.yaml:2: no tenant that the rules name is `gold` or `team-*`, of budget `gold`; name tenants by rules \
+          (`tenants`): without any, everybody is the default tenant"
+        ]
+    );
+    assert_eq!(
+        beside_rules(&format!("rules:\n{team}")),
+        [format!("t.yaml:2: no tenant that the rules name is `gold`, of budget `gold`; {write}")]
+    );
+    assert_eq!(beside_rules(&format!("rules:\n{team}  - {{path: /gold, tenant: gold}}\n")), [""; 0]);
+    assert_eq!(beside_rules(&format!("default: gold\nrules:\n{team}")), [""; 0]);
+    // What any name can come from covers all.
+    assert_eq!(beside_rules("rules:\n  - body: user\n"), [""; 0]);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_webhook_that_everybody_can_read_is_a_warning() {
+    let yaml = LIST.replace("[gold, \"team-*\"]", "default");
+    let with = |url| warned(&written(&yaml, &[&GROUND[..], &[("budget_webhook", url)]].concat()));
+    assert_eq!(
+        with("http://hooks.example.com/T0/hunter2"),
+        [
+            "--budget-webhook: the webhook is http://, so that everybody on the way can read what tenants spend and \
+          the key that may be in the address; use https:// beyond this machine"
+        ]
+    );
+    assert_eq!(with("http://127.0.0.1:9093/"), [""; 0]);
+    assert_eq!(with("https://hooks.example.com/"), [""; 0]);
 }
 
 #[test]
