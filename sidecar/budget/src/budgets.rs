@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::account::{Account, Look, Mark, Passed};
-use crate::budget::Budget;
+use crate::budget::{Budget, Threshold};
 use crate::fleet::Observed;
 use crate::money::decimal;
 use crate::notice::{Notice, shared_label};
@@ -371,7 +371,8 @@ fn notice(look: &Look<'_>, tenant: Option<&Arc<str>>, currency: &Arc<str>, passe
         forecast: passed.forecast,
         soft: look.budget.soft,
         hard: look.budget.hard,
-        refusing: passed.span == look.span && refuses(look),
+        // Other thresholds may be passed by the same charge; it is this one that shuts the gate.
+        refusing: passed.threshold == Threshold::All && passed.span == look.span && refuses(look),
         currency: Arc::clone(currency),
         at_us: look.now_us,
     }

@@ -37,4 +37,4 @@ pub use period::{DAY_US, Period, Span, day_of};
 pub use reading::{Reading, Refused, tightest};
 pub use signature::{SIGNATURE, Secret, SecretError};
 pub use told::{Told, ToldError};
-pub use webhook::{Plan, QUEUE, Sent, Webhook};
+pub use webhook::{KEPT, Plan, QUEUE, Sent, Webhook};

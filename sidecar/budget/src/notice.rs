@@ -33,7 +33,8 @@ pub struct Notice {
     pub soft: Option<i128>,
     /// The hard limit.
     pub hard: Option<i128>,
-    /// Whether requests are refused because of it.
+    /// Whether requests are refused because of it: only where all of a hard limit that is enforced is
+    /// spent.
     pub refusing: bool,
     /// The currency's code.
     pub currency: Arc<str>,
@@ -79,9 +80,10 @@ impl Notice {
             Threshold::All | Threshold::Soft => String::new(),
             part => format!("{} % of ", part.name()),
         };
-        let refusing = match self.refusing {
-            true => " Requests are refused from now on.",
-            false => "",
+        let refusing = match (self.threshold, self.refusing) {
+            (_, true) => " Requests are refused from now on.",
+            (Threshold::All, false) => " No request is refused because of it.",
+            _ => "",
         };
         format!(
             "{who} has reached {what}the {limit_kind} of {limit} {currency} {period}{budget}: {used} {currency}.{refusing}"

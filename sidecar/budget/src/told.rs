@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use crate::budget::{Budget, Threshold};
 use crate::money::decimal;
-use crate::period::{Span, day_named};
+use crate::notice::Notice;
+use crate::period::{Period, Span, day_named, day_of};
 
 /// All that was told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,6 +53,23 @@ impl Told {
             })
         });
         json!({ "version": VERSION, "told": entries.collect::<Vec<_>>() }).to_string()
+    }
+
+    /// The same, without what nobody took yet: the next process shall tell it.
+    #[must_use]
+    pub fn without(mut self, owed: &[Notice]) -> Self {
+        for notice in owed {
+            let at = match notice.period {
+                Period::Rolling => day_of(notice.at_us),
+                _ => notice.span.start,
+            };
+            let told = self.0.iter_mut().filter(|entry| {
+                entry.budget == notice.budget && entry.tenant == notice.tenant && entry.at == at
+            });
+            told.for_each(|entry| entry.bits &= !notice.threshold.bit());
+        }
+        self.0.retain(|entry| entry.bits != 0);
+        self
     }
 
     /// Reads what was kept.

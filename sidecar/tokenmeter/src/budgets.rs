@@ -11,7 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use std::{io, mem};
 
-use budget::{Budgets, Observed, Refused, Webhook, day_of, tightest};
+use budget::{Budgets, Notice, Observed, Refused, Webhook, day_of, tightest};
 use ledger::now_us;
 use metrics::{BudgetReading, Metrics};
 
@@ -95,6 +95,7 @@ pub(crate) fn start(
         webhook,
         memory: hooks.memory,
         refuse: hooks.refuse,
+        owed: Vec::new(),
         refusing: false,
         shown_us: None,
         warned: false,
@@ -108,7 +109,7 @@ pub(crate) fn start(
             tracing::error!("the budgets' thread has failed: nobody is refused any more; please report this");
             (looks.refuse)(HashMap::new());
         }
-        looks.end();
+        looks.end(now_us());
     })?;
     if restored.recv_timeout(RESTORE).is_err() {
         tracing::warn!(
@@ -137,6 +138,8 @@ struct Looks {
     webhook: Option<Webhook>,
     memory: Memory,
     refuse: Refuse,
+    /// What the webhook's receiver had not taken at the last look.
+    owed: Vec<Notice>,
     /// Whether anybody was refused at the last look.
     refusing: bool,
     /// When the readings were shown last.
@@ -199,8 +202,10 @@ impl Looks {
             }
             news = true;
         }
-        if !notices.is_empty() {
-            self.memory.keep(&self.budgets.told(now_us));
+        let owed = self.webhook.as_ref().map(Webhook::owed).unwrap_or_default();
+        if !notices.is_empty() || owed != self.owed {
+            self.memory.keep(&self.budgets.told(now_us).without(&owed));
+            self.owed = owed;
         }
         let refused = self.budgets.refused(now_us);
         if self.refusing || !refused.is_empty() {
@@ -236,10 +241,13 @@ impl Looks {
         self.metrics.budgets(readings.collect());
     }
 
-    fn end(&mut self) {
+    fn end(&mut self, now_us: i64) {
         if let Some(webhook) = self.webhook.take() {
-            let sent = webhook.shutdown(POSTING);
+            let (sent, owed) = webhook.shutdown(POSTING);
             self.metrics.budget_webhooks([sent.sent, sent.failed, sent.dropped]);
+            if owed != self.owed {
+                self.memory.keep(&self.budgets.told(now_us).without(&owed));
+            }
         }
         self.memory.end();
     }

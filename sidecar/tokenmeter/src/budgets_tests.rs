@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, mpsc};
 
-use budget::{Budget, DAY_US, Observed, Period, Refused};
+use budget::{Budget, DAY_US, Observed, Period, Refused, Webhook};
 use metrics::{Format, Metrics};
 
 use super::{Charges, Hooks, Looks, Refuse, Sums, WAITING, start};
@@ -68,6 +68,7 @@ fn bench(budgets: Vec<Budget>, memory: Memory) -> Bench {
         webhook: None,
         memory,
         refuse,
+        owed: Vec::new(),
         refusing: false,
         shown_us: None,
         warned: false,
@@ -173,7 +174,7 @@ fn a_new_process_knows_what_was_told() {
     let mut before = bench(vec![budget("b", 10)], Memory::beside(&ledger));
     before.charges.charge(&tenant("acme"), at(3, 1), 6 * UNIT);
     before.looks.look(at(3, 1));
-    before.looks.end();
+    before.looks.end(at(3, 3));
     let file = folder.0.join("spend.db.budgets.json");
     assert!(std::fs::read_to_string(&file).unwrap().contains("\"acme\""));
 
@@ -182,7 +183,7 @@ fn a_new_process_knows_what_was_told() {
     after.restore(at(3, 2), sums());
     after.looks.look(at(3, 2));
     assert_eq!(after.alerts("acme"), once(&["80"]), "half was told of, 80 % was not");
-    after.looks.end();
+    after.looks.end(at(3, 3));
 
     // The file is gone: nothing was told, as far as anybody knows.
     std::fs::remove_file(&file).unwrap();
@@ -190,7 +191,7 @@ fn a_new_process_knows_what_was_told() {
     fresh.restore(at(3, 2), sums());
     fresh.looks.look(at(3, 2));
     assert_eq!(fresh.alerts("acme"), once(&["50", "80"]));
-    fresh.looks.end();
+    fresh.looks.end(at(3, 3));
 
     // What was kept is damaged: what is passed counts as told, so that nobody is called twice.
     std::fs::write(&file, "{").unwrap();
@@ -198,6 +199,33 @@ fn a_new_process_knows_what_was_told() {
     damaged.restore(at(3, 2), sums());
     damaged.looks.look(at(3, 2));
     assert_eq!(damaged.alerts("acme"), []);
+}
+
+#[test]
+fn a_notice_that_nobody_took_is_told_by_the_next_process() {
+    let folder = Folder::new("owed");
+    let ledger = folder.0.join("spend.db");
+    let receiver = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", receiver.local_addr().unwrap());
+    drop(receiver);
+    let endpoint = budget::Endpoint::parse(&url).unwrap();
+    let plan = budget::Plan {
+        pause: std::time::Duration::from_millis(1),
+        through_proxy: false,
+        ..budget::Plan::to(endpoint, None)
+    };
+    let mut before = bench(vec![budget("b", 10)], Memory::beside(&ledger));
+    before.looks.webhook = Some(Webhook::start(plan).unwrap());
+    before.charges.charge(&tenant("acme"), at(3, 1), 6 * UNIT);
+    before.looks.look(at(3, 1));
+    before.looks.end(at(3, 2));
+
+    let mut after = bench(vec![budget("b", 10)], Memory::beside(&ledger));
+    let sums = Ok(vec![(tenant("acme"), i32::try_from(DAY_1).unwrap(), i128::from(6 * UNIT))]);
+    after.restore(at(3, 3), sums);
+    after.looks.look(at(3, 3));
+    assert_eq!(after.alerts("acme"), once(&["50"]), "its receiver was down, and it is told again");
+    after.looks.end(at(3, 4));
 }
 
 #[test]

@@ -135,18 +135,24 @@ fn the_sentences() {
     assert_eq!(
         sentences(&budgets.tick(at(3, 1))),
         [
-            "All of budget `both` has reached 50 % of the limit of 10.00 USD of the last 30 days: 20.00 USD. \
-             Requests are refused from now on.",
-            "All of budget `both` has reached 80 % of the limit of 10.00 USD of the last 30 days: 20.00 USD. \
-             Requests are refused from now on.",
+            "All of budget `both` has reached 50 % of the limit of 10.00 USD of the last 30 days: 20.00 USD.",
+            "All of budget `both` has reached 80 % of the limit of 10.00 USD of the last 30 days: 20.00 USD.",
             "All of budget `both` has reached the limit of 10.00 USD of the last 30 days: 20.00 USD. Requests \
              are refused from now on.",
-            "All of budget `both` has reached the soft limit of 6.00 USD of the last 30 days: 20.00 USD. \
-             Requests are refused from now on.",
+            "All of budget `both` has reached the soft limit of 6.00 USD of the last 30 days: 20.00 USD.",
             "Tenant `b` has reached 50 % of the soft limit of 20.00 USD of the day from 2026-11-03 (budget \
              `day`): 10.00 USD.",
         ]
     );
+    let mut told = dollars(vec![budget("only", "c", Period::Day, None, Some(10))]);
+    told.charge("c", at(3, 1), 10 * UNIT);
+    let told = told.tick(at(3, 1));
+    assert_eq!(
+        told[2].sentence(),
+        "Tenant `c` has reached the limit of 10.00 USD of the day from 2026-11-03 (budget `only`): 10.00 USD. No \
+         request is refused because of it."
+    );
+    assert!(told.iter().all(|notice| !notice.refusing));
 }
 
 #[test]

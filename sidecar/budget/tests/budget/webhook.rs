@@ -7,7 +7,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use budget::{Endpoint, Notice, Period, Plan, QUEUE, SIGNATURE, Secret, Sent, Webhook};
+use budget::{Endpoint, KEPT, Notice, Period, Plan, QUEUE, SIGNATURE, Secret, Sent, Threshold, Webhook};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -115,7 +115,7 @@ fn post_one(plan: Plan) -> Sent {
     let webhook = Webhook::start(plan).unwrap();
     webhook.post(&notice());
     wait_for(&webhook, |sent| sent.sent + sent.failed == 1);
-    webhook.shutdown(Duration::from_secs(20))
+    webhook.shutdown(Duration::from_secs(20)).0
 }
 
 fn wait_for(webhook: &Webhook, what: impl Fn(Sent) -> bool) {
@@ -180,6 +180,57 @@ fn nobody_there() {
 }
 
 #[test]
+fn what_a_receiver_missed_it_gets_when_it_is_back() {
+    let patience = |again| Plan { again, ..quick("http://127.0.0.1:9/") };
+    // Down at first: four attempts for the first notice, and then it is back by itself.
+    let down_first = receiver(&[BUSY, BUSY, BUSY, BUSY, BUSY, OK]);
+    let endpoint = Endpoint::parse(&down_first.url).unwrap();
+    let webhook = Webhook::start(Plan { endpoint, ..patience(Duration::from_millis(5)) }).unwrap();
+    webhook.post(&notice());
+    wait_for(&webhook, |sent| sent.sent == 1);
+    assert_eq!(webhook.shutdown(Duration::from_secs(20)), (Sent { sent: 1, failed: 1, dropped: 0 }, vec![]));
+    assert_eq!(down_first.requests.try_iter().count(), 6);
+
+    // Nobody tries again in this test's time, but the next notice finds it back.
+    let down_first = receiver(&[BUSY, BUSY, BUSY, BUSY, OK]);
+    let endpoint = Endpoint::parse(&down_first.url).unwrap();
+    let webhook = Webhook::start(Plan { endpoint, ..patience(Duration::from_secs(600)) }).unwrap();
+    webhook.post(&notice());
+    wait_for(&webhook, |sent| sent.failed == 1);
+    assert_eq!(webhook.owed(), [notice()]);
+    let next = Notice { used: 9 * i128::from(UNIT), threshold: Threshold::Most, ..notice() };
+    webhook.post(&next);
+    wait_for(&webhook, |sent| sent.sent == 2);
+    assert_eq!(webhook.shutdown(Duration::from_secs(20)), (Sent { sent: 2, failed: 1, dropped: 0 }, vec![]));
+    let ids = down_first.requests.try_iter().map(|request| {
+        let body: Value = serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
+        body["id"].as_str().unwrap().to_owned()
+    });
+    let ids: Vec<_> = ids.collect();
+    assert_eq!(ids[4..], [next.id(), notice().id()]);
+}
+
+#[test]
+fn what_is_kept_for_a_receiver_is_bounded_and_what_it_will_never_take_is_not_kept() {
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let at_once = Plan { pause: Duration::ZERO, ..quick(&format!("http://{closed}/")) };
+    let webhook = Webhook::start(at_once).unwrap();
+    for number in 0..=KEPT as u64 {
+        webhook.post(&Notice { used: number.into(), ..notice() });
+        wait_for(&webhook, |sent| sent.failed == number + 1);
+    }
+    let (sent, owed) = webhook.shutdown(Duration::from_secs(20));
+    assert_eq!(sent, Sent { sent: 0, failed: KEPT as u64 + 1, dropped: 0 });
+    assert_eq!((owed.len(), owed[0].used), (KEPT, 1), "the oldest was given up");
+
+    let gone = receiver(&[GONE]);
+    let webhook = Webhook::start(quick(&gone.url)).unwrap();
+    webhook.post(&notice());
+    wait_for(&webhook, |sent| sent.failed == 1);
+    assert_eq!(webhook.shutdown(Duration::from_secs(20)).1, []);
+}
+
+#[test]
 fn the_queue_is_bounded_and_the_rest_counted() {
     let receiver = receiver(&[HANG]);
     let webhook = Webhook::start(Plan { attempt: Duration::from_secs(60), ..quick(&receiver.url) }).unwrap();
@@ -193,7 +244,8 @@ fn the_queue_is_bounded_and_the_rest_counted() {
     assert_eq!(webhook.counts(), Sent { sent: 0, failed: 0, dropped: 5 });
     // The end does not wait for it either, and counts who was left.
     let before = Instant::now();
-    let sent = webhook.shutdown(Duration::from_millis(50));
+    let (sent, owed) = webhook.shutdown(Duration::from_millis(50));
+    assert_eq!(owed.len(), 1 + QUEUE, "the next process tells them");
     assert!(before.elapsed() < Duration::from_secs(30));
     assert_eq!(sent, Sent { sent: 0, failed: 0, dropped: 5 + 1 + QUEUE as u64 });
 }
@@ -205,7 +257,8 @@ fn at_the_end_each_has_one_attempt() {
     let notice = notice();
     (0..3).for_each(|_| webhook.post(&notice));
     receiver.requests.recv().unwrap();
-    assert_eq!(webhook.shutdown(Duration::from_secs(60)), Sent { sent: 0, failed: 3, dropped: 0 });
+    let (sent, owed) = webhook.shutdown(Duration::from_secs(60));
+    assert_eq!((sent, owed.len()), (Sent { sent: 0, failed: 3, dropped: 0 }, 3));
 }
 
 #[test]
