@@ -60,8 +60,8 @@ pub fn amend(path: &Path, amendment: &Amendment<'_>) -> Result<u64, Failure> {
             _ => failure,
         });
         lock = Some(taken.map_err(named)?);
-        let path = if early.is_some() { &here } else { path };
-        aside::create(path, now, amendment.who, amendment.at_us).map(|(file, _)| file)
+        let file = if early.is_some() { &here } else { path };
+        aside::create(path, file, now, amendment.who, amendment.at_us).map(|(file, _)| file)
     }
     .map_err(named)?;
     let new = write(&mut file, amendment).map_err(named)?;

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use crate::entry::Entry;
 use crate::failure::Failure;
 use crate::file::File;
+use crate::missing::{self, Missing};
 use crate::report::source::{Gap, Month};
 use crate::{files, month};
 
@@ -24,6 +25,7 @@ const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 /// Moves a damaged file away and makes a new one of a month in its place, which says so. How many gaps it
 /// tells of.
 pub(crate) fn replace(
+    ledger: &Path,
     path: &Path,
     month: Month,
     reason: &Failure,
@@ -36,13 +38,20 @@ pub(crate) fn replace(
         "a file of the ledger is damaged; a new one is begun"
     );
     let moved = Moved { name: name(&to), reason: Some(&reason.said) };
-    begin(path, month, Some(moved), who, now_us).map(|(_, gaps)| gaps)
+    begin(ledger, path, month, Some(moved), who, now_us).map(|(_, gaps)| gaps)
 }
 
 /// Makes the file of a month that is not there. If one that was damaged lies beside it, the new one says so
-/// from its first moment: whoever moved it may have come no further. With how many gaps it tells of.
-pub(crate) fn create(path: &Path, month: Month, who: &str, now_us: i64) -> Result<(File, u64), Failure> {
-    begin(path, month, None, who, now_us)
+/// from its first moment: whoever moved it may have come no further. So it does if the other files know of
+/// one that is gone. With how many gaps it tells of.
+pub(crate) fn create(
+    ledger: &Path,
+    path: &Path,
+    month: Month,
+    who: &str,
+    now_us: i64,
+) -> Result<(File, u64), Failure> {
+    begin(ledger, path, month, None, who, now_us)
 }
 
 /// A file that was moved away, and why if that is known.
@@ -52,6 +61,7 @@ struct Moved<'r> {
 }
 
 fn begin(
+    ledger: &Path,
     path: &Path,
     month: Month,
     now_moved: Option<Moved<'_>>,
@@ -65,28 +75,26 @@ fn begin(
             moved.push(Moved { name, reason: None });
         }
     }
-    let gap = Gap {
+    let why = if moved.is_empty() { Missing::of(ledger, month)?.map(|_| "gone") } else { Some("corrupt") };
+    let gap = why.map(|why| Gap {
         // What the file held can only be guessed by its name: a month.
         from_us: month::begin_us(month),
         until_us: now_us.min(month::begin_us(month + 1)).max(month::begin_us(month)),
-        why: "corrupt".into(),
+        why: why.into(),
         lost_rows: None,
         totals_kept: false,
-    };
-    let gaps = u64::from(!moved.is_empty());
+    });
     let file = File::create(path, month, now_us, |file| {
-        if moved.is_empty() {
-            return Ok(());
-        }
         let mut entry = Entry::begin(file)?;
-        entry.gap(&gap)?;
+        missing::follow(&entry, ledger, month)?;
+        gap.iter().try_for_each(|gap| entry.gap(gap))?;
         for Moved { name, reason } in &moved {
             let detail = serde_json::json!({ "file": name, "reason": reason }).to_string();
             entry.act(now_us, "quarantined", who, &detail)?;
         }
         entry.commit()
     })?;
-    Ok((file, gaps))
+    Ok((file, gap.map_or(0, |_| 1)))
 }
 
 /// The damaged files that were once at a path, by their names: all of them if the path is one month's for

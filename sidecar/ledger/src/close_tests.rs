@@ -263,6 +263,11 @@ fn a_month_is_missed_by_those_that_were_closed_after_it() {
     for name in ["x-2026-10.db", "x-2026-10.json"] {
         std::fs::remove_file(place.path(name)).unwrap();
     }
+    assert!(said(Range::ALL).contains("2026-10 is gone (a later month was begun after it)"));
+    // Its file lay somewhere else for a while, when November's was made.
+    let november = rusqlite::Connection::open(place.path("x-2026-11.db")).unwrap();
+    assert_eq!(november.execute("DELETE FROM fact WHERE name = 'before'", []).unwrap(), 1);
+    november.close().unwrap();
     let all = said(Range::ALL);
     assert!(
         all.contains("the file of 2026-10 is gone (2026-11 was closed after it, or after one before it)"),

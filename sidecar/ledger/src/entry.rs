@@ -240,7 +240,7 @@ impl<'f> Entry<'f> {
     }
 
     /// States a fact about the file.
-    pub(crate) fn fact(&mut self, name: &str, value: ValueRef<'_>) -> Result<(), Failure> {
+    pub(crate) fn fact(&self, name: &str, value: ValueRef<'_>) -> Result<(), Failure> {
         file::set_fact(&self.transaction, name, value)
     }
 

@@ -157,7 +157,7 @@ impl Keeper {
                 gap = crashed.filter(|_| !self.began);
                 self.hold(file, true)?;
             } else {
-                let (file, gaps) = aside::create(&path, now, &self.who, now_us)?;
+                let (file, gaps) = aside::create(&path, &path, now, &self.who, now_us)?;
                 self.news.gaps += gaps;
                 self.hold(file, true)?;
             }
@@ -278,7 +278,7 @@ impl Keeper {
                 }
                 file
             } else {
-                let (file, gaps) = aside::create(&path, month, &self.who, now_us)?;
+                let (file, gaps) = aside::create(&self.path, &path, month, &self.who, now_us)?;
                 self.news.gaps += gaps;
                 file
             };
@@ -347,7 +347,7 @@ impl Keeper {
         if self.open.is_some_and(|open| !self.is_there(open)) {
             return Err(gone(&self.open_path));
         }
-        let mut entry = Entry::begin(self.open_file()?)?;
+        let entry = Entry::begin(self.open_file()?)?;
         entry.fact("alive_us", ValueRef::Integer(now_us))?;
         entry.commit()?;
         self.write_back(now_us)
@@ -482,7 +482,7 @@ impl Keeper {
 
     fn replace(&mut self, path: &Path, month: Month, failure: &Failure, now_us: i64) -> Result<(), Failure> {
         self.news.faults.push(Fault::Corrupt);
-        let gaps = aside::replace(path, month, failure, &self.who, now_us)?;
+        let gaps = aside::replace(&self.path, path, month, failure, &self.who, now_us)?;
         self.news.quarantined += 1;
         self.news.gaps += gaps;
         Ok(())
@@ -569,7 +569,7 @@ fn write_back(file: &File) -> Result<(), Failure> {
 }
 
 fn set_clean(file: &mut File, now_us: i64) -> Result<(), Failure> {
-    let mut entry = Entry::begin(file)?;
+    let entry = Entry::begin(file)?;
     if entry.is_closed()? {
         return Ok(());
     }

@@ -183,3 +183,29 @@ fn a_damaged_file_that_was_moved_away_and_not_replaced_is_told_of() {
     keeper.end(november_us()).unwrap();
     assert_eq!(ready(&place, november_us()).news.gaps, 0, "once");
 }
+
+/// A late row makes a file anew; that there was another is not forgotten.
+#[test]
+fn a_file_that_is_gone_is_told_of_by_the_one_in_its_place() {
+    let place = Place::new();
+    let mut keeper = ready(&place, OCTOBER_US);
+    enter(&mut keeper, october(), &row(1), OCTOBER_US);
+    // The first turns the file, the second opens the next.
+    keeper.ready(november_us()).unwrap();
+    keeper.ready(november_us()).unwrap();
+    assert_eq!(keeper.open_month(), Some(october() + 1));
+    keeper.end(november_us()).unwrap();
+    drop(keeper);
+    fs::remove_file(place.path("x-2026-10.db")).unwrap();
+    let store = Store::open_read(&place.ledger()).unwrap();
+    let gone: Vec<_> = store.gone().unwrap().into_iter().map(|gone| gone.month).collect();
+    assert_eq!(gone, [october()]);
+    let mut keeper = ready(&place, november_us());
+    assert_eq!(keeper.news.gaps, 0);
+    enter(&mut keeper, october(), &row(2), november_us());
+    assert_eq!(keeper.news.gaps, 1);
+    let (months, gaps) = read(&place);
+    assert_eq!(months, [(october(), 1)]);
+    assert_eq!((month::of(gaps[0].from_us), &*gaps[0].why), (october(), "gone"));
+    keeper.end(november_us()).unwrap();
+}

@@ -1,16 +1,33 @@
 //! Months that the files of a ledger speak of, and whose own files are not there.
 //!
-//! Law: what was signed off, corrected, or closed before a month that is there has to be there; that it is
-//! not is told, and never summed over.
+//! Law: what was signed off, corrected, closed before a month that is there, or there when that was begun,
+//! has to be there; that it is not is told, and never summed over.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::Path;
 
+use rusqlite::types::ValueRef;
+
+use crate::entry::Entry;
+use crate::failure::Failure;
 use crate::file::{self, File};
 use crate::report::source::{Gone, Month};
 use crate::table::Digest;
 use crate::{files, month};
+
+/// The fact that names the last month whose file was there when a file was made.
+const BEFORE: &str = "before";
+
+/// States in a new file of a ledger which month is before it.
+pub(crate) fn follow(entry: &Entry<'_>, path: &Path, month: Month) -> Result<(), Failure> {
+    let names = files::list(path)?;
+    let months = names.iter().filter_map(|file| files::month_in(path, file.file_name()?.to_str()?));
+    match months.filter(|before| *before < month).max() {
+        Some(before) => entry.fact(BEFORE, ValueRef::Integer(i64::from(before))),
+        None => Ok(()),
+    }
+}
 
 /// Months that are spoken of, and those that were seen.
 #[derive(Default)]
@@ -45,9 +62,26 @@ impl Missing {
         for day in days.unwrap_or_default() {
             self.told.entry(month::of_day(day)).or_insert("it was corrected");
         }
+        if let Ok(Some(before)) = file::number(&file.connection, BEFORE)
+            && let Ok(before) = Month::try_from(before)
+        {
+            self.told.entry(before).or_insert("a later month was begun after it");
+        }
         let digest = |name| file::bytes(&file.connection, name).ok().flatten()?.try_into().ok();
         self.digests.extend(digest("digest"));
         self.after.extend(digest("previous").map(|previous| (file.month, previous)));
+    }
+
+    /// How it is known that a month was there once whose file is not, if it is.
+    pub(crate) fn of(path: &Path, month: Month) -> Result<Option<&'static str>, Failure> {
+        let mut missing = Self::new(path)?;
+        for file in files::list(path)? {
+            // What cannot be read is told by whoever needs it.
+            if let Ok(file) = File::open_read(&file) {
+                missing.read(&file);
+            }
+        }
+        Ok(missing.named().find(|(gone, _)| *gone == month).map(|(_, why)| why))
     }
 
     /// Each month that is gone, and how that is known.

@@ -81,7 +81,7 @@ fn is_steady(path: &Path, now_us: i64) -> Result<bool, Failure> {
         return Ok(false);
     }
     let mut file = File::open(path)?;
-    let mut entry = Entry::begin(&mut file)?;
+    let entry = Entry::begin(&mut file)?;
     let past_us = entry.number("looked_us")?.map_or(u64::MAX, |last_us| last_us.abs_diff(now_us));
     let jumped = past_us > STEADY_US.unsigned_abs();
     let since_us = entry.number("steady_us")?.filter(|_| !jumped).unwrap_or(now_us);
