@@ -75,7 +75,46 @@ impl Spend {
     }
 }
 
-/// Pico-units in units: exact to the sixteen digits that a float has.
-pub(crate) fn units(pico: i128) -> f64 {
-    pico as f64 / 1e12
+/// Pico-units in units: the float nearest to the exact sum, rounded once. What has fifteen digits or fewer
+/// is printed as it is; made a float first and divided then, a sum above 9,007 units would be rounded twice.
+pub fn units(pico: i128) -> f64 {
+    let sign = if pico < 0 { "-" } else { "" };
+    let size = pico.unsigned_abs();
+    let written = format!("{sign}{}.{:012}", size / UNIT, size % UNIT);
+    written.parse().expect("digits around a point are a float")
+}
+
+/// Pico-units in a unit.
+const UNIT: u128 = 1_000_000_000_000;
+
+#[cfg(test)]
+mod tests {
+    use super::units;
+
+    /// Of each, the float that is nearest, in its shortest form, is the sum itself.
+    #[test]
+    fn money_is_shown_without_noise() {
+        for (pico, shown) in [
+            (0, "0"),
+            (1, "0.000000000001"),
+            (300_000_000_000, "0.3"),
+            (-300_000_000_000, "-0.3"),
+            (36_536_224_158_904_700, "36536.2241589047"),
+            (845_203_924_135_000_000, "845203.924135"),
+            (-845_203_924_135_000_000, "-845203.924135"),
+            (9_912_440_350_000_000_000, "9912440.35"),
+            (82_128_566_239_671_000_000_000_000, "82128566239671"),
+        ] {
+            assert_eq!(units(pico).to_string(), shown);
+        }
+    }
+
+    /// More digits than a float has, rounded up and down.
+    #[test]
+    fn what_a_float_cannot_hold_is_the_nearest() {
+        assert_eq!(units(9_007_199_254_740_993_000_000_000_001), 9_007_199_254_740_994.0);
+        assert_eq!(units(9_007_199_254_740_993_000_000_000_000), 9_007_199_254_740_992.0);
+        assert_eq!(units(i128::MAX), 1.701_411_834_604_692_3e26);
+        assert_eq!(units(i128::MIN), -1.701_411_834_604_692_3e26);
+    }
 }

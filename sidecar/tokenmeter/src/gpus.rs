@@ -194,7 +194,7 @@ fn attribution(reading: &AttributionReading, prices: &Prices) -> metrics::Attrib
 }
 
 fn share(nj: u128, ns: u128, cost: &Cost, prices: &Prices) -> Share {
-    let usd = |pico: i128, price: u64| (price > 0).then_some(pico as f64 / 1e12);
+    let usd = |pico: i128, price: u64| (price > 0).then(|| metrics::units(pico));
     Share {
         energy_joules: joules(nj),
         gpu_seconds: ns as f64 / 1e9,
