@@ -88,6 +88,19 @@ impl Proxy {
         self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The first line of the log with `part`, once there is one; fails the test after ten seconds.
+    pub(crate) fn log_line(&self, part: &str) -> String {
+        let end = Instant::now() + Duration::from_secs(10);
+        loop {
+            let log = self.log();
+            if let Some(line) = log.lines().find(|line| line.contains(part)) {
+                return line.to_owned();
+            }
+            assert!(Instant::now() < end, "no line with {part}; the log:\n{log}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
     /// Asks it to stop, as a container runtime does.
     pub(crate) fn terminate(&self) {
         self.signal("-TERM");

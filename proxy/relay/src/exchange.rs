@@ -21,8 +21,9 @@ use crate::room::Share;
 use crate::route::{Route, Speaks};
 use crate::tenancy::Whose;
 use crate::trace::Place;
+use crate::turned::Known;
 use crate::worker::Worker;
-use crate::{Class, Dropped, Kind, Learned, ModelSlot, Passthrough, asking, clock, limits, said};
+use crate::{Class, Dropped, Kind, Learned, ModelSlot, Passthrough, Refusal, asking, clock, limits, said};
 
 /// One metered exchange.
 pub struct Exchange {
@@ -58,6 +59,8 @@ pub struct Exchange {
     live: u64,
     overhead_ns: u64,
     streamed: bool,
+    /// Why the proxy answered itself, if it did.
+    refusal: Option<Refusal>,
 }
 
 /// What the response head means for who carries the body.
@@ -123,6 +126,7 @@ impl Exchange {
             live: 0,
             overhead_ns: 0,
             streamed: false,
+            refusal: None,
         }
     }
 
@@ -332,7 +336,8 @@ impl Exchange {
     }
 
     /// The proxy answered with `status` itself: no upstream could.
-    pub fn answered_locally(&mut self, status: u16, at: Tick) {
+    pub fn answered_locally(&mut self, reason: Refusal, status: u16, at: Tick) {
+        self.refusal = Some(reason);
         if let Some(meter) = &mut self.meter {
             meter.answered(status, Body::Unseen);
         }
@@ -347,9 +352,18 @@ impl Exchange {
     }
 
     /// Its tenant may not spend. Nothing went upstream and nothing was generated, so there is no record
-    /// that could be billed; the refusal is counted.
-    pub fn refused(&mut self) {
+    /// that could be billed; the refusal is counted, and told to whom it may concern.
+    pub fn refused(&mut self, reason: Refusal, status: u16) {
         self.dismiss(clock::now());
+        let Some(tenant) = self.whose.tenant() else { return };
+        self.worker.observer.borrow_mut().turn_away(tenant, reason);
+        let known = Known {
+            tenant: Arc::clone(tenant),
+            principal: self.whose.principal().cloned(),
+            dialect: self.dialect,
+            model: (!self.model.is_empty()).then(|| self.model.as_str().into()),
+        };
+        self.worker.turned_away(self.upstream, (reason, status), Some(known));
     }
 
     /// It was no exchange after all: its seats are given back, and there will be no record.
@@ -488,6 +502,9 @@ impl Exchange {
         let text = text.map(|(bytes, share)| Text::new(bytes, share));
 
         let mut observer = self.worker.observer.borrow_mut();
+        if let Some(reason) = self.refusal {
+            observer.turn_away(&record.identity.tenant, reason);
+        }
         let output = record.tokens.output();
         if output != self.live {
             let (more, owed) = (output.saturating_sub(self.live), self.live.saturating_sub(output));

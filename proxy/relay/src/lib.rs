@@ -38,6 +38,7 @@ mod said;
 mod shape;
 mod tenancy;
 pub mod trace;
+pub mod turned;
 
 mod drain;
 pub mod limits;
@@ -48,9 +49,10 @@ pub use gate::{Gate, Refused};
 pub use kind::Kind;
 pub use learned::Learned;
 pub use observer::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
-pub use outbox::{Finished, Inbox, Outbox, Text, outbox};
+pub use outbox::{Finished, Inbox, Notice, Outbox, Text, outbox};
 pub use plan::{Plan, Upstream};
 pub use start::{Running, StartError, start};
 /// How a request's tenant was decided.
 pub use tenant::RuleKind;
 pub use trace::{Draw, Sampler, Tracing};
+pub use turned::{Known, TurnedAway};

@@ -148,7 +148,7 @@ impl UsageStep {
 /// What was lost, so that nothing is lost in silence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dropped {
-    /// A record the outbox had no room for.
+    /// A record, or word of a refusal, that the outbox had no room for.
     Record,
     /// A count in a response that could not be one.
     UsageRejected,
@@ -239,6 +239,8 @@ pub trait Observer {
     fn pass(&mut self, reason: Passthrough);
     /// A request was answered by the proxy.
     fn refuse(&mut self, reason: Refusal);
+    /// It was this tenant's: told besides [`Self::refuse`], where that is known.
+    fn turn_away(&mut self, tenant: &str, reason: Refusal);
     /// It was decided, by a rule of this kind, whose a request is that may be metered.
     fn tenant(&mut self, rule: RuleKind);
     /// A peer that is not trusted sent a field that says whose its request is.

@@ -39,6 +39,8 @@ pub struct Plan {
     pub tenants: Arc<tenant::Live>,
     /// Which tenants are refused; `None` where nobody ever is.
     pub gate: Option<Arc<Gate>>,
+    /// Whether requests that are answered here and make no record are told of all the same.
+    pub tell_turned_away: bool,
     /// Models whose text can be counted in the control plane, where no server counts it.
     pub tokenized: Arc<HashSet<String>>,
     /// Worker threads, each with its own runtime and connections.

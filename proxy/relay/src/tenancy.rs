@@ -103,6 +103,14 @@ impl Whose {
         }
     }
 
+    /// The key or account it was made with, if the body cannot say another.
+    pub(crate) fn principal(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Known(who) => who.principal.as_ref(),
+            Self::Asks(_) => None,
+        }
+    }
+
     /// The body was read, and `said` is what the wanted members say; `None` if it could not be read.
     pub(crate) fn body(&mut self, worker: &Worker, said: Option<&[Name]>) {
         let Self::Asks(_) = self else { return };

@@ -24,6 +24,7 @@ use crate::drain::Phase;
 use crate::engine::hyper::Engine;
 use crate::outbox::Outbox;
 use crate::room::Room;
+use crate::turned::{Known, TurnedAway};
 use crate::{Dropped, Learned, Observer, Passthrough, Plan, Refusal, UsageStep, clock, limits, tenancy};
 
 /// What the exchanges of one worker share. `Rc`, never `Arc`: it stays on its thread.
@@ -60,6 +61,18 @@ impl Worker {
     /// Tells the observer of a request that was answered here.
     pub(crate) fn refuse(&self, reason: Refusal) {
         self.observer.borrow_mut().refuse(reason);
+    }
+
+    /// Tells whoever keeps the access log of a request that makes no record.
+    pub(crate) fn turned_away(&self, upstream: usize, answer: (Refusal, u16), known: Option<Known>) {
+        if !self.plan.tell_turned_away {
+            return;
+        }
+        let (reason, status) = answer;
+        let upstream = Arc::clone(&self.plan.upstreams[upstream].name);
+        if !self.outbox.tell(TurnedAway { upstream, reason, status, known }) {
+            self.lose(Dropped::Record);
+        }
     }
 
     /// What these rules want of a body; made anew only when the rules change.

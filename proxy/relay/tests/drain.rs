@@ -129,6 +129,6 @@ fn a_stream_we_cut_is_not_the_clients_doing() {
     client.head();
     client.until("}}]}\n\n\r\n");
     proxy.running.drain();
-    let record = proxy.inbox.recv_timeout(crate::support::DEADLINE).unwrap().record;
+    let record = proxy.inbox.recv_timeout(crate::support::DEADLINE).unwrap().finished().unwrap().record;
     assert_eq!((record.ending, record.tokens.output()), (meter::Ending::ProxyError, 1));
 }

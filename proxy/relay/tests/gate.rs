@@ -19,7 +19,7 @@ use crate::usage::{Server, chunk, policy, record};
 const CHAT: &str = "/v1/chat/completions";
 const KEY_A: &str = "x-api-key: key-a\r\n";
 
-fn refusing(tenants: &[&str]) -> HashMap<Arc<str>, Refused> {
+pub(crate) fn refusing(tenants: &[&str]) -> HashMap<Arc<str>, Refused> {
     let refused = Refused { retry_after_s: 3600, message: "The \"budget\" is spent.".into() };
     tenants.iter().map(|tenant| (Arc::from(*tenant), refused.clone())).collect()
 }

@@ -23,5 +23,6 @@ mod slow;
 mod start;
 mod tenants;
 mod trace;
+mod turned;
 mod upgrade;
 mod usage;

@@ -30,7 +30,7 @@ fn record(script: impl Fn(&mut Peer) + Send + Sync + 'static, act: impl FnOnce(P
     let mut client = proxy.connect();
     client.send(REQUEST);
     act(client);
-    let record = proxy.inbox.recv_timeout(DEADLINE).unwrap().record;
+    let record = proxy.inbox.recv_timeout(DEADLINE).unwrap().finished().unwrap().record;
     assert!(proxy.inbox.recv_timeout(Duration::from_millis(50)).is_err(), "one request, one record");
     assert!(proxy.seen().lost.is_empty());
     record
@@ -200,7 +200,7 @@ fn a_request_is_complete_when_the_client_is_done_however_slow_the_upstream_is_to
     client.head();
     client.until("0\r\n\r\n");
     upstream.join().unwrap();
-    let record = proxy.inbox.recv_timeout(DEADLINE).unwrap().record;
+    let record = proxy.inbox.recv_timeout(DEADLINE).unwrap().finished().unwrap().record;
     let first = Duration::from_nanos(record.timing.first_token_ns.unwrap());
     assert!(first >= Duration::from_millis(400), "{first:?}");
     drop(full);
@@ -228,7 +228,7 @@ fn a_seat_is_given_back_whatever_the_upstream_claims() {
     client.send(REQUEST);
     client.head();
     client.until("\r\n0\r\n\r\n");
-    let record = proxy.inbox.recv_timeout(DEADLINE).unwrap().record;
+    let record = proxy.inbox.recv_timeout(DEADLINE).unwrap().finished().unwrap().record;
     assert_eq!((record.tokens.output(), record.usage_rejected), (1, 2048));
     assert_eq!(proxy.seen().seated, 0);
 }
@@ -253,7 +253,7 @@ fn a_meter_that_fails_costs_its_record_and_no_byte() {
     client.head();
     let body = client.until("0\r\n\r\n");
     assert_eq!(body.matches("\"content\":\"a\"").count(), 5, "{body}");
-    let record = proxy.inbox.recv_timeout(DEADLINE).unwrap().record;
+    let record = proxy.inbox.recv_timeout(DEADLINE).unwrap().finished().unwrap().record;
     assert_eq!(record.ending, Ending::ProxyError);
     let seen = proxy.seen();
     assert_eq!((&seen.lost[..], seen.seated), (&[relay::Dropped::Panic][..], 0));

@@ -56,7 +56,7 @@ impl Bench {
     }
 
     fn record(&self) -> Record {
-        self.proxy.inbox.recv_timeout(DEADLINE).unwrap().record
+        self.proxy.inbox.recv_timeout(DEADLINE).unwrap().finished().unwrap().record
     }
 
     fn trace(&self) -> Trace {

@@ -112,7 +112,7 @@ pub(crate) fn ask(address: SocketAddr, request: &str) -> (String, String) {
 }
 
 pub(crate) fn record(proxy: &Proxy) -> Record {
-    proxy.inbox.recv_timeout(DEADLINE).unwrap().record
+    proxy.inbox.recv_timeout(DEADLINE).unwrap().finished().unwrap().record
 }
 
 pub(crate) fn steps(proxy: &Proxy) -> Vec<UsageStep> {

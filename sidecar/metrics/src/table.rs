@@ -101,6 +101,8 @@ table! {
         "The tokens of `tokenmeter_tokens_total` again, by tenant.";
     TenantExchanges: Counter, "tokenmeter_tenant_exchanges_total", Exchanges, ["tenant", "ending"],
         "The exchanges of `tokenmeter_exchanges_total` again, by tenant.";
+    TenantRefused: Counter, "tokenmeter_tenant_refused_total", Requests, ["tenant", "reason"],
+        "The requests of `tokenmeter_refused_total` again, by tenant, where one was known by then.";
     TenantRule: Counter, "tokenmeter_tenant_rule_total", Requests, ["rule"],
         "Requests by the rule that said whose they are.";
     UntrustedHeaders: Counter, "tokenmeter_untrusted_tenant_headers_total", Things, [],

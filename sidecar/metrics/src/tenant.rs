@@ -1,6 +1,9 @@
-//! One worker's cells for one tenant. The law: written by that worker alone, when an exchange ends.
+//! One worker's cells for one tenant. The law: written by that worker alone, when an
+//! exchange ends or a request is turned away.
 
 use meter::{Ending, Record, TokenType};
+
+use relay::Refusal;
 
 use crate::cell::{Absorb, Count};
 use crate::lazy::Chain;
@@ -14,6 +17,8 @@ pub(crate) struct TenantCells {
     pub(crate) tokens: [Count; TokenType::ALL.len()],
     /// In the order of [`Ending::ALL`].
     pub(crate) exchanges: [Count; Ending::ALL.len()],
+    /// In the order of [`Refusal::ALL`].
+    pub(crate) refused: [Count; Refusal::ALL.len()],
     /// By objective, then by verdict.
     pub(crate) verdicts: Chain<usize, [Count; Verdict::ALL.len()]>,
 }
@@ -30,9 +35,10 @@ impl TenantCells {
 
 impl Absorb for TenantCells {
     fn absorb(&self, other: &Self) {
-        let Self { tokens, exchanges, verdicts } = self;
+        let Self { tokens, exchanges, refused, verdicts } = self;
         tokens.absorb(&other.tokens);
         exchanges.absorb(&other.exchanges);
+        refused.absorb(&other.refused);
         verdicts.absorb(&other.verdicts);
     }
 }

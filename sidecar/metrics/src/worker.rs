@@ -1,6 +1,7 @@
 //! One worker's cells. The law: one writer. A worker writes plain cells that only it writes, and a
 //! scrape on another thread reads them; neither waits for the other.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -96,14 +97,23 @@ impl WorkerCells {
 
     /// A tenant's cells. A name beyond the cap counts one `label_overflow`, as a model's does.
     fn tenant_cells(&mut self, name: &str) -> &TenantCells {
-        let name = names::label(name);
-        let name = if name.is_empty() { UNKNOWN } else { &name };
-        if self.open_tenant(name) {
-            return &self.tenants[name];
+        let label = self.tenant_label(name);
+        if label.is_none() {
+            self.proxy.overflow();
         }
-        self.proxy.overflow();
+        &self.tenants[label.as_deref().unwrap_or(OTHER)]
+    }
+
+    /// The label under which a tenant has cells, which are made; `None` if that is `_other` for want of
+    /// room.
+    fn tenant_label<'a>(&mut self, name: &'a str) -> Option<Cow<'a, str>> {
+        let name = names::label(name);
+        let name = if name.is_empty() { Cow::Borrowed(UNKNOWN) } else { name };
+        if self.open_tenant(&name) {
+            return Some(name);
+        }
         self.open_tenant(OTHER);
-        &self.tenants[OTHER]
+        None
     }
 
     /// Whether the tenant has a label, made if there is room for it.
@@ -202,6 +212,11 @@ impl Observer for WorkerCells {
 
     fn refuse(&mut self, reason: Refusal) {
         self.proxy.refused[reason as usize].add(1);
+    }
+
+    fn turn_away(&mut self, tenant: &str, reason: Refusal) {
+        let label = self.tenant_label(tenant);
+        self.tenants[label.as_deref().unwrap_or(OTHER)].refused[reason as usize].add(1);
     }
 
     fn tenant(&mut self, rule: RuleKind) {

@@ -7,8 +7,8 @@
 //!             │                ▲ engine: their own pages
 //!             ▼                  │                    ▼
 //!           metrics ◀────────────┴──────────────→ page ← scrapes, probes, people
-//!             outbox ─→ records ─→ access log, totals ─→ books ─→ gpus ─→ exports ─→ a collector
-//!                                                          └─→ ledger ─→ a central store
+//!             outbox ─→ records ─→ totals ─→ books ─→ access log ─→ gpus ─→ exports ─→ a collector
+//!                                              └─→ ledger ─→ a central store
 //! ```
 //!
 //! The way out is the way in, backwards: readiness fails first, then the relay drains, then the
@@ -100,9 +100,10 @@ impl Process {
             metrics: metrics.clone(),
             spend: books.spend().clone(),
             exports: exports.clone(),
+            access: plan.log.access,
         };
         let after = Box::new(move |record| entrance.enter(record));
-        let desk = Arc::new(Desk::new(tally, totals.clone(), plan.log.access, metrics.worker(), after));
+        let desk = Arc::new(Desk::new(tally, totals.clone(), metrics.worker(), after));
         let recount = Recount::start(&plan.tokenizers, &desk)?;
         let records = records::take(inbox, desk, recount).map_err(StartError::Thread)?;
         let observers = (0..plan.relay.workers).map(|_| observer(&metrics)).collect();

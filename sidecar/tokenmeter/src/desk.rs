@@ -1,6 +1,6 @@
-//! Where a finished exchange is entered: the tally of provenances, the totals by upstream, the
-//! access log, and, for one whose tokens were counted here, the metrics its worker left to us. From
-//! here it goes on to whoever comes after.
+//! Where a finished exchange is entered: the tally of provenances, the totals by upstream, and, for one
+//! whose tokens were counted here, the metrics its worker left to us. From here it goes on to whoever
+//! comes after.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +9,6 @@ use meter::{Provenance, Record};
 use metrics::WorkerCells;
 use relay::{Dropped, Observer};
 
-use crate::log::ACCESS;
 use crate::totals::Totals;
 
 /// Exchanges by how their output tokens were known.
@@ -32,7 +31,6 @@ impl Tally {
 pub(crate) struct Desk {
     tally: Tally,
     totals: Totals,
-    access: bool,
     /// Cells as a worker has them, for what is counted here.
     cells: Mutex<WorkerCells>,
     after: After,
@@ -42,17 +40,14 @@ pub(crate) struct Desk {
 pub(crate) type After = Box<dyn Fn(Arc<Record>) + Send + Sync>;
 
 impl Desk {
-    pub(crate) fn new(tally: Tally, totals: Totals, access: bool, cells: WorkerCells, after: After) -> Self {
-        Self { tally, totals, access, cells: Mutex::new(cells), after }
+    pub(crate) fn new(tally: Tally, totals: Totals, cells: WorkerCells, after: After) -> Self {
+        Self { tally, totals, cells: Mutex::new(cells), after }
     }
 
     /// Enters a record whose worker has booked it.
     pub(crate) fn enter(&self, record: Record) {
         self.tally.add(record.tokens.output_provenance);
         self.totals.add(&record);
-        if self.access {
-            log(&record);
-        }
         (self.after)(Arc::new(record));
     }
 
@@ -78,27 +73,4 @@ impl Desk {
         drop(cells);
         self.enter(record);
     }
-}
-
-fn log(record: &Record) {
-    let milliseconds = |ns: u64| ns as f64 / 1e6;
-    let (identity, tokens, timing) = (&record.identity, &record.tokens, &record.timing);
-    tracing::info!(
-        target: ACCESS,
-        upstream = &*identity.upstream,
-        model = &*identity.model,
-        dialect = identity.dialect.name(),
-        ending = record.ending.name(),
-        status = record.status,
-        streamed = record.streamed,
-        input_tokens = tokens.input(),
-        input_provenance = tokens.input_provenance.name(),
-        output_tokens = tokens.output(),
-        output_provenance = tokens.output_provenance.name(),
-        duration_ms = milliseconds(timing.duration_ns),
-        first_token_ms = timing.first_token_ns.map(milliseconds),
-        output_rate = timing.output_rate,
-        concurrency = timing.concurrency,
-        "exchange"
-    );
 }

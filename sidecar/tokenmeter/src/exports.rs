@@ -71,7 +71,7 @@ impl Exports {
 }
 
 /// What is told of a charge; nothing where nobody charges.
-fn told(charge: &Charge) -> Option<otlp::Charge> {
+pub(crate) fn told(charge: &Charge) -> Option<otlp::Charge> {
     match charge {
         Charge::Priced { rate, cost } => Some(otlp::Charge::Priced {
             pico: *cost,

@@ -14,6 +14,7 @@ use otlp::Energy;
 use price::Charge;
 use relay::clock;
 
+use crate::access;
 use crate::exports::Exports;
 use crate::idle::Idle;
 use crate::spend::Spend;
@@ -75,7 +76,7 @@ pub(crate) struct Ticket {
     charge: Charge,
 }
 
-/// Where ended exchanges go: into the books, to the watch, which gives each back with what it used, and on to the
+/// Where ended exchanges go: into the books and the access log, to the watch, which gives each back with what it used, and on to the
 /// exporter.
 pub(crate) struct Entrance {
     /// The upstreams' names, in the plan's order.
@@ -85,12 +86,17 @@ pub(crate) struct Entrance {
     pub(crate) metrics: Metrics,
     pub(crate) spend: Spend,
     pub(crate) exports: Exports,
+    /// Whether each gets a line in the access log.
+    pub(crate) access: bool,
 }
 
 impl Entrance {
     /// An exchange ended. Where nobody watches, or has no room, it goes on without its energy.
     pub(crate) fn enter(&self, record: Arc<Record>) {
         let charge = self.spend.enter(&record);
+        if self.access {
+            access::exchange(&record, &charge);
+        }
         let identity = &record.identity;
         let upstream = self.upstreams.iter().position(|name| *name == identity.upstream);
         let (Some(notices), Some(upstream)) = (self.notices.get(), upstream) else {

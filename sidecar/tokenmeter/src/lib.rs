@@ -20,6 +20,7 @@ pub mod plan;
 mod url;
 
 // As run: the parts of the control plane that are ours, then all parts put together.
+mod access;
 pub mod assemble;
 mod books;
 mod budgets;

@@ -113,6 +113,7 @@ impl Plan {
             trace: telemetry.trace,
             tenants: Arc::default(),
             gate: None,
+            tell_turned_away: reader.switch("access_log"),
             tokenized: tokenizers.iter().map(|file| file.model.clone()).collect::<HashSet<_>>().into(),
         };
         let engine = engine::Plan {

@@ -1,5 +1,6 @@
 //! The control plane's end of the outbox: takes the finished exchanges and enters their records; one
-//! whose text is to be counted goes by way of the tokenizer. Counts and times, never content
+//! whose text is to be counted goes by way of the tokenizer; what was turned away goes to the access log
+//! alone. Counts and times, never content
 //! (law 11): a text is counted and dropped.
 //!
 //! It looks every few milliseconds rather than being woken: waking a thread for each short request
@@ -11,8 +12,9 @@ use std::sync::mpsc::TryRecvError;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use relay::Finished;
+use relay::{Finished, Notice};
 
+use crate::access;
 use crate::desk::Desk;
 use crate::recount::Recount;
 
@@ -22,13 +24,14 @@ pub(crate) fn take(inbox: relay::Inbox, desk: Arc<Desk>, recount: Recount) -> io
     std::thread::Builder::new().name("records".to_owned()).spawn(move || {
         loop {
             match inbox.try_recv() {
-                Ok(finished) => {
+                Ok(Notice::Finished(finished)) => {
                     let Finished { record, text } = *finished;
                     match text {
                         Some(text) => recount.submit(record, text),
                         None => desk.enter(record),
                     }
                 }
+                Ok(Notice::TurnedAway(turned)) => access::turned_away(&turned),
                 Err(TryRecvError::Empty) => std::thread::sleep(LOOK_EVERY),
                 Err(TryRecvError::Disconnected) => return,
             }

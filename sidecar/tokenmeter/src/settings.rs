@@ -385,7 +385,7 @@ pub static SETTINGS: &[Setting] = &[
         key: "access_log",
         form: Form::Switch,
         default: "false",
-        help: "Log a line for each exchange: counts and times, never content",
+        help: "Log a line for each exchange: whose it was, counts, times and cost, never content",
     },
     Setting {
         key: "log_level",

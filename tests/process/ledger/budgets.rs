@@ -22,7 +22,7 @@ async fn a_spent_budget_refuses_its_tenant_and_a_restart_does_not_help() {
         );
         place.write("settings.yaml", &settings);
         let settings = place.text("settings.yaml");
-        let options = ["--config", settings.as_str()];
+        let options = ["--config", settings.as_str(), "--access-log"];
         let proxy = place.start(server.addr(), "x.db", &options);
         assert_eq!(Ask::of("spender", "small").send(proxy.data).status, 200);
         proxy.page_when("it is on the disk", |page| Rows::of(page).acknowledged == 1);
@@ -59,6 +59,14 @@ fn refused(proxy: &Proxy) {
     }
     let page = proxy.page();
     assert_eq!(page.sum("tokenmeter_refused_total", &[("reason", "budget")]), before + 2.0);
+    let of_spender = [("tenant", "spender"), ("reason", "budget")];
+    assert_eq!(page.sum("tokenmeter_tenant_refused_total", &of_spender), before + 2.0);
+    let line = proxy.log_line("\"message\":\"refused\"");
+    for part in
+        [r#""tenant":"spender""#, r#""reason":"budget""#, r#""status":429"#, r#""dialect":"openai_chat""#]
+    {
+        assert!(line.contains(part), "{part} in {line}");
+    }
     let others = Rows::of(&page).acknowledged;
     assert_eq!(Ask::of("somebody-else", "small").send(proxy.data).status, 200);
     proxy.page_when("theirs is on the disk", |page| Rows::of(page).acknowledged == others + 1);

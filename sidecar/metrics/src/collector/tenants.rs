@@ -3,6 +3,7 @@
 use std::fmt::Result;
 
 use meter::{Ending, TokenType};
+use relay::Refusal;
 
 use crate::family::Family;
 use crate::totals::Totals;
@@ -24,6 +25,18 @@ pub(super) fn exchanges(totals: &Totals, family: &mut Family) -> Result {
         if tenant.exchanges.iter().any(|n| n.get() > 0) {
             for (ending, n) in Ending::ALL.iter().zip(&tenant.exchanges) {
                 family.count(&[name, ending.name()], n.get())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What there was; and, of every tenant, those for its budget, so that the first is a step up from zero.
+pub(super) fn refused(totals: &Totals, family: &mut Family) -> Result {
+    for (name, tenant) in &totals.tenants {
+        for (reason, n) in Refusal::ALL.iter().zip(&tenant.refused) {
+            if n.get() > 0 || *reason == Refusal::Budget {
+                family.count(&[name, reason.name()], n.get())?;
             }
         }
     }

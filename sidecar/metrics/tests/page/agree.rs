@@ -24,6 +24,7 @@ enum Step {
     End(usize, Box<Record>),
     Pass(Passthrough),
     Refuse(Refusal),
+    TurnAway(&'static str, Refusal),
     Usage(UsageStep),
     Tenant(RuleKind, bool),
     Charge(&'static str, usize, Basis, u64),
@@ -41,6 +42,8 @@ fn any_step() -> impl Strategy<Value = Step> {
         6 => (any::<usize>(), any_record()).prop_map(|(which, record)| Step::End(which, Box::new(record))),
         1 => prop::sample::select(Passthrough::ALL.to_vec()).prop_map(Step::Pass),
         1 => prop::sample::select(Refusal::ALL.to_vec()).prop_map(Step::Refuse),
+        1 => (prop::sample::select(vec!["default", "gold", "silver"]), prop::sample::select(Refusal::ALL.to_vec()))
+            .prop_map(|(tenant, reason)| Step::TurnAway(tenant, reason)),
         1 => prop::sample::select(UsageStep::ALL.to_vec()).prop_map(Step::Usage),
         1 => (prop::sample::select(RuleKind::ALL.to_vec()), any::<bool>())
             .prop_map(|(rule, untrusted)| Step::Tenant(rule, untrusted)),
@@ -103,6 +106,11 @@ fn play(at: usize, metrics: &Metrics, desk: &mut Desk, step: &Step, twin: &mut T
         Step::Refuse(reason) => {
             cells.refuse(*reason);
             twin.add("tokenmeter_refused_total", &[("reason", reason.name())], 1.0);
+        }
+        Step::TurnAway(tenant, reason) => {
+            cells.turn_away(tenant, *reason);
+            let labels = [("tenant", *tenant), ("reason", reason.name())];
+            twin.add("tokenmeter_tenant_refused_total", &labels, 1.0);
         }
         Step::Usage(step) => {
             cells.usage(*step);

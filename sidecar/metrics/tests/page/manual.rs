@@ -116,6 +116,7 @@ fn by_metric() -> [(&'static str, Lists); 3] {
     let reasons = vec![
         (Metric::Passthrough, Passthrough::ALL.map(Passthrough::name).to_vec()),
         (Metric::Refused, Refusal::ALL.map(Refusal::name).to_vec()),
+        (Metric::TenantRefused, Refusal::ALL.map(Refusal::name).to_vec()),
         (Metric::NoFirstToken, no_first_token.collect()),
         (Metric::GpuThrottled, metrics::GPU_THROTTLES.to_vec()),
         (Metric::Unpriced, metrics::UNPRICED.to_vec()),

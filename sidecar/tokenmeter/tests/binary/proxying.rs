@@ -9,7 +9,7 @@ use crate::child::{PATIENCE, Running, get, get_until};
 const ANSWER: &str = "data: {\"model\":\"tiny\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"swordfish\"},\"finish_reason\":null}]}\n\ndata: {\"model\":\"tiny\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: {\"model\":\"tiny\",\"choices\":[],\"usage\":{\"prompt_tokens\":11,\"completion_tokens\":7,\"total_tokens\":18}}\n\ndata: [DONE]\n\n";
 
 /// A server that answers every request with [`ANSWER`] and keeps no connection.
-fn server() -> SocketAddr {
+pub(crate) fn server() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
@@ -41,17 +41,13 @@ fn answer(mut stream: TcpStream) {
     stream.write_all(ANSWER.as_bytes()).unwrap();
 }
 
-#[test]
-fn an_exchange_is_forwarded_counted_and_logged_without_its_content() {
-    let upstream = server();
-    let running = Running::start(upstream, &["--access-log", "--log-level", "warn", "--kind", "vllm"]);
-    let body =
-        "{\"model\":\"tiny\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"open sesame\"}]}";
+/// What a chat request with more header `fields` (whole lines) is answered.
+pub(crate) fn ask(running: &Running, fields: &str, body: &str) -> String {
     let mut client = TcpStream::connect(running.data).unwrap();
     client.set_read_timeout(Some(PATIENCE)).unwrap();
     write!(
         client,
-        "POST /v1/chat/completions HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer sk-canary\r\n\
+        "POST /v1/chat/completions HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer sk-canary\r\n{fields}\
          Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
         running.data,
         body.len()
@@ -59,6 +55,16 @@ fn an_exchange_is_forwarded_counted_and_logged_without_its_content() {
     .unwrap();
     let mut got = String::new();
     client.read_to_string(&mut got).unwrap();
+    got
+}
+
+#[test]
+fn an_exchange_is_forwarded_counted_and_logged_without_its_content() {
+    let upstream = server();
+    let running = Running::start(upstream, &["--access-log", "--log-level", "warn", "--kind", "vllm"]);
+    let body =
+        "{\"model\":\"tiny\",\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"open sesame\"}]}";
+    let got = ask(&running, "", body);
     assert!(got.starts_with("HTTP/1.1 200 "), "{got}");
     assert!(got.contains("swordfish") && got.contains("[DONE]"), "{got}");
 

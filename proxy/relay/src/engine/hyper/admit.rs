@@ -31,8 +31,9 @@ pub(super) async fn admit(visit: &Visit, upload: &mut Upload) -> Result<Admitted
     let mut metered = visit.metered.borrow_mut();
     let answer = metered.with(|exchange| {
         let refused = gate.refused(exchange.tenant()?)?;
-        exchange.refused();
-        Some(Answer::over_budget(exchange.dialect(), refused))
+        let answer = Answer::over_budget(exchange.dialect(), refused);
+        exchange.refused(answer.refusal, answer.status.as_u16());
+        Some(answer)
     });
     Ok(match answer.flatten() {
         Some(answer) => {

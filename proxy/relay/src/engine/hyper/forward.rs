@@ -25,7 +25,7 @@ use crate::answer::Answer;
 use crate::metered::Metered;
 use crate::route::{Route, Speaks, route};
 use crate::tenancy::Tenancy;
-use crate::{Passthrough, Refusal, Upstream, asking, clock, headers, policy};
+use crate::{Passthrough, Upstream, asking, clock, headers, policy};
 
 /// The client left: there is nobody to answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +48,7 @@ pub(super) async fn forward(
 
     if let Err(violation) = policy::check(&parts.method, &parts.uri, version, &parts.headers) {
         worker.refuse(violation.refusal);
+        worker.turned_away(index, (violation.refusal, violation.status.as_u16()), None);
         if !body.is_end_stream() {
             client.leave_unread();
         }
@@ -59,8 +60,10 @@ pub(super) async fn forward(
     let spared = tenancy.spared(worker, parts.uri.path());
     let Ok(uri) = target(&parts.uri, spared, upstream) else {
         // Both halves are valid, so only their sum can fail: it is too long.
-        worker.refuse(Refusal::Target);
-        return Ok(own(Answer::target_too_long(), alone));
+        let answer = Answer::target_too_long();
+        worker.refuse(answer.refusal);
+        worker.turned_away(index, (answer.refusal, answer.status.as_u16()), None);
+        return Ok(own(answer, alone));
     };
     let learned = &worker.learned[index];
     let routed = route(upstream.kind.or_else(|| learned.found_kind()), &parts.method, uri.path());
@@ -246,7 +249,7 @@ fn answer(visit: &Visit, answer: Answer) -> Response<Outgoing> {
     let status = answer.status.as_u16();
     {
         let mut metered = visit.metered.borrow_mut();
-        metered.with(|exchange| exchange.answered_locally(status, clock::now()));
+        metered.with(|exchange| exchange.answered_locally(answer.refusal, status, clock::now()));
         metered.finish();
     }
     own(answer, visit.alone && !visit.is_complete())

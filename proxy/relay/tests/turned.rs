@@ -1,0 +1,104 @@
+//! Who was turned away is told where it is known: to the observer, and, where a log of it is kept, to the
+//! control plane.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+
+use relay::{Gate, Known, Notice, Refusal, TurnedAway};
+use scan::Dialect;
+use tenant::{BodyKey, Rule, Spec};
+
+use crate::gate::refusing;
+use crate::support::{CANCEL, DEADLINE, Proxy, eventually};
+use crate::tenants::{exchange, in_force, keys, post, rules, server};
+
+const CHAT: &str = "/v1/chat/completions";
+const KEY_A: &str = "x-api-key: key-a\r\n";
+
+/// A proxy before `upstream` whose gate refuses tenant `a`.
+fn proxy(upstream: SocketAddr, spec: Spec, tell: bool) -> Proxy {
+    let gate = Arc::new(Gate::default());
+    gate.refuse(refusing(&["a"]));
+    Proxy::with(upstream, |plan| {
+        in_force(spec)(plan);
+        plan.gate = Some(gate);
+        plan.tell_turned_away = tell;
+    })
+}
+
+/// The next word of a refusal.
+fn turned(proxy: &Proxy) -> TurnedAway {
+    match proxy.inbox.recv_timeout(DEADLINE).unwrap() {
+        Notice::TurnedAway(turned) => *turned,
+        Notice::Finished(finished) => panic!("a record: {:?}", finished.record),
+    }
+}
+
+#[test]
+fn a_refused_tenant_is_named_without_a_record() {
+    let server = server();
+    let told = |principal: Option<&str>, model: Option<&str>| TurnedAway {
+        upstream: "under-test".into(),
+        reason: Refusal::Budget,
+        status: 429,
+        known: Some(Known {
+            tenant: "a".into(),
+            principal: principal.map(Into::into),
+            dialect: Dialect::OpenaiChat,
+            model: model.map(Into::into),
+        }),
+    };
+    let user = rules(vec![Rule::Body(BodyKey::User)]);
+    // By its key, before the body is read; and by its body.
+    for (spec, fields, body, expected) in [
+        (keys(), KEY_A, r#"{"model":"m"}"#, told(Some("its-key"), None)),
+        (user, "", r#"{"model":"m","user":"a"}"#, told(None, Some("m"))),
+    ] {
+        let proxy = proxy(server.upstream.address, spec, true);
+        let (head, _) = exchange(&mut proxy.connect(), post(CHAT, fields, body));
+        assert!(head.starts_with("HTTP/1.1 429 "), "{head}");
+        assert_eq!(turned(&proxy), expected);
+        assert!(proxy.inbox.recv_timeout(CANCEL).is_err(), "once, and there is nothing to bill");
+        assert_eq!(proxy.seen().turned_away, [("a".to_owned(), Refusal::Budget)]);
+        assert_eq!(proxy.seen().refused, [Refusal::Budget]);
+    }
+}
+
+#[test]
+fn what_is_turned_away_before_anybody_asked_has_no_tenant() {
+    let server = server();
+    let proxy = proxy(server.upstream.address, keys(), true);
+    let request = format!("POST {CHAT} HTTP/1.1\r\nHost: a b\r\n{KEY_A}Content-Length: 0\r\n\r\n");
+    let (head, _) = exchange(&mut proxy.connect(), request);
+    assert!(head.starts_with("HTTP/1.1 400 "), "{head}");
+    let expected =
+        TurnedAway { upstream: "under-test".into(), reason: Refusal::Host, status: 400, known: None };
+    assert_eq!(turned(&proxy), expected);
+    assert!(proxy.seen().turned_away.is_empty());
+}
+
+/// It was let in, so it has a record, and no second word.
+#[test]
+fn a_server_that_is_not_there_costs_its_tenant_a_record() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let proxy = proxy(address, keys(), true);
+    let (head, _) = exchange(&mut proxy.connect(), post(CHAT, "x-api-key: key-b\r\n", "{}"));
+    assert!(head.starts_with("HTTP/1.1 502 "), "{head}");
+    let record = proxy.inbox.recv_timeout(DEADLINE).unwrap().finished().unwrap().record;
+    assert_eq!((&*record.identity.tenant, record.status), ("b", 502));
+    assert!(proxy.inbox.recv_timeout(CANCEL).is_err());
+    assert_eq!(proxy.seen().turned_away, [("b".to_owned(), Refusal::UpstreamUnreachable)]);
+}
+
+#[test]
+fn where_nobody_keeps_a_log_nothing_is_told() {
+    let server = server();
+    let proxy = proxy(server.upstream.address, keys(), false);
+    exchange(&mut proxy.connect(), post(CHAT, KEY_A, "{}"));
+    exchange(&mut proxy.connect(), "GET /x HTTP/1.1\r\nHost: a b\r\n\r\n");
+    eventually("both are counted", || proxy.seen().refused.len() == 2);
+    assert!(proxy.inbox.recv_timeout(CANCEL).is_err());
+    assert_eq!(proxy.seen().turned_away.len(), 1);
+}

@@ -1,0 +1,62 @@
+//! The access log: a line for each exchange, once it is charged, and for each request that was turned away
+//! and is no exchange. Whose it was, counts, times and money, never content (law 11): the principal is a name of ours or a keyed hash, as in the ledger.
+
+use meter::Record;
+use price::Charge;
+use relay::TurnedAway;
+
+use crate::exports::told;
+use crate::log::ACCESS;
+
+/// Writes the line of an exchange. The members of money are those of OTLP's log records.
+pub(crate) fn exchange(record: &Record, charge: &Charge) {
+    let milliseconds = |ns: u64| ns as f64 / 1e6;
+    let (identity, tokens, timing) = (&record.identity, &record.tokens, &record.timing);
+    let (cost, currency, price_version, unpriced) = match told(charge) {
+        Some(otlp::Charge::Priced { pico, currency, version }) => {
+            (Some(price::amount(pico.into())), Some(currency), Some(version), None)
+        }
+        Some(otlp::Charge::Unpriced(why)) => (None, None, None, Some(why)),
+        None => (None, None, None, None),
+    };
+    tracing::info!(
+        target: ACCESS,
+        tenant = &*identity.tenant,
+        principal = identity.principal.as_deref(),
+        upstream = &*identity.upstream,
+        model = &*identity.model,
+        dialect = identity.dialect.name(),
+        ending = record.ending.name(),
+        status = record.status,
+        streamed = record.streamed,
+        input_tokens = tokens.input(),
+        input_provenance = tokens.input_provenance.name(),
+        output_tokens = tokens.output(),
+        output_provenance = tokens.output_provenance.name(),
+        cost = cost.as_deref(),
+        currency = currency.as_deref(),
+        price_version = price_version.as_deref(),
+        unpriced,
+        duration_ms = milliseconds(timing.duration_ns),
+        first_token_ms = timing.first_token_ns.map(milliseconds),
+        output_rate = timing.output_rate,
+        concurrency = timing.concurrency,
+        "exchange"
+    );
+}
+
+/// Writes the line of a request that was answered here before anything of it went upstream.
+pub(crate) fn turned_away(turned: &TurnedAway) {
+    let known = turned.known.as_ref();
+    tracing::info!(
+        target: ACCESS,
+        tenant = known.map(|known| &*known.tenant),
+        principal = known.and_then(|known| known.principal.as_deref()),
+        upstream = &*turned.upstream,
+        model = known.and_then(|known| known.model.as_deref()),
+        dialect = known.map(|known| known.dialect.name()),
+        status = turned.status,
+        reason = turned.reason.name(),
+        "refused"
+    );
+}

@@ -1,0 +1,83 @@
+//! The access log says whose an exchange was and what it cost, in the words of the other ways out.
+
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::child::Running;
+use crate::proxying::{ask, server};
+
+const TENANTS: &str = "trusted_peers: [127.0.0.1]\nhash_principals: false\n\
+                       rules:\n- header: x-tenant\n  principal: x-principal\n";
+
+const PRICES: &str = "version: v7\ncurrency: EUR\nmodels:\n- {name: tiny, input: 1, output: 0.3}\n";
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("tokenmeter-access-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    fn file(&self, name: &str, text: &str) -> String {
+        let path = self.0.join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// The next access line.
+fn line(running: &Running) -> Value {
+    let line = running.line("\"target\":\"access\"");
+    assert!(!line.contains("canary"), "{line}");
+    serde_json::from_str(&line).unwrap()
+}
+
+/// These members, in this order; `null` for those it lacks.
+fn members(line: &Value, names: &[&str]) -> Value {
+    names.iter().map(|name| line.get(*name).cloned().unwrap_or_default()).collect()
+}
+
+const MONEY: [&str; 4] = ["cost", "currency", "price_version", "unpriced"];
+
+#[test]
+fn a_line_says_whose_an_exchange_was_and_what_it_cost() {
+    let folder = Folder::new("priced");
+    let (tenants, prices) = (folder.file("t.yaml", TENANTS), folder.file("p.yaml", PRICES));
+    let options = ["--access-log", "--log-level", "warn", "--tenants", &tenants, "--prices", &prices];
+    let running = Running::start(server(), &options);
+
+    ask(&running, "X-Tenant: acme\r\nX-Principal: batch\r\n", r#"{"model":"tiny","stream":true}"#);
+    let one = line(&running);
+    assert_eq!(members(&one, &["tenant", "principal"]), serde_json::json!(["acme", "batch"]), "{one}");
+    // 11 × 1/10⁶ + 7 × 0.3/10⁶, as a text: a float would round it.
+    assert_eq!(members(&one, &MONEY), serde_json::json!(["0.0000131", "EUR", "v7", null]), "{one}");
+}
+
+#[test]
+fn a_line_says_why_there_is_no_price() {
+    let folder = Folder::new("unpriced");
+    let prices = folder.file("p.yaml", &PRICES.replace("tiny", "another"));
+    let running = Running::start(server(), &["--access-log", "--log-level", "warn", "--prices", &prices]);
+    ask(&running, "", r#"{"model":"tiny","stream":true}"#);
+    let two = line(&running);
+    assert_eq!(members(&two, &["tenant", "principal"]), serde_json::json!(["default", null]), "{two}");
+    assert_eq!(members(&two, &MONEY), serde_json::json!([null, null, null, "model"]), "{two}");
+}
+
+#[test]
+fn where_nobody_charges_a_line_has_no_money() {
+    let running = Running::start(server(), &["--access-log", "--log-level", "warn"]);
+    ask(&running, "", r#"{"model":"tiny","stream":true}"#);
+    let line = line(&running);
+    assert_eq!(members(&line, &MONEY), serde_json::json!([null, null, null, null]), "{line}");
+    assert_eq!(line["tenant"], "default");
+}
