@@ -53,6 +53,6 @@ pub use outbox::{Finished, Inbox, Notice, Outbox, Text, outbox};
 pub use plan::{Plan, Upstream};
 pub use start::{Running, StartError, start};
 /// How a request's tenant was decided.
-pub use tenant::RuleKind;
+pub use tenant::{Distrust, RuleKind};
 pub use trace::{Draw, Sampler, Tracing};
 pub use turned::{Known, TurnedAway};

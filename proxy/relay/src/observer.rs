@@ -2,7 +2,7 @@
 //! thread, so an implementation needs no lock: it writes plain cells that a scrape reads.
 
 use meter::Record;
-use tenant::RuleKind;
+use tenant::{Distrust, RuleKind};
 
 /// A model's slot in one worker's cells; cheap to copy, valid on that worker only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -245,6 +245,8 @@ pub trait Observer {
     fn tenant(&mut self, rule: RuleKind);
     /// A peer that is not trusted sent a field that says whose its request is.
     fn untrusted_header(&mut self);
+    /// A request has tokens that say whose it is, and none of them was believed.
+    fn untrusted_token(&mut self, why: Distrust);
     /// Something was done, or left, about a request's usage.
     fn usage(&mut self, step: UsageStep);
     /// Something was lost.

@@ -55,7 +55,11 @@ impl Tenancy {
             |name: &str, at| headers.get_all(name).iter().nth(at).map(|value: &HeaderValue| value.as_bytes());
         let now_unix_s = clock::wall_unix_ns() / 1_000_000_000;
         let said = guarded(worker, || {
-            let said = self.rules.head(&Head { peer: self.peer, path, field: &field, now_unix_s });
+            let head = Head { peer: self.peer, path, field: &field, now_unix_s };
+            let (said, distrust) = self.rules.judge(&head);
+            if let Some(why) = distrust {
+                worker.observer.borrow_mut().untrusted_token(why);
+            }
             match said {
                 Said::Is(who) => {
                     worker.observer.borrow_mut().tenant(who.rule);

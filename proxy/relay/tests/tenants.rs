@@ -5,8 +5,11 @@ use std::sync::{Arc, mpsc};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::Request;
-use relay::{Dropped, Passthrough, Plan, RuleKind};
-use tenant::{ApiKeys, BodyKey, EndUser, HashKey, Head, Live, Name, Nets, Owner, Rule, Rules, Said, Spec};
+use relay::{Distrust, Dropped, Passthrough, Plan, RuleKind};
+use tenant::{
+    Algorithm, ApiKeys, BodyKey, Claim, EndUser, HashKey, Head, Jwt, KeySet, Live, Name, Nets, Owner, Rule,
+    Rules, Said, Spec,
+};
 use usage::Policy;
 
 use crate::http2::{connect, run};
@@ -281,6 +284,32 @@ fn where_a_connection_came_from_may_decide() {
     exchange(&mut proxy.connect(), post(CHAT, "X-Forwarded-For: 10.1.1.1\r\n", "{}"));
     assert_eq!(&*record(&proxy).identity.tenant, "near");
     assert_eq!(proxy.seen().rules, [RuleKind::Peer]);
+}
+
+#[test]
+fn a_token_that_is_not_believed_is_passed_on_and_counted() {
+    let server = server();
+    let jwt = Jwt {
+        source: "keys.json".into(),
+        keys: KeySet::default(),
+        algorithms: Algorithm::ALL.to_vec(),
+        issuers: vec!["https://id.example".into()],
+        audiences: vec![],
+        tenant: Claim(vec!["tenant".into()]),
+        principal: None,
+        leeway_s: 0,
+        field: None,
+    };
+    let proxy = proxy(&server, rules(vec![Rule::Jwt(jwt)]));
+    let mut client = proxy.connect();
+    // {"alg":"RS256"} and {"alg":"none"}, with no payload to speak of.
+    for token in ["eyJhbGciOiJSUzI1NiJ9.e30.AAAA", "eyJhbGciOiJub25lIn0.e30.", "sk-no-token"] {
+        exchange(&mut client, post(CHAT, &format!("Authorization: Bearer {token}\r\n"), "{}"));
+        let head = server.heads.lock().unwrap().pop().unwrap();
+        assert!(head.contains(token), "{head}");
+        assert_eq!(&*record(&proxy).identity.tenant, "default");
+    }
+    assert_eq!(proxy.seen().distrusted, [Distrust::UnknownKey, Distrust::Algorithm]);
 }
 
 /// Law 3: what fails in the rules costs a name, not an exchange.

@@ -16,6 +16,8 @@ use ring::signature::{
 };
 use serde_json::Value;
 
+use crate::miss::Distrust;
+
 /// Keys a set may have. Identity providers publish a handful.
 pub const KEYS_MOST: usize = 64;
 
@@ -170,7 +172,7 @@ impl KeySet {
         id: Option<&str>,
         message: &[u8],
         signature: &[u8],
-    ) -> bool {
+    ) -> Result<(), Distrust> {
         let named = |key: &&Key| match (id, &key.id) {
             (Some(id), Some(known)) => **known == *id,
             // A key without an id may be the one; a token without one may be of any.
@@ -179,12 +181,15 @@ impl KeySet {
         let fits = |key: &&Key| key.only.is_none_or(|only| only == algorithm) && key.material.fits(algorithm);
         let mut tried = self.0.keys.iter().filter(named).filter(fits).take(TRIED_MOST);
         if tried.any(|key| key.material.verifies(algorithm, message, signature)) {
-            return true;
+            return Ok(());
         }
-        if id.is_none_or(|id| !self.0.keys.iter().any(|key| key.id.as_deref() == Some(id))) {
+        let has = |id| self.0.keys.iter().any(|key| key.id.as_deref() == Some(id));
+        if id.is_none_or(|id| !has(id)) {
             self.0.missed.store(true, Ordering::Relaxed);
         }
-        false
+        // Without an id any key may be meant.
+        let known = id.map_or(!self.is_empty(), has);
+        Err(if known { Distrust::Signature } else { Distrust::UnknownKey })
     }
 }
 

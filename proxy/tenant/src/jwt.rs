@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::asked::Head;
 use crate::jwk::{Algorithm, KeySet};
+use crate::miss::Distrust;
 use crate::name::bounded;
 
 /// Bytes of a token that is looked at. Those in use have one or two thousand; header fields of
@@ -73,38 +74,37 @@ impl Jwt {
 
     /// What the token says, if its signature is right and it is meant for us; when it is good is
     /// for the caller to see.
-    pub(crate) fn claims(&self, token: &[u8]) -> Option<Claims> {
-        let token = std::str::from_utf8(token).ok()?;
-        let (message, signature) = token.rsplit_once('.')?;
-        let (head, payload) = message.split_once('.')?;
-        let head = json(head)?;
-        let algorithm = Algorithm::named(head.get("alg")?.as_str()?)?;
-        if !self.algorithms.contains(&algorithm) || head.get("crit").is_some() {
-            return None;
-        }
+    pub(crate) fn claims(&self, token: &[u8]) -> Result<Claims, Distrust> {
+        let Parts { head, payload, message, signature } = parts(token).ok_or(Distrust::Malformed)?;
+        let algorithm = head.get("alg").and_then(Value::as_str).ok_or(Distrust::Malformed)?;
+        let algorithm = Algorithm::named(algorithm).filter(|one| self.algorithms.contains(one));
+        let algorithm = algorithm.ok_or(Distrust::Algorithm)?;
         let id = match head.get("kid") {
-            Some(id) => Some(id.as_str()?),
+            Some(id) => Some(id.as_str().ok_or(Distrust::Malformed)?),
             None => None,
         };
-        let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
-        if !self.keys.verify(algorithm, id, message.as_bytes(), &signature) {
-            return None;
+        if head.get("crit").is_some() {
+            return Err(Distrust::Malformed);
         }
-        self.meant_for_us(&json(payload)?)
+        self.keys.verify(algorithm, id, message.as_bytes(), &signature)?;
+        self.meant_for_us(&json(payload).ok_or(Distrust::Malformed)?)
     }
 
-    fn meant_for_us(&self, claims: &Value) -> Option<Claims> {
-        let issuer = claims.get("iss")?.as_str()?;
-        if !self.issuers.iter().any(|known| **known == *issuer) || !self.for_us(claims.get("aud")) {
-            return None;
+    fn meant_for_us(&self, claims: &Value) -> Result<Claims, Distrust> {
+        let issuer = claims.get("iss").and_then(Value::as_str).ok_or(Distrust::Issuer)?;
+        if !self.issuers.iter().any(|known| **known == *issuer) {
+            return Err(Distrust::Issuer);
         }
-        let until = second(claims.get("exp")?, f64::floor)?;
+        if !self.for_us(claims.get("aud")) {
+            return Err(Distrust::Audience);
+        }
+        let until = claims.get("exp").and_then(|exp| second(exp, f64::floor)).ok_or(Distrust::Times)?;
         let from = match claims.get("nbf") {
-            Some(from) => second(from, f64::ceil)?,
+            Some(from) => second(from, f64::ceil).ok_or(Distrust::Times)?,
             None => 0,
         };
-        Some(Claims {
-            tenant: self.tenant.text(claims)?,
+        Ok(Claims {
+            tenant: self.tenant.text(claims).ok_or(Distrust::Tenant)?,
             principal: self.principal.as_ref().and_then(|claim| claim.text(claims)),
             from: from.saturating_sub(self.leeway_s),
             until: until.saturating_add(self.leeway_s),
@@ -140,6 +140,21 @@ impl Claim {
         };
         bounded(&text).is_some().then_some(text)
     }
+}
+
+/// A token taken apart.
+struct Parts<'a> {
+    head: Value,
+    payload: &'a str,
+    /// What was signed.
+    message: &'a str,
+    signature: Vec<u8>,
+}
+
+fn parts(token: &[u8]) -> Option<Parts<'_>> {
+    let (message, signature) = std::str::from_utf8(token).ok()?.rsplit_once('.')?;
+    let (head, payload) = message.split_once('.')?;
+    Some(Parts { head: json(head)?, payload, message, signature: URL_SAFE_NO_PAD.decode(signature).ok()? })
 }
 
 fn json(part: &str) -> Option<Value> {

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::{Claim, Jwt, TOKEN_BYTES};
 use crate::asked::Head;
 use crate::jwk::{Algorithm, KeySet};
+use crate::miss::Distrust;
 
 const KEYS: &str = include_str!("../tests/tokens/keys.json");
 const TOKENS: &str = include_str!("../tests/tokens/tokens.json");
@@ -45,7 +46,7 @@ fn token(name: &str) -> String {
 
 /// Whose a token is at a moment.
 fn tenant(rule: &Jwt, token: &str, now: u64) -> Option<String> {
-    let claims = rule.claims(token.as_bytes())?;
+    let claims = rule.claims(token.as_bytes()).ok()?;
     (claims.from..claims.until).contains(&now).then(|| claims.tenant.to_string())
 }
 
@@ -59,6 +60,35 @@ fn good_tokens_are_believed_and_no_others() {
     );
     for (name, good, token) in tokens() {
         assert_eq!(tenant(&rule, &token, NOW), good.then(|| "acme".to_owned()), "{name}");
+    }
+}
+
+#[test]
+fn why_a_token_is_not_believed() {
+    let why = |name: &str| rule().claims(token(name).as_bytes()).err();
+    for (name, expected) in [
+        ("RS256", None),
+        ("no payload", Some(Distrust::Signature)),
+        ("a fourth part", Some(Distrust::Malformed)),
+        ("critical header", Some(Distrust::Malformed)),
+        ("an id that is no text", Some(Distrust::Malformed)),
+        ("alg none", Some(Distrust::Algorithm)),
+        ("HS256 with the modulus", Some(Distrust::Algorithm)),
+        ("an unknown id", Some(Distrust::UnknownKey)),
+        ("another key under our id", Some(Distrust::Signature)),
+        ("another key and no id", Some(Distrust::Signature)),
+        ("other claims", Some(Distrust::Signature)),
+        ("another issuer", Some(Distrust::Issuer)),
+        ("no issuer", Some(Distrust::Issuer)),
+        ("another audience", Some(Distrust::Audience)),
+        ("no exp", Some(Distrust::Times)),
+        ("no tenant", Some(Distrust::Tenant)),
+    ] {
+        assert_eq!(why(name), expected, "{name}");
+    }
+    let keyless = Jwt { keys: KeySet::default(), ..rule() };
+    for name in ["RS256", "no kid"] {
+        assert_eq!(keyless.claims(token(name).as_bytes()), Err(Distrust::UnknownKey), "{name}");
     }
 }
 
@@ -120,7 +150,7 @@ fn a_claim_is_found_by_its_way() {
         (&[], None),
     ] {
         let rule = Jwt { tenant: claim(way), ..rule() };
-        let found = rule.claims(token.as_bytes()).map(|claims| claims.tenant);
+        let found = rule.claims(token.as_bytes()).ok().map(|claims| claims.tenant);
         assert_eq!(found.as_deref(), tenant, "{way:?}");
     }
     let rule = Jwt { principal: Some(claim(&["missing"])), ..rule() };
@@ -141,7 +171,7 @@ fn without_an_audience_any_token_of_the_issuer_counts() {
 fn a_key_that_is_not_there_is_told_once() {
     let rule = rule();
     let told = |name: &str| {
-        rule.claims(token(name).as_bytes());
+        let _ = rule.claims(token(name).as_bytes());
         rule.keys.take_missed()
     };
     assert!(!told("RS256"));
@@ -185,12 +215,12 @@ proptest! {
         let at = at % token.len();
         token[at] = byte;
         let claims = rule().claims(&token);
-        prop_assert!(claims.is_none_or(|claims| &*claims.tenant == "acme"));
+        prop_assert!(claims.ok().is_none_or(|claims| &*claims.tenant == "acme"));
     }
 
     /// Whatever is sent, nothing panics and nobody is believed.
     #[test]
     fn noise_is_nobodys(noise in proptest::collection::vec(any::<u8>(), 0..200)) {
-        prop_assert_eq!(rule().claims(&noise), None);
+        prop_assert!(rule().claims(&noise).is_err());
     }
 }

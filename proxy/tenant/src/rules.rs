@@ -8,6 +8,7 @@ use crate::asked::{BodyFacts, Head, Pending, RuleKind, Said, Who};
 use crate::hash::{HashKey, Purpose};
 use crate::jwk::KeySet;
 use crate::jwt::Jwt;
+use crate::miss::{Distrust, Miss};
 use crate::name::{Name, Names, bounded};
 use crate::nets::Nets;
 use crate::path::covered;
@@ -170,10 +171,51 @@ impl Rules {
 
     /// Whose a request with this head is.
     pub fn head(&self, head: &Head<'_>) -> Said {
+        self.judge(head).0
+    }
+
+    /// The same, and why its tokens were not believed, if it has some and no other of them was: of
+    /// several the one that got furthest.
+    pub fn judge(&self, head: &Head<'_>) -> (Said, Option<Distrust>) {
+        let mut distrust = None;
         let hit = self.spec.rules.iter().enumerate().find_map(|(index, rule)| {
-            let (hit, kind) = self.hit(index, rule, head)?;
-            Some((index, hit, kind))
+            match self.hit(index, rule, head) {
+                Ok((hit, kind)) => return Some((index, hit, kind)),
+                Err(Miss::Token(why)) => distrust = distrust.max(Some(why)),
+                Err(_) => {}
+            }
+            None
         });
+        let distrust = distrust.filter(|_| !matches!(hit, Some((.., RuleKind::Jwt))));
+        (self.said(head, hit), distrust)
+    }
+
+    /// Each rule that was asked before one hit, and why it did not; `facts` are the body's, if it was
+    /// read.
+    pub fn misses(&self, head: &Head<'_>, facts: Option<&BodyFacts<'_>>) -> Vec<(&Rule, Miss)> {
+        let mut misses = Vec::new();
+        for (index, rule) in self.spec.rules.iter().enumerate() {
+            let miss = match (rule, facts) {
+                (Rule::Body(_), None) => Miss::NoBody,
+                (Rule::Body(key), Some(facts)) => match facts.text(key).map(|text| self.names.tenant(text)) {
+                    Some(Some(_)) => break,
+                    Some(None) => Miss::NoName,
+                    None => Miss::Absent,
+                },
+                _ => match self.hit(index, rule, head) {
+                    Ok(_) => break,
+                    Err(miss) => miss,
+                },
+            };
+            misses.push((rule, miss));
+            if miss == Miss::NoBody {
+                break;
+            }
+        }
+        misses
+    }
+
+    fn said(&self, head: &Head<'_>, hit: Option<(usize, Hit, RuleKind)>) -> Said {
         let (until, hit, rule) = hit.unwrap_or_else(|| {
             let default = Hit { tenant: self.default.clone(), principal: None };
             (self.spec.rules.len(), default, RuleKind::Default)
@@ -218,13 +260,22 @@ impl Rules {
         who
     }
 
-    fn hit(&self, index: usize, rule: &Rule, head: &Head<'_>) -> Option<(Hit, RuleKind)> {
+    fn hit(&self, index: usize, rule: &Rule, head: &Head<'_>) -> Result<(Hit, RuleKind), Miss> {
         let fixed = |tenant: &Name| Hit { tenant: tenant.text().clone(), principal: None };
-        Some(match rule {
+        Ok(match rule {
             Rule::Jwt(jwt) => (self.claimed(jwt, &self.verdicts[index], head)?, RuleKind::Jwt),
             Rule::ApiKeys(keys) => (self.known_key(keys, head)?, RuleKind::ApiKey),
-            Rule::Header { field, principal } if self.spec.trusted.contains(head.peer) => {
-                let tenant = self.names.tenant(head.text(field)?)?;
+            Rule::Header { field, principal } => {
+                let sent = |at| (head.field)(field, at).is_some();
+                if !self.spec.trusted.contains(head.peer) {
+                    return Err(if sent(0) { Miss::Untrusted } else { Miss::Absent });
+                }
+                let tenant = head.text(field).and_then(|text| self.names.tenant(text));
+                let tenant = tenant.ok_or_else(|| match (sent(0), sent(1)) {
+                    (false, _) => Miss::Absent,
+                    (true, false) => Miss::NoName,
+                    (true, true) => Miss::Several,
+                })?;
                 let principal = principal.as_ref().and_then(|field| head.text(field));
                 let principal = principal.and_then(|text| self.personal(Purpose::Principal, text));
                 (Hit { tenant, principal }, RuleKind::Header)
@@ -233,30 +284,43 @@ impl Rules {
                 (fixed(tenant), RuleKind::Path)
             }
             Rule::Peer { nets, tenant } if nets.contains(head.peer) => (fixed(tenant), RuleKind::Peer),
-            Rule::Header { .. } | Rule::Path { .. } | Rule::Peer { .. } | Rule::Body(_) => return None,
+            Rule::Path { .. } | Rule::Peer { .. } => return Err(Miss::Elsewhere),
+            Rule::Body(_) => return Err(Miss::NoBody),
         })
     }
 
-    fn claimed(&self, jwt: &Jwt, verdicts: &Verdicts, head: &Head<'_>) -> Option<Hit> {
-        let hit = |token: &[u8]| {
-            let claims = verdicts.of(token, || jwt.claims(token))?;
-            if !(claims.from..claims.until).contains(&head.now_unix_s) {
-                return None;
-            }
-            let principal = claims.principal.as_ref();
-            let principal = principal.and_then(|text| self.personal(Purpose::Principal, text));
-            Some(Hit { tenant: self.names.tenant(&claims.tenant)?, principal })
+    fn claimed(&self, jwt: &Jwt, verdicts: &Verdicts, head: &Head<'_>) -> Result<Hit, Miss> {
+        let mut furthest = None;
+        let mut hit = |token: &[u8]| {
+            let found = self.believed(jwt, verdicts, head.now_unix_s, token);
+            found.map_err(|why| furthest = furthest.max(Some(why))).ok()
         };
         let mut tokens = jwt.tokens(head);
-        let among_first = tokens.by_ref().take(TOKENS_MOST - 1).find_map(hit);
-        among_first.or_else(|| hit(tokens.last()?))
+        let among_first = tokens.by_ref().take(TOKENS_MOST - 1).find_map(&mut hit);
+        let found = among_first.or_else(|| hit(tokens.last()?));
+        found.ok_or_else(|| furthest.map_or(Miss::Absent, Miss::Token))
     }
 
-    fn known_key(&self, keys: &ApiKeys, head: &Head<'_>) -> Option<Hit> {
-        let hash = self.spec.hash.as_ref()?;
-        let owner = head.keys().find_map(|key| keys.0.get(&hash.api_key(key).hash))?;
+    fn believed(&self, jwt: &Jwt, verdicts: &Verdicts, now: u64, token: &[u8]) -> Result<Hit, Distrust> {
+        let claims = verdicts.of(token, || jwt.claims(token))?;
+        if now < claims.from {
+            return Err(Distrust::Early);
+        }
+        if now >= claims.until {
+            return Err(Distrust::Expired);
+        }
+        let principal = claims.principal.as_ref();
+        let principal = principal.and_then(|text| self.personal(Purpose::Principal, text));
+        Ok(Hit { tenant: self.names.tenant(&claims.tenant).ok_or(Distrust::Tenant)?, principal })
+    }
+
+    fn known_key(&self, keys: &ApiKeys, head: &Head<'_>) -> Result<Hit, Miss> {
+        let known = |hash: &HashKey| head.keys().find_map(|key| keys.0.get(&hash.api_key(key).hash));
+        let owner = self.spec.hash.as_ref().and_then(known);
+        let missed = || if head.keys().next().is_some() { Miss::UnknownKey } else { Miss::Absent };
+        let owner = owner.ok_or_else(missed)?;
         let principal = owner.principal.as_ref().map(|name| name.text().clone());
-        Some(Hit { tenant: owner.tenant.text().clone(), principal })
+        Ok(Hit { tenant: owner.tenant.text().clone(), principal })
     }
 
     /// The end user that the head names, and before which place in the list the body comes first.

@@ -9,6 +9,7 @@ use crate::asked::{BodyFacts, Head, RuleKind, Said, Who};
 use crate::hash::HashKey;
 use crate::jwk::{Algorithm, KeySet};
 use crate::jwt::{Claim, Jwt};
+use crate::miss::Distrust;
 use crate::name::Name;
 use crate::nets::Nets;
 use crate::rule::{ApiKeys, BodyKey, EndUser, Owner, Rule};
@@ -385,4 +386,74 @@ fn a_path_is_covered_by_whole_segments_and_stripped_whoever_decides() {
     ] {
         assert_eq!(rules.strip(path), strip, "{path}");
     }
+}
+
+/// Of the tokens of a request only those count as not believed that no rule believed.
+#[test]
+fn a_token_that_some_rule_believes_is_not_counted() {
+    let rows: Vec<serde_json::Value> =
+        serde_json::from_str(include_str!("../tests/tokens/tokens.json")).unwrap();
+    let token = |name: &str| {
+        let row = rows.iter().find(|row| row["name"] == name).unwrap();
+        format!("Bearer {}", row["token"].as_str().unwrap())
+    };
+    let rule = |issuer: &str| {
+        Rule::Jwt(Jwt {
+            source: "keys.json".into(),
+            keys: KeySet::read(include_bytes!("../tests/tokens/keys.json")).unwrap(),
+            algorithms: Algorithm::ALL.to_vec(),
+            issuers: vec![issuer.into()],
+            audiences: vec!["tokenmeter".into()],
+            tenant: Claim(vec!["tenant".into()]),
+            principal: None,
+            leeway_s: 0,
+            field: None,
+        })
+    };
+    let rules = Rules::new(Spec {
+        rules: vec![rule("https://other.example"), rule("https://id.example")],
+        ..Spec::default()
+    });
+    for (names, now, why) in [
+        (&["RS256"][..], 1_800_000_000, None),
+        (&["RS256"], 3_000_000_000, Some(Distrust::Expired)),
+        (&["RS256"], 1, Some(Distrust::Early)),
+        (&["alg none", "RS256"], 1_800_000_000, None),
+        (&["alg none", "an unknown id"], 1_800_000_000, Some(Distrust::UnknownKey)),
+        (&["an unknown id", "alg none"], 1_800_000_000, Some(Distrust::UnknownKey)),
+        (&[], 1_800_000_000, None),
+    ] {
+        let sent: Vec<String> = names.iter().map(|name| token(name)).collect();
+        let field =
+            |name: &str, at: usize| sent.get(at).filter(|_| name == "authorization").map(String::as_bytes);
+        let head = Head { peer: IpAddr::from([10, 0, 0, 1]), path: "/", field: &field, now_unix_s: now };
+        // Known from before, too.
+        for _ in 0..2 {
+            assert_eq!(rules.judge(&head).1, why, "{names:?} {now}");
+        }
+    }
+}
+
+#[test]
+fn who_a_request_can_be_is_known_unless_anybody_names_it() {
+    let peer = |tenant: &str| Rule::Peer {
+        nets: Nets::read(["10.0.0.0/8"]).unwrap(),
+        tenant: Name::of(tenant).unwrap(),
+    };
+    let spec = |rules, trusted: &[&str]| Spec {
+        rules,
+        trusted: Nets::read(trusted.iter().copied()).unwrap(),
+        ..Spec::default()
+    };
+    let header = || Rule::Header { field: "x-tenant".into(), principal: None };
+    let names = |spec: &Spec| spec.tenants().map(|all| all.into_iter().collect::<Vec<_>>().join(" "));
+    assert_eq!(names(&Spec::default()).as_deref(), Some("default"));
+    assert_eq!(names(&spec(vec![peer("b"), peer("a")], &[])).as_deref(), Some("a b default"));
+    assert_eq!(
+        names(&spec(vec![peer("a"), header()], &[])).as_deref(),
+        Some("a default"),
+        "nobody is trusted"
+    );
+    assert_eq!(names(&spec(vec![peer("a"), header()], &["10.0.0.1"])), None);
+    assert_eq!(names(&spec(vec![peer("a"), Rule::Body(BodyKey::User)], &[])), None);
 }

@@ -7,6 +7,7 @@ use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 
 use crate::jwt::Claims;
+use crate::miss::Distrust;
 
 /// Tokens of each sort that are known for certain; up to twice as many are. 4,096 callers with a
 /// token each fit, in some two megabytes.
@@ -19,7 +20,7 @@ pub(crate) struct Verdicts(Mutex<Both>);
 #[derive(Debug, Default)]
 struct Both {
     good: Generations<Arc<Claims>>,
-    bad: Generations<()>,
+    bad: Generations<Distrust>,
 }
 
 /// Two maps: once the young one is full it becomes the old one, and the old one is gone. What is
@@ -56,21 +57,25 @@ impl<T: Clone> Generations<T> {
 
 impl Verdicts {
     /// What the token says, by `find` if it was not seen lately. Never waits for another thread.
-    pub(crate) fn of(&self, token: &[u8], find: impl FnOnce() -> Option<Claims>) -> Option<Arc<Claims>> {
+    pub(crate) fn of(
+        &self,
+        token: &[u8],
+        find: impl FnOnce() -> Result<Claims, Distrust>,
+    ) -> Result<Arc<Claims>, Distrust> {
         let hash = *blake3::hash(token).as_bytes();
         if let Some(mut known) = self.lock() {
             if let Some(claims) = known.good.get(&hash) {
-                return Some(claims);
+                return Ok(claims);
             }
-            if known.bad.get(&hash).is_some() {
-                return None;
+            if let Some(why) = known.bad.get(&hash) {
+                return Err(why);
             }
         }
         let found = find().map(Arc::new);
         if let Some(mut known) = self.lock() {
             match &found {
-                Some(claims) => known.good.put(hash, claims.clone()),
-                None => known.bad.put(hash, ()),
+                Ok(claims) => known.good.put(hash, claims.clone()),
+                Err(why) => known.bad.put(hash, *why),
             }
         }
         found

@@ -10,7 +10,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use meter::edges::{CONCURRENCY_NAMES, POSITION_NAMES};
 use meter::{Ending, Provenance, TokenType};
 use relay::{Class, Passthrough, Refusal, UsageStep};
-use tenant::RuleKind;
+use tenant::{Distrust, RuleKind};
 
 use crate::board::Board;
 use crate::cell::{Count, Sum};
@@ -101,6 +101,7 @@ fn write(metric: Metric, told: &Told<'_>, family: &mut Family) -> Result {
         Metric::TenantRefused => tenants::refused(totals, family),
         Metric::TenantRule => closed(family, RuleKind::ALL.map(RuleKind::name), &proxy.tenant_rules),
         Metric::UntrustedHeaders => family.count(&[], proxy.untrusted_headers.get()),
+        Metric::UntrustedTokens => closed(family, Distrust::ALL.map(Distrust::name), &proxy.untrusted_tokens),
         Metric::GenAiFirstToken => gen_ai(totals, family, |cells| cells.first_token.read()),
         Metric::GenAiPerToken => gen_ai(totals, family, |cells| cells.per_token.read()),
         Metric::GenAiDuration => gen_ai(totals, family, |cells| cells.duration.read()),

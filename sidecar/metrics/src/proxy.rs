@@ -3,7 +3,7 @@
 use meter::edges::OVERHEAD_S;
 use meter::{Provenance, Tokens};
 use relay::{Class, Dropped, Passthrough, Refusal, UsageStep};
-use tenant::RuleKind;
+use tenant::{Distrust, RuleKind};
 
 use crate::cell::{Absorb, Count};
 use crate::histogram::Histogram;
@@ -20,6 +20,8 @@ pub(crate) struct ProxyCells {
     /// In the order of [`RuleKind::ALL`].
     pub(crate) tenant_rules: [Count; RuleKind::ALL.len()],
     pub(crate) untrusted_headers: Count,
+    /// In the order of [`Distrust::ALL`].
+    pub(crate) untrusted_tokens: [Count; Distrust::ALL.len()],
     /// In the order of [`UsageStep::ALL`].
     pub(crate) usage: [Count; UsageStep::ALL.len()],
     /// In the order of [`dropped_names`].
@@ -56,6 +58,7 @@ impl Absorb for ProxyCells {
             refused,
             tenant_rules,
             untrusted_headers,
+            untrusted_tokens,
             usage,
             dropped,
             provenance,
@@ -65,6 +68,7 @@ impl Absorb for ProxyCells {
         refused.absorb(&other.refused);
         tenant_rules.absorb(&other.tenant_rules);
         untrusted_headers.absorb(&other.untrusted_headers);
+        untrusted_tokens.absorb(&other.untrusted_tokens);
         usage.absorb(&other.usage);
         dropped.absorb(&other.dropped);
         provenance.absorb(&other.provenance);

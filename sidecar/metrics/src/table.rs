@@ -107,6 +107,8 @@ table! {
         "Requests by the rule that said whose they are.";
     UntrustedHeaders: Counter, "tokenmeter_untrusted_tenant_headers_total", Things, [],
         "Header fields that would name a tenant, from peers that are not trusted to; they decided nothing.";
+    UntrustedTokens: Counter, "tokenmeter_untrusted_tenant_tokens_total", Requests, ["reason"],
+        "Requests with a token of which no rule believed any, by what was wrong with the one that got furthest.";
 
     GenAiFirstToken: Histogram(&edges::FIRST_TOKEN_S), "gen_ai_server_time_to_first_token_seconds", Seconds,
         ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model"],

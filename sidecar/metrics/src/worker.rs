@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use meter::Record;
 use relay::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
-use tenant::RuleKind;
+use tenant::{Distrust, RuleKind};
 
 use crate::board::Board;
 use crate::labels::Closed;
@@ -225,6 +225,10 @@ impl Observer for WorkerCells {
 
     fn untrusted_header(&mut self) {
         self.proxy.untrusted_headers.add(1);
+    }
+
+    fn untrusted_token(&mut self, why: Distrust) {
+        self.proxy.untrusted_tokens[why as usize].add(1);
     }
 
     fn usage(&mut self, step: UsageStep) {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use meter::Record;
 use relay::{
-    Class, Dropped, Inbox, ModelSlot, Observer, Passthrough, Plan, Refusal, RuleKind, Running, Upstream,
-    UsageStep, outbox, start,
+    Class, Distrust, Dropped, Inbox, ModelSlot, Observer, Passthrough, Plan, Refusal, RuleKind, Running,
+    Upstream, UsageStep, outbox, start,
 };
 
 use usage::Policy;
@@ -36,6 +36,8 @@ pub(crate) struct Seen {
     pub(crate) rules: Vec<RuleKind>,
     /// Fields of peers that are not trusted.
     pub(crate) untrusted: usize,
+    /// Why tokens were not believed.
+    pub(crate) distrusted: Vec<Distrust>,
     /// Panics when the next tenant is told.
     pub(crate) rule_panics: bool,
     /// Panics on the next request that passes unmetered.
@@ -168,6 +170,9 @@ impl Observer for Recorder {
     }
     fn untrusted_header(&mut self) {
         self.0.lock().unwrap().untrusted += 1;
+    }
+    fn untrusted_token(&mut self, why: Distrust) {
+        self.0.lock().unwrap().distrusted.push(why);
     }
     fn usage(&mut self, step: UsageStep) {
         self.0.lock().unwrap().usage.push(step);

@@ -6,7 +6,7 @@ use meter::Record;
 use metrics::{Basis, Format, Metric, Metrics, Options, Semconv, UNPRICED, WorkerCells};
 use proptest::prelude::*;
 use relay::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
-use tenant::RuleKind;
+use tenant::{Distrust, RuleKind};
 
 use crate::openmetrics;
 use crate::random::any_record;
@@ -26,7 +26,7 @@ enum Step {
     Refuse(Refusal),
     TurnAway(&'static str, Refusal),
     Usage(UsageStep),
-    Tenant(RuleKind, bool),
+    Tenant(RuleKind, bool, Option<Distrust>),
     Charge(&'static str, usize, Basis, u64),
     Unpriced(usize, &'static str),
     Lose(Dropped, u64),
@@ -45,8 +45,12 @@ fn any_step() -> impl Strategy<Value = Step> {
         1 => (prop::sample::select(vec!["default", "gold", "silver"]), prop::sample::select(Refusal::ALL.to_vec()))
             .prop_map(|(tenant, reason)| Step::TurnAway(tenant, reason)),
         1 => prop::sample::select(UsageStep::ALL.to_vec()).prop_map(Step::Usage),
-        1 => (prop::sample::select(RuleKind::ALL.to_vec()), any::<bool>())
-            .prop_map(|(rule, untrusted)| Step::Tenant(rule, untrusted)),
+        1 => (
+            prop::sample::select(RuleKind::ALL.to_vec()),
+            any::<bool>(),
+            prop::option::of(prop::sample::select(Distrust::ALL.to_vec())),
+        )
+            .prop_map(|(rule, untrusted, why)| Step::Tenant(rule, untrusted, why)),
         2 => (
             prop::sample::select(vec!["default", "gold", "silver"]),
             0..MODELS.len(),
@@ -116,12 +120,16 @@ fn play(at: usize, metrics: &Metrics, desk: &mut Desk, step: &Step, twin: &mut T
             cells.usage(*step);
             twin.add("tokenmeter_usage_steps_total", &[("step", step.name())], 1.0);
         }
-        Step::Tenant(rule, untrusted) => {
+        Step::Tenant(rule, untrusted, distrust) => {
             cells.tenant(*rule);
             twin.add("tokenmeter_tenant_rule_total", &[("rule", rule.name())], 1.0);
             if *untrusted {
                 cells.untrusted_header();
                 twin.add("tokenmeter_untrusted_tenant_headers_total", &[], 1.0);
+            }
+            if let Some(why) = distrust {
+                cells.untrusted_token(*why);
+                twin.add("tokenmeter_untrusted_tenant_tokens_total", &[("reason", why.name())], 1.0);
             }
         }
         Step::Charge(tenant, model, basis, pico) => {

@@ -8,7 +8,7 @@ use meter::{Ending, Provenance, TokenType, Weight};
 use metrics::{Basis, Format, Kind, LABELS, Metric, ReloadedFile, Verdict, attribute};
 use relay::{Dropped, Kind as ServerKind, Passthrough, Refusal, UsageStep};
 use scan::Dialect;
-use tenant::RuleKind;
+use tenant::{Distrust, RuleKind};
 
 use crate::golden::compare;
 
@@ -117,6 +117,7 @@ fn by_metric() -> [(&'static str, Lists); 3] {
         (Metric::Passthrough, Passthrough::ALL.map(Passthrough::name).to_vec()),
         (Metric::Refused, Refusal::ALL.map(Refusal::name).to_vec()),
         (Metric::TenantRefused, Refusal::ALL.map(Refusal::name).to_vec()),
+        (Metric::UntrustedTokens, Distrust::ALL.map(Distrust::name).to_vec()),
         (Metric::NoFirstToken, no_first_token.collect()),
         (Metric::GpuThrottled, metrics::GPU_THROTTLES.to_vec()),
         (Metric::Unpriced, metrics::UNPRICED.to_vec()),

@@ -123,6 +123,7 @@ fn closed_lists_are_in_the_order_of_their_declaration() {
     in_order(&relay::Refusal::ALL, |one| one as usize);
     in_order(&relay::Dropped::ALL, |one| one as usize);
     in_order(&tenant::RuleKind::ALL, |one| one as usize);
+    in_order(&tenant::Distrust::ALL, |one| one as usize);
     in_order(&metrics::Verdict::ALL, |one| one as usize);
     in_order(&metrics::Basis::ALL, |one| one as usize);
     in_order(&metrics::ReloadedFile::ALL, |one| one as usize);
@@ -141,6 +142,7 @@ fn a_new_process_already_says_its_zeros() {
     assert_eq!(zeros("tokenmeter_passthrough_total"), relay::Passthrough::ALL.len());
     assert_eq!(zeros("tokenmeter_tenant_rule_total"), tenant::RuleKind::ALL.len());
     assert_eq!(zeros("tokenmeter_untrusted_tenant_headers_total"), 1);
+    assert_eq!(zeros("tokenmeter_untrusted_tenant_tokens_total"), tenant::Distrust::ALL.len());
     assert_eq!(zeros("tokenmeter_refused_total"), relay::Refusal::ALL.len());
     assert_eq!(zeros("tokenmeter_dropped_total"), relay::Dropped::ALL.len() + 1);
     assert_eq!(page.get("tokenmeter_build_info", &[("version", env!("CARGO_PKG_VERSION"))]), Some(1.0));

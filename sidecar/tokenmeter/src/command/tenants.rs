@@ -2,6 +2,7 @@
 //! request would be. Keys and requests are read from stdin: what is on a command line is seen by
 //! everybody on the machine, and kept by shells (law 11).
 
+mod missed;
 mod request;
 mod words;
 

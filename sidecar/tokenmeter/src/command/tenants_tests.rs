@@ -6,7 +6,8 @@ use tenant::{HashKey, Rules};
 
 use super::request::Request;
 use super::{hashes, words};
-use crate::plan::tenants::{Hash, parse};
+use crate::origin::Origin;
+use crate::plan::tenants::{Hash, TenantFiles, load, parse};
 
 fn key() -> HashKey {
     HashKey::of(b"an example, known to everybody: make your own").unwrap()
@@ -64,33 +65,114 @@ Headers are believed from 10.0.0.0/8, fd00::/8, 127.0.0.1/32; from others they a
 fn a_request_is_tried() {
     let rules = Rules::new(example().spec);
     let ann = key().name(tenant::Purpose::EndUser, "ann");
+    let token = "rule 1 missed: jwt: no token is in `authorization`\n";
+    let no_key = "rule 2 missed: api_key: no key is in the request\n";
+    let header = "rule 3 missed: header: there is no `x-tenant`\n";
+    let path = "rule 4 missed: path: it does not begin with /teams/search\n";
     for (peer, request, said) in [
-        ("10.0.0.7", "POST /v1/x\nX-Tenant: acme\n\n{\"user\": \"ann\"}", format!("tenant: acme\nrule: header\nend user: {ann}\n")),
+        (
+            "10.0.0.7",
+            "POST /v1/x\nX-Tenant: acme\n\n{\"user\": \"ann\"}",
+            format!("tenant: acme\nrule: header\nend user: {ann}\n{token}{no_key}"),
+        ),
         (
             "198.51.100.7",
             "POST /v1/x HTTP/1.1\r\nX-Tenant: acme\r\n\r\n",
-            "tenant: unassigned\nrule: default\nignored and taken out: x-tenant, since 198.51.100.7 is not trusted\n"
-                .to_owned(),
+            format!(
+                "tenant: unassigned\nrule: default\n{token}{no_key}rule 3 missed: header: `x-tenant` is there, but \
+                 the peer is not one of `trusted_peers`\n{path}rule 5 missed: body: no body was read for \
+                 `metadata.team`; then no rule after it is asked\nignored and taken out: x-tenant, since \
+                 198.51.100.7 is not trusted\n"
+            ),
         ),
         (
             "198.51.100.7",
             "POST /teams/search/v1/x?y=1\nx-api-key: example-key-1\n\n{}",
-            "tenant: acme\nrule: api_key\nprincipal: acme-batch\nthe upstream gets: /v1/x\n".to_owned(),
+            format!("tenant: acme\nrule: api_key\nprincipal: acme-batch\n{token}the upstream gets: /v1/x\n"),
         ),
         (
             "198.51.100.7",
-            "GET /teams/search",
-            "tenant: search\nrule: path\nthe upstream gets: /\n".to_owned(),
+            "GET /teams/search\nAuthorization: Bearer sk-nobody",
+            format!(
+                "tenant: search\nrule: path\n{token}rule 2 missed: api_key: the key is none of those listed (hashed \
+                 with this hash key file)\n{header}the upstream gets: /\n"
+            ),
         ),
         (
             "192.0.2.1",
             "POST /v1/x\n\n{\"metadata\": {\"team\": \"blue\"}, \"user\": 7}",
-            "tenant: blue\nrule: body\n".to_owned(),
+            format!("tenant: blue\nrule: body\n{token}{no_key}{header}{path}"),
         ),
-        ("192.0.2.1", "POST /v1/x\n\n{\"model\": \"m\"}", "tenant: lab\nrule: peer\n".to_owned()),
+        (
+            "192.0.2.1",
+            "POST /v1/x\n\n{\"model\": \"m\"}",
+            format!(
+                "tenant: lab\nrule: peer\n{token}{no_key}{header}{path}rule 5 missed: body: there is no text in \
+                 `metadata.team`\n"
+            ),
+        ),
+        (
+            "10.0.0.7",
+            "POST /teams/search\nX-Tenant: a\nX-Tenant: b\n\n",
+            format!(
+                "tenant: search\nrule: path\n{token}{no_key}rule 3 missed: header: `x-tenant` is there more than \
+                 once, so that nobody can tell whose it is\nthe upstream gets: /\n"
+            ),
+        ),
+        (
+            "10.0.0.7",
+            "POST /v1/x\nX-Tenant: _mine\n\n{\"metadata\": {\"team\": \"_other\"}}",
+            format!(
+                "tenant: unassigned\nrule: default\n{token}{no_key}rule 3 missed: header: what is in `x-tenant` is no \
+                 name\n{path}rule 5 missed: body: what is in `metadata.team` is no name\nrule 6 missed: peer: its \
+                 address is not in 192.0.2.0/24, 2001:db8::/32\n"
+            ),
+        ),
     ] {
         let peer: IpAddr = peer.parse().unwrap();
         assert_eq!(Request::read(request).unwrap().who(&rules, peer, 0), said, "{request}");
+    }
+}
+
+/// Tokens of another implementation (proxy/tenant/tests/tokens), each asked of a rule that would have
+/// believed a good one.
+#[test]
+fn why_a_token_was_not_believed_is_said() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../proxy/tenant/tests/tokens");
+    let yaml = format!(
+        "rules:\n- jwt: {{keys: \"{folder}/keys.json\", issuer: \"https://id.example\", audience: tokenmeter, claim: \
+         tenant}}\n"
+    );
+    let place = std::env::temp_dir().join(format!("tokenmeter-tokens-{}.yaml", std::process::id()));
+    std::fs::write(&place, yaml).unwrap();
+    let files = TenantFiles { rules: Some(place.clone()), hash_key: None };
+    let rules = Rules::new(load(&files, (&Origin::Default, &Origin::Default)).unwrap().spec);
+    std::fs::remove_file(place).unwrap();
+    let tokens = std::fs::read_to_string(format!("{folder}/tokens.json")).unwrap();
+    let tokens: Vec<serde_json::Value> = serde_json::from_str(&tokens).unwrap();
+    let keys = format!("{folder}/keys.json");
+    let good = 1_800_000_000;
+    for (name, now, why) in [
+        ("RS256", good, String::new()),
+        ("RS256", 3_000_000_000, "the token is expired (`exp`)".to_owned()),
+        ("RS256", 0, "the token is not good yet (`nbf`)".to_owned()),
+        ("another issuer", good, "the token's `iss` is not https://id.example".to_owned()),
+        ("another audience", good, "the token's `aud` is not tokenmeter".to_owned()),
+        ("an unknown id", good, format!("the token's key id is none of those in {keys}")),
+        ("other claims", good, format!("no key of {keys} made the token's signature")),
+        ("alg none", good, "the token's algorithm is not among `algorithms`".to_owned()),
+        ("no exp", good, "the token has no `exp`, or a time in it is no number".to_owned()),
+        ("no tenant", good, "the token's claim `tenant` is not there, or no name".to_owned()),
+        ("critical header", good, "the token is none that is read".to_owned()),
+    ] {
+        let token = tokens.iter().find(|row| row["name"] == name).unwrap()["token"].as_str().unwrap();
+        let request = format!("POST /v1/x\nAuthorization: Bearer {token}\n\n{{}}");
+        let said = Request::read(&request).unwrap().who(&rules, [192, 0, 2, 1].into(), now);
+        let expected = match why.as_str() {
+            "" => "tenant: acme\nrule: jwt\n".to_owned(),
+            why => format!("tenant: default\nrule: default\nrule 1 missed: jwt: {why}\n"),
+        };
+        assert_eq!(said, expected, "{name}");
     }
 }
 

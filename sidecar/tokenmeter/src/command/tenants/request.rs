@@ -6,6 +6,8 @@ use std::net::IpAddr;
 use serde_json::Value;
 use tenant::{BodyFacts, Head, Rules, Said};
 
+use super::missed;
+
 /// The request.
 #[derive(Debug)]
 pub(super) struct Request<'a> {
@@ -55,21 +57,19 @@ impl<'a> Request<'a> {
             values.map(|(_, value)| value.as_bytes()).nth(at)
         };
         let head = Head { peer, path: self.path, field: &field, now_unix_s };
-        let who = match rules.head(&head) {
-            Said::Is(who) => who,
-            Said::AskBody(pending) => match &self.body {
-                None => pending.unread(),
-                Some(body) => {
-                    let metadata = members(body.get("metadata"));
-                    let text = |key| body.get(key).and_then(Value::as_str).map(str::as_bytes);
-                    let facts = BodyFacts {
-                        user: text("user"),
-                        safety_identifier: text("safety_identifier"),
-                        metadata: &metadata,
-                    };
-                    rules.body(pending, &facts)
-                }
-            },
+        let metadata = members(self.body.as_ref().and_then(|body| body.get("metadata")));
+        let facts = self.body.as_ref().map(|body| {
+            let text = |key| body.get(key).and_then(Value::as_str).map(str::as_bytes);
+            BodyFacts {
+                user: text("user"),
+                safety_identifier: text("safety_identifier"),
+                metadata: &metadata,
+            }
+        });
+        let who = match (rules.head(&head), &facts) {
+            (Said::Is(who), _) => who,
+            (Said::AskBody(pending), None) => pending.unread(),
+            (Said::AskBody(pending), Some(facts)) => rules.body(pending, facts),
         };
         let mut said = format!("tenant: {}\nrule: {}\n", who.tenant, who.rule.name());
         let names = [("principal", &who.principal), ("end user", &who.consumer)];
@@ -78,6 +78,9 @@ impl<'a> Request<'a> {
                 // A string takes whatever it is given.
                 let _ = writeln!(said, "{what}: {name}");
             }
+        }
+        for (at, (rule, miss)) in rules.misses(&head, facts.as_ref()).into_iter().enumerate() {
+            let _ = writeln!(said, "rule {} missed: {}", at + 1, missed::in_words(rule, miss));
         }
         let strip = rules.strip(self.path);
         if strip > 0 {

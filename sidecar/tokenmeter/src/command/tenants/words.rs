@@ -90,7 +90,7 @@ fn end_user(end_user: &EndUser) -> String {
     }
 }
 
-fn member(key: &BodyKey) -> String {
+pub(super) fn member(key: &BodyKey) -> String {
     match key {
         BodyKey::User => "user".to_owned(),
         BodyKey::SafetyIdentifier => "safety_identifier".to_owned(),
