@@ -148,7 +148,7 @@ impl UsageStep {
 /// What was lost, so that nothing is lost in silence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dropped {
-    /// A record, or word of a refusal, that the outbox had no room for.
+    /// A record that the outbox had no room for.
     Record,
     /// A count in a response that could not be one.
     UsageRejected,
@@ -164,11 +164,13 @@ pub enum Dropped {
     Tokenizing,
     /// What was added to a request and could not be taken out of its answer again.
     UsageEdit,
+    /// Word of a refusal that the outbox had no room for: it is counted, and has no line in the access log.
+    Refusal,
 }
 
 impl Dropped {
     /// Every kind.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Record,
         Self::UsageRejected,
         Self::FrameUnparsed,
@@ -177,6 +179,7 @@ impl Dropped {
         Self::Decoding,
         Self::Tokenizing,
         Self::UsageEdit,
+        Self::Refusal,
     ];
 
     /// The label value.
@@ -190,6 +193,7 @@ impl Dropped {
             Self::Decoding => "decoding",
             Self::Tokenizing => "tokenizing",
             Self::UsageEdit => "usage_edit",
+            Self::Refusal => "refusal",
         }
     }
 }

@@ -1,12 +1,13 @@
 //! The one queue between data plane and control plane. Bounded; a full one loses the record and
 //! says so, and never makes a stream wait. What goes through it is boxed, so that the room for it
-//! costs nothing until it comes. Words of refusals go the same way, where a log of them is kept.
+//! costs nothing until it comes. Words of refusals go the same way, where a log of them is kept, and take
+//! a part of the room at most: a client that is refused a thousand times a second costs nobody a record.
 
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use meter::Record;
 
-use crate::room::Share;
+use crate::room::{Room, Share};
 use crate::turned::TurnedAway;
 
 /// What the data plane tells.
@@ -15,7 +16,7 @@ pub enum Notice {
     Finished(Box<Finished>),
     /// A request was answered here and makes no record; only where [`Plan::tell_turned_away`](crate::Plan)
     /// asks for it.
-    TurnedAway(Box<TurnedAway>),
+    TurnedAway(Box<Told>),
 }
 
 impl Notice {
@@ -26,6 +27,13 @@ impl Notice {
             Self::TurnedAway(_) => None,
         }
     }
+}
+
+/// Word of a refusal, with the room that it takes until it is dropped.
+pub struct Told {
+    /// What is told.
+    pub turned: TurnedAway,
+    _seat: Share,
 }
 
 /// A finished exchange.
@@ -57,15 +65,22 @@ impl Text {
 
 /// The data plane's end; one clone per worker.
 #[derive(Clone)]
-pub struct Outbox(SyncSender<Notice>);
+pub struct Outbox {
+    sender: SyncSender<Notice>,
+    /// What words of refusals may take of it.
+    words: Room,
+}
 
 /// The control plane's end.
 pub type Inbox = Receiver<Notice>;
 
+/// Words of refusals take one part of so many at most.
+const WORDS: usize = 4;
+
 /// An outbox with room for `exchanges` finished exchanges, or words of refusals.
 pub fn outbox(exchanges: usize) -> (Outbox, Inbox) {
     let (sender, inbox) = sync_channel(exchanges);
-    (Outbox(sender), inbox)
+    (Outbox { sender, words: Room::new(exchanges.div_ceil(WORDS)) }, inbox)
 }
 
 impl Outbox {
@@ -76,7 +91,7 @@ impl Outbox {
     /// What was not taken.
     pub fn put(&self, record: Record, text: Option<Text>) -> Result<(), Box<Finished>> {
         let finished = Notice::Finished(Box::new(Finished { record, text }));
-        self.0.try_send(finished).map_err(|refused| match refused {
+        self.sender.try_send(finished).map_err(|refused| match refused {
             TrySendError::Full(Notice::Finished(back))
             | TrySendError::Disconnected(Notice::Finished(back)) => back,
             _ => unreachable!("what comes back is what was put"),
@@ -86,6 +101,28 @@ impl Outbox {
     /// Puts word of a refusal out; whether there was room and somebody listens.
     #[must_use]
     pub fn tell(&self, turned: TurnedAway) -> bool {
-        self.0.try_send(Notice::TurnedAway(Box::new(turned))).is_ok()
+        self.words.room_for(1).is_some_and(|seat| {
+            let told = Told { turned, _seat: seat };
+            self.sender.try_send(Notice::TurnedAway(Box::new(told))).is_ok()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{TurnedAway, outbox};
+    use crate::Refusal;
+
+    #[test]
+    fn words_of_refusals_leave_room_for_records() {
+        let (outbox, inbox) = outbox(8);
+        let refused =
+            || TurnedAway { upstream: "u".into(), reason: Refusal::Budget, status: 429, known: None };
+        assert!(outbox.tell(refused()) && outbox.tell(refused()));
+        assert!(!outbox.tell(refused()), "six of eight are for records");
+        let taken = inbox.try_recv().ok();
+        assert!(!outbox.tell(refused()), "it is in hand");
+        drop(taken);
+        assert!(outbox.tell(refused()));
     }
 }

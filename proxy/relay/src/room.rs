@@ -1,10 +1,10 @@
-//! Memory for request bodies that are gathered to be edited: one number for all workers, taken and
-//! given back with each such request. Who finds it full sends the request as it comes.
+//! Room that workers share, such as memory for request bodies that are gathered to be edited: one number
+//! for all, taken and given back with each such request. Who finds it full does without.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The bytes that gathered bodies may take together.
+/// What may be taken together: bytes, or whatever is counted.
 #[derive(Clone, Debug)]
 pub(crate) struct Room {
     taken: Arc<AtomicUsize>,

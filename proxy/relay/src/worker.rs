@@ -71,7 +71,7 @@ impl Worker {
         let (reason, status) = answer;
         let upstream = Arc::clone(&self.plan.upstreams[upstream].name);
         if !self.outbox.tell(TurnedAway { upstream, reason, status, known }) {
-            self.lose(Dropped::Record);
+            self.lose(Dropped::Refusal);
         }
     }
 

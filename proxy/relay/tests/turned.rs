@@ -29,7 +29,7 @@ fn proxy(upstream: SocketAddr, spec: Spec, tell: bool) -> Proxy {
 /// The next word of a refusal.
 fn turned(proxy: &Proxy) -> TurnedAway {
     match proxy.inbox.recv_timeout(DEADLINE).unwrap() {
-        Notice::TurnedAway(turned) => *turned,
+        Notice::TurnedAway(told) => told.turned,
         Notice::Finished(finished) => panic!("a record: {:?}", finished.record),
     }
 }

@@ -31,7 +31,7 @@ pub(crate) fn take(inbox: relay::Inbox, desk: Arc<Desk>, recount: Recount) -> io
                         None => desk.enter(record),
                     }
                 }
-                Ok(Notice::TurnedAway(turned)) => access::turned_away(&turned),
+                Ok(Notice::TurnedAway(told)) => access::turned_away(&told.turned),
                 Err(TryRecvError::Empty) => std::thread::sleep(LOOK_EVERY),
                 Err(TryRecvError::Disconnected) => return,
             }
