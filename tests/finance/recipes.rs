@@ -78,6 +78,33 @@ fn every_recipe_runs_and_says_something() {
     assert_eq!(format!("{sum:.6}"), cost, "{}", attached.1);
 }
 
+/// The first query, after both months were charged again: what was corrected is not taken for usage.
+#[test]
+fn corrections_are_told_from_usage() {
+    let folder = Folder::with_a_ledger();
+    let prices = "version: second\ncurrency: USD\nunit: per_million\nmodels:\n  \
+                  - {pattern: 'llama*', input: 1.00, cached_input: 0.05, output: 2.00}\n  \
+                  - {name: brand-new, input: 1.00, cached_input: 0.05, output: 2.00}\n";
+    std::fs::write(folder.path().join("second.yaml"), prices).expect("written");
+    let reprice = "tokenmeter ledger reprice --ledger tokenmeter.db --since 2026-10 --until 2026-12 --prices second.yaml";
+    feed(&folder, &["bash", "-eu", "-s"], reprice);
+    let document =
+        std::fs::read_to_string(repository().join("sidecar/ledger/finance.md")).expect("it is there");
+    let first = blocks(&document).into_iter().find(|(language, _)| language == "sql").expect("a query").1;
+    let python = installed("python").display().to_string();
+    let recipe = repository().join("tests/finance/recipe.py").display().to_string();
+    let said = feed(&folder, &[&python, &recipe, "sql"], &first);
+    let expected = "\
+2026-10\tacme\tllama-3\tcorrection\t0.010000000000\tUSD\t0
+2026-10\tbeta\tllama-3-70b\tcorrection\t0.003500000000\tUSD\t0
+2026-11\tacme\tllama-3\tcorrection\t0.005500000000\tUSD\t0
+2026-11\tacme\tllama-3\tusage\t0.007810000000\tUSD\t0
+2026-11\tbeta\tbrand-new\tcorrection\t0.006050000000\tUSD\t-5
+2026-11\tbeta\tbrand-new\tusage\t\t\t5
+";
+    assert_eq!(said, expected);
+}
+
 #[test]
 fn every_view_and_column_that_the_document_names_is_there() {
     let document =

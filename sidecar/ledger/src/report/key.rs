@@ -33,6 +33,8 @@ pub enum Key {
     Version,
     /// The entry of that book.
     Entry,
+    /// Why it had no price when it was charged first; none if it had one.
+    Unpriced,
     /// What it was charged in.
     Currency,
     /// The day it ended.
@@ -51,7 +53,7 @@ pub enum Key {
 
 impl Key {
     /// Every key.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Tenant,
         Self::Principal,
         Self::Consumer,
@@ -64,6 +66,7 @@ impl Key {
         Self::Tier,
         Self::Version,
         Self::Entry,
+        Self::Unpriced,
         Self::Currency,
         Self::Day,
         Self::Month,
@@ -88,6 +91,7 @@ impl Key {
             Self::Tier => "tier",
             Self::Version => "version",
             Self::Entry => "entry",
+            Self::Unpriced => "unpriced",
             Self::Currency => "currency",
             Self::Day => "day",
             Self::Month => "month",
@@ -105,7 +109,7 @@ impl Key {
 
     /// Whether lines have it; if not, rows must be read.
     pub fn in_lines(self) -> bool {
-        !matches!(self, Self::Consumer | Self::ResponseModel | Self::Dialect)
+        !matches!(self, Self::Consumer | Self::ResponseModel | Self::Dialect | Self::Unpriced)
     }
 
     /// Whether it says when, and not who or what.

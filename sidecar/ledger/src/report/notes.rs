@@ -71,23 +71,30 @@ impl Notes {
             said.push(of_gap(gap));
         }
         if self.gaps.len() > NAMED {
-            said.push(format!("and {} gaps more; the view `gaps` lists them", self.gaps.len() - NAMED));
+            let more = match self.gaps.len() - NAMED {
+                1 => "1 gap more; the view `gaps` lists it".to_owned(),
+                more => format!("{more} gaps more; the view `gaps` lists them"),
+            };
+            said.push(format!("and {more}"));
         }
         if self.shed > 0 {
             said.push(format!(
-                "{} are known only as totals by tenant and model, because the disk could not take their rows (class `shed`)",
-                exchanges(self.shed)
+                "{} known only as totals by tenant and model, because the disk could not take {} (class `shed`)",
+                exchanges_are(self.shed),
+                if self.shed == 1 { "its row" } else { "their rows" }
             ));
         }
         if self.left_out > 0 {
             said.push(format!(
-                "{} are left out: their rows are not kept, and totals by day do not say what was asked",
-                exchanges(self.left_out)
+                "{} left out: {} not kept, and totals by day do not say what was asked",
+                exchanges_are(self.left_out),
+                if self.left_out == 1 { "its row is" } else { "their rows are" }
             ));
         }
         said.extend(self.of_unpriced());
         if self.uncounted > 0 {
-            said.push(format!("of {} nothing says how many tokens they made", exchanges(self.uncounted)));
+            let they = if self.uncounted == 1 { "it" } else { "they" };
+            said.push(format!("of {} nothing says how many tokens {they} made", exchanges(self.uncounted)));
         }
         if self.uncounted_prompts > 0 {
             said.push(format!(
@@ -120,13 +127,21 @@ impl Notes {
             .take(NAMED)
             .map(|(model, count)| format!("{} ({})", model.escape_debug(), in_threes(&count.to_string())))
             .collect();
-        let more = if models.len() > NAMED || self.unpriced_other > 0 { " and others" } else { "" };
         let have = if all == 1 { "has" } else { "have" };
-        Some(format!(
-            "{} {have} no price, not in the cost: {}{more}; `tokenmeter prices show MODEL` says why",
-            exchanges(all),
-            named.join(", ")
-        ))
+        let said = format!("{} {have} no price, not in the cost: {}", exchanges(all), named.join(", "));
+        let why = "`tokenmeter prices show MODEL` says why";
+        let left = models.len().saturating_sub(NAMED);
+        // Beyond those remembered there may be any number of models.
+        let least = if self.unpriced_other > 0 { "at least " } else { "" };
+        if left == 0 && self.unpriced_other == 0 {
+            return Some(format!("{said}; {why}"));
+        }
+        let more = match left {
+            0 => "others".to_owned(),
+            1 => format!("{least}1 model more"),
+            _ => format!("{least}{} models more", in_threes(&left.to_string())),
+        };
+        Some(format!("{said} and {more}; `--by model,unpriced --where 'unpriced!='` lists all, {why}"))
     }
 }
 
@@ -135,6 +150,10 @@ fn exchanges(count: i128) -> String {
         1 => "1 exchange".to_owned(),
         _ => format!("{} exchanges", in_threes(&count.to_string())),
     }
+}
+
+fn exchanges_are(count: i128) -> String {
+    format!("{} {}", exchanges(count), if count == 1 { "is" } else { "are" })
 }
 
 fn of_gone(gone: &Gone, range: &Range) -> String {
@@ -152,6 +171,8 @@ fn of_gone(gone: &Gone, range: &Range) -> String {
 
 fn of_gap(gap: &Gap) -> String {
     let lost = match (gap.lost_rows, gap.totals_kept) {
+        (Some(1), true) => "1 row was lost, its totals are in".to_owned(),
+        (Some(1), false) => "1 row was lost and is not in".to_owned(),
         (None, true) => "how many rows were lost is not known, their totals are in".to_owned(),
         (None, false) => "what it lacks is not known".to_owned(),
         (Some(lost), true) => {
@@ -165,4 +186,57 @@ fn of_gap(gap: &Gap) -> String {
         period::time(gap.until_us),
         gap.why.escape_debug()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{NAMED, Notes};
+    use crate::report::source::{Gap, Range};
+
+    fn unpriced(models: usize) -> String {
+        let mut notes = Notes::default();
+        for model in 0..models {
+            notes.unpriced(&format!("m{model}").into(), 2);
+        }
+        notes.sentences(&Range::ALL).join("; ")
+    }
+
+    #[test]
+    fn models_beyond_those_named_are_counted_and_can_be_listed() {
+        let all = unpriced(NAMED);
+        assert!(all.ends_with("m4 (2); `tokenmeter prices show MODEL` says why"), "{all}");
+        let list = "`--by model,unpriced --where 'unpriced!='` lists all";
+        for (more, said) in [(1, "and 1 model more; "), (7, "and 7 models more; ")] {
+            let all = unpriced(NAMED + more);
+            assert!(all.contains("m1 (2)") && all.contains(&format!("{said}{list}")), "{all}");
+        }
+        let mut notes = Notes { unpriced_other: 9, ..Notes::default() };
+        (0..NAMED + 2).for_each(|model| notes.unpriced(&format!("m{model}").into(), 1));
+        let all = notes.sentences(&Range::ALL).join("; ");
+        assert!(all.starts_with("16 exchanges have") && all.contains("and at least 2 models more"), "{all}");
+    }
+
+    #[test]
+    fn one_is_not_many() {
+        let gap = Gap { from_us: 0, until_us: 1, why: "crash".into(), lost_rows: Some(1), totals_kept: true };
+        let notes = Notes {
+            gaps: vec![gap; NAMED + 1],
+            shed: 1,
+            left_out: 1,
+            unpriced: [("m".into(), 1)].into(),
+            uncounted: 1,
+            ..Notes::default()
+        };
+        let said = notes.sentences(&Range::ALL).join("\n");
+        for part in [
+            "1 row was lost, its totals are in",
+            "and 1 gap more; the view `gaps` lists it",
+            "1 exchange is known only as totals by tenant and model, because the disk could not take its row",
+            "1 exchange is left out: its row is not kept",
+            "1 exchange has no price",
+            "of 1 exchange nothing says how many tokens it made",
+        ] {
+            assert!(said.contains(part), "{part:?} is not in {said}");
+        }
+    }
 }

@@ -54,6 +54,15 @@ impl Piece<'_> {
             Key::Class => Value::Word(line.class.name()),
             Key::InputProvenance => Value::Word(line.input_provenance.name()),
             Key::OutputProvenance => Value::Word(line.output_provenance.name()),
+            Key::Unpriced => match (self.detail, line.class) {
+                // Of a correction it is what its exchange was, so that both stand in one group.
+                (Detail::Row(row), _) => match &row.charge {
+                    Charge::Priced { .. } => Value::Null,
+                    Charge::Unpriced(why) => Value::Word(why.name()),
+                },
+                (Detail::None, Class::Usage | Class::Shed) if line.rate.is_some() => Value::Null,
+                (Detail::None, _) => Value::Word(NO_DETAIL),
+            },
             Key::Consumer | Key::ResponseModel | Key::Dialect => match self.detail {
                 Detail::None => Value::Word(NO_DETAIL),
                 Detail::Row(row) => match key {

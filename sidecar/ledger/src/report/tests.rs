@@ -65,7 +65,9 @@ fn word(memory: &Memory, line: &Line, billed: i32, key: Key) -> String {
         Key::Class => line.class.name().to_owned(),
         Key::InputProvenance => line.input_provenance.name().to_owned(),
         Key::OutputProvenance => line.output_provenance.name().to_owned(),
-        Key::Consumer | Key::ResponseModel | Key::Dialect => unreachable!("lines do not have it"),
+        Key::Consumer | Key::ResponseModel | Key::Dialect | Key::Unpriced => {
+            unreachable!("lines do not have it")
+        }
     }
 }
 
@@ -294,6 +296,31 @@ fn a_total_is_shown_where_something_was_added_up() {
         assert_eq!(rows, lines, "by {by:?}\n{text}");
         assert_eq!(text.contains("used"), basis == Basis::Gpu, "{text}");
     }
+}
+
+/// A correction stands with what it corrects, so that what was given a price since is not unpriced.
+#[test]
+fn what_had_no_price_is_told_apart_with_what_was_corrected_of_it() {
+    let whole = Memory::of_chance(3, 200);
+    let mut memory = Memory { kept_since_us: i64::MIN, shed: Vec::new(), ..whole };
+    let rows = &memory.rows;
+    memory.corrections.retain(|(_, made)| rows.iter().any(|(_, row, _)| row.id == made.exchange));
+    let unpriced = |row: &crate::Row| matches!(row.charge, Charge::Unpriced(_));
+    let first = memory.rows.iter().filter(|(_, row, _)| unpriced(row)).count();
+    let since: u64 = memory.corrections.iter().map(|(_, made)| made.line.exchanges).sum();
+    assert!(first > 0 && since > 0);
+    let of = |filter: &str| {
+        let filters = vec![Filter::read(filter).expect("a filter")];
+        let report = report(&memory, &Ask { filters, ..ask(&[Key::Unpriced, Key::Model]) });
+        assert!(report.notes.from_rows);
+        report.groups
+    };
+    let groups = of("unpriced!=");
+    let sum = |of: &dyn Fn(&Group) -> i128| groups.iter().map(of).sum::<i128>();
+    assert_eq!(sum(&|group| group.sums.exchanges), i128::try_from(first).expect("few"));
+    assert_eq!(sum(&|group| group.sums.unpriced), sum(&|group| group.sums.exchanges) - i128::from(since));
+    assert!(groups.iter().all(|group| group.sums.unpriced >= 0), "{groups:?}");
+    assert!(of("unpriced=").iter().all(|group| group.sums.unpriced == 0 && group.sums.priced));
 }
 
 #[test]

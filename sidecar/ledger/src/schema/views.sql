@@ -53,21 +53,22 @@ SELECT
                                                         AS gpu_energy_usd
 FROM line LEFT JOIN rate ON rate.id = line.rate;
 
--- The same by month, tenant, model and currency, summed exactly. NULL as currency: no price.
+-- The same by month, tenant, model, currency and class, summed exactly. NULL as currency: no price.
 CREATE VIEW spend_monthly AS
 WITH sums AS (
-  SELECT month, tenant, model, currency,
+  SELECT month, tenant, model, currency, class,
          sum(exchanges) AS exchanges, sum(unpriced_exchanges) AS unpriced_exchanges,
          sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens,
          sum(cost_millionths) + sum(cost_rest) / 1000000 AS high, sum(cost_rest) % 1000000 AS low
-  FROM spend_daily GROUP BY month, tenant, model, currency
+  FROM spend_daily GROUP BY month, tenant, model, currency, class
 )
 SELECT month, tenant, model, currency, exchanges, unpriced_exchanges, input_tokens, output_tokens,
        CASE WHEN currency IS NULL THEN NULL
             WHEN high >= 0 THEN printf('%d.%06d%06d', high / 1000000, high % 1000000, low)
             ELSE printf('-%d.%06d%06d', (-high - (low > 0)) / 1000000, (-high - (low > 0)) % 1000000,
                         (1000000 - low) % 1000000)
-       END AS cost
+       END AS cost,
+       class                                            -- usage, shed (no rows), correction
 FROM sums;
 
 -- One row for each exchange whose detail is kept.

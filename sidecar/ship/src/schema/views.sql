@@ -46,8 +46,8 @@ FROM tokenmeter.line LEFT JOIN tokenmeter.rate ON rate.id = line.rate;
 CREATE VIEW tokenmeter.spend_monthly AS
 SELECT month, tenant, model, currency, sum(exchanges) AS exchanges,
        sum(unpriced_exchanges) AS unpriced_exchanges, sum(input_tokens) AS input_tokens,
-       sum(output_tokens) AS output_tokens, sum(cost) AS cost
-FROM tokenmeter.spend_daily GROUP BY month, tenant, model, currency;
+       sum(output_tokens) AS output_tokens, sum(cost) AS cost, class
+FROM tokenmeter.spend_daily GROUP BY month, tenant, model, currency, class;
 
 CREATE VIEW tokenmeter.exchanges AS
 SELECT

@@ -176,7 +176,10 @@ pub(crate) fn command() -> Command {
                 .long("round")
                 .value_name("N")
                 .value_parser(clap::value_parser!(u32).range(0..=12))
-                .help("Round money to N digits after the point, half to even; by default it is exact"),
+                .help(
+                    "Round money to N digits after the point, half to even, each row and the total by itself, so that \
+                     rounded rows need not add up to it; by default it is exact",
+                ),
         )
         .arg(
             Arg::new("output")
@@ -341,9 +344,10 @@ Examples:
   tokenmeter spend --ledger tokenmeter.db --by month,tenant --basis gpu
   tokenmeter spend --ledger tokenmeter.db --billed 2026-11 --format focus --billing chargeback --output focus.csv
   tokenmeter spend --ledger tokenmeter.db --by tenant --format json | jq '.[] | {tenant, cost}'
+  tokenmeter spend --ledger tokenmeter.db --by model,unpriced --where 'unpriced!='
 
-The keys consumer, response_model and dialect, and parts of a day, are answered from rows; all else from
-daily totals. An exchange belongs to the UTC day in which it ended. Exit codes: 1 the ledger cannot be
+The keys consumer, response_model, dialect and unpriced, and parts of a day, are answered from rows; all else
+from daily totals. An exchange belongs to the UTC day in which it ended. Exit codes: 1 the ledger cannot be
 read, 2 wrong flags.";
 
 #[cfg(test)]
