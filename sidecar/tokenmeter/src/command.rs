@@ -1,6 +1,7 @@
 //! What each command does, from the flags to the exit code: 0 done, 1 could not run, 2 the
 //! settings are wrong.
 
+mod closed;
 pub(crate) mod ledger;
 pub(crate) mod ledger_path;
 pub(crate) mod prices;

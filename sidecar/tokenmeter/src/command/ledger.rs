@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::{Arg, ArgMatches, Command};
 use ledger::{Failure, Overview, Verdict, close, month, overview, verify};
 
+use super::closed;
 use super::ledger_path::{self, NoLedger};
 use super::reprice::{self, RepriceError};
 use super::who;
@@ -39,6 +40,7 @@ pub struct Close {
     place: Place,
     month: i32,
     who: Option<String>,
+    json: bool,
 }
 
 /// What is to be verified.
@@ -78,6 +80,7 @@ impl Wish {
                 place,
                 month: month(matches).expect("clap asks for it"),
                 who: matches.get_one("who").cloned(),
+                json: matches.get_one::<String>("format").is_some_and(|name| name == "json"),
             }),
             "verify" => Self::Verify(Verify { place, month: month(matches) }),
             _ => Self::Status(place),
@@ -98,7 +101,15 @@ pub(crate) fn command() -> Command {
                 .args(ledger_path::arguments())
                 .arg(Arg::new("who").long("who").value_name("NAME").help(
                     "Who does this, for the sign-off; by default the name this process's user has",
-                )),
+                ))
+                .arg(
+                    Arg::new("format")
+                        .long("format")
+                        .value_name("NAME")
+                        .value_parser(["text", "json"])
+                        .default_value("text")
+                        .help("For people, or the sign-off as it is written"),
+                ),
         )
         .subcommand(
             Command::new("verify")
@@ -130,14 +141,14 @@ pub(crate) fn run(wish: &Wish) -> Result<ExitCode, LedgerError> {
         Wish::Close(wish) => {
             let path = wish.place.path()?;
             let who = who::named(wish.who.as_deref(), &ThisMachine);
-            let sign_off = close(&path, wish.month, &who, ledger::now_us()).map_err(LedgerError::Ledger)?;
-            say(&format!("{:#}", sign_off.document));
+            let now_us = ledger::now_us();
+            let sign_off = close(&path, wish.month, &who, now_us).map_err(LedgerError::Ledger)?;
+            say(&match wish.json {
+                true => format!("{:#}", sign_off.document),
+                false => closed::told(&sign_off, &path, now_us),
+            });
             if let Some(unpriced @ 1..) = sign_off.document["unpriced_exchanges"].as_u64() {
-                let month = month::name(wish.month);
-                warn(&format!(
-                    "{unpriced} of its exchanges have no price and are in no sum: `tokenmeter spend --month {month} --by \
-                     model` says of which models, and `ledger reprice` charges them as corrections"
-                ));
+                warn(&closed::unpriced(unpriced, &month::name(wish.month)));
             }
             Ok(ExitCode::SUCCESS)
         }
@@ -175,7 +186,8 @@ fn judged(verdict: &Verdict) -> String {
             .digest
             .as_ref()
             .map_or_else(|| "not closed".to_owned(), |digest| format!("digest {digest}"));
-        return format!("{month}  ok  {path}: {} rows and the lines they come to; {digest}", verdict.rows);
+        let rows = closed::count(verdict.rows, "row");
+        return format!("{month}  ok  {path}: {rows} and the lines they come to; {digest}");
     }
     let lines = verdict.differences.iter().map(|said| format!("\n    {said}"));
     format!("{month}  DIFFERS  {path}:{}", lines.collect::<String>())
@@ -200,11 +212,11 @@ fn state(path: &Path, seen: &Overview) -> String {
                     String::new()
                 };
                 format!(
-                    "{}  {closed}; {} rows{gone}, {} corrections, {} gaps; last written {}",
+                    "{}  {closed}; {}{gone}, {}, {}; last written {}",
                     month::name(facts.month),
-                    facts.rows,
-                    facts.corrections,
-                    facts.gaps,
+                    closed::count(facts.rows, "row"),
+                    closed::count(facts.corrections, "correction"),
+                    closed::count(facts.gaps, "gap"),
                     time(facts.alive_us)
                 )
             }
@@ -267,9 +279,11 @@ mod tests {
         command().debug_assert();
         let Ok(Wish::Close(close)) = wish("ledger close 2026-10 --ledger x.db --who ann") else { panic!() };
         assert_eq!(
-            (close.month, close.who.as_deref(), close.place.ledger.as_deref()),
-            (681, Some("ann"), Some("x.db"))
+            (close.month, close.who.as_deref(), close.place.ledger.as_deref(), close.json),
+            (681, Some("ann"), Some("x.db"), false)
         );
+        let Ok(Wish::Close(close)) = wish("ledger close 2026-10 --format json") else { panic!() };
+        assert!(close.json);
         let Ok(Wish::Verify(verify)) = wish("ledger verify") else { panic!() };
         assert_eq!(verify.month, None);
         assert!(matches!(wish("ledger status --ledger x.db"), Ok(Wish::Status(_))));
@@ -326,7 +340,7 @@ mod tests {
         let said = state(Path::new("x.db"), &seen);
         for part in [
             "x.db is written by process 12",
-            "2026-10  closed 2026-11-01T00:00:00Z by ann; 9 rows, 9 of them taken away, 1 corrections, 2 gaps",
+            "2026-10  closed 2026-11-01T00:00:00Z by ann; 9 rows, 9 of them taken away, 1 correction, 2 gaps",
             "cannot be read",
             "x.db.corrupt-1: damaged, moved aside",
         ] {
