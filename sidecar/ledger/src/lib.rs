@@ -57,7 +57,7 @@ pub use energy::EnergyRow;
 pub use failure::{Failure, Fault};
 pub use line::{Class, Line};
 pub use overview::{Facts, Overview, Part, overview};
-pub use reprice::{Outcome, Reprice, rehearse, reprice};
+pub use reprice::{Change, Outcome, Reprice, rehearse, reprice};
 pub use row::Row;
 pub use running::{Clock, Ledger, MayForget, Plan, now_us, start};
 pub use sign_off::{SignOff, utc};

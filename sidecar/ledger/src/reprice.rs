@@ -22,7 +22,8 @@ use crate::{Class, Line, Row, Store};
 /// a moment only, and that memory is bounded.
 const TOGETHER: usize = 5_000;
 
-/// Models that are listed of what cannot be charged again; the rest is counted.
+/// Tenants and models that are listed of what differs, and models of what cannot be charged again; the rest is
+/// counted.
 const LISTED: usize = 1_000;
 
 /// What is to be charged again.
@@ -40,6 +41,19 @@ pub struct Reprice<'a> {
     pub at_us: i64,
 }
 
+/// What charging again comes to, of some exchanges.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Change {
+    /// Exchanges whose charge differs.
+    pub exchanges: u64,
+    /// Those among them that had no price before.
+    pub newly_priced: u64,
+    /// What they were charged, pico-units of the book's currency.
+    pub before_pico: i128,
+    /// What they are charged now.
+    pub after_pico: i128,
+}
+
 /// What charging again comes to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcome {
@@ -53,6 +67,10 @@ pub struct Outcome {
     pub before_pico: i128,
     /// What they are charged now.
     pub after_pico: i128,
+    /// The same by tenant and model.
+    pub changes: BTreeMap<(Arc<str>, Arc<str>), Change>,
+    /// And of tenants and models beyond those listed.
+    pub other_changes: Change,
     /// The content hashes of the books by which they were charged.
     pub books: Vec<Arc<str>>,
     /// Exchanges that the book does not price, by model and why; they stay as they are.
@@ -223,6 +241,14 @@ fn each(
         outcome.newly_priced += u64::from(old.is_none());
         outcome.before_pico += now.cost_pico;
         outcome.after_pico += i128::from(cost);
+        let place = (Arc::clone(&row.tenant), Arc::clone(&row.model));
+        let full = outcome.changes.len() >= LISTED && !outcome.changes.contains_key(&place);
+        let change =
+            if full { &mut outcome.other_changes } else { outcome.changes.entry(place).or_default() };
+        change.exchanges += 1;
+        change.newly_priced += u64::from(old.is_none());
+        change.before_pico += now.cost_pico;
+        change.after_pico += i128::from(cost);
         if let Some(old) = old
             && !outcome.books.contains(&old.book)
         {

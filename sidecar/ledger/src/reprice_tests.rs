@@ -4,6 +4,7 @@ use price::{Book, Charge};
 
 use super::{Reprice, each, rehearse, reprice, usage};
 use crate::amend::{Amendment, amend};
+use crate::report::ask::matches;
 use crate::report::disk_tests::book;
 use crate::report::memory::Memory;
 use crate::report::source::{Range, Source};
@@ -56,6 +57,12 @@ fn the_charges_are_the_new_books_and_twice_is_once() {
             assert_eq!(done.entered, done.differing);
             assert_eq!(super::Outcome { entered: planned.entered, ..done.clone() }, planned);
             assert!(done.differing > 0 && !done.gone.is_empty(), "{done:?}");
+            let listed = || done.changes.values();
+            assert!(done.changes.len() > 1 && done.changes.keys().all(|(_, is)| matches(model, is)));
+            assert_eq!(listed().map(|change| change.exchanges).sum::<u64>(), done.differing);
+            assert_eq!(listed().map(|change| change.newly_priced).sum::<u64>(), done.newly_priced);
+            assert_eq!(listed().map(|change| change.before_pico).sum::<i128>(), done.before_pico);
+            assert_eq!(listed().map(|change| change.after_pico).sum::<i128>(), done.after_pico);
             let again = reprice(&path, &wish(&book, Some(model))).unwrap();
             assert_eq!((again.differing, again.entered), (0, 0));
             after += done.after_pico;

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use ledger::report::money::{in_threes, money};
 use ledger::report::{Range, Trouble, period};
-use ledger::{Outcome, Reprice, Store};
+use ledger::{Change, Outcome, Reprice, Store};
 use price::{Book, Problem};
 
 use super::ledger_path::{self, NoLedger};
@@ -88,7 +88,7 @@ pub(crate) fn command() -> Command {
             Arg::new("dry-run")
                 .long("dry-run")
                 .action(ArgAction::SetTrue)
-                .help("Say what it would come to, and change nothing"),
+                .help("Say what it would come to, by tenant and model, and change nothing"),
         )
 }
 
@@ -143,14 +143,18 @@ fn told(outcome: &Outcome, book: &Book, dry: bool) -> String {
             book.hash()
         ),
         format!(
-            "{} differ, {} of them had no price: {} {code} before, {} {code} after, {} {code} in corrections",
+            "{} {}, {} of them had no price: {} {code} before, {} {code} after, {} {code} in corrections",
             number(outcome.differing),
+            if outcome.differing == 1 { "differs" } else { "differ" },
             number(outcome.newly_priced),
             money(outcome.before_pico),
             money(outcome.after_pico),
             money(outcome.after_pico - outcome.before_pico),
         ),
     ];
+    if dry {
+        lines.extend(table(outcome, code));
+    }
     for ((model, why), count) in &outcome.unpriced {
         lines.push(format!(
             "not changed: {} of {}, which the book does not price ({})",
@@ -171,9 +175,57 @@ fn told(outcome: &Outcome, book: &Book, dry: bool) -> String {
     }
     lines.push(match dry {
         true => "nothing was changed: it was a dry run".to_owned(),
+        false if outcome.entered == 1 => "1 correction was entered".to_owned(),
         false => format!("{} corrections were entered", number(outcome.entered)),
     });
     lines.join("\n") + "\n"
+}
+
+/// What differs, a line for each tenant and model, in the one currency that a book has.
+fn table(outcome: &Outcome, code: &str) -> Vec<String> {
+    if outcome.changes.is_empty() {
+        return Vec::new();
+    }
+    let row = |tenant: &str, model: &str, change: &Change| {
+        let (before, after) = (change.before_pico, change.after_pico);
+        [
+            tenant.escape_debug().to_string(),
+            model.escape_debug().to_string(),
+            in_threes(&change.exchanges.to_string()),
+            in_threes(&change.newly_priced.to_string()),
+            money(before).to_string(),
+            money(after).to_string(),
+            money(after - before).to_string(),
+            code.to_owned(),
+        ]
+    };
+    let names = ["tenant", "model", "exchanges", "no price", "before", "after", "difference", "currency"];
+    let mut rows = vec![names.map(str::to_owned)];
+    rows.extend(outcome.changes.iter().map(|((tenant, model), change)| row(tenant, model, change)));
+    if outcome.other_changes.exchanges > 0 {
+        rows.push(row("others", "", &outcome.other_changes));
+    }
+    if rows.len() > 2 {
+        let total = Change {
+            exchanges: outcome.differing,
+            newly_priced: outcome.newly_priced,
+            before_pico: outcome.before_pico,
+            after_pico: outcome.after_pico,
+        };
+        rows.push(row("total", "", &total));
+    }
+    let length = |text: &String| text.chars().count();
+    let widths: [usize; 8] =
+        std::array::from_fn(|at| rows.iter().map(|row| length(&row[at])).max().unwrap_or(0));
+    let lines = rows.iter().map(|row| {
+        let cells = row.iter().zip(widths).enumerate().map(|(at, (cell, width))| {
+            let pad = " ".repeat(width - length(cell));
+            // Numbers to the right, names to the left.
+            if (2..7).contains(&at) { format!("{pad}{cell}") } else { format!("{cell}{pad}") }
+        });
+        format!("  {}", cells.collect::<Vec<_>>().join("  ").trim_end())
+    });
+    lines.collect()
 }
 
 fn exchanges(count: u64) -> String {

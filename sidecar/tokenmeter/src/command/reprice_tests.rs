@@ -77,3 +77,42 @@ fn it_charges_again_and_says_so() {
         assert!(text.contains(said), "{said} is not in\n{text}");
     }
 }
+
+#[test]
+fn a_rehearsal_says_what_differs_by_tenant_and_model() {
+    let (book, _) =
+        price::Book::read("version: v\ncurrency: EUR\nmodels:\n  - {name: m, input: 1, output: 2}\n")
+            .unwrap();
+    let change = |exchanges, newly_priced, before_pico, after_pico| ledger::Change {
+        exchanges,
+        newly_priced,
+        before_pico,
+        after_pico,
+    };
+    let unit = 1_000_000_000_000;
+    let outcome = ledger::Outcome {
+        exchanges: 2_000,
+        differing: 1_203,
+        newly_priced: 1,
+        before_pico: 12 * unit,
+        after_pico: 10 * unit + unit / 4,
+        changes: [
+            (("acme".into(), "llama".into()), change(1_200, 0, 12 * unit, 10 * unit)),
+            (("beta".into(), "m\u{1b}".into()), change(1, 1, 0, unit / 4)),
+        ]
+        .into(),
+        other_changes: change(2, 0, 0, 0),
+        ..ledger::Outcome::default()
+    };
+    let expected = "\
+  tenant  model    exchanges  no price  before  after  difference  currency
+  acme    llama        1,200         0   12.00  10.00       -2.00  EUR
+  beta    m\\u{1b}          1         1    0.00   0.25        0.25  EUR
+  others                   2         0    0.00   0.00        0.00  EUR
+  total                1,203         1   12.00  10.25       -1.75  EUR
+";
+    let text = told(&outcome, &book, true);
+    assert!(text.contains(expected), "{text}");
+    assert!(!told(&outcome, &book, false).contains("difference"), "what was done is in the ledger");
+    assert!(!told(&ledger::Outcome::default(), &book, true).contains("tenant"), "nothing differs");
+}
