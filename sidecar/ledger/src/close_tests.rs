@@ -338,6 +338,33 @@ fn whatever_is_changed_in_a_closed_month_is_told() {
     differs(&place, "closed_by");
 }
 
+/// One row changed: it is named first, then the one line that its change makes wrong, in money.
+#[test]
+fn a_row_that_was_changed_is_named_before_what_follows_from_it() {
+    let place = with_october();
+    close(&place.ledger(), october(), "ann", november_us()).unwrap();
+    let path = place.path("x-2026-10.db");
+    super::read_only(&path, false).unwrap();
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    let sql = "UPDATE exchange SET cost_pico = cost_pico + 1500000000000 WHERE seq = 2";
+    connection.execute_batch(sql).unwrap();
+    connection.close().unwrap();
+    let verdict = verify(&place.ledger(), Some(october())).unwrap().remove(0);
+    let [first, line] = verdict.differences.as_slice() else { panic!("{:#?}", verdict.differences) };
+    let (id, tenant) = (row(1).id, row(1).tenant);
+    let named =
+        format!("a row of the table exchange is not as it was written (seq 2, id {id}, tenant {tenant:?}");
+    assert!(first.starts_with(&named), "{first}");
+    assert!(line.starts_with("so the usage line of 2026-10-"), "{line}");
+    let (says, come_to) = line.split_once("; its rows come to ").expect("two sums");
+    let usd = |text: &str| -> f64 {
+        let (before, _) = text.split_once(" USD").expect("a currency");
+        before.rsplit(' ').next().unwrap().parse().expect("units of it")
+    };
+    assert!((usd(come_to) - usd(says) - 1.5).abs() < 1e-9, "{line}");
+    assert_eq!(verdict.rows, 100, "all were read");
+}
+
 /// Lines whose rows say something else, with marks and seals that are right: only summing again tells.
 #[test]
 fn lines_are_compared_with_their_rows() {

@@ -340,6 +340,45 @@ pub(crate) fn whole(
     table: &Table,
     mut each: impl FnMut(&[ValueRef<'_>]) -> Result<(), Failure>,
 ) -> Result<Seal, Failure> {
+    read_whole(connection, table, |values, right| match right {
+        true => each(values),
+        false => Err(table.changed(values)),
+    })
+    .and_then(|(found, expected)| match found == expected {
+        true => Ok(found),
+        false => Err(unsealed(table, &found, &expected)),
+    })
+}
+
+/// Reads a whole table as it is: what is wrong with it is told, and its rows are handed on all the same.
+pub(crate) fn whole_as_it_is(
+    connection: &Connection,
+    table: &Table,
+    told: &mut dyn FnMut(Failure),
+    mut each: impl FnMut(&[ValueRef<'_>]) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut changed = 0_u64;
+    let (found, expected) = read_whole(connection, table, |values, right| {
+        if !right {
+            changed += 1;
+            told(table.changed(values));
+        }
+        each(values).unwrap_or_else(&mut *told);
+        Ok(())
+    })?;
+    // Of rows that were changed the seal says no more than their marks.
+    if found.entered != expected.entered || (found != expected && changed == 0) {
+        told(unsealed(table, &found, &expected));
+    }
+    Ok(())
+}
+
+/// The seal that a table's rows make, and the one that it has.
+fn read_whole(
+    connection: &Connection,
+    table: &Table,
+    mut each: impl FnMut(&[ValueRef<'_>], bool) -> Result<(), Failure>,
+) -> Result<(Seal, Seal), Failure> {
     let expected = seal(connection, table)?;
     let mut found = compacted(connection, table)?;
     let (rest, after) = if table.is_numbered() {
@@ -347,17 +386,18 @@ pub(crate) fn whole(
     } else {
         ("", Vec::new())
     };
-    table.each(connection, rest, &after, |values, digest| {
+    table.each_as_it_is(connection, rest, &after, |values, digest, right| {
         found.count(table, digest);
-        each(values)
+        each(values, right)
     })?;
-    if found != expected {
-        return Err(Failure::corrupt(format!(
-            "the table {} holds {} rows that are not the {} that were written",
-            table.name, found.entered, expected.entered
-        )));
-    }
-    Ok(found)
+    Ok((found, expected))
+}
+
+fn unsealed(table: &Table, found: &Seal, expected: &Seal) -> Failure {
+    Failure::corrupt(format!(
+        "the table {} holds {} rows that are not the {} that were written",
+        table.name, found.entered, expected.entered
+    ))
 }
 
 /// Whether something of that name is there.

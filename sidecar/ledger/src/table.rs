@@ -86,15 +86,44 @@ impl Table {
         row: &'a Row<'_>,
         scratch: &mut Vec<u8>,
     ) -> Result<(Values<'a>, Digest), Failure> {
+        match self.read_as_it_is(row, scratch)? {
+            (values, digest, true) => Ok((values, digest)),
+            (values, _, false) => Err(self.changed(&values)),
+        }
+    }
+
+    /// A row as it is, and whether its mark is right.
+    pub(crate) fn read_as_it_is<'a>(
+        &self,
+        row: &'a Row<'_>,
+        scratch: &mut Vec<u8>,
+    ) -> Result<(Values<'a>, Digest, bool), Failure> {
         let values = (0..self.columns.len()).map(|at| row.get_ref(at)).collect::<Result<Values<'_>, _>>()?;
         let digest = self.digest(&values, scratch);
-        if row.get::<_, i64>(self.columns.len())? != mark(&digest) {
-            return Err(Failure::corrupt(format!(
-                "a row of the table {} is not as it was written",
-                self.name
-            )));
-        }
-        Ok((values, digest))
+        let right = row.get::<_, i64>(self.columns.len())? == mark(&digest);
+        Ok((values, digest, right))
+    }
+
+    /// What to say of a row whose mark is not right: which it is, by what it says now.
+    pub(crate) fn changed(&self, values: &[ValueRef<'_>]) -> Failure {
+        let named = ["seq", "id", "day", "tenant", "model", "name", "version", "entry"];
+        let each = self.columns.iter().zip(values).filter(|(column, _)| named.contains(column));
+        let each: Vec<_> = each
+            .filter_map(|(column, value)| match value {
+                ValueRef::Integer(number) => Some(format!("{column} {number}")),
+                ValueRef::Text(text) => Some(format!("{column} {:?}", String::from_utf8_lossy(text))),
+                ValueRef::Blob(id) => match <[u8; 16]>::try_from(*id) {
+                    Ok(id) if self.name == "exchange" => Some(format!("{column} {}", meter::ExchangeId(id))),
+                    _ => None,
+                },
+                _ => None,
+            })
+            .collect();
+        Failure::corrupt(format!(
+            "a row of the table {} is not as it was written ({})",
+            self.name,
+            each.join(", ")
+        ))
     }
 
     /// Reads every row, after the statement's own `WHERE` and `ORDER BY`.
@@ -105,12 +134,26 @@ impl Table {
         parameters: &[i64],
         mut each: impl FnMut(&[ValueRef<'_>], &Digest) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
+        self.each_as_it_is(connection, rest, parameters, |values, digest, right| match right {
+            true => each(values, digest),
+            false => Err(self.changed(values)),
+        })
+    }
+
+    /// The same of rows as they are, with whether their mark is right.
+    pub(crate) fn each_as_it_is(
+        &self,
+        connection: &Connection,
+        rest: &str,
+        parameters: &[i64],
+        mut each: impl FnMut(&[ValueRef<'_>], &Digest, bool) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
         let mut statement = connection.prepare(&format!("{} {rest}", self.select()))?;
         let mut rows = statement.query(rusqlite::params_from_iter(parameters))?;
         let mut scratch = Vec::new();
         while let Some(row) = rows.next()? {
-            let (values, digest) = self.read(row, &mut scratch)?;
-            each(&values, &digest)?;
+            let (values, digest, right) = self.read_as_it_is(row, &mut scratch)?;
+            each(&values, &digest, right)?;
         }
         Ok(())
     }

@@ -3,9 +3,10 @@
 //! Law: nothing that was stored is believed. Lines are made anew from rows, chains and digests from the
 //! columns, and every difference is told with where it is.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
+use price::Currency;
 use rusqlite::Connection;
 
 use crate::failure::Failure;
@@ -13,6 +14,8 @@ use crate::file::{self, File};
 use crate::key::Key;
 use crate::line::{Class, Line};
 use crate::missing::Missing;
+use crate::report::money::{money, nano};
+use crate::report::period;
 use crate::report::source::Month;
 use crate::sign_off::SignOff;
 use crate::table::{ACT, CORRECTION, DEVICE, Digest, ENERGY, EXCHANGE, GAP, LINE, RATE};
@@ -136,12 +139,18 @@ fn look(
         note(file::whole(&connection, table, |_| Ok(())).map(|_| ()));
     }
     let mut sums = Sums::default();
-    note(sums.read(&connection));
+    let compared = sums.read(&connection);
     verdict.rows = sums.rows;
-    if sums.compacted {
+    // First what was changed, then what follows from it.
+    verdict.differences.extend(sums.wrong.said());
+    match compared {
+        Err(failure) => {
+            verdict.differences.push(failure.said);
+            verdict.differences.push("so its lines were not compared with its rows".to_owned());
+        }
         // What lines are the sums of is not there any more; they have their own seal.
-    } else {
-        verdict.differences.extend(sums.differences());
+        Ok(()) if sums.compacted => {}
+        Ok(()) => verdict.differences.extend(sums.differences()),
     }
     if let Some(stored) = &closed {
         let before = file::bytes(&connection, "previous")?;
@@ -173,11 +182,34 @@ fn look(
     Ok(closed)
 }
 
+/// What is wrong with rows: so much that is told, and how much more there is.
+#[derive(Default)]
+struct Wrong {
+    told: Vec<String>,
+    more: u64,
+}
+
+impl Wrong {
+    fn tell(&mut self, failure: Failure) {
+        match self.told.len() < TOLD {
+            true => self.told.push(failure.said),
+            false => self.more += 1,
+        }
+    }
+
+    fn said(&self) -> impl Iterator<Item = String> {
+        let more = (self.more > 0).then(|| format!("and {} more of such", self.more));
+        self.told.iter().cloned().chain(more)
+    }
+}
+
 /// Lines as they are, and as they should be.
 #[derive(Default)]
 struct Sums {
     rows: u64,
     compacted: bool,
+    wrong: Wrong,
+    currencies: HashMap<[u8; 16], Currency>,
     made: BTreeMap<Key, Line>,
     stored: BTreeMap<Key, Line>,
     rates: BTreeSet<[u8; 16]>,
@@ -187,10 +219,11 @@ struct Sums {
 impl Sums {
     fn read(&mut self, connection: &Connection) -> Result<(), Failure> {
         let mut names = Names::default();
-        let mut rates = std::collections::HashMap::new();
+        let mut rates = HashMap::new();
         file::whole(connection, &RATE, |values| {
             let rate = Columns::new(values, &mut names).rate()?;
             self.rates.insert(rate.id);
+            self.currencies.insert(rate.id, rate.currency);
             rates.insert(rate.id, std::sync::Arc::new(rate));
             Ok(())
         })?;
@@ -201,16 +234,18 @@ impl Sums {
             Ok(())
         })?;
         self.compacted = file::compacted(connection, &EXCHANGE)?.entered > 0;
-        file::whole(connection, &EXCHANGE, |values| {
+        let Self { wrong, made, compacted, rows, .. } = self;
+        let mut tell = |failure| wrong.tell(failure);
+        file::whole_as_it_is(connection, &EXCHANGE, &mut tell, |values| {
             let row = Columns::new(&values[1..], &mut names).row(|id| rates.get(id).cloned())?;
-            self.rows += 1;
+            *rows += 1;
             let key = Key::of_row(&row, Class::Usage);
-            self.made.entry(key.clone()).or_insert_with(|| key.line()).add_row(&row);
+            made.entry(key.clone()).or_insert_with(|| key.line()).add_row(&row);
             Ok(())
         })?;
         let mut find = connection.prepare(&format!("{} WHERE id = ?", EXCHANGE.select()))?;
         let mut scratch = Vec::new();
-        file::whole(connection, &ENERGY, |values| {
+        file::whole_as_it_is(connection, &ENERGY, &mut tell, |values| {
             let mut columns = Columns::new(&values[2..], &mut names);
             let (ended_us, used) = (columns.number()?, columns.used()?);
             let (class, key) = columns.energy_key(month::day(ended_us))?;
@@ -220,25 +255,25 @@ impl Sums {
                     table_id(&mut find, values[1])?;
                     let mut found = find.raw_query();
                     let Some(row) = found.next()? else {
-                        if self.compacted {
+                        if *compacted {
                             return Ok(());
                         }
                         return Err(Failure::corrupt("the exchange of an energy is not there"));
                     };
-                    let (values, _) = EXCHANGE.read(row, &mut scratch)?;
+                    let (values, ..) = EXCHANGE.read_as_it_is(row, &mut scratch)?;
                     Key::of_row(
                         &Columns::new(&values[1..], &mut names).row(|id| rates.get(id).cloned())?,
                         class,
                     )
                 }
             };
-            self.made.entry(key.clone()).or_insert_with(|| key.line()).add_used(&used);
+            made.entry(key.clone()).or_insert_with(|| key.line()).add_used(&used);
             Ok(())
         })?;
-        file::whole(connection, &CORRECTION, |values| {
+        file::whole_as_it_is(connection, &CORRECTION, &mut tell, |values| {
             let line = Columns::new(&values[1..], &mut names).correction()?.line;
             let key = Key::of(&line);
-            self.made.entry(key.clone()).or_insert_with(|| key.line()).add(&line);
+            made.entry(key.clone()).or_insert_with(|| key.line()).add(&line);
             Ok(())
         })?;
         Ok(())
@@ -252,17 +287,25 @@ impl Sums {
         for key in keys {
             let (made, stored) = (self.made.get(key), self.stored.get(key));
             if made != stored {
-                differences.push(difference(key, made, stored));
+                let currency = key.rate.and_then(|rate| self.currencies.get(&rate));
+                let said = difference(key, currency.map(Currency::code), made, stored);
+                differences.push(match self.wrong.told.is_empty() {
+                    true => said,
+                    false => format!("so {said}"),
+                });
             }
         }
         let missing = self.named.difference(&self.rates).count();
         if missing > 0 {
-            differences.push(format!("{missing} rates that lines name are not there"));
+            differences.push(match missing {
+                1 => "1 rate that lines name is not there".to_owned(),
+                _ => format!("{missing} rates that lines name are not there"),
+            });
         }
         let more = differences.len().saturating_sub(TOLD);
         if more > 0 {
             differences.truncate(TOLD);
-            differences.push(format!("and {more} more lines"));
+            differences.push(format!("and {more} more of such lines"));
         }
         differences
     }
@@ -272,21 +315,24 @@ fn table_id(find: &mut rusqlite::Statement<'_>, id: rusqlite::types::ValueRef<'_
     crate::table::bind(find, &[id])
 }
 
-fn difference(key: &Key, made: Option<&Line>, stored: Option<&Line>) -> String {
+fn difference(key: &Key, currency: Option<&str>, made: Option<&Line>, stored: Option<&Line>) -> String {
     let told = |line: Option<&Line>| match line {
         None => "nothing".to_owned(),
         Some(line) => format!(
-            "{} exchanges, {} tokens, {} pico-units, {} GPU ns",
+            "{} exchanges, {} tokens, {}, {} s of GPU time",
             line.exchanges,
             line.tokens.iter().map(|count| u128::from(*count)).sum::<u128>(),
-            line.cost_pico,
-            line.gpu_ns
+            match currency {
+                Some(code) => format!("{} {code}", money(line.cost_pico)),
+                None => "no price".to_owned(),
+            },
+            nano(line.gpu_ns)
         ),
     };
     format!(
-        "the {} line of day {} of tenant {:?}, model {:?} ({}) says {}; its rows come to {}",
+        "the {} line of {} of tenant {:?}, model {:?} ({}) says {}; its rows come to {}",
         key.class.name(),
-        key.day,
+        period::day(key.day),
         key.tenant,
         key.model,
         key.ending,
