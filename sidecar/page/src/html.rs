@@ -3,7 +3,7 @@
 
 use std::fmt::{self, Display, Write};
 
-use crate::source::{Model, Readiness, Upstream, View};
+use crate::source::{Model, Readiness, Spend, Tenant, Upstream, View};
 
 /// The page. `speeds` are tokens per second, one per model of the view.
 pub(crate) fn page(view: &View, readiness: &Readiness, speeds: &[Option<f64>]) -> String {
@@ -31,6 +31,9 @@ fn write_page(
     write_readiness(out, readiness)?;
     write_upstreams(out, &view.upstreams)?;
     write_models(out, &view.models, speeds)?;
+    if let Some(spend) = &view.spend {
+        write_spend(out, spend)?;
+    }
     write_provenances(out, &view.provenances)?;
     out.write_str("</body></html>\n")
 }
@@ -99,6 +102,33 @@ fn write_models(out: &mut String, models: &[Model], speeds: &[Option<f64>]) -> f
             Grouped(model.exchanges),
             Grouped(model.errors),
             Grouped(model.aborts),
+        )?;
+    }
+    out.write_str("</tbody></table>\n")
+}
+
+fn write_spend(out: &mut String, spend: &Spend) -> fmt::Result {
+    out.write_str("<h2>Spent today, in UTC")?;
+    if let Some(since) = &spend.since {
+        write!(out, ", since {}, when this process started", Escaped(since))?;
+    }
+    let separator = if spend.currency.is_empty() { "" } else { ", " };
+    let currency = Escaped(&spend.currency);
+    write!(
+        out,
+        "</h2>\n<table class=\"numbers\"><thead>\
+         <tr><th>tenant<th>cost{separator}{currency}<th>exchanges<th>of them without a price</tr></thead><tbody>\n",
+    )?;
+    for Tenant { name, cost, exchanges, unpriced } in
+        spend.tenants.iter().chain(&spend.rest).chain([&spend.all])
+    {
+        writeln!(
+            out,
+            "<tr><td><bdi>{}</bdi><td>{}<td>{}<td>{}</tr>",
+            Escaped(name),
+            Escaped(cost),
+            Grouped(*exchanges),
+            Grouped(*unpriced),
         )?;
     }
     out.write_str("</tbody></table>\n")

@@ -1,7 +1,11 @@
 //! The page holds what a reader looks for, and no name becomes markup.
 
 use super::{Grouped, Rate, Seconds, Uptime, page};
-use crate::source::{Model, Readiness, Upstream, View};
+use crate::source::{Model, Readiness, Spend, Tenant, Upstream, View};
+
+fn tenant(name: &str, cost: &str, exchanges: u64, unpriced: u64) -> Tenant {
+    Tenant { name: name.to_owned(), cost: cost.to_owned(), exchanges, unpriced }
+}
 
 fn view(name: &str) -> View {
     View {
@@ -24,6 +28,13 @@ fn view(name: &str) -> View {
             first_token_p99_s: Some(1.5),
             request_rate_p50: None,
         }],
+        spend: Some(Spend {
+            since: Some("09:30".to_owned()),
+            currency: "EUR".to_owned(),
+            tenants: vec![tenant(name, "1.234567", 1200, 7)],
+            rest: Some(tenant("3 others", "0.50", 9, 0)),
+            all: tenant("all", "1.734567", 1209, 7),
+        }),
         provenances: vec![("reported", 3), ("frames", 1), ("none", 0)],
     }
 }
@@ -38,6 +49,11 @@ fn everything_a_reader_looks_for_is_on_the_page() {
         "http://127.0.0.1:9800",
         "http://gpu:8000",
         "<bdi>llama</bdi><td>7<td>512<td>42 ms<td>1.50 s<td>–<td>1\u{202f}234\u{202f}567<td>1\u{202f}234<td>2<td>3",
+        "<h2>Spent today, in UTC, since 09:30, when this process started</h2>",
+        "<th>cost, EUR<th>",
+        "<bdi>llama</bdi><td>1.234567<td>1\u{202f}200<td>7</tr>",
+        "<bdi>3 others</bdi><td>0.50<td>9<td>0</tr>",
+        "<bdi>all</bdi><td>1.734567<td>1\u{202f}209<td>7</tr>",
         "reported 75.0 % · frames 25.0 %</p>",
         "http-equiv=\"refresh\" content=\"2\"",
     ] {
@@ -54,7 +70,7 @@ fn no_name_and_no_reason_becomes_markup() {
     assert!(!page.contains("<script"), "{page}");
     assert!(!page.contains('\u{1b}'), "{page}");
     let escaped = "&lt;/td&gt;&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&amp;&quot;\u{fffd}[31m";
-    assert_eq!(page.matches(escaped).count(), 3, "{page}");
+    assert_eq!(page.matches(escaped).count(), 4, "{page}");
 }
 
 #[test]
@@ -62,6 +78,7 @@ fn without_models_the_page_says_what_to_do() {
     let page = page(&View::default(), &Readiness::Ready, &[]);
     assert!(page.contains("No exchange yet"));
     assert!(!page.contains("How output tokens"));
+    assert!(!page.contains("Spent"), "nobody charges");
 }
 
 #[test]

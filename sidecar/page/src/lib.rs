@@ -21,4 +21,4 @@ mod speed;
 
 pub use host::AllowedHosts;
 pub use server::{Error, Running, start};
-pub use source::{Model, Print, Readiness, Scrape, Source, Upstream, View};
+pub use source::{Model, Print, Readiness, Scrape, Source, Spend, Tenant, Upstream, View};

@@ -55,6 +55,8 @@ pub struct View {
     pub upstreams: Vec<Upstream>,
     /// The models seen, in the order they should be shown.
     pub models: Vec<Model>,
+    /// What was spent today; `None` where nothing is charged, or nothing was yet.
+    pub spend: Option<Spend>,
     /// Exchanges by how their output tokens were known, best first; empty if not known.
     pub provenances: Vec<(&'static str, u64)>,
 }
@@ -93,4 +95,32 @@ pub struct Model {
     pub first_token_p99_s: Option<f64>,
     /// Median speed of one request, tokens per second.
     pub request_rate_p50: Option<f64>,
+}
+
+/// What was spent today, a day of UTC.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Spend {
+    /// From which hour and minute on, if not from the day's start: what was spent before is not known.
+    pub since: Option<String>,
+    /// What costs are in, by its ISO 4217 code; empty if nothing had a price.
+    pub currency: String,
+    /// Those who spent most, in the order they should be shown.
+    pub tenants: Vec<Tenant>,
+    /// All others as one, if there are any.
+    pub rest: Option<Tenant>,
+    /// The sum.
+    pub all: Tenant,
+}
+
+/// A tenant's row on the live page.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tenant {
+    /// Name, as its label shows it.
+    pub name: String,
+    /// What its exchanges cost: a decimal number with every digit.
+    pub cost: String,
+    /// Exchanges that ended.
+    pub exchanges: u64,
+    /// Those of them that have no price and are in no cost.
+    pub unpriced: u64,
 }

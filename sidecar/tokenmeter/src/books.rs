@@ -20,6 +20,7 @@ use crate::plan::{Plan, prices};
 use crate::reload::{FileWatch, Which};
 use crate::spend::{Prices, Spend};
 use crate::spent;
+use crate::today::Today;
 
 /// How long the ledger may take to enter what waits when we end: its slowest commits are well below.
 const LAST_COMMIT: Duration = Duration::from_secs(5);
@@ -108,7 +109,7 @@ impl Books {
     /// A look at how they are, for as many as want one.
     pub(crate) fn state(&self, metrics: &Metrics) -> State {
         let shipper = self.shipper.as_ref().map(Shipper::watch);
-        State { metrics: metrics.clone(), ledger: self.ledger.clone(), shipper }
+        State { metrics: metrics.clone(), today: self.spend.today(), ledger: self.ledger.clone(), shipper }
     }
 
     /// What watches the price file at `path`, read first at the start: a new book of the same currency
@@ -180,6 +181,7 @@ fn refused(why: budget::Refused) -> relay::Refused {
 #[derive(Clone)]
 pub(crate) struct State {
     metrics: Metrics,
+    today: Arc<Today>,
     ledger: Option<Ledger>,
     shipper: Option<Watch>,
 }
@@ -193,6 +195,11 @@ impl State {
         if let Some(shipper) = &self.shipper {
             self.metrics.ship(ship_reading(&shipper.status()));
         }
+    }
+
+    /// What was spent today, for people.
+    pub(crate) fn today(&self) -> Option<page::Spend> {
+        self.today.shown(ledger::now_us())
     }
 
     /// What is the matter with them, a line each.

@@ -36,6 +36,7 @@ pub mod reload;
 mod source;
 mod spent;
 mod tiers;
+mod today;
 mod totals;
 
 // What the commands do.

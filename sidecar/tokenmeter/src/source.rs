@@ -56,6 +56,7 @@ impl page::Source for Source {
             uptime_s: self.started.elapsed().as_secs(),
             upstreams: self.upstreams(),
             models: self.models(),
+            spend: self.books.today(),
             provenances: self.tally.read(),
         }
     }

@@ -14,6 +14,7 @@ use price::{Book, Charge, Unpriced, Usage};
 use serde_json::json;
 
 use crate::tiers::Tiers;
+use crate::today::Today;
 
 /// The price book in force, which a reload replaces whole.
 pub(crate) type Prices = Arc<ArcSwapOption<Book>>;
@@ -32,11 +33,13 @@ struct Books {
     metrics: Metrics,
     told: Told,
     tiers: Tiers,
+    today: Arc<Today>,
 }
 
 impl Spend {
     pub(crate) fn new(prices: Prices, ledger: Option<Ledger>, metrics: Metrics, told: Told) -> Self {
-        let spend = Self(Arc::new(Books { prices, ledger, metrics, told, tiers: Tiers::default() }));
+        let (tiers, today) = (Tiers::default(), Arc::new(Today::new(ledger::now_us())));
+        let spend = Self(Arc::new(Books { prices, ledger, metrics, told, tiers, today }));
         spend.repriced();
         spend
     }
@@ -56,7 +59,7 @@ impl Spend {
 
     /// A finished exchange: what it costs.
     pub(crate) fn enter(&self, record: &Record) -> Charge {
-        let Books { prices, ledger, metrics, told, tiers } = &*self.0;
+        let Books { prices, ledger, metrics, told, tiers, today } = &*self.0;
         let identity = &record.identity;
         let book = prices.load();
         let usage = usage(record);
@@ -74,9 +77,10 @@ impl Spend {
                 told(&identity.tenant, usage.at_us, *cost);
             }
             // Where nobody wants to know, nothing is missing.
-            Charge::Unpriced(Unpriced::NoBook) if ledger.is_none() => {}
+            Charge::Unpriced(Unpriced::NoBook) if ledger.is_none() => return charge,
             Charge::Unpriced(why) => metrics.unpriced(&identity.model, why.name()),
         }
+        today.enter(metrics.tenant_label(&identity.tenant), usage.at_us, &charge, ledger::now_us());
         if let Some(ledger) = ledger {
             ledger.enter(Row::of(record, charge.clone()));
         }
@@ -101,6 +105,11 @@ impl Spend {
             };
             ledger.energy(EnergyRow::of(&Row::of(record, charge), used));
         }
+    }
+
+    /// What was spent today.
+    pub(crate) fn today(&self) -> Arc<Today> {
+        Arc::clone(&self.0.today)
     }
 
     /// Where the rows go, if they are kept.

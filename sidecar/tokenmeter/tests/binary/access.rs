@@ -1,10 +1,11 @@
-//! The access log says whose an exchange was and what it cost, in the words of the other ways out.
+//! The access log says whose an exchange was and what it cost, in the words of the other ways out; the live
+//! page says what was spent today.
 
 use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::child::Running;
+use crate::child::{Running, get};
 use crate::proxying::{ask, server};
 
 const TENANTS: &str = "trusted_peers: [127.0.0.1]\nhash_principals: false\n\
@@ -58,6 +59,10 @@ fn a_line_says_whose_an_exchange_was_and_what_it_cost() {
     ask(&running, "X-Tenant: acme\r\nX-Principal: batch\r\n", r#"{"model":"tiny","stream":true}"#);
     let one = line(&running);
     assert_eq!(members(&one, &["tenant", "principal"]), serde_json::json!(["acme", "batch"]), "{one}");
+    // The line comes after the charge, and so does the page.
+    let (_, page) = get(running.admin, "/");
+    assert!(page.contains("<th>cost, EUR<th>"), "{page}");
+    assert!(page.contains("<bdi>acme</bdi><td>0.0000131<td>1<td>0</tr>"), "{page}");
     // 11 × 1/10⁶ + 7 × 0.3/10⁶, as a text: a float would round it.
     assert_eq!(members(&one, &MONEY), serde_json::json!(["0.0000131", "EUR", "v7", null]), "{one}");
 }
@@ -69,6 +74,9 @@ fn a_line_says_why_there_is_no_price() {
     let running = Running::start(server(), &["--access-log", "--log-level", "warn", "--prices", &prices]);
     ask(&running, "", r#"{"model":"tiny","stream":true}"#);
     let two = line(&running);
+    let (_, page) = get(running.admin, "/");
+    assert!(page.contains("<bdi>default</bdi><td>0.00<td>1<td>1</tr>"), "{page}");
+    assert!(page.contains("<th>cost<th>"), "no currency without a price: {page}");
     assert_eq!(members(&two, &["tenant", "principal"]), serde_json::json!(["default", null]), "{two}");
     assert_eq!(members(&two, &MONEY), serde_json::json!([null, null, null, "model"]), "{two}");
 }
@@ -78,6 +86,7 @@ fn where_nobody_charges_a_line_has_no_money() {
     let running = Running::start(server(), &["--access-log", "--log-level", "warn"]);
     ask(&running, "", r#"{"model":"tiny","stream":true}"#);
     let line = line(&running);
+    assert!(!get(running.admin, "/").1.contains("Spent today"));
     assert_eq!(members(&line, &MONEY), serde_json::json!([null, null, null, null]), "{line}");
     assert_eq!(line["tenant"], "default");
 }

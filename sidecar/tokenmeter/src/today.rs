@@ -1,0 +1,123 @@
+//! What was spent today, in UTC, by tenant, as this process saw it: for the live page, which is no bill.
+//! The law: sums are exact, names are labels that are capped already, and what ended on another day is no
+//! part of today.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use budget::{DAY_US, day_of};
+use price::{Charge, Currency};
+
+/// The day's sums.
+#[derive(Debug)]
+pub(crate) struct Today {
+    started_us: i64,
+    day: Mutex<Day>,
+}
+
+#[derive(Debug, Default)]
+struct Day {
+    /// Days since 1970.
+    number: i32,
+    /// The currency of what was charged; a process has one.
+    currency: Option<Currency>,
+    tenants: BTreeMap<Arc<str>, Sum>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    pico: i128,
+    exchanges: u64,
+    unpriced: u64,
+}
+
+impl Sum {
+    fn add(&mut self, other: Self) {
+        self.pico = self.pico.saturating_add(other.pico);
+        self.exchanges += other.exchanges;
+        self.unpriced += other.unpriced;
+    }
+
+    fn shown(self, name: &str) -> page::Tenant {
+        let Self { pico, exchanges, unpriced } = self;
+        page::Tenant { name: name.to_owned(), cost: price::amount(pico), exchanges, unpriced }
+    }
+}
+
+impl Today {
+    /// Nothing yet, in a process that started then (microseconds since 1970).
+    pub(crate) fn new(started_us: i64) -> Self {
+        Self { started_us, day: Mutex::default() }
+    }
+
+    /// Adds an exchange that ended at `ended_us`, under its tenant's label.
+    pub(crate) fn enter(&self, tenant: Arc<str>, ended_us: i64, charge: &Charge, now_us: i64) {
+        let mut day = self.day.lock().unwrap_or_else(PoisonError::into_inner);
+        day.turn(now_us);
+        if day_of(ended_us) != day.number {
+            return;
+        }
+        let sum = match charge {
+            Charge::Priced { rate, cost } => {
+                day.currency = Some(rate.currency);
+                Sum { pico: (*cost).into(), exchanges: 1, unpriced: 0 }
+            }
+            Charge::Unpriced(_) => Sum { exchanges: 1, unpriced: 1, ..Sum::default() },
+        };
+        day.tenants.entry(tenant).or_default().add(sum);
+    }
+
+    /// The dearest tenants, those beyond as one, and all; `None` while there is nothing.
+    pub(crate) fn shown(&self, now_us: i64) -> Option<page::Spend> {
+        let mut day = self.day.lock().unwrap_or_else(PoisonError::into_inner);
+        day.turn(now_us);
+        let mut tenants: Vec<_> = day.tenants.iter().map(|(name, sum)| (Arc::clone(name), *sum)).collect();
+        let currency = day.currency;
+        drop(day);
+        if tenants.is_empty() {
+            return None;
+        }
+        // Sorted by name already, which decides between equals.
+        tenants.sort_by_key(|(_, sum)| Reverse((sum.pico, sum.unpriced, sum.exchanges)));
+        let sum = |tenants: &[(Arc<str>, Sum)]| {
+            let mut all = Sum::default();
+            tenants.iter().for_each(|(_, sum)| all.add(*sum));
+            all
+        };
+        let all = sum(&tenants).shown("all");
+        let beyond = tenants.split_off(tenants.len().min(SHOWN));
+        let rest = (!beyond.is_empty()).then(|| sum(&beyond).shown(&format!("{} others", beyond.len())));
+        Some(page::Spend {
+            since: self.since(now_us),
+            currency: currency.map(|currency| currency.code().to_owned()).unwrap_or_default(),
+            tenants: tenants.into_iter().map(|(name, sum)| sum.shown(&name)).collect(),
+            rest,
+            all,
+        })
+    }
+
+    /// When the process started, if that was today: what was spent before is not known here.
+    fn since(&self, now_us: i64) -> Option<String> {
+        let minute = self.started_us.rem_euclid(DAY_US) / 60_000_000;
+        let today = day_of(self.started_us) == day_of(now_us);
+        today.then(|| format!("{:02}:{:02}", minute / 60, minute % 60))
+    }
+}
+
+impl Day {
+    /// It is another day: nothing of the last one is left.
+    fn turn(&mut self, now_us: i64) {
+        let today = day_of(now_us);
+        if self.number != today {
+            *self = Self { number: today, ..Self::default() };
+        }
+    }
+}
+
+/// Tenants with a line of their own.
+const SHOWN: usize = 10;
+
+#[cfg(test)]
+#[path = "today_tests.rs"]
+mod tests;
