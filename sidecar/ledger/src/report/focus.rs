@@ -7,6 +7,7 @@
 mod charge;
 mod columns;
 mod gather;
+mod merge;
 
 use std::io::{self, Write};
 

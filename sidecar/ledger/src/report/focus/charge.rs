@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use meter::Provenance;
 use price::Currency;
 
+use crate::report::json::share_of;
 use crate::report::money::Decimal;
 use crate::report::source::Month;
+use crate::report::sums::{self, PROVENANCES};
 
 /// One row.
 #[derive(Clone, Debug)]
@@ -35,15 +38,47 @@ pub(super) struct Charge {
     /// Reasoning tokens among this row's.
     pub(super) reasoning: Option<i128>,
     /// How the quantity is known.
-    pub(super) known: String,
+    pub(super) known: Known,
     /// Joules, on the first row likewise.
     pub(super) energy: Option<Decimal>,
     /// The digest under which the month was closed.
     pub(super) digest: Option<Arc<str>>,
 }
 
+/// How a quantity is known.
+#[derive(Clone, Debug)]
+pub(super) enum Known {
+    /// Nothing is said of it.
+    Unsaid,
+    /// By a meter.
+    Measured,
+    /// By so many tokens of each provenance.
+    Counts([i128; PROVENANCES]),
+}
+
+impl Known {
+    /// A word, or each word's share where there are several.
+    pub(super) fn words(&self) -> String {
+        let counts = match self {
+            Self::Unsaid => return String::new(),
+            Self::Measured => return "measured".to_owned(),
+            Self::Counts(counts) => counts,
+        };
+        match sums::shares(counts).as_slice() {
+            [] => Provenance::None.name().to_owned(),
+            [(only, _)] => only.name().to_owned(),
+            several => {
+                let each = several
+                    .iter()
+                    .map(|(known, share)| (known.name().to_owned(), share_of(*share).to_string().into()));
+                serde_json::Value::Object(each.collect()).to_string()
+            }
+        }
+    }
+}
+
 /// What kind of charge.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     /// Of a period that was open when it came.
     Usage,

@@ -98,8 +98,8 @@ columns! {
     PricingUnit, BOTH, NULL, "what the price is for", |charge, _| {
         charge.quantity.as_ref().map(|quantity| quantity.priced_unit.to_owned()).unwrap_or_default()
     };
-    ProviderName, OLD, NEVER, "provider of the model's server", provider;
-    PublisherName, OLD, NEVER, "provider of the model's server", provider;
+    ProviderName, OLD, NEVER, "kind of the model's server, else the upstream's name", provider;
+    PublisherName, OLD, NEVER, "kind of the model's server, else the upstream's name", provider;
     RegionId, BOTH, NULL, "none", |_, _| String::new();
     RegionName, BOTH, NULL, "none", |_, _| String::new();
     ResourceId, BOTH, NULL, "upstream, if asked for; __idle__ and __unattributed__", resource;
@@ -109,7 +109,7 @@ columns! {
     };
     ServiceCategory, BOTH, NEVER, "always", |_, _| "AI and Machine Learning".to_owned();
     ServiceName, BOTH, NEVER, "--service", |_, options| options.service.clone();
-    ServiceProviderName, NEW, NEVER, "provider of the model's server", provider;
+    ServiceProviderName, NEW, NEVER, "kind of the model's server, else the upstream's name", provider;
     ServiceSubcategory, BOTH, NEVER, "always", |_, _| "Generative AI".to_owned();
     SkuId, BOTH, NULL, "model and kind of token", |charge, _| {
         charge.sku.as_ref().map(|sku| sku.id.clone()).unwrap_or_default()
@@ -120,7 +120,7 @@ columns! {
     SkuPriceDetails, BOTH, NULL, "model, direction, cache, tier", |charge, _| {
         charge.sku.as_ref().map(|sku| sku.details.clone()).unwrap_or_default()
     };
-    SkuPriceId, BOTH, NULL, "version of the price book and SkuId", |charge, _| {
+    SkuPriceId, BOTH, NULL, "SkuId, tier, prompt length and unit price: one for each price", |charge, _| {
         charge.sku.as_ref().map(|sku| sku.price_id.clone()).unwrap_or_default()
     };
     SubAccountId, BOTH, NULL, "tenant", tenant;
@@ -142,7 +142,7 @@ columns! {
     x_RequestCount, BOTH, NULL, "exchanges, on the first row of theirs", |charge, _| {
         charge.requests.map(|count| count.to_string()).unwrap_or_default()
     };
-    x_UsageSource, BOTH, NULL, "provenance of the quantity", |charge, _| charge.known.clone();
+    x_UsageSource, BOTH, NULL, "provenance of the quantity", |charge, _| charge.known.words();
 }
 
 fn at(us: i64) -> String {

@@ -4,22 +4,22 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use meter::{Provenance, TokenType};
+use meter::TokenType;
 use price::{Currency, Rate};
 use serde_json::json;
 
-use super::charge::{Charge, Kind, Quantity, Sku};
+use super::charge::{Charge, Kind, Known, Quantity, Sku};
+use super::merge::merge;
 use crate::Class;
 use crate::report::ask::{Ask, Basis};
 use crate::report::group::{self, GROUPS};
-use crate::report::json::share_of;
 use crate::report::key::{Key, Value};
 use crate::report::money::{Decimal, nano};
 use crate::report::notes::Notes;
 use crate::report::period;
 use crate::report::pieces::{self, Piece};
 use crate::report::source::{DAY_US, Month, Share, Source, Trouble};
-use crate::report::sums::{self, PROVENANCES, Sums};
+use crate::report::sums::Sums;
 
 /// What rows have in common.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -136,7 +136,8 @@ pub(super) fn charges(source: &dyn Source, ask: &Ask) -> Result<(Vec<Charge>, No
             None => {}
         }
     }
-    Ok((charges, notes))
+    // By GPU a place has each article once.
+    Ok((if by_gpu { charges } else { merge(charges) }, notes))
 }
 
 /// What may be asked for beside what there always is.
@@ -161,7 +162,7 @@ fn place(ask: &Ask, piece: &Piece<'_>, correction: bool) -> Place {
         share: None,
         tenant: always(Key::Tenant),
         model: always(Key::Model),
-        provider: always(Key::Provider),
+        provider: provider(&piece.line.provider, &piece.line.upstream),
         principal: asked(Key::Principal),
         consumer: asked(Key::Consumer),
         upstream: asked(Key::Upstream),
@@ -169,6 +170,20 @@ fn place(ask: &Ask, piece: &Piece<'_>, correction: bool) -> Place {
         correction,
     }
 }
+
+/// Who provides: the kind of server that was recognised or configured. `openai` is also what a server is called
+/// that was not recognised, as its interface is: then it is the upstream's name, which is its address where nobody
+/// gave it one.
+fn provider(recognised: &Arc<str>, upstream: &Arc<str>) -> Value {
+    match (&**recognised, &**upstream) {
+        ("openai", "" | "_other") => Value::Word(UNKNOWN),
+        ("openai", _) => Value::Text(Arc::clone(upstream)),
+        _ => Value::Text(Arc::clone(recognised)),
+    }
+}
+
+/// The provider of which nothing is known, not even an upstream's name.
+const UNKNOWN: &str = "unknown";
 
 /// The first day of the period of a day.
 fn first_day(ask: &Ask, day: i32) -> i32 {
@@ -240,7 +255,7 @@ fn row(ask: &Ask, place: &Place, rate: Option<&Arc<Rate>>, digest: Option<Arc<st
         cost_pico: 0,
         requests: None,
         reasoning: None,
-        known: String::new(),
+        known: Known::Unsaid,
         energy: None,
         digest,
     }
@@ -279,19 +294,19 @@ fn of_usage(row: &Charge, rate: &Rate, sum: &Sums, charges: &mut Vec<Charge>) {
                 consumed_unit: "Tokens",
                 priced: Decimal { units: tokens, digits: 6, least: 0 },
                 priced_unit: "1000000 Tokens",
-                // Pico-units for a token are millionths for a million of them.
-                unit_price: Some(Decimal { units: unit, digits: 6, least: 2 }),
+                unit_price: Some(a_million(unit)),
             }),
             sku: Some(sku(model, rate, article)),
             cost_pico,
             reasoning,
-            known: how_known(known),
+            known: Known::Counts(*known),
             ..row.clone()
         });
     }
     let each = i128::from(rate.per_request);
     if each != 0 && rest != 0 && rest % each == 0 {
         let requests = Decimal { units: rest / each, digits: 0, least: 0 };
+        let unit_price = Decimal { units: each, digits: 12, least: 2 };
         charges.push(Charge {
             description: format!("Requests to {model}"),
             quantity: Some(Quantity {
@@ -299,12 +314,12 @@ fn of_usage(row: &Charge, rate: &Rate, sum: &Sums, charges: &mut Vec<Charge>) {
                 consumed_unit: "Requests",
                 priced: requests,
                 priced_unit: "Requests",
-                unit_price: Some(Decimal { units: each, digits: 12, least: 2 }),
+                unit_price: Some(unit_price),
             }),
             sku: Some(Sku {
                 id: format!("{model}-request"),
                 meter: "Requests",
-                price_id: price_id(rate, &format!("{model}-request")),
+                price_id: price_id(rate, &format!("{model}-request"), unit_price),
                 details: details(model, rate, &[]),
             }),
             cost_pico: rest,
@@ -330,7 +345,7 @@ fn of_usage(row: &Charge, rate: &Rate, sum: &Sums, charges: &mut Vec<Charge>) {
                 consumed_unit: "Tokens",
                 priced: nothing,
                 priced_unit: "1000000 Tokens",
-                unit_price: Some(Decimal { units: unit_of(article.kind), digits: 6, least: 2 }),
+                unit_price: Some(a_million(unit_of(article.kind))),
             }),
             sku: Some(sku(model, rate, article)),
             ..row.clone()
@@ -389,7 +404,7 @@ fn of_gpu(row: &Charge, sum: &Sums, charges: &mut Vec<Charge>) {
                 details: json!({ "x_Basis": "gpu" }).to_string(),
             }),
             cost_pico,
-            known: "measured".to_owned(),
+            known: Known::Measured,
             ..row.clone()
         });
     }
@@ -406,24 +421,35 @@ fn sku(model: &str, rate: &Rate, article: &Article) -> Sku {
     if article.suffix.starts_with("audio") {
         more.push(("x_TokenModality", "Audio"));
     }
-    Sku { price_id: price_id(rate, &id), details: details(model, rate, &more), meter: article.meter, id }
+    let unit = a_million(i128::from(rate.per_token[article.kind as usize].unwrap_or(0)));
+    Sku {
+        price_id: price_id(rate, &id, unit),
+        details: details(model, rate, &more),
+        meter: article.meter,
+        id,
+    }
 }
 
-fn price_id(rate: &Rate, sku: &str) -> String {
-    let mut id = format!("{}:{sku}", rate.version);
+/// The price of a million tokens: pico-units for one are millionths for a million of them.
+fn a_million(unit: i128) -> Decimal {
+    Decimal { units: unit, digits: 6, least: 2 }
+}
+
+/// One for each unit price of an article, whichever version or text of the price book has it.
+fn price_id(rate: &Rate, sku: &str, unit: Decimal) -> String {
+    let mut id = sku.to_owned();
     if &*rate.tier != "standard" {
         id.push_str(&format!(":{}", rate.tier));
     }
     if rate.above_input_tokens > 0 {
         id.push_str(&format!(":above-{}", rate.above_input_tokens));
     }
-    id
+    format!("{id}:{unit}-{}", rate.currency.code())
 }
 
 fn details(model: &str, rate: &Rate, more: &[(&str, &str)]) -> String {
     let mut details = serde_json::Map::new();
     details.insert("x_ModelId".to_owned(), model.into());
-    details.insert("x_PriceEntry".to_owned(), (*rate.entry).into());
     details.insert("x_ServiceTier".to_owned(), (*rate.tier).into());
     if rate.above_input_tokens > 0 {
         details.insert("x_AboveInputTokens".to_owned(), rate.above_input_tokens.into());
@@ -432,18 +458,4 @@ fn details(model: &str, rate: &Rate, more: &[(&str, &str)]) -> String {
         details.insert((*key).to_owned(), (*value).into());
     }
     serde_json::Value::Object(details).to_string()
-}
-
-/// How a quantity is known: a word, or each word's share where there are several.
-fn how_known(counts: &[i128; PROVENANCES]) -> String {
-    match sums::shares(counts).as_slice() {
-        [] => Provenance::None.name().to_owned(),
-        [(only, _)] => only.name().to_owned(),
-        several => {
-            let each = several
-                .iter()
-                .map(|(known, share)| (known.name().to_owned(), share_of(*share).to_string().into()));
-            serde_json::Value::Object(each.collect()).to_string()
-        }
-    }
 }

@@ -1,12 +1,15 @@
 //! The dataset against a checker of our own: the columns each version demands, what may be empty when,
 //! units, and sums against the report.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use meter::TokenType;
+use price::{Charge, Rate};
 use proptest::prelude::*;
 
 use super::{Billing, Options, Version, columns, write};
-use crate::report::memory::Memory;
+use crate::report::memory::{Memory, cost, rate};
 use crate::report::money::money;
 use crate::report::{Ask, Basis, Key, Order, Range, make, period};
 
@@ -135,6 +138,7 @@ proptest! {
         }
         prop_assert!(sums.is_empty());
         if !gpu {
+            each_price_has_one_id_and_each_article_one_row(&rows);
             let requests: i128 = rows.iter().filter_map(|row| row["x_RequestCount"].parse::<i128>().ok()).sum();
             let priced: i128 = make(&memory, &ask(&[Key::Currency, Key::Class], basis)).expect("it can be read").groups
                 .iter().filter(|group| group.currency.is_some()).map(|group| group.sums.exchanges).sum();
@@ -144,6 +148,88 @@ proptest! {
             prop_assert!(rows.iter().any(|row| row["SkuMeter"] == "GPU Hours"));
         }
     }
+}
+
+/// A price's id is another exactly where the price is, and nothing else splits rows.
+#[track_caller]
+fn each_price_has_one_id_and_each_article_one_row(rows: &[Row]) {
+    let (mut ids, mut prices) = (BTreeMap::new(), BTreeMap::new());
+    let mut articles = BTreeSet::new();
+    for row in rows.iter().filter(|row| !row["SkuPriceId"].is_empty()) {
+        let of = |names: &[&str]| names.iter().map(|name| row[*name].clone()).collect::<Vec<_>>();
+        let price = of(&["SkuId", "ListUnitPrice", "BillingCurrency", "SkuPriceDetails"]);
+        let id = row["SkuPriceId"].clone();
+        assert_eq!(ids.entry(id.clone()).or_insert_with(|| price.clone()), &price);
+        assert_eq!(prices.entry(price).or_insert_with(|| id.clone()), &id);
+        let article = of(&[
+            "BillingPeriodStart",
+            "ChargePeriodStart",
+            "SubAccountId",
+            "SkuPriceId",
+            "ChargeCategory",
+            "ChargeClass",
+        ]);
+        assert!(articles.insert(article), "two rows of one article: {row:?}");
+    }
+}
+
+/// A ledger of llama-3 alone, with one rate for some rows and another for the rest.
+fn of_two(one: &Arc<Rate>, two: &Arc<Rate>) -> Memory {
+    let mut memory = Memory::of_chance(7, 200);
+    memory.rates = vec![Arc::clone(one), Arc::clone(two)];
+    memory.shed.clear();
+    memory.corrections.clear();
+    memory.rows.retain(|(_, row, _)| &*row.model == "llama-3");
+    for (at, (_, row, _)) in memory.rows.iter_mut().enumerate() {
+        let rate = Arc::clone(if at % 2 == 0 { one } else { two });
+        row.charge = Charge::Priced { cost: cost(&rate, &row.tokens), rate };
+    }
+    memory
+}
+
+#[test]
+fn what_differs_in_the_text_of_a_book_splits_nothing_and_what_differs_in_price_does() {
+    let one = rate("2026-10", "llama*", b"USD", 150_000, 0);
+    let other = |change: &dyn Fn(&mut Rate)| {
+        let mut rate = Rate { id: [9; 16], book: "another text".into(), ..(*one).clone() };
+        change(&mut rate);
+        Arc::new(rate)
+    };
+    let options = options(Version::V1_2, Billing::Chargeback);
+    let asked = ask(&[], Basis::Price);
+    let of = |rate: &Arc<Rate>| {
+        let (_, rows) = rows(&of_two(&one, rate), &asked, &options);
+        each_price_has_one_id_and_each_article_one_row(&rows);
+        rows
+    };
+    let alone = of(&one);
+    assert_eq!(of(&other(&|_| {})), alone, "the same prices");
+    assert_eq!(of(&other(&|rate| rate.version = "2026-11".into())), alone, "a version of the same prices");
+    let dearer = of(&other(&|rate| rate.per_token[TokenType::Output as usize] = Some(700_000)));
+    let count = |rows: &[Row], meter: &str| rows.iter().filter(|row| row["SkuMeter"] == meter).count();
+    assert_eq!(count(&dearer, "Input Tokens"), count(&alone, "Input Tokens"));
+    assert!(count(&dearer, "Output Tokens") > count(&alone, "Output Tokens"));
+    let prices: BTreeSet<_> = dearer
+        .iter()
+        .filter(|row| row["SkuMeter"] == "Output Tokens")
+        .map(|row| &row["SkuPriceId"])
+        .collect();
+    let expected = ["llama-3-output:0.60-USD".to_owned(), "llama-3-output:0.70-USD".to_owned()];
+    assert_eq!(prices, expected.iter().collect());
+}
+
+#[test]
+fn a_server_that_was_not_recognised_is_named_as_its_upstream() {
+    let mut memory = Memory::of_chance(3, 60);
+    memory.shed.clear();
+    memory.corrections.clear();
+    for (at, (_, row, _)) in memory.rows.iter_mut().enumerate() {
+        row.provider = if at % 2 == 0 { "openai".into() } else { "vllm".into() };
+        row.upstream = if at % 4 == 0 { "api.openai.com:443".into() } else { "".into() };
+    }
+    let (_, rows) = rows(&memory, &ask(&[], Basis::Price), &options(Version::V1_2, Billing::Showback));
+    let names: BTreeSet<_> = rows.iter().map(|row| &*row["ProviderName"]).collect();
+    assert_eq!(names, BTreeSet::from(["api.openai.com:443", "unknown", "vllm"]));
 }
 
 #[test]
