@@ -61,6 +61,20 @@ impl Address {
         Ok(Self { config, roots, passwords })
     }
 
+    /// `HOST:PORT`, of several one after the other.
+    pub(crate) fn hosts(&self) -> String {
+        let ports = self.config.get_ports();
+        let hosts = self.config.get_hosts().iter().enumerate().map(|(at, host)| {
+            let port = ports.get(at).or(ports.first()).copied().unwrap_or(PORT);
+            match host {
+                Host::Tcp(name) if name.contains(':') => format!("[{name}]:{port}"),
+                Host::Tcp(name) => format!("{name}:{port}"),
+                Host::Unix(path) => format!("{}:{port}", path.display()),
+            }
+        });
+        hosts.collect::<Vec<_>>().join(",")
+    }
+
     /// The file of passwords that the URL names.
     pub fn passwords(&self) -> Option<&PathBuf> {
         self.passwords.as_ref()
@@ -104,17 +118,7 @@ impl fmt::Display for Address {
         if let Some(user) = config.get_user() {
             write!(f, "{user}@")?;
         }
-        for (at, host) in config.get_hosts().iter().enumerate() {
-            let comma = if at == 0 { "" } else { "," };
-            let ports = config.get_ports();
-            let port = ports.get(at).or(ports.first()).copied().unwrap_or(PORT);
-            match host {
-                Host::Tcp(name) if name.contains(':') => write!(f, "{comma}[{name}]:{port}")?,
-                Host::Tcp(name) => write!(f, "{comma}{name}:{port}")?,
-                Host::Unix(path) => write!(f, "{comma}{}:{port}", path.display())?,
-            }
-        }
-        write!(f, "/{}", config.get_dbname().or(config.get_user()).unwrap_or_default())
+        write!(f, "{}/{}", self.hosts(), config.get_dbname().or(config.get_user()).unwrap_or_default())
     }
 }
 
@@ -139,16 +143,14 @@ pub fn redact(url: &str) -> String {
         return format!("{scheme}://***");
     }
     // A password may hold what ends an authority; the last @ of all is the safe end of it.
-    let (user, rest) = match rest.rsplit_once('@') {
+    let (hidden, rest) = match rest.rsplit_once('@') {
+        // A name alone hides nothing; what is no plain name may.
+        Some((user, rest)) if !user.contains([':', '/', '?', '@']) => (format!("{user}@"), rest),
         Some((credentials, rest)) => {
-            (credentials.split_once(':').map_or(credentials, |(user, _)| user), rest)
+            let user = credentials.split([':', '/', '?', '@']).next().unwrap_or("");
+            (format!("{user}:***@"), rest)
         }
-        None => ("", rest),
-    };
-    let hidden = if url.contains('@') {
-        format!("{}:***@", user.split(['/', '?']).next().unwrap_or(""))
-    } else {
-        String::new()
+        None => (String::new(), rest),
     };
     let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
     let mut shown = format!("{scheme}://{hidden}{place}");

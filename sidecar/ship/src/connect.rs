@@ -14,10 +14,10 @@ use crate::trouble::Trouble;
 /// A connection to the store.
 pub(crate) fn connect(address: &Address) -> Result<Client, Trouble> {
     let client = match address.config.get_ssl_mode() {
-        SslMode::Disable => address.config.connect(NoTls)?,
-        _ => address.config.connect(MakeRustlsConnect::new(tls(address)?))?,
+        SslMode::Disable => address.config.connect(NoTls),
+        _ => address.config.connect(MakeRustlsConnect::new(tls(address)?)),
     };
-    Ok(client)
+    client.map_err(|error| Trouble::connecting(&error, address))
 }
 
 fn tls(address: &Address) -> Result<ClientConfig, Trouble> {

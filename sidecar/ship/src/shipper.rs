@@ -17,6 +17,7 @@ use ledger::feed::{Cursor, Feed, Opened, Origin, Parcel};
 use ledger::now_us;
 use ledger::report::source::DeviceLine;
 use postgres::Client;
+use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::Type;
 
 use crate::address::Address;
@@ -67,6 +68,10 @@ pub(crate) const BATCH: usize = 4096;
 
 /// The first wait after a failure.
 pub(crate) const RETRY: Duration = Duration::from_secs(1);
+
+/// How often it is looked whether an idle connection is still there; the least of all times here that
+/// somebody would wait for `up`.
+const GLANCE: Duration = Duration::from_secs(1);
 
 /// The longest wait, in first ones.
 const LONGEST: u32 = 60;
@@ -215,8 +220,33 @@ impl Ship {
                 return;
             }
             // A stop is no reason to leave without a last look.
-            let _ = matches!(self.stopped.recv_timeout(pause), Err(RecvTimeoutError::Disconnected));
+            self.rest(pause);
         }
+    }
+
+    /// Waits so long, until it is to stop, or until the store has gone: then only for as long as after a
+    /// failure, so that it is known soon whether it is there.
+    fn rest(&mut self, pause: Duration) {
+        let mut until = Instant::now() + pause;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if self.stopped.recv_timeout(left.min(GLANCE)) != Err(RecvTimeoutError::Timeout) || left <= GLANCE
+            {
+                return;
+            }
+            if self.is_lost() {
+                self.client = None;
+                until = until.min(Instant::now() + jittered(self.plan.retry));
+            }
+        }
+    }
+
+    /// Whether the other side has closed the connection. Nothing is sent to find out.
+    fn is_lost(&mut self) -> bool {
+        let Some(client) = &mut self.client else { return false };
+        // Long enough for the connection to be looked at; what it says is nothing we listen for.
+        let heard = client.notifications().timeout_iter(Duration::from_millis(1)).next();
+        heard.is_err() || client.is_closed()
     }
 
     fn is_stopped(&self) -> bool {

@@ -6,6 +6,8 @@ use std::fmt;
 
 use postgres::error::SqlState;
 
+use crate::address::Address;
+
 /// Whose side it is on; the label of `tokenmeter_ship_failures_total`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Reason {
@@ -65,7 +67,18 @@ impl Error for Trouble {}
 
 impl From<postgres::Error> for Trouble {
     fn from(error: postgres::Error) -> Self {
-        let Some(said) = error.as_db_error() else { return Self::without_answer(&error) };
+        Self::of(&error, None)
+    }
+}
+
+impl Trouble {
+    /// No connection came about.
+    pub(crate) fn connecting(error: &postgres::Error, address: &Address) -> Self {
+        Self::of(error, Some(address))
+    }
+
+    fn of(error: &postgres::Error, address: Option<&Address>) -> Self {
+        let Some(said) = error.as_db_error() else { return Self::without_answer(error, address) };
         let (reason, remedy) = judge(said.code());
         let message = said.message();
         match remedy {
@@ -75,11 +88,9 @@ impl From<postgres::Error> for Trouble {
             remedy => Self { reason, said: format!("the central store says: {message}; {remedy}") },
         }
     }
-}
 
-impl Trouble {
     /// The server said nothing itself.
-    fn without_answer(error: &postgres::Error) -> Self {
+    fn without_answer(error: &postgres::Error, address: Option<&Address>) -> Self {
         let cause = causes(error);
         if error.is_closed() {
             let said = "the central store closed the connection; tried again by itself".into();
@@ -97,7 +108,11 @@ impl Trouble {
                  --ledger-ship-password-file, or set PGPASSWORD",
             );
         }
-        Self { reason: Reason::Unreachable, said: format!("the central store cannot be reached: {cause}") }
+        let at = address.map(|address| format!(" at {}", address.hosts())).unwrap_or_default();
+        Self {
+            reason: Reason::Unreachable,
+            said: format!("the central store{at} cannot be reached: {cause}"),
+        }
     }
 }
 

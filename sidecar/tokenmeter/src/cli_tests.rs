@@ -66,6 +66,21 @@ fn the_demo_takes_its_own_flags_only() {
 }
 
 #[test]
+fn only_what_reads_a_central_store_says_so() {
+    for (line, store) in [
+        ("tokenmeter spend --help", true),
+        ("tokenmeter ledger close --help", false),
+        ("tokenmeter ledger verify --help", false),
+        ("tokenmeter ledger status --help", false),
+        ("tokenmeter ledger reprice --help", false),
+    ] {
+        let help = asked(line).unwrap_err().to_string();
+        assert_eq!(help.contains("postgres://"), store, "{line}: {help}");
+        assert!(help.contains("--ledger <PATH>"), "{line}: {help}");
+    }
+}
+
+#[test]
 fn mistakes_on_the_command_line_exit_with_2() {
     for line in ["tokenmeter --lisen x", "tokenmeter serve", "tokenmeter --listen a --listen b"] {
         assert_eq!(asked(line).unwrap_err().exit_code(), 2, "{line}");

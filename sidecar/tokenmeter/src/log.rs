@@ -15,8 +15,22 @@ pub const ACCESS: &str = "access";
 const STARTED: &str = "started";
 
 /// Our own crates, which the level is for.
-const OURS: [&str; 10] =
-    ["tokenmeter", "relay", "engine", "gpu", "otlp", "page", "metrics", "scrape", "meter", "scan"];
+const OURS: [&str; 14] = [
+    "tokenmeter",
+    "relay",
+    "engine",
+    "gpu",
+    "otlp",
+    "page",
+    "metrics",
+    "scrape",
+    "meter",
+    "scan",
+    "ledger",
+    "ship",
+    "budget",
+    "tokenizer",
+];
 
 /// What is logged, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,5 +99,31 @@ pub fn started(plan: &Plan, line: &str) {
         // A stderr that is gone is no reason to stop.
         Format::Text => drop(writeln!(io::stderr(), "{line}")),
         Format::Json => tracing::info!(target: STARTED, "{line}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::OURS;
+
+    /// A crate that is not listed is heard from warnings on only: its good news would be missed.
+    #[test]
+    fn every_crate_of_ours_that_logs_is_heard() {
+        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+        let mut logging = 0;
+        for half in ["proxy", "sidecar"] {
+            for folder in std::fs::read_dir(format!("{root}/{half}")).unwrap() {
+                let manifest = folder.unwrap().path().join("Cargo.toml");
+                let Ok(text) = std::fs::read_to_string(&manifest) else { continue };
+                if !text.lines().any(|line| line.starts_with("tracing")) {
+                    continue;
+                }
+                logging += 1;
+                let names = text.lines().filter_map(|line| line.strip_prefix("name = "));
+                let heard = { names }.any(|name| OURS.contains(&name.trim_matches('"')));
+                assert!(heard, "{} logs and is not among {OURS:?}", manifest.display());
+            }
+        }
+        assert!(logging >= 10, "{logging}");
     }
 }

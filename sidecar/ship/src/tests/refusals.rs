@@ -54,11 +54,15 @@ fn each_refusal_says_what_to_do() {
             Reason::Refused,
             "wants a password",
         ),
-        (format!("postgres://owner:{PASSWORD}@127.0.0.1:1/x"), Reason::Unreachable, "cannot be reached"),
+        (
+            format!("postgres://owner:{PASSWORD}@127.0.0.1:1/x"),
+            Reason::Unreachable,
+            "the central store at 127.0.0.1:1 cannot be reached: ",
+        ),
         (
             format!("postgres://owner:{PASSWORD}@no-such-host.invalid/x?sslmode=disable"),
             Reason::Unreachable,
-            "cannot be reached",
+            "at no-such-host.invalid:5432 cannot be reached: ",
         ),
     ] {
         let shown = crate::redact(&url);

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::ledgers::{Book, arrives, same};
 use super::server::{PASSWORD, Server, shared, until};
+use crate::{Address, Plan, start};
 
 #[test]
 fn a_ledger_of_several_months_arrives_whole_and_grows() {
@@ -116,6 +117,25 @@ fn rows_wait_while_the_store_is_away() {
     server.up();
     arrives(&book, &shipper, &url);
     assert_eq!(shipper.status().trouble, None);
+}
+
+/// Though nothing is to be sent for the next hour.
+#[test]
+fn a_store_that_went_away_is_noticed_while_nothing_is_sent() {
+    let mut server = Server::start();
+    let url = server.url(&server.database());
+    let mut book = Book::new();
+    book.enter(10);
+    let (hour, soon) = (Duration::from_secs(3_600), Duration::from_millis(5));
+    let plan = Plan::new(&book.path(), Address::parse(&url).unwrap(), "host");
+    let shipper = start(Plan { every: hour, retry: soon, ..plan }).unwrap();
+    until("all is sent", || shipper.status().rows_total == 10 && shipper.status().up);
+    server.down();
+    until("it is noticed", || !shipper.status().up);
+    let said = shipper.status().trouble.unwrap();
+    assert!(said.contains(&format!("127.0.0.1:{}", server.port())), "{said}");
+    server.up();
+    until("it is back", || shipper.status().up);
 }
 
 #[test]

@@ -98,7 +98,7 @@ pub(crate) fn command() -> Command {
             Command::new("close")
                 .about("Close a month: verified, signed off, read-only; what comes late is billed in the open one")
                 .arg(month_argument().required(true))
-                .args(ledger_path::arguments())
+                .args(ledger_path::of_files())
                 .arg(Arg::new("who").long("who").value_name("NAME").help(
                     "Who does this, for the sign-off; by default the name this process's user has",
                 ))
@@ -115,13 +115,13 @@ pub(crate) fn command() -> Command {
             Command::new("verify")
                 .about("Read everything, sum and hash it again, and say what differs; exit 1 if anything does")
                 .arg(month_argument().help("This month only; by default every file"))
-                .args(ledger_path::arguments()),
+                .args(ledger_path::of_files()),
         )
         .subcommand(reprice::command())
         .subcommand(
             Command::new("status")
                 .about("Say which files there are, what is in them, and who writes them")
-                .args(ledger_path::arguments()),
+                .args(ledger_path::of_files()),
         )
 }
 

@@ -10,13 +10,22 @@ use crate::machine::{Machine, ThisMachine};
 use crate::mistake::Mistake;
 use crate::settings::variable;
 
-/// The flags that name it.
+/// The flags that name it, for what reads a central store as well.
 pub(crate) fn arguments() -> [Arg; 2] {
+    named_by("The ledger: a file, or postgres://… for a central store")
+}
+
+/// The flags that name it, for what is done to the files that a proxy writes.
+pub(crate) fn of_files() -> [Arg; 2] {
+    named_by("The ledger: the file of its open month, not a central store")
+}
+
+fn named_by(help: &str) -> [Arg; 2] {
     [
-        Arg::new("ledger").long("ledger").value_name("PATH").help(format!(
-            "The ledger: a file, or postgres://… for a central store [env: {}]",
-            variable("ledger")
-        )),
+        Arg::new("ledger")
+            .long("ledger")
+            .value_name("PATH")
+            .help(format!("{help} [env: {}]", variable("ledger"))),
         Arg::new("config")
             .long("config")
             .value_name("FILE")

@@ -61,7 +61,7 @@ pub(crate) fn command() -> Command {
     Command::new("reprice")
         .about("Charge again by another price file: a correction for each exchange whose charge differs")
         .after_help(EXAMPLES)
-        .args(ledger_path::arguments())
+        .args(ledger_path::of_files())
         .arg(time("since", "What ended from then on: a month (2026-10), a day or a time in UTC"))
         .arg(time("until", "And before then, exclusive"))
         .arg(
