@@ -145,7 +145,8 @@ fn demo() -> Command {
 
 fn settings() -> impl Iterator<Item = Arg> {
     let config = Arg::new("config").long("config").value_name("FILE").help(format!(
-        "A YAML file with the same settings, keys written with `_` [env: {}]",
+        "A YAML file with the same settings, keys written with `_`; paths in it are relative to the folder \
+         tokenmeter is started in, as those of flags are, not to the file [env: {}]",
         variable("config")
     ));
     std::iter::once(config).chain(SETTINGS.iter().map(argument))

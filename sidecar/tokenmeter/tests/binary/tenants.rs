@@ -76,6 +76,59 @@ fn from_a_key_to_whose_a_request_is() {
     assert!(code == Some(1) && stderr.contains("--hash-key-file"), "{stderr}");
 }
 
+/// The document's example, as somebody who reads it would: the file, then the commands below it.
+#[test]
+fn the_documents_example_runs_as_it_is() {
+    let document = include_str!("../../../../proxy/tenant/tenants.md");
+    let block = |kind: &str| {
+        let rest = document.split(&format!("```{kind}\n")).nth(1).unwrap();
+        rest.split("```").next().unwrap()
+    };
+    let folder = Folder::new("example");
+    std::fs::write(folder.0.join("tenants.yaml"), block("yaml")).unwrap();
+    let program = Path::new(env!("CARGO_BIN_EXE_tokenmeter")).parent().unwrap();
+    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-euc", block("sh")]).env("PATH", path);
+    for name in std::env::vars().map(|(name, _)| name).filter(|name| name.starts_with("TOKENMETER_")) {
+        shell.env_remove(name);
+    }
+    let (code, stdout, stderr) = piped_to(shell, &folder.0, "");
+    assert_eq!((code, stderr.as_str()), (Some(0), ""), "{stdout}");
+    assert!(stdout.contains("2. A request with one of 2 known API keys is its owner's.\n"), "{stdout}");
+    assert!(stdout.contains("\ntenants: tenants.yaml\n"), "{stdout}");
+    // The hashes are those of the keys it names.
+    let hash = ["tenants", "hash-key", "--hash-key-file", "example.key"];
+    let (_, hashes, _) = piped(&folder.0, &hash, "example-key-1\nexample-key-2\n");
+    for hash in hashes.lines() {
+        assert!(block("yaml").contains(hash), "{hash}");
+    }
+}
+
+/// Paths in the settings file are relative to where tokenmeter was started, as those of flags are; only
+/// the keys that a tenants file names are relative to that file.
+#[test]
+fn what_paths_are_relative_to() {
+    let folder = Folder::new("relative");
+    let (settings, here) = (folder.0.join("etc"), folder.0.join("here"));
+    std::fs::create_dir_all(here.join("rules")).unwrap();
+    std::fs::create_dir_all(&settings).unwrap();
+    let yaml = "upstream: http://127.0.0.1:8000\ntenants: rules/t.yaml\nledger: rules/x.db\n";
+    std::fs::write(settings.join("s.yaml"), yaml).unwrap();
+    let rule =
+        "rules:\n  - jwt: {keys: keys.json, issuer: \"https://id.example\", audience: a, claim: tenant}\n";
+    std::fs::write(here.join("rules/t.yaml"), rule).unwrap();
+    let keys = include_str!("../../../../proxy/tenant/tests/tokens/keys.json");
+    std::fs::write(here.join("rules/keys.json"), keys).unwrap();
+
+    let (code, _, stderr) = piped(&here, &["check-config", "--config", "../etc/s.yaml"], "");
+    assert_eq!((code, stderr.as_str()), (Some(0), ""));
+    let (code, _, stderr) = piped(&settings, &["check-config", "--config", "s.yaml"], "");
+    assert_eq!(code, Some(2), "{stderr}");
+    assert!(stderr.contains("s.yaml:2: the tenants file rules/t.yaml cannot be read"), "{stderr}");
+    assert!(stderr.contains("s.yaml:3: the ledger's folder rules is not there"), "{stderr}");
+}
+
 /// Serves keys by https at this machine's address, with a certificate of its own; the certificate.
 fn issuer() -> (String, String) {
     let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
