@@ -8,12 +8,13 @@ use std::fs;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::queue::DETAIL;
 use crate::report::source::{Gap, Range, Source, Used};
 use crate::running::Ledger;
-use crate::testing::{Place, row};
+use crate::testing::{NOON_US, Place, row};
 use crate::{Class, EnergyRow, Fault, Plan, Status, Store, start, verify};
 
 const LONG: Duration = Duration::from_secs(60);
@@ -205,4 +206,27 @@ fn what_is_lost_at_the_end_is_counted() {
     assert!(began.elapsed() < Duration::from_secs(10));
     assert_eq!((ledger.status().rows_total, ledger.status().lost_rows_total), (0, 30));
     assert_eq!(ledger.status().lost_energies_total, 20);
+}
+
+/// A start on a disk that filled up since: nothing could be opened to say it in.
+#[test]
+fn what_is_lost_before_a_ledger_could_be_opened_leaves_a_gap() {
+    let disk = Disk::new(4_096);
+    let at = |us: i64| start(Plan { clock: Arc::new(move || us), ..Plan::new(disk.ledger()) });
+    assert!(at(NOON_US).shutdown(LONG));
+    let later = NOON_US + 60_000_000;
+    for rows in [0, 30] {
+        disk.fill();
+        let ledger = at(NOON_US);
+        until("it is full", &ledger, |status| !status.up && status.trouble.is_some());
+        (0..rows).for_each(|n| ledger.enter(row(n)));
+        assert!(!ledger.shutdown(Duration::from_millis(100)));
+        assert_eq!(ledger.status().lost_rows_total, rows);
+        disk.free();
+        assert!(at(later).shutdown(LONG));
+        let gaps = Store::open_read(&disk.ledger()).unwrap().gaps(&Range::ALL).unwrap();
+        let said: Vec<_> = gaps.into_iter().map(|gap| (gap.why, gap.from_us, gap.until_us)).collect();
+        let lost = ("crash".into(), NOON_US, later);
+        assert_eq!(said, if rows == 0 { vec![] } else { vec![lost] }, "{rows} rows");
+    }
 }

@@ -17,7 +17,8 @@ use crate::entry::Entry;
 use crate::failure::{Failure, Fault};
 use crate::file::{self, File};
 use crate::lock::Lock;
-use crate::report::source::{DAY_US, Gap, Month};
+use crate::report::source::{DAY_US, Month};
+use crate::succession::Succession;
 use crate::{aside, check, files, month};
 
 /// How long a month that is not the open one stays open after its last row.
@@ -61,7 +62,7 @@ pub(crate) struct Keeper {
     closed: HashMap<Month, Option<Instant>>,
     /// Months that could not be written when they were tried last, and since when.
     waited_for: HashMap<Month, Instant>,
-    began: bool,
+    succession: Succession,
     tried_to_move: Option<Instant>,
     trouble: Option<String>,
     /// What happened since it was last asked.
@@ -88,7 +89,7 @@ impl Keeper {
             open: None,
             closed: HashMap::new(),
             waited_for: HashMap::new(),
-            began: false,
+            succession: Succession::default(),
             tried_to_move: None,
             trouble: None,
             news: News::default(),
@@ -111,7 +112,9 @@ impl Keeper {
                 let said = format!("there is no directory {}: make or mount it", directory.display());
                 return Err(Failure::new(Fault::ReadOnly, said));
             }
-            self.lock = Some(Lock::take(&self.path)?);
+            let mut lock = Lock::take(&self.path)?;
+            self.succession.inherit(&mut lock, now_us);
+            self.lock = Some(lock);
         }
         if let Some(open) = self.open {
             if is_over(open, now_us) {
@@ -130,17 +133,16 @@ impl Keeper {
     }
 
     fn open_ledger(&mut self, now_us: i64) -> Result<(), Failure> {
-        if !self.began {
+        if self.succession.is_first() {
             self.settle_others(now_us);
         }
-        let mut gap = None;
+        let mut crashed_us = None;
         let path = self.path.clone();
         // What is set aside if it is found damaged.
         self.open_path.clone_from(&path);
         if path.try_exists()? {
             let (file, crashed) = self.open_checked(&path)?;
-            // Of our own faults the gap is told by what was shed; of a crash nobody else tells.
-            gap = crashed.filter(|_| !self.began);
+            crashed_us = crashed;
             self.hold(file, true)?;
         } else {
             let now = month::of(now_us);
@@ -154,7 +156,7 @@ impl Keeper {
                     files::rename(&early, &path)?;
                     return self.open_ledger(now_us);
                 }
-                gap = crashed.filter(|_| !self.began);
+                crashed_us = crashed;
                 self.hold(file, true)?;
             } else {
                 let (file, gaps) = aside::create(&path, &path, now, &self.who, now_us)?;
@@ -162,7 +164,7 @@ impl Keeper {
                 self.hold(file, true)?;
             }
         }
-        self.begin(gap, now_us)?;
+        self.begin(crashed_us, now_us)?;
         let open = self.open;
         if open.is_some_and(|open| is_over(open, now_us)) { self.turn(now_us) } else { Ok(()) }
     }
@@ -192,20 +194,13 @@ impl Keeper {
 
     /// Says in the open month that this process writes it now, and what is not known of the time before.
     fn begin(&mut self, crashed_us: Option<i64>, now_us: i64) -> Result<(), Failure> {
-        let (first, who) = (!self.began, self.who.clone());
-        let mut gaps = 0;
-        let mut entry = Entry::begin(self.open_file()?)?;
-        if let Some(alive_us) = crashed_us {
-            entry.gap(&Gap {
-                from_us: alive_us.min(now_us),
-                until_us: now_us,
-                why: "crash".into(),
-                lost_rows: None,
-                totals_kept: false,
-            })?;
-            gaps = 1;
-        }
-        if first {
+        let who = self.who.clone();
+        let held = self.open.and_then(|month| self.files.get_mut(&month));
+        let file = &mut held.ok_or_else(not_open)?.file;
+        let gaps = self.succession.gaps(file, crashed_us, now_us)?;
+        let mut entry = Entry::begin(file)?;
+        gaps.iter().try_for_each(|gap| entry.gap(gap))?;
+        if self.succession.is_first() {
             entry.act(now_us, "opened", &who, "{}")?;
         }
         entry.fact("clean", ValueRef::Integer(0))?;
@@ -213,13 +208,13 @@ impl Keeper {
         entry.commit()?;
         // Into the file itself: a log that is damaged after a crash is not to take this with it, or nobody
         // would know that rows were lost.
-        match write_back(self.open_file()?) {
+        match write_back(file) {
             Err(failure) if failure.fault != Fault::Locked => return Err(failure),
             _ => {}
         }
-        self.began = true;
+        self.succession.opened(file, self.lock.as_mut(), now_us)?;
         self.doubtful = false;
-        self.news.gaps += gaps;
+        self.news.gaps += gaps.len() as u64;
         Ok(())
     }
 
@@ -237,7 +232,7 @@ impl Keeper {
     /// The open month's file.
     pub(crate) fn open_file(&mut self) -> Result<&mut File, Failure> {
         let held = self.open.and_then(|month| self.files.get_mut(&month));
-        held.map(|held| &mut held.file).ok_or_else(|| Failure::new(Fault::Other, "no month is open"))
+        held.map(|held| &mut held.file).ok_or_else(not_open)
     }
 
     /// The open month.
@@ -418,15 +413,19 @@ impl Keeper {
             return Ok(());
         }
         self.trouble = None;
-        let file = self.open_file()?;
-        if !file.settle()? {
+        if !self.open_file()?.settle()? {
             return Ok(());
         }
-        set_clean(file, now_us)?;
+        // Whoever ends before the next file is open leaves this one in order.
+        if let Some(lock) = &mut self.lock {
+            lock.owe(now_us);
+        }
+        set_clean(self.open_file()?, now_us)?;
         if let Some(held) = self.files.remove(&open) {
             held.file.rest()?;
         }
         self.open = None;
+        self.succession.put_away();
         if from != to {
             files::rename(&from, &to)?;
         }
@@ -460,6 +459,11 @@ impl Keeper {
         Ok(())
     }
 
+    /// Nothing waits that no file has.
+    pub(crate) fn owes_nothing(&mut self) {
+        self.succession.owes_nothing(self.lock.as_mut());
+    }
+
     /// Lets go of everything after a fault, whatever state it is in.
     pub(crate) fn fail(&mut self, fault: Fault) {
         self.doubtful |= fault == Fault::Io;
@@ -477,6 +481,7 @@ impl Keeper {
         self.let_go();
         let path = std::mem::replace(&mut self.open_path, self.path.clone());
         let named = path.file_name().and_then(|name| files::month_in(&self.path, name.to_str()?));
+        self.succession.put_away();
         self.replace(&path, named.or(open).unwrap_or(month::of(now_us)), failure, now_us)
     }
 
@@ -566,6 +571,10 @@ fn write_back(file: &File) -> Result<(), Failure> {
         Fault::Locked,
         "somebody reads an old state of it, so that its log cannot be written back",
     ))
+}
+
+fn not_open() -> Failure {
+    Failure::new(Fault::Other, "no month is open")
 }
 
 fn set_clean(file: &mut File, now_us: i64) -> Result<(), Failure> {

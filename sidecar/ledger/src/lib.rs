@@ -44,6 +44,7 @@ mod sign_off;
 mod singly_tests;
 mod status;
 mod store;
+mod succession;
 mod table;
 #[cfg(test)]
 mod testing;

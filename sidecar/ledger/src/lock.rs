@@ -1,6 +1,8 @@
-//! Who writes a ledger: the process that holds `X.db.lock`.
+//! Who writes a ledger: the process that holds `X.db.lock`; and since when rows may be in no file, which
+//! has to be said where no ledger can be opened to say it.
 //!
-//! Law: of two processes one writes; the lock ends with the process, however it ends.
+//! Laws: of two processes one writes; the lock ends with the process, however it ends; what is owed stands
+//! in the file until somebody has entered the gap.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -15,7 +17,11 @@ use crate::files;
 pub(crate) struct Lock {
     file: File,
     path: PathBuf,
+    owed_us: Option<i64>,
 }
+
+/// The file's length. It is written in place, so that a disk that has filled up since has room for it.
+const BYTES: usize = 32;
 
 impl Lock {
     /// Takes the lock of a ledger, or says who has it.
@@ -25,9 +31,8 @@ impl Lock {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                let mut holder = String::new();
-                let _ = file.read_to_string(&mut holder);
-                let holder = holder.lines().next().unwrap_or("unknown").to_owned();
+                let said = content(&mut file);
+                let holder = said.split_whitespace().next().unwrap_or("unknown");
                 return Err(Failure::new(
                     Fault::Locked,
                     format!(
@@ -37,18 +42,49 @@ impl Lock {
             }
             Err(TryLockError::Error(error)) => return Err(error.into()),
         }
-        // For people; a full disk must not keep anybody from the lock.
-        let _ = file
-            .set_len(0)
-            .and_then(|()| file.seek(SeekFrom::Start(0)))
-            .and_then(|_| writeln!(file, "{}", std::process::id()));
-        Ok(Self { file, path })
+        let owed_us = content(&mut file).split_whitespace().nth(1).and_then(|since| since.parse().ok());
+        let mut lock = Self { file, path, owed_us };
+        lock.write();
+        Ok(lock)
+    }
+
+    /// Since when rows may be in no file, microseconds since 1970: whoever held the lock before, or holds it
+    /// now, could open none.
+    pub(crate) fn owed_us(&self) -> Option<i64> {
+        self.owed_us
+    }
+
+    /// From now on rows may be in no file; what is owed already stays.
+    pub(crate) fn owe(&mut self, since_us: i64) {
+        self.owed_us = Some(self.owed_us.map_or(since_us, |owed| owed.min(since_us)));
+        self.write();
+    }
+
+    /// The gap is entered, or there are no such rows.
+    pub(crate) fn settle(&mut self) {
+        self.owed_us = None;
+        self.write();
+    }
+
+    /// A disk that cannot be written to keeps nobody from the lock.
+    fn write(&mut self) {
+        let owed = self.owed_us.map_or(String::new(), |since| since.to_string());
+        let said = format!("{:<10} {owed:<20}\n", std::process::id());
+        debug_assert_eq!(said.len(), BYTES);
+        let written = self.file.seek(SeekFrom::Start(0)).and_then(|_| self.file.write_all(said.as_bytes()));
+        let _ = written.and_then(|()| self.file.sync_data());
     }
 
     /// Whether the file that is locked is still the one that others would lock.
     pub(crate) fn holds(&self) -> bool {
         is_at(&self.file, &self.path)
     }
+}
+
+fn content(file: &mut File) -> String {
+    let mut bytes = Vec::new();
+    let _ = file.take(BYTES as u64).read_to_end(&mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// Whether an open file is the one that a path names.
@@ -63,7 +99,7 @@ pub(crate) fn is_at(file: &File, path: &Path) -> bool {
 mod tests {
     use super::Lock;
     use crate::failure::Fault;
-    use crate::testing::Place;
+    use crate::testing::{NOON_US, Place};
 
     #[test]
     fn the_second_is_refused_and_told_who_has_it() {
@@ -74,6 +110,23 @@ mod tests {
         assert!(refused.said.contains(&std::process::id().to_string()), "{refused}");
         drop(first);
         Lock::take(&place.ledger()).unwrap();
+    }
+
+    #[test]
+    fn what_is_owed_outlives_the_process() {
+        let place = Place::new();
+        std::fs::write(place.path("x.db.lock"), "1234\n").unwrap();
+        let mut lock = Lock::take(&place.ledger()).unwrap();
+        assert_eq!(lock.owed_us(), None, "as older ones are");
+        lock.owe(NOON_US);
+        lock.owe(NOON_US + 1);
+        drop(lock);
+        let mut lock = Lock::take(&place.ledger()).unwrap();
+        assert_eq!(lock.owed_us(), Some(NOON_US));
+        lock.settle();
+        drop(lock);
+        assert_eq!(Lock::take(&place.ledger()).unwrap().owed_us(), None);
+        assert_eq!(std::fs::metadata(place.path("x.db.lock")).unwrap().len(), super::BYTES as u64);
     }
 
     #[test]

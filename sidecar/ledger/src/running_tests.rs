@@ -346,6 +346,8 @@ fn a_file_that_is_taken_away_is_noticed_before_the_next_acknowledgement() {
     acknowledged(&ledger, 2);
     assert!(ledger.shutdown(LONG));
     assert_eq!(sums(&lines(&place)), sums_of([row(2)]), "in the file that has the name now");
+    let said: Vec<_> = gaps(&place).into_iter().map(|gap| (gap.why, month::of(gap.from_us))).collect();
+    assert_eq!(said, [("replaced".into(), month::of(NOON_US))], "and says what it has not");
 }
 
 #[test]

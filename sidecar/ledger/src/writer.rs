@@ -460,10 +460,13 @@ impl Writer {
     }
 
     /// The time is up and the disk is gone: what waits is lost, and counted.
-    fn give_up(&self, hand: Option<Hand>) {
+    fn give_up(&mut self, hand: Option<Hand>) {
         let in_hand = hand.map_or((0, 0), |hand| hand.batch.counts());
         self.shared.queue.lose_all(in_hand);
         let waiting = self.shared.queue.abandon();
+        if in_hand.0 + waiting.0 + in_hand.1 + waiting.1 == 0 {
+            self.keeper.owes_nothing();
+        }
         tracing::error!(
             rows = in_hand.0 + waiting.0,
             others = in_hand.1 + waiting.1,

@@ -1,0 +1,112 @@
+//! What comes after what: whether the file that is opened is the one that this process wrote before, and
+//! what has to be said in it if not.
+//!
+//! Law: rows that were acknowledged into a file that is not there any more, and rows that no file could be
+//! opened for, leave a gap.
+
+use crate::failure::Failure;
+use crate::file::{self, File};
+use crate::lock::Lock;
+use crate::month;
+use crate::report::source::Gap;
+
+/// The file that this process wrote last, if that was not put away in order, and what was before it.
+#[derive(Debug, Default)]
+pub(crate) struct Succession {
+    written: Option<Written>,
+    /// Some file was opened.
+    began: bool,
+    /// Since when rows of another process may be in no file.
+    owed_us: Option<i64>,
+}
+
+#[derive(Debug)]
+struct Written {
+    instance: Vec<u8>,
+    since_us: i64,
+}
+
+impl Succession {
+    /// Whether no file was opened yet.
+    pub(crate) fn is_first(&self) -> bool {
+        !self.began
+    }
+
+    /// The right to write was had: whoever had it before owes this, and now we do.
+    pub(crate) fn inherit(&mut self, lock: &mut Lock, now_us: i64) {
+        self.owed_us = self.owed_us.or(lock.owed_us());
+        lock.owe(now_us);
+    }
+
+    /// The file was put away, or what has to be said of it is said: any may follow.
+    pub(crate) fn put_away(&mut self) {
+        self.written = None;
+    }
+
+    /// What has to be said in a file that is opened now, and was left without order by whoever was alive last.
+    pub(crate) fn gaps(
+        &self,
+        file: &File,
+        crashed_us: Option<i64>,
+        now_us: i64,
+    ) -> Result<Vec<Gap>, Failure> {
+        let replaced_us = self.replaced_us(file)?;
+        if replaced_us.is_some() {
+            tracing::error!(
+                file = %file.path.display(),
+                "the ledger's file is another one than before: what was entered until now is in that, if it is \
+                 anywhere; a gap says so"
+            );
+        }
+        // Of our own faults the gap is told by what was shed; of others' nobody else tells.
+        let of_others = self.is_first() || replaced_us.is_some();
+        let since = [("crash", crashed_us), ("crash", self.owed_us)]
+            .map(|(why, since)| (why, since.filter(|_| of_others)));
+        let since = since.into_iter().chain([("replaced", replaced_us)]);
+        let gaps = since.filter_map(|(why, since)| {
+            Some(Gap {
+                from_us: since?.min(now_us),
+                until_us: now_us,
+                why: why.into(),
+                lost_rows: None,
+                totals_kept: false,
+            })
+        });
+        Ok(gaps.collect())
+    }
+
+    /// Since when rows were entered into another file than this.
+    fn replaced_us(&self, file: &File) -> Result<Option<i64>, Failure> {
+        let Some(written) = &self.written else { return Ok(None) };
+        if file::bytes(&file.connection, "instance")?.as_ref() == Some(&written.instance) {
+            return Ok(None);
+        }
+        // A new file has nothing of the month; of another it is not known what it has.
+        let is_new = file::number(&file.connection, "created_us")?.is_some_and(|us| us >= written.since_us);
+        Ok(Some(if is_new { month::begin_us(file.month).min(written.since_us) } else { written.since_us }))
+    }
+
+    /// The file is open, with its gaps.
+    pub(crate) fn opened(
+        &mut self,
+        file: &File,
+        lock: Option<&mut Lock>,
+        now_us: i64,
+    ) -> Result<(), Failure> {
+        let instance = file::bytes(&file.connection, "instance")?.unwrap_or_default();
+        if self.written.as_ref().is_none_or(|written| written.instance != instance) {
+            self.written = Some(Written { instance, since_us: now_us });
+        }
+        self.began = true;
+        self.owed_us = None;
+        lock.map(Lock::settle);
+        Ok(())
+    }
+
+    /// The end has come, and nothing waits that no file has.
+    pub(crate) fn owes_nothing(&self, lock: Option<&mut Lock>) {
+        if self.owed_us.is_none() {
+            lock.map(Lock::settle);
+        }
+    }
+}
