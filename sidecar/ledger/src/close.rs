@@ -12,6 +12,7 @@ use crate::entry::Entry;
 use crate::failure::{Failure, Fault};
 use crate::file::{self, File};
 use crate::keeper::Keeper;
+use crate::missing::Missing;
 use crate::report::source::Month;
 use crate::sign_off::{SignOff, utc};
 use crate::table::Digest;
@@ -21,7 +22,7 @@ use crate::{digest, files, month, verify};
 ///
 /// # Errors
 /// The month is not over, is not there, does not verify, lies in a file that another process is writing,
-/// or comes after one that is not closed; or the disk says no.
+/// or comes after one that is not closed or is gone; or the disk says no.
 pub fn close(path: &Path, wanted: Month, who: &str, now_us: i64) -> Result<SignOff, Failure> {
     files::is_whole(path)?;
     let name = month::name(wanted);
@@ -93,12 +94,15 @@ fn move_out(path: &Path, wanted: Month, who: &str, now_us: i64) -> Result<(), Fa
     Ok(())
 }
 
-/// The digest of the month that was closed last before one. All before it have to be.
+/// The digest of the month that was closed last before one. All before it have to be, and to be there: a month
+/// closed after the wrong one would differ for ever once the right one is put back.
 fn previous(path: &Path, wanted: Month) -> Result<Option<Digest>, Failure> {
     let mut previous = None;
+    let mut missing = Missing::new(path)?;
     for name in files::list(path)? {
         let named = |failure: Failure| failure.of(name.display());
         let file = File::open_read(&name).map_err(named)?;
+        missing.read(&file);
         if file.month >= wanted {
             continue;
         }
@@ -110,6 +114,16 @@ fn previous(path: &Path, wanted: Month) -> Result<Option<Digest>, Failure> {
             ));
         };
         previous = Some(digest);
+    }
+    if let Some((gone, why)) = missing.named().find(|(gone, _)| *gone < wanted) {
+        return Err(Failure::new(
+            Fault::Other,
+            format!(
+                "the file of {} is gone ({why}): put {} back from a copy first",
+                month::name(gone),
+                files::of_month(path, gone).display()
+            ),
+        ));
     }
     Ok(previous)
 }

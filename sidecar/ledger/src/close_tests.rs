@@ -213,6 +213,24 @@ fn a_month_that_is_gone_is_noticed() {
     assert!(verify(&place.ledger(), Some(october() + 1)).unwrap()[0].differences.is_empty());
 }
 
+/// Closed without it, November would differ from the October that is put back.
+#[test]
+fn no_month_is_closed_after_one_that_is_gone() {
+    let place = with_october();
+    let (ledger, _) = at(november_us(), &place, 0);
+    ledger.enter(Row { ended_us: november_us(), ..row(1_000) });
+    assert!(ledger.shutdown(LONG));
+    let december = month::begin_us(october() + 2);
+    close(&place.ledger(), october(), "ann", december).unwrap();
+    let (there, away) = (place.path("x-2026-10.db"), place.path("away"));
+    std::fs::rename(&there, &away).unwrap();
+    let refused = close(&place.ledger(), october() + 1, "ann", december).unwrap_err();
+    assert!(refused.said.contains("the file of 2026-10 is gone (it was signed off)"), "{refused}");
+    std::fs::rename(&away, &there).unwrap();
+    close(&place.ledger(), october() + 1, "ann", december).unwrap();
+    well(&place);
+}
+
 /// What reports say of October being gone; nothing if it is there or was not asked for.
 #[test]
 fn a_report_of_a_month_that_is_gone_says_so() {
