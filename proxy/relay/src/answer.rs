@@ -125,6 +125,18 @@ impl Answer {
         }
     }
 
+    /// The tenant may not ask for that model; said as `dialect` says errors.
+    pub fn unpriced(dialect: Dialect, message: Box<str>) -> Self {
+        Self {
+            status: StatusCode::FORBIDDEN,
+            refusal: Refusal::Unpriced,
+            code: "model_unpriced",
+            message: message.into(),
+            shape: Shape::of(dialect),
+            retry_after_s: None,
+        }
+    }
+
     /// We are out of something of our own.
     pub fn overloaded() -> Self {
         Self {

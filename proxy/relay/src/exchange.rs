@@ -176,6 +176,21 @@ impl Exchange {
         self.whose.tenant()
     }
 
+    /// The model it names, if that was read by now.
+    pub fn model(&self) -> Option<&str> {
+        (!self.model.is_empty()).then(|| self.model.as_str())
+    }
+
+    /// Where it goes: the provider's name and the upstream's.
+    pub fn place(&self) -> (Arc<str>, Arc<str>) {
+        let upstream = &self.worker.plan.upstreams[self.upstream];
+        let provider = match (upstream.kind, self.learned().found_kind()) {
+            (None, Some(found)) => found.name().into(),
+            _ => Arc::clone(&upstream.provider),
+        };
+        (provider, Arc::clone(&upstream.name))
+    }
+
     /// Whose it is has to be known now, and the body is not to be asked.
     pub fn tenant_unread(&mut self) {
         self.whose.body(&self.worker, None);
@@ -351,7 +366,7 @@ impl Exchange {
         self.end(Close::Local, at);
     }
 
-    /// Its tenant may not spend. Nothing went upstream and nothing was generated, so there is no record
+    /// Its tenant may not spend, or not on this model. Nothing went upstream and nothing was generated, so there is no record
     /// that could be billed; the refusal is counted, and told to whom it may concern.
     pub fn refused(&mut self, reason: Refusal, status: u16) {
         self.dismiss(clock::now());
@@ -361,7 +376,7 @@ impl Exchange {
             tenant: Arc::clone(tenant),
             principal: self.whose.principal().cloned(),
             dialect: self.dialect,
-            model: (!self.model.is_empty()).then(|| self.model.as_str().into()),
+            model: self.model().map(Into::into),
         };
         self.worker.turned_away(self.upstream, (reason, status), Some(known));
     }
@@ -469,11 +484,7 @@ impl Exchange {
             self.admit(true);
             seat.slot = self.slot;
         }
-        let upstream = &self.worker.plan.upstreams[self.upstream];
-        let provider: Arc<str> = match (upstream.kind, self.learned().found_kind()) {
-            (None, Some(found)) => found.name().into(),
-            _ => Arc::clone(&upstream.provider),
-        };
+        let (provider, upstream) = self.place();
         let model: &str = if self.model.is_empty() { "_unknown" } else { self.model.as_str() };
         let who = self.whose.take(&self.worker);
         let tier_said = !tier.is_empty();
@@ -485,7 +496,7 @@ impl Exchange {
             consumer: who.consumer,
             service_tier: tier.map(|tier| tier.as_str().into()),
             tier_said,
-            upstream: Arc::clone(&upstream.name),
+            upstream,
             provider,
             dialect: self.dialect,
             model: model.into(),

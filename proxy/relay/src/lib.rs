@@ -45,7 +45,7 @@ pub mod limits;
 mod listen;
 
 pub use exchange::{Exchange, Head};
-pub use gate::{Gate, Refused};
+pub use gate::{Gate, Models, Refused, Wanted};
 pub use kind::Kind;
 pub use learned::Learned;
 pub use observer::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};

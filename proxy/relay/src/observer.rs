@@ -62,11 +62,13 @@ pub enum Refusal {
     Overload,
     /// Its tenant may not spend at the moment.
     Budget,
+    /// Its tenant may ask only for models that have a price, and this one has none.
+    Unpriced,
 }
 
 impl Refusal {
     /// Every reason.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Framing,
         Self::Host,
         Self::Target,
@@ -75,6 +77,7 @@ impl Refusal {
         Self::UpstreamInvalid,
         Self::Overload,
         Self::Budget,
+        Self::Unpriced,
     ];
 
     /// The label value.
@@ -88,6 +91,7 @@ impl Refusal {
             Self::UpstreamInvalid => "upstream_invalid",
             Self::Overload => "overload",
             Self::Budget => "budget",
+            Self::Unpriced => "unpriced",
         }
     }
 }

@@ -16,6 +16,7 @@ mod http2;
 mod interim;
 mod metering;
 mod panic;
+mod priced;
 mod reading;
 mod refusals;
 mod reuse;

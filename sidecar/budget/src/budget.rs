@@ -23,6 +23,8 @@ pub struct Budget {
     pub hard: Option<i128>,
     /// Whether requests are refused once the hard limit is reached.
     pub enforce: bool,
+    /// Whether requests for a model without a price are refused, at any time.
+    pub refuse_unpriced: bool,
 }
 
 /// What people are told of.

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
+use budget::Budget;
 use ledger::{Ledger, MayForget};
 use metrics::{LedgerReading, Metrics, ShipReading};
 use price::Currency;
@@ -17,6 +18,7 @@ use crate::budgets::{self, Charges, Hooks, Sums};
 use crate::fleet;
 use crate::memory::Memory;
 use crate::plan::{Plan, prices};
+use crate::priced::Priced;
 use crate::reload::{FileWatch, Which};
 use crate::spend::{Prices, Spend};
 use crate::spent;
@@ -45,7 +47,7 @@ impl Books {
     pub(crate) fn open(plan: &Plan, metrics: &Metrics) -> io::Result<Self> {
         let prices: Prices = Arc::new(ArcSwapOption::from(plan.prices.clone()));
         let currency = plan.prices.as_ref().map_or(Currency::USD, |book| book.currency());
-        let gate = plan.budgets.budgets.iter().any(|budget| budget.enforce).then(Arc::<Gate>::default);
+        let gate = gate(&plan.budgets.budgets, &prices);
         let (charges, budgets) = match plan.budgets.budgets.is_empty() {
             true => (Charges::default(), None),
             false => {
@@ -171,6 +173,18 @@ impl Drop for Books {
             budgets.shutdown();
         }
     }
+}
+
+/// The gate, where anything is enforced.
+fn gate(budgets: &[Budget], prices: &Prices) -> Option<Arc<Gate>> {
+    let minding: Vec<Budget> = budgets.iter().filter(|budget| budget.refuse_unpriced).cloned().collect();
+    let enforced = budgets.iter().any(|budget| budget.enforce);
+    enforced.then(|| {
+        Arc::new(match minding.is_empty() {
+            true => Gate::default(),
+            false => Gate::minding(Box::new(Priced::new(minding, Arc::clone(prices)))),
+        })
+    })
 }
 
 fn refused(why: budget::Refused) -> relay::Refused {

@@ -33,6 +33,7 @@ fn budget(name: &str, hard: i64) -> Budget {
         soft: None,
         hard: Some((hard * UNIT).into()),
         enforce: true,
+        refuse_unpriced: false,
     }
 }
 

@@ -8,7 +8,9 @@ use relay::Kind;
 
 use crate::origin::Origin;
 use crate::plan::BudgetsPlan;
-use crate::settings::{AUTO, Entry, Form, OFF, ON, SETTINGS, Setting, Value, Written, setting};
+use crate::settings::{
+    AUTO, BUDGET_UNPRICED, Entry, Form, OFF, ON, SETTINGS, Setting, Value, Written, setting,
+};
 
 /// What will run, setting by setting, in the order of the table.
 #[derive(Clone, Debug)]
@@ -87,6 +89,7 @@ impl Effective {
             shown("budget_duration", budget.period.name().to_owned()),
             shown("shared", budget.shared.to_string()),
             shown("enforce", budget.enforce.to_string()),
+            shown("unpriced", BUDGET_UNPRICED[usize::from(budget.refuse_unpriced)].to_owned()),
         ];
         all.splice(2..2, limits);
         all

@@ -33,6 +33,7 @@ fn budget(hard: i64) -> Budget {
         soft: None,
         hard: Some((hard * UNIT).into()),
         enforce: true,
+        refuse_unpriced: false,
     }
 }
 

@@ -27,6 +27,7 @@ mod budgets;
 mod fleet;
 pub mod log;
 mod memory;
+mod priced;
 mod probe;
 mod readiness;
 mod records;

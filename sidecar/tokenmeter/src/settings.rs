@@ -481,8 +481,20 @@ pub const BUDGET_LIST: List = List {
     key: "budgets",
     noun: "a budget",
     example: "- name: NAME",
-    keys: &["name", "tenants", "max_budget", "soft_budget", "budget_duration", "shared", "enforce"],
+    keys: &[
+        "name",
+        "tenants",
+        "max_budget",
+        "soft_budget",
+        "budget_duration",
+        "shared",
+        "enforce",
+        "unpriced",
+    ],
 };
+
+/// What becomes of requests for a model without a price; the first is the default.
+pub const BUDGET_UNPRICED: [&str; 2] = ["allow", "refuse"];
 
 /// How long budgets last.
 pub const BUDGET_DURATIONS: [&str; Period::ALL.len()] = {

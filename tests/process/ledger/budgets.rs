@@ -40,6 +40,32 @@ async fn a_spent_budget_refuses_its_tenant_and_a_restart_does_not_help() {
     });
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_has_no_price_is_refused_where_the_budget_says_so() {
+    let server = server().await;
+    tokio::task::block_in_place(|| {
+        let place = Place::new();
+        let settings = "budgets:\n- name: priced\n  tenants: [strict]\n  max_budget: 1000\n  budget_duration: month\n  \
+                        enforce: true\n  unpriced: refuse\n";
+        place.write("settings.yaml", settings);
+        let settings = place.text("settings.yaml");
+        let proxy = place.start(server.addr(), "x.db", &["--config", &settings, "--access-log"]);
+        for (tenant, model, status) in
+            [("strict", "small", 200), ("strict", "nobody-knows", 403), ("others", "nobody-knows", 200)]
+        {
+            let answer = Ask::of(tenant, model).send(proxy.data);
+            assert_eq!(answer.status, status, "{tenant} {model}: {}", answer.text);
+        }
+        let page = proxy.page_when("two are on the disk", |page| Rows::of(page).acknowledged == 2);
+        let refused = [("tenant", "strict"), ("reason", "unpriced")];
+        assert_eq!(page.sum("tokenmeter_tenant_refused_total", &refused), 1.0);
+        let line = proxy.log_line("\"message\":\"refused\"");
+        for part in [r#""tenant":"strict""#, r#""reason":"unpriced""#, r#""model":"nobody-knows""#] {
+            assert!(line.contains(part), "{part} in {line}");
+        }
+    });
+}
+
 /// Waits until the budget's look was taken, then asks.
 fn refused(proxy: &Proxy) {
     let spender = [("tenant", "spender")];

@@ -28,6 +28,7 @@ fn budget(name: &str, tenants: &str, period: Period, soft: Option<i64>, hard: Op
         soft: unit(soft),
         hard: unit(hard),
         enforce: false,
+        refuse_unpriced: false,
     }
 }
 

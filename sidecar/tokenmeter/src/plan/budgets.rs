@@ -12,7 +12,7 @@ use tenant::Spec;
 use super::values::Reader;
 use crate::mistake::Mistake;
 use crate::origin::Origin;
-use crate::settings::{BUDGET_DURATIONS, BUDGET_LIST, Entry, Value, setting};
+use crate::settings::{BUDGET_DURATIONS, BUDGET_LIST, BUDGET_UNPRICED, Entry, Value, setting};
 
 /// What tenants may spend, and who is told.
 #[derive(Clone, Debug, Default)]
@@ -124,6 +124,18 @@ impl Reader<'_> {
             let what = "there is no `max_budget` to enforce";
             self.mistakes.push(Mistake::at(&written.origin, what, "add one, or remove this line"));
         }
+        let refuse_unpriced = entry
+            .fields
+            .get("unpriced")
+            .is_some_and(|written| self.one_of(written, &BUDGET_UNPRICED) == BUDGET_UNPRICED[1]);
+        if let Some(written) = entry.fields.get("unpriced").filter(|_| refuse_unpriced && !enforce) {
+            let what = "nothing is refused for a budget that is not enforced";
+            self.mistakes.push(Mistake::at(
+                &written.origin,
+                what,
+                "add `enforce: true`, or remove this line",
+            ));
+        }
         let shared = self.yes(entry, "shared");
         Budget {
             name: name.into(),
@@ -133,6 +145,7 @@ impl Reader<'_> {
             soft,
             hard,
             enforce,
+            refuse_unpriced,
         }
     }
 

@@ -51,19 +51,20 @@ fn said(budget: &Budget) -> String {
     let globs = budget.tenants.iter().map(Glob::text).collect::<Vec<_>>().join("|");
     let limit = |pico: Option<i128>| pico.map_or("-".to_owned(), decimal);
     format!(
-        "{} [{globs}] {} {} {}{}{}",
+        "{} [{globs}] {} {} {}{}{}{}",
         budget.name,
         budget.period.name(),
         limit(budget.soft),
         limit(budget.hard),
         if budget.shared { " shared" } else { "" },
         if budget.enforce { " enforced" } else { "" },
+        if budget.refuse_unpriced { " priced" } else { "" },
     )
 }
 
 const LIST: &str = "\
 budgets:
-  - { name: gold, tenants: [gold, \"team-*\"], max_budget: 250.10, budget_duration: month, enforce: true }
+  - { name: gold, tenants: [gold, \"team-*\"], max_budget: 250.10, budget_duration: month, enforce: true, unpriced: refuse }
   - name: everybody
     soft_budget: 0.000000000001
     max_budget: \"100000000000\"
@@ -78,7 +79,7 @@ fn a_list_is_taken_in_its_order() {
     assert_eq!(
         plan.budgets.budgets.iter().map(said).collect::<Vec<_>>(),
         [
-            "gold [gold|team-*] month - 250.10 enforced",
+            "gold [gold|team-*] month - 250.10 enforced priced",
             "everybody [] 30d 0.000000000001 100000000000.00 shared"
         ]
     );
@@ -101,13 +102,15 @@ fn what_is_shown_would_say_the_same_again() {
     let first = plan(LIST);
     let shown = first.effective.show(false);
     let list = &shown[shown.find("budgets:").unwrap()..];
-    let list: String = list.split_inclusive('\n').take(1 + 6 + 7).collect();
+    let list: String = list.split_inclusive('\n').take(1 + 7 + 8).collect();
     assert_eq!(plan(&list).budgets.budgets, first.budgets.budgets, "{list}");
     let origins = first.effective.show(true);
     let line = |key: &str| origins.lines().find(|line| line.contains(key)).unwrap().to_owned();
     assert!(line("max_budget: 250.10").ends_with("# t.yaml:2"), "{origins}");
     assert!(line("shared: true").ends_with("# t.yaml:7"), "{origins}");
     assert!(line("enforce: false").ends_with("# default"), "{origins}");
+    assert!(line("unpriced: refuse").ends_with("# t.yaml:2"), "{origins}");
+    assert!(line("unpriced: allow").ends_with("# default"), "{origins}");
 }
 
 #[test]
@@ -147,6 +150,14 @@ fn mistakes_are_told_with_their_line() {
             "t.yaml:5: there is no `max_budget` to enforce; add one, or remove this line",
         ),
         (
+            "name: a\n    max_budget: 1\n    budget_duration: day\n    unpriced: refuse",
+            "t.yaml:5: nothing is refused for a budget that is not enforced; add `enforce: true`, or remove this line",
+        ),
+        (
+            "name: a\n    max_budget: 1\n    budget_duration: day\n    unpriced: true",
+            "t.yaml:5: `true` is not one of allow, refuse; write one of these",
+        ),
+        (
             "name: a\n    max_budget: 1\n    budget_duration: day\n    shared: 3",
             "t.yaml:5: `3` is neither true nor false; write true or false",
         ),
@@ -157,7 +168,7 @@ fn mistakes_are_told_with_their_line() {
         (
             "name: a\n    max_budget: 1\n    budget_duration: day\n    period: day",
             "t.yaml:5: there is no key of a budget `period`; known are name, tenants, max_budget, soft_budget, \
-             budget_duration, shared, enforce",
+             budget_duration, shared, enforce, unpriced",
         ),
         (
             "{name: a, max_budget: 1, budget_duration: day}\n  - {name: a, max_budget: 1, budget_duration: week}",

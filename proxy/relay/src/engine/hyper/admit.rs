@@ -1,11 +1,13 @@
-//! May this request's tenant spend? Asked before anything goes upstream, and only where there is a
+//! May this request's tenant spend, and on this model? Asked before anything goes upstream, and only where there is a
 //! gate. Where the body says whose it is, it is gathered first, within the bound of all gathered
-//! bodies; one that is longer, or finds no room, is the default tenant's.
+//! bodies; one that is longer, or finds no room, is the default tenant's. It is gathered too where the
+//! model is minded and stands in the body; a model that cannot be read so is not minded (law 3).
 
 use super::upload::{Gathered, Upload, UploadError};
 use super::visit::Visit;
 use crate::answer::Answer;
 use crate::limits;
+use crate::{Exchange, Gate, Wanted};
 
 /// What the gate says.
 pub(super) enum Admitted {
@@ -28,18 +30,42 @@ pub(super) async fn admit(visit: &Visit, upload: &mut Upload) -> Result<Admitted
         }
         gathered = Some(body);
     }
+    if let Some(answer) = refused(visit, |exchange| over_budget(gate, exchange)) {
+        return Ok(Admitted::No(answer));
+    }
+    let unread = visit.metered.borrow_mut().with(|exchange| {
+        exchange.model().is_none() && exchange.tenant().is_some_and(|tenant| gate.models(tenant).is_some())
+    });
+    if unread == Some(true) && gathered.is_none() {
+        gathered = Some(upload.gather(limits::GATHERED_BYTES, &worker.room).await?);
+    }
+    Ok(match refused(visit, |exchange| unpriced(gate, exchange)) {
+        Some(answer) => Admitted::No(answer),
+        None => Admitted::Yes(gathered),
+    })
+}
+
+/// What an exchange that is refused is told; it has ended then.
+fn refused(visit: &Visit, why: impl FnOnce(&Exchange) -> Option<Answer>) -> Option<Answer> {
     let mut metered = visit.metered.borrow_mut();
     let answer = metered.with(|exchange| {
-        let refused = gate.refused(exchange.tenant()?)?;
-        let answer = Answer::over_budget(exchange.dialect(), refused);
+        let answer = why(exchange)?;
         exchange.refused(answer.refusal, answer.status.as_u16());
         Some(answer)
     });
-    Ok(match answer.flatten() {
-        Some(answer) => {
-            metered.finish();
-            Admitted::No(answer)
-        }
-        None => Admitted::Yes(gathered),
-    })
+    let answer = answer.flatten()?;
+    metered.finish();
+    Some(answer)
+}
+
+fn over_budget(gate: &Gate, exchange: &Exchange) -> Option<Answer> {
+    Some(Answer::over_budget(exchange.dialect(), gate.refused(exchange.tenant()?)?))
+}
+
+fn unpriced(gate: &Gate, exchange: &Exchange) -> Option<Answer> {
+    let (tenant, model) = (exchange.tenant()?, exchange.model()?);
+    let (provider, upstream) = exchange.place();
+    let wanted = Wanted { model, provider: &provider, upstream: &upstream };
+    let message = gate.models(tenant)?.refused(tenant, &wanted)?;
+    Some(Answer::unpriced(exchange.dialect(), message))
 }

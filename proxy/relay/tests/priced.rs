@@ -1,0 +1,99 @@
+//! Who may ask only for models that have a price is told so before anything goes upstream; what cannot be
+//! told in time passes.
+
+use std::sync::Arc;
+
+use relay::{Gate, Models, Refusal, Wanted};
+use tenant::{BodyKey, Rule};
+
+use crate::support::{CANCEL, DEADLINE, Proxy};
+use crate::tenants::{answer, exchange, in_force, keys, post, rules, server};
+use crate::usage::Server;
+
+const CHAT: &str = "/v1/chat/completions";
+const KEY_A: &str = "x-api-key: key-a\r\n";
+const KEY_B: &str = "x-api-key: key-b\r\n";
+
+/// Tenant `a` may ask for `known` only.
+#[derive(Debug)]
+struct Known;
+
+impl Models for Known {
+    fn minds(&self, tenant: &str) -> bool {
+        assert_ne!(tenant, "panics");
+        tenant == "a"
+    }
+
+    fn refused(&self, _: &str, wanted: &Wanted<'_>) -> Option<Box<str>> {
+        assert_eq!((wanted.provider, wanted.upstream), ("openai", "under-test"));
+        (wanted.model != "known").then(|| "It has no price.".into())
+    }
+}
+
+fn proxy(server: &Server, spec: tenant::Spec) -> Proxy {
+    Proxy::with(server.upstream.address, |plan| {
+        in_force(spec)(plan);
+        plan.gate = Some(Arc::new(Gate::minding(Box::new(Known))));
+    })
+}
+
+#[test]
+fn a_model_without_a_price_is_refused_to_those_it_is_said_of() {
+    let server = server();
+    let proxy = proxy(&server, keys());
+    let large = format!(r#"{{"pad":"{}","model":"other"}}"#, "x".repeat(9 << 20));
+    for (path, fields, body, status) in [
+        (CHAT, KEY_A, r#"{"model":"known"}"#, "200"),
+        (CHAT, KEY_A, r#"{"messages":[],"model":"other"}"#, "403"),
+        ("/v1/embeddings", KEY_A, r#"{"model":"other"}"#, "403"),
+        // The model stands in the path.
+        ("/v1beta/models/other:generateContent", KEY_A, "{}", "403"),
+        (CHAT, KEY_B, r#"{"model":"other"}"#, "200"),
+        // The answer will say the model; nobody can know it now.
+        (CHAT, KEY_A, "{}", "200"),
+        (CHAT, KEY_A, "no JSON", "200"),
+        (CHAT, KEY_A, &large, "200"),
+    ] {
+        let (head, told) = exchange(&mut proxy.connect(), post(path, fields, body));
+        assert_eq!(&head[9..12], status, "{path} {fields} {}", &body[..body.len().min(40)]);
+        assert_eq!(told.contains("It has no price."), status == "403", "{told}");
+        assert!(!head.to_ascii_lowercase().contains("retry-after"), "{head}");
+    }
+    let seen = proxy.seen();
+    assert_eq!(seen.refused, [Refusal::Unpriced; 3]);
+    assert_eq!(seen.turned_away, vec![("a".to_owned(), Refusal::Unpriced); 3]);
+    drop(seen);
+    for _ in 0..5 {
+        let record = proxy.inbox.recv_timeout(DEADLINE).unwrap().finished().unwrap().record;
+        assert_eq!(record.status, 200);
+    }
+    assert!(proxy.inbox.recv_timeout(CANCEL).is_err(), "there is nothing to bill");
+}
+
+#[test]
+fn a_body_that_was_gathered_goes_on_whole() {
+    let server = Server::start(|peer, asked| {
+        assert_eq!(asked, r#"{"model":"known","n":1}"#);
+        answer(peer, "{}");
+    });
+    let proxy = proxy(&server, keys());
+    let (head, _) = exchange(&mut proxy.connect(), post(CHAT, KEY_A, r#"{"model":"known","n":1}"#));
+    assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
+}
+
+/// Both stand in the body, which is gathered once.
+#[test]
+fn tenant_and_model_of_one_body() {
+    let server = server();
+    let proxy = proxy(&server, rules(vec![Rule::Body(BodyKey::User)]));
+    for (body, status) in [
+        (r#"{"model":"other","user":"a"}"#, "403"),
+        (r#"{"model":"other","user":"b"}"#, "200"),
+        (r#"{"model":"known","user":"a"}"#, "200"),
+        // What fails costs the meter, never the request.
+        (r#"{"model":"known","user":"panics"}"#, "200"),
+    ] {
+        let (head, _) = exchange(&mut proxy.connect(), post(CHAT, "", body));
+        assert_eq!(&head[9..12], status, "{body}");
+    }
+}
