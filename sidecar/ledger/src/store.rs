@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use price::Rate;
-use rusqlite::{Connection, Transaction};
+use rusqlite::Connection;
 
 use crate::failure::Failure;
 use crate::file::{self, File};
@@ -25,7 +25,7 @@ use crate::{Line, Row, digest, month};
 /// How often files that move while they are looked for are looked for again.
 const TRIES: usize = 5;
 
-/// All files of a ledger.
+/// All files of a ledger; those that are written, in the state that they had when they were opened.
 #[derive(Debug)]
 pub struct Store {
     /// What was asked for, if it was the whole ledger.
@@ -88,7 +88,7 @@ impl Store {
         self.files.iter().map(|file| (file.month, file.path.as_path()))
     }
 
-    /// Reads what a range touches in each file, in a state that does not change meanwhile.
+    /// Reads what a range touches in each file.
     /// `told` says whether something of a file was handed over, and cannot be taken back.
     fn within_range(
         &self,
@@ -114,7 +114,7 @@ impl Store {
         Ok(())
     }
 
-    /// Reads in each file, in a state that does not change meanwhile.
+    /// Reads in each file.
     fn within(&self, mut each: impl FnMut(Month, &Connection) -> Result<(), Trouble>) -> Result<(), Trouble> {
         self.files.iter().try_for_each(|file| self.within_file(file, &mut each))
     }
@@ -124,9 +124,9 @@ impl Store {
         file: &File,
         each: &mut impl FnMut(Month, &Connection) -> Result<(), Trouble>,
     ) -> Result<(), Trouble> {
-        let transaction: Transaction<'_> =
-            file.connection.unchecked_transaction().map_err(|error| named(&file.path, error))?;
-        each(file.month, &transaction).map_err(|error| match error.downcast::<Failure>() {
+        let alone = file.connection.is_autocommit().then(|| file.connection.unchecked_transaction());
+        let _one_state = alone.transpose().map_err(|error| named(&file.path, error))?;
+        each(file.month, &file.connection).map_err(|error| match error.downcast::<Failure>() {
             Ok(failure) => Box::new(failure.of(file.path.display())),
             Err(other) => other,
         })
@@ -165,7 +165,18 @@ fn open_each(path: &Path) -> Result<Vec<Found>, Failure> {
 }
 
 fn open(path: &Path) -> Result<File, Failure> {
-    File::open_read(path).map_err(|failure| failure.of(path.display()))
+    let opened = File::open_read(path).and_then(|file| {
+        let mode: String = file.connection.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
+        if mode == "wal" {
+            // Somebody writes it. From here on what is read is one state, however much is entered meanwhile:
+            // a report reads corrections, rows and lines one after the other, and compares them. A file
+            // without a log would be locked by this.
+            file.connection.execute_batch("BEGIN")?;
+            file::number(&file.connection, "month")?;
+        }
+        Ok(file)
+    });
+    opened.map_err(|failure| failure.of(path.display()))
 }
 
 /// What to do where a month is asked for that cannot be read.

@@ -272,3 +272,21 @@ fn negative_money_is_written_right() {
         assert_eq!(cost, twelve(pico));
     }
 }
+
+/// A report reads corrections, rows and lines one after the other, and rows are entered meanwhile.
+#[test]
+fn a_store_is_one_state_however_much_is_entered() {
+    let (memory, place) = book(4);
+    let counted = |store: &Store| {
+        let report = make(store, &ask(&[Key::Tenant])).unwrap();
+        report.totals.iter().map(|total| total.sums.exchanges).sum::<i128>()
+    };
+    let mut file = File::open(&place.ledger()).unwrap();
+    let store = Store::open_read(&place.ledger()).unwrap();
+    let mut entry = Entry::begin(&mut file).unwrap();
+    let (.., line) = memory.shed.first().map(|(billed, line)| (billed, line.clone())).unwrap();
+    entry.total(&line);
+    entry.commit().unwrap();
+    let after = Store::open_read(&place.ledger()).unwrap();
+    assert_eq!(counted(&after) - counted(&store), i128::from(line.exchanges));
+}
