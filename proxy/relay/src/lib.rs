@@ -49,7 +49,7 @@ pub use gate::{Gate, Models, Refused, Wanted};
 pub use kind::Kind;
 pub use learned::Learned;
 pub use observer::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
-pub use outbox::{Finished, Inbox, Notice, Outbox, Text, Told, outbox};
+pub use outbox::{Finished, Inbox, Missed, Notice, Outbox, Text, Told, outbox};
 pub use plan::{Plan, Upstream};
 pub use start::{Running, StartError, start};
 /// How a request's tenant was decided.

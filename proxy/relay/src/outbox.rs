@@ -3,6 +3,8 @@
 //! costs nothing until it comes. Words of refusals go the same way, where a log of them is kept, and take
 //! a part of the room at most: a client that is refused a thousand times a second costs nobody a record.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use meter::Record;
@@ -69,6 +71,19 @@ pub struct Outbox {
     sender: SyncSender<Notice>,
     /// What words of refusals may take of it.
     words: Room,
+    missed: Missed,
+}
+
+/// How many finished exchanges there was no room for.
+#[derive(Clone, Debug, Default)]
+pub struct Missed(Arc<AtomicU64>);
+
+impl Missed {
+    /// How many since it was last asked: what was not told has to be said by whoever keeps the books.
+    pub fn take(&self) -> u64 {
+        // Only after one was missed, so that looking costs the workers nothing.
+        if self.0.load(Ordering::Relaxed) == 0 { 0 } else { self.0.swap(0, Ordering::Relaxed) }
+    }
 }
 
 /// The control plane's end.
@@ -80,7 +95,7 @@ const WORDS: usize = 4;
 /// An outbox with room for `exchanges` finished exchanges, or words of refusals.
 pub fn outbox(exchanges: usize) -> (Outbox, Inbox) {
     let (sender, inbox) = sync_channel(exchanges);
-    (Outbox { sender, words: Room::new(exchanges.div_ceil(WORDS)) }, inbox)
+    (Outbox { sender, words: Room::new(exchanges.div_ceil(WORDS)), missed: Missed::default() }, inbox)
 }
 
 impl Outbox {
@@ -91,11 +106,19 @@ impl Outbox {
     /// What was not taken.
     pub fn put(&self, record: Record, text: Option<Text>) -> Result<(), Box<Finished>> {
         let finished = Notice::Finished(Box::new(Finished { record, text }));
-        self.sender.try_send(finished).map_err(|refused| match refused {
-            TrySendError::Full(Notice::Finished(back))
-            | TrySendError::Disconnected(Notice::Finished(back)) => back,
-            _ => unreachable!("what comes back is what was put"),
+        self.sender.try_send(finished).map_err(|refused| {
+            self.missed.0.fetch_add(1, Ordering::Relaxed);
+            match refused {
+                TrySendError::Full(Notice::Finished(back))
+                | TrySendError::Disconnected(Notice::Finished(back)) => back,
+                _ => unreachable!("what comes back is what was put"),
+            }
         })
+    }
+
+    /// What there was no room for.
+    pub fn missed(&self) -> Missed {
+        self.missed.clone()
     }
 
     /// Puts word of a refusal out; whether there was room and somebody listens.

@@ -181,6 +181,24 @@ impl Queue {
         }
     }
 
+    /// Counts rows as lost that never came; a gap says so.
+    pub(crate) fn lose_unseen(&self, at_us: i64, rows: u64) {
+        let mut inner = self.inner();
+        inner.lost_rows += rows;
+        inner.shed.lose(at_us, rows);
+        inner.shed_since.get_or_insert_with(Instant::now);
+        self.more.notify_all();
+    }
+
+    /// Counts what the writer had in hand as lost, and whoever writes next says so. It may have been entered.
+    pub(crate) fn drop_held(&self, at_us: i64) {
+        let held = std::mem::take(&mut self.inner().held) as u64;
+        self.inner().held_since = None;
+        if held > 0 {
+            self.lose_unseen(at_us, held);
+        }
+    }
+
     /// Counts rows as lost, and others, that the writer had in hand.
     pub(crate) fn lose_all(&self, (rows, others): (u64, u64)) {
         let mut inner = self.inner();

@@ -3,6 +3,7 @@
 //! Law: no call waits for the disk, and none fails.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -10,6 +11,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::Row;
 use crate::energy::EnergyRow;
+use crate::failure::Fault;
 use crate::queue::{Act, End, Item};
 use crate::report::source::DeviceLine;
 use crate::row::bounded;
@@ -76,8 +78,8 @@ pub struct Ledger {
 /// [`Ledger::status`], and it is tried until it does.
 pub fn start(plan: Plan) -> Ledger {
     let shared = Arc::new(Shared::default());
-    let writer = Writer::new(plan, Arc::clone(&shared));
-    let thread = std::thread::Builder::new().name("ledger".into()).spawn(move || writer.run());
+    let its = Arc::clone(&shared);
+    let thread = std::thread::Builder::new().name("ledger".into()).spawn(move || keep_writing(&plan, &its));
     let thread = match thread {
         Ok(thread) => Some(thread),
         Err(error) => {
@@ -90,7 +92,40 @@ pub fn start(plan: Plan) -> Ledger {
     Ledger { shared, thread: Arc::new(Mutex::new(thread)) }
 }
 
+/// Writes until the end, whatever breaks: rows would wait for ever, and nobody would know.
+fn keep_writing(plan: &Plan, shared: &Arc<Shared>) {
+    loop {
+        // What the writer shares are counts, whole after each statement; all else begins anew.
+        let write = AssertUnwindSafe(|| Writer::new(plan.clone(), Arc::clone(shared)).run());
+        if catch_unwind(write).is_ok() {
+            return;
+        }
+        let said = "the ledger's writer broke, which is a mistake of ours: please report what was said on stderr; it \
+                    begins again";
+        tracing::error!("{said}");
+        {
+            let mut status = shared.status();
+            status.fault(Fault::Other);
+            (status.up, status.trouble) = (false, Some(said.to_owned()));
+        }
+        shared.queue.drop_held((plan.clock)());
+        shared.queue.pause(AGAIN);
+        if shared.queue.wanted().is_some() {
+            shared.queue.abandon();
+            return;
+        }
+    }
+}
+
+/// How long after the writer broke it begins again.
+const AGAIN: Duration = Duration::from_secs(1);
+
 impl Ledger {
+    /// Says that so many exchanges are not known, because they were lost on the way here.
+    pub fn lost(&self, at_us: i64, rows: u64) {
+        self.shared.queue.lose_unseen(at_us, rows);
+    }
+
     /// Enters an exchange. It is acknowledged when `rows_total` counts it.
     pub fn enter(&self, row: Row) {
         self.shared.queue.put(Item::Row(Box::new(bounded(row))));

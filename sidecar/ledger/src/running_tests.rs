@@ -1,7 +1,7 @@
 //! The ledger at work, from outside: what is entered is there, once, whatever happens meanwhile.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::{Ledger, Plan, start};
@@ -470,4 +470,34 @@ fn long_names_are_cut_alike() {
     let lines = lines(&place);
     assert_eq!(lines.len(), 1);
     assert_eq!((lines[0].tenant.len(), lines[0].exchanges, lines[0].gpu_ns), (1_024, 1, 5));
+}
+
+#[test]
+fn a_writer_that_breaks_begins_again_and_says_what_it_had_in_hand() {
+    let place = Place::new();
+    let hands = Hands::at(NOON_US);
+    let breaks = Arc::new(AtomicBool::new(false));
+    let (now, armed) = (hands.0.clone(), Arc::clone(&breaks));
+    let clock: crate::Clock = Arc::new(move || {
+        assert!(!armed.swap(false, Ordering::SeqCst), "the clock breaks");
+        now.load(Ordering::SeqCst)
+    });
+    let ledger = start(Plan { clock, ..Plan::new(place.ledger()) });
+    ledger.enter(row(0));
+    acknowledged(&ledger, 1);
+    breaks.store(true, Ordering::SeqCst);
+    ledger.enter(row(1));
+    until("it broke", || ledger.status().lost_rows_total == 1);
+    assert!(!ledger.status().up && ledger.status().trouble.is_some());
+    ledger.enter(row(2));
+    acknowledged(&ledger, 2);
+    until("it is well again", || ledger.status().up);
+    // And what was lost before it came.
+    ledger.lost(NOON_US + 7, 5);
+    until("it is said", || ledger.status().gaps_total == 3);
+    assert!(ledger.shutdown(LONG));
+    let mut said: Vec<_> = gaps(&place).into_iter().map(|gap| (gap.why, gap.lost_rows)).collect();
+    said.sort();
+    assert_eq!(said, [("crash".into(), None), ("lost".into(), Some(1)), ("lost".into(), Some(5))]);
+    assert_eq!(sums(&lines(&place)), sums_of([row(0), row(2)]));
 }

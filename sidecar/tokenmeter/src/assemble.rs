@@ -105,7 +105,8 @@ impl Process {
         let after = Box::new(move |record| entrance.enter(record));
         let desk = Arc::new(Desk::new(tally, totals.clone(), metrics.worker(), after));
         let recount = Recount::start(&plan.tokenizers, &desk)?;
-        let records = records::take(inbox, desk, recount).map_err(StartError::Thread)?;
+        let records = records::take(inbox, outbox.missed(), desk, recount, books.spend().clone())
+            .map_err(StartError::Thread)?;
         let observers = (0..plan.relay.workers).map(|_| observer(&metrics)).collect();
         let live = Arc::<tenant::Live>::default();
         let reload = reload(plan, &books, &live, &metrics).map_err(StartError::Thread)?;

@@ -112,6 +112,13 @@ impl Spend {
         Arc::clone(&self.0.today)
     }
 
+    /// Exchanges ended of which nothing came here.
+    pub(crate) fn missed(&self, exchanges: u64) {
+        if let Some(ledger) = &self.0.ledger {
+            ledger.lost(ledger::now_us(), exchanges);
+        }
+    }
+
     /// Where the rows go, if they are kept.
     pub(crate) fn ledger(&self) -> Option<&Ledger> {
         self.0.ledger.as_ref()

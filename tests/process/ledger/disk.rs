@@ -96,9 +96,38 @@ async fn a_folder_that_is_gone_is_waited_for() {
         let rows = Rows { acknowledged: 120, queued: 0, shed: 0, lost: 0 };
         assert_eq!(Rows::of(&page), rows);
         drop(proxy);
-        // What was in the folder went with it.
+        // What was in the folder went with it, and the new file says so.
         exact(&place, "gone/x.db", &bill);
+        assert_eq!(said(&place, "gone/x.db"), [("replaced".to_owned(), None)]);
     });
+}
+
+/// Exchanges that end faster than the control plane looks, and room for one of them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_never_came_to_the_ledger_is_said_in_it() {
+    let server = server().await;
+    tokio::task::block_in_place(|| {
+        let place = Place::new();
+        let proxy = place.start(server.addr(), "x.db", &["--outbox-records", "1"]);
+        ask(&proxy, &mut Bill::default(), 100);
+        let page = proxy.page_when("each is entered or lost", |page| {
+            Rows::of(page).queued == 0 && Rows::of(page).all() == 100
+        });
+        let rows = Rows::of(&page);
+        assert!(rows.lost > 0, "none was lost, so this tests nothing: {rows:?}");
+        drop(proxy);
+        let lost: i64 = said(&place, "x.db").iter().map(|(_, lost)| lost.expect("a number")).sum();
+        assert_eq!(u64::try_from(lost).ok(), Some(rows.lost));
+        assert_eq!(audit(&place.path("x.db")).rows(), rows.acknowledged);
+    });
+}
+
+/// The gaps: why, and how many rows were lost.
+fn said(place: &Place, ledger: &str) -> Vec<(String, Option<i64>)> {
+    let file = rusqlite::Connection::open(place.path(ledger)).expect("it is there");
+    let mut gaps = file.prepare("SELECT why, lost_rows FROM gap ORDER BY seq").expect("it is a ledger");
+    let gaps = gaps.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).expect("it is read");
+    gaps.collect::<Result<_, _>>().expect("it is read")
 }
 
 /// Takes what is left of a disk, to the last page.
