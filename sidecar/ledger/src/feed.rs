@@ -52,6 +52,17 @@ pub struct Cursor {
     pub gap: i64,
 }
 
+impl Cursor {
+    /// Whether a reader who got so far has read more of some table than there is up to another.
+    pub fn is_beyond(&self, end: Self) -> bool {
+        self.exchange > end.exchange
+            || self.energy > end.energy
+            || self.correction > end.correction
+            || self.act > end.act
+            || self.gap > end.gap
+    }
+}
+
 /// What an exchange used of the GPUs, entered after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Energy {
@@ -155,6 +166,21 @@ impl Opened {
     /// Which file it is.
     pub fn origin(&self) -> Origin {
         self.origin
+    }
+
+    /// How far whoever has read all of it has got: what was ever entered, by its seals.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn end(&self) -> Result<Cursor, Failure> {
+        let entered = |table| Ok::<_, Failure>(file::seal(&self.file.connection, table)?.entered);
+        Ok(Cursor {
+            exchange: entered(&EXCHANGE)?,
+            energy: entered(&ENERGY)?,
+            correction: entered(&CORRECTION)?,
+            act: entered(&ACT)?,
+            gap: entered(&GAP)?,
+        })
     }
 
     /// How many exchanges came after a cursor, and when the first of them ended.

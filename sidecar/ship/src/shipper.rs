@@ -283,10 +283,17 @@ impl Ship {
             };
             let origin = opened.origin();
             let after = self.cursor(origin)?;
-            let parcel = match opened.parcel(after, self.plan.batch) {
-                Ok(parcel) => parcel,
+            // The end is read after the cursor: the other way round a second shipper could have passed it.
+            let read = opened.end().and_then(|end| Ok((end, opened.parcel(after, self.plan.batch)?)));
+            let (end, parcel) = match read {
+                Ok(read) => read,
                 Err(failure) => return Ok(Err(Trouble::local(&failure))),
             };
+            if after.is_beyond(end) {
+                // Asked again each time: only the store's owner can set it right.
+                self.cursors.remove(&origin);
+                return Ok(Err(Trouble::older(path, origin, after, end)));
+            }
             drop(opened);
             let full = parcel.rows.len() >= self.plan.batch;
             if !parcel.is_empty() || self.totals.get(&origin) != Some(&totals(&parcel)) {

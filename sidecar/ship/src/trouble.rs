@@ -3,7 +3,9 @@
 
 use std::error::Error;
 use std::fmt;
+use std::path::Path;
 
+use ledger::feed::{Cursor, Origin};
 use postgres::error::SqlState;
 
 use crate::address::Address;
@@ -49,6 +51,23 @@ impl Trouble {
 
     pub(crate) fn other(said: impl Into<String>) -> Self {
         Self { reason: Reason::Other, said: said.into() }
+    }
+
+    /// A file of which the store has more than is in it.
+    pub(crate) fn older(path: &Path, origin: Origin, there: Cursor, here: Cursor) -> Self {
+        Self::other(format!(
+            "the central store has got further with {path} than the file itself (exchange {}, here {}; act {}, here \
+             {}): the file was put back from a backup, or it or its volume is a copy of one that is shipped from \
+             elsewhere; nothing of it is sent and its rows are kept. Was it put back, let the store's owner run \
+             `DELETE FROM tokenmeter.file WHERE instance = '{}'`, and all of it is sent again and nothing counted \
+             twice; is it a copy, stop, move it out of the ledger's folder, and a new file is begun",
+            there.exchange,
+            here.exchange,
+            there.act,
+            here.act,
+            uuid(&origin.instance),
+            path = path.display(),
+        ))
     }
 
     /// Of the local ledger's side.
@@ -114,6 +133,18 @@ impl Trouble {
             said: format!("the central store{at} cannot be reached: {cause}"),
         }
     }
+}
+
+/// As PostgreSQL writes it.
+fn uuid(id: &[u8; 16]) -> String {
+    let mut text = String::with_capacity(36);
+    for (at, byte) in id.iter().enumerate() {
+        if matches!(at, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        text.push_str(&format!("{byte:02x}"));
+    }
+    text
 }
 
 /// An error and what it comes from, in one line.

@@ -16,16 +16,24 @@ use crate::{Address, Central, Plan, Shipper, start};
 pub(crate) struct Book {
     ledger: Ledger,
     entered: u64,
+    /// How many were when it was last started.
+    before: u64,
     place: Place,
 }
 
 impl Book {
     pub(crate) fn new() -> Self {
         let place = Place::new().unwrap();
-        let plan = ledger::Plan::new(place.path("x.db"));
-        // It is the end of October for good.
-        let ledger = ledger::start(ledger::Plan { clock: Arc::new(|| NOON_US + 10 * DAY_US), ..plan });
-        Self { ledger, entered: 0, place }
+        let ledger = opened(&place.path("x.db"));
+        Self { ledger, entered: 0, before: 0, place }
+    }
+
+    /// Stops it, has something done to the file of its open month, and starts it again.
+    pub(crate) fn meanwhile(&mut self, done: impl FnOnce(&Path)) {
+        assert!(self.ledger.shutdown(Duration::from_secs(60)));
+        done(&self.path());
+        self.ledger = opened(&self.path());
+        self.before = self.entered;
     }
 
     pub(crate) fn path(&self) -> PathBuf {
@@ -58,7 +66,7 @@ impl Book {
         self.ledger.device(vec![device]);
         until("the rows are on the disk", || {
             let status = self.ledger.status();
-            status.rows_total == self.entered && status.queued_rows == 0
+            status.rows_total == self.entered - self.before && status.queued_rows == 0
         });
     }
 
@@ -68,6 +76,12 @@ impl Book {
         let hurry = Duration::from_millis(5);
         start(Plan { every: hurry, retry: hurry, batch, ..plan }).unwrap()
     }
+}
+
+fn opened(path: &Path) -> Ledger {
+    let plan = ledger::Plan::new(path);
+    // It is the end of October for good.
+    ledger::start(ledger::Plan { clock: Arc::new(|| NOON_US + 10 * DAY_US), ..plan })
 }
 
 impl Drop for Book {

@@ -87,6 +87,43 @@ fn a_store_that_forgot_how_far_we_were_doubles_nothing() {
     arrives(&book, &shipper, &url);
 }
 
+/// A node's volume is put back from last night: what was entered since then has other names and the same
+/// places, so that places say nothing any more.
+#[test]
+fn a_file_that_was_put_back_from_a_backup_is_told_and_nothing_of_it_goes() {
+    let database = shared().database();
+    let url = shared().url(&database);
+    let mut book = Book::new();
+    let (file, backup) = (book.path(), book.path().with_extension("backup"));
+    book.enter(60);
+    book.meanwhile(|path| assert!(std::fs::copy(path, &backup).unwrap() > 0));
+    book.enter(200);
+    let shipper = book.ship(&url, 100);
+    arrives(&book, &shipper, &url);
+    assert!(shipper.watch().has_all(&file));
+    assert!(shipper.shutdown(Duration::from_secs(30)));
+
+    book.meanwhile(|path| assert!(std::fs::copy(&backup, path).unwrap() > 0));
+    book.enter(40);
+    let shipper = book.ship(&url, 100);
+    until("it is told", || shipper.status().trouble.is_some());
+    let status = shipper.status();
+    let said = status.trouble.unwrap();
+    assert!(!status.up && said.contains("x.db") && said.contains("put back from a backup"), "{said}");
+    assert!(!shipper.watch().has_all(&file), "its rows may not go");
+    assert!(status.files.len() >= 2 && status.files.iter().all(|seen| seen.complete && seen.path != file));
+
+    let remedy = said.split('`').nth(1).unwrap();
+    let mut owner = shared().client(&database).unwrap();
+    assert_eq!(owner.execute(remedy, &[]).unwrap(), 1, "{remedy}");
+    until("all of it is there", || shipper.status().up && shipper.watch().has_all(&file));
+    for counted in
+        ["SELECT count(*) FROM tokenmeter.exchange", "SELECT sum(exchanges)::bigint FROM tokenmeter.line"]
+    {
+        assert_eq!(owner.query_one(counted, &[]).unwrap().get::<_, i64>(0), 300, "{counted}");
+    }
+}
+
 #[test]
 fn two_that_ship_one_ledger_double_nothing() {
     let url = shared().url(&shared().database());
