@@ -20,7 +20,7 @@ use crate::files;
 use crate::report::source::{Correction, DeviceLine, Gap, Month, Used};
 use crate::table::{ACT, CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE, Table};
 use crate::values::{Columns, Names};
-use crate::{Class, Line, Row, store};
+use crate::{Class, Line, Row, month, store};
 
 /// A ledger's files, to be read by whoever ships them.
 #[derive(Clone, Debug)]
@@ -104,8 +104,10 @@ pub struct Parcel {
     pub corrections: Vec<(i64, Correction)>,
     /// Acts.
     pub acts: Vec<Act>,
-    /// Gaps, each with its `seq`.
+    /// Gaps, each with its `seq`; one of ours, for rows that were taken away unread, has one below zero.
     pub gaps: Vec<(i64, Gap)>,
+    /// Exchanges that retention took away before the reader had them.
+    pub taken: u64,
     /// All lines of class `shed`, if the parcel reaches the file's end: totals without rows.
     pub shed: Vec<Line>,
     /// All that GPUs did for nobody, if the parcel reaches the file's end.
@@ -207,6 +209,7 @@ impl Opened {
         let mut reader =
             Reader { snapshot: &snapshot, limit, names: Names::default(), rates: BTreeMap::new() };
         let mut parcel = Parcel { next: after, ..Parcel::default() };
+        self.skip_taken(&snapshot, &mut parcel)?;
         parcel.rows = reader.rows(&mut parcel.next.exchange)?;
         if parcel.rows.len() < limit {
             reader.rest(&mut parcel)?;
@@ -215,6 +218,36 @@ impl Opened {
         }
         parcel.rates = reader.rates.into_values().collect();
         Ok(parcel)
+    }
+
+    /// Goes past rows that are not there any more, and says so. A reader meets them that was put back to an
+    /// earlier day, or that begins after retention did.
+    fn skip_taken(&self, snapshot: &Connection, parcel: &mut Parcel) -> Result<(), Failure> {
+        let after = parcel.next.exchange;
+        let mut gone = file::compacted(snapshot, &EXCHANGE)?.entered;
+        if gone <= after {
+            return Ok(());
+        }
+        // Retention takes the first rows first, and may not have come to its end.
+        if let Some(first) = snapshot.query_row(NEXT, [after], |row| row.get::<_, i64>(0)).optional()? {
+            gone = gone.min(first - 1);
+        }
+        parcel.taken = (gone - after).max(0).unsigned_abs();
+        if parcel.taken > 0 {
+            let (from_us, until_us) =
+                (month::begin_us(self.file.month), month::begin_us(self.file.month + 1));
+            let gap = Gap {
+                from_us,
+                until_us: until_us - 1,
+                why: "retention".into(),
+                lost_rows: Some(parcel.taken),
+                totals_kept: false,
+            };
+            // The same gap has the same number, and none of the file's own.
+            parcel.gaps.push((-1 - after, gap));
+            parcel.next.exchange = gone;
+        }
+        Ok(())
     }
 }
 
@@ -335,4 +368,9 @@ fn senseless() -> Failure {
 }
 
 const COUNT: &str = "SELECT count(*) FROM exchange WHERE seq > ?1";
+const NEXT: &str = "SELECT seq FROM exchange WHERE seq > ?1 ORDER BY seq LIMIT 1";
 const FIRST: &str = "SELECT ended_us FROM exchange WHERE seq > ?1 ORDER BY seq LIMIT 1";
+
+#[cfg(test)]
+#[path = "feed_tests.rs"]
+mod tests;

@@ -299,6 +299,15 @@ impl Ship {
             if !parcel.is_empty() || self.totals.get(&origin) != Some(&totals(&parcel)) {
                 self.deliver(origin, &parcel)?;
             }
+            if parcel.taken > 0 {
+                tracing::warn!(
+                    store = %self.plan.address,
+                    "{} rows of {} were taken away by retention before this store had them, or it was put back to an \
+                     earlier day: it has a gap instead, and the file has their totals",
+                    parcel.taken,
+                    path.display()
+                );
+            }
             if !full && parcel.is_empty() {
                 return Ok(Ok(Some(FileStatus {
                     path: path.to_owned(),
@@ -400,6 +409,10 @@ impl Ship {
     fn failed(&mut self, trouble: Trouble) {
         // Whatever the connection was in the middle of, the next one begins anew.
         self.client = None;
+        // It may come back as it was on an earlier day: what it had is asked anew before any row may go.
+        for file in &mut lock(&self.shared).status.files {
+            file.complete = false;
+        }
         self.tell(trouble, "not shipping", "rows wait in the ledger");
     }
 

@@ -143,6 +143,7 @@ fn rows_wait_while_the_store_is_away() {
     book.enter(300);
     let shipper = book.ship(&url, 100);
     arrives(&book, &shipper, &url);
+    assert!(shipper.watch().has_all(&book.path()));
     server.down();
     book.enter(1_000);
     until("it is noticed", || {
@@ -151,6 +152,7 @@ fn rows_wait_while_the_store_is_away() {
     });
     let failures = shipper.status().failures;
     assert!(failures[0] > 0 && failures[1] == 0 && failures[2] == 0, "{failures:?}");
+    assert!(!shipper.watch().has_all(&book.path()), "nobody knows as what it comes back");
     server.up();
     arrives(&book, &shipper, &url);
     assert_eq!(shipper.status().trouble, None);
