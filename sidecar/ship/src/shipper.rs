@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -44,6 +45,9 @@ pub struct Plan {
     pub retry: Duration,
     /// Rows sent at once, at most; `BATCH` unless somebody tries something.
     pub batch: usize,
+    /// So many looks break off by a panic, for the tests.
+    #[cfg(test)]
+    pub(crate) breaks: Arc<std::sync::atomic::AtomicU32>,
 }
 
 impl Plan {
@@ -56,6 +60,18 @@ impl Plan {
             every: EVERY,
             retry: RETRY,
             batch: BATCH,
+            #[cfg(test)]
+            breaks: Arc::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+impl Plan {
+    fn break_off(&self) {
+        use std::sync::atomic::Ordering::Relaxed;
+        if self.breaks.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok() {
+            panic!("as the test wants it");
         }
     }
 }
@@ -196,7 +212,9 @@ impl Ship {
         loop {
             let last = self.is_stopped();
             lock(&self.shared).trying = Some(Instant::now());
-            let result = self.pass();
+            // Nothing outlives a pass but the connection and what was learnt by it, and `failed` drops both.
+            let result =
+                catch_unwind(AssertUnwindSafe(|| self.pass())).unwrap_or_else(|_| Err(Trouble::panic()));
             lock(&self.shared).trying = None;
             let pause = match result {
                 Ok(None) => {
@@ -256,6 +274,8 @@ impl Ship {
     /// Everything that is there, file by file, the oldest first. What was left because its file cannot be
     /// read.
     fn pass(&mut self) -> Result<Option<Trouble>, Trouble> {
+        #[cfg(test)]
+        self.plan.break_off();
         let files = self.feed.files().map_err(|error| Trouble::local(&error))?;
         let mut seen = Vec::with_capacity(files.len());
         let mut left: Option<Trouble> = None;

@@ -70,6 +70,14 @@ impl Trouble {
         ))
     }
 
+    /// A defect of ours. What it said is on stderr; it may quote what nobody should read here.
+    pub(crate) fn panic() -> Self {
+        Self::other(
+            "the thread that ships broke off by a defect of tokenmeter (a panic, which is on stderr); it begins anew \
+             by itself; please report this",
+        )
+    }
+
     /// Of the local ledger's side.
     pub(crate) fn local(error: &dyn fmt::Display) -> Self {
         Self::other(format!("the ledger cannot be read to be shipped: {error}"))

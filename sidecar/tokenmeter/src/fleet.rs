@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -40,6 +41,8 @@ struct Fleet {
     /// For the day from which on sums are of use.
     budgets: Budgets,
     currency: Currency,
+    /// How often the store is asked, at most.
+    every: Duration,
     /// The ledger files that were ours since the start, damaged ones that were moved aside among them:
     /// what is in those was charged by us too.
     ours: BTreeSet<[u8; 16]>,
@@ -53,6 +56,7 @@ impl Fleet {
             feed: Feed::of(&ship.ledger),
             budgets: Budgets::new(budgets, currency.code()),
             currency,
+            every: EVERY,
             ours: BTreeSet::new(),
             trouble: None,
         }
@@ -61,9 +65,10 @@ impl Fleet {
     fn until(&mut self, stopped: &Receiver<()>, hear: &Hear) {
         loop {
             let began = Instant::now();
-            match self.ask(ledger::now_us()) {
-                Ok(all) => {
-                    hear(all);
+            // What is kept between two questions is the ids of our files, each put in at once.
+            let asked = catch_unwind(AssertUnwindSafe(|| self.ask(ledger::now_us()).map(hear)));
+            match asked.unwrap_or_else(|_| Err(DEFECT.to_owned())) {
+                Ok(()) => {
                     if self.trouble.take().is_some() {
                         tracing::info!("budgets see what the others have spent again");
                     }
@@ -78,7 +83,7 @@ impl Fleet {
                     self.trouble = Some(trouble);
                 }
             }
-            let wait = EVERY.max(began.elapsed() * SHARE);
+            let wait = self.every.max(began.elapsed() * SHARE);
             if stopped.recv_timeout(wait) != Err(RecvTimeoutError::Timeout) {
                 return;
             }
@@ -123,6 +128,10 @@ impl Fleet {
         Err("the ledger's files are moved about".to_owned())
     }
 }
+
+/// What a panic is to others; what it said is on stderr.
+const DEFECT: &str = "asking broke off by a defect of tokenmeter (a panic, which is on stderr), and begins anew by \
+                      itself; please report this";
 
 /// How often the store is asked, at most.
 const EVERY: Duration = Duration::from_secs(60);

@@ -5,6 +5,7 @@
 mod server;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use meter::{ExchangeId, Provenance, TokenType, Tokens};
 use price::{Charge, Currency, Rate};
 use ship::{Address, Plan, Shipper};
 
-use super::{Fleet, start};
+use super::{Fleet, Hear, start};
 use server::{Place, Server, shared, until};
 
 const UNIT: i64 = 1_000_000_000_000;
@@ -173,4 +174,27 @@ fn the_thread_tells_what_it_hears_and_ends_when_it_is_dropped() {
     assert_eq!(all, [Observed { tenant: "acme".into(), day, ours: six, all: six }]);
     drop(running);
     assert_eq!(heard.recv_timeout(LONG), Err(mpsc::RecvTimeoutError::Disconnected));
+}
+
+#[test]
+fn a_panic_does_not_end_the_asking() {
+    let url = shared().url(&shared().database());
+    let mut sidecar = Sidecar::new(&url, ledger::now_us());
+    sidecar.charge(6, Currency::USD);
+    let (hears, heard) = mpsc::channel();
+    let (stop, stopped) = mpsc::channel();
+    let times = AtomicU32::new(0);
+    let hear: Hear = Box::new(move |_| {
+        assert!(times.fetch_add(1, Ordering::Relaxed) > 0, "as the test wants it");
+        hears.send(()).unwrap();
+    });
+    let mut fleet = Fleet::new(&sidecar.plan, vec![budget(10)], Currency::USD);
+    fleet.every = Duration::from_millis(1);
+    let asking = std::thread::spawn(move || {
+        fleet.until(&stopped, &hear);
+        fleet.trouble
+    });
+    assert_eq!(heard.recv_timeout(LONG), Ok(()));
+    drop(stop);
+    assert_eq!(asking.join().unwrap(), None);
 }

@@ -72,9 +72,14 @@ impl Book {
 
     /// Ships it, in a hurry.
     pub(crate) fn ship(&self, url: &str, batch: usize) -> Shipper {
+        start(self.plan(url, batch)).unwrap()
+    }
+
+    /// What is shipped where, in a hurry.
+    pub(crate) fn plan(&self, url: &str, batch: usize) -> Plan {
         let plan = Plan::new(&self.path(), Address::parse(url).unwrap(), "host");
         let hurry = Duration::from_millis(5);
-        start(Plan { every: hurry, retry: hurry, batch, ..plan }).unwrap()
+        Plan { every: hurry, retry: hurry, batch, ..plan }
     }
 }
 

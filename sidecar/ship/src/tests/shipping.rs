@@ -178,6 +178,27 @@ fn a_store_that_went_away_is_noticed_while_nothing_is_sent() {
 }
 
 #[test]
+fn a_panic_is_told_and_shipping_begins_anew() {
+    let url = shared().url(&shared().database());
+    let mut book = Book::new();
+    book.enter(50);
+    let plan = book.plan(&url, 100);
+    let breaks = Arc::clone(&plan.breaks);
+    let shipper = crate::start(plan).unwrap();
+    arrives(&book, &shipper, &url);
+    breaks.store(u32::MAX, Ordering::Relaxed);
+    until("it is told", || !shipper.status().up);
+    let status = shipper.status();
+    assert!(status.trouble.is_some_and(|said| said.contains("a panic")));
+    assert!(status.failures[2] > 0 && !shipper.watch().has_all(&book.path()));
+    breaks.store(0, Ordering::Relaxed);
+    book.enter(50);
+    arrives(&book, &shipper, &url);
+    assert_eq!(shipper.status().trouble, None);
+    assert!(shipper.shutdown(Duration::from_secs(30)));
+}
+
+#[test]
 fn a_store_that_is_killed_in_the_middle_loses_and_doubles_nothing() {
     let mut server = Server::start();
     let url = server.url(&server.database());
