@@ -39,6 +39,8 @@ pub struct Exchange {
     /// Reads the request until it is complete.
     request: Option<Asked>,
     model: Name,
+    /// The path names the model: what the body says of one is not what answers.
+    in_path: bool,
     whose: Whose,
     /// The service tier the request asks for.
     tier: Tier,
@@ -112,6 +114,7 @@ impl Exchange {
             started_unix_ns,
             meter: Some(meter),
             request: Some(Asked::new(dialect, headers, whose.wanted())),
+            in_path: !route.model.is_empty(),
             model: route.model,
             whose,
             tier: Tier::default(),
@@ -157,7 +160,7 @@ impl Exchange {
         let facts = request.end();
         self.tier = request.service_tier();
         self.whose.body(&self.worker, request.said().filter(|_| facts.whole));
-        if !facts.model.is_empty() {
+        if !self.in_path {
             self.model = facts.model;
         }
         if let Some(dialect) = self.speaks.settle(&facts) {

@@ -17,6 +17,7 @@ mod interim;
 mod metering;
 mod panic;
 mod priced;
+mod paying;
 mod reading;
 mod refusals;
 mod reuse;

@@ -21,7 +21,7 @@ pub use wanted::{Member, Wanted};
 /// What a request asks for. Absent fields have their dialect's default.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Request {
-    /// The model's name; empty if it was not said.
+    /// The model's name; empty if it was not said, or said last by something that is no name.
     pub model: Name,
     /// Whether frames are asked for, if that was said.
     pub stream: Option<bool>,
@@ -193,6 +193,8 @@ impl RequestScanner {
                 max_tokens: facts.max_completion_tokens.or(facts.request.sampling.max_tokens),
                 ..facts.request.sampling
             },
+            // Of a body that we read otherwise than its server may, nobody knows which model is named last.
+            model: if end == End::Broken { Name::default() } else { facts.request.model },
             whole: end == End::Whole,
             ..facts.request
         }
@@ -225,7 +227,10 @@ impl Visit for Facts {
     fn value(&mut self, field: Field, value: Value<'_>, _span: Option<(usize, usize)>) {
         let flag = value == Value::Bool(true);
         match (field, value) {
+            // Of two the last counts, as it does for the servers' parsers, though it says nothing: who
+            // names a cheap model and then none gets the server's own.
             (Field::Model, Value::Word(word)) => self.request.model = Name::cut(word),
+            (Field::Model, _) => self.request.model = Name::default(),
             (Field::ServiceTier, Value::Word(word)) => self.tier = Tier::of(word).unwrap_or_default(),
             (Field::ServiceTier, _) => self.tier = Tier::default(),
             (Field::Wanted(place), value) => {

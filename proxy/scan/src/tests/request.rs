@@ -71,6 +71,31 @@ fn flags() {
     assert!(!request.beam_search && !request.background);
 }
 
+/// A server takes the last, and of one that is no name its own default: so a cheap model named first is
+/// not the one that answers.
+#[test]
+fn of_two_models_the_last_counts() {
+    let deep = format!(r#"{{"model":"a","x":{}{},"model":"b"}}"#, "[".repeat(129), "]".repeat(129));
+    for (body, model) in [
+        (r#"{"model":"a","model":"b"}"#, "b"),
+        (r#"{"model":"a","model":null}"#, ""),
+        (r#"{"model":"a","model":""}"#, ""),
+        (r#"{"model":"a","model":7}"#, ""),
+        (r#"{"model":"a","model":false}"#, ""),
+        (r#"{"model":"a","model":{"model":"c"}}"#, ""),
+        (r#"{"model":"a","model":["c"]}"#, ""),
+        (r#"{"model":null,"model":"b"}"#, "b"),
+        (r#"{"model":"a","x":{"model":null}}"#, "a"),
+        // Deeper than we read, and no JSON to us: what comes after is not known.
+        (&deep, ""),
+        (r#"{"model":"a","x":True}"#, ""),
+        // Its client left: as far as it came.
+        (r#"{"model":"a","x":"#, "a"),
+    ] {
+        assert_eq!(read(body).model.as_str(), model, "{body}");
+    }
+}
+
 #[test]
 fn a_shared_address_is_told_by_its_members() {
     let cases = [
