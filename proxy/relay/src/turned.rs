@@ -20,14 +20,14 @@ pub struct TurnedAway {
     pub known: Option<Known>,
 }
 
-/// What is known of a request for inference.
+/// What is known of a request for inference, or of one for a tunnel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Known {
     /// Whose it is.
     pub tenant: Arc<str>,
     /// The key or account it was made with: a name of ours, or a keyed hash.
     pub principal: Option<Arc<str>>,
-    /// The JSON shape spoken.
+    /// The JSON shape spoken; of a tunnel nobody knows.
     pub dialect: Dialect,
     /// The model it names, if that was read. At most 128 bytes.
     pub model: Option<Arc<str>>,

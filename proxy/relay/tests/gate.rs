@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use hyper::Request;
 use meter::Ending;
-use relay::{Gate, Refusal, Refused};
+use relay::{Gate, Refusal, Refused, RuleKind};
 use tenant::{BodyKey, EndUser, Rule, Spec};
 use usage::Policy;
 
@@ -104,6 +104,49 @@ fn what_costs_nothing_passes() {
         assert!(head.starts_with("HTTP/1.1 200"), "{request}: {head}");
     }
     assert!(proxy.seen().refused.is_empty());
+}
+
+/// What passes in a tunnel is read by nobody: it is asked about before it is one, by its head.
+#[test]
+fn nobody_tunnels_under_a_spent_budget() {
+    let switch = "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n";
+    let user = || rules(vec![Rule::Body(BodyKey::User)]);
+    for (spec, fields, path, refused, status, rule) in [
+        (keys(), KEY_A, "/v1/realtime", "a", "429", RuleKind::ApiKey),
+        (keys(), KEY_A, "/v1/chat/completions", "a", "429", RuleKind::ApiKey),
+        (keys(), KEY_A, "/v1/realtime", "b", "101", RuleKind::ApiKey),
+        (keys(), "", "/v1/realtime", "default", "429", RuleKind::Default),
+        // There is no body to ask.
+        (user(), "", "/v1/realtime", "default", "429", RuleKind::Default),
+    ] {
+        let upstream = Upstream::start(move |peer, _| {
+            peer.head();
+            peer.send(switch);
+        });
+        let gate = Arc::new(Gate::default());
+        gate.refuse(refusing(&[refused]));
+        let proxy = Proxy::with(upstream.address, |plan| {
+            in_force(spec)(plan);
+            plan.gate = Some(gate);
+        });
+        let mut client = proxy.connect();
+        client.send(format!(
+            "GET {path} HTTP/1.1\r\nHost: h\r\n{fields}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+        ));
+        let head = client.head().unwrap();
+        assert_eq!(&head[9..12], status, "{path} {refused}");
+        assert_eq!(proxy.seen().rules, [rule]);
+        if status == "429" {
+            assert!(head.to_ascii_lowercase().contains("\r\nretry-after: 3600\r\n"), "{head}");
+            assert!(client.rest().contains("budget_exceeded"));
+            assert_eq!(upstream.connections(), 0);
+            assert_eq!(proxy.seen().refused, [Refusal::Budget]);
+            assert_eq!(proxy.seen().turned_away, [(refused.to_owned(), Refusal::Budget)]);
+            assert!(proxy.seen().passed.is_empty());
+        } else {
+            assert!(proxy.seen().refused.is_empty() && proxy.seen().turned_away.is_empty());
+        }
+    }
 }
 
 /// The unread body of a refused request is never taken for a request (hazard of any proxy that answers

@@ -1,12 +1,19 @@
 //! May this request's tenant spend, and on this model? Asked before anything goes upstream, and only where there is a
 //! gate. Where the body says whose it is, it is gathered first, within the bound of all gathered
 //! bodies; one that is longer, or finds no room, is the default tenant's. It is gathered too where the
-//! model is minded and stands in the body; a model that cannot be read so is not minded (law 3).
+//! model is minded and stands in the body; a model that cannot be read so is not minded (law 3). A request
+//! to switch protocols is asked about by its head alone: what passes in a tunnel cannot be counted or
+//! stopped any more.
+
+use scan::Dialect;
 
 use super::upload::{Gathered, Upload, UploadError};
 use super::visit::Visit;
 use crate::answer::Answer;
 use crate::limits;
+use crate::tenancy::Whose;
+use crate::turned::Known;
+use crate::worker::Worker;
 use crate::{Exchange, Gate, Wanted};
 
 /// What the gate says.
@@ -68,4 +75,22 @@ fn unpriced(gate: &Gate, exchange: &Exchange) -> Option<Answer> {
     let wanted = Wanted { model, provider: &provider, upstream: &upstream };
     let message = gate.models(tenant)?.refused(tenant, &wanted)?;
     Some(Answer::unpriced(exchange.dialect(), message))
+}
+
+/// Asks the gate, if there is one, about a request that is not metered but would become a tunnel: the
+/// answer if its tenant may not spend. `whose` says whose it is, and is not called without a gate.
+pub(super) fn admit_tunnel(
+    worker: &Worker,
+    upstream: usize,
+    whose: impl FnOnce() -> Whose,
+) -> Option<Answer> {
+    let gate = worker.plan.gate.as_ref()?;
+    let who = whose().take(worker);
+    let answer = Answer::over_budget(Dialect::Unknown, gate.refused(&who.tenant)?);
+    worker.refuse(answer.refusal);
+    worker.observer.borrow_mut().turn_away(&who.tenant, answer.refusal);
+    let known =
+        Known { tenant: who.tenant, principal: who.principal, dialect: Dialect::Unknown, model: None };
+    worker.turned_away(upstream, (answer.refusal, answer.status.as_u16()), Some(known));
+    Some(answer)
 }

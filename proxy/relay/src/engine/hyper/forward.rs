@@ -12,7 +12,7 @@ use hyper::http::request;
 use hyper::http::uri::PathAndQuery;
 use hyper::{Request, Response, StatusCode, Uri, Version};
 
-use super::admit::{Admitted, admit};
+use super::admit::{Admitted, admit, admit_tunnel};
 use super::client::Client;
 use super::connection::Connection;
 use super::outgoing::Outgoing;
@@ -72,7 +72,16 @@ pub(super) async fn forward(
             let whose = tenancy.whose(worker, parts.uri.path(), &parts.headers);
             Metered::begin(worker, index, *route, &parts.headers, whose, begun)
         }
-        Err(_) => Metered::not(worker),
+        Err(_) => {
+            let whose = || tenancy.whose(worker, parts.uri.path(), &parts.headers);
+            if asked && let Some(answer) = admit_tunnel(worker, index, whose) {
+                if !body.is_end_stream() {
+                    client.leave_unread();
+                }
+                return Ok(own(answer, alone));
+            }
+            Metered::not(worker)
+        }
     };
     let want = match &routed {
         Ok(Route { speaks: Speaks::Known(dialect), .. }) if asking::is_askable(*dialect) => {
