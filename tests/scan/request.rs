@@ -158,6 +158,8 @@ fn made_requests_ask_for_what_the_naive_reader_says() {
         "1.7976931348623157e308",
         "[1]",
         "{}",
+        "\"yes\"",
+        "\"Off\"",
     ];
     let nests = ["", "", "parameters", "sampling_params", "options", "generationConfig", "metadata"];
     let members = proptest::collection::vec((0..names.len(), 0..values.len(), 0..nests.len()), 0..6);

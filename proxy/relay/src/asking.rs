@@ -3,7 +3,6 @@
 //! goes as it came.
 
 use hyper::HeaderMap;
-use hyper::header::CONTENT_ENCODING;
 use meter::Tick;
 use scan::Dialect;
 use usage::{Ask, Policy};
@@ -36,8 +35,9 @@ pub(crate) fn want(
     if learned.refuses_include(now) {
         return Err(UsageStep::Refused);
     }
-    // A body in a coding of its own, or under a digest, cannot be edited unnoticed.
-    if headers.contains_key(CONTENT_ENCODING) || is_sealed(headers) {
+    // A body under a digest cannot be edited unnoticed. One in a coding is no JSON, and is left alone for
+    // that; a `Content-Encoding` alone proves nothing, since most servers never look at it.
+    if is_sealed(headers) {
         return Err(UsageStep::Unreadable);
     }
     let Ask { include, continuous } = upstream.usage.wants();

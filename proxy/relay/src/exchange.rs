@@ -207,9 +207,9 @@ impl Exchange {
         })
     }
 
-    /// The request went upstream with this in it that the client had not asked for.
+    /// The request went upstream with this in it that the client had not asked for and is not to see.
     pub fn asked_more(&mut self, added: Option<Added>) {
-        self.added = added;
+        self.added = added.filter(|added| *added != Added::default());
     }
 
     /// The response head arrived. `None`: it is not an answer of a kind we meter, and the exchange
@@ -279,7 +279,8 @@ impl Exchange {
         let Some(meter) = &self.meter else { return Watch::new(edits, true) };
         let request = meter.request();
         let client_asked = match self.added {
-            Some(added) => !added.include,
+            // Who asked for running counts gets them, and may not have been readable in asking.
+            Some(added) => !added.include || request.continuous_usage || !request.whole,
             // What could not be read may have asked.
             None => request.stream_options || !request.whole,
         };

@@ -1,9 +1,12 @@
 //! What a client may write so as to pay less: each is read as its server reads it.
 
+use meter::Provenance;
+use relay::UsageStep;
 use usage::Policy;
 
+use crate::support::eventually;
 use crate::tenants::{answer, exchange, post};
-use crate::usage::{Server, record};
+use crate::usage::{DONE, FINISH, HEAD, PLAIN, Server, USAGE, ask, chunk, delta, record, request, steps};
 
 const CHAT: &str = "/v1/chat/completions";
 
@@ -28,4 +31,112 @@ fn the_model_is_the_one_that_the_server_takes() {
         exchange(&mut client, post(path, "", body));
         assert_eq!(&*record(&proxy).identity.model, model, "{path} {body}");
     }
+}
+
+/// A server in Python: it streams if `stream` is anything that is taken for true, and counts if it is asked
+/// to in plain words.
+fn lax() -> Server {
+    Server::start(|peer, body| {
+        peer.send(HEAD);
+        peer.send(chunk(&delta("a")));
+        let usage = if body.contains(r#""include_usage":true"#) { USAGE } else { "" };
+        peer.send(chunk(&format!("{FINISH}{usage}{DONE}")));
+        peer.send("0\r\n\r\n");
+    })
+}
+
+/// Each of these streams, and none of them was counted: its prompt was free.
+#[test]
+fn no_way_of_writing_makes_a_prompt_free() {
+    let server = lax();
+    let proxy = server.proxy(Policy::Inject);
+    for (field, body) in [
+        ("Content-Encoding: identity", PLAIN),
+        ("Content-Encoding: ", PLAIN),
+        // Servers that never look at it take the body as it is.
+        ("Content-Encoding: gzip", PLAIN),
+        ("X: y", r#"{"model":"m","stream":1}"#),
+        ("X: y", r#"{"model":"m","stream":1.0}"#),
+        ("X: y", r#"{"model":"m","stream":"true"}"#),
+        ("X: y", r#"{"model":"m","stream":"Y"}"#),
+        ("X: y", r#"{"model":"m","stream":false,"stream":"on"}"#),
+        ("X: y", r#"{"model":"m","stream":true,"stream_options":{"include_usage":0}}"#),
+        ("X: y", r#"{"model":"m","stream":"yes","stream_options":{"include_usage":"off"}}"#),
+    ] {
+        let head = format!("Host: h\r\n{field}");
+        let (_, told) = ask(proxy.address(), &request(body).replace("Host: h", &head));
+        assert_eq!(told, format!("{}{FINISH}{DONE}", delta("a")), "{field} {body}");
+        let record = record(&proxy);
+        assert_eq!((record.tokens.input(), record.tokens.output()), (7, 2), "{field} {body}");
+        assert_eq!(record.tokens.output_provenance, Provenance::Reported, "{field} {body}");
+        assert_eq!(steps(&proxy).last(), Some(&UsageStep::Injected), "{field} {body}");
+    }
+    assert_eq!(proxy.seen().lost, []);
+}
+
+/// Running counts alone are counted by some servers and make others count nothing at all. A client that
+/// asked for them sees them, and not the end it said no to.
+#[test]
+fn running_counts_alone_hide_nothing() {
+    let running = r#"data: {"choices":[{"index":0,"delta":{"content":"a"}}],"usage":{"prompt_tokens":7,"completion_tokens":1}}"#;
+    let frames = format!("{running}\n\n{FINISH}");
+    let server = {
+        let frames = frames.clone();
+        Server::start(move |peer, body| {
+            peer.send(HEAD);
+            let all = body.contains(r#""include_usage":true"#) && body.contains("continuous");
+            let told = if all { format!("{frames}{USAGE}") } else { format!("{}{FINISH}", delta("a")) };
+            peer.send(chunk(&format!("{told}{DONE}")));
+            peer.send("0\r\n\r\n");
+        })
+    };
+    let proxy = server.proxy(Policy::Inject);
+    for (options, told) in [
+        (r#"{"include_usage":false,"continuous_usage_stats":true}"#, format!("{frames}{DONE}")),
+        (r#"{"continuous_usage_stats":true}"#, format!("{frames}{USAGE}{DONE}")),
+    ] {
+        let body = format!(r#"{{"model":"m","stream":true,"stream_options":{options}}}"#);
+        assert_eq!(ask(proxy.address(), &request(&body)).1, told, "{options}");
+        assert_eq!(record(&proxy).tokens.input(), 7, "{options}");
+        // Nobody takes that for a server that counts unasked.
+        ask(proxy.address(), &request(PLAIN));
+        record(&proxy);
+    }
+    assert_eq!(steps(&proxy), [UsageStep::Injected; 4]);
+    assert_eq!(proxy.seen().lost, []);
+}
+
+/// Elsewhere such a flag is none, or a mistake: the answer is what it would have been, and nothing is
+/// learned from it.
+#[test]
+fn where_a_lax_flag_is_none_nothing_changes() {
+    let whole = r#"{"choices":[{"index":0,"message":{"content":"a"},"finish_reason":"stop"}],"usage":{"prompt_tokens":5,"completion_tokens":1}}"#;
+    let server = Server::start(move |peer, _| answer(peer, whole));
+    let proxy = server.proxy(Policy::Inject);
+    let sent = r#"{"model":"m","stream":1}"#;
+    assert_eq!(ask(proxy.address(), &request(sent)).1, whole);
+    assert_eq!(record(&proxy).tokens.input(), 5);
+    assert_eq!(proxy.seen().lost, []);
+
+    // It answers 400 to the question where it does not stream, and takes only `true` for a yes.
+    let strict = Server::start(move |peer, body| {
+        let streams = body.contains(r#""stream": true"#);
+        if streams {
+            peer.send(HEAD);
+            peer.send(chunk(&format!("{}{FINISH}{USAGE}{DONE}", delta("a"))));
+            peer.send("0\r\n\r\n");
+        } else if body.contains("stream_options") {
+            peer.send("HTTP/1.1 400 Bad Request\r\nContent-Length: 2\r\n\r\n{}");
+        } else {
+            answer(peer, whole);
+        }
+    });
+    let proxy = strict.proxy(Policy::Inject);
+    for _ in 0..2 {
+        assert_eq!(ask(proxy.address(), &request(sent)).1, whole);
+        assert_eq!(record(&proxy).tokens.input(), 5);
+        assert_eq!(ask(proxy.address(), &request(PLAIN)).1, format!("{}{FINISH}{DONE}", delta("a")));
+        assert_eq!(record(&proxy).tokens.input(), 7);
+    }
+    eventually("all are asked", || steps(&proxy) == [UsageStep::Injected; 4]);
 }

@@ -368,10 +368,11 @@ fn servers_whose_completions_always_count_are_not_asked() {
 fn a_sealed_or_compressed_request_is_left_alone() {
     let server = Server::streaming();
     let proxy = server.proxy(Policy::Inject);
-    for field in ["Content-Encoding: identity", "Content-Digest: sha-256=:AA==:"] {
-        ask(proxy.address(), &request(PLAIN).replace("Host: h", &format!("Host: h\r\n{field}")));
+    let opaque = "\u{1}\u{2}gz";
+    for (field, body) in [("Content-Encoding: gzip", opaque), ("Content-Digest: sha-256=:AA==:", PLAIN)] {
+        ask(proxy.address(), &request(body).replace("Host: h", &format!("Host: h\r\n{field}")));
     }
-    assert_eq!(server.bodies(), [PLAIN, PLAIN]);
+    assert_eq!(server.bodies(), [opaque, PLAIN]);
     assert_eq!(steps(&proxy), [UsageStep::Unreadable, UsageStep::Unreadable]);
 }
 
@@ -450,9 +451,12 @@ fn nothing_is_learned_from_a_request_that_could_not_be_read() {
 fn nor_from_one_that_asks_in_a_form_of_its_own() {
     let server = Server::streaming();
     let proxy = server.proxy(Policy::Inject);
-    ask(proxy.address(), &request(r#"{"model":"m","stream":true,"stream_options":{"include_usage":1}}"#));
-    ask(proxy.address(), &request(PLAIN));
-    assert_eq!(steps(&proxy), [UsageStep::Unreadable, UsageStep::Injected]);
+    for (flag, step) in [("1", UsageStep::ClientAsked), ("\"maybe\"", UsageStep::Unreadable)] {
+        let body = format!(r#"{{"model":"m","stream":true,"stream_options":{{"include_usage":{flag}}}}}"#);
+        assert!(ask(proxy.address(), &request(&body)).1.contains("usage"), "{flag}");
+        ask(proxy.address(), &request(PLAIN));
+        assert_eq!(steps(&proxy).split_off(steps(&proxy).len() - 2), [step, UsageStep::Injected]);
+    }
 }
 
 #[test]

@@ -26,6 +26,7 @@ pub mod dialect;
 pub mod event;
 pub mod extent;
 mod field;
+pub mod flag;
 mod frame;
 mod json;
 mod kept;

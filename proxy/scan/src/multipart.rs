@@ -10,6 +10,7 @@
 
 use memchr::memchr;
 
+use crate::flag;
 use crate::limits::{BOUNDARY_BYTES, FIELD_BYTES, PART_HEADER_BYTES};
 use crate::name::Name;
 use crate::short::Short;
@@ -155,7 +156,7 @@ impl MultipartFields {
     }
 
     fn flag(&self, field: usize) -> Option<bool> {
-        flag(self.values[field].as_ref().filter(|kept| !kept.cut)?.word())
+        flag::word(self.values[field].as_ref().filter(|kept| !kept.cut)?.word().trim_ascii())
     }
 
     fn keep(&mut self, bytes: &[u8]) {
@@ -224,17 +225,5 @@ fn parameter<'a>(mut value: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
             return Some(word);
         }
         value = rest;
-    }
-}
-
-/// As the servers' form parsers read a flag.
-fn flag(word: &[u8]) -> Option<bool> {
-    let is = |words: &[&[u8]]| words.iter().any(|other| word.trim_ascii().eq_ignore_ascii_case(other));
-    if is(&[b"true", b"1", b"yes", b"on", b"t", b"y"]) {
-        Some(true)
-    } else if is(&[b"false", b"0", b"no", b"off", b"f", b"n"]) {
-        Some(false)
-    } else {
-        None
     }
 }

@@ -8,6 +8,7 @@ mod wanted;
 use std::sync::{Arc, LazyLock};
 
 use crate::field::{Field, Fields};
+use crate::flag;
 use crate::frame::count;
 use crate::json::{End, Json, Value, Visit};
 use crate::name::{Name, Tier};
@@ -23,7 +24,8 @@ pub use wanted::{Member, Wanted};
 pub struct Request {
     /// The model's name; empty if it was not said, or said last by something that is no name.
     pub model: Name,
-    /// Whether frames are asked for, if that was said.
+    /// Whether frames are asked for, if that was said; in any of the words and numbers that servers in
+    /// Python take for it ([`flag`]).
     pub stream: Option<bool>,
     /// Answers asked for: `n`, by whatever name the dialect has for it, times the number of prompts.
     pub answers: u32,
@@ -223,9 +225,19 @@ impl Default for RequestScanner {
     }
 }
 
+/// A flag, as servers in Python take it.
+fn lax(value: Value<'_>) -> Option<bool> {
+    match value {
+        Value::Bool(said) => Some(said),
+        Value::Word(word) => flag::word(word),
+        Value::Number(_) => flag::number(sampling::number(value)?),
+        _ => None,
+    }
+}
+
 impl Visit for Facts {
     fn value(&mut self, field: Field, value: Value<'_>, _span: Option<(usize, usize)>) {
-        let flag = value == Value::Bool(true);
+        let yes = value == Value::Bool(true);
         match (field, value) {
             // Of two the last counts, as it does for the servers' parsers, though it says nothing: who
             // names a cheap model and then none gets the server's own.
@@ -249,14 +261,18 @@ impl Visit for Facts {
                     .filter(|(place, _)| metadata >> place & 1 == 1)
                     .for_each(|(_, said)| *said = Name::default());
             }
-            (Field::Stream, Value::Bool(_)) => self.request.stream = Some(flag),
+            (Field::Stream, value) => self.request.stream = lax(value),
             (Field::Answers, Value::Number(number)) => self.answers = count(number),
-            (Field::Echo, _) => self.request.echo = flag,
-            (Field::StreamOptions, value) => self.request.stream_options = value != Value::Null,
-            (Field::IncludeUsage, Value::Bool(_)) => self.request.include_usage = Some(flag),
-            (Field::ContinuousUsage, _) => self.request.continuous_usage = flag,
-            (Field::BeamSearch, _) => self.request.beam_search = flag,
-            (Field::Background, _) => self.request.background = flag,
+            (Field::Echo, _) => self.request.echo = yes,
+            (Field::StreamOptions, value) => {
+                self.request.stream_options = value != Value::Null;
+                self.request.include_usage = None;
+                self.request.continuous_usage = false;
+            }
+            (Field::IncludeUsage, value) => self.request.include_usage = lax(value),
+            (Field::ContinuousUsage, value) => self.request.continuous_usage = lax(value) == Some(true),
+            (Field::BeamSearch, _) => self.request.beam_search = yes,
+            (Field::Background, _) => self.request.background = yes,
             (Field::Knob(Knob::MaxCompletionTokens), value) => {
                 self.max_completion_tokens = sampling::number(value).and_then(count);
             }

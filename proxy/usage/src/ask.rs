@@ -3,10 +3,13 @@
 //! (`RawValue`), so there is no second JSON grammar here.
 //!
 //! Only a request for a stream is touched: vLLM answers 400 to `stream_options` without one. Of
-//! members that stand there twice the last counts, as it does for the servers' parsers.
+//! members that stand there twice the last counts, as it does for the servers' parsers. A yes and a no
+//! may be written in any way that one of these servers takes ([`scan::flag`]): a client that is counted
+//! only if it writes `true` writes `1`.
 
 use std::fmt;
 
+use scan::flag;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
@@ -39,8 +42,11 @@ pub enum Asking {
     Edit {
         /// The edit.
         edit: Splices,
-        /// What it adds.
+        /// What it adds that is to be taken out of the response. Nothing, where the client asks for
+        /// running counts and leaves open whether there are some at the end.
         added: Added,
+        /// Each flag stood there as JSON has flags. Who refuses another says nothing of the question.
+        plain: bool,
     },
     /// To be left as it is.
     Nothing(Why),
@@ -49,10 +55,9 @@ pub enum Asking {
 /// Why a request is left as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// Its top level does not say `stream: true`.
+    /// Its top level does not ask for a stream.
     NotStreamed,
-    /// What is wanted is in it already; or it asks for running counts but for none at the end,
-    /// which servers take differently, so that nobody could say what an addition adds.
+    /// What is wanted is in it already.
     AskedAlready,
     /// It is not JSON by the letter: a byte order mark, `NaN`, bytes that are not UTF-8, a second
     /// value, an end too soon.
@@ -68,17 +73,24 @@ const CONTINUOUS: &str = "continuous_usage_stats";
 /// recurses nowhere.
 pub fn ask(body: &[u8], want: Ask) -> Asking {
     match merge(body, want) {
-        Ok((edit, added)) => Asking::Edit { edit, added },
+        Ok(Merged { edit, added, plain }) => Asking::Edit { edit, added, plain },
         Err(why) => Asking::Nothing(why),
     }
 }
 
-fn merge(body: &[u8], want: Ask) -> Result<(Splices, Added), Why> {
+struct Merged {
+    edit: Splices,
+    added: Added,
+    plain: bool,
+}
+
+fn merge(body: &[u8], want: Ask) -> Result<Merged, Why> {
     let top: Members<'_> = serde_json::from_slice(body).map_err(|error| match error.classify() {
         Category::Data => Why::Odd,
         _ => Why::NotJson,
     })?;
-    let stream = top.stream.filter(|value| value.get() == "true").ok_or(Why::NotStreamed)?;
+    let stream = top.stream.filter(|value| says(value) == Some(true)).ok_or(Why::NotStreamed)?;
+    let plain = is_plain(Some(stream));
     let all = Added { include: want.include, continuous: want.continuous };
     if all == Added::default() {
         return Err(Why::AskedAlready);
@@ -87,31 +99,34 @@ fn merge(body: &[u8], want: Ask) -> Result<(Splices, Added), Why> {
     let Some(options) = top.options else {
         let (at, len) = place(body, stream);
         edit.add(at + len, 0, text(all, Within::Request));
-        return Ok((edit, all));
+        return Ok(Merged { edit, added: all, plain });
     };
     let (at, len) = place(body, options);
     if options.get() == "null" {
         edit.add(at, len, text(all, Within::Nothing));
-        return Ok((edit, all));
+        return Ok(Merged { edit, added: all, plain });
     }
     // A list would be read as an object's members by nobody.
     let inner: Members<'_> = serde_json::from_str(options.get()).map_err(|_| Why::Odd)?;
     let include = Flag::of(body, inner.include)?;
     let continuous = Flag::of(body, inner.continuous)?;
-    if continuous == Flag::On && include != Flag::On {
-        return Err(Why::AskedAlready);
-    }
-    let added = Added {
+    let asked = Added {
         include: want.include && include != Flag::On,
         continuous: want.continuous && continuous != Flag::On,
     };
-    if added == Added::default() {
+    if asked == Added::default() {
         return Err(Why::AskedAlready);
     }
+    // Running counts without one at the end: vLLM then counts nothing, SGLang does. What a server that
+    // is not told of the end does about it is its own default: that frame may be the client's.
+    let added = match (include, continuous) {
+        (Flag::Absent, Flag::On) => Added::default(),
+        _ => asked,
+    };
     let mut absent = Added::default();
     for (flag, wanted, absent) in [
-        (include, added.include, &mut absent.include),
-        (continuous, added.continuous, &mut absent.continuous),
+        (include, asked.include, &mut absent.include),
+        (continuous, asked.continuous, &mut absent.continuous),
     ] {
         match flag {
             Flag::Off(at, len) if wanted => edit.add(at, len, b"true"),
@@ -123,7 +138,8 @@ fn merge(body: &[u8], want: Ask) -> Result<(Splices, Added), Why> {
         let within = if inner.any { Within::Options } else { Within::Empty };
         edit.add(at + 1, 0, text(absent, within));
     }
-    Ok((edit, added))
+    let plain = plain && is_plain(inner.include) && is_plain(inner.continuous);
+    Ok(Merged { edit, added, plain })
 }
 
 /// What stands around the members that are inserted.
@@ -164,24 +180,42 @@ fn text(added: Added, within: Within) -> &'static [u8] {
 enum Flag {
     Absent,
     On,
-    /// `false` or `null`, and where it stands: offset and length.
+    /// A no, or `null`, and where it stands: offset and length.
     Off(usize, usize),
 }
 
 impl Flag {
     fn of(body: &[u8], value: Option<&RawValue>) -> Result<Self, Why> {
         let Some(value) = value else { return Ok(Self::Absent) };
-        match value.get() {
-            "true" => Ok(Self::On),
-            "false" | "null" => {
+        match says(value) {
+            Some(true) => Ok(Self::On),
+            None if value.get() != "null" => Err(Why::Odd),
+            _ => {
                 let (at, len) = place(body, value);
                 Ok(Self::Off(at, len))
             }
-            // Some servers take `1` or `"true"` for yes, others refuse it.
-            _ => Err(Why::Odd),
         }
     }
 }
+
+/// A value as a flag, as servers in Python take it; `None` if it is none.
+fn says(value: &RawValue) -> Option<bool> {
+    match value.get() {
+        "true" => Some(true),
+        "false" => Some(false),
+        text if text.len() > FLAG_BYTES => None,
+        text if text.starts_with('"') => flag::word(serde_json::from_str::<String>(text).ok()?.as_bytes()),
+        text => flag::number(text.as_bytes()),
+    }
+}
+
+/// Whether a value is absent, or a flag as JSON has them.
+fn is_plain(value: Option<&RawValue>) -> bool {
+    value.is_none_or(|value| matches!(value.get(), "true" | "false" | "null"))
+}
+
+/// No flag is written longer: the longest word, each character escaped, and its quotes.
+const FLAG_BYTES: usize = 5 * 6 + 2;
 
 /// Offset and length of a value lent out of `body`.
 fn place(body: &[u8], value: &RawValue) -> (usize, usize) {

@@ -34,7 +34,7 @@ pub fn edit(body: &[u8], added: Added) -> Vec<u8> {
 pub fn asked(body: &[u8], want: Ask) -> Option<Value> {
     let mut request: Value = serde_json::from_slice(body).ok()?;
     let request_map = request.as_object_mut()?;
-    if request_map.get("stream") != Some(&Value::Bool(true)) {
+    if request_map.get("stream").and_then(lax) != Some(true) {
         return None;
     }
     let options = request_map.entry("stream_options").or_insert(Value::Null);
@@ -43,19 +43,34 @@ pub fn asked(body: &[u8], want: Ask) -> Option<Value> {
     }
     let options = options.as_object_mut()?;
     let flags = [("include_usage", want.include), ("continuous_usage_stats", want.continuous)];
-    let is_on = |name: &str| options.get(name) == Some(&Value::Bool(true));
-    let is_odd = |name: &str| options.get(name).is_some_and(|flag| !flag.is_boolean() && !flag.is_null());
-    let running_alone = is_on("continuous_usage_stats") && !is_on("include_usage");
-    if running_alone || flags.iter().any(|(name, _)| is_odd(name)) {
+    let is_on = |name: &str| options.get(name).and_then(lax) == Some(true);
+    let is_odd = |name: &str| options.get(name).is_some_and(|flag| lax(flag).is_none() && !flag.is_null());
+    if flags.iter().any(|(name, _)| is_odd(name)) {
         return None;
     }
     if flags.iter().all(|(name, wanted)| !wanted || is_on(name)) {
         return None;
     }
-    for (name, _) in flags.iter().filter(|(_, wanted)| *wanted) {
+    let missing: Vec<_> = flags.iter().filter(|(name, wanted)| *wanted && !is_on(name)).collect();
+    for (name, _) in missing {
         options.insert((*name).to_owned(), Value::Bool(true));
     }
     Some(request)
+}
+
+/// A flag as pydantic's table has it ("Conversion table", lax mode).
+pub(super) fn lax(value: &Value) -> Option<bool> {
+    match value {
+        Value::Bool(flag) => Some(*flag),
+        Value::Number(number) if number.as_f64() == Some(1.0) => Some(true),
+        Value::Number(number) if number.as_f64() == Some(0.0) => Some(false),
+        Value::String(word) => match &*word.to_ascii_lowercase() {
+            "1" | "on" | "t" | "true" | "y" | "yes" => Some(true),
+            "0" | "off" | "f" | "false" | "n" | "no" => Some(false),
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// What the naive editor remembers of earlier events.

@@ -30,6 +30,7 @@ pub struct Asked {
 pub fn read_request(body: &[u8]) -> Option<Asked> {
     let body = value::parse(value::trim(body))?;
     let flag = |path: &str| body.pointer(path).and_then(Value::as_bool);
+    let lax = |path: &str| body.pointer(path).and_then(super::edit::lax);
     let model = body.get("model").and_then(Value::as_str).unwrap_or_default();
     let places = ["/n", "/n_cmpl", "/sampling_params/n", "/generationConfig/candidateCount"];
     let said: Vec<&Value> = places.iter().filter_map(|path| body.pointer(path)).collect();
@@ -45,12 +46,12 @@ pub fn read_request(body: &[u8]) -> Option<Asked> {
     let sampling = sampling(&body)?;
     (model.len() <= 40 && said.len() < 2).then(|| Asked {
         model: model.to_owned(),
-        stream: flag("/stream"),
+        stream: lax("/stream"),
         answers: u32::try_from(n.unwrap_or(1).max(1).saturating_mul(prompts.max(1) as u64))
             .unwrap_or(u32::MAX),
         prompt_ids: ids,
-        include_usage: flag("/stream_options/include_usage"),
-        continuous_usage: flag("/stream_options/continuous_usage_stats") == Some(true),
+        include_usage: lax("/stream_options/include_usage"),
+        continuous_usage: lax("/stream_options/continuous_usage_stats") == Some(true),
         echo: flag("/echo") == Some(true),
         sampling,
     })

@@ -71,6 +71,37 @@ fn flags() {
     assert!(!request.beam_search && !request.background);
 }
 
+#[test]
+fn frames_are_asked_for_in_many_words() {
+    for (value, stream) in [
+        ("true", Some(true)),
+        ("1", Some(true)),
+        ("1.0", Some(true)),
+        (r#""true""#, Some(true)),
+        (r#""YES""#, Some(true)),
+        (r#""\u006fn""#, Some(true)),
+        ("false", Some(false)),
+        ("0", Some(false)),
+        (r#""off""#, Some(false)),
+        ("null", None),
+        ("2", None),
+        (r#""please""#, None),
+        ("[true]", None),
+        (r#"{"stream":true}"#, None),
+    ] {
+        for first in ["", r#""stream":true,"#, r#""stream":false,"#] {
+            let body = format!(r#"{{{first}"stream":{value}}}"#);
+            assert_eq!(read(&body).stream, stream, "{body}");
+            let body = format!(r#"{{"stream_options":{{"include_usage":{value}}}}}"#);
+            assert_eq!(read(&body).include_usage, stream, "{body}");
+        }
+    }
+    let twice =
+        r#"{"stream_options":{"include_usage":true,"continuous_usage_stats":true},"stream_options":{}}"#;
+    let request = read(twice);
+    assert_eq!((request.include_usage, request.continuous_usage), (None, false));
+}
+
 /// A server takes the last, and of one that is no name its own default: so a cheap model named first is
 /// not the one that answers.
 #[test]

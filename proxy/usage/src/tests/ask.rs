@@ -12,7 +12,7 @@ const RUNNING: Ask = Ask { include: false, continuous: true };
 fn asked(body: &str, want: Ask) -> Result<(String, Added), Why> {
     match ask(body.as_bytes(), want) {
         Asking::Nothing(why) => Err(why),
-        Asking::Edit { edit, added } => {
+        Asking::Edit { edit, added, .. } => {
             let original = Bytes::copy_from_slice(body.as_bytes());
             let parts: Vec<Bytes> = edit.apply(&original).collect();
             assert!(parts.iter().all(|part| !part.is_empty()), "{body}");
@@ -165,14 +165,96 @@ fn the_question_is_merged_into_what_stands_there() {
     }
 }
 
+/// As pydantic reads them; what stands there stays but for the no that becomes a yes.
+#[test]
+fn a_yes_or_no_has_many_forms() {
+    for yes in
+        ["1", "1.0", "1e0", r#""true""#, r#""True""#, r#""1""#, r#""yes""#, r#""on""#, r#""t""#, r#""Y""#]
+    {
+        let edited = format!(r#"{{"stream":{yes},"stream_options":{{"include_usage":true}}}}"#);
+        for before in [
+            format!(r#"{{"stream":{yes}}}"#),
+            format!(r#"{{"stream":{yes},"stream_options":null}}"#),
+            format!(r#"{{"stream":{yes},"stream_options":{{}}}}"#),
+        ] {
+            assert_eq!(asked(&before, INJECT).expect("an edit").0, edited, "{before}");
+        }
+    }
+    for no in [
+        "0",
+        "0.0",
+        "-0",
+        r#""false""#,
+        r#""\u0046ALSE""#,
+        r#""0""#,
+        r#""no""#,
+        r#""off""#,
+        r#""f""#,
+        r#""N""#,
+    ] {
+        let before = format!(r#"{{"stream":true,"stream_options":{{"include_usage": {no} }}}}"#);
+        let (edited, added) = asked(&before, INJECT).expect("an edit");
+        assert_eq!(edited, r#"{"stream":true,"stream_options":{"include_usage": true }}"#);
+        assert_eq!(added, Added { include: true, continuous: false });
+    }
+}
+
+/// vLLM counts nothing then, SGLang counts in each frame. Who says no to the end does not get one; who
+/// says nothing of it may have one by its server's default, and keeps it.
+#[test]
+fn running_counts_alone_are_not_enough() {
+    let end = Added { include: true, continuous: false };
+    for want in [INJECT, CONTINUOUS] {
+        for (options, edited, added) in [
+            (
+                r#"{"include_usage":false,"continuous_usage_stats":true}"#,
+                r#"{"include_usage":true,"continuous_usage_stats":true}"#,
+                end,
+            ),
+            (
+                r#"{"continuous_usage_stats":1,"include_usage":null}"#,
+                r#"{"continuous_usage_stats":1,"include_usage":true}"#,
+                end,
+            ),
+            (
+                r#"{"continuous_usage_stats":true}"#,
+                r#"{"include_usage":true,"continuous_usage_stats":true}"#,
+                Added::default(),
+            ),
+        ] {
+            let request = |options: &str| format!(r#"{{"stream":true,"stream_options":{options}}}"#);
+            assert_eq!(asked(&request(options), want), Ok((request(edited), added)));
+        }
+    }
+}
+
+#[test]
+fn it_is_said_whether_the_flags_were_plain() {
+    for (body, expected) in [
+        (r#"{"stream":true}"#, true),
+        (r#"{"stream":true,"stream_options":{"include_usage":null}}"#, true),
+        (r#"{"stream":1}"#, false),
+        (r#"{"stream":"on","stream_options":null}"#, false),
+        (r#"{"stream":true,"stream_options":{"include_usage":0}}"#, false),
+        (r#"{"stream":true,"stream_options":{"continuous_usage_stats":"no"}}"#, false),
+    ] {
+        let Asking::Edit { plain, .. } = ask(body.as_bytes(), INJECT) else { panic!("an edit: {body}") };
+        assert_eq!(plain, expected, "{body}");
+    }
+}
+
 #[test]
 fn what_is_not_ours_to_edit_stays() {
     for (body, want, why) in [
         // Vector 41: never without a stream.
         (r#"{"stream":false,"stream_options":null}"#, INJECT, Why::NotStreamed),
         (r#"{"stream":null}"#, INJECT, Why::NotStreamed),
-        (r#"{"stream":"true"}"#, INJECT, Why::NotStreamed),
-        (r#"{"stream":1}"#, INJECT, Why::NotStreamed),
+        (r#"{"stream":"please"}"#, INJECT, Why::NotStreamed),
+        (r#"{"stream":"no"}"#, INJECT, Why::NotStreamed),
+        (r#"{"stream":2}"#, INJECT, Why::NotStreamed),
+        (r#"{"stream":0}"#, INJECT, Why::NotStreamed),
+        (r#"{"stream":[true]}"#, INJECT, Why::NotStreamed),
+        (r#"{"stream":true,"stream":"off"}"#, INJECT, Why::NotStreamed),
         (r#"{"model":"m"}"#, INJECT, Why::NotStreamed),
         (r#"{"stream":true,"stream":false}"#, INJECT, Why::NotStreamed),
         (r#"{"options":{"stream":true}}"#, INJECT, Why::NotStreamed),
@@ -183,20 +265,18 @@ fn what_is_not_ours_to_edit_stays() {
             CONTINUOUS,
             Why::AskedAlready,
         ),
-        // vLLM answers this with no usage at all, SGLang with running counts.
-        (r#"{"stream":true,"stream_options":{"continuous_usage_stats":true}}"#, INJECT, Why::AskedAlready),
-        (
-            r#"{"stream":true,"stream_options":{"continuous_usage_stats":true,"include_usage":false}}"#,
-            CONTINUOUS,
-            Why::AskedAlready,
-        ),
+        (r#"{"stream":true,"stream_options":{"continuous_usage_stats":true}}"#, RUNNING, Why::AskedAlready),
         (r#"{"stream":true}"#, Ask { include: false, continuous: false }, Why::AskedAlready),
         (r#"{"stream":true,"stream_options":[]}"#, INJECT, Why::Odd),
         (r#"{"stream":true,"stream_options":true}"#, INJECT, Why::Odd),
         (r#"{"stream":true,"stream_options":"{}"}"#, INJECT, Why::Odd),
         (r#"{"stream":true,"stream_options":7}"#, INJECT, Why::Odd),
-        (r#"{"stream":true,"stream_options":{"include_usage":1}}"#, INJECT, Why::Odd),
-        (r#"{"stream":true,"stream_options":{"continuous_usage_stats":"yes"}}"#, INJECT, Why::Odd),
+        // In words of its own, but it asks.
+        (r#"{"stream":1,"stream_options":{"include_usage":1}}"#, INJECT, Why::AskedAlready),
+        (r#"{"stream":true,"stream_options":{"continuous_usage_stats":"yes"}}"#, RUNNING, Why::AskedAlready),
+        (r#"{"stream":true,"stream_options":{"include_usage":2}}"#, INJECT, Why::Odd),
+        (r#"{"stream":true,"stream_options":{"include_usage":"maybe"}}"#, INJECT, Why::Odd),
+        (r#"{"stream":true,"stream_options":{"include_usage":{}}}"#, INJECT, Why::Odd),
         (r#"[{"stream":true}]"#, INJECT, Why::Odd),
         ("true", INJECT, Why::Odd),
         ("", INJECT, Why::NotJson),

@@ -20,6 +20,8 @@ pub(super) struct Original {
     parts: request::Parts,
     body: Bytes,
     added: Added,
+    /// What it was refused for may be its question.
+    plain: bool,
     /// Its bytes' part of the room for all of them.
     _share: Option<Rc<Share>>,
 }
@@ -48,17 +50,17 @@ pub(super) async fn ask(
             return Err(UsageStep::NotStreamed);
         }
         match usage::ask(&body, want) {
-            Asking::Edit { edit, added } => {
+            Asking::Edit { edit, added, plain } => {
                 exchange.asked_more(Some(added));
                 let slices: Vec<Bytes> = edit.apply(&body).collect();
-                Ok((slices, edit.new_len(body.len()), added))
+                Ok((slices, edit.new_len(body.len()), added, plain))
             }
             Asking::Nothing(Why::NotStreamed) => Err(UsageStep::NotStreamed),
             Asking::Nothing(Why::AskedAlready) => Err(UsageStep::ClientAsked),
             Asking::Nothing(Why::NotJson | Why::Odd) => Err(UsageStep::Unreadable),
         }
     });
-    let (slices, length, added) = match edited {
+    let (slices, length, added, plain) = match edited {
         Some(Ok(edited)) => edited,
         Some(Err(step)) => {
             worker.usage(step);
@@ -66,7 +68,7 @@ pub(super) async fn ask(
         }
         None => return Ok(None),
     };
-    let original = Original { parts: parts.clone(), body, added, _share: upload.share() };
+    let original = Original { parts: parts.clone(), body, added, plain, _share: upload.share() };
     upload.replace(slices.into_iter());
     if parts.headers.contains_key(CONTENT_LENGTH) {
         parts.headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
@@ -89,9 +91,11 @@ impl Original {
         Request::from_parts(self.parts.clone(), Upload::again(self.body.clone(), visit))
     }
 
-    /// It was answered with `status`: if that is a success, the question was what was refused.
+    /// It was answered with `status`: if that is a success, the question was what was refused. Unless a
+    /// flag was written in a way that this server may have read otherwise: a client could make us ask
+    /// nobody any more.
     pub(super) fn answered(&self, visit: &Visit, index: usize, status: StatusCode) {
-        if status.is_success() {
+        if self.plain && status.is_success() {
             visit.engine.worker().learned[index].refuses(self.added.continuous, clock::now());
         }
     }

@@ -1,0 +1,48 @@
+//! Flags as servers in Python take them: pydantic, in the lax mode that vLLM, SGLang and most others leave
+//! it in, reads some words and numbers as yes or no. The law: what pydantic refuses is neither here; who
+//! is stricter refuses the request, and nothing depends on how we read it.
+
+/// A word (a string's inside, unescaped) as a flag; `None` if it is none.
+pub fn word(word: &[u8]) -> Option<bool> {
+    let is = |words: [&[u8]; 6]| words.iter().any(|other| word.eq_ignore_ascii_case(other));
+    if is([b"true", b"1", b"yes", b"on", b"t", b"y"]) {
+        Some(true)
+    } else if is([b"false", b"0", b"no", b"off", b"f", b"n"]) {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+/// A number, as JSON has it, as a flag: one and zero, however they are written; `None` of any other.
+pub fn number(text: &[u8]) -> Option<bool> {
+    let number: f64 = str::from_utf8(text).ok()?.parse().ok()?;
+    [(0.0, false), (1.0, true)].into_iter().find(|(of, _)| *of == number).map(|(_, flag)| flag)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_and_numbers() {
+        for text in ["true", "TRUE", "1", "yes", "Yes", "on", "t", "T", "y"] {
+            assert_eq!(word(text.as_bytes()), Some(true), "{text}");
+        }
+        for text in ["false", "False", "0", "no", "off", "OFF", "f", "n"] {
+            assert_eq!(word(text.as_bytes()), Some(false), "{text}");
+        }
+        for text in ["", " true", "2", "1.0", "truth", "enabled", "null", "ja"] {
+            assert_eq!(word(text.as_bytes()), None, "{text}");
+        }
+        for text in ["1", "1.0", "1e0", "10E-1", "0.1e1"] {
+            assert_eq!(number(text.as_bytes()), Some(true), "{text}");
+        }
+        for text in ["0", "0.0", "-0", "0e9"] {
+            assert_eq!(number(text.as_bytes()), Some(false), "{text}");
+        }
+        for text in ["", "2", "-1", "1.5", "NaN", "Infinity", "1e999"] {
+            assert_eq!(number(text.as_bytes()), None, "{text}");
+        }
+    }
+}
