@@ -98,6 +98,7 @@ fn write(metric: Metric, told: &Told<'_>, family: &mut Family) -> Result {
         Metric::UsageSteps => closed(family, UsageStep::ALL.map(UsageStep::name), &proxy.usage),
         Metric::TenantTokens => tenants::tokens(totals, family),
         Metric::TenantExchanges => tenants::exchanges(totals, family),
+        Metric::TenantUncounted => tenants::uncounted(totals, family),
         Metric::TenantRefused => tenants::refused(totals, family),
         Metric::TenantRule => closed(family, RuleKind::ALL.map(RuleKind::name), &proxy.tenant_rules),
         Metric::UntrustedHeaders => family.count(&[], proxy.untrusted_headers.get()),

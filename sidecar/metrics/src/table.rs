@@ -103,6 +103,8 @@ table! {
         "The exchanges of `tokenmeter_exchanges_total` again, by tenant.";
     TenantRefused: Counter, "tokenmeter_tenant_refused_total", Requests, ["tenant", "reason"],
         "The requests of `tokenmeter_refused_total` again, by tenant, where one was known by then.";
+    TenantUncounted: Counter, "tokenmeter_tenant_uncounted_prompts_total", Exchanges, ["tenant"],
+        "Ended exchanges that had an answer and no count of their prompt, by tenant: what they cost lacks it.";
     TenantRule: Counter, "tokenmeter_tenant_rule_total", Requests, ["rule"],
         "Requests by the rule that said whose they are.";
     UntrustedHeaders: Counter, "tokenmeter_untrusted_tenant_headers_total", Things, [],

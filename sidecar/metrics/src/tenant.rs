@@ -1,7 +1,7 @@
 //! One worker's cells for one tenant. The law: written by that worker alone, when an
 //! exchange ends or a request is turned away.
 
-use meter::{Ending, Record, TokenType};
+use meter::{Ending, Provenance, Record, TokenType};
 
 use relay::Refusal;
 
@@ -17,6 +17,8 @@ pub(crate) struct TenantCells {
     pub(crate) tokens: [Count; TokenType::ALL.len()],
     /// In the order of [`Ending::ALL`].
     pub(crate) exchanges: [Count; Ending::ALL.len()],
+    /// Exchanges that had an answer and no count of their prompt.
+    pub(crate) uncounted: Count,
     /// In the order of [`Refusal::ALL`].
     pub(crate) refused: [Count; Refusal::ALL.len()],
     /// By objective, then by verdict.
@@ -27,6 +29,9 @@ impl TenantCells {
     /// Adds an ended exchange.
     pub(crate) fn end(&self, record: &Record) {
         self.exchanges[record.ending as usize].add(1);
+        if record.tokens.input_provenance == Provenance::None && record.tokens.output() > 0 {
+            self.uncounted.add(1);
+        }
         for kind in TokenType::ALL {
             self.tokens[kind as usize].add(record.tokens.of(kind));
         }
@@ -35,9 +40,10 @@ impl TenantCells {
 
 impl Absorb for TenantCells {
     fn absorb(&self, other: &Self) {
-        let Self { tokens, exchanges, refused, verdicts } = self;
+        let Self { tokens, exchanges, uncounted, refused, verdicts } = self;
         tokens.absorb(&other.tokens);
         exchanges.absorb(&other.exchanges);
+        uncounted.absorb(&other.uncounted);
         refused.absorb(&other.refused);
         verdicts.absorb(&other.verdicts);
     }

@@ -31,6 +31,16 @@ pub(super) fn exchanges(totals: &Totals, family: &mut Family) -> Result {
     Ok(())
 }
 
+/// Zero, too, of each that had an exchange: so the first is a step up.
+pub(super) fn uncounted(totals: &Totals, family: &mut Family) -> Result {
+    for (name, tenant) in &totals.tenants {
+        if tenant.exchanges.iter().any(|n| n.get() > 0) {
+            family.count(&[name], tenant.uncounted.get())?;
+        }
+    }
+    Ok(())
+}
+
 /// What there was; and, of every tenant, those for its budget, so that the first is a step up from zero.
 pub(super) fn refused(totals: &Totals, family: &mut Family) -> Result {
     for (name, tenant) in &totals.tenants {

@@ -99,6 +99,8 @@ impl Twin {
             let labels = [t, ("type", kind.name())];
             self.add("tokenmeter_tenant_tokens_total", &labels, record.tokens.of(kind) as f64);
         }
+        let uncounted = record.tokens.input_provenance == Provenance::None && record.tokens.output() > 0;
+        self.add("tokenmeter_tenant_uncounted_prompts_total", &[t], f64::from(u8::from(uncounted)));
         let known = [("input", record.tokens.input_provenance), ("output", record.tokens.output_provenance)];
         for (direction, provenance) in known {
             let labels = [("direction", direction), ("provenance", provenance.name())];
