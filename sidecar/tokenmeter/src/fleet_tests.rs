@@ -101,7 +101,7 @@ fn row(cost: i64, currency: Currency, ended_us: i64) -> Row {
     };
     rate.id = rate.identify();
     static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
-    let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
     Row {
         id: ExchangeId::new(NOON_US.unsigned_abs() * 1000, number.into()),
         started_us: ended_us - 1,
