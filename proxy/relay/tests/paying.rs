@@ -55,6 +55,8 @@ fn no_way_of_writing_makes_a_prompt_free() {
         ("Content-Encoding: ", PLAIN),
         // Servers that never look at it take the body as it is.
         ("Content-Encoding: gzip", PLAIN),
+        ("X: y", "\u{FEFF}{\"model\":\"m\",\"stream\":true}"),
+        ("X: y", r#"{"model":"m","stream":true,"x":NaN}"#),
         ("X: y", r#"{"model":"m","stream":1}"#),
         ("X: y", r#"{"model":"m","stream":1.0}"#),
         ("X: y", r#"{"model":"m","stream":"true"}"#),

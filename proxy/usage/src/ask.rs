@@ -14,6 +14,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::error::Category;
 use serde_json::value::RawValue;
 
+use crate::python;
 use crate::splice::Splices;
 
 /// What may be asked for.
@@ -59,8 +60,8 @@ pub enum Why {
     NotStreamed,
     /// What is wanted is in it already.
     AskedAlready,
-    /// It is not JSON by the letter: a byte order mark, `NaN`, bytes that are not UTF-8, a second
-    /// value, an end too soon.
+    /// It is not JSON, not even as Python reads it: raw control characters, UTF-16, a second value, an
+    /// end too soon.
     NotJson,
     /// `stream_options`, a flag in it or the body itself is of a type we do not expect.
     Odd,
@@ -72,7 +73,12 @@ const CONTINUOUS: &str = "continuous_usage_stats";
 /// Says how `want` is merged into the request `body`. Takes time in proportion to the body, and
 /// recurses nowhere.
 pub fn ask(body: &[u8], want: Ask) -> Asking {
-    match merge(body, want) {
+    let merged = match merge(body, want) {
+        // Who refuses such a body refuses it with the question, too.
+        Err(Why::NotJson) => python::as_json(body).map_or(Err(Why::NotJson), |copy| merge(&copy, want)),
+        merged => merged,
+    };
+    match merged {
         Ok(Merged { edit, added, plain }) => Asking::Edit { edit, added, plain },
         Err(why) => Asking::Nothing(why),
     }

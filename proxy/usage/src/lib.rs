@@ -38,6 +38,7 @@ mod block;
 mod editor;
 mod mark;
 mod policy;
+mod python;
 mod splice;
 mod watch;
 

@@ -199,6 +199,22 @@ fn a_yes_or_no_has_many_forms() {
     }
 }
 
+/// The question stands where it would stand in JSON, and every other byte where it stood.
+#[test]
+fn what_python_reads_is_edited() {
+    let question = br#","stream_options":{"include_usage":true}"#;
+    for (before, after) in [
+        (&b"\xEF\xBB\xBF{\"stream\":true"[..], &b"}"[..]),
+        (b"{\"x\":NaN,\"stream\":true", b",\"y\":[-Infinity,Infinity]}"),
+        (b"{\"\xED\xA0\x80\":1,\"stream\":true", b",\"z\":\"\xED\xA0\x80\"}"),
+    ] {
+        let body = Bytes::from([before, after].concat());
+        let Asking::Edit { edit, .. } = ask(&body, INJECT) else { panic!("an edit: {body:?}") };
+        let edited: Vec<u8> = edit.apply(&body).flatten().collect();
+        assert_eq!(edited, [before, question, after].concat());
+    }
+}
+
 /// vLLM counts nothing then, SGLang counts in each frame. Who says no to the end does not get one; who
 /// says nothing of it may have one by its server's default, and keeps it.
 #[test]
@@ -280,18 +296,20 @@ fn what_is_not_ours_to_edit_stays() {
         (r#"[{"stream":true}]"#, INJECT, Why::Odd),
         ("true", INJECT, Why::Odd),
         ("", INJECT, Why::NotJson),
-        ("\u{FEFF}{\"stream\":true}", INJECT, Why::NotJson),
         (r#"{"stream":true"#, INJECT, Why::NotJson),
         (r#"{"stream":true}{"#, INJECT, Why::NotJson),
         (r#"{"stream":true,}"#, INJECT, Why::NotJson),
         (r#"{"stream":True}"#, INJECT, Why::NotJson),
-        (r#"{"stream":true,"temperature":NaN}"#, INJECT, Why::NotJson),
+        (r#"{"stream":NaN}"#, INJECT, Why::NotStreamed),
+        (r#"{"stream":true,"stream_options":{"include_usage":NaN}}"#, INJECT, Why::Odd),
+        (r#"{"stream":true,"temperature":nan}"#, INJECT, Why::NotJson),
+        (r#"{"stream":true,"temperature":NaN"#, INJECT, Why::NotJson),
         ("{\"stream\":true,\"x\":\"\n\"}", INJECT, Why::NotJson),
         ("stream=true", INJECT, Why::NotJson),
     ] {
         assert_eq!(asked(body, want), Err(why), "{body}");
     }
-    assert_eq!(ask(b"{\"stream\":true,\"\xFF\":1}", INJECT), Asking::Nothing(Why::NotJson));
+    assert_eq!(ask(b"{\0\"\0s\0", INJECT), Asking::Nothing(Why::NotJson));
 }
 
 #[test]
