@@ -184,7 +184,7 @@ fn a_panic_is_told_and_shipping_begins_anew() {
     book.enter(50);
     let plan = book.plan(&url, 100);
     let breaks = Arc::clone(&plan.breaks);
-    let shipper = crate::start(plan).unwrap();
+    let shipper = start(plan).unwrap();
     arrives(&book, &shipper, &url);
     breaks.store(u32::MAX, Ordering::Relaxed);
     until("it is told", || !shipper.status().up);
