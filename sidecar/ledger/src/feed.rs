@@ -108,6 +108,9 @@ pub struct Parcel {
     pub gaps: Vec<(i64, Gap)>,
     /// Exchanges that retention took away before the reader had them.
     pub taken: u64,
+    /// All lines of class `usage`, if anything was taken away before the reader had it: no sum of rows says
+    /// what they are.
+    pub usage: Vec<Line>,
     /// All lines of class `shed`, if the parcel reaches the file's end: totals without rows.
     pub shed: Vec<Line>,
     /// All that GPUs did for nobody, if the parcel reaches the file's end.
@@ -126,6 +129,7 @@ impl Parcel {
             && self.corrections.is_empty()
             && self.acts.is_empty()
             && self.gaps.is_empty()
+            && self.usage.is_empty()
     }
 }
 
@@ -185,6 +189,15 @@ impl Opened {
         })
     }
 
+    /// The exchange at a place, if it is there.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn at(&self, exchange: i64) -> Result<Option<ExchangeId>, Failure> {
+        let sql = "SELECT id FROM exchange WHERE seq = ?1";
+        Ok(self.file.connection.query_row(sql, [exchange], |row| row.get(0)).optional()?.map(ExchangeId))
+    }
+
     /// How many exchanges came after a cursor, and when the first of them ended.
     ///
     /// # Errors
@@ -209,7 +222,7 @@ impl Opened {
         let mut reader =
             Reader { snapshot: &snapshot, limit, names: Names::default(), rates: BTreeMap::new() };
         let mut parcel = Parcel { next: after, ..Parcel::default() };
-        self.skip_taken(&snapshot, &mut parcel)?;
+        self.skip_taken(&mut reader, &mut parcel)?;
         parcel.rows = reader.rows(&mut parcel.next.exchange)?;
         if parcel.rows.len() < limit {
             reader.rest(&mut parcel)?;
@@ -220,33 +233,36 @@ impl Opened {
         Ok(parcel)
     }
 
-    /// Goes past rows that are not there any more, and says so. A reader meets them that was put back to an
-    /// earlier day, or that begins after retention did.
-    fn skip_taken(&self, snapshot: &Connection, parcel: &mut Parcel) -> Result<(), Failure> {
-        let after = parcel.next.exchange;
-        let mut gone = file::compacted(snapshot, &EXCHANGE)?.entered;
-        if gone <= after {
+    /// Goes past what retention has taken or is about to take, and hands on the totals instead. A reader
+    /// meets it that was put back to an earlier day, or that begins after retention did. Rows that are still
+    /// there are in those totals, and may not come after them.
+    fn skip_taken(&self, reader: &mut Reader<'_>, parcel: &mut Parcel) -> Result<(), Failure> {
+        let (snapshot, next) = (reader.snapshot, &mut parcel.next);
+        let exchange = file::compacted(snapshot, &EXCHANGE)?.entered;
+        let energy = file::compacted(snapshot, &ENERGY)?.entered;
+        if exchange <= next.exchange && energy <= next.energy {
             return Ok(());
         }
-        // Retention takes the first rows first, and may not have come to its end.
-        if let Some(first) = snapshot.query_row(NEXT, [after], |row| row.get::<_, i64>(0)).optional()? {
-            gone = gone.min(first - 1);
+        // What was entered since would be in the totals and come by itself.
+        let whole = file::seal(snapshot, &EXCHANGE)?.entered == exchange
+            && file::seal(snapshot, &ENERGY)?.entered == energy;
+        if whole {
+            parcel.usage = reader.lines(Class::Usage)?;
         }
-        parcel.taken = (gone - after).max(0).unsigned_abs();
+        parcel.taken = (exchange - next.exchange).max(0).unsigned_abs();
         if parcel.taken > 0 {
-            let (from_us, until_us) =
-                (month::begin_us(self.file.month), month::begin_us(self.file.month + 1));
             let gap = Gap {
-                from_us,
-                until_us: until_us - 1,
+                from_us: month::begin_us(self.file.month),
+                until_us: month::begin_us(self.file.month + 1) - 1,
                 why: "retention".into(),
                 lost_rows: Some(parcel.taken),
-                totals_kept: false,
+                totals_kept: whole,
             };
             // The same gap has the same number, and none of the file's own.
-            parcel.gaps.push((-1 - after, gap));
-            parcel.next.exchange = gone;
+            parcel.gaps.push((-1 - next.exchange, gap));
         }
+        next.exchange = next.exchange.max(exchange);
+        next.energy = next.energy.max(energy);
         Ok(())
     }
 }
@@ -315,15 +331,24 @@ impl Reader<'_> {
             parcel.devices.push(Columns::new(values, names).device()?);
             Ok(())
         })?;
-        LINE.each(snapshot, "WHERE class = 'shed'", &[], |values, _| {
-            parcel.shed.push(Columns::new(values, names).line()?);
-            Ok(())
-        })?;
-        let named = parcel.corrections.iter().filter_map(|(_, correction)| correction.line.rate);
-        for id in named.chain(parcel.shed.iter().filter_map(|line| line.rate)) {
+        parcel.shed = self.lines(Class::Shed)?;
+        for id in parcel.corrections.iter().filter_map(|(_, correction)| correction.line.rate) {
             rate(snapshot, &mut self.rates, &id)?;
         }
         Ok(())
+    }
+
+    /// All lines of a class.
+    fn lines(&mut self, class: Class) -> Result<Vec<Line>, Failure> {
+        let mut lines: Vec<Line> = Vec::new();
+        LINE.each(self.snapshot, &format!("WHERE class = '{}'", class.name()), &[], |values, _| {
+            lines.push(Columns::new(values, &mut self.names).line()?);
+            Ok(())
+        })?;
+        for id in lines.iter().filter_map(|line| line.rate) {
+            rate(self.snapshot, &mut self.rates, &id)?;
+        }
+        Ok(lines)
     }
 }
 
@@ -368,7 +393,6 @@ fn senseless() -> Failure {
 }
 
 const COUNT: &str = "SELECT count(*) FROM exchange WHERE seq > ?1";
-const NEXT: &str = "SELECT seq FROM exchange WHERE seq > ?1 ORDER BY seq LIMIT 1";
 const FIRST: &str = "SELECT ended_us FROM exchange WHERE seq > ?1 ORDER BY seq LIMIT 1";
 
 #[cfg(test)]

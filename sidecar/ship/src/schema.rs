@@ -7,10 +7,19 @@ use postgres::{Client, GenericClient};
 use crate::trouble::Trouble;
 
 /// The statements that make the schema, for those who would rather run them themselves.
-pub const DDL: &str = concat!(include_str!("schema/1.sql"), "\n", include_str!("schema/views.sql"));
+pub const DDL: &str = concat!(
+    include_str!("schema/1.sql"),
+    "\n",
+    include_str!("schema/views.sql"),
+    "\n",
+    include_str!("schema/2.sql")
+);
 
 /// Each version's statements, in order; the first makes version 1.
-const STEPS: [&str; 1] = [DDL];
+pub(crate) const STEPS: [&str; 2] = [
+    concat!(include_str!("schema/1.sql"), "\n", include_str!("schema/views.sql")),
+    include_str!("schema/2.sql"),
+];
 
 /// Brings the store to the version we speak, if it is not there.
 pub(crate) fn ensure(client: &mut Client) -> Result<(), Trouble> {

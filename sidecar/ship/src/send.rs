@@ -26,7 +26,9 @@ pub(crate) fn send(client: &mut Client, origin: Origin, host: &str, parcel: &Par
     acts(&mut transaction, origin, parcel)?;
     corrections(&mut transaction, origin, &parcel.corrections)?;
     gaps(&mut transaction, origin, &parcel.gaps)?;
-    shed(&mut transaction, origin, &parcel.shed)?;
+    lines(&mut transaction, origin, "put_shed", &parcel.shed)?;
+    // After the rows, whose triggers add to the same lines.
+    lines(&mut transaction, origin, "put_usage", &parcel.usage)?;
     devices(&mut transaction, origin, parcel)?;
     progress(&mut transaction, origin, host, parcel)?;
     transaction.commit()?;
@@ -37,7 +39,7 @@ fn ensure_months(client: &mut Client, parcel: &Parcel) -> Result<(), Trouble> {
     let mut days: Vec<i32> = parcel.rows.iter().map(|row| day(row.ended_us)).collect();
     days.extend(parcel.energy.iter().map(|one| day(one.ended_us)));
     days.extend(parcel.corrections.iter().map(|(_, one)| day(one.ended_us)));
-    days.extend(parcel.shed.iter().map(|line| line.day));
+    days.extend(parcel.shed.iter().chain(&parcel.usage).map(|line| line.day));
     days.sort_unstable();
     days.dedup();
     if !days.is_empty() {
@@ -187,7 +189,7 @@ fn gaps(to: &mut Transaction<'_>, origin: Origin, all: &[(i64, Gap)]) -> Result<
     columns.insert(to, "gap", Some(origin), all.len()).map(drop)
 }
 
-fn shed(to: &mut Transaction<'_>, origin: Origin, all: &[Line]) -> Result<(), Trouble> {
+fn lines(to: &mut Transaction<'_>, origin: Origin, put: &'static str, all: &[Line]) -> Result<(), Trouble> {
     let mut columns = Columns::default();
     columns.add("day", Type::INT4_ARRAY, all.iter().map(|l| l.day));
     columns.add("tenant", Type::TEXT_ARRAY, all.iter().map(|l| text(&l.tenant)));
@@ -213,7 +215,7 @@ fn shed(to: &mut Transaction<'_>, origin: Origin, all: &[Line]) -> Result<(), Tr
     columns.add("gpu_ns", Type::TEXT_ARRAY, all.iter().map(|l| l.gpu_ns.to_string()));
     columns.add("gpu_hours_pico", Type::TEXT_ARRAY, all.iter().map(|l| l.gpu_hours_pico.to_string()));
     columns.add("gpu_energy_pico", Type::TEXT_ARRAY, all.iter().map(|l| l.gpu_energy_pico.to_string()));
-    columns.call(to, "put_shed", origin, all.len())
+    columns.call(to, put, origin, all.len())
 }
 
 fn devices(to: &mut Transaction<'_>, origin: Origin, parcel: &Parcel) -> Result<(), Trouble> {
@@ -232,8 +234,9 @@ fn devices(to: &mut Transaction<'_>, origin: Origin, parcel: &Parcel) -> Result<
 fn progress(to: &mut Transaction<'_>, origin: Origin, host: &str, parcel: &Parcel) -> Result<(), Trouble> {
     let next = parcel.next;
     let host = text(host);
+    let last = parcel.rows.last().map(|row| Id(row.id.0));
     to.query_typed(
-        "SELECT tokenmeter.progress($1, $2, $3, $4, $5, $6, $7, $8)",
+        "SELECT tokenmeter.progress($1, $2, $3, $4, $5, $6, $7, $8, $9)",
         &[
             (&Id(origin.instance), Type::UUID),
             (&origin.month, Type::INT4),
@@ -243,6 +246,7 @@ fn progress(to: &mut Transaction<'_>, origin: Origin, host: &str, parcel: &Parce
             (&next.correction, Type::INT8),
             (&next.act, Type::INT8),
             (&next.gap, Type::INT8),
+            (&last, Type::UUID),
         ],
     )?;
     Ok(())

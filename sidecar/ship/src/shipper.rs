@@ -302,14 +302,19 @@ impl Ship {
                 Err(trouble) => return Ok(Err(trouble)),
             };
             let origin = opened.origin();
-            let after = self.cursor(origin)?;
+            let (after, last) = self.cursor(origin)?;
             // The end is read after the cursor: the other way round a second shipper could have passed it.
-            let read = opened.end().and_then(|end| Ok((end, opened.parcel(after, self.plan.batch)?)));
-            let (end, parcel) = match read {
+            let read = || -> Result<_, ledger::Failure> {
+                let (end, there) = (opened.end()?, opened.at(after.exchange)?);
+                Ok((end, there, opened.parcel(after, self.plan.batch)?))
+            };
+            let (end, there, parcel) = match read() {
                 Ok(read) => read,
                 Err(failure) => return Ok(Err(Trouble::local(&failure))),
             };
-            if after.is_beyond(end) {
+            // It may have grown past it since, with other exchanges.
+            let is_other = last.zip(there).is_some_and(|(last, there)| last.0 != there.0);
+            if after.is_beyond(end) || is_other {
                 // Asked again each time: only the store's owner can set it right.
                 self.cursors.remove(&origin);
                 return Ok(Err(Trouble::older(path, origin, after, end)));
@@ -323,7 +328,7 @@ impl Ship {
                 tracing::warn!(
                     store = %self.plan.address,
                     "{} rows of {} were taken away by retention before this store had them, or it was put back to an \
-                     earlier day: it has a gap instead, and the file has their totals",
+                     earlier day: it has a gap instead, and their totals",
                     parcel.taken,
                     path.display()
                 );
@@ -381,13 +386,14 @@ impl Ship {
         Ok(())
     }
 
-    /// How far the store has got with a file: asked once for each connection.
-    fn cursor(&mut self, origin: Origin) -> Result<Cursor, Trouble> {
+    /// How far the store has got with a file, and which exchange it has last of it: asked once for each
+    /// connection.
+    fn cursor(&mut self, origin: Origin) -> Result<(Cursor, Option<Id>), Trouble> {
         if let (Some(cursor), true) = (self.cursors.get(&origin), self.client.is_some()) {
-            return Ok(*cursor);
+            return Ok((*cursor, None));
         }
         let rows = self.client()?.query_typed(
-            "SELECT exchange, energy, correction, act, gap FROM tokenmeter.file WHERE instance = $1",
+            "SELECT exchange, energy, correction, act, gap, last FROM tokenmeter.file WHERE instance = $1",
             &[(&Id(origin.instance), Type::UUID)],
         )?;
         let cursor = rows.first().map_or_else(Cursor::default, |row| Cursor {
@@ -398,7 +404,7 @@ impl Ship {
             gap: row.get(4),
         });
         self.cursors.insert(origin, cursor);
-        Ok(cursor)
+        Ok((cursor, rows.first().and_then(|row| row.get(5))))
     }
 
     fn client(&mut self) -> Result<&mut Client, Trouble> {

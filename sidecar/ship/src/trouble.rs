@@ -53,11 +53,11 @@ impl Trouble {
         Self { reason: Reason::Other, said: said.into() }
     }
 
-    /// A file of which the store has more than is in it.
+    /// A file of which the store has more than is in it, or other exchanges.
     pub(crate) fn older(path: &Path, origin: Origin, there: Cursor, here: Cursor) -> Self {
         Self::other(format!(
-            "the central store has got further with {path} than the file itself (exchange {}, here {}; act {}, here \
-             {}): the file was put back from a backup, or it or its volume is a copy of one that is shipped from \
+            "the central store has something of {path} that is not in it (it has exchanges up to {}, of {} here, and \
+             acts up to {}, of {}): the file was put back from a backup, or it or its volume is a copy of one that is shipped from \
              elsewhere; nothing of it is sent and its rows are kept. Was it put back, let the store's owner run \
              `DELETE FROM tokenmeter.file WHERE instance = '{}'`, and all of it is sent again and nothing counted \
              twice; is it a copy, stop, move it out of the ledger's folder, and a new file is begun",

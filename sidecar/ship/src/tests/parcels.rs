@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use ledger::feed::{Origin, Parcel};
+use ledger::feed::{Cursor, Origin, Parcel};
 use ledger::report::source::{Correction, DeviceLine, Gap, Range, Share, Source};
 use ledger::report::{Ask, Basis, Key, Order, make};
 use ledger::{Class, Line};
@@ -11,6 +11,7 @@ use meter::ExchangeId;
 use super::rows::{NOON_US, added_up, by_key, energy, origin, parcel, row, rows};
 use super::server::shared;
 use crate::send::send;
+use crate::values::Id;
 use crate::{Address, Central, schema};
 
 /// A store of its own, and a connection to it.
@@ -144,6 +145,47 @@ fn totals_without_rows_replace_what_stood_there() {
     assert_eq!(central.devices(&Range { since_us: 0, until_us: NOON_US / 2 }).unwrap(), []);
 }
 
+/// The store lost a third of the rows, and the file has no rows any more.
+#[test]
+fn totals_of_rows_that_are_gone_fill_their_lines_up() {
+    let ((whole_url, mut whole), (url, mut client)) = (store(), store());
+    send(&mut whole, origin(1), "host", &parcel(rows(0..750))).unwrap();
+    send(&mut client, origin(1), "host", &parcel(rows(0..500))).unwrap();
+    let totals = Parcel { usage: lines(&whole_url), ..parcel(Vec::new()) };
+    for _ in 0..2 {
+        send(&mut client, origin(1), "host", &totals).unwrap();
+        assert_eq!(by_key(&lines(&url)), added_up(&rows(0..750), &[]));
+    }
+    let mut less = totals;
+    less.usage.iter_mut().for_each(|line| (line.exchanges, line.cost_pico) = (0, 0));
+    send(&mut client, origin(1), "host", &less).unwrap();
+    assert_eq!(by_key(&lines(&url)), added_up(&rows(0..750), &[]), "nobody takes spend away by it");
+}
+
+/// The first exchange of a place stays: one who is behind, or who was connected before there was such a
+/// thing, says nothing of it.
+#[test]
+fn the_store_knows_which_exchange_it_has_last() {
+    let (url, mut client) = store();
+    let database = url.rsplit('/').next().unwrap();
+    let mut owner = shared().client(database).unwrap();
+    let mut last =
+        || -> Option<Id> { owner.query_one("SELECT last FROM tokenmeter.file", &[]).unwrap().get(0) };
+    let at = |exchange, rows| Parcel { next: Cursor { exchange, ..Cursor::default() }, ..parcel(rows) };
+    let id = |number| Some(Id(row(number).id.0));
+    send(&mut client, origin(1), "host", &at(10, rows(0..10))).unwrap();
+    assert_eq!(last(), id(9));
+    for behind in [at(5, rows(0..5)), at(10, Vec::new()), at(10, rows(0..3))] {
+        send(&mut client, origin(1), "host", &behind).unwrap();
+        assert_eq!(last(), id(9));
+    }
+    send(&mut client, origin(1), "host", &at(20, rows(10..20))).unwrap();
+    assert_eq!(last(), id(19));
+    let before = "SELECT tokenmeter.progress(instance, 681, 'host', 21, 0, 0, 0, 0) FROM tokenmeter.file";
+    client.batch_execute(before).unwrap();
+    assert_eq!(last(), None);
+}
+
 #[test]
 fn corrections_and_gaps_come_back_as_they_were() {
     let (url, mut client) = store();
@@ -231,7 +273,7 @@ fn many_at_once_make_one_schema_and_one_partition_a_month() {
         one(&mut client, "SELECT sum(exchanges)::bigint FROM tokenmeter.line"),
         400 * i64::from(SIDECARS)
     );
-    assert_eq!(one(&mut client, "SELECT count(*) FROM tokenmeter.version"), 1);
+    assert_eq!(one(&mut client, "SELECT count(*) FROM tokenmeter.version"), 2);
     let months = one(&mut client, "SELECT count(DISTINCT date_trunc('month', day)) FROM tokenmeter.line");
     let tables = "SELECT count(*) FROM pg_inherits WHERE inhparent = 'tokenmeter.exchange'::regclass";
     assert!(months > 12);

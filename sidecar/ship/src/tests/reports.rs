@@ -136,20 +136,29 @@ fn the_document_names_every_column() {
 /// What the document says to run, a role may ship that may do nothing else.
 #[test]
 fn a_role_that_may_only_insert_ships() {
+    may_only_insert(crate::DDL, "", ["shipper_of_docs", "reader_of_docs"]);
+}
+
+/// What was granted before holds after.
+#[test]
+fn a_role_that_may_only_insert_ships_to_a_store_of_version_1_that_grew() {
+    let [first, second] = crate::schema::STEPS;
+    may_only_insert(first, second, ["shipper_of_1", "reader_of_1"]);
+}
+
+fn may_only_insert(before: &str, after: &str, [may_ship, may_read]: [&str; 2]) {
     let database = shared().database();
     let mut owner = shared().client(&database).unwrap();
-    owner.batch_execute(crate::DDL).unwrap();
+    owner.batch_execute(before).unwrap();
     let statements = DOCUMENT.split("```sql\n").nth(1).unwrap().split("```").next().unwrap();
-    let statements =
-        statements.replace("tokenmeter_ship", "shipper_of_docs").replace("tokenmeter_read", "reader_of_docs");
+    let statements = statements.replace("tokenmeter_ship", may_ship).replace("tokenmeter_read", may_read);
     owner.batch_execute(&statements).unwrap();
+    owner.batch_execute(after).unwrap();
     owner
-        .batch_execute("ALTER ROLE shipper_of_docs PASSWORD 'a'; ALTER ROLE reader_of_docs PASSWORD 'b'")
+        .batch_execute(&format!("ALTER ROLE {may_ship} PASSWORD 'a'; ALTER ROLE {may_read} PASSWORD 'b'"))
         .unwrap();
-    let (shipper, reader) = (
-        shared().url_of("shipper_of_docs", "a", &database),
-        shared().url_of("reader_of_docs", "b", &database),
-    );
+    let (shipper, reader) =
+        (shared().url_of(may_ship, "a", &database), shared().url_of(may_read, "b", &database));
     let mut book = Book::new();
     book.enter(300);
     let running = book.ship(&shipper, 100);
@@ -164,6 +173,7 @@ fn a_role_that_may_only_insert_ships() {
         "INSERT INTO tokenmeter.line DEFAULT VALUES",
         "DELETE FROM tokenmeter.correction",
         "DROP TABLE tokenmeter.gap",
+        "DELETE FROM tokenmeter.file",
         "CREATE TABLE tokenmeter.mine (x int)",
     ] {
         let error = client.batch_execute(forbidden).expect_err(forbidden);

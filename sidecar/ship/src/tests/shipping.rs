@@ -75,7 +75,9 @@ fn a_store_that_forgot_how_far_we_were_doubles_nothing() {
     assert!(shipper.shutdown(Duration::from_secs(30)));
     let mut owner = shared().client(&database).unwrap();
     owner
-        .batch_execute("UPDATE tokenmeter.file SET exchange = exchange / 2, energy = 0, act = 0, gap = 0")
+        .batch_execute(
+            "UPDATE tokenmeter.file SET exchange = exchange / 2, last = NULL, energy = 0, act = 0, gap = 0",
+        )
         .unwrap();
     book.enter(50);
     let shipper = book.ship(&url, 100);
@@ -91,6 +93,16 @@ fn a_store_that_forgot_how_far_we_were_doubles_nothing() {
 /// places, so that places say nothing any more.
 #[test]
 fn a_file_that_was_put_back_from_a_backup_is_told_and_nothing_of_it_goes() {
+    put_back(40);
+}
+
+/// Nobody looked until there was more in it again than was lost.
+#[test]
+fn a_file_that_was_put_back_and_has_grown_is_told_too() {
+    put_back(250);
+}
+
+fn put_back(entered_after: u64) {
     let database = shared().database();
     let url = shared().url(&database);
     let mut book = Book::new();
@@ -104,7 +116,7 @@ fn a_file_that_was_put_back_from_a_backup_is_told_and_nothing_of_it_goes() {
     assert!(shipper.shutdown(Duration::from_secs(30)));
 
     book.meanwhile(|path| assert!(std::fs::copy(&backup, path).unwrap() > 0));
-    book.enter(40);
+    book.enter(entered_after);
     let shipper = book.ship(&url, 100);
     until("it is told", || shipper.status().trouble.is_some());
     let status = shipper.status();
@@ -120,7 +132,11 @@ fn a_file_that_was_put_back_from_a_backup_is_told_and_nothing_of_it_goes() {
     for counted in
         ["SELECT count(*) FROM tokenmeter.exchange", "SELECT sum(exchanges)::bigint FROM tokenmeter.line"]
     {
-        assert_eq!(owner.query_one(counted, &[]).unwrap().get::<_, i64>(0), 300, "{counted}");
+        assert_eq!(
+            owner.query_one(counted, &[]).unwrap().get::<_, i64>(0) as u64,
+            260 + entered_after,
+            "{counted}"
+        );
     }
 }
 
