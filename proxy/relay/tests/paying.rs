@@ -76,38 +76,6 @@ fn no_way_of_writing_makes_a_prompt_free() {
     assert_eq!(proxy.seen().lost, []);
 }
 
-/// Running counts alone are counted by some servers and make others count nothing at all. A client that
-/// asked for them sees them, and not the end it said no to.
-#[test]
-fn running_counts_alone_hide_nothing() {
-    let running = r#"data: {"choices":[{"index":0,"delta":{"content":"a"}}],"usage":{"prompt_tokens":7,"completion_tokens":1}}"#;
-    let frames = format!("{running}\n\n{FINISH}");
-    let server = {
-        let frames = frames.clone();
-        Server::start(move |peer, body| {
-            peer.send(HEAD);
-            let all = body.contains(r#""include_usage":true"#) && body.contains("continuous");
-            let told = if all { format!("{frames}{USAGE}") } else { format!("{}{FINISH}", delta("a")) };
-            peer.send(chunk(&format!("{told}{DONE}")));
-            peer.send("0\r\n\r\n");
-        })
-    };
-    let proxy = server.proxy(Policy::Inject);
-    for (options, told) in [
-        (r#"{"include_usage":false,"continuous_usage_stats":true}"#, format!("{frames}{DONE}")),
-        (r#"{"continuous_usage_stats":true}"#, format!("{frames}{USAGE}{DONE}")),
-    ] {
-        let body = format!(r#"{{"model":"m","stream":true,"stream_options":{options}}}"#);
-        assert_eq!(ask(proxy.address(), &request(&body)).1, told, "{options}");
-        assert_eq!(record(&proxy).tokens.input(), 7, "{options}");
-        // Nobody takes that for a server that counts unasked.
-        ask(proxy.address(), &request(PLAIN));
-        record(&proxy);
-    }
-    assert_eq!(steps(&proxy), [UsageStep::Injected; 4]);
-    assert_eq!(proxy.seen().lost, []);
-}
-
 /// Elsewhere such a flag is none, or a mistake: the answer is what it would have been, and nothing is
 /// learned from it.
 #[test]

@@ -43,8 +43,7 @@ pub enum Asking {
     Edit {
         /// The edit.
         edit: Splices,
-        /// What it adds that is to be taken out of the response. Nothing, where the client asks for
-        /// running counts and leaves open whether there are some at the end.
+        /// What it adds.
         added: Added,
         /// Each flag stood there as JSON has flags. Who refuses another says nothing of the question.
         plain: bool,
@@ -58,7 +57,8 @@ pub enum Asking {
 pub enum Why {
     /// Its top level does not ask for a stream.
     NotStreamed,
-    /// What is wanted is in it already.
+    /// What is wanted is in it already; or it asks for running counts but for none at the end,
+    /// which servers take differently, so that nobody could say what an addition adds.
     AskedAlready,
     /// It is not JSON, not even as Python reads it: raw control characters, UTF-16, a second value, an
     /// end too soon.
@@ -116,23 +116,20 @@ fn merge(body: &[u8], want: Ask) -> Result<Merged, Why> {
     let inner: Members<'_> = serde_json::from_str(options.get()).map_err(|_| Why::Odd)?;
     let include = Flag::of(body, inner.include)?;
     let continuous = Flag::of(body, inner.continuous)?;
-    let asked = Added {
+    if continuous == Flag::On && include != Flag::On {
+        return Err(Why::AskedAlready);
+    }
+    let added = Added {
         include: want.include && include != Flag::On,
         continuous: want.continuous && continuous != Flag::On,
     };
-    if asked == Added::default() {
+    if added == Added::default() {
         return Err(Why::AskedAlready);
     }
-    // Running counts without one at the end: vLLM then counts nothing, SGLang does. What a server that
-    // is not told of the end does about it is its own default: that frame may be the client's.
-    let added = match (include, continuous) {
-        (Flag::Absent, Flag::On) => Added::default(),
-        _ => asked,
-    };
     let mut absent = Added::default();
     for (flag, wanted, absent) in [
-        (include, asked.include, &mut absent.include),
-        (continuous, asked.continuous, &mut absent.continuous),
+        (include, added.include, &mut absent.include),
+        (continuous, added.continuous, &mut absent.continuous),
     ] {
         match flag {
             Flag::Off(at, len) if wanted => edit.add(at, len, b"true"),

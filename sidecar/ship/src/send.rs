@@ -15,6 +15,9 @@ use price::Charge;
 use crate::trouble::Trouble;
 use crate::values::{Id, Instant, day, text};
 
+/// The lock that `ensure_months` takes to make a partition.
+const MAKERS: i64 = 7_954_884_599_196_870_001;
+
 /// Sends a parcel; how many of its exchanges the store did not have.
 pub(crate) fn send(client: &mut Client, origin: Origin, host: &str, parcel: &Parcel) -> Result<u64, Trouble> {
     ensure_months(client, parcel)?;
@@ -43,7 +46,11 @@ fn ensure_months(client: &mut Client, parcel: &Parcel) -> Result<(), Trouble> {
     days.sort_unstable();
     days.dedup();
     if !days.is_empty() {
-        let statement = "SELECT tokenmeter.ensure_months($1)";
+        // Who makes a partition holds this lock until all sessions are told of it. Its name is seen a moment
+        // earlier, and an insert then would find no partition for its row.
+        let statement =
+            format!("SELECT tokenmeter.ensure_months($1), pg_catalog.pg_advisory_xact_lock_shared({MAKERS})");
+        let statement = statement.as_str();
         client.query_typed(statement, &[(&days, Type::INT4_ARRAY)])?;
     }
     Ok(())

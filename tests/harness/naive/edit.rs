@@ -45,7 +45,8 @@ pub fn asked(body: &[u8], want: Ask) -> Option<Value> {
     let flags = [("include_usage", want.include), ("continuous_usage_stats", want.continuous)];
     let is_on = |name: &str| options.get(name).and_then(lax) == Some(true);
     let is_odd = |name: &str| options.get(name).is_some_and(|flag| lax(flag).is_none() && !flag.is_null());
-    if flags.iter().any(|(name, _)| is_odd(name)) {
+    let running_alone = is_on("continuous_usage_stats") && !is_on("include_usage");
+    if running_alone || flags.iter().any(|(name, _)| is_odd(name)) {
         return None;
     }
     if flags.iter().all(|(name, wanted)| !wanted || is_on(name)) {

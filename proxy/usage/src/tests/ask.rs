@@ -215,35 +215,6 @@ fn what_python_reads_is_edited() {
     }
 }
 
-/// vLLM counts nothing then, SGLang counts in each frame. Who says no to the end does not get one; who
-/// says nothing of it may have one by its server's default, and keeps it.
-#[test]
-fn running_counts_alone_are_not_enough() {
-    let end = Added { include: true, continuous: false };
-    for want in [INJECT, CONTINUOUS] {
-        for (options, edited, added) in [
-            (
-                r#"{"include_usage":false,"continuous_usage_stats":true}"#,
-                r#"{"include_usage":true,"continuous_usage_stats":true}"#,
-                end,
-            ),
-            (
-                r#"{"continuous_usage_stats":1,"include_usage":null}"#,
-                r#"{"continuous_usage_stats":1,"include_usage":true}"#,
-                end,
-            ),
-            (
-                r#"{"continuous_usage_stats":true}"#,
-                r#"{"include_usage":true,"continuous_usage_stats":true}"#,
-                Added::default(),
-            ),
-        ] {
-            let request = |options: &str| format!(r#"{{"stream":true,"stream_options":{options}}}"#);
-            assert_eq!(asked(&request(options), want), Ok((request(edited), added)));
-        }
-    }
-}
-
 #[test]
 fn it_is_said_whether_the_flags_were_plain() {
     for (body, expected) in [
@@ -282,6 +253,13 @@ fn what_is_not_ours_to_edit_stays() {
             Why::AskedAlready,
         ),
         (r#"{"stream":true,"stream_options":{"continuous_usage_stats":true}}"#, RUNNING, Why::AskedAlready),
+        // vLLM answers this with no usage at all, SGLang with running counts.
+        (r#"{"stream":true,"stream_options":{"continuous_usage_stats":true}}"#, INJECT, Why::AskedAlready),
+        (
+            r#"{"stream":true,"stream_options":{"continuous_usage_stats":1,"include_usage":false}}"#,
+            CONTINUOUS,
+            Why::AskedAlready,
+        ),
         (r#"{"stream":true}"#, Ask { include: false, continuous: false }, Why::AskedAlready),
         (r#"{"stream":true,"stream_options":[]}"#, INJECT, Why::Odd),
         (r#"{"stream":true,"stream_options":true}"#, INJECT, Why::Odd),
