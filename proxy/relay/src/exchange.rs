@@ -370,8 +370,8 @@ impl Exchange {
         self.end(Close::Local, at);
     }
 
-    /// Its tenant may not spend, or not on this model. Nothing went upstream and nothing was generated, so there is no record
-    /// that could be billed; the refusal is counted, and told to whom it may concern.
+    /// Its tenant may not spend, or not on this model. Nothing went upstream and nothing was generated, so
+    /// there is no record that could be billed; the refusal is counted, and told to whom it may concern.
     pub fn refused(&mut self, reason: Refusal, status: u16) {
         self.dismiss(clock::now());
         let Some(tenant) = self.whose.tenant() else { return };

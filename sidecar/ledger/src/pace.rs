@@ -60,8 +60,8 @@ mod tests {
             let pace = Pace::new(waited);
             (0..4 * ROWS.1).filter(|_| pace.row()).count()
         };
-        assert!(ways(Duration::ZERO) > 0, "in time");
-        // On a slow machine they may be late before the first turn is given away.
+        // On a slow machine they may be late before the first turn is given away, but not each time.
+        assert!((0..100).any(|_| ways(Duration::ZERO) > 0), "in time");
         assert!(ways(WAITED.0) <= 4, "they press");
         assert_eq!(ways(WAITED.1), 0, "late");
         assert_eq!(ways(WAITED.1 * 2), 0, "later");

@@ -1,5 +1,6 @@
 //! The access log: a line for each exchange, once it is charged, and for each request that was turned away
-//! and is no exchange. Whose it was, counts, times and money, never content (law 11): the principal is a name of ours or a keyed hash, as in the ledger.
+//! and is no exchange. Whose it was, counts, times and money, never content (law 11): the principal is a
+//! name of ours or a keyed hash, as in the ledger.
 
 use meter::Record;
 use price::Charge;

@@ -1,6 +1,6 @@
-//! May this request's tenant spend, and on this model? Asked before anything goes upstream, and only where there is a
-//! gate. Where the body says whose it is, it is gathered first, within the bound of all gathered
-//! bodies; one that is longer, or finds no room, is the default tenant's. It is gathered too where the
+//! May this request's tenant spend, and on this model? Asked before anything goes upstream, and only
+//! where there is a gate. Where the body says whose it is, it is gathered first, within the bound of all
+//! gathered bodies; one that is longer, or finds no room, is the default tenant's. It is gathered too where the
 //! model is minded and stands in the body; a model that cannot be read so is not minded (law 3). A request
 //! to switch protocols is asked about by its head alone: what passes in a tunnel cannot be counted or
 //! stopped any more.
