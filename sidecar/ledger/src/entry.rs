@@ -75,8 +75,7 @@ impl<'f> Entry<'f> {
     /// Enters what the rates of rows and corrections are, each once.
     pub(crate) fn rates<'r>(&mut self, rates: impl IntoIterator<Item = &'r Rate>) -> Result<(), Failure> {
         let mut seal = self.seal(&RATE)?;
-        let sql = format!("{} ON CONFLICT (id) DO NOTHING", RATE.insert("INSERT"));
-        let mut insert = self.transaction.prepare(&sql)?;
+        let mut insert = self.transaction.prepare_cached(RATE.insert_new())?;
         for rate in rates {
             let values = values::of_rate(rate)?;
             let digest = RATE.digest(&values, &mut self.scratch);
@@ -93,8 +92,7 @@ impl<'f> Entry<'f> {
     pub(crate) fn exchanges<'r>(&mut self, rows: impl IntoIterator<Item = &'r Row>) -> Result<u64, Failure> {
         let mut seal = self.seal(&EXCHANGE)?;
         let mut new = 0;
-        let sql = format!("{} ON CONFLICT (id) DO NOTHING", EXCHANGE.insert("INSERT"));
-        let mut insert = self.transaction.prepare(&sql)?;
+        let mut insert = self.transaction.prepare_cached(EXCHANGE.insert_new())?;
         for row in rows {
             let values = values::of_row(seal.entered + 1, row)?;
             let digest = EXCHANGE.digest(&values, &mut self.scratch);
@@ -120,8 +118,7 @@ impl<'f> Entry<'f> {
         let mut rates: BTreeMap<[u8; 16], &Rate> = BTreeMap::new();
         let mut seal = self.seal(&ENERGY)?;
         let mut new = 0;
-        let sql = format!("{} ON CONFLICT (id) DO NOTHING", ENERGY.insert("INSERT"));
-        let mut insert = self.transaction.prepare(&sql)?;
+        let mut insert = self.transaction.prepare_cached(ENERGY.insert_new())?;
         for row in rows {
             let here = file::has(&self.transaction, &EXCHANGE, &row.id.0)?;
             // An exchange of a month that is closed by now is in that month's file; one of this month that is
@@ -165,8 +162,8 @@ impl<'f> Entry<'f> {
                 .or_insert_with(|| line.clone());
         }
         let mut seal = self.seal(&DEVICE)?;
-        let mut find = self.transaction.prepare(&DEVICE.select_one())?;
-        let mut replace = self.transaction.prepare(&DEVICE.insert("INSERT OR REPLACE"))?;
+        let mut find = self.transaction.prepare_cached(DEVICE.select_one())?;
+        let mut replace = self.transaction.prepare_cached(DEVICE.replace())?;
         for mut line in sums.into_values() {
             table::bind(&mut find, DEVICE.key(&values::of_device(&line)?))?;
             let mut found = find.raw_query();
@@ -194,8 +191,7 @@ impl<'f> Entry<'f> {
     ) -> Result<u64, Failure> {
         let mut seal = self.seal(&CORRECTION)?;
         let mut new = 0;
-        let sql = format!("{} ON CONFLICT (id) DO NOTHING", CORRECTION.insert("INSERT"));
-        let mut insert = self.transaction.prepare(&sql)?;
+        let mut insert = self.transaction.prepare_cached(CORRECTION.insert_new())?;
         for correction in corrections {
             let values = values::of_correction(seal.entered + 1, act, correction)?;
             let digest = CORRECTION.digest(&values, &mut self.scratch);
@@ -233,7 +229,9 @@ impl<'f> Entry<'f> {
         let mut seal = self.seal(table)?;
         let values = values(seal.entered + 1)?;
         let digest = table.digest(&values, &mut self.scratch);
-        table::execute(&mut self.transaction.prepare(&table.insert("INSERT"))?, &values, &digest)?;
+        let mut insert = self.transaction.prepare_cached(table.insert())?;
+        table::execute(&mut insert, &values, &digest)?;
+        drop(insert);
         seal.chain(&digest);
         self.set_seal(table, seal);
         Ok(seal.entered)
@@ -266,8 +264,8 @@ impl<'f> Entry<'f> {
         }
         lines.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
         let mut seal = self.seal(&LINE)?;
-        let mut find = self.transaction.prepare(&LINE.select_one())?;
-        let mut replace = self.transaction.prepare(&LINE.insert("INSERT OR REPLACE"))?;
+        let mut find = self.transaction.prepare_cached(LINE.select_one())?;
+        let mut replace = self.transaction.prepare_cached(LINE.replace())?;
         for (key, mut line) in lines {
             let mut values = values::of_key(&key);
             table::bind(&mut find, &values)?;

@@ -375,7 +375,7 @@ fn rate(
     if let Some(rate) = known.get(id) {
         return Ok(Some(Arc::clone(rate)));
     }
-    let mut statement = snapshot.prepare(&RATE.select_one())?;
+    let mut statement = snapshot.prepare(RATE.select_one())?;
     let mut rows = statement.query([&id[..]])?;
     let Some(row) = rows.next()? else { return Ok(None) };
     let (values, _) = RATE.read(row, &mut Vec::new())?;

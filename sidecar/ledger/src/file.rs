@@ -244,7 +244,7 @@ fn careful(connection: &Connection) -> Result<(), Failure> {
 
 /// A fact about the file.
 pub(crate) fn fact(connection: &Connection, name: &str) -> Result<Option<Value>, Failure> {
-    let mut statement = connection.prepare(&FACT.select_one())?;
+    let mut statement = connection.prepare_cached(FACT.select_one())?;
     let mut rows = statement.query([name])?;
     let Some(row) = rows.next()? else { return Ok(None) };
     let (values, _) = FACT.read(row, &mut Vec::new())?;
@@ -282,13 +282,14 @@ pub(crate) fn text(connection: &Connection, name: &str) -> Result<Option<String>
 pub(crate) fn set_fact(connection: &Connection, name: &str, value: ValueRef<'_>) -> Result<(), Failure> {
     let values = [ValueRef::Text(name.as_bytes()), value];
     let digest = FACT.digest(&values, &mut Vec::new());
-    table::execute(&mut connection.prepare(&FACT.insert("INSERT OR REPLACE"))?, &values, &digest)?;
+    let mut replace = connection.prepare_cached(FACT.replace())?;
+    table::execute(&mut replace, &values, &digest)?;
     Ok(())
 }
 
 /// The seal of a table.
 pub(crate) fn seal(connection: &Connection, table: &Table) -> Result<Seal, Failure> {
-    let mut statement = connection.prepare(&SEAL.select_one())?;
+    let mut statement = connection.prepare_cached(SEAL.select_one())?;
     let mut rows = statement.query([table.name])?;
     let broken = || Failure::corrupt(format!("the seal of the table {} is broken", table.name));
     let row = rows.next()?.ok_or_else(broken)?;
@@ -309,7 +310,8 @@ pub(crate) fn set_seal(connection: &Connection, table: &Table, seal: &Seal) -> R
         ValueRef::Blob(&seal.digest),
     ];
     let digest = SEAL.digest(&values, &mut Vec::new());
-    table::execute(&mut connection.prepare(&SEAL.insert("INSERT OR REPLACE"))?, &values, &digest)?;
+    let mut replace = connection.prepare_cached(SEAL.replace())?;
+    table::execute(&mut replace, &values, &digest)?;
     Ok(())
 }
 
@@ -403,5 +405,5 @@ fn unsealed(table: &Table, found: &Seal, expected: &Seal) -> Failure {
 /// Whether something of that name is there.
 pub(crate) fn has(connection: &Connection, table: &Table, id: &[u8; 16]) -> Result<bool, Failure> {
     let sql = format!("SELECT 1 FROM {} WHERE id = ?", table.name);
-    Ok(connection.query_row(&sql, [&id[..]], |_| Ok(())).optional()?.is_some())
+    Ok(connection.prepare_cached(&sql)?.query_row([&id[..]], |_| Ok(())).optional()?.is_some())
 }

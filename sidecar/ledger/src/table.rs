@@ -21,6 +21,16 @@ pub(crate) struct Table {
     pub columns: Vec<&'static str>,
     /// How many of the first columns are the key; 0 if rows are numbered.
     keys: usize,
+    sql: Sql,
+}
+
+/// The statements of a table, put together once: a commit of a row needs a dozen.
+struct Sql {
+    select: String,
+    select_one: String,
+    insert: String,
+    insert_new: String,
+    replace: String,
 }
 
 /// A BLAKE3 hash.
@@ -35,11 +45,27 @@ pub(crate) fn mark(digest: &Digest) -> i64 {
 
 impl Table {
     fn numbered(name: &'static str, columns: impl IntoIterator<Item = &'static str>) -> Self {
-        Self { name, columns: std::iter::once("seq").chain(columns).collect(), keys: 0 }
+        Self::new(name, std::iter::once("seq").chain(columns).collect(), 0)
     }
 
     fn keyed(name: &'static str, keys: usize, columns: impl IntoIterator<Item = &'static str>) -> Self {
-        Self { name, columns: columns.into_iter().collect(), keys }
+        Self::new(name, columns.into_iter().collect(), keys)
+    }
+
+    fn new(name: &'static str, columns: Vec<&'static str>, keys: usize) -> Self {
+        let all = columns.join(", ");
+        let key: Vec<_> = columns[..keys].iter().map(|column| format!("{column} = ?")).collect();
+        let places = vec!["?"; columns.len() + 1].join(", ");
+        let insert = |verb| format!("{verb} INTO {name} ({all}, mark) VALUES ({places})");
+        let select = format!("SELECT {all}, mark FROM {name}");
+        let sql = Sql {
+            select_one: format!("{select} WHERE {}", key.join(" AND ")),
+            select,
+            insert: insert("INSERT"),
+            insert_new: format!("{} ON CONFLICT (id) DO NOTHING", insert("INSERT")),
+            replace: insert("INSERT OR REPLACE"),
+        };
+        Self { name, columns, keys, sql }
     }
 
     /// Whether rows are numbered, and sealed by a chain; else they have a key, and are sealed by a sum.
@@ -48,20 +74,28 @@ impl Table {
     }
 
     /// `SELECT` of all columns and the mark; a `WHERE` and an `ORDER BY` may follow.
-    pub(crate) fn select(&self) -> String {
-        format!("SELECT {}, mark FROM {}", self.columns.join(", "), self.name)
+    pub(crate) fn select(&self) -> &str {
+        &self.sql.select
     }
 
-    /// `SELECT` of the row with a key.
-    pub(crate) fn select_one(&self) -> String {
-        let key: Vec<_> = self.columns[..self.keys].iter().map(|column| format!("{column} = ?")).collect();
-        format!("{} WHERE {}", self.select(), key.join(" AND "))
+    /// `SELECT` of the row with a key, by all columns and the mark.
+    pub(crate) fn select_one(&self) -> &str {
+        &self.sql.select_one
     }
 
-    /// `INSERT`, or what else is to be done, of all columns and the mark.
-    pub(crate) fn insert(&self, verb: &str) -> String {
-        let places = vec!["?"; self.columns.len() + 1].join(", ");
-        format!("{verb} INTO {} ({}, mark) VALUES ({places})", self.name, self.columns.join(", "))
+    /// `INSERT` of all columns and the mark.
+    pub(crate) fn insert(&self) -> &str {
+        &self.sql.insert
+    }
+
+    /// The same of a table whose rows have an `id`, unless one with that is there.
+    pub(crate) fn insert_new(&self) -> &str {
+        &self.sql.insert_new
+    }
+
+    /// The same in the place of the row with that key, if there is one.
+    pub(crate) fn replace(&self) -> &str {
+        &self.sql.replace
     }
 
     /// The key's values.
