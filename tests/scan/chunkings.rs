@@ -2,51 +2,39 @@
 //! the same record, and every byte was handed in once. Time stands still here: every piece has one
 //! tick, so that nothing but the cuts differs.
 
+use chance::Chance;
 use harness::replay::run;
 use harness::seen::{Again, Nothing};
 use harness::{Transcript, cuts};
 use meter::Tick;
 
-/// Chunkings over the whole corpus; `TOKENMETER_CHUNKINGS` asks for more.
-const CHUNKINGS: usize = 10_000;
+/// Chunkings over the whole corpus, in ordinary runs and in long ones.
+const CHUNKINGS: [usize; 2] = [10_000, 100_000];
 
 /// Mean sizes of the pieces of one chunking.
 const MEANS: [usize; 7] = [1, 2, 5, 20, 100, 1460, 16 * 1024];
 
 const NOW: Tick = Tick(1_000_000);
 
-/// A xorshift: the same numbers on every machine.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % n.max(1) as u64) as usize
+fn chunks<'a>(chance: &mut Chance, mut body: &'a [u8]) -> Vec<&'a [u8]> {
+    let mean = chance.pick(&MEANS);
+    let mut chunks = Vec::new();
+    while !body.is_empty() {
+        let (chunk, rest) = body.split_at((1 + chance.place(2 * mean)).min(body.len()));
+        chunks.push(chunk);
+        body = rest;
     }
-
-    fn chunks<'a>(&mut self, mut body: &'a [u8]) -> Vec<&'a [u8]> {
-        let mean = MEANS[self.below(MEANS.len())];
-        let mut chunks = Vec::new();
-        while !body.is_empty() {
-            let (chunk, rest) = body.split_at((1 + self.below(2 * mean)).min(body.len()));
-            chunks.push(chunk);
-            body = rest;
-        }
-        chunks
-    }
+    chunks
 }
 
 #[test]
 fn random_chunkings_of_the_corpus_say_the_same() {
-    let asked = std::env::var("TOKENMETER_CHUNKINGS").ok().and_then(|n| n.parse().ok());
-    let wanted = asked.unwrap_or(CHUNKINGS);
+    let wanted = CHUNKINGS[usize::from(chance::is_long())];
     let corpus = Transcript::all();
     // What a body costs is its length, so short ones are cut more often.
     let weight = |transcript: &Transcript| 1.0 / (transcript.body.len() as f64 + 1024.0);
     let all: f64 = corpus.iter().map(weight).sum();
-    let (mut random, mut done, mut pieces) = (Random(0x9E37_79B9_7F4A_7C15), 0, 0);
+    let (mut chance, mut done, mut pieces) = (Chance::new(1), 0, 0);
     for transcript in &corpus {
         let name = &transcript.name;
         let body = &transcript.body[..];
@@ -57,15 +45,15 @@ fn random_chunkings_of_the_corpus_say_the_same() {
         let expected = format!("{:?}", whole.record);
         let times = (wanted as f64 * weight(transcript) / all).ceil() as usize;
         for _ in 0..times {
-            let seed = random.0;
-            let chunks = random.chunks(body);
+            let before = chance.clone();
+            let chunks = chunks(&mut chance, body);
             pieces += chunks.len();
             let mut again = Again::expect(&seen);
             let ran = run(transcript, chunks.into_iter().map(|chunk| (NOW, chunk)), NOW, &mut again);
-            assert!(again.is_same(), "{name}: chunks of seed {seed:#x} say something else");
-            assert_eq!(Some(ran.tail), seen.tail, "{name}: chunks of seed {seed:#x}");
+            assert!(again.is_same(), "{name}: chunks of {before:?} say something else");
+            assert_eq!(Some(ran.tail), seen.tail, "{name}: chunks of {before:?}");
             assert_eq!(ran.work.fed, body.len() as u64, "{name}");
-            assert_eq!(format!("{:?}", ran.record), expected, "{name}: chunks of seed {seed:#x}");
+            assert_eq!(format!("{:?}", ran.record), expected, "{name}: chunks of {before:?}");
             done += 1;
         }
     }

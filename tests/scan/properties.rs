@@ -12,12 +12,10 @@ use scan::{Dialect, Framing, Scanner};
 
 use crate::short;
 
-/// Cases of each law; `PROPTEST_CASES` asks for more.
 const CASES: u32 = 6_000;
 
 fn config() -> ProptestConfig {
-    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok());
-    ProptestConfig { cases: asked.unwrap_or(CASES), failure_persistence: None, ..ProptestConfig::default() }
+    chance::cases(CASES)
 }
 
 #[test]

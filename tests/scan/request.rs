@@ -3,7 +3,6 @@
 
 use harness::{Transcript, naive};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use scan::{Request, RequestScanner, Sampling};
 
 fn read(body: &[u8], step: usize) -> Request {
@@ -164,13 +163,7 @@ fn made_requests_ask_for_what_the_naive_reader_says() {
     let nests = ["", "", "parameters", "sampling_params", "options", "generationConfig", "metadata"];
     let members = proptest::collection::vec((0..names.len(), 0..values.len(), 0..nests.len()), 0..6);
     let opinions = std::cell::Cell::new(0_u32);
-    let config = ProptestConfig {
-        cases: 3000,
-        failure_persistence: None,
-        rng_seed: RngSeed::Fixed(7),
-        ..ProptestConfig::default()
-    };
-    proptest!(config, |(members in members)| {
+    proptest!(chance::cases(3000), |(members in members)| {
         let mut body = Vec::new();
         for name in &nests[1..] {
             let inside: Vec<String> = members

@@ -7,12 +7,8 @@ use harness::{counted, edited, naive};
 use proptest::prelude::*;
 use usage::{Ask, Policy};
 
-/// Cases of each law; `PROPTEST_CASES` asks for more.
-const CASES: u32 = 3_000;
-
 fn config() -> ProptestConfig {
-    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|n| n.parse().ok());
-    ProptestConfig { cases: asked.unwrap_or(CASES), failure_persistence: None, ..ProptestConfig::default() }
+    chance::cases(3_000)
 }
 
 #[test]

@@ -60,7 +60,7 @@ fn sound_that_cannot_be_is_refused() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(512) })]
+    #![proptest_config(chance::cases(512))]
 
     /// Whatever a server says of the parts, they make up the whole.
     #[test]

@@ -43,6 +43,8 @@ impl Twin {
 }
 
 proptest! {
+    #![proptest_config(chance::cases(256))]
+
     #[test]
     fn every_share_belongs_to_somebody(steps in steps()) {
         let (mut load, mut twin, mut now) = (Load::default(), Twin::default(), 0);

@@ -299,7 +299,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 2048, failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(chance::cases(2048))]
 
         /// However it is spelled, a path leads where it leads; and an ordinary one is taken as it is.
         #[test]

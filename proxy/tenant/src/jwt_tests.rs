@@ -206,7 +206,7 @@ fn a_token_is_taken_from_its_field_only() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(chance::cases(512))]
 
     /// Whatever is changed in a good token, nobody else's name comes out of it.
     #[test]

@@ -201,7 +201,7 @@ fn request() -> impl Strategy<Value = Request> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 4096, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(chance::cases(4096))]
 
     #[test]
     fn the_list_says_what_the_naive_twin_says(spec in spec(), request in request()) {

@@ -149,7 +149,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(500) })]
+        #![proptest_config(chance::cases(500))]
 
         #[test]
         fn as_the_naive_one(counts in prop::collection::vec(0u32..30, 5), q in 0.0..=1.0f64, value in 0.0..12.0f64) {

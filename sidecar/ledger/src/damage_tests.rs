@@ -6,6 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chance::Chance;
+
 use crate::report::source::Used;
 use crate::report::source::{Range, Source, Trouble};
 use crate::testing::{NOON_US, Place, row};
@@ -130,7 +132,7 @@ fn files_that_end_early() {
 fn flipped_bits() {
     let (damaged, content) = Damaged::new();
     let (mut reports, mut verified) = (0, 0);
-    let bits = if std::env::var_os("TOKENMETER_LONG").is_some() { 1_000 } else { 200 };
+    let bits = if chance::is_long() { 1_000 } else { 200 };
     for bit in places(0x5eed, bits, content.len()) {
         let mut content = content.clone();
         content[bit / 8] ^= 1 << (bit % 8);
@@ -165,15 +167,8 @@ fn a_writer_goes_on_whatever_it_finds() {
     assert!(moved > 20, "{moved}");
 }
 
-/// So many bits of a file, by a seed (splitmix64).
+/// So many bits of a file, by a seed.
 fn places(seed: u64, count: usize, length: usize) -> Vec<usize> {
-    let mut state = seed;
-    let mut next = || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    };
-    (0..count).map(|_| usize::try_from(next() % (length as u64 * 8)).unwrap()).collect()
+    let mut chance = Chance::new(seed);
+    (0..count).map(|_| chance.place(length * 8)).collect()
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use proptest::test_runner::TestRunner;
 
 use crate::report::source::{DAY_US, Range, Source, Used};
 use crate::running::Ledger;
@@ -199,9 +199,7 @@ fn until(ledger: &Ledger, holds: impl Fn(&Ledger) -> bool) {
 
 #[test]
 fn whatever_is_done_the_sums_are_those_of_the_rows() {
-    let config = Config { cases: 16, failure_persistence: None, ..Config::default() };
-    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, b"nothing lost and nothing twice!!");
-    TestRunner::new_with_rng(config, rng)
+    TestRunner::new(chance::cases(16))
         .run(&prop::collection::vec(action(), 1..25), |actions| {
             let mut both = Both::new();
             actions.iter().for_each(|action| both.act(action));

@@ -89,7 +89,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(2000) })]
+        #![proptest_config(chance::cases(2000))]
 
         #[test]
         fn as_the_naive_one(pattern in "[ab?*ü]{0,7}", name in "[abü]{0,8}") {

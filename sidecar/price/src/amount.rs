@@ -114,7 +114,6 @@ mod tests {
     use num_bigint::BigInt;
     use num_rational::BigRational;
     use proptest::prelude::*;
-    use proptest::test_runner::RngSeed;
 
     use super::{NoNumber, Parts, amount, parts, per_million};
 
@@ -175,7 +174,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, rng_seed: RngSeed::Fixed(3), ..ProptestConfig::default() })]
+        #![proptest_config(chance::cases(2000))]
 
         #[test]
         fn it_is_what_rationals_of_any_size_make_of_it(

@@ -7,7 +7,6 @@ use std::fmt::Write;
 
 use price::{Book, instant};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 #[derive(Clone, Debug)]
 struct Entry {
@@ -125,13 +124,7 @@ fn entry() -> impl Strategy<Value = Entry> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 500,
-        failure_persistence: None,
-        rng_seed: RngSeed::Fixed(7),
-        max_global_rejects: 100_000,
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(chance::cases(500))]
 
     #[test]
     fn the_entry_that_counts_is_the_rules(

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use chance::Chance;
 use price::{Book, Doubt, Problem};
 
 fn example() -> String {
@@ -215,24 +216,24 @@ fn what_is_no_overlap_is_allowed() {
 #[test]
 fn no_file_however_broken_makes_it_panic() {
     let example = example();
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut chance = Chance::new(1);
     let mut read = 0;
     for _ in 0..500 {
         let mut bytes = example.clone().into_bytes();
-        for _ in 0..=random.below(4) {
-            let at = random.below(bytes.len());
-            let to = (at + random.below(40)).min(bytes.len());
-            match random.below(6) {
+        for _ in 0..=chance.place(4) {
+            let at = chance.place(bytes.len());
+            let to = (at + chance.place(40)).min(bytes.len());
+            match chance.place(6) {
                 0 => drop(bytes.drain(at..to)),
-                1 => bytes[at] = b"\0\t\n -:[]{}&*!|>'\"%@`#?,0e.\xff"[random.below(27)],
+                1 => bytes[at] = b"\0\t\n -:[]{}&*!|>'\"%@`#?,0e.\xff"[chance.place(27)],
                 2 => {
                     let copy = bytes[at..to].to_vec();
-                    let into = random.below(bytes.len());
+                    let into = chance.place(bytes.len());
                     bytes.splice(into..into, copy);
                 }
                 3 => bytes.truncate(at),
                 4 => bytes.splice(at..at, *b"99999999999999999999999999999999").for_each(drop),
-                _ => bytes[at] = u8::try_from(random.below(256)).unwrap_or(0),
+                _ => bytes[at] = u8::try_from(chance.place(256)).unwrap_or(0),
             }
             if bytes.is_empty() {
                 bytes.push(b'\n');
@@ -244,16 +245,4 @@ fn no_file_however_broken_makes_it_panic() {
         }
     }
     assert!((10..490).contains(&read), "{read} of 500 were read: the mutations are no test");
-}
-
-/// Marsaglia's xorshift: the same numbers on every machine.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % end as u64).unwrap_or(0)
-    }
 }

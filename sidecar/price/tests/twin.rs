@@ -183,12 +183,7 @@ fn count() -> impl Strategy<Value = u64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        cases: 1000,
-        failure_persistence: None,
-        rng_seed: proptest::test_runner::RngSeed::Fixed(5),
-        ..ProptestConfig::default()
-    })]
+    #![proptest_config(chance::cases(1000))]
 
     #[test]
     fn a_charge_is_what_the_rules_make_of_it(

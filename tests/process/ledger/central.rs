@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
+use chance::Chance;
 use rusqlite::{Connection, OpenFlags};
 
 use super::audit::audit;
-use super::kills::{Dice, all_are_there, load, long};
+use super::kills::{all_are_there, load};
 use super::place::{Place, Rows, command, is_up, server};
 
 #[path = "../../../sidecar/ship/src/tests/server.rs"]
@@ -19,14 +20,14 @@ async fn a_store_has_every_row_once_whoever_was_killed() {
     let place = Place::new();
     let mut store = tokio::task::block_in_place(postgresql::Server::start);
     let url = tokio::task::block_in_place(|| store.url(&store.database()));
-    let mut dice = Dice(20_261_122);
-    let lives = if long() { 100 } else { 10 };
+    let mut chance = Chance::new(20_261_122);
+    let lives = if chance::is_long() { 100 } else { 10 };
     let (mut acknowledged, mut fallen) = (Vec::new(), 0);
     for life in 0..lives {
         let proxy = place.start(server.addr(), "x.db", &["--ledger-ship", &url]);
         let load = load(proxy.data, life);
-        let [before, after] = [1 + dice.below(150), dice.below(150)];
-        let falls = dice.below(3) == 0;
+        let [before, after] = [1 + chance.below(150), chance.below(150)];
+        let falls = chance.below(3) == 0;
         let page = tokio::task::block_in_place(|| {
             let wanted = |count: u64| {
                 proxy.page_when("some are on the disk", |page| Rows::of(page).acknowledged >= count)

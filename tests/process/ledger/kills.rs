@@ -4,6 +4,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use chance::Chance;
 use simulator::load::{Load, Pace, Report};
 use tokio::task::JoinHandle;
 
@@ -14,13 +15,13 @@ use super::place::{Place, Rows, command, is_up, server};
 async fn what_the_page_called_acknowledged_outlives_every_kill() {
     let server = server().await;
     let place = Place::new();
-    let mut dice = Dice(20_261_121);
-    let lives = if long() { 100 } else { 10 };
+    let mut chance = Chance::new(20_261_121);
+    let lives = if chance::is_long() { 100 } else { 10 };
     let mut acknowledged = Vec::new();
     for life in 0..lives {
         let proxy = place.start(server.addr(), "x.db", &[]);
         let load = load(proxy.data, life);
-        let enough = 1 + dice.below(300);
+        let enough = 1 + chance.below(300);
         let page = tokio::task::block_in_place(|| {
             proxy.page_when("some are on the disk", |page| Rows::of(page).acknowledged >= enough)
         });
@@ -63,19 +64,4 @@ pub(crate) fn load(to: SocketAddr, life: u64) -> JoinHandle<std::io::Result<Repo
 
 fn tenant(life: u64) -> String {
     format!("life-{life}")
-}
-
-/// Whether this is the run of the big counts.
-pub(crate) fn long() -> bool {
-    std::env::var_os("TOKENMETER_LONG").is_some()
-}
-
-/// Numbers that look random and are the same each time.
-pub(crate) struct Dice(pub(crate) u64);
-
-impl Dice {
-    pub(crate) fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % n
-    }
 }

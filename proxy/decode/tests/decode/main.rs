@@ -46,13 +46,6 @@ fn decode_whole(coding: Coding, body: &[u8]) -> Decoded {
 
 /// Bytes that look like nothing, the same each time.
 fn noise(seed: u64, length: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let next = || {
-        // xorshift64
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 32) as u8
-    };
-    std::iter::repeat_with(next).take(length).collect()
+    let mut chance = chance::Chance::new(seed);
+    std::iter::repeat_with(|| (chance.next() >> 32) as u8).take(length).collect()
 }

@@ -101,16 +101,12 @@ fn dialect() -> impl Strategy<Value = Dialect> {
     proptest::sample::select(&Dialect::ALL[..])
 }
 
-fn config(cases: u32) -> ProptestConfig {
-    ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() }
-}
-
 /// Any words in any order mean one thing, in pieces of any size.
 #[test]
 fn any_words_say_the_same_however_they_are_cut() {
     let framing = proptest::sample::select(&[Framing::Sse, Framing::Ndjson, Framing::Json][..]);
     let words = proptest::collection::vec(proptest::sample::select(WORDS), 0..60);
-    proptest!(config(4000), |(dialect in dialect(), framing in framing, words in words, step in 1_usize..9, cut in 0.0..1.0)| {
+    proptest!(chance::cases(4000), |(dialect in dialect(), framing in framing, words in words, step in 1_usize..9, cut in 0.0..1.0)| {
         let body = format!("data: {{{}", words.concat()).into_bytes();
         let body = if framing == Framing::Sse { &body[..] } else { &body[6..] };
         let expected = walk(dialect, framing, body);
@@ -125,7 +121,7 @@ fn any_words_say_the_same_however_they_are_cut() {
 #[test]
 fn a_shape_is_exact_in_every_dialect() {
     let fills = proptest::collection::vec((0..FRAMES.len(), 0_u32..20, "[a-zé\\\\\"n]{0,4}"), 1..12);
-    proptest!(config(4000), |(dialect in dialect(), fills in fills, one in 0..FRAMES.len(), model in "[a]{0,1}")| {
+    proptest!(chance::cases(4000), |(dialect in dialect(), fills in fills, one in 0..FRAMES.len(), model in "[a]{0,1}")| {
         let mut body = String::new();
         for (n, (frame, number, text)) in fills.iter().enumerate() {
             // Most frames are of one shape.

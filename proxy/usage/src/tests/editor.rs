@@ -218,7 +218,7 @@ fn offset() -> impl Strategy<Value = u64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(chance::cases(2_000))]
 
     /// Whatever the marks say: no panic, no byte doubled or moved, and none gone that lies outside
     /// the marks, but commas, white space and a CR's LF next to them.

@@ -9,7 +9,6 @@ use jiff::civil::Date;
 use num_bigint::BigInt;
 use num_rational::BigRational;
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 
 use super::{at, budget};
 
@@ -282,11 +281,7 @@ fn agree(steps: Vec<Step>) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig {
-        failure_persistence: None,
-        rng_seed: RngSeed::Fixed(5),
-        ..ProptestConfig::with_cases(20)
-    })]
+    #![proptest_config(chance::cases(20))]
 
     #[test]
     fn as_the_twin(steps in steps(jumps(), false)) {

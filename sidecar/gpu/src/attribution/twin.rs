@@ -272,6 +272,8 @@ fn conserved(attribution: &Attribution<usize>) {
 }
 
 proptest! {
+    #![proptest_config(chance::cases(256))]
+
     #[test]
     fn it_agrees_with_its_twin(scene in scenes(false)) {
         let attribution = scene.run(1, conserved);

@@ -49,6 +49,8 @@ mod tests {
     use super::*;
 
     proptest! {
+        #![proptest_config(chance::cases(2_000))]
+
         /// (q·d + r) = a·b, compared modulo 2¹²⁸ and by size.
         #[test]
         fn it_is_the_product_divided(a: u128, b: u128, d in 1u128..) {

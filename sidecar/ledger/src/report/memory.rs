@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use chance::Chance;
 use meter::{ExchangeId, Provenance, TokenType, Tokens};
 use price::{Charge, Currency, Rate, Unpriced};
 
@@ -95,31 +96,6 @@ impl Source for Memory {
     fn gaps(&self, range: &Range) -> Result<Vec<Gap>, Trouble> {
         let of_it = |gap: &&Gap| gap.from_us < range.until_us && gap.until_us > range.since_us;
         Ok(self.gaps.iter().filter(of_it).cloned().collect())
-    }
-}
-
-/// Numbers of chance that are the same for one seed (xorshift64*).
-pub(crate) struct Chance(u64);
-
-impl Chance {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 8
-    }
-
-    /// One of so many.
-    pub(crate) fn below(&mut self, end: u64) -> u64 {
-        self.next() % end
-    }
-
-    pub(crate) fn pick<T: Clone>(&mut self, of: &[T]) -> T {
-        of[usize::try_from(self.below(of.len() as u64)).expect("small")].clone()
     }
 }
 

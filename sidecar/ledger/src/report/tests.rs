@@ -132,7 +132,7 @@ fn line_keys() -> Vec<Key> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(chance::cases(48))]
 
     #[test]
     fn a_report_is_what_the_twin_adds_up(seed in any::<u64>(), chosen in prop::collection::vec(0_usize..16, 0..4)) {

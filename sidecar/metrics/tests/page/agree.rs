@@ -156,7 +156,7 @@ fn play(at: usize, metrics: &Metrics, desk: &mut Desk, step: &Step, twin: &mut T
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(96) })]
+    #![proptest_config(chance::cases(96))]
 
     #[test]
     fn the_page_says_what_the_twin_says(steps in prop::collection::vec((0..WORKERS, any_step()), 0..120)) {

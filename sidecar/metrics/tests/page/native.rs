@@ -16,7 +16,7 @@ fn bucket(seconds: f64) -> i32 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(64) })]
+    #![proptest_config(chance::cases(64))]
 
     #[test]
     fn a_scraper_finds_each_observation_in_its_bucket(

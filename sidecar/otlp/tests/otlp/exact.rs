@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use otlp::Protocol;
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use proptest::test_runner::TestRunner;
 use tonic::Code;
 
 use crate::collector::{Answer, Collector};
@@ -29,12 +29,10 @@ fn items(request: &ExportTraceServiceRequest) -> u64 {
 
 #[test]
 fn the_counts_are_what_the_collector_knows() {
-    let config = Config { cases: 24, failure_persistence: None, ..Config::default() };
-    let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &[4; 32]);
     let grpc = any::<bool>();
     let submits = proptest::collection::vec(any::<bool>(), 1..120);
     let answers = proptest::collection::vec(answers(), 40);
-    TestRunner::new_with_rng(config, rng)
+    TestRunner::new(chance::cases(24))
         .run(&(grpc, submits, answers), |(grpc, submits, answers)| {
             check(if grpc { Protocol::Grpc } else { Protocol::Http }, &submits, answers);
             Ok(())

@@ -5,10 +5,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use chance::Chance;
 use ledger::Store;
 use ledger::report::{Range, Source, Trouble};
 
-use crate::life::{Desk, Dice, long};
+use crate::life::Desk;
 
 const PAGE: usize = 4096;
 
@@ -59,12 +60,12 @@ fn what_a_kill_left_is_damaged_before_the_next_start() {
 /// Each page of the database and each of the log, bits of both, and logs that end early; a seeded tenth in
 /// an ordinary run.
 fn damages(left: &Files) -> Vec<(String, Files)> {
-    let mut dice = Dice(20_261_123);
+    let mut chance = Chance::new(20_261_123);
     let mut damages = Vec::new();
-    let part = if long() { 1 } else { 10 };
+    let part = if chance::is_long() { 1 } else { 10 };
     for (at, name) in NAMES.iter().enumerate() {
         let mut damage = |what: String, change: &dyn Fn(&mut Vec<u8>)| {
-            if dice.below(part) == 0 {
+            if chance.below(part) == 0 {
                 let mut files = left.clone();
                 change(&mut files[at]);
                 damages.push((format!("{name}: {what}"), files));
@@ -76,9 +77,9 @@ fn damages(left: &Files) -> Vec<(String, Files)> {
                 damage(format!("ends at page {page}"), &|file| file.truncate(page * PAGE));
             }
         }
-        let mut places = Dice(20_261_124);
+        let mut places = Chance::new(20_261_124);
         for _ in 0..100 {
-            let bit = usize::try_from(places.below(left[at].len() as u64 * 8)).expect("it fits");
+            let bit = places.place(left[at].len() * 8);
             damage(format!("bit {bit}"), &|file| file[bit / 8] ^= 1 << (bit % 8));
         }
     }

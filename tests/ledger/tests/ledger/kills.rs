@@ -2,22 +2,24 @@
 
 use std::time::Duration;
 
-use crate::life::{Desk, Dice, long};
+use chance::Chance;
+
+use crate::life::Desk;
 
 /// Kills of one ledger, after which the next one begins.
 const EACH: usize = 25;
 
 #[test]
 fn what_was_acknowledged_outlives_every_kill() {
-    let kills = if long() { 1000 } else { 100 };
-    let mut dice = Dice(20_261_121);
+    let kills = if chance::is_long() { 1000 } else { 100 };
+    let mut chance = Chance::new(20_261_121);
     let (mut acknowledged, mut found) = (0, 0);
     for round in 0..kills / EACH {
         let mut desk = Desk::new(&format!("kills-{round}"));
         for _ in 0..EACH {
-            let mut scribe = desk.begin(&[], 1_000_000, 5 + u32::try_from(dice.below(40)).unwrap());
+            let mut scribe = desk.begin(&[], 1_000_000, 5 + u32::try_from(chance.below(40)).unwrap());
             // Short ones die while the file is opened, long ones in the middle of many commits.
-            scribe.kill_after(Duration::from_millis(dice.below(120)));
+            scribe.kill_after(Duration::from_millis(chance.below(120)));
             desk.over(scribe);
         }
         found += desk.audit().rows;

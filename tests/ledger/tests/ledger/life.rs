@@ -126,18 +126,3 @@ impl Scribe {
         let _ = self.child.kill();
     }
 }
-
-/// Times by which the big counts are larger than those of an ordinary run.
-pub(crate) fn long() -> bool {
-    std::env::var_os("TOKENMETER_LONG").is_some()
-}
-
-/// Numbers that look random and are the same each time.
-pub(crate) struct Dice(pub(crate) u64);
-
-impl Dice {
-    pub(crate) fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % n
-    }
-}

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use crate::life::{Desk, Dice, long};
+use chance::Chance;
+
+use crate::life::Desk;
 
 /// Rows of a life: three commits and an end.
 const ROWS: u32 = 600;
@@ -44,12 +46,12 @@ fn a_kill_at_any_call_of_a_commit_loses_nothing() {
     assert!(found.is_ok(), "strace is not installed: apt-get install strace");
     let counts = counted();
     assert!(counts.get("fsync").is_some_and(|times| *times >= 3), "commits reach the disk: {counts:?}");
-    let mut dice = Dice(20_261_125);
+    let mut chance = Chance::new(20_261_125);
     let (mut killed, mut in_a_later_sync) = (0, 0);
     for (call, times) in counts {
         // `write` is also how a life speaks; a seeded part of those that are many is enough for an ordinary run.
-        let step: u8 = if long() || times <= FEW { 1 } else { 10 };
-        let first = 1 + u32::try_from(dice.below(step.into())).expect("it is below ten");
+        let step: u8 = if chance::is_long() || times <= FEW { 1 } else { 10 };
+        let first = 1 + u32::try_from(chance.below(step.into())).expect("it is below ten");
         for at in (first..=times).step_by(step.into()) {
             let mut desk = Desk::new(&format!("syscalls-{call}-{at}"));
             let inject = format!("inject={call}:signal=KILL:when={at}");

@@ -113,7 +113,7 @@ fn check(version: Version, billing: Billing, header: &[String], row: &Row) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(chance::cases(24))]
 
     #[test]
     fn every_row_is_as_its_version_demands_and_the_costs_are_the_ledgers(
