@@ -65,13 +65,14 @@ impl Budgets {
         all
     }
 
-    /// From which day on sums are of use: the first of the earliest period before the one that is on.
+    /// From which day on sums are of use: the first of the earliest period before the one that is on, and of
+    /// the thirty days before each of the last thirty.
     pub fn since(&self, now_us: i64) -> i32 {
         let today = day_of(now_us);
-        let starts = self
-            .budgets
-            .iter()
-            .map(|budget| budget.period.before(today).unwrap_or_else(|| budget.period.span(today)).start);
+        let starts = self.budgets.iter().map(|budget| {
+            let period = budget.period;
+            period.before(today).unwrap_or_else(|| period.span(period.span(today).start)).start
+        });
         starts.min().unwrap_or(today).max(0)
     }
 
@@ -195,8 +196,8 @@ impl Budgets {
         let mut entries = Vec::new();
         let mut note = |at: usize, tenant: Option<&Arc<str>>, account: &Account| {
             let budget = &self.budgets[at];
-            let (span, before) = spans.spans[budget.period as usize];
-            let since = before.unwrap_or(span).start;
+            // Of a rolling period the last time is what counts, however long ago.
+            let since = spans.spans[budget.period as usize].1.map_or(0, |before| before.start);
             entries.extend(account.marks().iter().filter(|mark| mark.at >= since).map(|mark| Entry {
                 budget: Arc::clone(&budget.name),
                 form: form(budget),

@@ -23,7 +23,9 @@ fn sums() -> Vec<(Arc<str>, i32, i128)> {
 
 #[test]
 fn sums_are_asked_for_from_the_period_before() {
-    assert_eq!(new(1).since(at(15, 3)), day(-30), "the first of October");
+    let month = dollars(vec![budget("month", "*", Period::Month, None, Some(1))]);
+    assert_eq!(month.since(at(15, 3)), day(-30), "the first of October");
+    assert_eq!(new(1).since(at(15, 3)), day(-43), "thirty days of which some are of the last thirty");
     let week = dollars(vec![budget("week", "*", Period::Week, None, Some(1))]);
     assert_eq!(week.since(at(4, 3)), day(-5), "Monday the 26th of October");
     assert_eq!(dollars(Vec::new()).since(at(4, 3)), day(4));
@@ -62,6 +64,33 @@ fn with_memory_only_what_was_told_counts_as_told() {
     after.restore(at(3, 1), &sums(), Some(&kept));
     assert_eq!(ids(&after.tick(at(3, 1))), ["month/a/2026-11-01/80"]);
     assert_eq!(ids(&after.tick(at(3, 2))), [""; 0]);
+}
+
+/// Of a purse of 20 that is spent at all times, each of its days a new process.
+fn spent_on(spent: &[(i64, i64)], restarts: impl Iterator<Item = i64>) -> Vec<String> {
+    let new = || dollars(vec![budget("30d", "*", Period::Rolling, None, Some(20))]);
+    let (mut budgets, mut told) = (new(), Told::default());
+    let mut all = Vec::new();
+    for on in restarts {
+        let kept = spent.iter().filter(|(of, _)| *of <= on && day(*of) >= budgets.since(at(on, 1)));
+        let sums: Vec<_> =
+            kept.map(|(of, units)| (tenant("a"), day(*of), i128::from(units * UNIT))).collect();
+        budgets = new();
+        budgets.restore(at(on, 1), &sums, Some(&told));
+        all.extend(ids(&budgets.tick(at(on, 2))).into_iter().filter(|id| id.ends_with("/100")));
+        told = Told::from_json(&budgets.told(at(on, 3)).to_json()).unwrap();
+    }
+    all
+}
+
+#[test]
+fn a_purse_that_never_held_less_is_told_of_once_whoever_restarts() {
+    // On the 11th only what was spent before the last thirty days of the 31st makes it full.
+    let spent = [(0, 15), (10, 10), (12, 12)];
+    assert_eq!(spent_on(&spent, [10, 31].into_iter()), ["30d/a/2026-10-12/100"]);
+    // Nor is it forgotten when it was told longer ago than thirty days.
+    let spent: Vec<_> = (1..=90).map(|on| (on, 20)).collect();
+    assert_eq!(spent_on(&spent, 1..=90), ["30d/a/2026-10-03/100"]);
 }
 
 #[test]
