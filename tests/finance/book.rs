@@ -15,7 +15,7 @@ version: example-2026
 currency: USD
 unit: per_million
 models:
-  - {pattern: 'llama*', input: 0.50, cached_input: 0.05, output: 2.00}
+  - {pattern: 'llama*', developer: Meta, family: Llama, input: 0.50, cached_input: 0.05, output: 2.00}
 ";
 
 /// The 2nd of October 2026, noon, and the 2nd of November: microseconds since 1970.

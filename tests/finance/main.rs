@@ -43,6 +43,7 @@ fn command(folder: &Folder, program: impl AsRef<std::ffi::OsStr>) -> Command {
         .env("PATH", path.expect("no colon in a path"))
         .env_remove("TOKENMETER_LEDGER")
         .env_remove("TOKENMETER_CONFIG")
+        .env_remove("TOKENMETER_PRICES")
         .stdin(Stdio::null());
     command
 }
@@ -87,8 +88,24 @@ fn the_months_and_what_is_not_in_them() {
 }
 
 #[test]
+fn focus_says_what_a_model_is_where_the_price_file_does() {
+    let folder = Folder::with_a_ledger();
+    std::fs::write(folder.path().join("settings.yaml"), "prices: prices.yaml\n").expect("written");
+    let made_by_meta = |flags: &str| {
+        let (sheet, _) = spend(&folder, &format!("--format focus {flags}"));
+        let details = r#"""x_ModelDeveloper"":""Meta"",""x_ModelFamily"":""Llama"""#;
+        sheet.lines().filter(|line| line.contains(details)).count()
+    };
+    assert_eq!(made_by_meta(""), 0);
+    assert!(made_by_meta("--prices prices.yaml") >= 3);
+    assert_eq!(made_by_meta("--config settings.yaml"), made_by_meta("--prices prices.yaml"));
+}
+
+#[test]
 fn errors_say_what_to_do_and_exit_with_1() {
     let folder = Folder::with_a_ledger();
+    std::fs::write(folder.path().join("wrong.yaml"), "version: v\ncurrency: USD\nmodells: []\n")
+        .expect("written");
     std::fs::write(folder.path().join("text.db"), "this is no ledger, and longer than nothing")
         .expect("written");
     for (flags, says) in [
@@ -100,6 +117,14 @@ fn errors_say_what_to_do_and_exit_with_1() {
             "by day",
         ),
         (&["spend", "--ledger", "tokenmeter.db", "--format", "focus", "--by", "ending"], "--by takes"),
+        (
+            &["spend", "--ledger", "tokenmeter.db", "--format", "focus", "--prices", "nowhere.yaml"],
+            "cannot read nowhere.yaml",
+        ),
+        (
+            &["spend", "--ledger", "tokenmeter.db", "--format", "focus", "--prices", "wrong.yaml"],
+            "wrong.yaml:3: ",
+        ),
         (&["spend", "--ledger", "tokenmeter.db", "--since", "2026-11", "--until", "2026-11-01"], "exclusive"),
         (&["spend", "--ledger", "tokenmeter.db", "--output", "no/such/folder/x"], "--output"),
         (&["spend", "--ledger", "text.db", "--output", "text.db"], "text.db"),

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::charge::{Charge, Pico, Rate, Unpriced};
 use crate::currency::Currency;
-use crate::entry::{Entry, Offer};
+use crate::entry::{About, Entry, Models, Offer};
 use crate::mistake::{Problem, Warning};
 use crate::pattern;
 use crate::usage::Usage;
@@ -90,6 +90,23 @@ impl Book {
     /// Its entries, by model, place and time.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    /// What a model is, by all entries that are for it: what a name says counts before what a pattern says, and of
+    /// two of a kind the newer.
+    pub fn about(&self, model: &str) -> About {
+        let mut entries: Vec<&Entry> = self.entries.iter().filter(|entry| entry.is_for(model)).collect();
+        entries.sort_by_key(|entry| {
+            (matches!(entry.models, Models::Named(_)), entry.literal(), entry.from_us, entry.rank())
+        });
+        let last = |word: fn(&About) -> &Option<Arc<str>>| {
+            entries.iter().rev().find_map(|entry| word(&entry.about).clone())
+        };
+        About {
+            developer: last(|about| &about.developer),
+            family: last(|about| &about.family),
+            version: last(|about| &about.version),
+        }
     }
 
     /// Every rate it charges by.

@@ -36,6 +36,17 @@ impl Models {
     }
 }
 
+/// What a model is, for reports; no charge depends on it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// Who made it.
+    pub developer: Option<Arc<str>>,
+    /// What it is one of, as in `Llama 3`.
+    pub family: Option<Arc<str>>,
+    /// Which of them, as in `3.1`.
+    pub version: Option<Arc<str>>,
+}
+
 /// An entry of the book.
 #[derive(Clone, Debug)]
 pub struct Entry {
@@ -49,6 +60,8 @@ pub struct Entry {
     pub provider: Option<Arc<str>>,
     /// Only behind the upstream of this name.
     pub upstream: Option<Arc<str>>,
+    /// What the model is.
+    pub about: About,
     /// In force from then on, microseconds since 1970; since ever if it is `i64::MIN`.
     pub from_us: i64,
     /// Until then, if the file says so.
@@ -102,6 +115,14 @@ impl Entry {
         match notes.is_empty() {
             true => self.models.text().to_string(),
             false => format!("{} ({})", self.models.text(), notes.join(", ")),
+        }
+    }
+
+    /// Whether a model is one of its own, wherever it is.
+    pub(crate) fn is_for(&self, model: &str) -> bool {
+        match &self.models {
+            Models::Named(name) => **name == *model || self.aliases.iter().any(|alias| **alias == *model),
+            Models::Fitting(pattern) => pattern::fits(&pattern.chars().collect::<Vec<_>>(), model),
         }
     }
 

@@ -23,7 +23,7 @@ pub use amount::{amount, per_million};
 pub use book::Book;
 pub use charge::{Charge, Pico, Rate, Unpriced};
 pub use currency::Currency;
-pub use entry::{Entry, Models, Offer, STANDARD};
+pub use entry::{About, Entry, Models, Offer, STANDARD};
 pub use mistake::{Doubt, Problem, Warning};
 pub use prices::key_of;
 pub use usage::Usage;

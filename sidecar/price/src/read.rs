@@ -7,7 +7,7 @@ mod sheet;
 use std::sync::Arc;
 
 use crate::currency::Currency;
-use crate::entry::Models;
+use crate::entry::{About, Models};
 use crate::instant;
 use crate::mistake::{Doubt, Problem, Warning};
 use crate::prices::Prices;
@@ -30,6 +30,7 @@ pub(crate) struct Draft {
     pub(crate) aliases: Vec<Arc<str>>,
     pub(crate) provider: Option<Arc<str>>,
     pub(crate) upstream: Option<Arc<str>>,
+    pub(crate) about: About,
     pub(crate) from_us: i64,
     pub(crate) until_us: Option<i64>,
     /// By tier, the ordinary one first, and by context length, ascending.
@@ -82,6 +83,9 @@ const ENTRY: &[&str] = &[
     "upstream",
     "valid_from",
     "valid_until",
+    "developer",
+    "family",
+    "model_version",
     "note",
     "tiers",
     "context_tiers",
@@ -153,8 +157,10 @@ impl Reader {
             let what = "a pattern has no aliases";
             self.problem(node.line, what, "give them an entry with a `name`, or widen the pattern");
         }
-        let provider = fields.get("provider").and_then(|node| self.word(node, "provider"));
-        let upstream = fields.get("upstream").and_then(|node| self.word(node, "upstream"));
+        let mut word = |key: &str| fields.get(key).and_then(|node| self.word(node, key));
+        let (provider, upstream) = (word("provider"), word("upstream"));
+        let about =
+            About { developer: word("developer"), family: word("family"), version: word("model_version") };
         let from_us = fields.get("valid_from").map(|node| self.instant(node, "valid_from"));
         let until = fields.get("valid_until").map(|node| (node.line, self.instant(node, "valid_until")));
         let from_us = from_us.map_or(Some(i64::MIN), |from| from);
@@ -181,6 +187,7 @@ impl Reader {
             aliases,
             provider,
             upstream,
+            about,
             from_us: from_us?,
             until_us,
             sheets,

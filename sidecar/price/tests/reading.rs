@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use chance::Chance;
-use price::{Book, Doubt, Problem};
+use price::{About, Book, Doubt, Problem};
 
 fn example() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/prices.yaml");
@@ -198,6 +198,27 @@ fn doubts_are_told_and_do_not_keep_a_file_from_being_used() {
             assert_eq!(found.line, line, "{entry}: {found}");
         }
     }
+}
+
+/// Whichever entry an exchange was charged by: what a model is, its name decides.
+#[test]
+fn a_model_is_what_all_its_entries_say_the_more_exact_and_the_newer_first() {
+    let (book, _) = Book::read(&format!(
+        "{HEAD}\
+         - {{pattern: 'l*', input: 1, developer: somebody, model_version: '0'}}\n\
+         - {{pattern: 'llama-*', input: 1, developer: Meta, family: Llama}}\n\
+         - {{name: llama-3, aliases: [l3], input: 1, family: Llama 3, valid_until: 2026-10-01}}\n\
+         - {{name: llama-3, input: 1, model_version: '3.1', valid_from: 2026-10-01}}\n"
+    ))
+    .expect("it is right");
+    let said = |model: &str| {
+        let About { developer, family, version } = book.about(model);
+        [developer, family, version].map(|word| word.map(|word| word.to_string()).unwrap_or_default())
+    };
+    assert_eq!(said("llama-3"), ["Meta", "Llama 3", "3.1"]);
+    assert_eq!(said("l3"), ["somebody", "Llama 3", "0"], "an alias is a name");
+    assert_eq!(said("llama-4"), ["Meta", "Llama", "0"]);
+    assert_eq!(said("qwen"), [""; 3]);
 }
 
 #[test]

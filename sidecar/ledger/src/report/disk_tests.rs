@@ -232,7 +232,7 @@ fn a_closed_month_has_its_digest_in_focus() {
         service: "LLM Inference".into(),
     };
     let store = Store::open_read(&place.ledger()).unwrap();
-    focus::write(&store, &ask(&[Key::Month]), &options, &mut text).unwrap();
+    focus::write(&store, &ask(&[Key::Month]), &options, None, &mut text).unwrap();
     let mut sheet = csv::Reader::from_reader(text.as_slice());
     let header = sheet.headers().unwrap().clone();
     let column = |name: &str| header.iter().position(|is| is == name).unwrap();

@@ -11,6 +11,8 @@ mod merge;
 
 use std::io::{self, Write};
 
+use price::Book;
+
 use super::ask::Ask;
 use super::notes::Notes;
 use super::source::{Source, Trouble};
@@ -66,7 +68,8 @@ pub fn columns(version: Version) -> impl Iterator<Item = &'static Column> {
 }
 
 /// Writes it, and hands back what the rows do not say. By day if the day is among the keys, else by
-/// month; a row for each principal, consumer or upstream too if that is.
+/// month; a row for each principal, consumer or upstream too if that is. A price book may say what models are; it
+/// need not be one of those that they were charged by.
 ///
 /// # Errors
 /// If the store cannot be read or the writer fails.
@@ -74,9 +77,10 @@ pub fn write(
     source: &dyn Source,
     ask: &Ask,
     options: &Options,
+    book: Option<&Book>,
     to: &mut dyn Write,
 ) -> Result<Notes, Trouble> {
-    let (charges, notes) = gather::charges(source, ask)?;
+    let (charges, notes) = gather::charges(source, ask, book)?;
     put(&charges, options, to)?;
     Ok(notes)
 }

@@ -47,6 +47,7 @@ pub(super) fn read(text: &str) -> Result<(Book, Vec<Warning>), Vec<Problem>> {
             aliases: draft.aliases,
             provider: draft.provider,
             upstream: draft.upstream,
+            about: draft.about,
             from_us: draft.from_us,
             until_us: draft.until_us,
         });

@@ -64,7 +64,7 @@ fn printed(source: &dyn Source, ask: &Ask) -> String {
     };
     if ask.basis == Basis::Price {
         // It has no row by some keys, and says so.
-        if let Err(trouble) = focus::write(source, ask, &options, &mut bytes) {
+        if let Err(trouble) = focus::write(source, ask, &options, None, &mut bytes) {
             bytes.extend(trouble.to_string().into_bytes());
         }
     }

@@ -137,7 +137,7 @@ fn mistakes_and_doubts_have_their_lines() {
     let read = Book::read(&wrong);
     let text = told::lint("p.yaml", &read);
     assert!(text.starts_with("p.yaml:13: `output`: `-0.40` is below nothing; "), "{text}");
-    assert!(text.contains("p.yaml:55: there is no key `nmae`; did you mean `name`?\n"), "{text}");
+    assert!(text.contains("p.yaml:57: there is no key `nmae`; did you mean `name`?\n"), "{text}");
     assert!(text.ends_with("p.yaml: 2 mistakes\n"), "{text}");
     let json: serde_json::Value =
         serde_json::from_str(&told::lint_json("p.yaml", &read)).expect("it is JSON");

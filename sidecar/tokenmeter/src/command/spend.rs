@@ -15,13 +15,16 @@ use ledger::report::{
     Ask, Basis, Filter, Key, Order, Range, Source, Trouble, json, make, period, sheet, table,
 };
 
+use price::Book;
 use ship::Central;
 use ship::address::is_postgres;
 
 use super::ledger_path::{self, NoLedger};
 use crate::machine::ThisMachine;
+use crate::mistake::Mistake;
 use crate::nearest;
-use crate::plan::store;
+use crate::plan::{prices, store};
+use crate::settings::variable;
 
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +34,7 @@ pub struct Wish {
     ask: Ask,
     format: Format,
     options: Options,
+    prices: Option<String>,
     round: Option<u32>,
     output: Option<PathBuf>,
 }
@@ -90,6 +94,7 @@ impl Wish {
                 issuer: text("issuer").unwrap_or_default(),
                 service: text("service").unwrap_or_default(),
             },
+            prices: text("prices"),
             round: matches.get_one("round").copied(),
             output: matches.get_one("output").cloned(),
         }
@@ -171,6 +176,10 @@ pub(crate) fn command() -> Command {
                 .default_value("LLM Inference")
                 .help("FOCUS: what the service is called"),
         )
+        .arg(Arg::new("prices").long("prices").value_name("FILE").help(format!(
+            "FOCUS: the price file, whose entries may say who developed a model, its family and its version [env: {}]",
+            variable("prices")
+        )))
         .arg(
             Arg::new("round")
                 .long("round")
@@ -274,7 +283,7 @@ fn open(ledger: &str) -> Result<Box<dyn Source>, SpendError> {
 fn print(wish: &Wish, source: &dyn Source, to: &mut dyn Write) -> Result<(), SpendError> {
     let (ask, round) = (&wish.ask, wish.round);
     if wish.format == Format::Focus {
-        match focus::write(source, ask, &wish.options, to) {
+        match focus::write(source, ask, &wish.options, book(wish)?.as_ref(), to) {
             Ok(notes) => say(&notes.sentences(&ask.range)),
             Err(trouble) => match trouble.downcast::<io::Error>() {
                 Ok(error) => unwritten(wish, *error)?,
@@ -294,6 +303,17 @@ fn print(wish: &Wish, source: &dyn Source, to: &mut dyn Write) -> Result<(), Spe
         say(&report.notes.sentences(&ask.range));
     }
     Ok(())
+}
+
+/// The price file, if one is named: it may say what models are.
+fn book(wish: &Wish) -> Result<Option<Book>, SpendError> {
+    let named = ledger_path::setting("prices", wish.prices.as_deref(), wish.config.as_deref(), &ThisMachine);
+    let Some(path) = named.map_err(|mistake| SpendError::Prices(vec![mistake]))? else {
+        return Ok(None);
+    };
+    let text = prices::text(&path).map_err(|error| SpendError::Unread(path.clone(), error))?;
+    let (book, _) = prices::parse(&path, &text).map_err(SpendError::Prices)?;
+    Ok(Some(book))
 }
 
 /// A reader that hung up has read what it wanted; all else is told.
@@ -317,6 +337,10 @@ pub(crate) enum SpendError {
     NoLedger(NoLedger),
     NoTime,
     Ledger(Trouble),
+    /// The price file cannot be read.
+    Unread(String, io::Error),
+    /// What is wrong with it.
+    Prices(Vec<Mistake>),
     Write(PathBuf, io::Error),
 }
 
@@ -328,6 +352,13 @@ impl fmt::Display for SpendError {
                 "there is no time between --since and --until: --until is exclusive, and comes after",
             ),
             Self::Ledger(trouble) => write!(f, "{trouble}"),
+            Self::Unread(path, error) => {
+                write!(f, "cannot read {path}: {error}; name a price file with --prices")
+            }
+            Self::Prices(mistakes) => {
+                f.write_str("the price file does not say what models are:")?;
+                mistakes.iter().try_for_each(|mistake| write!(f, "\n  {mistake}"))
+            }
             Self::Write(path, error) => {
                 write!(f, "cannot write {}: {error}; name another file with --output", path.display())
             }

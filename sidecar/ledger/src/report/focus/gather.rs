@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use meter::TokenType;
-use price::{Currency, Rate};
+use price::{About, Book, Currency, Rate};
 use serde_json::json;
 
 use super::charge::{Charge, Kind, Known, Quantity, Sku};
@@ -74,7 +74,11 @@ const ARTICLES: [Article; TokenType::ALL.len()] = {
 };
 
 /// The rows, in the order of their periods, tenants and models.
-pub(super) fn charges(source: &dyn Source, ask: &Ask) -> Result<(Vec<Charge>, Notes), Trouble> {
+pub(super) fn charges(
+    source: &dyn Source,
+    ask: &Ask,
+    book: Option<&Book>,
+) -> Result<(Vec<Charge>, Notes), Trouble> {
     if let Some(key) = ask.by.iter().find(|key| !KEYS.contains(key)) {
         let keys: Vec<_> = KEYS.iter().map(|key| key.name()).collect();
         return Err(format!(
@@ -116,7 +120,7 @@ pub(super) fn charges(source: &dyn Source, ask: &Ask) -> Result<(Vec<Charge>, No
     }
     notes.left_out = left_out;
     notes.missing(source, ask)?;
-    let mut digests = HashMap::new();
+    let (mut digests, mut abouts) = (HashMap::new(), HashMap::new());
     let mut charges = Vec::new();
     for (place, sum) in &sums {
         let digest = match digests.get(&place.billed) {
@@ -132,7 +136,13 @@ pub(super) fn charges(source: &dyn Source, ask: &Ask) -> Result<(Vec<Charge>, No
         match rate {
             _ if by_gpu => of_gpu(&row, sum, &mut charges),
             Some(rate) if place.correction => charges.push(of_correction(row, rate, sum)),
-            Some(rate) => of_usage(&row, rate, sum, &mut charges),
+            Some(rate) => {
+                let about = abouts.entry(row.model.clone()).or_insert_with(|| {
+                    let model = row.model.as_deref().unwrap_or_default();
+                    book.map(|book| book.about(model)).unwrap_or_default()
+                });
+                of_usage(&row, &Priced { rate, about }, sum, &mut charges);
+            }
             None => {}
         }
     }
@@ -261,7 +271,14 @@ fn row(ask: &Ask, place: &Place, rate: Option<&Arc<Rate>>, digest: Option<Arc<st
     }
 }
 
-fn of_usage(row: &Charge, rate: &Rate, sum: &Sums, charges: &mut Vec<Charge>) {
+/// What usage is charged by, and what the price book says of the model.
+struct Priced<'a> {
+    rate: &'a Rate,
+    about: &'a About,
+}
+
+fn of_usage(row: &Charge, priced: &Priced<'_>, sum: &Sums, charges: &mut Vec<Charge>) {
+    let rate = priced.rate;
     let model = row.model.as_deref().unwrap_or_default();
     let first = charges.len();
     let unit_of = |kind: TokenType| i128::from(rate.per_token[kind as usize].unwrap_or(0));
@@ -296,7 +313,7 @@ fn of_usage(row: &Charge, rate: &Rate, sum: &Sums, charges: &mut Vec<Charge>) {
                 priced_unit: "1000000 Tokens",
                 unit_price: Some(a_million(unit)),
             }),
-            sku: Some(sku(model, rate, article)),
+            sku: Some(sku(model, priced, article)),
             cost_pico,
             reasoning,
             known: Known::Counts(*known),
@@ -320,7 +337,7 @@ fn of_usage(row: &Charge, rate: &Rate, sum: &Sums, charges: &mut Vec<Charge>) {
                 id: format!("{model}-request"),
                 meter: "Requests",
                 price_id: price_id(rate, &format!("{model}-request"), unit_price),
-                details: details(model, rate, &[]),
+                details: details(model, priced, &[]),
             }),
             cost_pico: rest,
             ..row.clone()
@@ -347,7 +364,7 @@ fn of_usage(row: &Charge, rate: &Rate, sum: &Sums, charges: &mut Vec<Charge>) {
                 priced_unit: "1000000 Tokens",
                 unit_price: Some(a_million(unit_of(article.kind))),
             }),
-            sku: Some(sku(model, rate, article)),
+            sku: Some(sku(model, priced, article)),
             ..row.clone()
         });
     }
@@ -414,7 +431,8 @@ fn of_gpu(row: &Charge, sum: &Sums, charges: &mut Vec<Charge>) {
     }
 }
 
-fn sku(model: &str, rate: &Rate, article: &Article) -> Sku {
+fn sku(model: &str, priced: &Priced<'_>, article: &Article) -> Sku {
+    let rate = priced.rate;
     let id = format!("{model}-{}", article.suffix);
     let mut more = vec![("x_TokenDirection", article.direction)];
     more.extend(article.cache.map(|action| ("x_TokenCacheAction", action)));
@@ -424,7 +442,7 @@ fn sku(model: &str, rate: &Rate, article: &Article) -> Sku {
     let unit = a_million(i128::from(rate.per_token[article.kind as usize].unwrap_or(0)));
     Sku {
         price_id: price_id(rate, &id, unit),
-        details: details(model, rate, &more),
+        details: details(model, priced, &more),
         meter: article.meter,
         id,
     }
@@ -447,9 +465,16 @@ fn price_id(rate: &Rate, sku: &str, unit: Decimal) -> String {
     format!("{id}:{unit}-{}", rate.currency.code())
 }
 
-fn details(model: &str, rate: &Rate, more: &[(&str, &str)]) -> String {
+fn details(model: &str, Priced { rate, about }: &Priced<'_>, more: &[(&str, &str)]) -> String {
     let mut details = serde_json::Map::new();
     details.insert("x_ModelId".to_owned(), model.into());
+    for (key, word) in [
+        ("x_ModelDeveloper", &about.developer),
+        ("x_ModelFamily", &about.family),
+        ("x_ModelVersion", &about.version),
+    ] {
+        details.extend(word.as_ref().map(|word| (key.to_owned(), (**word).into())));
+    }
     details.insert("x_ServiceTier".to_owned(), (*rate.tier).into());
     if rate.above_input_tokens > 0 {
         details.insert("x_AboveInputTokens".to_owned(), rate.above_input_tokens.into());

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use meter::TokenType;
-use price::{Charge, Rate};
+use price::{Book, Charge, Rate};
 use proptest::prelude::*;
 
 use super::{Billing, Options, Version, columns, write};
@@ -35,8 +35,12 @@ fn ask(by: &[Key], basis: Basis) -> Ask {
 type Row = BTreeMap<String, String>;
 
 fn rows(memory: &Memory, ask: &Ask, options: &Options) -> (Vec<String>, Vec<Row>) {
+    rows_and(None, memory, ask, options)
+}
+
+fn rows_and(book: Option<&Book>, memory: &Memory, ask: &Ask, options: &Options) -> (Vec<String>, Vec<Row>) {
     let mut text = Vec::new();
-    write(memory, ask, options, &mut text).expect("memory takes it");
+    write(memory, ask, options, book, &mut text).expect("memory takes it");
     let mut sheet = csv::Reader::from_reader(text.as_slice());
     let header: Vec<_> = sheet.headers().expect("a header").iter().map(str::to_owned).collect();
     let rows = sheet.records().map(|record| {
@@ -218,6 +222,44 @@ fn what_differs_in_the_text_of_a_book_splits_nothing_and_what_differs_in_price_d
     assert_eq!(prices, expected.iter().collect());
 }
 
+/// The price book says what models are; nothing else changes by that.
+#[test]
+fn models_are_what_the_price_book_says() {
+    let (book, _) = Book::read(
+        "version: later\ncurrency: EUR\nmodels:\n\
+         - {pattern: 'llama*', input: 9, developer: Meta, family: Llama}\n\
+         - {name: llama-3, input: 9, family: Llama 3, model_version: '3.1'}\n",
+    )
+    .expect("it is a book");
+    let (memory, options) = (Memory::of_chance(5, 200), options(Version::V1_4, Billing::Chargeback));
+    let asked = ask(&[], Basis::Price);
+    let (_, without) = rows(&memory, &asked, &options);
+    let (_, with) = rows_and(Some(&book), &memory, &asked, &options);
+    each_price_has_one_id_and_each_article_one_row(&with);
+    assert_eq!(with.len(), without.len());
+    let mut told = BTreeSet::new();
+    for (with, without) in with.iter().zip(&without) {
+        let mut plain = with.clone();
+        let details = |row: &Row| serde_json::from_str::<serde_json::Value>(&row["SkuPriceDetails"]).ok();
+        if let Some(mut said) = details(with) {
+            let said = said.as_object_mut().expect("an object");
+            let model = said["x_ModelId"].as_str().expect("a name");
+            let (llama, three) = (model.starts_with("llama"), model == "llama-3");
+            let words = ["x_ModelDeveloper", "x_ModelFamily", "x_ModelVersion"].map(|key| said.remove(key));
+            assert_eq!(words[0], llama.then(|| "Meta".into()), "{with:?}");
+            assert_eq!(words[2], three.then(|| "3.1".into()), "{with:?}");
+            told.extend(words[1].as_ref().map(ToString::to_string));
+            plain.insert("SkuPriceDetails".to_owned(), serde_json::Value::Object(said.clone()).to_string());
+        }
+        assert_eq!(&plain, without);
+    }
+    assert_eq!(
+        told,
+        ["\"Llama 3\"", "\"Llama\""].map(str::to_owned).into(),
+        "a name says more than a pattern"
+    );
+}
+
 #[test]
 fn a_server_that_was_not_recognised_is_named_as_its_upstream() {
     let mut memory = Memory::of_chance(3, 60);
@@ -258,6 +300,7 @@ fn keys_that_focus_has_no_row_for_are_refused() {
         &Memory::default(),
         &ask(&[Key::Ending], Basis::Price),
         &options(Version::V1_2, Billing::Showback),
+        None,
         &mut Vec::new(),
     );
     assert!(error.expect_err("it is").to_string().contains("`ending`"));

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use ::price::diff::{Change, diff as differences};
 use ::price::litellm::Import;
 use ::price::{
-    Book, Doubt, Entry, Models, Offer, Problem, Rate, Warning, amount, instant, key_of, per_million,
+    About, Book, Doubt, Entry, Models, Offer, Problem, Rate, Warning, amount, instant, key_of, per_million,
 };
 use meter::TokenType;
 use serde_json::{Value, json};
@@ -123,6 +123,14 @@ pub(super) fn show(book: &Book, entry: &Entry, wish: &Show) -> String {
     };
     line("model", &wish.model);
     line("entry", &format!("{}, line {}", entry.title(), entry.line));
+    let About { developer, family, version } = book.about(&wish.model);
+    let said: Vec<_> = [("developer", developer), ("family", family), ("version", version)]
+        .into_iter()
+        .filter_map(|(what, word)| Some(format!("{what} {}", word?)))
+        .collect();
+    if !said.is_empty() {
+        line("is", &said.join(", "));
+    }
     line("book", &format!("{}, hash {}", book.version(), book.hash()));
     line("at", &instant::written(wish.at_us));
     let tier = &offers[0].rate.tier;
@@ -176,8 +184,12 @@ pub(super) fn show_json(book: &Book, entry: &Entry, wish: &Show) -> String {
             "per_request": amount(rate.per_request.into()),
         })
     });
+    let about = book.about(&wish.model);
     pretty(&json!({
         "model": wish.model,
+        "developer": about.developer.as_deref(),
+        "family": about.family.as_deref(),
+        "model_version": about.version.as_deref(),
         "at": instant::written(wish.at_us),
         "entry": **entry.models.text(),
         "pattern": matches!(entry.models, Models::Fitting(_)),
