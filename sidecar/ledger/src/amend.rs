@@ -1,7 +1,7 @@
 //! Corrections: what is added to charges after the fact, by a person, with an act that says who.
 //!
-//! Law: a row is never changed; what is corrected in a closed month is billed in the open one, and never in
-//! a month that has not begun.
+//! Law: a row is never changed; what is corrected is billed in its own month, or, if that is closed, in the
+//! open one, and never in a month that has not begun.
 
 use std::path::Path;
 
@@ -10,12 +10,13 @@ use price::Rate;
 use crate::aside;
 use crate::entry::{Entry, closed};
 use crate::failure::{Failure, Fault};
-use crate::file::File;
+use crate::file::{self, File};
 use crate::files;
 use crate::keeper::node;
 use crate::lock::Lock;
 use crate::month;
 use crate::report::source::{Correction, Month};
+use crate::table::CORRECTION;
 
 /// What is done to a ledger by hand.
 #[derive(Clone, Copy, Debug)]
@@ -30,16 +31,63 @@ pub struct Amendment<'a> {
     pub at_us: i64,
     /// The rates that the corrections name.
     pub rates: &'a [&'a Rate],
-    /// What is added; may be nothing, where only the act is to be kept.
+    /// What is added; may be nothing, where only the act is to be kept. Those of several months at once are
+    /// all billed in the open one.
     pub corrections: &'a [Correction],
 }
 
-/// Enters an amendment into the open month, all of it or nothing; also while the ledger is being written
-/// by another process. How many corrections were new: one whose id is there already changes nothing.
+/// Enters an amendment into the month of its corrections, or else into the open one, all of it or nothing;
+/// also while the ledger is being written by another process. How many corrections were new: one whose id is
+/// there already changes nothing.
 ///
 /// # Errors
-/// The open month cannot be written, or there is none and another process is about to make one.
+/// That month cannot be written, or none is open and another process is about to make one.
 pub fn amend(path: &Path, amendment: &Amendment<'_>) -> Result<u64, Failure> {
+    let Some(month) = own_month(amendment) else { return into_open(path, amendment) };
+    let past = files::of_month(path, month);
+    if !past.try_exists()? {
+        return into_open(path, amendment);
+    }
+    let named = |failure: Failure| failure.of(past.display());
+    if let Some(new) = into_past(&past, amendment).map_err(named)? {
+        return Ok(new);
+    }
+    // Closed since somebody entered the same ones, it has them.
+    let corrections = not_in(&past, amendment.corrections).map_err(named)?;
+    into_open(path, &Amendment { corrections: &corrections, ..*amendment })
+}
+
+/// The month that all corrections are of, if it has begun.
+fn own_month(amendment: &Amendment<'_>) -> Option<Month> {
+    let mut months = amendment.corrections.iter().map(|correction| month::of(correction.ended_us));
+    let first = months.next()?;
+    (first <= month::of(amendment.at_us) && months.all(|month| month == first)).then_some(first)
+}
+
+/// Enters it into the file of a past month, unless that is closed.
+fn into_past(past: &Path, amendment: &Amendment<'_>) -> Result<Option<u64>, Failure> {
+    // One that is closed may not even be opened to be written.
+    if file::number(&File::open_read(past)?.connection, "closed_us")?.is_some() {
+        return Ok(None);
+    }
+    let mut file = File::open(past)?;
+    let new = write(&mut file, amendment)?;
+    file.rest()?;
+    Ok(new)
+}
+
+fn not_in(past: &Path, corrections: &[Correction]) -> Result<Vec<Correction>, Failure> {
+    let file = File::open_read(past)?;
+    let mut missing = Vec::new();
+    for correction in corrections {
+        if !file::has(&file.connection, &CORRECTION, &correction.id.0)? {
+            missing.push(correction.clone());
+        }
+    }
+    Ok(missing)
+}
+
+fn into_open(path: &Path, amendment: &Amendment<'_>) -> Result<u64, Failure> {
     let named = |failure: Failure| failure.of(path.display());
     let now = month::of(amendment.at_us);
     let here = files::of_month(path, now);
@@ -64,7 +112,7 @@ pub fn amend(path: &Path, amendment: &Amendment<'_>) -> Result<u64, Failure> {
         aside::create(path, file, now, amendment.who, amendment.at_us).map(|(file, _)| file)
     }
     .map_err(named)?;
-    let new = write(&mut file, amendment).map_err(named)?;
+    let new = write(&mut file, amendment).map_err(named)?.ok_or_else(|| named(closed(file.month)))?;
     drop((file, lock));
     // The writer moves the file when its month ends; what was written into it just then may be in no file.
     if before.is_some() && node(path).ok() != before {
@@ -85,15 +133,19 @@ fn early_open(month: Month, now: Month) -> Failure {
     )
 }
 
-fn write(file: &mut File, amendment: &Amendment<'_>) -> Result<u64, Failure> {
-    let month = file.month;
+/// Enters it into a file, unless its month is closed.
+fn write(file: &mut File, amendment: &Amendment<'_>) -> Result<Option<u64>, Failure> {
     let mut entry = Entry::begin(file)?;
     if entry.is_closed()? {
-        return Err(closed(month));
+        return Ok(None);
     }
     let act = entry.act(amendment.at_us, amendment.what, amendment.who, amendment.detail)?;
     entry.rates(amendment.rates.iter().copied())?;
     let new = entry.corrections(act, amendment.corrections)?;
     entry.commit()?;
-    Ok(new)
+    Ok(Some(new))
 }
+
+#[cfg(test)]
+#[path = "amend_tests.rs"]
+mod tests;

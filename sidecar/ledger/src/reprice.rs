@@ -15,8 +15,8 @@ use price::{Book, Charge, Currency, Rate, Unpriced, Usage};
 use crate::amend::{Amendment, amend};
 use crate::report::ask::matches;
 use crate::report::pieces::{Detail, from_rows, line_of};
-use crate::report::source::{Correction, Range, Source, Trouble};
-use crate::{Class, Line, Row, Store};
+use crate::report::source::{Correction, Month, Range, Source, Trouble};
+use crate::{Class, Line, Row, Store, month};
 
 /// Corrections entered in one transaction: few enough that whoever writes the ledger meanwhile waits for
 /// a moment only, and that memory is bounded.
@@ -93,27 +93,29 @@ pub fn rehearse(source: &dyn Source, wish: &Reprice<'_>) -> Result<Outcome, Trou
     Ok(outcome)
 }
 
-/// Enters what differs into the open month of a ledger, also while a proxy writes it: in transactions of a
-/// few thousand corrections, each with its act. Broken off, it is finished by doing it again.
+/// Enters what differs into a ledger, into the month it is of or, where that is closed, into the open one; also
+/// while a proxy writes it: in transactions of a few thousand corrections, each with its act. Broken off, it is
+/// finished by doing it again.
 ///
 /// # Errors
-/// As [`rehearse`], or if the open month cannot be written.
+/// As [`rehearse`], or if one of these months cannot be written.
 pub fn reprice(path: &Path, wish: &Reprice<'_>) -> Result<Outcome, Trouble> {
     let store = Store::open_read(path)?;
     let planned = rehearse(&store, wish)?;
     let mut outcome = Outcome::default();
-    let (mut waiting, mut part, mut entered) = (Part::default(), 0, 0);
-    each(&store, wish, &mut outcome, &mut |correction, rate| {
-        waiting.add(correction, rate);
-        if waiting.corrections.len() == TOGETHER {
-            part += 1;
-            entered += waiting.enter(path, wish, &planned, part)?;
-        }
+    let mut waiting: BTreeMap<Month, Part> = BTreeMap::new();
+    let (mut part, mut entered) = (0, 0);
+    let mut enter = |waiting: &mut Part| -> Result<(), Trouble> {
+        part += 1;
+        entered += waiting.enter(path, wish, &planned, part)?;
         Ok(())
+    };
+    each(&store, wish, &mut outcome, &mut |correction, rate| {
+        let waiting = waiting.entry(month::of(correction.ended_us)).or_default();
+        waiting.add(correction, rate);
+        if waiting.corrections.len() == TOGETHER { enter(waiting) } else { Ok(()) }
     })?;
-    if !waiting.corrections.is_empty() {
-        entered += waiting.enter(path, wish, &planned, part + 1)?;
-    }
+    waiting.values_mut().filter(|part| !part.corrections.is_empty()).try_for_each(enter)?;
     Ok(Outcome { entered, ..outcome })
 }
 
@@ -272,7 +274,7 @@ fn list<K: Ord>(listed: &mut BTreeMap<K, u64>, key: K, exchanges: u64, unlisted:
 }
 
 /// The tier of a row is the one that counted when it was charged.
-fn usage(row: &Row) -> Usage<'_> {
+pub(crate) fn usage(row: &Row) -> Usage<'_> {
     Usage {
         model: &row.model,
         response_model: row.response_model.as_deref(),
@@ -308,7 +310,7 @@ fn correction(row: &Row, rate: &Arc<Rate>, delta: i128, now: &Standing, wish: &R
         ..line_of(row, None)
     };
     Correction {
-        id: name(row, rate, now.made),
+        id: name(row, now.made),
         made_us: wish.at_us,
         exchange: row.id,
         line,
@@ -316,12 +318,12 @@ fn correction(row: &Row, rate: &Arc<Rate>, delta: i128, now: &Standing, wish: &R
     }
 }
 
-/// The name of a correction: the same for whoever makes the same one, so that two who do it at once do it
-/// once.
-fn name(row: &Row, rate: &Rate, made: u32) -> ExchangeId {
+/// The name of a correction: the same for whoever makes the next one of an exchange, so that of two who do it
+/// at once one does it, whichever books they have.
+fn name(row: &Row, made: u32) -> ExchangeId {
     let mut hasher = blake3::Hasher::new();
     hasher.update(b"tokenmeter correction");
-    hasher.update(&row.id.0).update(&rate.id).update(&made.to_le_bytes());
+    hasher.update(&row.id.0).update(&made.to_le_bytes());
     let mut chance = [0; 16];
     hasher.finalize_xof().fill(&mut chance);
     ExchangeId::new(

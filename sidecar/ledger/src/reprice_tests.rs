@@ -1,5 +1,7 @@
 //! Charging again, on books of chance on disk.
 
+use std::collections::BTreeSet;
+
 use price::{Book, Charge};
 
 use super::{Reprice, each, rehearse, reprice, usage};
@@ -7,10 +9,10 @@ use crate::amend::{Amendment, amend};
 use crate::report::ask::matches;
 use crate::report::disk_tests::book;
 use crate::report::memory::Memory;
-use crate::report::source::{Range, Source};
+use crate::report::source::{Correction, Range, Source};
 use crate::report::tests::ask;
 use crate::report::{Ask, Filter, Key, make};
-use crate::{Class, Store};
+use crate::{Class, Store, month};
 
 const PRICES: &str = "\
 version: second
@@ -94,22 +96,28 @@ fn the_charges_are_the_new_books_and_twice_is_once() {
 fn who_did_it_and_what_it_came_to_is_kept() {
     let ((_, place), book) = (book(3), prices(PRICES));
     let done = reprice(&place.ledger(), &wish(&book, Some("llama-*"))).unwrap();
-    let connection = rusqlite::Connection::open(place.ledger()).unwrap();
-    let (who, detail): (String, String) = connection
-        .query_row(
-            "SELECT who, detail FROM audit WHERE what = 'repriced' ORDER BY at DESC LIMIT 1",
-            [],
-            |row| Ok((row.get(0)?, row.get(1)?)),
-        )
-        .unwrap();
-    let detail: serde_json::Value = serde_json::from_str(&detail).unwrap();
-    assert_eq!(who, "finance");
-    assert_eq!(detail["book"], **book.hash());
-    assert_eq!(detail["version"], "second");
-    assert_eq!(detail["of_before_pico"], done.before_pico.to_string());
-    assert_eq!(detail["of_after_pico"], done.after_pico.to_string());
-    assert_eq!(detail["delta_pico"], (done.after_pico - done.before_pico).to_string());
-    assert!(detail["old_books"].as_array().unwrap().iter().any(|book| book == "hash of 2026-10"));
+    let (mut acts, mut corrections, mut delta) = (0, 0, 0_i128);
+    for (_, path) in Store::open_read(&place.ledger()).unwrap().months() {
+        let connection = rusqlite::Connection::open(path).unwrap();
+        let sql = "SELECT who, detail FROM audit WHERE what = 'repriced' AND who != 'a test'";
+        let mut audit = connection.prepare(sql).unwrap();
+        let mut rows = audit.query([]).unwrap();
+        while let Some(row) = rows.next().unwrap() {
+            let detail: serde_json::Value =
+                serde_json::from_str(&row.get::<_, String>("detail").unwrap()).unwrap();
+            assert_eq!(row.get::<_, String>("who").unwrap(), "finance");
+            assert_eq!(detail["book"], **book.hash());
+            assert_eq!(detail["version"], "second");
+            assert_eq!(detail["of_before_pico"], done.before_pico.to_string());
+            assert_eq!(detail["of_after_pico"], done.after_pico.to_string());
+            assert!(detail["old_books"].as_array().unwrap().iter().any(|book| book == "hash of 2026-10"));
+            acts += 1;
+            corrections += detail["corrections"].as_u64().unwrap();
+            delta += detail["delta_pico"].as_str().unwrap().parse::<i128>().unwrap();
+        }
+    }
+    assert_eq!((corrections, delta), (done.entered, done.after_pico - done.before_pico));
+    assert!(acts > 1, "one for each month");
 }
 
 #[test]
@@ -144,15 +152,26 @@ fn two_who_do_it_at_once_do_it_once() {
     let done = reprice(&place.ledger(), &asked).unwrap();
     assert_eq!(done.entered, u64::try_from(made.len()).unwrap());
     let rates: Vec<_> = rates.iter().map(|rate| &**rate).collect();
-    let amendment = Amendment {
-        what: "repriced",
-        who: "other",
-        detail: "{}",
-        at_us: asked.at_us + 5,
-        rates: &rates,
-        corrections: &made,
+    let other = |corrections: &[Correction], cheaper: i128| {
+        let mut corrections = corrections.to_vec();
+        corrections.iter_mut().for_each(|made| made.line.cost_pico -= cheaper);
+        let amendment = Amendment {
+            what: "repriced",
+            who: "other",
+            detail: "{}",
+            at_us: asked.at_us + 5,
+            rates: &rates,
+            corrections: &corrections,
+        };
+        amend(&place.ledger(), &amendment).unwrap()
     };
-    assert_eq!(amend(&place.ledger(), &amendment).unwrap(), 0);
+    let months: BTreeSet<_> = made.iter().map(|made| month::of(made.ended_us)).collect();
+    assert!(months.len() > 1);
+    for month in months {
+        let of_it: Vec<_> = made.iter().filter(|made| month::of(made.ended_us) == month).cloned().collect();
+        assert_eq!(other(&of_it, 0), 0, "the same");
+        assert_eq!(other(&of_it, 7), 0, "by another book");
+    }
     let mut lines = 0;
     let store = Store::open_read(&place.ledger()).unwrap();
     store

@@ -109,19 +109,19 @@ fn sums(connection: &Connection) -> Result<Value, Failure> {
         currencies.insert(rate.id, rate.currency.code().to_owned());
         Ok(())
     })?;
-    let (mut exchanges, mut shed, mut unpriced) = (0_u64, 0_u64, 0_u64);
+    let (mut exchanges, mut shed, mut unpriced) = (0_u64, 0_u64, 0_i128);
     let mut tokens = [0_u128; TokenType::ALL.len()];
     let mut cost: BTreeMap<&str, i128> = BTreeMap::new();
     let (mut hours, mut energy, mut joules) = (0_i128, 0_i128, 0_i128);
     file::whole(connection, &LINE, |values| {
         let line = Columns::new(values, &mut names).line()?;
         match line.class {
-            // Of a correction it is not a count of exchanges.
-            Class::Correction => {}
+            // Of a correction it is not a count of exchanges, but of those that it gave a price.
+            Class::Correction => unpriced -= i128::from(line.exchanges),
             Class::Shed | Class::Usage => {
                 exchanges += line.exchanges;
                 shed += if line.class == Class::Shed { line.exchanges } else { 0 };
-                unpriced += if line.rate.is_none() { line.exchanges } else { 0 };
+                unpriced += if line.rate.is_none() { line.exchanges.into() } else { 0 };
             }
         }
         for (sum, count) in tokens.iter_mut().zip(line.tokens) {

@@ -1,0 +1,95 @@
+//! Where a correction is billed: in its own month until that is closed, and then in the open one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use price::{Book, Charge};
+
+use crate::report::source::{DAY_US, Month, Range, Source};
+use crate::reprice::usage;
+use crate::testing::{NOON_US, Place, row};
+use crate::{Ledger, Plan, Reprice, Row, Store, close, month, reprice, start, verify};
+
+const LONG: Duration = Duration::from_secs(30);
+
+/// November is a day old.
+const NOVEMBER_US: i64 = NOON_US + 18 * DAY_US;
+
+fn at(us: i64, place: &Place) -> Ledger {
+    start(Plan { clock: Arc::new(move || us), ..Plan::new(place.ledger()) })
+}
+
+fn book(output: &str) -> Book {
+    let text = format!(
+        "version: v{output}\ncurrency: USD\nmodels:\n- {{pattern: 'model-*', input: 1, output: {output}}}\n"
+    );
+    Book::read(&text).unwrap().0
+}
+
+fn of_october<'a>(book: &'a Book) -> Reprice<'a> {
+    let october = month::of(NOON_US);
+    let range = Range { since_us: month::begin_us(october), until_us: month::begin_us(october + 1) };
+    Reprice { range, model: None, book, who: "ann", at_us: NOVEMBER_US }
+}
+
+fn cost(book: &Book, rows: &[Row]) -> i128 {
+    let of = |row: &Row| match book.charge(&usage(row)) {
+        Charge::Priced { cost, .. } => i128::from(cost),
+        Charge::Unpriced(why) => panic!("{why:?}"),
+    };
+    rows.iter().map(of).sum()
+}
+
+/// What is billed in a month.
+fn billed(place: &Place, of: Month) -> i128 {
+    let mut sum = 0;
+    let store = Store::open_read(&place.ledger()).unwrap();
+    let mut add = |month: Month, line: &crate::Line| {
+        sum += if month == of { line.cost_pico } else { 0 };
+        Ok(())
+    };
+    store.lines(&Range::ALL, &mut add).unwrap();
+    sum
+}
+
+#[test]
+fn a_correction_is_billed_in_its_month_until_that_is_closed() {
+    let place = Place::new();
+    let (october, november) = (month::of(NOON_US), month::of(NOON_US) + 1);
+    let rows: Vec<Row> = (0..20).map(row).collect();
+    let ledger = at(NOON_US, &place);
+    rows.iter().for_each(|row| ledger.enter(row.clone()));
+    assert!(ledger.shutdown(LONG));
+    // November is written while October is corrected.
+    let ledger = at(NOVEMBER_US, &place);
+    let late = Row { ended_us: NOVEMBER_US, id: row(99).id, ..row(1) };
+    let Charge::Priced { cost: of_november, .. } = late.charge else { panic!("it has a price") };
+    ledger.enter(late);
+    while ledger.status().rows_total == 0 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+
+    let first = book("2");
+    let done = reprice(&place.ledger(), &of_october(&first)).unwrap();
+    assert_eq!((done.exchanges, done.newly_priced), (20, 3), "each seventh had no price");
+    assert_eq!(done.entered, done.differing);
+    assert_eq!(billed(&place, october), cost(&first, &rows));
+    assert_eq!(billed(&place, november), i128::from(of_november));
+    assert_eq!(reprice(&place.ledger(), &of_october(&first)).unwrap().entered, 0, "once");
+
+    let signed = close(&place.ledger(), october, "ann", NOVEMBER_US).unwrap();
+    assert_eq!(signed.document["unpriced_exchanges"], 0, "{}", signed.document);
+    let total = crate::sign_off::decimal(cost(&first, &rows), 12, 2);
+    assert_eq!(signed.document["cost"]["USD"], *total);
+
+    let second = book("3");
+    let done = reprice(&place.ledger(), &of_october(&second)).unwrap();
+    assert_eq!((done.entered, done.newly_priced), (20, 0));
+    assert_eq!(billed(&place, october), cost(&first, &rows), "it does not change any more");
+    let difference = cost(&second, &rows) - cost(&first, &rows);
+    assert_eq!(billed(&place, november), i128::from(of_november) + difference);
+    assert!(ledger.shutdown(LONG));
+    for verdict in verify(&place.ledger(), None).unwrap() {
+        assert_eq!(verdict.differences, Vec::<String>::new(), "{}", verdict.path.display());
+    }
+}
