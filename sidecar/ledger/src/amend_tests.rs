@@ -62,10 +62,11 @@ fn a_correction_is_billed_in_its_month_until_that_is_closed() {
     assert!(ledger.shutdown(LONG));
     // November is written while October is corrected.
     let ledger = at(NOVEMBER_US, &place);
-    let late = Row { ended_us: NOVEMBER_US, id: row(99).id, ..row(1) };
-    let Charge::Priced { cost: of_november, .. } = late.charge else { panic!("it has a price") };
-    ledger.enter(late);
-    while ledger.status().rows_total == 0 {
+    let new = |n| Row { ended_us: NOVEMBER_US, id: row(100 + n).id, ..row(n) };
+    let Charge::Priced { cost: of_november, .. } = new(1).charge else { panic!("it has a price") };
+    ledger.enter(new(1));
+    ledger.enter(new(7));
+    while ledger.status().rows_total < 2 {
         std::thread::sleep(Duration::from_millis(5));
     }
 
@@ -89,6 +90,8 @@ fn a_correction_is_billed_in_its_month_until_that_is_closed() {
     let difference = cost(&second, &rows) - cost(&first, &rows);
     assert_eq!(billed(&place, november), i128::from(of_november) + difference);
     assert!(ledger.shutdown(LONG));
+    let signed = close(&place.ledger(), november, "ann", NOVEMBER_US + 30 * DAY_US).unwrap();
+    assert_eq!(signed.document["unpriced_exchanges"], 1, "its own: {}", signed.document);
     for verdict in verify(&place.ledger(), None).unwrap() {
         assert_eq!(verdict.differences, Vec::<String>::new(), "{}", verdict.path.display());
     }

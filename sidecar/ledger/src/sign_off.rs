@@ -54,7 +54,7 @@ impl SignOff {
             "correction_rows": entered(&CORRECTION)?,
             "gaps": entered(&GAP)?,
         });
-        if let (Some(document), Value::Object(sums)) = (document.as_object_mut(), sums(connection)?) {
+        if let (Some(document), Value::Object(sums)) = (document.as_object_mut(), sums(connection, month)?) {
             document.extend(sums);
         }
         Ok(Self { month, digest, document })
@@ -101,7 +101,7 @@ impl SignOff {
 }
 
 /// What the lines come to.
-fn sums(connection: &Connection) -> Result<Value, Failure> {
+fn sums(connection: &Connection, month: Month) -> Result<Value, Failure> {
     let mut names = Names::default();
     let mut currencies: BTreeMap<[u8; 16], String> = BTreeMap::new();
     file::whole(connection, &RATE, |values| {
@@ -116,8 +116,10 @@ fn sums(connection: &Connection) -> Result<Value, Failure> {
     file::whole(connection, &LINE, |values| {
         let line = Columns::new(values, &mut names).line()?;
         match line.class {
-            // Of a correction it is not a count of exchanges, but of those that it gave a price.
-            Class::Correction => unpriced -= i128::from(line.exchanges),
+            // Of a correction it is not a count of exchanges, but of those that it gave a price; those of another
+            // month were counted when that was closed.
+            Class::Correction if month::of_day(line.day) == month => unpriced -= i128::from(line.exchanges),
+            Class::Correction => {}
             Class::Shed | Class::Usage => {
                 exchanges += line.exchanges;
                 shed += if line.class == Class::Shed { line.exchanges } else { 0 };
