@@ -1,5 +1,6 @@
 //! The shipper with a real ledger before it and a real store behind it, either of which goes away.
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -7,7 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ledger::report::source::{DAY_US, Range, Source};
+
 use super::ledgers::{Book, arrives, same};
+use super::rows::NOON_US;
 use super::server::{PASSWORD, Server, shared, until};
 use crate::{Address, Plan, start};
 
@@ -25,6 +29,48 @@ fn a_ledger_of_several_months_arrives_whole_and_grows() {
     arrives(&book, &shipper, &url);
     assert_eq!(shipper.status().rows_total, 2_500);
     assert_eq!(shipper.status().failures, [0; 3]);
+    assert!(shipper.shutdown(Duration::from_secs(30)));
+}
+
+/// Past months that were shipped long ago are charged again: the corrections lie in their files, and arrive.
+#[test]
+fn what_is_charged_again_arrives_in_its_month() {
+    let url = shared().url(&shared().database());
+    let mut book = Book::new();
+    book.enter(400);
+    let shipper = book.ship(&url, 300);
+    arrives(&book, &shipper, &url);
+    let text = "version: again\ncurrency: USD\nmodels:\n\
+                - {pattern: '*', input: 9, output: 9, input_audio: 9, output_audio: 9}\n";
+    let (prices, _) = price::Book::read(text).unwrap();
+    let again = ledger::Reprice {
+        range: Range::ALL,
+        model: None,
+        book: &prices,
+        who: "finance",
+        at_us: NOON_US + 10 * DAY_US,
+    };
+    let done = ledger::reprice(&book.path(), &again).unwrap();
+    assert!(done.entered > 300, "{done:?}");
+    let mut months = BTreeSet::new();
+    let store = ledger::Store::open_read(&book.path()).unwrap();
+    let mut month = |month, _: &_| {
+        months.insert(month);
+        Ok(())
+    };
+    store.corrections(&Range::ALL, &mut month).unwrap();
+    assert!(months.len() >= 3, "each in the month that it is of: {months:?}");
+    until("the corrections are there", || {
+        let central = crate::Central::open(&Address::parse(&url).unwrap()).unwrap();
+        let mut there = 0;
+        let mut count = |_, _: &_| {
+            there += 1;
+            Ok(())
+        };
+        central.corrections(&Range::ALL, &mut count).unwrap();
+        there == done.entered
+    });
+    arrives(&book, &shipper, &url);
     assert!(shipper.shutdown(Duration::from_secs(30)));
 }
 
