@@ -92,12 +92,19 @@ impl Book {
         &self.entries
     }
 
-    /// What a model is, by all entries that are for it: what a name says counts before what a pattern says, and of
-    /// two of a kind the newer.
-    pub fn about(&self, model: &str) -> About {
-        let mut entries: Vec<&Entry> = self.entries.iter().filter(|entry| entry.is_for(model)).collect();
+    /// What a model is, by all entries that are for it and had begun at `at_us` (microseconds since 1970), ended or
+    /// not: what a name says counts before what a pattern says, of patterns what the one says that has the most
+    /// characters that stand for themselves, and then what the newer says.
+    pub fn about(&self, model: &str, at_us: i64) -> About {
+        let is_its = |entry: &&Entry| entry.from_us <= at_us && entry.is_for(model);
+        let mut entries: Vec<&Entry> = self.entries.iter().filter(is_its).collect();
         entries.sort_by_key(|entry| {
-            (matches!(entry.models, Models::Named(_)), entry.literal(), entry.from_us, entry.rank())
+            let (is_name, literal) = match entry.models {
+                // An alias is as good a name as any, however long the name is that it is an alias of.
+                Models::Named(_) => (true, 0),
+                Models::Fitting(_) => (false, entry.literal()),
+            };
+            (is_name, literal, entry.from_us, entry.rank())
         });
         let last = |word: fn(&About) -> &Option<Arc<str>>| {
             entries.iter().rev().find_map(|entry| word(&entry.about).clone())

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use chance::Chance;
-use price::{About, Book, Doubt, Problem};
+use price::{About, Book, Doubt, Problem, instant};
 
 fn example() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/prices.yaml");
@@ -211,14 +211,40 @@ fn a_model_is_what_all_its_entries_say_the_more_exact_and_the_newer_first() {
          - {{name: llama-3, input: 1, model_version: '3.1', valid_from: 2026-10-01}}\n"
     ))
     .expect("it is right");
-    let said = |model: &str| {
-        let About { developer, family, version } = book.about(model);
-        [developer, family, version].map(|word| word.map(|word| word.to_string()).unwrap_or_default())
-    };
+    let said = |model: &str| said(&book, model, "2026-10-01");
     assert_eq!(said("llama-3"), ["Meta", "Llama 3", "3.1"]);
     assert_eq!(said("l3"), ["somebody", "Llama 3", "0"], "an alias is a name");
     assert_eq!(said("llama-4"), ["Meta", "Llama", "0"]);
     assert_eq!(said("qwen"), [""; 3]);
+}
+
+/// What the book says a model is on a day: its developer, its family and its version.
+fn said(book: &Book, model: &str, day: &str) -> [String; 3] {
+    let About { developer, family, version } = book.about(model, instant::read(day).expect("a date"));
+    [developer, family, version].map(|word| word.map(|word| word.to_string()).unwrap_or_default())
+}
+
+#[test]
+fn of_two_names_the_newer_says_what_a_model_is_once_it_has_begun() {
+    let (book, _) = Book::read(&format!(
+        "{HEAD}\
+         - {{name: m-with-a-long-name, aliases: [m], input: 1, family: first, model_version: '1'}}\n\
+         - {{name: m, input: 1, family: second, valid_from: 2026-10-01}}\n\
+         - {{name: m-0, aliases: [m], input: 1, family: third, valid_from: 2026-11-01, valid_until: 2026-11-02}}\n\
+         - {{pattern: 'm*', input: 1, developer: short, valid_from: 2026-10-01}}\n\
+         - {{pattern: 'm-with*', input: 1, developer: long}}\n"
+    ))
+    .expect("it is right");
+    for (day, developer, family) in [
+        ("2026-09-30T23:59:59Z", "", "first"),
+        ("2026-10-01", "short", "second"),
+        ("2026-10-31T23:59:59Z", "short", "second"),
+        ("2026-11-01", "short", "third"),
+        ("2026-12-01", "short", "third"),
+    ] {
+        assert_eq!(said(&book, "m", day), [developer, family, "1"], "{day}");
+    }
+    assert_eq!(said(&book, "m-with-a-long-name", "2026-12-01")[0], "long", "of patterns the longer counts");
 }
 
 #[test]

@@ -72,6 +72,24 @@ fn a_models_prices_are_shown_with_the_entry_that_says_them() {
 }
 
 #[test]
+fn what_a_model_is_is_shown_as_of_the_day_asked_for() {
+    let book = book(
+        "version: v\ncurrency: EUR\nmodels:\n\
+         - {name: m, input: 1, family: One}\n\
+         - {name: m, input: 1, family: Two, valid_from: 2026-10-01}\n",
+    );
+    for (day, family) in [("2026-09-30", "One"), ("2026-10-01", "Two")] {
+        let wish = show(&format!("m --at {day}"));
+        let entry = book.find("m", "", "", wish.at_us).expect("it has a price");
+        let text = told::show(&book, entry, &wish);
+        assert!(text.contains(&format!("is       family {family}\n")), "{day}: {text}");
+        let json: serde_json::Value =
+            serde_json::from_str(&told::show_json(&book, entry, &wish)).expect("it is JSON");
+        assert_eq!(json["family"], family, "{day}");
+    }
+}
+
+#[test]
 fn programs_get_the_same_as_text() {
     let (book, wish) = (book(EXAMPLE), show("deep-thinker --at 2026-11-21"));
     let entry = book.find("deep-thinker", "", "", wish.at_us).expect("it has a price");

@@ -121,6 +121,8 @@ pub(super) fn charges(
     notes.left_out = left_out;
     notes.missing(source, ask)?;
     let (mut digests, mut abouts) = (HashMap::new(), HashMap::new());
+    // The first instant after the time asked for is no part of it: an entry that begins then says nothing yet.
+    let at_us = ask.range.until_us.saturating_sub(1).min(crate::now_us());
     let mut charges = Vec::new();
     for (place, sum) in &sums {
         let digest = match digests.get(&place.billed) {
@@ -139,7 +141,7 @@ pub(super) fn charges(
             Some(rate) => {
                 let about = abouts.entry(row.model.clone()).or_insert_with(|| {
                     let model = row.model.as_deref().unwrap_or_default();
-                    book.map(|book| book.about(model)).unwrap_or_default()
+                    book.map(|book| book.about(model, at_us)).unwrap_or_default()
                 });
                 of_usage(&row, &Priced { rate, about }, sum, &mut charges);
             }

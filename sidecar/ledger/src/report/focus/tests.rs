@@ -261,6 +261,33 @@ fn models_are_what_the_price_book_says() {
 }
 
 #[test]
+fn models_are_what_they_were_when_the_time_asked_for_ended() {
+    let (book, _) = Book::read(
+        "version: v\ncurrency: EUR\nmodels:\n\
+         - {name: llama-3, input: 9, family: first}\n\
+         - {name: llama-3, input: 9, family: second, valid_from: 2026-11-01}\n\
+         - {name: llama-3, input: 9, family: not yet, valid_from: 2999-01-01}\n",
+    )
+    .expect("it is a book");
+    let (memory, options) = (Memory::of_chance(5, 200), options(Version::V1_4, Billing::Chargeback));
+    let november = price::instant::read("2026-11-01").expect("a date");
+    for (until_us, family) in
+        [(november, "\"first\""), (november + 86_400_000_000, "\"second\""), (i64::MAX, "\"second\"")]
+    {
+        let asked = Ask { range: Range { since_us: i64::MIN, until_us }, ..ask(&[], Basis::Price) };
+        let (_, rows) = rows_and(Some(&book), &memory, &asked, &options);
+        let details =
+            rows.iter().map(|row| &row["SkuPriceDetails"]).filter(|said| said.contains("\"llama-3\""));
+        let mut count = 0;
+        for said in details {
+            assert!(said.contains(family), "until {until_us}: {said}");
+            count += 1;
+        }
+        assert!(count > 0, "until {until_us}: no row of the model");
+    }
+}
+
+#[test]
 fn a_server_that_was_not_recognised_is_named_as_its_upstream() {
     let mut memory = Memory::of_chance(3, 60);
     memory.shed.clear();

@@ -123,7 +123,7 @@ pub(super) fn show(book: &Book, entry: &Entry, wish: &Show) -> String {
     };
     line("model", &wish.model);
     line("entry", &format!("{}, line {}", entry.title(), entry.line));
-    let About { developer, family, version } = book.about(&wish.model);
+    let About { developer, family, version } = book.about(&wish.model, wish.at_us);
     let said: Vec<_> = [("developer", developer), ("family", family), ("version", version)]
         .into_iter()
         .filter_map(|(what, word)| Some(format!("{what} {}", word?)))
@@ -184,7 +184,7 @@ pub(super) fn show_json(book: &Book, entry: &Entry, wish: &Show) -> String {
             "per_request": amount(rate.per_request.into()),
         })
     });
-    let about = book.about(&wish.model);
+    let about = book.about(&wish.model, wish.at_us);
     pretty(&json!({
         "model": wish.model,
         "developer": about.developer.as_deref(),
