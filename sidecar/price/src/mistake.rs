@@ -34,4 +34,6 @@ pub enum Doubt {
     Kept,
     /// Two patterns are equally good for some name.
     Ambiguous,
+    /// An alias stays at an entry's prices after the entry's name has others.
+    LeftBehind,
 }

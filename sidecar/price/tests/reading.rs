@@ -188,6 +188,12 @@ fn doubts_are_told_and_do_not_keep_a_file_from_being_used() {
             Doubt::Ambiguous,
             "fit both `ab*` and `a*c`",
         ),
+        (
+            "  - {name: m, aliases: [m-latest], input: 5}\n  - {name: m, valid_from: 2026-10-01, input: 2.5}",
+            4,
+            Doubt::LeftBehind,
+            "the alias `m-latest` stays at these prices when `m` is charged by those on line 5, from 2026-10-01 on",
+        ),
     ] {
         let (_, warnings) =
             Book::read(&format!("{HEAD}{entry}\n")).unwrap_or_else(|why| panic!("{entry}: {why:?}"));
@@ -197,6 +203,61 @@ fn doubts_are_told_and_do_not_keep_a_file_from_being_used() {
         if kind != Doubt::Ambiguous {
             assert_eq!(found.line, line, "{entry}: {found}");
         }
+    }
+}
+
+/// Per entry that has one: its line, the alias and the line it is to be repeated on.
+#[test]
+fn an_alias_that_its_names_next_entry_does_not_repeat_is_told() {
+    for (entries, expected) in [
+        // Repeated, in whatever entry: nothing is left behind.
+        ("{name: m, aliases: [a], input: 5}\n{name: m, aliases: [a], valid_from: 2026-10-01, input: 2}", ""),
+        ("{name: m, aliases: [a], input: 5}\n{name: a, aliases: [m], valid_from: 2026-10-01, input: 2}", ""),
+        (
+            "{name: m, aliases: [a], input: 5}\n{name: m, valid_from: 2026-10-01, input: 2}\n{name: a, valid_from: 2026-10-01, input: 2}",
+            "",
+        ),
+        // Superseded before, or ended with its entry, which needs no next one to end.
+        (
+            "{name: m, aliases: [a], input: 5}\n{name: m, valid_from: 2026-10-01, input: 2}\n{name: a, valid_from: 2026-09-01, input: 2}",
+            "",
+        ),
+        (
+            "{name: m, aliases: [a], valid_until: 2026-10-01, input: 5}\n{name: m, valid_from: 2026-10-01, input: 2}",
+            "",
+        ),
+        ("{name: m, aliases: [a], valid_until: 2026-10-01, input: 5}", ""),
+        // Elsewhere, nothing is superseded; nor by a pattern, nor where only the alias goes on to another.
+        ("{name: m, aliases: [a], input: 5}\n{name: m, upstream: u, valid_from: 2026-10-01, input: 2}", ""),
+        ("{name: m, aliases: [a], input: 5}\n{name: m, provider: p, valid_from: 2026-10-01, input: 2}", ""),
+        ("{name: m, aliases: [a], input: 5}\n{pattern: m, valid_from: 2026-10-01, input: 2}", ""),
+        ("{name: m, aliases: [a], input: 5}\n{name: a, valid_from: 2026-10-01, input: 2}", ""),
+        ("{name: m, aliases: [m], input: 5}\n{name: m, valid_from: 2026-10-01, input: 2}", ""),
+        // Left behind, if only for a while, or by an entry of another name.
+        (
+            "{name: m, upstream: u, aliases: [a], input: 5}\n{name: m, input: 2}\n{name: m, upstream: u, valid_from: 2026-10-01, input: 2}",
+            "4 a 6",
+        ),
+        (
+            "{name: m, aliases: [a, b], input: 5}\n{name: m, aliases: [b], valid_from: 2026-10-01, input: 2}\n{name: m, aliases: [a], valid_from: 2026-11-01, input: 2}",
+            "4 a 5, 5 b 6",
+        ),
+        ("{name: m, valid_from: 2026-10-01, input: 2}\n{name: m, aliases: [a, b], input: 5}", "5 a 4, 5 b 4"),
+        (
+            "{name: m, aliases: [a], input: 5}\n{name: n, aliases: [m], valid_from: 2026-10-01, input: 2}",
+            "4 a 5",
+        ),
+    ] {
+        let text = format!("{HEAD}  - {}\n", entries.replace('\n', "\n  - "));
+        let (_, warnings) = Book::read(&text).unwrap_or_else(|why| panic!("{text}: {why:?}"));
+        let told = warnings.iter().filter(|warning| warning.kind == Doubt::LeftBehind).map(|warning| {
+            let between = |from: &str, to: &str| {
+                let after = warning.what.split_once(from).map_or("", |(_, after)| after);
+                after.split_once(to).map_or("", |(text, _)| text).to_owned()
+            };
+            format!("{} {} {}", warning.line, between("the alias `", "`"), between("line ", ","))
+        });
+        assert_eq!(told.collect::<Vec<_>>().join(", "), expected, "{text}");
     }
 }
 

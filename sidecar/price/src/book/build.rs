@@ -54,6 +54,7 @@ pub(super) fn read(text: &str) -> Result<(Book, Vec<Warning>), Vec<Problem>> {
     }
     let (names, patterns) = index(&entries, &until);
     warnings.extend(ambiguous(&entries, &patterns));
+    warnings.extend(left_behind(&entries, &names));
     warnings.sort_by_key(|warning| warning.line);
     Ok((Book { version, hash, currency, entries, names, patterns }, warnings))
 }
@@ -182,7 +183,7 @@ fn ambiguous(entries: &[Entry], patterns: &[(Vec<char>, Term)]) -> Vec<Warning> 
                     one.line
                 ),
             });
-            if warnings.len() >= AMBIGUOUS {
+            if warnings.len() >= TOLD {
                 return warnings;
             }
         }
@@ -190,8 +191,44 @@ fn ambiguous(entries: &[Entry], patterns: &[(Vec<char>, Term)]) -> Vec<Warning> 
     warnings
 }
 
-/// Pairs that are told: whoever mends some looks again.
-const AMBIGUOUS: usize = 100;
+/// Aliases that stay at the prices of an entry when those of its name are superseded: the next entry of the name
+/// does not repeat them.
+fn left_behind(entries: &[Entry], names: &HashMap<Arc<str>, Vec<Term>>) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    for (at, entry) in entries.iter().enumerate() {
+        let Models::Named(name) = &entry.models else { continue };
+        let until_us =
+            |text: &Arc<str>| names.get(text)?.iter().find(|term| term.entry == at).map(|term| term.until_us);
+        let Some(end_us) = until_us(name) else { continue };
+        let mut aliases =
+            entry.aliases.iter().filter(|alias| until_us(alias).is_some_and(|until_us| until_us > end_us));
+        let Some(first) = aliases.next() else { continue };
+        // An entry that only ends takes its aliases along: here another one begins, at the same place.
+        let next = names.get(name).into_iter().flatten().map(|term| &entries[term.entry]).find(|next| {
+            (next.from_us, &next.upstream, &next.provider) == (end_us, &entry.upstream, &entry.provider)
+        });
+        let Some(next) = next else { continue };
+        for alias in std::iter::once(first).chain(aliases) {
+            warnings.push(Warning {
+                line: entry.line,
+                kind: Doubt::LeftBehind,
+                what: format!(
+                    "the alias `{alias}` stays at these prices when `{name}` is charged by those on line {}, from {} on; \
+                     repeat it there, or make it an entry of its own if it is to keep them",
+                    next.line,
+                    instant::written(next.from_us)
+                ),
+            });
+            if warnings.len() >= TOLD {
+                return warnings;
+            }
+        }
+    }
+    warnings
+}
+
+/// Warnings of one of these kinds that are told: whoever mends some looks again.
+const TOLD: usize = 100;
 
 /// BLAKE3 over all that the file means, each part with its length before it.
 fn content(said: &Said) -> blake3::Hash {

@@ -78,6 +78,7 @@ fn kind(doubt: Doubt) -> &'static str {
         Doubt::NeverCharged => "never_charged",
         Doubt::Kept => "kept",
         Doubt::Ambiguous => "ambiguous",
+        Doubt::LeftBehind => "left_behind",
     }
 }
 
