@@ -8,6 +8,7 @@ mod charge;
 mod columns;
 mod gather;
 mod merge;
+mod usage;
 
 use std::io::{self, Write};
 

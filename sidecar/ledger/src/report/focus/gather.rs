@@ -10,6 +10,7 @@ use serde_json::json;
 
 use super::charge::{Charge, Kind, Known, Quantity, Sku};
 use super::merge::merge;
+use super::usage::Usage;
 use crate::Class;
 use crate::report::ask::{Ask, Basis};
 use crate::report::group::{self, GROUPS};
@@ -92,7 +93,7 @@ pub(super) fn charges(
     group::whole_days_if_gpu(ask)?;
     let rates: HashMap<_, _> = source.rates()?.into_iter().map(|rate| (rate.id, rate)).collect();
     let mut notes = Notes { from_rows: ask.needs_rows(), ..Notes::default() };
-    let (mut left_out, mut sums): (_, BTreeMap<Place, Sums>) = (0, BTreeMap::new());
+    let (mut left_out, mut sums): (_, BTreeMap<Place, Usage>) = (0, BTreeMap::new());
     pieces::each(source, ask, &mut left_out, &mut |piece| {
         let rate = group::rate_of(&piece, &rates)?;
         if !group::is_asked(ask, &piece, rate) {
@@ -124,7 +125,7 @@ pub(super) fn charges(
     // The first instant after the time asked for is no part of it: an entry that begins then says nothing yet.
     let at_us = ask.range.until_us.saturating_sub(1).min(crate::now_us());
     let mut charges = Vec::new();
-    for (place, sum) in &sums {
+    for (place, usage) in &sums {
         let digest = match digests.get(&place.billed) {
             Some(digest) => Clone::clone(digest),
             None => {
@@ -136,14 +137,14 @@ pub(super) fn charges(
         let rate = place.rate.and_then(|id| rates.get(&id));
         let row = row(ask, place, rate, digest);
         match rate {
-            _ if by_gpu => of_gpu(&row, sum, &mut charges),
-            Some(rate) if place.correction => charges.push(of_correction(row, rate, sum)),
+            _ if by_gpu => of_gpu(&row, &usage.sums, &mut charges),
+            Some(rate) if place.correction => charges.push(of_correction(row, rate, &usage.sums)),
             Some(rate) => {
                 let about = abouts.entry(row.model.clone()).or_insert_with(|| {
                     let model = row.model.as_deref().unwrap_or_default();
                     book.map(|book| book.about(model, at_us)).unwrap_or_default()
                 });
-                of_usage(&row, &Priced { rate, about }, sum, &mut charges);
+                of_usage(&row, &Priced { rate, about }, usage, &mut charges);
             }
             None => {}
         }
@@ -205,7 +206,7 @@ fn first_day(ask: &Ask, day: i32) -> i32 {
     }
 }
 
-fn devices(source: &dyn Source, ask: &Ask, sums: &mut BTreeMap<Place, Sums>) -> Result<(), Trouble> {
+fn devices(source: &dyn Source, ask: &Ask, sums: &mut BTreeMap<Place, Usage>) -> Result<(), Trouble> {
     for device in source.devices(&ask.range)? {
         if !group::lets_device(ask, &device) {
             continue;
@@ -279,8 +280,8 @@ struct Priced<'a> {
     about: &'a About,
 }
 
-fn of_usage(row: &Charge, priced: &Priced<'_>, sum: &Sums, charges: &mut Vec<Charge>) {
-    let rate = priced.rate;
+fn of_usage(row: &Charge, priced: &Priced<'_>, usage: &Usage, charges: &mut Vec<Charge>) {
+    let (rate, sum) = (priced.rate, &usage.sums);
     let model = row.model.as_deref().unwrap_or_default();
     let first = charges.len();
     let unit_of = |kind: TokenType| i128::from(rate.per_token[kind as usize].unwrap_or(0));
@@ -289,23 +290,22 @@ fn of_usage(row: &Charge, priced: &Priced<'_>, sum: &Sums, charges: &mut Vec<Cha
     let together = unit_of(TokenType::OutputReasoning) == unit_of(TokenType::Output);
     let mut rest = sum.cost_pico;
     for article in &ARTICLES {
-        let (mut tokens, mut reasoning) = (count_of(article.kind), None);
-        match article.kind {
+        let (kinds, reasoning) = match article.kind {
             TokenType::Output if together => {
-                reasoning = Some(count_of(TokenType::OutputReasoning));
-                tokens += count_of(TokenType::OutputReasoning);
+                let reasoning = count_of(TokenType::OutputReasoning);
+                (&[TokenType::Output, TokenType::OutputReasoning][..], Some(reasoning))
             }
             TokenType::OutputReasoning if together => continue,
-            TokenType::OutputReasoning => reasoning = Some(tokens),
-            _ => {}
-        }
+            TokenType::OutputReasoning => (&[article.kind][..], Some(count_of(article.kind))),
+            _ => (&[article.kind][..], None),
+        };
+        let tokens: i128 = kinds.iter().map(|kind| count_of(*kind)).sum();
         if tokens == 0 {
             continue;
         }
         let unit = unit_of(article.kind);
         let cost_pico = tokens * unit;
         rest -= cost_pico;
-        let known = if article.kind.is_input() { &sum.input_known } else { &sum.output_known };
         charges.push(Charge {
             description: format!("{} for {model}", article.meter),
             quantity: Some(Quantity {
@@ -318,7 +318,7 @@ fn of_usage(row: &Charge, priced: &Priced<'_>, sum: &Sums, charges: &mut Vec<Cha
             sku: Some(sku(model, priced, article)),
             cost_pico,
             reasoning,
-            known: Known::Counts(*known),
+            known: Known::Counts(usage.known(kinds)),
             ..row.clone()
         });
     }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use meter::TokenType;
+use meter::{Provenance, TokenType};
 use price::{Book, Charge, Rate};
 use proptest::prelude::*;
 
@@ -220,6 +220,57 @@ fn what_differs_in_the_text_of_a_book_splits_nothing_and_what_differs_in_price_d
         .collect();
     let expected = ["llama-3-output:0.60-USD".to_owned(), "llama-3-output:0.70-USD".to_owned()];
     assert_eq!(prices, expected.iter().collect());
+}
+
+/// A count of one kind of token says nothing of how another is known: not of one rate, not of two that make one
+/// row, and of both kinds together where they are one article.
+#[test]
+fn each_article_is_known_as_its_own_tokens_are() {
+    use Provenance::{Frames, Reported, Tokenized};
+    use TokenType::{Input, InputCached, Output, OutputReasoning};
+    let one = rate("2026-10", "llama*", b"USD", 150_000, 0);
+    let again = Arc::new(Rate { id: [9; 16], book: "another text".into(), ..(*one).clone() });
+    let mut together = (*one).clone();
+    together.per_token[OutputReasoning as usize] = together.per_token[Output as usize];
+    let together = Arc::new(together);
+    let exchanges = [
+        (Reported, Reported, &[(Input, 100), (InputCached, 900), (Output, 30), (OutputReasoning, 70)][..]),
+        (Tokenized, Frames, &[(Input, 500), (Output, 300)][..]),
+    ];
+    for (rates, known) in [
+        ([&one, &one], ["0.166666 0.833334", "reported", "0.090909 0.909091", "reported"]),
+        ([&one, &again], ["0.166666 0.833334", "reported", "0.090909 0.909091", "reported"]),
+        ([&together, &together], ["0.166666 0.833334", "reported", "0.25 0.75", ""]),
+    ] {
+        let mut memory = Memory::of_chance(7, 60);
+        let (billed, template, _) = memory.rows.remove(0);
+        memory.rates = rates.map(Arc::clone).to_vec();
+        memory.shed.clear();
+        memory.corrections.clear();
+        memory.rows.clear();
+        for (rate, (input, output, tokens)) in rates.into_iter().zip(exchanges) {
+            let mut row = template.clone();
+            row.tokens.by_type = [0; TokenType::ALL.len()];
+            tokens.iter().for_each(|(kind, count)| row.tokens.by_type[*kind as usize] = *count);
+            (row.tokens.input_provenance, row.tokens.output_provenance) = (input, output);
+            row.charge = Charge::Priced { cost: cost(rate, &row.tokens), rate: Arc::clone(rate) };
+            memory.rows.push((billed, row, None));
+        }
+        let (_, rows) = rows(&memory, &ask(&[], Basis::Price), &options(Version::V1_2, Billing::Showback));
+        let meters = ["Input Tokens", "Cache Read Input Tokens", "Output Tokens", "Reasoning Output Tokens"];
+        for (meter, known) in meters.into_iter().zip(known) {
+            let mut of_it = rows.iter().filter(|row| row["SkuMeter"] == meter);
+            let said = of_it.next().map(|row| row["x_UsageSource"].clone()).unwrap_or_default();
+            assert!(of_it.next().is_none(), "{meter} has two rows");
+            let other = if meter.contains("Output") { "frames" } else { "tokenized" };
+            let expected = match known.split_once(' ') {
+                Some((reported, rest)) => serde_json::json!({ "reported": reported, other: rest }),
+                None => known.into(),
+            };
+            let said: serde_json::Value = serde_json::from_str(&said).unwrap_or_else(|_| said.into());
+            assert_eq!(said, expected, "{meter}");
+        }
+    }
 }
 
 /// The price book says what models are; nothing else changes by that.

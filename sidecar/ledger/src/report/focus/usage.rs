@@ -1,0 +1,45 @@
+//! What a place of the dataset used: the sums of a report, and each kind of token by how it is known.
+//!
+//! Law: what is known of one kind of token is said of that kind only.
+
+use meter::{Provenance, TokenType};
+
+use crate::Line;
+use crate::report::source::DeviceLine;
+use crate::report::sums::{PROVENANCES, Sums, TYPES};
+
+/// The sums of a place.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Usage {
+    /// As a report has them.
+    pub(super) sums: Sums,
+    /// Tokens by type, in the order of [`TokenType::ALL`], and by provenance, in that of [`Provenance::ALL`].
+    known: [[i128; PROVENANCES]; TYPES],
+}
+
+impl Usage {
+    /// Adds a line, of a class that is no correction.
+    pub(super) fn add(&mut self, line: &Line) {
+        self.sums.add(line);
+        for (kind, &count) in TokenType::ALL.into_iter().zip(&line.tokens) {
+            let provenance: Provenance =
+                if kind.is_input() { line.input_provenance } else { line.output_provenance };
+            self.known[kind as usize][provenance as usize] += i128::from(count);
+        }
+    }
+
+    /// Adds a correction.
+    pub(super) fn correct(&mut self, line: &Line) {
+        self.sums.correct(line);
+    }
+
+    /// Adds what a GPU did for nobody.
+    pub(super) fn add_device(&mut self, device: &DeviceLine) {
+        self.sums.add_device(device);
+    }
+
+    /// Tokens of some kinds by provenance.
+    pub(super) fn known(&self, kinds: &[TokenType]) -> [i128; PROVENANCES] {
+        std::array::from_fn(|at| kinds.iter().map(|kind| self.known[*kind as usize][at]).sum())
+    }
+}
