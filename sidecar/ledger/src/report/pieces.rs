@@ -149,10 +149,13 @@ pub(crate) fn from_rows(
         }
         sum(&mut summed, Place::of(billed, &line), &line)
     })?;
-    for (billed, correction) in corrections.into_values().flatten() {
-        to(Piece { line: &correction.line, billed, detail: Detail::None })?;
-    }
     let whole = range.whole_days();
+    // A correction whose exchange has no row is left out where its exchange is.
+    for (billed, correction) in corrections.into_values().flatten() {
+        if whole.contains(&correction.line.day) {
+            to(Piece { line: &correction.line, billed, detail: Detail::None })?;
+        }
+    }
     // A line without rows goes on as it is; one with rows waits, for a store may hand it in parts.
     let mut waiting: HashMap<Place, Line> = HashMap::new();
     source.lines(range, &mut |billed, line| {
