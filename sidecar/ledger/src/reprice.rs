@@ -14,7 +14,7 @@ use price::{Book, Charge, Currency, Rate, Unpriced, Usage};
 
 use crate::amend::{Amendment, amend};
 use crate::report::ask::matches;
-use crate::report::pieces::{Detail, from_rows, line_of};
+use crate::report::pieces::{Detail, Piece, from_rows, line_of};
 use crate::report::source::{Correction, Month, Range, Source, Trouble};
 use crate::{Class, Line, Row, Store, month};
 
@@ -201,10 +201,15 @@ fn each(
         }
         Ok(())
     })?;
+    let is_wished = |line: &Line| wish.model.is_none_or(|model| matches(model, &line.model));
     let mut left_out = 0;
-    from_rows(source, &wish.range, &mut left_out, &mut |piece| {
+    let mut leave_out = |piece: Piece<'_>| {
+        left_out += if is_wished(piece.line) { piece.line.exchanges } else { 0 };
+        Ok(())
+    };
+    from_rows(source, &wish.range, &mut leave_out, &mut |piece| {
         let line = piece.line;
-        if line.class == Class::Correction || !wish.model.is_none_or(|model| matches(model, &line.model)) {
+        if line.class == Class::Correction || !is_wished(line) {
             return Ok(());
         }
         let Detail::Row(row) = piece.detail else {
@@ -258,7 +263,7 @@ fn each(
         }
         to(correction(row, &rate, delta, &now, wish), &rate)
     })?;
-    outcome.unlisted += u64::try_from(left_out).unwrap_or(0);
+    outcome.unlisted += left_out;
     Ok(())
 }
 

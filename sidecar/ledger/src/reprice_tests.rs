@@ -8,8 +8,9 @@ use super::{Reprice, each, rehearse, reprice, usage};
 use crate::amend::{Amendment, amend};
 use crate::report::ask::matches;
 use crate::report::disk_tests::book;
-use crate::report::memory::Memory;
-use crate::report::source::{Correction, Range, Source};
+use crate::report::memory::{FIRST_DAY, Memory};
+use crate::report::pieces::line_of;
+use crate::report::source::{Correction, DAY_US, Range, Source};
 use crate::report::tests::ask;
 use crate::report::{Ask, Filter, Key, make};
 use crate::{Class, Store, month};
@@ -189,4 +190,25 @@ fn two_who_do_it_at_once_do_it_once() {
         .unwrap();
     assert_eq!(lines, corrections, "lines grew with what was entered and with nothing else");
     make(&store, &ask(&[Key::Tenant])).unwrap();
+}
+
+/// Of a part of a day of which no row is left, exchanges of other models are none that were to be charged again.
+#[test]
+fn what_is_left_out_is_of_the_models_that_were_meant() {
+    let memory = Memory { kept_since_us: i64::MAX, ..Memory::of_chance(8, 300) };
+    let book = prices(PRICES);
+    let first_us = i64::from(FIRST_DAY) * DAY_US;
+    let range = Range { since_us: first_us + 1, until_us: first_us + DAY_US / 2 };
+    let rows = memory.rows.iter().map(|(_, row, _)| line_of(row, None));
+    let models: Vec<_> = rows
+        .chain(memory.shed.iter().map(|(_, line)| line.clone()))
+        .filter(|line| line.day == FIRST_DAY)
+        .map(|line| line.model)
+        .collect();
+    for pattern in [None, Some("qwen*"), Some("llama-3"), Some("none")] {
+        let outcome = rehearse(&memory, &Reprice { range, ..wish(&book, pattern) }).unwrap();
+        let meant = models.iter().filter(|model| pattern.is_none_or(|pattern| matches(pattern, model)));
+        assert_eq!(outcome.unlisted, u64::try_from(meant.count()).unwrap(), "{pattern:?}");
+        assert!(outcome.gone.is_empty());
+    }
 }

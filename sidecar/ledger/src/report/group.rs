@@ -7,8 +7,8 @@ use std::sync::Arc;
 use meter::{Provenance, TokenType};
 use price::{Currency, Rate};
 
-use super::ask::{Ask, Basis, Order};
-use super::key::{Key, Value};
+use super::ask::{Ask, Basis, Filter, Order};
+use super::key::{Key, NO_DETAIL, Value};
 use super::notes::Notes;
 use super::period;
 use super::pieces::{self, Piece};
@@ -77,7 +77,8 @@ pub fn make(source: &dyn Source, ask: &Ask) -> Result<Report, Trouble> {
     let mut notes = Notes { from_rows: ask.needs_rows(), ..Notes::default() };
     let mut left_out = 0;
     let mut values = Vec::with_capacity(ask.by.len());
-    pieces::each(source, ask, &mut left_out, &mut |piece| {
+    let mut leave_out = |piece: Piece<'_>| leave_out(ask, &piece, &rates, &mut left_out);
+    pieces::each(source, ask, &mut leave_out, &mut |piece| {
         let rate = rate_of(&piece, &rates)?;
         if !is_asked(ask, &piece, rate) {
             return Ok(());
@@ -143,6 +144,24 @@ pub(crate) fn rate_of<'a>(
 pub(crate) fn is_asked(ask: &Ask, piece: &Piece<'_>, rate: Option<&Rate>) -> bool {
     ask.billed.is_none_or(|month| month == piece.billed)
         && ask.filters.iter().all(|filter| filter.lets(&piece.value(filter.key, rate)))
+}
+
+/// Counts what is left out, if it may have been asked for: what only its row said may have been anything.
+pub(crate) fn leave_out(
+    ask: &Ask,
+    piece: &Piece<'_>,
+    rates: &HashMap<[u8; 16], Arc<Rate>>,
+    left_out: &mut i128,
+) -> Result<(), Trouble> {
+    let rate = rate_of(piece, rates)?;
+    let may_let = |filter: &Filter| {
+        let value = piece.value(filter.key, rate);
+        filter.lets(&value) || (value == Value::Word(NO_DETAIL) && !filter.except)
+    };
+    if ask.billed.is_none_or(|month| month == piece.billed) && ask.filters.iter().all(may_let) {
+        *left_out += i128::from(piece.line.exchanges);
+    }
+    Ok(())
 }
 
 pub(crate) fn note(notes: &mut Notes, piece: &Piece<'_>, basis: Basis) {

@@ -23,7 +23,8 @@ pub struct Notes {
     pub gone: Vec<Gone>,
     /// Exchanges that are known only as totals, because the disk could not take their rows.
     pub shed: i128,
-    /// Exchanges whose rows are no longer kept, of a report that needed rows and left them out.
+    /// Exchanges whose rows are no longer kept, of a report that needed rows and left them out: those among them
+    /// that, for all that is known, were asked for.
     pub left_out: i128,
     /// Exchanges without a price, by model.
     pub unpriced: BTreeMap<Arc<str>, i128>,

@@ -75,12 +75,16 @@ impl Piece<'_> {
     }
 }
 
-/// Each piece that a report is made of, once.
+/// What takes pieces.
+pub(crate) type To<'a> = dyn FnMut(Piece<'_>) -> Result<(), Trouble> + 'a;
+
+/// Each piece that a report is made of, once; and each line, or what is left of one, that the range touches and of
+/// which only rows that are gone said what falls into it.
 pub(crate) fn each(
     source: &dyn Source,
     ask: &Ask,
-    left_out: &mut i128,
-    to: &mut dyn FnMut(Piece) -> Result<(), Trouble>,
+    left_out: &mut To<'_>,
+    to: &mut To<'_>,
 ) -> Result<(), Trouble> {
     if ask.needs_rows() {
         from_rows(source, &ask.range, left_out, to)
@@ -123,12 +127,12 @@ impl Place {
     }
 }
 
-/// Each piece as rows have it.
+/// Each piece as rows have it, and what is left out as [`each`] says.
 pub(crate) fn from_rows(
     source: &dyn Source,
     range: &Range,
-    left_out: &mut i128,
-    to: &mut dyn FnMut(Piece) -> Result<(), Trouble>,
+    left_out: &mut To<'_>,
+    to: &mut To<'_>,
 ) -> Result<(), Trouble> {
     let mut corrections: HashMap<ExchangeId, Vec<(Month, Correction)>> = HashMap::new();
     source.corrections(range, &mut |billed, correction| {
@@ -164,10 +168,7 @@ pub(crate) fn from_rows(
             Class::Correction => Ok(()),
             Class::Usage if summed.contains_key(&place) => sum(&mut waiting, place, line),
             _ if whole.contains(&line.day) => to(Piece { line, billed, detail: Detail::None }),
-            _ => {
-                *left_out += i128::from(line.exchanges);
-                Ok(())
-            }
+            _ => left_out(Piece { line, billed, detail: Detail::None }),
         }
     })?;
     for (place, mut line) in waiting {
@@ -175,12 +176,9 @@ pub(crate) fn from_rows(
         if is_nothing(&line) {
             continue;
         }
-        if whole.contains(&place.day) {
-            to(Piece { line: &line, billed: place.billed, detail: Detail::None })?;
-        } else {
-            // Part of a day: which of its exchanges fall into the range only rows say.
-            *left_out += i128::from(line.exchanges);
-        }
+        let piece = Piece { line: &line, billed: place.billed, detail: Detail::None };
+        // Part of a day: which of its exchanges fall into the range only rows say.
+        if whole.contains(&place.day) { to(piece)? } else { left_out(piece)? }
     }
     Ok(())
 }

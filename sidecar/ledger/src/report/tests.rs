@@ -7,6 +7,7 @@ use price::Charge;
 use proptest::prelude::*;
 use serde_json::Value as Json;
 
+use super::focus::{self, Billing, Options, Version};
 use super::key::NO_DETAIL;
 use super::memory::{DAYS, FIRST_DAY, Memory, cost, rate};
 use super::pieces::line_of;
@@ -362,6 +363,56 @@ fn filters_and_billing_months() {
         let month = period::month_of(&group.values[0].to_string());
         let alone = report(&memory, &Ask { billed: month, ..ask(&[Key::Billed]) });
         assert!(alone.groups.contains(&group));
+    }
+}
+
+/// Of a part of a day of which no row is left, those exchanges are told of that may have been asked for.
+#[test]
+fn what_is_left_out_is_of_what_was_asked() {
+    let memory = Memory { kept_since_us: i64::MAX, ..Memory::of_chance(13, 300) };
+    let first_us = i64::from(FIRST_DAY) * DAY_US;
+    let range = Range { since_us: first_us + DAY_US / 4, until_us: first_us + DAY_US / 2 };
+    let rows = memory.rows.iter().map(|(billed, row, used)| (*billed, line_of(row, used.as_ref())));
+    let lines: Vec<_> =
+        rows.chain(memory.shed.iter().cloned()).filter(|(_, line)| line.day == FIRST_DAY).collect();
+    let options = Options {
+        version: Version::V1_4,
+        billing: Billing::Showback,
+        issuer: "platform".into(),
+        service: "LLM Inference".into(),
+    };
+    let of = |filters: &[&str], billed| {
+        let filters = filters.iter().map(|text| Filter::read(text).expect("a filter")).collect();
+        let asked = Ask { range, billed, filters, ..ask(&[Key::Tenant]) };
+        let report = report(&memory, &asked);
+        assert!(report.groups.is_empty(), "{:?}", report.groups);
+        let notes = focus::write(&memory, &asked, &options, None, &mut Vec::new()).expect("memory takes it");
+        assert_eq!(notes.left_out, report.notes.left_out);
+        report.notes.left_out
+    };
+    let count = |keep: &dyn Fn(&Line) -> bool| {
+        i128::try_from(lines.iter().filter(|(_, line)| keep(line)).count()).expect("few")
+    };
+    let dollars = |line: &Line| line.model.starts_with("llama");
+    for (filters, expected) in [
+        (&[][..], count(&|_| true)),
+        (&["tenant=acme"], count(&|line| &*line.tenant == "acme")),
+        (&["tenant!=acme", "model=llama*"], count(&|line| &*line.tenant != "acme" && dollars(line))),
+        (&["currency=USD"], count(&dollars)),
+        (&["class=shed"], count(&|line| line.class == Class::Shed)),
+        (&["tenant=acme", "consumer=user-1"], count(&|line| &*line.tenant == "acme")),
+        (&["consumer!=user-1"], count(&|_| true)),
+        (&["unpriced!="], count(&|line| line.rate.is_none())),
+        (&["consumer!=__no_detail__"], 0),
+        (&["tenant=nobody"], 0),
+    ] {
+        assert_eq!(of(filters, None), expected, "{filters:?}");
+    }
+    let october = period::month_of("2026-10").expect("a month");
+    for billed in [october, october + 1] {
+        let expected = lines.iter().filter(|(month, _)| *month == billed).count();
+        assert_eq!(of(&[], Some(billed)), i128::try_from(expected).expect("few"), "{billed}");
+        assert!(expected > 0);
     }
 }
 

@@ -94,7 +94,8 @@ pub(super) fn charges(
     let rates: HashMap<_, _> = source.rates()?.into_iter().map(|rate| (rate.id, rate)).collect();
     let mut notes = Notes { from_rows: ask.needs_rows(), ..Notes::default() };
     let (mut left_out, mut sums): (_, BTreeMap<Place, Usage>) = (0, BTreeMap::new());
-    pieces::each(source, ask, &mut left_out, &mut |piece| {
+    let mut leave_out = |piece: Piece<'_>| group::leave_out(ask, &piece, &rates, &mut left_out);
+    pieces::each(source, ask, &mut leave_out, &mut |piece| {
         let rate = group::rate_of(&piece, &rates)?;
         if !group::is_asked(ask, &piece, rate) {
             return Ok(());
