@@ -85,10 +85,7 @@ pub fn make(source: &dyn Source, ask: &Ask) -> Result<Report, Trouble> {
         }
         note(&mut notes, &piece, ask.basis);
         values.clear();
-        values.extend(ask.by.iter().map(|&key| match (key, ask.basis) {
-            (Key::Currency, Basis::Gpu) => Value::Word("USD"),
-            _ => piece.value(key, rate),
-        }));
+        values.extend(ask.by.iter().map(|&key| value(ask.basis, &piece, key, rate)));
         let currency = match ask.basis {
             Basis::Price => rate.map(|rate| rate.currency),
             Basis::Gpu => Some(Currency::USD),
@@ -143,7 +140,15 @@ pub(crate) fn rate_of<'a>(
 
 pub(crate) fn is_asked(ask: &Ask, piece: &Piece<'_>, rate: Option<&Rate>) -> bool {
     ask.billed.is_none_or(|month| month == piece.billed)
-        && ask.filters.iter().all(|filter| filter.lets(&piece.value(filter.key, rate)))
+        && ask.filters.iter().all(|filter| filter.lets(&value(ask.basis, piece, filter.key, rate)))
+}
+
+/// The value of a key: by GPU all money is US dollars, whatever an exchange was charged in, if it was.
+fn value(basis: Basis, piece: &Piece<'_>, key: Key, rate: Option<&Rate>) -> Value {
+    match (key, basis) {
+        (Key::Currency, Basis::Gpu) => Value::Word("USD"),
+        _ => piece.value(key, rate),
+    }
 }
 
 /// Counts what is left out, if it may have been asked for: what only its row said may have been anything.
@@ -155,7 +160,7 @@ pub(crate) fn leave_out(
 ) -> Result<(), Trouble> {
     let rate = rate_of(piece, rates)?;
     let may_let = |filter: &Filter| {
-        let value = piece.value(filter.key, rate);
+        let value = value(ask.basis, piece, filter.key, rate);
         filter.lets(&value) || (value == Value::Word(NO_DETAIL) && !filter.except)
     };
     if ask.billed.is_none_or(|month| month == piece.billed) && ask.filters.iter().all(may_let) {

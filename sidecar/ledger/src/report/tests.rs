@@ -205,6 +205,24 @@ proptest! {
         }
     }
 
+    /// All money by GPU is US dollars, of what was charged in another currency, or in none, too.
+    #[test]
+    fn by_gpu_the_currency_that_is_asked_for_is_that_which_is_shown(seed in any::<u64>()) {
+        let memory = Memory::of_chance(seed, 100);
+        let of = |filter: &[&str], by: &[Key]| {
+            let filters = filter.iter().map(|text| Filter::read(text).expect("a filter")).collect();
+            report(&memory, &Ask { basis: Basis::Gpu, filters, ..ask(by) })
+        };
+        for by in [&[Key::Currency][..], &[Key::Tenant, Key::Class]] {
+            let all = of(&[], by);
+            let dollars = of(&["currency=USD"], by);
+            prop_assert_eq!(&dollars.groups, &all.groups);
+            prop_assert_eq!(dollars.notes.unmeasured, all.notes.unmeasured);
+            prop_assert_eq!(of(&["currency=EUR"], by).groups, []);
+            prop_assert_eq!(of(&["currency="], by).groups, []);
+        }
+    }
+
     #[test]
     fn json_and_csv_say_what_the_report_says(seed in any::<u64>()) {
         let memory = Memory::of_chance(seed, 60);
