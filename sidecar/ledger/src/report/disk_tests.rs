@@ -102,7 +102,7 @@ fn all(place: &Place, sql: &str) -> Vec<Vec<String>> {
 /// Decimal text as so many 10^-12.
 fn pico(text: &str) -> i128 {
     let (sign, text) = text.strip_prefix('-').map_or((1, text), |text| (-1, text));
-    let (whole, after) = text.split_once('.').unwrap();
+    let (whole, after) = text.split_once('.').unwrap_or((text, ""));
     sign * format!("{whole}{after:0<12}").parse::<i128>().unwrap()
 }
 
@@ -219,20 +219,23 @@ fn exchanges_prices_corrections_and_the_rest_are_as_they_were_entered() {
     assert!(all(&place, "SELECT what FROM audit").iter().all(|row| row[0] == "repriced"));
 }
 
+fn options() -> Options {
+    Options {
+        version: Version::V1_4,
+        billing: Billing::Showback,
+        issuer: "platform".into(),
+        service: "LLM Inference".into(),
+    }
+}
+
 #[test]
 fn a_closed_month_has_its_digest_in_focus() {
     let (_, place) = book(6);
     let october = period::month_of("2026-10").unwrap();
     let signed = crate::close(&place.ledger(), october, "finance", 1_900_000_000_000_000).unwrap();
     let mut text = Vec::new();
-    let options = Options {
-        version: Version::V1_4,
-        billing: Billing::Showback,
-        issuer: "platform".into(),
-        service: "LLM Inference".into(),
-    };
     let store = Store::open_read(&place.ledger()).unwrap();
-    focus::write(&store, &ask(&[Key::Month]), &options, None, &mut text).unwrap();
+    focus::write(&store, &ask(&[Key::Month]), &options(), None, &mut text).unwrap();
     let mut sheet = csv::Reader::from_reader(text.as_slice());
     let header = sheet.headers().unwrap().clone();
     let column = |name: &str| header.iter().position(|is| is == name).unwrap();
@@ -245,6 +248,28 @@ fn a_closed_month_has_its_digest_in_focus() {
         seen += usize::from(closed);
     }
     assert!(seen > 0);
+}
+
+/// Energy that came for a month that was closed is in the dataset, as in the view, although nothing else did.
+#[test]
+fn energy_in_focus_is_that_of_the_view() {
+    let place = Place::new();
+    put(&Memory::of_chance(6, 300).with_late_energy(), &place.ledger());
+    let store = Store::open_read(&place.ledger()).unwrap();
+    let mut text = Vec::new();
+    focus::write(&store, &ask(&[Key::Day]), &options(), None, &mut text).unwrap();
+    let mut sheet = csv::Reader::from_reader(text.as_slice());
+    let header = sheet.headers().unwrap().clone();
+    let column = |name: &str| header.iter().position(|is| is == name).unwrap();
+    let (joules, requests) = (column("x_EnergyJoules"), column("x_RequestCount"));
+    let (mut sum, mut alone) = (0, 0);
+    for record in sheet.records().map(Result::unwrap).filter(|record| !record[joules].is_empty()) {
+        sum += pico(&record[joules]);
+        alone += i32::from(&record[requests] == "0");
+    }
+    let view = all(&place, "SELECT energy_joules FROM spend_daily WHERE cost IS NOT NULL");
+    assert_eq!(sum, view.iter().map(|row| pico(&row[0])).sum::<i128>());
+    assert!(alone > 0);
 }
 
 #[test]

@@ -178,6 +178,18 @@ impl Memory {
         memory
     }
 
+    /// The same, but that the energy of every third row came when the month of its exchange was closed: a line of
+    /// the next has it, and nothing else.
+    pub(crate) fn with_late_energy(mut self) -> Self {
+        for (billed, row, used) in self.rows.iter_mut().step_by(3) {
+            let Some(used) = used.take() else { continue };
+            let line = line_of(row, Some(&used));
+            let late = Line { exchanges: 0, tokens: [0; TokenType::ALL.len()], cost_pico: 0, ..line };
+            self.shed.push((*billed + 1, late));
+        }
+        self
+    }
+
     fn correct(&mut self, chance: &mut Chance, row: &Row, billed: Month) {
         if chance.below(10) > 0 {
             return;

@@ -354,8 +354,9 @@ fn of_usage(row: &Charge, priced: &Priced<'_>, usage: &Usage, charges: &mut Vec<
             ..row.clone()
         });
     }
-    if charges.len() == first && sum.exchanges > 0 {
-        // Exchanges that made no token and cost nothing are usage too.
+    if charges.len() == first && (sum.exchanges > 0 || sum.measured > 0) {
+        // Exchanges that made no token and cost nothing are usage too, and so is energy that came alone, when the
+        // month of its exchanges was closed.
         let nothing = Decimal { units: 0, digits: 0, least: 0 };
         let article = &ARTICLES[0];
         charges.push(Charge {

@@ -123,15 +123,16 @@ proptest! {
     fn every_row_is_as_its_version_demands_and_the_costs_are_the_ledgers(
         seed in any::<u64>(), new in any::<bool>(), paid in any::<bool>(), by_day in any::<bool>(), gpu in any::<bool>(),
     ) {
-        let memory = Memory::of_chance(seed, 120);
+        let memory = Memory::of_chance(seed, 120).with_late_energy();
         let version = if new { Version::V1_4 } else { Version::V1_2 };
         let billing = if paid { Billing::Chargeback } else { Billing::Showback };
         let basis = if gpu { Basis::Gpu } else { Basis::Price };
         let key = if by_day { Key::Day } else { Key::Month };
         let (header, rows) = rows(&memory, &ask(&[key], basis), &options(version, billing));
-        let mut sums = BTreeMap::new();
+        let (mut sums, mut joules) = (BTreeMap::new(), 0);
         for row in &rows {
             check(version, billing, &header, row);
+            joules += if row["x_EnergyJoules"].is_empty() { 0 } else { pico(&row["x_EnergyJoules"]) };
             *sums.entry(row["BillingCurrency"].clone()).or_insert(0) += pico(&row["EffectiveCost"]);
         }
         let report = make(&memory, &ask(&[], basis)).expect("a store in memory can be read");
@@ -141,6 +142,9 @@ proptest! {
             prop_assert_eq!(sums.remove(&code).unwrap_or(0), cost, "{} {}", code, money(cost));
         }
         prop_assert!(sums.is_empty());
+        let apart = make(&memory, &ask(&[Key::Currency], basis)).expect("it can be read").groups;
+        let charged = apart.iter().filter(|group| group.currency.is_some());
+        prop_assert_eq!(joules, charged.map(|group| group.sums.energy_nj * 1000).sum::<i128>());
         if !gpu {
             each_price_has_one_id_and_each_article_one_row(&rows);
             let requests: i128 = rows.iter().filter_map(|row| row["x_RequestCount"].parse::<i128>().ok()).sum();
