@@ -16,7 +16,7 @@ use crate::amend::{Amendment, amend};
 use crate::report::ask::matches;
 use crate::report::pieces::{Detail, Piece, from_rows, line_of};
 use crate::report::source::{Correction, Month, Range, Source, Trouble};
-use crate::{Class, Line, Row, Store, month};
+use crate::{Class, Line, Row, Store, has_tiers, month};
 
 /// Corrections entered in one transaction: few enough that whoever writes the ledger meanwhile waits for
 /// a moment only, and that memory is bounded.
@@ -278,15 +278,17 @@ fn list<K: Ord>(listed: &mut BTreeMap<K, u64>, key: K, exchanges: u64, unlisted:
     }
 }
 
-/// The tier of a row is the one that counted when it was charged.
+/// The tier of a row is the one that counted when it was charged; that of a server without tiers was
+/// only asked for, whatever was thought of it then.
 pub(crate) fn usage(row: &Row) -> Usage<'_> {
+    let (tier, is_said) = (row.service_tier.as_deref(), has_tiers(&row.provider));
     Usage {
         model: &row.model,
         response_model: row.response_model.as_deref(),
         provider: &row.provider,
         upstream: &row.upstream,
-        tier: row.service_tier.as_deref(),
-        asked_tier: None,
+        tier: tier.filter(|_| is_said),
+        asked_tier: tier.filter(|_| !is_said),
         at_us: row.ended_us,
         tokens: &row.tokens.by_type,
         success: (200..300).contains(&row.status),

@@ -13,7 +13,7 @@ use crate::report::pieces::line_of;
 use crate::report::source::{Correction, DAY_US, Range, Source};
 use crate::report::tests::ask;
 use crate::report::{Ask, Filter, Key, make};
-use crate::{Class, Store, month};
+use crate::{Class, Row, Store, month};
 
 const PRICES: &str = "\
 version: second
@@ -30,6 +30,25 @@ fn prices(text: &str) -> Book {
 
 fn wish<'a>(book: &'a Book, model: Option<&'a str>) -> Reprice<'a> {
     Reprice { range: Range::ALL, model, book, who: "finance", at_us: 1_800_000_000_000_000 }
+}
+
+#[test]
+fn the_tier_of_a_row_makes_it_cheaper_only_where_the_server_has_tiers() {
+    let text = "version: v\ncurrency: USD\nmodels:\n  - {pattern: '*', input: 1, output: 1, input_audio: 1, \
+                output_audio: 1, tiers: {flex: {multiply: 0.5}, priority: {multiply: 2}}}\n";
+    let book = prices(text);
+    for (provider, tier, times) in [
+        ("openai", "flex", 0.5),
+        ("vllm", "flex", 1.0),
+        ("openai", "priority", 2.0),
+        ("vllm", "priority", 2.0),
+    ] {
+        let plain = Row { provider: provider.into(), service_tier: None, ..crate::testing::row(1) };
+        let tiered = Row { service_tier: Some(tier.into()), ..plain.clone() };
+        let cost = |row: &Row| book.charge(&usage(row)).cost().unwrap() as f64;
+        assert!(cost(&plain) > 0.0);
+        assert_eq!(cost(&tiered), times * cost(&plain), "{provider} {tier}");
+    }
 }
 
 fn of_models(patterns: &str) -> Ask {
@@ -127,7 +146,7 @@ fn what_cannot_be_charged_again_is_told() {
     let book = prices("version: v\ncurrency: USD\nmodels:\n  - {name: llama-3, input: 1, output: 2}\n");
     let not_qwen = rehearse(&memory, &wish(&book, Some("*a*"))).unwrap();
     assert!(not_qwen.unpriced.keys().any(|(model, _)| &**model == "llama-3-70b"), "{not_qwen:?}");
-    let kept = |row: &crate::Row| row.ended_us >= memory.kept_since_us;
+    let kept = |row: &Row| row.ended_us >= memory.kept_since_us;
     let gone = memory.shed.iter().filter(|(_, line)| line.model.contains('a')).count()
         + memory.rows.iter().filter(|(_, row, _)| !kept(row) && row.model.contains('a')).count();
     assert_eq!(not_qwen.gone.values().sum::<u64>(), u64::try_from(gone).unwrap());

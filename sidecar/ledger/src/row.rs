@@ -6,6 +6,8 @@ use std::sync::Arc;
 use meter::{ExchangeId, Record, Tokens};
 use price::Charge;
 
+use crate::tier::has_tiers;
+
 /// One exchange. Columns of the table `exchange` have the same names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
@@ -33,8 +35,8 @@ pub struct Row {
     pub response_model: Option<Arc<str>>,
     /// The response's id, as it says.
     pub response_id: Option<Arc<str>>,
-    /// The service tier it was served in, as the response says; else the one that the request asked for,
-    /// if it was charged by that tier's prices.
+    /// The service tier it was served in, as the response of a server that has tiers says; else the one
+    /// that the request asked for, if it was charged by that tier's prices.
     pub service_tier: Option<Arc<str>>,
     /// How it ended.
     pub ending: Arc<str>,
@@ -58,6 +60,7 @@ impl Row {
     /// The row of a finished exchange.
     pub fn of(record: &Record, charge: Charge) -> Self {
         let identity = &record.identity;
+        let is_said = identity.tier_said && has_tiers(&identity.provider);
         let micros = |ns: u64| i64::try_from(ns / 1000).unwrap_or(i64::MAX);
         Self {
             id: identity.exchange,
@@ -72,10 +75,7 @@ impl Row {
             model: Arc::clone(&identity.model),
             response_model: identity.response_model.clone(),
             response_id: identity.response_id.clone(),
-            service_tier: identity
-                .service_tier
-                .clone()
-                .filter(|tier| identity.tier_said || charge.is_of(tier)),
+            service_tier: identity.service_tier.clone().filter(|tier| is_said || charge.is_of(tier)),
             ending: record.ending.name().into(),
             status: record.status,
             streamed: record.streamed,

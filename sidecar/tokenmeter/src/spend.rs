@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwapOption;
 use gpu::Used;
 use ledger::report::source;
-use ledger::{EnergyRow, Ledger, Row};
+use ledger::{EnergyRow, Ledger, Row, has_tiers};
 use meter::Record;
 use metrics::{Basis, BookReading, Metrics};
 use price::{Book, Charge, Unpriced, Usage};
@@ -129,13 +129,14 @@ impl Spend {
 fn usage(record: &Record) -> Usage<'_> {
     let identity = &record.identity;
     let tier = identity.service_tier.as_deref();
+    let is_said = identity.tier_said && has_tiers(&identity.provider);
     Usage {
         model: &identity.model,
         response_model: identity.response_model.as_deref(),
         provider: &identity.provider,
         upstream: &identity.upstream,
-        tier: tier.filter(|_| identity.tier_said),
-        asked_tier: tier.filter(|_| !identity.tier_said),
+        tier: tier.filter(|_| is_said),
+        asked_tier: tier.filter(|_| !is_said),
         at_us: i64::try_from(record.ended_unix_ns() / 1000).unwrap_or(i64::MAX),
         tokens: &record.tokens.by_type,
         success: (200..300).contains(&record.status),

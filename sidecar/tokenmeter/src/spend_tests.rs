@@ -2,7 +2,7 @@
 
 use meter::{Body, Close, Identity, LoadSpan, Meter, Tick};
 use metrics::Options;
-use relay::Observer;
+use relay::{Kind, Observer};
 use scan::Dialect;
 
 use super::*;
@@ -19,7 +19,7 @@ fn record(model: &str, response_model: Option<&str>, tier: Option<(&str, bool)>)
         response_model: response_model.map(Into::into),
         service_tier: tier.map(|(tier, _)| tier.into()),
         tier_said: tier.is_some_and(|(_, said)| said),
-        ..Identity::new("u", "p", Dialect::OpenaiChat, model)
+        ..Identity::new("u", "openai", Dialect::OpenaiChat, model)
     };
     meter.end(identity, Close::Clean { whole: true }, LoadSpan::alone(), Tick(1))
 }
@@ -52,6 +52,24 @@ fn a_tier_that_was_only_asked_for_makes_nothing_cheaper() {
     for (said, kept) in [(false, None), (true, Some("flex"))] {
         let row = Row::of(&record("m", None, Some(("flex", said))), unpriced.clone());
         assert_eq!(row.service_tier.as_deref(), kept);
+    }
+}
+
+/// vLLM's Responses API answers with the request's own `service_tier`.
+#[test]
+fn a_tier_that_the_server_says_after_its_client_makes_nothing_cheaper() {
+    let spend = spend(&Metrics::new(Options::default()));
+    for (tier, own, repeated) in [("flex", 2, 4), ("priority", 8, 8)] {
+        for kind in Kind::ALL {
+            let mut record = record("m", None, Some((tier, true)));
+            record.identity.provider = kind.name().into();
+            let has_tiers = matches!(kind, Kind::Openai | Kind::Anthropic | Kind::Gemini);
+            let units = if has_tiers { own } else { repeated };
+            let charge = spend.enter(&record);
+            assert_eq!(charge.cost(), Some(units * UNIT), "{tier} of {kind:?}");
+            let kept = (has_tiers || tier == "priority").then_some(tier);
+            assert_eq!(Row::of(&record, charge).service_tier.as_deref(), kept, "{tier} of {kind:?}");
+        }
     }
 }
 
