@@ -72,6 +72,18 @@ fn an_empty_file_means_no_rules() {
 }
 
 #[test]
+fn members_beyond_those_that_are_looked_at_are_a_mistake() {
+    let members = |range: std::ops::Range<usize>| range.map(|n| format!("  - body: metadata.m{n}\n"));
+    let file = |rules: String| format!("end_user: [body.user, body.metadata.m0]\nrules:\n{rules}");
+    let [most, more] = [31, 40].map(|end| file(members(0..end).collect()));
+    assert_eq!(tenant::Rules::new(read(&most).spec).wanted().len(), 32);
+    let again: String = members(0..31).chain(members(0..31)).collect();
+    assert_eq!(read(&file(again)).spec.rules.len(), 62, "the same members again");
+    let expected = "t.yaml:34: more than 32 members of a body are looked at; keep 32 different ones, those of `end_user` included";
+    assert_eq!(told(&more), [expected]);
+}
+
+#[test]
 fn mistakes_are_told_with_their_line() {
     const REST: &str = "issuer: i, audience: a, claim: c";
     for (rules, expected) in [

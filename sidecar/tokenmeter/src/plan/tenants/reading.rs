@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use tenant::Nets;
+use tenant::{BodyKey, Nets};
 
 use super::{Hash, KeySource};
 use crate::file::{Node, Shape};
@@ -21,6 +21,8 @@ pub(super) struct Reading<'a> {
     /// Whether there is any peer whose header fields are believed.
     pub(super) trusts_some: bool,
     pub(super) hash_principals: bool,
+    /// The different members of a body that are looked at, by rules and for end users.
+    pub(super) members: Vec<BodyKey>,
     told_hash_key: bool,
 }
 
@@ -52,6 +54,7 @@ impl<'a> Reading<'a> {
             sources: Vec::new(),
             trusts_some: false,
             hash_principals: true,
+            members: Vec::new(),
             told_hash_key: false,
         }
     }

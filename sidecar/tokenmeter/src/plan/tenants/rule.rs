@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use scan::limits::WANTED;
 use tenant::{Algorithm, ApiKeys, BodyKey, Claim, Jwt, KeyHash, KeySet, Name, Owner, Rule};
 
 use super::reading::{Fields, Reading};
@@ -131,19 +132,27 @@ impl Reading<'_> {
     }
 
     pub(super) fn body_key(&mut self, text: &str, origin: &Origin) -> Option<BodyKey> {
-        match (text, text.split_once('.')) {
-            ("user", _) => Some(BodyKey::User),
-            ("safety_identifier", _) => Some(BodyKey::SafetyIdentifier),
-            (_, Some(("metadata", key))) if (1..=64).contains(&key.len()) => {
-                Some(BodyKey::Metadata(key.into()))
-            }
+        let key = match (text, text.split_once('.')) {
+            ("user", _) => BodyKey::User,
+            ("safety_identifier", _) => BodyKey::SafetyIdentifier,
+            (_, Some(("metadata", key))) if (1..=64).contains(&key.len()) => BodyKey::Metadata(key.into()),
             _ => {
                 let what = format!("`{}` is no member of a body that is looked at", text.escape_debug());
                 let remedy = "write user, safety_identifier or metadata.NAME (at most 64 bytes)";
                 self.mistake(origin, what, remedy);
-                None
+                return None;
+            }
+        };
+        // The one too many is kept as well, so that it is told once.
+        if !self.members.contains(&key) && self.members.len() <= WANTED {
+            self.members.push(key.clone());
+            if self.members.len() > WANTED {
+                let what = format!("more than {WANTED} members of a body are looked at");
+                let remedy = format!("keep {WANTED} different ones, those of `end_user` included");
+                self.mistake(origin, what, remedy);
             }
         }
+        Some(key)
     }
 
     fn path(&mut self, node: Node, fields: &mut Fields) -> Option<Rule> {
