@@ -49,7 +49,9 @@ impl Address {
         if config.get_hosts().is_empty() {
             return Err(format!("the URL names no host; {WRITE}"));
         }
-        let near = config.get_hosts().iter().all(is_near);
+        // Where an address is written beside a host, it is what is connected to.
+        let addresses_near = config.get_hostaddrs().iter().all(|ip| ip.to_canonical().is_loopback());
+        let near = addresses_near && config.get_hosts().iter().all(is_near);
         config.ssl_mode(mode.unwrap_or(if near { SslMode::Disable } else { SslMode::Require }));
         if config.get_connect_timeout().is_none() {
             config.connect_timeout(CONNECT);

@@ -17,6 +17,13 @@ fn a_network_is_encrypted_unless_the_url_says_otherwise() {
         ("postgres://u@localhost/x?sslmode=require", SslMode::Require),
         ("postgres:///x?host=/run/postgresql&user=u", SslMode::Disable),
         ("postgres://u@localhost,db.example/x", SslMode::Require),
+        ("postgres://u@localhost/x?hostaddr=10.0.0.5", SslMode::Require),
+        ("postgres://u@localhost,localhost/x?hostaddr=127.0.0.1,10.0.0.5", SslMode::Require),
+        ("postgres:///x?host=/run/postgresql&hostaddr=10.0.0.5&user=u", SslMode::Require),
+        ("postgres://u@db.example/x?hostaddr=127.0.0.1", SslMode::Require),
+        ("postgres://u@localhost/x?hostaddr=10.0.0.5&sslmode=disable", SslMode::Disable),
+        ("postgres://u@localhost/x?hostaddr=127.0.0.1", SslMode::Disable),
+        ("postgres://u@localhost/x?hostaddr=::1", SslMode::Disable),
     ] {
         let address = Address::parse(url).unwrap_or_else(|error| panic!("{url}: {error}"));
         assert_eq!(address.config.get_ssl_mode(), mode, "{url}");
