@@ -99,16 +99,19 @@ impl Budgets {
     }
 
     /// Replaces what a central store has. What the first such look passes counts as told: others did.
-    pub fn observe(&mut self, now_us: i64, all: &[Observed]) {
+    /// Whether it was the first, so that [`Budgets::told`] may have more in it than before.
+    pub fn observe(&mut self, now_us: i64, all: &[Observed]) -> bool {
         self.tenants.values_mut().for_each(|tenant| tenant.spend.forget_observed());
         self.pools.iter_mut().flatten().for_each(|(spend, _)| spend.forget_observed());
         for one in all {
             let others = one.all.saturating_sub(one.ours);
             self.book(&one.tenant, &mut |spend| spend.observe(one.day, one.ours, others));
         }
-        if !std::mem::replace(&mut self.observed, true) {
+        let is_first = !std::mem::replace(&mut self.observed, true);
+        if is_first {
             self.take_for_told(now_us);
         }
+        is_first
     }
 
     /// What is to be told now: each threshold once for each budget, tenant and period.

@@ -96,6 +96,7 @@ pub(crate) fn start(
         memory: hooks.memory,
         refuse: hooks.refuse,
         owed: Vec::new(),
+        unkept: false,
         refusing: false,
         shown_us: None,
         warned: false,
@@ -140,6 +141,8 @@ struct Looks {
     refuse: Refuse,
     /// What the webhook's receiver had not taken at the last look.
     owed: Vec<Notice>,
+    /// Whether something counts as told, without a notice of ours, that is not kept yet.
+    unkept: bool,
     /// Whether anybody was refused at the last look.
     refusing: bool,
     /// When the readings were shown last.
@@ -165,6 +168,7 @@ impl Looks {
                 if late {
                     sums.retain(|(_, day, _)| *day < day_of(now_us));
                 }
+                self.unkept = told.is_none();
                 self.budgets.restore(now_us, &sums, told.as_ref());
             }
             Err(trouble) => {
@@ -190,7 +194,7 @@ impl Looks {
             self.budgets.add(&tenant, day, pico);
         }
         if let Some(all) = waiting.observed {
-            self.budgets.observe(now_us, &all);
+            self.unkept |= self.budgets.observe(now_us, &all);
         }
         let notices = self.budgets.tick(now_us);
         for notice in &notices {
@@ -203,7 +207,7 @@ impl Looks {
             news = true;
         }
         let owed = self.webhook.as_ref().map(Webhook::owed).unwrap_or_default();
-        if !notices.is_empty() || owed != self.owed {
+        if mem::take(&mut self.unkept) || !notices.is_empty() || owed != self.owed {
             self.memory.keep(&self.budgets.told(now_us).without(&owed));
             self.owed = owed;
         }

@@ -70,6 +70,7 @@ fn bench(budgets: Vec<Budget>, memory: Memory) -> Bench {
         memory,
         refuse,
         owed: Vec::new(),
+        unkept: false,
         refusing: false,
         shown_us: None,
         warned: false,
@@ -200,6 +201,36 @@ fn a_new_process_knows_what_was_told() {
     damaged.restore(at(3, 2), sums());
     damaged.looks.look(at(3, 2));
     assert_eq!(damaged.alerts("acme"), []);
+    damaged.looks.end(at(3, 3));
+    let mut mended = bench(vec![budget("b", 10)], Memory::beside(&ledger));
+    mended.restore(at(3, 3), sums());
+    mended.looks.look(at(3, 3));
+    assert_eq!(mended.alerts("acme"), [], "and the process after it knows that");
+}
+
+#[test]
+fn what_others_told_is_known_after_a_restart() {
+    let folder = Folder::new("others");
+    let ledger = folder.0.join("spend.db");
+    let seen = |ours: i64, all: i64| Observed {
+        tenant: tenant("acme"),
+        day: i32::try_from(DAY_1).unwrap(),
+        ours: (ours * UNIT).into(),
+        all: (all * UNIT).into(),
+    };
+    let mut before = bench(vec![budget("b", 10)], Memory::beside(&ledger));
+    before.restore(at(3, 1), Ok(Vec::new()));
+    before.charges.observe(vec![seen(0, 6)]);
+    before.looks.look(at(3, 1));
+    assert_eq!(before.alerts("acme"), [], "others told it");
+    before.looks.end(at(3, 2));
+
+    // Before the central store is heard again, its own sums pass the same threshold.
+    let mut after = bench(vec![budget("b", 10)], Memory::beside(&ledger));
+    after.restore(at(3, 3), Ok(vec![(tenant("acme"), i32::try_from(DAY_1).unwrap(), i128::from(6 * UNIT))]));
+    after.looks.look(at(3, 3));
+    assert_eq!(after.alerts("acme"), []);
+    after.looks.end(at(3, 4));
 }
 
 #[test]
