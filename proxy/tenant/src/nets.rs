@@ -33,10 +33,24 @@ impl Nets {
 
 fn net(text: &str) -> Option<IpNet> {
     match text.contains('/') {
-        true => text.parse::<IpNet>().ok().map(|net| net.trunc()),
+        true => text.parse::<IpNet>().ok().and_then(canonical).map(|net| net.trunc()),
         false => text.parse::<IpAddr>().ok().map(|address| IpNet::from(address.to_canonical())),
     }
 }
+
+/// A network of IPv4 addresses written as IPv6 ones, as that of the IPv4 addresses: as nothing else are
+/// peers asked for. One that reaches beyond them is none.
+fn canonical(net: IpNet) -> Option<IpNet> {
+    let IpAddr::V4(address) = net.addr().to_canonical() else { return Some(net) };
+    let bits = match net {
+        IpNet::V4(net) => net.prefix_len(),
+        IpNet::V6(net) => net.prefix_len().checked_sub(MAPPED_BITS)?,
+    };
+    IpNet::new(address.into(), bits).ok()
+}
+
+/// Bits before the IPv4 address in an IPv6 one (`::ffff:0:0/96`, RFC 4291 §2.5.5.2).
+const MAPPED_BITS: u8 = 96;
 
 #[cfg(test)]
 #[path = "nets_tests.rs"]

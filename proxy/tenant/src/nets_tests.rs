@@ -25,8 +25,36 @@ fn addresses_are_in_networks_whichever_way_they_came() {
 }
 
 #[test]
+fn networks_of_addresses_that_came_as_ipv6_ones_are_the_ipv4_networks() {
+    for (text, read) in [
+        ("::ffff:10.0.0.0/104", "10.0.0.0/8"),
+        ("::ffff:10.1.2.3/104", "10.0.0.0/8"),
+        ("::ffff:0:0/96", "0.0.0.0/0"),
+        ("::ffff:192.0.2.7/128", "192.0.2.7/32"),
+        ("::ffff:192.0.2.7", "192.0.2.7/32"),
+        ("::/0", "::/0"),
+    ] {
+        let nets = Nets::read([text]).unwrap();
+        assert_eq!(nets.texts().collect::<Vec<_>>(), [read], "{text}");
+    }
+    let nets = Nets::read(["::ffff:10.0.0.0/104"]).unwrap();
+    for (address, inside) in [("10.1.2.3", true), ("::ffff:10.1.2.3", true), ("11.0.0.1", false)] {
+        assert_eq!(nets.contains(address.parse().unwrap()), inside, "{address}");
+    }
+}
+
+#[test]
 fn what_is_no_network_is_told() {
-    for wrong in ["", "10.0.0.0/33", "10.0.0", "localhost", "10.0.0.0/8,", "::/129", "10.0.0.1:80"] {
+    for wrong in [
+        "::ffff:10.0.0.0/95",
+        "",
+        "10.0.0.0/33",
+        "10.0.0",
+        "localhost",
+        "10.0.0.0/8,",
+        "::/129",
+        "10.0.0.1:80",
+    ] {
         assert_eq!(Nets::read(["10.0.0.0/8", wrong]), Err(wrong));
     }
 }
