@@ -2,12 +2,13 @@
 //! leave meanwhile.
 
 use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
 
 use meter::Ending;
 use relay::UsageStep;
 use usage::Policy;
 
-use crate::support::{CANCEL, DEADLINE, Peer, Proxy, eventually, now, upstream_body};
+use crate::support::{CANCEL, DEADLINE, Peer, Proxy, Upstream, eventually, now, upstream_body};
 use crate::usage::{
     ASKED, DONE, FINISH, HEAD, PLAIN, Server, USAGE, ask, chunk, delta, policy, record, request, steps,
 };
@@ -25,6 +26,72 @@ fn a_chunked_request_stays_chunked() {
     assert!(!body.contains("usage"));
     assert_eq!(server.bodies(), [ASKED]);
     assert!(!server.heads.lock().unwrap()[0].to_ascii_lowercase().contains("content-length"));
+}
+
+/// A request in chunks that ends in `trailers`.
+fn with_trailers(fields: &str, body: &str, trailers: &str) -> String {
+    format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\n{fields}Transfer-Encoding: chunked\r\n\r\n{}0\r\n{trailers}\r\n",
+        chunk(body),
+    )
+}
+
+/// Trailers are no way out of being counted: they go on behind what was edited, and behind the original
+/// where that is sent again.
+#[test]
+fn trailers_come_behind_the_edited_body() {
+    let sent = Arc::<Mutex<Vec<String>>>::default();
+    let noted = Arc::clone(&sent);
+    let upstream = Upstream::start(move |peer, number| {
+        let Some(_) = peer.head() else { return };
+        noted.lock().unwrap().push(peer.until("0\r\nx-a: b\r\n\r\n"));
+        peer.send(if number == 0 {
+            "HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+        } else {
+            "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+        });
+    });
+    let proxy = Proxy::with(upstream.address, policy(Policy::Inject));
+    let (head, _) = ask(proxy.address(), &with_trailers("Trailer: X-A\r\n", PLAIN, "X-A: b\r\n"));
+    assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    let end = "0\r\nx-a: b\r\n\r\n";
+    let all: Vec<String> =
+        sent.lock().unwrap().iter().map(|body| unchunked(body.strip_suffix(end).unwrap())).collect();
+    assert_eq!(all, [ASKED, PLAIN]);
+    assert_eq!(steps(&proxy), [UsageStep::Injected]);
+}
+
+/// What chunks carry.
+fn unchunked(mut chunks: &str) -> String {
+    let mut whole = String::new();
+    while let Some((size, rest)) = chunks.split_once("\r\n") {
+        let (data, rest) = rest.split_at(usize::from_str_radix(size, 16).unwrap());
+        whole += data;
+        chunks = rest.strip_prefix("\r\n").unwrap();
+    }
+    whole
+}
+
+#[test]
+fn trailers_nobody_announced_change_nothing() {
+    let server = Server::streaming();
+    let proxy = server.proxy(Policy::Inject);
+    let (_, body) = ask(proxy.address(), &with_trailers("", PLAIN, "X-A: b\r\n"));
+    assert!(!body.contains("usage"));
+    assert_eq!(server.bodies(), [ASKED]);
+    assert_eq!(steps(&proxy), [UsageStep::Injected]);
+}
+
+/// A digest behind the body is one like any other.
+#[test]
+fn a_body_under_a_seal_behind_it_is_left_alone() {
+    for seal in ["Content-Digest: sha-256=:AA==:\r\n", "X-A: b\r\nSignature: s=:AA==:\r\n"] {
+        let server = Server::streaming();
+        let proxy = server.proxy(Policy::Inject);
+        ask(proxy.address(), &with_trailers("", PLAIN, seal));
+        assert_eq!(server.bodies(), [PLAIN], "{seal}");
+        assert_eq!(steps(&proxy), [UsageStep::Unreadable], "{seal}");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use bytes::Bytes;
 use hyper::header::{ACCEPT_ENCODING, CONTENT_LENGTH, HeaderValue};
 use hyper::http::request;
-use hyper::{Request, StatusCode};
+use hyper::{HeaderMap, Request, StatusCode};
 use usage::{Added, Ask, Asking, Why};
 
 use super::upload::{Gathered, Upload, UploadError};
@@ -19,6 +19,8 @@ use crate::{UsageStep, clock, limits};
 pub(super) struct Original {
     parts: request::Parts,
     body: Bytes,
+    /// What stands behind it.
+    trailers: Option<HeaderMap>,
     added: Added,
     /// What it was refused for may be its question.
     plain: bool,
@@ -40,9 +42,16 @@ pub(super) async fn ask(
         Some(gathered) => gathered,
         None => upload.gather(limits::GATHERED_BYTES, &worker.room).await?,
     };
-    let Gathered::Whole(body) = gathered else {
-        worker.usage(UsageStep::TooLarge);
-        return Ok(None);
+    let body = match gathered {
+        Gathered::Whole(body) => body,
+        Gathered::Sealed => {
+            worker.usage(UsageStep::Unreadable);
+            return Ok(None);
+        }
+        Gathered::Not => {
+            worker.usage(UsageStep::TooLarge);
+            return Ok(None);
+        }
     };
     // Under the meter's guard: should it fail, the request goes as it came, and nobody looks.
     let edited = visit.metered.borrow_mut().with(|exchange| {
@@ -68,7 +77,8 @@ pub(super) async fn ask(
         }
         None => return Ok(None),
     };
-    let original = Original { parts: parts.clone(), body, added, plain, _share: upload.share() };
+    let (head, trailers) = (parts.clone(), upload.trailers().cloned());
+    let original = Original { parts: head, body, trailers, added, plain, _share: upload.share() };
     upload.replace(slices.into_iter());
     if parts.headers.contains_key(CONTENT_LENGTH) {
         parts.headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
@@ -88,7 +98,8 @@ impl Original {
     /// The request, to be sent once more.
     pub(super) fn request(&self, visit: &Rc<Visit>) -> Request<Upload> {
         visit.metered.borrow_mut().with(|exchange| exchange.asked_more(None));
-        Request::from_parts(self.parts.clone(), Upload::again(self.body.clone(), visit))
+        let body = Upload::again(self.body.clone(), self.trailers.clone(), visit);
+        Request::from_parts(self.parts.clone(), body)
     }
 
     /// It was answered with `status`: if that is a success, the question was what was refused. Unless a

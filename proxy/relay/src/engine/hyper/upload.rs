@@ -12,12 +12,14 @@ use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
+use hyper::HeaderMap;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
 use meter::Tick;
 
 use super::visit::{self, Visit};
 use crate::clock;
+use crate::headers::is_sealed;
 use crate::limits::BUFFER_BYTES;
 use crate::room::{Room, Share};
 
@@ -62,9 +64,11 @@ impl Slices {
 
 /// A body that was gathered.
 pub(super) enum Gathered {
-    /// All of it, and nothing else.
+    /// All of it. Trailers may stand behind it, which say nothing of its bytes.
     Whole(Bytes),
-    /// It is too large, or ends in trailers: it goes on as it comes.
+    /// All of it was read, but its trailers vouch for its bytes: it goes on as it came.
+    Sealed,
+    /// It is too large: it goes on as it comes.
     Not,
 }
 
@@ -77,9 +81,10 @@ impl Upload {
         Self { body: Some(body), ahead: VecDeque::new(), share: None, visit: Rc::clone(visit) }
     }
 
-    /// The same body once more, from memory. The exchange has seen it.
-    pub(super) fn again(body: Bytes, visit: &Rc<Visit>) -> Self {
-        let ahead = VecDeque::from([Ok(Frame::data(body))]);
+    /// The same body once more, from memory, and what stood behind it. The exchange has seen it.
+    pub(super) fn again(body: Bytes, trailers: Option<HeaderMap>, visit: &Rc<Visit>) -> Self {
+        let trailers = trailers.map(Frame::trailers);
+        let ahead = [Frame::data(body)].into_iter().chain(trailers).map(Ok).collect();
         Self { body: None, ahead, share: None, visit: Rc::clone(visit) }
     }
 
@@ -117,13 +122,14 @@ impl Upload {
             self.ahead.push_back(Ok(Frame::data(whole.clone())));
             self.share = Some(Rc::new(share));
         }
-        Ok(match rest {
-            Some(rest) => {
-                self.ahead.push_back(Ok(rest));
-                Gathered::Not
-            }
+        let gathered = match rest.as_ref().map(Frame::trailers_ref) {
             None => Gathered::Whole(whole),
-        })
+            Some(Some(trailers)) if is_sealed(trailers) => Gathered::Sealed,
+            Some(Some(_)) => Gathered::Whole(whole),
+            Some(None) => Gathered::Not,
+        };
+        self.ahead.extend(rest.map(Ok));
+        Ok(gathered)
     }
 
     /// The gathered body's part of the room, for who keeps the body longer.
@@ -131,9 +137,16 @@ impl Upload {
         self.share.clone()
     }
 
-    /// Sends these slices in place of a body that was gathered whole.
+    /// The trailers behind a body that was gathered whole.
+    pub(super) fn trailers(&self) -> Option<&HeaderMap> {
+        self.ahead.back()?.as_ref().ok()?.trailers_ref()
+    }
+
+    /// Sends these slices in place of a body that was gathered whole. Its trailers stay behind it.
     pub(super) fn replace(&mut self, slices: impl Iterator<Item = Bytes>) {
-        self.ahead = slices.filter(|slice| !slice.is_empty()).map(|slice| Ok(Frame::data(slice))).collect();
+        let trailers = self.ahead.pop_back().filter(|frame| frame.as_ref().is_ok_and(Frame::is_trailers));
+        let slices = slices.filter(|slice| !slice.is_empty()).map(|slice| Ok(Frame::data(slice)));
+        self.ahead = slices.chain(trailers).collect();
     }
 
     fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, UploadError>>> {
