@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
 use meter::Ending;
-use relay::UsageStep;
+use relay::{Kind, UsageStep};
 use usage::Policy;
 
 use crate::support::{CANCEL, DEADLINE, Peer, Proxy, Upstream, eventually, now, upstream_body};
@@ -91,6 +91,38 @@ fn a_body_under_a_seal_behind_it_is_left_alone() {
         ask(proxy.address(), &with_trailers("", PLAIN, seal));
         assert_eq!(server.bodies(), [PLAIN], "{seal}");
         assert_eq!(steps(&proxy), [UsageStep::Unreadable], "{seal}");
+    }
+}
+
+/// What is spoken at `/invocations` only the body says, so it is asked once that is known.
+#[test]
+fn streams_at_invocations_are_asked_for_usage() {
+    const TEXT: &str = r#"{"prompt":"p","stream": true}"#;
+    const ESCAPED: &str = r#"{"mess\u0061ges":[],"stream": true}"#;
+    const CHAT: &str = r#"{"messages":[],"stream": true}"#;
+    let asked = |body: &str| body.replace("true", r#"true,"stream_options":{"include_usage":true}"#);
+    let opaque = "\u{1}\u{2}gz";
+    let server = Server::streaming();
+    for (kind, sent, onward, step) in [
+        (Kind::Vllm, CHAT, asked(CHAT), Some(UsageStep::Injected)),
+        (Kind::Vllm, ESCAPED, asked(ESCAPED), Some(UsageStep::Injected)),
+        (Kind::Vllm, TEXT, asked(TEXT), Some(UsageStep::Injected)),
+        (Kind::Tgi, TEXT, TEXT.into(), Some(UsageStep::SentUnasked)),
+        (Kind::Tgi, CHAT, asked(CHAT), Some(UsageStep::Injected)),
+        (Kind::Vllm, r#"{"input":"p"}"#, r#"{"input":"p"}"#.into(), None),
+        (Kind::Tgi, r#"{"inputs":"p","stream":true}"#, r#"{"inputs":"p","stream":true}"#.into(), None),
+        (Kind::Vllm, r#"{"messages":[]}"#, r#"{"messages":[]}"#.into(), Some(UsageStep::NotStreamed)),
+        (Kind::Vllm, r#"{"stream":true}"#, r#"{"stream":true}"#.into(), Some(UsageStep::Unreadable)),
+        (Kind::Vllm, opaque, opaque.into(), Some(UsageStep::Unreadable)),
+    ] {
+        let proxy = Proxy::with(server.upstream.address, |plan| {
+            plan.upstreams[0].usage = Policy::Inject;
+            plan.upstreams[0].kind = Some(kind);
+        });
+        let (_, body) = ask(proxy.address(), &request(sent).replace("/v1/chat/completions", "/invocations"));
+        assert!(!body.contains("usage"), "{sent}");
+        assert_eq!(server.bodies().pop(), Some(onward), "{kind:?} {sent}");
+        assert_eq!(steps(&proxy), Vec::from_iter(step), "{kind:?} {sent}");
     }
 }
 

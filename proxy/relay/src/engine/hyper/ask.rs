@@ -8,12 +8,13 @@ use bytes::Bytes;
 use hyper::header::{ACCEPT_ENCODING, CONTENT_LENGTH, HeaderValue};
 use hyper::http::request;
 use hyper::{HeaderMap, Request, StatusCode};
+use scan::Dialect;
 use usage::{Added, Ask, Asking, Why};
 
 use super::upload::{Gathered, Upload, UploadError};
 use super::visit::Visit;
 use crate::room::Share;
-use crate::{UsageStep, clock, limits};
+use crate::{UsageStep, asking, clock, limits};
 
 /// A request as it was before it was edited.
 pub(super) struct Original {
@@ -26,6 +27,30 @@ pub(super) struct Original {
     plain: bool,
     /// Its bytes' part of the room for all of them.
     _share: Option<Rc<Share>>,
+}
+
+/// Gathers a body that alone says what is spoken. What there is to ask for in it, as `wants` has it of its
+/// dialect, or why nothing is; `None` if it is nothing that could be asked.
+pub(super) async fn settle(
+    visit: &Visit,
+    wants: impl FnOnce(Dialect) -> Result<Ask, UsageStep>,
+    upload: &mut Upload,
+    gathered: Option<Gathered>,
+) -> Result<(Gathered, Option<Result<Ask, UsageStep>>), UploadError> {
+    let gathered = match gathered {
+        Some(gathered) => gathered,
+        None => upload.gather(limits::GATHERED_BYTES, &visit.engine.worker().room).await?,
+    };
+    if let Gathered::Not = gathered {
+        return Ok((gathered, Some(Err(UsageStep::TooLarge))));
+    }
+    let said = visit.metered.borrow_mut().with(|exchange| (exchange.dialect(), exchange.asks_for_frames()));
+    let want = match said {
+        Some((dialect, _)) if asking::is_askable(dialect) => Some(wants(dialect)),
+        Some((Dialect::Unknown, true)) => Some(Err(UsageStep::Unreadable)),
+        _ => None,
+    };
+    Ok((gathered, want))
 }
 
 /// Edits the request if `want` can be asked for in it; the original is given back then. `gathered` is

@@ -12,6 +12,8 @@ use hyper::http::request;
 use hyper::http::uri::PathAndQuery;
 use hyper::{Request, Response, StatusCode, Uri, Version};
 
+use scan::Dialect;
+
 use super::admit::{Admitted, admit, admit_tunnel};
 use super::client::Client;
 use super::connection::Connection;
@@ -23,7 +25,7 @@ use super::visit::Visit;
 use super::{Engine, ask};
 use crate::answer::Answer;
 use crate::metered::Metered;
-use crate::route::{Route, Speaks, route};
+use crate::route::{Speaks, route};
 use crate::tenancy::Tenancy;
 use crate::{Passthrough, Upstream, asking, clock, headers, policy};
 
@@ -83,9 +85,14 @@ pub(super) async fn forward(
             Metered::not(worker)
         }
     };
-    let want = match &routed {
-        Ok(Route { speaks: Speaks::Known(dialect), .. }) if asking::is_askable(*dialect) => {
-            Some(asking::want(upstream, learned, *dialect, &parts.headers, begun))
+    let speaks = routed.as_ref().ok().map(|route| route.speaks);
+    let mut want = match speaks {
+        Some(Speaks::Known(dialect)) if asking::is_askable(dialect) => {
+            Some(asking::want(upstream, learned, dialect, &parts.headers, begun))
+        }
+        // Whether the body is to be asked what is spoken; a completion may need less.
+        Some(Speaks::Invocations) => {
+            Some(asking::want(upstream, learned, Dialect::OpenaiChat, &parts.headers, begun))
         }
         _ => None,
     };
@@ -98,12 +105,21 @@ pub(super) async fn forward(
     rewrite(&mut parts, uri, upstream, asked, &body);
     visit.metered.borrow_mut().with(|exchange| exchange.trace_onward(&mut parts.headers));
     let mut upload = Upload::new(body, &visit, begun);
-    let gathered = match admit(&visit, &mut upload).await {
+    let mut gathered = match admit(&visit, &mut upload).await {
         Ok(Admitted::Yes(gathered)) => gathered,
         Ok(Admitted::No(told)) => return Ok(answer(&visit, told)),
         Err(UploadError::Gone) => return Err(Gone),
         Err(UploadError::Malformed) => return Ok(answer(&visit, Answer::malformed_body())),
     };
+    if let (Some(Speaks::Invocations), Some(Ok(_))) = (speaks, &want) {
+        let wants = |dialect| asking::want(upstream, learned, dialect, &parts.headers, begun);
+        let (body, settled) = match ask::settle(&visit, wants, &mut upload, gathered).await {
+            Ok(settled) => settled,
+            Err(UploadError::Gone) => return Err(Gone),
+            Err(UploadError::Malformed) => return Ok(answer(&visit, Answer::malformed_body())),
+        };
+        (gathered, want) = (Some(body), settled);
+    }
     let mut original = None;
     if let Some(Err(step)) = want {
         worker.usage(step);
