@@ -1,5 +1,5 @@
 //! A path as servers read it that unescape before they route (uvicorn does): `%6F` is `o`, `//` is `/`
-//! and a `/` at the end says nothing. Only who serves what is read off it; the upstream gets the path as
+//! and a `/` at the end says nothing. cpp-httplib, llama.cpp's, also takes `%u006F` for `o`. Only who serves what is read off it; the upstream gets the path as
 //! it came. Nothing is unescaped twice, and a path that needs none of this is not copied.
 
 use std::borrow::Cow;
@@ -17,7 +17,9 @@ pub(crate) fn plain(path: &str) -> Cow<'_, str> {
 
 /// The path again if it has escaped slashes, which are slashes to many a server.
 pub(crate) fn slashed(path: &str) -> Option<String> {
-    path.as_bytes().windows(3).any(|escape| escape.eq_ignore_ascii_case(b"%2f")).then(|| {
+    let has =
+        |slash: &[u8]| path.as_bytes().windows(slash.len()).any(|part| part.eq_ignore_ascii_case(slash));
+    (has(b"%2f") || has(b"%u002f")).then(|| {
         let mut slashed = undone(path, true);
         slashed.truncate(ended(&slashed).len());
         slashed
@@ -33,13 +35,15 @@ fn undone(path: &str, slashes: bool) -> String {
     let mut plain = String::with_capacity(path.len());
     let mut rest = path;
     while let Some(next) = rest.chars().next() {
-        let meant = escaped(rest).filter(|meant| match meant {
-            '/' => slashes,
-            '%' => false,
-            _ => meant.is_ascii_graphic(),
-        });
-        rest = &rest[meant.map_or(next.len_utf8(), |_| 3)..];
-        let meant = meant.unwrap_or(next);
+        let (meant, length) = match escaped(rest) {
+            Some((Meant::Nothing, length)) => {
+                rest = &rest[length..];
+                continue;
+            }
+            Some((Meant::Character(meant), length)) if is_plain(meant, slashes) => (meant, length),
+            _ => (next, next.len_utf8()),
+        };
+        rest = &rest[length..];
         if meant != '/' || !plain.ends_with('/') {
             plain.push(meant);
         }
@@ -47,11 +51,31 @@ fn undone(path: &str, slashes: bool) -> String {
     plain
 }
 
-/// What the escape at the beginning of this text stands for.
-fn escaped(text: &str) -> Option<char> {
-    let [b'%', high, low, ..] = *text.as_bytes() else { return None };
-    let digit = |hex: u8| char::from(hex).to_digit(16);
-    char::from_u32(digit(high)? << 4 | digit(low)?)
+/// Whether an escape of this character may be undone.
+fn is_plain(meant: char, slashes: bool) -> bool {
+    match meant {
+        '/' => slashes,
+        '%' => false,
+        _ => meant.is_ascii_graphic(),
+    }
+}
+
+/// What an escape stands for.
+enum Meant {
+    Character(char),
+    /// Half a surrogate pair: cpp-httplib drops it.
+    Nothing,
+}
+
+/// What the escape at the beginning of this text stands for, and how many bytes it has.
+fn escaped(text: &str) -> Option<(Meant, usize)> {
+    let (digits, length) = match text.as_bytes() {
+        [b'%', b'u', digits @ ..] => (digits.get(..4)?, 6),
+        [b'%', digits @ ..] => (digits.get(..2)?, 3),
+        _ => return None,
+    };
+    let code = digits.iter().try_fold(0, |code, digit| Some(code << 4 | char::from(*digit).to_digit(16)?))?;
+    Some((char::from_u32(code).map_or(Meant::Nothing, Meant::Character), length))
 }
 
 #[cfg(test)]
@@ -74,6 +98,15 @@ mod tests {
             ("/v1/complet%2569ons", "/v1/complet%2569ons"),
             ("/v2/models/a%2Fb/generate", "/v2/models/a%2Fb/generate"),
             ("/v2/models/a%2fb/generate/", "/v2/models/a%2fb/generate"),
+            // llama.cpp's server (cpp-httplib) knows four digits too, and half a pair means nothing to it.
+            ("/v1/chat/completion%u0073", "/v1/chat/completions"),
+            ("/v1/chat/completion%u006E%73/", "/v1/chat/completionns"),
+            ("/v1/chat/completion%ud800s%uDFFF", "/v1/chat/completions"),
+            ("/v1/%ud800/chat", "/v1/chat"),
+            ("/v1/a%u002Fb", "/v1/a%u002Fb"),
+            ("/v1/%u0025u0073", "/v1/%u0025u0073"),
+            ("/a%u00e9%u0000%U0073%u007%u%u007g", "/a%u00e9%u0000%U0073%u007%u%u007g"),
+            ("/a%u007%73", "/a%u007s"),
             // What is no escape, and what is no plain character.
             ("/a%/b%6/c%zz", "/a%/b%6/c%zz"),
             ("/a%20b%C3%A9%00", "/a%20b%C3%A9%00"),
@@ -89,7 +122,9 @@ mod tests {
         for (path, meant) in [
             ("/v1%2Fchat%2fcomplet%69ons", Some("/v1/chat/completions")),
             ("/v1%2F/chat/completions%2F", Some("/v1/chat/completions")),
+            ("/v1%u002fchat%u002Fcompletion%u0073", Some("/v1/chat/completions")),
             ("/v1%252Fchat", None),
+            ("/v1%u0025002fchat", None),
             ("/v1/chat/complet%69ons", None),
         ] {
             assert_eq!(slashed(path).as_deref(), meant, "{path}");

@@ -50,15 +50,12 @@ impl Speaks {
 
 /// How a request for `path` (as the upstream will see it) is metered, or why it is not.
 ///
-/// An escaped slash is a character of its segment, which may be a model's name; where that leads
-/// nowhere, it is a slash.
+/// An escaped slash is a slash, as Python's servers and llama.cpp's read it, unless it is a character of a
+/// model's name.
 pub fn route(kind: Option<Kind>, method: &Method, path: &str) -> Result<Route, Passthrough> {
     let found = route_plain(kind, method, &plain(path));
-    match found {
-        Ok(Route { speaks: Speaks::Anything, .. }) | Err(Passthrough::Path) => match slashed(path) {
-            Some(path) => route_plain(kind, method, &path),
-            None => found,
-        },
+    match slashed(path) {
+        Some(path) if !found.is_ok_and(|route| !route.model.is_empty()) => route_plain(kind, method, &path),
         _ => found,
     }
 }
@@ -276,6 +273,9 @@ mod tests {
             "//v1/chat/completions",
             "/v1/chat%2Fcompletions",
             "/%76%31%2f%63hat/completions%2F",
+            "/v1/chat/completion%u0073",
+            "/v1%u002Fchat/completions%ud800",
+            "/v1%2Fchat/completions",
         ] {
             assert_eq!(speaks(None, path), Some(Speaks::Known(Dialect::OpenaiChat)), "{path}");
         }
@@ -306,7 +306,7 @@ mod tests {
         fn spelling_changes_no_route(
             end in prop::sample::select(ROUTES.map(|(end, _)| end).to_vec()),
             before in "(/[a-z0-9._~-]{1,6}){0,3}",
-            spelling in proptest::collection::vec(0_u8..8, 80),
+            spelling in proptest::collection::vec(0_u8..9, 80),
         ) {
             let path = match end {
                 "/" => before + "/x",
@@ -318,7 +318,9 @@ mod tests {
             for (character, how) in path.chars().zip(spelling.iter().cycle()) {
                 match (character, how) {
                     ('/', 0) => spelled.push_str("//"),
-                    ('/', _) | (_, 2..) => spelled.push(character),
+                    ('/', _) | (_, 4..) => spelled.push(character),
+                    (_, 2) => spelled.push_str(&format!("%u{:04x}", u32::from(character))),
+                    (_, 3) => spelled.push_str(&format!("%uD801{character}")),
                     (_, 0) => spelled.push_str(&format!("%{:02x}", u32::from(character))),
                     (_, 1) => spelled.push_str(&format!("%{:02X}", u32::from(character))),
                 }

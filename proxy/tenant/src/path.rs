@@ -1,5 +1,5 @@
 //! How a path begins, as a server reads it that unescapes paths before it routes them: `%61` is `a`,
-//! `//` is `/`, and an escaped slash is a slash. The path is compared in place and never changed, and
+//! `//` is `/`, and an escaped slash is a slash. cpp-httplib, llama.cpp's, also takes `%u0061` for `a`. The path is compared in place and never changed, and
 //! nothing is unescaped twice (`%2561` is `%61`, no `a`).
 
 /// How many bytes of `path` say `prefix`, if what follows is nothing or a segment of its own.
@@ -22,11 +22,36 @@ struct Plain<'a> {
     at: usize,
     /// The byte before was a slash.
     slash: bool,
+    /// What is left of a character of several bytes.
+    rest: Vec<u8>,
 }
 
 impl<'a> Plain<'a> {
     fn of(path: &'a str) -> Self {
-        Self { path: path.as_bytes(), at: 0, slash: false }
+        Self { path: path.as_bytes(), at: 0, slash: false, rest: Vec::new() }
+    }
+
+    /// The byte that is next and how much of the path says it; no byte where an escape means none.
+    fn read(&mut self) -> Option<(Option<u8>, usize)> {
+        let path = &self.path[self.at..];
+        let escaped = match path {
+            [b'%', b'u', digits @ ..] => digits.get(..4).and_then(code).map(|code| (code, 6)),
+            [b'%', digits @ ..] => digits.get(..2).and_then(code).map(|code| (code, 3)),
+            _ => None,
+        };
+        Some(match escaped {
+            // A byte of a character, or all of it.
+            Some((code, 3)) => (u8::try_from(code).ok(), 3),
+            Some((code, length)) => {
+                let mut bytes = [0; 4];
+                // cpp-httplib drops half a surrogate pair.
+                let bytes =
+                    char::from_u32(code).map_or(&[][..], |meant| meant.encode_utf8(&mut bytes).as_bytes());
+                self.rest.extend(bytes.iter().skip(1).rev());
+                (bytes.first().copied(), length)
+            }
+            None => (Some(*path.first()?), 1),
+        })
     }
 }
 
@@ -35,15 +60,12 @@ impl Iterator for Plain<'_> {
 
     fn next(&mut self) -> Option<(u8, usize)> {
         loop {
-            let (byte, length) = match self.path[self.at..] {
-                [b'%', high, low, ..] => match (digit(high), digit(low)) {
-                    (Some(high), Some(low)) => (high << 4 | low, 3),
-                    _ => (b'%', 1),
-                },
-                [byte, ..] => (byte, 1),
-                [] => return None,
-            };
+            if let Some(byte) = self.rest.pop() {
+                return Some((byte, self.at));
+            }
+            let (byte, length) = self.read()?;
             self.at += length;
+            let Some(byte) = byte else { continue };
             let again = self.slash && byte == b'/';
             self.slash = byte == b'/';
             if !again {
@@ -53,6 +75,7 @@ impl Iterator for Plain<'_> {
     }
 }
 
-fn digit(hex: u8) -> Option<u8> {
-    char::from(hex).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
+/// The number that these hexadecimal digits say.
+fn code(digits: &[u8]) -> Option<u32> {
+    digits.iter().try_fold(0, |code, digit| Some(code << 4 | char::from(*digit).to_digit(16)?))
 }

@@ -364,8 +364,8 @@ fn persons_are_hashed_unless_told_otherwise_and_never_plain_by_accident() {
 fn a_path_is_covered_by_whole_segments_and_stripped_whoever_decides() {
     let path = |prefix: &str, strip| Rule::Path { prefix: prefix.into(), tenant: name("pathed"), strip };
     let near = Rule::Peer { nets: Nets::read(["10.0.0.0/8"]).unwrap(), tenant: name("near") };
-    let rules =
-        Rules::new(Spec { rules: vec![near, path("/kept", false), path("/t/a", true)], ..Spec::default() });
+    let rules = vec![near, path("/kept", false), path("/t/a", true), path("/é世", true)];
+    let rules = Rules::new(Spec { rules, ..Spec::default() });
     for (path, strip) in [
         ("/t/a/v1/chat/completions", 4),
         ("/t/a", 4),
@@ -378,6 +378,15 @@ fn a_path_is_covered_by_whole_segments_and_stripped_whoever_decides() {
         ("/t/%61/v1", 6),
         ("//t//a//v1", 6),
         ("/%74%2Fa/v1", 8),
+        ("/t/%u0061/v1", 9),
+        ("/t%u002Fa/v1", 9),
+        ("/t/%ud800a/v1", 10),
+        ("/t/a%u0062/v1", 0),
+        ("/t/%u006/v1", 0),
+        ("/t/%U0061/v1", 0),
+        ("/%u00e9%u4E16/v1", 13),
+        ("/%C3%a9世/v1", 10),
+        ("/%u00ea%u4E16/v1", 0),
         ("/t/a%2Fv1", 0),
         ("/t/a%62/v1", 0),
         ("/t/%2561/v1", 0),
