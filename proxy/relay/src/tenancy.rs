@@ -17,6 +17,7 @@ use crate::worker::Worker;
 use crate::{Dropped, clock, headers};
 
 /// The rules of one request, and who sent it.
+#[derive(Clone)]
 pub(crate) struct Tenancy {
     rules: Arc<Rules>,
     peer: IpAddr,
@@ -33,7 +34,8 @@ impl Tenancy {
         guarded(worker, || self.rules.strip(path)).unwrap_or(0)
     }
 
-    /// Counts the fields that this peer may not send, and takes them out if the rules say so.
+    /// Counts the fields that this peer may not send, before its body or behind it, and takes them out if the
+    /// rules say so.
     pub(crate) fn distrust(&self, worker: &Worker, headers: &mut HeaderMap) {
         guarded(worker, || {
             for field in self.rules.untrusted(self.peer) {

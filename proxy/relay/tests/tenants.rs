@@ -180,6 +180,41 @@ fn fields_are_believed_from_trusted_peers_only() {
     }
 }
 
+/// Behind a body they are what they are before it: a server may merge the two.
+#[test]
+fn fields_are_no_more_believed_behind_the_body() {
+    let rule = Rule::Header { field: "x-tenant".into(), principal: Some("x-who".into()) };
+    let upstream = Upstream::start(|peer, _| {
+        while let Some(head) = peer.head() {
+            let mut said = peer.until("0\r\n");
+            while !said.ends_with("\r\n\r\n") {
+                said += &peer.until("\r\n");
+            }
+            answer(peer, &said.replace("\r\n", "|"));
+            assert!(head.contains("Trailer"), "{head}");
+        }
+    });
+    for (trusted, strip, trailers, untrusted, onward) in [
+        ("127.0.0.0/8", true, "X-Tenant: t\r\nA: 1\r\n", 0, "x-tenant: t|a: 1||"),
+        ("10.0.0.0/8", false, "X-Tenant: t\r\nA: 1\r\n", 1, "x-tenant: t|a: 1||"),
+        ("10.0.0.0/8", true, "X-Tenant: t\r\nA: 1\r\nX-Who: w\r\n", 2, "a: 1||"),
+        ("10.0.0.0/8", true, "X-Tenant: t\r\n", 1, "|"),
+        ("10.0.0.0/8", true, "A: 1\r\n", 0, "a: 1||"),
+    ] {
+        let trusted = Nets::read([trusted]).unwrap();
+        let spec = Spec { trusted, strip_untrusted: strip, ..rules(vec![rule.clone()]) };
+        for path in [CHAT, "/tokenize"] {
+            let proxy = Proxy::with(upstream.address, in_force(spec.clone()));
+            let request = format!(
+                "POST {path} HTTP/1.1\r\nHost: h\r\nTrailer: X-Tenant, X-Who, A\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{{}}\r\n0\r\n{trailers}\r\n"
+            );
+            let (_, said) = exchange(&mut proxy.connect(), request);
+            assert_eq!(said, format!("2|{{}}|0|{onward}"), "{path} {trailers}");
+            assert_eq!(proxy.seen().untrusted, untrusted, "{path} {trailers}");
+        }
+    }
+}
+
 #[test]
 fn a_body_says_whose_it_is() {
     let server = server();

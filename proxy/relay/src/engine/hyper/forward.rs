@@ -59,6 +59,7 @@ pub(super) async fn forward(
     let asked = policy::asks_upgrade(version, &parts.headers);
     let tenancy = Tenancy::of(worker, client.peer);
     tenancy.distrust(worker, &mut parts.headers);
+    let behind = tenancy.clone();
     let spared = tenancy.spared(worker, parts.uri.path());
     let Ok(uri) = target(&parts.uri, spared, upstream) else {
         // Both halves are valid, so only their sum can fail: it is too long.
@@ -104,7 +105,7 @@ pub(super) async fn forward(
 
     rewrite(&mut parts, uri, upstream, asked, &body);
     visit.metered.borrow_mut().with(|exchange| exchange.trace_onward(&mut parts.headers));
-    let mut upload = Upload::new(body, &visit, begun);
+    let mut upload = Upload::new(body, behind, &visit, begun);
     let mut gathered = match admit(&visit, &mut upload).await {
         Ok(Admitted::Yes(gathered)) => gathered,
         Ok(Admitted::No(told)) => return Ok(answer(&visit, told)),

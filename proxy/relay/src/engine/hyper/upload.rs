@@ -22,6 +22,7 @@ use crate::clock;
 use crate::headers::is_sealed;
 use crate::limits::BUFFER_BYTES;
 use crate::room::{Room, Share};
+use crate::tenancy::Tenancy;
 
 /// A request body as the upstream connection takes it.
 pub(super) struct Upload {
@@ -31,6 +32,8 @@ pub(super) struct Upload {
     ahead: VecDeque<Result<Frame<Bytes>, UploadError>>,
     /// Its part of the room for gathered bodies, as long as there is something ahead.
     share: Option<Rc<Share>>,
+    /// What its sender may not say, behind the body as before it.
+    tenancy: Option<Tenancy>,
     visit: Rc<Visit>,
 }
 
@@ -74,18 +77,24 @@ pub(super) enum Gathered {
 
 impl Upload {
     /// A body that is empty is complete at once: the request was complete with its head, at `at`.
-    pub(super) fn new(body: Incoming, visit: &Rc<Visit>, at: Tick) -> Self {
+    pub(super) fn new(body: Incoming, tenancy: Tenancy, visit: &Rc<Visit>, at: Tick) -> Self {
         if body.is_end_stream() {
             visit.complete(at);
         }
-        Self { body: Some(body), ahead: VecDeque::new(), share: None, visit: Rc::clone(visit) }
+        Self {
+            body: Some(body),
+            ahead: VecDeque::new(),
+            share: None,
+            tenancy: Some(tenancy),
+            visit: Rc::clone(visit),
+        }
     }
 
     /// The same body once more, from memory, and what stood behind it. The exchange has seen it.
     pub(super) fn again(body: Bytes, trailers: Option<HeaderMap>, visit: &Rc<Visit>) -> Self {
         let trailers = trailers.map(Frame::trailers);
         let ahead = [Frame::data(body)].into_iter().chain(trailers).map(Ok).collect();
-        Self { body: None, ahead, share: None, visit: Rc::clone(visit) }
+        Self { body: None, ahead, share: None, tenancy: None, visit: Rc::clone(visit) }
     }
 
     /// Reads one slice ahead, if there is one.
@@ -150,10 +159,13 @@ impl Upload {
     }
 
     fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, UploadError>>> {
-        let Self { body: source, visit, .. } = self;
+        let Self { body: source, tenancy, visit, .. } = self;
         let Some(body) = source else { return Poll::Ready(None) };
         match ready!(Pin::new(&mut *body).poll_frame(cx)) {
-            Some(Ok(frame)) => {
+            Some(Ok(mut frame)) => {
+                if let (Some(trailers), Some(tenancy)) = (frame.trailers_mut(), tenancy) {
+                    tenancy.distrust(visit.engine.worker(), trailers);
+                }
                 if let Some(bytes) = frame.data_ref() {
                     visit.metered.borrow_mut().with(|exchange| exchange.request_body(bytes));
                 }
