@@ -9,7 +9,8 @@ use scan::{RequestScanner, Scanner};
 /// sets of counts.
 const SCANNER_BYTES: usize = 3 * 1024 + 256;
 
-/// Bytes of one request scanner: the carry, the model's name, the service tier.
+/// Bytes of one request scanner: the carry, the model's name, the service tier, what each place says of
+/// prompts and answers.
 const REQUEST_BYTES: usize = 832;
 
 #[test]

@@ -158,6 +158,7 @@ impl Meter {
     /// The dialect turned out to be this one: the request's body told it.
     pub fn speaks(&mut self, dialect: Dialect) {
         self.dialect = dialect;
+        self.request = self.request.of(dialect);
     }
 
     /// What the request asked for, as far as it is known.
@@ -167,7 +168,7 @@ impl Meter {
 
     /// The request was complete at the proxy and asked for this: t0.
     pub fn requested(&mut self, request: Request, at: Tick) {
-        self.request = request;
+        self.request = request.of(self.dialect);
         self.requested = Some(at);
     }
 

@@ -281,8 +281,9 @@ impl Sum {
     }
 
     /// The prompt's tokens and the parts of them: once for one prompt, and for a list of prompts the
-    /// sum over the usages less the repetition for each of `n` answers. Prompts that come in lists are
-    /// text, and who takes lists says nothing of writing to a cache.
+    /// sum over the usages less the repetition for each of `n` answers, as far as there was one: what
+    /// only the client says of `n` makes no prompt shorter. Prompts that come in lists are text, and who
+    /// takes lists says nothing of writing to a cache.
     fn prompt(&self, request: &Request) -> Prompt {
         if request.prompts <= 1 {
             return Prompt {
@@ -292,7 +293,8 @@ impl Sum {
                 heard: self.heard_most,
             };
         }
-        let each = u64::from((request.answers / request.prompts).max(1));
+        let each = (request.answers / request.prompts).min(self.inputs.div_ceil(request.prompts)).max(1);
+        let each = u64::from(each);
         Prompt { input: self.input / each, cached: self.cached / each, ..Prompt::default() }
     }
 }

@@ -59,6 +59,31 @@ fn sound_that_cannot_be_is_refused() {
     assert_eq!(ladder.tokens(1, &one(), true, 0).of(TokenType::InputAudio), 0);
 }
 
+/// What a client says of answers that nobody gives makes no prompt shorter.
+#[test]
+fn what_only_a_client_says_divides_nothing() {
+    let lists = |prompts, answers, seen: u32| {
+        let request = Request { answers, prompts, whole: true, ..Request::default() };
+        let mut ladder = Ladder::new(1 << 40);
+        for choice in 0..seen {
+            let counts = Counts { input: Some(900), output: Some(7), ..Counts::default() };
+            ladder.usage(&Usage { scope: Scope::Choice(Some(choice)), counts });
+        }
+        ladder.tokens(seen, &request, true, 0).input()
+    };
+    for (prompts, answers, seen, input) in [
+        (2, 2_000_000, 1, 900),
+        (2, 2_000_000, 2, 1800),
+        (3, u32::MAX, 3, 2700),
+        // Each prompt is said twice, once for each of its answers.
+        (2, 4, 4, 1800),
+        (1, 2, 2, 900),
+        (1, 1_000_000, 1, 900),
+    ] {
+        assert_eq!(lists(prompts, answers, seen), input, "{prompts} prompts, {answers} answers, {seen} seen");
+    }
+}
+
 proptest! {
     #![proptest_config(chance::cases(512))]
 

@@ -4,7 +4,7 @@
 
 use crate::frame::Unit;
 use crate::limits::PATH_LEVELS;
-use crate::request::{Key, Knob};
+use crate::request::{Count, Key, Knob};
 
 /// One fact of a frame. What it means is the same in every dialect; where it stands is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,8 +149,8 @@ pub(crate) enum Field {
     Wanted(u8),
     /// Of a request. Flag: frames are asked for.
     Stream,
-    /// Of a request. Number: answers asked for.
-    Answers,
+    /// Of a request. Number: answers asked for, by the place that says so.
+    Answers(Count),
     /// Of a request. What a stream shall be like, said in whatever form.
     StreamOptions,
     /// Of a request. Flag: usage is asked for.
@@ -159,8 +159,8 @@ pub(crate) enum Field {
     ContinuousUsage,
     /// Of a request. Flag: the prompt is sent back before the answer.
     Echo,
-    /// Of a request. One of several prompts, or one token id of a prompt.
-    PromptPart,
+    /// Of a request. One of several prompts, or one token id of a prompt, in the list that this is.
+    PromptPart(Key),
     /// Of a request. Flag: the answers are searched for by beams.
     BeamSearch,
     /// Of a request. Flag: the answer is not waited for.
@@ -182,7 +182,7 @@ impl Field {
                 | Self::Refusal
                 | Self::Tool
                 | Self::Audio
-                | Self::PromptPart
+                | Self::PromptPart(_)
                 | Self::Generated
                 | Self::PartText
                 | Self::DeltaText

@@ -45,7 +45,7 @@ pub use event::{Counts, Event, Finish, Piece, Scope, ServerTimes, Sink, Usage};
 pub use extent::Extent;
 pub use multipart::MultipartFields;
 pub use name::{Brief, Name, Tier};
-pub use request::{Member, Request, RequestScanner, Sampling, Shape, Wanted};
+pub use request::{Member, Places, Request, RequestScanner, Sampling, Shape, Wanted};
 pub use scanner::{Framing, Scanner, Tail, Work};
 
 #[cfg(test)]

@@ -1,18 +1,22 @@
 //! The few facts of a request body the meter wants, read as the body passes. Prompts of any size
 //! are walked over, never kept.
 
+mod places;
 mod sampling;
 mod shape;
 mod wanted;
 
 use std::sync::{Arc, LazyLock};
 
+use crate::dialect::Dialect;
 use crate::field::{Field, Fields};
 use crate::flag;
 use crate::frame::count;
 use crate::json::{End, Json, Value, Visit};
 use crate::name::{Name, Tier};
 
+pub(crate) use places::Count;
+pub use places::Places;
 pub(crate) use sampling::Knob;
 pub use sampling::Sampling;
 pub(crate) use shape::Key;
@@ -28,11 +32,14 @@ pub struct Request {
     /// Python take for it ([`flag`]).
     pub stream: Option<bool>,
     /// Answers asked for: `n`, by whatever name the dialect has for it, times the number of prompts.
+    /// This and the two after it are by any dialect's names until [`Request::of`] takes one's.
     pub answers: u32,
     /// Prompts in the request; more than one only where a list was sent.
     pub prompts: u32,
     /// Token ids in the prompt, if it came as one list of ids (`prompt` or `input_ids`).
     pub prompt_ids: Option<u64>,
+    /// What those three are made of; `None` of a request that was not read from JSON.
+    pub places: Option<Places>,
     /// Whether anything was said of `stream_options`, readable or not.
     pub stream_options: bool,
     /// Whether usage was asked for, if that was said.
@@ -53,6 +60,21 @@ pub struct Request {
     pub whole: bool,
 }
 
+impl Request {
+    /// The same request to a server that speaks `dialect`: of prompts and answers only those members say
+    /// anything that the dialect has.
+    #[must_use]
+    pub fn of(self, dialect: Dialect) -> Self {
+        self.asking(Some(dialect))
+    }
+
+    fn asking(self, dialect: Option<Dialect>) -> Self {
+        let Some(places) = self.places else { return self };
+        let places::Said { prompts, answers, prompt_ids } = places.said(dialect);
+        Self { prompts, answers, prompt_ids, ..self }
+    }
+}
+
 /// Reads a request body slice by slice.
 #[derive(Debug)]
 pub struct RequestScanner {
@@ -65,9 +87,6 @@ pub struct RequestScanner {
 struct Facts {
     request: Request,
     max_completion_tokens: Option<u64>,
-    answers: Option<u64>,
-    prompts: u32,
-    ids: u64,
     tier: Tier,
     /// What the wanted members say, in their order; empty where they say nothing.
     said: Box<[Name]>,
@@ -84,10 +103,10 @@ fn fields() -> Fields {
 const FACTS: &[(&str, Field)] = &[
     ("model", Field::Model),
     ("stream", Field::Stream),
-    ("n", Field::Answers),
-    ("n_cmpl", Field::Answers),
-    ("sampling_params.n", Field::Answers),
-    ("generationConfig.candidateCount", Field::Answers),
+    ("n", Field::Answers(Count::Top)),
+    ("n_cmpl", Field::Answers(Count::Top)),
+    ("sampling_params.n", Field::Answers(Count::SamplingParams)),
+    ("generationConfig.candidateCount", Field::Answers(Count::GenerationConfig)),
     ("echo", Field::Echo),
     ("stream_options", Field::StreamOptions),
     ("stream_options.include_usage", Field::IncludeUsage),
@@ -98,13 +117,13 @@ const FACTS: &[(&str, Field)] = &[
     ("serviceTier", Field::ServiceTier),
     ("messages", Field::Key(Key::Messages)),
     ("prompt", Field::Key(Key::Prompt)),
-    ("prompt[]", Field::PromptPart),
+    ("prompt[]", Field::PromptPart(Key::Prompt)),
     ("input", Field::Key(Key::Input)),
     ("inputs", Field::Key(Key::Inputs)),
     ("text", Field::Key(Key::Text)),
-    ("text[]", Field::PromptPart),
+    ("text[]", Field::PromptPart(Key::Text)),
     ("input_ids", Field::Key(Key::InputIds)),
-    ("input_ids[]", Field::PromptPart),
+    ("input_ids[]", Field::PromptPart(Key::InputIds)),
     ("contents", Field::Key(Key::Contents)),
     ("parameters", Field::Key(Key::Parameters)),
     ("sampling_params", Field::Key(Key::SamplingParams)),
@@ -184,13 +203,8 @@ impl RequestScanner {
         let fields = self.wanted.as_deref().map_or(&*FIELDS, |wanted| &wanted.fields);
         let end = self.json.end(fields, &mut self.facts);
         let facts = &self.facts;
-        // A list with ids in it is one prompt, even where llama.cpp lets text stand between them.
-        let prompts = if facts.ids > 0 { 1 } else { facts.prompts.max(1) };
-        let answers = facts.answers.unwrap_or(1).max(1).saturating_mul(u64::from(prompts));
-        Request {
-            prompts,
-            answers: u32::try_from(answers).unwrap_or(u32::MAX),
-            prompt_ids: (facts.ids > 0 && facts.prompts == 0).then_some(facts.ids),
+        let request = Request {
+            places: Some(facts.request.places.unwrap_or_default()),
             sampling: Sampling {
                 max_tokens: facts.max_completion_tokens.or(facts.request.sampling.max_tokens),
                 ..facts.request.sampling
@@ -199,7 +213,8 @@ impl RequestScanner {
             model: if end == End::Broken { Name::default() } else { facts.request.model },
             whole: end == End::Whole,
             ..facts.request
-        }
+        };
+        request.asking(None)
     }
 
     /// The service tier asked for; empty if none was, or one longer than a tier.
@@ -235,6 +250,12 @@ fn lax(value: Value<'_>) -> Option<bool> {
     }
 }
 
+impl Facts {
+    fn places(&mut self) -> &mut Places {
+        self.request.places.get_or_insert_default()
+    }
+}
+
 impl Visit for Facts {
     fn value(&mut self, field: Field, value: Value<'_>, _span: Option<(usize, usize)>) {
         let yes = value == Value::Bool(true);
@@ -262,7 +283,7 @@ impl Visit for Facts {
                     .for_each(|(_, said)| *said = Name::default());
             }
             (Field::Stream, value) => self.request.stream = lax(value),
-            (Field::Answers, Value::Number(number)) => self.answers = count(number),
+            (Field::Answers(place), Value::Number(number)) => self.places().answers(place, count(number)),
             (Field::Echo, _) => self.request.echo = yes,
             (Field::StreamOptions, value) => {
                 self.request.stream_options = value != Value::Null;
@@ -277,9 +298,11 @@ impl Visit for Facts {
                 self.max_completion_tokens = sampling::number(value).and_then(count);
             }
             (Field::Knob(knob), value) => self.request.sampling.take(knob, value),
-            (Field::Key(key), value) => self.request.shape.set(key, value != Value::Null),
-            (Field::PromptPart, Value::Number(_)) => self.ids += 1,
-            (Field::PromptPart, _) => self.prompts = self.prompts.saturating_add(1),
+            (Field::Key(key), value) => {
+                self.request.shape.set(key, value != Value::Null);
+                self.places().begin(key);
+            }
+            (Field::PromptPart(key), value) => self.places().element(key, matches!(value, Value::Number(_))),
             _ => {}
         }
     }

@@ -63,6 +63,41 @@ fn ids_are_counted() {
     }
 }
 
+/// A member that the server ignores says nothing of what it computes.
+#[test]
+fn only_a_dialects_own_places_count() {
+    use Dialect::{
+        Anthropic, Gemini, Lmdeploy, OllamaChat, OpenaiChat as Chat, OpenaiCompletions, Sglang, VllmGenerate,
+    };
+    let junk = r#"{"messages":[],"text":["a","b"],"sampling_params":{"n":1000000}}"#;
+    let two = r#"{"prompt":["a","b"],"n":2,"input_ids":[1],"generationConfig":{"candidateCount":9}}"#;
+    for (dialect, body, answers, prompts, ids) in [
+        (Chat, junk, 1, 1, None),
+        (Sglang, junk, 2_000_000, 2, None),
+        (VllmGenerate, junk, 1_000_000, 1, None),
+        (Anthropic, junk, 1, 1, None),
+        (Chat, two, 2, 1, None),
+        (OpenaiCompletions, two, 4, 2, None),
+        (OllamaChat, two, 1, 1, None),
+        (Gemini, two, 9, 1, None),
+        (Sglang, r#"{"input_ids":[1,2]}"#, 1, 1, Some(2)),
+        (Lmdeploy, r#"{"input_ids":[1,2],"n":2}"#, 1, 1, Some(2)),
+        (OpenaiCompletions, r#"{"prompt":[1,2]}"#, 1, 1, Some(2)),
+        (Chat, r#"{"prompt":[1],"n":3}"#, 3, 1, None),
+        // Of two the last counts.
+        (OpenaiCompletions, r#"{"prompt":[1],"prompt":["a","b"]}"#, 2, 2, None),
+        (OpenaiCompletions, r#"{"prompt":["a","b"],"prompt":"c"}"#, 1, 1, None),
+        (Sglang, r#"{"sampling_params":{"n":3},"sampling_params":{}}"#, 1, 1, None),
+    ] {
+        let request = read(body).of(dialect);
+        assert_eq!(
+            (request.answers, request.prompts, request.prompt_ids),
+            (answers, prompts, ids),
+            "{dialect:?}: {body}"
+        );
+    }
+}
+
 #[test]
 fn flags() {
     let request = read(r#"{"use_beam_search":true,"background":true,"x":{"echo":true}}"#);
