@@ -67,6 +67,19 @@ def named(model, fields):
     return sheets
 
 
+def costs(fields):
+    """Whether anything costs: a number above 0, alone, under a name of its own or in a range of tiered_pricing."""
+    for field, value in fields.items():
+        if field == "tiered_pricing":
+            if any(costs(part) for part in value):
+                return True
+        elif "cost" in field or "pric" in field:
+            numbers = value.values() if isinstance(value, dict) else [value]
+            if any(isinstance(number, Decimal) and number > 0 for number in numbers):
+                return True
+    return False
+
+
 def rates(sheets):
     tiers = {tier for tier, _ in sheets} | ({"standard"} if sheets else set())
     for tier in tiers:
@@ -90,7 +103,10 @@ def main():
     theirs = {}
     for model, fields in models.items():
         if model != "sample_spec":
-            for tier, above, prices in rates(named(model, fields)):
+            sheets = named(model, fields)
+            if not any(price for sheet in sheets.values() for price in sheet.values()) and costs(fields):
+                continue
+            for tier, above, prices in rates(sheets):
                 theirs[model, tier, above] = prices
     ours, told = {}, {}
     for line in sys.stdin:

@@ -30,7 +30,8 @@ pub struct Import {
     pub file: String,
     /// Models in it.
     pub models: usize,
-    /// Models in the map that have no price that is charged here.
+    /// Models in the map that have no price that is charged here, or only prices of 0 while something else that they
+    /// are priced by, such as queries, is not free.
     pub priceless: usize,
     /// Prices that were no whole pico-units.
     pub rounded: Vec<Rounded>,
@@ -92,7 +93,8 @@ pub fn import(json: &str, wish: &Wish) -> Result<Import, String> {
             continue;
         }
         let tiers = import.tiers(name, fields);
-        if tiers.is_empty() {
+        // Free tokens of a model that is paid by the query are no price of it: charged by them it would seem free.
+        if tiers.is_empty() || (is_free(&tiers) && costs(fields)) {
             import.priceless += 1;
             continue;
         }
@@ -100,7 +102,6 @@ pub fn import(json: &str, wish: &Wish) -> Result<Import, String> {
             import.odd.push(format!("{name:?} is in the map twice; the last counts"));
         }
     }
-    let is_free = |tiers: &Tiers| tiers.values().flat_map(Sheet::prices).all(|price| *price == 0);
     import.free =
         entries.iter().filter(|(_, (tiers, _))| is_free(tiers)).map(|(name, _)| (*name).to_owned()).collect();
     import.models = entries.len();
@@ -117,6 +118,20 @@ const NAME: usize = 512;
 
 /// Digits of the map's hash in the name of a version.
 const VERSION_DIGITS: usize = 12;
+
+fn is_free(tiers: &Tiers) -> bool {
+    tiers.values().flat_map(Sheet::prices).all(|price| *price == 0)
+}
+
+/// Whether anything of a model costs more than 0, be it charged here or not.
+fn costs(fields: &Object) -> bool {
+    fields.iter().any(|(name, value)| match value {
+        Value::List(ranges) if name == TIERED => {
+            ranges.iter().any(|range| matches!(range, Value::Object(fields) if costs(fields)))
+        }
+        _ => field::is_cost(name) && value.is_above_zero(),
+    })
+}
 
 fn provider(fields: &Object) -> Option<String> {
     let said = fields.iter().find(|(key, _)| key == "litellm_provider");

@@ -63,6 +63,9 @@ fn the_whole_map_is_what_decimals_make_of_it() {
     assert!(import.models > 3000 && import.priceless < 1200, "{} and {}", import.models, import.priceless);
     assert_eq!(import.models, book.entries().len());
     assert_eq!(import.odd, [""; 0]);
+    // Paid by the query, with tokens at 0.
+    assert!(json.contains("\"cohere.rerank-v3-5:0\": {"), "the map has another example now");
+    assert!(!import.file.contains("cohere.rerank-v3-5:0"), "it is imported as free");
     let mut twin = Command::new("python3")
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/prices/twin.py"))
         .arg(path)
@@ -121,6 +124,46 @@ fn names_and_lengths_become_entries_and_tiers() {
             ("ranges", "standard", 32_000, [2_000_000, 2_000_000, -1]),
         ]
     );
+}
+
+#[test]
+fn a_model_is_free_only_if_nothing_of_it_costs() {
+    // What it has beside tokens at 0, and whether it is free.
+    for (fields, is_free) in [
+        (r#""mode": "chat", "max_tokens": 5"#, true),
+        (r#""input_cost_per_query": 0.002"#, false),
+        (r#""input_cost_per_query": 0.0, "output_cost_per_image": 4e-2"#, false),
+        (r#""input_cost_per_query": 0.0, "output_cost_per_image": 0e-2"#, true),
+        (r#""input_cost_per_query": "0.002""#, false),
+        (r#""input_cost_per_query": "-0.002""#, true),
+        (r#""input_cost_per_query": null, "output_cost_per_second": "unknown""#, true),
+        (r#""input_cost_per_query": 1e-30"#, false),
+        (r#""input_cost_per_query": 1e99"#, false),
+        // One of ours that cannot be taken.
+        (r#""cache_read_input_token_cost": 1e-13"#, false),
+        (r#""cache_read_input_token_cost": -1"#, true),
+        (
+            r#""search_context_cost_per_query": {"search_context_size_low": 0, "search_context_size_high": 0.03}"#,
+            false,
+        ),
+        (r#""search_context_cost_per_query": {"search_context_size_low": 0.0}"#, true),
+        (r#""off_peak_pricing": {"windows": [{"weekdays": [1, 2]}], "input_cost_per_token": 0}"#, true),
+        (r#""off_peak_pricing": {"windows": [{"weekdays": [1, 2]}], "input_cost_per_token": 1e-7}"#, false),
+        (r#""tiered_pricing": [{"range": [0, 32000], "input_cost_per_token": 0}]"#, true),
+        (r#""tiered_pricing": [{"range": [0, 32000], "input_cost_per_query": 1}]"#, false),
+        // By how much nothing is multiplied, and what is free of it.
+        (r#""regional_endpoint_uplift_multiplier": 1.1, "search_free_requests": {"a_day": 100}"#, true),
+        (r#""provider_specific_entry": {"us": 1.1}"#, true),
+    ] {
+        let model =
+            format!(r#"{{"m": {{"input_cost_per_token": 0.0, "output_cost_per_token": 0, {fields}}}}}"#);
+        let (import, book) = imported(&model);
+        let entries = usize::from(is_free);
+        assert_eq!((import.models, import.priceless), (entries, 1 - entries), "{fields}");
+        assert_eq!((import.free.len(), book.entries().len()), (entries, entries), "{fields}");
+    }
+    let (import, _) = imported(r#"{"m": {"input_cost_per_token": 1e-9, "input_cost_per_query": 0.002}}"#);
+    assert_eq!((import.models, import.priceless), (1, 0), "what its tokens cost is charged");
 }
 
 #[test]

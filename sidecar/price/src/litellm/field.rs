@@ -87,6 +87,11 @@ pub(super) fn is_price(name: &str) -> bool {
         .any(|word| name.contains(word))
 }
 
+/// Whether a field says what something costs, and not by how much a cost is multiplied or what is free.
+pub(super) fn is_cost(name: &str) -> bool {
+    ["cost", "pric"].iter().any(|word| name.contains(word))
+}
+
 #[cfg(test)]
 mod tests {
     use super::Field;

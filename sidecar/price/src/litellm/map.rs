@@ -5,6 +5,8 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use crate::amount::{self, NoNumber, Parts};
+
 /// Names with their values, in the order they were written, repeated ones included.
 pub(super) type Object = Vec<(String, Value)>;
 
@@ -18,6 +20,24 @@ pub(super) enum Value {
     Nothing,
     List(Vec<Value>),
     Object(Object),
+}
+
+impl Value {
+    /// Whether it is a number above 0, however small or large, or has such a one among its fields.
+    pub(super) fn is_above_zero(&self) -> bool {
+        match self {
+            Self::Number(text) | Self::Text(text) => {
+                !text.starts_with('-')
+                    && match amount::parts(text, 0) {
+                        Ok(Parts { whole, exact }) => whole > 0 || !exact,
+                        Err(NoNumber::TooLarge) => true,
+                        Err(NoNumber::Malformed) => false,
+                    }
+            }
+            Self::Object(fields) => fields.iter().any(|(_, value)| value.is_above_zero()),
+            Self::List(_) | Self::Truth | Self::Nothing => false,
+        }
+    }
 }
 
 /// Reads the whole map.
