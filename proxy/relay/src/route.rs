@@ -67,7 +67,7 @@ fn route_plain(kind: Option<Kind>, method: &Method, path: &str) -> Result<Route,
     let found = endpoint(kind, path);
     match (method, found) {
         (&Method::POST, Some(route)) => Ok(route),
-        (&Method::PUT, Some(route)) if path.ends_with("/generate") => Ok(route),
+        (&Method::PUT, Some(route)) if PUT.iter().any(|end| path.ends_with(end)) => Ok(route),
         (&Method::POST, None) if CONTROL.iter().any(|end| path.ends_with(end)) => Err(Passthrough::Path),
         (&Method::POST, None) => Ok(Route { speaks: Speaks::Anything, model: Name::default() }),
         (_, Some(_)) if path != "/" => Err(Passthrough::Method),
@@ -120,7 +120,7 @@ fn is_replay(path: &str) -> bool {
 }
 
 /// `/completions` alone is llama.cpp's own endpoint, hence the order.
-const ROUTES: [(&str, Speaks); 32] = [
+const ROUTES: [(&str, Speaks); 34] = [
     ("/chat/completions", Speaks::Known(Dialect::OpenaiChat)),
     ("/chat/completions/batch", Speaks::Known(Dialect::OpenaiChat)),
     ("/v1/completions", Speaks::Known(Dialect::OpenaiCompletions)),
@@ -147,13 +147,18 @@ const ROUTES: [(&str, Speaks); 32] = [
     ("/v1/score", Speaks::Known(Dialect::Rerank)),
     ("/score", Speaks::Known(Dialect::Rerank)),
     ("/classify", Speaks::Known(Dialect::Rerank)),
+    ("/generative_scoring", Speaks::Known(Dialect::Rerank)),
     ("/audio/transcriptions", Speaks::Known(Dialect::Transcription)),
     ("/audio/translations", Speaks::Known(Dialect::Transcription)),
     ("/generate_stream", Speaks::Known(Dialect::Tgi)),
     ("/generate", Speaks::Generate),
+    ("/vertex_generate", Speaks::Known(Dialect::Sglang)),
     ("/invocations", Speaks::Invocations),
     ("/", Speaks::Root),
 ];
+
+/// What SGLang takes by `PUT` as well.
+const PUT: [&str; 4] = ["/generate", "/encode", "/v1/rerank", "/classify"];
 
 /// What is posted to servers besides work for the model. Some of it streams.
 const CONTROL: [&str; 12] = [
@@ -203,6 +208,8 @@ mod tests {
             ("/v1/embeddings", Dialect::Embeddings),
             ("/api/embed", Dialect::Embeddings),
             ("/v2/rerank", Dialect::Rerank),
+            ("/generative_scoring", Dialect::Rerank),
+            ("/vertex_generate", Dialect::Sglang),
             ("/v1/audio/transcriptions", Dialect::Transcription),
         ];
         for (path, dialect) in rows {
@@ -352,6 +359,15 @@ mod tests {
         for (method, path, reason) in rows {
             assert_eq!(route(None, &method, path), Err(reason), "{method} {path}");
         }
-        assert!(route(None, &Method::PUT, "/generate").is_ok(), "SGLang takes both");
+        for path in ["/generate", "/encode", "/v1/rerank", "/classify", "/classif%79/"] {
+            assert_eq!(
+                route(None, &Method::PUT, path),
+                route(None, &Method::POST, path),
+                "SGLang takes both"
+            );
+        }
+        for path in ["/rerank", "/v1/embeddings", "/v1/score"] {
+            assert_eq!(route(None, &Method::PUT, path), Err(Passthrough::Method), "{path}");
+        }
     }
 }

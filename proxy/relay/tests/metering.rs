@@ -3,9 +3,9 @@
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-use meter::{Ending, Record};
+use meter::{Ending, Provenance, Record};
 
-use crate::support::{DEADLINE, Peer, Proxy, Upstream};
+use crate::support::{DEADLINE, Peer, Proxy, Upstream, upstream_body};
 
 const REQUEST: &str = "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\nContent-Length: 28\r\n\r\n{\"model\":\"m\",\"stream\": true}";
 const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -257,4 +257,36 @@ fn a_meter_that_fails_costs_its_record_and_no_byte() {
     assert_eq!(record.ending, Ending::ProxyError);
     let seen = proxy.seen();
     assert_eq!((&seen.lost[..], seen.seated), (&[relay::Dropped::Panic][..], 0));
+}
+
+/// Vertex AI's door to SGLang: its streams are SGLang's, and nothing is made up of what is in another frame.
+#[test]
+fn streams_at_vertex_generate_are_sglangs() {
+    const META: &str = r#"{"text":"ab","meta_info":{"id":"i","finish_reason":{"type":"stop"},"prompt_tokens":7,"completion_tokens":2}}"#;
+    let answer = |kind: &str, body: &str| {
+        let length = body.len();
+        format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n{body}")
+    };
+    for (answer, tokens, known) in [
+        (
+            answer("text/event-stream", &format!("data: {META}\n\ndata: [DONE]\n\n")),
+            (7, 2),
+            Provenance::Reported,
+        ),
+        (answer("application/json", &format!(r#"{{"predictions":{META}}}"#)), (0, 0), Provenance::None),
+    ] {
+        let upstream = Upstream::start(move |peer, _| {
+            let head = peer.head().unwrap();
+            upstream_body(peer, &head);
+            peer.send(&answer);
+        });
+        let proxy = Proxy::new(upstream.address);
+        let mut client = proxy.connect();
+        client.send("POST /vertex_generate HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}");
+        let head = client.head().unwrap();
+        upstream_body(&mut client, &head);
+        let record = proxy.inbox.recv_timeout(DEADLINE).unwrap().finished().unwrap().record;
+        assert_eq!((record.tokens.input(), record.tokens.output()), tokens);
+        assert_eq!(record.tokens.output_provenance, known);
+    }
 }
