@@ -290,7 +290,9 @@ fn keys_that_cannot_be_had_keep_the_last_good_ones() {
     };
     let (url, asked) = server(answers);
     let mut watched = Watched::begin("reload-url-fails", &by_token(&url));
-    for (time, why) in [(1, "503"), (2, "not JSON at line 1 column 1"), (3, "limit"), (4, "")] {
+    for (time, why) in
+        [(1, "503"), (2, "not JSON at line 1 column 1"), (3, "larger than 524288 bytes"), (4, "")]
+    {
         watched.now += Duration::from_secs(300);
         let told = watched.look();
         assert_eq!(asked.load(Ordering::SeqCst), time + 1);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
-use ureq::{Agent, Proxy};
+use ureq::{Agent, Error, Proxy};
 
 use crate::plan::tenants::JWKS_BYTES;
 
@@ -45,7 +45,32 @@ impl Fetch {
 
     /// The body of what is there, or why there is none.
     pub(super) fn get(&self, url: &str) -> Result<Vec<u8>, String> {
-        let mut response = self.0.get(url).call().map_err(|error| error.to_string())?;
-        response.body_mut().with_config().limit(JWKS_BYTES).read_to_vec().map_err(|error| error.to_string())
+        let mut response = self.0.get(url).call().map_err(|error| said(&error))?;
+        response.body_mut().with_config().limit(JWKS_BYTES).read_to_vec().map_err(|error| said(&error))
     }
 }
+
+/// What happened, in words that hold no address: the library's may, that of a redirect with its query.
+fn said(error: &Error) -> String {
+    match error {
+        Error::StatusCode(status) => format!("it answered {status}"),
+        Error::Io(cause) => format!("it did not answer: {}", cause.kind()),
+        Error::Timeout(_) => format!("it took longer than {} s", FETCH.as_secs()),
+        Error::HostNotFound => "its host is not known".to_owned(),
+        Error::ConnectionFailed => "it cannot be reached".to_owned(),
+        Error::Rustls(cause) => format!("TLS failed: {cause}"),
+        Error::Tls(_) | Error::TlsRequired => "TLS failed".to_owned(),
+        Error::RequireHttpsOnly(_) => "it redirects to a place that is not https".to_owned(),
+        Error::TooManyRedirects => format!("it redirects more than {REDIRECTS} times"),
+        Error::RedirectFailed | Error::BadUri(_) => "it redirects to no place".to_owned(),
+        Error::BodyExceedsLimit(most) => format!("it is larger than {most} bytes"),
+        Error::LargeResponseHeader(..) => "its answer's head is too large".to_owned(),
+        Error::Protocol(_) | Error::Http(_) => "its answer is not HTTP".to_owned(),
+        Error::ConnectProxyFailed(_) | Error::InvalidProxyUrl => "the proxy did not help".to_owned(),
+        _ => "it cannot be fetched".to_owned(),
+    }
+}
+
+#[cfg(test)]
+#[path = "fetch_tests.rs"]
+mod tests;
