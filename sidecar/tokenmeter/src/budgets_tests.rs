@@ -202,6 +202,7 @@ fn a_new_process_knows_what_was_told() {
     damaged.looks.look(at(3, 2));
     assert_eq!(damaged.alerts("acme"), []);
     damaged.looks.end(at(3, 3));
+    assert!(std::fs::read_to_string(&file).unwrap().contains("\"acme\""), "the file is whole again");
     let mut mended = bench(vec![budget("b", 10)], Memory::beside(&ledger));
     mended.restore(at(3, 3), sums());
     mended.looks.look(at(3, 3));
