@@ -27,11 +27,21 @@ fn content(text: &[u8]) -> String {
 }
 
 #[test]
-fn depth_is_followed_to_its_limit_and_costs_no_stack() {
+fn depth_costs_no_stack_and_hides_nothing() {
     let deep = |depth: usize| format!("{{\"x\":{}{},\"choices\":[]}}", "[".repeat(depth), "]".repeat(depth));
     let limit = DEPTH as usize;
     assert_eq!(hostile(deep(limit - 1).as_bytes()), "meta |");
-    assert_eq!(hostile(deep(limit).as_bytes()), "other |");
+    for depth in [limit, limit + 1, 10 * limit, 100_000] {
+        assert_eq!(hostile(deep(depth).as_bytes()), "meta |", "{depth}");
+        let unclosed = deep(depth).replacen(']', "", 1);
+        assert_eq!(hostile(unclosed.as_bytes()), "other |", "{depth}");
+        let (open, close) = (r#"{"]":["#.repeat(depth / 2), "]}".repeat(depth / 2));
+        let inside = r#"{"a\"}":"\\","usage":{"prompt_tokens":9},"b":[[],{},"[{\u005d",-1.5e3 , null]}"#;
+        let frame = format!(
+            r#"{{"tools":{open}[{inside} , {inside}]{close},"choices":[],"usage":{{"prompt_tokens":3}}}}"#
+        );
+        assert_eq!(hostile(frame.as_bytes()), "whole(in 3) |", "{depth}");
+    }
     let bomb = std::thread::Builder::new().stack_size(256 * 1024).spawn(|| {
         for open in ["[", "{\"a\":", "[{\"choices\":"] {
             let bomb = open.repeat(100_000);

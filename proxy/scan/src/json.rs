@@ -2,7 +2,7 @@
 //! one table. It reads each byte once, keeps no text, and carries only a torn key, number or
 //! captured string (at most [`CARRY_BYTES`]). It is not a validator: what it accepts beyond the
 //! grammar (`NaN`, raw control characters) is skipped, and what makes no sense marks the value as
-//! [`End::Broken`]. Nothing in it recurses.
+//! [`End::Broken`]. Deeper than [`DEPTH`] it only counts brackets. Nothing in it recurses.
 
 use memchr::memchr2;
 
@@ -54,7 +54,7 @@ pub(crate) enum End {
     Null,
     /// The bytes ended inside the value.
     Torn,
-    /// Not JSON, or deeper than [`DEPTH`].
+    /// Not JSON.
     Broken,
 }
 
@@ -63,6 +63,8 @@ pub(crate) enum End {
 pub(crate) struct Json {
     expects: Expects,
     depth: u32,
+    /// Brackets open below [`DEPTH`], of whichever kind.
+    deeper: u32,
     /// Bit d: the container at depth d is an object.
     objects: u128,
     /// Nodes of the open containers, as deep as paths go.
@@ -98,6 +100,8 @@ enum Expects {
     String(Role),
     /// Inside a number or a bare word.
     Bare,
+    /// Below [`DEPTH`]: the bracket that leads back.
+    Deeper,
     Nothing,
     Broken,
 }
@@ -110,6 +114,8 @@ enum Role {
     Measure,
     Note,
     Skip,
+    /// Like [`Role::Skip`], below [`DEPTH`].
+    Deeper,
 }
 
 impl Json {
@@ -117,6 +123,7 @@ impl Json {
         Self {
             expects: Expects::Value,
             depth: 0,
+            deeper: 0,
             objects: 0,
             path: [NOWHERE; PATH_LEVELS],
             items: [0; PATH_LEVELS],
@@ -183,6 +190,11 @@ impl Json {
                         self.end_bare(fields, &bytes[began..end], base + began, visit);
                         at = end;
                     }
+                    continue;
+                }
+                Expects::Deeper => {
+                    at = self.read_deeper(bytes, at);
+                    began = at;
                     continue;
                 }
                 Expects::Broken => {
@@ -273,7 +285,9 @@ impl Json {
 
     fn open(&mut self, fields: &Fields, object: bool, visit: &mut impl Visit) {
         if self.depth == DEPTH {
-            self.expects = Expects::Broken;
+            // No path leads here, so nothing is looked for; but what follows it may be.
+            self.deeper = 1;
+            self.expects = Expects::Deeper;
             return;
         }
         let level = self.depth as usize;
@@ -292,6 +306,36 @@ impl Json {
         if field != Field::Passage {
             visit.value(field, if object { Value::Object } else { Value::List }, None);
         }
+    }
+
+    /// Reads on below [`DEPTH`]; returns where it stopped: behind the last bracket, behind a quote, or at
+    /// the slice's end.
+    fn read_deeper(&mut self, bytes: &[u8], mut at: usize) -> usize {
+        while let Some(&byte) = bytes.get(at) {
+            at += 1;
+            match byte {
+                b'"' => {
+                    self.begin_string(Role::Deeper);
+                    break;
+                }
+                b'[' | b'{' => match self.deeper.checked_add(1) {
+                    Some(deeper) => self.deeper = deeper,
+                    None => {
+                        self.expects = Expects::Broken;
+                        break;
+                    }
+                },
+                b']' | b'}' => {
+                    self.deeper -= 1;
+                    if self.deeper == 0 {
+                        self.after_value();
+                        break;
+                    }
+                }
+                _ => {}
+            }
+        }
+        at
     }
 
     fn close(&mut self, fields: &Fields, at: usize, visit: &mut impl Visit) {
@@ -369,6 +413,7 @@ impl Json {
         let span = (!self.text.torn).then_some((tail_at, tail_at + tail.len()));
         match role {
             Role::Skip => self.after_value(),
+            Role::Deeper => self.expects = Expects::Deeper,
             // A noted string has no characters: nobody counted them.
             Role::Measure | Role::Note => {
                 self.keep(role, tail);

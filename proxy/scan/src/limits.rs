@@ -17,7 +17,9 @@ pub const TIER_BYTES: usize = 32;
 /// and keys of `metadata` (OpenAI takes 16 of those).
 pub const WANTED: usize = 32;
 
-/// Open objects and arrays followed. Deeper frames are marked unparsed; their bytes still pass.
+/// Open objects and arrays whose kind is known. Deeper, where no path leads, brackets are only counted,
+/// and whether one closes its own kind is not looked at: a client may choose how deep an answer is that
+/// repeats its tools, and must not hide the usage behind them.
 pub const DEPTH: u32 = 128;
 
 /// Levels of a field's path. The deepest in any dialect is 8, a tool's name in Gemini's array.

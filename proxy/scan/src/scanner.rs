@@ -61,7 +61,7 @@ pub struct Work {
     pub walked: u64,
     /// Bytes of frames recognised by their shape, which it did not walk.
     pub matched: u64,
-    /// Frames that were not JSON, or too deep, and were let pass unread.
+    /// Frames that were not JSON and were let pass unread.
     pub unparsed: u64,
 }
 

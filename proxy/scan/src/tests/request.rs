@@ -152,8 +152,9 @@ fn of_two_models_the_last_counts() {
         (r#"{"model":"a","model":["c"]}"#, ""),
         (r#"{"model":null,"model":"b"}"#, "b"),
         (r#"{"model":"a","x":{"model":null}}"#, "a"),
-        // Deeper than we read, and no JSON to us: what comes after is not known.
-        (&deep, ""),
+        // Deeper than we look.
+        (&deep, "b"),
+        // No JSON to us: what comes after is not known.
         (r#"{"model":"a","x":True}"#, ""),
         // Its client left: as far as it came.
         (r#"{"model":"a","x":"#, "a"),
