@@ -137,6 +137,8 @@ pub(crate) enum Field {
     Id,
     /// Word: the model's name.
     Model,
+    /// Of a request. The same under a name written in other letters: some servers take it for the model's.
+    ModelCased,
     /// Word: what kind of object the frame is.
     Object,
     /// An error, of any shape.
@@ -195,7 +197,7 @@ impl Field {
 
     /// Whether only its presence matters: its string is walked over.
     pub(crate) fn is_noted(self) -> bool {
-        matches!(self, Self::Key(_))
+        matches!(self, Self::Key(_) | Self::ModelCased)
     }
 
     /// Whether a word that is not all there is none.
@@ -232,6 +234,8 @@ struct Node {
     field: Field,
     element: u8,
     keys: Vec<(Box<str>, u8)>,
+    /// Names that are theirs in capital letters, too, where they are none of `keys`.
+    cased: Vec<(&'static str, u8)>,
 }
 
 impl Fields {
@@ -271,7 +275,16 @@ impl Fields {
     /// The node of an object's member.
     pub(crate) fn member(&self, node: u8, key: &[u8]) -> u8 {
         let Some(node) = self.nodes.get(usize::from(node)) else { return NOWHERE };
-        node.keys.iter().find(|(name, _)| name.as_bytes() == key).map_or(NOWHERE, |&(_, to)| to)
+        let exact = node.keys.iter().find(|(name, _)| name.as_bytes() == key).map(|&(_, to)| to);
+        let cased = || node.cased.iter().find(|(name, _)| name.as_bytes().eq_ignore_ascii_case(key));
+        exact.or_else(|| cased().map(|&(_, to)| to)).unwrap_or(NOWHERE)
+    }
+
+    /// Looks for `field` at the top member `name` where it is written in other letters, small or capital.
+    pub(crate) fn add_cased(&mut self, name: &'static str, field: Field) {
+        let node = self.add();
+        self.nodes[usize::from(node)].field = field;
+        self.nodes[0].cased.push((name, node));
     }
 
     fn element_or_new(&mut self, node: u8) -> u8 {
@@ -300,7 +313,7 @@ impl Fields {
 
 impl Node {
     fn passage() -> Self {
-        Self { field: Field::Passage, element: NOWHERE, keys: Vec::new() }
+        Self { field: Field::Passage, element: NOWHERE, keys: Vec::new(), cased: Vec::new() }
     }
 }
 

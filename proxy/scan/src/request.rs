@@ -97,7 +97,9 @@ struct Facts {
 static FIELDS: LazyLock<Fields> = LazyLock::new(fields);
 
 fn fields() -> Fields {
-    Fields::of(&[FACTS, SAMPLING].concat())
+    let mut fields = Fields::of(&[FACTS, SAMPLING].concat());
+    fields.add_cased("model", Field::ModelCased);
+    fields
 }
 
 const FACTS: &[(&str, Field)] = &[
@@ -263,7 +265,9 @@ impl Visit for Facts {
             // Of two the last counts, as it does for the servers' parsers, though it says nothing: who
             // names a cheap model and then none gets the server's own.
             (Field::Model, Value::Word(word)) => self.request.model = Name::cut(word),
-            (Field::Model, _) => self.request.model = Name::default(),
+            // Ollama, as all of Go, takes `MODEL` for it, and others ignore that: nobody knows which model is
+            // named last, unless it is named again.
+            (Field::Model | Field::ModelCased, _) => self.request.model = Name::default(),
             (Field::ServiceTier, Value::Word(word)) => self.tier = Tier::of(word).unwrap_or_default(),
             (Field::ServiceTier, _) => self.tier = Tier::default(),
             (Field::Wanted(place), value) => {

@@ -31,6 +31,11 @@ pub fn read_request(body: &[u8]) -> Option<Asked> {
     let body = value::parse(value::trim(body))?;
     let flag = |path: &str| body.pointer(path).and_then(Value::as_bool);
     let lax = |path: &str| body.pointer(path).and_then(super::edit::lax);
+    // Some servers take it for the model's name, and which of two stood last the tree does not say.
+    let cased = |name: &String| name != "model" && name.eq_ignore_ascii_case("model");
+    if body.as_object().is_some_and(|members| members.keys().any(cased)) {
+        return None;
+    }
     let model = body.get("model").and_then(Value::as_str).unwrap_or_default();
     let places = ["/n", "/n_cmpl", "/sampling_params/n", "/generationConfig/candidateCount"];
     let said: Vec<&Value> = places.iter().filter_map(|path| body.pointer(path)).collect();

@@ -152,6 +152,13 @@ fn of_two_models_the_last_counts() {
         (r#"{"model":"a","model":["c"]}"#, ""),
         (r#"{"model":null,"model":"b"}"#, "b"),
         (r#"{"model":"a","x":{"model":null}}"#, "a"),
+        // A server in Go takes `MODEL` for the model's name and others do not; named again, it is `a` to all.
+        (r#"{"model":"a","MODEL":"b"}"#, ""),
+        (r#"{"model":"a","Mod\u0065l":"b"}"#, ""),
+        (r#"{"model":"a","modeL":["b"]}"#, ""),
+        (r#"{"Model":"b","model":null}"#, ""),
+        (r#"{"MODEL":"b","model":"a"}"#, "a"),
+        (r#"{"model":"a","x":{"MODEL":"b"},"MODELS":"b"}"#, "a"),
         // Deeper than we look.
         (&deep, "b"),
         // No JSON to us: what comes after is not known.
