@@ -469,7 +469,9 @@ impl Exchange {
         let mut seat = Seat { worker: Rc::clone(&self.worker), slot: self.slot, taken: true };
         if let Some(mut request) = self.request.take() {
             // It ended before its request was complete.
-            meter.requested(self.settle(&mut request), at);
+            let facts = self.settle(&mut request);
+            meter.speaks(self.dialect);
+            meter.requested(facts, at);
         }
         let (mut close, mut over) = (close, Over::default());
         if let Some(reader) = self.reader.take() {
