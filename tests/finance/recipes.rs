@@ -78,7 +78,8 @@ fn every_recipe_runs_and_says_something() {
     assert_eq!(format!("{sum:.6}"), cost, "{}", attached.1);
 }
 
-/// The first query, after both months were charged again: what was corrected is not taken for usage.
+/// The first query, after October was closed and both months were charged again: what was corrected is not taken
+/// for usage, and what is of October is in the open file.
 #[test]
 fn corrections_are_told_from_usage() {
     let folder = Folder::with_a_ledger();
@@ -86,6 +87,7 @@ fn corrections_are_told_from_usage() {
                   - {pattern: 'llama*', input: 1.00, cached_input: 0.05, output: 2.00}\n  \
                   - {name: brand-new, input: 1.00, cached_input: 0.05, output: 2.00}\n";
     std::fs::write(folder.path().join("second.yaml"), prices).expect("written");
+    feed(&folder, &["bash", "-eu", "-s"], "tokenmeter ledger close 2026-10 --ledger tokenmeter.db");
     let reprice = "tokenmeter ledger reprice --ledger tokenmeter.db --since 2026-10 --until 2026-12 --prices second.yaml";
     feed(&folder, &["bash", "-eu", "-s"], reprice);
     let document =

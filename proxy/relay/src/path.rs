@@ -1,6 +1,7 @@
 //! A path as servers read it that unescape before they route (uvicorn does): `%6F` is `o`, `//` is `/`
-//! and a `/` at the end says nothing. cpp-httplib, llama.cpp's, also takes `%u006F` for `o`. Only who serves what is read off it; the upstream gets the path as
-//! it came. Nothing is unescaped twice, and a path that needs none of this is not copied.
+//! and a `/` at the end says nothing. cpp-httplib, llama.cpp's, also takes `%u006F` for `o`. Only who serves
+//! what is read off it; the upstream gets the path as it came. Nothing is unescaped twice, and a path that
+//! needs none of this is not copied.
 
 use std::borrow::Cow;
 
