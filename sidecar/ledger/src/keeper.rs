@@ -18,6 +18,7 @@ use crate::failure::{Failure, Fault};
 use crate::file::{self, File};
 use crate::lock::Lock;
 use crate::report::source::{DAY_US, Month};
+use crate::status::News;
 use crate::succession::Succession;
 use crate::{aside, check, files, month};
 
@@ -67,14 +68,6 @@ pub(crate) struct Keeper {
     trouble: Option<String>,
     /// What happened since it was last asked.
     pub news: News,
-}
-
-/// What the status counts.
-#[derive(Debug, Default)]
-pub(crate) struct News {
-    pub gaps: u64,
-    pub quarantined: u64,
-    pub faults: Vec<Fault>,
 }
 
 impl Keeper {

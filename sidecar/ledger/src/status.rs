@@ -44,3 +44,19 @@ impl Status {
         self.faults_total[fault as usize] += 1;
     }
 }
+
+/// What was done and is not told yet.
+#[derive(Debug, Default)]
+pub(crate) struct News {
+    pub gaps: u64,
+    pub quarantined: u64,
+    pub faults: Vec<Fault>,
+}
+
+impl News {
+    pub(crate) fn tell(self, status: &mut Status) {
+        status.gaps_total += self.gaps;
+        status.quarantined_total += self.quarantined;
+        self.faults.into_iter().for_each(|fault| status.fault(fault));
+    }
+}

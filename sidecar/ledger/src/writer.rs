@@ -174,7 +174,7 @@ impl Writer {
         if !hand.singly {
             match self.enter_whole(&hand.batch, &hand.token, &mut hand.done, now_us) {
                 Ok(rows) => {
-                    self.shared.status().rows_total += rows;
+                    self.acknowledge(rows);
                     return Ok(());
                 }
                 Err(failure) if failure.of_row => {}
@@ -194,7 +194,7 @@ impl Writer {
             // Named by its place, so that it is the same one when it is tried again.
             let token = single(&hand.token, 0xff, hand.batch.items.len());
             match self.enter_whole(&one, &token, &mut hand.done.clone(), now_us) {
-                Ok(rows) => self.shared.status().rows_total += rows,
+                Ok(rows) => self.acknowledge(rows),
                 Err(failure) if failure.of_row => {
                     tracing::error!(reason = %failure, "a row cannot be entered into the ledger; it is counted as lost");
                     self.shared.queue.lose(item);
@@ -382,13 +382,19 @@ impl Writer {
         Ok(true)
     }
 
+    /// Rows are on the disk: that is not told before what else was done for them.
+    fn acknowledge(&mut self, rows: u64) {
+        let news = std::mem::take(&mut self.keeper.news);
+        let mut status = self.shared.status();
+        news.tell(&mut status);
+        status.rows_total += rows;
+    }
+
     /// Tells the status, and does what a fault asks for.
     fn tell(&mut self, result: &Result<(), Failure>) {
         let news = std::mem::take(&mut self.keeper.news);
         let mut status = self.shared.status();
-        status.gaps_total += news.gaps;
-        status.quarantined_total += news.quarantined;
-        news.faults.into_iter().for_each(|fault| status.fault(fault));
+        news.tell(&mut status);
         status.bytes = files::length(self.keeper.path());
         status.wal_bytes = files::length(&files::beside(self.keeper.path(), "-wal"));
         match result {
