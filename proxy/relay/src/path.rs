@@ -70,12 +70,7 @@ enum Meant {
 
 /// What the escape at the beginning of this text stands for, and how many bytes it has.
 fn escaped(text: &str) -> Option<(Meant, usize)> {
-    let (digits, length) = match text.as_bytes() {
-        [b'%', b'u', digits @ ..] => (digits.get(..4)?, 6),
-        [b'%', digits @ ..] => (digits.get(..2)?, 3),
-        _ => return None,
-    };
-    let code = digits.iter().try_fold(0, |code, digit| Some(code << 4 | char::from(*digit).to_digit(16)?))?;
+    let (code, length) = tenant::escape(text.as_bytes())?;
     Some((char::from_u32(code).map_or(Meant::Nothing, Meant::Character), length))
 }
 

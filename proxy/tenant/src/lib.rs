@@ -6,6 +6,7 @@
 //! bounded in length and in the memory they take (law 6, law 12).
 
 mod asked;
+mod escape;
 mod hash;
 mod jwk;
 mod jwt;
@@ -19,6 +20,7 @@ mod rules;
 mod verdicts;
 
 pub use asked::{BodyFacts, Head, Pending, RuleKind, Said, Who};
+pub use escape::escape;
 pub use hash::{HashKey, KeyHash, Purpose, WeakKey};
 pub use jwk::{Algorithm, KEYS_MOST, KeySet, NotKeys};
 pub use jwt::{Claim, Jwt, TOKEN_BYTES};

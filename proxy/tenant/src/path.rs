@@ -1,6 +1,8 @@
 //! How a path begins, as a server reads it that unescapes paths before it routes them: `%61` is `a`,
-//! `//` is `/`, and an escaped slash is a slash. cpp-httplib, llama.cpp's, also takes `%u0061` for `a`. The path is compared in place and never changed, and
-//! nothing is unescaped twice (`%2561` is `%61`, no `a`).
+//! `//` is `/`, and an escaped slash is a slash. The path is compared in
+//! place and never changed, and nothing is unescaped twice (`%2561` is `%61`, no `a`).
+
+use crate::escape::escape;
 
 /// How many bytes of `path` say `prefix`, if what follows is nothing or a segment of its own.
 pub(crate) fn covered(path: &str, prefix: &str) -> Option<usize> {
@@ -34,12 +36,7 @@ impl<'a> Plain<'a> {
     /// The byte that is next and how much of the path says it; no byte where an escape means none.
     fn read(&mut self) -> Option<(Option<u8>, usize)> {
         let path = &self.path[self.at..];
-        let escaped = match path {
-            [b'%', b'u', digits @ ..] => digits.get(..4).and_then(code).map(|code| (code, 6)),
-            [b'%', digits @ ..] => digits.get(..2).and_then(code).map(|code| (code, 3)),
-            _ => None,
-        };
-        Some(match escaped {
+        Some(match escape(path) {
             // A byte of a character, or all of it.
             Some((code, 3)) => (u8::try_from(code).ok(), 3),
             Some((code, length)) => {
@@ -73,9 +70,4 @@ impl Iterator for Plain<'_> {
             }
         }
     }
-}
-
-/// The number that these hexadecimal digits say.
-fn code(digits: &[u8]) -> Option<u32> {
-    digits.iter().try_fold(0, |code, digit| Some(code << 4 | char::from(*digit).to_digit(16)?))
 }

@@ -48,7 +48,6 @@ mod succession;
 mod table;
 #[cfg(test)]
 mod testing;
-mod tier;
 mod values;
 mod verify;
 mod writer;
@@ -65,5 +64,4 @@ pub use running::{Clock, Ledger, MayForget, Plan, now_us, start};
 pub use sign_off::{SignOff, utc};
 pub use status::Status;
 pub use store::Store;
-pub use tier::has_tiers;
 pub use verify::{Verdict, verify};

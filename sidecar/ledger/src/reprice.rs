@@ -10,13 +10,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use meter::{ExchangeId, TokenType};
-use price::{Book, Charge, Currency, Rate, Unpriced, Usage};
+use price::{Book, Charge, Currency, Rate, Unpriced, Usage, has_tiers};
 
 use crate::amend::{Amendment, amend};
 use crate::report::ask::matches;
 use crate::report::pieces::{Detail, Piece, from_rows, line_of};
 use crate::report::source::{Correction, Month, Range, Source, Trouble};
-use crate::{Class, Line, Row, Store, has_tiers, month};
+use crate::{Class, Line, Row, Store, month};
 
 /// Corrections entered in one transaction: few enough that whoever writes the ledger meanwhile waits for
 /// a moment only, and that memory is bounded.

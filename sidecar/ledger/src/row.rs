@@ -4,9 +4,7 @@
 use std::sync::Arc;
 
 use meter::{ExchangeId, Record, Tokens};
-use price::Charge;
-
-use crate::tier::has_tiers;
+use price::{Charge, has_tiers};
 
 /// One exchange. Columns of the table `exchange` have the same names.
 #[derive(Clone, Debug, PartialEq, Eq)]

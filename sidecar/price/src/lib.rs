@@ -17,6 +17,7 @@ mod nearest;
 mod pattern;
 mod prices;
 mod read;
+mod tier;
 mod usage;
 
 pub use amount::{amount, per_million};
@@ -26,4 +27,5 @@ pub use currency::Currency;
 pub use entry::{About, Entry, Models, Offer, STANDARD};
 pub use mistake::{Doubt, Problem, Warning};
 pub use prices::key_of;
+pub use tier::has_tiers;
 pub use usage::Usage;

@@ -6,6 +6,7 @@ pub(crate) mod ledger;
 pub(crate) mod ledger_path;
 pub(crate) mod prices;
 pub(crate) mod reprice;
+mod setting;
 pub(crate) mod spend;
 pub(crate) mod tenants;
 pub(crate) mod who;

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use arc_swap::ArcSwapOption;
 use gpu::Used;
 use ledger::report::source;
-use ledger::{EnergyRow, Ledger, Row, has_tiers};
+use ledger::{EnergyRow, Ledger, Row};
 use meter::Record;
 use metrics::{Basis, BookReading, Metrics};
-use price::{Book, Charge, Unpriced, Usage};
+use price::{Book, Charge, Unpriced, Usage, has_tiers};
 use serde_json::json;
 
 use crate::tiers::Tiers;

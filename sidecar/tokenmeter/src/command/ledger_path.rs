@@ -5,7 +5,7 @@ use std::fmt;
 
 use clap::Arg;
 
-use crate::file::{self, Shape};
+use super::setting;
 use crate::machine::{Machine, ThisMachine};
 use crate::mistake::Mistake;
 use crate::settings::variable;
@@ -39,36 +39,10 @@ pub(crate) fn named(flag: Option<&str>, config: Option<&str>) -> Result<String, 
 }
 
 fn find(flag: Option<&str>, config: Option<&str>, machine: &dyn Machine) -> Result<String, NoLedger> {
-    if let Some(path) = setting("ledger", flag, config, machine).map_err(NoLedger::Config)? {
+    if let Some(path) = setting::named("ledger", flag, config, machine).map_err(NoLedger::Config)? {
         return if path.is_empty() { Err(NoLedger::Unnamed) } else { Ok(path) };
     }
-    Err(config_named(config, machine).map_or(NoLedger::Unnamed, NoLedger::NotIn))
-}
-
-/// What a setting is: by the flag, else the variable, else the settings file, if any of them says.
-pub(crate) fn setting(
-    key: &str,
-    flag: Option<&str>,
-    config: Option<&str>,
-    machine: &dyn Machine,
-) -> Result<Option<String>, Mistake> {
-    if let Some(said) = flag.map(str::to_owned).or_else(|| said(key, machine)) {
-        return Ok(Some(said));
-    }
-    let Some(config) = config_named(config, machine) else { return Ok(None) };
-    let Shape::Map(entries) = file::read(&config)?.shape else { return Ok(None) };
-    match entries.into_iter().find(|(name, _, _)| name == key).map(|(_, _, node)| node.shape) {
-        Some(Shape::Scalar(said)) if !said.is_empty() => Ok(Some(said)),
-        _ => Ok(None),
-    }
-}
-
-fn config_named(flag: Option<&str>, machine: &dyn Machine) -> Option<String> {
-    flag.map(str::to_owned).or_else(|| said("config", machine))
-}
-
-fn said(key: &str, machine: &dyn Machine) -> Option<String> {
-    machine.variable(&variable(key)).filter(|text| !text.is_empty())
+    Err(setting::config(config, machine).map_or(NoLedger::Unnamed, NoLedger::NotIn))
 }
 
 /// Why it is not known where the ledger is.

@@ -20,6 +20,7 @@ use ship::Central;
 use ship::address::is_postgres;
 
 use super::ledger_path::{self, NoLedger};
+use super::setting;
 use crate::machine::ThisMachine;
 use crate::mistake::Mistake;
 use crate::nearest;
@@ -307,7 +308,7 @@ fn print(wish: &Wish, source: &dyn Source, to: &mut dyn Write) -> Result<(), Spe
 
 /// The price file, if one is named: it may say what models are.
 fn book(wish: &Wish) -> Result<Option<Book>, SpendError> {
-    let named = ledger_path::setting("prices", wish.prices.as_deref(), wish.config.as_deref(), &ThisMachine);
+    let named = setting::named("prices", wish.prices.as_deref(), wish.config.as_deref(), &ThisMachine);
     let Some(path) = named.map_err(|mistake| SpendError::Prices(vec![mistake]))? else {
         return Ok(None);
     };
