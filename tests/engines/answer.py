@@ -43,7 +43,7 @@ def read(message):
     """The answer in a response."""
     answer = Answer()
     if "text/event-stream" not in (message.header("content-type") or ""):
-        add(answer, json.loads(message.body))
+        add(answer, json.loads(message.content()))
         return answer
     for event in events(message.body):
         value = payload(event)
@@ -68,7 +68,8 @@ def add(answer, value):
             function = call["function"]
             choice.tools[call.get("index", at)] = (name + (function.get("name") or ""), arguments + (function.get("arguments") or ""))
         choice.finish = part.get("finish_reason") or choice.finish
-    if usage := value.get("usage"):
+    usage = value.get("usage")
+    if usage and usage["total_tokens"]:                   # LiteLLM puts one of zeros on what it was not asked for
         answer.usage.append((usage["prompt_tokens"], usage["completion_tokens"]))
 
 
@@ -85,6 +86,11 @@ def names(body):
 
 
 def is_usage_only(event):
-    """Whether an event exists only to carry usage."""
+    """Whether an event exists only to carry usage: without choices, or (LiteLLM) with one that says nothing."""
     value = payload(event)
-    return isinstance(value, dict) and value.get("choices") == [] and bool(value.get("usage"))
+    return isinstance(value, dict) and bool(value.get("usage")) and not any(map(says, value.get("choices", [None])))
+
+
+def says(choice):
+    """Whether there is more in a choice than its number."""
+    return choice is None or bool(choice.get("delta")) or not {"index", "delta"} >= set(choice)

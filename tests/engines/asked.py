@@ -10,7 +10,8 @@ import json_spans
 from cases import CHAT, COMPLETIONS
 
 INJECT, CONTINUOUS, OBSERVE = POLICIES = ("inject", "continuous", "observe")
-AT_END, RUNNING = "include_usage", "continuous_usage_stats"
+AT_END, RUNNING, TIMINGS = "include_usage", "continuous_usage_stats", "timings_per_token"
+RESPONSES = "/v1/responses"
 WANTED = {INJECT: {AT_END}, CONTINUOUS: {AT_END, RUNNING}, OBSERVE: set()}
 ANY_KIND = "openai"
 """The kind of which nothing is assumed but what the path says."""
@@ -21,19 +22,30 @@ REFUSALS = (400, 422)
 def added(case, policy, kind=ANY_KIND):
     """The flags that a request goes upstream with and its client had not set."""
     fields = case.fields or {}
-    if case.path not in (CHAT, COMPLETIONS) or fields.get("stream") is not True:
+    if case.path not in (CHAT, COMPLETIONS, RESPONSES) or fields.get("stream") is not True:
         return set()
     options = fields.get("stream_options") or {}
-    if options.get(RUNNING) and not options.get(AT_END):
+    alone = options.get(RUNNING) and not options.get(AT_END)
+    # who asks these for running counts alone asks for nothing
+    void = kind == "llama_cpp" or kind == "vllm" and policy == CONTINUOUS
+    if alone and not void:
         return set()
     wanted = WANTED[policy]
-    if kind == "llama_cpp":                               # its completions say it anyway, and it has no running counts
-        wanted = set() if case.path == COMPLETIONS else wanted - {RUNNING}
-    return {flag for flag in wanted if not options.get(flag)}
+    if kind == "llama_cpp" and policy == CONTINUOUS:
+        wanted = wanted - {RUNNING} | {TIMINGS}
+    if case.path == RESPONSES:
+        wanted = wanted & {TIMINGS}
+    if kind == "llama_cpp" and case.path == COMPLETIONS:  # they say it at the end anyway
+        wanted = wanted - {AT_END}
+    flags = {flag for flag in wanted if not (fields if flag == TIMINGS else options).get(flag)}
+    return flags | {RUNNING} if alone and AT_END in flags else flags
 
 
 def expect_request(sent, seen, flags):
-    """`seen` is `sent` with these flags in its stream_options, and with nothing else changed."""
+    """`seen` is `sent` with these flags in its stream_options, or beside them, and with nothing else changed."""
+    if TIMINGS in flags:
+        assert json.loads(seen)[TIMINGS] is True
+        seen, flags = json_spans.without(seen.decode(), TIMINGS).encode(), flags - {TIMINGS}
     if not flags:
         assert seen == (sent or b"")
         return
@@ -65,12 +77,24 @@ def taken_out(body, flags):
     if AT_END in flags:
         events = [event for event in events if not answer.is_usage_only(event)]
     if RUNNING in flags:
-        events = [event if answer.is_usage_only(event) else without_usage(event) for event in events]
+        events = [event if answer.is_usage_only(event) else without(event, "usage") for event in events]
+    if TIMINGS in flags:
+        events = [event if is_last(event) else without(event, "timings") for event in events]
     return b"".join(events) + rest
 
 
-def without_usage(event):
+def is_last(event):
+    """Whether an event ends an answer: llama.cpp's have timings then, asked or not."""
+    value = answer.payload(event)
+    if not isinstance(value, dict):
+        return True
+    finished = any(part.get("finish_reason") for part in value.get("choices", ()))
+    return finished or bool(value.get("usage")) or value.get("type") == "response.completed"
+
+
+def without(event, member):
+    """The event without that member of its payload."""
     head, data, text = event.partition(b"data: ")
     if not text.startswith(b"{"):
         return event
-    return head + data + json_spans.without(text.decode(), "usage").encode()
+    return head + data + json_spans.without(text.decode(), member).encode()

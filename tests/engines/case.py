@@ -32,6 +32,11 @@ class Case:
         return bool(self.fields and self.fields.get("stream"))
 
     @property
+    def several_prompts(self):
+        prompt = (self.fields or {}).get("prompt")
+        return isinstance(prompt, list) and isinstance(prompt[0], str | list)
+
+    @property
     def choices(self):
         return (self.fields or {}).get("n", 1)
 

@@ -28,7 +28,9 @@ def pytest_configure(config):
 
 def pytest_generate_tests(metafunc):
     chosen = metafunc.config.getoption("--engine")
-    names = list(KINDS) if chosen == "all" else [chosen]
+    names = [name for name, kind in KINDS.items() if not kind.only_by_name] if chosen == "all" else [chosen]
+    topic = metafunc.module.__name__
+    names = [name for name in names if KINDS[name].topics is None or topic in KINDS[name].topics]
     for marker in metafunc.definition.iter_markers("engine"):
         names = [name for name in names if name in marker.args]
     if "case" in metafunc.fixturenames and hasattr(metafunc.module, "CASES"):
@@ -43,8 +45,9 @@ def pytest_collection_modifyitems(config, items):
     kinds = list(KINDS)
 
     def wanted(item):
-        # a test for other engines than the chosen one is left with no engine at all
-        return item.callspec.params["rig"] in kinds and not (
+        # a test for other engines than the chosen one is left with no engine at all; its parameters may be for some only
+        rig = item.callspec.params["rig"]
+        return rig in kinds and all(rig in marker.args for marker in item.iter_markers("engine")) and not (
             config.getoption("--proxy") == "none" and item.get_closest_marker("metered"))
 
     def order(item):

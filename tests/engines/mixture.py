@@ -10,6 +10,10 @@ STOPS = ["world", " the", "ing", "e of", "😀"]
 MESSAGES, RESPONSES, NATIVE, INFILL = "/v1/messages", "/v1/responses", "/completion", "/infill"
 
 
+PLAIN = {"litellm": [MESSAGES, RESPONSES], "transformers": [RESPONSES]}
+"""Engines that get only what any of them takes, and the other dialects that each has."""
+
+
 class Mixture:
     """Draws the requests for one engine."""
 
@@ -21,6 +25,8 @@ class Mixture:
         return [self.draw(choices) for _ in range(count)]
 
     def draw(self, choices):
+        if self.engine in PLAIN:
+            return self.random.choice([self.plain, self.plain, self.other])(choices)
         kinds = [self.chat] * 4 + [self.completion] * 4
         if choices == 1:
             kinds += [self.native] * 2 if self.engine == "llamacpp" else []
@@ -65,9 +71,17 @@ class Mixture:
             fields["n_probs"] = 2
         return self.case(NATIVE, fields | {"prompt": self.prompt(several=True)})
 
+    def plain(self, choices):
+        """What every engine takes."""
+        fields = self.common(choices)
+        if self.random.random() < 0.5:
+            return self.case(cases.COMPLETIONS, fields | {"prompt": self.random.choice(TEXTS)})
+        return self.case(cases.CHAT, fields | {"messages": [{"role": "user", "content": self.random.choice(TEXTS)}]})
+
     def other(self, _):
         """Endpoints of other dialects."""
-        return self.random.choice([self.messages, self.responses])()
+        having = PLAIN.get(self.engine, [MESSAGES, RESPONSES])
+        return {MESSAGES: self.messages, RESPONSES: self.responses}[self.random.choice(having)]()
 
     def messages(self):
         random = self.random
@@ -85,7 +99,7 @@ class Mixture:
                                      "input": random.choice(TEXTS)})
 
     def uncovered(self):
-        """llama.cpp: answers whose usage speaks of one choice of several."""
+        """llama.cpp, also behind LiteLLM: answers whose usage speaks of one choice of several."""
         random = self.random
         fields = self.common(random.randint(2, 3)) | {"stream": False}
         fields.pop("stream_options", None)

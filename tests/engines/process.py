@@ -38,6 +38,11 @@ class Process:
     def alive(self):
         return self.child.poll() is None
 
+    def ticks(self):
+        """Processor time it has used so far, in hundredths of a second."""
+        user, system = fields_of(self.child.pid)[11:13]
+        return int(user) + int(system)
+
     def wait_until(self, ready, seconds):
         """Wait for ready(); an OSError in it means not yet."""
         def probe():
@@ -89,8 +94,13 @@ class Process:
 
 def status_of(pid):
     """(parent, start time) of a process."""
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    fields = fields_of(pid)
     return int(fields[1]), int(fields[19])
+
+
+def fields_of(pid):
+    """The fields of /proc/PID/stat that follow the name, which may hold spaces."""
+    return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
 
 
 def end_all(family):

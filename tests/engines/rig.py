@@ -41,7 +41,7 @@ class Rig:
         self.logs, self.metered, self.meters = logs, metered, {}
         self.direct, self.runs, self.numbers = {}, {}, itertools.count(1)
         try:
-            self.tap = Tap(self.engine.address)
+            self.tap = self.engine.tap = Tap(self.engine.address)
             self.meter_of(asked.INJECT)
         except BaseException:
             self.stop()
@@ -99,7 +99,7 @@ class Rig:
         self.forget_meters()
         if self.tap:
             self.tap.close()
-        self.engine.process.stop()
+        self.engine.stop()
 
     def new_name(self, case):
         return f"{case.name}-{next(self.numbers)}"

@@ -68,6 +68,15 @@ class Tap:
         found = [pair for connection in list(self.connections) for pair in connection.exchanges()]
         return {pair[0].header(CASE): pair for pair in sorted(found, key=lambda pair: pair[0].begun)}
 
+    def answers(self):
+        """The body of each answer so far."""
+        return [response.body for connection in list(self.connections) for _, response in connection.exchanges() if response]
+
+    def unanswered(self):
+        """How many requests wait for the rest of their answer on a connection that neither side has ended."""
+        ways = [connection for connection in list(self.connections) if not (connection.left.is_set() or connection.ended)]
+        return sum(not (response and response.whole) for way in ways for _, response in way.exchanges())
+
     def left(self, case):
         """Whether the near side of the connection with that exchange has ended it."""
         return any(connection.left.is_set() for connection in list(self.connections)

@@ -109,11 +109,12 @@ def books(request, rig, tmp_path):
 
 def test_the_bill_is_counts_times_prices(rig, books):
     draw = mixture.Mixture(rig.engine, Random(f"{SEED} {rig.engine.name} bill"))
-    moved = books.send(RUN, draw.cases(REQUESTS, 1))
-    left = [leave(rig, books, draw) for _ in range(ABORTS)]
+    requests, aborts = (int(count * rig.engine.batch) for count in (REQUESTS, ABORTS))
+    moved = books.send(RUN, draw.cases(requests, 1))
+    left = [leave(rig, books, draw) for _ in range(aborts)]
     bill = books.spend()
     assert set(bill) == {RUN, LEFT}
-    assert bill[RUN]["exchanges"] == REQUESTS and bill[LEFT]["exchanges"] == ABORTS
+    assert bill[RUN]["exchanges"] == requests and bill[LEFT]["exchanges"] == aborts
     assert (bill[RUN]["unpriced_exchanges"], bill[LEFT]["unpriced_exchanges"], bill[RUN]["currency"]) == (0, 0, "USD")
     assert Decimal(bill[RUN]["cost"]) == owed(*moved) == books.picos(RUN)
     assert bill[RUN]["input_tokens"] == moved[0] + moved[1] and bill[RUN]["output_tokens"] == moved[2]

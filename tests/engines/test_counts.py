@@ -53,7 +53,7 @@ def test_input_equals_the_engines_count(rig, case):
         assert sum(counted) * case.choices == computed + cached
     else:
         assert counted == [computed, cached]
-    if "prompt-cached" in case.name:
+    if "prompt-cached" in case.name and rig.engine.has_cache:
         assert cached > 0                                 # or the case does not test what it is for
 
 

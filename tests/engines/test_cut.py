@@ -9,6 +9,7 @@ import call
 import cases
 from exposition import Difference
 from meter import EXCHANGES, TOKENS
+from process import eventually
 from test_abort import some_events
 
 BROKEN_OFF = {18: "partial file", 56: "connection reset"}
@@ -32,7 +33,10 @@ def cut(rig):
     before = rig.meter and rig.meter.samples()
     with call.Call(rig.address, case, names[0]) as reading, call.Curl(rig.address, case, names[1]) as curl:
         reading.read_until(some_events)
-        curl.read_until(some_events)
+        if rig.engine.slots > 1:
+            curl.read_until(some_events)
+        else:                                             # it waits for the other, with the head of its answer
+            assert eventually(lambda: rig.tap.exchanges(names[1]) and rig.tap.exchanges(names[1])[-1][1], 10)
         rig.engine.process.kill()
         response, finished = reading.read_whole(), curl.finish()
     moved = rig.meter and rig.meter.moved(before, exchanges=2)

@@ -63,17 +63,31 @@ class Batch:
         assert set(self.meter.by(EXCHANGES, "ending")) <= {"complete", "length", "no_output"}
 
 
+def undisturbed(rig, policy, drawn_cases):
+    """A batch in which the engine's own connections held; three are tried."""
+    for _ in range(3):
+        batch = Batch(rig, policy, drawn_cases)
+        failure = rig.engine.own_failure
+        if failure is None or not any(failure in response.body for response in batch.responses):
+            break
+    return batch
+
+
 def tokens(difference, types):
     """provenance -> tokens of these types."""
     parts = [difference.by(TOKENS, "provenance", type=kind) for kind in types]
     return {p: sum(part.get(p, 0) for part in parts) for p in set().union(*parts)}
 
 
+# LiteLLM's streams lose the counts of all choices but one, and transformers has no choices
+several = pytest.mark.engine("llamacpp", "vllm")
+
+
 @policies
-@pytest.mark.parametrize("choices", [1, 2, 3])
+@pytest.mark.parametrize("choices", [1, pytest.param(2, marks=several), pytest.param(3, marks=several)])
 def test_the_sum_is_the_engines_to_the_token(rig, policy, choices):
-    count = RUNS[policy][choices]
-    batch = Batch(rig, policy, drawn(rig, policy, choices).cases(count, choices))
+    count = int(RUNS[policy][choices] * rig.engine.batch)
+    batch = undisturbed(rig, policy, drawn(rig, policy, choices).cases(count, choices))
     batch.expect_every_byte()
     computed, cached, generated = rig.engine.moved(batch.engine)
     assert tokens(batch.meter, OUTPUT) == {"reported": generated}
@@ -82,10 +96,10 @@ def test_the_sum_is_the_engines_to_the_token(rig, policy, choices):
     assert sum(tokens(batch.meter, INPUT).values()) * times == computed + cached
 
 
-@pytest.mark.engine("llamacpp")
+@pytest.mark.engine("llamacpp", "litellm")
 def test_usage_of_one_choice_is_not_reported_for_all(rig):
     draw = drawn(rig, "uncovered")
-    batch = Batch(rig, asked.INJECT, [draw.uncovered() for _ in range(20)])
+    batch = Batch(rig, asked.INJECT, [draw.uncovered() for _ in range(int(20 * rig.engine.batch))])
     batch.expect_every_byte()
     counted = tokens(batch.meter, OUTPUT)
     # a count below the number of content frames, here the answers, is not believed
@@ -105,7 +119,10 @@ def test_beams_are_never_reported(rig):
 
 
 @policies
+# transformers counts no request that was left; behind LiteLLM, llama.cpp counts some of them only
+@pytest.mark.engine("llamacpp", "vllm")
 def test_what_a_client_left_is_never_reported(rig, policy):
+    aborts = int(ABORTS * rig.engine.batch)
     draw = drawn(rig, "aborts", policy)
     engine_before, meter = rig.engine.settled_counters(), rig.meter_of(policy)
     before = meter.samples()
@@ -116,12 +133,12 @@ def test_what_a_client_left_is_never_reported(rig, policy):
                 leaving.read_until(lambda received: received.count(b"data: ") >= after)
             else:
                 time.sleep(after / 100)                   # any moment before the answer will do
-    plans = [(draw.long(streamed=draw.random.random() < 0.75), draw.random.randint(1, 40)) for _ in range(ABORTS)]
+    plans = [(draw.long(streamed=draw.random.random() < 0.75), draw.random.randint(1, 40)) for _ in range(aborts)]
     with ThreadPoolExecutor(rig.engine.slots) as pool:
         list(pool.map(lambda plan: leave(*plan), plans))
-    moved = meter.moved(before, ABORTS)
+    moved = meter.moved(before, aborts)
     engine = Difference(engine_before, rig.engine.settled_counters())
-    assert moved.by(EXCHANGES, "ending") == {"client_abort": ABORTS}
+    assert moved.by(EXCHANGES, "ending") == {"client_abort": aborts}
     counted = tokens(moved, OUTPUT)
     assert "reported" not in counted
     assert 0 < sum(counted.values()) <= engine.of(rig.engine.generated)

@@ -34,7 +34,7 @@ def heard(address, case):
             for tool in (said and said.tool_calls) or ():
                 told["tools"] += (tool.function.name or "") + (tool.function.arguments or "")
             told["finish"] = choice.finish_reason or told["finish"]
-        if part.usage:
+        if part.usage and part.usage.total_tokens:        # LiteLLM puts one of zeros on what it was not asked for
             usage.append((part.usage.prompt_tokens, part.usage.completion_tokens))
     return choices, sorted(usage)
 
@@ -45,17 +45,16 @@ def test_hears_the_same_as_without_us(rig, case):
     assert len(direct[0]) == case.choices
 
 
-@pytest.mark.parametrize("make, error", [
-    (lambda: cases.chat("bad-type", {"max_tokens": "many"}), openai.BadRequestError),
-    (lambda: cases.chat("bad-type-stream", cases.STREAM, {"max_tokens": "many"}), openai.BadRequestError),
-], ids=["bad-type", "bad-type-stream"])
-def test_raises_the_same_error(rig, make, error):
+@pytest.mark.parametrize("name", ["bad-type", "bad-type-stream"])
+def test_raises_the_same_error(rig, name):
+    case = next(case for case in cases.refused(rig.engine.name) if case.name == name)
     told = []
     for address in (rig.engine.address, rig.address):
-        with pytest.raises(error) as raised:
-            create(address, make())
+        with pytest.raises(openai.APIStatusError) as raised:
+            create(address, case)
         told.append((raised.value.status_code, raised.value.body))
     assert told[0] == told[1]
+    assert told[0][0] == case.error
 
 
 def test_unknown_path_is_not_found(rig):
@@ -65,7 +64,7 @@ def test_unknown_path_is_not_found(rig):
 
 def test_lists_the_models(rig):
     direct, through = ([model.id for model in client_of(address).models.list()] for address in (rig.engine.address, rig.address))
-    assert through == direct == ["tiny"]
+    assert through == direct == list(rig.engine.models)
 
 
 def test_closing_a_stream_stops_the_engine(rig):
@@ -75,6 +74,6 @@ def test_closing_a_stream_stops_the_engine(rig):
         for number, _ in enumerate(stream):
             if number == EVENTS:
                 break
-    watch.expect_engine_free()
-    watch.expect_stopped_short()
+    watch.expect_engine_free(case)
+    watch.expect_stopped_short(case)
     watch.expect_client_abort()

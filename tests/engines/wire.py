@@ -3,6 +3,7 @@
 Written for the tests and used on both sides of the proxy, so that neither curl nor the proxy
 itself has to be believed about where a body ended.
 """
+import gzip
 from dataclasses import dataclass
 
 HOP_BY_HOP = {"connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection",
@@ -36,6 +37,10 @@ class Message:
 
     def header(self, name):
         return next((value for key, value in self.headers if key == name), None)
+
+    def content(self):
+        """Its body, unpacked."""
+        return gzip.decompress(self.body) if self.header("content-encoding") == "gzip" else self.body
 
     def end_to_end(self):
         """Its headers, sorted, without those that belong to one connection only."""

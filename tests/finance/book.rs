@@ -90,6 +90,7 @@ fn row(book: &Book, ended_us: i64, tenant: &str, model: &str, n: u64) -> Row {
         at_us: ended_us,
         tokens: &by_type,
         success: true,
+        counted: true,
     };
     let charge = match book.charge(&usage) {
         Charge::Unpriced(_) => Charge::Unpriced(Unpriced::Model),
@@ -118,5 +119,10 @@ fn row(book: &Book, ended_us: i64, tenant: &str, model: &str, n: u64) -> Row {
         first_token_us: Some(100_000),
         charge,
         trace: None,
+        role: meter::Role::Whole,
+        // Every second is a repetition.
+        request_id: Some(format!("{tenant}-{model}-{}", n / 2).into()),
+        upstream_attempts: 1,
+        cached_excess: 0,
     }
 }

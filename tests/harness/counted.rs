@@ -18,12 +18,13 @@ pub struct Made {
 }
 
 /// Usage objects, and what is hard about their ends.
-const COUNTS: [&str; 6] = [
+const COUNTS: [&str; 7] = [
     r#"{"prompt_tokens":4,"completion_tokens":2,"total_tokens":6}"#,
     r#"{}"#,
     r#"{ "completion_tokens" : 7 , "prompt_tokens_details" : { "cached_tokens" : 1 } }"#,
     r#"{"x":"},\"usage\":{","prompt_tokens":1}"#,
     r#"{"x":[{},{"usage":{}}],"completion_tokens":3,"y":null}"#,
+    r#"{"cache_n":1,"prompt_n":3,"prompt_ms":0.4,"predicted_n":2,"predicted_ms":1e-3}"#,
     "{\"é\":\"😀\\\\\",\"completion_tokens\":1}",
 ];
 
@@ -42,8 +43,11 @@ const OTHERS: [&str; 6] = [
 
 /// Makes a stream.
 pub fn stream(dice: &mut Dice<'_>) -> Made {
-    let both = Added { include: true, continuous: true };
-    let added = *dice.of(&[Added { continuous: false, ..both }, both, Added { include: false, ..both }]);
+    let end = Added { include: true, ..Added::default() };
+    let both = Added { continuous: true, ..end };
+    let timings = Added { timings: true, ..Added::default() };
+    let added =
+        *dice.of(&[end, both, Added { include: false, ..both }, timings, Added { timings: true, ..end }]);
     let end = *dice.of(&["\n", "\n", "\r\n", "\r"]);
     let mut maker = Maker { dice, end, text: String::new() };
     let early = maker.stream(added);
@@ -70,7 +74,10 @@ impl Maker<'_, '_> {
         let answers = 1 + self.dice.below(3);
         let counts_each = self.dice.one_in(3);
         // A server that was asked for running counts and cannot give them.
-        let running = added.continuous && !self.dice.one_in(4);
+        let running = (added.is_running() && !self.dice.one_in(4)).then_some(match added.timings {
+            true => "timings",
+            false => "usage",
+        });
         let early = self.dice.one_in(8);
         for answer in 0..answers {
             self.frame(&choice(answer, r#"{"role":"assistant","content":""}"#, false), running, "");
@@ -99,21 +106,27 @@ impl Maker<'_, '_> {
 
     fn usage(&mut self) {
         let counts = *self.dice.of(&COUNTS);
-        self.object("\"choices\":[]", counts);
+        let choices = *self.dice.of(&[
+            r#""choices":[]"#,
+            r#""choices":[]"#,
+            r#""choices":[{"index":0,"delta":{}}]"#,
+            r#""choices":[{"index":1}]"#,
+        ]);
+        self.object(choices, "usage", counts);
     }
 
     /// A frame with answers; `own` is usage it has though nobody asked.
-    fn frame(&mut self, choices: &str, running: bool, own: &str) {
-        let usage = match running {
-            true => *self.dice.of(&COUNTS),
-            false if own.is_empty() => *self.dice.of(&NOTHING),
-            false => own,
+    fn frame(&mut self, choices: &str, running: Option<&str>, own: &str) {
+        let (key, counts) = match running {
+            Some(key) => (key, *self.dice.of(&COUNTS)),
+            None if own.is_empty() => ("usage", *self.dice.of(&NOTHING)),
+            None => ("usage", own),
         };
-        self.object(choices, usage);
+        self.object(choices, key, counts);
     }
 
     /// An event whose payload has these members and some others.
-    fn object(&mut self, choices: &str, usage: &str) {
+    fn object(&mut self, choices: &str, key: &str, usage: &str) {
         let mut members = vec![choices.to_owned()];
         for _ in 0..self.dice.below(3) {
             let other = *self.dice.of(&OTHERS);
@@ -123,7 +136,11 @@ impl Maker<'_, '_> {
         }
         if !usage.is_empty() {
             let colon = *self.dice.of(&[":", ":", " : "]);
-            let key = if self.dice.one_in(12) { "us\\u0061ge" } else { "usage" };
+            let key = if self.dice.one_in(12) {
+                key.replacen('a', "\\u0061", 1).replacen('t', "\\u0074", 1)
+            } else {
+                key.to_owned()
+            };
             let at = self.dice.below(members.len() + 1);
             members.insert(at, format!("\"{key}\"{colon}{usage}"));
         }

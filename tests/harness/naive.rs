@@ -12,7 +12,7 @@
 //!   timings beside a usage without counts;
 //! * Responses, Anthropic, Cohere: a frame without `type` that is not the unstreamed form; an unstreamed
 //!   body that does not say what it is;
-//! * Responses: an error in a response that did not fail; times and timings before the end;
+//! * Responses: an error in a response that did not fail; times of a response that is not over;
 //! * Anthropic: a second `message_start`; a count of it refused; a `message_delta` whose usage says
 //!   nothing; a body without content and end;
 //! * TGI: an object without `token`, text and details; `index` or one of several sequences' counts
@@ -27,7 +27,7 @@
 //! * transcription: members of a chat beyond content, role and finish, and what llama.cpp says beside
 //!   one; text of no known place;
 //! * unknown: what begins like an object and is none, or is no JSON outside a stream of events; an
-//!   object in a block named `error`.
+//!   object in a block named `error`; counts in two places; a count refused beside another.
 
 mod anthropic;
 mod blocks;
@@ -49,6 +49,7 @@ mod times;
 mod told;
 mod transcription;
 mod triton;
+mod unknown;
 mod value;
 mod words;
 

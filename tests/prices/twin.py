@@ -3,7 +3,7 @@ but to a pico-unit at the end.
 
 usage: twin.py MAP < OURS
 Lines of OURS, fields separated by tabs:
-  rate  MODEL TIER ABOVE  and eight prices in pico-units, "-" for none
+  rate  MODEL TIER ABOVE  and twelve prices in pico-units, "-" for none
   round MODEL FIELD WRITTEN TAKEN
 Says on stdout how much it compared; exits 1 if anything differs, with the first differences.
 """
@@ -15,15 +15,21 @@ from decimal import ROUND_HALF_EVEN, Decimal, getcontext
 
 getcontext().prec = 200
 
-KEYS = ["input", "cached_input", "cache_write", "input_audio", "output", "reasoning", "output_audio", "per_request"]
+KEYS = [
+    "input", "cached_input", "cache_write", "input_audio", "input_image", "input_video",
+    "output", "reasoning", "output_audio", "output_image", "output_video", "per_request",
+]
 FIELDS = {
     "input_cost_per_token": "input",
     "cache_read_input_token_cost": "cached_input",
     "cache_creation_input_token_cost": "cache_write",
     "input_cost_per_audio_token": "input_audio",
+    "input_cost_per_image_token": "input_image",
+    "input_cost_per_video_token": "input_video",
     "output_cost_per_token": "output",
     "output_cost_per_reasoning_token": "reasoning",
     "output_cost_per_audio_token": "output_audio",
+    "output_cost_per_image_token": "output_image",
     "input_cost_per_request": "per_request",
 }
 TIERS = {None: "standard", "batches": "batch"}
@@ -32,7 +38,10 @@ FORM = re.compile(
     r"(?:_above_(?P<thousands>\d+)k_tokens)?"
     r"(?:_(?P<tier>batches|priority|flex|balanced|ultrafast|decisions))?"
 )
-LIKE = {"cached_input": "input", "cache_write": "input", "reasoning": "output"}
+LIKE = {
+    "cached_input": "input", "cache_write": "input", "input_image": "input", "input_video": "input",
+    "reasoning": "output",
+}
 
 rounded = {}
 

@@ -120,5 +120,8 @@ async fn a_client_that_leaves_is_counted_up_to_where_it_left() {
     let metered = tokens(&page, "output", "running");
     assert!(metered >= 5.0 * 60.0, "{metered}");
     assert!(metered <= counts.generated_tokens as f64, "{metered} of {}", counts.generated_tokens);
-    assert_eq!(page.sum("gen_ai_server_request_duration_seconds_count", &[]), 0.0, "successes only");
+    let left = [("error_type", "client_disconnect")];
+    assert_eq!(page.sum("gen_ai_server_request_duration_seconds_count", &left), 60.0);
+    assert_eq!(page.sum("gen_ai_server_request_duration_seconds_count", &[]), 60.0);
+    assert_eq!(page.sum("gen_ai_server_time_to_first_token_seconds_count", &[]), 0.0, "successes only");
 }

@@ -11,6 +11,7 @@ mod client;
 mod disk;
 mod hook;
 mod kills;
+mod legs;
 mod others;
 mod place;
 mod reload;

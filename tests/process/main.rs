@@ -3,6 +3,7 @@
 
 mod collector;
 mod counts;
+mod crowd;
 mod cut;
 mod drain;
 mod engine;

@@ -27,14 +27,32 @@ impl Proxy {
 
     /// As [`Proxy::start`], with these environment variables.
     pub(crate) fn start_with(upstream: SocketAddr, options: &[&str], environment: &[(&str, &str)]) -> Self {
+        Self::spawn(Command::new(env!("CARGO_BIN_EXE_tokenmeter")), upstream, options, environment)
+    }
+
+    /// As [`Proxy::start`], with so many file descriptors.
+    pub(crate) fn start_with_descriptors(descriptors: usize, upstream: SocketAddr, options: &[&str]) -> Self {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("ulimit -n {descriptors} && exec \"$0\" \"$@\"")]);
+        shell.arg(env!("CARGO_BIN_EXE_tokenmeter"));
+        Self::spawn(shell, upstream, options, &[])
+    }
+
+    fn spawn(
+        mut command: Command,
+        upstream: SocketAddr,
+        options: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Self {
         let quiet = ["--kind", "--engine-metrics"].iter().any(|option| options.contains(option));
         let quiet = if quiet { &[][..] } else { &["--kind", "openai", "--engine-metrics", "off"] };
-        let mut child = Command::new(env!("CARGO_BIN_EXE_tokenmeter"))
+        let mut child = command
             .args(["run", "--upstream", &format!("http://{upstream}")])
             .args(["--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"])
             .args(options)
             .args(quiet)
             .envs(environment.iter().copied())
+            .stdin(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
             .expect("the binary was built");

@@ -12,20 +12,27 @@ const INPUT: i64 = 2_000_003;
 const CACHED: i64 = 300_007;
 const WRITE: i64 = 5_000_011;
 const INPUT_AUDIO: i64 = 7_000_003;
+const INPUT_IMAGE: i64 = 8_000_009;
+const INPUT_VIDEO: i64 = 9_000_011;
 const OUTPUT: i64 = 11_000_027;
 const REASONING: i64 = 13_000_027;
 const OUTPUT_AUDIO: i64 = 17_000_023;
+const OUTPUT_IMAGE: i64 = 19_000_013;
 
 fn every_price_apart() -> Book {
     book(&format!(
-        "input: {}, cached_input: {}, cache_write: {}, input_audio: {}, output: {}, reasoning: {}, output_audio: {}",
+        "input: {}, cached_input: {}, cache_write: {}, input_audio: {}, input_image: {}, input_video: {}, output: {}, \
+         reasoning: {}, output_audio: {}, output_image: {}",
         price::per_million(INPUT.into()),
         price::per_million(CACHED.into()),
         price::per_million(WRITE.into()),
         price::per_million(INPUT_AUDIO.into()),
+        price::per_million(INPUT_IMAGE.into()),
+        price::per_million(INPUT_VIDEO.into()),
         price::per_million(OUTPUT.into()),
         price::per_million(REASONING.into()),
         price::per_million(OUTPUT_AUDIO.into()),
+        price::per_million(OUTPUT_IMAGE.into()),
     ))
 }
 
@@ -45,6 +52,7 @@ fn cost(book: &Book, tokens: &Tokens) -> Option<i64> {
         at_us: 0,
         tokens: &tokens.by_type,
         success: true,
+        counted: tokens.is_counted(),
     });
     match charge {
         Charge::Priced { cost, .. } => Some(cost),
@@ -97,6 +105,24 @@ fn each_dialects_counts_are_charged_once() {
             "usageMetadata":{"promptTokenCount":100,"cachedContentTokenCount":40,"candidatesTokenCount":30,
             "thoughtsTokenCount":20,"totalTokenCount":150}}"#,
             60 * INPUT + 40 * CACHED + 30 * OUTPUT + 20 * REASONING,
+        ),
+        (
+            // The modalities' tokens are among the prompt's and the candidates'.
+            Dialect::Gemini,
+            r#"{"candidates":[{"content":{"parts":[{"text":"x"}],"role":"model"},"finishReason":"STOP","index":0}],
+            "usageMetadata":{"promptTokenCount":300,"candidatesTokenCount":1300,"totalTokenCount":1600,
+            "promptTokensDetails":[{"modality":"TEXT","tokenCount":10},{"modality":"IMAGE","tokenCount":258},
+            {"modality":"VIDEO","tokenCount":32}],
+            "candidatesTokensDetails":[{"modality":"IMAGE","tokenCount":1290},{"modality":"TEXT","tokenCount":10}]}}"#,
+            10 * INPUT + 258 * INPUT_IMAGE + 32 * INPUT_VIDEO + 10 * OUTPUT + 1290 * OUTPUT_IMAGE,
+        ),
+        (
+            // vLLM's breakdown of the prompt.
+            Dialect::OpenaiChat,
+            r#"{"choices":[{"index":0,"message":{"role":"assistant","content":"x"},"finish_reason":"stop"}],
+            "usage":{"prompt_tokens":1200,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":16,
+            "multimodal_tokens":{"image":1000,"video":100,"audio":20}}}}"#,
+            64 * INPUT + 16 * CACHED + 20 * INPUT_AUDIO + 1000 * INPUT_IMAGE + 100 * INPUT_VIDEO + 3 * OUTPUT,
         ),
         (
             Dialect::OllamaChat,

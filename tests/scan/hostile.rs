@@ -197,6 +197,9 @@ fn what_is_nearly_json_is_let_pass() {
         "{}",
         "[1]",
         "-",
+        "01",
+        "1.",
+        "1e",
     ] {
         let frame =
             format!("{{\"choices\":[],\"usage\":{{\"prompt_tokens\":3,\"completion_tokens\":{number}}}}}");

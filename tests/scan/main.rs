@@ -5,6 +5,7 @@ mod chunkings;
 mod compressed;
 mod hostile;
 mod memory;
+mod numbers;
 mod properties;
 mod request;
 mod short;

@@ -3,7 +3,7 @@
 
 use harness::{Transcript, naive};
 use proptest::prelude::*;
-use scan::{Request, RequestScanner, Sampling};
+use scan::{Dialect, Request, RequestScanner, Sampling};
 
 fn read(body: &[u8], step: usize) -> Request {
     let mut scanner = RequestScanner::new();
@@ -29,6 +29,9 @@ fn check(name: &str, body: &[u8]) -> Option<()> {
         continuous_usage: whole.continuous_usage,
         echo: whole.echo,
         sampling: whole.sampling,
+        kv_transfer: whole.kv_transfer,
+        is_one_token: [Dialect::OpenaiChat, Dialect::OpenaiCompletions, Dialect::OpenaiResponses]
+            .map(|dialect| whole.output_limits.is_one_token(dialect)),
     };
     assert_eq!(said, asked, "{name}: {}", String::from_utf8_lossy(&body[..body.len().min(300)]));
     Some(())
@@ -42,6 +45,45 @@ fn recorded_requests() {
     }
 }
 
+/// The body in the encodings that Python's `json.loads` detects, other than plain UTF-8.
+fn encodings(text: &str) -> Vec<Vec<u8>> {
+    let utf16 = |order: fn(u16) -> [u8; 2]| text.encode_utf16().flat_map(order).collect::<Vec<u8>>();
+    let utf32 = |order: fn(u32) -> [u8; 4]| text.chars().map(u32::from).flat_map(order).collect::<Vec<u8>>();
+    vec![
+        [b"\xEF\xBB\xBF", text.as_bytes()].concat(),
+        utf16(u16::to_be_bytes),
+        utf16(u16::to_le_bytes),
+        [b"\xFE\xFF", &utf16(u16::to_be_bytes)[..]].concat(),
+        [b"\xFF\xFE", &utf16(u16::to_le_bytes)[..]].concat(),
+        utf32(u32::to_be_bytes),
+        utf32(u32::to_le_bytes),
+        [b"\x00\x00\xFE\xFF", &utf32(u32::to_be_bytes)[..]].concat(),
+        [b"\xFF\xFE\x00\x00", &utf32(u32::to_le_bytes)[..]].concat(),
+    ]
+}
+
+#[test]
+fn recorded_requests_say_the_same_in_every_encoding() {
+    for transcript in Transcript::all() {
+        let Ok(text) = str::from_utf8(&transcript.request) else { continue };
+        // So short a body may be taken for another encoding.
+        if text.len() < 4 {
+            continue;
+        }
+        let plain = format!("{:?}", read(text.as_bytes(), usize::MAX));
+        for (encoding, body) in encodings(text).iter().enumerate() {
+            for step in [1, 3, 64, usize::MAX] {
+                let name = &transcript.name;
+                assert_eq!(
+                    format!("{:?}", read(body, step)),
+                    plain,
+                    "{name} in {encoding} in steps of {step}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn made_up_requests() {
     for body in [
@@ -49,6 +91,11 @@ fn made_up_requests() {
         r#"{"stream_options":{"include_usage":false},"stream":false}"#,
         r#"{"stream":null,"stream_options":null,"n":null}"#,
         r#"{"n":3,"prompt":["a","b"]}"#,
+        r#"{"max_tokens":1,"kv_transfer_params":{"do_remote_decode":true,"do_remote_prefill":false,"remote_host":null}}"#,
+        r#"{"max_completion_tokens":1,"kv_transfer_params":{"do_remote_prefill":true,"remote_block_ids":[1,2]}}"#,
+        r#"{"max_tokens":2,"kv_transfer_params":{"do_remote_decode":"true"}}"#,
+        r#"{"max_tokens":1,"kv_transfer_params":[{"do_remote_decode":true}]}"#,
+        r#"{"max_output_tokens":1,"kv_transfer_params":null}"#,
         r#"{"n":0,"prompt":[]}"#,
         r#"{"n_cmpl":4,"prompt":"x"}"#,
         r#"{"prompt":[1,2,3]}"#,
@@ -71,6 +118,11 @@ fn made_up_requests() {
         r#"{"contents":[],"generationConfig":{"maxOutputTokens":9,"topP":0.1,"topK":2,"presencePenalty":1}}"#,
         r#"{"k":3,"p":0.75,"max_tokens":9007199254740993}"#,
         r#"{"messages":[{"temperature":1}],"tools":[{"seed":2,"parameters":{"top_p":1}}]}"#,
+        r#"{"reasoning_effort":"low","response_format":{"type":"json_object"},"modalities":["text"]}"#,
+        r#"{"reasoning":{"effort":"a word of mine"},"text":{"format":{"type":"json_schema"}}}"#,
+        r#"{"modalities":["text","audio"],"think":true}"#,
+        r#"{"input":"a","encoding_format":"base64","dimensions":512}"#,
+        r#"{"texts":["a"],"embedding_types":["int8","ubinary","int4"],"output_dimension":1.5}"#,
     ] {
         check(body, body.as_bytes()).unwrap_or_else(|| panic!("no opinion on {body}"));
     }

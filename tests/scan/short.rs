@@ -70,9 +70,13 @@ fn counts(counts: &Counts) -> String {
         ("cached", counts.input_cached),
         ("written", counts.input_cache_write),
         ("heard", counts.input_audio),
+        ("image", counts.input_image),
+        ("video", counts.input_video),
         ("out", counts.output),
         ("thought", counts.output_reasoning),
         ("audio", counts.output_audio),
+        ("drawn", counts.output_image),
+        ("filmed", counts.output_video),
         ("rejected", (counts.rejected > 0).then_some(u64::from(counts.rejected))),
     ];
     let words: Vec<String> = named.iter().filter_map(|(name, n)| n.map(|n| format!("{name} {n}"))).collect();

@@ -15,6 +15,9 @@ pub(crate) fn series() -> BTreeMap<String, BTreeSet<String>> {
         add(&mut known, entry.name, matches!(entry.kind, Kind::Histogram(_)), entry.labels);
     }
     add(&mut known, "up", false, &[]);
+    // A native histogram is one series of the plain name. One alert asks for it, to find that it is alone.
+    let native = Metric::Overhead.entry();
+    add(&mut known, native.name, false, native.labels);
     for path in expressions::rule_files() {
         for rule in expressions::rules(&path).into_iter().filter(|rule| !rule.is_alert) {
             let level = rule.name.split(':').next().expect("a level");

@@ -12,7 +12,8 @@ use crate::repository;
 /// A file after the command of the README, which is for euros.
 fn in_euros(text: &str) -> String {
     let document = repository::read("helm/README.md");
-    let block = document.split("```sh\n").nth(1).and_then(|rest| rest.split("```").next()).expect("a block");
+    let mut blocks = document.split("```sh\n").skip(1).filter_map(|rest| rest.split("```").next());
+    let block = blocks.find(|block| block.starts_with("sed ")).expect("a block");
     let script = block.split('\'').nth(1).expect("a script in quotes");
     let folder = std::env::temp_dir().join(format!("tokenmeter-currency-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a temporary folder");

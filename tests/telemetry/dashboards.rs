@@ -87,6 +87,38 @@ fn each_panel_says_what_it_shows_and_in_which_unit() {
     }
 }
 
+/// Parts of the queries of a stat whose good value is 0.
+const TROUBLE: &[&str] =
+    &["== 0", ">= 1)", "_lost_", "_dropped_", "unpriced", "ending", "up{", "idle_cost", "_faults_"];
+
+/// Without steps of its own, Grafana paints a stat green below 80 and red from there on.
+#[test]
+fn a_stat_of_trouble_has_steps_and_any_other_no_colour() {
+    let mut troubles = 0;
+    for (path, dashboard) in dashboards() {
+        for panel in panels(&dashboard).filter(|panel| panel["type"] == "stat") {
+            let what = format!("{path}: {}", panel["title"]);
+            let targets = panel["targets"].as_array().into_iter().flatten();
+            let query: String = targets.map(|target| target["expr"].as_str().expect("it")).collect();
+            let steps = panel["fieldConfig"]["defaults"]["thresholds"]["steps"].as_array();
+            let Some(steps) = steps else {
+                assert_eq!(panel["options"]["colorMode"], "none", "{what}: it has Grafana's own steps");
+                assert!(!TROUBLE.iter().any(|part| query.contains(part)), "{what}: no steps");
+                continue;
+            };
+            assert!(steps.len() >= 2 && steps[0]["value"].is_null(), "{what}: {steps:?}");
+            let values: Vec<f64> =
+                steps[1..].iter().map(|step| step["value"].as_f64().expect("it")).collect();
+            assert!(values.windows(2).all(|pair| pair[0] < pair[1]), "{what}: a step hides another");
+            if TROUBLE.iter().any(|part| query.contains(part)) {
+                assert_eq!(steps[0]["color"], "green", "{what}: 0 is good");
+                troubles += 1;
+            }
+        }
+    }
+    assert!(troubles >= 10, "only {troubles}");
+}
+
 #[test]
 fn times_to_first_token_show_their_traces() {
     let mut checked = 0;

@@ -71,19 +71,24 @@ fn alternatives(matcher: &Matcher) -> Vec<String> {
     }
 }
 
-/// Whether a value, or a prefix followed by `.*`, is among the known.
+/// Returns whether a value, or a prefix followed by `.*`, is among the known; an empty one is no label.
 fn fits(value: &str, known: &BTreeSet<String>) -> bool {
     match value.strip_suffix(".*") {
+        _ if value.is_empty() => true,
         Some(prefix) => known.iter().any(|known| known.starts_with(prefix)),
         None => known.contains(value),
     }
 }
 
 /// Metrics that no one is shown, and why.
-const UNSHOWN: &[(&str, &str)] = &[(
-    "gen_ai_client_token_usage",
-    "the convention's older form, off unless asked for, says the same as the newer",
-)];
+const UNSHOWN: &[(&str, &str)] = &[
+    ("gen_ai_client_token_usage", "the convention's older form, off by default, says the same as the newer"),
+    ("gen_ai_client_inference_duration_seconds", "off by default, the server's duration says the same"),
+    ("gen_ai_client_inference_time_to_first_chunk_seconds", "off by default, for dashboards of clients"),
+    ("gen_ai_client_inference_time_per_output_chunk_seconds", "off by default, our chunk gap says the same"),
+    ("gen_ai_client_embeddings_duration_seconds", "the server's duration says the same of `embeddings`"),
+    ("gen_ai_client_embeddings_operation_input_tokens", "our counter of tokens has the embeddings' too"),
+];
 
 #[test]
 fn what_is_measured_is_shown() {

@@ -138,7 +138,7 @@ async fn every_form_is_taken_and_kept_as_it_is() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_family_has_the_kind_and_meaning_of_the_table() {
-    let line = Line::start(&[], &[]).await;
+    let line = Line::start(&["--semconv", "client"], &[]).await;
     line.ask(4, &[]).await;
     let prometheus = start(line.proxy.admin);
     scraped(&prometheus, 4);
@@ -283,6 +283,10 @@ const UNANSWERED: &[(&str, &str)] = &[
     ("tokenmeter_engine_kv_cache_usage_ratio", "its page does not have its cache"),
     ("tokenmeter_engine_prefix_cache_hit_ratio", "nor what it looked up there"),
     ("tokenmeter_engine_preemptions", "nor what it put back"),
+    ("tokenmeter_engine_admission_rejections", "nor what it turned away"),
+    ("tokenmeter_engine_prompt_source_tokens", "nor where prompts came from"),
+    ("tokenmeter_engine_hidden_cached_tokens", "nor what its cache had"),
+    ("tokenmeter_leg_", "no server does prefill alone"),
     ("tokenmeter_gpu_processes", "an exporter does not say"),
     ("increase(tokenmeter_ledger_shed_rows_total[30d])", "a ledger that lacks nothing has no line"),
     ("tokenmeter_budget_forecast", "a budget of thirty days says nothing in its first day and a half"),

@@ -6,6 +6,7 @@ use std::process::Command;
 
 use crate::expressions;
 use crate::programs::program;
+use crate::questions;
 use crate::repository;
 
 /// What promtool printed, and whether it was content.
@@ -58,18 +59,48 @@ fn the_rule_files_are_rules() {
 }
 
 #[test]
-fn the_settings_people_are_shown_are_settings() {
+fn the_shown_commands_and_settings_load_every_rule_file() {
     let document = repository::read("helm/README.md");
-    let block = document.split("```yaml\n").nth(1).and_then(|rest| rest.split("```").next());
-    // The rules are where ours are.
-    let rules = repository::file("helm/tokenmeter/rules");
-    let shown =
-        block.expect("a block").replace("/etc/prometheus/tokenmeter/rules", &rules.display().to_string());
+    let block = |language: &str| {
+        let rest = document.split(&format!("```{language}\n")).nth(1);
+        rest.and_then(|rest| rest.split("```").next()).expect("a block").to_owned()
+    };
     let folder = temporary("settings");
-    std::fs::write(folder.join("prometheus.yml"), shown).expect("it can be written");
+    let here = |text: String| text.replace("/etc/prometheus", &folder.display().to_string());
+    let commands = here(block("sh"));
+    let copied = Command::new("sh").args(["-e", "-c", &commands]).current_dir(repository::file(".")).status();
+    assert!(copied.expect("it runs").success(), "the commands fail");
+    std::fs::write(folder.join("prometheus.yml"), here(block("yaml"))).expect("it can be written");
     let (good, said) = promtool(&["check", "config", "--lint=none", "prometheus.yml"], &folder);
     std::fs::remove_dir_all(&folder).expect("it can be removed");
-    assert!(good && said.contains("rules found"), "{said}");
+    let told = format!("{} rule files found", expressions::rule_files().len());
+    assert!(good && said.contains(&told) && document.contains(&told), "{told}: {said}");
+}
+
+/// A division by zero is `NaN` or infinite, which a person cannot read.
+#[test]
+fn an_idle_system_answers_every_question_with_numbers() {
+    let mut file = "evaluation_interval: 1h\ntests:\n".to_owned();
+    let quoted = |text: &str| serde_json::to_string(text).expect("a string");
+    for question in questions::questions() {
+        let query = &question.query;
+        writeln!(file, "- name: {}\n  interval: 5m\n  input_series:", quoted(&question.title))
+            .expect("memory");
+        for series in questions::idle_series(query) {
+            writeln!(file, "  - {{ series: {}, values: 0x9000 }}", quoted(&series)).expect("memory");
+        }
+        writeln!(file, "  promql_expr_test:").expect("memory");
+        // NaN is the only number that is not itself.
+        for bad in [format!("({query}) != ({query})"), format!("abs({query}) == Inf")] {
+            writeln!(file, "  - {{ expr: {}, eval_time: 721h, exp_samples: [] }}", quoted(&bad))
+                .expect("memory");
+        }
+    }
+    let folder = temporary("idle");
+    std::fs::write(folder.join("idle.yaml"), file).expect("it can be written");
+    let (good, said) = promtool(&["test", "rules", "idle.yaml"], &folder);
+    std::fs::remove_dir_all(&folder).expect("it can be removed");
+    assert!(good, "{said}");
 }
 
 #[test]

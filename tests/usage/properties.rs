@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use harness::dice::Dice;
 use harness::{counted, edited, naive};
 use proptest::prelude::*;
-use usage::{Ask, Policy};
+use usage::Ask;
 
 fn config() -> ProptestConfig {
     chance::cases(3_000)
@@ -25,7 +25,7 @@ fn any_cut_gives_what_the_twin_gives() {
 }
 
 /// Pieces of requests.
-const WORDS: [&str; 24] = [
+const WORDS: [&str; 25] = [
     "{",
     "}",
     ",",
@@ -50,6 +50,17 @@ const WORDS: [&str; 24] = [
     "[",
     "]",
     "\"include_usage\":true,",
+    "\"timings_per_token\":true,",
+];
+
+/// Every question that is asked of some server.
+const ASKS: [Ask; 6] = [
+    Ask { include: true, continuous: false, timings: false, alone_is_void: false },
+    Ask { include: true, continuous: true, timings: false, alone_is_void: false },
+    Ask { include: true, continuous: true, timings: false, alone_is_void: true },
+    Ask { include: false, continuous: true, timings: false, alone_is_void: false },
+    Ask { include: false, continuous: false, timings: true, alone_is_void: true },
+    Ask { include: true, continuous: false, timings: true, alone_is_void: true },
 ];
 
 #[test]
@@ -74,6 +85,9 @@ fn the_question_changes_nothing_else() {
                 "\"stream_options\":{\"continuous_usage_stats\":true,\"include_usage\":true}",
                 "\"stream_options\":{\"continuous_usage_stats\":true}",
                 "\"stream_options\":[]",
+                "\"timings_per_token\":false",
+                "\"timings_per_token\": true",
+                "\"timings_per_token\":null",
                 "\"n\":2.50e1",
                 "\"messages\":[{\"content\":\"\\\"stream\\\":true é😀\"}]",
             ][..],
@@ -82,7 +96,7 @@ fn the_question_changes_nothing_else() {
     );
     proptest!(config(), |(words in words, members in options, gap in prop::sample::select(&["", " ", "\r\n"][..]))| {
         let request = format!("{gap}{{{gap}{}{gap}}}{gap}", members.join(&format!("{gap},{gap}")));
-        for want in [Policy::Inject.wants(), Policy::Continuous.wants(), Ask { include: false, continuous: true }] {
+        for want in ASKS {
             edited::check_request(words.concat().as_bytes(), want);
             edited::check_request(request.as_bytes(), want);
             edits.fetch_add(u32::from(naive::asked(request.as_bytes(), want).is_some()), Relaxed);

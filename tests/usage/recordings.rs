@@ -3,8 +3,8 @@
 use harness::{Transcript, edited, naive};
 use usage::Added;
 
-const END: Added = Added { include: true, continuous: false };
-const BOTH: Added = Added { include: true, continuous: true };
+const END: Added = Added { include: true, continuous: false, timings: false };
+const BOTH: Added = Added { include: true, continuous: true, timings: false };
 
 const RECORDED: [(&str, Added); 6] = [
     ("vllm-0.32.0/chat-stream-usage", END),
@@ -65,7 +65,7 @@ fn every_recording_without_its_usage_is_what_the_twin_makes() {
             continue;
         }
         seen += 1;
-        let added = Added { include: true, continuous: asks("continuous_usage_stats") };
+        let added = Added { include: true, continuous: asks("continuous_usage_stats"), timings: false };
         let twin = naive::edit(&recorded.body, added);
         for step in [1, 97, usize::MAX] {
             let got = edited::edited(recorded.dialect, Some(added), recorded.body.chunks(step));

@@ -5,22 +5,22 @@
 //! | sent      | [`Meter::new`]              | nothing; [`Meter::requested`] sets t0               |
 //! | answered  | [`Meter::answered`]         | first byte                                          |
 //! | streaming | the first token-bearing frame | gaps, weights, positions, stalls                  |
-//! | ended     | [`Meter::end`]              | the ladder is climbed, the [`Record`] is made       |
+//! | ended     | [`Meter::end`]              | the ladder is climbed, the [`crate::Record`] is made      |
 //!
 //! The meter owns no clock: ticks come in with the bytes. What the words mean is in the record's
 //! own documentation.
 
-use scan::{Dialect, EndMark, Event, Extent, Finish, Piece, Request, Scope, ServerTimes, Sink, Usage};
+mod end;
 
+use scan::{Dialect, Event, Extent, Finish, Piece, Request, Scope, ServerTimes, Sink, Usage};
+
+use crate::Tick;
 use crate::body::Body;
-use crate::close::Close;
 use crate::edges::{POSITION, POSITION_NAMES};
 use crate::gaps::Summary;
 use crate::ladder::Ladder;
-use crate::position;
-use crate::record::{FINISHES, Identity, Record, Span, Timing, Weight};
+use crate::record::{FINISHES, Span};
 use crate::track::{FrameWeight, Track};
-use crate::{Ending, LoadSpan, Provenance, Tick, Tokens};
 
 /// Choices timed one by one; the rest are counted, untimed. Larger n is rare and its tail adds
 /// nothing to a latency picture.
@@ -47,6 +47,7 @@ pub struct Meter {
     status: u16,
     request: Request,
     first_byte: Option<Tick>,
+    first_chunk: Option<Tick>,
     first_token: Option<Tick>,
     /// Tick of the last token of any choice, and the client wait by then.
     last_token: Tick,
@@ -110,6 +111,7 @@ impl Meter {
             status: 0,
             request: Request::default(),
             first_byte: None,
+            first_chunk: None,
             first_token: None,
             last_token: Tick::default(),
             last_token_waited: 0,
@@ -212,136 +214,6 @@ impl Meter {
         reported.and_then(|counts| counts.output).unwrap_or(self.weight)
     }
 
-    /// Ends the exchange. `load` is what its upstream carried meanwhile.
-    pub fn end(mut self, identity: Identity, close: Close, load: LoadSpan, at: Tick) -> Record {
-        let tokens = match self.status {
-            // An error's body is never billed, whatever it claims.
-            400.. => Tokens::NONE,
-            _ if self.blind => Tokens::NONE,
-            _ if !self.dialect.generates() => self.ladder.prompt(),
-            _ => self.ladder.tokens(self.choices, &self.request, self.is_over(), self.running()),
-        };
-        let ending = self.ending(close, self.content || tokens.output() > 0);
-        let t0 = self.requested.unwrap_or(self.began);
-        self.stall_at_end(at);
-        let duration_ns = at.since(t0);
-        let since_t0 = |tick: Option<Tick>| tick.map(|tick| tick.since(t0));
-        let in_stream = |tick: Option<Tick>| since_t0(tick).filter(|_| self.streamed);
-        let first_token_ns = in_stream(self.first_token);
-
-        let output = tokens.output();
-        let started = self.tracks().filter(|track| track.first.is_some()).count() as u64;
-        let generation_ns: u64 = match self.streamed {
-            true => self.tracks().filter_map(|t| t.first.map(|first| t.last.since(first))).sum(),
-            false => 0,
-        };
-        let timed = self.timed_share(output);
-        let generation_tokens = if generation_ns > 0 { timed.saturating_sub(started) } else { 0 };
-        // Each frame holds at least one token, so a total equal to the number of frames proves one
-        // each; but a total that was itself made of frames proves nothing.
-        let proven = tokens.output_provenance != Provenance::Frames && output == self.weight;
-        let weight = match proven || !self.inexact {
-            true => Weight::Exact,
-            false => Weight::Spread,
-        };
-        let inter_token = match weight {
-            Weight::Exact => self.inter_token.exact(),
-            Weight::Spread => self.inter_token.spread(timed.saturating_sub(started)),
-        };
-        let visible_ns = self.first_visible.map_or(0, |first| self.last_visible.since(first));
-        let uncached = tokens.input().saturating_sub(tokens.of(crate::TokenType::InputCached));
-
-        let timing = Timing {
-            upload_ns: t0.since(self.began),
-            duration_ns,
-            first_byte_ns: since_t0(self.first_byte),
-            first_token_ns,
-            first_visible_ns: in_stream(self.first_visible),
-            first_tool_ns: in_stream(self.first_tool),
-            generation_ns,
-            generation_tokens,
-            per_output_token_ns: first_token_ns
-                .filter(|_| output > 1)
-                .map(|first| duration_ns.saturating_sub(first) / (output - 1)),
-            output_rate: per_second(generation_tokens, generation_ns),
-            input_rate: first_token_ns.and_then(|ns| per_second(uncached, ns)),
-            visible_chars_rate: per_second(
-                self.visible_chars - self.visible_chars_first,
-                if self.streamed { visible_ns } else { 0 },
-            ),
-            inter_token,
-            chunk_gap: self.chunk_gap.exact(),
-            longest_gap_ns: self.longest_gap_ns,
-            longest_token_gap_ns: if weight == Weight::Exact { self.longest_token_gap_ns } else { 0 },
-            weight,
-            position: match weight {
-                Weight::Exact => self.position,
-                Weight::Spread => position::spread(&self.position, self.track.weight, output, self.choices),
-            },
-            stalls: self.stalls,
-            stalled_ns: self.stalled_ns,
-            client_wait_ns: self.client_wait_ns,
-            concurrency: load.concurrency(),
-            server: self.server,
-        };
-        Record {
-            identity,
-            asked_stream: self.streamed || self.request.stream == Some(true),
-            streamed: self.streamed,
-            status: self.status,
-            answers: self.request.answers,
-            choices: self.choices,
-            finishes: self.finishes,
-            sampling: self.request.sampling,
-            load,
-            ending,
-            tokens,
-            timing,
-            visible_chars: self.visible_chars,
-            usage_rejected: self.ladder.rejected,
-        }
-    }
-
-    fn ending(&self, close: Close, output: bool) -> Ending {
-        if close == Close::Local {
-            return Ending::ProxyError;
-        }
-        if self.status >= 400 {
-            return Ending::ErrorStatus;
-        }
-        if self.error || self.aborted {
-            return Ending::ErrorInBand;
-        }
-        if self.unseen {
-            return match close {
-                Close::Clean { .. } => Ending::Complete,
-                Close::ClientGone => Ending::ClientAbort,
-                Close::Cut | Close::Local => Ending::UpstreamCut,
-            };
-        }
-        // Where there is an end mark, a finish of every answer asked for may stand in for it; where
-        // there is none, a server that gives fewer answers than asked for has still ended.
-        let marked = self.dialect.end_mark() == EndMark::Done;
-        let asked = if marked { self.request.answers } else { 1 };
-        let finished = self.finished > 0 && self.finished >= self.choices.max(asked);
-        let complete = match close {
-            Close::Clean { whole } => {
-                // transformers ends its streams without `[DONE]`; every answer finished and a
-                // clean end of the body is as good a mark.
-                let eof = self.dialect.end_mark() == EndMark::Eof;
-                if self.streamed { self.done || finished || eof } else { whole }
-            }
-            _ => self.streamed && (self.done || finished && !marked),
-        };
-        match (complete, close) {
-            (false, Close::ClientGone) => Ending::ClientAbort,
-            (false, _) => Ending::UpstreamCut,
-            (true, _) if !output && self.dialect.generates() => Ending::NoOutput,
-            (true, _) if self.length => Ending::Length,
-            (true, _) => Ending::Complete,
-        }
-    }
-
     /// Every answer asked for is finished, or the end mark was seen.
     fn is_over(&self) -> bool {
         self.done || !self.streamed || self.finished >= self.choices.max(self.request.answers)
@@ -351,15 +223,6 @@ impl Meter {
         let timed = self.tracks().filter_map(|track| track.running);
         let untimed = self.untimed_running.iter().flat_map(|counts| counts.iter().copied());
         timed.chain(untimed).fold(0, u64::saturating_add)
-    }
-
-    /// The part of `output` that belongs to the timed choices.
-    fn timed_share(&self, output: u64) -> u64 {
-        if self.timed_weight == self.weight || self.weight == 0 {
-            return output;
-        }
-        let share = u128::from(output) * u128::from(self.timed_weight) / u128::from(self.weight);
-        u64::try_from(share).unwrap_or(u64::MAX)
     }
 
     fn tracks(&self) -> impl Iterator<Item = &Track> {
@@ -562,6 +425,9 @@ impl Sink for Reading<'_> {
     #[inline]
     fn event(&mut self, event: Event) {
         let (meter, at) = (&mut *self.meter, self.at);
+        if meter.first_chunk.is_none() && !matches!(event, Event::Ping | Event::Done) {
+            meter.first_chunk = Some(at);
+        }
         match event {
             Event::Text(piece) => {
                 meter.visible_chars += u64::from(piece.chars);
@@ -593,8 +459,4 @@ impl Sink for Reading<'_> {
     fn frame(&mut self, _extent: Extent) {
         self.meter.end_frame(self.at);
     }
-}
-
-fn per_second(amount: u64, ns: u64) -> Option<f64> {
-    (amount > 0 && ns > 0).then(|| amount as f64 * 1e9 / ns as f64)
 }

@@ -2,12 +2,13 @@
 //! replaces a worse one whole. A usage of zero beside content is not believed, and of the other
 //! sources none that counts fewer tokens than there were frames with content.
 
-use scan::{Counts, Request, Scope, Usage};
+use scan::{Counts, Dialect, Request, Scope, Usage};
 
+use crate::exchange::COUNTED_CHOICES;
 use crate::tokens::{Provenance, TokenType, Tokens};
 
 /// What the sources have said so far.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Ladder {
     /// The most one number may claim; more is refused, as a number that cannot be one.
     most: u64,
@@ -19,6 +20,8 @@ pub(crate) struct Ladder {
     choices: Sum,
     /// The last running usage; its output is kept per choice, the rest is the prompt's.
     running: Option<Counts>,
+    /// The prompts as the choices' own usages say them; present as soon as a second choice had one.
+    prompts: Option<Box<ChoicePrompts>>,
     /// Numbers refused.
     pub(crate) rejected: u32,
     /// Tokens by ids or log probabilities; of them in reasoning.
@@ -40,9 +43,13 @@ struct Sum {
     cached_most: u64,
     written_most: u64,
     heard_most: u64,
+    image_most: u64,
+    video_most: u64,
     output: u64,
     reasoning: u64,
     spoken: u64,
+    output_image: u64,
+    output_video: u64,
 }
 
 /// What is believed of the prompt. All but `input` are parts of it.
@@ -52,16 +59,66 @@ struct Prompt {
     cached: u64,
     written: u64,
     heard: u64,
+    image: u64,
+    video: u64,
+}
+
+/// Trusted counts of the answer. All but `output` are parts of it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Answer {
+    output: u64,
+    reasoning: u64,
+    audio: u64,
+    image: u64,
+    video: u64,
+}
+
+impl Answer {
+    /// Returns the answer in `counts`, if they include its length.
+    fn of(counts: &Counts) -> Option<Self> {
+        Some(Self {
+            output: counts.output?,
+            reasoning: counts.output_reasoning.unwrap_or(0),
+            audio: counts.output_audio.unwrap_or(0),
+            image: counts.output_image.unwrap_or(0),
+            video: counts.output_video.unwrap_or(0),
+        })
+    }
 }
 
 impl Prompt {
-    /// What `counts` say of it, if they say how long it was.
+    /// Returns the prompt in `counts`, if they include its length.
     fn of(counts: &Counts) -> Option<Self> {
         Some(Self {
             input: counts.input?,
             cached: counts.input_cached.unwrap_or(0),
             written: counts.input_cache_write.unwrap_or(0),
             heard: counts.input_audio.unwrap_or(0),
+            image: counts.input_image.unwrap_or(0),
+            video: counts.input_video.unwrap_or(0),
+        })
+    }
+}
+
+/// The prompt of each choice; those of higher numbers are not kept.
+#[derive(Clone, Copy, Debug)]
+struct ChoicePrompts([Prompt; COUNTED_CHOICES]);
+
+impl ChoicePrompts {
+    fn beginning(first: Prompt) -> Self {
+        let mut prompts = [Prompt::default(); COUNTED_CHOICES];
+        prompts[0] = first;
+        Self(prompts)
+    }
+
+    /// Each prompt of a list once: the answers to one follow each other.
+    fn sum(&self, request: &Request) -> Prompt {
+        let each = (request.answers / request.prompts.max(1)).max(1) as usize;
+        let longest = self.0.chunks(each).map(|answers| answers.iter().max_by_key(|prompt| prompt.input));
+        longest.flatten().fold(Prompt::default(), |sum, prompt| Prompt {
+            input: sum.input.saturating_add(prompt.input),
+            cached: sum.cached.saturating_add(prompt.cached),
+            ..sum
         })
     }
 }
@@ -75,6 +132,7 @@ impl Ladder {
             wholes: Sum::default(),
             choices: Sum::default(),
             running: None,
+            prompts: None,
             rejected: 0,
             ids: 0,
             ids_reasoning: 0,
@@ -91,8 +149,16 @@ impl Ladder {
                 self.whole = Some(counts);
                 self.wholes.add(&counts);
             }
-            Scope::Running(_) => self.running = Some(counts),
-            Scope::Choice(_) => self.choices.add(&counts),
+            Scope::Running(choice) => {
+                self.see_prompt(choice, &counts);
+                self.running = Some(counts);
+            }
+            Scope::Choice(choice) => {
+                if let Some(choice) = choice {
+                    self.see_prompt(choice, &counts);
+                }
+                self.choices.add(&counts);
+            }
         }
         counts
     }
@@ -108,15 +174,19 @@ impl Ladder {
         let counts = match self.whole {
             Some(last) => self.covering(last, request, over)?,
             None if self.choices.seen > 0 && self.choices.seen >= choices.max(request.answers) => {
-                let Prompt { input, cached, written, heard } = self.choices.prompt(request);
+                let Prompt { input, cached, written, heard, image, video } = self.choices.prompt(request);
                 Counts {
                     input: (self.choices.inputs > 0).then_some(input),
                     input_cached: Some(cached),
                     input_cache_write: Some(written),
                     input_audio: Some(heard),
+                    input_image: Some(image),
+                    input_video: Some(video),
                     output: Some(self.choices.output),
                     output_reasoning: Some(self.choices.reasoning),
                     output_audio: Some(self.choices.spoken),
+                    output_image: Some(self.choices.output_image),
+                    output_video: Some(self.choices.output_video),
                     rejected: 0,
                 }
             }
@@ -149,11 +219,9 @@ impl Ladder {
     /// The believed counts. `running` is the sum of the choices' own running counts.
     pub(crate) fn tokens(&self, choices: u32, request: &Request, over: bool, running: u64) -> Tokens {
         let reported = self.reported(choices, request, over);
-        let (output_provenance, output, reasoning, audio) = match reported {
-            Some(Counts { output: Some(output), output_reasoning, output_audio, .. }) => {
-                (Provenance::Reported, output, output_reasoning.unwrap_or(0), output_audio.unwrap_or(0))
-            }
-            _ => {
+        let (output_provenance, answer) = match reported.as_ref().and_then(Answer::of) {
+            Some(answer) => (Provenance::Reported, answer),
+            None => {
                 let part = self.part(request).and_then(|counts| counts.output).unwrap_or(0);
                 let running = running.max(self.choices.output).max(part);
                 let reasoning = self.running.and_then(|c| c.output_reasoning).unwrap_or(0);
@@ -164,32 +232,41 @@ impl Ladder {
                 ]
                 .into_iter()
                 .find(|&(_, tokens, _)| tokens > 0 && tokens >= self.frames)
-                .map_or((Provenance::None, 0, 0, 0), |(provenance, n, reasoning)| {
-                    (provenance, n, reasoning, 0)
-                })
+                .map_or(
+                    (Provenance::None, Answer::default()),
+                    |(provenance, output, reasoning)| {
+                        (provenance, Answer { output, reasoning, ..Answer::default() })
+                    },
+                )
             }
         };
-        let (input_provenance, Prompt { input, cached, written, heard }) = self.input(reported, request);
-        let cached = cached.min(input);
-        let written = written.min(input - cached);
-        // Of what was heard a part may have come from the cache; nobody says which.
-        let heard = heard.min(input - cached - written);
-        let reasoning = reasoning.min(output);
-        let audio = audio.min(output - reasoning);
+        let (input_provenance, prompt) = self.input(reported, request);
         let mut by_type = [0; TokenType::ALL.len()];
-        by_type[TokenType::Input as usize] = input - cached - written - heard;
-        by_type[TokenType::InputCached as usize] = cached;
-        by_type[TokenType::InputCacheWrite as usize] = written;
-        by_type[TokenType::InputAudio as usize] = heard;
-        by_type[TokenType::Output as usize] = output - reasoning - audio;
-        by_type[TokenType::OutputReasoning as usize] = reasoning;
-        by_type[TokenType::OutputAudio as usize] = audio;
+        // A part of the audio, images and videos may have come from the cache. No server says which, so the
+        // first types here are taken whole.
+        let parts = [
+            (TokenType::InputCached, prompt.cached),
+            (TokenType::InputCacheWrite, prompt.written),
+            (TokenType::InputAudio, prompt.heard),
+            (TokenType::InputImage, prompt.image),
+            (TokenType::InputVideo, prompt.video),
+        ];
+        by_type[TokenType::Input as usize] = share_out(prompt.input, parts, &mut by_type);
+        let parts = [
+            (TokenType::OutputReasoning, answer.reasoning),
+            (TokenType::OutputAudio, answer.audio),
+            (TokenType::OutputImage, answer.image),
+            (TokenType::OutputVideo, answer.video),
+        ];
+        by_type[TokenType::Output as usize] = share_out(answer.output, parts, &mut by_type);
         Tokens { input_provenance, output_provenance, by_type }
     }
 
     /// The believed counts where there is no answer made of tokens, only a prompt.
     pub(crate) fn prompt(&self) -> Tokens {
-        let Some(Counts { input: Some(input), input_cached, .. }) = self.whole else { return Tokens::NONE };
+        let Some(Counts { input: Some(input), input_cached, output, .. }) = self.whole else {
+            return Tokens::NONE;
+        };
         let cached = input_cached.unwrap_or(0).min(input);
         let mut tokens = Tokens {
             input_provenance: Provenance::Reported,
@@ -198,7 +275,36 @@ impl Ladder {
         };
         tokens.by_type[TokenType::Input as usize] = input - cached;
         tokens.by_type[TokenType::InputCached as usize] = cached;
+        // A chat that was answered on a path of embeddings.
+        tokens.by_type[TokenType::Output as usize] = output.unwrap_or(0);
         tokens
+    }
+
+    /// The counts of an answer that may be billed, and the cached tokens beyond its prompt.
+    pub(crate) fn billed(
+        &self,
+        dialect: Dialect,
+        choices: u32,
+        request: &Request,
+        over: bool,
+        running: u64,
+    ) -> (Tokens, u64) {
+        let tokens = match dialect.generates() {
+            true => self.tokens(choices, request, over, running),
+            false => self.prompt(),
+        };
+        (tokens, self.cached_excess(choices, request, over))
+    }
+
+    /// The cached tokens that the prompt is too short for: SGLang's prefill and decode servers count the
+    /// prefix twice. Of them no more than the prompt is counted.
+    fn cached_excess(&self, choices: u32, request: &Request, over: bool) -> u64 {
+        let reported = self.reported(choices, request, over);
+        let prompt = match self.input(reported, request) {
+            (Provenance::None, _) => self.whole.as_ref().and_then(Prompt::of).unwrap_or_default(),
+            (_, prompt) => prompt,
+        };
+        prompt.cached.saturating_sub(prompt.input)
     }
 
     fn input(&self, reported: Option<Counts>, request: &Request) -> (Provenance, Prompt) {
@@ -208,10 +314,17 @@ impl Ladder {
         if let Some(prompt) = self.part(request).as_ref().and_then(Prompt::of) {
             return (Provenance::Running, prompt);
         }
+        let listed =
+            self.prompts.as_ref().filter(|_| request.prompts > 1).map(|prompts| prompts.sum(request));
         // Every choice shares the one prompt, so one choice's usage says all about it.
         if self.choices.input > 0 {
             let provenance = if request.prompts <= 1 { Provenance::Reported } else { Provenance::Running };
-            return (provenance, self.choices.prompt(request));
+            let ended = self.choices.prompt(request);
+            // Of several prompts some may not have ended.
+            return (provenance, listed.filter(|listed| listed.input > ended.input).unwrap_or(ended));
+        }
+        if let Some(prompt) = listed.filter(|prompt| prompt.input > 0) {
+            return (Provenance::Running, prompt);
         }
         if let Some(prompt) = self.running.as_ref().and_then(Prompt::of)
             && prompt.input > 0
@@ -224,10 +337,27 @@ impl Ladder {
         }
     }
 
+    /// Keeps what a choice's usage says of its prompt, where the choices may have prompts of their own.
+    fn see_prompt(&mut self, choice: u32, counts: &Counts) {
+        if choice == 0 && self.prompts.is_none() {
+            return;
+        }
+        // Until a second choice is counted, what runs is the first.
+        let first = self.running.as_ref().and_then(Prompt::of).unwrap_or_default();
+        let prompts = self.prompts.get_or_insert_with(|| Box::new(ChoicePrompts::beginning(first)));
+        if let (Some(slot), Some(prompt)) = (prompts.0.get_mut(choice as usize), Prompt::of(counts)) {
+            *slot = prompt;
+        }
+    }
+
     /// LiteLLM puts a usage of zeros on every frame when none was asked for: zero tokens beside
     /// content, or beside token ids, is no count.
     fn is_credible(&self, counts: &Counts) -> bool {
-        counts.output.is_some_and(|output| output >= self.frames.min(1) && (output > 0 || self.ids == 0))
+        match counts.output {
+            Some(output) => output >= self.frames.min(1) && (output > 0 || self.ids == 0),
+            // An answer that is only counted by its prompt, as embeddings on a path of chats.
+            None => counts.input.is_some(),
+        }
     }
 }
 
@@ -242,6 +372,10 @@ impl Ladder {
             &mut counts.output,
             &mut counts.output_reasoning,
             &mut counts.output_audio,
+            &mut counts.input_image,
+            &mut counts.input_video,
+            &mut counts.output_image,
+            &mut counts.output_video,
         ] {
             if count.is_some_and(|tokens| tokens > self.most) {
                 *count = None;
@@ -264,8 +398,12 @@ impl Sum {
         self.cached_most = self.cached_most.max(cached);
         self.written_most = self.written_most.max(counts.input_cache_write.unwrap_or(0));
         self.heard_most = self.heard_most.max(counts.input_audio.unwrap_or(0));
+        self.image_most = self.image_most.max(counts.input_image.unwrap_or(0));
+        self.video_most = self.video_most.max(counts.input_video.unwrap_or(0));
         self.output = self.output.saturating_add(counts.output.unwrap_or(0));
         self.spoken = self.spoken.saturating_add(counts.output_audio.unwrap_or(0));
+        self.output_image = self.output_image.saturating_add(counts.output_image.unwrap_or(0));
+        self.output_video = self.output_video.saturating_add(counts.output_video.unwrap_or(0));
         self.reasoning = self.reasoning.saturating_add(counts.output_reasoning.unwrap_or(0));
     }
 
@@ -291,10 +429,26 @@ impl Sum {
                 cached: self.cached_most,
                 written: self.written_most,
                 heard: self.heard_most,
+                image: self.image_most,
+                video: self.video_most,
             };
         }
         let each = (request.answers / request.prompts).min(self.inputs.div_ceil(request.prompts)).max(1);
         let each = u64::from(each);
         Prompt { input: self.input / each, cached: self.cached / each, ..Prompt::default() }
     }
+}
+
+/// Gives each part its claim as far as `total` reaches, and returns the rest.
+fn share_out<const N: usize>(
+    total: u64,
+    parts: [(TokenType, u64); N],
+    by_type: &mut [u64; TokenType::ALL.len()],
+) -> u64 {
+    let mut rest = total;
+    for (kind, claimed) in parts {
+        by_type[kind as usize] = claimed.min(rest);
+        rest -= by_type[kind as usize];
+    }
+    rest
 }

@@ -4,6 +4,7 @@
 use proptest::prelude::*;
 use scan::{Counts, Request, Scope, Usage};
 
+use crate::exchange::TOKENS_MAX;
 use crate::ladder::Ladder;
 use crate::{Provenance, TokenType, Tokens};
 
@@ -17,15 +18,20 @@ fn told(scope: Scope, counts: Counts) -> Tokens {
     ladder.tokens(1, &one(), true, 0)
 }
 
-/// An answer of sound to a question of sound, of whose prompt a part was cached and a part written.
+/// An answer of every modality to a question of every modality, of whose prompt a part was cached and a
+/// part written.
 const SOUND: Counts = Counts {
     input: Some(100),
     input_cached: Some(40),
     input_cache_write: Some(10),
-    input_audio: Some(30),
+    input_audio: Some(20),
+    input_image: Some(7),
+    input_video: Some(3),
     output: Some(50),
     output_reasoning: Some(5),
-    output_audio: Some(25),
+    output_audio: Some(20),
+    output_image: Some(4),
+    output_video: Some(1),
     rejected: 0,
 };
 
@@ -33,13 +39,13 @@ const SOUND: Counts = Counts {
 fn no_part_is_lost_by_what_a_usage_covers() {
     for scope in [Scope::Whole, Scope::Choice(Some(0)), Scope::Choice(None)] {
         let tokens = told(scope, SOUND);
-        assert_eq!(tokens.by_type, [20, 40, 10, 30, 20, 5, 25], "{scope:?}");
+        assert_eq!(tokens.by_type, [20, 40, 10, 20, 7, 3, 20, 5, 20, 4, 1], "{scope:?}");
         assert_eq!(tokens.input_provenance, Provenance::Reported, "{scope:?}");
     }
     // Anthropic's first frame, and then the client leaves: all of the prompt is known.
     let counts = Counts { output: None, output_reasoning: None, output_audio: None, ..SOUND };
     let tokens = told(Scope::Running(0), counts);
-    assert_eq!(tokens.by_type, [20, 40, 10, 30, 0, 0, 0]);
+    assert_eq!(tokens.by_type, [20, 40, 10, 20, 7, 3, 0, 0, 0, 0, 0]);
     assert_eq!(tokens.input_provenance, Provenance::Running);
 }
 
@@ -47,7 +53,50 @@ fn no_part_is_lost_by_what_a_usage_covers() {
 fn of_sound_that_may_have_been_cached_only_the_rest_is_sound() {
     // OpenAI counts cached audio in both details; what was not cached is at most ten here.
     let tokens = told(Scope::Whole, Counts { input_cached: Some(80), ..SOUND });
-    assert_eq!(tokens.by_type[..4], [0, 80, 10, 10]);
+    assert_eq!(tokens.by_type[..6], [0, 80, 10, 10, 0, 0]);
+}
+
+/// Gemini and vLLM break a prompt down by modality; the parts and the text are disjoint.
+#[test]
+fn images_and_videos_are_parts_of_their_own() {
+    let counts = Counts {
+        input: Some(1200),
+        input_image: Some(1000),
+        input_video: Some(150),
+        output: Some(40),
+        output_image: Some(30),
+        ..Counts::default()
+    };
+    let tokens = told(Scope::Whole, counts);
+    let of = |kinds: [TokenType; 5]| kinds.map(|kind| tokens.of(kind));
+    let kinds = [
+        TokenType::Input,
+        TokenType::InputImage,
+        TokenType::InputVideo,
+        TokenType::Output,
+        TokenType::OutputImage,
+    ];
+    assert_eq!(of(kinds), [50, 1000, 150, 10, 30]);
+    assert_eq!((tokens.input(), tokens.output()), (1200, 40));
+}
+
+/// Embeddings on a path of chats: the prompt is reported, and of an answer nothing is known.
+#[test]
+fn usage_without_output_counts_the_prompt() {
+    let tokens = told(Scope::Whole, Counts { input: Some(8), ..Counts::default() });
+    assert_eq!((tokens.input(), tokens.input_provenance), (8, Provenance::Reported));
+    assert_eq!((tokens.output(), tokens.output_provenance), (0, Provenance::None));
+}
+
+/// A chat on a path of embeddings.
+#[test]
+fn usage_with_output_counts_where_only_prompts_are() {
+    let mut ladder = Ladder::new(1000);
+    let counts = Counts { input: Some(9), output: Some(3), ..Counts::default() };
+    ladder.usage(&Usage { scope: Scope::Whole, counts });
+    let tokens = ladder.prompt();
+    assert_eq!((tokens.input(), tokens.output()), (9, 3));
+    assert_eq!(tokens.output_provenance, Provenance::Reported);
 }
 
 #[test]
@@ -90,12 +139,14 @@ proptest! {
     /// Whatever a server says of the parts, they make up the whole.
     #[test]
     fn the_parts_make_up_the_whole(
-        said in proptest::array::uniform7(proptest::option::of(0_u64..200)),
+        said in proptest::array::uniform11(proptest::option::of(0_u64..200)),
         scope in prop_oneof![Just(Scope::Whole), Just(Scope::Choice(Some(0))), Just(Scope::Running(0))],
     ) {
-        let [input, input_cached, input_cache_write, input_audio, output, output_reasoning, output_audio] = said;
+        let [input, input_cached, input_cache_write, input_audio, input_image, input_video, ..] = said;
+        let [.., output, output_reasoning, output_audio, output_image, output_video] = said;
         let counts = Counts {
-            input, input_cached, input_cache_write, input_audio, output, output_reasoning, output_audio,
+            input, input_cached, input_cache_write, input_audio, input_image, input_video,
+            output, output_reasoning, output_audio, output_image, output_video,
             rejected: 0,
         };
         let tokens = told(scope, counts);
@@ -110,8 +161,45 @@ proptest! {
             (TokenType::InputCached, input_cached),
             (TokenType::InputCacheWrite, input_cache_write),
             (TokenType::InputAudio, input_audio),
+            (TokenType::InputImage, input_image),
+            (TokenType::InputVideo, input_video),
+            (TokenType::OutputReasoning, output_reasoning),
+            (TokenType::OutputAudio, output_audio),
+            (TokenType::OutputImage, output_image),
+            (TokenType::OutputVideo, output_video),
         ] {
             prop_assert!(tokens.of(kind) <= most.unwrap_or(0));
         }
     }
+}
+
+/// A list of prompts that a client left was charged as its last one.
+#[test]
+fn prompts_of_an_unfinished_list_are_added_up() {
+    let counts = |input: u64, cached: u64| Counts {
+        input: Some(input),
+        input_cached: Some(cached),
+        output: Some(1),
+        ..Counts::default()
+    };
+    let running = |choice| Scope::Running(choice);
+    let input = |said: &[(Scope, Counts)], (answers, prompts): (u32, u32)| {
+        let mut ladder = Ladder::new(TOKENS_MAX);
+        for (scope, counts) in said {
+            ladder.usage(&Usage { scope: *scope, counts: *counts });
+        }
+        let request = Request { answers, prompts, ..one() };
+        let tokens = ladder.tokens(answers, &request, false, 3);
+        (tokens.input_provenance, tokens.input(), tokens.of(TokenType::InputCached))
+    };
+    let three = [(running(0), counts(100, 0)), (running(1), counts(7, 3)), (running(0), counts(100, 0))];
+    assert_eq!(input(&three, (3, 3)), (Provenance::Running, 107, 3));
+    assert_eq!(input(&three, (2, 1)), (Provenance::Running, 100, 0), "two answers share their prompt");
+    let pairs: Vec<_> =
+        (0..4).map(|choice| (running(choice), counts(10 + u64::from(choice / 2), 0))).collect();
+    assert_eq!(input(&pairs, (4, 2)), (Provenance::Running, 21, 0));
+    let ended =
+        [(running(0), counts(5, 0)), (running(1), counts(6, 0)), (Scope::Choice(Some(0)), counts(5, 0))];
+    assert_eq!(input(&ended, (2, 2)), (Provenance::Running, 11, 0), "one has ended, one runs");
+    assert_eq!(input(&[(running(500), counts(5, 0))], (600, 600)).1, 5, "beyond what is kept");
 }

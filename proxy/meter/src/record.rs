@@ -6,7 +6,7 @@ use std::sync::Arc;
 use scan::{Dialect, Finish, Sampling, ServerTimes};
 
 use crate::edges::{GAP_S, POSITION_NAMES};
-use crate::{Ending, ExchangeId, LoadSpan, Provenance, TokenType, Tokens, Trace};
+use crate::{Ending, ExchangeId, LoadSpan, Provenance, Role, TokenType, Tokens, Trace};
 
 /// Who and what an exchange was, known from its request and response heads.
 #[derive(Clone, Debug)]
@@ -27,6 +27,11 @@ pub struct Identity {
     pub upstream: Arc<str>,
     /// `gen_ai.provider.name` of that upstream.
     pub provider: Arc<str>,
+    /// The part of a request that it is.
+    pub role: Role,
+    /// The id that the client gave the request, which the legs and the repetitions of one request share.
+    /// Printable ASCII, at most [`MAX_REQUEST_ID_BYTES`] bytes.
+    pub request_id: Option<Arc<str>>,
     /// The JSON shape spoken.
     pub dialect: Dialect,
     /// The model the request named; else the response's; else `_unknown`. At most 128 bytes.
@@ -59,6 +64,8 @@ impl Identity {
             tier_said: false,
             upstream: upstream.into(),
             provider: provider.into(),
+            role: Role::Whole,
+            request_id: None,
             dialect,
             model: model.into(),
             response_model: None,
@@ -71,6 +78,9 @@ impl Identity {
 
 /// Whose an exchange is where nobody is told apart.
 pub const DEFAULT_TENANT: &str = "default";
+
+/// The length of the longest request id that is kept, bytes.
+pub const MAX_REQUEST_ID_BYTES: usize = 128;
 
 /// One finished exchange.
 #[derive(Clone, Debug)]
@@ -103,6 +113,12 @@ pub struct Record {
     pub visible_chars: u64,
     /// Counts the server sent that could not be counts and were refused.
     pub usage_rejected: u32,
+    /// Cached prompt tokens that the server reported beyond the prompt itself; they are no part of
+    /// `tokens`.
+    pub cached_excess: u64,
+    /// Times that the request was sent to the upstream: 2 where the upstream refused the question for
+    /// usage and got the client's own request after it.
+    pub upstream_attempts: u8,
 }
 
 impl Record {
@@ -152,6 +168,8 @@ pub struct Timing {
     pub duration_ns: u64,
     /// To the response's first body byte.
     pub first_byte_ns: Option<u64>,
+    /// To the first frame that is more than a sign of life, whatever it holds. Streams only.
+    pub first_chunk_ns: Option<u64>,
     /// To the first token of any kind. Streams only.
     pub first_token_ns: Option<u64>,
     /// To the first visible text. Streams only.

@@ -7,13 +7,13 @@ use crate::{
     Body, Close, Ending, Identity, Load, LoadSpan, Meter, Provenance, Record, Tick, Timing, TokenType, Weight,
 };
 
-const MS: u64 = 1_000_000;
+pub(crate) const MS: u64 = 1_000_000;
 
 /// An exchange whose request was complete at 100 ms and which is answered in frames.
-struct Bench(Meter);
+pub(crate) struct Bench(pub(crate) Meter);
 
 impl Bench {
-    fn new(dialect: Dialect) -> Self {
+    pub(crate) fn new(dialect: Dialect) -> Self {
         let mut meter = Meter::new(dialect, Tick(50 * MS), 1000 * MS);
         meter
             .requested(Request { answers: 1, prompts: 1, whole: true, ..Request::default() }, Tick(100 * MS));
@@ -22,20 +22,20 @@ impl Bench {
     }
 
     /// One frame, read at `ms`.
-    fn frame(&mut self, ms: u64, events: &[Event]) -> &mut Self {
+    pub(crate) fn frame(&mut self, ms: u64, events: &[Event]) -> &mut Self {
         let mut reading = self.0.read(Tick(ms * MS));
         events.iter().for_each(|&event| reading.event(event));
-        reading.frame(Extent { from: 0, to: 0, whole: true, is_usage: false, usage: None });
+        reading.frame(Extent { from: 0, to: 0, whole: true, is_usage: false, usage: None, timings: None });
         self
     }
 
-    fn end(self, close: Close, ms: u64) -> Record {
+    pub(crate) fn end(self, close: Close, ms: u64) -> Record {
         let identity = Identity::new("u", "vllm", Dialect::OpenaiChat, "m");
         self.0.end(identity, close, LoadSpan::alone(), Tick(ms * MS))
     }
 }
 
-fn text(choice: u32) -> Event {
+pub(crate) fn text(choice: u32) -> Event {
     Event::Text(Piece { choice, chars: 4, tokens: None })
 }
 
@@ -48,7 +48,7 @@ fn usage(scope: Scope, input: u64, output: u64) -> Event {
     Event::Usage(Usage { scope, counts })
 }
 
-fn stop(choice: u32) -> Event {
+pub(crate) fn stop(choice: u32) -> Event {
     Event::Finish { choice, reason: Finish::Stop }
 }
 
@@ -73,6 +73,7 @@ fn a_plain_stream_with_usage() {
     let timing = &record.timing;
     assert_eq!(timing.duration_ns, 140 * MS);
     assert_eq!(timing.first_byte_ns, Some(50 * MS), "the role frame is the first byte");
+    assert_eq!(timing.first_chunk_ns, Some(50 * MS), "and the first chunk");
     assert_eq!(timing.first_token_ns, Some(100 * MS), "and not the first token");
     assert_eq!(timing.generation_ns, 30 * MS);
     assert_eq!(timing.output_rate, Some(2.0 / 0.030));
@@ -500,7 +501,7 @@ fn positions_share_out_tokens_and_time() {
 fn the_state_of_an_exchange_is_small() {
     let size = size_of::<Meter>();
     println!("{size} bytes");
-    assert!(size <= 1440, "{size} bytes");
+    assert!(size <= 1680, "{size} bytes");
 }
 
 #[test]
@@ -574,4 +575,13 @@ fn a_body_that_was_given_up_has_no_count() {
     let record = bench.end(Close::Clean { whole: false }, 150);
     assert_eq!((record.tokens.output(), record.tokens.output_provenance), (0, Provenance::None));
     assert_eq!((record.tokens.input(), record.tokens.input_provenance), (0, Provenance::None));
+}
+
+#[test]
+fn ping_is_no_chunk() {
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    bench.frame(120, &[Event::Ping]).frame(150, &[Event::Role { choice: 0 }]).frame(200, &[text(0)]);
+    let record = bench.end(CLEAN, 210);
+    assert_eq!(record.timing.first_byte_ns, Some(20 * MS));
+    assert_eq!(record.timing.first_chunk_ns, Some(50 * MS));
 }

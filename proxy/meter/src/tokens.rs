@@ -39,7 +39,7 @@ impl Provenance {
 /// The disjoint kinds a total is made of: a sum over them counts every token once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TokenType {
-    /// Prompt tokens that were computed, the audio ones excepted.
+    /// Prompt tokens that were computed, those of audio, images and videos excepted.
     Input,
     /// Prompt tokens served from a cache.
     InputCached,
@@ -47,24 +47,36 @@ pub enum TokenType {
     InputCacheWrite,
     /// Prompt tokens of audio, computed: neither from a cache nor written to one.
     InputAudio,
-    /// Generated tokens, the reasoning and audio ones excepted.
+    /// Prompt tokens of images, computed.
+    InputImage,
+    /// Prompt tokens of videos, computed.
+    InputVideo,
+    /// Generated tokens, those of reasoning, audio, images and videos excepted.
     Output,
     /// Generated reasoning tokens.
     OutputReasoning,
     /// Generated audio tokens.
     OutputAudio,
+    /// Generated image tokens.
+    OutputImage,
+    /// Generated video tokens.
+    OutputVideo,
 }
 
 impl TokenType {
     /// Every type, input before output.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 11] = [
         Self::Input,
         Self::InputCached,
         Self::InputCacheWrite,
         Self::InputAudio,
+        Self::InputImage,
+        Self::InputVideo,
         Self::Output,
         Self::OutputReasoning,
         Self::OutputAudio,
+        Self::OutputImage,
+        Self::OutputVideo,
     ];
 
     /// The label value.
@@ -74,15 +86,27 @@ impl TokenType {
             Self::InputCached => "input_cached",
             Self::InputCacheWrite => "input_cache_write",
             Self::InputAudio => "input_audio",
+            Self::InputImage => "input_image",
+            Self::InputVideo => "input_video",
             Self::Output => "output",
             Self::OutputReasoning => "output_reasoning",
             Self::OutputAudio => "output_audio",
+            Self::OutputImage => "output_image",
+            Self::OutputVideo => "output_video",
         }
     }
 
     /// Whether it is part of the prompt.
     pub fn is_input(self) -> bool {
-        matches!(self, Self::Input | Self::InputCached | Self::InputCacheWrite | Self::InputAudio)
+        matches!(
+            self,
+            Self::Input
+                | Self::InputCached
+                | Self::InputCacheWrite
+                | Self::InputAudio
+                | Self::InputImage
+                | Self::InputVideo
+        )
     }
 }
 
@@ -95,6 +119,13 @@ pub struct Tokens {
     pub output_provenance: Provenance,
     /// Counts by [`TokenType`], in the order of [`TokenType::ALL`].
     pub by_type: [u64; TokenType::ALL.len()],
+}
+
+impl Tokens {
+    /// Returns whether the tokens of at least one direction are known. Of others the zeros are no count.
+    pub fn is_counted(&self) -> bool {
+        self.input_provenance != Provenance::None || self.output_provenance != Provenance::None
+    }
 }
 
 impl Tokens {

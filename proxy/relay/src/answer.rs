@@ -10,7 +10,7 @@ use scan::Dialect;
 
 use crate::policy::Violation;
 use crate::shape::{Shape, Told};
-use crate::{Refusal, Refused};
+use crate::{Gap, Refusal, Refused};
 
 /// An answer of our own.
 #[derive(Debug)]
@@ -137,6 +137,38 @@ impl Answer {
         }
     }
 
+    /// The work would go on after its client left; said as `dialect` says errors.
+    pub fn detached(dialect: Dialect) -> Self {
+        Self {
+            status: StatusCode::FORBIDDEN,
+            refusal: Refusal::Detached,
+            code: "background_refused",
+            message:
+                "Responses in the background are refused here, because they cannot be counted: a budget is \
+                      enforced. The request was not sent. Ask without `background`, or ask the operator of \
+                      tokenmeter to set `detached_work: allow`."
+                    .into(),
+            shape: Shape::of(dialect),
+            retry_after_s: None,
+        }
+    }
+
+    /// The tenant may not ask for what cannot be metered in full; said as `dialect` says errors.
+    pub fn unmetered(dialect: Dialect, gap: Gap, message: Box<str>) -> Self {
+        Self {
+            status: StatusCode::FORBIDDEN,
+            refusal: match gap {
+                Gap::UnknownPath => Refusal::UnknownPath,
+                Gap::Unreadable => Refusal::Unreadable,
+                Gap::Uncountable => Refusal::Uncountable,
+            },
+            code: gap.name(),
+            message: message.into(),
+            shape: Shape::of(dialect),
+            retry_after_s: None,
+        }
+    }
+
     /// We are out of something of our own.
     pub fn overloaded() -> Self {
         Self {
@@ -147,6 +179,47 @@ impl Answer {
                       in a moment, and raise the proxy's limits."
                 .to_owned(),
             shape: Shape::Openai,
+            retry_after_s: Some(1),
+        }
+    }
+
+    /// The client sent its body too slowly.
+    pub fn slow_body() -> Self {
+        Self::refused(Violation {
+            status: StatusCode::REQUEST_TIMEOUT,
+            refusal: Refusal::SlowBody,
+            code: "request_body_timeout",
+            message: "its body came too slowly",
+        })
+    }
+
+    /// The upstream carries as many requests as it may.
+    pub fn upstream_full(upstream: &str) -> Self {
+        Self {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            refusal: Refusal::UpstreamFull,
+            code: "upstream_full",
+            message: format!(
+                "The inference server '{upstream}' has as many requests as tokenmeter may send it at once, or \
+                 as this client may while another one waits. The request was not answered; try again in a moment."
+            ),
+            shape: Shape::Openai,
+            retry_after_s: Some(1),
+        }
+    }
+
+    /// The request has to be read before it may pass, and there is no memory for it; said as `dialect` says
+    /// errors.
+    pub fn no_gather_room(dialect: Dialect) -> Self {
+        Self {
+            status: StatusCode::SERVICE_UNAVAILABLE,
+            refusal: Refusal::GatherRoom,
+            code: "proxy_overloaded",
+            message:
+                "tokenmeter has to read this request before it may pass, and has no memory for it at the \
+                      moment. The request was not sent; try again in a moment."
+                    .to_owned(),
+            shape: Shape::of(dialect),
             retry_after_s: Some(1),
         }
     }

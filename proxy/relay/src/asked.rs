@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use hyper::HeaderMap;
 use hyper::header::CONTENT_TYPE;
-use scan::{Dialect, MultipartFields, Name, Request, RequestScanner, Tier, Wanted};
+use scan::{Casing, Dialect, MultipartFields, Name, Request, RequestScanner, Tier, Wanted};
+
+use crate::Kind;
 
 /// Reads one request body.
 pub(crate) enum Asked {
@@ -13,15 +15,23 @@ pub(crate) enum Asked {
 }
 
 impl Asked {
-    /// A reader for a request with these fields.
-    pub(crate) fn new(dialect: Dialect, headers: &HeaderMap, wanted: Option<&Arc<Wanted>>) -> Self {
+    /// A reader for a request with these fields to a server of this kind.
+    pub(crate) fn new(
+        dialect: Dialect,
+        kind: Option<Kind>,
+        headers: &HeaderMap,
+        wanted: Option<&Arc<Wanted>>,
+    ) -> Self {
         let form = headers.get(CONTENT_TYPE).filter(|_| dialect == Dialect::Transcription);
         match form.and_then(|value| MultipartFields::from_content_type(value.as_bytes())) {
             Some(fields) => Self::Form(Box::new(fields)),
-            None => Self::Json(Box::new(match wanted {
-                Some(wanted) => RequestScanner::wanting(Arc::clone(wanted)),
-                None => RequestScanner::new(),
-            })),
+            None => {
+                let scanner = match wanted {
+                    Some(wanted) => RequestScanner::wanting(Arc::clone(wanted)),
+                    None => RequestScanner::new(),
+                };
+                Self::Json(Box::new(scanner.casing(casing(kind))))
+            }
         }
     }
 
@@ -65,11 +75,28 @@ impl Asked {
         }
     }
 
+    /// The model by the other of two readings; empty if there is no other.
+    pub(crate) fn other_model(&self) -> Name {
+        match self {
+            Self::Json(scanner) => scanner.other_model(),
+            Self::Form(_) => Name::default(),
+        }
+    }
+
     /// The model named so far.
     pub(crate) fn model(&self) -> Name {
         match self {
             Self::Json(scanner) => *scanner.model(),
             Self::Form(fields) => fields.model(),
         }
+    }
+}
+
+/// How a server of this kind reads the names of members.
+fn casing(kind: Option<Kind>) -> Casing {
+    match kind {
+        Some(Kind::Ollama) => Casing::Any,
+        Some(_) => Casing::Exact,
+        None => Casing::Either,
     }
 }

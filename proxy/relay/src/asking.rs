@@ -7,13 +7,30 @@ use meter::Tick;
 use scan::Dialect;
 use usage::{Ask, Policy};
 
-use crate::headers::is_sealed;
-use crate::learned::Learned;
+use crate::headers::{self, is_sealed};
+use crate::learned::{Asker, Learned};
 use crate::{Kind, Upstream, UsageStep};
 
 /// Whether the dialect has `stream_options`.
-pub(crate) fn is_askable(dialect: Dialect) -> bool {
+pub(crate) fn has_stream_options(dialect: Dialect) -> bool {
     matches!(dialect, Dialect::OpenaiChat | Dialect::OpenaiCompletions)
+}
+
+/// Returns whether the dialect has anything that can be asked for, as far as the upstream's kind is known.
+pub(crate) fn is_askable(upstream: &Upstream, learned: &Learned, dialect: Dialect) -> bool {
+    has_stream_options(dialect)
+        || dialect == Dialect::OpenaiResponses
+            && upstream.usage == Policy::Continuous
+            && kind_of(upstream, learned) == Some(Kind::LlamaCpp)
+}
+
+/// Returns whether a server of this kind may go on with a named conversation when its client left; unknown ones may.
+pub(crate) fn keeps_conversations(upstream: &Upstream, learned: &Learned) -> bool {
+    kind_of(upstream, learned).is_none_or(|kind| matches!(kind, Kind::LlamaCpp | Kind::Openai))
+}
+
+fn kind_of(upstream: &Upstream, learned: &Learned) -> Option<Kind> {
+    upstream.kind.or_else(|| learned.found_kind())
 }
 
 /// What to ask for, or why nothing is.
@@ -22,28 +39,36 @@ pub(crate) fn want(
     learned: &Learned,
     dialect: Dialect,
     headers: &HeaderMap,
-    now: Tick,
+    (asker, now): (Asker, Tick),
 ) -> Result<Ask, UsageStep> {
-    let kind = upstream.kind.or_else(|| learned.found_kind());
-    let always = dialect == Dialect::OpenaiCompletions && kind.is_some_and(completions_always_count);
     if upstream.usage == Policy::Observe {
         return Err(UsageStep::Observed);
     }
-    if always || learned.sends_usage_unasked(now) {
-        return Err(UsageStep::SentUnasked);
-    }
-    if learned.refuses_include(now) {
-        return Err(UsageStep::Refused);
+    let kind = kind_of(upstream, learned);
+    let running = upstream.usage == Policy::Continuous && !learned.refuses_running(asker, now);
+    // A replay begins at an offset in the bytes that the server sent, so those must be the client's.
+    let timings = running && kind == Some(Kind::LlamaCpp) && !headers.contains_key(headers::CONVERSATION_ID);
+    let ends_counted = dialect == Dialect::OpenaiCompletions && kind.is_some_and(completions_always_count);
+    let include = if !has_stream_options(dialect) || ends_counted || learned.sends_usage_unasked(now) {
+        Err(UsageStep::SentUnasked)
+    } else if learned.refuses_include(asker, now) {
+        Err(UsageStep::Refused)
+    } else {
+        Ok(())
+    };
+    if let (Err(step), false) = (include, timings) {
+        return Err(step);
     }
     // A body under a digest cannot be edited unnoticed. One in a coding is no JSON, and is left alone for
     // that; a `Content-Encoding` alone proves nothing, since most servers never look at it.
     if is_sealed(headers) {
         return Err(UsageStep::Unreadable);
     }
-    let Ask { include, continuous } = upstream.usage.wants();
+    let include = include.is_ok();
     // A server that nobody has recognised might answer with other frames.
-    let knows = kind.is_some_and(|kind| counts_continuously(kind, learned));
-    Ok(Ask { include, continuous: continuous && knows && !learned.refuses_continuous(now) })
+    let continuous = include && running && kind.is_some_and(|kind| counts_continuously(kind, learned));
+    let alone_is_void = continuous && kind == Some(Kind::Vllm) || kind == Some(Kind::LlamaCpp);
+    Ok(Ask { include, continuous, timings, alone_is_void })
 }
 
 /// Whether the server's completions end in a frame with usage, asked or not. (mistral.rs' end

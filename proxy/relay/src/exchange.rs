@@ -3,12 +3,14 @@
 //! happens here looks at bytes in place and returns at once: it never holds them, never waits, and
 //! cannot fail (law 2, law 3).
 
+mod admission;
+
 use std::rc::Rc;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use hyper::HeaderMap;
 use meter::{
-    Body, Close, ExchangeId, Identity, Load, LoadReading, LoadSpan, Meter, Provenance, Record, Tick,
+    Body, Close, ExchangeId, Identity, Load, LoadReading, LoadSpan, Meter, Provenance, Record, Role, Tick,
 };
 use scan::{Dialect, Framing, Name, Request, Tier};
 use usage::{Added, Marks, Watch};
@@ -21,9 +23,11 @@ use crate::room::Share;
 use crate::route::{Route, Speaks};
 use crate::tenancy::Whose;
 use crate::trace::Place;
-use crate::turned::Known;
 use crate::worker::Worker;
-use crate::{Class, Dropped, Kind, Learned, ModelSlot, Passthrough, Refusal, asking, clock, limits, said};
+use crate::{
+    Class, Dropped, Kind, Learned, ModelSlot, Passthrough, Refusal, RoleSource, asking, clock, limits, role,
+    said,
+};
 
 /// One metered exchange.
 pub struct Exchange {
@@ -39,11 +43,21 @@ pub struct Exchange {
     /// Reads the request until it is complete.
     request: Option<Asked>,
     model: Name,
+    /// The model by the other of two readings of the request; empty if there is no other.
+    other_model: Name,
     /// The path names the model: what the body says of one is not what answers.
     in_path: bool,
+    /// The request was read to its end, and it is certain which model it names, if any.
+    is_readable: bool,
     whose: Whose,
     /// The service tier the request asks for.
     tier: Tier,
+    /// How its role is known.
+    role_source: RoleSource,
+    role: Role,
+    request_id: Option<Arc<str>>,
+    /// Times that the request was sent upstream.
+    upstream_attempts: u8,
     /// Reads the response, if it can be read.
     reader: Option<Reader>,
     /// Notes what the response says of usage, where a client may ask for it or not.
@@ -82,7 +96,7 @@ impl Exchange {
         upstream: usize,
         route: Route,
         headers: &HeaderMap,
-        whose: Whose,
+        (whose, role_source): (Whose, RoleSource),
         at: Tick,
     ) -> Self {
         let slot = {
@@ -100,6 +114,7 @@ impl Exchange {
         let mut meter = Meter::new(dialect, at, stall_ns);
         meter.believe_up_to(plan.tokens_max);
         let started_unix_ns = clock::wall_unix_ns();
+        let kind = plan.upstreams[upstream].kind.or_else(|| worker.learned[upstream].found_kind());
         let mut place = Place::of(headers, plan.trace.as_ref(), &worker.chance);
         if matches!(route.speaks, Speaks::Anything | Speaks::Root) {
             place.keep_to_ourselves();
@@ -113,11 +128,17 @@ impl Exchange {
             place,
             started_unix_ns,
             meter: Some(meter),
-            request: Some(Asked::new(dialect, headers, whose.wanted())),
+            request: Some(Asked::new(dialect, kind, headers, whose.wanted())),
             in_path: !route.model.is_empty(),
+            is_readable: !route.model.is_empty(),
             model: route.model,
+            other_model: Name::default(),
             whose,
             tier: Tier::default(),
+            role_source,
+            role: role_source.first(),
+            request_id: role::request_id(headers).map(Into::into),
+            upstream_attempts: 1,
             reader: None,
             watch: None,
             added: None,
@@ -162,54 +183,25 @@ impl Exchange {
         self.whose.body(&self.worker, request.said().filter(|_| facts.whole));
         if !self.in_path {
             self.model = facts.model;
+            self.other_model = request.other_model();
+            self.is_readable = facts.whole && !facts.model_is_odd;
         }
         if let Some(dialect) = self.speaks.settle(&facts) {
             self.dialect = dialect;
         }
+        self.role = self.role_source.role(&facts, self.dialect);
         facts
-    }
-
-    /// The JSON shape spoken, as far as it is known.
-    pub fn dialect(&self) -> Dialect {
-        self.dialect
-    }
-
-    /// Whose it is, if that can be told by now.
-    pub fn tenant(&self) -> Option<&Arc<str>> {
-        self.whose.tenant()
-    }
-
-    /// The model it names, if that was read by now.
-    pub fn model(&self) -> Option<&str> {
-        (!self.model.is_empty()).then(|| self.model.as_str())
-    }
-
-    /// Where it goes: the provider's name and the upstream's.
-    pub fn place(&self) -> (Arc<str>, Arc<str>) {
-        let upstream = &self.worker.plan.upstreams[self.upstream];
-        let provider = match (upstream.kind, self.learned().found_kind()) {
-            (None, Some(found)) => found.name().into(),
-            _ => Arc::clone(&upstream.provider),
-        };
-        (provider, Arc::clone(&upstream.name))
-    }
-
-    /// Whose it is has to be known now, and the body is not to be asked.
-    pub fn tenant_unread(&mut self) {
-        self.whose.body(&self.worker, None);
-    }
-
-    /// Whether the request asks for frames, as far as it could be read.
-    pub fn asks_for_frames(&self) -> bool {
-        self.meter.as_ref().is_some_and(|meter| {
-            let request = meter.request();
-            request.stream == Some(true) || !request.whole
-        })
     }
 
     /// The request went upstream with this in it that the client had not asked for and is not to see.
     pub fn asked_more(&mut self, added: Option<Added>) {
         self.added = added.filter(|added| *added != Added::default());
+    }
+
+    /// The client's own request goes upstream, after the one with our question was refused.
+    pub fn sent_again(&mut self) {
+        self.upstream_attempts = self.upstream_attempts.saturating_add(1);
+        self.asked_more(None);
     }
 
     /// The response head arrived. `None`: it is not an answer of a kind we meter, and the exchange
@@ -221,13 +213,14 @@ impl Exchange {
             // A server may answer before it has read the whole request.
             self.model = request.model();
         }
-        let (readable, codings) = Readable::of(headers);
-        if self.dialect == Dialect::Unknown {
-            let streams = matches!(readable, Readable::As(Framing::Sse | Framing::Ndjson));
-            if !streams || status >= 400 {
-                self.dismiss(at);
-                return None;
-            }
+        let (readable, codings) = Readable::of(self.dialect, headers);
+        if self.dialect == Dialect::Unknown && self.speaks == Speaks::Invocations && said::is_counted(headers)
+        {
+            self.dialect = Dialect::Embeddings;
+        }
+        if self.dialect == Dialect::Unknown && (status >= 400 || matches!(readable, Readable::Not(_))) {
+            self.dismiss(at);
+            return None;
         }
         self.accepted = true;
         let (framing, body, unread) = match readable {
@@ -237,15 +230,18 @@ impl Exchange {
         };
         self.streamed = body == Body::Frames;
         let may_stream = unread.is_none() && matches!(framing, None | Some(Framing::Sse));
-        let editable = may_stream && codings == decode::Codings::Identity && !is_sealed(headers);
+        // An error is no answer to the question for usage: it keeps its length, too.
+        let answers = status < 400;
+        let editable = may_stream && answers && codings == decode::Codings::Identity && !is_sealed(headers);
         let edits = self.added.filter(|_| editable);
         if let Some(meter) = &mut self.meter {
+            meter.speaks(self.dialect);
             meter.answered(status, body);
             if status < 400 {
                 said::read(self.dialect, headers, &mut meter.tail(at));
             }
         }
-        if may_stream && asking::is_askable(self.dialect) {
+        if may_stream && (asking::has_stream_options(self.dialect) || edits.is_some()) {
             self.watch = Some(self.watch_for(edits));
         }
         if unread.is_none() {
@@ -262,12 +258,14 @@ impl Exchange {
             }
             self.reader = Some(reader);
         }
-        self.admit(status < 400);
-        if self.added.is_some() {
+        // An answer of no known dialect may turn out to be none of a model.
+        let is_answer = self.dialect != Dialect::Unknown || self.streamed;
+        self.admit(is_answer && status < 400);
+        if let Some(added) = self.added {
             if status < 300 {
-                self.learned().accepts(at);
+                self.learned().accepts(added, at);
             }
-            if !editable && framing != Some(Framing::Json) {
+            if answers && !editable && framing != Some(Framing::Json) {
                 self.worker.lose(Dropped::UsageEdit);
             }
         }
@@ -326,7 +324,7 @@ impl Exchange {
             }
         }
         let live = meter.live_output();
-        if live > self.live {
+        if live > self.live && self.role.is_counted() {
             self.worker.observer.borrow_mut().live(self.slot, live - self.live, 0);
             self.live = live;
         }
@@ -368,21 +366,6 @@ impl Exchange {
         self.reader = None;
         self.request = None;
         self.end(Close::Local, at);
-    }
-
-    /// Its tenant may not spend, or not on this model. Nothing went upstream and nothing was generated, so
-    /// there is no record that could be billed; the refusal is counted, and told to whom it may concern.
-    pub fn refused(&mut self, reason: Refusal, status: u16) {
-        self.dismiss(clock::now());
-        let Some(tenant) = self.whose.tenant() else { return };
-        self.worker.observer.borrow_mut().turn_away(tenant, reason);
-        let known = Known {
-            tenant: Arc::clone(tenant),
-            principal: self.whose.principal().cloned(),
-            dialect: self.dialect,
-            model: self.model().map(Into::into),
-        };
-        self.worker.turned_away(self.upstream, (reason, status), Some(known));
     }
 
     /// It was no exchange after all: its seats are given back, and there will be no record.
@@ -453,6 +436,7 @@ impl Exchange {
                 | Dialect::Triton
         );
         keeps
+            && self.role.is_counted()
             && self.worker.plan.tokenized.contains(self.model.as_str())
             && self.learned().says_nothing(at)
             && self.meter.as_ref().is_some_and(|meter| meter.request().answers <= 1 && !meter.request().echo)
@@ -484,11 +468,19 @@ impl Exchange {
                 *whole = over.tail.whole;
             }
         }
-        let Over { model: response_model, id, tier, unparsed, text, .. } = over;
-        if self.model.is_empty() && !response_model.is_empty() {
+        let Over { model: response_model, id, tier, unparsed, text, answered, .. } = over;
+        let was_unknown = self.dialect == Dialect::Unknown;
+        let is_tentative = was_unknown && !self.streamed;
+        if is_tentative && let Some(dialect) = answered {
+            self.dialect = dialect;
+            meter.speaks(dialect);
+        }
+        // Of two readings of the request, the answer says which was the server's.
+        let is_other = !self.other_model.is_empty() && response_model == self.other_model;
+        let says_model = self.model.is_empty() && !response_model.is_empty();
+        if is_other || says_model {
             self.model = response_model;
-            self.admit(true);
-            seat.slot = self.slot;
+            self.admitted = false;
         }
         let (provider, upstream) = self.place();
         let model: &str = if self.model.is_empty() { "_unknown" } else { self.model.as_str() };
@@ -504,6 +496,8 @@ impl Exchange {
             tier_said,
             upstream,
             provider,
+            role: self.role,
+            request_id: self.request_id.take(),
             dialect: self.dialect,
             model: model.into(),
             response_model: (!response_model.is_empty()).then(|| response_model.as_str().into()),
@@ -512,7 +506,17 @@ impl Exchange {
             started_unix_ns: self.started_unix_ns,
         };
         let load = LoadSpan { entered: self.entered, left };
-        let record = meter.end(identity, close, load, at);
+        let mut record = meter.end(identity, close, load, at);
+        record.upstream_attempts = self.upstream_attempts;
+        let tokens = &record.tokens;
+        if is_tentative && (tokens.input_provenance, tokens.output_provenance) == UNCOUNTED {
+            // Nothing of inference was seen: the seat is given back, and there is no record.
+            return self.worker.pass(Passthrough::Path);
+        }
+        if was_unknown || is_other || says_model {
+            self.admit(true);
+            seat.slot = self.slot;
+        }
         self.learn(&record, at);
         let estimated = record.tokens.output_provenance == Provenance::Frames;
         let text = text.zip(self.text.take()).filter(|_| estimated);
@@ -522,7 +526,7 @@ impl Exchange {
         if let Some(reason) = self.refusal {
             observer.turn_away(&record.identity.tenant, reason);
         }
-        let output = record.tokens.output();
+        let output = if self.role.is_counted() { record.tokens.output() } else { 0 };
         if output != self.live {
             let (more, owed) = (output.saturating_sub(self.live), self.live.saturating_sub(output));
             observer.live(self.slot, more, owed);
@@ -534,9 +538,11 @@ impl Exchange {
             seat.taken = false;
         }
         observer.overhead(if self.streamed { Class::Stream } else { Class::Body }, self.overhead_ns);
-        for (what, count) in
-            [(Dropped::UsageRejected, u64::from(record.usage_rejected)), (Dropped::FrameUnparsed, unparsed)]
-        {
+        for (what, count) in [
+            (Dropped::UsageRejected, u64::from(record.usage_rejected)),
+            (Dropped::FrameUnparsed, unparsed),
+            (Dropped::CachedExcess, u64::from(record.cached_excess > 0)),
+        ] {
             if count > 0 {
                 observer.lose(what, count);
             }
@@ -554,6 +560,9 @@ impl Exchange {
         seat.taken = false;
     }
 }
+
+/// The provenances of an answer that carries no count.
+const UNCOUNTED: (Provenance, Provenance) = (Provenance::None, Provenance::None);
 
 /// The upstream's load cell. A thread that panicked while it held it cannot have left it half
 /// changed in a way that matters: it is a few numbers.

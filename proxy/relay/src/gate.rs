@@ -16,13 +16,83 @@ pub struct Gate {
     models: Option<Box<dyn Models>>,
 }
 
-/// Which models may be asked for, and by whom. Asked on a worker's thread: it looks something up, and
+/// Which models may be asked for, and by which tenants, and what becomes of requests that cannot be metered in
+/// full. Asked on a worker's thread: it looks something up, and
 /// waits for nothing.
 pub trait Models: Send + Sync + fmt::Debug {
     /// Whether a request of this tenant may be refused for its model.
     fn minds(&self, tenant: &str) -> bool;
     /// What it is told if it is; it goes to the client as it is.
     fn refused(&self, tenant: &str, wanted: &Wanted<'_>) -> Option<Box<str>>;
+    /// Returns the terms for this tenant's requests that cannot be metered in full.
+    fn terms(&self, tenant: &str) -> Terms {
+        let _ = tenant;
+        Terms::default()
+    }
+    /// Returns the message to the client whose request those terms refuse.
+    fn told(&self, tenant: &str, gap: Gap) -> Box<str> {
+        let _ = tenant;
+        gap.name().into()
+    }
+}
+
+/// The terms for requests of a tenant that cannot be metered in full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Terms {
+    /// Requests to unknown paths.
+    pub unknown_paths: UnknownPaths,
+    /// Requests whose model cannot be read are refused.
+    pub refuse_unreadable: bool,
+    /// Requests for a stream in which usage cannot be asked for are refused.
+    pub refuse_uncountable: bool,
+}
+
+/// How requests to unknown paths are treated, the strictest last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum UnknownPaths {
+    /// They pass; an answer that is a stream or counts tokens is metered.
+    #[default]
+    Pass,
+    /// They are metered by the shape of body and answer.
+    Meter,
+    /// They are refused.
+    Refuse,
+}
+
+impl UnknownPaths {
+    /// Every treatment, the default first, as settings list them.
+    pub const ALL: [Self; 3] = [Self::Meter, Self::Refuse, Self::Pass];
+
+    /// Its name, as settings write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Meter => "meter",
+            Self::Refuse => "refuse",
+        }
+    }
+}
+
+/// The part of a request that the meter cannot see, for which it is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gap {
+    /// Its path is unknown.
+    UnknownPath,
+    /// It cannot be read which model it names.
+    Unreadable,
+    /// Usage of its stream cannot be asked for.
+    Uncountable,
+}
+
+impl Gap {
+    /// The error code.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::UnknownPath => "unknown_path",
+            Self::Unreadable => "model_unreadable",
+            Self::Uncountable => "uncountable",
+        }
+    }
 }
 
 /// What a request asks for.
@@ -54,6 +124,16 @@ impl Gate {
     /// Whose models are minded, if this tenant's are.
     pub(crate) fn models(&self, tenant: &str) -> Option<&dyn Models> {
         self.models.as_deref().filter(|models| models.minds(tenant))
+    }
+
+    /// Returns the terms for this tenant's requests that cannot be metered in full.
+    pub(crate) fn terms(&self, tenant: &str) -> Terms {
+        self.models.as_deref().map(|models| models.terms(tenant)).unwrap_or_default()
+    }
+
+    /// Returns the message to the client whose request those terms refuse.
+    pub(crate) fn told(&self, tenant: &str, gap: Gap) -> Box<str> {
+        self.models.as_deref().map_or_else(|| gap.name().into(), |models| models.told(tenant, gap))
     }
 
     /// Refuses these tenants from now on, and no others.

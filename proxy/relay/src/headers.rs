@@ -6,9 +6,12 @@
 
 use hyper::HeaderMap;
 use hyper::header::{
-    CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, Entry, HOST, HeaderName, HeaderValue, TE, TRAILER,
-    TRANSFER_ENCODING, UPGRADE,
+    CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, EXPECT, Entry, HOST, HeaderName, HeaderValue, TE,
+    TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
+
+/// llama.cpp: names a conversation whose answer goes on when its client leaves, and can be fetched again.
+pub const CONVERSATION_ID: &str = "x-conversation-id";
 
 /// The fields of a request as the upstream gets them. `upgrade` keeps the request to switch
 /// protocols, which is ours to make again on this hop.
@@ -49,6 +52,12 @@ pub fn take_out(headers: &mut HeaderMap, field: &HeaderName) {
         let others = headers.iter().filter(|(name, _)| *name != field);
         *headers = others.map(|(name, value)| (name.clone(), value.clone())).collect();
     }
+}
+
+/// Returns true if the message is gRPC's, in which a client may be silent between two messages.
+pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).map(|kind| kind.as_bytes());
+    kind.is_some_and(|kind| kind.get(..16).is_some_and(|kind| kind.eq_ignore_ascii_case(b"application/grpc")))
 }
 
 /// Whether a comma-separated field names `token`, in any of its lines.

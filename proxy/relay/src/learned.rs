@@ -3,9 +3,12 @@
 //! (law 7). Facts about behaviour are forgotten after [`limits::REMEMBERED_NS`], because servers
 //! are restarted with other options.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
-use meter::Tick;
+use meter::{DEFAULT_TENANT, Tick};
+use usage::Added;
 
 use crate::{Kind, limits};
 
@@ -17,9 +20,8 @@ pub struct Learned {
     /// vLLM: its front end is the Rust one, which frames its answers in another way as soon as
     /// running usage is asked for.
     rust_front_end: AtomicU8,
-    refuses_include: Until,
-    refuses_continuous: Until,
-    accepts: Until,
+    include: Verdict,
+    running: Verdict,
     sends_usage: Until,
     says_nothing: Until,
 }
@@ -41,8 +43,79 @@ impl Until {
         self.0.store(0, Ordering::Relaxed);
     }
 
+    fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 0
+    }
+
     fn holds(&self, now: Tick) -> bool {
         self.0.load(Ordering::Relaxed) > now.0
+    }
+}
+
+/// The client of a request, as far as refusals are counted by clients: its tenant, or its address
+/// where the tenant rules know none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asker(u64);
+
+impl Asker {
+    /// The client with this tenant, if that is known, at this address.
+    pub fn of(tenant: Option<&str>, peer: IpAddr) -> Self {
+        let mut hasher = DefaultHasher::new();
+        match tenant.filter(|tenant| *tenant != DEFAULT_TENANT) {
+            Some(tenant) => tenant.hash(&mut hasher),
+            None => peer.hash(&mut hasher),
+        }
+        // Zero stands for no client.
+        Self(hasher.finish() | 1)
+    }
+}
+
+/// The server's answer to one form of the question. A refusal that one client met holds for that client,
+/// and for all as soon as a second client met it: one client could make its own requests fail on purpose.
+/// One request a minute asks again all the same.
+#[derive(Debug, Default)]
+struct Verdict {
+    accepts: Until,
+    /// The client that met the last refusal.
+    refused: AtomicU64,
+    refuses_one: Until,
+    refuses_all: Until,
+    /// The tick of the next request that asks in spite of a refusal.
+    probe_at: AtomicU64,
+}
+
+impl Verdict {
+    fn accept(&self, now: Tick) {
+        self.accepts.learn(now);
+        if self.refuses_one.is_set() || self.refuses_all.is_set() {
+            self.refuses_one.forget();
+            self.refuses_all.forget();
+        }
+    }
+
+    /// One that lately accepted does not refuse them all.
+    fn refuse(&self, asker: Asker, now: Tick) {
+        if self.accepts.holds(now) {
+            return;
+        }
+        let before = self.refused.swap(asker.0, Ordering::Relaxed);
+        if self.refuses_one.holds(now) && before != asker.0 {
+            self.refuses_all.learn(now);
+        }
+        self.refuses_one.learn(now);
+        self.probe_at.store(now.0.saturating_add(limits::PROBE_AFTER_NS), Ordering::Relaxed);
+    }
+
+    fn refuses(&self, asker: Asker, now: Tick) -> bool {
+        let is_its = || self.refused.load(Ordering::Relaxed) == asker.0 && self.refuses_one.holds(now);
+        if !self.refuses_all.holds(now) && !is_its() {
+            return false;
+        }
+        let (due, next) =
+            (self.probe_at.load(Ordering::Relaxed), now.0.saturating_add(limits::PROBE_AFTER_NS));
+        let probes = due <= now.0
+            && self.probe_at.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed).is_ok();
+        !probes
     }
 }
 
@@ -69,28 +142,29 @@ impl Learned {
         self.rust_front_end.load(Ordering::Relaxed) == 1
     }
 
-    /// The server took a request with what we had added.
-    pub fn accepts(&self, now: Tick) {
-        self.accepts.learn(now);
-    }
-
-    /// The server answered 400 to a request with what we had added, and not to the original. One
-    /// that lately took another such request does not refuse them all.
-    pub fn refuses(&self, continuous: bool, now: Tick) {
-        if self.accepts.holds(now) {
-            return;
+    /// The server accepted a request with what was `added` to it.
+    pub fn accepts(&self, added: Added, now: Tick) {
+        for (verdict, asked) in [(&self.include, added.include), (&self.running, added.is_running())] {
+            if asked {
+                verdict.accept(now);
+            }
         }
-        if continuous { self.refuses_continuous.learn(now) } else { self.refuses_include.learn(now) }
     }
 
-    /// Whether it refuses `include_usage`.
-    pub fn refuses_include(&self, now: Tick) -> bool {
-        self.refuses_include.holds(now)
+    /// The server answered 400 to the request of `asker` with what was `added` to it, and not to the original.
+    pub fn refuses(&self, added: Added, asker: Asker, now: Tick) {
+        let verdict = if added.is_running() { &self.running } else { &self.include };
+        verdict.refuse(asker, now);
     }
 
-    /// Whether it refuses `continuous_usage_stats`.
-    pub fn refuses_continuous(&self, now: Tick) -> bool {
-        self.refuses_continuous.holds(now)
+    /// Returns whether it refuses to be asked for usage at the end.
+    pub fn refuses_include(&self, asker: Asker, now: Tick) -> bool {
+        self.include.refuses(asker, now)
+    }
+
+    /// Returns whether it refuses to be asked for running counts.
+    pub fn refuses_running(&self, asker: Asker, now: Tick) -> bool {
+        self.running.refuses(asker, now)
     }
 
     /// The server sent usage that nobody had asked for.
@@ -123,19 +197,58 @@ impl Learned {
 mod tests {
     use super::*;
 
+    const END: Added = Added { include: true, continuous: false, timings: false };
+    const BOTH: Added = Added { continuous: true, ..END };
+
+    fn asker(number: u8) -> Asker {
+        Asker::of(None, [127, 0, 0, number].into())
+    }
+
     #[test]
-    fn facts_are_forgotten() {
-        let learned = Learned::default();
-        let now = Tick(5);
-        assert!(!learned.refuses_include(now) && !learned.refuses_continuous(now));
-        learned.refuses(true, now);
-        assert!(learned.refuses_continuous(now) && !learned.refuses_include(now));
-        learned.accepts(now);
-        learned.refuses(false, now);
-        assert!(!learned.refuses_include(now), "one request is not all");
-        let later = Tick(5 + limits::REMEMBERED_NS);
-        assert!(learned.refuses_continuous(Tick(later.0 - 1)));
-        assert!(!learned.refuses_continuous(later));
+    fn refusal_met_by_one_client_holds_for_it_alone() {
+        let (learned, now) = (Learned::default(), Tick(5));
+        learned.refuses(END, asker(1), now);
+        learned.refuses(END, asker(1), now);
+        assert!(learned.refuses_include(asker(1), now) && !learned.refuses_include(asker(2), now));
+        assert!(!learned.refuses_running(asker(1), now));
+        learned.refuses(END, asker(2), now);
+        assert!([1, 2, 3].iter().all(|number| learned.refuses_include(asker(*number), now)));
+        let later = 5 + limits::REMEMBERED_NS;
+        assert!(!learned.refuses_include(asker(3), Tick(later)), "it is forgotten");
+    }
+
+    #[test]
+    fn one_request_a_minute_asks_again() {
+        let (learned, now) = (Learned::default(), Tick(5));
+        learned.refuses(BOTH, asker(1), now);
+        learned.refuses(BOTH, asker(2), now);
+        let due = Tick(5 + limits::PROBE_AFTER_NS);
+        assert!(learned.refuses_running(asker(3), Tick(due.0 - 1)));
+        assert!(!learned.refuses_running(asker(3), due) && learned.refuses_running(asker(3), due));
+        learned.accepts(BOTH, due);
+        assert!(!learned.refuses_running(asker(1), due) && !learned.refuses_running(asker(3), due));
+        learned.refuses(BOTH, asker(1), due);
+        learned.refuses(BOTH, asker(2), due);
+        assert!(!learned.refuses_running(asker(1), due), "one request is not all");
+    }
+
+    #[test]
+    fn accepted_question_says_nothing_of_the_other() {
+        let (learned, now) = (Learned::default(), Tick(5));
+        learned.refuses(BOTH, asker(1), now);
+        learned.accepts(END, now);
+        assert!(learned.refuses_running(asker(1), now));
+        learned.refuses(BOTH, asker(2), now);
+        assert!(learned.refuses_running(asker(3), now));
+    }
+
+    #[test]
+    fn client_is_its_tenant_where_one_is_known() {
+        let (one, other) = ([127, 0, 0, 1].into(), [127, 0, 0, 2].into());
+        assert_eq!(Asker::of(Some("a"), one), Asker::of(Some("a"), other));
+        assert_ne!(Asker::of(Some("a"), one), Asker::of(Some("b"), one));
+        assert_ne!(Asker::of(Some(DEFAULT_TENANT), one), Asker::of(Some(DEFAULT_TENANT), other));
+        assert_eq!(Asker::of(None, one), Asker::of(Some(DEFAULT_TENANT), one));
     }
 
     #[test]

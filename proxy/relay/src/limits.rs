@@ -22,7 +22,7 @@ pub const CLIENT_READ_BYTES: usize = 16 * 1024;
 /// The longest `Content-Length` we forward: above it, signed readers see a negative number.
 pub const CONTENT_LENGTH_MAX: u64 = i64::MAX as u64;
 
-/// How long a client's connection may stay without a request: longer than the pools of common
+/// How long a client's connection may stay without another request: longer than the pools of common
 /// clients keep one (Go: 90 s is the longest default; most are at 5 to 60 s), so that they close
 /// first and no request meets a closing socket.
 pub const CLIENT_IDLE: Duration = Duration::from_secs(95);
@@ -76,11 +76,35 @@ pub const SPENT_SAMPLE: u32 = 16;
 /// How long it is remembered how a server behaves: that it refuses a question, or answers unasked.
 pub const REMEMBERED_NS: u64 = 600_000_000_000;
 
+/// After so long a request asks again for what the server refused.
+pub const PROBE_AFTER_NS: u64 = 60_000_000_000;
+
 /// Bytes of one request body that is gathered to be edited. Longer prompts pass as they come.
 pub const GATHERED_BYTES: usize = 8 * 1024 * 1024;
 
-/// Bytes of all of them together.
-pub const GATHERED_TOGETHER_BYTES: usize = 64 * 1024 * 1024;
+/// One holder's share is a `1 / SHARES` of what is shared: four of them can be served at once, whatever
+/// one of them does.
+pub const SHARES: usize = 4;
+
+/// Time for which shares bind after a holder within its own found no room: an attack that is answered by shares
+/// comes again at once.
+pub const SHARES_BIND_NS: u64 = 60_000_000_000;
+
+/// Time after room was missing in which silent uploads make room: two sweeps.
+pub const SHORT_NS: u64 = 2 * 1_000_000_000;
+
+/// Time for which a request waits for room that is being made: two sweeps, and what they take.
+pub const ROOM_WAIT_NS: u64 = 3_000_000_000;
+
+/// Pause between two looks for room.
+pub const ROOM_PAUSE: Duration = Duration::from_millis(10);
+
+/// Sweeps for which an upload has to be silent before it gives way to another holder's request, though its
+/// own holder is within its share.
+pub const SILENT_SWEEPS: u64 = 5;
+
+/// Time for which no minimum rate is asked of a body: a slow start is no slow client.
+pub const RATE_GRACE_SWEEPS: u64 = 30;
 
 /// Bytes of an answer's text kept for a tokenizer, as they stand in the frames, escapes included. A
 /// longer answer is not counted by its text: 64 thousand tokens of English fit.
@@ -89,9 +113,6 @@ pub const KEPT_TEXT_BYTES: usize = 256 * 1024;
 /// Bytes of all such texts together, those waiting to be counted included. Beyond it a stream's text
 /// is not kept.
 pub const KEPT_TEXTS_BYTES: usize = 64 * 1024 * 1024;
-
-/// HTTP/2 streams open at once on one connection.
-pub const H2_STREAMS: u32 = 256;
 
 /// HTTP/2: bytes of one decoded header list, as for HTTP/1.
 pub const H2_HEADER_LIST_BYTES: u32 = 64 * 1024;

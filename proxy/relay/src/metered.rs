@@ -10,7 +10,7 @@ use meter::Tick;
 use crate::route::Route;
 use crate::tenancy::Whose;
 use crate::worker::Worker;
-use crate::{Dropped, Exchange, clock};
+use crate::{Dropped, Exchange, RoleSource, clock};
 
 /// The exchange of one request, if it is metered and its meter still stands.
 pub(crate) struct Metered {
@@ -25,10 +25,10 @@ impl Metered {
         upstream: usize,
         route: Route,
         headers: &HeaderMap,
-        whose: Whose,
+        (whose, role): (Whose, RoleSource),
         at: Tick,
     ) -> Self {
-        let begin = AssertUnwindSafe(|| Exchange::begin(worker, upstream, route, headers, whose, at));
+        let begin = AssertUnwindSafe(|| Exchange::begin(worker, upstream, route, headers, (whose, role), at));
         let exchange = catch_unwind(begin).map_err(|_panic| worker.lose(Dropped::Panic)).ok();
         Self { worker: Rc::clone(worker), exchange }
     }
@@ -36,6 +36,11 @@ impl Metered {
     /// A request that passes unmetered.
     pub(crate) fn not(worker: &Rc<Worker>) -> Self {
         Self { worker: Rc::clone(worker), exchange: None }
+    }
+
+    /// The exchange, if it is metered.
+    pub(crate) fn exchange(&self) -> Option<&Exchange> {
+        self.exchange.as_ref()
     }
 
     /// Whether anyone looks.

@@ -64,11 +64,25 @@ pub enum Refusal {
     Budget,
     /// Its tenant may ask only for models that have a price, and this one has none.
     Unpriced,
+    /// Its tenant may not ask for paths that tokenmeter does not know.
+    UnknownPath,
+    /// Its tenant may ask only for what can be read, and this cannot.
+    Unreadable,
+    /// Its tenant may ask only for streams whose usage can be asked for, and this is none.
+    Uncountable,
+    /// Its body came too slowly.
+    SlowBody,
+    /// The upstream has as many connections as it may, or its client has its share of them.
+    UpstreamFull,
+    /// Its body has to be gathered, and there is no room.
+    GatherRoom,
+    /// Its work would go on after its client left, and could not be counted.
+    Detached,
 }
 
 impl Refusal {
     /// Every reason.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 16] = [
         Self::Framing,
         Self::Host,
         Self::Target,
@@ -78,6 +92,13 @@ impl Refusal {
         Self::Overload,
         Self::Budget,
         Self::Unpriced,
+        Self::UnknownPath,
+        Self::Unreadable,
+        Self::Uncountable,
+        Self::SlowBody,
+        Self::UpstreamFull,
+        Self::GatherRoom,
+        Self::Detached,
     ];
 
     /// The label value.
@@ -92,6 +113,13 @@ impl Refusal {
             Self::Overload => "overload",
             Self::Budget => "budget",
             Self::Unpriced => "unpriced",
+            Self::UnknownPath => "unknown_path",
+            Self::Unreadable => "unreadable",
+            Self::Uncountable => "uncountable",
+            Self::SlowBody => "slow_body",
+            Self::UpstreamFull => "upstream_full",
+            Self::GatherRoom => "gather_room",
+            Self::Detached => "detached",
         }
     }
 }
@@ -170,11 +198,19 @@ pub enum Dropped {
     UsageEdit,
     /// Word of a refusal that the outbox had no room for: it is counted, and has no line in the access log.
     Refusal,
+    /// A client's connection that was closed so that another one is served.
+    Connection,
+    /// A silent request body that is no longer gathered, so that another one is.
+    Gathering,
+    /// An answer that its client did not take.
+    SlowClient,
+    /// Cached tokens of an exchange beyond its prompt, which its server reported.
+    CachedExcess,
 }
 
 impl Dropped {
     /// Every kind.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 13] = [
         Self::Record,
         Self::UsageRejected,
         Self::FrameUnparsed,
@@ -184,6 +220,10 @@ impl Dropped {
         Self::Tokenizing,
         Self::UsageEdit,
         Self::Refusal,
+        Self::Connection,
+        Self::Gathering,
+        Self::SlowClient,
+        Self::CachedExcess,
     ];
 
     /// The label value.
@@ -198,6 +238,10 @@ impl Dropped {
             Self::Tokenizing => "tokenizing",
             Self::UsageEdit => "usage_edit",
             Self::Refusal => "refusal",
+            Self::Connection => "connection",
+            Self::Gathering => "gathering",
+            Self::SlowClient => "slow_client",
+            Self::CachedExcess => "cached_excess",
         }
     }
 }

@@ -1,7 +1,8 @@
-//! A path as servers read it that unescape before they route (uvicorn does): `%6F` is `o`, `//` is `/`
-//! and a `/` at the end says nothing. cpp-httplib, llama.cpp's, also takes `%u006F` for `o`. Only who serves
-//! what is read off it; the upstream gets the path as it came. Nothing is unescaped twice, and a path that
-//! needs none of this is not copied.
+//! The path of a request as the most lenient server reads it. Servers unescape before they route (uvicorn
+//! does): `%6F` is `o`, `//` is `/`, and a `/` at the end says nothing. cpp-httplib, llama.cpp's, also takes
+//! `%u006F` for `o`. Starlette matches a route with `$`, before which Python allows one line feed. The reading
+//! decides the route only; the upstream receives the path as it came. Nothing is unescaped twice, and a path
+//! that needs none of this is not copied.
 
 use std::borrow::Cow;
 
@@ -11,23 +12,17 @@ pub(crate) fn plain(path: &str) -> Cow<'_, str> {
     if !path.contains('%') && !path.contains("//") {
         return Cow::Borrowed(ended(path));
     }
-    let mut plain = undone(path, false);
-    plain.truncate(ended(&plain).len());
-    Cow::Owned(plain)
+    Cow::Owned(undone(path, false))
 }
 
 /// The path again if it has escaped slashes, which are slashes to many a server.
 pub(crate) fn slashed(path: &str) -> Option<String> {
     let has =
         |slash: &[u8]| path.as_bytes().windows(slash.len()).any(|part| part.eq_ignore_ascii_case(slash));
-    (has(b"%2f") || has(b"%u002f")).then(|| {
-        let mut slashed = undone(path, true);
-        slashed.truncate(ended(&slashed).len());
-        slashed
-    })
+    (has(b"%2f") || has(b"%u002f")).then(|| undone(path, true))
 }
 
-/// Without the slash at its end, unless it is all there is.
+/// The path without the slash at its end, unless the slash is all of it.
 fn ended(path: &str) -> &str {
     path.strip_suffix('/').filter(|rest| !rest.is_empty()).unwrap_or(path)
 }
@@ -41,6 +36,11 @@ fn undone(path: &str, slashes: bool) -> String {
                 rest = &rest[length..];
                 continue;
             }
+            // Python's `$` matches before it.
+            Some((Meant::Character('\n'), length)) if rest[length..].trim_start_matches('/').is_empty() => {
+                rest = &rest[length..];
+                continue;
+            }
             Some((Meant::Character(meant), length)) if is_plain(meant, slashes) => (meant, length),
             _ => (next, next.len_utf8()),
         };
@@ -49,6 +49,7 @@ fn undone(path: &str, slashes: bool) -> String {
             plain.push(meant);
         }
     }
+    plain.truncate(ended(&plain).len());
     plain
 }
 
@@ -110,6 +111,31 @@ mod tests {
             ("/a%+1", "/a%+1"),
         ] {
             assert_eq!(plain(path), meant, "{path}");
+        }
+    }
+
+    #[test]
+    fn one_line_feed_at_the_end_is_ignored() {
+        for feed in ["%0a", "%0A", "%u000a", "%u000A"] {
+            for (path, meant) in [
+                (format!("/v1/chat/completions{feed}"), "/v1/chat/completions".to_owned()),
+                (format!("/v1/chat/completions/{feed}"), "/v1/chat/completions".to_owned()),
+                (format!("/v1/chat/completions{feed}/"), "/v1/chat/completions".to_owned()),
+                (format!("/v1/chat/completions//{feed}//"), "/v1/chat/completions".to_owned()),
+                (format!("/{feed}"), "/".to_owned()),
+                // Not the last character, or one of two.
+                (format!("/v1/chat{feed}/completions"), format!("/v1/chat{feed}/completions")),
+                (format!("/v1/completions{feed}{feed}"), format!("/v1/completions{feed}")),
+                (format!("/v1/completions%0d{feed}"), "/v1/completions%0d".to_owned()),
+            ] {
+                assert_eq!(plain(&path), meant, "{path}");
+            }
+            let path = format!("/v1%2Fchat/completions{feed}");
+            assert_eq!(slashed(&path).as_deref(), Some("/v1/chat/completions"), "{path}");
+        }
+        for other in ["%0d%0a%20", "%00", "%20", "%0b", "%85", ";x", "%25%30a"] {
+            let path = format!("/v1/chat/completions{other}");
+            assert_ne!(plain(&path), "/v1/chat/completions", "{path}");
         }
     }
 

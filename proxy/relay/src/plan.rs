@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use usage::Policy;
 
-use crate::{Gate, Kind, Tracing};
+use crate::{Gate, Kind, RoleSource, Shares, Tracing};
 
 /// One upstream and the address on which clients reach it.
 #[derive(Clone, Debug)]
@@ -28,6 +28,8 @@ pub struct Upstream {
     pub provider: Arc<str>,
     /// What is done so that streams carry usage.
     pub usage: Policy,
+    /// How the part of a request that an exchange is, is known.
+    pub role: RoleSource,
 }
 
 /// Everything the data plane runs by.
@@ -66,6 +68,11 @@ pub struct Plan {
     /// Whether a client that closed its write side is still answered. Off: it counts as gone, as
     /// it does for the Python servers (uvicorn aborts on EOF).
     pub half_close: bool,
-    /// Concurrent client connections per worker; beyond it accepting pauses.
+    /// True if work that would go on after its client left is kept from the upstreams: what it makes then
+    /// reaches its client by another request, which is not metered.
+    pub refuse_detached: bool,
+    /// Concurrent client connections per worker; beyond it the one that is idle for longest gives way.
     pub connections: usize,
+    /// The bounds of what one client may hold of what all share.
+    pub shares: Shares,
 }

@@ -76,6 +76,10 @@ fn target(method: &Method, uri: &Uri) -> Result<(), Violation> {
         if authority.as_str().contains('@') {
             return wrong("the request target carries user information");
         }
+        // HTTP/2 has an authority beside `*`.
+        if uri.path() == "*" && method != Method::OPTIONS {
+            return wrong("the request target * belongs to OPTIONS");
+        }
         return match uri.scheme_str() {
             Some("http" | "https") => Ok(()),
             Some(_) => wrong("the request target's scheme is neither http nor https"),

@@ -38,6 +38,8 @@ pub(crate) struct Over {
     pub(crate) id: Name,
     /// The last service tier it told.
     pub(crate) tier: Tier,
+    /// Of an answer of no known dialect: the one that it says it is of.
+    pub(crate) answered: Option<Dialect>,
     /// Frames that could not be read.
     pub(crate) unparsed: u64,
     /// The answer's text, if it was kept and is all there.
@@ -55,8 +57,9 @@ pub(crate) enum Readable {
 }
 
 impl Readable {
-    /// Judges a response head. A body in a coding we do not know is not guessed at.
-    pub(crate) fn of(headers: &HeaderMap) -> (Self, Codings) {
+    /// Judges the head of a response in `dialect`. A body in a coding we do not know is not guessed at, and the
+    /// plain text of a transcription is the speaker's words, whatever they look like.
+    pub(crate) fn of(dialect: Dialect, headers: &HeaderMap) -> (Self, Codings) {
         let fields = headers.get_all(CONTENT_ENCODING).iter();
         let codings = Codings::read(fields.map(|value| value.as_bytes()));
         if codings == Codings::Unknown {
@@ -67,7 +70,7 @@ impl Readable {
             None => Self::Sniffed,
             Some(value) => match Framing::from_content_type(value) {
                 Some(framing) => Self::As(framing),
-                None if is_plain(value) => Self::Sniffed,
+                None if is_plain(value) && dialect != Dialect::Transcription => Self::Sniffed,
                 None => Self::Not(Passthrough::ContentType),
             },
         };
@@ -135,7 +138,8 @@ impl Reader {
         let Sight::Clear(mut scanner) = self.sight else { return Over::default() };
         let tail = scanner.end(sink);
         let (model, id, tier) = (*scanner.model(), *scanner.id(), *scanner.service_tier());
-        Over { tail, model, id, tier, unparsed: scanner.work().unparsed, text: scanner.take_text() }
+        let (answered, unparsed) = (scanner.answered(), scanner.work().unparsed);
+        Over { tail, model, id, tier, answered, unparsed, text: scanner.take_text() }
     }
 }
 
@@ -161,8 +165,7 @@ fn is_plain(content_type: &[u8]) -> bool {
     content_type[..end].trim_ascii().eq_ignore_ascii_case(b"text/plain")
 }
 
-/// Tells the framing by the first byte that is no white space. Plain text of a transcription, or
-/// anything else, stays unread.
+/// Tells the framing by the first byte that is no white space. Anything else stays unread.
 fn sniff(dialect: Dialect, start: &[u8]) -> Option<Framing> {
     let start = start.strip_prefix("\u{feff}".as_bytes()).unwrap_or(start);
     match start {

@@ -2,8 +2,9 @@
 //! known, then the path, then what only the request's body or the response's type can say.
 //!
 //! Paths are matched by their end, at a slash, because servers are often mounted under a prefix
-//! (`/openai/v1/chat/completions`). The first row that fits wins. Spellings that a server may read as
-//! such a path are that path: nobody gets an answer that is not metered by how the path is written.
+//! (`/openai/v1/chat/completions`), and in any letter case, because some web frameworks ignore it. The first
+//! row that fits wins. Spellings that a server may read as such a path are that path: the spelling of a path
+//! never decides whether its answer is metered.
 
 use hyper::Method;
 use scan::{Dialect, Name, Request};
@@ -31,8 +32,10 @@ pub enum Speaks {
     Invocations,
     /// `/`, at which TGI takes what its `/generate` takes.
     Root,
-    /// Nothing we know. It is metered, by its frames, if what comes back is a stream.
+    /// Nothing we know. It is metered if what comes back is a stream, or counts tokens.
     Anything,
+    /// Nothing we know, but a budget is enforced: the shape of the request's body may say it.
+    Shape,
 }
 
 impl Speaks {
@@ -44,7 +47,13 @@ impl Speaks {
             Self::Invocations => request.dialect_at_invocations(),
             Self::Root => request.dialect_at_generate().filter(|dialect| *dialect == Dialect::Tgi),
             Self::Anything => None,
+            Self::Shape => request.dialect_by_shape(),
         }
+    }
+
+    /// Returns whether the dialect depends on the request's body.
+    pub fn is_told_by_body(self) -> bool {
+        matches!(self, Self::Invocations | Self::Shape)
     }
 }
 
@@ -67,7 +76,7 @@ fn route_plain(kind: Option<Kind>, method: &Method, path: &str) -> Result<Route,
     let found = endpoint(kind, path);
     match (method, found) {
         (&Method::POST, Some(route)) => Ok(route),
-        (&Method::PUT, Some(route)) if PUT.iter().any(|end| path.ends_with(end)) => Ok(route),
+        (&Method::PUT, Some(route)) if PUT.iter().any(|end| ends_with(path, end)) => Ok(route),
         (&Method::POST, None) if CONTROL.iter().any(|end| path.ends_with(end)) => Err(Passthrough::Path),
         (&Method::POST, None) => Ok(Route { speaks: Speaks::Anything, model: Name::default() }),
         (_, Some(_)) if path != "/" => Err(Passthrough::Method),
@@ -80,14 +89,14 @@ fn endpoint(kind: Option<Kind>, path: &str) -> Option<Route> {
         return Some(Route { speaks: Speaks::Known(dialect), model: Name::cut(model.as_bytes()) });
     }
     let known = |dialect| Some(Route { speaks: Speaks::Known(dialect), model: Name::default() });
-    let (_, speaks) = ROUTES.iter().find(|(end, _)| path.ends_with(end))?;
+    let (_, speaks) = ROUTES.iter().find(|(end, _)| ends_with(path, end))?;
     match (speaks, kind) {
         (Speaks::Generate | Speaks::Root, Some(Kind::Tgi)) => known(Dialect::Tgi),
         (Speaks::Generate, Some(Kind::Sglang)) => known(Dialect::Sglang),
         (Speaks::Generate, Some(Kind::Lmdeploy)) => known(Dialect::Lmdeploy),
         // Only llama.cpp has an endpoint of its own under this name.
         (Speaks::Known(Dialect::LlamacppCompletion), Some(kind))
-            if kind != Kind::LlamaCpp && path.ends_with("/completions") =>
+            if kind != Kind::LlamaCpp && ends_with(path, "/completions") =>
         {
             known(Dialect::OpenaiCompletions)
         }
@@ -95,6 +104,12 @@ fn endpoint(kind: Option<Kind>, path: &str) -> Option<Route> {
         (Speaks::Root, _) if path != "/" => None,
         _ => Some(Route { speaks: *speaks, model: Name::default() }),
     }
+}
+
+/// Returns whether the path ends so, in letters of any case.
+fn ends_with(path: &str, end: &str) -> bool {
+    let at = path.len().checked_sub(end.len());
+    at.is_some_and(|at| path.as_bytes()[at..].eq_ignore_ascii_case(end.as_bytes()))
 }
 
 /// The endpoints whose path names the model.
@@ -119,8 +134,9 @@ fn is_replay(path: &str) -> bool {
     response || path.ends_with("/v1/stream")
 }
 
-/// `/completions` alone is llama.cpp's own endpoint, hence the order.
-const ROUTES: [(&str, Speaks); 34] = [
+/// `/completions` alone is llama.cpp's own endpoint, hence the order. `/v1/systemone` (structured decisions of
+/// vLLM and llama.cpp) answers with the usage of the Responses API.
+const ROUTES: [(&str, Speaks); 35] = [
     ("/chat/completions", Speaks::Known(Dialect::OpenaiChat)),
     ("/chat/completions/batch", Speaks::Known(Dialect::OpenaiChat)),
     ("/v1/completions", Speaks::Known(Dialect::OpenaiCompletions)),
@@ -128,6 +144,7 @@ const ROUTES: [(&str, Speaks); 34] = [
     ("/completion", Speaks::Known(Dialect::LlamacppCompletion)),
     ("/infill", Speaks::Known(Dialect::LlamacppCompletion)),
     ("/responses", Speaks::Known(Dialect::OpenaiResponses)),
+    ("/v1/systemone", Speaks::Known(Dialect::OpenaiResponses)),
     ("/v1/messages", Speaks::Known(Dialect::Anthropic)),
     ("/api/chat", Speaks::Known(Dialect::OllamaChat)),
     ("/api/generate", Speaks::Known(Dialect::OllamaGenerate)),
@@ -199,6 +216,7 @@ mod tests {
             ("/completion", Dialect::LlamacppCompletion),
             ("/infill", Dialect::LlamacppCompletion),
             ("/v1/responses", Dialect::OpenaiResponses),
+            ("/v1/systemone", Dialect::OpenaiResponses),
             ("/v1/messages", Dialect::Anthropic),
             ("/api/chat", Dialect::OllamaChat),
             ("/api/generate", Dialect::OllamaGenerate),
@@ -283,6 +301,13 @@ mod tests {
             "/v1/chat/completion%u0073",
             "/v1%u002Fchat/completions%ud800",
             "/v1%2Fchat/completions",
+            "/v1/chat/completions%0A",
+            "/v1/chat/completions%0a",
+            "/v1/chat/completions%u000a",
+            "/v1/chat/completions/%0a",
+            "/v1/chat/completions%0a/",
+            "/v1%2fchat/completions%0a",
+            "/V1/Chat/COMPLETIONS",
         ] {
             assert_eq!(speaks(None, path), Some(Speaks::Known(Dialect::OpenaiChat)), "{path}");
         }
@@ -314,6 +339,8 @@ mod tests {
             end in prop::sample::select(ROUTES.map(|(end, _)| end).to_vec()),
             before in "(/[a-z0-9._~-]{1,6}){0,3}",
             spelling in proptest::collection::vec(0_u8..9, 80),
+            last in prop::sample::select(vec!["", "/", "%0a", "%0A", "%u000a", "/%0A", "%0a/", "//%u000A//"]),
+            is_loud in any::<bool>(),
         ) {
             let path = match end {
                 "/" => before + "/x",
@@ -322,6 +349,7 @@ mod tests {
             let meant = route_plain(None, &Method::POST, &path);
             prop_assert_eq!(route(None, &Method::POST, &path), meant);
             let mut spelled = String::new();
+            let path = if is_loud { path.to_ascii_uppercase() } else { path };
             for (character, how) in path.chars().zip(spelling.iter().cycle()) {
                 match (character, how) {
                     ('/', 0) => spelled.push_str("//"),
@@ -332,9 +360,7 @@ mod tests {
                     (_, 1) => spelled.push_str(&format!("%{:02X}", u32::from(character))),
                 }
             }
-            if spelling[0] % 2 == 0 {
-                spelled.push('/');
-            }
+            spelled.push_str(last);
             prop_assert_eq!(route(None, &Method::POST, &spelled), meant, "{}", spelled);
         }
     }

@@ -12,6 +12,14 @@ use scan::{Counts, Dialect, Event, Extent, Framing, Scanner, Scope, ServerTimes,
 /// Milliseconds in nanoseconds.
 const MS: u64 = 1_000_000;
 
+/// Returns whether the head of an answer in bytes holds the usage of an embedding.
+pub(crate) fn is_counted(headers: &HeaderMap) -> bool {
+    headers.contains_key(METADATA)
+}
+
+/// The field in which vLLM sends the usage of embeddings that are sent as bytes.
+const METADATA: &str = "metadata";
+
 /// Gives the events of a response head to `sink`.
 pub(crate) fn read(dialect: Dialect, headers: &HeaderMap, sink: &mut impl Sink) {
     let number = |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<u64>().ok();
@@ -27,13 +35,13 @@ pub(crate) fn read(dialect: Dialect, headers: &HeaderMap, sink: &mut impl Sink) 
         said = true;
     }
     if dialect == Dialect::Embeddings
-        && let Some(metadata) = headers.get("metadata")
+        && let Some(metadata) = headers.get(METADATA)
     {
         let mut scanner = Scanner::new(dialect, Framing::Json);
         scanner.feed(metadata.as_bytes(), sink);
         scanner.end(sink);
     }
     if said {
-        sink.frame(Extent { from: 0, to: 0, whole: true, is_usage: false, usage: None });
+        sink.frame(Extent { from: 0, to: 0, whole: true, is_usage: false, usage: None, timings: None });
     }
 }

@@ -11,10 +11,11 @@ use std::thread::JoinHandle;
 use tokio::sync::watch;
 
 use crate::drain::Phase;
+use crate::holder::{Holders, Resource};
 use crate::listen::listen;
 use crate::outbox::Outbox;
 use crate::room::Room;
-use crate::worker::{self, Start};
+use crate::worker::{self, Common, Start};
 use crate::{Learned, Observer, Plan, limits};
 
 /// Starts the workers. When it returns, every address is bound and connections are taken.
@@ -51,11 +52,31 @@ pub fn start(
 
     let loads: Vec<_> = plan.upstreams.iter().map(|_| Arc::default()).collect();
     let learned: Vec<_> = plan.upstreams.iter().map(|_| Arc::default()).collect();
-    let room = Room::new(limits::GATHERED_TOGETHER_BYTES);
+    let shares = &plan.shares;
+    let common = Common {
+        holders: Holders::default(),
+        connections: Room::held(plan.connections.saturating_mul(plan.workers), Resource::Connections),
+        room: Room::held(shares.gather_room_bytes, Resource::GatheredBytes),
+        upstreams: plan
+            .upstreams
+            .iter()
+            // A request takes a socket of its client's too.
+            .map(|_| shares.upstream_connections.min((shares.sockets / 2).max(1)))
+            .map(|most| Room::held(most, Resource::UpstreamConnections))
+            .collect(),
+        sockets: Room::new(shares.sockets),
+    };
     let texts = Room::new(limits::KEPT_TEXTS_BYTES);
     let (phase, told) = watch::channel(Phase::Serving);
-    let mut running =
-        Running { addresses, loads, learned, phase, in_flight: Vec::new(), threads: Mutex::default() };
+    let mut running = Running {
+        addresses,
+        loads,
+        learned,
+        common,
+        phase,
+        in_flight: Vec::new(),
+        threads: Mutex::default(),
+    };
     for (number, (observer, listeners)) in observers.into_iter().zip(listeners).enumerate() {
         let in_flight = Arc::new(AtomicUsize::new(0));
         running.in_flight.push(Arc::clone(&in_flight));
@@ -65,7 +86,7 @@ pub fn start(
             outbox: outbox.clone(),
             loads: running.loads.clone(),
             learned: running.learned.clone(),
-            room: room.clone(),
+            common: running.common.clone(),
             texts: texts.clone(),
             listeners,
             in_flight,
@@ -88,6 +109,7 @@ pub struct Running {
     addresses: Vec<(Arc<str>, SocketAddr)>,
     loads: Vec<Arc<Mutex<meter::Load>>>,
     learned: Vec<Arc<Learned>>,
+    common: Common,
     in_flight: Vec<Arc<AtomicUsize>>,
     phase: watch::Sender<Phase>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -112,6 +134,22 @@ impl Running {
     /// Requests not yet fully answered, tunnels included.
     pub fn in_flight(&self) -> usize {
         self.in_flight.iter().map(|worker| worker.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Reads what clients hold at this moment of what they share.
+    pub fn held(&self) -> Held {
+        self.reader()()
+    }
+
+    /// Reads that at any time.
+    pub fn reader(&self) -> impl Fn() -> Held + Send + Sync + use<> {
+        let common = self.common.clone();
+        let of = |room: &Room| HeldOf { taken: room.taken(), most: room.most() };
+        move || Held {
+            connections: of(&common.connections),
+            gathered_bytes: of(&common.room),
+            upstream_connections: common.upstreams.iter().map(of).collect(),
+        }
     }
 
     /// Begins to end, as the drain's table says; returns at once.
@@ -141,6 +179,26 @@ impl Running {
             later
         });
     }
+}
+
+/// The parts that clients hold of what they share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// Connections of clients.
+    pub connections: HeldOf,
+    /// Bytes of request bodies that are gathered.
+    pub gathered_bytes: HeldOf,
+    /// Connections that carry a request, by upstream in the plan's order.
+    pub upstream_connections: Vec<HeldOf>,
+}
+
+/// The amount taken of one thing, and its bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HeldOf {
+    /// The amount that is taken.
+    pub taken: usize,
+    /// The amount that may be taken.
+    pub most: usize,
 }
 
 /// Why the data plane did not start.

@@ -29,6 +29,11 @@ impl Tenancy {
         Self { rules: worker.plan.tenants.load(), peer }
     }
 
+    /// Returns true if the peer is one whose word counts.
+    pub(crate) fn trusts_peer(&self, worker: &Worker) -> bool {
+        guarded(worker, || self.rules.trusts(self.peer)).unwrap_or(false)
+    }
+
     /// How many bytes of `path` the upstream is spared.
     pub(crate) fn spared(&self, worker: &Worker, path: &str) -> usize {
         guarded(worker, || self.rules.strip(path)).unwrap_or(0)

@@ -16,14 +16,15 @@ use std::task::Poll;
 use scan::Wanted;
 use tenant::Rules;
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::{JoinSet, LocalSet};
 
 use crate::chance::Chance;
 use crate::drain::Phase;
-use crate::engine::hyper::Engine;
+use crate::engine::hyper::{Client, Engine};
+use crate::holder::Holders;
 use crate::outbox::Outbox;
-use crate::room::Room;
+use crate::room::{Room, Share};
 use crate::turned::{Known, TurnedAway};
 use crate::{Dropped, Learned, Observer, Passthrough, Plan, Refusal, UsageStep, clock, limits, tenancy};
 
@@ -44,12 +45,26 @@ pub struct Worker {
     pub chance: Chance,
     /// What the last rules asked for want of a body, and for which rules that is.
     pub(crate) wanted: RefCell<Option<(Arc<Rules>, Arc<Wanted>)>>,
-    /// For request bodies that are gathered; shared by all workers.
-    pub(crate) room: Room,
+    /// The resources that clients share, in all workers.
+    pub(crate) common: Common,
     /// For texts that are kept to be counted; shared by all workers.
     pub(crate) texts: Room,
     /// What is still under way is being cut: its end is our doing, not its client's.
     pub cutting: Cell<bool>,
+}
+
+/// The resources that the clients of all workers share.
+#[derive(Clone)]
+pub(crate) struct Common {
+    pub(crate) holders: Holders,
+    /// For connections of clients.
+    pub(crate) connections: Room,
+    /// For request bodies that are gathered.
+    pub(crate) room: Room,
+    /// For connections that carry a request, in the plan's order.
+    pub(crate) upstreams: Vec<Room>,
+    /// For sockets of either side.
+    pub(crate) sockets: Room,
 }
 
 impl Worker {
@@ -108,7 +123,7 @@ pub(crate) struct Start {
     pub(crate) outbox: Outbox,
     pub(crate) loads: Vec<Arc<Mutex<meter::Load>>>,
     pub(crate) learned: Vec<Arc<Learned>>,
-    pub(crate) room: Room,
+    pub(crate) common: Common,
     pub(crate) texts: Room,
     /// One listener per upstream, in the plan's order.
     pub(crate) listeners: Vec<StdListener>,
@@ -132,7 +147,7 @@ pub(crate) fn run(start: Start) -> io::Result<()> {
 }
 
 async fn serve(start: Start) -> io::Result<()> {
-    let Start { plan, observer, outbox, loads, learned, room, texts, listeners, in_flight, mut phase } =
+    let Start { plan, observer, outbox, loads, learned, common, texts, listeners, in_flight, mut phase } =
         start;
     let observer = RefCell::new(observer);
     let cutting = Cell::new(false);
@@ -140,7 +155,7 @@ async fn serve(start: Start) -> io::Result<()> {
     let chance = Chance::new();
     let wanted = RefCell::new(None);
     let worker =
-        Rc::new(Worker { plan, observer, outbox, loads, learned, chance, wanted, room, texts, cutting });
+        Rc::new(Worker { plan, observer, outbox, loads, learned, chance, wanted, common, texts, cutting });
     let engine = Engine::new(&worker, in_flight);
     let room = Arc::new(Semaphore::new(worker.plan.connections));
     let connections = Rc::new(RefCell::new(JoinSet::new()));
@@ -189,8 +204,6 @@ async fn accept(
 ) {
     let mut warned = None;
     loop {
-        // Never closed, so never an error.
-        let Ok(place) = Arc::clone(&room).acquire_owned().await else { return };
         let (stream, peer) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
@@ -211,15 +224,52 @@ async fn accept(
         if stream.set_nodelay(true).is_err() {
             continue;
         }
+        let client = engine.client(stream, peer);
+        let place = place(&engine, &client, &room).await;
         // Boxed once: each future around it would otherwise hold it twice, moved from and moved to.
-        let serving = Box::pin(Rc::clone(&engine).serve(upstream, stream, peer));
+        let serving = Box::pin(Rc::clone(&engine).serve(upstream, Rc::clone(&client)));
         let connection = guard(Rc::clone(engine.worker()), serving);
         let mut connections = connections.borrow_mut();
-        connections.spawn_local(async move {
+        let remembered = Remembered { engine: Rc::clone(&engine), number: client.number };
+        let task = connections.spawn_local(async move {
             connection.await;
-            drop(place);
+            drop((remembered, place));
         });
+        engine.remember(client, task);
         while connections.try_join_next().is_some() {}
+    }
+}
+
+/// A place for a client's connection: its own in this worker, and its socket's in the process. While there is
+/// none, connections that are idle give way.
+async fn place(engine: &Engine, client: &Client, room: &Arc<Semaphore>) -> (OwnedSemaphorePermit, Share) {
+    let mut socket = engine.worker().common.sockets.share(None);
+    let mut tried = false;
+    loop {
+        if (socket.bytes() > 0 || socket.grow(1))
+            && let Ok(place) = Arc::clone(room).try_acquire_owned()
+        {
+            return (place, socket);
+        }
+        engine.make_place(client);
+        if std::mem::replace(&mut tried, true) {
+            tokio::time::sleep(limits::ROOM_PAUSE).await;
+        } else {
+            // A connection that was told to go is gone after this turn.
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+/// A connection among those that the engine remembers; forgotten when dropped.
+struct Remembered {
+    engine: Rc<Engine>,
+    number: u64,
+}
+
+impl Drop for Remembered {
+    fn drop(&mut self) {
+        self.engine.forget(self.number);
     }
 }
 

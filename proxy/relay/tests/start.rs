@@ -53,17 +53,25 @@ fn every_worker_serves_every_upstream() {
     assert_eq!(proxy.running.loads().len(), 2);
 }
 
+/// Requests that are being served do not give way.
 #[test]
 fn accepting_pauses_at_the_limit() {
-    let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let upstream = Upstream::start(|peer, _| {
+        while let Some(head) = peer.head() {
+            if head.starts_with("GET /slow") {
+                peer.closed_after(crate::support::now());
+                return;
+            }
+            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        }
+    });
     let proxy = Proxy::with(upstream.address, |plan| plan.connections = 2);
     let mut first = proxy.connect();
     let mut second = proxy.connect();
     for client in [&mut first, &mut second] {
-        client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
-        client.head();
+        client.send("GET /slow HTTP/1.1\r\nHost: h\r\n\r\n");
     }
-    // The kernel takes it, we do not yet.
+    eventually("both are served", || proxy.running.in_flight() == 2);
     let mut third = proxy.connect();
     third.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
     third.stream().set_read_timeout(Some(Duration::from_millis(200))).unwrap();
@@ -71,7 +79,8 @@ fn accepting_pauses_at_the_limit() {
     drop(first);
     third.stream().set_read_timeout(Some(crate::support::DEADLINE)).unwrap();
     assert!(third.head().unwrap().starts_with("HTTP/1.1 200"));
-    eventually("all is answered", || proxy.running.in_flight() == 0);
+    drop(second);
+    eventually("all is over", || proxy.running.in_flight() == 0);
 }
 
 /// Runs in a process of its own, because the limit it needs is the process's.

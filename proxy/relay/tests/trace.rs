@@ -256,6 +256,10 @@ fn what_is_not_metered_is_not_touched() {
             assert_eq!(bench.send(&sent, BODY), sent);
         }
     }
+    // An answer at an unknown path that counts tokens is metered all the same.
+    for _ in 0..9 {
+        bench.record();
+    }
     assert!(bench.proxy.inbox.try_recv().is_err());
 }
 

@@ -9,6 +9,7 @@ use relay::{Dropped, Kind, Plan, UsageStep};
 use usage::Policy;
 
 use crate::support::{DEADLINE, Peer, Proxy, Upstream, eventually, now, upstream_body};
+use crate::tenants::{in_force, keys};
 
 pub(crate) const ASKED: &str = r#"{"model":"m","stream": true,"stream_options":{"include_usage":true}}"#;
 const ASKED_MORE: &str =
@@ -391,6 +392,22 @@ fn a_length_that_would_lie_is_taken_away() {
     assert_eq!(body, format!("{}{FINISH}{DONE}", delta("a")));
 }
 
+/// transformers serve: a request that it cannot read fails as plain text, whatever was asked.
+#[test]
+fn an_error_keeps_its_length() {
+    let server = Server::start(|peer, _| {
+        peer.send(
+            "HTTP/1.1 500 Internal Server Error\r\ncontent-length: 21\r\n\
+             content-type: text/plain; charset=utf-8\r\n\r\nInternal Server Error",
+        );
+    });
+    let proxy = server.proxy(Policy::Inject);
+    let (head, body) = ask(proxy.address(), &request(PLAIN));
+    assert_eq!((server.bodies(), &*body), (vec![ASKED.to_owned()], "Internal Server Error"));
+    assert!(head.contains("content-length: 21\r\n"), "{head}");
+    assert_eq!(proxy.seen().lost, []);
+}
+
 #[test]
 fn a_sealed_answer_is_not_edited() {
     let stream = format!("{}{FINISH}{USAGE}{DONE}", delta("a"));
@@ -502,4 +519,34 @@ fn a_refusal_is_better_than_none() {
     assert!(head.starts_with("HTTP/1.1 400"), "{head}");
     assert_eq!(body, "{\"error\":\"what\"}");
     assert_eq!(record(&proxy).ending, Ending::ErrorStatus);
+}
+
+/// One request whose edited form is refused and whose original is not must not cost the others their count:
+/// an image that its own host serves at the second time only is enough to make one.
+#[test]
+fn odd_request_of_one_client_stops_no_question() {
+    let server = Server::start(|peer, body| {
+        if body.contains("odd") && body.contains("stream_options") {
+            peer.send(REFUSAL);
+        } else {
+            peer.send(HEAD);
+            let usage = if body.contains("include_usage") { USAGE } else { "" };
+            peer.send(chunk(&format!("{}{FINISH}{usage}{DONE}", delta("a"))));
+            peer.send("0\r\n\r\n");
+        }
+    });
+    let proxy = Proxy::with(server.upstream.address, |plan| {
+        policy(Policy::Inject)(plan);
+        in_force(keys())(plan);
+    });
+    let of = |tenant: &str, body: &str| {
+        let request = request(body).replace("Host: h", &format!("Host: h\r\nX-Api-Key: {tenant}"));
+        ask(proxy.address(), &request);
+        record(&proxy).tokens.input_provenance
+    };
+    let odd = r#"{"odd":1,"stream":true}"#;
+    of("key-a", odd);
+    of("key-a", odd);
+    assert_eq!([of("key-b", PLAIN), of("none", PLAIN)], [Provenance::Reported; 2]);
+    assert_eq!(steps(&proxy)[2..], [UsageStep::Injected, UsageStep::Injected]);
 }

@@ -60,7 +60,7 @@ pub enum Dialect {
     Rerank,
     /// `POST …/audio/transcriptions` and `translations`.
     Transcription,
-    /// A stream of no known shape: its frames are counted, and nothing in them is read.
+    /// An answer of no known shape: frames are counted, and nothing is read in it but a usage object.
     Unknown,
 }
 
@@ -160,6 +160,17 @@ impl Dialect {
             }
             Self::Triton | Self::Embeddings | Self::Rerank | Self::Unknown => EndMark::Eof,
         }
+    }
+
+    /// The dialect of an answer that calls itself so by `object`.
+    pub(crate) fn of_object(object: &[u8]) -> Option<Self> {
+        Some(match object {
+            b"chat.completion" | b"chat.completion.chunk" => Self::OpenaiChat,
+            b"text_completion" => Self::OpenaiCompletions,
+            b"response" => Self::OpenaiResponses,
+            b"list" | b"embedding" => Self::Embeddings,
+            _ => return None,
+        })
     }
 
     /// Whether there is an answer made of tokens. Embeddings and rankings have only a prompt.

@@ -81,8 +81,9 @@ pub enum Scope {
     Running(u32),
 }
 
-/// Token counts as a server reports them: `cached`, `cache_write` and `input_audio` are part of
-/// `input`, `reasoning` and `audio` part of `output`. `None` is "not said", which is not zero.
+/// Token counts as a server reports them: `cached`, `cache_write` and the tokens of audio, images and
+/// videos are part of `input` or of `output`, `reasoning` part of `output`. `None` is "not said", which is
+/// not zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Prompt tokens, cached ones included.
@@ -93,12 +94,20 @@ pub struct Counts {
     pub input_cache_write: Option<u64>,
     /// Prompt tokens of audio; cached ones may be among them.
     pub input_audio: Option<u64>,
+    /// Prompt tokens of images; cached ones may be among them.
+    pub input_image: Option<u64>,
+    /// Prompt tokens of videos; cached ones may be among them.
+    pub input_video: Option<u64>,
     /// Generated tokens, hidden ones included.
     pub output: Option<u64>,
     /// Generated tokens spent on reasoning.
     pub output_reasoning: Option<u64>,
     /// Generated audio tokens.
     pub output_audio: Option<u64>,
+    /// Generated image tokens.
+    pub output_image: Option<u64>,
+    /// Generated video tokens.
+    pub output_video: Option<u64>,
     /// Numbers that could not be a count (negative, fractional, beyond 2^53) and were refused.
     pub rejected: u32,
 }

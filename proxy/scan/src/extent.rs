@@ -10,10 +10,12 @@ pub struct Extent {
     pub to: u64,
     /// False for a frame that the end of the body cut short.
     pub whole: bool,
-    /// It holds a usage object beside an empty list of answers, and no error: what
-    /// `stream_options.include_usage` adds to a stream.
+    /// It holds a usage object and no error, beside an empty list of answers or (LiteLLM) one answer
+    /// with a number and an empty delta: what `stream_options.include_usage` adds to a stream.
     pub is_usage: bool,
     /// Where its usage member stands, from the key's quote to the value's closing brace. Known
     /// only if [`Scanner::locate_usage`](crate::Scanner::locate_usage) was asked for.
     pub usage: Option<(u64, u64)>,
+    /// The place of its member `timings` (llama.cpp), known under the same condition.
+    pub timings: Option<(u64, u64)>,
 }

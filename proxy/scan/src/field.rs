@@ -4,7 +4,7 @@
 
 use crate::frame::Unit;
 use crate::limits::PATH_LEVELS;
-use crate::request::{Count, Key, Knob};
+use crate::request::{Count, Key, Knob, LimitName};
 
 /// One fact of a frame. What it means is the same in every dialect; where it stands is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,8 +57,14 @@ pub(crate) enum Field {
     CacheWriteTokens,
     /// Number: prompt tokens of audio.
     InputAudioTokens,
+    /// Number: prompt tokens of images.
+    InputImageTokens,
+    /// Number: prompt tokens of videos.
+    InputVideoTokens,
     /// Of a prompt in parts. The part of one modality.
     Modality,
+    /// Of an answer in parts. The part of one modality.
+    OutputModality,
     /// Word in it: which.
     ModalityName,
     /// Number: generated tokens.
@@ -67,6 +73,10 @@ pub(crate) enum Field {
     ReasoningTokens,
     /// Number: generated audio tokens.
     AudioTokens,
+    /// Number: generated image tokens.
+    OutputImageTokens,
+    /// Number: generated video tokens.
+    OutputVideoTokens,
     /// llama.cpp's object of timings.
     Timings,
     /// Number in it: prompt tokens computed.
@@ -137,8 +147,9 @@ pub(crate) enum Field {
     Id,
     /// Word: the model's name.
     Model,
-    /// Of a request. The same under a name written in other letters: some servers take it for the model's.
-    ModelCased,
+    /// Of a request. A field whose path is written in other letter case, by its place among those that are
+    /// looked for so: servers in Go take it for the field, others ignore it.
+    Cased(u8),
     /// Word: what kind of object the frame is.
     Object,
     /// An error, of any shape.
@@ -169,8 +180,16 @@ pub(crate) enum Field {
     Background,
     /// Of a request. A member whose presence says which server is meant.
     Key(Key),
-    /// Of a request. Number: how its answers are to be drawn.
+    /// Of a request. Number or word: how its answers are to be drawn.
     Knob(Knob),
+    /// Number: the most output tokens, by a name at the top.
+    Limit(LimitName),
+    /// Object: where prefill and decode of the request run.
+    KvTransfer,
+    /// Flag in it: another server decodes.
+    RemoteDecode,
+    /// Flag in it: another server has prefilled.
+    RemotePrefill,
 }
 
 impl Field {
@@ -197,7 +216,7 @@ impl Field {
 
     /// Whether only its presence matters: its string is walked over.
     pub(crate) fn is_noted(self) -> bool {
-        matches!(self, Self::Key(_) | Self::ModelCased)
+        matches!(self, Self::Key(_))
     }
 
     /// Whether a word that is not all there is none.
@@ -227,6 +246,8 @@ pub(crate) const NOWHERE: u8 = u8::MAX;
 #[derive(Debug)]
 pub(crate) struct Fields {
     nodes: Vec<Node>,
+    /// The fields of [`Field::Cased`].
+    cased: Vec<Field>,
 }
 
 #[derive(Debug)]
@@ -234,14 +255,14 @@ struct Node {
     field: Field,
     element: u8,
     keys: Vec<(Box<str>, u8)>,
-    /// Names that are theirs in capital letters, too, where they are none of `keys`.
+    /// Names in any letter case, where a key is none of `keys`.
     cased: Vec<(&'static str, u8)>,
 }
 
 impl Fields {
     /// Builds the tree of `paths`.
     pub(crate) fn of(paths: &[(&'static str, Field)]) -> Self {
-        let mut fields = Self { nodes: vec![Node::passage()] };
+        let mut fields = Self { nodes: vec![Node::passage()], cased: Vec::new() };
         for &(path, field) in paths {
             let mut node = 0;
             for step in steps(path) {
@@ -276,15 +297,49 @@ impl Fields {
     pub(crate) fn member(&self, node: u8, key: &[u8]) -> u8 {
         let Some(node) = self.nodes.get(usize::from(node)) else { return NOWHERE };
         let exact = node.keys.iter().find(|(name, _)| name.as_bytes() == key).map(|&(_, to)| to);
-        let cased = || node.cased.iter().find(|(name, _)| name.as_bytes().eq_ignore_ascii_case(key));
+        let cased = || node.cased.iter().find(|(name, _)| is_folded(name, key));
         exact.or_else(|| cased().map(|&(_, to)| to)).unwrap_or(NOWHERE)
     }
 
-    /// Looks for `field` at the top member `name` where it is written in other letters, small or capital.
-    pub(crate) fn add_cased(&mut self, name: &'static str, field: Field) {
-        let node = self.add();
-        self.nodes[usize::from(node)].field = field;
-        self.nodes[0].cased.push((name, node));
+    /// Looks for the same paths where some key of theirs is written in other letter case, too: as
+    /// [`Field::Cased`].
+    pub(crate) fn add_cased(&mut self, paths: &[(&'static str, Field)]) {
+        for &(path, field) in paths {
+            // The node of the path so far as it is written, and the one of its other spellings.
+            let (mut exact, mut cased) = (0, None);
+            for step in steps(path) {
+                (exact, cased) = match step {
+                    "[]" => (self.element_or_new(exact), cased.map(|node| self.element_or_new(node))),
+                    key => {
+                        let to = self.cased_or_new(exact, cased, key);
+                        (self.key_or_new(exact, key), Some(to))
+                    }
+                };
+            }
+            let place = u8::try_from(self.cased.len()).expect("fewer fields than nodes");
+            if let Some(node) = cased {
+                self.nodes[usize::from(node)].field = Field::Cased(place);
+                self.cased.push(field);
+            }
+        }
+    }
+
+    /// The field of a [`Field::Cased`].
+    pub(crate) fn cased(&self, place: u8) -> Field {
+        self.cased.get(usize::from(place)).copied().unwrap_or(Field::Passage)
+    }
+
+    /// The node of `key` in other letter case, below a node and below its own other spelling.
+    fn cased_or_new(&mut self, exact: u8, cased: Option<u8>, key: &'static str) -> u8 {
+        let find = |node: &Node| node.cased.iter().find(|(name, _)| *name == key).map(|&(_, to)| to);
+        if let Some(to) = find(&self.nodes[usize::from(exact)]) {
+            return to;
+        }
+        let to = self.add();
+        for node in [Some(exact), cased].into_iter().flatten() {
+            self.nodes[usize::from(node)].cased.push((key, to));
+        }
+        to
     }
 
     fn element_or_new(&mut self, node: u8) -> u8 {
@@ -315,6 +370,22 @@ impl Node {
     fn passage() -> Self {
         Self { field: Field::Passage, element: NOWHERE, keys: Vec::new(), cased: Vec::new() }
     }
+}
+
+/// Returns whether `encoding/json` of Go takes `key` for the member `name`: letters of any case, and the two characters
+/// beyond ASCII that fold to letters within it, the long s and the Kelvin sign.
+fn is_folded(name: &str, key: &[u8]) -> bool {
+    let mut rest = key;
+    name.bytes().all(|wanted| {
+        let (folded, len) = match *rest {
+            [0xC5, 0xBF, ..] => (b's', 2),
+            [0xE2, 0x84, 0xAA, ..] => (b'k', 3),
+            [byte, ..] => (byte.to_ascii_lowercase(), 1),
+            [] => return false,
+        };
+        rest = &rest[len..];
+        folded == wanted.to_ascii_lowercase()
+    }) && rest.is_empty()
 }
 
 /// `a[].b` → `a`, `[]`, `b`.

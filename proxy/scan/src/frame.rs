@@ -25,7 +25,7 @@ use choice::Choice;
 use cumulative::Cumulative;
 use held::{Queue, Said};
 use typed::Typed;
-use usage::{Extra, Timings};
+use usage::{Extra, Modality, Timings};
 
 pub(crate) use kind::{Chars, Kind};
 pub(crate) use times::Unit;
@@ -46,6 +46,8 @@ pub(crate) struct Frame {
     has_choices: bool,
     /// Elements of the list of choices, whatever they are.
     listed: u32,
+    /// The last choice closed has a number and an empty delta at most.
+    is_bare: bool,
     usage: Option<Counts>,
     extra: Extra,
     timings: Timings,
@@ -72,7 +74,9 @@ pub(crate) struct Frame {
     pub(crate) id: Name,
     /// The last service tier any frame told: what a Responses stream begins with is what was asked for.
     pub(crate) tier: Tier,
-    /// Anthropic's counts of the frames before.
+    /// Of an answer of no known dialect: the one that it says it is of.
+    pub(crate) answered: Option<Dialect>,
+    /// Anthropic's counts of the frames before, and those of a stream of no known dialect.
     earlier: Counts,
     /// SGLang's frames before.
     cumulative: Cumulative,
@@ -95,6 +99,7 @@ impl Frame {
             any_finish: false,
             has_choices: false,
             listed: 0,
+            is_bare: false,
             usage: None,
             extra: Extra::default(),
             timings: Timings::default(),
@@ -112,6 +117,7 @@ impl Frame {
             model: Name::default(),
             id: Name::default(),
             tier: Tier::default(),
+            answered: None,
             earlier: Counts::default(),
             cumulative: Cumulative::default(),
         }
@@ -124,7 +130,7 @@ impl Frame {
 
     /// What a frame is whose payload could not be read.
     pub(crate) fn unread(&self, whole: bool) -> Event {
-        match self.dialect.form() == Form::Opaque && whole {
+        match self.dialect.form() == Form::Opaque && whole && !self.unstreamed {
             true => Event::Text(Piece::default()),
             false => Event::Other,
         }
@@ -152,7 +158,9 @@ impl Frame {
     /// Ends the frame: gives its events to `sink`. A frame that is not `whole` keeps its content to
     /// itself.
     pub(crate) fn end(&mut self, mut extent: Extent, sink: &mut impl Sink) {
-        extent.is_usage = self.has_choices && self.listed == 0 && self.usage.is_some() && !self.error;
+        // LiteLLM puts the usage beside one choice that says nothing.
+        let is_alone = self.listed == 0 || self.listed == 1 && self.is_bare;
+        extent.is_usage = self.has_choices && is_alone && self.usage.is_some() && !self.error;
         if !self.has_elements || self.error {
             self.say(extent.whole, sink);
         }
@@ -184,15 +192,19 @@ impl Frame {
             if let Some(note) = verdict.note {
                 sink.event(note);
             }
-        } else if self.dialect.form() == Form::Opaque {
+        } else if self.dialect.form() == Form::Opaque && !self.unstreamed {
             if whole {
                 sink.event(Event::Text(Piece::default()));
             }
+            self.earlier = usage.map_or(self.earlier, |usage| usage.counts);
         } else if self.choices == 0 && usage.is_none() {
             sink.event(if self.has_choices { Event::Meta } else { Event::Other });
         }
         self.held.release(whole, sink);
         if let Some(usage) = usage {
+            if self.dialect == Dialect::Unknown {
+                self.answered = usage::dialect(self.answered, &usage.counts);
+            }
             sink.event(Event::Usage(usage));
         }
         if let Some(times) = self.final_times() {
@@ -211,6 +223,7 @@ impl Frame {
         self.any_finish = false;
         self.has_choices = false;
         self.listed = 0;
+        self.is_bare = false;
         self.usage = None;
         self.extra = Extra::default();
         self.timings = Timings::default();
@@ -235,7 +248,14 @@ impl Frame {
         let (scope, counts) = match self.dialect.form() {
             Form::Prompt => {
                 let counts = self.usage.unwrap_or_default();
-                (Scope::Whole, Counts { input: self.extra.first(), ..counts })
+                // Embeddings with an answer of 0 tokens have none.
+                let output = counts.output.filter(|tokens| *tokens > 0);
+                (Scope::Whole, Counts { input: self.extra.first(), output, ..counts })
+            }
+            Form::Opaque => {
+                let scope = if self.unstreamed { Scope::Whole } else { Scope::Running(0) };
+                let counts = usage::said(usage::of_any(self.usage?, &self.extra))?;
+                (scope, usage::merged(&self.earlier, &counts))
             }
             _ if self.dialect == Dialect::Gemini => {
                 let is_last = self.any_finish || self.unstreamed && !self.in_element;
@@ -282,6 +302,7 @@ impl Frame {
         let index = choice.index.unwrap_or(self.choices);
         self.choices = self.choices.saturating_add(1);
         self.last = index;
+        self.is_bare = !choice.has_member;
         self.any_finish |= choice.finish.is_some();
         let Choice { chars, role, finish, .. } = choice;
         self.held.say(Said { choice: index, chars, tokens: choice.tokens(), role, finish }, sink);
@@ -335,6 +356,7 @@ impl<S: Sink> Visit for Reader<'_, S> {
         if field.may_vary() {
             frame.holes.add(field, value, span);
         }
+        frame.choice.has_member |= !matches!(field, Field::Index | Field::Delta);
         match (field, value) {
             (Field::Model, value) => {
                 let Value::Word(word) = value else { return };
@@ -359,6 +381,9 @@ impl<S: Sink> Visit for Reader<'_, S> {
                     frame.error = true;
                 }
                 frame.typed.is_called(word);
+                if frame.dialect == Dialect::Unknown {
+                    frame.answered = Dialect::of_object(word).or(frame.answered);
+                }
             }
             (Field::Choices, _) => {
                 // Of two lists the last counts, as every parser has it.
@@ -447,17 +472,22 @@ impl<S: Sink> Visit for Reader<'_, S> {
                 self.frame.usage.get_or_insert_default().input = Some(u64::from(items));
             }
             Field::Part if self.frame.dialect == Dialect::Gemini => choice.close_part(),
-            Field::Modality if self.frame.extra.heard => {
-                if let Some(counts) = &mut self.frame.usage {
-                    counts.input_audio = self.frame.extra.ranks[1];
-                }
-            }
+            Field::Modality => self.frame.close_modality(Modality::input),
+            Field::OutputModality => self.frame.close_modality(Modality::output),
             _ => self.frame.typed.close(field),
         }
     }
 }
 
 impl Frame {
+    /// The part of one modality ends: its tokens go to the field that `of` names.
+    fn close_modality(&mut self, of: fn(Modality) -> Field) {
+        let slot = self.extra.modality.and_then(|modality| usage::slot(of(modality)));
+        if let (Some(slot), Some(counts)) = (slot, &mut self.usage) {
+            *slot(counts) = self.extra.ranks[1];
+        }
+    }
+
     /// The part of an answer that holds its content begins.
     fn begin_delta(&mut self) {
         self.choice.role = false;
@@ -483,8 +513,13 @@ impl Frame {
             _ => None,
         };
         match field {
-            Field::Modality => self.extra.begin_modality(),
-            Field::ModalityName => self.extra.heard = value == Value::Word(b"AUDIO"),
+            Field::Modality | Field::OutputModality => self.extra.begin_modality(),
+            Field::ModalityName => {
+                self.extra.modality = match value {
+                    Value::Word(word) => Modality::read(word),
+                    _ => None,
+                }
+            }
             Field::ServiceTier => {
                 if let Value::Word(word) = value {
                     self.tier = Tier::of(word).unwrap_or(self.tier);
@@ -529,7 +564,7 @@ impl Frame {
             Value::Null => return,
             _ => None,
         };
-        if matches!(self.dialect.form(), Form::Native | Form::Prompt) {
+        if matches!(self.dialect.form(), Form::Native | Form::Prompt | Form::Opaque) {
             self.usage.get_or_insert_default();
         }
         let counts = match self.typed.counts_inner {
@@ -559,6 +594,6 @@ fn is_truthy(value: Value<'_>) -> bool {
         Value::Word(word) => !word.is_empty(),
         Value::Text { chars } => chars > 0,
         Value::Number(number) => count(number) != Some(0),
-        Value::Bool(true) | Value::Object | Value::List => true,
+        Value::Bool(true) | Value::Malformed | Value::Object | Value::List => true,
     }
 }

@@ -4,6 +4,8 @@
 //! grammar (`NaN`, raw control characters) is skipped, and what makes no sense marks the value as
 //! [`End::Broken`]. Deeper than [`DEPTH`] it only counts brackets. Nothing in it recurses.
 
+mod number;
+
 use memchr::memchr2;
 
 use crate::carry::Carry;
@@ -21,6 +23,8 @@ pub(crate) enum Value<'a> {
     Bool(bool),
     /// A number, as written.
     Number(&'a [u8]),
+    /// A word that begins as a number does and is none (`05`, `1.`).
+    Malformed,
     /// A captured string, unescaped; cut if it is longer than the carry.
     Word(&'a [u8]),
     /// A measured string: how many characters it has.
@@ -83,6 +87,8 @@ pub(crate) struct Json {
     key_from: u64,
     /// Where the value's last usage member stands in the body; its end is 0 while it is open.
     usage: (u64, u64),
+    /// The same of its last member of timings.
+    timings: (u64, u64),
     /// Where measured strings are kept, if they are.
     pub(crate) kept: Option<Box<Kept>>,
 }
@@ -135,6 +141,7 @@ impl Json {
             origin: 0,
             key_from: 0,
             usage: (0, 0),
+            timings: (0, 0),
             kept: None,
         }
     }
@@ -146,6 +153,7 @@ impl Json {
         self.node = 0;
         self.root_is_null = false;
         self.usage = (0, 0);
+        self.timings = (0, 0);
         self.carry.clear();
     }
 
@@ -157,6 +165,11 @@ impl Json {
     /// Where the usage object and its key stand in the body, if there is one.
     pub(crate) fn usage_member(&self) -> Option<(u64, u64)> {
         (self.usage.1 > 0).then_some(self.usage)
+    }
+
+    /// The place of the timings object and its key in the body, if there is one.
+    pub(crate) fn timings_member(&self) -> Option<(u64, u64)> {
+        (self.timings.1 > 0).then_some(self.timings)
     }
 
     /// Bytes read so far, over all values.
@@ -300,8 +313,9 @@ impl Json {
         self.depth += 1;
         self.expects = if object { Expects::KeyOrEnd } else { Expects::ValueOrEnd };
         let field = fields.field(self.node);
-        if field == Field::Usage {
-            self.usage = (self.key_from, 0);
+        let key_from = self.key_from;
+        if let Some(place) = self.located(field) {
+            *place = (key_from, 0);
         }
         if field != Field::Passage {
             visit.value(field, if object { Value::Object } else { Value::List }, None);
@@ -338,13 +352,24 @@ impl Json {
         at
     }
 
+    /// The place of a member that an editor may take out.
+    #[inline]
+    fn located(&mut self, field: Field) -> Option<&mut (u64, u64)> {
+        match field {
+            Field::Usage => Some(&mut self.usage),
+            Field::Timings => Some(&mut self.timings),
+            _ => None,
+        }
+    }
+
     fn close(&mut self, fields: &Fields, at: usize, visit: &mut impl Visit) {
         self.depth -= 1;
         let level = self.depth as usize;
         if level < PATH_LEVELS {
             let field = fields.field(self.path[level]);
-            if field == Field::Usage {
-                self.usage.1 = self.origin + at as u64 + 1;
+            let end = self.origin + at as u64 + 1;
+            if let Some(place) = self.located(field) {
+                place.1 = end;
             }
             if field != Field::Passage {
                 visit.close(field, self.items[level]);
@@ -462,8 +487,9 @@ impl Json {
             b"null" => Some(Value::Null),
             b"true" => Some(Value::Bool(true)),
             b"false" => Some(Value::Bool(false)),
-            [b'-' | b'0'..=b'9', ..] => Some(Value::Number(word)),
-            b"NaN" | b"Infinity" => Some(Value::Number(word)),
+            b"NaN" | b"Infinity" | b"-Infinity" => Some(Value::Number(word)),
+            [b'-' | b'0'..=b'9', ..] if number::is_number(word) => Some(Value::Number(word)),
+            [b'-' | b'0'..=b'9', ..] => Some(Value::Malformed),
             _ => None,
         };
         let Some(value) = value else {

@@ -23,6 +23,7 @@
 
 mod carry;
 pub mod dialect;
+mod encoding;
 pub mod event;
 pub mod extent;
 mod field;
@@ -45,7 +46,10 @@ pub use event::{Counts, Event, Finish, Piece, Scope, ServerTimes, Sink, Usage};
 pub use extent::Extent;
 pub use multipart::MultipartFields;
 pub use name::{Brief, Name, Tier};
-pub use request::{Member, Places, Request, RequestScanner, Sampling, Shape, Wanted};
+pub use request::{
+    Casing, ENCODING_FORMATS, KvTransfer, Member, OutputLimits, OutputType, Places, ReasoningLevel, Request,
+    RequestScanner, Sampling, Shape, Wanted,
+};
 pub use scanner::{Framing, Scanner, Tail, Work};
 
 #[cfg(test)]

@@ -1,26 +1,33 @@
 //! The few facts of a request body the meter wants, read as the body passes. Prompts of any size
 //! are walked over, never kept.
 
+mod casing;
 mod places;
 mod sampling;
 mod shape;
+mod transfer;
 mod wanted;
 
 use std::sync::{Arc, LazyLock};
 
 use crate::dialect::Dialect;
+use crate::encoding::Transcoder;
 use crate::field::{Field, Fields};
 use crate::flag;
 use crate::frame::count;
-use crate::json::{End, Json, Value, Visit};
+use crate::json::{End, Json, Value};
 use crate::name::{Name, Tier};
 
+pub use casing::Casing;
+use casing::Readings;
 pub(crate) use places::Count;
 pub use places::Places;
 pub(crate) use sampling::Knob;
-pub use sampling::Sampling;
+pub use sampling::{ENCODING_FORMATS, OutputType, ReasoningLevel, Sampling};
 pub(crate) use shape::Key;
 pub use shape::Shape;
+pub(crate) use transfer::LimitName;
+pub use transfer::{KvTransfer, OutputLimits};
 pub use wanted::{Member, Wanted};
 
 /// What a request asks for. Absent fields have their dialect's default.
@@ -28,6 +35,9 @@ pub use wanted::{Member, Wanted};
 pub struct Request {
     /// The model's name; empty if it was not said, or said last by something that is no name.
     pub model: Name,
+    /// The model was named last by a value that is neither a string nor `null`: some servers make a name of it,
+    /// others take their own.
+    pub model_is_odd: bool,
     /// Whether frames are asked for, if that was said; in any of the words and numbers that servers in
     /// Python take for it ([`flag`]).
     pub stream: Option<bool>,
@@ -56,6 +66,10 @@ pub struct Request {
     pub shape: Shape,
     /// How the answers are to be drawn.
     pub sampling: Sampling,
+    /// True if another server prefills or decodes for this one.
+    pub kv_transfer: KvTransfer,
+    /// The limits of output tokens.
+    pub output_limits: OutputLimits,
     /// The body was one whole JSON value.
     pub whole: bool,
 }
@@ -78,12 +92,16 @@ impl Request {
 /// Reads a request body slice by slice.
 #[derive(Debug)]
 pub struct RequestScanner {
+    encoding: Transcoder,
     json: Json,
     facts: Facts,
+    casing: Casing,
+    /// The facts as a server in Go reads them, once a member in other letter case makes a difference.
+    cased: Option<Box<Facts>>,
     wanted: Option<Arc<Wanted>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Facts {
     request: Request,
     max_completion_tokens: Option<u64>,
@@ -98,7 +116,7 @@ static FIELDS: LazyLock<Fields> = LazyLock::new(fields);
 
 fn fields() -> Fields {
     let mut fields = Fields::of(&[FACTS, SAMPLING].concat());
-    fields.add_cased("model", Field::ModelCased);
+    fields.add_cased(FACTS);
     fields
 }
 
@@ -115,6 +133,9 @@ const FACTS: &[(&str, Field)] = &[
     ("stream_options.continuous_usage_stats", Field::ContinuousUsage),
     ("use_beam_search", Field::BeamSearch),
     ("background", Field::Background),
+    ("kv_transfer_params", Field::KvTransfer),
+    ("kv_transfer_params.do_remote_decode", Field::RemoteDecode),
+    ("kv_transfer_params.do_remote_prefill", Field::RemotePrefill),
     ("service_tier", Field::ServiceTier),
     ("serviceTier", Field::ServiceTier),
     ("messages", Field::Key(Key::Messages)),
@@ -129,16 +150,23 @@ const FACTS: &[(&str, Field)] = &[
     ("contents", Field::Key(Key::Contents)),
     ("parameters", Field::Key(Key::Parameters)),
     ("sampling_params", Field::Key(Key::SamplingParams)),
+    ("query", Field::Key(Key::Query)),
+    ("queries", Field::Key(Key::Queries)),
+    ("documents", Field::Key(Key::Documents)),
+    ("items", Field::Key(Key::Items)),
+    ("text_1", Field::Key(Key::TextPair)),
+    ("data_1", Field::Key(Key::DataPair)),
 ];
 
 /// Where the dialects say how answers are drawn: OpenAI, Anthropic, llama.cpp, LMDeploy and Triton at
 /// the top; Cohere there, too, with `k` and `p`; in objects of their own TGI and Triton
 /// (`parameters`), SGLang and vLLM's tokens in, tokens out (`sampling_params`), Ollama (`options`),
-/// and Gemini.
+/// and Gemini. Then in which form they are wanted: Chat's and Responses' words, Anthropic's effort,
+/// Ollama's `think` and `format`, Gemini's type, and those of embeddings.
 const SAMPLING: &[(&str, Field)] = &[
     ("max_completion_tokens", Field::Knob(Knob::MaxCompletionTokens)),
-    ("max_tokens", Field::Knob(Knob::MaxTokens)),
-    ("max_output_tokens", Field::Knob(Knob::MaxTokens)),
+    ("max_tokens", Field::Limit(LimitName::Plain)),
+    ("max_output_tokens", Field::Limit(LimitName::Output)),
     ("max_new_tokens", Field::Knob(Knob::MaxTokens)),
     ("n_predict", Field::Knob(Knob::MaxTokens)),
     ("temperature", Field::Knob(Knob::Temperature)),
@@ -180,43 +208,80 @@ const SAMPLING: &[(&str, Field)] = &[
     ("generationConfig.seed", Field::Knob(Knob::Seed)),
     ("generationConfig.frequencyPenalty", Field::Knob(Knob::FrequencyPenalty)),
     ("generationConfig.presencePenalty", Field::Knob(Knob::PresencePenalty)),
+    ("reasoning_effort", Field::Knob(Knob::ReasoningLevel)),
+    ("reasoning.effort", Field::Knob(Knob::ReasoningLevel)),
+    ("output_config.effort", Field::Knob(Knob::ReasoningLevel)),
+    ("think", Field::Knob(Knob::ReasoningLevel)),
+    ("response_format.type", Field::Knob(Knob::OutputType)),
+    ("text.format.type", Field::Knob(Knob::OutputType)),
+    ("format", Field::Knob(Knob::OutputType)),
+    ("generationConfig.responseMimeType", Field::Knob(Knob::OutputType)),
+    ("modalities[]", Field::Knob(Knob::Modality)),
+    ("dimensions", Field::Knob(Knob::Dimensions)),
+    ("output_dimension", Field::Knob(Knob::Dimensions)),
+    ("encoding_format", Field::Knob(Knob::EncodingFormat)),
+    ("embedding_types[]", Field::Knob(Knob::EmbeddingType)),
 ];
 
 impl RequestScanner {
-    /// A scanner for one request body.
+    /// A scanner for one request body to a server of unknown kind.
     pub fn new() -> Self {
-        Self { json: Json::new(), facts: Facts::default(), wanted: None }
+        Self {
+            encoding: Transcoder::new(),
+            json: Json::new(),
+            facts: Facts::default(),
+            casing: Casing::default(),
+            cased: None,
+            wanted: None,
+        }
     }
 
     /// The same, which also keeps what `wanted` names.
     pub fn wanting(wanted: Arc<Wanted>) -> Self {
         let facts = Facts { said: wanted.unsaid(), metadata: wanted.metadata(), ..Facts::default() };
-        Self { json: Json::new(), facts, wanted: Some(wanted) }
+        Self { facts, wanted: Some(wanted), ..Self::new() }
+    }
+
+    /// The same, for a server that reads the names of members so.
+    #[must_use]
+    pub fn casing(self, casing: Casing) -> Self {
+        Self { casing, ..self }
     }
 
     /// Reads the next slice.
     pub fn feed(&mut self, bytes: &[u8]) {
-        let fields = self.wanted.as_deref().map_or(&*FIELDS, |wanted| &wanted.fields);
-        self.json.feed(fields, bytes, 0, &mut self.facts);
+        let Self { encoding, json, facts, casing, cased, wanted } = self;
+        let fields = wanted.as_deref().map_or(&*FIELDS, |wanted| &wanted.fields);
+        let mut readings = Readings { fields, casing: *casing, exact: facts, cased };
+        if encoding.is_utf8() {
+            json.feed(fields, bytes, 0, &mut readings);
+        } else {
+            encoding.feed(bytes, |utf8| json.feed(fields, utf8, 0, &mut readings));
+        }
     }
 
     /// The body is over: what it asked for.
     pub fn end(&mut self) -> Request {
-        let fields = self.wanted.as_deref().map_or(&*FIELDS, |wanted| &wanted.fields);
-        let end = self.json.end(fields, &mut self.facts);
-        let facts = &self.facts;
-        let request = Request {
-            places: Some(facts.request.places.unwrap_or_default()),
-            sampling: Sampling {
-                max_tokens: facts.max_completion_tokens.or(facts.request.sampling.max_tokens),
-                ..facts.request.sampling
-            },
-            // Of a body that we read otherwise than its server may, nobody knows which model is named last.
-            model: if end == End::Broken { Name::default() } else { facts.request.model },
-            whole: end == End::Whole,
-            ..facts.request
+        let Self { encoding, json, facts, casing, cased, wanted } = self;
+        let fields = wanted.as_deref().map_or(&*FIELDS, |wanted| &wanted.fields);
+        let mut readings = Readings { fields, casing: *casing, exact: facts, cased };
+        if !encoding.is_utf8() {
+            encoding.end(|utf8| json.feed(fields, utf8, 0, &mut readings));
+        }
+        let end = match json.end(fields, &mut readings) {
+            _ if encoding.is_broken() => End::Broken,
+            end => end,
         };
-        request.asking(None)
+        casing.request(facts, cased.as_deref(), end).asking(None)
+    }
+
+    /// The model that a server in Go takes the request to name, where it may be one and reads another name than
+    /// the others do; else empty.
+    pub fn other_model(&self) -> Name {
+        let exact = self.facts.request.model;
+        let cased = self.cased.as_ref().map(|facts| facts.request.model);
+        let is_other = |name: &Name| self.casing == Casing::Either && !exact.is_empty() && *name != exact;
+        cased.filter(is_other).unwrap_or_default()
     }
 
     /// The service tier asked for; empty if none was, or one longer than a tier.
@@ -256,18 +321,34 @@ impl Facts {
     fn places(&mut self) -> &mut Places {
         self.request.places.get_or_insert_default()
     }
-}
 
-impl Visit for Facts {
-    fn value(&mut self, field: Field, value: Value<'_>, _span: Option<(usize, usize)>) {
+    /// Returns the request of a body that came so far.
+    fn request(&self, end: End) -> Request {
+        Request {
+            places: Some(self.request.places.unwrap_or_default()),
+            sampling: Sampling {
+                max_tokens: self.max_completion_tokens.or(self.request.sampling.max_tokens),
+                ..self.request.sampling
+            },
+            // The server may read this body otherwise than we do, so the model named last is unknown.
+            model: if end == End::Broken { Name::default() } else { self.request.model },
+            whole: end == End::Whole,
+            ..self.request
+        }
+    }
+
+    fn take(&mut self, field: Field, value: Value<'_>) {
         let yes = value == Value::Bool(true);
         match (field, value) {
             // Of two the last counts, as it does for the servers' parsers, though it says nothing: who
             // names a cheap model and then none gets the server's own.
-            (Field::Model, Value::Word(word)) => self.request.model = Name::cut(word),
-            // Ollama, as all of Go, takes `MODEL` for it, and others ignore that: nobody knows which model is
-            // named last, unless it is named again.
-            (Field::Model | Field::ModelCased, _) => self.request.model = Name::default(),
+            (Field::Model, value) => {
+                self.request.model = match value {
+                    Value::Word(word) => Name::cut(word),
+                    _ => Name::default(),
+                };
+                self.request.model_is_odd = !matches!(value, Value::Word(_) | Value::Null);
+            }
             (Field::ServiceTier, Value::Word(word)) => self.tier = Tier::of(word).unwrap_or_default(),
             (Field::ServiceTier, _) => self.tier = Tier::default(),
             (Field::Wanted(place), value) => {
@@ -297,9 +378,19 @@ impl Visit for Facts {
             (Field::IncludeUsage, value) => self.request.include_usage = lax(value),
             (Field::ContinuousUsage, value) => self.request.continuous_usage = lax(value) == Some(true),
             (Field::BeamSearch, _) => self.request.beam_search = yes,
-            (Field::Background, _) => self.request.background = yes,
+            (Field::Background, value) => self.request.background = lax(value) == Some(true),
             (Field::Knob(Knob::MaxCompletionTokens), value) => {
                 self.max_completion_tokens = sampling::number(value).and_then(count);
+                self.request.output_limits.set(LimitName::Completion, self.max_completion_tokens);
+            }
+            (Field::Limit(name), value) => {
+                self.request.sampling.take(Knob::MaxTokens, value);
+                self.request.output_limits.set(name, sampling::number(value).and_then(count));
+            }
+            (Field::KvTransfer, _) => self.request.kv_transfer = KvTransfer::default(),
+            (Field::RemoteDecode, value) => self.request.kv_transfer.remote_decode = transfer::is_true(value),
+            (Field::RemotePrefill, value) => {
+                self.request.kv_transfer.remote_prefill = transfer::is_true(value)
             }
             (Field::Knob(knob), value) => self.request.sampling.take(knob, value),
             (Field::Key(key), value) => {
@@ -310,6 +401,4 @@ impl Visit for Facts {
             _ => {}
         }
     }
-
-    fn close(&mut self, _field: Field, _items: u32) {}
 }

@@ -125,7 +125,7 @@ impl Scanner {
         }
     }
 
-    /// Makes each frame say where its usage member stands. Costs the shortcut by which most frames
+    /// Makes each frame say where its usage member and its timings stand. Costs the shortcut by which most frames
     /// are read without a walk through their JSON.
     pub fn locate_usage(&mut self) {
         self.may_match = false;
@@ -183,6 +183,11 @@ impl Scanner {
     /// The first id by which the body calls its answer; one longer than a name is passed over.
     pub fn id(&self) -> &Name {
         &self.frame.id
+    }
+
+    /// The dialect that an answer scanned as [`Dialect::Unknown`] says it is of, by its `object`.
+    pub fn answered(&self) -> Option<Dialect> {
+        self.frame.answered
     }
 
     /// The last service tier the body told; one longer than a tier is passed over.
@@ -348,7 +353,9 @@ impl Scanner {
         let mut reader = Reader { frame: &mut self.frame, sink };
         match self.json.end(self.fields, &mut reader) {
             End::Whole => {
-                extent.usage = self.json.usage_member().filter(|_| !self.may_match);
+                if !self.may_match {
+                    (extent.usage, extent.timings) = (self.json.usage_member(), self.json.timings_member());
+                }
                 self.frame.end(extent, sink);
                 return true;
             }
@@ -367,6 +374,6 @@ impl Scanner {
     }
 
     fn extent(&self, to: u64, whole: bool) -> Extent {
-        Extent { from: self.begun, to, whole, is_usage: false, usage: None }
+        Extent { from: self.begun, to, whole, is_usage: false, usage: None, timings: None }
     }
 }

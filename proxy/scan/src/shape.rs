@@ -223,11 +223,12 @@ fn text(bytes: &[u8], from: usize, counted: &mut u32) -> Option<usize> {
     }
 }
 
-/// Reads a plain whole number and puts it where it goes.
+/// Reads a plain whole number and puts it where it goes. A leading zero is no number: the ordinary path
+/// refuses it.
 #[inline]
 fn number(bytes: &[u8], from: usize, holds: Holds, found: &mut Match) -> Option<usize> {
     let digits = bytes[from..].iter().take(16).take_while(|b| b.is_ascii_digit()).count();
-    if digits == 0 || digits > 15 {
+    if digits == 0 || digits > 15 || digits > 1 && bytes[from] == b'0' {
         return None;
     }
     let value = bytes[from..from + digits].iter().fold(0_u64, |n, &d| n * 10 + u64::from(d - b'0'));

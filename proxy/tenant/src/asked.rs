@@ -58,13 +58,6 @@ impl<'a> Head<'a> {
             scheme.eq_ignore_ascii_case(b"bearer ").then(|| token.trim_ascii())
         })
     }
-
-    /// Whatever may be an API key.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = &'a [u8]> {
-        let others = ["x-api-key", "api-key", "x-goog-api-key"].into_iter();
-        let others = others.flat_map(|name| self.each(name));
-        self.bearers().chain(others).filter(|key| !key.is_empty())
-    }
 }
 
 impl<'a> BodyFacts<'a> {

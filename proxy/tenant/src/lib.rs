@@ -6,6 +6,7 @@
 //! bounded in length and in the memory they take (law 6, law 12).
 
 mod asked;
+mod credential;
 mod escape;
 mod hash;
 mod jwk;
@@ -28,7 +29,7 @@ pub use live::Live;
 pub use miss::{Distrust, Miss};
 pub use name::{NAME_BYTES, Name};
 pub use nets::Nets;
-pub use rule::{ApiKeys, BodyKey, EndUser, Owner, Rule};
+pub use rule::{ApiKeys, BodyKey, EndUser, KEY_FIELDS, Owner, Rule};
 pub use rules::{Rules, Spec};
 
 #[cfg(test)]

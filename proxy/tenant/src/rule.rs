@@ -55,8 +55,23 @@ impl Rule {
 
 /// API keys by their hashes: what is looked up is a keyed hash, so that neither the time it takes
 /// nor this table tells a key.
-#[derive(Clone, Debug, Default)]
-pub struct ApiKeys(pub(crate) Arc<HashMap<[u8; 32], Owner>>);
+#[derive(Clone, Debug)]
+pub struct ApiKeys {
+    pub(crate) owners: Arc<HashMap<[u8; 32], Owner>>,
+    /// Names of the header fields that may hold a key, in lower case, in the order they are tried.
+    pub(crate) fields: Arc<[Box<str>]>,
+}
+
+/// The header fields in which servers and gateways take an API key: OpenAI and all who speak like it, Anthropic,
+/// Azure, Google, and those that LiteLLM takes besides.
+pub const KEY_FIELDS: [&str; 6] = [
+    "authorization",
+    "x-api-key",
+    "api-key",
+    "x-goog-api-key",
+    "x-litellm-api-key",
+    "ocp-apim-subscription-key",
+];
 
 /// Whose an API key is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,24 +83,31 @@ pub struct Owner {
 }
 
 impl ApiKeys {
-    /// The keys by their hashes; of two the same, the later.
+    /// The keys by their hashes, in the fields [`KEY_FIELDS`]; of two the same, the later.
     pub fn new(keys: impl IntoIterator<Item = (KeyHash, Owner)>) -> Self {
-        Self(Arc::new(keys.into_iter().map(|(key, owner)| (key.hash, owner)).collect()))
+        let owners = keys.into_iter().map(|(key, owner)| (key.hash, owner)).collect();
+        Self { owners: Arc::new(owners), fields: KEY_FIELDS.map(Box::from).into() }
+    }
+
+    /// The same keys in these header fields, whose names are in lower case.
+    #[must_use]
+    pub fn in_fields(self, fields: impl IntoIterator<Item = Box<str>>) -> Self {
+        Self { fields: fields.into_iter().collect(), ..self }
     }
 
     /// Whose they are; one that has several keys comes several times.
     pub fn owners(&self) -> impl Iterator<Item = &Owner> {
-        self.0.values()
+        self.owners.values()
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.owners.len()
     }
 
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.owners.is_empty()
     }
 }
 

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::asked::{BodyFacts, Head, Pending, RuleKind, Said, Who};
+use crate::credential;
 use crate::hash::{HashKey, Purpose};
 use crate::jwk::KeySet;
 use crate::jwt::Jwt;
@@ -146,9 +147,14 @@ impl Rules {
         &self.wanted
     }
 
+    /// Returns true if this peer is trusted to name tenants.
+    pub fn trusts(&self, peer: IpAddr) -> bool {
+        self.spec.trusted.contains(peer)
+    }
+
     /// The fields that this peer may not send, to be ignored and counted; none if it is trusted.
     pub fn untrusted(&self, peer: IpAddr) -> impl Iterator<Item = &str> {
-        let fields = if self.spec.trusted.contains(peer) { &[] } else { &*self.spoofable };
+        let fields = if self.trusts(peer) { &[] } else { &*self.spoofable };
         fields.iter().map(|field| &**field)
     }
 
@@ -315,10 +321,15 @@ impl Rules {
     }
 
     fn known_key(&self, keys: &ApiKeys, head: &Head<'_>) -> Result<Hit, Miss> {
-        let known = |hash: &HashKey| head.keys().find_map(|key| keys.0.get(&hash.api_key(key).hash));
-        let owner = self.spec.hash.as_ref().and_then(known);
-        let missed = || if head.keys().next().is_some() { Miss::UnknownKey } else { Miss::Absent };
-        let owner = owner.ok_or_else(missed)?;
+        let mut missed = Miss::Absent;
+        let mut values = keys.fields.iter().flat_map(|field| head.each(field));
+        let owner = values.find_map(|value| {
+            credential::find(value, |key| {
+                missed = Miss::UnknownKey;
+                keys.owners.get(&self.spec.hash.as_ref()?.api_key(key).hash)
+            })
+        });
+        let owner = owner.ok_or(missed)?;
         let principal = owner.principal.as_ref().map(|name| name.text().clone());
         Ok(Hit { tenant: owner.tenant.text().clone(), principal })
     }

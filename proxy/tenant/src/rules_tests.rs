@@ -74,8 +74,10 @@ impl Request {
             let hit = match rule {
                 Rule::Jwt(_) => None,
                 Rule::ApiKeys(_) => {
-                    let sent = |field| self.fields.contains(&field);
-                    (sent(("x-api-key", "sk-1")) || sent(("authorization", "Bearer sk-1"))).then_some("keyed")
+                    let spellings = ["sk-1", "Bearer sk-1", "Basic sk-1", "Basic dXNlcjpzay0x"];
+                    let is_key =
+                        |(name, value): &(&str, &str)| *name != "x-tenant" && spellings.contains(value);
+                    self.fields.iter().any(is_key).then_some("keyed")
                 }
                 Rule::Header { field, .. } => self.only(field).filter(|_| trusted),
                 Rule::Body(key) => self.member(key),
@@ -166,6 +168,11 @@ fn request() -> impl Strategy<Value = Request> {
         Just(("authorization", "Bearer sk-1")),
         Just(("authorization", "Bearer sk-2")),
         Just(("authorization", "Basic sk-1")),
+        Just(("authorization", "Basic dXNlcjpzay0x")),
+        Just(("authorization", "sk-1")),
+        Just(("x-litellm-api-key", "Bearer sk-1")),
+        Just(("ocp-apim-subscription-key", "sk-1")),
+        Just(("x-other-key", "sk-2")),
     ];
     let keys = proptest::collection::vec(key, 0..4);
     let again = field("x-tenant");

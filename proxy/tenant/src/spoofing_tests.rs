@@ -99,9 +99,9 @@ fn a_key_is_known_in_each_of_its_fields_and_in_no_other() {
         (&[("api-key", "sk-1")], "keyed"),
         (&[("x-goog-api-key", " sk-1")], "keyed"),
         (&[("authorization", "Bearer other"), ("x-api-key", "sk-1")], "keyed"),
-        (&[("authorization", "Basic sk-1")], "default"),
-        (&[("authorization", "Digest sk-1")], "default"),
-        (&[("authorization", "sk-1")], "default"),
+        (&[("authorization", "Basic sk-1")], "keyed"),
+        (&[("authorization", "Digest sk-1")], "keyed"),
+        (&[("authorization", "sk-1")], "keyed"),
         (&[("authorization", "Bearer sk-10")], "default"),
         (&[("authorization", "Bearer SK-1")], "default"),
         (&[("authorization", "Bearer ")], "default"),
@@ -150,4 +150,38 @@ fn names_that_are_ours_cannot_be_taken() {
     ] {
         assert_eq!(&*ask(&rules(true), "10.0.0.1", &[("x-tenant", claimed)]).tenant, tenant, "{claimed:?}");
     }
+}
+
+#[test]
+fn a_key_is_known_in_every_spelling_a_gateway_takes() {
+    let rules = rules(true);
+    for field in [
+        ("authorization", "Bearer sk-1"),
+        ("authorization", "bearer sk-1"),
+        ("authorization", "Basic sk-1"),
+        ("authorization", "Basic c2stMTo="),
+        ("authorization", "Basic dXNlcjpzay0x"),
+        ("authorization", "sk-1"),
+        ("x-api-key", "sk-1"),
+        ("api-key", "sk-1"),
+        ("x-goog-api-key", "sk-1"),
+        ("x-litellm-api-key", "sk-1"),
+        ("x-litellm-api-key", "Bearer sk-1"),
+        ("ocp-apim-subscription-key", "sk-1"),
+    ] {
+        let who = ask(&rules, "192.0.2.1", &[field]);
+        assert_eq!((&*who.tenant, who.rule), ("keyed", RuleKind::ApiKey), "{field:?}");
+    }
+    for field in [("x-other", "sk-1"), ("authorization", "Basic c2stMjo="), ("cookie", "sk-1")] {
+        assert_eq!(ask(&rules, "192.0.2.1", &[field]).rule, RuleKind::Default, "{field:?}");
+    }
+}
+
+#[test]
+fn a_rule_may_name_its_fields() {
+    let owner = Owner { tenant: name("keyed"), principal: None };
+    let keys = ApiKeys::new([(key().api_key(b"sk-1"), owner)]).in_fields(["x-other".into()]);
+    let rules = Rules::new(Spec { rules: vec![Rule::ApiKeys(keys)], hash: Some(key()), ..Spec::default() });
+    assert_eq!(ask(&rules, "192.0.2.1", &[("x-other", "sk-1")]).rule, RuleKind::ApiKey);
+    assert_eq!(ask(&rules, "192.0.2.1", &[("authorization", "Bearer sk-1")]).rule, RuleKind::Default);
 }

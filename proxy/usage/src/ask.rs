@@ -24,6 +24,10 @@ pub struct Ask {
     pub include: bool,
     /// Running counts in each frame: `stream_options.continuous_usage_stats` (vLLM, SGLang).
     pub continuous: bool,
+    /// Running counts in each frame: `timings_per_token` (llama.cpp).
+    pub timings: bool,
+    /// The server ignores `continuous_usage_stats` without `include_usage` (vLLM).
+    pub alone_is_void: bool,
 }
 
 /// What a request asks for now that its client had not asked for, and so what must be taken out of
@@ -32,8 +36,17 @@ pub struct Ask {
 pub struct Added {
     /// Usage at the end.
     pub include: bool,
-    /// Running counts.
+    /// Running counts, in a usage member of each frame.
     pub continuous: bool,
+    /// Running counts, in a member `timings` of each frame.
+    pub timings: bool,
+}
+
+impl Added {
+    /// Returns whether running counts were added, of either form.
+    pub fn is_running(self) -> bool {
+        self.continuous || self.timings
+    }
 }
 
 /// What is to be done with a request.
@@ -69,6 +82,7 @@ pub enum Why {
 
 const INCLUDE: &str = "include_usage";
 const CONTINUOUS: &str = "continuous_usage_stats";
+const TIMINGS: &str = "timings_per_token";
 
 /// Says how `want` is merged into the request `body`. Takes time in proportion to the body, and
 /// recurses nowhere.
@@ -96,53 +110,95 @@ fn merge(body: &[u8], want: Ask) -> Result<Merged, Why> {
         _ => Why::NotJson,
     })?;
     let stream = top.stream.filter(|value| says(value) == Some(true)).ok_or(Why::NotStreamed)?;
-    let plain = is_plain(Some(stream));
-    let all = Added { include: want.include, continuous: want.continuous };
-    if all == Added::default() {
-        return Err(Why::AskedAlready);
+    let mut merged =
+        Merged { edit: Splices::default(), added: Added::default(), plain: is_plain(Some(stream)) };
+    let (at, len) = place(body, stream);
+    if want.timings {
+        merged.ask_timings(body, top.timings, at + len)?;
     }
-    let mut edit = Splices::default();
-    let Some(options) = top.options else {
-        let (at, len) = place(body, stream);
-        edit.add(at + len, 0, text(all, Within::Request));
-        return Ok(Merged { edit, added: all, plain });
-    };
-    let (at, len) = place(body, options);
-    if options.get() == "null" {
-        edit.add(at, len, text(all, Within::Nothing));
-        return Ok(Merged { edit, added: all, plain });
+    match merged.ask_options(body, want, top.options, at + len) {
+        // One question is as good as two where the other has its answer.
+        Err(Why::AskedAlready) if merged.added.timings => Ok(merged),
+        asked => asked.map(|()| merged),
     }
-    // A list would be read as an object's members by nobody.
-    let inner: Members<'_> = serde_json::from_str(options.get()).map_err(|_| Why::Odd)?;
-    let include = Flag::of(body, inner.include)?;
-    let continuous = Flag::of(body, inner.continuous)?;
-    if continuous == Flag::On && include != Flag::On {
-        return Err(Why::AskedAlready);
-    }
-    let added = Added {
-        include: want.include && include != Flag::On,
-        continuous: want.continuous && continuous != Flag::On,
-    };
-    if added == Added::default() {
-        return Err(Why::AskedAlready);
-    }
-    let mut absent = Added::default();
-    for (flag, wanted, absent) in [
-        (include, added.include, &mut absent.include),
-        (continuous, added.continuous, &mut absent.continuous),
-    ] {
-        match flag {
-            Flag::Off(at, len) if wanted => edit.add(at, len, b"true"),
-            Flag::Absent => *absent = wanted,
-            Flag::Off(..) | Flag::On => {}
+}
+
+impl Merged {
+    /// Merges `timings_per_token` in, at `end`, the end of a member, if the request has none.
+    fn ask_timings(&mut self, body: &[u8], written: Option<&RawValue>, end: usize) -> Result<(), Why> {
+        self.plain &= is_plain(written);
+        match Flag::of(body, written)? {
+            Flag::On => return Ok(()),
+            Flag::Off(at, len) => self.edit.add(at, len, b"true"),
+            Flag::Absent => self.edit.add(end, 0, b",\"timings_per_token\":true"),
         }
+        self.added.timings = true;
+        Ok(())
     }
-    if absent != Added::default() {
-        let within = if inner.any { Within::Options } else { Within::Empty };
-        edit.add(at + 1, 0, text(absent, within));
+
+    /// Merges the members of `stream_options` in; the object goes to `end` if there is none.
+    fn ask_options(
+        &mut self,
+        body: &[u8],
+        want: Ask,
+        options: Option<&RawValue>,
+        end: usize,
+    ) -> Result<(), Why> {
+        let all = Added { include: want.include, continuous: want.continuous, timings: false };
+        if all == Added::default() {
+            return Err(Why::AskedAlready);
+        }
+        let Some(options) = options else {
+            self.edit.add(end, 0, text(all, Within::Request));
+            self.add(all);
+            return Ok(());
+        };
+        let (at, len) = place(body, options);
+        if options.get() == "null" {
+            self.edit.add(at, len, text(all, Within::Nothing));
+            self.add(all);
+            return Ok(());
+        }
+        // No server reads a list as the members of an object.
+        let inner: Members<'_> = serde_json::from_str(options.get()).map_err(|_| Why::Odd)?;
+        let include = Flag::of(body, inner.include)?;
+        let continuous = Flag::of(body, inner.continuous)?;
+        let is_alone = continuous == Flag::On && include != Flag::On;
+        if is_alone && !want.alone_is_void {
+            return Err(Why::AskedAlready);
+        }
+        let written = Added {
+            include: want.include && include != Flag::On,
+            continuous: want.continuous && continuous != Flag::On,
+            timings: false,
+        };
+        if written == Added::default() {
+            return Err(Why::AskedAlready);
+        }
+        let mut absent = Added::default();
+        for (flag, wanted, absent) in [
+            (include, written.include, &mut absent.include),
+            (continuous, written.continuous, &mut absent.continuous),
+        ] {
+            match flag {
+                Flag::Off(at, len) if wanted => self.edit.add(at, len, b"true"),
+                Flag::Absent => *absent = wanted,
+                Flag::Off(..) | Flag::On => {}
+            }
+        }
+        if absent != Added::default() {
+            let within = if inner.any { Within::Options } else { Within::Empty };
+            self.edit.add(at + 1, 0, text(absent, within));
+        }
+        // The running counts that the client asked for in vain come with what we ask for.
+        self.add(Added { continuous: written.continuous || is_alone, ..written });
+        self.plain &= is_plain(inner.include) && is_plain(inner.continuous);
+        Ok(())
     }
-    let plain = plain && is_plain(inner.include) && is_plain(inner.continuous);
-    Ok(Merged { edit, added, plain })
+
+    fn add(&mut self, added: Added) {
+        self.added = Added { timings: self.added.timings, ..added };
+    }
 }
 
 /// What stands around the members that are inserted.
@@ -233,6 +289,7 @@ struct Members<'a> {
     options: Option<&'a RawValue>,
     include: Option<&'a RawValue>,
     continuous: Option<&'a RawValue>,
+    timings: Option<&'a RawValue>,
     /// There is a member at all.
     any: bool,
 }
@@ -242,6 +299,7 @@ enum Key {
     Options,
     Include,
     Continuous,
+    Timings,
     Other,
 }
 
@@ -259,11 +317,12 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
                 let mut found = Members::default();
                 while let Some(key) = map.next_key()? {
                     found.any = true;
-                    let slot = match key {
+                    let slot = match Key::of(key) {
                         Key::Stream => &mut found.stream,
                         Key::Options => &mut found.options,
                         Key::Include => &mut found.include,
                         Key::Continuous => &mut found.continuous,
+                        Key::Timings => &mut found.timings,
                         Key::Other => {
                             map.next_value::<IgnoredAny>()?;
                             continue;
@@ -278,26 +337,31 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
     }
 }
 
-impl<'de> Deserialize<'de> for Key {
-    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl Visitor<'_> for Read {
-            type Value = Key;
-
-            fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-                to.write_str("a name")
-            }
-
-            fn visit_str<E>(self, name: &str) -> Result<Key, E> {
-                Ok(match name {
-                    "stream" => Key::Stream,
-                    "stream_options" => Key::Options,
-                    INCLUDE => Key::Include,
-                    CONTINUOUS => Key::Continuous,
-                    _ => Key::Other,
-                })
-            }
+impl Key {
+    /// Reads a key as it stands in the body, in its quotes. One with half a surrogate pair, which only some servers
+    /// refuse, is none of ours.
+    fn of(key: &RawValue) -> Self {
+        let text = key.get();
+        let inside = &text[1..text.len() - 1];
+        if !inside.contains('\\') {
+            return Self::named(inside);
         }
-        from.deserialize_str(Read)
+        let is_short = text.len() <= KEY_BYTES;
+        let name = is_short.then(|| serde_json::from_str::<String>(text).ok()).flatten();
+        name.map_or(Self::Other, |name| Self::named(&name))
+    }
+
+    fn named(name: &str) -> Self {
+        match name {
+            "stream" => Self::Stream,
+            "stream_options" => Self::Options,
+            INCLUDE => Self::Include,
+            CONTINUOUS => Self::Continuous,
+            TIMINGS => Self::Timings,
+            _ => Self::Other,
+        }
     }
 }
+
+/// No key we look for is written longer: each character escaped, and its quotes.
+const KEY_BYTES: usize = CONTINUOUS.len() * 6 + 2;

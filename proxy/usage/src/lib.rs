@@ -18,7 +18,7 @@
 //! }
 //!
 //! let mut scanner = Scanner::new(Dialect::OpenaiChat, Framing::Sse);
-//! let mut watch = Watch::new(Some(Added { include: true, continuous: false }), false);
+//! let mut watch = Watch::new(Some(Added { include: true, continuous: false, timings: false }), false);
 //! watch.arm(&mut scanner);
 //! let mut editor = Editor::new();
 //!

@@ -1,15 +1,14 @@
 //! How far the proxy may go to learn what a stream cost. Set for each upstream.
 
-use crate::ask::Ask;
-
 /// What is asked of an upstream that the client did not ask.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Policy {
     /// Usage at the end of each stream.
     #[default]
     Inject,
-    /// That, and running counts in every frame. The relay falls back to [`Policy::Inject`] where a
-    /// server would answer with other frames for it (vLLM's Rust front end).
+    /// That, and running counts in every frame, in the way the server has. The relay falls back to
+    /// [`Policy::Inject`] where a server has none, or would answer with other frames for it (vLLM's
+    /// Rust front end).
     Continuous,
     /// Nothing: requests and responses are left as they are.
     Observe,
@@ -25,15 +24,6 @@ impl Policy {
             Self::Inject => "inject",
             Self::Continuous => "continuous",
             Self::Observe => "observe",
-        }
-    }
-
-    /// What it wants in a request.
-    pub const fn wants(self) -> Ask {
-        match self {
-            Self::Inject => Ask { include: true, continuous: false },
-            Self::Continuous => Ask { include: true, continuous: true },
-            Self::Observe => Ask { include: false, continuous: false },
         }
     }
 }

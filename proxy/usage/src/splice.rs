@@ -3,8 +3,9 @@
 
 use bytes::Bytes;
 
-/// Places in one edit. A question takes at most two: one flag overridden, one inserted.
-const PLACES: usize = 2;
+/// Places in one edit. A question takes at most three: of the usage options one flag overridden and one
+/// inserted, and the flag of the timings.
+const PLACES: usize = 3;
 
 /// An edit of one body, in the order of its bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,11 +24,11 @@ struct Splice {
 }
 
 impl Splices {
-    /// Adds one; they may come in any order, and must not overlap.
+    /// Adds one; they may come in any order, and must not overlap. Insertions at one place keep theirs.
     pub(crate) fn add(&mut self, at: usize, remove: usize, insert: &'static [u8]) {
         self.list[self.len] = Splice { at, remove, insert };
         self.len += 1;
-        self.list[..self.len].sort_unstable_by_key(|splice| splice.at);
+        self.list[..self.len].sort_by_key(|splice| splice.at);
     }
 
     /// The edited body in parts, none of them empty: slices of `body` with the insertions between.

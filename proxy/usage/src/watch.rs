@@ -39,6 +39,8 @@ struct Facts {
     counted: bool,
     /// The server's own times.
     times: bool,
+    /// An answer, or all of them, ended.
+    ends: bool,
 }
 
 impl Watch {
@@ -69,9 +71,9 @@ impl Watch {
         self
     }
 
-    /// Whether frames have to say where their usage stands.
+    /// Returns whether frames have to say where their counts stand.
     pub fn locates(&self) -> bool {
-        self.added.continuous
+        self.added.is_running()
     }
 
     /// Makes the scanner say what this watch needs to know. To be called before the first byte.
@@ -90,7 +92,7 @@ impl Watch {
     /// What is to be done with the slice that was just fed to `scanner`; the editor takes it away.
     #[inline]
     pub fn marks(&mut self, scanner: &Scanner) -> &mut Marks {
-        let armed = self.added.continuous || self.added.include && self.finished >= self.awaited;
+        let armed = self.added.is_running() || self.added.include && self.finished >= self.awaited;
         self.marks.hold = if armed && !self.unasked { scanner.unfinished() } else { None };
         &mut self.marks
     }
@@ -116,11 +118,13 @@ impl Watch {
             | Event::Empty(_) => self.frame.content = true,
             Event::Finish { .. } => {
                 self.frame.finish = true;
+                self.frame.ends = true;
                 self.finished = self.finished.saturating_add(1);
             }
             Event::Usage(Usage { scope: Scope::Running(_), counts }) => {
                 self.frame.counted = self.finished == 0 && is_above_zero(&counts);
             }
+            Event::Usage(_) | Event::Error | Event::Done => self.frame.ends = true,
             Event::Server(_) => self.frame.times = true,
             _ => {}
         }
@@ -129,18 +133,18 @@ impl Watch {
     #[inline]
     fn end_frame(&mut self, extent: Extent) {
         // Most frames are of no interest.
-        if extent.is_usage || self.added.continuous || self.frame.counted {
+        if extent.is_usage || self.added.is_running() || self.frame.counted {
             self.end_telling_frame(extent);
         }
         self.frame = Facts::default();
     }
 
     fn end_telling_frame(&mut self, extent: Extent) {
-        let Facts { content, finish, counted, times } = self.frame;
+        let Facts { content, finish, counted, times, ends } = self.frame;
         let nothing_added = self.added == Added::default();
         // llama.cpp counts in `timings`, which is no usage member: a client may ask for those alone.
-        let is_member = extent.usage.is_some() || !times;
-        if counted && is_member && !self.added.continuous && !self.asked {
+        let is_member = extent.usage.is_some() || !times && !self.added.timings;
+        if counted && is_member && !extent.is_usage && !self.added.continuous && !self.asked {
             self.give_up();
         } else if !extent.whole {
             // The client discards a torn block, so there is nothing to hide.
@@ -152,6 +156,15 @@ impl Watch {
             }
         } else if self.added.continuous {
             self.end_counted_frame(extent, content, finish);
+        }
+        if let Some(timings) = extent.timings
+            && self.added.timings
+            && extent.usage.is_none()
+            && extent.whole
+            && !ends
+        {
+            // Those of an answer's end come unasked.
+            self.marks.cut(Cut { frame: (extent.from, extent.to), member: Some(timings) });
         }
     }
 

@@ -1,4 +1,4 @@
-//! The curves of each model: one point for each concurrency that was seen, one for each range of
+//! The curves of each model at each upstream: one point for each concurrency that was seen, one for each range of
 //! positions.
 
 use std::time::Duration;
@@ -7,14 +7,14 @@ use meter::edges::{CONCURRENCY, CONCURRENCY_NAMES, POSITION_NAMES};
 
 use crate::distribution::Distribution;
 use crate::knee::Knee;
-use crate::reading::{Counts, Reading};
+use crate::reading::{Counts, Reading, Series};
 
-/// What was measured, by model.
+/// The measurements, by model and upstream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curves {
     /// Over which time.
     pub window: Window,
-    /// Each model of which anything was timed, sorted by name.
+    /// Each model at each upstream where anything of it was timed, sorted by both names.
     pub models: Vec<ModelCurves>,
 }
 
@@ -27,11 +27,13 @@ pub enum Window {
     Last(Duration),
 }
 
-/// One model.
+/// One model at one upstream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelCurves {
-    /// Its name, as the page has it.
+    /// The model's name, as the page has it.
     pub model: String,
+    /// The upstream's name; `None` where the page does not name it.
+    pub upstream: Option<String>,
     /// By concurrency, rising; those with an exchange.
     pub crowds: Vec<Crowd>,
     /// By position in the answer, rising; those with a token.
@@ -55,6 +57,8 @@ pub struct Crowd {
     pub output_rate: Distribution,
     /// Uncached prompt tokens per second until the first token.
     pub input_rate: Distribution,
+    /// Output tokens per second of one stream over the time of all streams of the model, at every concurrency.
+    pub observed_rate: Option<f64>,
 }
 
 /// What tokens took at one range of positions.
@@ -71,14 +75,17 @@ pub struct PositionSpeed {
 impl Curves {
     /// The curves of a reading; of one model, if that is all that is wanted.
     pub fn of(reading: &Reading, window: Window, model: Option<&str>) -> Self {
-        let wanted = reading.models().filter(|name| model.is_none_or(|model| model == *name));
-        let models = wanted.map(|name| ModelCurves::of(reading, name, &reading.models[name])).collect();
+        let wanted = reading.timed().filter(|(series, _)| model.is_none_or(|model| model == series.model));
+        let models = wanted.map(|(series, counts)| ModelCurves::of(reading, series, counts)).collect();
         Self { window, models }
     }
 }
 
 impl ModelCurves {
-    fn of(reading: &Reading, model: &str, counts: &Counts) -> Self {
+    fn of(reading: &Reading, series: &Series, counts: &Counts) -> Self {
+        let (tokens, seconds) =
+            counts.positions.iter().fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        let observed_rate = (seconds > 0.0).then(|| tokens / seconds);
         let crowds = CONCURRENCY_NAMES.iter().zip(&counts.crowds).enumerate();
         let crowds = crowds.map(|(at, (range, loads))| Crowd {
             range,
@@ -87,16 +94,23 @@ impl ModelCurves {
             first_token: loads.first_token.clone(),
             output_rate: loads.output_rate.clone(),
             input_rate: loads.input_rate.clone(),
+            observed_rate,
         });
         let crowds: Vec<_> = crowds.filter(|crowd| crowd.exchanges() > 0.0).collect();
         let positions = POSITION_NAMES.iter().zip(counts.positions);
         let positions = positions.map(|(range, (tokens, seconds))| PositionSpeed { range, tokens, seconds });
         Self {
-            model: model.to_owned(),
-            knees: Knee::all(reading, model, &crowds),
+            model: series.model.clone(),
+            upstream: Some(series.upstream.clone()).filter(|name| !name.is_empty()),
+            knees: Knee::all(reading, &series.model, &crowds),
             crowds,
             positions: positions.filter(|position| position.tokens > 0.0).collect(),
         }
+    }
+
+    /// The model and the upstream, as a heading.
+    pub(crate) fn title(&self) -> String {
+        self.upstream.as_ref().map_or(self.model.clone(), |upstream| format!("{} at {upstream}", self.model))
     }
 
     /// Streams that had a first token, or a speed.
@@ -125,8 +139,14 @@ impl Crowd {
     /// Tokens per second of all streams together while all of them generate: the middle of the range
     /// times the mean speed of one. Streams that wait for their first token generate nothing, so the
     /// server's own rate is lower by their share.
+    ///
+    /// A stream whose tokens come in one burst has a speed that no server has. Where such streams make the mean, which
+    /// then exceeds the histogram's last edge, or are half of all, the model's observed rate takes its place.
     pub fn aggregate_estimate(&self) -> Option<f64> {
-        Some(self.middle() * self.output_rate.mean()?)
+        let (mean, half) = (self.output_rate.mean()?, self.output_rate.quantile(0.5)?);
+        let bursts = self.output_rate.last_edge().is_some_and(|last| mean > last || half >= last);
+        let one = if bursts { self.observed_rate.map_or(mean, |observed| observed.min(mean)) } else { mean };
+        Some(self.middle() * one)
     }
 }
 

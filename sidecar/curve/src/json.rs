@@ -21,6 +21,7 @@ pub fn json(curves: &Curves) -> String {
 fn model(curves: &ModelCurves) -> Value {
     value!({
         "model": curves.model,
+        "upstream": curves.upstream,
         "by_concurrency": curves.crowds.iter().map(crowd).collect::<Vec<_>>(),
         "by_position": curves.positions.iter().map(position).collect::<Vec<_>>(),
         "knees": curves.knees.iter().map(knee).collect::<Vec<_>>(),

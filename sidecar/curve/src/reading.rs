@@ -1,7 +1,7 @@
 //! What a metrics page says of speeds. The law: names come from the table of all metrics, and a page
 //! without ours is refused rather than read as empty.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use meter::edges::{CONCURRENCY_NAMES, POSITION_NAMES};
@@ -15,11 +15,19 @@ use crate::distribution::Distribution;
 pub struct Reading {
     /// When the proxy started, seconds since 1970; 0 if it does not say.
     pub(crate) started: f64,
-    pub(crate) models: BTreeMap<String, Counts>,
+    pub(crate) series: BTreeMap<Series, Counts>,
     /// What was configured of each objective, by its name.
     pub(crate) objectives: BTreeMap<String, Objective>,
     /// What came of it, by model and objective.
     pub(crate) judged: BTreeMap<(String, String), Judged>,
+}
+
+/// One model at one upstream: concurrency is counted by upstream, so two of them have no curve in common.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Series {
+    pub(crate) model: String,
+    /// Empty on the page of a tokenmeter that does not name upstreams there.
+    pub(crate) upstream: String,
 }
 
 /// What was configured of an objective.
@@ -40,7 +48,7 @@ pub(crate) struct Judged {
     pub(crate) met: f64,
 }
 
-/// What is counted of one model.
+/// The counts of one model at one upstream.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Counts {
     /// In the order of [`CONCURRENCY_NAMES`].
@@ -99,7 +107,7 @@ impl Reading {
             reading.take(sample);
             histograms.take(sample);
         }
-        histograms.into_models(&mut reading.models);
+        histograms.close(&mut reading.series);
         Ok(reading)
     }
 
@@ -109,8 +117,8 @@ impl Reading {
             return Err(Unreadable::Restarted);
         }
         let mut since = self.clone();
-        for (model, now) in &mut since.models {
-            if let Some(then) = earlier.models.get(model) {
+        for (series, now) in &mut since.series {
+            if let Some(then) = earlier.series.get(series) {
                 *now = now.less(then).ok_or(Unreadable::Restarted)?;
             }
         }
@@ -122,9 +130,15 @@ impl Reading {
         Ok(since)
     }
 
-    /// The models of which anything was timed.
+    /// The models of which anything was timed, each once.
     pub fn models(&self) -> impl Iterator<Item = &str> {
-        self.models.iter().filter(|(_, counts)| !counts.is_empty()).map(|(name, _)| &**name)
+        let models: BTreeSet<_> = self.timed().map(|(series, _)| &*series.model).collect();
+        models.into_iter()
+    }
+
+    /// The models at their upstreams, as far as anything was timed there; sorted.
+    pub(crate) fn timed(&self) -> impl Iterator<Item = (&Series, &Counts)> {
+        self.series.iter().filter(|(_, counts)| !counts.is_empty())
     }
 
     fn take(&mut self, sample: &Sample<'_>) {
@@ -145,14 +159,21 @@ impl Reading {
             judged.exchanges += sample.value;
             judged.met += if sample.has("verdict", Verdict::Met.name()) { sample.value } else { 0.0 };
         } else if is(Metric::PositionTokens) || is(Metric::PositionSeconds) {
-            let (Some(model), Some(range)) = (label("model"), label("position")) else { return };
+            let (Some(series), Some(range)) = (Series::of(sample), label("position")) else { return };
             let Some(at) = POSITION_NAMES.iter().position(|name| *name == range) else { return };
-            let position = &mut self.models.entry(model).or_default().positions[at];
+            let position = &mut self.series.entry(series).or_default().positions[at];
             match is(Metric::PositionTokens) {
                 true => position.0 = sample.value,
                 false => position.1 = sample.value,
             }
         }
+    }
+}
+
+impl Series {
+    fn of(sample: &Sample<'_>) -> Option<Self> {
+        let upstream = value(sample, "upstream").unwrap_or_default();
+        Some(Self { model: value(sample, "model")?, upstream })
     }
 }
 
@@ -178,7 +199,7 @@ impl Counts {
 
 /// The three histograms that are kept by concurrency, while their lines come in.
 #[derive(Default)]
-struct Histograms(BTreeMap<(usize, String, usize), Gathered>);
+struct Histograms(BTreeMap<(usize, Series, usize), Gathered>);
 
 #[derive(Default)]
 struct Gathered {
@@ -192,11 +213,9 @@ impl Histograms {
         let found =
             BY_CONCURRENCY.iter().enumerate().find_map(|(which, metric)| Some((which, suffix(metric)?)));
         let Some((which, suffix @ ("_bucket" | "_sum"))) = found else { return };
-        let (Some(model), Some(range)) = (value(sample, "model"), value(sample, "concurrency")) else {
-            return;
-        };
+        let (Some(series), Some(range)) = (Series::of(sample), value(sample, "concurrency")) else { return };
         let Some(at) = CONCURRENCY_NAMES.iter().position(|name| *name == range) else { return };
-        let gathered = self.0.entry((which, model, at)).or_default();
+        let gathered = self.0.entry((which, series, at)).or_default();
         match (suffix, value(sample, "le").and_then(|edge| edge.parse().ok())) {
             ("_bucket", Some(edge)) => gathered.upto.push((edge, sample.value)),
             ("_sum", _) => gathered.sum = sample.value,
@@ -204,9 +223,9 @@ impl Histograms {
         }
     }
 
-    fn into_models(self, models: &mut BTreeMap<String, Counts>) {
-        for ((which, model, at), gathered) in self.0 {
-            let loads = &mut models.entry(model).or_default().crowds[at];
+    fn close(self, all: &mut BTreeMap<Series, Counts>) {
+        for ((which, series, at), gathered) in self.0 {
+            let loads = &mut all.entry(series).or_default().crowds[at];
             let slot = [&mut loads.first_token, &mut loads.output_rate, &mut loads.input_rate];
             *slot.into_iter().nth(which).expect("one for each of BY_CONCURRENCY") =
                 Distribution::cumulative(gathered.upto, gathered.sum);

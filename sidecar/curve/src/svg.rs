@@ -9,7 +9,7 @@ use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, Value
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
-use crate::curves::{Crowd, Curves, ModelCurves};
+use crate::curves::{Crowd, Curves, ModelCurves, PositionSpeed};
 use crate::distribution::Distribution;
 use crate::knee::Basis;
 
@@ -41,35 +41,39 @@ fn draw<'a>(area: &Area<'a>, curves: &Curves) -> Result<(), Failure<'a>> {
 }
 
 fn title(model: &ModelCurves) -> String {
-    let name: String = model.model.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    let name: String = model.title().chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
     format!("{name}: {} streams", model.exchanges())
 }
 
 fn speed<'a>(area: &Area<'a>, model: &ModelCurves) -> Result<(), Failure<'a>> {
     let quantiles = [("half reach it", 0.5), ("9 of 10", 0.9), ("99 of 100", 0.99)];
-    let lines =
-        quantiles.map(|(name, share)| (name, at(&model.crowds, |crowd| crowd.speed_reached_by(share))));
-    let mean = ("mean", at(&model.crowds, |crowd| crowd.output_rate.mean()));
+    let lines = quantiles.map(|(name, share)| {
+        let point = |crowd: &Crowd| Some(Point::of(crowd.speed_reached_by(share)?, &crowd.output_rate));
+        (name, at(&model.crowds, point))
+    });
+    // The mean of a clipped histogram may lie far above every point that can be drawn.
+    let mean = |crowd: &Crowd| {
+        let (mean, last) = (crowd.output_rate.mean()?, crowd.output_rate.last_edge()?);
+        Some(Point { value: mean.min(last), clipped: mean > last })
+    };
+    let mean = ("mean", at(&model.crowds, mean));
     let marks = model.knees.iter().filter(|knee| knee.basis() == Basis::Configured);
     let chart = Chart {
         title: "tokens/s of one stream, by streams at once",
         names: model.crowds.iter().map(|crowd| crowd.range).collect(),
         lines: lines.into_iter().chain([mean]).collect(),
-        legend: SeriesLabelPosition::UpperRight,
         marks: marks.map(|knee| (knee.objective.clone(), knee.tokens_per_second)).collect(),
     };
     chart.draw(area)
 }
 
 fn wait<'a>(area: &Area<'a>, model: &ModelCurves) -> Result<(), Failure<'a>> {
-    let quantile = |of: &Distribution, q| of.quantile(q);
-    let lines = [0.5, 0.9, 0.99].map(|q| at(&model.crowds, |crowd| quantile(&crowd.first_token, q)));
+    let point = |of: &Distribution, q| Some(Point::of(of.quantile(q)?, of));
+    let lines = [0.5, 0.9, 0.99].map(|q| at(&model.crowds, |crowd| point(&crowd.first_token, q)));
     let chart = Chart {
         title: "seconds to the first token, by streams at once",
         names: model.crowds.iter().map(|crowd| crowd.range).collect(),
         lines: ["p50", "p90", "p99"].into_iter().zip(lines).collect(),
-        // Waits grow with the crowd: the lower right is free.
-        legend: SeriesLabelPosition::LowerRight,
         marks: Vec::new(),
     };
     chart.draw(area)
@@ -77,41 +81,55 @@ fn wait<'a>(area: &Area<'a>, model: &ModelCurves) -> Result<(), Failure<'a>> {
 
 fn by_position<'a>(area: &Area<'a>, model: &ModelCurves) -> Result<(), Failure<'a>> {
     let line = model.positions.iter().enumerate();
-    let line = line.filter_map(|(at, position)| Some((at as f64, position.tokens_per_second()?))).collect();
+    let point =
+        |position: &PositionSpeed| Some(Point { value: position.tokens_per_second()?, clipped: false });
+    let line = line.filter_map(|(at, position)| Some((at as f64, point(position)?))).collect();
     let chart = Chart {
         title: "tokens/s, by position in the answer",
         names: model.positions.iter().map(|position| position.range).collect(),
         lines: vec![("mean", line)],
-        legend: SeriesLabelPosition::UpperRight,
         marks: Vec::new(),
     };
     chart.draw(area)
 }
 
 /// A quantity by place in the list of ranges, where there is one.
-fn at(crowds: &[Crowd], pick: impl Fn(&Crowd) -> Option<f64>) -> Vec<(f64, f64)> {
+fn at(crowds: &[Crowd], pick: impl Fn(&Crowd) -> Option<Point>) -> Vec<(f64, Point)> {
     crowds.iter().enumerate().filter_map(|(at, crowd)| Some((at as f64, pick(crowd)?))).collect()
 }
 
-/// Lines over named places, with values from 0.
+/// A point of a line.
+#[derive(Clone, Copy)]
+struct Point {
+    value: f64,
+    /// The value is the histogram's last edge, and the true one lies at it or above.
+    clipped: bool,
+}
+
+impl Point {
+    fn of(value: f64, of: &Distribution) -> Self {
+        Self { value, clipped: Some(value) == of.last_edge() }
+    }
+}
+
+/// Lines over named places, with values from 0; below them their names, so that no name covers a point.
 struct Chart {
     title: &'static str,
     names: Vec<&'static str>,
-    lines: Vec<(&'static str, Vec<(f64, f64)>)>,
-    /// Where they are named.
-    legend: SeriesLabelPosition,
+    lines: Vec<(&'static str, Vec<(f64, Point)>)>,
     /// Levels with a name.
     marks: Vec<(String, f64)>,
 }
 
 impl Chart {
     fn draw<'a>(&self, area: &Area<'a>) -> Result<(), Failure<'a>> {
-        let values = self.lines.iter().flat_map(|(_, line)| line.iter().map(|(_, value)| *value));
+        let (above, legend) = area.split_vertically(HEIGHT - TITLE - LEGEND);
+        let values = self.lines.iter().flat_map(|(_, line)| line.iter().map(|(_, point)| point.value));
         let top = values.chain(self.marks.iter().map(|(_, level)| *level)).fold(0.0, f64::max);
         let top = if top > 0.0 { top * 1.1 } else { 1.0 };
         let places = Places::new(&self.names);
         let (first, last) = places.range();
-        let mut chart = ChartBuilder::on(area)
+        let mut chart = ChartBuilder::on(&above)
             .caption(self.title, ("sans-serif", 13))
             .margin(12)
             .x_label_area_size(28)
@@ -122,28 +140,37 @@ impl Chart {
             .disable_x_mesh()
             .light_line_style(WHITE)
             .label_style(("sans-serif", 11))
+            // Steps of 0.2 are not 0.6 to the last bit after three.
+            .y_label_formatter(&|level| ((level * 1e6).round() / 1e6).to_string())
             .draw()?;
-        for ((name, line), colour) in self.lines.iter().zip(COLOURS) {
-            let style = colour.stroke_width(2);
-            chart
-                .draw_series(LineSeries::new(line.iter().copied(), style).point_size(3))?
-                .label(*name)
-                .legend(move |(x, y)| PathElement::new([(x, y), (x + 14, y)], style));
+        for ((_, line), colour) in self.lines.iter().zip(COLOURS) {
+            let points = line.iter().map(|(at, point)| (*at, point.value));
+            chart.draw_series(LineSeries::new(points, colour.stroke_width(2)).point_size(3))?;
+            let clipped = line.iter().filter(|(_, point)| point.clipped);
+            let text = ("sans-serif", 11).into_font().color(&colour);
+            chart.draw_series(clipped.map(|(at, point)| {
+                EmptyElement::at((*at, point.value)) + Text::new("≥", (-4, -16), text.clone())
+            }))?;
         }
         for (name, level) in &self.marks {
-            let style = GREY.stroke_width(1);
-            chart
-                .draw_series(LineSeries::new([(first, *level), (last, *level)], style))?
-                .label(name)
-                .legend(move |(x, y)| PathElement::new([(x, y), (x + 14, y)], style));
+            chart.draw_series(LineSeries::new([(first, *level), (last, *level)], GREY.stroke_width(1)))?;
+            let text = ("sans-serif", 11).into_font().color(&GREY);
+            let label = Text::new(format!("{name} {level}"), (4, -14), text);
+            chart.draw_series([EmptyElement::at((first, *level)) + label])?;
         }
-        if self.lines.len() > 1 {
-            chart
-                .configure_series_labels()
-                .position(self.legend.clone())
-                .background_style(WHITE.mix(0.8))
-                .label_font(("sans-serif", 11))
-                .draw()?;
+        self.name_lines(&legend)
+    }
+
+    /// Draws the names of the lines side by side.
+    fn name_lines<'a>(&self, area: &Area<'a>) -> Result<(), Failure<'a>> {
+        if self.lines.len() < 2 {
+            return Ok(());
+        }
+        let step = (WIDTH - NAMES_LEFT) / COLOURS.len() as u32;
+        for (at, ((name, _), colour)) in self.lines.iter().zip(COLOURS).enumerate() {
+            let x = (NAMES_LEFT + at as u32 * step) as i32;
+            area.draw(&PathElement::new([(x, 8), (x + 14, 8)], colour.stroke_width(2)))?;
+            area.draw(&Text::new(*name, (x + 18, 2), ("sans-serif", 11).into_font()))?;
         }
         Ok(())
     }
@@ -206,6 +233,13 @@ const COLOURS: [RGBColor; 4] =
 
 const GREY: RGBColor = RGBColor(120, 120, 120);
 
-/// Pixels of one chart.
+/// Pixels of one chart, with its share of the row's title and the line of names below.
 const WIDTH: u32 = 400;
-const HEIGHT: u32 = 320;
+const HEIGHT: u32 = 340;
+
+/// Pixels of a row's title and of the names below a chart.
+const TITLE: u32 = 20;
+const LEGEND: u32 = 20;
+
+/// Pixels to the left of the first name: the axis and its margin.
+const NAMES_LEFT: u32 = 60;

@@ -9,7 +9,7 @@ use crate::curves::{Crowd, Curves, ModelCurves, PositionSpeed, Window};
 use crate::distribution::Distribution;
 use crate::knee::{Basis, Outcome};
 
-/// As text, a section for each model.
+/// As text, a section for each model at each upstream.
 pub fn table(curves: &Curves) -> String {
     let sections: Vec<_> = curves.models.iter().map(|model| section(model, curves.window)).collect();
     let mut text = sections.join("\n");
@@ -22,7 +22,7 @@ fn section(model: &ModelCurves, window: Window) -> String {
         Window::SinceStart => "since that tokenmeter started".to_owned(),
         Window::Last(over) => format!("in {}", seconds(over)),
     };
-    let mut text = format!("{}: {} streams {when}\n\n", printable(&model.model), model.exchanges());
+    let mut text = format!("{}: {} streams {when}\n\n", printable(&model.title()), model.exchanges());
     text += "  tokens/s of one stream, and of all together\n";
     text += "  at once   streams     mean     half  9 of 10  99 of 100      all*\n";
     model.crowds.iter().for_each(|crowd| text += &speeds(crowd));
@@ -101,20 +101,20 @@ fn position(position: &PositionSpeed) -> String {
     )
 }
 
-/// A rate; with a `+` at the last edge, beyond which nothing is known.
+/// A rate; with a `≥` at the last edge, beyond which nothing is known.
 fn rate(rate: Option<f64>, of: &Distribution) -> String {
     match rate {
         None => "-".to_owned(),
-        Some(rate) if Some(rate) == of.last_edge() => format!("{}+", digits(rate)),
+        Some(rate) if Some(rate) == of.last_edge() => format!("≥{}", digits(rate)),
         Some(rate) => digits(rate),
     }
 }
 
 fn wait(seconds: f64, of: &Distribution) -> String {
-    let more = if Some(seconds) == of.last_edge() { "+" } else { "" };
+    let least = if Some(seconds) == of.last_edge() { "≥" } else { "" };
     match seconds {
-        short if short < 1.0 => format!("{} ms{more}", digits(short * 1000.0)),
-        long => format!("{} s{more}", digits(long)),
+        short if short < 1.0 => format!("{least}{} ms", digits(short * 1000.0)),
+        long => format!("{least}{} s", digits(long)),
     }
 }
 
@@ -137,7 +137,9 @@ fn printable(name: &str) -> String {
 }
 
 const NOTES: &str = "
-  * an estimate: the middle of the range times the mean, while all generate.
+  * an estimate: the middle of the range times the mean, while all generate;
+  where the mean or half are beyond the last bucket (≥), times all tokens by
+  their time.
   The mean is exact. What half, 9 of 10 or 99 of 100 streams reach, and p50 to
   p99, are estimates within a bucket of the histogram.
 ";

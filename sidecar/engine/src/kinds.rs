@@ -32,6 +32,15 @@ pub(crate) fn of(kind: Kind) -> Option<&'static Vocabulary> {
     KNOWN.into_iter().find(|vocabulary| vocabulary.kind == kind)
 }
 
+/// Returns what to do about a server whose usage leaves out cached tokens, as the end of a sentence.
+pub fn hidden_cached_remedy(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Vllm => "; start it with --enable-prompt-tokens-details",
+        Kind::Sglang => "; start it with --enable-cache-report",
+        _ => "",
+    }
+}
+
 #[cfg(test)]
 #[path = "kinds/tests.rs"]
 mod tests;

@@ -24,5 +24,6 @@ mod vocabulary;
 pub mod limits;
 
 pub use detect::{Detected, FrontEnd};
+pub use kinds::hidden_cached_remedy;
 pub use reckoning::Ours;
 pub use watch::{Hooks, Plan, Reach, Running, Scrape, Target, start};

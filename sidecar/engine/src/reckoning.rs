@@ -5,7 +5,7 @@
 //! that went or another start time is another life, and begins at zero again; what was done between
 //! its start and its first page is nobody's drift.
 
-use metrics::EngineReading;
+use metrics::{EngineReading, PROMPT_SOURCES};
 use relay::Kind;
 
 use crate::vocabulary::{Counters, Said};
@@ -15,6 +15,8 @@ use crate::vocabulary::{Counters, Said};
 pub struct Ours {
     /// Prompt tokens of ended exchanges, cached ones included.
     pub input: u64,
+    /// Of them, those that usage reported as cached.
+    pub cached: u64,
     /// Generated tokens of ended exchanges.
     pub output: u64,
 }
@@ -61,7 +63,10 @@ fn reading(life: &Life, last: Option<&Counters>, ours: Ours) -> EngineReading {
         prefix_cache_hit_ratio: hit_ratio(said, last),
         prompt_tokens,
         generation_tokens,
+        prompt_source_tokens: now.sources_since(base),
+        hidden_cached_tokens: hidden_cached(life, last, ours),
         preemptions: since(now.preemptions, base.preemptions),
+        admission_rejections: since(now.admission_rejections, base.admission_rejections),
         drift_input_tokens: less(prompt_tokens, ours.input, ours_then.input),
         drift_output_tokens: less(generation_tokens, ours.output, ours_then.output),
     }
@@ -84,6 +89,18 @@ fn hit_ratio(said: &Said, last: Option<&Counters>) -> Option<f64> {
     (lookups > 0.0).then(|| hits / lookups)
 }
 
+/// The cached prompt tokens of the page before that are neither reported to us nor, whatever they were,
+/// work that we did not see. The page before, because a server may count a hit when a request begins, and
+/// we count it when the exchange ends.
+fn hidden_cached(life: &Life, last: Option<&Counters>, ours: Ours) -> Option<f64> {
+    let Life { base, ours: ours_then, last: said, .. } = life;
+    let cached = since(last?.cached(), base.cached())?;
+    let prompt = since(said.counters.prompt_tokens, base.prompt_tokens)?;
+    let unseen = prompt - ours.input.saturating_sub(ours_then.input) as f64;
+    let reported = ours.cached.saturating_sub(ours_then.cached) as f64;
+    Some((cached - unseen.max(0.0) - reported).max(0.0))
+}
+
 impl Said {
     /// Whether these are another process's numbers.
     fn is_another_life(&self, last: &Self) -> bool {
@@ -98,9 +115,26 @@ impl Said {
 }
 
 impl Counters {
-    fn all(&self) -> [Option<f64>; 5] {
-        let Self { cache_hits, cache_lookups, prompt_tokens, generation_tokens, preemptions } = *self;
-        [cache_hits, cache_lookups, prompt_tokens, generation_tokens, preemptions]
+    fn all(&self) -> [Option<f64>; 9] {
+        let Self { cache_hits, cache_lookups, prompt_tokens, generation_tokens, .. } = *self;
+        let Self { prompt_sources: [compute, cache, transfer], preemptions, admission_rejections, .. } =
+            *self;
+        let tokens = [prompt_tokens, generation_tokens, compute, cache, transfer];
+        let others = [cache_hits, cache_lookups, preemptions, admission_rejections];
+        std::array::from_fn(|at| if at < tokens.len() { tokens[at] } else { others[at - tokens.len()] })
+    }
+
+    /// Prompt tokens that were not computed, as the server counts prompts; else the hits of its cache.
+    fn cached(&self) -> Option<f64> {
+        let [_, cached, transferred] = self.prompt_sources;
+        match cached {
+            Some(cached) => Some(cached + transferred.unwrap_or(0.0)),
+            None => self.cache_hits,
+        }
+    }
+
+    fn sources_since(&self, base: &Self) -> [Option<f64>; PROMPT_SOURCES.len()] {
+        std::array::from_fn(|at| since(self.prompt_sources[at], base.prompt_sources[at]))
     }
 }
 
@@ -120,7 +154,7 @@ mod tests {
     }
 
     fn ours(input: u64, output: u64) -> Ours {
-        Ours { input, output }
+        Ours { input, output, cached: 0 }
     }
 
     #[test]
@@ -189,5 +223,48 @@ mod tests {
         let mut reckoning = Reckoning::default();
         let reading = reckoning.take(Kind::Sglang, stated, Ours::default());
         assert_eq!(reading.prefix_cache_hit_ratio, Some(0.5), "where only that is said");
+    }
+
+    /// A page whose cache had `cached` of `prompt` tokens, and our own counts.
+    fn hidden(pages: &[(f64, f64, u64, u64)]) -> Vec<Option<f64>> {
+        let mut reckoning = Reckoning::default();
+        let mut take = |&(prompt, cached, input, reported): &(f64, f64, u64, u64)| {
+            let counters = Counters {
+                prompt_tokens: Some(prompt),
+                prompt_sources: [Some(prompt - cached), Some(cached), Some(0.0)],
+                ..Counters::default()
+            };
+            let ours = Ours { input, output: 0, cached: reported };
+            let reading = reckoning.take(Kind::Vllm, Said { counters, ..Said::default() }, ours);
+            reading.hidden_cached_tokens
+        };
+        pages.iter().map(&mut take).collect()
+    }
+
+    #[test]
+    fn cached_tokens_without_a_report_are_hidden() {
+        let pages = [(100.0, 0.0, 0, 0), (1100.0, 600.0, 1000, 0), (1100.0, 600.0, 1000, 0)];
+        assert_eq!(hidden(&pages), [None, Some(0.0), Some(600.0)], "a page later, since hits come first");
+    }
+
+    #[test]
+    fn reported_cached_tokens_are_not_hidden() {
+        let pages = [(0.0, 0.0, 0, 0), (1000.0, 600.0, 900, 550), (1000.0, 600.0, 1000, 600)];
+        assert_eq!(hidden(&pages), [None, Some(0.0), Some(0.0)]);
+    }
+
+    #[test]
+    fn cached_tokens_of_others_are_not_hidden() {
+        let pages = [(0.0, 0.0, 0, 0), (1000.0, 600.0, 0, 0), (1000.0, 600.0, 0, 0)];
+        assert_eq!(hidden(&pages), [None, Some(0.0), Some(0.0)], "none of it passed through us");
+        let pages = [(0.0, 0.0, 0, 0), (1000.0, 900.0, 700, 0), (1000.0, 900.0, 700, 0)];
+        assert_eq!(hidden(&pages)[2], Some(600.0), "300 may all have been others' cached ones");
+    }
+
+    #[test]
+    fn restart_begins_hidden_tokens_anew() {
+        let pages =
+            [(0.0, 0.0, 0, 0), (1000.0, 600.0, 1000, 0), (1000.0, 600.0, 1000, 0), (10.0, 0.0, 1010, 0)];
+        assert_eq!(hidden(&pages)[2..], [Some(600.0), None]);
     }
 }

@@ -3,6 +3,7 @@
 //! The law: a quantity is read under the newest name the page has, or it is absent. Samples of
 //! several models or engines are added, shares are averaged.
 
+use metrics::PROMPT_SOURCES;
 use relay::Kind;
 
 use scrape::Page;
@@ -29,8 +30,12 @@ pub(crate) struct Vocabulary {
     pub(crate) prompt_tokens: Ways,
     /// Generated tokens; a counter.
     pub(crate) generation_tokens: Ways,
+    /// Prompt tokens by where they came from, in the order of [`metrics::PROMPT_SOURCES`]; counters.
+    pub(crate) prompt_sources: [Ways; PROMPT_SOURCES.len()],
     /// Requests put back into the queue; a counter.
     pub(crate) preemptions: Ways,
+    /// Requests turned away for a limit of the queue; a counter.
+    pub(crate) admission_rejections: Ways,
 }
 
 /// The names a quantity has had, newest first.
@@ -70,7 +75,9 @@ pub(crate) const fn silent(kind: Kind, prefixes: &'static [&'static str]) -> Voc
         cache_hit_ratio: &[],
         prompt_tokens: &[],
         generation_tokens: &[],
+        prompt_sources: [&[]; PROMPT_SOURCES.len()],
         preemptions: &[],
+        admission_rejections: &[],
     }
 }
 
@@ -93,7 +100,9 @@ pub(crate) struct Counters {
     pub(crate) cache_lookups: Option<f64>,
     pub(crate) prompt_tokens: Option<f64>,
     pub(crate) generation_tokens: Option<f64>,
+    pub(crate) prompt_sources: [Option<f64>; PROMPT_SOURCES.len()],
     pub(crate) preemptions: Option<f64>,
+    pub(crate) admission_rejections: Option<f64>,
 }
 
 impl Vocabulary {
@@ -115,7 +124,9 @@ impl Vocabulary {
                 cache_lookups: sum(page, self.cache_lookups),
                 prompt_tokens: sum(page, self.prompt_tokens),
                 generation_tokens: sum(page, self.generation_tokens),
+                prompt_sources: self.prompt_sources.map(|ways| sum(page, ways)),
                 preemptions: sum(page, self.preemptions),
+                admission_rejections: sum(page, self.admission_rejections),
             },
             started: sum(page, STARTED),
         }

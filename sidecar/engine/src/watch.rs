@@ -172,6 +172,8 @@ struct Watcher {
     kind: Option<Kind>,
     /// What was logged last, so that nothing is logged twice.
     told: String,
+    /// True if the log says that cached tokens are hidden.
+    told_hidden: bool,
 }
 
 /// Why a page gave no reading.
@@ -187,7 +189,8 @@ impl Watcher {
         let asker =
             Asker { host: Arc::clone(&target.host), port: target.port, prefix: Arc::clone(&target.prefix) };
         let (kind, told) = (target.kind, String::new());
-        Self { number, target, asker, every, hooks, reckoning: Reckoning::default(), kind, told }
+        let reckoning = Reckoning::default();
+        Self { number, target, asker, every, hooks, reckoning, kind, told, told_hidden: false }
     }
 
     /// Until nobody says any more what can be reached.
@@ -251,6 +254,7 @@ impl Watcher {
             let wait = match self.read(vocabulary).await {
                 Ok(reading) => {
                     self.tell("its own metrics are read");
+                    self.tell_hidden(&reading);
                     (self.hooks.reading)(self.number, reading);
                     self.every
                 }
@@ -323,6 +327,22 @@ impl Watcher {
                 format!("its {page} cannot be read: it answers {status}{remedy}")
             }
         });
+    }
+
+    /// Logs once that the server hides cached tokens, and once more after it no longer did.
+    fn tell_hidden(&mut self, reading: &EngineReading) {
+        let hides = reading.hides_cached_tokens();
+        if hides && !self.told_hidden {
+            let (upstream, cached_tokens) = (&*self.target.name, reading.hidden_cached_tokens);
+            let remedy = reading.kind.map_or("", kinds::hidden_cached_remedy);
+            tracing::warn!(
+                upstream,
+                cached_tokens,
+                "its page shows cached prompt tokens that its usage does not report, so they are counted and \
+                 priced as computed ones{remedy}"
+            );
+        }
+        self.told_hidden = hides;
     }
 
     fn tell(&mut self, what: &str) {

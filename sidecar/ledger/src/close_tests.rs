@@ -95,6 +95,15 @@ fn a_month_is_closed_with_its_sums_and_closing_again_changes_nothing() {
     assert_eq!(close(&place.ledger(), october(), "bob", november_us() + DAY_US).unwrap(), sign_off);
 }
 
+/// Months that were signed off before images and videos had columns name only the types of that time.
+#[test]
+fn sign_off_without_images_names_the_first_types() {
+    let sign_off = close(&with_october().ledger(), october(), "ann", november_us()).unwrap();
+    let tokens = sign_off.document["tokens"].as_object().unwrap();
+    let first = tokens.keys().filter(|name| crate::table::FIRST_TOKENS.contains(&name.as_str())).count();
+    assert_eq!((first, tokens.len()), (7, 7), "{tokens:?}");
+}
+
 #[test]
 fn what_comes_late_is_billed_in_the_open_month() {
     let place = with_october();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use meter::{ExchangeId, Provenance};
+use meter::{ExchangeId, Provenance, Role};
 use price::{Charge, Rate};
 
 use crate::key::Key;
@@ -38,6 +38,8 @@ pub struct EnergyRow {
     pub rate: Option<Arc<Rate>>,
     /// What it used, and what that cost.
     pub used: Used,
+    /// The part of a request that the exchange is.
+    pub role: Role,
 }
 
 impl EnergyRow {
@@ -59,6 +61,7 @@ impl EnergyRow {
                 Charge::Unpriced(_) => None,
             },
             used,
+            role: row.role,
         }
     }
 

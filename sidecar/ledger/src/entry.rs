@@ -136,7 +136,7 @@ impl<'f> Entry<'f> {
                 rates.insert(rate.id, rate);
             }
             let key = row.key(class);
-            self.lines.entry(key.clone()).or_insert_with(|| key.line()).add_used(&row.used);
+            self.lines.entry(key.clone()).or_insert_with(|| key.line()).add_used(&row.used, row.role);
         }
         drop(insert);
         self.set_seal(&ENERGY, seal);

@@ -147,7 +147,7 @@ impl File {
         let opened = Connection::open_with_flags(path, flags).map_err(Failure::from).and_then(|connection| {
             connection.busy_timeout(BUSY)?;
             careful(&connection)?;
-            schema::known(&connection)?;
+            schema::read_as_newest(&connection)?;
             Self::with(connection, path)
         });
         match opened {
@@ -180,7 +180,7 @@ impl File {
             OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
         let connection = Connection::open_with_flags(uri, flags)?;
         careful(&connection)?;
-        schema::known(&connection)?;
+        schema::read_as_newest(&connection)?;
         Self::with(connection, path)
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use meter::{Provenance, TokenType};
+use meter::{Provenance, Role, TokenType};
 
 use crate::line::{Class, Line};
 use crate::report::source::Used;
@@ -101,8 +101,11 @@ impl Line {
         self.gpu_energy_pico += other.gpu_energy_pico;
     }
 
-    /// Adds one exchange.
+    /// Adds one exchange; of a prefill leg nothing, because its decode leg is counted.
     pub(crate) fn add_row(&mut self, row: &Row) {
+        if !row.role.is_counted() {
+            return;
+        }
         self.exchanges = self.exchanges.saturating_add(1);
         for (sum, count) in self.tokens.iter_mut().zip(&row.tokens.by_type) {
             *sum = sum.saturating_add(*count);
@@ -110,9 +113,9 @@ impl Line {
         self.cost_pico += row.charge.cost().map_or(0, i128::from);
     }
 
-    /// Adds what one exchange used of the GPUs.
-    pub(crate) fn add_used(&mut self, used: &Used) {
-        self.energy_exchanges = self.energy_exchanges.saturating_add(1);
+    /// Adds what one exchange or leg used of the GPUs.
+    pub(crate) fn add_used(&mut self, used: &Used, role: Role) {
+        self.energy_exchanges = self.energy_exchanges.saturating_add(u64::from(role.is_counted()));
         self.energy_nj += i128::from(used.energy_nj.unwrap_or(0));
         self.gpu_ns += i128::from(used.gpu_ns.unwrap_or(0));
         self.gpu_hours_pico += i128::from(used.gpu_hours_pico);

@@ -21,6 +21,8 @@ mod file;
 mod files;
 mod keeper;
 mod key;
+#[cfg(test)]
+mod legs_tests;
 pub mod line;
 mod lock;
 mod missing;
@@ -57,6 +59,7 @@ pub use close::close;
 pub use energy::EnergyRow;
 pub use failure::{Failure, Fault};
 pub use line::{Class, Line};
+pub use lock::writer_on_this_host;
 pub use overview::{Facts, Overview, Part, overview};
 pub use reprice::{Change, Outcome, Reprice, rehearse, reprice};
 pub use row::Row;

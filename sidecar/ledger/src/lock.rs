@@ -81,6 +81,22 @@ impl Lock {
     }
 }
 
+/// Returns the process of this host that writes the ledger at `path`.
+///
+/// `None` where no process holds the lock, and where the holder is no process of this program that is seen here: this
+/// process itself, or one of another host or container, which a rolling update ends soon.
+pub fn writer_on_this_host(path: &Path) -> Option<u32> {
+    let mut file = File::open(files::beside(path, ".lock")).ok()?;
+    // A lock that is free is given back with the file.
+    if !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
+        return None;
+    }
+    let holder: u32 = content(&mut file).split_whitespace().next()?.parse().ok()?;
+    let name = |process: &str| std::fs::read_to_string(format!("/proc/{process}/comm")).ok();
+    let is_ours = holder != std::process::id() && name(&holder.to_string())? == name("self")?;
+    is_ours.then_some(holder)
+}
+
 fn content(file: &mut File) -> String {
     let mut bytes = Vec::new();
     let _ = file.take(BYTES as u64).read_to_end(&mut bytes);
@@ -97,7 +113,7 @@ pub(crate) fn is_at(file: &File, path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::Lock;
+    use super::{Lock, writer_on_this_host};
     use crate::failure::Fault;
     use crate::testing::{NOON_US, Place};
 
@@ -110,6 +126,20 @@ mod tests {
         assert!(refused.said.contains(&std::process::id().to_string()), "{refused}");
         drop(first);
         Lock::take(&place.ledger()).unwrap();
+    }
+
+    #[test]
+    fn own_or_foreign_lock_has_no_other_writer() {
+        let place = Place::new();
+        assert_eq!(writer_on_this_host(&place.ledger()), None, "there is no lock");
+        let lock = Lock::take(&place.ledger()).unwrap();
+        assert_eq!(writer_on_this_host(&place.ledger()), None, "the holder is this process");
+        for holder in ["1", "4294967294", "unknown"] {
+            std::fs::write(place.path("x.db.lock"), format!("{holder:<31}\n")).unwrap();
+            assert_eq!(writer_on_this_host(&place.ledger()), None, "{holder} is no process of this program");
+        }
+        drop(lock);
+        assert_eq!(writer_on_this_host(&place.ledger()), None, "the lock is free");
     }
 
     #[test]

@@ -216,6 +216,9 @@ fn each(
             list(&mut outcome.gone, Arc::clone(&line.model), line.exchanges, &mut outcome.unlisted);
             return Ok(());
         };
+        if !row.role.is_counted() {
+            return Ok(());
+        }
         outcome.exchanges += 1;
         let mut now = Standing { cost_pico: line.cost_pico, rate: line.rate, made: 0 };
         if let Some((_, corrected)) = standing.get(&row.id) {
@@ -292,6 +295,7 @@ pub(crate) fn usage(row: &Row) -> Usage<'_> {
         at_us: row.ended_us,
         tokens: &row.tokens.by_type,
         success: (200..300).contains(&row.status),
+        counted: row.tokens.is_counted(),
     }
 }
 

@@ -20,8 +20,9 @@ version: second
 currency: USD
 unit: per_million
 models:
-  - {pattern: 'llama-*', input: 0.31, cached_input: 0.02, output: 0.77, input_audio: 3, output_audio: 4}
-  - {name: nobody/knows, input: 0, output: 0, input_audio: 0, output_audio: 0}
+  - {pattern: 'llama-*', input: 0.31, cached_input: 0.02, output: 0.77, input_audio: 3, output_audio: 4,
+     output_image: 5, output_video: 6}
+  - {name: nobody/knows, input: 0, output: 0, input_audio: 0, output_audio: 0, output_image: 0, output_video: 0}
 ";
 
 fn prices(text: &str) -> Book {
@@ -35,7 +36,7 @@ fn wish<'a>(book: &'a Book, model: Option<&'a str>) -> Reprice<'a> {
 #[test]
 fn the_tier_of_a_row_makes_it_cheaper_only_where_the_server_has_tiers() {
     let text = "version: v\ncurrency: USD\nmodels:\n  - {pattern: '*', input: 1, output: 1, input_audio: 1, \
-                output_audio: 1, tiers: {flex: {multiply: 0.5}, priority: {multiply: 2}}}\n";
+                output_audio: 1, output_image: 1, output_video: 1, tiers: {flex: {multiply: 0.5}, priority: {multiply: 2}}}\n";
     let book = prices(text);
     for (provider, tier, times) in [
         ("openai", "flex", 0.5),
@@ -69,7 +70,8 @@ fn the_charges_are_the_new_books_and_twice_is_once() {
             .filter(|(_, row, _)| row.model.starts_with("llama-") || row.model.starts_with("nobody"))
             .filter_map(|(_, row, _)| match book.charge(&usage(row)) {
                 Charge::Priced { cost, .. } => Some(i128::from(cost)),
-                Charge::Unpriced(_) => None,
+                // What the new book has no price for keeps the charge it has.
+                Charge::Unpriced(_) => row.charge.cost().map(i128::from),
             })
             .sum();
         let mut after = 0;
@@ -151,7 +153,7 @@ fn what_cannot_be_charged_again_is_told() {
         + memory.rows.iter().filter(|(_, row, _)| !kept(row) && row.model.contains('a')).count();
     assert_eq!(not_qwen.gone.values().sum::<u64>(), u64::try_from(gone).unwrap());
     let euros = prices(
-        "version: v\ncurrency: EUR\nmodels:\n  - {pattern: 'llama*', input: 1, output: 2, input_audio: 1, output_audio: 1}\n",
+        "version: v\ncurrency: EUR\nmodels:\n  - {pattern: 'llama*', input: 1, output: 2, input_audio: 1, output_audio: 1, output_image: 1, output_video: 1}\n",
     );
     let error = rehearse(&memory, &wish(&euros, None)).unwrap_err().to_string();
     assert!(error.contains("USD") && error.contains("EUR"), "{error}");

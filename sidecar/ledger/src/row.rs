@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use meter::{ExchangeId, Record, Tokens};
+use meter::{ExchangeId, Record, Role, Tokens};
 use price::{Charge, has_tiers};
 
 /// One exchange. Columns of the table `exchange` have the same names.
@@ -52,6 +52,14 @@ pub struct Row {
     pub charge: Charge,
     /// Its trace, if it is part of one.
     pub trace: Option<[u8; 16]>,
+    /// The part of a request that it is. A prefill leg adds nothing but its GPU use to a line.
+    pub role: Role,
+    /// The id that the client gave the request; the legs and the repetitions of one request share it.
+    pub request_id: Option<Arc<str>>,
+    /// Times that it was sent to the upstream.
+    pub upstream_attempts: u8,
+    /// Cached tokens that the server reported beyond the prompt; no part of `tokens`.
+    pub cached_excess: u64,
 }
 
 impl Row {
@@ -82,6 +90,10 @@ impl Row {
             first_token_us: record.timing.first_token_ns.map(micros),
             charge,
             trace: identity.trace.as_ref().map(|trace| trace.trace_id),
+            role: identity.role,
+            request_id: identity.request_id.clone(),
+            upstream_attempts: record.upstream_attempts,
+            cached_excess: record.cached_excess,
         }
     }
     /// The id of the rate it was charged by, if it was.
@@ -115,6 +127,7 @@ pub(crate) fn bounded(mut row: Row) -> Row {
         &mut row.response_model,
         &mut row.response_id,
         &mut row.service_tier,
+        &mut row.request_id,
     ] {
         text.iter_mut().for_each(cut);
     }

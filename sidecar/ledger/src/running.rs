@@ -165,6 +165,8 @@ impl Ledger {
     /// Enters all that waits and ends; gives up after so long. Whether all was entered in time.
     pub fn shutdown(&self, at_most: Duration) -> bool {
         let until = Instant::now() + at_most;
+        let lost = |status: &Status| (status.lost_rows_total, status.lost_energies_total);
+        let before = lost(&self.status());
         self.shared.queue.end(End::By(until));
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(thread) = thread else { return self.status().up };
@@ -178,7 +180,7 @@ impl Ledger {
         }
         let ended = thread.join().is_ok();
         let status = self.status();
-        ended && status.up && status.queued_rows == 0
+        ended && status.queued_rows == 0 && lost(&status) == before
     }
 
     /// Stops where it is, as far as a thread can.

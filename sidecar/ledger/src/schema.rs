@@ -8,7 +8,7 @@ use rusqlite::Connection;
 use crate::failure::{Failure, Fault};
 
 /// The version that this program writes.
-pub(crate) const VERSION: i64 = 1;
+pub(crate) const VERSION: i64 = 2;
 
 /// `application_id`: what tells a ledger from another program's SQLite file.
 pub(crate) const APPLICATION: i64 = 0x746d_6c67;
@@ -20,7 +20,10 @@ const TABLES: &str = include_str!("schema/1.sql");
 const VIEWS: &str = include_str!("schema/views.sql");
 
 /// What brings a file from one version to the next: from version 1 on, in order.
-const STEPS: &[&str] = &[];
+const STEPS: &[&str] = &[include_str!("schema/2.sql")];
+
+/// Shows a connection that only reads the tables of a file of version 1 as those of [`VERSION`].
+const OLD_AS_NEW: &str = include_str!("schema/1_as_2.sql");
 
 /// What a file says it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +41,7 @@ pub(crate) enum Kind {
 /// Makes the tables in an empty file.
 pub(crate) fn create(connection: &Connection) -> Result<(), Failure> {
     connection.execute_batch(TABLES)?;
+    STEPS.iter().try_for_each(|step| connection.execute_batch(step))?;
     connection.execute_batch(VIEWS)?;
     connection.pragma_update(None, "application_id", APPLICATION)?;
     connection.pragma_update(None, "user_version", VERSION)?;
@@ -76,17 +80,40 @@ pub(crate) fn known(connection: &Connection) -> Result<i64, Failure> {
     }
 }
 
+/// Makes a file that is only read, and stays as it is, look like one of [`VERSION`].
+pub(crate) fn read_as_newest(connection: &Connection) -> Result<(), Failure> {
+    if known(connection)? < VERSION {
+        connection.execute_batch(OLD_AS_NEW)?;
+    }
+    Ok(())
+}
+
 /// Brings a file up to [`VERSION`], each step in a transaction of its own.
 pub(crate) fn migrate(connection: &Connection) -> Result<(), Failure> {
     migrate_by(connection, STEPS)
 }
 
 fn migrate_by(connection: &Connection, steps: &[&str]) -> Result<(), Failure> {
-    let version = known(connection)?;
-    for (step, to) in steps.iter().zip(2_i64..).skip(usize::try_from(version - 1).unwrap_or(0)) {
-        connection.execute_batch(&format!("BEGIN IMMEDIATE; {step}; PRAGMA user_version = {to}; COMMIT;"))?;
+    loop {
+        let version = known(connection)?;
+        let Some(step) = usize::try_from(version - 1).ok().and_then(|at| steps.get(at)) else {
+            return Ok(());
+        };
+        connection.execute_batch("BEGIN IMMEDIATE")?;
+        // Another process may have taken the step meanwhile.
+        let taken = match known(connection) {
+            Ok(now) if now == version => connection
+                .execute_batch(&format!("{step}; {VIEWS}; PRAGMA user_version = {}; COMMIT", version + 1))
+                .map_err(Failure::from),
+            Ok(_) => connection.execute_batch("ROLLBACK").map_err(Failure::from),
+            Err(failure) => Err(failure),
+        };
+        if let Err(failure) = taken {
+            // The step's own failure says more than this one's.
+            let _ = connection.execute_batch("ROLLBACK");
+            return Err(failure);
+        }
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -121,17 +148,56 @@ mod tests {
         assert_eq!(kind(&other).unwrap(), Kind::Foreign);
     }
 
-    /// The machine that later versions will need, on steps made up here: it goes on from where a file is,
-    /// and a step that fails leaves the file as it was.
+    /// A file of version 1, as it was made before there was another.
+    fn first() -> Connection {
+        let connection = Connection::open_in_memory().unwrap();
+        connection.execute_batch(super::TABLES).unwrap();
+        connection.execute_batch("CREATE VIEW exchanges AS SELECT id FROM exchange").unwrap();
+        connection.pragma_update(None, "application_id", super::APPLICATION).unwrap();
+        connection.pragma_update(None, "user_version", 1).unwrap();
+        connection
+    }
+
+    fn old_columns(connection: &Connection) -> Vec<String> {
+        let mut statement = connection.prepare("PRAGMA main.table_info(exchange)").unwrap();
+        statement.query_map([], |row| row.get(1)).unwrap().map(Result::unwrap).collect()
+    }
+
+    fn columns(connection: &Connection, table: &str) -> Vec<String> {
+        let mut statement = connection.prepare(&format!("PRAGMA table_info({table})")).unwrap();
+        statement.query_map([], |row| row.get(1)).unwrap().map(Result::unwrap).collect()
+    }
+
     #[test]
-    fn steps_are_taken_from_where_a_file_is() {
-        let connection = new();
-        migrate_by(&connection, &[]).unwrap();
-        assert_eq!(kind(&connection).unwrap(), Kind::Ledger(1));
+    fn migrated_file_equals_new_one() {
+        let old = first();
+        migrate_by(&old, STEPS).unwrap();
+        assert_eq!(kind(&old).unwrap(), Kind::Ledger(VERSION));
+        let new = new();
+        for name in ["exchange", "rate", "energy", "line", "exchanges", "spend_daily", "prices", "requests"] {
+            assert_eq!(columns(&old, name), columns(&new, name), "{name}");
+        }
+    }
+
+    #[test]
+    fn old_file_reads_as_newest_unchanged() {
+        let old = first();
+        super::read_as_newest(&old).unwrap();
+        for table in crate::table::sealed() {
+            let count = format!("SELECT count(*) FROM ({})", table.select());
+            assert_eq!(old.query_row(&count, [], |row| row.get::<_, i64>(0)).unwrap(), 0, "{}", table.name);
+        }
+        assert_eq!(kind(&old).unwrap(), Kind::Ledger(1));
+        assert!(!old_columns(&old).contains(&"role".to_owned()));
+    }
+
+    #[test]
+    fn failed_step_leaves_the_file_as_it_was() {
+        let connection = first();
         assert!(migrate_by(&connection, &["CREATE TABLE a (x); CREATE TABLE a (x)"]).is_err());
-        connection.execute_batch("ROLLBACK").unwrap();
+        assert!(connection.is_autocommit());
         assert_eq!(kind(&connection).unwrap(), Kind::Ledger(1));
         migrate_by(&connection, &["CREATE TABLE a (x)"]).unwrap();
-        assert_eq!(kind(&connection).unwrap(), Kind::Newer(2));
+        assert_eq!(kind(&connection).unwrap(), Kind::Ledger(2));
     }
 }

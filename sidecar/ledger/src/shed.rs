@@ -85,7 +85,7 @@ impl Shed {
     /// Takes what an exchange used. Whether there was room.
     pub(crate) fn energy(&mut self, row: &EnergyRow) -> bool {
         let Some(line) = self.line(row.key(Class::Shed)) else { return false };
-        line.add_used(&row.used);
+        line.add_used(&row.used, row.role);
         // Its exchange may be in another file, and the rate with it.
         if let Some(rate) = &row.rate {
             self.rates.entry(rate.id).or_insert_with(|| Arc::clone(rate));

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::file;
 use crate::files;
 use crate::report::source::Month;
-use crate::table::{CORRECTION, ENERGY, EXCHANGE, GAP, LINE, RATE};
+use crate::table::{CORRECTION, ENERGY, EXCHANGE, GAP, LATER_TOKENS, LINE, RATE};
 use crate::values::{Columns, Names};
 use crate::{Class, digest, month};
 
@@ -141,9 +141,12 @@ fn sums(connection: &Connection, month: Month) -> Result<Value, Failure> {
     })?;
     let cost: Map<String, Value> =
         cost.into_iter().map(|(currency, pico)| (currency.to_owned(), decimal(pico, 12, 2).into())).collect();
+    // Months that were signed off before version 2 say nothing of its types, so those without tokens are left out.
+    let is_named = |kind: &TokenType, sum: u128| sum > 0 || !LATER_TOKENS.contains(&kind.name());
     let tokens: Map<String, Value> = TokenType::ALL
         .iter()
         .zip(tokens)
+        .filter(|(kind, sum)| is_named(kind, *sum))
         .map(|(kind, sum)| (kind.name().to_owned(), sum.to_string().into()))
         .collect();
     Ok(json!({

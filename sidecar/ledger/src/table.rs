@@ -17,8 +17,11 @@ pub(crate) type Values<'a> = Vec<ValueRef<'a>>;
 /// One table.
 pub(crate) struct Table {
     pub name: &'static str,
-    /// All but the mark. The first of a numbered table is `seq`.
+    /// All but the mark. The first of a numbered table is `seq`; those of later versions are the last.
     pub columns: Vec<&'static str>,
+    /// Columns of version 1; a later one is hashed only where it is not NULL, so that rows from before it
+    /// keep their marks.
+    first: usize,
     /// How many of the first columns are the key; 0 if rows are numbered.
     keys: usize,
     sql: Sql,
@@ -65,7 +68,15 @@ impl Table {
             insert_new: format!("{} ON CONFLICT (id) DO NOTHING", insert("INSERT")),
             replace: insert("INSERT OR REPLACE"),
         };
-        Self { name, columns, keys, sql }
+        let first = columns.len();
+        Self { name, columns, first, keys, sql }
+    }
+
+    /// The table with columns that a later version of the schema added.
+    fn with(self, later: impl IntoIterator<Item = &'static str>) -> Self {
+        let Self { name, mut columns, first, keys, .. } = self;
+        columns.extend(later);
+        Self { first, ..Self::new(name, columns, keys) }
     }
 
     /// Whether rows are numbered, and sealed by a chain; else they have a key, and are sealed by a sum.
@@ -108,8 +119,15 @@ impl Table {
         debug_assert_eq!(values.len(), self.columns.len(), "{}", self.name);
         scratch.clear();
         write(scratch, ValueRef::Text(self.name.as_bytes()));
-        for value in values {
+        let (first, later) = values.split_at(self.first.min(values.len()));
+        for value in first {
             write(scratch, *value);
+        }
+        for (name, value) in self.columns[first.len()..].iter().zip(later) {
+            if *value != ValueRef::Null {
+                write(scratch, ValueRef::Text(name.as_bytes()));
+                write(scratch, *value);
+            }
         }
         blake3::hash(scratch).into()
     }
@@ -233,8 +251,23 @@ pub(crate) fn write(bytes: &mut Vec<u8>, value: ValueRef<'_>) {
     }
 }
 
-fn token_columns() -> impl Iterator<Item = &'static str> {
-    TokenType::ALL.into_iter().map(TokenType::name)
+/// The types of token that version 1 has columns for.
+pub(crate) const FIRST_TOKENS: [&str; 7] = [
+    "input",
+    "input_cached",
+    "input_cache_write",
+    "input_audio",
+    "output",
+    "output_reasoning",
+    "output_audio",
+];
+
+/// The types of token that version 2 added columns for; NULL is 0, or no price.
+pub(crate) const LATER_TOKENS: [&str; 4] = ["input_image", "input_video", "output_image", "output_video"];
+
+/// The place of each of these types in [`TokenType::ALL`].
+pub(crate) fn places<const N: usize>(names: &[&str; N]) -> [Option<usize>; N] {
+    names.map(|name| TokenType::ALL.iter().position(|kind| kind.name() == name))
 }
 
 /// One row for each exchange.
@@ -267,13 +300,14 @@ pub(crate) static EXCHANGE: LazyLock<Table> = LazyLock::new(|| {
         "unpriced",
         "trace",
     ];
-    Table::numbered("exchange", before.into_iter().chain(token_columns()).chain(after))
+    Table::numbered("exchange", before.into_iter().chain(FIRST_TOKENS).chain(after))
+        .with(["role", "request_id", "upstream_attempts", "cached_excess"].into_iter().chain(LATER_TOKENS))
 });
 
 /// The unit prices that rows were charged by.
 pub(crate) static RATE: LazyLock<Table> = LazyLock::new(|| {
     let before = ["id", "version", "book", "entry", "tier", "above_input_tokens", "currency"];
-    Table::keyed("rate", 1, before.into_iter().chain(token_columns()).chain(["per_request"]))
+    Table::keyed("rate", 1, before.into_iter().chain(FIRST_TOKENS).chain(["per_request"])).with(LATER_TOKENS)
 });
 
 /// What exchanges used of the GPUs.
@@ -299,6 +333,7 @@ pub(crate) static ENERGY: LazyLock<Table> = LazyLock::new(|| {
             "rate",
         ],
     )
+    .with(["role"])
 });
 
 const GPU_COLUMNS: [&str; 8] = [
@@ -329,7 +364,8 @@ pub(crate) static LINE: LazyLock<Table> = LazyLock::new(|| {
         "exchanges",
     ];
     let between = ["cost_high", "cost_low", "energy_exchanges"];
-    Table::keyed("line", 11, before.into_iter().chain(token_columns()).chain(between).chain(GPU_COLUMNS))
+    Table::keyed("line", 11, before.into_iter().chain(FIRST_TOKENS).chain(between).chain(GPU_COLUMNS))
+        .with(LATER_TOKENS)
 });
 
 /// What GPUs did for nobody.
@@ -389,7 +425,7 @@ mod tests {
     use super::{FACT, SEAL, mark, sealed};
     use crate::schema;
 
-    /// The code's columns are the schema's, in the schema's order, and the mark is the last.
+    /// The code's columns are the schema's, in the schema's order; the mark is behind those of version 1.
     #[test]
     fn columns_are_the_schemas() {
         let connection = Connection::open_in_memory().unwrap();
@@ -399,7 +435,7 @@ mod tests {
             let names: Vec<String> =
                 statement.query_map([], |row| row.get(1)).unwrap().map(Result::unwrap).collect();
             let mut ours: Vec<_> = table.columns.clone();
-            ours.push("mark");
+            ours.insert(table.first, "mark");
             assert_eq!(names, ours, "{}", table.name);
         }
     }
@@ -419,6 +455,24 @@ mod tests {
             assert_ne!(mark(&name(&other)), mark(&right));
         }
         assert_ne!(SEAL.digest(&values, &mut Vec::new()), right, "another table");
+    }
+
+    #[test]
+    fn every_token_type_has_a_column() {
+        let columns: Vec<_> = super::FIRST_TOKENS.into_iter().chain(super::LATER_TOKENS).collect();
+        assert!(meter::TokenType::ALL.iter().all(|kind| columns.contains(&kind.name())));
+        assert_eq!(super::places(&super::FIRST_TOKENS).iter().flatten().count(), 7);
+    }
+
+    #[test]
+    fn a_later_column_counts_where_it_is_not_null() {
+        let table = super::Table::keyed("like", 1, ["a", "b"]);
+        let later = super::Table::keyed("like", 1, ["a", "b"]).with(["c", "d"]);
+        let (one, null) = (ValueRef::Integer(1), ValueRef::Null);
+        let digest = |values: &[ValueRef<'_>]| later.digest(values, &mut Vec::new());
+        assert_eq!(digest(&[one, one, null, null]), table.digest(&[one, one], &mut Vec::new()));
+        assert_ne!(digest(&[one, one, one, null]), digest(&[one, one, null, null]));
+        assert_ne!(digest(&[one, one, one, null]), digest(&[one, one, null, one]));
     }
 
     static FACT_LIKE: std::sync::LazyLock<super::Table> =

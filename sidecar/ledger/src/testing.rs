@@ -8,6 +8,7 @@ use meter::{ExchangeId, Provenance, TokenType, Tokens};
 use price::{Charge, Currency, Rate, Unpriced};
 
 use crate::Row;
+use crate::table::LATER_TOKENS;
 
 /// The 15th of October 2026, noon.
 pub(crate) const NOON_US: i64 = 1_792_065_600_000_000;
@@ -72,6 +73,8 @@ impl Drop for Place {
 pub(crate) fn rate(n: u64) -> Charge {
     let mut id = [7; 16];
     id[..8].copy_from_slice(&n.to_le_bytes());
+    // Images and videos have no price of their own, so that a file of version 1 can hold the rate.
+    let per_token = TokenType::ALL.map(|kind| (!LATER_TOKENS.contains(&kind.name())).then_some(1_000_000));
     let rate = Rate {
         id,
         version: "2026-10".into(),
@@ -80,7 +83,7 @@ pub(crate) fn rate(n: u64) -> Charge {
         tier: "standard".into(),
         above_input_tokens: 0,
         currency: Currency::USD,
-        per_token: [Some(1_000_000); TokenType::ALL.len()],
+        per_token,
         per_request: 0,
     };
     Charge::Priced { rate: Arc::new(rate), cost: i64::try_from(n % 1000).unwrap() * 1_000_001 + 1 }
@@ -117,5 +120,9 @@ pub(crate) fn row(n: u64) -> Row {
         first_token_us: Some(100),
         charge: if n.is_multiple_of(7) { Charge::Unpriced(Unpriced::Model) } else { rate(n % 2) },
         trace: None,
+        role: meter::Role::Whole,
+        request_id: None,
+        upstream_attempts: 1,
+        cached_excess: 0,
     }
 }

@@ -4,9 +4,9 @@
 //! another number.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use meter::{ExchangeId, Provenance, TokenType, Tokens};
+use meter::{ExchangeId, Provenance, Role, TokenType, Tokens};
 use price::{Charge, Currency, Rate, Unpriced};
 use rusqlite::types::ValueRef;
 
@@ -16,7 +16,7 @@ use crate::failure::Failure;
 use crate::key::Key;
 use crate::line::{Class, Line};
 use crate::report::source::{Correction, DeviceLine, Gap, Share, Used};
-use crate::table::Values;
+use crate::table::{FIRST_TOKENS, LATER_TOKENS, Values, places};
 
 /// What the low half of a sum ends at.
 const LOW: i128 = 1_000_000;
@@ -52,9 +52,38 @@ fn maybe(number: Option<i64>) -> ValueRef<'static> {
     number.map_or(ValueRef::Null, ValueRef::Integer)
 }
 
+/// A role; NULL for most exchanges, which are whole requests.
+fn role(role: Role) -> ValueRef<'static> {
+    if role.is_leg() { text(role.name()) } else { ValueRef::Null }
+}
+
+/// A number that is mostly this one, which is NULL then.
+fn unless(usual: u64, number: u64) -> Result<ValueRef<'static>, Failure> {
+    if number == usual { Ok(ValueRef::Null) } else { count(number) }
+}
+
+/// The places of the token types that version 1 has columns for.
+static FIRST_PLACES: LazyLock<[Option<usize>; FIRST_TOKENS.len()]> = LazyLock::new(|| places(&FIRST_TOKENS));
+
+/// The places of the token types that version 2 added columns for.
+static LATER_PLACES: LazyLock<[Option<usize>; LATER_TOKENS.len()]> = LazyLock::new(|| places(&LATER_TOKENS));
+
+/// Of a type that has a column and is not known: 0 of it.
+fn first_tokens(
+    tokens: &[u64; TokenType::ALL.len()],
+) -> impl Iterator<Item = Result<ValueRef<'static>, Failure>> {
+    FIRST_PLACES.iter().map(|place| count(place.map_or(0, |place| tokens[place])))
+}
+
+fn later_tokens(
+    tokens: &[u64; TokenType::ALL.len()],
+) -> impl Iterator<Item = Result<ValueRef<'static>, Failure>> {
+    LATER_PLACES.iter().map(|place| unless(0, place.map_or(0, |place| tokens[place])))
+}
+
 /// Of the table `exchange`.
 pub(crate) fn of_row(seq: i64, row: &Row) -> Result<Values<'_>, Failure> {
-    let mut values = Vec::with_capacity(33);
+    let mut values = Vec::with_capacity(crate::table::EXCHANGE.columns.len());
     values.extend([
         ValueRef::Integer(seq),
         ValueRef::Blob(&row.id.0),
@@ -74,8 +103,8 @@ pub(crate) fn of_row(seq: i64, row: &Row) -> Result<Values<'_>, Failure> {
         ValueRef::Integer(i64::from(row.status)),
         ValueRef::Integer(i64::from(row.streamed)),
     ]);
-    for tokens in row.tokens.by_type {
-        values.push(count(tokens)?);
+    for tokens in first_tokens(&row.tokens.by_type) {
+        values.push(tokens?);
     }
     let (rate, cost, unpriced) = match &row.charge {
         Charge::Priced { rate, cost } => (ValueRef::Blob(&rate.id), ValueRef::Integer(*cost), ValueRef::Null),
@@ -90,7 +119,14 @@ pub(crate) fn of_row(seq: i64, row: &Row) -> Result<Values<'_>, Failure> {
         cost,
         unpriced,
         maybe_bytes(row.trace.as_ref()),
+        role(row.role),
+        maybe_text(row.request_id.as_ref()),
+        unless(1, u64::from(row.upstream_attempts))?,
+        unless(0, row.cached_excess)?,
     ]);
+    for tokens in later_tokens(&row.tokens.by_type) {
+        values.push(tokens?);
+    }
     Ok(values)
 }
 
@@ -105,8 +141,10 @@ pub(crate) fn of_rate(rate: &Rate) -> Result<Values<'_>, Failure> {
         count(rate.above_input_tokens)?,
         ValueRef::Text(&rate.currency.0),
     ];
-    values.extend(rate.per_token.iter().map(|price| maybe(*price)));
+    let price = |place: &Option<usize>| maybe(place.and_then(|place| rate.per_token[place]));
+    values.extend(FIRST_PLACES.iter().map(price));
     values.push(ValueRef::Integer(rate.per_request));
+    values.extend(LATER_PLACES.iter().map(price));
     Ok(values)
 }
 
@@ -129,6 +167,7 @@ pub(crate) fn of_energy(
         ValueRef::Integer(used.gpu_energy_pico),
         text(class.name()),
     ];
+    let role = role(row.role);
     if with_keys {
         values.extend([
             text(&row.tenant),
@@ -144,6 +183,7 @@ pub(crate) fn of_energy(
     } else {
         values.extend([ValueRef::Null; 9]);
     }
+    values.push(role);
     Ok(values)
 }
 
@@ -167,12 +207,15 @@ pub(crate) fn of_key(key: &Key) -> Values<'_> {
 /// Of the table `line`, after its key.
 pub(crate) fn of_sums(line: &Line) -> Result<Values<'static>, Failure> {
     let mut values = vec![count(line.exchanges)?];
-    for tokens in line.tokens {
-        values.push(count(tokens)?);
+    for tokens in first_tokens(&line.tokens) {
+        values.push(tokens?);
     }
     values.extend(split(line.cost_pico)?);
     values.push(count(line.energy_exchanges)?);
     values.extend(gpu(line.energy_nj, line.gpu_ns, line.gpu_hours_pico, line.gpu_energy_pico)?);
+    for tokens in later_tokens(&line.tokens) {
+        values.push(tokens?);
+    }
     Ok(values)
 }
 
@@ -335,10 +378,26 @@ impl<'a, 'v> Columns<'a, 'v> {
 
     fn tokens(&mut self) -> Result<[u64; TokenType::ALL.len()], Failure> {
         let mut tokens = [0; TokenType::ALL.len()];
-        for count in &mut tokens {
-            *count = self.count()?;
+        for place in &*FIRST_PLACES {
+            let count = self.count()?;
+            *place.and_then(|place| tokens.get_mut(place)).ok_or_else(senseless)? = count;
         }
         Ok(tokens)
+    }
+
+    fn later_tokens(&mut self, tokens: &mut [u64; TokenType::ALL.len()]) -> Result<(), Failure> {
+        for place in &*LATER_PLACES {
+            if let Some(count) = self.maybe_count()? {
+                *place.and_then(|place| tokens.get_mut(place)).ok_or_else(senseless)? = count;
+            }
+        }
+        Ok(())
+    }
+
+    /// A part of a request; NULL is all of it.
+    pub(crate) fn role(&mut self) -> Result<Role, Failure> {
+        let Some(word) = self.maybe_text()? else { return Ok(Role::Whole) };
+        Role::ALL.into_iter().find(|one| one.name() == &*word).ok_or_else(senseless)
     }
 
     /// Of the table `rate`.
@@ -354,10 +413,16 @@ impl<'a, 'v> Columns<'a, 'v> {
             per_token: [None; TokenType::ALL.len()],
             per_request: 0,
         };
-        for price in &mut rate.per_token {
-            *price = self.maybe_number()?;
+        for place in &*FIRST_PLACES {
+            let price = self.maybe_number()?;
+            *place.and_then(|place| rate.per_token.get_mut(place)).ok_or_else(senseless)? = price;
         }
         rate.per_request = self.number()?;
+        for place in &*LATER_PLACES {
+            if let Some(price) = self.maybe_number()? {
+                *place.and_then(|place| rate.per_token.get_mut(place)).ok_or_else(senseless)? = Some(price);
+            }
+        }
         Ok(rate)
     }
 
@@ -385,6 +450,10 @@ impl<'a, 'v> Columns<'a, 'v> {
             first_token_us: None,
             charge: Charge::Unpriced(Unpriced::NoBook),
             trace: None,
+            role: Role::Whole,
+            request_id: None,
+            upstream_attempts: 1,
+            cached_excess: 0,
         };
         row.tokens.input_provenance = self.provenance()?;
         row.tokens.output_provenance = self.provenance()?;
@@ -403,6 +472,11 @@ impl<'a, 'v> Columns<'a, 'v> {
             _ => return Err(senseless()),
         };
         row.trace = self.maybe_bytes()?;
+        row.role = self.role()?;
+        row.request_id = self.maybe_own()?;
+        row.upstream_attempts = u8::try_from(self.maybe_number()?.unwrap_or(1)).map_err(|_| senseless())?;
+        row.cached_excess = self.maybe_count()?.unwrap_or(0);
+        self.later_tokens(&mut row.tokens.by_type)?;
         Ok(row)
     }
 
@@ -440,6 +514,7 @@ impl<'a, 'v> Columns<'a, 'v> {
         line.gpu_ns = self.sum()?;
         line.gpu_hours_pico = self.sum()?;
         line.gpu_energy_pico = self.sum()?;
+        self.later_tokens(&mut line.tokens)?;
         Ok(line)
     }
 

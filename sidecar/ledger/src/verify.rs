@@ -249,6 +249,7 @@ impl Sums {
             let mut columns = Columns::new(&values[2..], &mut names);
             let (ended_us, used) = (columns.number()?, columns.used()?);
             let (class, key) = columns.energy_key(month::day(ended_us))?;
+            let role = Columns::new(&values[values.len() - 1..], &mut names).role()?;
             let key = match key {
                 Some(key) => key,
                 None => {
@@ -267,7 +268,7 @@ impl Sums {
                     )
                 }
             };
-            made.entry(key.clone()).or_insert_with(|| key.line()).add_used(&used);
+            made.entry(key.clone()).or_insert_with(|| key.line()).add_used(&used, role);
             Ok(())
         })?;
         file::whole_as_it_is(connection, &CORRECTION, &mut tell, |values| {

@@ -128,7 +128,8 @@ impl Writer {
                         retain_at = Instant::now() + self.retain();
                     }
                 }
-                Err(_) if matches!(end, Some(End::By(by)) if Instant::now() >= by) => {
+                Err(failure) if matches!(end, Some(End::By(by)) if Instant::now() >= by || self.is_idle(&hand, &failure)) =>
+                {
                     self.give_up(hand);
                     return;
                 }
@@ -138,6 +139,15 @@ impl Writer {
                 }
             }
         }
+    }
+
+    /// Returns true where another process has the ledger and this one has no row for it: the end need not be waited
+    /// for.
+    fn is_idle(&self, hand: &Option<Hand>, failure: &Failure) -> bool {
+        failure.fault == Fault::Locked
+            && self.keeper.open_month().is_none()
+            && hand.as_ref().is_none_or(|hand| hand.batch.counts() == (0, 0))
+            && self.shared.queue.waiting().items == 0
     }
 
     fn hand(&mut self, batch: Batch) -> Hand {
@@ -473,11 +483,10 @@ impl Writer {
         if in_hand.0 + waiting.0 + in_hand.1 + waiting.1 == 0 {
             self.keeper.owes_nothing();
         }
-        tracing::error!(
-            rows = in_hand.0 + waiting.0,
-            others = in_hand.1 + waiting.1,
-            "the ledger could not be written before the end; these are lost"
-        );
+        let (rows, others) = (in_hand.0 + waiting.0, in_hand.1 + waiting.1);
+        if rows + others > 0 {
+            tracing::error!(rows, others, "the ledger could not be written before the end; these are lost");
+        }
     }
 }
 

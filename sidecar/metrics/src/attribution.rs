@@ -2,7 +2,10 @@
 //! unattributed and pending together are all there was; it is shared out elsewhere, exactly, and
 //! only printed here.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use crate::names::OTHER;
 
 /// How everything was shared out so far, since the baseline.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -62,6 +65,18 @@ pub struct Share {
 }
 
 impl Share {
+    fn less(&self, other: &Self) -> Self {
+        let mut cost_usd = self.cost_usd;
+        for (mine, theirs) in cost_usd.iter_mut().zip(other.cost_usd) {
+            *mine = mine.map(|usd| (usd - theirs.unwrap_or_default()).max(0.0));
+        }
+        Self {
+            energy_joules: (self.energy_joules - other.energy_joules).max(0.0),
+            gpu_seconds: (self.gpu_seconds - other.gpu_seconds).max(0.0),
+            cost_usd,
+        }
+    }
+
     pub(crate) fn add(&mut self, other: &Self) {
         self.energy_joules += other.energy_joules;
         self.gpu_seconds += other.gpu_seconds;
@@ -69,6 +84,24 @@ impl Share {
             if let Some(usd) = theirs {
                 *mine = Some(mine.unwrap_or_default() + usd);
             }
+        }
+    }
+}
+
+/// Shares that were counted under `_other` while their names had no label, by name. They stay there: a counter
+/// does not go down.
+#[derive(Debug, Default)]
+pub(crate) struct Moved(BTreeMap<Arc<str>, Share>);
+
+impl Moved {
+    /// The part of a name's share that is its label's, and the part that stays with `_other`.
+    pub(crate) fn split(&mut self, name: &Arc<str>, label: &str, share: &Share) -> (Share, Option<Share>) {
+        if label == OTHER && **name != *OTHER {
+            self.0.insert(Arc::clone(name), *share);
+        }
+        match self.0.get(name) {
+            Some(moved) if label != OTHER => (share.less(moved), Some(*moved)),
+            _ => (*share, None),
         }
     }
 }

@@ -1,12 +1,14 @@
 //! Who has cells for what: the models that have a label of their own, and every worker's blocks.
 //! The law: the lock is taken when a worker meets a name it has not seen, when an upstream changes
-//! and at a scrape; never for a frame and, once the cap is reached, not for a name beyond it.
+//! and at a scrape; never for a frame and, once the cap is reached, for a name beyond it only when its
+//! exchanges have doubled and it may have earned a label.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
-use crate::attribution::{AttributionReading, ModelShare, TenantShare};
+use crate::attribution::AttributionReading;
 use crate::cell::{Absorb, Count};
 use crate::control::Control;
 use crate::currency::Currency;
@@ -21,6 +23,7 @@ use crate::proxy::ProxyCells;
 use crate::semconv::Semconv;
 use crate::tenant::TenantCells;
 use crate::totals::Totals;
+use crate::upstream::Upstream;
 
 /// What the workers and the scrape share.
 #[derive(Debug)]
@@ -28,6 +31,8 @@ pub(crate) struct Board {
     /// Models with a label of their own, `_other` and `_unknown` not counted.
     cap: usize,
     pub(crate) semconv: Semconv,
+    /// As configured.
+    pub(crate) upstreams: Arc<[Upstream]>,
     pub(crate) version: String,
     /// What the price book is in.
     pub(crate) currency: Currency,
@@ -35,7 +40,9 @@ pub(crate) struct Board {
     pub(crate) since: SystemTime,
     pub(crate) objectives: Arc<[Objective]>,
     posts: Mutex<Posts>,
-    /// Under a lock of its own: no worker takes it.
+    /// Labels that were given back: workers that remember another number ask again.
+    given_back: AtomicU64,
+    /// Under a lock of its own: a worker takes it only where a label changes hands.
     control: Mutex<Control>,
 }
 
@@ -51,10 +58,11 @@ struct Posts {
 
 impl Board {
     pub(crate) fn new(options: Options) -> Self {
-        let Options { models: cap, semconv, version, objectives, currency } = options;
-        let (since, objectives) = (SystemTime::now(), objectives.into());
+        let Options { models: cap, semconv, upstreams, version, objectives, currency } = options;
+        let (since, objectives, upstreams) = (SystemTime::now(), objectives.into(), upstreams.into());
         let (posts, control) = (Mutex::default(), Mutex::default());
-        Self { cap, semconv, version, currency, since, objectives, posts, control }
+        let given_back = AtomicU64::new(0);
+        Self { cap, semconv, upstreams, version, currency, since, objectives, posts, given_back, control }
     }
 
     /// A new worker's block.
@@ -79,6 +87,40 @@ impl Board {
         self.posts().tenants.open(name, TENANTS)
     }
 
+    /// A model beyond the cap had so many exchanges: its label, if it takes the place of another.
+    pub(crate) fn claim(&self, name: &str, exchanges: u64) -> Option<(Arc<str>, Arc<ModelCells>)> {
+        let now = Instant::now();
+        self.posts().models.least(name, exchanges, now)?;
+        // Before the other lock, as everywhere: what is charged meanwhile has its label from before or after.
+        let mut control = self.control();
+        let claimed = self.posts().models.claim(name, exchanges, now)?;
+        control.give_back_model(&claimed.given_back);
+        self.given_back.fetch_add(1, Ordering::Release);
+        Some((claimed.label, claimed.block))
+    }
+
+    /// The same of a tenant.
+    pub(crate) fn claim_tenant(&self, name: &str, exchanges: u64) -> Option<(Arc<str>, Arc<TenantCells>)> {
+        let now = Instant::now();
+        self.posts().tenants.least(name, exchanges, now)?;
+        let mut control = self.control();
+        let claimed = self.posts().tenants.claim(name, exchanges, now)?;
+        control.give_back_tenant(&claimed.given_back);
+        self.given_back.fetch_add(1, Ordering::Release);
+        Some((claimed.label, claimed.block))
+    }
+
+    /// The number of labels that were given back.
+    pub(crate) fn given_back(&self) -> u64 {
+        self.given_back.load(Ordering::Acquire)
+    }
+
+    /// The labels of models and of tenants, where there was no room for another.
+    pub(crate) fn closed(&self) -> (Option<Closed>, Option<Closed>) {
+        let posts = self.posts();
+        (posts.models.closed(), posts.tenants.closed())
+    }
+
     /// The label of a model as the workers have it: its own if it has one, else `_other` once there
     /// is no room for more, else `_unknown`: no server has accepted it yet.
     pub(crate) fn label(&self, name: &str) -> Arc<str> {
@@ -97,12 +139,8 @@ impl Board {
 
     /// What energy, device time and money were spent on.
     pub(crate) fn set_shares(&self, reading: &AttributionReading) {
-        let tenant = |share: &TenantShare| TenantShare { tenant: self.tenant_label(&share.tenant), ..*share };
-        let model = |share: &ModelShare| ModelShare { model: self.label(&share.model), ..*share };
-        let (tenants, models) =
-            (reading.tenants.iter().map(tenant).collect(), reading.models.iter().map(model).collect());
-        let devices = reading.devices.clone();
-        self.control().set_shares(AttributionReading { tenants, models, devices, lost: reading.lost });
+        let mut control = self.control();
+        control.set_shares(reading, |tenant| self.tenant_label(tenant), |model| self.label(model));
     }
 
     /// Whether an upstream can be reached.
@@ -136,6 +174,7 @@ impl Board {
         scrapes.absorb(&control.scrapes);
         let (spend, budgets) = (control.spend.clone(), control.budgets.clone());
         let (ledger, ship, reloads) = (control.ledger.clone(), control.ship.clone(), control.reloads);
+        let (held, admin_evicted) = (control.held.clone(), control.admin_evicted);
         drop(control);
         // The locks are free again: summing fifty models must not hold up a worker.
         Totals {
@@ -149,6 +188,8 @@ impl Board {
             ledger,
             ship,
             reloads,
+            held,
+            admin_evicted,
             scrapes,
             proxy: sum(&workers),
             models: models.sums(),

@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::names::OTHER;
+
 /// One tenant's budget for one kind of period, as of now. Sums are pico-units of the price book's
 /// currency.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,6 +77,15 @@ impl Budgets {
             by_label.entry(key.clone()).or_insert_with(new).add(&reading);
         }
         self.readings = by_label.into_values().collect();
+    }
+
+    /// Alerts counted under a tenant's label go on in `_other`.
+    pub(crate) fn give_back(&mut self, label: &Arc<str>) {
+        let moved: Vec<_> = self.alerts.extract_if(.., |(tenant, _), _| tenant == label).collect();
+        for ((_, period), alerts) in moved {
+            let others = self.alerts.entry((OTHER.into(), period)).or_default();
+            others.iter_mut().zip(alerts).for_each(|(sum, n)| *sum += n);
+        }
     }
 
     /// Counts a threshold that was reached; one that is not of the list is none.

@@ -15,12 +15,16 @@ use tenant::{Distrust, RuleKind};
 use crate::board::Board;
 use crate::cell::{Count, Sum};
 use crate::currency::Currency;
-use crate::engine::EngineReading;
+use crate::engine::{EngineReading, PROMPT_SOURCES};
 use crate::family::Family;
 use crate::format::Format;
 use crate::gpu::{GPU_CLOCKS, GPU_THROTTLES, GPU_UNITS};
+use crate::held;
 use crate::histogram::Distribution;
-use crate::model::{GenAi, Loaded, ModelCells, Position, Served, Timed, WEIGHTS, no_first_token_names};
+use crate::model::{
+    Chunks, Flavour, GenAi, Loaded, ModelCells, Operations, Position, Served, Timed, UpstreamCells, WEIGHTS,
+    no_first_token_names,
+};
 use crate::names::UNKNOWN;
 use crate::process::Process;
 use crate::proxy::{DIRECTIONS, dropped_names};
@@ -31,6 +35,7 @@ use crate::totals::Totals;
 
 mod gpu;
 mod ledger;
+mod legs;
 mod objectives;
 mod shares;
 mod spend;
@@ -88,7 +93,7 @@ fn write(metric: Metric, told: &Told<'_>, family: &mut Family) -> Result {
     let Told { totals, process, version, currency, bases } = *told;
     let proxy = &totals.proxy;
     match metric {
-        Metric::Exchanges => models(totals, |name, model| exchanges(family, name, model)),
+        Metric::Exchanges => at_upstreams(totals, |labels, cells| exchanges(family, labels, cells)),
         Metric::InFlight => models(totals, |name, model| family.count(&[name], model.in_flight.get())),
         Metric::Passthrough => closed(family, Passthrough::ALL.map(Passthrough::name), &proxy.passthrough),
         Metric::Refused => closed(family, Refusal::ALL.map(Refusal::name), &proxy.refused),
@@ -105,17 +110,24 @@ fn write(metric: Metric, told: &Told<'_>, family: &mut Family) -> Result {
         Metric::UntrustedTokens => closed(family, Distrust::ALL.map(Distrust::name), &proxy.untrusted_tokens),
         Metric::GenAiFirstToken => gen_ai(totals, family, |cells| cells.first_token.read()),
         Metric::GenAiPerToken => gen_ai(totals, family, |cells| cells.per_token.read()),
-        Metric::GenAiDuration => gen_ai(totals, family, |cells| cells.duration.read()),
-        Metric::UsageInput => usage::unknown(totals, family, |usage| &usage.input),
-        Metric::UsageOutput => usage::output(totals, family),
+        Metric::GenAiDuration => operations(totals, family, |_| true, |cells| cells.duration.read()),
+        Metric::UsageInput => usage::modalities(totals, family, |usage| &usage.input),
+        Metric::UsageOutput => usage::modalities(totals, family, |usage| &usage.output),
         Metric::UsageCacheRead => usage::unknown(totals, family, |usage| &usage.cache_read),
         Metric::UsageCacheWrite => usage::unknown(totals, family, |usage| &usage.cache_write),
         Metric::UsageReasoning => usage::unknown(totals, family, |usage| &usage.reasoning),
-        Metric::OperationInput => gen_ai(totals, family, |cells| cells.usage.operation_input.read()),
-        Metric::OperationOutput => gen_ai(totals, family, |cells| cells.usage.operation_output.read()),
+        Metric::OperationInput => operations(totals, family, infers, |cells| cells.input.read()),
+        Metric::OperationOutput => operations(totals, family, infers, |cells| cells.output.read()),
+        Metric::ClientDuration => operations(totals, family, infers, |cells| cells.duration.read()),
+        Metric::ClientFirstChunk => chunks(totals, family, |cells| cells.first.read()),
+        Metric::ClientPerChunk => chunks(totals, family, |cells| cells.gaps.read()),
+        Metric::EmbeddingsDuration => {
+            operations(totals, family, Flavour::embeds, |cells| cells.duration.read())
+        }
+        Metric::EmbeddingsInput => operations(totals, family, Flavour::embeds, |cells| cells.input.read()),
         Metric::ClientTokenUsage => usage::legacy(totals, family),
         Metric::FirstToken => by_concurrency(totals, family, |cells| cells.first_token.read()),
-        Metric::NoFirstToken => models(totals, |name, model| no_first_token(family, name, model)),
+        Metric::NoFirstToken => at_upstreams(totals, |labels, cells| no_first_token(family, labels, cells)),
         Metric::FirstByte => timed(totals, family, |cells| cells.first_byte.read()),
         Metric::FirstVisible => timed(totals, family, |cells| cells.first_visible.read()),
         Metric::FirstTool => timed(totals, family, |cells| cells.first_tool.read()),
@@ -149,6 +161,9 @@ fn write(metric: Metric, told: &Told<'_>, family: &mut Family) -> Result {
         }
         Metric::ObjectiveOutputRate => objectives::bound(totals, family, |one| one.output_rate),
         Metric::ObjectiveTarget => objectives::bound(totals, family, |one| one.target_ratio),
+        Metric::LegExchanges => legs::exchanges(totals, family),
+        Metric::LegDuration => legs::duration(totals, family),
+        Metric::LegPromptTokens => legs::prompt_tokens(totals, family),
         Metric::UpstreamUp => upstream_up(family, totals),
         Metric::EngineUp => engines(totals, family, |engine| engine.up.map(|up| f64::from(u8::from(up)))),
         Metric::EngineInfo => engine_info(family, totals),
@@ -158,7 +173,10 @@ fn write(metric: Metric, told: &Told<'_>, family: &mut Family) -> Result {
         Metric::EnginePrefixCache => engines(totals, family, |engine| engine.prefix_cache_hit_ratio),
         Metric::EnginePromptTokens => engines(totals, family, |engine| engine.prompt_tokens),
         Metric::EngineGenerationTokens => engines(totals, family, |engine| engine.generation_tokens),
+        Metric::EnginePromptSource => engine_prompt_sources(family, totals),
+        Metric::EngineHiddenCached => engines(totals, family, |engine| engine.hidden_cached_tokens),
         Metric::EnginePreemptions => engines(totals, family, |engine| engine.preemptions),
+        Metric::EngineRejections => engines(totals, family, |engine| engine.admission_rejections),
         Metric::EngineDrift => engine_drift(family, totals),
         Metric::HwUtilization => gpu::number(totals, family, |gpu| gpu.utilization_ratio),
         Metric::HwMemoryUsage => gpu::count(totals, family, |gpu| gpu.memory_usage_bytes),
@@ -225,10 +243,19 @@ fn write(metric: Metric, told: &Told<'_>, family: &mut Family) -> Result {
         Metric::OtlpQueued => telemetry::queued(totals, family),
         Metric::OtlpUp => telemetry::up(totals, family),
         Metric::OtlpExport => telemetry::export(totals, family),
+        Metric::Connections => held::one(totals.held.as_ref(), family, |held| held.connections.taken),
+        Metric::ConnectionsLimit => held::one(totals.held.as_ref(), family, |held| held.connections.limit),
+        Metric::UpstreamConnections => held::upstreams(totals.held.as_ref(), family, |one| one.taken),
+        Metric::UpstreamConnectionsLimit => held::upstreams(totals.held.as_ref(), family, |one| one.limit),
+        Metric::GatheredBytes => held::one(totals.held.as_ref(), family, |held| held.gathered_bytes.taken),
+        Metric::GatheredLimit => held::one(totals.held.as_ref(), family, |held| held.gathered_bytes.limit),
         Metric::Scrapes => closed(family, Format::ALL.map(Format::name), &totals.scrapes),
         Metric::Overhead => overhead(family, totals),
         Metric::Dropped => {
             closed(family, dropped_names(), &proxy.dropped)?;
+            if totals.held.is_some() || totals.admin_evicted > 0 {
+                family.count(&[held::ADMIN_CONNECTION], totals.admin_evicted)?;
+            }
             telemetry::dropped(totals, family)?;
             ledger::dropped(totals, family)
         }
@@ -241,12 +268,12 @@ fn write(metric: Metric, told: &Told<'_>, family: &mut Family) -> Result {
 }
 
 /// Every ending of a dialect once one was met, so that the first error is a step up from zero.
-fn exchanges(family: &mut Family, name: &str, model: &ModelCells) -> Result {
-    let mut dialects: Vec<_> = model.exchanges.iter().collect();
+fn exchanges(family: &mut Family, [model, upstream]: [&str; 2], cells: &UpstreamCells) -> Result {
+    let mut dialects: Vec<_> = cells.exchanges.iter().collect();
     dialects.sort_unstable_by_key(|(dialect, _)| dialect.name());
     for (dialect, endings) in dialects {
         for (ending, n) in Ending::ALL.iter().zip(endings) {
-            family.count(&[name, dialect.name(), ending.name()], n.get())?;
+            family.count(&[model, upstream, dialect.name(), ending.name()], n.get())?;
         }
     }
     Ok(())
@@ -264,10 +291,10 @@ fn tokens(family: &mut Family, name: &str, model: &ModelCells) -> Result {
     Ok(())
 }
 
-fn no_first_token(family: &mut Family, name: &str, model: &ModelCells) -> Result {
-    for (reason, n) in no_first_token_names().zip(&model.no_first_token) {
+fn no_first_token(family: &mut Family, [model, upstream]: [&str; 2], cells: &UpstreamCells) -> Result {
+    for (reason, n) in no_first_token_names().zip(&cells.no_first_token) {
         if n.get() > 0 {
-            family.count(&[name, reason], n.get())?;
+            family.count(&[model, upstream, reason], n.get())?;
         }
     }
     Ok(())
@@ -312,6 +339,17 @@ fn engine_info(family: &mut Family, totals: &Totals) -> Result {
     Ok(())
 }
 
+fn engine_prompt_sources(family: &mut Family, totals: &Totals) -> Result {
+    for (name, engine) in &totals.engines {
+        for (source, tokens) in PROMPT_SOURCES.iter().zip(engine.prompt_source_tokens) {
+            if let Some(tokens) = tokens {
+                family.number(&[name, source], tokens)?;
+            }
+        }
+    }
+    Ok(())
+}
+
 fn engine_drift(family: &mut Family, totals: &Totals) -> Result {
     for (name, engine) in &totals.engines {
         let drifts = [engine.drift_input_tokens, engine.drift_output_tokens];
@@ -350,16 +388,25 @@ fn known_seconds(totals: &Totals, family: &mut Family, pick: impl Fn(&ModelCells
     })
 }
 
+/// Every upstream of every model, with the two labels that name it.
+fn at_upstreams(totals: &Totals, mut write: impl FnMut([&str; 2], &UpstreamCells) -> Result) -> Result {
+    models(totals, |model, cells| {
+        let mut upstreams: Vec<_> = cells.upstreams.iter().collect();
+        upstreams.sort_unstable_by_key(|(upstream, _)| *upstream);
+        upstreams.into_iter().try_for_each(|(upstream, cells)| write([model, upstream], cells))
+    })
+}
+
 fn timed(totals: &Totals, family: &mut Family, pick: impl Fn(&Timed) -> Distribution) -> Result {
-    models(totals, |name, model| match model.timed.get() {
-        Some(timed) => family.histogram(&[name], &pick(timed)),
+    at_upstreams(totals, |labels, cells| match cells.timed.get() {
+        Some(timed) => family.histogram(&labels, &pick(timed)),
         None => Ok(()),
     })
 }
 
 fn served(totals: &Totals, family: &mut Family, pick: impl Fn(&Served) -> Distribution) -> Result {
-    models(totals, |name, model| match model.served.get().map(&pick) {
-        Some(distribution) if distribution.count() > 0 => family.histogram(&[name], &distribution),
+    at_upstreams(totals, |labels, cells| match cells.served.get().map(&pick) {
+        Some(distribution) if distribution.count() > 0 => family.histogram(&labels, &distribution),
         _ => Ok(()),
     })
 }
@@ -369,10 +416,10 @@ fn by_weight(
     family: &mut Family,
     pick: impl Fn(&Timed, usize) -> Option<Distribution>,
 ) -> Result {
-    models(totals, |name, model| {
+    at_upstreams(totals, |[model, upstream], cells| {
         for (at, weight) in WEIGHTS.iter().enumerate() {
-            if let Some(distribution) = model.timed.get().and_then(|timed| pick(timed, at)) {
-                family.histogram(&[name, weight.name()], &distribution)?;
+            if let Some(distribution) = cells.timed.get().and_then(|timed| pick(timed, at)) {
+                family.histogram(&[model, upstream, weight.name()], &distribution)?;
             }
         }
         Ok(())
@@ -380,11 +427,11 @@ fn by_weight(
 }
 
 fn by_position(totals: &Totals, mut write: impl FnMut(&[&str], &Position) -> Result) -> Result {
-    models(totals, |name, model| {
-        let positions = model.timed.get().map(|timed| &timed.position).into_iter().flatten();
+    at_upstreams(totals, |[model, upstream], cells| {
+        let positions = cells.timed.get().map(|timed| &timed.position).into_iter().flatten();
         for (range, position) in POSITION_NAMES.iter().zip(positions) {
             if position.tokens.get() > 0 || position.ns.seconds() > 0.0 {
-                write(&[name, range], position)?;
+                write(&[model, upstream, range], position)?;
             }
         }
         Ok(())
@@ -392,10 +439,10 @@ fn by_position(totals: &Totals, mut write: impl FnMut(&[&str], &Position) -> Res
 }
 
 fn by_concurrency(totals: &Totals, family: &mut Family, pick: impl Fn(&Loaded) -> Distribution) -> Result {
-    models(totals, |name, model| {
-        for (range, loaded) in CONCURRENCY_NAMES.iter().zip(&model.loaded) {
+    at_upstreams(totals, |[model, upstream], cells| {
+        for (range, loaded) in CONCURRENCY_NAMES.iter().zip(&cells.loaded) {
             if let Some(loaded) = loaded.get() {
-                family.histogram(&[name, range], &pick(loaded))?;
+                family.histogram(&[model, upstream, range], &pick(loaded))?;
             }
         }
         Ok(())
@@ -403,18 +450,50 @@ fn by_concurrency(totals: &Totals, family: &mut Family, pick: impl Fn(&Loaded) -
 }
 
 fn gen_ai(totals: &Totals, family: &mut Family, pick: impl Fn(&GenAi) -> Distribution) -> Result {
-    flavours(totals, |[operation, provider, name], cells| {
-        family.histogram(&[operation, provider, name], &pick(cells))
+    flavours(totals, |_, labels, cells| family.histogram(&labels, &pick(cells)))
+}
+
+/// Returns whether a flavour is an inference to the convention: everything but embeddings.
+fn infers(flavour: &Flavour) -> bool {
+    !flavour.embeds()
+}
+
+/// Ended operations of some flavours, by `error.type`; successes, which have none, first.
+fn operations(
+    totals: &Totals,
+    family: &mut Family,
+    wanted: impl Fn(&Flavour) -> bool,
+    pick: impl Fn(&Operations) -> Distribution,
+) -> Result {
+    flavours(totals, |flavour, [operation, provider, model, address, port], cells| {
+        if !wanted(flavour) {
+            return Ok(());
+        }
+        let mut operations: Vec<_> = cells.operations.iter().collect();
+        operations.sort_unstable_by_key(|(error, _)| *error);
+        operations.into_iter().try_for_each(|(error, cells)| {
+            let error = error.map(|error| error.to_string()).unwrap_or_default();
+            family.histogram(&[operation, provider, model, address, port, &error], &pick(cells))
+        })
     })
 }
 
-/// Every flavour of every model, with the three labels that name it.
-fn flavours(totals: &Totals, mut write: impl FnMut([&str; 3], &GenAi) -> Result) -> Result {
-    models(totals, |name, model| {
-        let mut flavours: Vec<_> = model.gen_ai.iter().collect();
+fn chunks(totals: &Totals, family: &mut Family, pick: impl Fn(&Chunks) -> Distribution) -> Result {
+    flavours(totals, |_, labels, cells| match cells.chunks.get() {
+        Some(chunks) => family.histogram(&labels, &pick(chunks)),
+        None => Ok(()),
+    })
+}
+
+/// Every flavour of every model, with the five labels that name it.
+fn flavours(totals: &Totals, mut write: impl FnMut(&Flavour, [&str; 5], &GenAi) -> Result) -> Result {
+    models(totals, |model, cells| {
+        let mut flavours: Vec<_> = cells.gen_ai.iter().collect();
         flavours.sort_unstable_by_key(|(flavour, _)| *flavour);
-        flavours
-            .into_iter()
-            .try_for_each(|(flavour, cells)| write([flavour.operation, &flavour.provider, name], cells))
+        flavours.into_iter().try_for_each(|(flavour, cells)| {
+            let server = flavour.server.as_ref();
+            let (address, port) = server.map_or(("", String::new()), |at| (&at.host, at.port.to_string()));
+            write(flavour, [flavour.operation, &flavour.provider, model, address, &port], cells)
+        })
     })
 }

@@ -4,13 +4,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::attribution::{AttributionReading, ModelShare, TenantShare};
+use crate::attribution::{AttributionReading, ModelShare, Moved, Share, TenantShare};
 use crate::budget::Budgets;
-use crate::cell::Count;
+use crate::cell::{Absorb, Count};
 use crate::format::Format;
 use crate::gpu::GpuReading;
+use crate::held::HeldReading;
 use crate::histogram::{Distribution, Histogram};
 use crate::ledger::{LedgerReading, ShipReading};
+use crate::names::OTHER;
 use crate::reload::Reloads;
 use crate::spend::Spend;
 use crate::table::{ENERGY_PER_TOKEN_J, Metric};
@@ -25,6 +27,8 @@ pub(crate) struct Control {
     pub(crate) gpu_samples_lost: u64,
     /// Under labels, sorted by them.
     pub(crate) shares: AttributionReading,
+    moved_tenants: Moved,
+    moved_models: Moved,
     per_token: BTreeMap<Arc<str>, Histogram<{ ENERGY_PER_TOKEN_J.len() + 1 }>>,
     pub(crate) telemetry: TelemetryReading,
     /// Under labels.
@@ -34,6 +38,9 @@ pub(crate) struct Control {
     pub(crate) ledger: Option<LedgerReading>,
     pub(crate) ship: Option<ShipReading>,
     pub(crate) reloads: Reloads,
+    pub(crate) held: Option<HeldReading>,
+    /// Connections to the admin address that gave way.
+    pub(crate) admin_evicted: u64,
     /// In the order of [`Format::ALL`].
     pub(crate) scrapes: [Count; Format::ALL.len()],
 }
@@ -47,23 +54,54 @@ impl Control {
         self.gpus = readings;
     }
 
-    /// The names in it are labels already.
-    pub(crate) fn set_shares(&mut self, reading: AttributionReading) {
-        let mut tenants: BTreeMap<Arc<str>, TenantShare> = BTreeMap::new();
-        for share in reading.tenants {
-            let new = || TenantShare { tenant: Arc::clone(&share.tenant), ..TenantShare::default() };
-            tenants.entry(Arc::clone(&share.tenant)).or_insert_with(new).share.add(&share.share);
+    /// Takes the place of what was said before, under the labels that names have now. What a name used before
+    /// its label was given back stays with `_other`.
+    pub(crate) fn set_shares(
+        &mut self,
+        reading: &AttributionReading,
+        tenant_label: impl Fn(&str) -> Arc<str>,
+        model_label: impl Fn(&str) -> Arc<str>,
+    ) {
+        let mut tenants: BTreeMap<Arc<str>, Share> = BTreeMap::new();
+        for TenantShare { tenant, share } in &reading.tenants {
+            let label = tenant_label(tenant);
+            let (own, others) = self.moved_tenants.split(tenant, &label, share);
+            if let Some(others) = others {
+                tenants.entry(OTHER.into()).or_default().add(&others);
+            }
+            tenants.entry(label).or_default().add(&own);
         }
-        let mut by_label: BTreeMap<Arc<str>, ModelShare> = BTreeMap::new();
-        for share in reading.models {
-            let new = || ModelShare { model: Arc::clone(&share.model), energy_joules: 0.0 };
-            by_label.entry(Arc::clone(&share.model)).or_insert_with(new).energy_joules += share.energy_joules;
+        let mut models: BTreeMap<Arc<str>, Share> = BTreeMap::new();
+        for ModelShare { model, energy_joules } in &reading.models {
+            let (label, share) =
+                (model_label(model), Share { energy_joules: *energy_joules, ..Share::default() });
+            let (own, others) = self.moved_models.split(model, &label, &share);
+            if let Some(others) = others {
+                models.entry(OTHER.into()).or_default().add(&others);
+            }
+            models.entry(label).or_default().add(&own);
         }
-        let mut devices = reading.devices;
+        let mut devices = reading.devices.clone();
         devices.sort_by(|a, b| a.id.cmp(&b.id));
         devices.dedup_by(|a, b| a.id == b.id);
-        let (tenants, models) = (tenants.into_values().collect(), by_label.into_values().collect());
+        let tenants = tenants.into_iter().map(|(tenant, share)| TenantShare { tenant, share }).collect();
+        let energy = |(model, share): (_, Share)| ModelShare { model, energy_joules: share.energy_joules };
+        let models = models.into_iter().map(energy).collect();
         self.shares = AttributionReading { tenants, models, devices, lost: reading.lost };
+    }
+
+    /// A model's label was given back: what was counted under it goes on in `_other`.
+    pub(crate) fn give_back_model(&mut self, label: &Arc<str>) {
+        self.spend.give_back_model(label);
+        if let Some(energies) = self.per_token.remove(label) {
+            self.per_token.entry(OTHER.into()).or_default().absorb(&energies);
+        }
+    }
+
+    /// The same of a tenant's.
+    pub(crate) fn give_back_tenant(&mut self, label: &Arc<str>) {
+        self.spend.give_back_tenant(label);
+        self.budgets.give_back(label);
     }
 
     pub(crate) fn energy_per_token(&mut self, label: Arc<str>, joules: f64) {

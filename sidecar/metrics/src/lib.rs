@@ -34,8 +34,10 @@ mod spend;
 
 // Where the data plane writes: from the smallest cell to a worker's whole set.
 mod cell;
+mod claims;
 mod histogram;
 mod lazy;
+mod leg;
 mod model;
 mod objective;
 mod preset;
@@ -46,6 +48,7 @@ mod worker;
 // Which models and tenants have a label of their own, and whose cells are whose.
 mod board;
 mod glob;
+mod held;
 mod labels;
 mod names;
 
@@ -59,14 +62,16 @@ mod reading;
 mod semconv;
 mod snapshot;
 mod totals;
+mod upstream;
 
 pub use attribution::{AttributionReading, COST_PARTS, DeviceShare, ModelShare, Share, TenantShare};
 pub use budget::{BUDGET_LIMITS, BUDGET_PERIODS, BUDGET_THRESHOLDS, BudgetReading, WEBHOOK_OUTCOMES};
 pub use currency::Currency;
-pub use engine::EngineReading;
+pub use engine::{EngineReading, PROMPT_SOURCES};
 pub use format::Format;
 pub use glob::Glob;
 pub use gpu::{GPU_CLOCKS, GPU_ERRORS, GPU_SAMPLE, GPU_SHARE, GPU_THROTTLES, GPU_UNITS, GpuReading};
+pub use held::{ADMIN_CONNECTION, Bounded, HeldReading};
 pub use ledger::{
     LEDGER_ENERGY, LEDGER_FAULTS, LEDGER_FILES, LEDGER_ROW, LedgerReading, SHIP_FAILURES, ShipReading,
 };
@@ -81,4 +86,5 @@ pub use snapshot::{ModelSnapshot, Snapshot};
 pub use spend::{Basis, BookReading, UNPRICED, units};
 pub use table::{Entry, Instrument, Kind, LABELS, Label, Metric, Unit, attribute};
 pub use telemetry::{DROPPED_SIGNALS, OUTCOMES, SIGNALS, SignalReading, TelemetryReading};
+pub use upstream::Upstream;
 pub use worker::WorkerCells;

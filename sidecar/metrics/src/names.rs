@@ -1,5 +1,5 @@
-//! Names as labels. The law: a name from the wire is untrusted text, so it is bounded and can
-//! neither break the page nor grow it.
+//! Names as labels. The law: a name from the wire is untrusted text, so it is bounded, can neither break
+//! the page nor grow it, and gives no order to a terminal that shows the page.
 
 use std::borrow::Cow;
 
@@ -12,13 +12,24 @@ pub const UNKNOWN: &str = "_unknown";
 /// Bytes of a name that are kept: longer than any model name of a public registry.
 const NAME_BYTES: usize = 128;
 
-/// A name fit for a label: cut to [`NAME_BYTES`] on a character boundary, and NUL replaced, where
-/// some scrapers take the page to end. All else the page escapes.
+/// Stands in a label for each character of a name that a label does not show.
+const REPLACEMENT: &str = "\u{fffd}";
+
+/// Returns a name fit for a label: at most [`NAME_BYTES`], cut on a character boundary, without control
+/// characters, which a terminal would obey and some scrapers stop at, and without a leading `_`, which
+/// is kept for labels of ours. A name that is equal to one of those shares its series.
 pub(crate) fn label(name: &str) -> Cow<'_, str> {
-    if name.contains('\0') {
-        return Cow::Owned(cut(&cut(name).replace('\0', "\u{fffd}")).to_owned());
+    let name = cut(name);
+    let is_reserved = name.starts_with('_') && !is_ours(name);
+    if !is_reserved && !name.contains(char::is_control) {
+        return Cow::Borrowed(name);
     }
-    Cow::Borrowed(cut(name))
+    let mut shown = name.replace(char::is_control, REPLACEMENT);
+    if is_reserved {
+        shown.replace_range(..1, REPLACEMENT);
+    }
+    shown.truncate(shown.floor_char_boundary(NAME_BYTES));
+    Cow::Owned(shown)
 }
 
 fn cut(name: &str) -> &str {

@@ -9,6 +9,7 @@ use crate::currency::Currency;
 use crate::engine::EngineReading;
 use crate::format::Format;
 use crate::gpu::GpuReading;
+use crate::held::HeldReading;
 use crate::ledger::{LedgerReading, ShipReading};
 use crate::objective::Objective;
 use crate::reading::Reading;
@@ -17,6 +18,7 @@ use crate::semconv::Semconv;
 use crate::snapshot::Snapshot;
 use crate::spend::{Basis, BookReading};
 use crate::telemetry::TelemetryReading;
+use crate::upstream::Upstream;
 use crate::worker::WorkerCells;
 
 /// What the page needs to be told.
@@ -26,6 +28,8 @@ pub struct Options {
     pub models: usize,
     /// Which vintage of the GenAI convention's token metrics is there.
     pub semconv: Semconv,
+    /// The upstreams and where they are.
+    pub upstreams: Vec<Upstream>,
     /// The `version` of `tokenmeter_build_info`.
     pub version: String,
     /// What is wanted of whose exchanges; of an exchange, the first that covers it counts.
@@ -41,6 +45,7 @@ impl Default for Options {
         Self {
             models: 50,
             semconv: Semconv::default(),
+            upstreams: Vec::new(),
             version,
             objectives: Vec::new(),
             currency: Currency::USD,
@@ -94,8 +99,9 @@ impl Metrics {
 
     /// One settled exchange's energy for each of its output tokens, in joules.
     pub fn energy_per_output_token(&self, model: &str, joules: f64) {
+        let mut control = self.board.control();
         let label = self.board.label(model);
-        self.board.control().energy_per_token(label, joules);
+        control.energy_per_token(label, joules);
     }
 
     /// The label under which a tenant is counted; it gets one of its own if there is room. Whoever
@@ -107,22 +113,25 @@ impl Metrics {
     /// One exchange's cost on one basis: pico-units of the price book's currency, or of the US dollar
     /// on the basis [`Basis::Gpu`]. Less than nothing counts as nothing.
     pub fn charge(&self, tenant: &str, model: &str, basis: Basis, pico: i128) {
+        let mut control = self.board.control();
         let (tenant, model) = (self.board.tenant_label(tenant), self.board.label(model));
-        self.board.control().spend.charge(tenant, model, basis, pico);
+        control.spend.charge(tenant, model, basis, pico);
     }
 
     /// One exchange of which nobody can say the price; the reason is one of
     /// [`UNPRICED`](crate::UNPRICED).
     pub fn unpriced(&self, model: &str, reason: &'static str) {
+        let mut control = self.board.control();
         let model = self.board.label(model);
-        self.board.control().spend.unpriced(model, reason);
+        control.spend.unpriced(model, reason);
     }
 
     /// One exchange of a service tier that the price book has no prices for: it was charged as an
     /// ordinary one.
     pub fn unpriced_tier(&self, model: &str) {
+        let mut control = self.board.control();
         let model = self.board.label(model);
-        self.board.control().spend.unpriced_tier(model);
+        control.spend.unpriced_tier(model);
     }
 
     /// Says which price book exchanges are charged by from now on; `None` if there is none.
@@ -132,17 +141,19 @@ impl Metrics {
 
     /// Says what budgets there are and how they stand: all of them, in place of what was said before.
     pub fn budgets(&self, mut readings: Vec<BudgetReading>) {
+        let mut control = self.board.control();
         for reading in &mut readings {
             reading.tenant = self.board.tenant_label(&reading.tenant);
         }
-        self.board.control().budgets.set(readings);
+        control.budgets.set(readings);
     }
 
     /// One threshold of a budget that was reached: one of
     /// [`BUDGET_THRESHOLDS`](crate::BUDGET_THRESHOLDS).
     pub fn budget_alert(&self, tenant: &str, period: &str, threshold: &str) {
+        let mut control = self.board.control();
         let tenant = self.board.tenant_label(tenant);
-        self.board.control().budgets.alert(tenant, period, threshold);
+        control.budgets.alert(tenant, period, threshold);
     }
 
     /// Says what became of messages about thresholds so far, in the order of
@@ -164,6 +175,16 @@ impl Metrics {
     /// Counts a file that was read, for the first time or again, and whether it was taken.
     pub fn reloaded(&self, file: ReloadedFile, taken: bool) {
         self.board.control().reloads.add(file, taken);
+    }
+
+    /// Says what clients hold of what they share, in place of what was said before.
+    pub fn held(&self, reading: HeldReading) {
+        self.board.control().held = Some(reading);
+    }
+
+    /// Counts a connection to the admin address that gave way to another.
+    pub fn admin_evicted(&self) {
+        self.board.control().admin_evicted += 1;
     }
 
     /// Says what became of the telemetry that was exported, in place of what was said before.

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use meter::{Ending, TokenType};
+use relay::Kind;
 
 use crate::cell::Count;
 use crate::model::ModelCells;
@@ -17,6 +18,8 @@ pub struct Snapshot {
     pub models: Vec<ModelSnapshot>,
     /// Each upstream's name, and whether it can be reached.
     pub upstreams: Vec<(Arc<str>, bool)>,
+    /// Upstreams whose usage leaves out cached tokens that their own pages show, with their kinds.
+    pub hide_cached_tokens: Vec<(Arc<str>, Option<Kind>)>,
     /// Requests forwarded unmetered.
     pub passthrough: u64,
     /// Requests the proxy answered itself.
@@ -58,11 +61,17 @@ impl Snapshot {
         Self {
             models: totals.models.iter().map(|(name, cells)| ModelSnapshot::of(name, cells)).collect(),
             upstreams: totals.upstreams.clone(),
+            hide_cached_tokens: hide_cached_tokens(totals),
             passthrough: sum(&proxy.passthrough),
             refused: sum(&proxy.refused),
             dropped: sum(&proxy.dropped),
         }
     }
+}
+
+fn hide_cached_tokens(totals: &Totals) -> Vec<(Arc<str>, Option<Kind>)> {
+    let hiding = totals.engines.iter().filter(|(_, engine)| engine.hides_cached_tokens());
+    hiding.map(|(name, engine)| (Arc::clone(name), engine.kind)).collect()
 }
 
 impl ModelSnapshot {

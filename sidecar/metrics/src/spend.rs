@@ -4,6 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::names::OTHER;
+
 /// By what an exchange is charged. Sums on two bases are never added up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Basis {
@@ -36,7 +38,7 @@ pub struct BookReading {
 }
 
 /// Label values of `reason` of `tokenmeter_unpriced_exchanges_total`.
-pub const UNPRICED: [&str; 4] = ["no_book", "model", "token_type", "overflow"];
+pub const UNPRICED: [&str; 5] = ["no_book", "model", "token_type", "overflow", "uncounted"];
 
 /// Everything charged so far, under labels.
 #[derive(Clone, Debug, Default)]
@@ -64,6 +66,24 @@ impl Spend {
         }
     }
 
+    /// Moves what was counted under a model's label to `_other`.
+    pub(crate) fn give_back_model(&mut self, label: &Arc<str>) {
+        move_sums(&mut self.models, label);
+        for reason in UNPRICED {
+            if let Some(n) = self.unpriced.remove(&(Arc::clone(label), reason)) {
+                *self.unpriced.entry((OTHER.into(), reason)).or_default() += n;
+            }
+        }
+        if let Some(n) = self.unpriced_tiers.remove(label) {
+            *self.unpriced_tiers.entry(OTHER.into()).or_default() += n;
+        }
+    }
+
+    /// Moves what was counted under a tenant's label to `_other`.
+    pub(crate) fn give_back_tenant(&mut self, label: &Arc<str>) {
+        move_sums(&mut self.tenants, label);
+    }
+
     /// Adds an exchange without a price.
     pub(crate) fn unpriced(&mut self, model: Arc<str>, reason: &'static str) {
         *self.unpriced.entry((model, reason)).or_default() += 1;
@@ -72,6 +92,16 @@ impl Spend {
     /// Adds an exchange of a tier without prices.
     pub(crate) fn unpriced_tier(&mut self, model: Arc<str>) {
         *self.unpriced_tiers.entry(model).or_default() += 1;
+    }
+}
+
+fn move_sums(sums: &mut Sums, label: &Arc<str>) {
+    let Some(moved) = sums.remove(label) else { return };
+    let others = sums.entry(OTHER.into()).or_default();
+    for (sum, moved) in others.iter_mut().zip(moved) {
+        if let Some(moved) = moved {
+            *sum = Some(sum.unwrap_or_default().saturating_add(moved));
+        }
     }
 }
 

@@ -78,7 +78,7 @@ macro_rules! table {
 use Kind::{Counter, Gauge, Histogram};
 
 table! {
-    Exchanges: Counter, "tokenmeter_exchanges_total", Exchanges, ["model", "dialect", "ending"],
+    Exchanges: Counter, "tokenmeter_exchanges_total", Exchanges, ["model", "upstream", "dialect", "ending"],
         "Exchanges that ended.";
     InFlight: Gauge, "tokenmeter_exchanges_in_flight", Exchanges, ["model"],
         "Exchanges that began and did not end yet.";
@@ -104,7 +104,7 @@ table! {
     TenantRefused: Counter, "tokenmeter_tenant_refused_total", Requests, ["tenant", "reason"],
         "The requests of `tokenmeter_refused_total` again, by tenant, where one was known by then.";
     TenantUncounted: Counter, "tokenmeter_tenant_uncounted_prompts_total", Exchanges, ["tenant"],
-        "Ended exchanges that had an answer and no count of their prompt, by tenant: what they cost lacks it.";
+        "Ended exchanges that the server accepted and whose prompt nothing counted, by tenant: what they cost lacks it.";
     TenantRule: Counter, "tokenmeter_tenant_rule_total", Requests, ["rule"],
         "Requests by the rule that said whose they are.";
     UntrustedHeaders: Counter, "tokenmeter_untrusted_tenant_headers_total", Things, [],
@@ -113,74 +113,89 @@ table! {
         "Requests with a token of which no rule believed any, by what was wrong with the one that got furthest.";
 
     GenAiFirstToken: Histogram(&edges::FIRST_TOKEN_S), "gen_ai_server_time_to_first_token_seconds", Seconds,
-        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model"],
+        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address", "server_port"],
         "Time from the complete request to the first token of a streamed success.";
     GenAiPerToken: Histogram(&edges::PER_TOKEN_S), "gen_ai_server_time_per_output_token_seconds", Seconds,
-        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model"],
+        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address", "server_port"],
         "Time per output token after the first of a streamed success: (duration - time to first token) / (output tokens - 1).";
     GenAiDuration: Histogram(&edges::DURATION_S), "gen_ai_server_request_duration_seconds", Seconds,
-        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model"],
-        "Time from the complete request to the end of a success.";
+        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address", "server_port", "error_type"],
+        "Time from the complete request to the end of the operation, failed ones included; `error_type` is empty for a success.";
 
     UsageInput: Counter, "gen_ai_client_inference_usage_input_tokens_total", Tokens,
-        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "gen_ai_token_modality"],
-        "Prompt tokens spent, cached ones included, as the server reported them; an operation without a report adds nothing.";
+        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address", "server_port", "gen_ai_token_modality"],
+        "Prompt tokens spent, cached ones included, as the server reported them; an operation without a report adds 0.";
     UsageOutput: Counter, "gen_ai_client_inference_usage_output_tokens_total", Tokens,
-        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "gen_ai_token_modality"],
-        "Generated tokens spent, those of reasoning included, as the server reported them; an operation without a report adds nothing.";
+        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address", "server_port", "gen_ai_token_modality"],
+        "Generated tokens spent, those of reasoning included, as the server reported them; an operation without a report adds 0.";
     UsageCacheRead: Counter, "gen_ai_client_inference_usage_cache_read_input_tokens_total", Tokens,
-        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "gen_ai_token_modality"],
+        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address", "server_port", "gen_ai_token_modality"],
         "Of the prompt tokens spent, those read from a cache, as the server reported them.";
     UsageCacheWrite: Counter, "gen_ai_client_inference_usage_cache_write_input_tokens_total", Tokens,
-        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "gen_ai_token_modality"],
+        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address", "server_port", "gen_ai_token_modality"],
         "Of the prompt tokens spent, those written to a cache, as the server reported them.";
     UsageReasoning: Counter, "gen_ai_client_inference_usage_reasoning_output_tokens_total", Tokens,
-        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "gen_ai_token_modality"],
+        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address", "server_port", "gen_ai_token_modality"],
         "Of the generated tokens spent, those of reasoning, as the server reported them.";
     OperationInput: Histogram(&USAGE_TOKENS), "gen_ai_client_inference_operation_input_tokens", Tokens,
-        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model"],
-        "Prompt tokens of one operation whose server reported them, cached ones included.";
+        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address", "server_port", "error_type"],
+        "Prompt tokens of one operation, cached ones included, failed operations included; 0 where the server reported none.";
     OperationOutput: Histogram(&USAGE_TOKENS), "gen_ai_client_inference_operation_output_tokens", Tokens,
-        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model"],
-        "Generated tokens of one operation whose server reported them, those of reasoning included.";
+        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address", "server_port", "error_type"],
+        "Generated tokens of one operation, those of reasoning included, failed operations included; 0 where the server reported none.";
+    ClientDuration: Histogram(&edges::DURATION_S), "gen_ai_client_inference_duration_seconds", Seconds,
+        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address", "server_port", "error_type"],
+        "Time from the complete request to the end of an inference operation, failed ones included; the numbers of `gen_ai_server_request_duration_seconds` again.";
+    ClientFirstChunk: Histogram(&edges::DURATION_S), "gen_ai_client_inference_time_to_first_chunk_seconds", Seconds,
+        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address", "server_port"],
+        "Time from the complete request to the first frame of a stream, whatever it holds, however the stream ended.";
+    ClientPerChunk: Histogram(&edges::GAP_S), "gen_ai_client_inference_time_per_output_chunk_seconds", Seconds,
+        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address", "server_port"],
+        "Time between successive frames with tokens, observed once per frame; the numbers of `tokenmeter_chunk_gap_seconds` again.";
+    EmbeddingsDuration: Histogram(&edges::DURATION_S), "gen_ai_client_embeddings_duration_seconds", Seconds,
+        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address", "server_port", "error_type"],
+        "Time from the complete request to the end of an embeddings operation, failed ones included; `error_type` is empty for a success.";
+    EmbeddingsInput: Histogram(&USAGE_TOKENS), "gen_ai_client_embeddings_operation_input_tokens", Tokens,
+        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address", "server_port", "error_type"],
+        "Tokens of the inputs of one embeddings operation, failed ones included; 0 where the server reported none.";
     ClientTokenUsage: Histogram(&USAGE_TOKENS), "gen_ai_client_token_usage", Tokens,
-        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "gen_ai_token_type"],
+        ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address", "server_port", "gen_ai_token_type"],
         "Tokens of one operation whose server reported them, under the semantic convention's former name; only on request.";
 
-    FirstToken: Histogram(&edges::FIRST_TOKEN_S), "tokenmeter_time_to_first_token_seconds", Seconds, ["model", "concurrency"],
+    FirstToken: Histogram(&edges::FIRST_TOKEN_S), "tokenmeter_time_to_first_token_seconds", Seconds, ["model", "upstream", "concurrency"],
         "Time from the complete request to the first token of any kind, however the exchange ended.";
-    NoFirstToken: Counter, "tokenmeter_no_first_token_total", Exchanges, ["model", "reason"],
+    NoFirstToken: Counter, "tokenmeter_no_first_token_total", Exchanges, ["model", "upstream", "reason"],
         "Ended exchanges without a time to first token.";
-    FirstByte: Histogram(&edges::FIRST_TOKEN_S), "tokenmeter_time_to_first_byte_seconds", Seconds, ["model"],
+    FirstByte: Histogram(&edges::FIRST_TOKEN_S), "tokenmeter_time_to_first_byte_seconds", Seconds, ["model", "upstream"],
         "Time from the complete request to the first byte of the response body.";
-    FirstVisible: Histogram(&edges::FIRST_TOKEN_S), "tokenmeter_time_to_first_visible_token_seconds", Seconds, ["model"],
+    FirstVisible: Histogram(&edges::FIRST_TOKEN_S), "tokenmeter_time_to_first_visible_token_seconds", Seconds, ["model", "upstream"],
         "Time from the complete request to the first visible text, after any reasoning.";
-    FirstTool: Histogram(&edges::FIRST_TOKEN_S), "tokenmeter_time_to_first_tool_call_seconds", Seconds, ["model"],
+    FirstTool: Histogram(&edges::FIRST_TOKEN_S), "tokenmeter_time_to_first_tool_call_seconds", Seconds, ["model", "upstream"],
         "Time from the complete request to the first part of a tool call.";
 
-    InterToken: Histogram(&edges::GAP_S), "tokenmeter_inter_token_seconds", Seconds, ["model", "weight"],
+    InterToken: Histogram(&edges::GAP_S), "tokenmeter_inter_token_seconds", Seconds, ["model", "upstream", "weight"],
         "Time between successive tokens, observed once per token.";
-    ChunkGap: Histogram(&edges::GAP_S), "tokenmeter_chunk_gap_seconds", Seconds, ["model", "weight"],
+    ChunkGap: Histogram(&edges::GAP_S), "tokenmeter_chunk_gap_seconds", Seconds, ["model", "upstream", "weight"],
         "Time between successive frames with tokens, observed once per frame.";
 
-    OutputRate: Histogram(&edges::OUTPUT_RATE), "tokenmeter_request_output_token_rate_per_second", PerSecond, ["model", "concurrency"],
+    OutputRate: Histogram(&edges::OUTPUT_RATE), "tokenmeter_request_output_token_rate_per_second", PerSecond, ["model", "upstream", "concurrency"],
         "Output tokens per second of one exchange, between its first and its last token.";
-    InputRate: Histogram(&edges::INPUT_RATE), "tokenmeter_request_input_token_rate_per_second", PerSecond, ["model", "concurrency"],
+    InputRate: Histogram(&edges::INPUT_RATE), "tokenmeter_request_input_token_rate_per_second", PerSecond, ["model", "upstream", "concurrency"],
         "Uncached prompt tokens per second of one exchange, until its first token.";
-    CharacterRate: Histogram(&CHARACTER_RATE), "tokenmeter_visible_characters_rate_per_second", PerSecond, ["model"],
+    CharacterRate: Histogram(&CHARACTER_RATE), "tokenmeter_visible_characters_rate_per_second", PerSecond, ["model", "upstream"],
         "Visible characters per second of one exchange, between its first and its last token.";
     Characters: Counter, "tokenmeter_visible_characters_total", Characters, ["model"],
         "Characters of visible text in ended exchanges.";
-    PositionTokens: Counter, "tokenmeter_output_position_tokens_total", Tokens, ["model", "position"],
+    PositionTokens: Counter, "tokenmeter_output_position_tokens_total", Tokens, ["model", "upstream", "position"],
         "Output tokens after the first, by their position in the answer.";
-    PositionSeconds: Counter, "tokenmeter_output_position_seconds_total", Seconds, ["model", "position"],
+    PositionSeconds: Counter, "tokenmeter_output_position_seconds_total", Seconds, ["model", "upstream", "position"],
         "Time spent on output tokens by their position in the answer.";
 
-    ServerQueue: Histogram(&edges::FIRST_TOKEN_S), "tokenmeter_upstream_queue_seconds", Seconds, ["model"],
+    ServerQueue: Histogram(&edges::FIRST_TOKEN_S), "tokenmeter_upstream_queue_seconds", Seconds, ["model", "upstream"],
         "Time a request waited at the server, where the server says so.";
-    ServerPrefill: Histogram(&edges::FIRST_TOKEN_S), "tokenmeter_upstream_prefill_seconds", Seconds, ["model"],
+    ServerPrefill: Histogram(&edges::FIRST_TOKEN_S), "tokenmeter_upstream_prefill_seconds", Seconds, ["model", "upstream"],
         "Time the server read the prompt, up to the first token, where it says so.";
-    ServerDecode: Histogram(&edges::DURATION_S), "tokenmeter_upstream_decode_seconds", Seconds, ["model"],
+    ServerDecode: Histogram(&edges::DURATION_S), "tokenmeter_upstream_decode_seconds", Seconds, ["model", "upstream"],
         "Time the server generated the tokens after the first, where it says so.";
 
     Stalls: Counter, "tokenmeter_stalls_total", Things, ["model"],
@@ -207,6 +222,13 @@ table! {
     ObjectiveTarget: Gauge, "tokenmeter_objective_target_ratio", Ratio, ["objective"],
         "The share of exchanges that are to meet the objective, as configured.";
 
+    LegExchanges: Counter, "tokenmeter_leg_exchanges_total", Exchanges, ["model", "role", "ending"],
+        "Ended legs of requests whose prefill and decode run on two servers; a prefill leg is in no other count of exchanges or tokens.";
+    LegDuration: Histogram(&edges::DURATION_S), "tokenmeter_leg_duration_seconds", Seconds, ["model", "role"],
+        "Time from the complete request to the end of a leg, however it ended.";
+    LegPromptTokens: Counter, "tokenmeter_leg_prompt_tokens_total", Tokens, ["model"],
+        "Prompt tokens of ended prefill legs; their decode legs count the same prompts in `tokenmeter_tokens_total`.";
+
     UpstreamUp: Gauge, "tokenmeter_upstream_up", Truth, ["upstream"],
         "Whether the upstream can be reached.";
 
@@ -226,8 +248,14 @@ table! {
         "Prompt tokens by the server's own counter since the baseline, cached ones included.";
     EngineGenerationTokens: Gauge, "tokenmeter_engine_generation_tokens", Tokens, ["upstream"],
         "Generated tokens by the server's own counter since the baseline.";
+    EnginePromptSource: Gauge, "tokenmeter_engine_prompt_source_tokens", Tokens, ["upstream", "source"],
+        "Prompt tokens since the baseline by where they came from, by the server's own counters.";
+    EngineHiddenCached: Gauge, "tokenmeter_engine_hidden_cached_tokens", Tokens, ["upstream"],
+        "The least number of prompt tokens since the baseline that the server's cache had and its usage did not report.";
     EnginePreemptions: Gauge, "tokenmeter_engine_preemptions", Things, ["upstream"],
         "Requests that the server put back into its queue since the baseline, by its own counter.";
+    EngineRejections: Gauge, "tokenmeter_engine_admission_rejections", Requests, ["upstream"],
+        "Requests that the server turned away for a limit of its queue since the baseline, by its own counter.";
     EngineDrift: Gauge, "tokenmeter_engine_drift_tokens", Tokens, ["upstream", "direction"],
         "The server's own token count less ours, both since the baseline; positive is work that we did not see.";
 
@@ -360,6 +388,19 @@ table! {
         "Whether the collector took the last export; absent before the first.";
     OtlpExport: Histogram(&edges::DURATION_S), "tokenmeter_otlp_export_seconds", Seconds, ["signal"],
         "Time that one export took, retries included.";
+    Connections: Gauge, "tokenmeter_connections", Things, [],
+        "Connections of clients that are open.";
+    ConnectionsLimit: Gauge, "tokenmeter_connections_limit", Things, [],
+        "Connections of clients that may be open.";
+    UpstreamConnections: Gauge, "tokenmeter_upstream_connections", Things, ["upstream"],
+        "Connections to the upstream that carry a request.";
+    UpstreamConnectionsLimit: Gauge, "tokenmeter_upstream_connections_limit", Things, ["upstream"],
+        "Connections to the upstream that may carry a request.";
+    GatheredBytes: Gauge, "tokenmeter_gathered_bytes", Bytes, [],
+        "Memory taken by request bodies that are read whole before they go on.";
+    GatheredLimit: Gauge, "tokenmeter_gathered_limit_bytes", Bytes, [],
+        "Memory that such request bodies may take.";
+
     Scrapes: Counter, "tokenmeter_scrapes_total", Things, ["format"],
         "Pages that were asked for, by form.";
 

@@ -6,6 +6,7 @@ use meter::{Ending, Provenance, Record, TokenType};
 use relay::Refusal;
 
 use crate::cell::{Absorb, Count};
+use crate::labels::Traffic;
 use crate::lazy::Chain;
 use crate::objective::Verdict;
 
@@ -17,7 +18,7 @@ pub(crate) struct TenantCells {
     pub(crate) tokens: [Count; TokenType::ALL.len()],
     /// In the order of [`Ending::ALL`].
     pub(crate) exchanges: [Count; Ending::ALL.len()],
-    /// Exchanges that had an answer and no count of their prompt.
+    /// Exchanges that the server accepted, or answered, and whose prompt was not counted.
     pub(crate) uncounted: Count,
     /// In the order of [`Refusal::ALL`].
     pub(crate) refused: [Count; Refusal::ALL.len()],
@@ -29,12 +30,19 @@ impl TenantCells {
     /// Adds an ended exchange.
     pub(crate) fn end(&self, record: &Record) {
         self.exchanges[record.ending as usize].add(1);
-        if record.tokens.input_provenance == Provenance::None && record.tokens.output() > 0 {
+        let is_accepted = (200..300).contains(&record.status);
+        if record.tokens.input_provenance == Provenance::None && (is_accepted || record.tokens.output() > 0) {
             self.uncounted.add(1);
         }
         for kind in TokenType::ALL {
             self.tokens[kind as usize].add(record.tokens.of(kind));
         }
+    }
+}
+
+impl Traffic for TenantCells {
+    fn exchanges(&self) -> u64 {
+        self.exchanges.iter().map(Count::get).fold(0, u64::saturating_add)
     }
 }
 

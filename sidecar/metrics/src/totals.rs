@@ -11,7 +11,9 @@ use crate::cell::Count;
 use crate::engine::EngineReading;
 use crate::format::Format;
 use crate::gpu::GpuReading;
+use crate::held::HeldReading;
 use crate::histogram::Distribution;
+use crate::lazy::Lazy;
 use crate::ledger::{LedgerReading, ShipReading};
 use crate::model::{Loaded, ModelCells};
 use crate::objective::Objective;
@@ -53,14 +55,18 @@ pub(crate) struct Totals {
     /// `None` where no rows are shipped.
     pub(crate) ship: Option<ShipReading>,
     pub(crate) reloads: Reloads,
+    /// `None` where there is no data plane.
+    pub(crate) held: Option<HeldReading>,
+    pub(crate) admin_evicted: u64,
     /// Pages that were asked for, in the order of [`Format::ALL`].
     pub(crate) scrapes: [Count; Format::ALL.len()],
 }
 
 impl ModelCells {
-    /// Exchanges with one ending, over all dialects.
+    /// Exchanges with one ending, over all upstreams and dialects.
     pub(crate) fn ended(&self, ending: Ending) -> u64 {
-        self.exchanges.iter().map(|(_, endings)| endings[ending as usize].get()).fold(0, u64::saturating_add)
+        let endings = self.upstreams.iter().flat_map(|(_, cells)| cells.exchanges.iter());
+        endings.map(|(_, endings)| endings[ending as usize].get()).fold(0, u64::saturating_add)
     }
 
     /// Tokens of one type, over all provenances.
@@ -72,10 +78,11 @@ impl ModelCells {
             .fold(0, u64::saturating_add)
     }
 
-    /// One distribution of those kept by concurrency, over all of it.
+    /// One distribution of those kept by concurrency, over all upstreams and all of it.
     pub(crate) fn over_concurrency(&self, pick: impl Fn(&Loaded) -> Distribution) -> Distribution {
         let mut all = Distribution::default();
-        for loaded in self.loaded.iter().filter_map(|loaded| loaded.get()) {
+        let loaded = self.upstreams.iter().flat_map(|(_, cells)| &cells.loaded);
+        for loaded in loaded.filter_map(Lazy::get) {
             all.add(&pick(loaded));
         }
         all

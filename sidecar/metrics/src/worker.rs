@@ -10,12 +10,14 @@ use relay::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep
 use tenant::{Distrust, RuleKind};
 
 use crate::board::Board;
+use crate::claims::Claims;
 use crate::labels::Closed;
 use crate::model::ModelCells;
 use crate::names::{self, OTHER, UNKNOWN};
 use crate::objective;
 use crate::proxy::ProxyCells;
 use crate::tenant::TenantCells;
+use crate::upstream::Address;
 
 /// What one worker observes. It may be moved to the worker's thread, and is used on that alone.
 #[derive(Debug)]
@@ -26,11 +28,20 @@ pub struct WorkerCells {
     slots: Vec<Slot>,
     /// The labels this worker has slots for: at most the board's.
     by_name: HashMap<Arc<str>, ModelSlot>,
-    /// All labels there will ever be, once the board told us that it is full.
+    /// All labels there are, once the board told us that it is full.
     closed: Option<Closed>,
+    /// Names beyond the cap.
+    claims: Claims,
     tenants: HashMap<Arc<str>, Arc<TenantCells>>,
     /// As `closed`, of the tenants.
     tenants_closed: Option<Closed>,
+    tenant_claims: Claims,
+    /// The number of labels that had been given back at the last look.
+    given_back: u64,
+    /// Slots whose label was given back, and that exchanges under way still write.
+    ending: Vec<ModelSlot>,
+    /// Slots for other names.
+    free: Vec<ModelSlot>,
 }
 
 #[derive(Debug)]
@@ -49,8 +60,13 @@ impl WorkerCells {
             slots: Vec::new(),
             by_name: HashMap::new(),
             closed: None,
+            claims: Claims::default(),
             tenants: HashMap::new(),
             tenants_closed: None,
+            tenant_claims: Claims::default(),
+            given_back: 0,
+            ending: Vec::new(),
+            free: Vec::new(),
         };
         worker.reserved(UNKNOWN);
         worker
@@ -66,10 +82,78 @@ impl WorkerCells {
     }
 
     fn slot(&mut self, label: Arc<str>, cells: Arc<ModelCells>) -> ModelSlot {
-        let slot = ModelSlot(u32::try_from(self.slots.len()).expect("slots are capped far below 2^32"));
-        self.slots.push(Slot { cells, debt: 0 });
+        let new = Slot { cells, debt: 0 };
+        let slot = match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot.0 as usize] = new;
+                slot
+            }
+            None => {
+                let slot = u32::try_from(self.slots.len()).expect("slots are capped far below 2^32");
+                self.slots.push(new);
+                ModelSlot(slot)
+            }
+        };
         self.by_name.insert(label, slot);
         slot
+    }
+
+    /// Lets go of labels that were given back since the last call: their blocks are `_other`'s.
+    fn catch_up(&mut self) {
+        let given_back = self.board.given_back();
+        if given_back == self.given_back {
+            return;
+        }
+        self.given_back = given_back;
+        (self.closed, self.tenants_closed) = self.board.closed();
+        if let Some(tenants) = &self.tenants_closed {
+            self.tenants.retain(|label, _| names::is_ours(label) || tenants.contains(label));
+        }
+        if let Some(models) = &self.closed {
+            let gone = |label: &Arc<str>| !names::is_ours(label) && !models.contains(label);
+            self.ending.extend(self.by_name.extract_if(|label, _| gone(label)).map(|(_, slot)| slot));
+        }
+        let slots = &self.slots;
+        let (running, ended) = std::mem::take(&mut self.ending)
+            .into_iter()
+            .partition(|slot| slots[slot.0 as usize].cells.in_flight.get() > 0);
+        self.ending = running;
+        let ended: Vec<ModelSlot> = ended;
+        for slot in ended {
+            // The block is let go of; a free slot has one that is always there.
+            let unknown = Arc::clone(&self.slots[0].cells);
+            let Slot { debt, .. } =
+                std::mem::replace(&mut self.slots[slot.0 as usize], Slot { cells: unknown, debt: 0 });
+            let other = self.reserved(OTHER);
+            self.slots[other.0 as usize].debt += debt;
+            self.free.push(slot);
+        }
+    }
+
+    /// The slot of a name beyond the cap, if it has earned a label.
+    fn claim(&mut self, name: &str) -> Option<ModelSlot> {
+        let exchanges = self.claims.count(name);
+        // Asked for at each doubling, so that a name beyond the cap rarely costs a lock.
+        if exchanges < 2 || !exchanges.is_power_of_two() {
+            return None;
+        }
+        let (label, cells) = self.board.claim(name, exchanges)?;
+        self.claims.settle(name);
+        self.catch_up();
+        Some(self.slot(label, cells))
+    }
+
+    /// Returns true if a tenant beyond the cap has earned a label.
+    fn claim_tenant(&mut self, name: &str) -> bool {
+        let exchanges = self.tenant_claims.count(name);
+        if exchanges < 2 || !exchanges.is_power_of_two() {
+            return false;
+        }
+        let Some((label, cells)) = self.board.claim_tenant(name, exchanges) else { return false };
+        self.tenant_claims.settle(name);
+        self.catch_up();
+        self.tenants.insert(label, cells);
+        true
     }
 
     /// Whether the board could know a name that we do not.
@@ -109,7 +193,8 @@ impl WorkerCells {
     fn tenant_label<'a>(&mut self, name: &'a str) -> Option<Cow<'a, str>> {
         let name = names::label(name);
         let name = if name.is_empty() { Cow::Borrowed(UNKNOWN) } else { name };
-        if self.open_tenant(&name) {
+        self.catch_up();
+        if self.open_tenant(&name) || self.claim_tenant(&name) {
             return Some(name);
         }
         self.open_tenant(OTHER);
@@ -142,6 +227,7 @@ impl Observer for WorkerCells {
     /// A name beyond the cap counts one `label_overflow`, so this is asked once per exchange.
     fn model(&mut self, name: &str) -> ModelSlot {
         let name = names::label(name);
+        self.catch_up();
         if let Some(slot) = self.by_name.get(&*name) {
             return *slot;
         }
@@ -156,12 +242,16 @@ impl Observer for WorkerCells {
                 Err(labels) => self.closed = Some(labels),
             }
         }
+        if let Some(slot) = self.claim(&name) {
+            return slot;
+        }
         self.proxy.overflow();
         self.reserved(OTHER)
     }
 
     fn known_model(&mut self, name: &str) -> Option<ModelSlot> {
         let name = names::label(name);
+        self.catch_up();
         if let Some(slot) = self.by_name.get(&*name) {
             return Some(*slot);
         }
@@ -195,9 +285,15 @@ impl Observer for WorkerCells {
     }
 
     fn end(&mut self, model: ModelSlot, record: &Record) {
+        let server = Address::of(&self.board.upstreams, &record.identity.upstream);
         let cells = self.cells(model);
         cells.in_flight.take(1);
-        cells.end(record);
+        cells.end_leg(record);
+        // Its tokens and its time to first token are the decode leg's.
+        if !record.identity.role.is_counted() {
+            return;
+        }
+        cells.end(record, server, self.board.semconv);
         self.proxy.end(&record.tokens);
         self.end_of_tenant(model, record);
     }

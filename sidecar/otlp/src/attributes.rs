@@ -21,6 +21,11 @@ impl Attributes {
         self.list
     }
 
+    /// Takes out the convention's attributes: what they say of a prefill leg, its decode leg says again.
+    pub(crate) fn remove_gen_ai(&mut self) {
+        self.list.retain(|attribute| !attribute.key.starts_with("gen_ai."));
+    }
+
     fn put(&mut self, key: &str, value: Value) {
         self.list.push(KeyValue { key: key.to_owned(), value: Some(any(value)), key_strindex: 0 });
     }

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use metrics::Reading;
+use metrics::{Reading, Upstream};
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use prost::Message;
 use tokio::runtime::Builder;
@@ -29,7 +29,7 @@ use crate::attributes::resource;
 use crate::counts::{Counts, End};
 use crate::finished::Finished;
 use crate::limits::REQUEST_BYTES;
-use crate::plan::{Periodic, Plan, Queued, Signal, Upstream};
+use crate::plan::{EventName, Periodic, Plan, Queued, Signal};
 use crate::queue::Queue;
 use crate::sender::Sender;
 use crate::{log, metric, span};
@@ -47,6 +47,7 @@ pub fn start(plan: Plan, reading: Box<dyn Fn() -> Reading + Send>) -> io::Result
         spans: plan.spans.as_ref().map(|queued| Queue::new(queued.capacity, queued.batch)),
         logs: plan.logs.as_ref().map(|queued| Queue::new(queued.capacity, queued.batch)),
         resource: resource(&plan.resource, plan.text_limit),
+        event: plan.event,
         upstreams: plan.upstreams,
         text_limit: plan.text_limit,
     };
@@ -104,6 +105,7 @@ struct Shared {
     spans: Option<Queue<Finished>>,
     logs: Option<Queue<Finished>>,
     resource: Resource,
+    event: EventName,
     upstreams: Vec<Upstream>,
     text_limit: usize,
 }
@@ -127,7 +129,9 @@ impl Shared {
     fn message(&self, signal: Signal, batch: &[Finished]) -> Vec<u8> {
         match signal {
             Signal::Log => {
-                log::request(batch, &self.resource, &self.upstreams, self.text_limit).encode_to_vec()
+                let request =
+                    log::request(batch, &self.resource, &self.upstreams, self.event, self.text_limit);
+                request.encode_to_vec()
             }
             _ => span::request(batch, &self.resource, &self.upstreams, self.text_limit).encode_to_vec(),
         }

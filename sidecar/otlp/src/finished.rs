@@ -4,13 +4,13 @@
 
 use std::sync::Arc;
 
-use meter::{Ending, Gaps, Provenance, Record, TokenType};
-use scan::{Dialect, Finish};
+use meter::{Gaps, Provenance, Record, TokenType};
+use metrics::Upstream;
+use scan::{Dialect, ENCODING_FORMATS, Finish, OutputType, ReasoningLevel, Sampling};
 
 use crate::attributes::Attributes;
 use crate::charge::Charge;
 use crate::limits::MODEL_BYTES;
-use crate::plan::Upstream;
 use crate::text::cut;
 
 /// A finished exchange, and what is known of its cost.
@@ -66,10 +66,14 @@ pub(crate) fn request(record: &Record, upstreams: &[Upstream], list: &mut Attrib
     if let Some(seed) = sampling.seed {
         list.int("gen_ai.request.seed", seed);
     }
+    form(sampling, list);
+    // The convention has it whole.
+    if let Some(top_k) = sampling.top_k.filter(|top_k| top_k.fract() == 0.0) {
+        list.int("gen_ai.request.top_k", top_k as i64);
+    }
     let numbers = [
         ("gen_ai.request.temperature", sampling.temperature),
         ("gen_ai.request.top_p", sampling.top_p),
-        ("gen_ai.request.top_k", sampling.top_k),
         ("gen_ai.request.frequency_penalty", sampling.frequency_penalty),
         ("gen_ai.request.presence_penalty", sampling.presence_penalty),
     ];
@@ -80,10 +84,31 @@ pub(crate) fn request(record: &Record, upstreams: &[Upstream], list: &mut Attrib
     }
 }
 
+/// In which form the answer was wanted.
+fn form(sampling: &Sampling, list: &mut Attributes) {
+    let words = [
+        ("gen_ai.output.type", sampling.output_type.map(OutputType::name)),
+        ("gen_ai.request.reasoning.level", sampling.reasoning_level.map(ReasoningLevel::name)),
+    ];
+    for (name, word) in words {
+        if let Some(word) = word {
+            list.text(name, word);
+        }
+    }
+    if let Some(dimensions) = sampling.dimensions {
+        list.count("gen_ai.embeddings.dimension.count", dimensions.into());
+    }
+    if sampling.encoding_formats.contains(&true) {
+        let formats = ENCODING_FORMATS.into_iter().zip(sampling.encoding_formats);
+        let asked = formats.filter_map(|(format, asked)| asked.then_some(format));
+        list.texts("gen_ai.request.encoding_formats", asked);
+    }
+}
+
 /// What came of it.
 pub(crate) fn outcome(record: &Record, list: &mut Attributes) {
-    if let Some(error) = error_type(record) {
-        list.text("error.type", &error);
+    if let Some(error) = record.error_type() {
+        list.text("error.type", &error.to_string());
     }
     if let Some(id) = &record.identity.response_id {
         list.text("gen_ai.response.id", id);
@@ -92,7 +117,7 @@ pub(crate) fn outcome(record: &Record, list: &mut Attributes) {
         list.text("gen_ai.response.model", cut(model, MODEL_BYTES));
     }
     finish_reasons(record, list);
-    list.seconds("gen_ai.response.time_to_first_chunk", record.timing.first_token_ns);
+    list.seconds("gen_ai.response.time_to_first_chunk", record.timing.first_chunk_ns);
     usage(record, list);
 }
 
@@ -131,13 +156,37 @@ fn usage(record: &Record, list: &mut Attributes) {
         subset(record, TokenType::InputCached, "gen_ai.usage.cache_read.input_tokens", list);
         subset(record, TokenType::InputCacheWrite, "gen_ai.usage.cache_write.input_tokens", list);
         subset(record, TokenType::InputAudio, "gen_ai.usage.audio.input_tokens", list);
+        subset(record, TokenType::InputImage, "gen_ai.usage.image.input_tokens", list);
+        subset(record, TokenType::InputVideo, "tokenmeter.usage.video.input_tokens", list);
+        let named = [TokenType::InputAudio, TokenType::InputImage, TokenType::InputVideo];
+        // Of cached tokens no server says the modality, so beside them the text has no count.
+        let cached = [TokenType::InputCached, TokenType::InputCacheWrite];
+        if sum(record, cached) == 0 {
+            text(tokens.input(), sum(record, named), "gen_ai.usage.text.input_tokens", list);
+        }
     }
     if is_counted(tokens.output_provenance) {
         list.count("gen_ai.usage.output_tokens", tokens.output());
         subset(record, TokenType::OutputReasoning, "gen_ai.usage.reasoning.output_tokens", list);
         subset(record, TokenType::OutputAudio, "gen_ai.usage.audio.output_tokens", list);
+        subset(record, TokenType::OutputImage, "gen_ai.usage.image.output_tokens", list);
+        subset(record, TokenType::OutputVideo, "tokenmeter.usage.video.output_tokens", list);
+        let named = [TokenType::OutputAudio, TokenType::OutputImage, TokenType::OutputVideo];
+        text(tokens.output(), sum(record, named), "gen_ai.usage.text.output_tokens", list);
     } else if tokens.output_provenance == Provenance::Frames {
         list.count("tokenmeter.estimate.output_tokens", tokens.output());
+    }
+}
+
+/// Returns the tokens of several types together.
+fn sum<const N: usize>(record: &Record, kinds: [TokenType; N]) -> u64 {
+    kinds.into_iter().fold(0, |sum, kind| sum.saturating_add(record.tokens.of(kind)))
+}
+
+/// Adds the tokens of text, where the server told other modalities apart.
+fn text(all: u64, named: u64, name: &str, list: &mut Attributes) {
+    if named > 0 && all > named {
+        list.count(name, all - named);
     }
 }
 
@@ -157,15 +206,29 @@ pub(crate) fn ours(finished: &Finished, list: &mut Attributes) {
         ("tokenmeter.principal", &identity.principal),
         ("tokenmeter.consumer", &identity.consumer),
         ("tokenmeter.service_tier", &identity.service_tier),
+        ("tokenmeter.request.id", &identity.request_id),
     ] {
         if let Some(text) = text {
             list.text(name, text);
         }
     }
     list.text("tokenmeter.upstream", &identity.upstream);
+    if identity.role.is_leg() {
+        list.text("tokenmeter.role", identity.role.name());
+    }
+    if !identity.role.is_counted() {
+        list.count("tokenmeter.leg.prompt_tokens", record.tokens.input());
+    }
+    if record.upstream_attempts > 1 {
+        list.count("tokenmeter.upstream_attempts", record.upstream_attempts.into());
+    }
+    if record.cached_excess > 0 {
+        list.count("tokenmeter.cached_excess", record.cached_excess);
+    }
     list.text("tokenmeter.dialect", identity.dialect.name());
     list.text("tokenmeter.ending", record.ending.name());
     list.number("tokenmeter.concurrency", timing.concurrency);
+    list.seconds("tokenmeter.time_to_first_token", timing.first_token_ns);
     list.seconds("tokenmeter.time_per_output_token", timing.per_output_token_ns);
     if let Some(rate) = timing.output_rate {
         list.number("tokenmeter.output_token_rate", rate);
@@ -202,7 +265,6 @@ pub(crate) fn rest(record: &Record, list: &mut Attributes) {
     list.seconds("tokenmeter.upload", Some(timing.upload_ns));
     list.seconds("tokenmeter.duration", Some(timing.duration_ns));
     list.seconds("tokenmeter.time_to_first_byte", timing.first_byte_ns);
-    list.seconds("tokenmeter.time_to_first_token", timing.first_token_ns);
     list.seconds("tokenmeter.time_to_first_visible_token", timing.first_visible_ns);
     list.seconds("tokenmeter.time_to_first_tool_call", timing.first_tool_ns);
     list.seconds("tokenmeter.generation", Some(timing.generation_ns));
@@ -242,23 +304,9 @@ fn gaps(name: &str, gaps: &Gaps, list: &mut Attributes) {
     }
 }
 
-/// The convention's `error.type`: a status, or a word of a short closed list.
-pub(crate) fn error_type(record: &Record) -> Option<String> {
-    Some(match record.ending {
-        Ending::Complete | Ending::Length => return None,
-        Ending::ErrorStatus => record.status.to_string(),
-        Ending::ClientAbort => "client_disconnect".to_owned(),
-        Ending::UpstreamCut if record.timing.first_byte_ns.is_some() => "stream_truncated".to_owned(),
-        Ending::UpstreamCut => "upstream_reset".to_owned(),
-        Ending::ErrorInBand => "error_in_band".to_owned(),
-        Ending::NoOutput => "no_output".to_owned(),
-        Ending::ProxyError => "_OTHER".to_owned(),
-    })
-}
-
 /// The route a dialect is usually served at; `None` where it has none of its own. The record does not
 /// keep the path, which may hold anything.
-pub(crate) fn route(dialect: Dialect) -> Option<&'static str> {
+pub fn route(dialect: Dialect) -> Option<&'static str> {
     Some(match dialect {
         Dialect::OpenaiChat => "/v1/chat/completions",
         Dialect::OpenaiCompletions => "/v1/completions",

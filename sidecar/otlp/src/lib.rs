@@ -44,8 +44,9 @@ mod transport;
 pub use charge::Charge;
 pub use counts::{Counts, Durations, SignalCounts};
 pub use exporter::{Exporter, start};
-pub use finished::{Energy, Finished};
-pub use plan::{ClientCertificate, Histograms, Periodic, Plan, Protocol, Queued, Signal, Target, Upstream};
+pub use finished::{Energy, Finished, route};
+pub use metrics::Upstream;
+pub use plan::{ClientCertificate, EventName, Histograms, Periodic, Plan, Protocol, Queued, Signal, Target};
 
 /// How we name ourselves to collectors.
 const USER_AGENT: &str = concat!("tokenmeter/", env!("CARGO_PKG_VERSION"));

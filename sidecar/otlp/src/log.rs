@@ -1,28 +1,34 @@
 //! One log record for each exchange: all that its record holds, joined to its trace. An event
-//! without a body; `tokenmeter.exchange` is its name.
+//! without a body; [`EventName`] says which name it has.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use meter::{Ending, Record};
+use metrics::Upstream;
 use opentelemetry_proto::tonic::collector::logs::v1::ExportLogsServiceRequest;
 use opentelemetry_proto::tonic::logs::v1::{LogRecord, ResourceLogs, ScopeLogs, SeverityNumber};
 use opentelemetry_proto::tonic::resource::v1::Resource;
 
 use crate::attributes::{Attributes, scope};
 use crate::finished::{self, Finished};
-use crate::plan::Upstream;
+use crate::plan::EventName;
 
 /// One request with the log records of all these.
 pub(crate) fn request(
     batch: &[Finished],
     resource: &Resource,
     upstreams: &[Upstream],
+    event: EventName,
     text_limit: usize,
 ) -> ExportLogsServiceRequest {
     let observed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let observed = u64::try_from(observed.as_nanos()).unwrap_or(u64::MAX);
-    let log_records =
-        batch.iter().map(|finished| log_record(finished, upstreams, text_limit, observed)).collect();
+    let log_records = batch.iter().map(|finished| LogRecord {
+        observed_time_unix_nano: observed,
+        event_name: event.of(finished.record.identity.dialect).to_owned(),
+        ..log_record(finished, upstreams, text_limit)
+    });
+    let log_records = log_records.collect();
     let scope_logs = vec![ScopeLogs { scope: Some(scope()), log_records, ..ScopeLogs::default() }];
     let resource = Some(resource.clone());
     ExportLogsServiceRequest {
@@ -30,26 +36,27 @@ pub(crate) fn request(
     }
 }
 
-fn log_record(finished: &Finished, upstreams: &[Upstream], text_limit: usize, observed: u64) -> LogRecord {
+fn log_record(finished: &Finished, upstreams: &[Upstream], text_limit: usize) -> LogRecord {
     let record = &*finished.record;
     let mut list = Attributes::new(text_limit);
     finished::request(record, upstreams, &mut list);
     finished::outcome(record, &mut list);
     finished::ours(finished, &mut list);
     finished::rest(record, &mut list);
+    if !record.identity.role.is_counted() {
+        list.remove_gen_ai();
+    }
     let (severity, severity_text) = severity(record);
     let trace = record.identity.trace.as_deref();
     LogRecord {
         // When it ended: before that there was nothing to tell.
         time_unix_nano: record.ended_unix_ns(),
-        observed_time_unix_nano: observed,
         severity_number: severity.into(),
         severity_text: severity_text.to_owned(),
         attributes: list.done(),
         flags: trace.map_or(0, |trace| trace.sampled.into()),
         trace_id: trace.map(|trace| trace.trace_id.to_vec()).unwrap_or_default(),
         span_id: trace.and_then(|trace| trace.spans).map(|spans| spans.client.to_vec()).unwrap_or_default(),
-        event_name: "tokenmeter.exchange".to_owned(),
         ..LogRecord::default()
     }
 }

@@ -172,7 +172,10 @@ fn attributes(entry: &Entry, sample: &Sample, text_limit: usize) -> Vec<KeyValue
     let mut list = Attributes::new(text_limit);
     for (label, value) in entry.labels.iter().zip(&sample.labels) {
         if !value.is_empty() {
-            list.text(attribute(label), value);
+            match value.parse() {
+                Ok(port) if *label == "server_port" => list.int(attribute(label), port),
+                _ => list.text(attribute(label), value),
+            }
         }
     }
     list.done()

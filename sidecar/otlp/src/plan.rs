@@ -2,11 +2,12 @@
 //! that waits, grows or repeats has its bound here.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::Uri;
 use hyper::header::{HeaderName, HeaderValue};
+use metrics::Upstream;
+use scan::Dialect;
 
 /// What is sent, and where.
 #[derive(Clone, Debug, Default)]
@@ -21,19 +22,30 @@ pub struct Plan {
     pub spans: Option<Queued>,
     /// Log records, if they are sent.
     pub logs: Option<Queued>,
+    /// The event name of log records.
+    pub event: EventName,
     /// Where the upstreams are, for the attributes `server.address` and `server.port` of spans.
     pub upstreams: Vec<Upstream>,
 }
 
-/// An upstream as the spans name it.
-#[derive(Clone, Debug)]
-pub struct Upstream {
-    /// Its name, as in the records.
-    pub name: Arc<str>,
-    /// Name or address of its host.
-    pub host: Arc<str>,
-    /// Its port.
-    pub port: u16,
+/// The event name of the log records of inferences; those of embeddings and rankings have no other than ours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EventName {
+    /// `tokenmeter.exchange`.
+    #[default]
+    Exchange,
+    /// The convention's `gen_ai.client.inference.operation.details`.
+    OperationDetails,
+}
+
+impl EventName {
+    /// The name for an exchange of this dialect.
+    pub(crate) fn of(self, dialect: Dialect) -> &'static str {
+        match self {
+            Self::OperationDetails if dialect.generates() => "gen_ai.client.inference.operation.details",
+            _ => "tokenmeter.exchange",
+        }
+    }
 }
 
 /// A signal that is read again and again.
@@ -163,7 +175,7 @@ impl Signal {
     }
 
     /// What its variables have in their names.
-    pub(crate) fn word(self) -> &'static str {
+    pub fn word(self) -> &'static str {
         match self {
             Self::Metric => "METRICS",
             Self::Span => "TRACES",

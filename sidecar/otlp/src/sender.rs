@@ -24,14 +24,32 @@ pub(crate) struct Sender {
     timeout: Duration,
     /// The collector, for messages.
     whom: String,
-    /// What was logged last, so that nothing is logged twice.
-    told: String,
+    state: State,
+}
+
+/// The last message of a signal's log, so that no message repeats.
+#[derive(Debug, PartialEq, Eq)]
+enum State {
+    /// The collector takes what it is sent, or nothing was sent yet.
+    Delivering,
+    /// Attempts fail; nothing was dropped since they do.
+    Failing,
+    /// Items were dropped for this reason.
+    Dropping(String),
+    /// The collector rejects some items of the requests that it takes.
+    Rejecting,
 }
 
 impl Sender {
     pub(crate) fn new(target: &Target, signal: Signal) -> io::Result<Self> {
         let transport = Transport::new(target, signal)?;
-        Ok(Self { signal, transport, timeout: target.timeout, whom: target.origin(), told: String::new() })
+        Ok(Self {
+            signal,
+            transport,
+            timeout: target.timeout,
+            whom: target.origin(),
+            state: State::Delivering,
+        })
     }
 
     /// Tries until the deadline.
@@ -52,12 +70,13 @@ impl Sender {
                 Err(Failure::Refused(what)) => return self.refused(&what),
                 Err(Failure::Again { what, wait }) => (what, wait),
             };
+            self.failing(&what);
             let pause = jittered(wait).max(asked.unwrap_or_default().min(LONGEST_ASKED_WAIT));
             if Instant::now() + pause >= deadline {
-                let (signal, whom) = (self.signal.name(), self.whom.clone());
-                self.tell(&what, || {
+                if self.enter(State::Dropping(what.clone())) {
+                    let (signal, whom) = (self.signal.name(), &self.whom);
                     tracing::warn!(signal, collector = whom, "not delivered in time, and dropped: {what}");
-                });
+                }
                 return End::Unreachable;
             }
             sleep(pause).await;
@@ -67,36 +86,50 @@ impl Sender {
 
     fn taken(&mut self, reply: &Reply) -> End {
         let partial = reply.as_deref().and_then(|reply| partial_success(self.signal, reply));
-        let (signal, whom) = (self.signal.name(), self.whom.clone());
+        let signal = self.signal.name();
         match partial {
             Some((rejected, why)) if rejected > 0 => {
                 // The collector's own words may repeat what it was sent.
                 tracing::debug!(signal, "rejected in part: {}", cut(&why, 256).escape_debug());
-                self.tell("in part", || {
-                    tracing::warn!(signal, collector = whom, "it rejects some of what it is sent");
-                });
+                if self.enter(State::Rejecting) {
+                    tracing::warn!(signal, collector = &self.whom, "it rejects some of what it is sent");
+                }
                 End::Taken { rejected }
             }
             _ => {
-                self.tell("", || tracing::info!(signal, collector = whom, "delivered again"));
+                if self.enter(State::Delivering) {
+                    tracing::info!(signal, collector = &self.whom, "delivered again");
+                }
                 End::Taken { rejected: 0 }
             }
         }
     }
 
     fn refused(&mut self, what: &str) -> End {
-        let (signal, whom) = (self.signal.name(), self.whom.clone());
-        self.tell(what, || {
-            tracing::warn!(signal, collector = whom, "refused, and dropped: {what}");
-        });
+        if self.enter(State::Dropping(what.to_owned())) {
+            tracing::warn!(
+                signal = self.signal.name(),
+                collector = &self.whom,
+                "refused, and dropped: {what}"
+            );
+        }
         End::Refused
     }
 
-    fn tell(&mut self, what: &str, say: impl FnOnce()) {
-        if self.told != what {
-            say();
-            what.clone_into(&mut self.told);
+    /// Logs the first failed attempt after one that succeeded: the next message may come as late as the deadline.
+    fn failing(&mut self, what: &str) {
+        if matches!(self.state, State::Delivering | State::Rejecting) {
+            self.state = State::Failing;
+            let (signal, whom) = (self.signal.name(), &self.whom);
+            tracing::warn!(signal, collector = whom, "not delivered yet, and tried again: {what}");
         }
+    }
+
+    /// Returns true where the state is another than before.
+    fn enter(&mut self, state: State) -> bool {
+        let is_new = self.state != state;
+        self.state = state;
+        is_new
     }
 }
 

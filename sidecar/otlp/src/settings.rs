@@ -13,7 +13,7 @@ use std::time::Duration;
 pub use reader::Mistake;
 
 use crate::limits::{QUEUE_ITEMS, TEXT_BYTES};
-use crate::plan::{Histograms, Periodic, Plan, Protocol, Queued, Signal};
+use crate::plan::{EventName, Histograms, Periodic, Plan, Protocol, Queued, Signal};
 use reader::Reader;
 use variables::Queue;
 
@@ -133,6 +133,7 @@ fn plan(reader: &mut Reader<'_>, overrides: &Overrides, [metrics, spans, logs]: 
         metrics: metrics.then(|| periodic(reader, overrides)).flatten(),
         spans: spans.then(|| queued(reader, overrides, Signal::Span, &variables::SPANS)).flatten(),
         logs: logs.then(|| queued(reader, overrides, Signal::Log, &variables::LOGS)).flatten(),
+        event: EventName::default(),
         upstreams: Vec::new(),
     }
 }

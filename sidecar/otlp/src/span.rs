@@ -4,6 +4,7 @@
 //! around.
 
 use meter::{Ending, Record, Spans, Trace};
+use metrics::Upstream;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1::span::{Event, SpanKind};
@@ -11,9 +12,8 @@ use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span, SpanFlags, Status};
 
 use crate::attributes::{Attributes, scope};
-use crate::finished::{self, Finished, error_type};
+use crate::finished::{self, Finished};
 use crate::limits::STATE_BYTES;
-use crate::plan::Upstream;
 
 /// How many spans an exchange has: both or none.
 pub(crate) fn count(record: &Record) -> u64 {
@@ -71,7 +71,11 @@ fn spans(finished: &Finished, upstreams: &[Upstream], text_limit: usize) -> Vec<
     finished::request(record, upstreams, &mut list);
     finished::outcome(record, &mut list);
     finished::ours(finished, &mut list);
-    let operation = record.identity.dialect.operation();
+    let role = record.identity.role;
+    if !role.is_counted() {
+        list.remove_gen_ai();
+    }
+    let operation = if role.is_counted() { record.identity.dialect.operation() } else { role.name() };
     let client = Span {
         span_id: ids.client.to_vec(),
         parent_span_id: ids.server.to_vec(),
@@ -80,7 +84,7 @@ fn spans(finished: &Finished, upstreams: &[Upstream], text_limit: usize) -> Vec<
         kind: SpanKind::Client.into(),
         start_time_unix_nano: record.requested_unix_ns(),
         attributes: list.done(),
-        events: events(record),
+        events: if role.is_counted() { events(record) } else { Vec::new() },
         status: Some(status(record, SpanKind::Client)),
         ..common
     };
@@ -95,8 +99,8 @@ fn server_attributes(record: &Record, route: Option<&str>, list: &mut Attributes
     if record.status > 0 {
         list.count("http.response.status_code", record.status.into());
     }
-    if let (true, Some(error)) = (is_error(record, SpanKind::Server), error_type(record)) {
-        list.text("error.type", &error);
+    if let (true, Some(error)) = (is_error(record, SpanKind::Server), record.error_type()) {
+        list.text("error.type", &error.to_string());
     }
     list.text("tokenmeter.exchange.id", &record.identity.exchange.to_string());
     list.text("tokenmeter.ending", record.ending.name());

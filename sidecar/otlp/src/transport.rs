@@ -66,6 +66,24 @@ impl Transport {
     }
 }
 
+/// Adds the likely cause of an answer that is not in the protocol of its request: the port is the other one's.
+fn with_hint(what: &str, other: Protocol) -> String {
+    match other {
+        Protocol::Grpc => format!("{what}; is it a gRPC port? try --otlp-protocol grpc"),
+        Protocol::Http => format!("{what}; is it an HTTP port? try --otlp-protocol http/protobuf"),
+    }
+}
+
+/// Describes a connection that was not made, with its likely cause.
+fn unconnected(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => {
+            format!("{error}; is the collector running, and is this its port?")
+        }
+        _ => error.to_string(),
+    }
+}
+
 /// An error with what caused it: hyper's and tonic's own words say little.
 fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();

@@ -72,7 +72,14 @@ fn write_upstreams(out: &mut String, upstreams: &[Upstream]) -> fmt::Result {
             Escaped(&upstream.url),
         )?;
     }
-    out.write_str("</tbody></table>\n")
+    out.write_str("</tbody></table>\n")?;
+    for upstream in upstreams {
+        if let Some(fault) = &upstream.fault {
+            let (name, fault) = (Escaped(&upstream.name), Escaped(fault));
+            writeln!(out, "<p class=\"state bad\"><bdi>{name}</bdi>: {fault}</p>")?;
+        }
+    }
+    Ok(())
 }
 
 fn write_models(out: &mut String, models: &[Model], speeds: &[Option<f64>]) -> fmt::Result {

@@ -16,6 +16,7 @@ fn view(name: &str) -> View {
             listen: ([127, 0, 0, 1], 9800).into(),
             url: "http://gpu:8000".to_owned(),
             up: Some(false),
+            fault: Some(format!("{name} hides")),
         }],
         models: vec![Model {
             name: name.to_owned(),
@@ -70,7 +71,7 @@ fn no_name_and_no_reason_becomes_markup() {
     assert!(!page.contains("<script"), "{page}");
     assert!(!page.contains('\u{1b}'), "{page}");
     let escaped = "&lt;/td&gt;&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&amp;&quot;\u{fffd}[31m";
-    assert_eq!(page.matches(escaped).count(), 4, "{page}");
+    assert_eq!(page.matches(escaped).count(), 6, "{page}");
 }
 
 #[test]
@@ -95,4 +96,10 @@ fn numbers_read_well() {
     for (rate, shown) in [(31.25, "31.2"), (250.6, "251")] {
         assert_eq!(Rate(Some(rate)).to_string(), shown);
     }
+}
+
+#[test]
+fn upstream_fault_is_shown_with_its_name() {
+    let page = page(&view("gpu-1"), &Readiness::Ready, &[None]);
+    assert!(page.contains("<bdi>gpu-1</bdi>: gpu-1 hides</p>"), "{page}");
 }

@@ -7,7 +7,7 @@
 //! (law 12).
 //!
 //! Reading order: [`Source`] and [`View`] (what is shown), `route` (which path answers what),
-//! `host` (who may ask), `server` (the thread), `press` (scrape pages), `html` and `speed` (the live
+//! `host` (who may ask), `server` (the thread), `slots` (its connections), `press` (scrape pages), `html` and `speed` (the live
 //! page).
 
 mod host;
@@ -16,9 +16,11 @@ mod limits;
 mod press;
 mod route;
 mod server;
+mod slots;
 mod source;
 mod speed;
 
 pub use host::AllowedHosts;
+pub use limits::CONNECTIONS;
 pub use server::{Error, Running, start};
 pub use source::{Model, Print, Readiness, Scrape, Source, Spend, Tenant, Upstream, View};

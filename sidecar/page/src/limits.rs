@@ -2,8 +2,18 @@
 
 use std::time::Duration;
 
-/// Connections served at once; beyond it accepting pauses. A hundred scrapers fit.
-pub(crate) const CONNECTIONS: usize = 128;
+/// Connections served at once, unless the process has few descriptors; beyond it the one that has come least far gives way. A hundred scrapers fit.
+pub const CONNECTIONS: usize = 128;
+
+/// Connections of one peer that never give way to another peer's: a scraper, a browser and the probes of a
+/// node need less.
+pub(crate) const PEER_CONNECTIONS: usize = 16;
+
+/// Pause before a connection that found every slot busy asks again.
+pub(crate) const SLOT_PAUSE: Duration = Duration::from_millis(20);
+
+/// Time a peer may take to send its first byte: a probe sends its request as soon as it is connected.
+pub(crate) const FIRST_BYTE_TIME: Duration = Duration::from_secs(1);
 
 /// Bytes of a request head. Browsers send about 1 KiB; hyper's own floor is 8 KiB.
 pub(crate) const HEAD_BYTES: usize = 16 * 1024;

@@ -2,7 +2,8 @@
 //! beside it the few threads that print scrape pages.
 //!
 //! Each connection carries one request and then closes, within [`CONNECTION_TIME`]: scrapes and
-//! probes are seconds apart, and so no state of a peer's outlives its answer.
+//! probes are seconds apart, and so no state of a peer's outlives its answer. Connections that ask for
+//! nothing give way to later ones, so that probes are answered.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -10,7 +11,6 @@ use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::rc::Rc;
-use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use http_body_util::Either;
@@ -19,21 +19,28 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpStream;
 use tokio::runtime::Builder;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 use tokio::task::LocalSet;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use crate::host::AllowedHosts;
 use crate::limits::{
-    ACCEPT_PAUSE, CONNECTION_TIME, CONNECTIONS, HEAD_BYTES, HEAD_TIME, PRINTINGS, SAMPLE_EVERY,
+    ACCEPT_PAUSE, CONNECTION_TIME, FIRST_BYTE_TIME, HEAD_BYTES, HEAD_TIME, PRINTINGS, SAMPLE_EVERY,
 };
 use crate::press::Press;
 use crate::route::{Answer, Routes};
+use crate::slots::{Progress, Slot, Slots, Taken};
 use crate::source::Source;
 use crate::speed::Speed;
 
 /// Binds `listen` and answers on it until the returned value is dropped.
-pub fn start(listen: SocketAddr, hosts: AllowedHosts, source: Box<dyn Source>) -> Result<Running, Error> {
+/// At most `connections` are served at once.
+pub fn start(
+    listen: SocketAddr,
+    hosts: AllowedHosts,
+    connections: usize,
+    source: Box<dyn Source>,
+) -> Result<Running, Error> {
     let listener = TcpListener::bind(listen).map_err(|cause| Error::Bind { address: listen, cause })?;
     listener.set_nonblocking(true).map_err(Error::Start)?;
     let address = listener.local_addr().map_err(Error::Start)?;
@@ -49,7 +56,7 @@ pub fn start(listen: SocketAddr, hosts: AllowedHosts, source: Box<dyn Source>) -
             let routes = Routes { source, hosts, speed: Speed::default() };
             LocalSet::new().block_on(&runtime, async {
                 tokio::select! {
-                    () = serve(listener, Rc::new(RefCell::new(routes))) => {}
+                    () = serve(listener, connections, Rc::new(RefCell::new(routes))) => {}
                     _ = stopped => {}
                 }
             });
@@ -114,35 +121,61 @@ impl std::error::Error for Error {
     }
 }
 
-async fn serve(listener: TcpListener, routes: Rc<RefCell<Routes>>) {
+async fn serve(listener: TcpListener, connections: usize, routes: Rc<RefCell<Routes>>) {
     let listener = match tokio::net::TcpListener::from_std(listener) {
         Ok(listener) => listener,
         Err(error) => return tracing::error!(%error, "the admin listener cannot be polled"),
     };
     tokio::task::spawn_local(sample(routes.clone()));
     let press = Rc::new(Press::default());
-    let slots = Arc::new(Semaphore::new(CONNECTIONS));
+    let slots = Rc::new(Slots::new(connections));
     loop {
-        let slot = slots.clone().acquire_owned().await.expect("the semaphore is never closed");
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
+        let (stream, peer) = match listener.accept().await {
+            Ok((stream, peer)) => (stream, peer.ip().to_canonical()),
             Err(error) => {
                 tracing::debug!(%error, "the admin listener could not accept");
                 sleep(ACCEPT_PAUSE).await;
                 continue;
             }
         };
-        let (routes, press) = (routes.clone(), press.clone());
-        tokio::task::spawn_local(async move {
-            let _slot = slot;
-            // An error here is a peer that left or was too slow; there is nobody to tell.
-            let _ = timeout(CONNECTION_TIME, connection(stream, &routes, &press)).await;
-        });
+        let (slots, routes, press) = (slots.clone(), routes.clone(), press.clone());
+        match slots.take(peer) {
+            Taken::Free(slot) => drop(tokio::task::spawn_local(answer(stream, slot, routes, press))),
+            Taken::Evicting(slot) => {
+                routes.borrow().source.evicted();
+                tokio::task::spawn_local(answer(stream, slot, routes, press));
+            }
+            Taken::Full => match slots.wait() {
+                Some(waiting) => drop(tokio::task::spawn_local(async move {
+                    let slot = waiting.slot(peer).await;
+                    answer(stream, slot, routes, press).await;
+                })),
+                None => routes.borrow().source.evicted(),
+            },
+        }
     }
 }
 
-async fn connection(stream: TcpStream, routes: &RefCell<Routes>, press: &Press) -> hyper::Result<()> {
+async fn answer(stream: TcpStream, slot: Slot, routes: Rc<RefCell<Routes>>, press: Rc<Press>) {
+    tokio::select! {
+        // An error here is a peer that left or was too slow: no peer is left to tell.
+        _ = timeout(CONNECTION_TIME, connection(stream, &slot, &routes, &press)) => {}
+        () = slot.evicted() => {}
+    }
+}
+
+async fn connection(
+    stream: TcpStream,
+    slot: &Slot,
+    routes: &RefCell<Routes>,
+    press: &Press,
+) -> hyper::Result<()> {
+    if !matches!(timeout(FIRST_BYTE_TIME, stream.readable()).await, Ok(Ok(()))) {
+        return Ok(());
+    }
+    slot.reached(Progress::Head);
     let service = service_fn(|request| {
+        slot.reached(Progress::Answer);
         let answer = routes.borrow().answer(&request);
         async {
             Ok::<_, Infallible>(match answer {

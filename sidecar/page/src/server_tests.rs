@@ -2,9 +2,11 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+
+use socket2::{Domain, Socket, Type};
 
 use super::{Error, Running, start};
 use crate::limits::{CONNECTIONS, HEAD_BYTES, PRINTINGS};
@@ -14,6 +16,7 @@ use crate::{AllowedHosts, Model, Readiness, Scrape, Source, View};
 struct Fixed {
     unready: Arc<AtomicBool>,
     view: Arc<Mutex<View>>,
+    evicted: Arc<AtomicUsize>,
     /// Pages are not printed while it is locked.
     gate: Option<Arc<Mutex<()>>>,
 }
@@ -53,11 +56,15 @@ impl Source for Fixed {
     fn view(&self) -> View {
         self.view.lock().unwrap().clone()
     }
+
+    fn evicted(&self) {
+        self.evicted.fetch_add(1, Ordering::Relaxed);
+    }
 }
 
 fn serve(source: Fixed) -> Running {
     let hosts = AllowedHosts::new(["meter.example".to_owned()]);
-    start(([127, 0, 0, 1], 0).into(), hosts, Box::new(source)).unwrap()
+    start(([127, 0, 0, 1], 0).into(), hosts, CONNECTIONS, Box::new(source)).unwrap()
 }
 
 fn connect(address: SocketAddr) -> TcpStream {
@@ -251,19 +258,85 @@ fn a_head_that_is_too_long_is_refused() {
     assert_status(&get(running.address(), "/livez"), 200);
 }
 
+/// Connects from another address of this machine.
+fn connect_from(last: u8, address: SocketAddr) -> TcpStream {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.bind(&SocketAddr::from(([127, 0, 0, last], 0)).into()).unwrap();
+    socket.connect(&address.into()).unwrap();
+    let stream = TcpStream::from(socket);
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream
+}
+
+fn probe(mut stream: TcpStream) -> String {
+    stream.write_all(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
 #[test]
-fn silent_peers_lose_their_slots() {
-    let running = serve(Fixed::default());
-    let silent: Vec<_> = (0..CONNECTIONS + 8).map(|_| connect(running.address())).collect();
-    // All slots are taken; the answer comes when the head timeout gives one back.
-    assert_status(&get(running.address(), "/livez"), 200);
+fn probes_are_answered_among_silent_connections() {
+    let source = Fixed::default();
+    let running = serve(source.clone());
+    let silent: Vec<_> = (0..800)
+        .map(|n| {
+            let stream = connect(running.address());
+            if n % 100 == 0 {
+                assert_status(&probe(connect_from(2, running.address())), 200);
+                assert_status(&get(running.address(), "/livez"), 200);
+            }
+            stream
+        })
+        .collect();
+    assert_status(&probe(connect_from(2, running.address())), 200);
+    assert!(source.evicted.load(Ordering::Relaxed) > 0, "it is counted");
     drop(silent);
+}
+
+#[test]
+fn probes_are_answered_among_torn_heads() {
+    let running = serve(Fixed::default());
+    let torn: Vec<_> = (0..3 * CONNECTIONS)
+        .map(|_| {
+            let mut stream = connect(running.address());
+            stream.write_all(b"G").unwrap();
+            stream
+        })
+        .collect();
+    assert_status(&probe(connect_from(2, running.address())), 200);
+    assert_status(&get(running.address(), "/livez"), 200);
+    drop(torn);
+}
+
+/// One peer asks for large pages and reads none of them.
+#[test]
+fn probes_are_answered_among_unread_pages() {
+    let running = serve(Fixed::default());
+    let unread: Vec<_> = (0..2 * CONNECTIONS)
+        .map(|_| {
+            let mut stream = connect(running.address());
+            stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nAccept: large\r\n\r\n").unwrap();
+            stream
+        })
+        .collect();
+    for _ in 0..4 {
+        assert_status(&probe(connect_from(2, running.address())), 200);
+    }
+    drop(unread);
+}
+
+#[test]
+fn silent_connection_is_closed_after_a_second() {
+    let running = serve(Fixed::default());
+    let mut silent = connect(running.address());
+    assert_eq!(silent.read(&mut [0; 16]).unwrap(), 0);
 }
 
 #[test]
 fn a_taken_port_is_an_error_that_names_it() {
     let running = serve(Fixed::default());
-    let again = start(running.address(), AllowedHosts::default(), Box::new(Fixed::default()));
+    let again = start(running.address(), AllowedHosts::default(), CONNECTIONS, Box::new(Fixed::default()));
     let error = again.err().unwrap();
     assert!(matches!(error, Error::Bind { address, .. } if address == running.address()));
     assert!(error.to_string().starts_with(&format!("cannot listen on {}: ", running.address())));

@@ -14,6 +14,8 @@ pub trait Source: Send + 'static {
     fn ready(&self) -> Readiness;
     /// What the live page shows.
     fn view(&self) -> View;
+    /// A connection to the admin address was closed so that another one is answered.
+    fn evicted(&self) {}
 }
 
 /// A scrape page that is still to be printed.
@@ -57,7 +59,7 @@ pub struct View {
     pub models: Vec<Model>,
     /// What was spent today; `None` where nothing is charged, or nothing was yet.
     pub spend: Option<Spend>,
-    /// Exchanges by how their output tokens were known, best first; empty if not known.
+    /// Output tokens by how they were known, best first; empty if not known.
     pub provenances: Vec<(&'static str, u64)>,
 }
 
@@ -72,6 +74,8 @@ pub struct Upstream {
     pub url: String,
     /// Whether the last probe reached it; `None` before the first.
     pub up: Option<bool>,
+    /// A fault of its configuration that makes counts or prices wrong, with its remedy.
+    pub fault: Option<String>,
 }
 
 /// A model's row on the live page. Totals are since the start.

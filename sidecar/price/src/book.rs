@@ -65,6 +65,9 @@ impl Book {
             }
         };
         match cost {
+            Ok(0) if usage.success && !usage.counted && rate.prices_tokens() => {
+                Charge::Unpriced(Unpriced::Uncounted)
+            }
             Ok(cost) => Charge::Priced { rate: Arc::clone(rate), cost },
             Err(why) => Charge::Unpriced(why),
         }

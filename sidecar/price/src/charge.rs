@@ -7,6 +7,7 @@ use meter::TokenType;
 
 use crate::currency::Currency;
 use crate::entry::{STANDARD, is_ordinary};
+use crate::prices::{LATER_DERIVED, fallback, identifying};
 
 /// Money per unit, in pico-units (10⁻¹²) of a currency.
 pub type Pico = i64;
@@ -45,11 +46,9 @@ impl Rate {
             hash_text(&mut hasher, text);
         }
         hasher.update(&self.above_input_tokens.to_le_bytes());
-        for (kind, price) in TokenType::ALL.into_iter().zip(self.per_token) {
-            if let Some(price) = price {
-                hash_text(&mut hasher, kind.name());
-                hasher.update(&price.to_le_bytes());
-            }
+        for (kind, price) in identifying(&self.per_token) {
+            hash_text(&mut hasher, kind.name());
+            hasher.update(&price.to_le_bytes());
         }
         hash_text(&mut hasher, "");
         hasher.update(&self.per_request.to_le_bytes());
@@ -58,18 +57,31 @@ impl Rate {
         id
     }
 
+    /// Returns the price of one token of a type, if it has one. A rate from before a type was counted has
+    /// the price that the type derives from.
+    pub fn price_of(&self, kind: TokenType) -> Option<Pico> {
+        let like = fallback(kind).filter(|_| LATER_DERIVED.contains(&kind));
+        self.per_token[kind as usize].or_else(|| self.per_token[like? as usize])
+    }
+
     /// Whether its prices are this tier's, by any of the words for it.
     pub fn is_of(&self, tier: &str) -> bool {
         let tier = tier.trim();
         self.tier.eq_ignore_ascii_case(if is_ordinary(tier) { STANDARD } else { tier })
     }
 
+    /// Returns whether any token has a price above zero.
+    pub(crate) fn prices_tokens(&self) -> bool {
+        self.per_token.iter().flatten().any(|price| *price > 0)
+    }
+
     /// What these tokens and, if `success`, one request cost.
     pub fn cost(&self, tokens: &[u64; TokenType::ALL.len()], success: bool) -> Result<Pico, Unpriced> {
         let mut sum: i128 = if success { self.per_request.into() } else { 0 };
-        for (count, price) in tokens.iter().zip(self.per_token) {
+        for (kind, count) in TokenType::ALL.into_iter().zip(tokens) {
             if *count > 0 {
-                let part = i128::from(*count) * i128::from(price.ok_or(Unpriced::TokenType)?);
+                let price = self.price_of(kind).ok_or(Unpriced::TokenType)?;
+                let part = i128::from(*count) * i128::from(price);
                 sum = sum.checked_add(part).ok_or(Unpriced::Overflow)?;
             }
         }
@@ -108,11 +120,16 @@ pub enum Unpriced {
     TokenType,
     /// The sum is more than a charge can hold (9.2 million units).
     Overflow,
+    /// The server accepted the request, tokens have a price, and nothing says how many there were.
+    Uncounted,
+    /// It is a prefill leg: the request is charged once, with its decode leg.
+    Leg,
 }
 
 impl Unpriced {
     /// Every reason.
-    pub const ALL: [Self; 4] = [Self::NoBook, Self::Model, Self::TokenType, Self::Overflow];
+    pub const ALL: [Self; 6] =
+        [Self::NoBook, Self::Model, Self::TokenType, Self::Overflow, Self::Uncounted, Self::Leg];
 
     /// The label value.
     pub fn name(self) -> &'static str {
@@ -121,6 +138,8 @@ impl Unpriced {
             Self::Model => "model",
             Self::TokenType => "token_type",
             Self::Overflow => "overflow",
+            Self::Uncounted => "uncounted",
+            Self::Leg => "leg",
         }
     }
 }

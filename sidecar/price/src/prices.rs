@@ -5,7 +5,9 @@
 //! |-------------------------------|------------|
 //! | `cached_input`, `cache_write` | `input`    |
 //! | `reasoning`                   | `output`   |
-//! | `input_audio`, `output_audio` | unpriced: audio costs a multiple of text |
+//! | `input_image`, `input_video`  | `input`    |
+//! | `input_audio`                 | unpriced: audio costs a multiple of text |
+//! | `output_audio`, `output_image`, `output_video` | unpriced, for the same reason |
 //! | `per_request`                 | nothing    |
 
 use meter::TokenType;
@@ -22,9 +24,13 @@ pub(crate) const KEYS: [(&str, TokenType); TYPES] = [
     ("cached_input", TokenType::InputCached),
     ("cache_write", TokenType::InputCacheWrite),
     ("input_audio", TokenType::InputAudio),
+    ("input_image", TokenType::InputImage),
+    ("input_video", TokenType::InputVideo),
     ("output", TokenType::Output),
     ("reasoning", TokenType::OutputReasoning),
     ("output_audio", TokenType::OutputAudio),
+    ("output_image", TokenType::OutputImage),
+    ("output_video", TokenType::OutputVideo),
 ];
 
 /// The key of what a request costs, whatever its tokens.
@@ -66,11 +72,7 @@ impl Prices {
         let mut derived = [false; TYPES];
         let mut complete = self.per_token;
         for (at, kind) in TokenType::ALL.into_iter().enumerate() {
-            let like = match kind {
-                TokenType::InputCached | TokenType::InputCacheWrite => TokenType::Input,
-                TokenType::OutputReasoning => TokenType::Output,
-                _ => continue,
-            };
+            let Some(like) = fallback(kind) else { continue };
             if self.per_token[at].is_none() {
                 complete[at] = self.per_token[like as usize];
                 derived[at] = complete[at].is_some();
@@ -78,6 +80,32 @@ impl Prices {
         }
         (complete, derived)
     }
+}
+
+/// Returns the type whose price a type has where it has none of its own.
+pub(crate) fn fallback(kind: TokenType) -> Option<TokenType> {
+    match kind {
+        TokenType::InputCached
+        | TokenType::InputCacheWrite
+        | TokenType::InputImage
+        | TokenType::InputVideo => Some(TokenType::Input),
+        TokenType::OutputReasoning => Some(TokenType::Output),
+        _ => None,
+    }
+}
+
+/// Types that the first books did not have and that have another type's price where they have none.
+pub(crate) const LATER_DERIVED: [TokenType; 2] = [TokenType::InputImage, TokenType::InputVideo];
+
+/// Returns the prices that the identity of a book or a rate is made of: all there are, less those of
+/// [`LATER_DERIVED`] that are the price they derive from. So a book keeps its hash and a rate its id.
+pub(crate) fn identifying(per_token: &[Option<Pico>; TYPES]) -> impl Iterator<Item = (TokenType, Pico)> {
+    let derived = |kind: TokenType, price: Pico| {
+        let like = fallback(kind).and_then(|like| per_token[like as usize]);
+        LATER_DERIVED.contains(&kind) && like == Some(price)
+    };
+    let named = TokenType::ALL.into_iter().filter_map(|kind| Some((kind, per_token[kind as usize]?)));
+    named.filter(move |&(kind, price)| !derived(kind, price))
 }
 
 /// What prices are multiplied by: a decimal number.

@@ -93,9 +93,13 @@ const ENTRY: &[&str] = &[
     "cached_input",
     "cache_write",
     "input_audio",
+    "input_image",
+    "input_video",
     "output",
     "reasoning",
     "output_audio",
+    "output_image",
+    "output_video",
     "image",
     "per_request",
 ];

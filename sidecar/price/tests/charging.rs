@@ -38,6 +38,7 @@ fn usage<'a>(model: &'a str, tokens: &'a Tokens) -> Usage<'a> {
         at_us,
         tokens,
         success: true,
+        counted: true,
     }
 }
 
@@ -65,6 +66,7 @@ fn each_token_is_charged_once_by_its_own_price() {
         ("gpt-4o", &[(T::Input, 600_000), (T::InputCached, 400_000), (T::Output, 1_000_000)], "12.00"),
         ("gpt-4o", &[(T::InputAudio, 10), (T::OutputAudio, 1)], "0.00048"),
         // Not named: as input, as output.
+        ("gpt-4o", &[(T::InputImage, 600_000), (T::InputVideo, 400_000)], "2.50"),
         ("gpt-4o", &[(T::InputCacheWrite, 1_000_000)], "2.50"),
         ("gpt-4o", &[(T::OutputReasoning, 1_000_000)], "10.00"),
         ("deep-thinker", &[(T::Output, 1_000_000), (T::OutputReasoning, 1_000_000)], "3.295"),
@@ -87,6 +89,7 @@ fn what_has_no_price_is_unpriced_and_never_free() {
     let book = example();
     let huge = tokens(&[(T::Output, u64::MAX), (T::Input, u64::MAX)]);
     let audio = tokens(&[(T::Output, 5), (T::OutputAudio, 1)]);
+    let drawn = tokens(&[(T::Output, 5), (T::OutputImage, 1)]);
     let some = tokens(&[(T::Input, 1)]);
     for (model, tokens, why) in [
         ("gpt-5", &some, Unpriced::Model),
@@ -96,6 +99,7 @@ fn what_has_no_price_is_unpriced_and_never_free() {
         // Only behind vLLM or the upstream `spot`.
         ("qwen3-8b", &some, Unpriced::Model),
         ("claude-sonnet-4", &audio, Unpriced::TokenType),
+        ("gpt-4o", &drawn, Unpriced::TokenType),
         ("gpt-4o", &huge, Unpriced::Overflow),
     ] {
         assert_eq!(cost(&book, &usage(model, tokens)), Err(why), "{model}");
@@ -349,7 +353,8 @@ fn a_rates_name_is_the_same_everywhere_and_for_good() {
         for price in [None, Some(0), Some(7)] {
             let mut other = (*rate).clone();
             other.per_token[at] = price;
-            assert_eq!(other.identify() == rate.id, other == *rate, "{other:?}");
+            let prices = |rate: &Rate| TokenType::ALL.map(|kind| rate.price_of(kind));
+            assert_eq!(other.identify() == rate.id, prices(&other) == prices(&rate), "{other:?}");
         }
     }
 }
@@ -416,4 +421,33 @@ fn the_hash_is_of_what_the_file_means() {
     ] {
         assert_eq!(hash(text) == first, same, "{text}");
     }
+}
+
+#[test]
+fn named_image_prices_are_charged() {
+    use TokenType as T;
+    let text = "version: v\ncurrency: USD\nunit: per_million\nmodels:\n  - {name: m, input: 2, output: 8, \
+                input_image: 3, input_video: 5, output_image: 40}\n";
+    let (book, _) = Book::read(text).unwrap();
+    let counts = [(T::Input, 1_000_000), (T::InputImage, 1_000_000), (T::InputVideo, 1_000_000)];
+    assert_eq!(cost(&book, &usage("m", &tokens(&counts))).as_deref(), Ok("10.00"));
+    let counts = [(T::Output, 1_000_000), (T::OutputImage, 1_000_000)];
+    assert_eq!(cost(&book, &usage("m", &tokens(&counts))).as_deref(), Ok("48.00"));
+}
+
+/// A rate from before images had prices is the rate of today: it has the same id, and charges the same.
+#[test]
+fn derived_image_prices_change_no_rate() {
+    let (book, _) =
+        Book::read("version: v\ncurrency: USD\nmodels:\n  - {name: m, input: 2, output: 8}\n").unwrap();
+    let counts = tokens(&[(TokenType::InputImage, 7)]);
+    let Charge::Priced { rate, cost } = book.charge(&usage("m", &counts)) else { panic!("it has a price") };
+    let mut older = Rate::clone(&rate);
+    older.per_token[TokenType::InputImage as usize] = None;
+    older.per_token[TokenType::InputVideo as usize] = None;
+    assert_eq!(older.identify(), rate.id);
+    assert_eq!(older.cost(&counts, true), Ok(cost));
+    let mut dearer = Rate::clone(&rate);
+    dearer.per_token[TokenType::InputImage as usize] = Some(1);
+    assert_ne!(dearer.identify(), rate.id);
 }

@@ -6,6 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use meter::TokenType;
 use price::litellm::{Import, Rounded, Wish, import};
 use price::{Book, Currency, Doubt, Entry};
 
@@ -107,7 +108,8 @@ fn names_and_lengths_become_entries_and_tiers() {
     let written = "5.0000000000000004E-8".to_owned();
     assert_eq!(import.rounded, [Rounded { model: "a/b\"c".to_owned(), field, written, taken: 50_000 }]);
     let rates = book.rates().map(|rate| {
-        let prices = [0, 1, 4].map(|at| rate.per_token[at].unwrap_or(-1));
+        let prices = [TokenType::Input, TokenType::InputCached, TokenType::Output]
+            .map(|kind| rate.per_token[kind as usize].unwrap_or(-1));
         (&*rate.entry, &*rate.tier, rate.above_input_tokens, prices)
     });
     assert_eq!(

@@ -164,5 +164,9 @@ fn row(number: u64) -> Row {
         first_token_us: Some(200_000),
         charge: Charge::Priced { rate: rate.into(), cost: 1_234_567_890 },
         trace: Some([number as u8; 16]),
+        role: meter::Role::Whole,
+        request_id: None,
+        upstream_attempts: 1,
+        cached_excess: 0,
     }
 }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ledger::report::source::{Correction, DAY_US, DeviceLine, Gap, Month, Range, Source, Trouble, Used};
 use ledger::{Line, Row};
+use meter::TokenType;
 use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::{ToSql, Type};
 use postgres::{Client, Row as Columns};
@@ -120,10 +121,11 @@ impl Source for Central {
         let (first, last) = days(range);
         let sql = format!(
             "SELECT {MONTH_OF_DAY} AS billed, day - date '1970-01-01' AS day, tenant, principal, upstream, \
-             provider, model, ending, input_provenance, output_provenance, rate, class, {COUNTS} \
+             provider, model, ending, input_provenance, output_provenance, rate, class, {} \
              FROM tokenmeter.line l JOIN tokenmeter.file f USING (instance) \
              WHERE day BETWEEN date '1970-01-01' + $1 AND date '1970-01-01' + $2 \
-             GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12"
+             GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12",
+            counts()
         );
         self.each(&sql, &[(&first, Type::INT4), (&last, Type::INT4)], |row| {
             each(row.try_get("billed")?, &columns::line(row)?)
@@ -226,10 +228,16 @@ const MONTH_OF_END: &str = "greatest(
     extract(year FROM f.month)::int * 12 + extract(month FROM f.month)::int) - 23641";
 
 /// What of a line is summed.
-const COUNTS: &str = "sum(exchanges)::bigint AS exchanges, sum(input)::bigint AS input, \
-    sum(input_cached)::bigint AS input_cached, sum(input_cache_write)::bigint AS input_cache_write, \
-    sum(input_audio)::bigint AS input_audio, sum(output)::bigint AS output, \
-    sum(output_reasoning)::bigint AS output_reasoning, sum(output_audio)::bigint AS output_audio, \
-    sum(cost_pico)::text AS cost_pico, sum(energy_exchanges)::bigint AS energy_exchanges, \
-    sum(energy_nj)::text AS energy_nj, sum(gpu_ns)::text AS gpu_ns, \
-    sum(gpu_hours_pico)::text AS gpu_hours_pico, sum(gpu_energy_pico)::text AS gpu_energy_pico";
+fn counts() -> String {
+    let mut sums = String::new();
+    for kind in TokenType::ALL {
+        sums.push_str(&format!("sum({0})::bigint AS {0}, ", kind.name()));
+    }
+    sums.push_str(
+        "sum(exchanges)::bigint AS exchanges, sum(cost_pico)::text AS cost_pico, \
+         sum(energy_exchanges)::bigint AS energy_exchanges, sum(energy_nj)::text AS energy_nj, \
+         sum(gpu_ns)::text AS gpu_ns, sum(gpu_hours_pico)::text AS gpu_hours_pico, \
+         sum(gpu_energy_pico)::text AS gpu_energy_pico",
+    );
+    sums
+}

@@ -12,13 +12,16 @@ pub const DDL: &str = concat!(
     "\n",
     include_str!("schema/views.sql"),
     "\n",
-    include_str!("schema/2.sql")
+    include_str!("schema/2.sql"),
+    "\n",
+    include_str!("schema/3.sql")
 );
 
 /// Each version's statements, in order; the first makes version 1.
-pub(crate) const STEPS: [&str; 2] = [
+pub(crate) const STEPS: [&str; 3] = [
     concat!(include_str!("schema/1.sql"), "\n", include_str!("schema/views.sql")),
     include_str!("schema/2.sql"),
+    include_str!("schema/3.sql"),
 ];
 
 /// Brings the store to the version we speak, if it is not there.

@@ -125,6 +125,10 @@ fn exchanges(to: &mut Transaction<'_>, origin: Origin, parcel: &Parcel) -> Resul
         }),
     );
     columns.add("trace", Type::UUID_ARRAY, all.iter().map(|r| r.trace.map(Id)));
+    columns.add("role", Type::TEXT_ARRAY, all.iter().map(|r| r.role.is_leg().then(|| r.role.name())));
+    columns.add("request_id", Type::TEXT_ARRAY, all.iter().map(|r| r.request_id.as_deref().map(text)));
+    columns.add("upstream_attempts", Type::INT4_ARRAY, all.iter().map(|r| i32::from(r.upstream_attempts)));
+    columns.add("cached_excess", Type::INT8_ARRAY, all.iter().map(|r| signed(r.cached_excess)));
     columns.insert(to, "exchange", Some(origin), all.len())
 }
 

@@ -1,8 +1,8 @@
 //! The access log: a line for each exchange, once it is charged, and for each request that was turned away
-//! and is no exchange. Whose it was, counts, times and money, never content (law 11): the principal is a
+//! and is no exchange. Whose it was, its ids, its route (never the raw path), counts, times and money, never content (law 11): the principal is a
 //! name of ours or a keyed hash, as in the ledger.
 
-use meter::Record;
+use meter::{Provenance, Record};
 use price::Charge;
 use relay::TurnedAway;
 
@@ -11,7 +11,9 @@ use crate::log::ACCESS;
 
 /// Writes the line of an exchange. The members of money are those of OTLP's log records.
 pub(crate) fn exchange(record: &Record, charge: &Charge) {
-    let milliseconds = |ns: u64| ns as f64 / 1e6;
+    let milliseconds = |ns: u64| thousandths(ns as f64 / 1e6);
+    let known = |provenance: Provenance, tokens: u64| (provenance != Provenance::None).then_some(tokens);
+    let trace = trace_id(record);
     let (identity, tokens, timing) = (&record.identity, &record.tokens, &record.timing);
     let (cost, currency, price_version, unpriced) = match told(charge) {
         Some(otlp::Charge::Priced { pico, currency, version }) => {
@@ -22,6 +24,10 @@ pub(crate) fn exchange(record: &Record, charge: &Charge) {
     };
     tracing::info!(
         target: ACCESS,
+        id = %identity.exchange,
+        trace_id = trace.as_deref(),
+        response_id = identity.response_id.as_deref(),
+        path = otlp::route(identity.dialect),
         tenant = &*identity.tenant,
         principal = identity.principal.as_deref(),
         upstream = &*identity.upstream,
@@ -30,9 +36,11 @@ pub(crate) fn exchange(record: &Record, charge: &Charge) {
         ending = record.ending.name(),
         status = record.status,
         streamed = record.streamed,
-        input_tokens = tokens.input(),
+        role = identity.role.is_leg().then(|| identity.role.name()),
+        request_id = identity.request_id.as_deref(),
+        input_tokens = known(tokens.input_provenance, tokens.input()),
         input_provenance = tokens.input_provenance.name(),
-        output_tokens = tokens.output(),
+        output_tokens = known(tokens.output_provenance, tokens.output()),
         output_provenance = tokens.output_provenance.name(),
         cost = cost.as_deref(),
         currency = currency.as_deref(),
@@ -40,10 +48,21 @@ pub(crate) fn exchange(record: &Record, charge: &Charge) {
         unpriced,
         duration_ms = milliseconds(timing.duration_ns),
         first_token_ms = timing.first_token_ns.map(milliseconds),
-        output_rate = timing.output_rate,
-        concurrency = timing.concurrency,
+        output_rate = timing.output_rate.map(thousandths),
+        concurrency = thousandths(timing.concurrency),
         "exchange"
     );
+}
+
+/// Returns the trace's id in hexadecimal, if the exchange has a trace.
+fn trace_id(record: &Record) -> Option<String> {
+    let trace = record.identity.trace.as_ref()?;
+    Some(format!("{:032x}", u128::from_be_bytes(trace.trace_id)))
+}
+
+/// Rounds to three digits after the point.
+fn thousandths(number: f64) -> f64 {
+    (number * 1e3).round() / 1e3
 }
 
 /// Writes the line of a request that was answered here before anything of it went upstream.

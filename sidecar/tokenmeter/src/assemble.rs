@@ -30,6 +30,7 @@ use crate::cli;
 use crate::desk::{Desk, Tally};
 use crate::exports::Exports;
 use crate::gpus::{self, Entrance, Ticket};
+use crate::holdings::Holdings;
 use crate::loops;
 use crate::machine::ThisMachine;
 use crate::plan::Plan;
@@ -67,11 +68,14 @@ impl Process {
             version: cli::version().to_owned(),
             objectives: plan.objectives.clone(),
             semconv: plan.telemetry.semconv,
+            upstreams: plan.telemetry.upstreams.clone(),
             currency: currency(plan),
         });
+        refuse_second_writer(plan)?;
         let books = Books::open(plan, &metrics).map_err(StartError::Thread)?;
         let state = books.state(&metrics);
-        let exports = exports(plan, &metrics, state.clone());
+        let holdings = Holdings::default();
+        let exports = exports(plan, &metrics, state.clone(), holdings.clone());
         let targets: Vec<Target> = plan.relay.upstreams.iter().map(target).collect();
         let readiness =
             Readiness::new(targets.iter().map(|target| format!("{} at {}", target.name, target.url)));
@@ -81,6 +85,7 @@ impl Process {
             metrics: metrics.clone(),
             exports: exports.clone(),
             books: state,
+            holdings: holdings.clone(),
             readiness: readiness.clone(),
             tally: tally.clone(),
             started: Instant::now(),
@@ -88,7 +93,7 @@ impl Process {
             addresses: Arc::clone(&shared_addresses),
         };
         let hosts = page::AllowedHosts::new(plan.admin_hosts.iter().cloned());
-        let page = page::start(plan.admin, hosts, Box::new(source))
+        let page = page::start(plan.admin, hosts, plan.admin_connections, Box::new(source))
             .map_err(|error| StartError::page(error, &plan.admin_origin))?;
 
         let (outbox, inbox) = relay::outbox(plan.outbox_records);
@@ -113,6 +118,7 @@ impl Process {
         reload.wait_first(FIRST_LOOK);
         let data = relay::Plan { tenants: live, gate: books.gate(), ..plan.relay.clone() };
         let relay = relay::start(data, observers, outbox).map_err(|error| StartError::relay(error, plan))?;
+        holdings.running(&relay);
         let addresses = relay.addresses().iter().map(|(_, address)| *address).collect::<Vec<_>>();
         let urls = targets.iter().map(|target| target.url.clone()).collect();
         let started = refuse_loops(&targets, &addresses, page.address()).and_then(|()| {
@@ -177,12 +183,6 @@ impl Process {
         &self.metrics
     }
 
-    /// Whether the ledger has rows to enter.
-    pub fn has_unwritten_rows(&self) -> bool {
-        let ledger = self.books.spend().ledger();
-        ledger.is_some_and(|ledger| ledger.status().queued_rows > 0)
-    }
-
     /// What listens where and where to look, on one line.
     pub fn summary(&self) -> String {
         let listeners = self.addresses.iter().zip(&self.urls);
@@ -194,6 +194,11 @@ impl Process {
             listeners.join(", "),
             admin = self.page.address(),
         )
+    }
+
+    /// Returns true where no request waits for the rest of its answer.
+    pub fn is_idle(&self) -> bool {
+        self.relay.in_flight() == 0
     }
 
     /// Fails readiness, then lets the relay finish what is running: its delay, then its grace.
@@ -255,8 +260,13 @@ fn named(which: Which) -> ReloadedFile {
 }
 
 /// The way to the collector. What cannot be sent is no reason not to serve (law 3).
-fn exports(plan: &Plan, metrics: &Metrics, books: books::State) -> Exports {
-    let started = Exports::start(plan.telemetry.otlp.clone(), metrics, move || books.refresh());
+fn exports(plan: &Plan, metrics: &Metrics, books: books::State, holdings: Holdings) -> Exports {
+    let told = metrics.clone();
+    let refresh = move || {
+        books.refresh();
+        holdings.refresh(&told);
+    };
+    let started = Exports::start(plan.telemetry.otlp.clone(), metrics, refresh);
     started.unwrap_or_else(|error| {
         tracing::error!(%error, "nothing is sent to the collector; see OTEL_EXPORTER_OTLP_*");
         Exports::none(metrics)
@@ -293,6 +303,15 @@ fn target(upstream: &relay::Upstream) -> Target {
         url: format!("http://{authority}{}", upstream.prefix),
         host: upstream.host.to_string(),
         port: upstream.port,
+    }
+}
+
+/// Refuses a ledger that another process of this host writes: rows would wait in memory for as long as both run.
+fn refuse_second_writer(plan: &Plan) -> Result<(), StartError> {
+    let Some(ledger) = plan.books.ledger.as_ref().filter(|_| !plan.books.wait) else { return Ok(()) };
+    match ledger::writer_on_this_host(&ledger.path) {
+        Some(writer) => Err(StartError::LedgerInUse { path: ledger.path.clone(), writer }),
+        None => Ok(()),
     }
 }
 

@@ -11,13 +11,13 @@ use budget::Budget;
 use ledger::{Ledger, MayForget};
 use metrics::{LedgerReading, Metrics, ShipReading};
 use price::Currency;
-use relay::Gate;
+use relay::{Gate, Terms};
 use ship::{Shipper, Watch};
 
 use crate::budgets::{self, Charges, Hooks, Sums};
 use crate::fleet;
 use crate::memory::Memory;
-use crate::plan::{Plan, prices};
+use crate::plan::{BudgetsPlan, Plan, prices};
 use crate::priced::Priced;
 use crate::reload::{FileWatch, Which};
 use crate::spend::{Prices, Spend};
@@ -47,7 +47,7 @@ impl Books {
     pub(crate) fn open(plan: &Plan, metrics: &Metrics) -> io::Result<Self> {
         let prices: Prices = Arc::new(ArcSwapOption::from(plan.prices.clone()));
         let currency = plan.prices.as_ref().map_or(Currency::USD, |book| book.currency());
-        let gate = gate(&plan.budgets.budgets, &prices);
+        let gate = gate(&plan.budgets, &prices);
         let (charges, budgets) = match plan.budgets.budgets.is_empty() {
             true => (Charges::default(), None),
             false => {
@@ -81,6 +81,9 @@ impl Books {
             }
             _ => None,
         };
+        let now_us = ledger::now_us();
+        let today =
+            plan.books.ledger.as_ref().and_then(|ledger| spent::today(&ledger.path, currency, now_us));
         // After the budgets have read what is in it: a new one is half made for a moment.
         let shipped: Arc<OnceLock<Watch>> = Arc::default();
         let ledger = plan.books.ledger.clone().map(|ledger| {
@@ -95,6 +98,9 @@ impl Books {
         }
         let told = Box::new(move |tenant: &Arc<str>, ended_us, pico| charges.charge(tenant, ended_us, pico));
         let spend = Spend::new(Arc::clone(&prices), ledger.clone(), metrics.clone(), told);
+        if let Some(today) = today {
+            spend.restore_today(today, currency, now_us);
+        }
         Ok(Self { spend, prices, ledger, shipper, budgets, fleet, gate })
     }
 
@@ -176,15 +182,11 @@ impl Drop for Books {
 }
 
 /// The gate, where anything is enforced.
-fn gate(budgets: &[Budget], prices: &Prices) -> Option<Arc<Gate>> {
-    let minding: Vec<Budget> = budgets.iter().filter(|budget| budget.refuse_unpriced).cloned().collect();
-    let enforced = budgets.iter().any(|budget| budget.enforce);
-    enforced.then(|| {
-        Arc::new(match minding.is_empty() {
-            true => Gate::default(),
-            false => Gate::minding(Box::new(Priced::new(minding, Arc::clone(prices)))),
-        })
-    })
+fn gate(plan: &BudgetsPlan, prices: &Prices) -> Option<Arc<Gate>> {
+    let all = plan.budgets.iter().cloned().zip(plan.terms.iter().copied());
+    let enforced: Vec<(Budget, Terms)> = all.filter(|(budget, _)| budget.enforce).collect();
+    let is_enforced = !enforced.is_empty();
+    is_enforced.then(|| Arc::new(Gate::minding(Box::new(Priced::new(enforced, Arc::clone(prices))))))
 }
 
 fn refused(why: budget::Refused) -> relay::Refused {

@@ -311,7 +311,7 @@ fn the_thread_looks_and_ends_with_a_last_look() {
     let (gate, refuse) = gate();
     let metrics = Metrics::new(metrics::Options::default());
     let hooks = Hooks { restore: Box::new(|_| Ok(Vec::new())), memory: Memory::none(), refuse };
-    let plan = BudgetsPlan { budgets: vec![budget("b", 1)], webhook: None };
+    let plan = BudgetsPlan { budgets: vec![budget("b", 1)], ..BudgetsPlan::default() };
     let (charges, running) = start(plan, "USD", &metrics, hooks).unwrap();
     charges.charge(&tenant("acme"), super::now_us(), UNIT);
     running.shutdown();
@@ -329,7 +329,7 @@ fn a_panic_lets_everybody_in() {
     let metrics = Metrics::new(metrics::Options::default());
     let hooks =
         Hooks { restore: Box::new(|_| Ok(Vec::new())), memory: Memory::none(), refuse: Box::new(failing) };
-    let plan = BudgetsPlan { budgets: vec![budget("b", 1)], webhook: None };
+    let plan = BudgetsPlan { budgets: vec![budget("b", 1)], ..BudgetsPlan::default() };
     let (charges, running) = start(plan, "USD", &metrics, hooks).unwrap();
     charges.charge(&tenant("acme"), super::now_us(), UNIT);
     running.shutdown();

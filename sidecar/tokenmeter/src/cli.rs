@@ -7,6 +7,7 @@ use std::ffi::OsString;
 use std::sync::LazyLock;
 
 use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::command::{ledger, prices, spend, tenants};
@@ -58,7 +59,7 @@ pub struct Flags {
 /// Reads the command line. The error is clap's, and knows how to print itself: it is also how
 /// `--help` and `--version` come out.
 pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Asked, clap::Error> {
-    let matches = command().try_get_matches_from(arguments)?;
+    let matches = command().try_get_matches_from(arguments).map_err(with_hint)?;
     Ok(match matches.subcommand() {
         Some(("check-config", matches)) => {
             Asked::CheckConfig { flags: flags(matches), show_origin: matches.get_flag("show-origin") }
@@ -76,6 +77,19 @@ pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Asked, clap
         Some((_, matches)) => Asked::Run(flags(matches)),
         None => Asked::Run(flags(&matches)),
     })
+}
+
+/// Adds the remedy for `--access-log true`: the value of a switch is part of the same argument.
+fn with_hint(mut error: clap::Error) -> clap::Error {
+    // Before a subcommand's name a stray word is taken for one.
+    let stray = [ContextKind::InvalidArg, ContextKind::InvalidSubcommand].map(|kind| error.get(kind));
+    let stray = stray.into_iter().flatten().map(ToString::to_string);
+    let value = { stray }.find(|word| ["true", "false"].contains(&word.as_str()));
+    if let Some(value) = value {
+        let hint = format!("write the value of a switch behind `=`, as in --access-log={value}");
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
+    }
+    error
 }
 
 /// The version, with the commit where the build was told it by `TOKENMETER_COMMIT`.
@@ -192,17 +206,19 @@ fn flags(matches: &ArgMatches) -> Flags {
 const EXAMPLES: &str = "\
 Examples:
   tokenmeter run --upstream http://127.0.0.1:8000
-  tokenmeter run --upstream http://vllm:8000 --kind vllm --listen 0.0.0.0:9800 --admin 0.0.0.0:9464 --admin-hosts tokenmeter
+  tokenmeter run --upstream http://vllm:8000 --kind vllm \\
+    --listen 0.0.0.0:9800 --admin 0.0.0.0:9464 --admin-hosts tokenmeter
   tokenmeter check-config --config tokenmeter.yaml --show-origin
   tokenmeter demo
 
-A setting counts where it is found first: flag, environment, file, default; what an upstream's entry says of itself stands. A file for two servers:
+A setting counts where it is found first: flag, environment, file, default; what
+an upstream's entry says of itself stands. A file for two servers:
   upstreams:
-    - {name: chat, url: \"http://127.0.0.1:8000\", kind: vllm, listen: \"127.0.0.1:9800\"}
-    - {name: code, url: \"http://127.0.0.1:8080\", kind: llama_cpp, listen: \"127.0.0.1:9801\"}
+    - {name: chat, url: \"http://10.0.0.1:8000\", listen: \"127.0.0.1:9800\"}
+    - {name: code, url: \"http://10.0.0.2:8080\", listen: \"127.0.0.1:9801\"}
 
-Signals: SIGTERM or SIGINT drains and exits 0, a second one exits at once. Exit codes: 1 could not
-run, 2 wrong settings.";
+Signals: SIGTERM or SIGINT drains and exits 0, a second one exits at once.
+Exit codes: 1 could not run, 2 wrong settings.";
 
 const DEMO_EXAMPLES: &str = "\
 Examples:

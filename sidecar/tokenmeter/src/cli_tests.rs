@@ -35,7 +35,34 @@ fn run_is_what_happens_if_no_command_is_named() {
 fn a_switch_needs_no_value_and_takes_one() {
     assert_eq!(flags("tokenmeter --half-close").settings["half_close"], "true");
     assert_eq!(flags("tokenmeter --half-close=false").settings["half_close"], "false");
-    assert!(asked("tokenmeter --half-close false").is_err(), "a stray word is not its value");
+    let stray = asked("tokenmeter --half-close false").unwrap_err().to_string();
+    assert!(stray.contains("write the value of a switch behind `=`, as in --access-log=false"), "{stray}");
+    let stray = asked("tokenmeter run --access-log true").unwrap_err().to_string();
+    assert!(stray.contains("as in --access-log=true"), "{stray}");
+    let other = asked("tokenmeter --half-close maybe").unwrap_err().to_string();
+    assert!(!other.contains("switch"), "{other}");
+}
+
+/// A terminal of eighty columns wraps nothing, so that each example can be pasted.
+#[test]
+fn examples_fit_eighty_columns() {
+    fn look(command: &clap::Command, checked: &mut usize) {
+        let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        for line in text.lines() {
+            assert!(line.chars().count() <= 80, "{}: {line}", command.get_name());
+            *checked += 1;
+        }
+        command.get_subcommands().for_each(|command| look(command, checked));
+    }
+    let mut checked = 0;
+    look(&command(), &mut checked);
+    assert!(checked > 40, "only {checked} lines");
+}
+
+#[test]
+fn values_of_the_environment_are_not_shown() {
+    let help = asked("tokenmeter prices show --help").unwrap_err().to_string();
+    assert!(help.contains("[env: TOKENMETER_PRICES]"), "{help}");
 }
 
 #[test]

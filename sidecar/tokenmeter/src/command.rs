@@ -91,6 +91,7 @@ fn plan(flags: &Flags) -> Result<Plan, Mistakes> {
         Err(mistake) => (None, Some(mistake)),
     };
     let mut written = Written::merge(&flags.settings, &env, file);
+    written.file_unread = unreadable.is_some();
     written.mistakes.extend(unreadable);
     Plan::make(&written, &ThisMachine)
 }

@@ -15,7 +15,7 @@ use tokio::time::sleep;
 
 use crate::nearest;
 use crate::settings::setting;
-use crate::url::Url;
+use crate::url::{Url, WRITE};
 
 /// What is to be shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -218,7 +218,13 @@ fn nothing(f: &mut fmt::Formatter<'_>, wish: &Wish, timed: &[String]) -> fmt::Re
 
 /// The admin address; `/metrics` behind it is as good.
 fn admin(text: &str) -> Result<Url, String> {
-    let mut url = Url::parse(text).map_err(|refused| format!("{}; {}", refused.what, refused.remedy))?;
+    let mut url = Url::parse(text).map_err(|refused| match refused.remedy {
+        // The example of an upstream's URL has an inference server's port.
+        WRITE => {
+            format!("{}; write http://HOST:PORT, as in http://{}", refused.what, setting("admin").default)
+        }
+        remedy => format!("{}; {remedy}", refused.what),
+    })?;
     if let Some(prefix) = url.prefix.strip_suffix("/metrics") {
         url.prefix.truncate(prefix.len());
     }

@@ -31,7 +31,10 @@ fn the_page_itself_is_as_good_an_address() {
         assert_eq!(admin(text).unwrap().to_string(), "http://gpu:9464", "{text}");
     }
     assert_eq!(admin("http://gpu/meter/metrics").unwrap().to_string(), "http://gpu:80/meter");
-    assert!(admin("gpu:9464").unwrap_err().contains("http://HOST:PORT"));
+    assert_eq!(
+        admin("127.0.0.1:9464").unwrap_err(),
+        "not a URL; write http://HOST:PORT, as in http://127.0.0.1:9464"
+    );
     assert!(wish("curve").from.to_string() == "http://127.0.0.1:9464");
 }
 

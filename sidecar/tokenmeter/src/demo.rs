@@ -12,6 +12,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use ledger::report as spend;
 use metrics::Snapshot;
 use simulator::load::{self, CONCURRENCIES, Load, Pace, Report};
 use simulator::server::{Handle, Options, Server};
@@ -144,8 +145,9 @@ async fn cycles(process: &Process, office: &Office, seconds: Option<u64>) -> io:
             table::row(&mut io::stdout(), concurrency, &report);
             asked.add(&report);
         }
-        table::compare(&mut io::stdout(), &asked, &settled(process).await);
-        table::bill(&mut io::stdout(), office.bill(process).await.as_ref(), &office.ledger());
+        let (counted, bill) = settled(process, office, asked.completed).await;
+        table::compare(&mut io::stdout(), &asked, &counted);
+        table::bill(&mut io::stdout(), bill.as_ref(), exchanges(&counted), &office.ledger());
         cycle += 1;
     }
     // The page stays open for as long as it was asked to.
@@ -153,18 +155,32 @@ async fn cycles(process: &Process, office: &Office, seconds: Option<u64>) -> io:
     Ok(())
 }
 
-/// What was counted once nothing is in flight: a client has its last byte a moment before the
-/// exchange ends.
-async fn settled(process: &Process) -> Snapshot {
-    let patience = Instant::now() + SETTLING;
+/// Waits until the meter and the ledger have the same exchanges, and no fewer than the clients completed.
+///
+/// A client has its last byte before its exchange ends, an exchange is counted before its record leaves the
+/// outbox, and a record leaves the outbox before the ledger commits its row: equal sums are the only sign that
+/// nothing is on its way. Requests in flight are waited for only so long: another person may try the demo. After
+/// [`SETTLE_MAX`] the two are returned as they are.
+async fn settled(process: &Process, office: &Office, completed: u64) -> (Snapshot, Option<spend::Report>) {
+    let began = Instant::now();
     loop {
         let snapshot = process.metrics().snapshot();
-        let running = snapshot.models.iter().any(|model| model.in_flight > 0);
-        if !running || Instant::now() >= patience {
-            return snapshot;
+        let running =
+            snapshot.models.iter().any(|model| model.in_flight > 0) && began.elapsed() < IN_FLIGHT_MAX;
+        let bill = office.bill();
+        let billed = bill.as_ref().map(table::billed);
+        let counted = exchanges(&snapshot);
+        let is_settled = !running && counted >= completed && billed == Some(counted.into());
+        if is_settled || began.elapsed() >= SETTLE_MAX {
+            return (snapshot, bill);
         }
         sleep(POLL).await;
     }
+}
+
+/// Returns the exchanges of all models.
+fn exchanges(counted: &Snapshot) -> u64 {
+    counted.models.iter().map(|model| model.exchanges).sum()
 }
 
 /// Runs a step; on a terminal, what the meter sees meanwhile is shown in place.
@@ -232,11 +248,14 @@ const MOST_REQUESTS: u64 = 100_000;
 /// A step asks at least one question of each client, however late it is.
 const AT_LEAST: Duration = Duration::from_millis(1);
 
-/// An exchange ends within microseconds of its last byte; a second is for a busy machine.
-const SETTLING: Duration = Duration::from_secs(1);
+/// The longest wait for the last rows: usually tens of milliseconds, seconds on an overloaded machine.
+const SETTLE_MAX: Duration = Duration::from_secs(60);
 
-/// How often we look whether it has.
-const POLL: Duration = Duration::from_millis(5);
+/// The longest wait for requests in flight: an exchange of the demo's own clients ends within microseconds of its last byte.
+const IN_FLIGHT_MAX: Duration = Duration::from_secs(1);
+
+/// The time between two comparisons.
+const POLL: Duration = Duration::from_millis(20);
 
 /// How often the line in place changes; live counters are up to a second behind.
 const GLANCE: Duration = Duration::from_millis(500);

@@ -1,4 +1,4 @@
-//! Where a finished exchange is entered: the tally of provenances, the totals by upstream, and, for one
+//! Where a finished exchange is entered: the tally of output tokens by provenance, the totals by upstream, and, for one
 //! whose tokens were counted here, the metrics its worker left to us. From here it goes on to whoever
 //! comes after.
 
@@ -11,7 +11,7 @@ use relay::{Dropped, Observer};
 
 use crate::totals::Totals;
 
-/// Exchanges by how their output tokens were known.
+/// Output tokens, by provenance. An exchange without output counts nothing here, as in a bill.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tally(Arc<[AtomicU64; Provenance::ALL.len()]>);
 
@@ -22,8 +22,8 @@ impl Tally {
         Provenance::ALL.iter().map(|provenance| provenance.name()).zip(counts).collect()
     }
 
-    fn add(&self, provenance: Provenance) {
-        self.0[provenance as usize].fetch_add(1, Ordering::Relaxed);
+    fn add(&self, provenance: Provenance, tokens: u64) {
+        self.0[provenance as usize].fetch_add(tokens, Ordering::Relaxed);
     }
 }
 
@@ -46,7 +46,10 @@ impl Desk {
 
     /// Enters a record whose worker has booked it.
     pub(crate) fn enter(&self, record: Record) {
-        self.tally.add(record.tokens.output_provenance);
+        if record.identity.role.is_counted() {
+            self.tally.add(record.tokens.output_provenance, record.tokens.output());
+        }
+        // The server's own counters have the tokens of prefill legs too.
         self.totals.add(&record);
         (self.after)(Arc::new(record));
     }
@@ -72,5 +75,24 @@ impl Desk {
         cells.end(model, &record);
         drop(cells);
         self.enter(record);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use meter::Provenance;
+
+    use super::Tally;
+
+    /// A refused request has no output, and would be a share of exchanges.
+    #[test]
+    fn shares_are_of_output_tokens() {
+        let tally = Tally::default();
+        tally.add(Provenance::Reported, 998);
+        tally.add(Provenance::Frames, 2);
+        tally.add(Provenance::None, 0);
+        let counts = tally.read();
+        let count = |name| counts.iter().find(|(known, _)| *known == name).map(|(_, count)| *count);
+        assert_eq!(["reported", "frames", "none"].map(count), [Some(998), Some(2), Some(0)]);
     }
 }

@@ -4,10 +4,10 @@ use std::fmt::{self, Display, Write};
 
 use budget::{Budget, decimal};
 use metrics::{Glob, Objective};
-use relay::Kind;
+use relay::{Kind, Terms};
 
 use crate::origin::Origin;
-use crate::plan::BudgetsPlan;
+use crate::plan::{BudgetsPlan, Telemetry};
 use crate::settings::{
     AUTO, BUDGET_UNPRICED, Entry, Form, OFF, ON, SETTINGS, Setting, Value, Written, setting,
 };
@@ -39,8 +39,10 @@ impl Effective {
         engine: &engine::Plan,
         objectives: &[Objective],
         budgets: &BudgetsPlan,
-        notes: Vec<String>,
+        telemetry: &Telemetry,
+        mut notes: Vec<String>,
     ) -> Self {
+        notes.extend(telemetry.notes());
         let upstreams = relay.upstreams.iter().zip(&engine.targets).enumerate();
         let upstreams = upstreams
             .map(|(index, (upstream, engine))| Self::upstream(written, index, upstream, engine))
@@ -56,6 +58,10 @@ impl Effective {
                     let origin = origin_of(written, "workers");
                     Shown { key: row.key, text: relay.workers.to_string(), origin }
                 }
+                "upstream_connections" => {
+                    let origin = origin_of(written, row.key);
+                    Shown { key: row.key, text: relay.shares.upstream_connections.to_string(), origin }
+                }
                 "budget_webhook" => {
                     // Its path and query may hold a key.
                     let text = budgets.webhook.as_ref().map(|plan| plan.endpoint.to_string());
@@ -67,16 +73,21 @@ impl Effective {
                     let text = if text.contains("://") { ship::redact(&text) } else { text };
                     Shown { key, text, origin }
                 }
-                _ => shown(written.values.get(row.key), row),
+                key => {
+                    let standard = telemetry.standard.get(key);
+                    shown(standard.or_else(|| written.values.get(key)), row)
+                }
             })
             .collect();
         let objectives = entries.zip(objectives).map(|(entry, one)| Self::objective(entry, one)).collect();
         let entries = written.budgets.iter().flat_map(|(_, entries)| entries);
-        let budgets = entries.zip(&budgets.budgets).map(|(entry, one)| Self::budget(entry, one)).collect();
+        let one = budgets.budgets.iter().zip(&budgets.terms);
+        let budgets =
+            entries.zip(one).map(|(entry, (one, terms))| Self::budget(entry, one, *terms)).collect();
         Self { upstreams, objectives, budgets, settings, notes }
     }
 
-    fn budget(entry: &Entry, budget: &Budget) -> Vec<Shown> {
+    fn budget(entry: &Entry, budget: &Budget, terms: Terms) -> Vec<Shown> {
         let shown = |key: &'static str, text: String| {
             let written = entry.fields.get(key);
             Shown { key, text, origin: written.map_or(Origin::Default, |value| value.origin.clone()) }
@@ -92,6 +103,14 @@ impl Effective {
             shown("unpriced", BUDGET_UNPRICED[usize::from(budget.refuse_unpriced)].to_owned()),
         ];
         all.splice(2..2, limits);
+        if budget.enforce {
+            let refused = |refuses: bool| BUDGET_UNPRICED[usize::from(refuses)].to_owned();
+            all.extend([
+                shown("unknown_paths", terms.unknown_paths.name().to_owned()),
+                shown("unreadable", refused(terms.refuse_unreadable)),
+                shown("uncountable", refused(terms.refuse_uncountable)),
+            ]);
+        }
         all
     }
 
@@ -144,6 +163,7 @@ impl Effective {
                 origin: fallback("kind"),
             },
             Shown { key: "usage", text: upstream.usage.name().to_owned(), origin: fallback("usage") },
+            Shown { key: "role", text: upstream.role.name().to_owned(), origin: fallback("role") },
             Shown { key: "listen", text: upstream.listen.to_string(), origin: fallback("listen") },
             Shown {
                 key: "engine_metrics",
@@ -192,7 +212,7 @@ impl Effective {
 }
 
 /// Settings that are shown with the upstream they belong to.
-const PER_UPSTREAM: [&str; 6] = ["upstream", "kind", "usage", "listen", "engine_metrics", "gpus"];
+const PER_UPSTREAM: [&str; 7] = ["upstream", "kind", "usage", "role", "listen", "engine_metrics", "gpus"];
 
 fn names(globs: &[Glob]) -> String {
     match globs {

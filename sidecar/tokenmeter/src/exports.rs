@@ -78,7 +78,7 @@ pub(crate) fn told(charge: &Charge) -> Option<otlp::Charge> {
             currency: rate.currency.code().into(),
             version: Arc::clone(&rate.version),
         }),
-        Charge::Unpriced(Unpriced::NoBook) => None,
+        Charge::Unpriced(Unpriced::NoBook | Unpriced::Leg) => None,
         Charge::Unpriced(why) => Some(otlp::Charge::Unpriced(why.name())),
     }
 }

@@ -128,6 +128,10 @@ fn row(cost: i64, currency: Currency, ended_us: i64) -> Row {
         first_token_us: None,
         charge: Charge::Priced { rate: Arc::new(rate), cost },
         trace: None,
+        role: meter::Role::Whole,
+        request_id: None,
+        upstream_attempts: 1,
+        cached_excess: 0,
     }
 }
 

@@ -109,7 +109,8 @@ impl Entrance {
             tenant: self.metrics.tenant_label(&identity.tenant),
             entered: record.load.entered,
             left: record.load.left,
-            output_tokens: record.tokens.output(),
+            // A prefill leg's one token is no answer: its energy is the prompt's.
+            output_tokens: if identity.role.is_counted() { record.tokens.output() } else { 0 },
             ticket: Ticket { record, model, charge },
         };
         if let Err(ticket) = notices.ended(ended) {

@@ -49,6 +49,7 @@ mod exports;
 #[cfg(test)]
 mod folder;
 mod gpus;
+mod holdings;
 mod idle;
 mod run;
 mod signals;

@@ -33,6 +33,10 @@ impl Machine for Lan {
     fn variable(&self, _: &str) -> Option<String> {
         None
     }
+
+    fn variables(&self, _: &str) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 #[test]

@@ -11,12 +11,18 @@ pub trait Machine {
     fn cores(&self) -> usize;
     /// The addresses a host name has now; none if it has none, or none in good time.
     fn resolve(&self, host: &str) -> Vec<IpAddr>;
+    /// File descriptors this process may have; `None` where that is not known.
+    fn descriptors(&self) -> Option<usize> {
+        None
+    }
     /// Whether an address is one of this machine's own.
     fn owns(&self, address: IpAddr) -> bool;
     /// Its name; empty if it has none.
     fn host(&self) -> String;
     /// An environment variable, if it is set; what is not UTF-8 in it is made readable.
     fn variable(&self, name: &str) -> Option<String>;
+    /// Returns the names of the environment variables that begin with `prefix`.
+    fn variables(&self, prefix: &str) -> Vec<String>;
 }
 
 /// The machine we are on.
@@ -41,6 +47,13 @@ impl Machine for ThisMachine {
         answered.recv_timeout(RESOLVE_TIME).unwrap_or_default()
     }
 
+    fn descriptors(&self) -> Option<usize> {
+        // Columns: the limit's name in three words, the soft limit, the hard one, the unit.
+        let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
+        let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+        line.split_whitespace().next()?.parse().ok()
+    }
+
     fn owns(&self, address: IpAddr) -> bool {
         // The system lets a socket be bound to its own addresses only, and sends nothing by it.
         UdpSocket::bind((address, 0)).is_ok()
@@ -52,6 +65,11 @@ impl Machine for ThisMachine {
 
     fn variable(&self, name: &str) -> Option<String> {
         std::env::var_os(name).map(|value| value.to_string_lossy().into_owned())
+    }
+
+    fn variables(&self, prefix: &str) -> Vec<String> {
+        let names = std::env::vars_os().map(|(name, _)| name.to_string_lossy().into_owned());
+        names.filter(|name| name.starts_with(prefix)).collect()
     }
 }
 
@@ -83,5 +101,10 @@ impl Machine for Alone {
 
     fn variable(&self, name: &str) -> Option<String> {
         self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+    }
+
+    fn variables(&self, prefix: &str) -> Vec<String> {
+        let names = self.0.iter().map(|(name, _)| (*name).to_owned());
+        names.filter(|name| name.starts_with(prefix)).collect()
     }
 }

@@ -4,14 +4,17 @@
 
 mod books;
 mod budgets;
+mod enforcement;
 mod gpu;
 mod objectives;
 pub(crate) mod prices;
+mod shares;
 pub(crate) mod store;
 mod telemetry;
 pub mod tenants;
 mod upstreams;
 mod values;
+mod variables;
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -51,6 +54,8 @@ pub struct Plan {
     pub admin_origin: Origin,
     /// Host names under which it may be asked.
     pub admin_hosts: Vec<String>,
+    /// Connections to it that are served at once.
+    pub admin_connections: usize,
     /// Models with labels of their own.
     pub max_models: usize,
     /// What is wanted of whose exchanges.
@@ -77,6 +82,8 @@ pub struct Plan {
     pub log: log::Plan,
     /// The effective settings, for showing.
     pub effective: Effective,
+    /// Settings that follow from others, for the log.
+    pub notes: Vec<String>,
     /// What runs, but probably not as meant.
     pub warnings: Vec<Mistake>,
 }
@@ -109,18 +116,22 @@ impl Plan {
             drain_delay: reader.milliseconds("drain_delay_ms"),
             drain_grace: reader.milliseconds("drain_grace_ms"),
             half_close: reader.switch("half_close"),
+            refuse_detached: reader.refuses_detached(),
             connections: reader.count("connections"),
+            shares: relay::Shares::default(),
             trace: telemetry.trace,
             tenants: Arc::default(),
             gate: None,
             tell_turned_away: reader.switch("access_log"),
             tokenized: tokenizers.iter().map(|file| file.model.clone()).collect::<HashSet<_>>().into(),
         };
+        let relay = relay::Plan { shares: reader.shares(machine, &relay), ..relay };
         let engine = engine::Plan {
             targets: upstreams.iter().filter_map(Wanted::watched).collect(),
             every: reader.milliseconds("engine_metrics_interval_ms"),
         };
         let max_models = reader.count("max_models");
+        let admin_connections = reader.admin_connections(machine);
         let gpu = reader.gpu(machine, upstreams.iter().filter_map(Wanted::uses).collect(), max_models);
         let objectives = reader.objectives();
         let tenancy = reader.tenants();
@@ -132,6 +143,8 @@ impl Plan {
         let books = reader.books(machine);
         let outbox_records = reader.count("outbox_records");
         let log = reader.log();
+        reader.check_variables(machine);
+        let notes = reader.usage_notes();
         let admin_hosts = reader.names("admin_hosts");
         match admin {
             Some(admin) if reader.mistakes.is_empty() => Ok(Self {
@@ -139,12 +152,21 @@ impl Plan {
                     .iter()
                     .filter_map(|upstream| upstream.listen.as_ref().map(|listen| listen.origin.clone()))
                     .collect(),
-                effective: Effective::of(written, &relay, &engine, &objectives, &budgets, telemetry.notes()),
+                effective: Effective::of(
+                    written,
+                    &relay,
+                    &engine,
+                    &objectives,
+                    &budgets,
+                    &telemetry,
+                    notes.clone(),
+                ),
                 relay,
                 engine,
                 admin: admin.address,
                 admin_origin: admin.origin,
                 admin_hosts,
+                admin_connections,
                 max_models,
                 objectives,
                 budgets,
@@ -157,6 +179,7 @@ impl Plan {
                 outbox_records,
                 tokenizers,
                 log,
+                notes,
                 warnings: reader.warnings,
             }),
             _ => Err(Mistakes(reader.mistakes)),
@@ -164,9 +187,9 @@ impl Plan {
     }
 }
 
-/// An upstream as spans name it.
-fn named(upstream: &relay::Upstream) -> otlp::Upstream {
-    otlp::Upstream { name: upstream.name.clone(), host: upstream.host.clone(), port: upstream.port }
+/// An upstream as telemetry names it.
+fn named(upstream: &relay::Upstream) -> metrics::Upstream {
+    metrics::Upstream { name: upstream.name.clone(), host: upstream.host.clone(), port: upstream.port }
 }
 
 /// A model's tokenizer, as named.

@@ -38,6 +38,10 @@ impl Machine for Fake {
     fn variable(&self, _: &str) -> Option<String> {
         None
     }
+
+    fn variables(&self, _: &str) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Settings as flags: `key=value`, separated by spaces.
@@ -383,3 +387,63 @@ fn origins_are_shown_beside_the_values() {
     let columns: Vec<_> = shown.lines().filter_map(|line| line.find("# ")).collect();
     assert!(columns.windows(2).all(|pair| pair[0] == pair[1]), "one column:\n{shown}");
 }
+
+#[test]
+fn role_is_the_upstreams_or_the_general_one() {
+    let text = "role: auto\nupstreams:\n  - {url: \"http://a:1\", role: prefill}\n  - {url: \"http://b:1\", listen: \"127.0.0.1:1\"}\n";
+    let plan = plan(&yaml(text));
+    let roles: Vec<_> = plan.relay.upstreams.iter().map(|upstream| upstream.role.name()).collect();
+    assert_eq!(roles, ["prefill", "auto"]);
+}
+
+#[test]
+fn enforced_budget_makes_usage_continuous() {
+    let budget = |enforce: bool| {
+        format!(
+            "prices: {PRICES}\nledger: l.db\nbudgets:\n  - {{name: b, budget_duration: day, max_budget: 1, enforce: {enforce}}}\n"
+        )
+    };
+    let upstreams = "upstreams:\n  - {url: \"http://a:1\"}\n  - {url: \"http://b:1\", listen: \"127.0.0.1:2\", usage: inject}\n";
+    let of = |text: &str| {
+        let plan = plan(&yaml(text));
+        let policies: Vec<&str> = plan.relay.upstreams.iter().map(|upstream| upstream.usage.name()).collect();
+        let about: Vec<String> =
+            plan.warnings.iter().map(ToString::to_string).filter(|w| w.contains("usage")).collect();
+        (policies, plan.notes.len(), about, plan.effective.show(true))
+    };
+    let (policies, notes, about, shown) = of(&format!("{}{upstreams}", budget(true)));
+    assert_eq!((policies, notes), (vec!["continuous", "inject"], 1));
+    assert_eq!(
+        about,
+        [
+            "t.yaml:7: a budget is enforced, and with `usage: inject` a client that leaves a stream before its end is \
+             counted in part; write continuous, or remove this"
+        ]
+    );
+    assert!(shown.contains("# a budget is enforced, so upstreams without"), "{shown}");
+    let (policies, notes, about, _) = of(&format!("{}{upstreams}", budget(false)));
+    assert_eq!((policies, notes, about.len()), (vec!["inject", "inject"], 0, 0));
+    let (policies, notes, about, _) = of(&format!("{}{upstreams}usage: observe\n", budget(true)));
+    assert_eq!((policies, notes, about.len()), (vec!["observe", "inject"], 0, 2), "what is written stays");
+}
+
+#[test]
+fn enforced_budget_refuses_detached_work() {
+    let text = |enforce: bool, more: &str| {
+        format!(
+            "upstream: \"http://a:1\"\nprices: {PRICES}\nledger: l.db\nbudgets:\n  - {{name: b, budget_duration: day, \
+             max_budget: 1, enforce: {enforce}}}\n{more}"
+        )
+    };
+    for (enforce, more, refuses) in [
+        (true, "", true),
+        (false, "", false),
+        (true, "detached_work: allow\n", false),
+        (false, "detached_work: refuse\n", true),
+        (false, "detached_work: auto\n", false),
+    ] {
+        assert_eq!(plan(&yaml(&text(enforce, more))).relay.refuse_detached, refuses, "{enforce} {more}");
+    }
+}
+
+const PRICES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/prices.yaml");

@@ -1,36 +1,42 @@
-//! Who may ask only for models that have a price: what has none passes every budget. The law: the book in
-//! force decides, and without one nobody is refused.
+//! The tenants that may ask only for what can be metered and priced: what has no price passes every budget, and so
+//! does what is not counted. The law: the book in force decides which models have a price, and without one nobody is
+//! refused for it.
 
 use budget::Budget;
 use ledger::now_us;
-use relay::{Models, Wanted};
+use relay::{Gap, Models, Terms, UnknownPaths, Wanted};
 
 use crate::spend::Prices;
 
-/// The budgets that refuse what has no price.
+/// The budgets that are enforced, each with its terms.
 #[derive(Debug)]
 pub(crate) struct Priced {
-    budgets: Vec<Budget>,
+    budgets: Vec<(Budget, Terms)>,
     prices: Prices,
 }
 
 impl Priced {
-    pub(crate) fn new(budgets: Vec<Budget>, prices: Prices) -> Self {
+    pub(crate) fn new(budgets: Vec<(Budget, Terms)>, prices: Prices) -> Self {
         Self { budgets, prices }
     }
 
-    fn covering(&self, tenant: &str) -> Option<&Budget> {
-        self.budgets.iter().find(|budget| budget.covers(tenant))
+    fn covering(&self, tenant: &str) -> impl Iterator<Item = &(Budget, Terms)> {
+        self.budgets.iter().filter(move |(budget, _)| budget.covers(tenant))
+    }
+
+    /// The budget that refuses models without a price.
+    fn minding(&self, tenant: &str) -> Option<&Budget> {
+        self.covering(tenant).map(|(budget, _)| budget).find(|budget| budget.refuse_unpriced)
     }
 }
 
 impl Models for Priced {
     fn minds(&self, tenant: &str) -> bool {
-        self.covering(tenant).is_some()
+        self.minding(tenant).is_some()
     }
 
     fn refused(&self, tenant: &str, wanted: &Wanted<'_>) -> Option<Box<str>> {
-        let budget = self.covering(tenant)?;
+        let budget = self.minding(tenant)?;
         let Wanted { model, provider, upstream } = *wanted;
         let book = self.prices.load();
         if book.as_ref()?.find(model, provider, upstream, now_us()).is_some() {
@@ -43,6 +49,42 @@ impl Models for Priced {
             budget.name
         );
         Some(message.into())
+    }
+
+    /// Of several budgets the strictest terms.
+    fn terms(&self, tenant: &str) -> Terms {
+        self.covering(tenant).fold(Terms::default(), |all, (_, terms)| Terms {
+            unknown_paths: all.unknown_paths.max(terms.unknown_paths),
+            refuse_unreadable: all.refuse_unreadable || terms.refuse_unreadable,
+            refuse_uncountable: all.refuse_uncountable || terms.refuse_uncountable,
+        })
+    }
+
+    fn told(&self, tenant: &str, gap: Gap) -> Box<str> {
+        let refuses = |terms: &Terms| match gap {
+            Gap::UnknownPath => terms.unknown_paths == UnknownPaths::Refuse,
+            Gap::Unreadable => terms.refuse_unreadable,
+            Gap::Uncountable => terms.refuse_uncountable,
+        };
+        let budget = self.covering(tenant).find(|(_, terms)| refuses(terms));
+        let name = budget.map_or("", |(budget, _)| &budget.name);
+        let why = match gap {
+            Gap::UnknownPath => {
+                "allows only endpoints that tokenmeter knows, and the path asked for is none. The request was not \
+                 sent. Ask for a known endpoint."
+            }
+            Gap::Unreadable => {
+                "allows only requests whose model can be read, and this one's cannot: its body is larger than 8 MiB, \
+                 compressed, no JSON, or names the model by something that is no text. The request was not sent. \
+                 Send plain JSON."
+            }
+            Gap::Uncountable => {
+                "allows only streams that the server counts, and this one cannot be asked to be counted. The request \
+                 was not sent. Ask for usage by stream_options.include_usage, in a body that is plain JSON of at \
+                 most 8 MiB and not signed, or do not ask for a stream."
+            }
+        };
+        format!("The budget '{name}' {why}").into()
     }
 }
 
@@ -69,7 +111,26 @@ mod tests {
             refuse_unpriced: true,
         };
         let book = prices.map(|text| Arc::new(Book::read(text).unwrap().0));
-        Priced::new(vec![budget], Arc::new(ArcSwapOption::new(book)))
+        let strict =
+            Terms { unknown_paths: UnknownPaths::Refuse, refuse_unreadable: true, refuse_uncountable: false };
+        let meters = Terms { unknown_paths: UnknownPaths::Meter, ..Terms::default() };
+        let all =
+            Budget { name: "all".into(), tenants: Vec::new(), refuse_unpriced: false, ..budget.clone() };
+        Priced::new(vec![(all, meters), (budget, strict)], Arc::new(ArcSwapOption::new(book)))
+    }
+
+    #[test]
+    fn of_several_budgets_the_strictest_terms_count() {
+        let priced = priced(None);
+        let meters = Terms { unknown_paths: UnknownPaths::Meter, ..Terms::default() };
+        assert_eq!(priced.terms("gold"), meters);
+        let strict = priced.terms("trial-1");
+        assert_eq!(strict.unknown_paths, UnknownPaths::Refuse);
+        assert!(strict.refuse_unreadable && !strict.refuse_uncountable);
+        for gap in [Gap::UnknownPath, Gap::Unreadable] {
+            let told = priced.told("trial-1", gap);
+            assert!(told.starts_with("The budget 'trial' allows only "), "{told}");
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 
 use crate::origin::Origin;
 use crate::plan::Plan;
@@ -28,6 +29,13 @@ pub enum StartError {
         url: String,
         /// Our listener.
         reached: SocketAddr,
+    },
+    /// Another process of this host writes the ledger.
+    LedgerInUse {
+        /// The open month's file.
+        path: PathBuf,
+        /// The other process.
+        writer: u32,
     },
     /// Tokenizers could not be read.
     Tokenizers {
@@ -100,6 +108,12 @@ impl fmt::Display for StartError {
                 "--upstream: {url} is tokenmeter's own listener {reached}; start the inference server, or name \
                  its own address"
             ),
+            Self::LedgerInUse { path, writer } => write!(
+                f,
+                "--ledger: process {writer} writes {}; give each process a file of its own, stop that one, or write \
+                 --ledger-wait to keep rows in memory until it ends",
+                path.display()
+            ),
             Self::Tokenizers { errors, origin } => write!(f, "{origin}: {}", errors.join("; ")),
             Self::Gpu(cause) => {
                 write!(f, "cannot watch the GPUs: {cause}; change the settings gpu, gpu_exporter, gpus")
@@ -115,7 +129,7 @@ impl std::error::Error for StartError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Bind { cause, .. } | Self::Gpu(cause) | Self::Thread(cause) => Some(cause),
-            Self::Loop { .. } | Self::Tokenizers { .. } => None,
+            Self::Loop { .. } | Self::LedgerInUse { .. } | Self::Tokenizers { .. } => None,
         }
     }
 }

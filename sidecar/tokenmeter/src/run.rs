@@ -1,5 +1,6 @@
 //! One run of the proxy, from the plan to the exit code: start, wait for a signal, drain.
 
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 
 use tokio::runtime::Builder;
@@ -16,24 +17,37 @@ pub(crate) fn run(plan: &Plan) -> Result<ExitCode, StartError> {
     for warning in &plan.warnings {
         tracing::warn!("{warning}");
     }
+    for note in &plan.notes {
+        tracing::info!("{note}");
+    }
     let runtime = Builder::new_current_thread().enable_all().build().map_err(StartError::Thread)?;
     runtime.block_on(async {
         // Before anything is started, so that an early signal is not lost.
         let mut signals = Signals::listen().map_err(StartError::Thread)?;
         let process = Process::start(plan)?;
         log::started(&plan.log, &process.summary());
+        for line in plan.telemetry.exports() {
+            tracing::info!("OpenTelemetry: {line}");
+        }
         signals.stop(|| process.reload()).await;
         Ok(drain(process, plan, signals).await)
     })
 }
 
 async fn drain(process: Process, plan: &Plan, mut signals: Signals) -> ExitCode {
-    tracing::info!(
-        delay_ms = millis(plan.relay.drain_delay),
-        grace_ms = millis(plan.relay.drain_grace),
-        "draining: readiness fails now; a second signal ends it at once"
-    );
-    process.drain();
+    // The delay is for load balancers that still send requests here. A process that a person runs on a terminal
+    // has none, so without a request in flight it ends at once.
+    if io::stdin().is_terminal() && process.is_idle() {
+        tracing::info!("stopping: nothing is in flight");
+        process.stop_now();
+    } else {
+        tracing::info!(
+            delay_ms = millis(plan.relay.drain_delay),
+            grace_ms = millis(plan.relay.drain_grace),
+            "draining: readiness fails now; a second signal ends it at once"
+        );
+        process.drain();
+    }
     let joined = tokio::task::spawn_blocking(move || process.join());
     tokio::select! {
         // A worker that panicked was reported; the drain is over all the same.

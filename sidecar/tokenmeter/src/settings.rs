@@ -4,12 +4,14 @@
 //! file, default. Flag, variable, key, help text and check all come from its row in [`SETTINGS`],
 //! so none can be missing or differ. Values stay text here; `plan` gives them meaning.
 
+mod list;
 mod written;
 
 use budget::Period;
 use metrics::PRESETS;
-use relay::Kind;
+use relay::{Kind, UnknownPaths};
 
+pub use list::{BUDGET_LIST, List, OBJECTIVE_LIST, UPSTREAMS};
 pub use written::{Entry, Value, Written};
 
 /// A setting there is.
@@ -89,8 +91,16 @@ pub static SETTINGS: &[Setting] = &[
         default: "inject",
         help: "What is done so that streams carry token counts: inject asks the server for usage when \
                the client did not, and takes exactly that out of the answer; continuous also asks for \
-               running counts, which makes aborted streams exact on vLLM, SGLang, TensorRT-LLM and LMDeploy; \
-               observe touches nothing",
+               running counts, which makes aborted streams exact on vLLM, llama.cpp, SGLang, TensorRT-LLM and LMDeploy; \
+               observe touches nothing; while a budget is enforced, the default is continuous",
+    },
+    Setting {
+        key: "role",
+        form: Form::Choice(&ROLES),
+        default: "whole",
+        help: "The part of a request that the server does, where prefill and decode run on two: whole, prefill or \
+               decode; auto goes by kv_transfer_params of requests from trusted_peers (vLLM, llm-d). A prefill leg \
+               is in no count of tokens and in no spend",
     },
     Setting {
         key: "listen",
@@ -134,7 +144,36 @@ pub static SETTINGS: &[Setting] = &[
         key: "connections",
         form: Form::Number { unit: "connections", min: 1, max: 1_000_000 },
         default: "4096",
-        help: "Client connections served at once by each worker; beyond it accepting pauses",
+        help: "Client connections served at once by each worker; beyond it the one that has been idle for \
+               longest is closed, and if none is idle accepting pauses",
+    },
+    Setting {
+        key: "upstream_connections",
+        form: Form::Number { unit: "connections", min: 1, max: 1_000_000_000 },
+        default: "",
+        help: "Requests that each upstream is sent at once; beyond it clients get 503 with Retry-After; \
+               by default as many as there may be client connections, and at most what half of the \
+               process' descriptors allows",
+    },
+    Setting {
+        key: "streams_per_connection",
+        form: Form::Number { unit: "streams", min: 1, max: 1_000_000 },
+        default: "256",
+        help: "HTTP/2 streams open at once on one client connection",
+    },
+    Setting {
+        key: "gather_memory_mib",
+        form: Form::Number { unit: "mebibytes", min: 8, max: 1_048_576 },
+        default: "64",
+        help: "Memory for request bodies that are read whole before they go on; while another client waits \
+               for it, one client has a quarter",
+    },
+    Setting {
+        key: "descriptor_reserve",
+        form: Form::Number { unit: "descriptors", min: 0, max: 1_000_000 },
+        default: "256",
+        help: "File descriptors of the process that sockets of clients and upstreams do not take, so that the \
+               admin address and the ledger keep working; at most a quarter of the limit (ulimit -n)",
     },
     Setting {
         key: "pool_size",
@@ -158,7 +197,27 @@ pub static SETTINGS: &[Setting] = &[
         key: "head_timeout_ms",
         form: Form::Number { unit: "milliseconds", min: 1, max: 600_000 },
         default: "10000",
-        help: "How long a client may take to send a request head",
+        help: "How long a client may take to send a request head, the first one counted from its connection",
+    },
+    Setting {
+        key: "body_idle_ms",
+        form: Form::Number { unit: "milliseconds", min: 1000, max: 86_400_000 },
+        default: "30000",
+        help: "How long a client may be silent within a request body; then it gets 408. Silence of the \
+               inference server, and of gRPC clients, is not limited",
+    },
+    Setting {
+        key: "body_min_rate",
+        form: Form::Number { unit: "bytes per second", min: 0, max: 1_000_000_000 },
+        default: "128",
+        help: "The least mean rate of a request body, or of an answer that its client is slow to take, after \
+               30 seconds of waiting for the client",
+    },
+    Setting {
+        key: "client_stall_ms",
+        form: Form::Number { unit: "milliseconds", min: 1000, max: 86_400_000 },
+        default: "120000",
+        help: "How long a client may take nothing of an answer that is ready for it; then it is cut off",
     },
     Setting {
         key: "stall_ms",
@@ -185,6 +244,14 @@ pub static SETTINGS: &[Setting] = &[
         form: Form::Switch,
         default: "false",
         help: "Go on answering a client that closed its write side; off, it counts as gone",
+    },
+    Setting {
+        key: "detached_work",
+        form: Form::Choice(&DETACHED_WORK),
+        default: AUTO,
+        help: "Work that goes on after its client left, and cannot be counted then (Responses with \
+               background: true, llama.cpp's X-Conversation-Id): refuse answers 403 to the first and takes the \
+               second out of requests, allow lets both pass, auto refuses while a budget is enforced",
     },
     Setting {
         key: "drain_delay_ms",
@@ -261,8 +328,10 @@ pub static SETTINGS: &[Setting] = &[
         key: "semconv",
         form: Form::Choice(&SEMCONV),
         default: AUTO,
-        help: "Names of the token metrics by the GenAI convention: latest, legacy, or both; \
-               auto is what OTEL_SEMCONV_STABILITY_OPT_IN says, or latest",
+        help: "Metrics of the GenAI convention beside gen_ai.server.*: latest (tokens spent, tokens by operation, \
+               embeddings), client (latest, and duration, chunk times and event name as a client has them), legacy \
+               (gen_ai.client.token.usage), or both (latest and legacy); auto is what OTEL_SEMCONV_STABILITY_OPT_IN \
+               says, or latest",
     },
     Setting {
         key: "gpu",
@@ -343,6 +412,13 @@ pub static SETTINGS: &[Setting] = &[
         help: "Where the ledger names a central store: the file that rows are in until it has them",
     },
     Setting {
+        key: "ledger_wait",
+        form: Form::Switch,
+        default: "false",
+        help: "Start although another process of this host writes the ledger, and keep rows in memory until that \
+               process ends",
+    },
+    Setting {
         key: "ledger_ship",
         form: Form::Text("URL"),
         default: "",
@@ -421,11 +497,14 @@ pub const SCRAPES: [&str; 3] = ["auto", "on", "off"];
 /// The names of the usage policies.
 pub const USAGE: [&str; 3] = ["inject", "continuous", "observe"];
 
+/// The roles of an upstream.
+pub const ROLES: [&str; 4] = ["whole", "prefill", "decode", AUTO];
+
 /// What is spoken to a collector.
 pub const OTLP_PROTOCOLS: [&str; 3] = [AUTO, "http/protobuf", "grpc"];
 
 /// Vintages of the GenAI convention's token metrics.
-pub const SEMCONV: [&str; 4] = [AUTO, "latest", "legacy", "both"];
+pub const SEMCONV: [&str; 5] = [AUTO, "latest", "client", "legacy", "both"];
 
 /// Where readings of GPUs come from.
 pub const GPU: [&str; 4] = [AUTO, "nvml", "exporter", OFF];
@@ -447,54 +526,23 @@ pub const ON: &str = "on";
 /// What is not: no objective, nothing read, nothing told.
 pub const OFF: &str = "off";
 
-/// A list in the file, which no flag mirrors.
-#[derive(Debug)]
-pub struct List {
-    /// Its key.
-    pub key: &'static str,
-    /// What one of its entries is, with its article.
-    noun: &'static str,
-    /// An entry, as short as can be.
-    example: &'static str,
-    /// The keys of one entry.
-    pub keys: &'static [&'static str],
-}
+/// The treatment of work that goes on after its client left.
+pub const DETACHED_WORK: [&str; 3] = [AUTO, "allow", "refuse"];
 
-/// The inference servers.
-pub const UPSTREAMS: List = List {
-    key: "upstreams",
-    noun: "an upstream",
-    example: "- url: http://HOST:PORT",
-    keys: &["name", "url", "kind", "usage", "listen", "engine_metrics", "gpus"],
-};
-
-/// What is wanted of whose exchanges.
-pub const OBJECTIVE_LIST: List = List {
-    key: "objectives",
-    noun: "an objective",
-    example: "- preset: chat",
-    keys: &["name", "preset", "models", "tenants", "first_token_ms", "tokens_per_second", "target"],
-};
-
-/// What tenants may spend.
-pub const BUDGET_LIST: List = List {
-    key: "budgets",
-    noun: "a budget",
-    example: "- name: NAME",
-    keys: &[
-        "name",
-        "tenants",
-        "max_budget",
-        "soft_budget",
-        "budget_duration",
-        "shared",
-        "enforce",
-        "unpriced",
-    ],
-};
-
-/// What becomes of requests for a model without a price; the first is the default.
+/// The treatments of requests for a model without a price, of unreadable requests and of streams that cannot be
+/// counted; the first is the default.
 pub const BUDGET_UNPRICED: [&str; 2] = ["allow", "refuse"];
+
+/// The treatments of requests to unknown paths; the first is the default.
+pub const BUDGET_UNKNOWN_PATHS: [&str; UnknownPaths::ALL.len()] = {
+    let mut names = [""; UnknownPaths::ALL.len()];
+    let mut at = 0;
+    while at < UnknownPaths::ALL.len() {
+        names[at] = UnknownPaths::ALL[at].name();
+        at += 1;
+    }
+    names
+};
 
 /// How long budgets last.
 pub const BUDGET_DURATIONS: [&str; Period::ALL.len()] = {
@@ -506,14 +554,6 @@ pub const BUDGET_DURATIONS: [&str; Period::ALL.len()] = {
     }
     names
 };
-
-impl List {
-    /// What to do about a list that is none, or empty.
-    pub(crate) fn remedy(&self) -> String {
-        let one = self.noun.split_once(' ').map_or(self.noun, |(_, one)| one);
-        format!("write one `{}` for each {one} under it", self.example)
-    }
-}
 
 /// The row of a key that is known to be in the table.
 pub fn setting(key: &str) -> &'static Setting {

@@ -79,7 +79,7 @@ fn what_cannot_be_filed_is_told_with_its_line() {
         ("stall-ms: 5\n", "t.yaml:1: there is no setting `stall-ms`; did you mean `stall_ms`?"),
         (
             "upstreams:\n- url: http://a\n  prot: 5\n",
-            "t.yaml:3: there is no key of an upstream `prot`; known are name, url, kind, usage, listen, \
+            "t.yaml:3: there is no key of an upstream `prot`; known are name, url, kind, usage, role, listen, \
              engine_metrics, gpus",
         ),
         (

@@ -5,11 +5,13 @@ use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
 use metrics::{Format, Metrics};
+use relay::Kind;
 
 use crate::books;
 use crate::cli;
 use crate::desk::Tally;
 use crate::exports::Exports;
+use crate::holdings::Holdings;
 use crate::readiness::Readiness;
 
 /// The parts the page reads, and what never changes.
@@ -17,6 +19,7 @@ pub(crate) struct Source {
     pub(crate) metrics: Metrics,
     pub(crate) exports: Exports,
     pub(crate) books: books::State,
+    pub(crate) holdings: Holdings,
     pub(crate) readiness: Readiness,
     pub(crate) tally: Tally,
     pub(crate) started: Instant,
@@ -30,11 +33,13 @@ impl page::Source for Source {
     fn metrics(&self, accept: &str) -> page::Scrape {
         let format = Format::accepted(accept);
         let (metrics, exports, books) = (self.metrics.clone(), self.exports.clone(), self.books.clone());
+        let holdings = self.holdings.clone();
         page::Scrape {
             content_type: format.content_type(),
             write: Box::new(move |out| {
                 exports.refresh();
                 books.refresh();
+                holdings.refresh(&metrics);
                 metrics.scrape(format).write(format, out)
             }),
         }
@@ -60,6 +65,10 @@ impl page::Source for Source {
             provenances: self.tally.read(),
         }
     }
+
+    fn evicted(&self) {
+        self.metrics.admin_evicted();
+    }
 }
 
 impl Source {
@@ -71,15 +80,23 @@ impl Source {
 
     fn upstreams(&self) -> Vec<page::Upstream> {
         let addresses = self.addresses.get().map_or(&[][..], Vec::as_slice);
+        let hiding = self.metrics.snapshot().hide_cached_tokens;
+        let fault = |name: &str| hiding.iter().find(|(upstream, _)| &**upstream == name).map(hides_cached);
         let upstreams = self.upstreams.iter().zip(addresses).enumerate();
         let shown = upstreams.map(|(index, ((name, url), listen))| page::Upstream {
             name: name.clone(),
             listen: *listen,
             url: url.clone(),
             up: self.readiness.reached(index),
+            fault: fault(name),
         });
         shown.collect()
     }
+}
+
+fn hides_cached((_, kind): &(Arc<str>, Option<Kind>)) -> String {
+    let remedy = kind.map_or("", engine::hidden_cached_remedy);
+    format!("its cache hits are not in its usage, so they are priced as computed tokens{remedy}")
 }
 
 fn model(model: metrics::ModelSnapshot) -> page::Model {

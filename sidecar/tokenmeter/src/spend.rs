@@ -10,11 +10,11 @@ use ledger::report::source;
 use ledger::{EnergyRow, Ledger, Row};
 use meter::Record;
 use metrics::{Basis, BookReading, Metrics};
-use price::{Book, Charge, Unpriced, Usage, has_tiers};
+use price::{Book, Charge, Currency, Unpriced, Usage, has_tiers};
 use serde_json::json;
 
 use crate::tiers::Tiers;
-use crate::today::Today;
+use crate::today::{Sum, Today};
 
 /// The price book in force, which a reload replaces whole.
 pub(crate) type Prices = Arc<ArcSwapOption<Book>>;
@@ -61,6 +61,12 @@ impl Spend {
     pub(crate) fn enter(&self, record: &Record) -> Charge {
         let Books { prices, ledger, metrics, told, tiers, today } = &*self.0;
         let identity = &record.identity;
+        if !identity.role.is_counted() {
+            if let Some(ledger) = ledger {
+                ledger.enter(Row::of(record, Charge::Unpriced(Unpriced::Leg)));
+            }
+            return Charge::Unpriced(Unpriced::Leg);
+        }
         let book = prices.load();
         let usage = usage(record);
         let charge = match &*book {
@@ -107,6 +113,13 @@ impl Spend {
         }
     }
 
+    /// Begins today's sums with the ledger's. The label of each tenant is taken in the order of `sums`.
+    pub(crate) fn restore_today(&self, sums: Vec<(Arc<str>, Sum)>, currency: Currency, now_us: i64) {
+        let Books { metrics, today, .. } = &*self.0;
+        let labelled = sums.into_iter().map(|(tenant, sum)| (metrics.tenant_label(&tenant), sum));
+        today.restore(labelled.collect(), currency, now_us);
+    }
+
     /// What was spent today.
     pub(crate) fn today(&self) -> Arc<Today> {
         Arc::clone(&self.0.today)
@@ -140,6 +153,7 @@ fn usage(record: &Record) -> Usage<'_> {
         at_us: i64::try_from(record.ended_unix_ns() / 1000).unwrap_or(i64::MAX),
         tokens: &record.tokens.by_type,
         success: (200..300).contains(&record.status),
+        counted: record.tokens.is_counted(),
     }
 }
 

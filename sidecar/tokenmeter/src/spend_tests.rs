@@ -105,3 +105,24 @@ fn a_tier_without_prices_is_counted_and_named_once() {
     let named = (0..100).filter(|n| tiers.missed(&rate, &n.to_string())).count();
     assert_eq!(named, 63, "servers choose the words, so not all are kept");
 }
+
+/// Embeddings as bytes alone, transcripts as text: the server worked, and nothing says how much.
+#[test]
+fn uncounted_exchange_has_no_price() {
+    let book = "version: v\ncurrency: EUR\nmodels:\n  - {name: m, input: 1, output: 1}\n  - {name: free, input: 0, output: 0}\n";
+    let prices = Arc::new(ArcSwapOption::from_pointee(Book::read(book).unwrap().0));
+    let spend = Spend::new(prices, None, Metrics::new(Options::default()), Box::new(|_, _, _| {}));
+    let uncounted = |status| {
+        let mut record = record("m", None, None);
+        (record.tokens, record.status) = (meter::Tokens::NONE, status);
+        record
+    };
+    assert_eq!(spend.enter(&uncounted(200)), Charge::Unpriced(Unpriced::Uncounted));
+    assert_eq!(spend.enter(&uncounted(400)).cost(), Some(0), "what was refused made nothing");
+    let mut counted = uncounted(200);
+    counted.tokens.input_provenance = meter::Provenance::Reported;
+    assert_eq!(spend.enter(&counted).cost(), Some(0), "a counted zero is a zero");
+    let mut free = uncounted(200);
+    free.identity.model = "free".into();
+    assert_eq!(spend.enter(&free).cost(), Some(0), "however many there were");
+}

@@ -1,15 +1,19 @@
-//! What the ledger has of each tenant and day, for budgets to begin with after a restart: sums of
-//! its rollup, in the price book's currency.
+//! What the ledger has of each tenant and day, for budgets and the live page to begin with after a restart:
+//! sums of its rollup, in the price book's currency.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use budget::day_of;
 use ledger::Store;
 use ledger::report::source::DAY_US;
-use ledger::report::{Range, Source, Trouble};
+use ledger::report::{Ask, Basis, Key, Order, Range, Source, Trouble, make};
+use price::Currency;
 
 use crate::budgets::Sums;
+use crate::today::Sum;
 
 /// Sums of the ledger at `path` from a day on; of one that is not there yet, none. A file of it that cannot
 /// be read is told and left out: a budget that begins with most of what was spent is better than one that
@@ -45,6 +49,33 @@ pub(crate) fn in_ledger(path: &Path, currency: &str, since: i32) -> Result<Sums,
     Ok(merged.into_iter().map(|((tenant, day), pico)| (tenant, day, pico)).collect())
 }
 
+/// Returns each tenant's sums of today so far, the dearest first; `None` where no ledger is there yet, or none that can be
+/// read: the live page then shows what this process sees.
+pub(crate) fn today(path: &Path, currency: Currency, now_us: i64) -> Option<Vec<(Arc<str>, Sum)>> {
+    let store = Store::open_read(path).ok()?;
+    let ask = Ask {
+        range: Range { since_us: i64::from(day_of(now_us)) * DAY_US, ..Range::ALL },
+        billed: None,
+        by: vec![Key::Tenant],
+        filters: Vec::new(),
+        basis: Basis::Price,
+        order: Order::default(),
+    };
+    let report = make(&store, &ask).ok()?;
+    // What was charged in another currency is not exchanged here; what has no price has no currency.
+    let ours = report.groups.iter().filter(|group| group.currency.is_none_or(|code| code == currency));
+    let count = |number: i128| u64::try_from(number).unwrap_or(0);
+    let mut sums: Vec<(Arc<str>, Sum)> = ours
+        .map(|group| {
+            let sums = &group.sums;
+            let (exchanges, unpriced) = (count(sums.exchanges), count(sums.unpriced));
+            (group.values[0].to_string().into(), Sum { pico: sums.cost_pico, exchanges, unpriced })
+        })
+        .collect();
+    sums.sort_by_key(|(_, sum)| Reverse((sum.pico, sum.exchanges)));
+    Some(sums)
+}
+
 /// Sums of what a source has. What was charged in another currency is no part of them: money is
 /// not exchanged here.
 pub(crate) fn of(source: &dyn Source, currency: &str, since: i32) -> Result<Sums, Trouble> {
@@ -68,7 +99,7 @@ mod tests {
     use ledger::report::source::{Correction, DeviceLine, Gap, Month, Used};
     use ledger::{Class, Line, Row};
     use meter::{Provenance, TokenType};
-    use price::{Currency, Rate};
+    use price::Rate;
 
     use super::*;
 
@@ -181,6 +212,8 @@ mod tests {
         ledger.device(Vec::new());
         assert!(ledger.shutdown(std::time::Duration::from_secs(30)));
         assert_eq!(in_ledger(&path, "USD", 0), Ok(Vec::new()));
+        assert_eq!(today(&path, Currency::USD, ledger::now_us()), Some(Vec::new()), "a day without rows");
+        assert_eq!(today(&folder.join("other.db"), Currency::USD, ledger::now_us()), None);
         std::fs::write(folder.join("spend-2026-10.db"), "no database at all").unwrap();
         assert_eq!(in_ledger(&path, "USD", 0), Ok(Vec::new()));
         assert!(Store::open_read(&path).unwrap().lines(&Range::ALL, &mut |_, _| Ok(())).is_err());

@@ -1,4 +1,5 @@
-//! What was spent today, in UTC, by tenant, as this process saw it: for the live page, which is no bill.
+//! What was spent today, in UTC, by tenant, for the live page, which is no bill: the ledger's sums at the start, where there
+//! is a ledger, and what this process saw since.
 //! The law: sums are exact, names are labels that are capped already, and what ended on another day is no
 //! part of today.
 
@@ -22,14 +23,17 @@ struct Day {
     number: i32,
     /// The currency of what was charged; a process has one.
     currency: Option<Currency>,
+    /// The sums hold what the ledger had of the day when the process started.
+    restored: bool,
     tenants: BTreeMap<Arc<str>, Sum>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Sum {
-    pico: i128,
-    exchanges: u64,
-    unpriced: u64,
+/// The sums of a tenant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sum {
+    pub(crate) pico: i128,
+    pub(crate) exchanges: u64,
+    pub(crate) unpriced: u64,
 }
 
 impl Sum {
@@ -49,6 +53,17 @@ impl Today {
     /// Nothing yet, in a process that started then (microseconds since 1970).
     pub(crate) fn new(started_us: i64) -> Self {
         Self { started_us, day: Mutex::default() }
+    }
+
+    /// Begins the day with what the ledger has of it, each tenant under its label.
+    pub(crate) fn restore(&self, sums: Vec<(Arc<str>, Sum)>, currency: Currency, now_us: i64) {
+        let mut day = self.day.lock().unwrap_or_else(PoisonError::into_inner);
+        day.turn(now_us);
+        day.restored = true;
+        for (tenant, sum) in sums {
+            day.currency = Some(currency);
+            day.tenants.entry(tenant).or_default().add(sum);
+        }
     }
 
     /// Adds an exchange that ended at `ended_us`, under its tenant's label.
@@ -73,7 +88,7 @@ impl Today {
         let mut day = self.day.lock().unwrap_or_else(PoisonError::into_inner);
         day.turn(now_us);
         let mut tenants: Vec<_> = day.tenants.iter().map(|(name, sum)| (Arc::clone(name), *sum)).collect();
-        let currency = day.currency;
+        let (currency, restored) = (day.currency, day.restored);
         drop(day);
         if tenants.is_empty() {
             return None;
@@ -89,7 +104,7 @@ impl Today {
         let beyond = tenants.split_off(tenants.len().min(SHOWN));
         let rest = (!beyond.is_empty()).then(|| sum(&beyond).shown(&format!("{} others", beyond.len())));
         Some(page::Spend {
-            since: self.since(now_us),
+            since: self.since(now_us).filter(|_| !restored),
             currency: currency.map(|currency| currency.code().to_owned()).unwrap_or_default(),
             tenants: tenants.into_iter().map(|(name, sum)| sum.shown(&name)).collect(),
             rest,
@@ -97,7 +112,7 @@ impl Today {
         })
     }
 
-    /// When the process started, if that was today: what was spent before is not known here.
+    /// When the process started, if that was today: without a ledger, what was spent before is not known here.
     fn since(&self, now_us: i64) -> Option<String> {
         let minute = self.started_us.rem_euclid(DAY_US) / 60_000_000;
         let today = day_of(self.started_us) == day_of(now_us);

@@ -62,6 +62,22 @@ fn those_beyond_the_first_ten_are_one() {
 }
 
 #[test]
+fn restored_day_has_the_ledgers_sums_and_no_start() {
+    let today = Today::new(NOON);
+    let sum = Sum { pico: 5, exchanges: 2, unpriced: 1 };
+    today.restore(
+        vec![("a".into(), sum), ("_other".into(), sum), ("_other".into(), sum)],
+        Currency(*b"EUR"),
+        NOON,
+    );
+    today.enter("a".into(), NOON, &priced(7), NOON);
+    let shown = today.shown(NOON).unwrap();
+    assert_eq!(line(&shown.tenants[0]), ("a", "0.000000000012", 3, 1));
+    assert_eq!((line(&shown.all), shown.since), (("all", "0.000000000022", 7, 3), None));
+    assert_eq!(today.shown(NOON + DAY_US), None, "tomorrow begins with nothing");
+}
+
+#[test]
 fn a_day_ends_at_midnight() {
     let midnight = 20_001 * DAY_US;
     let today = Today::new(NOON);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use engine::Ours;
-use meter::Record;
+use meter::{Record, TokenType};
 
 /// The totals, by the upstreams' numbers. Cheap to clone; the clones are one.
 #[derive(Clone, Debug)]
@@ -16,6 +16,7 @@ pub(crate) struct Totals(Arc<[Total]>);
 struct Total {
     upstream: Arc<str>,
     input: AtomicU64,
+    cached: AtomicU64,
     output: AtomicU64,
 }
 
@@ -25,6 +26,7 @@ impl Totals {
         let total = |name: &Arc<str>| Total {
             upstream: Arc::clone(name),
             input: AtomicU64::new(0),
+            cached: AtomicU64::new(0),
             output: AtomicU64::new(0),
         };
         Self(upstreams.into_iter().map(total).collect())
@@ -35,6 +37,7 @@ impl Totals {
         let its = |total: &&Total| total.upstream == record.identity.upstream;
         if let Some(total) = self.0.iter().find(its) {
             total.input.fetch_add(record.tokens.input(), Ordering::Relaxed);
+            total.cached.fetch_add(record.tokens.of(TokenType::InputCached), Ordering::Relaxed);
             total.output.fetch_add(record.tokens.output(), Ordering::Relaxed);
         }
     }
@@ -43,6 +46,7 @@ impl Totals {
     pub(crate) fn read(&self, upstream: usize) -> Ours {
         self.0.get(upstream).map_or_else(Ours::default, |total| Ours {
             input: total.input.load(Ordering::Relaxed),
+            cached: total.cached.load(Ordering::Relaxed),
             output: total.output.load(Ordering::Relaxed),
         })
     }

@@ -116,7 +116,8 @@ fn refuse<T>(what: &'static str, remedy: &'static str) -> Result<T, Refused> {
     Err(Refused { what, remedy })
 }
 
-const WRITE: &str = "write http://HOST:PORT, as in http://127.0.0.1:8000";
+/// The remedy for what is no URL at all.
+pub(crate) const WRITE: &str = "write http://HOST:PORT, as in http://127.0.0.1:8000";
 
 /// The port of `http` where none is written.
 const HTTP_PORT: u16 = 80;

@@ -110,6 +110,10 @@ impl Traffic {
             first_token_us: (status == 200).then_some(duration_us / 8),
             charge: Charge::Priced { rate: Arc::clone(rate), cost },
             trace: chance.is_multiple_of(3).then(|| u128::from(mixed(chance ^ 4)).to_be_bytes()),
+            role: meter::Role::Whole,
+            request_id: None,
+            upstream_attempts: 1,
+            cached_excess: 0,
         }
     }
 }

@@ -78,10 +78,10 @@ fn edited() {
     println!("scan, meter and edit, a frame a read");
     for (what, added, frame) in [
         ("observe: nothing added", None, frames::vllm as fn(usize, &str) -> String),
-        ("inject", Some(Added { include: true, continuous: false }), frames::vllm),
+        ("inject", Some(Added { include: true, continuous: false, timings: false }), frames::vllm),
         (
             "continuous: each frame's count cut out",
-            Some(Added { include: true, continuous: true }),
+            Some(Added { include: true, continuous: true, timings: false }),
             frames::vllm_running,
         ),
     ] {

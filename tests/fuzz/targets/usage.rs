@@ -12,7 +12,13 @@ use usage::Ask;
 fuzz_target!(|data: &[u8]| {
     let Some((&choice, rest)) = data.split_first() else { return };
     if choice & 0x80 == 0 {
-        edited::check_request(rest, Ask { include: choice & 1 == 0, continuous: choice & 2 != 0 });
+        let want = Ask {
+            include: choice & 1 == 0,
+            continuous: choice & 2 != 0,
+            timings: choice & 4 != 0,
+            alone_is_void: choice & 8 != 0,
+        };
+        edited::check_request(rest, want);
     } else {
         edited::check_stream(&mut Dice::new(rest));
     }

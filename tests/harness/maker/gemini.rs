@@ -31,7 +31,15 @@ impl Maker<'_, '_> {
                     ("promptTokensDetails", |m| {
                         m.list(|m| {
                             m.object(&[
-                                ("modality", |m| m.word(&["TEXT", "AUDIO", "IMAGE"])),
+                                ("modality", |m| m.word(&["TEXT", "AUDIO", "IMAGE", "VIDEO"])),
+                                ("tokenCount", |m| m.number()),
+                            ]);
+                        });
+                    }),
+                    ("candidatesTokensDetails", |m| {
+                        m.list(|m| {
+                            m.object(&[
+                                ("modality", |m| m.word(&["TEXT", "AUDIO", "IMAGE", "VIDEO"])),
                                 ("tokenCount", |m| m.number()),
                             ]);
                         });

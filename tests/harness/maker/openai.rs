@@ -128,10 +128,22 @@ impl Maker<'_, '_> {
                     ("cache_write_tokens", |m| m.number()),
                     ("created_cache_tokens", |m| m.number()),
                     ("audio_tokens", |m| m.number()),
+                    ("image_tokens", |m| m.number()),
+                    ("multimodal_tokens", |m| {
+                        m.object(&[
+                            ("audio", |m| m.number()),
+                            ("image", |m| m.number()),
+                            ("video", |m| m.number()),
+                        ]);
+                    }),
                 ]);
             }),
             ("completion_tokens_details", |m| {
-                m.object(&[("reasoning_tokens", |m| m.number()), ("audio_tokens", |m| m.number())]);
+                m.object(&[
+                    ("reasoning_tokens", |m| m.number()),
+                    ("audio_tokens", |m| m.number()),
+                    ("image_tokens", |m| m.number()),
+                ]);
             }),
             ("reasoning_tokens", |m| m.number()),
             ("total_prompt_time_sec", |m| if m.dice.one_in(8) { m.time() } else { m.put("null") }),

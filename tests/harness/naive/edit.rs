@@ -37,26 +37,46 @@ pub fn asked(body: &[u8], want: Ask) -> Option<Value> {
     if request_map.get("stream").and_then(lax) != Some(true) {
         return None;
     }
-    let options = request_map.entry("stream_options").or_insert(Value::Null);
-    if options.is_null() {
-        *options = Value::Object(Map::new());
+    let mut changed = false;
+    if want.timings {
+        match request_map.get("timings_per_token") {
+            Some(flag) if lax(flag).is_none() && !flag.is_null() => return None,
+            Some(flag) if lax(flag) == Some(true) => {}
+            _ => {
+                changed =
+                    request_map.insert("timings_per_token".to_owned(), Value::Bool(true)) != Some(true.into())
+            }
+        }
     }
-    let options = options.as_object_mut()?;
+    if want.include || want.continuous {
+        changed |= asked_by_options(request_map, want)?;
+    }
+    changed.then_some(request)
+}
+
+/// Merges the members of `stream_options` in; false if nothing is missing, `None` if nothing should be touched.
+fn asked_by_options(request: &mut Map<String, Value>, want: Ask) -> Option<bool> {
+    let written = request.get("stream_options").cloned();
+    let mut options = match written {
+        None | Some(Value::Null) => Map::new(),
+        Some(written) => written.as_object()?.clone(),
+    };
     let flags = [("include_usage", want.include), ("continuous_usage_stats", want.continuous)];
     let is_on = |name: &str| options.get(name).and_then(lax) == Some(true);
     let is_odd = |name: &str| options.get(name).is_some_and(|flag| lax(flag).is_none() && !flag.is_null());
-    let running_alone = is_on("continuous_usage_stats") && !is_on("include_usage");
-    if running_alone || flags.iter().any(|(name, _)| is_odd(name)) {
+    if flags.iter().any(|(name, _)| is_odd(name)) {
         return None;
     }
-    if flags.iter().all(|(name, wanted)| !wanted || is_on(name)) {
-        return None;
-    }
+    let alone = is_on("continuous_usage_stats") && !is_on("include_usage");
     let missing: Vec<_> = flags.iter().filter(|(name, wanted)| *wanted && !is_on(name)).collect();
+    if missing.is_empty() || alone && !want.alone_is_void {
+        return Some(false);
+    }
     for (name, _) in missing {
         options.insert((*name).to_owned(), Value::Bool(true));
     }
-    Some(request)
+    request.insert("stream_options".to_owned(), Value::Object(options));
+    Some(true)
 }
 
 /// A flag as pydantic's table has it ("Conversion table", lax mode).
@@ -96,17 +116,21 @@ impl Rules {
         let empty = Vec::new();
         let choices = frame.get("choices").and_then(Value::as_array);
         let usage = frame["usage"].is_object();
-        if usage && !error && choices.is_some_and(Vec::is_empty) {
+        if usage && !error && choices.is_some_and(|choices| is_usage_only(choices)) {
             if !added.include {
                 return all();
             }
             return event.iter().filter(|line| line.is_comment()).flat_map(Line::bytes).collect();
         }
+        let choices = choices.unwrap_or(&empty);
+        let finish = choices.iter().any(is_finish);
+        let running = frame["timings"].is_object() && !usage && !finish && !error;
+        if added.timings && running {
+            return places(&payload, "timings").map_or_else(all, |gone| without(event, gone));
+        }
         if !added.continuous {
             return all();
         }
-        let choices = choices.unwrap_or(&empty);
-        let finish = choices.iter().any(is_finish);
         if !usage {
             self.bare |=
                 choices.iter().any(|choice| has_content(choice) || !is_finish(choice) && !has_role(choice));
@@ -114,10 +138,24 @@ impl Rules {
         }
         let own = finish && self.bare && !self.running;
         self.running |= !finish;
-        match places(&payload).filter(|_| !own) {
+        match places(&payload, "usage").filter(|_| !own) {
             Some(gone) => without(event, gone),
             None => all(),
         }
+    }
+}
+
+/// No choice, or LiteLLM's: one with a number and an empty delta.
+fn is_usage_only(choices: &[Value]) -> bool {
+    let is_bare = |choice: &Map<String, Value>| {
+        choice
+            .iter()
+            .all(|(name, value)| name == "index" || name == "delta" && *value == Value::Object(Map::new()))
+    };
+    match choices {
+        [] => true,
+        [only] => only.as_object().is_some_and(is_bare),
+        _ => false,
     }
 }
 
@@ -154,8 +192,8 @@ fn without(event: &[Line], gone: std::ops::Range<usize>) -> Vec<u8> {
     out
 }
 
-/// Which bytes of `payload` are its last usage member and a comma.
-fn places(payload: &[u8]) -> Option<std::ops::Range<usize>> {
+/// The bytes of the last member `name` of `payload` and of a comma.
+fn places(payload: &[u8], name: &str) -> Option<std::ops::Range<usize>> {
     let members: Members<'_> = serde_json::from_slice(payload).ok()?;
     let ends = |n: usize| {
         let value = members.0[n].1.get();
@@ -164,7 +202,7 @@ fn places(payload: &[u8]) -> Option<std::ops::Range<usize>> {
     };
     // Between two values there are a comma, a key, a colon and white space.
     let find = |from: usize, byte: u8| Some(from + payload[from..].iter().position(|b| *b == byte)?);
-    let number = members.0.iter().rposition(|(key, _)| key == "usage")?;
+    let number = members.0.iter().rposition(|(key, _)| key == name)?;
     let (_, to) = ends(number);
     if number > 0 {
         return Some(find(ends(number - 1).1, b',')?..to);

@@ -1,13 +1,12 @@
 //! What one frame's tree means: which dialect is asked, which model is named.
 
-use scan::{Dialect, Event, Piece};
+use scan::{Dialect, Event};
 use serde_json::Value;
 
 use super::memory::Memory;
-use super::told::{Lead, Told};
 use super::{
     Frame, anthropic, cohere, gemini, generate, native, ollama, openai, prompts, responses, tgi,
-    transcription, triton,
+    transcription, triton, unknown,
 };
 
 /// The events of a frame, or `None` if they are a matter of opinion.
@@ -35,20 +34,9 @@ pub(crate) fn events(
         Dialect::Cohere => cohere::told(outside, frame)?,
         Dialect::Embeddings | Dialect::Rerank => prompts::told(frame)?,
         Dialect::Transcription => transcription::told(outside, frame)?,
-        Dialect::Unknown => return unknown(outside, frame),
+        Dialect::Unknown => return unknown::events(outside, frame, memory),
     };
     told.events(outside)
-}
-
-/// A frame of no known shape: a piece nobody has looked into.
-fn unknown(outside: Frame, frame: &Value) -> Option<Vec<Event>> {
-    if says_error(frame) {
-        return Told::lead(Lead::Error).events(outside);
-    }
-    if outside.error {
-        return None;
-    }
-    Some(if outside.whole { vec![Event::Text(Piece::default())] } else { Vec::new() })
 }
 
 /// The model a frame names, or "". `None` if two places name two, or if the name is too long to be
@@ -77,7 +65,8 @@ pub(crate) fn id(dialect: Dialect, frame: &Value) -> Option<&str> {
         | Dialect::Cohere
         | Dialect::Embeddings
         | Dialect::Rerank
-        | Dialect::Transcription => &["/id"],
+        | Dialect::Transcription
+        | Dialect::Unknown => &["/id"],
         _ => &[],
     };
     first_word(dialect, frame, places).map(|id| if id.len() <= 128 { id } else { "" })

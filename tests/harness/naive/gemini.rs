@@ -59,6 +59,15 @@ fn choice(place: u32, candidate: &Value) -> Option<Choice> {
     Some(Choice::new(index, None, said, false, finish))
 }
 
+const INPUT: [counts::Place; 3] =
+    [("AUDIO", |c| &mut c.input_audio), ("IMAGE", |c| &mut c.input_image), ("VIDEO", |c| &mut c.input_video)];
+
+const OUTPUT: [counts::Place; 3] = [
+    ("AUDIO", |c| &mut c.output_audio),
+    ("IMAGE", |c| &mut c.output_image),
+    ("VIDEO", |c| &mut c.output_video),
+];
+
 /// Tool use is part of the prompt and thinking part of the answer.
 fn counts(usage: &Value) -> Option<Counts> {
     let field = |name: &str| -> (Option<u64>, u32) {
@@ -70,13 +79,16 @@ fn counts(usage: &Value) -> Option<Counts> {
     let (prompt, tools) = (field("promptTokenCount"), field("toolUsePromptTokenCount"));
     let (answer, thoughts) = (field("candidatesTokenCount"), field("thoughtsTokenCount"));
     let cached = field("cachedContentTokenCount");
-    let (mut heard, mut unread) = (None, 0);
-    for part in each(usage.get("promptTokensDetails")).filter(|part| part.is_object()) {
-        let said = part.get("tokenCount").filter(|count| !count.is_null());
-        let tokens = said.and_then(counts::count);
-        unread += u32::from(said.is_some() && tokens.is_none());
-        if part.get("modality").and_then(Value::as_str) == Some("AUDIO") {
-            heard = tokens;
+    let mut parts = Counts::default();
+    for (list, slots) in [("promptTokensDetails", INPUT), ("candidatesTokensDetails", OUTPUT)] {
+        for part in each(usage.get(list)).filter(|part| part.is_object()) {
+            let said = part.get("tokenCount").filter(|count| !count.is_null());
+            let tokens = said.and_then(counts::count);
+            parts.rejected += u32::from(said.is_some() && tokens.is_none());
+            let modality = part.get("modality").and_then(Value::as_str);
+            if let Some((_, slot)) = slots.iter().find(|(name, _)| Some(*name) == modality) {
+                *slot(&mut parts) = tokens;
+            }
         }
     }
     if prompt.0.is_none() && tools.0.is_some() {
@@ -90,10 +102,9 @@ fn counts(usage: &Value) -> Option<Counts> {
     (fits(input) && fits(output)).then_some(Counts {
         input,
         input_cached: cached.0,
-        input_audio: heard,
         output,
         output_reasoning: thoughts.0,
-        rejected: prompt.1 + tools.1 + answer.1 + thoughts.1 + cached.1 + unread,
-        ..Counts::default()
+        rejected: prompt.1 + tools.1 + answer.1 + thoughts.1 + cached.1 + parts.rejected,
+        ..parts
     })
 }

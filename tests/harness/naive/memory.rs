@@ -3,11 +3,15 @@
 
 use std::collections::BTreeMap;
 
+use scan::Counts;
+
 /// What the frames of one body have said so far.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     /// The counts of an Anthropic stream, by their names.
     pub(crate) anthropic: BTreeMap<&'static str, u64>,
+    /// The counts of a stream of no known dialect.
+    pub(crate) unknown: Counts,
     /// Its beginning was there.
     pub(crate) started: bool,
     /// An SGLang stream has shown that its frames are deltas.

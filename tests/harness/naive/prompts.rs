@@ -7,10 +7,20 @@ use super::counts;
 use super::frame::is_error;
 use super::told::{Lead, Told};
 
+const PROMPT: &[counts::Place] =
+    &[("/usage/prompt_tokens", |c| &mut c.input), ("/usage/input_tokens", |c| &mut c.input)];
+
+/// Of an answer in the shape of another path.
+const ANSWER: &[counts::Place] =
+    &[("/usage/completion_tokens", |c| &mut c.output), ("/usage/output_tokens", |c| &mut c.output)];
+
 /// What a frame tells.
 pub(crate) fn told(frame: &Value) -> Option<Told> {
     let one = |path: &'static str| counts::at(frame, &[(path, |c| &mut c.input)]);
-    let (prompt, total) = (one("/usage/prompt_tokens")?, one("/usage/total_tokens")?);
+    let prompt = counts::at(frame, PROMPT)?;
+    let total = one("/usage/total_tokens")?;
+    let answer = counts::at(frame, ANSWER)?;
+    let output = answer.output.filter(|tokens| *tokens > 0);
     let openai = if prompt.input.is_some() { prompt } else { total };
     let all = [
         openai,
@@ -25,10 +35,11 @@ pub(crate) fn told(frame: &Value) -> Option<Told> {
         && openai == Counts::default()
         && said.iter().any(|counts| counts.rejected > 0);
     let differ = said.iter().any(|counts| counts != &said[0]) || said.len() > 1 && said[0].rejected > 0;
-    if refused || hidden || differ {
+    if refused || hidden || differ || answer.rejected > 0 {
         return None;
     }
-    let usage = said.first().map(|&counts| Usage { scope: Scope::Whole, counts });
+    let counts = Counts { output, ..said.first().copied().unwrap_or_default() };
+    let usage = (counts != Counts::default()).then_some(Usage { scope: Scope::Whole, counts });
     let lead = if is_error(frame) { Some(Lead::Error) } else { usage.is_none().then_some(Lead::Other) };
     Some(Told { lead, usage, ..Told::default() })
 }

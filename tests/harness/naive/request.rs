@@ -1,6 +1,6 @@
 //! What a request's tree asks for.
 
-use scan::Sampling;
+use scan::{KvTransfer, OutputType, ReasoningLevel, Sampling};
 use serde_json::Value;
 
 use super::{counts, value};
@@ -24,6 +24,10 @@ pub struct Asked {
     pub echo: bool,
     /// How the answers are to be drawn.
     pub sampling: Sampling,
+    /// True if another server prefills or decodes for this one.
+    pub kv_transfer: KvTransfer,
+    /// True if a chat, a completion and a response make one token at most.
+    pub is_one_token: [bool; 3],
 }
 
 /// What `body` asks for, or `None` if that is a matter of opinion.
@@ -31,15 +35,19 @@ pub fn read_request(body: &[u8]) -> Option<Asked> {
     let body = value::parse(value::trim(body))?;
     let flag = |path: &str| body.pointer(path).and_then(Value::as_bool);
     let lax = |path: &str| body.pointer(path).and_then(super::edit::lax);
-    // Some servers take it for the model's name, and which of two stood last the tree does not say.
-    let cased = |name: &String| name != "model" && name.eq_ignore_ascii_case("model");
-    if body.as_object().is_some_and(|members| members.keys().any(cased)) {
+    // Some servers read `MODEL` as `model`, and which of two stood last the tree does not say.
+    let cased = |name: &String| name.chars().any(|c| c.is_uppercase() || !c.is_ascii());
+    let is_cased = |value: &Value| value.as_object().is_some_and(|members| members.keys().any(cased));
+    let is_gemini = |name: &String| matches!(name.as_str(), "generationConfig" | "serviceTier");
+    if body.as_object().is_some_and(|members| members.keys().any(|name| cased(name) && !is_gemini(name)))
+        || body.get("stream_options").is_some_and(is_cased)
+    {
         return None;
     }
     let model = body.get("model").and_then(Value::as_str).unwrap_or_default();
     let places = ["/n", "/n_cmpl", "/sampling_params/n", "/generationConfig/candidateCount"];
-    let said: Vec<&Value> = places.iter().filter_map(|path| body.pointer(path)).collect();
-    let n = said.first().copied().and_then(counts::count);
+    let counts_said: Vec<&Value> = places.iter().filter_map(|path| body.pointer(path)).collect();
+    let n = counts_said.first().copied().and_then(counts::count);
     // A list with an id in it is one prompt (of ids, or mixed); a list of prompts has none.
     let (prompts, ids) = match body.get("prompt") {
         Some(Value::Array(parts)) => {
@@ -49,7 +57,16 @@ pub fn read_request(body: &[u8]) -> Option<Asked> {
         _ => (1, None),
     };
     let sampling = sampling(&body)?;
-    (model.len() <= 40 && said.len() < 2).then(|| Asked {
+    let said = |name: &str| body.get(name).and_then(counts::count);
+    let [old, new, responses] = ["max_tokens", "max_completion_tokens", "max_output_tokens"].map(said);
+    let is_small = [old, new, responses].into_iter().flatten().all(|limit| limit <= 1);
+    let is_one_token = [old.or(new), old, responses].map(|limit| limit.is_some() && is_small);
+    let is_true = |path: &str| body.pointer(path) == Some(&Value::Bool(true));
+    let kv_transfer = KvTransfer {
+        remote_decode: is_true("/kv_transfer_params/do_remote_decode"),
+        remote_prefill: is_true("/kv_transfer_params/do_remote_prefill"),
+    };
+    (model.len() <= 40 && counts_said.len() < 2).then(|| Asked {
         model: model.to_owned(),
         stream: lax("/stream"),
         answers: u32::try_from(n.unwrap_or(1).max(1).saturating_mul(prompts.max(1) as u64))
@@ -59,6 +76,8 @@ pub fn read_request(body: &[u8]) -> Option<Asked> {
         continuous_usage: lax("/stream_options/continuous_usage_stats") == Some(true),
         echo: flag("/echo") == Some(true),
         sampling,
+        kv_transfer,
+        is_one_token,
     })
 }
 
@@ -98,5 +117,59 @@ fn sampling(body: &Value) -> Option<Sampling> {
         seed: seed.and_then(Value::as_i64),
         frequency_penalty: float(only(&["frequency_penalty"], "frequencyPenalty", &[])?),
         presence_penalty: float(only(&["presence_penalty"], "presencePenalty", &[])?),
+        ..form(body)?
+    })
+}
+
+/// In which form the answers are wanted, or `None` if two places say it.
+fn form(body: &Value) -> Option<Sampling> {
+    let only = |paths: &[&str]| {
+        let mut found = paths.iter().filter_map(|path| body.pointer(path));
+        let value = found.next();
+        found.next().is_none().then_some(value)
+    };
+    let word = |value: Option<&Value>| value.and_then(Value::as_str).unwrap_or_default().to_owned();
+    let effort = ["/reasoning_effort", "/reasoning/effort", "/output_config/effort", "/think"];
+    let reasoning_level = match &*word(only(&effort)?) {
+        "none" => Some(ReasoningLevel::None),
+        "minimal" => Some(ReasoningLevel::Minimal),
+        "low" => Some(ReasoningLevel::Low),
+        "medium" => Some(ReasoningLevel::Medium),
+        "high" => Some(ReasoningLevel::High),
+        "xhigh" => Some(ReasoningLevel::XHigh),
+        "max" => Some(ReasoningLevel::Max),
+        _ => None,
+    };
+    let formats =
+        ["/response_format/type", "/text/format/type", "/format", "/generationConfig/responseMimeType"];
+    let list = |name: &str| -> Vec<&str> {
+        let list = body.get(name).and_then(Value::as_array);
+        list.into_iter().flatten().filter_map(Value::as_str).collect()
+    };
+    let modalities = list("modalities");
+    let format = only(&formats)?;
+    let output_type = match (&*word(format), modalities.contains(&"audio"), modalities.contains(&"image")) {
+        (_, false, false) if format.is_none() => None,
+        ("text" | "text/plain", false, false) => Some(OutputType::Text),
+        ("json" | "json_object" | "json_schema" | "application/json", false, false) => Some(OutputType::Json),
+        (_, true, false) if format.is_none() => Some(OutputType::Speech),
+        (_, false, true) if format.is_none() => Some(OutputType::Image),
+        (_, false, false) => None,
+        _ => return None,
+    };
+    let encoding = body.get("encoding_format");
+    let types = list("embedding_types");
+    if encoding.is_some() && !types.is_empty() {
+        return None;
+    }
+    let written = |format: &str| types.contains(&format) || encoding.and_then(Value::as_str) == Some(format);
+    Some(Sampling {
+        reasoning_level,
+        output_type,
+        dimensions: only(&["/dimensions", "/output_dimension"])?
+            .and_then(counts::count)
+            .and_then(|n| n.try_into().ok()),
+        encoding_formats: ["float", "base64", "int8", "uint8", "binary", "ubinary"].map(written),
+        ..Sampling::default()
     })
 }

@@ -42,10 +42,18 @@ fn streamed(frame: &Value, kind: &str) -> Option<Told> {
         "audio.delta" | "audio.transcript.delta" => |n| [0, 0, 0, 0, n],
         "completed" | "incomplete" | "failed" | "cancelled" => return last(frame, name),
         "created" | "queued" | "in_progress" => return untimed(frame, Told::lead(Lead::Progress)),
-        _ => return untimed(frame, Told::lead(Lead::Meta)),
+        _ => return Some(running(frame, Told::lead(Lead::Meta))),
     };
     let tokens = len(frame.get("logprobs")).filter(|&n| n > 0);
-    untimed(frame, Told::choice(Choice::new(0, tokens, kind(chars(frame.get("delta"))), false, None)))
+    let piece = Choice::new(0, tokens, kind(chars(frame.get("delta"))), false, None);
+    Some(running(frame, Told::choice(piece)))
+}
+
+/// llama.cpp's `timings` before the end are a running count.
+fn running(frame: &Value, told: Told) -> Told {
+    let timings = frame.get("timings").filter(|timings| timings.is_object());
+    let counts = timings.and_then(counts::of_timings);
+    Told { usage: counts.map(|counts| Usage { scope: Scope::Running(0), counts }), ..told }
 }
 
 /// Times belong to the end.

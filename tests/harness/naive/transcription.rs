@@ -77,11 +77,7 @@ fn whole(frame: &Value) -> Option<Told> {
     Some(Told { usage: usage(frame, Scope::Whole)?, ..Told::choice(choice) })
 }
 
-const HERE: &[Place] = &[
-    ("/input_tokens", |c| &mut c.input),
-    ("/input_token_details/audio_tokens", |c| &mut c.input_audio),
-    ("/output_tokens", |c| &mut c.output),
-];
+const HERE: &[Place] = &[("/input_token_details/audio_tokens", |c| &mut c.input_audio)];
 
 /// Tokens under either server's names; seconds of audio are none.
 fn usage(frame: &Value, scope: Scope) -> Option<Option<Usage>> {

@@ -183,14 +183,18 @@ impl Told {
 }
 
 /// The columns of tokens.
-const TYPES: [&str; 7] = [
+const TYPES: [&str; 11] = [
     "input",
     "input_cached",
     "input_cache_write",
     "input_audio",
+    "input_image",
+    "input_video",
     "output",
     "output_reasoning",
     "output_audio",
+    "output_image",
+    "output_video",
 ];
 
 fn read_rows(file: &Connection, each: &mut dyn FnMut(Told) -> Result<(), String>) -> Result<(), String> {
@@ -198,7 +202,7 @@ fn read_rows(file: &Connection, each: &mut dyn FnMut(Told) -> Result<(), String>
     let sql = format!(
         "SELECT id, ended_us, tenant, coalesce(principal, ''), model, ending, input_provenance,
                 output_provenance, cost_pico, {} FROM exchange",
-        TYPES.join(", ")
+        TYPES.map(|name| format!("ifnull({name}, 0)")).join(", ")
     );
     let mut statement = file.prepare(&sql).map_err(told)?;
     let mut rows = statement.query([]).map_err(told)?;
@@ -229,7 +233,7 @@ fn read_lines(file: &Connection, lines: &mut BTreeMap<Key, Sum>, shed: &mut u64)
     let sql = format!(
         "SELECT day, tenant, principal, model, ending, input_provenance, output_provenance,
                 length(rate) > 0, class, exchanges, cost_high, cost_low, {} FROM line",
-        TYPES.join(", ")
+        TYPES.map(|name| format!("ifnull({name}, 0)")).join(", ")
     );
     let mut statement = file.prepare(&sql)?;
     let mut rows = statement.query([])?;

@@ -72,6 +72,10 @@ impl Place {
             first_token_us: Some(20_000),
             charge: charge(&by_type, pick(60, 8) == 0),
             trace: None,
+            role: meter::Role::Whole,
+            request_id: None,
+            upstream_attempts: 1,
+            cached_excess: 0,
         }
     }
 }

@@ -83,7 +83,7 @@ fn sum(group: &serde_json::Value, side: &str) -> Option<u64> {
 }
 
 /// What the report promises, no more and no less.
-const MEMBERS: [&str; 16] = [
+const MEMBERS: [&str; 20] = [
     "tenant",
     "model",
     "exchanges",
@@ -93,9 +93,13 @@ const MEMBERS: [&str; 16] = [
     "input_cached",
     "input_cache_write",
     "input_audio",
+    "input_image",
+    "input_video",
     "output",
     "output_reasoning",
     "output_audio",
+    "output_image",
+    "output_video",
     "cost",
     "currency",
     "unpriced_exchanges",

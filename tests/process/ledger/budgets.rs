@@ -1,6 +1,9 @@
 //! A budget that is enforced: who has spent it is told so in the words of the API, nobody else notices,
 //! and neither a kill nor a restart makes it forgotten.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
 use super::client::Ask;
 use super::hook::Hook;
 use super::place::{Place, Rows, server};
@@ -63,6 +66,32 @@ async fn what_has_no_price_is_refused_where_the_budget_says_so() {
         for part in [r#""tenant":"strict""#, r#""reason":"unpriced""#, r#""model":"nobody-knows""#] {
             assert!(line.contains(part), "{part} in {line}");
         }
+        // However the body is written, its model is read or refused.
+        let unpriced = r#"{"model":"nobody-knows","messages":[]}"#;
+        let utf16: Vec<u8> = unpriced.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let utf32: Vec<u8> = unpriced.chars().map(u32::from).flat_map(u32::to_be_bytes).collect();
+        for (body, code) in [
+            (br#"{"model":"nobody-knows","MODEL":"x","messages":[]}"#.to_vec(), "model_unpriced"),
+            ([b"\xEF\xBB\xBF", unpriced.as_bytes()].concat(), "model_unpriced"),
+            (utf16, "model_unpriced"),
+            (utf32, "model_unpriced"),
+            (br#"{"model":5}"#.to_vec(), "model_unreadable"),
+            (b"\x1f\x8b".to_vec(), "model_unreadable"),
+        ] {
+            let length = body.len();
+            let head = format!(
+                "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nx-tenant: strict\r\nContent-Length: {length}\r\n\
+                 Connection: close\r\n\r\n"
+            );
+            let mut client = TcpStream::connect(proxy.data).unwrap();
+            client.write_all(&[head.as_bytes(), &body].concat()).unwrap();
+            let mut answer = String::new();
+            client.read_to_string(&mut answer).unwrap();
+            assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
+            assert!(answer.contains(&format!(r#""code":"{code}""#)), "{code}: {answer}");
+        }
+        let unreadable = [("tenant", "strict"), ("reason", "unreadable")];
+        assert_eq!(proxy.page().sum("tokenmeter_tenant_refused_total", &unreadable), 2.0);
     });
 }
 

@@ -50,7 +50,7 @@ async fn a_second_process_proxies_and_waits_for_the_ledger() {
         let place = Place::new();
         let first = place.start(server.addr(), "x.db", &[]);
         first.page_when("it has the ledger", is_up);
-        let second = place.start(server.addr(), "x.db", &[]);
+        let second = place.start(server.addr(), "x.db", &["--ledger-wait"]);
         let mut bill = Bill::default();
         for number in 0..60 {
             let proxy = if number % 2 == 0 { &first } else { &second };

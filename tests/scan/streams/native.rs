@@ -271,7 +271,7 @@ data: {"promptFeedback":{"blockReason":"SAFETY"},"usageMetadata":{"promptTokenCo
         "text0/1 | error |",
     ),
     (
-        "what nobody knows is counted and not looked into",
+        "frames of an unknown shape are counted, and only their usage is read",
         Unknown,
         Sse,
         r#"data: {"choices":[{"delta":{"content":"a"}}],"usage":{"prompt_tokens":9}}
@@ -289,6 +289,6 @@ data: {"error":{"message":"x"}}
 data: [DONE]
 
 "#,
-        "text0 | text0 | ping | ping | ping error | done |",
+        "text0 running0(in 9) | text0 | ping | ping | ping error | done |",
     ),
 ];

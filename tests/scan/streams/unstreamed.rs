@@ -1,8 +1,8 @@
 //! Bodies that come whole.
 
 use scan::Dialect::{
-    Anthropic, Cohere, Embeddings, Gemini, LlamacppCompletion, OllamaChat, OpenaiResponses as Responses,
-    Rerank, Sglang, Tgi, Transcription, VllmGenerate,
+    Anthropic, Cohere, Embeddings, Gemini, LlamacppCompletion, OllamaChat, OpenaiChat as Chat,
+    OpenaiResponses as Responses, Rerank, Sglang, Tgi, Transcription, VllmGenerate,
 };
 use scan::Framing::Json;
 
@@ -143,6 +143,55 @@ pub(super) const UNSTREAMED: &[Vector] = &[
         Json,
         r#"{"object":"list","model":"m","data":[{"index":0,"embedding":[0.5,-0.25],"usage":{"prompt_tokens":99}}],"usage":{"prompt_tokens":5,"total_tokens":6,"completion_tokens":0}}"#,
         "whole(in 5) |",
+    ),
+    (
+        "embeddings on a path of chats",
+        Chat,
+        Json,
+        r#"{"object":"list","model":"m","data":[{"index":0,"embedding":[0.5,-0.25]}],"usage":{"prompt_tokens":8,"total_tokens":8}}"#,
+        "whole(in 8) |",
+    ),
+    (
+        "a response on a path of chats",
+        Chat,
+        Json,
+        r#"{"object":"response","status":"completed","output":[{"content":[{"text":"a"}]}],"usage":{"input_tokens":9,"input_tokens_details":{"cached_tokens":4},"output_tokens":3,"output_tokens_details":{"reasoning_tokens":1}}}"#,
+        "whole(in 9 cached 4 out 3 thought 1) |",
+    ),
+    (
+        "a usage alone on a path of chats",
+        Chat,
+        Json,
+        r#"{"usage":{"input_tokens":9,"output_tokens":3}}"#,
+        "whole(in 9 out 3) |",
+    ),
+    (
+        "a chat on a path of embeddings",
+        Embeddings,
+        Json,
+        r#"{"object":"chat.completion","choices":[{"index":0,"message":{"content":"a"},"finish_reason":"stop"}],"usage":{"prompt_tokens":9,"total_tokens":12,"completion_tokens":3}}"#,
+        "whole(in 9 out 3) |",
+    ),
+    (
+        "a response on a path of embeddings",
+        Embeddings,
+        Json,
+        r#"{"object":"response","output":[],"usage":{"input_tokens":9,"output_tokens":3,"total_tokens":12}}"#,
+        "whole(in 9 out 3) |",
+    ),
+    (
+        "vLLM: tokens of images and videos",
+        Chat,
+        Json,
+        r#"{"choices":[{"index":0,"message":{"content":"a"},"finish_reason":"stop"}],"usage":{"prompt_tokens":1200,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":16,"created_cache_tokens":32,"multimodal_tokens":{"image":1000,"video":100,"audio":20,"vision_chunk":5}}}}"#,
+        "text0/1 finish0:stop choice0(in 1200 cached 16 written 32 heard 20 image 1000 video 100 out 3) |",
+    ),
+    (
+        "Gemini: tokens of each modality, both ways",
+        Gemini,
+        Json,
+        r#"{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":300,"candidatesTokenCount":1300,"promptTokensDetails":[{"modality":"TEXT","tokenCount":10},{"modality":"IMAGE","tokenCount":258},{"modality":"VIDEO","tokenCount":32}],"candidatesTokensDetails":[{"modality":"IMAGE","tokenCount":1290},{"modality":"TEXT","tokenCount":10}]}}"#,
+        "text0/1 finish0:stop whole(in 300 image 258 video 32 out 1300 drawn 1290) |",
     ),
     (
         "embeddings, a total alone",

@@ -21,15 +21,20 @@ mod edit;
 mod forward;
 mod interim;
 mod outgoing;
+mod pace;
 mod pool;
 mod send;
 mod serve;
+mod stream;
+mod sweep;
 mod tee;
 mod tunnel;
 mod upload;
 mod visit;
+mod watched;
 
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -39,11 +44,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use hyper::server::conn::{http1, http2};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
+use tokio::task::AbortHandle;
 
-use self::client::Client;
+pub(crate) use self::client::Client;
+use self::client::Stage;
 use self::pool::Pool;
-use crate::limits;
+use self::stream::Stream;
+use self::watched::Watched;
+use crate::room::Share;
 use crate::worker::{Worker, guard};
+use crate::{Dropped, clock, limits};
 
 /// What the connections of one worker share.
 pub(crate) struct Engine {
@@ -59,6 +69,11 @@ pub(crate) struct Engine {
     in_flight: Arc<AtomicUsize>,
     leaving: Cell<bool>,
     left: Arc<Notify>,
+    /// Connections of clients, oldest first, and their tasks.
+    clients: RefCell<BTreeMap<u64, (Rc<Client>, AbortHandle)>>,
+    connected: Cell<u64>,
+    /// Requests that the sweep looks at: those whose client has been waited for.
+    watched: Watched,
 }
 
 impl Engine {
@@ -77,7 +92,7 @@ impl Engine {
         let mut http2 = http2::Builder::new(StreamTasks(Rc::clone(worker)));
         http2
             .auto_date_header(false)
-            .max_concurrent_streams(limits::H2_STREAMS)
+            .max_concurrent_streams(plan.shares.h2_streams)
             .max_header_list_size(limits::H2_HEADER_LIST_BYTES)
             .max_pending_accept_reset_streams(limits::H2_PENDING_RESETS)
             .max_local_error_reset_streams(limits::H2_LOCAL_RESETS)
@@ -96,12 +111,69 @@ impl Engine {
             in_flight,
             leaving: Cell::new(false),
             left: Arc::new(Notify::new()),
+            clients: RefCell::default(),
+            connected: Cell::new(0),
+            watched: Watched::default(),
         })
     }
 
+    /// A client's connection that was accepted from `peer`.
+    pub(crate) fn client(&self, stream: TcpStream, peer: SocketAddr) -> Rc<Client> {
+        self.connected.set(self.connected.get() + 1);
+        Rc::new(Client::new(&self.worker, stream, peer, self.connected.get()))
+    }
+
     /// Serves one client connection of an upstream's listener until it ends; dropping it cuts it.
-    pub(crate) async fn serve(self: Rc<Self>, upstream: usize, stream: TcpStream, peer: SocketAddr) {
-        serve::serve(self, upstream, Client::new(stream, peer)).await;
+    pub(crate) async fn serve(self: Rc<Self>, upstream: usize, client: Rc<Client>) {
+        serve::serve(self, upstream, client).await;
+    }
+
+    /// Remembers a connection that is served, so that it can be ended for another.
+    pub(crate) fn remember(&self, client: Rc<Client>, task: AbortHandle) {
+        if !task.is_finished() {
+            self.clients.borrow_mut().insert(client.number, (client, task));
+        }
+    }
+
+    /// Forgets a connection.
+    pub(crate) fn forget(&self, number: u64) {
+        self.clients.borrow_mut().remove(&number);
+    }
+
+    /// A place for another socket, asked for by `asking`; for a while, idle connections give way to it.
+    async fn socket(&self, asking: &Client) -> Option<Share> {
+        let mut socket = self.worker.common.sockets.share(None);
+        let begun = clock::now();
+        while !socket.grow(1) {
+            if clock::now().since(begun) >= limits::ROOM_WAIT_NS {
+                return None;
+            }
+            self.make_place(asking);
+            tokio::time::sleep(limits::ROOM_PAUSE).await;
+        }
+        Some(socket)
+    }
+
+    /// Ends a connection so that there is a place for that of `asking`: of a holder above its share if there
+    /// is one, and of those the one that has been without a request for longest. A holder above its share takes
+    /// no place of one within it.
+    pub(crate) fn make_place(&self, asking: &Client) {
+        if self.worker.common.sockets.is_short(clock::now()) {
+            self.pools.iter().for_each(Pool::clear);
+        }
+        let room = &self.worker.common.connections;
+        let greedy = room.excess(asking.holder.as_ref()) > 0;
+        let mut clients = self.clients.borrow_mut();
+        let candidates = clients.values().filter_map(|(client, _)| {
+            let above = room.excess(client.holder.as_ref()) > 0;
+            let waits = client.stage().0 != Stage::Busy;
+            (waits && (above || !greedy)).then(|| (!above, client.since().0, client.number))
+        });
+        let Some((_, _, number)) = candidates.min() else { return };
+        if let Some((_, task)) = clients.remove(&number) {
+            self.worker.lose(Dropped::Connection);
+            task.abort();
+        }
     }
 
     /// Tells every connection to end after the request it is at; idle ones end now.
@@ -113,11 +185,13 @@ impl Engine {
         }
     }
 
-    /// Closes idle upstream connections that are too old or were closed by their server.
+    /// Closes idle upstream connections that are too old or were closed by their server, and looks after slow
+    /// clients.
     pub(crate) fn sweep(&self) {
         for pool in &self.pools {
             pool.sweep();
         }
+        sweep::sweep(self);
     }
 
     pub(crate) fn worker(&self) -> &Rc<Worker> {
@@ -143,7 +217,7 @@ where
 {
     fn execute(&self, stream: F) {
         let stream = async move {
-            stream.await;
+            Stream::run(stream).await;
         };
         tokio::task::spawn_local(guard(Rc::clone(&self.0), stream));
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use meter::Record;
 use relay::{
-    Class, Distrust, Dropped, Inbox, ModelSlot, Observer, Passthrough, Plan, Refusal, RuleKind, Running,
-    Upstream, UsageStep, outbox, start,
+    Class, Distrust, Dropped, Inbox, ModelSlot, Observer, Passthrough, Plan, Refusal, RoleSource, RuleKind,
+    Running, Upstream, UsageStep, outbox, start,
 };
 
 use usage::Policy;
@@ -103,6 +103,7 @@ pub(crate) fn plan(upstream: SocketAddr) -> Plan {
             kind: None,
             provider: "openai".into(),
             usage: Policy::Observe,
+            role: RoleSource::default(),
         }],
         tenants: Arc::default(),
         gate: None,
@@ -119,7 +120,9 @@ pub(crate) fn plan(upstream: SocketAddr) -> Plan {
         drain_delay: Duration::ZERO,
         drain_grace: Duration::from_secs(5),
         half_close: false,
+        refuse_detached: false,
         connections: 1000,
+        shares: relay::Shares::default(),
     }
 }
 

@@ -14,6 +14,10 @@ pub(crate) const FRAME: &[(&str, Field)] = &[
     ("usage", Field::Usage),
     ("usage.prompt_tokens", Field::Extra(0)),
     ("usage.total_tokens", Field::Extra(1)),
+    // Of an answer in the shape of another path.
+    ("usage.input_tokens", Field::Extra(0)),
+    ("usage.completion_tokens", Field::OutputTokens),
+    ("usage.output_tokens", Field::OutputTokens),
     ("prompt_eval_count", Field::Extra(2)),
     ("meta.tokens.input_tokens", Field::Extra(3)),
     ("meta.billed_units.input_tokens", Field::Extra(4)),

@@ -29,6 +29,9 @@ const FRAME: &[(&str, Field)] = &[
     ("usageMetadata.promptTokensDetails[].tokenCount", Field::Extra(1)),
     ("usageMetadata.cachedContentTokenCount", Field::CachedTokens),
     ("usageMetadata.candidatesTokenCount", Field::OutputTokens),
+    ("usageMetadata.candidatesTokensDetails[]", Field::OutputModality),
+    ("usageMetadata.candidatesTokensDetails[].modality", Field::ModalityName),
+    ("usageMetadata.candidatesTokensDetails[].tokenCount", Field::Extra(1)),
     ("usageMetadata.thoughtsTokenCount", Field::ReasoningTokens),
 ];
 
@@ -56,6 +59,9 @@ const ELEMENT: &[(&str, Field)] = &[
     ("[].usageMetadata.promptTokensDetails[].tokenCount", Field::Extra(1)),
     ("[].usageMetadata.cachedContentTokenCount", Field::CachedTokens),
     ("[].usageMetadata.candidatesTokenCount", Field::OutputTokens),
+    ("[].usageMetadata.candidatesTokensDetails[]", Field::OutputModality),
+    ("[].usageMetadata.candidatesTokensDetails[].modality", Field::ModalityName),
+    ("[].usageMetadata.candidatesTokensDetails[].tokenCount", Field::Extra(1)),
     ("[].usageMetadata.thoughtsTokenCount", Field::ReasoningTokens),
 ];
 

@@ -4,7 +4,7 @@
 //! first ones echo the
 //! request, tools and all, and nothing in them counts; nor does what `*.done` repeats. An unstreamed
 //! answer is that same object alone. Times are vLLM's `metrics` and llama.cpp's `timings`, as beside
-//! the other OpenAI routes.
+//! the other OpenAI routes; `timings` beside a piece (`timings_per_token`) are a running count.
 
 use std::sync::LazyLock;
 
@@ -31,13 +31,23 @@ const FRAME: &[(&str, Field)] = &[
     ("response.usage", Field::InnerUsage),
     ("response.usage.input_tokens", Field::InputTokens),
     ("response.usage.output_tokens", Field::OutputTokens),
+    ("response.usage.prompt_tokens", Field::InputTokens),
+    ("response.usage.completion_tokens", Field::OutputTokens),
+    ("response.usage.prompt_tokens_details.cached_tokens", Field::CachedTokens),
+    ("response.usage.completion_tokens_details.reasoning_tokens", Field::ReasoningTokens),
     ("response.usage.input_tokens_details.cached_tokens", Field::CachedTokens),
     ("response.usage.input_tokens_details.cache_write_tokens", Field::CacheWriteTokens),
     ("response.usage.input_tokens_details.audio_tokens", Field::InputAudioTokens),
+    ("response.usage.input_tokens_details.image_tokens", Field::InputImageTokens),
+    ("response.usage.output_tokens_details.image_tokens", Field::OutputImageTokens),
     ("response.usage.output_tokens_details.reasoning_tokens", Field::ReasoningTokens),
     ("response.metrics.queue_time_ms", Field::Queue(Unit::Milliseconds)),
     ("response.metrics.time_to_first_token_ms", Field::Prefill(Unit::Milliseconds)),
     ("response.metrics.generation_time_ms", Field::Decode(Unit::Milliseconds)),
+    ("timings", Field::Timings),
+    ("timings.prompt_n", Field::TimingsPrompt),
+    ("timings.cache_n", Field::TimingsCached),
+    ("timings.predicted_n", Field::TimingsPredicted),
     ("timings.prompt_ms", Field::Prefill(Unit::Milliseconds)),
     ("timings.predicted_ms", Field::Decode(Unit::Milliseconds)),
 ];
@@ -56,11 +66,18 @@ const WHOLE: &[(&str, Field)] = &[
     ("output[].arguments", Field::WholeTool),
     ("output[].input", Field::WholeTool),
     ("usage", Field::Usage),
+    // Of an answer in the shape of another path: the chat's names.
+    ("usage.prompt_tokens", Field::InputTokens),
+    ("usage.completion_tokens", Field::OutputTokens),
+    ("usage.prompt_tokens_details.cached_tokens", Field::CachedTokens),
+    ("usage.completion_tokens_details.reasoning_tokens", Field::ReasoningTokens),
     ("usage.input_tokens", Field::InputTokens),
     ("usage.output_tokens", Field::OutputTokens),
     ("usage.input_tokens_details.cached_tokens", Field::CachedTokens),
     ("usage.input_tokens_details.cache_write_tokens", Field::CacheWriteTokens),
     ("usage.input_tokens_details.audio_tokens", Field::InputAudioTokens),
+    ("usage.input_tokens_details.image_tokens", Field::InputImageTokens),
+    ("usage.output_tokens_details.image_tokens", Field::OutputImageTokens),
     ("usage.output_tokens_details.reasoning_tokens", Field::ReasoningTokens),
     ("metrics.queue_time_ms", Field::Queue(Unit::Milliseconds)),
     ("metrics.time_to_first_token_ms", Field::Prefill(Unit::Milliseconds)),

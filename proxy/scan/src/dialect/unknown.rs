@@ -1,10 +1,40 @@
-//! A stream of no known shape: that there are frames is all that is known of them, but for a model's
-//! name and an error where everyone has them.
+//! An answer of no known shape, from an endpoint we do not know or of a request we cannot read. The frames of a
+//! stream are counted and not looked into, but for what nearly every server has in the same place: the model's name,
+//! an error, and a usage object by the names of OpenAI's two APIs, Anthropic's or Ollama's. Counts in a stream are
+//! taken as running ones: which is the last, nothing says.
 
 use std::sync::LazyLock;
 
 use crate::field::{Field, Fields};
 
+/// The names of a usage object. Rank 0 counts where nothing else does; ranks 1 and 2 are parts of the prompt that
+/// Anthropic counts beside it.
+const USAGE: &[(&str, Field)] = &[
+    ("usage", Field::Usage),
+    ("usage.prompt_tokens", Field::InputTokens),
+    ("usage.input_tokens", Field::InputTokens),
+    ("usage.completion_tokens", Field::OutputTokens),
+    ("usage.output_tokens", Field::OutputTokens),
+    ("usage.total_tokens", Field::Extra(0)),
+    ("usage.cache_read_input_tokens", Field::Extra(1)),
+    ("usage.cache_creation_input_tokens", Field::Extra(2)),
+    ("usage.prompt_tokens_details.cached_tokens", Field::CachedTokens),
+    ("usage.input_tokens_details.cached_tokens", Field::CachedTokens),
+    ("response.usage", Field::Usage),
+    ("response.usage.input_tokens", Field::InputTokens),
+    ("response.usage.output_tokens", Field::OutputTokens),
+    ("response.usage.input_tokens_details.cached_tokens", Field::CachedTokens),
+    ("message.usage", Field::Usage),
+    ("message.usage.input_tokens", Field::InputTokens),
+    ("message.usage.cache_read_input_tokens", Field::Extra(1)),
+    ("message.usage.cache_creation_input_tokens", Field::Extra(2)),
+    ("prompt_eval_count", Field::InputTokens),
+    ("eval_count", Field::OutputTokens),
+];
+
+/// The other fields.
+const FRAME: &[(&str, Field)] =
+    &[("id", Field::Id), ("model", Field::Model), ("object", Field::Object), ("error", Field::Error)];
+
 /// What is looked for.
-pub(crate) static FIELDS: LazyLock<Fields> =
-    LazyLock::new(|| Fields::of(&[("model", Field::Model), ("error", Field::Error)]));
+pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, USAGE].concat()));

@@ -30,6 +30,8 @@ pub(crate) struct Choice {
     pub(crate) error: bool,
     /// It is an object, as a choice is.
     pub(crate) open: bool,
+    /// It has a known member besides its number and its delta, if only `"finish_reason":null`.
+    pub(crate) has_member: bool,
     pub(crate) part: Part,
 }
 

@@ -201,6 +201,7 @@ impl Frame {
                 let chars = kind.only(self.typed.delta.unwrap_or(0));
                 let tokens = self.choice.logprobs.filter(|&entries| entries > 0);
                 self.say_one(Said { chars, tokens, ..Said::default() }, sink);
+                self.say_usage(Scope::Running(0), self.timings.counts(), sink);
             }
             Type::Parts(kinds) => {
                 let mut chars = Chars::default();
@@ -223,7 +224,10 @@ impl Frame {
             Type::Stop => self.typed.verdict.done = true,
             Type::Progress => self.progress = true,
             Type::Ping => self.typed.verdict.note = Some(Event::Ping),
-            Type::Meta => self.typed.verdict.note = Some(Event::Meta),
+            Type::Meta => {
+                self.typed.verdict.note = Some(Event::Meta);
+                self.say_usage(Scope::Running(0), self.timings.counts(), sink);
+            }
             Type::Nothing => self.typed.verdict.note = Some(Event::Other),
             Type::Error | Type::Whole => {}
         }

@@ -1,5 +1,6 @@
 //! Token counts out of a frame: which number goes where, and which together make one.
 
+use crate::dialect::Dialect;
 use crate::event::Counts;
 use crate::field::Field;
 
@@ -9,22 +10,60 @@ pub(crate) struct Extra {
     pub(crate) ranks: [Option<u64>; Self::RANKS],
     /// The sum of [`Field::Addend`].
     pub(crate) addends: Option<u64>,
-    /// The part of the prompt at hand was heard; how long it was has rank 1.
-    pub(crate) heard: bool,
+    /// The modality of the part at hand; how long it is has rank 1.
+    pub(crate) modality: Option<Modality>,
 }
 
 impl Extra {
     const RANKS: usize = 5;
 
-    /// A part of the prompt begins.
+    /// A part of one modality begins.
     pub(crate) fn begin_modality(&mut self) {
         self.ranks[1] = None;
-        self.heard = false;
+        self.modality = None;
     }
 
     /// The first that was said.
     pub(crate) fn first(&self) -> Option<u64> {
         self.ranks.iter().copied().flatten().next()
+    }
+}
+
+/// A modality that has counts of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Modality {
+    Audio,
+    Image,
+    Video,
+}
+
+impl Modality {
+    /// Reads Gemini's word.
+    pub(crate) fn read(word: &[u8]) -> Option<Self> {
+        match word {
+            b"AUDIO" => Some(Self::Audio),
+            b"IMAGE" => Some(Self::Image),
+            b"VIDEO" => Some(Self::Video),
+            _ => None,
+        }
+    }
+
+    /// The field of its prompt tokens.
+    pub(crate) fn input(self) -> Field {
+        match self {
+            Self::Audio => Field::InputAudioTokens,
+            Self::Image => Field::InputImageTokens,
+            Self::Video => Field::InputVideoTokens,
+        }
+    }
+
+    /// The field of its generated tokens.
+    pub(crate) fn output(self) -> Field {
+        match self {
+            Self::Audio => Field::AudioTokens,
+            Self::Image => Field::OutputImageTokens,
+            Self::Video => Field::OutputVideoTokens,
+        }
     }
 }
 
@@ -61,6 +100,10 @@ pub(crate) fn slot(field: Field) -> Option<fn(&mut Counts) -> &mut Option<u64>> 
         Field::OutputTokens => |c| &mut c.output,
         Field::ReasoningTokens => |c| &mut c.output_reasoning,
         Field::AudioTokens => |c| &mut c.output_audio,
+        Field::InputImageTokens => |c| &mut c.input_image,
+        Field::InputVideoTokens => |c| &mut c.input_video,
+        Field::OutputImageTokens => |c| &mut c.output_image,
+        Field::OutputVideoTokens => |c| &mut c.output_video,
         _ => return None,
     })
 }
@@ -72,6 +115,8 @@ pub(crate) fn merged(earlier: &Counts, later: &Counts) -> Counts {
         input_cached: later.input_cached.or(earlier.input_cached),
         input_cache_write: later.input_cache_write.or(earlier.input_cache_write),
         input_audio: later.input_audio.or(earlier.input_audio),
+        input_image: later.input_image.or(earlier.input_image),
+        input_video: later.input_video.or(earlier.input_video),
         output: later.output.or(earlier.output),
         output_reasoning: later.output_reasoning.or(earlier.output_reasoning),
         ..*later
@@ -88,6 +133,32 @@ pub(crate) fn with_cache(counts: Counts) -> Counts {
 pub(crate) fn with_thoughts(counts: Counts, extra: &Extra) -> Counts {
     let [tools, ..] = extra.ranks;
     Counts { input: sum(counts.input, tools), output: sum(counts.output, counts.output_reasoning), ..counts }
+}
+
+/// Counts by any server's names. Of a total alone all is prompt, as of embeddings; what Anthropic's cache had or took
+/// stands beside the prompt.
+pub(crate) fn of_any(counts: Counts, extra: &Extra) -> Counts {
+    let [total, read, written, ..] = extra.ranks;
+    let input = match (counts.input, counts.output) {
+        (None, None) => total,
+        (input, _) => input.map(|n| n.saturating_add(read.unwrap_or(0)).saturating_add(written.unwrap_or(0))),
+    };
+    Counts {
+        input,
+        input_cached: counts.input_cached.or(read),
+        input_cache_write: counts.input_cache_write.or(written),
+        ..counts
+    }
+}
+
+/// The dialect of an answer with these counts that says it is of `named`: one without an output is a ranking, and
+/// one with an output is no list of embeddings.
+pub(crate) fn dialect(named: Option<Dialect>, counts: &Counts) -> Option<Dialect> {
+    match (named, counts.output) {
+        (Some(Dialect::Embeddings), Some(1..)) => None,
+        (None, None) if counts.input.is_some() => Some(Dialect::Rerank),
+        (named, _) => named,
+    }
 }
 
 /// TGI's ordinal of the token, unless the details say how many there are, in all sequences.

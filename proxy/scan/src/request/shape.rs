@@ -11,6 +11,8 @@
 //! | | `prompt` | OpenAI completions |
 //! | | `input` | embeddings |
 //! | | `inputs` | TGI |
+//! | | `query` or `queries`, with `documents` or `items` | ranking |
+//! | | `text_1` or `data_1` | scoring, as ranking |
 //!
 //! The first row of an address that holds decides. A member that is `null` is not there.
 
@@ -29,6 +31,12 @@ pub(crate) enum Key {
     Contents,
     Parameters,
     SamplingParams,
+    Query,
+    Queries,
+    Documents,
+    Items,
+    TextPair,
+    DataPair,
 }
 
 /// Which of the members that tell servers apart a request has.
@@ -41,6 +49,11 @@ impl Shape {
     pub(crate) fn set(&mut self, key: Key, is_there: bool) {
         let bit = 1 << key as u16;
         self.keys = if is_there { self.keys | bit } else { self.keys & !bit };
+    }
+
+    /// The members that either has.
+    pub(crate) fn or(self, other: Self) -> Self {
+        Self { keys: self.keys | other.keys }
     }
 
     fn has(self, key: Key) -> bool {
@@ -91,6 +104,13 @@ impl Shape {
     pub fn has_sampling_params(self) -> bool {
         self.has(Key::SamplingParams)
     }
+
+    /// `query` with `documents`, or the texts of a score, by any of their names: a ranking.
+    fn has_ranking(self) -> bool {
+        let asks = self.has(Key::Query) || self.has(Key::Queries);
+        let offers = self.has(Key::Documents) || self.has(Key::Items);
+        asks && offers || self.has(Key::TextPair) || self.has(Key::DataPair)
+    }
 }
 
 impl Request {
@@ -110,6 +130,19 @@ impl Request {
         }
     }
 
+    /// Returns the dialect at an unknown path; `None` where the members are those of several endpoints, and the
+    /// answer says more.
+    pub fn dialect_by_shape(&self) -> Option<Dialect> {
+        let shape = self.shape;
+        if shape.has_messages() {
+            Some(Dialect::OpenaiChat)
+        } else if shape.has_prompt() {
+            Some(Dialect::OpenaiCompletions)
+        } else {
+            None
+        }
+    }
+
     /// What this request is at `/invocations` (SageMaker's one address for everything); `None` if it
     /// has no prompt that we know.
     pub fn dialect_at_invocations(&self) -> Option<Dialect> {
@@ -122,6 +155,8 @@ impl Request {
             Some(Dialect::Embeddings)
         } else if shape.has_inputs() {
             Some(Dialect::Tgi)
+        } else if shape.has_ranking() {
+            Some(Dialect::Rerank)
         } else {
             None
         }

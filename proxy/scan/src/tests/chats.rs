@@ -137,3 +137,9 @@ fn frames_that_add_counts_are_never_known_by_their_shape_alone() {
         (1..9).map(|n| format!("text{}/1 running0(in 5 out {} reasoning 2) |", n % 2, n + 2)).collect();
     assert_eq!(short(&says(Gemini, Sse, &body)), said.join(" "));
 }
+
+#[test]
+fn chat_on_a_path_of_responses_is_counted() {
+    let body = r#"{"object":"chat.completion","choices":[{"index":0,"message":{"content":"a"}}],"usage":{"prompt_tokens":9,"completion_tokens":3}}"#;
+    assert!(whole(crate::Dialect::OpenaiResponses, body).contains("in 9 out 3"));
+}

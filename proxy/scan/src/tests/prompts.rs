@@ -3,6 +3,7 @@
 use super::{lines, says, short, stream, whole};
 use crate::Dialect::{Embeddings, Rerank, Unknown};
 use crate::Framing::Sse;
+use crate::{Dialect, Extent, Framing, Scanner, Sink};
 
 #[test]
 fn a_prompt_has_many_names() {
@@ -41,4 +42,69 @@ fn frames_of_no_known_shape_are_counted() {
     );
     assert_eq!(lines(Unknown, &[r#"{"model":"m"}"#, "plain"]), "text0/0 | text0/0 |");
     assert_eq!(short(&says(Unknown, Sse, "data: {\"a\":1}\n\ndata: {\"a\":1}\n")), "text0/0 | ~");
+}
+
+#[test]
+fn a_usage_of_no_known_dialect_is_counted() {
+    for (body, said) in [
+        (r#"{"usage":{"prompt_tokens":9,"completion_tokens":2,"total_tokens":11}}"#, "whole(in 9 out 2) |"),
+        (r#"{"usage":{"input_tokens":9,"output_tokens":2}}"#, "whole(in 9 out 2) |"),
+        (r#"{"usage":{"prompt_tokens":9,"total_tokens":9}}"#, "whole(in 9) |"),
+        (r#"{"results":[],"usage":{"total_tokens":9}}"#, "whole(in 9) |"),
+        (
+            r#"{"usage":{"input_tokens":9,"cache_read_input_tokens":3,"output_tokens":2}}"#,
+            "whole(in 12 cached 3 out 2) |",
+        ),
+        (r#"{"prompt_eval_count":7,"eval_count":3}"#, "whole(in 7 out 3) |"),
+        (r#"{"usage":null}"#, "other |"),
+        (r#"{"done":true}"#, "other |"),
+        ("no JSON", "other |"),
+        (r#"{"error":{"message":"x"},"usage":{"prompt_tokens":9}}"#, "error whole(in 9) |"),
+    ] {
+        assert_eq!(whole(Unknown, body), said, "{body}");
+    }
+    let chats = [
+        r#"{"choices":[{"delta":{"content":"a"}}],"usage":null}"#,
+        r#"{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":2}}"#,
+        "[DONE]",
+    ];
+    assert_eq!(stream(Unknown, &chats), "text0/0 | text0/0 running0(in 9 out 2) | done |");
+    let messages = [
+        r#"{"type":"message_start","message":{"usage":{"input_tokens":9,"output_tokens":1}}}"#,
+        r#"{"type":"message_delta","usage":{"output_tokens":5}}"#,
+    ];
+    let said = "text0/0 running0(in 9) | text0/0 running0(in 9 out 5) |";
+    assert_eq!(stream(Unknown, &messages), said);
+    let responses =
+        [r#"{"type":"response.completed","response":{"usage":{"input_tokens":9,"output_tokens":5}}}"#];
+    assert_eq!(stream(Unknown, &responses), "text0/0 running0(in 9 out 5) |");
+}
+
+#[test]
+fn an_answer_of_no_known_dialect_says_which() {
+    for (object, dialect) in [
+        ("chat.completion", Some(Dialect::OpenaiChat)),
+        ("chat.completion.chunk", Some(Dialect::OpenaiChat)),
+        ("text_completion", Some(Dialect::OpenaiCompletions)),
+        ("response", Some(Dialect::OpenaiResponses)),
+        ("list", Some(Embeddings)),
+        ("model", None),
+    ] {
+        let body = format!(r#"{{"object":"{object}"}}"#);
+        for (scanned, expected) in [(Unknown, dialect), (Embeddings, None)] {
+            let mut scanner = Scanner::new(scanned, Framing::Json);
+            scanner.feed(body.as_bytes(), &mut Ignore);
+            scanner.end(&mut Ignore);
+            assert_eq!(scanner.answered(), expected, "{body}");
+        }
+    }
+}
+
+/// A sink that takes no notice.
+struct Ignore;
+
+impl Sink for Ignore {
+    fn event(&mut self, _event: crate::Event) {}
+
+    fn frame(&mut self, _extent: Extent) {}
 }

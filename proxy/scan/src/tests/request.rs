@@ -1,6 +1,6 @@
 //! What a request asks for.
 
-use crate::{Dialect, Request, RequestScanner};
+use crate::{Casing, Dialect, Request, RequestScanner};
 
 /// Reads a request whole and cut in two at every byte; all must say the same.
 fn read(body: &str) -> Request {
@@ -152,13 +152,6 @@ fn of_two_models_the_last_counts() {
         (r#"{"model":"a","model":["c"]}"#, ""),
         (r#"{"model":null,"model":"b"}"#, "b"),
         (r#"{"model":"a","x":{"model":null}}"#, "a"),
-        // A server in Go takes `MODEL` for the model's name and others do not; named again, it is `a` to all.
-        (r#"{"model":"a","MODEL":"b"}"#, ""),
-        (r#"{"model":"a","Mod\u0065l":"b"}"#, ""),
-        (r#"{"model":"a","modeL":["b"]}"#, ""),
-        (r#"{"Model":"b","model":null}"#, ""),
-        (r#"{"MODEL":"b","model":"a"}"#, "a"),
-        (r#"{"model":"a","x":{"MODEL":"b"},"MODELS":"b"}"#, "a"),
         // Deeper than we look.
         (&deep, "b"),
         // No JSON to us: what comes after is not known.
@@ -182,6 +175,11 @@ fn a_shared_address_is_told_by_its_members() {
         (r#"{"messages":[{"text":"a","prompt":"b"}],"input":null}"#, None, Some(Dialect::OpenaiChat)),
         (r#"{"input":["a","b"]}"#, None, Some(Dialect::Embeddings)),
         (r#"{"contents":[{"parts":[{"text":"a"}]}]}"#, None, None),
+        (r#"{"query":"a","documents":["b"]}"#, None, Some(Dialect::Rerank)),
+        (r#"{"text_1":"a","text_2":["b"]}"#, None, Some(Dialect::Rerank)),
+        (r#"{"data_1":"a","data_2":"b"}"#, None, Some(Dialect::Rerank)),
+        (r#"{"queries":["a"],"items":["b"]}"#, None, Some(Dialect::Rerank)),
+        (r#"{"query":"a","input":"b"}"#, None, Some(Dialect::Embeddings)),
         ("{}", None, None),
     ];
     for (body, generate, invocations) in cases {
@@ -192,6 +190,55 @@ fn a_shared_address_is_told_by_its_members() {
     let shape = read(r#"{"contents":[],"parameters":{},"sampling_params":{}}"#).shape;
     assert!(shape.has_contents() && shape.has_parameters() && shape.has_sampling_params());
     assert!(!shape.has_messages() && !shape.has_prompt() && !shape.has_input() && !shape.has_input_ids());
+}
+
+#[test]
+fn only_known_words_of_a_form_are_kept() {
+    let float = [true, false, false, false, false, false];
+    let several = [true, false, true, false, false, false];
+    for (body, level, output, dimensions, formats) in [
+        (r#"{"reasoning_effort":"high"}"#, Some("high"), None, None, [false; 6]),
+        (r#"{"reasoning":{"effort":"xhigh","summary":"auto"}}"#, Some("xhigh"), None, None, [false; 6]),
+        (r#"{"output_config":{"effort":"max"}}"#, Some("max"), None, None, [false; 6]),
+        (r#"{"think":"low"}"#, Some("low"), None, None, [false; 6]),
+        (r#"{"think":true,"reasoning_effort":"my secret"}"#, None, None, None, [false; 6]),
+        (r#"{"reasoning_effort":"high","reasoning_effort":null}"#, None, None, None, [false; 6]),
+        (
+            r#"{"response_format":{"type":"json_schema","json_schema":{"type":"text"}}}"#,
+            None,
+            Some("json"),
+            None,
+            [false; 6],
+        ),
+        (r#"{"text":{"format":{"type":"text"}}}"#, None, Some("text"), None, [false; 6]),
+        (r#"{"format":"json"}"#, None, Some("json"), None, [false; 6]),
+        (r#"{"format":{"type":"object"}}"#, None, None, None, [false; 6]),
+        (
+            r#"{"generationConfig":{"responseMimeType":"application/json"}}"#,
+            None,
+            Some("json"),
+            None,
+            [false; 6],
+        ),
+        (r#"{"modalities":["text","audio"]}"#, None, Some("speech"), None, [false; 6]),
+        (r#"{"modalities":["text"]}"#, None, None, None, [false; 6]),
+        (r#"{"dimensions":256,"encoding_format":"float"}"#, None, None, Some(256), float),
+        (r#"{"output_dimension":-1,"encoding_format":"prose"}"#, None, None, None, [false; 6]),
+        (r#"{"embedding_types":["float","int8","int8"]}"#, None, None, None, several),
+        (
+            r#"{"messages":[{"reasoning_effort":"high","format":"json","dimensions":3}]}"#,
+            None,
+            None,
+            None,
+            [false; 6],
+        ),
+    ] {
+        let sampling = read(body).sampling;
+        let said_level = sampling.reasoning_level.map(crate::ReasoningLevel::name);
+        let said_output = sampling.output_type.map(crate::OutputType::name);
+        let said = (said_level, said_output, sampling.dimensions, sampling.encoding_formats);
+        assert_eq!(said, (level, output, dimensions, formats), "{body}");
+    }
 }
 
 #[test]
@@ -208,6 +255,7 @@ fn how_answers_are_drawn() {
         seed: Some(4_294_967_295),
         frequency_penalty: Some(-0.25),
         presence_penalty: Some(2.0),
+        ..Default::default()
     };
     assert_eq!(sampling, expected);
     for (body, most) in [
@@ -224,4 +272,118 @@ fn how_answers_are_drawn() {
     ] {
         assert_eq!(read(body).sampling, crate::Sampling { max_tokens: most, ..Default::default() }, "{body}");
     }
+}
+
+/// A server in Go takes `MODEL` for `model`, and of both the last; the others ignore it.
+#[test]
+fn two_readings_name_two_models() {
+    let read = |body: &str, casing: Casing, step: usize| {
+        let mut scanner = RequestScanner::new().casing(casing);
+        body.as_bytes().chunks(step).for_each(|slice| scanner.feed(slice));
+        let request = scanner.end();
+        [request.model.as_str().to_owned(), scanner.other_model().as_str().to_owned()]
+    };
+    for (body, exact, any, either) in [
+        (r#"{"model":"a","MODEL":"b"}"#, "a", "b", ["a", "b"]),
+        (r#"{"model":"a","Mod\u0065l":"b"}"#, "a", "b", ["a", "b"]),
+        (r#"{"MODEL":"b","model":"a"}"#, "a", "a", ["a", ""]),
+        (r#"{"MODEL":"b"}"#, "", "b", ["b", ""]),
+        (r#"{"model":"a","x":{"MODEL":"b"},"MODELS":"b","MODE":"b"}"#, "a", "a", ["a", ""]),
+        (r#"{"model":"a","model":"b"}"#, "b", "b", ["b", ""]),
+        (r#"{"model":"a","MODEL":"b","MODEL":"a"}"#, "a", "a", ["a", ""]),
+    ] {
+        for step in [1, 5, usize::MAX] {
+            assert_eq!(read(body, Casing::Exact, step)[0], exact, "{body}");
+            assert_eq!(read(body, Casing::Any, step)[0], any, "{body}");
+            assert_eq!(read(body, Casing::Either, step), either, "{body}");
+        }
+    }
+}
+
+#[test]
+fn members_in_other_letters_count_where_they_may() {
+    let read = |body: &str, casing: Casing| {
+        let mut scanner = RequestScanner::new().casing(casing);
+        scanner.feed(body.as_bytes());
+        let request = scanner.end();
+        (request.stream, request.include_usage, request.answers)
+    };
+    for (body, exact, any, either) in [
+        (r#"{"STREAM":true}"#, (None, None, 1), (Some(true), None, 1), (Some(true), None, 1)),
+        // Go folds the long s and the Kelvin sign, too.
+        ("{\"\u{17f}tream\":true}", (None, None, 1), (Some(true), None, 1), (Some(true), None, 1)),
+        (
+            r#"{"stream":true,"STREAM":false}"#,
+            (Some(true), None, 1),
+            (Some(false), None, 1),
+            (Some(true), None, 1),
+        ),
+        (
+            r#"{"stream":true,"Stream_Options":{"Include_Usage":true}}"#,
+            (Some(true), None, 1),
+            (Some(true), Some(true), 1),
+            (Some(true), None, 1),
+        ),
+        (
+            r#"{"stream_options":{"INCLUDE_USAGE":true},"PROMPT":["a","b"]}"#,
+            (None, None, 1),
+            (None, Some(true), 2),
+            (None, None, 1),
+        ),
+    ] {
+        assert_eq!(read(body, Casing::Exact), exact, "{body}");
+        assert_eq!(read(body, Casing::Any), any, "{body}");
+        assert_eq!(read(body, Casing::Either), either, "{body}");
+    }
+}
+
+#[test]
+fn a_model_that_is_no_name_is_odd() {
+    for (body, is_odd) in [
+        (r#"{"model":5}"#, true),
+        (r#"{"model":["a"]}"#, true),
+        (r#"{"model":{"a":"b"}}"#, true),
+        (r#"{"model":true}"#, true),
+        (r#"{"model":"a","model":5}"#, true),
+        (r#"{"model":5,"model":"a"}"#, false),
+        (r#"{"model":"a","MODEL":5}"#, true),
+        (r#"{"model":null}"#, false),
+        (r#"{"model":""}"#, false),
+        ("{}", false),
+    ] {
+        assert_eq!(read(body).model_is_odd, is_odd, "{body}");
+    }
+}
+
+/// Python's `json.loads` takes a mark and UTF-16 and UTF-32 of either order.
+#[test]
+fn every_encoding_is_read() {
+    let body = r#"{"messages":[{"content":"\ud800 é 😀"}],"model":"m-é","stream":true,"n":2}"#;
+    let utf16 = |order: fn(u16) -> [u8; 2]| body.encode_utf16().flat_map(order).collect::<Vec<u8>>();
+    let utf32 = |order: fn(u32) -> [u8; 4]| body.chars().map(u32::from).flat_map(order).collect::<Vec<u8>>();
+    for body in [
+        body.as_bytes().to_vec(),
+        [b"\xEF\xBB\xBF", body.as_bytes()].concat(),
+        utf16(u16::to_be_bytes),
+        utf16(u16::to_le_bytes),
+        [b"\xFE\xFF", &utf16(u16::to_be_bytes)[..]].concat(),
+        [b"\xFF\xFE", &utf16(u16::to_le_bytes)[..]].concat(),
+        utf32(u32::to_be_bytes),
+        utf32(u32::to_le_bytes),
+        [b"\x00\x00\xFE\xFF", &utf32(u32::to_be_bytes)[..]].concat(),
+        [b"\xFF\xFE\x00\x00", &utf32(u32::to_le_bytes)[..]].concat(),
+    ] {
+        for step in [1, 2, 3, 7, usize::MAX] {
+            let mut scanner = RequestScanner::new();
+            body.chunks(step).for_each(|slice| scanner.feed(slice));
+            let request = scanner.end();
+            assert_eq!(request.model.as_str(), "m-é", "{:?} in steps of {step}", &body[..8]);
+            assert_eq!((request.stream, request.answers, request.whole), (Some(true), 2, true));
+            assert!(request.shape.has_messages());
+        }
+    }
+    let mut scanner = RequestScanner::new();
+    scanner.feed(&utf16(u16::to_be_bytes));
+    scanner.feed(b"\x00");
+    assert!(!scanner.end().whole, "half a character");
 }

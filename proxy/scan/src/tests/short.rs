@@ -64,9 +64,13 @@ fn usage_words(usage: Usage) -> String {
         input_cached,
         input_cache_write,
         input_audio,
+        input_image,
+        input_video,
         output,
         output_reasoning,
         output_audio,
+        output_image,
+        output_video,
         rejected,
     } = usage.counts;
     let said = [
@@ -74,9 +78,13 @@ fn usage_words(usage: Usage) -> String {
         ("cached", input_cached),
         ("written", input_cache_write),
         ("heard", input_audio),
+        ("image", input_image),
+        ("video", input_video),
         ("out", output),
         ("reasoning", output_reasoning),
         ("audio", output_audio),
+        ("drawn", output_image),
+        ("filmed", output_video),
         ("rejected", (rejected > 0).then_some(u64::from(rejected))),
     ];
     format!("{scope}({})", numbers(&said))

@@ -194,7 +194,7 @@ fn geminis_parts_of_a_prompt_come_in_any_order() {
     for (parts, heard) in [
         (r#"{"modality":"TEXT","tokenCount":10},{"modality":"AUDIO","tokenCount":30}"#, " heard 30"),
         (r#"{"tokenCount":30,"modality":"AUDIO"},{"tokenCount":10,"modality":"TEXT"}"#, " heard 30"),
-        (r#"{"modality":"TEXT","tokenCount":10},{"modality":"IMAGE","tokenCount":30}"#, ""),
+        (r#"{"modality":"TEXT","tokenCount":10},{"modality":"IMAGE","tokenCount":30}"#, " image 30"),
         (r#"{"modality":"AUDIO"},{"tokenCount":30},7"#, ""),
     ] {
         let said = format!("text0/1 stop0 whole(in 40{heard} out 9) |");

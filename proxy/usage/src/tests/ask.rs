@@ -4,9 +4,9 @@ use bytes::Bytes;
 
 use crate::{Added, Ask, Asking, Policy, Why, ask};
 
-const INJECT: Ask = Ask { include: true, continuous: false };
-const CONTINUOUS: Ask = Ask { include: true, continuous: true };
-const RUNNING: Ask = Ask { include: false, continuous: true };
+const INJECT: Ask = Ask { include: true, continuous: false, timings: false, alone_is_void: false };
+const CONTINUOUS: Ask = Ask { include: true, continuous: true, timings: false, alone_is_void: false };
+const RUNNING: Ask = Ask { include: false, continuous: true, timings: false, alone_is_void: false };
 
 /// The body after the edit, or why there is none.
 fn asked(body: &str, want: Ask) -> Result<(String, Added), Why> {
@@ -27,9 +27,9 @@ fn asked(body: &str, want: Ask) -> Result<(String, Added), Why> {
 #[test]
 fn the_question_is_merged_into_what_stands_there() {
     // Body, what is wanted, body after it; both flags are added unless the body had one.
-    let both = Added { include: true, continuous: true };
-    let end = Added { include: true, continuous: false };
-    let running = Added { include: false, continuous: true };
+    let both = Added { include: true, continuous: true, timings: false };
+    let end = Added { include: true, continuous: false, timings: false };
+    let running = Added { include: false, continuous: true, timings: false };
     for (body, want, edited, added) in [
         // No stream_options.
         (r#"{"stream":true}"#, INJECT, r#"{"stream":true,"stream_options":{"include_usage":true}}"#, end),
@@ -160,6 +160,32 @@ fn the_question_is_merged_into_what_stands_there() {
             r#"{"x":"\ud800","stream":true,"stream_options":{"include_usage":true}}"#,
             end,
         ),
+        // And so is half a pair in a key.
+        (
+            r#"{"\ud800":0,"model":"m","stream":true}"#,
+            INJECT,
+            r#"{"\ud800":0,"model":"m","stream":true,"stream_options":{"include_usage":true}}"#,
+            end,
+        ),
+        (
+            r#"{"stream":true,"stream_options":{"\uDFFF\\":[],"include_usage":false}}"#,
+            INJECT,
+            r#"{"stream":true,"stream_options":{"\uDFFF\\":[],"include_usage":true}}"#,
+            end,
+        ),
+        // An escaped key is the key.
+        (
+            r#"{"\u0073trea\u006d":true}"#,
+            INJECT,
+            r#"{"\u0073trea\u006d":true,"stream_options":{"include_usage":true}}"#,
+            end,
+        ),
+        (
+            r#"{"stream":true,"stream\ud800":false,"\u0073tream_options":null}"#,
+            INJECT,
+            r#"{"stream":true,"stream\ud800":false,"\u0073tream_options":{"include_usage":true}}"#,
+            end,
+        ),
     ] {
         assert_eq!(asked(body, want), Ok((edited.to_owned(), added)), "{body}");
     }
@@ -195,7 +221,7 @@ fn a_yes_or_no_has_many_forms() {
         let before = format!(r#"{{"stream":true,"stream_options":{{"include_usage": {no} }}}}"#);
         let (edited, added) = asked(&before, INJECT).expect("an edit");
         assert_eq!(edited, r#"{"stream":true,"stream_options":{"include_usage": true }}"#);
-        assert_eq!(added, Added { include: true, continuous: false });
+        assert_eq!(added, Added { include: true, continuous: false, timings: false });
     }
 }
 
@@ -260,7 +286,11 @@ fn what_is_not_ours_to_edit_stays() {
             CONTINUOUS,
             Why::AskedAlready,
         ),
-        (r#"{"stream":true}"#, Ask { include: false, continuous: false }, Why::AskedAlready),
+        (
+            r#"{"stream":true}"#,
+            Ask { include: false, continuous: false, timings: false, alone_is_void: false },
+            Why::AskedAlready,
+        ),
         (r#"{"stream":true,"stream_options":[]}"#, INJECT, Why::Odd),
         (r#"{"stream":true,"stream_options":true}"#, INJECT, Why::Odd),
         (r#"{"stream":true,"stream_options":"{}"}"#, INJECT, Why::Odd),
@@ -328,8 +358,70 @@ fn an_edit_made_for_another_body_does_not_panic() {
 }
 
 #[test]
-fn policies_have_their_names_and_wants() {
-    let all = Policy::ALL.map(|policy| (policy.name(), policy.wants()));
-    let nothing = Ask { include: false, continuous: false };
-    assert_eq!(all, [("inject", INJECT), ("continuous", CONTINUOUS), ("observe", nothing)]);
+fn policies_have_their_names() {
+    assert_eq!(Policy::ALL.map(Policy::name), ["inject", "continuous", "observe"]);
+}
+
+const TIMINGS: Ask = Ask { include: true, continuous: false, timings: true, alone_is_void: true };
+
+#[test]
+fn timings_are_asked_beside_the_usage_options() {
+    let both = Added { include: true, continuous: false, timings: true };
+    let alone = Added { include: false, ..both };
+    for (body, expected, added) in [
+        (
+            r#"{"stream":true,"n":1}"#,
+            r#"{"stream":true,"timings_per_token":true,"stream_options":{"include_usage":true},"n":1}"#,
+            both,
+        ),
+        (
+            r#"{"timings_per_token":false,"stream_options":{},"stream":true}"#,
+            r#"{"timings_per_token":true,"stream_options":{"include_usage":true},"stream":true}"#,
+            both,
+        ),
+        (
+            r#"{"stream":true,"stream_options":{"include_usage":true},"timings_per_token":null}"#,
+            r#"{"stream":true,"stream_options":{"include_usage":true},"timings_per_token":true}"#,
+            alone,
+        ),
+        (
+            r#"{"timings_per_token":true,"stream":true}"#,
+            r#"{"timings_per_token":true,"stream":true,"stream_options":{"include_usage":true}}"#,
+            Added { timings: false, ..both },
+        ),
+        (
+            r#"{"stream":true,"stream_options":{"include_usage":false,"continuous_usage_stats":true}}"#,
+            r#"{"stream":true,"timings_per_token":true,"stream_options":{"include_usage":true,"continuous_usage_stats":true}}"#,
+            Added { continuous: true, ..both },
+        ),
+    ] {
+        assert_eq!(edited(body, TIMINGS), (expected.to_owned(), added), "{body}");
+    }
+    let only = Ask { include: false, ..TIMINGS };
+    let body = r#"{"stream":true,"stream_options":[]}"#;
+    let expected = r#"{"stream":true,"timings_per_token":true,"stream_options":[]}"#;
+    assert_eq!(edited(body, only), (expected.to_owned(), alone), "options are left alone");
+    for (body, want, why) in [
+        (r#"{"stream":true,"timings_per_token":"x"}"#, TIMINGS, Why::Odd),
+        (r#"{"stream":true,"timings_per_token":true}"#, only, Why::AskedAlready),
+        (r#"{"stream":false}"#, TIMINGS, Why::NotStreamed),
+    ] {
+        assert_eq!(ask(body.as_bytes(), want), Asking::Nothing(why), "{body}");
+    }
+}
+
+#[test]
+fn running_counts_asked_in_vain_become_ours() {
+    let body = r#"{"stream":true,"stream_options":{"include_usage":false,"continuous_usage_stats":true}}"#;
+    assert_eq!(ask(body.as_bytes(), CONTINUOUS), Asking::Nothing(Why::AskedAlready));
+    let expected = r#"{"stream":true,"stream_options":{"include_usage":true,"continuous_usage_stats":true}}"#;
+    let added = Added { include: true, continuous: true, timings: false };
+    assert_eq!(edited(body, Ask { alone_is_void: true, ..CONTINUOUS }), (expected.to_owned(), added));
+}
+
+/// The body as it goes upstream, and what was added.
+fn edited(body: &str, want: Ask) -> (String, Added) {
+    let Asking::Edit { edit, added, .. } = ask(body.as_bytes(), want) else { panic!("no edit of {body}") };
+    let parts: Vec<u8> = edit.apply(&Bytes::copy_from_slice(body.as_bytes())).flatten().collect();
+    (String::from_utf8(parts).expect("UTF-8"), added)
 }

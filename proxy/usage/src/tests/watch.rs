@@ -5,9 +5,9 @@ use scan::{Dialect, Event, Extent, Framing, Scanner, Sink};
 
 use crate::{Added, Editor, Watch};
 
-const END: Option<Added> = Some(Added { include: true, continuous: false });
-const BOTH: Option<Added> = Some(Added { include: true, continuous: true });
-const RUNNING: Option<Added> = Some(Added { include: false, continuous: true });
+const END: Option<Added> = Some(Added { include: true, continuous: false, timings: false });
+const BOTH: Option<Added> = Some(Added { include: true, continuous: true, timings: false });
+const RUNNING: Option<Added> = Some(Added { include: false, continuous: true, timings: false });
 
 #[derive(Default)]
 struct Counter {
@@ -141,6 +141,34 @@ fn usage_nobody_asked_for_is_recognised() {
     check("asked for by the client", (RUNNING, true), &forced, &[&plain, &end, LAST, DONE], false);
 }
 
+/// LiteLLM's usage event has a choice, of which nothing is said.
+#[test]
+fn usage_beside_a_bare_choice_is_cut() {
+    let (plain, end) = (text(""), finish(""));
+    let usage = r#""usage":{"completion_tokens":24,"prompt_tokens":19,"total_tokens":43}"#;
+    let event = |choice: &str| format!("data: {{\"model\":\"tiny\",\"choices\":[{choice}],{usage}}}\n\n");
+    for bare in [r#"{"index":0,"delta":{}}"#, r#"{"index":0}"#] {
+        let last = event(bare);
+        check(bare, (END, false), &[&plain, &end, &last, DONE], &[&plain, &end, DONE], false);
+        check(bare, (BOTH, false), &[&plain, &end, &last, DONE], &[&plain, &end, DONE], false);
+        let all = [&*plain, &end, &last, DONE];
+        check(bare, (None, true), &all, &all, false);
+    }
+    for spoken in [
+        r#"{"index":0,"delta":{"content":""}}"#,
+        r#"{"index":0,"delta":{"role":"assistant"}}"#,
+        r#"{"index":0,"delta":{},"finish_reason":null}"#,
+        r#"{"index":0,"delta":{},"finish_reason":"stop"}"#,
+        r#"{"index":0,"delta":{},"logprobs":{"content":[]}}"#,
+        r#"{"index":0,"delta":{}},{"index":1,"delta":{}}"#,
+        "null",
+    ] {
+        let last = event(spoken);
+        let all = [&*plain, &end, &last, DONE];
+        check(spoken, (END, false), &all, &all, false);
+    }
+}
+
 #[test]
 fn the_servers_own_times_are_no_usage() {
     // llama.cpp's `timings_per_token` counts, too, but its client asked for that alone.
@@ -148,7 +176,7 @@ fn the_servers_own_times_are_no_usage() {
     let mut sink = Counter::default();
     let counts = scan::Counts { output: Some(3), ..scan::Counts::default() };
     let usage = scan::Usage { scope: scan::Scope::Running(0), counts };
-    let extent = Extent { from: 0, to: 9, whole: true, is_usage: false, usage: None };
+    let extent = Extent { from: 0, to: 9, whole: true, is_usage: false, usage: None, timings: None };
     let mut listen = watch.listen(&mut sink);
     listen.event(Event::Usage(usage));
     listen.event(Event::Server(scan::ServerTimes::default()));
@@ -191,4 +219,33 @@ fn a_torn_end_is_given_back() {
         let kept = [&end, &LAST[..cut]].concat();
         assert_eq!(got, Got { body: kept, unasked: false, missed: 0 }, "{cut}");
     }
+}
+
+const TIMINGS: Option<Added> = Some(Added { include: true, continuous: false, timings: true });
+
+/// llama.cpp's count beside a piece, as build 11669 sends it.
+const COUNT: &str = ",\"timings\":{\"cache_n\":15,\"prompt_n\":1,\"prompt_ms\":0.389,\"predicted_n\":2,\"predicted_ms\":0.001}";
+
+#[test]
+fn timings_of_each_piece_are_cut() {
+    let (plain, counted) = (text(""), text(COUNT));
+    let (end, counted_end) = (finish(""), finish(COUNT));
+    let last = format!("data: {{\"choices\":[]{SOME}{COUNT}}}\n\n");
+    let kept = [&*plain, &*end, DONE];
+    check("pieces and the last event", (TIMINGS, false), &[&counted, &end, &last, DONE], &kept, false);
+    let only = Some(Added { include: false, continuous: false, timings: true });
+    let kept = [&*plain, &*counted_end, DONE];
+    check(
+        "those of the finish are the server's own",
+        (only, true),
+        &[&counted, &counted_end, DONE],
+        &kept,
+        false,
+    );
+    let own = finish(&[SOME, COUNT].concat());
+    check("beside usage too", (only, false), &[&counted, &own, DONE], &[&plain, &own, DONE], false);
+    check("the client's own stay", (END, true), &[&counted, &end, DONE], &[&counted, &end, DONE], false);
+    let first = "data: {\"timings\":{\"predicted_n\":1},\"choices\":[{\"index\":0,\"text\":\"a\"}]}\n\n";
+    let bare = "data: {\"choices\":[{\"index\":0,\"text\":\"a\"}]}\n\n";
+    check("the first member", (only, false), &[first, DONE], &[bare, DONE], false);
 }

@@ -54,6 +54,8 @@ fn labels_nobody_knows_are_left_out() {
     let curves = Curves::of(&Reading::of(page).unwrap(), Window::SinceStart, None);
     assert!(curves.models[0].crowds.is_empty());
     assert_eq!(curves.models[0].positions.len(), 1);
+    assert_eq!(curves.models[0].upstream, None, "a page from before upstreams were named");
+    assert!(table(&curves).starts_with("m: "));
     // Tokens without a time.
     assert!(json(&curves).contains("\"tokens_per_second\": null"));
     table(&curves);

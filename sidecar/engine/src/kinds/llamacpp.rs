@@ -15,6 +15,11 @@ pub(super) static PAGE: Vocabulary = Vocabulary {
     cache_hits: &[&[all("llamacpp:prompt_tokens_cached_total")]],
     cache_lookups: &[&[all("llamacpp:prompt_tokens_cached_total"), all("llamacpp:prompt_tokens_total")]],
     prompt_tokens: &[&[all("llamacpp:prompt_tokens_total"), all("llamacpp:prompt_tokens_cached_total")]],
+    prompt_sources: [
+        &[&[all("llamacpp:prompt_tokens_total")]],
+        &[&[all("llamacpp:prompt_tokens_cached_total")]],
+        &[],
+    ],
     generation_tokens: &[&[all("llamacpp:tokens_predicted_total")]],
     ..silent(Kind::LlamaCpp, &["llamacpp:"])
 };

@@ -11,6 +11,7 @@ pub(super) static PAGE: Vocabulary = Vocabulary {
     kv_cache: &[&[all("lmdeploy:gpu_cache_usage_perc")]],
     cache_hit_ratio: &[&[all("lmdeploy:prefix_cache_hit_rate")]],
     prompt_tokens: &[&[all("lmdeploy:prompt_tokens_total")]],
+    prompt_sources: [&[], &[&[all("lmdeploy:cached_tokens_total")]], &[]],
     generation_tokens: &[&[all("lmdeploy:generation_tokens_total")]],
     ..silent(Kind::Lmdeploy, &["lmdeploy:"])
 };

@@ -11,6 +11,7 @@ pub(super) static PAGE: Vocabulary = Vocabulary {
     kv_cache: &[&[all("sglang:token_usage")]],
     cache_hit_ratio: &[&[all("sglang:cache_hit_rate")]],
     prompt_tokens: &[&[all("sglang:prompt_tokens_total")]],
+    prompt_sources: [&[], &[&[all("sglang:cached_tokens_total")]], &[]],
     generation_tokens: &[&[all("sglang:generation_tokens_total")]],
     ..silent(Kind::Sglang, &["sglang:"])
 };

@@ -25,6 +25,8 @@ fn recorded_pages_of_vllm() {
         prompt_tokens: Some(20435.0),
         generation_tokens: Some(8614.0),
         preemptions: Some(0.0),
+        prompt_sources: [Some(10835.0), Some(9600.0), Some(0.0)],
+        admission_rejections: Some(0.0),
     };
     assert_eq!(after.counters, counters);
     assert_eq!((after.started, after.cache_hit_ratio), (Some(1.79522046995e9), None));
@@ -42,10 +44,40 @@ fn recorded_pages_of_llamacpp() {
         prompt_tokens: Some(18081.0),
         generation_tokens: Some(6098.0),
         preemptions: None,
+        prompt_sources: [Some(8042.0), Some(10039.0), None],
+        admission_rejections: None,
     };
     assert_eq!(after.counters, counters, "8042 computed and 10039 cached");
     let speculative = include_str!("../../tests/pages/llamacpp-0.7.0-speculative-after.txt");
     assert!(said(Kind::LlamaCpp, speculative).counters.generation_tokens > Some(0.0));
+}
+
+#[test]
+fn servers_say_where_prompts_came_from_and_what_they_rejected() {
+    for (kind, text, sources, rejected) in [
+        (
+            Kind::Vllm,
+            "vllm:prompt_tokens_by_source_total{engine=\"0\",source=\"local_compute\"} 10\n\
+             vllm:prompt_tokens_by_source_total{engine=\"1\",source=\"local_compute\"} 5\n\
+             vllm:prompt_tokens_by_source_total{engine=\"0\",source=\"local_cache_hit\"} 6\n\
+             vllm:prompt_tokens_by_source_total{engine=\"0\",source=\"external_kv_transfer\"} 3\n\
+             vllm:admission_rejections_total{reason=\"max_num_queued_reqs\"} 2\n\
+             vllm:admission_rejections_total{reason=\"max_num_queued_tokens\"} 1\n",
+            [Some(15.0), Some(6.0), Some(3.0)],
+            Some(3.0),
+        ),
+        (
+            Kind::Sglang,
+            "sglang:cached_tokens_total{cache_source=\"device\"} 7\nsglang:cached_tokens_total{cache_source=\"host\"} 2\n",
+            [None, Some(9.0), None],
+            None,
+        ),
+        (Kind::Lmdeploy, "lmdeploy:cached_tokens_total 4\n", [None, Some(4.0), None], None),
+        (Kind::TensorrtLlm, "trtllm_prompt_cached_tokens_total 4\n", [None, Some(4.0), None], None),
+    ] {
+        let counters = said(kind, text).counters;
+        assert_eq!((counters.prompt_sources, counters.admission_rejections), (sources, rejected), "{kind:?}");
+    }
 }
 
 /// A page in short, and what it should come to: running, waiting, KV, stated hit ratio, prompt,

@@ -13,6 +13,7 @@ pub(super) static PAGE: Vocabulary = Vocabulary {
     kv_cache: &[&[all("trtllm_kv_cache_utilization")]],
     cache_hit_ratio: &[&[all("trtllm_kv_cache_hit_rate")]],
     prompt_tokens: &[&[all("trtllm_prompt_tokens_total")]],
+    prompt_sources: [&[], &[&[all("trtllm_prompt_cached_tokens_total")]], &[]],
     generation_tokens: &[&[all("trtllm_generation_tokens_total")]],
     ..silent(Kind::TensorrtLlm, &["trtllm_"])
 };

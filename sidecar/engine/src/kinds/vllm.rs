@@ -2,7 +2,7 @@
 
 use relay::Kind;
 
-use crate::vocabulary::{Vocabulary, all, silent};
+use crate::vocabulary::{Vocabulary, all, silent, with};
 
 /// `prompt_tokens` includes what the prefix cache had, and counts a prompt once for each choice
 /// asked for. `vllm:iteration_tokens_total` is a histogram in spite of its name, and not read.
@@ -17,6 +17,12 @@ pub(super) static PAGE: Vocabulary = Vocabulary {
     ],
     prompt_tokens: &[&[all("vllm:prompt_tokens_total")]],
     generation_tokens: &[&[all("vllm:generation_tokens_total")]],
+    prompt_sources: [
+        &[&[with("vllm:prompt_tokens_by_source_total", "source", "local_compute")]],
+        &[&[with("vllm:prompt_tokens_by_source_total", "source", "local_cache_hit")]],
+        &[&[with("vllm:prompt_tokens_by_source_total", "source", "external_kv_transfer")]],
+    ],
+    admission_rejections: &[&[all("vllm:admission_rejections_total")]],
     preemptions: &[&[all("vllm:num_preemptions_total")]],
     ..silent(Kind::Vllm, &["vllm:"])
 };

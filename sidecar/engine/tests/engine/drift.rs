@@ -89,3 +89,28 @@ fn the_baseline_outlives_an_outage_of_the_network() {
     let reading = watched.reading_when("the page", |reading| reading.up == Some(true));
     assert_eq!((reading.drift_input_tokens, reading.drift_output_tokens), (Some(6.0), Some(1.0)));
 }
+
+/// vLLM without `--enable-prompt-tokens-details`: its page shows cache hits, its usage none.
+#[test]
+fn cache_hits_without_cached_usage_are_hidden() {
+    let page = |prompt: u64, cached: u64| {
+        let (computed, with) = (prompt - cached, vllm(prompt, 10));
+        format!(
+            "{with}vllm:prompt_tokens_by_source_total{{source=\"local_compute\"}} {computed}.0\n\
+             vllm:prompt_tokens_by_source_total{{source=\"local_cache_hit\"}} {cached}.0\n"
+        )
+    };
+    let fake = Fake::start();
+    fake.page(&page(0, 0));
+    let watched = Watched::start(&fake, Some(Kind::Vllm), Scrape::Auto);
+    let first = watched.reading_when("the baseline", |reading| reading.prompt_tokens == Some(0.0));
+    assert!(!first.hides_cached_tokens());
+    watched.ours(1000, 10);
+    fake.page(&page(1000, 600));
+    let hidden = watched.reading_when("hidden", |reading| reading.hidden_cached_tokens == Some(600.0));
+    assert!(hidden.hides_cached_tokens());
+    assert_eq!(hidden.prompt_source_tokens, [Some(400.0), Some(600.0), None]);
+    watched.cached(600);
+    let told = watched.reading_when("reported", |reading| reading.hidden_cached_tokens == Some(0.0));
+    assert!(!told.hides_cached_tokens());
+}

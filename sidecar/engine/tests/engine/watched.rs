@@ -19,7 +19,7 @@ pub(crate) struct Watched {
     pub(crate) reach: Reach,
     detected: Receiver<Detected>,
     readings: Receiver<EngineReading>,
-    ours: Arc<[AtomicU64; 2]>,
+    ours: Arc<[AtomicU64; 3]>,
     _running: Running,
 }
 
@@ -38,7 +38,7 @@ impl Watched {
 
     /// The same for a server whose paths lie below a prefix.
     pub(crate) fn below(fake: &Fake, prefix: &str, kind: Option<Kind>, scrape: Scrape) -> Self {
-        let ours: Arc<[AtomicU64; 2]> = Arc::default();
+        let ours: Arc<[AtomicU64; 3]> = Arc::default();
         let (tell_detected, detected) = channel();
         let (tell_reading, readings) = channel();
         let totals = Arc::clone(&ours);
@@ -50,8 +50,9 @@ impl Watched {
             }),
             reading: Box::new(move |_, reading| drop(tell_reading.send(reading))),
             ours: Box::new(move |_| {
-                let [input, output] = [&totals[0], &totals[1]].map(|total| total.load(Ordering::SeqCst));
-                Ours { input, output }
+                let totals = [&totals[0], &totals[1], &totals[2]];
+                let [input, output, cached] = totals.map(|total| total.load(Ordering::SeqCst));
+                Ours { input, cached, output }
             }),
         };
         let target = Target {
@@ -71,6 +72,11 @@ impl Watched {
     pub(crate) fn ours(&self, input: u64, output: u64) {
         self.ours[0].store(input, Ordering::SeqCst);
         self.ours[1].store(output, Ordering::SeqCst);
+    }
+
+    /// The cached tokens that usage reported to us.
+    pub(crate) fn cached(&self, cached: u64) {
+        self.ours[2].store(cached, Ordering::SeqCst);
     }
 
     /// The next that was recognised.

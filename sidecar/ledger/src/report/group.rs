@@ -50,7 +50,11 @@ impl Group {
     pub fn cost(&self, basis: Basis) -> Option<i128> {
         match basis {
             Basis::Price => self.sums.priced.then_some(self.sums.cost_pico),
-            Basis::Gpu => (self.share.is_some() || self.sums.measured > 0).then(|| self.sums.gpu_pico()),
+            Basis::Gpu => {
+                // Prefill legs use GPUs and are no exchanges.
+                let is_known = self.share.is_some() || self.sums.measured > 0 || self.sums.gpu_pico() != 0;
+                is_known.then(|| self.sums.gpu_pico())
+            }
         }
     }
 

@@ -190,6 +190,21 @@ impl Memory {
         self
     }
 
+    /// The same, with a prefill leg before each exchange, at an upstream of its own, whose GPU use is unknown.
+    pub(crate) fn with_legs(mut self) -> Self {
+        let leg = |at: u128, row: &Row| Row {
+            id: ExchangeId::new(u64::try_from(row.started_us).expect("after 1970") * 1000, at),
+            role: meter::Role::Prefill,
+            upstream: "prefill".into(),
+            charge: Charge::Unpriced(Unpriced::Leg),
+            ..row.clone()
+        };
+        let legs: Vec<_> =
+            (0..).zip(&self.rows).map(|(at, (billed, row, _))| (*billed, leg(at, row), None)).collect();
+        self.rows.extend(legs);
+        self
+    }
+
     fn correct(&mut self, chance: &mut Chance, row: &Row, billed: Month) {
         if chance.below(10) > 0 {
             return;
@@ -258,5 +273,9 @@ fn row(chance: &mut Chance, rates: &[Arc<Rate>]) -> Row {
         first_token_us: None,
         charge,
         trace: None,
+        role: meter::Role::Whole,
+        request_id: None,
+        upstream_attempts: 1,
+        cached_excess: 0,
     }
 }

@@ -130,7 +130,7 @@ impl Notes {
             .collect();
         let have = if all == 1 { "has" } else { "have" };
         let said = format!("{} {have} no price, not in the cost: {}", exchanges(all), named.join(", "));
-        let why = "`tokenmeter prices show MODEL` says why";
+        let why = "`tokenmeter prices show MODEL` says why, unless their tokens were not counted";
         let left = models.len().saturating_sub(NAMED);
         // Beyond those remembered there may be any number of models.
         let least = if self.unpriced_other > 0 { "at least " } else { "" };
@@ -205,7 +205,12 @@ mod tests {
     #[test]
     fn models_beyond_those_named_are_counted_and_can_be_listed() {
         let all = unpriced(NAMED);
-        assert!(all.ends_with("m4 (2); `tokenmeter prices show MODEL` says why"), "{all}");
+        assert!(
+            all.ends_with(
+                "m4 (2); `tokenmeter prices show MODEL` says why, unless their tokens were not counted"
+            ),
+            "{all}"
+        );
         let list = "`--by model,unpriced --where 'unpriced!='` lists all";
         for (more, said) in [(1, "and 1 model more; "), (7, "and 7 models more; ")] {
             let all = unpriced(NAMED + more);

@@ -5,12 +5,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use meter::{ExchangeId, Provenance};
-use price::{Charge, Rate};
+use price::{Charge, Rate, Unpriced};
 
 use super::ask::Ask;
 use super::key::{Key, NO_DETAIL, Value};
 use super::period;
 use super::source::{Correction, Month, Range, Source, Trouble, Used};
+use crate::key::Key as LineKey;
 use crate::{Class, Line, Row};
 
 /// A part of a report: a line, a row made a line, or what lines have beyond rows.
@@ -58,6 +59,8 @@ impl Piece<'_> {
                 // Of a correction it is what its exchange was, so that both stand in one group.
                 (Detail::Row(row), _) => match &row.charge {
                     Charge::Priced { .. } => Value::Null,
+                    // It is charged with its decode leg.
+                    Charge::Unpriced(Unpriced::Leg) => Value::Null,
                     Charge::Unpriced(why) => Value::Word(why.name()),
                 },
                 (Detail::None, Class::Usage | Class::Shed) if line.rate.is_some() => Value::Null,
@@ -86,8 +89,13 @@ pub(crate) fn each(
     left_out: &mut To<'_>,
     to: &mut To<'_>,
 ) -> Result<(), Trouble> {
+    // The line of prefill legs whose GPU use is not known makes no group of zeros.
+    let mut to = |piece: Piece<'_>| match piece.line.class {
+        Class::Usage | Class::Shed if is_nothing(piece.line) => Ok(()),
+        _ => to(piece),
+    };
     if ask.needs_rows() {
-        from_rows(source, &ask.range, left_out, to)
+        from_rows(source, &ask.range, left_out, &mut to)
     } else {
         source.lines(&ask.range, &mut |billed, line| to(Piece { line, billed, detail: Detail::None }))
     }
@@ -212,31 +220,12 @@ fn disagree(place: &Place) -> Trouble {
 
 /// The line that a row alone would make.
 pub fn line_of(row: &Row, used: Option<&Used>) -> Line {
-    let (rate, cost) = match &row.charge {
-        Charge::Priced { rate, cost } => (Some(rate.id), *cost),
-        Charge::Unpriced(_) => (None, 0),
-    };
-    Line {
-        day: period::day_at(row.ended_us),
-        tenant: Arc::clone(&row.tenant),
-        principal: row.principal.clone(),
-        upstream: Arc::clone(&row.upstream),
-        provider: Arc::clone(&row.provider),
-        model: Arc::clone(&row.model),
-        ending: Arc::clone(&row.ending),
-        input_provenance: row.tokens.input_provenance,
-        output_provenance: row.tokens.output_provenance,
-        rate,
-        class: Class::Usage,
-        exchanges: 1,
-        tokens: row.tokens.by_type,
-        cost_pico: i128::from(cost),
-        energy_exchanges: u64::from(used.is_some()),
-        energy_nj: used.and_then(|used| used.energy_nj).map_or(0, i128::from),
-        gpu_ns: used.and_then(|used| used.gpu_ns).map_or(0, i128::from),
-        gpu_hours_pico: used.map_or(0, |used| i128::from(used.gpu_hours_pico)),
-        gpu_energy_pico: used.map_or(0, |used| i128::from(used.gpu_energy_pico)),
+    let mut line = LineKey::of_row(row, Class::Usage).line();
+    line.add_row(row);
+    if let Some(used) = used {
+        line.add_used(used, row.role);
     }
+    line
 }
 
 /// Adds the numbers of a line of the same keys.

@@ -473,3 +473,30 @@ fn a_book_of_one_row_by_hand() {
     assert_eq!(json[0]["unpriced_exchanges"], 0);
     assert_eq!(json[0]["input_tokens"], 1000);
 }
+
+/// By every key, and of a part of a day, which only rows can answer.
+#[test]
+fn prefill_legs_change_no_report() {
+    let (plain, legs) = (Memory::of_chance(17, 200), Memory::of_chance(17, 200).with_legs());
+    let part =
+        Range { since_us: i64::from(FIRST_DAY) * DAY_US + 7, until_us: i64::from(FIRST_DAY + 3) * DAY_US };
+    let more = [Ask { range: part, ..ask(&[Key::Tenant]) }, ask(&[])];
+    for asked in Key::ALL.map(|key| ask(&[key])).into_iter().chain(more) {
+        let (plain, legs) = (make(&plain, &asked).unwrap(), make(&legs, &asked).unwrap());
+        assert_eq!(legs.groups, plain.groups, "{asked:?}");
+        assert_eq!(legs.totals, plain.totals, "{asked:?}");
+        assert_eq!(legs.notes, plain.notes, "{asked:?}");
+    }
+    let written = |memory: &Memory| {
+        let options = Options {
+            version: Version::V1_4,
+            billing: Billing::Chargeback,
+            issuer: "i".into(),
+            service: "s".into(),
+        };
+        let mut sheet = Vec::new();
+        focus::write(memory, &ask(&[]), &options, None, &mut sheet).unwrap();
+        String::from_utf8(sheet).unwrap()
+    };
+    assert_eq!(written(&legs), written(&plain));
+}

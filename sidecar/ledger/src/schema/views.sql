@@ -6,6 +6,19 @@
 -- up, add `cost_millionths` and `cost_rest` (10^-12) apart, as `spend_monthly` does. Every other number is
 -- a whole number, or decimal text where it says so. Times are UTC, as text that sorts.
 
+-- A file of an earlier version has some of them already.
+DROP VIEW IF EXISTS requests;
+DROP VIEW IF EXISTS legs;
+DROP VIEW IF EXISTS audit;
+DROP VIEW IF EXISTS gaps;
+DROP VIEW IF EXISTS corrections;
+DROP VIEW IF EXISTS prices;
+DROP VIEW IF EXISTS gpu_idle;
+DROP VIEW IF EXISTS gpu_use;
+DROP VIEW IF EXISTS exchanges;
+DROP VIEW IF EXISTS spend_monthly;
+DROP VIEW IF EXISTS spend_daily;
+
 -- What each tenant spent in a day, on which model, at which price.
 CREATE VIEW spend_daily AS
 SELECT
@@ -27,8 +40,10 @@ SELECT
   CASE line.class WHEN 'correction' THEN 0 ELSE line.exchanges END AS exchanges,
   CASE WHEN line.class = 'correction' THEN -line.exchanges
        WHEN rate.id IS NULL THEN line.exchanges ELSE 0 END        AS unpriced_exchanges,
-  line.input + line.input_cached + line.input_cache_write + line.input_audio AS input_tokens,
-  line.output + line.output_reasoning + line.output_audio          AS output_tokens,
+  line.input + line.input_cached + line.input_cache_write + line.input_audio +
+    ifnull(line.input_image, 0) + ifnull(line.input_video, 0)      AS input_tokens,
+  line.output + line.output_reasoning + line.output_audio +
+    ifnull(line.output_image, 0) + ifnull(line.output_video, 0)    AS output_tokens,
   line.input                                            AS input,
   line.input_cached                                     AS input_cached,
   line.input_cache_write                                AS input_cache_write,
@@ -50,7 +65,11 @@ SELECT
   printf('%d.%06d%06d', line.gpu_hours_high / 1000000, line.gpu_hours_high % 1000000, line.gpu_hours_low)
                                                         AS gpu_hours_usd,
   printf('%d.%06d%06d', line.gpu_energy_high / 1000000, line.gpu_energy_high % 1000000, line.gpu_energy_low)
-                                                        AS gpu_energy_usd
+                                                        AS gpu_energy_usd,
+  ifnull(line.input_image, 0)                           AS input_image,
+  ifnull(line.input_video, 0)                           AS input_video,
+  ifnull(line.output_image, 0)                          AS output_image,
+  ifnull(line.output_video, 0)                          AS output_video
 FROM line LEFT JOIN rate ON rate.id = line.rate;
 
 -- The same by month, tenant, model, currency and class, summed exactly. NULL as currency: no price.
@@ -95,8 +114,10 @@ SELECT
   exchange.ending                                       AS ending,
   exchange.status                                       AS status,
   exchange.streamed                                     AS streamed,
-  exchange.input + exchange.input_cached + exchange.input_cache_write + exchange.input_audio AS input_tokens,
-  exchange.output + exchange.output_reasoning + exchange.output_audio AS output_tokens,
+  exchange.input + exchange.input_cached + exchange.input_cache_write + exchange.input_audio +
+    ifnull(exchange.input_image, 0) + ifnull(exchange.input_video, 0) AS input_tokens,
+  exchange.output + exchange.output_reasoning + exchange.output_audio +
+    ifnull(exchange.output_image, 0) + ifnull(exchange.output_video, 0) AS output_tokens,
   exchange.input                                        AS input,
   exchange.input_cached                                 AS input_cached,
   exchange.input_cache_write                            AS input_cache_write,
@@ -117,8 +138,81 @@ SELECT
   rate.entry                                            AS price_entry,
   rate.tier                                             AS tier,
   exchange.unpriced                                     AS unpriced,  -- why there is no price
-  lower(hex(exchange.trace))                            AS trace
-FROM exchange LEFT JOIN rate ON rate.id = exchange.rate;
+  lower(hex(exchange.trace))                            AS trace,
+  ifnull(exchange.input_image, 0)                       AS input_image,
+  ifnull(exchange.input_video, 0)                       AS input_video,
+  ifnull(exchange.output_image, 0)                      AS output_image,
+  ifnull(exchange.output_video, 0)                      AS output_video,
+  ifnull(exchange.role, 'whole')                        AS role,
+  exchange.request_id                                   AS request_id,
+  ifnull(exchange.upstream_attempts, 1)                 AS upstream_attempts,
+  ifnull(exchange.cached_excess, 0)                     AS cached_excess  -- cached tokens beyond the prompt
+FROM exchange LEFT JOIN rate ON rate.id = exchange.rate
+WHERE exchange.role IS NOT 'prefill';
+
+-- One row for each prefill leg whose detail is kept. Its tokens and its cost are the decode leg's, which
+-- is a row of `exchanges`; what it used of the GPUs is in `gpu_use` under its id.
+CREATE VIEW legs AS
+SELECT
+  lower(substr(hex(id), 1, 8) || '-' || substr(hex(id), 9, 4) || '-' || substr(hex(id), 13, 4) || '-' ||
+        substr(hex(id), 17, 4) || '-' || substr(hex(id), 21)) AS id,
+  strftime('%Y-%m-%dT%H:%M:%S', ended_us / 1000000, 'unixepoch') || printf('.%06dZ', ended_us % 1000000) AS ended,
+  date(ended_us / 1000000, 'unixepoch')                 AS day,
+  tenant                                                AS tenant,
+  upstream                                              AS upstream,
+  model                                                 AS model,
+  role                                                  AS role,
+  ending                                                AS ending,
+  status                                                AS status,
+  input + input_cached + input_cache_write + input_audio + ifnull(input_image, 0) + ifnull(input_video, 0)
+                                                        AS prompt_tokens,
+  duration_us                                           AS duration_us,
+  request_id                                            AS request_id,
+  lower(hex(trace))                                     AS trace
+FROM exchange WHERE role = 'prefill';
+
+-- One row for each request of a tenant: the legs and the repetitions that came with one id from the
+-- client, and the legs without an id that are of one trace. Each other exchange is a request of its own.
+-- `cost_pico` is of all its exchanges, `failed_cost_pico` of those that failed, `repeated_cost_pico` of all
+-- but one: the last that succeeded, or the last. A trace may hold several requests, so that nothing of it
+-- counts as repeated.
+CREATE VIEW requests AS
+WITH part AS (
+  SELECT exchange.*, rate.currency,
+         CASE WHEN request_id IS NOT NULL THEN 'id:' || request_id
+              WHEN trace IS NOT NULL AND role IS NOT NULL THEN 'trace:' || lower(hex(trace))
+              ELSE 'exchange:' || lower(hex(exchange.id)) END AS request,
+         role IS NOT 'prefill' AS is_counted,
+         ending IN ('complete', 'length') AS is_success
+  FROM exchange LEFT JOIN rate ON rate.id = exchange.rate
+), ranked AS (
+  SELECT part.*, row_number() OVER (
+           PARTITION BY tenant, request, is_counted ORDER BY is_success DESC, ended_us DESC, seq DESC) AS place
+  FROM part
+), used AS (
+  SELECT ranked.*, ifnull(energy.gpu_hours_pico, 0) + ifnull(energy.gpu_energy_pico, 0) AS gpu_pico,
+         energy.energy_nj AS energy_nj
+  FROM ranked LEFT JOIN energy ON energy.id = ranked.id
+)
+SELECT
+  date(max(ended_us) / 1000000, 'unixepoch')            AS day,
+  tenant                                                AS tenant,
+  request                                               AS request,  -- 'id:', 'trace:' or 'exchange:' and which
+  max(model)                                            AS model,
+  sum(is_counted)                                       AS exchanges,  -- prefill legs are none
+  sum(NOT is_counted)                                   AS prefill_legs,
+  sum(role IS 'decode')                                 AS decode_legs,
+  sum(is_counted AND NOT is_success)                    AS failed_exchanges,
+  sum(ifnull(upstream_attempts, 1))                     AS upstream_attempts,
+  max(is_counted AND is_success)                        AS is_success,
+  max(currency)                                         AS currency,
+  sum(CASE WHEN is_counted THEN ifnull(cost_pico, 0) ELSE 0 END) AS cost_pico,
+  sum(CASE WHEN is_counted AND NOT is_success THEN ifnull(cost_pico, 0) ELSE 0 END) AS failed_cost_pico,
+  sum(CASE WHEN is_counted AND place > 1 AND request LIKE 'id:%' THEN ifnull(cost_pico, 0) ELSE 0 END) AS repeated_cost_pico,
+  sum(gpu_pico)                                         AS gpu_usd_pico,  -- legs and failures too
+  sum(CASE WHEN is_counted THEN 0 ELSE gpu_pico END)    AS prefill_gpu_usd_pico,
+  sum(energy_nj)                                        AS energy_nj  -- NULL: not known
+FROM used GROUP BY tenant, request;
 
 -- What exchanges used of the GPUs.
 CREATE VIEW gpu_use AS
@@ -168,7 +262,15 @@ SELECT
        THEN printf('%d.%06d', output_reasoning / 1000000, output_reasoning % 1000000) END AS output_reasoning,
   CASE WHEN output_audio IS NOT NULL THEN printf('%d.%06d', output_audio / 1000000, output_audio % 1000000) END
                                                         AS output_audio,
-  printf('%d.%012d', per_request / 1000000000000, per_request % 1000000000000) AS per_request
+  printf('%d.%012d', per_request / 1000000000000, per_request % 1000000000000) AS per_request,
+  CASE WHEN input_image IS NOT NULL THEN printf('%d.%06d', input_image / 1000000, input_image % 1000000) END
+                                                        AS input_image,
+  CASE WHEN input_video IS NOT NULL THEN printf('%d.%06d', input_video / 1000000, input_video % 1000000) END
+                                                        AS input_video,
+  CASE WHEN output_image IS NOT NULL THEN printf('%d.%06d', output_image / 1000000, output_image % 1000000) END
+                                                        AS output_image,
+  CASE WHEN output_video IS NOT NULL THEN printf('%d.%06d', output_video / 1000000, output_video % 1000000) END
+                                                        AS output_video
 FROM rate;
 
 -- What was changed after the fact, with who did it.

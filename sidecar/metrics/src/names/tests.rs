@@ -11,3 +11,25 @@ fn a_name_is_cut_between_characters_and_has_no_nul() {
     let nul = "\0".repeat(100);
     assert!(label(&nul).len() <= 128, "the replacement is longer, and cut again");
 }
+
+#[test]
+fn control_characters_are_replaced() {
+    assert_eq!(label("a\u{1b}[31mred"), "a\u{fffd}[31mred");
+    assert_eq!(label("a\nb\tc\u{7f}\u{9b}d"), "a\u{fffd}b\u{fffd}c\u{fffd}\u{fffd}d");
+    assert!(label(&"\u{1b}".repeat(128)).len() <= 128);
+}
+
+#[test]
+fn leading_underscore_is_replaced() {
+    assert_eq!(label("__name__"), "\u{fffd}_name__");
+    assert_eq!(label("_others"), "\u{fffd}others");
+    assert_eq!(label("_"), "\u{fffd}");
+    assert_eq!(label("a_b"), "a_b");
+    assert_eq!(label(&"_".repeat(128)).len(), 128);
+}
+
+#[test]
+fn own_labels_are_kept() {
+    assert_eq!(label(OTHER), OTHER);
+    assert_eq!(label(UNKNOWN), UNKNOWN);
+}

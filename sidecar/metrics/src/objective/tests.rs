@@ -43,6 +43,8 @@ fn stream() -> Record {
         load: LoadSpan::alone(),
         visible_chars: 0,
         usage_rejected: 0,
+        cached_excess: 0,
+        upstream_attempts: 1,
     }
 }
 

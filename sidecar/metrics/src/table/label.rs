@@ -18,6 +18,7 @@ pub const LABELS: &[Label] = &[
     Label { name: "dialect", meaning: "The JSON shape spoken at the endpoint" },
     Label { name: "ending", meaning: "How the exchange ended and whose doing it was" },
     Label { name: "reason", meaning: "Why; each metric has its own closed list" },
+    Label { name: "role", meaning: "The part of a request that a leg is" },
     Label { name: "type", meaning: "The kind of token; kinds are disjoint" },
     Label { name: "provenance", meaning: "How the count is known" },
     Label { name: "direction", meaning: "`input` (the prompt) or `output` (the answer)" },
@@ -86,8 +87,22 @@ pub const LABELS: &[Label] = &[
         name: "hw_parent",
         meaning: "`hw.parent` of the semantic convention: the device it is a slice of",
     },
-    Label { name: "error_type", meaning: "`error.type` of the semantic convention" },
-    Label { name: "source", meaning: "Who says so; `power` where the energy is reckoned from the power" },
+    Label {
+        name: "error_type",
+        meaning: "`error.type` of the semantic convention; of an exchange how it failed, empty for a success",
+    },
+    Label {
+        name: "server_address",
+        meaning: "`server.address` of the semantic convention: the host of the upstream, as configured",
+    },
+    Label {
+        name: "server_port",
+        meaning: "`server.port` of the semantic convention: the port of the upstream, as configured",
+    },
+    Label {
+        name: "source",
+        meaning: "Of a device: who says so, `power` where the energy is reckoned from the power; of a prompt token: where it came from",
+    },
     Label { name: "shared", meaning: "Whether others but these upstreams use the device" },
     Label { name: "unit", meaning: "Which part of the device" },
     Label { name: "clock", meaning: "Which of the device's clocks" },

@@ -97,6 +97,8 @@ pub fn attribute(label: &'static str) -> &'static str {
         "hw_driver_version" => "hw.driver_version",
         "hw_parent" => "hw.parent",
         "error_type" => "error.type",
+        "server_address" => "server.address",
+        "server_port" => "server.port",
         other => other,
     }
 }
@@ -174,6 +176,14 @@ const CONVENTIONAL: &[(&str, &str)] = &[
     ),
     ("gen_ai_client_inference_operation_input_tokens", "gen_ai.client.inference.operation.input_tokens"),
     ("gen_ai_client_inference_operation_output_tokens", "gen_ai.client.inference.operation.output_tokens"),
+    ("gen_ai_client_inference_duration_seconds", "gen_ai.client.inference.duration"),
+    ("gen_ai_client_inference_time_to_first_chunk_seconds", "gen_ai.client.inference.time_to_first_chunk"),
+    (
+        "gen_ai_client_inference_time_per_output_chunk_seconds",
+        "gen_ai.client.inference.time_per_output_chunk",
+    ),
+    ("gen_ai_client_embeddings_duration_seconds", "gen_ai.client.embeddings.duration"),
+    ("gen_ai_client_embeddings_operation_input_tokens", "gen_ai.client.embeddings.operation.input_tokens"),
     ("gen_ai_client_token_usage", "gen_ai.client.token.usage"),
     ("hw_gpu_utilization_ratio", "hw.gpu.utilization"),
     ("hw_gpu_memory_usage_bytes", "hw.gpu.memory.usage"),

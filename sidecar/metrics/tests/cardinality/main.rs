@@ -105,18 +105,22 @@ fn a_million_names_cost_fifty_and_a_hundred() {
     assert_eq!(page.sum("tokenmeter_tenant_tokens_total"), all * 31.0);
     assert_eq!(page.sum("tokenmeter_tenant_spend_usd_total"), all);
     assert_eq!(page.sum("tokenmeter_model_spend_usd_total"), all);
-    for tenant in ["_other", "_unknown", "__name__"] {
+    for tenant in ["_other", "_unknown", "\u{fffd}_name__"] {
         let labels = [("tenant", tenant), ("basis", "price")];
         let spend = page.get("tokenmeter_tenant_spend_usd_total", &labels);
         assert_eq!(spend, Some(of_tenant(&page, tenant)), "{tenant}: each exchange cost a dollar");
     }
-    assert_eq!(of_tenant(&page, "__name__"), (0..NAMES).filter(|at| (at + 5) % 11 == 1).count() as f64);
+    assert_eq!(
+        of_tenant(&page, "\u{fffd}_name__"),
+        (0..NAMES).filter(|at| (at + 5) % 11 == 1).count() as f64
+    );
     assert_eq!(own("_unknown"), (0..NAMES).filter(|at| at % 11 == 0).count() as f64);
-    assert_eq!(own("__name__"), (0..NAMES).filter(|at| at % 11 == 1).count() as f64);
+    assert_eq!(own("\u{fffd}_name__"), (0..NAMES).filter(|at| at % 11 == 1).count() as f64);
 }
 
 fn exchanges(page: &Page, model: &str) -> f64 {
-    let labels = [("model", model), ("dialect", "openai_chat"), ("ending", "complete")];
+    let labels =
+        [("model", model), ("upstream", "gpu-1"), ("dialect", "openai_chat"), ("ending", "complete")];
     page.get("tokenmeter_exchanges_total", &labels).unwrap()
 }
 

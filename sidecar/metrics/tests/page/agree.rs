@@ -3,7 +3,7 @@
 use std::io;
 
 use meter::Record;
-use metrics::{Basis, Format, Metric, Metrics, Options, Semconv, UNPRICED, WorkerCells};
+use metrics::{Basis, Format, Metric, Metrics, Options, Semconv, UNPRICED, Upstream, WorkerCells};
 use proptest::prelude::*;
 use relay::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
 use tenant::{Distrust, RuleKind};
@@ -160,7 +160,9 @@ proptest! {
 
     #[test]
     fn the_page_says_what_the_twin_says(steps in prop::collection::vec((0..WORKERS, any_step()), 0..120)) {
-        let options = Options { objectives: objectives(), semconv: Semconv::Both, ..Options::default() };
+        let upstreams = vec![Upstream { name: "gpu-1".into(), host: "10.0.0.7".into(), port: 8000 }];
+        let options =
+            Options { objectives: objectives(), semconv: Semconv::Both, upstreams, ..Options::default() };
         let metrics = Metrics::new(options);
         let desk = || Desk { cells: metrics.worker(), open: Vec::new() };
         let mut desks = [desk(), desk(), desk()];

@@ -1,7 +1,9 @@
 //! A client may name any model. However many names come, the labels stay few. (What a million cost
 //! is in tests/cardinality.)
 
-use metrics::{Metrics, Options};
+use std::collections::BTreeMap;
+
+use metrics::{AttributionReading, Basis, Metrics, ModelShare, Options};
 use relay::Observer;
 
 use crate::openmetrics::{self, Page};
@@ -37,6 +39,106 @@ fn a_refused_request_makes_no_label_but_finds_one() {
     assert_eq!(labels(&page), 3);
 }
 
+/// One exchange of a model, from its first byte to its last.
+fn exchange(worker: &mut impl Observer, model: &str) {
+    let unknown = worker.unknown_model();
+    worker.begin(unknown);
+    let slot = worker.model(model);
+    worker.admit(unknown, slot);
+    worker.end(slot, &plain(model));
+}
+
+/// Exchanges on the page by model.
+fn exchanges(page: &Page) -> BTreeMap<String, f64> {
+    let mut sums = BTreeMap::new();
+    for (series, n) in &page.samples {
+        if series.name == "tokenmeter_exchanges_total" {
+            let (_, model) = series.labels.iter().find(|(name, _)| *name == "model").unwrap();
+            *sums.entry(model.clone()).or_default() += n;
+        }
+    }
+    sums
+}
+
+#[test]
+fn invented_names_do_not_hide_a_busy_model() {
+    let metrics = Metrics::new(Options::default());
+    let mut worker = metrics.worker();
+    for n in 0..55 {
+        exchange(&mut worker, &format!("invented-{n}"));
+    }
+    let mut before = exchanges(&openmetrics::read(&metrics.text()));
+    for n in 1..=8_u32 {
+        exchange(&mut worker, "my-real-production-model");
+        let now = exchanges(&openmetrics::read(&metrics.text()));
+        assert_eq!(now.values().sum::<f64>(), f64::from(55 + n), "the sum is exact");
+        assert!(now.iter().all(|(model, n)| before.get(model).is_none_or(|before| n >= before)), "{now:?}");
+        assert!(now.len() <= 51, "{now:?}");
+        before = now;
+    }
+    assert_eq!(before["my-real-production-model"], 7.0, "from its second exchange on");
+    assert_eq!(before["_other"], 7.0);
+}
+
+/// Another worker goes on with the label, and with what was under way.
+#[test]
+fn label_given_back_is_given_back_in_every_worker() {
+    let metrics = Metrics::new(Options { models: 1, ..Options::default() });
+    let (mut first, mut second) = (metrics.worker(), metrics.worker());
+    exchange(&mut first, "old");
+    let running = first.model("old");
+    first.begin(running);
+    first.live(running, 10, 0);
+    exchange(&mut second, "new");
+    exchange(&mut second, "new");
+    first.live(running, 5, 0);
+    first.end(running, &plain("old"));
+    exchange(&mut first, "old");
+    exchange(&mut first, "new");
+    let page = openmetrics::read(&metrics.text());
+    let seen: Vec<_> = exchanges(&page).into_iter().collect();
+    assert_eq!(seen, [("_other".to_owned(), 4.0), ("new".to_owned(), 2.0)]);
+    let in_flight = |model| page.get("tokenmeter_exchanges_in_flight", &[("model", model)]);
+    assert_eq!((in_flight("_other"), in_flight("new"), in_flight("old")), (Some(0.0), Some(0.0), None));
+    assert_eq!(page.get("tokenmeter_live_output_tokens_total", &[("model", "_other")]), Some(15.0));
+}
+
+/// The sums of the control plane move along.
+#[test]
+fn money_of_a_label_given_back_goes_on_under_other() {
+    let metrics = Metrics::new(Options { models: 1, ..Options::default() });
+    let mut worker = metrics.worker();
+    exchange(&mut worker, "old");
+    let attribute = |joules: &[(&str, f64)]| {
+        let models = joules
+            .iter()
+            .map(|(model, joules)| ModelShare { model: (*model).into(), energy_joules: *joules });
+        metrics
+            .attribution(&AttributionReading { models: models.collect(), ..AttributionReading::default() });
+    };
+    metrics.charge("default", "old", Basis::Price, 5_000_000_000_000);
+    metrics.unpriced("old", "model");
+    attribute(&[("old", 7.0)]);
+    exchange(&mut worker, "new");
+    exchange(&mut worker, "new");
+    metrics.charge("default", "old", Basis::Price, 1_000_000_000_000);
+    metrics.charge("default", "new", Basis::Price, 2_000_000_000_000);
+    attribute(&[("old", 8.0), ("new", 1.0)]);
+    let value = |name: &str, model: &str| {
+        let page = openmetrics::read(&metrics.text());
+        let of = page.samples.iter().filter(|(series, _)| {
+            series.name == name && series.labels.iter().any(|(_, value)| value == model)
+        });
+        of.map(|(_, n)| *n).sum::<f64>()
+    };
+    assert_eq!(value("tokenmeter_model_spend_usd_total", "_other"), 6.0);
+    assert_eq!(value("tokenmeter_model_spend_usd_total", "new"), 2.0);
+    assert_eq!(value("tokenmeter_model_spend_usd_total", "old"), 0.0);
+    assert_eq!(value("tokenmeter_unpriced_exchanges_total", "_other"), 1.0);
+    let energy = "tokenmeter_energy_model_joules_total";
+    assert_eq!((value(energy, "_other"), value(energy, "new")), (8.0, 1.0));
+}
+
 #[test]
 fn our_own_labels_need_no_room_and_are_no_overflow() {
     let metrics = Metrics::new(Options { models: 0, ..Options::default() });
@@ -58,7 +160,8 @@ fn a_slot_that_is_not_the_workers_own_counts_as_unknown() {
     worker.begin(foreign);
     worker.end(foreign, &plain("foreign"));
     let page = openmetrics::read(&metrics.text());
-    let labels = [("model", "_unknown"), ("dialect", "openai_chat"), ("ending", "complete")];
+    let labels =
+        [("model", "_unknown"), ("upstream", "gpu-1"), ("dialect", "openai_chat"), ("ending", "complete")];
     assert_eq!(page.get("tokenmeter_exchanges_total", &labels), Some(1.0));
 }
 

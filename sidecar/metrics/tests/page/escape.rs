@@ -4,20 +4,11 @@ use metrics::{Metrics, Options};
 use relay::Observer;
 
 use crate::openmetrics::{self, Page};
+use crate::records::plain;
 
 #[test]
 fn quotes_backslashes_line_feeds_and_any_utf8_come_back_as_they_went_in() {
-    for name in [
-        "plain",
-        "say \"hi\"",
-        r"back\slash",
-        "\\",
-        "\"",
-        "two\nlines",
-        "\r\t\u{1b}[31m",
-        "模型-β é",
-        "a{b=\"c\"} 1 # EOF",
-    ] {
+    for name in ["plain", "say \"hi\"", r"back\slash", "\\", "\"", "模型-β é", "a{b=\"c\"} 1 # EOF"] {
         let page = page_of(name);
         assert_eq!(in_flight(&page, name), Some(1.0), "{name:?}");
         assert_eq!(page.get("tokenmeter_upstream_up", &[("upstream", name)]), Some(1.0), "{name:?}");
@@ -25,8 +16,45 @@ fn quotes_backslashes_line_feeds_and_any_utf8_come_back_as_they_went_in() {
 }
 
 #[test]
-fn a_nul_is_replaced_since_some_scrapers_end_there() {
-    assert_eq!(in_flight(&page_of("a\0b"), "a\u{fffd}b"), Some(1.0));
+fn control_characters_of_models_are_replaced() {
+    for (name, label) in [
+        ("a\0b", "a\u{fffd}b"),
+        ("a\u{1b}[31mred", "a\u{fffd}[31mred"),
+        ("two\nlines", "two\u{fffd}lines"),
+        ("\r\t\u{7f}\u{9b}", "\u{fffd}\u{fffd}\u{fffd}\u{fffd}"),
+    ] {
+        let page = page_of(name);
+        assert_eq!(in_flight(&page, label), Some(1.0), "{name:?}");
+    }
+    let metrics = Metrics::new(Options::default());
+    metrics.worker().model("a\u{1b}[31mred");
+    assert!(!metrics.text().contains('\u{1b}'));
+}
+
+/// `_` begins the labels of ours; a model of such a name counts under a label that is its own.
+#[test]
+fn models_take_no_label_of_ours() {
+    for (name, label) in [("__name__", "\u{fffd}_name__"), ("_others", "\u{fffd}others")] {
+        let page = page_of(name);
+        assert_eq!(in_flight(&page, label), Some(1.0), "{name:?}");
+        assert_eq!(in_flight(&page, name), None);
+    }
+}
+
+/// A model named as one of our labels is adds to its series and takes no room.
+#[test]
+fn model_named_as_our_label_is_counted_there() {
+    let metrics = Metrics::new(Options { models: 1, ..Options::default() });
+    let mut worker = metrics.worker();
+    for name in ["_other", "_unknown", "plain"] {
+        let slot = worker.model(name);
+        worker.begin(slot);
+        worker.end(slot, &plain(name));
+    }
+    let page = openmetrics::read(&metrics.text());
+    let models = page.samples.keys().filter(|series| series.name == "tokenmeter_exchanges_in_flight");
+    assert_eq!(models.count(), 3);
+    assert_eq!(page.sum("tokenmeter_exchanges_total"), 3.0);
 }
 
 #[test]
@@ -50,7 +78,7 @@ fn page_of(name: &str) -> Page {
     let mut worker = metrics.worker();
     let slot = worker.model(name);
     worker.begin(slot);
-    if !name.contains('\0') {
+    if !name.contains(char::is_control) {
         metrics.set_upstream_up(name, true);
     }
     openmetrics::read(&metrics.text())

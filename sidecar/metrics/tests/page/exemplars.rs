@@ -92,7 +92,7 @@ fn a_tokens_gap_is_its_share_of_the_frames() {
     for frame in 0..5 {
         let mut reading = meter.read(tick(100 + 1000 * frame));
         reading.event(Event::Text(Piece { choice: 0, chars: 40, tokens: Some(10) }));
-        reading.frame(Extent { from: 0, to: 0, whole: true, is_usage: false, usage: None });
+        reading.frame(Extent { from: 0, to: 0, whole: true, is_usage: false, usage: None, timings: None });
     }
     let mut identity = Identity::new("gpu-1", "vllm", Dialect::OpenaiChat, "m");
     identity.trace = Some(Box::new(trace(1)));

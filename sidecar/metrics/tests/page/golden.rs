@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::{env, fs};
 
-use meter::{Ending, Provenance, Timing, TokenType, Tokens, Weight};
-use metrics::{EngineReading, Glob, Metrics, Objective, Options};
+use meter::{Ending, Provenance, Role, Timing, TokenType, Tokens, Weight};
+use metrics::{EngineReading, Glob, Metrics, Objective, Options, Upstream};
 use relay::{Class, Dropped, Kind, Observer, Passthrough, Refusal};
 use scan::Dialect;
 
@@ -16,6 +16,7 @@ use crate::traces::trace;
 fn a_page_of_two_workers() {
     let metrics = Metrics::new(Options {
         models: 2,
+        upstreams: vec![Upstream { name: "gpu-1".into(), host: "10.0.0.7".into(), port: 8000 }],
         version: "0.0.0".to_owned(),
         objectives: vec![Objective {
             name: "chat".into(),
@@ -41,7 +42,10 @@ fn a_page_of_two_workers() {
             prefix_cache_hit_ratio: Some(0.5),
             prompt_tokens: Some(1000.0),
             generation_tokens: Some(210.0),
+            prompt_source_tokens: [Some(400.0), Some(600.0), None],
+            hidden_cached_tokens: Some(580.0),
             preemptions: Some(1.0),
+            admission_rejections: Some(4.0),
             drift_input_tokens: Some(-3.0),
             drift_output_tokens: Some(12.0),
         },
@@ -92,6 +96,11 @@ fn a_page_of_two_workers() {
     let beyond = two.model("one too many");
     two.begin(beyond);
     two.end(beyond, &refused("one too many"));
+    // A prefill leg, in no count but those of legs.
+    two.begin(qwen);
+    let mut leg = plain("qwen3-8b");
+    leg.identity.role = Role::Prefill;
+    two.end(qwen, &leg);
     let running = two.unknown_model();
     two.begin(running);
 

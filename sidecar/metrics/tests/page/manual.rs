@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use meter::edges::{CONCURRENCY_NAMES, POSITION_NAMES};
-use meter::{Ending, Provenance, TokenType, Weight};
+use meter::{Ending, Provenance, Role, TokenType, Weight};
 use metrics::{Basis, Format, Kind, LABELS, Metric, ReloadedFile, Verdict, attribute};
 use relay::{Dropped, Kind as ServerKind, Passthrough, Refusal, UsageStep};
 use scan::Dialect;
@@ -72,6 +72,7 @@ fn values(label: &str) -> Vec<&'static str> {
         "step" => UsageStep::ALL.map(UsageStep::name).to_vec(),
         "provenance" => Provenance::ALL.map(Provenance::name).to_vec(),
         "verdict" => Verdict::ALL.map(Verdict::name).to_vec(),
+        "role" => [Role::Prefill, Role::Decode].map(Role::name).to_vec(),
         "weight" => [Weight::Exact, Weight::Spread].map(Weight::name).to_vec(),
         "concurrency" => CONCURRENCY_NAMES.to_vec(),
         "position" => POSITION_NAMES.to_vec(),
@@ -85,11 +86,23 @@ fn values(label: &str) -> Vec<&'static str> {
             .chain([metrics::GPU_SAMPLE, metrics::GPU_SHARE])
             .chain(metrics::DROPPED_SIGNALS)
             .chain([metrics::LEDGER_ROW, metrics::LEDGER_ENERGY])
+            .chain([metrics::ADMIN_CONNECTION])
             .collect(),
-        "gen_ai_token_modality" => vec!["unknown", "text", "audio"],
+        "gen_ai_token_modality" => vec!["unknown", "text", "audio", "image"],
         "gen_ai_token_type" => vec!["input", "output"],
         "hw_type" => vec!["gpu"],
-        "error_type" => metrics::GPU_ERRORS.to_vec(),
+        "error_type" => [
+            &metrics::GPU_ERRORS[..],
+            &[
+                "client_disconnect",
+                "stream_truncated",
+                "upstream_reset",
+                "error_in_band",
+                "no_output",
+                "_OTHER",
+            ],
+        ]
+        .concat(),
         "source" => vec!["nvml", "dcgm", "rocm", "power"],
         "shared" => vec!["true", "false"],
         "unit" => metrics::GPU_UNITS.to_vec(),
@@ -180,11 +193,22 @@ what is generated at this moment use `tokenmeter_live_output_tokens_total`, whic
 When it turns out to have been ahead (the server's final count is smaller than the running one), it stands
 still until the truth has caught up; it never decreases.
 
+Endings, times and speeds have a label `upstream`, the server that was asked: sums over it are the model's. Upstreams are
+configured, so there are as many values as there are servers, and a model has series only at those where an exchange of
+it ended.
+
 `weight` says how the time of single tokens is known: `exact` where each frame's tokens were known, `spread`
 where the total was spread over the frames.
 
-The `gen_ai_server_*` series follow OpenTelemetry's semantic convention: successes only (`complete` and `length`). Ours
-take every exchange in which the thing happened: a client that left after the first token has a time to first
+The `gen_ai_server_*` series follow OpenTelemetry's semantic convention. Times to and between tokens are of successes only
+(`complete` and `length`). The duration is of every ended operation, and `error_type` says how it failed: the server's
+status, `client_disconnect`, `stream_truncated` (the answer broke off), `upstream_reset` (before its first byte),
+`error_in_band`, `no_output` or `_OTHER`; it is empty for a success. Of a model at a server 24 values have series of their
+own, later ones are `_OTHER`. `server_address` and `server_port` are those of the upstream's URL; two upstreams at one address
+are one server here. The convention also recommends `gen_ai.response.model`, which is on spans and not on metrics: a server
+may name a model with every answer anew.
+
+Our own times and speeds take every exchange in which the thing happened: a client that left after the first token has a time to first
 token. Each ended exchange is either in `tokenmeter_time_to_first_token_seconds` or, with the reason, in
 `tokenmeter_no_first_token_total`.
 
@@ -211,10 +235,20 @@ output tokens in them. A speed that is exactly the bound is met, and lies in the
 ## Token usage by the semantic convention
 
 `gen_ai_client_inference_usage_*` and `gen_ai_client_inference_operation_*` are made of `reported` counts alone and
-hold every ended operation, failed ones too; one without a report adds nothing to them. `input` includes what was
+hold every ended operation, failed ones too; one without a report is a 0 in them, with the modality `unknown`. The
+distributions say by `error_type` how an operation failed. `input` includes what was
 read from or written to a cache, `output` includes reasoning: the other counters are parts of these two, not more.
-They carry no tenant. The convention had `gen_ai_client_token_usage` before; it is there on request, with the others
-or in their place, and what is switched off is on no page and in no export.
+They carry no tenant. Embeddings are in `gen_ai_client_embeddings_*` instead.
+
+| `--semconv` | Families beside `gen_ai_server_*` |
+|---|---|
+| `latest` (the default) | `gen_ai_client_inference_usage_*`, `gen_ai_client_inference_operation_*`, `gen_ai_client_embeddings_*` |
+| `client` | those, and `gen_ai_client_inference_duration_seconds`, `…_time_to_first_chunk_seconds`, `…_time_per_output_chunk_seconds` |
+| `legacy` | `gen_ai_client_token_usage`, as the convention had it before: reported counts, no zeros |
+| `both` | those of `latest` and `legacy` |
+
+The times of `client` are measured here, at the server's door, from the complete request on. The time per chunk is between
+frames with tokens, in the buckets of `tokenmeter_chunk_gap_seconds`. What is switched off is on no page and in no export.
 
 ## Forms of the page
 
@@ -263,6 +297,15 @@ another life. `tokenmeter_engine_drift_tokens` is the server's count less ours, 
 Exchanges that run while a page is read are counted by one side and not yet by the other (most servers count
 as they generate, we when an exchange ends), also those that ran at the baseline: under load the drift swings
 by what is in flight. Look at its trend, or at quiet times.
+
+`tokenmeter_engine_prompt_source_tokens` says where prompt tokens came from: computed (`compute`), held by the server's
+own prefix cache (`cache`), fetched from a KV store or another server (`transfer`).
+
+`tokenmeter_engine_hidden_cached_tokens` is above 0 where a server's page shows cached tokens that its usage does not
+report: vLLM without `--enable-prompt-tokens-details`, SGLang without `--enable-cache-report`. Such tokens are counted
+and priced as computed ones. The number is the least that can be true: cached tokens of the page before, less all prompt
+tokens that did not pass through here, less those that were reported. Above a hundredth of all prompt tokens the log and
+the live page say so, with the flag to set.
 
 ## Accelerators and what they were used for
 
@@ -318,11 +361,17 @@ the signal `metric` the items are the data points of exports. What was dropped i
 ## Label values of our own
 
 - `_other`: the name came after the cap was reached (50 models unless set otherwise, 100 tenants). All its numbers are here,
-  so sums stay exact; each exchange counted so adds to `tokenmeter_dropped_total{what=\"label_overflow\"}`.
+  so sums stay exact; each exchange counted so adds to `tokenmeter_dropped_total{what=\"label_overflow\"}`. A name that
+  has more exchanges under `_other` than the label with the least takes its place, at most one a minute. What the other
+  counted goes on under `_other`, which grows by it at once: no series goes down, but `rate` of `_other` sees the step.
+  A name that gets a label again counts from zero, which Prometheus takes for a restart. Older exchanges weigh half as
+  much every ten minutes, so that a model that is no longer used gives its label back.
 - `_unknown`: the request's model is not known yet, was never learned, or named no model that a server has accepted
   (a refused request cannot make a label).
 
-Names longer than 128 bytes are cut between characters.
+Names longer than 128 bytes are cut between characters. Control characters and a leading `_` are shown as U+FFFD (`�`),
+so that a model's name neither orders a terminal nor takes a label that is kept; a model named `_other` or `_unknown`
+adds to that series. The ledger keeps every name as it was.
 
 `tokenmeter_usage_steps_total` says, for each request to chat and completions, what was done so that its answer carries
 usage. The first that holds counts: `observed` (the policy), `sent_unasked` (this server sends it anyway, or always ends
@@ -342,7 +391,7 @@ sum by (model, type) (increase(tokenmeter_tokens_total{provenance=\"reported\"}[
 histogram_quantile(0.99, sum by (le, model) (rate(tokenmeter_time_to_first_token_seconds_bucket[5m])))
 
 # The speed one user sees, against how many share the server
-histogram_quantile(0.5, sum by (le, concurrency) (rate(tokenmeter_request_output_token_rate_per_second_bucket[1h])))
+histogram_quantile(0.5, sum by (le, model, upstream, concurrency) (rate(tokenmeter_request_output_token_rate_per_second_bucket[1h])))
 
 # Share of streams faster than 30 tokens per second (10, 15, 30 and 100 are edges)
 1 - sum(rate(tokenmeter_request_output_token_rate_per_second_bucket{le=\"30.0\"}[5m]))
@@ -353,6 +402,10 @@ sum by (model) (rate(tokenmeter_exchanges_total{ending!~\"complete|length|client
   / sum by (model) (rate(tokenmeter_exchanges_total[5m]))
 sum by (model) (rate(tokenmeter_exchanges_total{ending=\"client_abort\"}[5m]))
   / sum by (model) (rate(tokenmeter_exchanges_total[5m]))
+
+# The share of failures by the semantic convention, by server
+1 - sum by (server_address, server_port) (rate(gen_ai_server_request_duration_seconds_count{error_type=\"\"}[5m]))
+  / sum by (server_address, server_port) (rate(gen_ai_server_request_duration_seconds_count[5m]))
 
 # Share of exchanges that met their objective, and of tokens in such exchanges
 sum by (model, objective) (rate(tokenmeter_goodput_exchanges_total[5m]))
@@ -370,8 +423,8 @@ sum by (tenant) (rate(tokenmeter_tenant_spend_usd_total{basis=\"price\"}[1h])) *
 sum by (tenant) (rate(tokenmeter_tenant_spend_usd_total{basis=\"gpu\"}[1h])) * 3600
 
 # Does an answer slow down as it grows? Seconds per token by position
-sum by (position) (rate(tokenmeter_output_position_seconds_total[1h]))
-  / sum by (position) (rate(tokenmeter_output_position_tokens_total[1h]))
+sum by (upstream, position) (rate(tokenmeter_output_position_seconds_total[1h]))
+  / sum by (upstream, position) (rate(tokenmeter_output_position_tokens_total[1h]))
 
 # Tokens a minute that the server generated and we did not see, smoothed over what is in flight
 deriv(tokenmeter_engine_drift_tokens{direction=\"output\"}[30m]) * 60

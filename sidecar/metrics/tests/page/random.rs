@@ -1,7 +1,7 @@
 //! Random exchanges to observe.
 
 use meter::edges::{GAP_S, POSITION_NAMES};
-use meter::{Ending, Gaps, Identity, Provenance, Record, Span, Timing, TokenType, Tokens, Weight};
+use meter::{Ending, Gaps, Identity, Provenance, Record, Role, Span, Timing, TokenType, Tokens, Weight};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -24,11 +24,13 @@ pub(crate) fn any_record() -> BoxedStrategy<Record> {
     let who = (
         prop::sample::select(vec!["qwen3-8b", "llama-3"]),
         prop::sample::select(vec!["default", "gold"]),
+        prop::sample::select(vec!["gpu-1", "gpu-0"]),
         prop::sample::select(vec![200u16, 400, 404, 408, 424, 429, 500, 503]),
         1u32..3,
+        prop::sample::select(vec![Role::Whole, Role::Whole, Role::Prefill, Role::Decode]),
     );
     (what, who, option::weighted(0.9, any_timing()))
-        .prop_map(|(what, (model, tenant, status, choices), timing)| {
+        .prop_map(|(what, (model, tenant, upstream, status, choices, role), timing)| {
             let (dialect, ending, input_provenance, output_provenance, by_type, provider, streamed, chars) =
                 what;
             let by_type = by_type.try_into().expect("as many as there are types");
@@ -38,7 +40,9 @@ pub(crate) fn any_record() -> BoxedStrategy<Record> {
                     dialect,
                     provider: provider.into(),
                     model: model.into(),
+                    role,
                     tenant: tenant.into(),
+                    upstream: upstream.into(),
                     ..any.identity.clone()
                 },
                 status,
@@ -74,6 +78,7 @@ fn any_timing() -> BoxedStrategy<Timing> {
                 upload_ns: 0,
                 duration_ns,
                 first_byte_ns: Some(first_byte),
+                first_chunk_ns: first_token_ns,
                 first_token_ns,
                 first_visible_ns,
                 first_tool_ns,

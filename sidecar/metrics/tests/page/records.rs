@@ -39,6 +39,7 @@ pub(crate) fn plain(model: &str) -> Record {
             upload_ns: 20_000_000,
             duration_ns: 151_000_000,
             first_byte_ns: Some(49_000_000),
+            first_chunk_ns: Some(49_500_000),
             first_token_ns: Some(50_000_000),
             first_visible_ns: Some(80_000_000),
             first_tool_ns: None,
@@ -62,6 +63,8 @@ pub(crate) fn plain(model: &str) -> Record {
         },
         visible_chars: 42,
         usage_rejected: 0,
+        cached_excess: 0,
+        upstream_attempts: 1,
     }
 }
 

@@ -1,10 +1,14 @@
 //! Which vintage of the GenAI convention's token metrics is on the page.
 
-use metrics::{Metric, Metrics, Options, Semconv};
+use std::collections::BTreeMap;
+
+use meter::{Ending, Provenance, TokenType};
+use metrics::{Metric, Metrics, Options, Semconv, Upstream};
 use relay::Observer;
+use scan::Dialect;
 
 use crate::openmetrics::{self, Page};
-use crate::records::{plain, refused};
+use crate::records::{plain, refused, types};
 
 fn page(semconv: Semconv) -> Page {
     let metrics = Metrics::new(Options { semconv, ..Options::default() });
@@ -23,14 +27,17 @@ fn page(semconv: Semconv) -> Page {
 #[test]
 fn a_vintage_that_is_switched_off_is_nowhere() {
     for (semconv, inference, usage) in
-        [(Semconv::Latest, 7, 0), (Semconv::Legacy, 0, 1), (Semconv::Both, 7, 1)]
+        [(Semconv::Latest, 7, 0), (Semconv::Client, 10, 0), (Semconv::Legacy, 0, 1), (Semconv::Both, 7, 1)]
     {
+        let embeddings = if inference == 0 { 0 } else { 2 };
         let page = page(semconv);
         let count = |prefix: &str| page.families.iter().filter(|one| one.name.starts_with(prefix)).count();
         assert_eq!(count("gen_ai_client_inference_"), inference, "{semconv:?}");
         assert_eq!(count("gen_ai_client_token_usage"), usage, "{semconv:?}");
         assert_eq!(count("gen_ai_server_"), 3, "{semconv:?}");
-        assert_eq!(page.families.len(), Metric::ALL.len() - (7 - inference) - (1 - usage), "{semconv:?}");
+        assert_eq!(count("gen_ai_client_embeddings_"), embeddings, "{semconv:?}");
+        let all = Metric::ALL.len() - (10 - inference) - (2 - embeddings) - (1 - usage);
+        assert_eq!(page.families.len(), all, "{semconv:?}");
     }
 }
 
@@ -54,4 +61,161 @@ fn usage_is_of_reported_counts_and_zero_without() {
     worker.begin(model);
     worker.end(model, &plain("m"));
     assert_eq!(sum(), [20.0, 5.0, 11.0, 3.0]);
+}
+
+#[test]
+fn modality_is_of_tokens_that_a_server_tells_apart() {
+    let metrics = Metrics::new(Options::default());
+    let mut worker = metrics.worker();
+    let model = worker.model("m");
+    let mut seen = plain("m");
+    seen.tokens.by_type = types(&[
+        (TokenType::Input, 10),
+        (TokenType::InputCached, 5),
+        (TokenType::InputAudio, 20),
+        (TokenType::InputImage, 1000),
+        (TokenType::InputVideo, 100),
+        (TokenType::Output, 7),
+        (TokenType::OutputReasoning, 3),
+        (TokenType::OutputImage, 1290),
+    ]);
+    worker.begin(model);
+    worker.end(model, &seen);
+    let page = openmetrics::read(&metrics.text());
+    let of = |side: &str| {
+        let name = format!("gen_ai_client_inference_usage_{side}_tokens_total");
+        let all = page.samples.iter().filter(|(series, _)| series.name == name);
+        let all = all.map(|(series, n)| (series.labels["gen_ai_token_modality"].clone(), *n as u64));
+        all.collect::<BTreeMap<_, _>>()
+    };
+    let expected = |all: &[(&str, u64)]| all.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect();
+    let input: BTreeMap<_, _> = expected(&[("unknown", 105), ("text", 10), ("audio", 20), ("image", 1000)]);
+    assert_eq!(of("input"), input);
+    assert_eq!(of("output"), expected(&[("unknown", 0), ("text", 10), ("image", 1290)]));
+}
+
+/// The share of failures, as it is asked for: counts with an `error_type` over all counts.
+#[test]
+fn error_rate_follows_from_request_duration() {
+    let metrics = Metrics::new(Options::default());
+    let mut worker = metrics.worker();
+    let model = worker.model("m");
+    let mut cut = plain("m");
+    cut.ending = Ending::UpstreamCut;
+    let mut left = plain("m");
+    left.ending = Ending::ClientAbort;
+    for record in [plain("m"), refused("m"), cut, left] {
+        worker.begin(model);
+        worker.end(model, &record);
+    }
+    let page = openmetrics::read(&metrics.text());
+    let counts = |name: &str| -> Vec<_> {
+        let name = format!("{name}_count");
+        let all = page.samples.iter().filter(|(series, _)| series.name == name);
+        all.map(|(series, n)| (series.labels["error_type"].clone(), *n)).collect()
+    };
+    let expected = [("", 1.0), ("429", 1.0), ("client_disconnect", 1.0), ("stream_truncated", 1.0)];
+    let expected: Vec<_> = expected.map(|(error, n)| (error.to_owned(), n)).to_vec();
+    for name in [
+        "gen_ai_server_request_duration_seconds",
+        "gen_ai_client_inference_operation_input_tokens",
+        "gen_ai_client_inference_operation_output_tokens",
+    ] {
+        assert_eq!(counts(name), expected, "{name}");
+    }
+    // Nothing was reported of the refused one: a zero, and not no observation.
+    let zero = page.samples.iter().find(|(series, _)| {
+        series.name == "gen_ai_client_inference_operation_input_tokens_sum"
+            && series.labels["error_type"] == "429"
+    });
+    assert_eq!(zero.map(|(_, sum)| *sum), Some(0.0));
+    for name in ["gen_ai_server_time_to_first_token_seconds", "gen_ai_server_time_per_output_token_seconds"] {
+        assert_eq!(page.sum(&format!("{name}_count")), 1.0, "{name}: successes only");
+    }
+}
+
+#[test]
+fn invented_statuses_share_one_error_type() {
+    let metrics = Metrics::new(Options::default());
+    let mut worker = metrics.worker();
+    let model = worker.model("m");
+    for status in 400..1000 {
+        let mut record = refused("m");
+        record.status = status;
+        worker.begin(model);
+        worker.end(model, &record);
+    }
+    let page = openmetrics::read(&metrics.text());
+    let name = "gen_ai_server_request_duration_seconds_count";
+    let series: Vec<_> = page.samples.iter().filter(|(series, _)| series.name == name).collect();
+    assert_eq!(page.sum(name), 600.0);
+    assert!(series.len() <= 25, "{}", series.len());
+    let rest = series.iter().find(|(series, _)| series.labels["error_type"] == "_OTHER");
+    assert!(rest.is_some_and(|(_, n)| **n >= 576.0), "{rest:?}");
+}
+
+#[test]
+fn embeddings_have_families_of_their_own() {
+    let metrics = Metrics::new(Options { semconv: Semconv::Client, ..Options::default() });
+    let mut worker = metrics.worker();
+    let model = worker.model("e");
+    let mut embedding = plain("e");
+    embedding.identity.dialect = Dialect::Embeddings;
+    embedding.tokens.output_provenance = Provenance::None;
+    embedding.tokens.by_type = types(&[(TokenType::Input, 20)]);
+    let mut failed = refused("e");
+    failed.identity.dialect = Dialect::Embeddings;
+    for record in [embedding, failed] {
+        worker.begin(model);
+        worker.end(model, &record);
+    }
+    let page = openmetrics::read(&metrics.text());
+    assert_eq!(page.sum("gen_ai_client_embeddings_operation_input_tokens_sum"), 20.0);
+    assert_eq!(page.sum("gen_ai_client_embeddings_operation_input_tokens_count"), 2.0);
+    assert_eq!(page.sum("gen_ai_client_embeddings_duration_seconds_count"), 2.0);
+    assert_eq!(page.sum("gen_ai_server_request_duration_seconds_count"), 2.0);
+    let inference = page.samples.keys().filter(|series| series.name.starts_with("gen_ai_client_inference_"));
+    assert_eq!(inference.count(), 0, "an embedding is no inference");
+}
+
+#[test]
+fn client_times_are_those_of_the_stream() {
+    let metrics = Metrics::new(Options { semconv: Semconv::Client, ..Options::default() });
+    let mut worker = metrics.worker();
+    let model = worker.model("m");
+    let mut body = plain("m");
+    body.streamed = false;
+    for record in [plain("m"), body, refused("m")] {
+        worker.begin(model);
+        worker.end(model, &record);
+    }
+    let page = openmetrics::read(&metrics.text());
+    let name = "gen_ai_client_inference";
+    assert_eq!(page.sum(&format!("{name}_duration_seconds_count")), 3.0);
+    assert_eq!(page.sum(&format!("{name}_time_to_first_chunk_seconds_count")), 1.0);
+    assert_eq!(page.sum(&format!("{name}_time_to_first_chunk_seconds_sum")), 0.0495);
+    assert_eq!(page.sum(&format!("{name}_time_per_output_chunk_seconds_count")), 10.0);
+}
+
+#[test]
+fn upstream_is_told_by_its_address() {
+    let upstreams =
+        ["gpu-1", "gpu-0"].map(|name| Upstream { name: name.into(), host: "10.0.0.7".into(), port: 8000 });
+    let metrics = Metrics::new(Options { upstreams: upstreams.to_vec(), ..Options::default() });
+    let mut worker = metrics.worker();
+    let model = worker.model("m");
+    for upstream in ["gpu-1", "gpu-0", "unknown"] {
+        let mut record = plain("m");
+        record.identity.upstream = upstream.into();
+        worker.begin(model);
+        worker.end(model, &record);
+    }
+    let page = openmetrics::read(&metrics.text());
+    let series: Vec<_> = page
+        .samples
+        .iter()
+        .filter(|(series, _)| series.name == "gen_ai_server_time_to_first_token_seconds_count")
+        .map(|(series, n)| (&*series.labels["server_address"], &*series.labels["server_port"], *n))
+        .collect();
+    assert_eq!(series, [("", "", 1.0), ("10.0.0.7", "8000", 2.0)], "two upstreams at one address are one");
 }

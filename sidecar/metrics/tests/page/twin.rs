@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use meter::edges::{CONCURRENCY_NAMES, GAP_S, POSITION_NAMES};
-use meter::{Ending, Gaps, Provenance, Record, TokenType};
+use meter::{Ending, Gaps, Provenance, Record, Role, TokenType};
 use metrics::{Glob, Kind, Metric, Objective};
 use scan::Dialect;
 
@@ -86,7 +86,17 @@ impl Twin {
         let (timing, ending) = (&record.timing, record.ending.name());
         let m = ("model", model);
         self.add("tokenmeter_exchanges_in_flight", &[m], -1.0);
-        let labels = [m, ("dialect", record.identity.dialect.name()), ("ending", ending)];
+        let role = record.identity.role;
+        if role != Role::Whole {
+            let r = ("role", role.name());
+            self.add("tokenmeter_leg_exchanges_total", &[m, r, ("ending", ending)], 1.0);
+            self.observe(Metric::LegDuration, &[m, r], seconds(timing.duration_ns));
+        }
+        if role == Role::Prefill {
+            return self.add("tokenmeter_leg_prompt_tokens_total", &[m], record.tokens.input() as f64);
+        }
+        let u = ("upstream", &*record.identity.upstream);
+        let labels = [m, u, ("dialect", record.identity.dialect.name()), ("ending", ending)];
         self.add("tokenmeter_exchanges_total", &labels, 1.0);
         for kind in TokenType::ALL {
             let provenance = record.tokens.provenance(kind).name();
@@ -99,7 +109,9 @@ impl Twin {
             let labels = [t, ("type", kind.name())];
             self.add("tokenmeter_tenant_tokens_total", &labels, record.tokens.of(kind) as f64);
         }
-        let uncounted = record.tokens.input_provenance == Provenance::None && record.tokens.output() > 0;
+        let is_accepted = (200..300).contains(&record.status);
+        let uncounted =
+            record.tokens.input_provenance == Provenance::None && (is_accepted || record.tokens.output() > 0);
         self.add("tokenmeter_tenant_uncounted_prompts_total", &[t], f64::from(u8::from(uncounted)));
         let known = [("input", record.tokens.input_provenance), ("output", record.tokens.output_provenance)];
         for (direction, provenance) in known {
@@ -108,40 +120,57 @@ impl Twin {
         }
 
         let success = matches!(record.ending, Ending::Complete | Ending::Length);
+        let (address, port) = if u.1 == "gpu-1" { ("10.0.0.7", "8000") } else { ("", "") };
         let flavour = [
             ("gen_ai_operation_name", record.identity.dialect.operation()),
             ("gen_ai_provider_name", &*record.identity.provider),
             ("gen_ai_request_model", model),
+            ("server_address", address),
+            ("server_port", port),
         ];
+        let status = record.status.to_string();
+        let error = match ending {
+            "complete" | "length" => "",
+            "error_status" => &status,
+            "client_abort" => "client_disconnect",
+            "upstream_cut" if timing.first_byte_ns.is_none() => "upstream_reset",
+            "upstream_cut" => "stream_truncated",
+            "proxy_error" => "_OTHER",
+            other => other,
+        };
+        let failed = [&flavour[..], &[("error_type", error)]].concat();
+        self.observe(Metric::GenAiDuration, &failed, seconds(timing.duration_ns));
+        if record.identity.dialect == Dialect::Embeddings {
+            self.observe(Metric::EmbeddingsDuration, &failed, seconds(timing.duration_ns));
+        }
         if success {
-            self.observe(Metric::GenAiDuration, &flavour, seconds(timing.duration_ns));
             self.moment(Metric::GenAiFirstToken, &flavour, timing.first_token_ns);
             self.moment(Metric::GenAiPerToken, &flavour, timing.per_output_token_ns);
         }
 
-        self.usage(&flavour, record);
+        self.usage(&flavour, error, record);
 
-        let crowd = [m, ("concurrency", crowd(timing.concurrency))];
+        let crowd = [m, u, ("concurrency", crowd(timing.concurrency))];
         self.moment(Metric::FirstToken, &crowd, timing.first_token_ns);
-        self.moment(Metric::FirstByte, &[m], timing.first_byte_ns);
-        self.moment(Metric::FirstVisible, &[m], timing.first_visible_ns);
-        self.moment(Metric::FirstTool, &[m], timing.first_tool_ns);
-        self.moment(Metric::ServerQueue, &[m], timing.server.queue_ns);
-        self.moment(Metric::ServerPrefill, &[m], timing.server.prefill_ns);
-        self.moment(Metric::ServerDecode, &[m], timing.server.decode_ns);
+        self.moment(Metric::FirstByte, &[m, u], timing.first_byte_ns);
+        self.moment(Metric::FirstVisible, &[m, u], timing.first_visible_ns);
+        self.moment(Metric::FirstTool, &[m, u], timing.first_tool_ns);
+        self.moment(Metric::ServerQueue, &[m, u], timing.server.queue_ns);
+        self.moment(Metric::ServerPrefill, &[m, u], timing.server.prefill_ns);
+        self.moment(Metric::ServerDecode, &[m, u], timing.server.decode_ns);
         if timing.first_token_ns.is_none() {
             let reason = if success && !record.streamed { "not_streamed" } else { ending };
-            self.add("tokenmeter_no_first_token_total", &[m, ("reason", reason)], 1.0);
+            self.add("tokenmeter_no_first_token_total", &[m, u, ("reason", reason)], 1.0);
         }
         self.rate(Metric::OutputRate, &crowd, timing.output_rate);
         self.rate(Metric::InputRate, &crowd, timing.input_rate);
-        self.rate(Metric::CharacterRate, &[m], timing.visible_chars_rate);
+        self.rate(Metric::CharacterRate, &[m, u], timing.visible_chars_rate);
 
-        let weighted = [m, ("weight", timing.weight.name())];
+        let weighted = [m, u, ("weight", timing.weight.name())];
         self.gaps(Metric::InterToken, &weighted, &timing.inter_token);
         self.gaps(Metric::ChunkGap, &weighted, &timing.chunk_gap);
         for (range, span) in POSITION_NAMES.iter().zip(timing.position) {
-            let labels = [m, ("position", *range)];
+            let labels = [m, u, ("position", *range)];
             self.add("tokenmeter_output_position_tokens_total", &labels, span.tokens as f64);
             self.add("tokenmeter_output_position_seconds_total", &labels, seconds(span.ns));
         }
@@ -160,6 +189,9 @@ impl Twin {
 
     /// An ended exchange under [`objectives`], told apart by hand.
     pub(crate) fn objective(&mut self, model: &str, record: &Record) {
+        if record.identity.role == Role::Prefill {
+            return;
+        }
         let (name, tenant) = (&*record.identity.model, &*record.identity.tenant);
         let (objective, first_s, rate) = match (name.starts_with("llama"), tenant == "gold") {
             (true, true) => ("gold", 0.1, 30.0),
@@ -223,7 +255,8 @@ impl Twin {
     }
 
     /// The semantic convention's token usage.
-    fn usage(&mut self, flavour: &[(&str, &str); 3], record: &Record) {
+    fn usage(&mut self, flavour: &[(&str, &str); 5], error: &str, record: &Record) {
+        let embeds = record.identity.dialect == Dialect::Embeddings;
         let count =
             |kinds: &[TokenType]| kinds.iter().map(|kind| record.tokens.of(*kind)).sum::<u64>() as f64;
         let base = "gen_ai_client_inference_usage";
@@ -240,28 +273,31 @@ impl Twin {
             record.tokens.input_provenance == Provenance::Reported,
             record.tokens.output_provenance == Provenance::Reported,
         );
-        if asked {
-            add("input", "unknown", input);
+        if asked && !embeds {
+            let cached = count(&[TokenType::InputCached, TokenType::InputCacheWrite]);
+            let told = [TokenType::InputAudio, TokenType::InputImage, TokenType::InputVideo];
+            modalities(&mut add, "input", input, cached, told.map(|kind| count(&[kind])));
             add("cache_read_input", "unknown", count(&[TokenType::InputCached]));
             add("cache_write_input", "unknown", count(&[TokenType::InputCacheWrite]));
         }
-        if answered {
-            let audio = count(&[TokenType::OutputAudio]);
+        if answered && !embeds {
             add("reasoning_output", "unknown", count(&[TokenType::OutputReasoning]));
-            if audio > 0.0 {
-                add("output", "audio", audio);
-                add("output", "text", output - audio);
-            } else {
-                add("output", "unknown", output);
-            }
+            let told = [TokenType::OutputAudio, TokenType::OutputImage, TokenType::OutputVideo];
+            modalities(&mut add, "output", output, 0.0, told.map(|kind| count(&[kind])));
         }
         let directions = [
             (asked, Metric::OperationInput, "input", input),
             (answered, Metric::OperationOutput, "output", output),
         ];
+        let failed = [&flavour[..], &[("error_type", error)]].concat();
+        if embeds {
+            self.observe(Metric::EmbeddingsInput, &failed, if asked { input } else { 0.0 });
+        }
         for (reported, metric, direction, n) in directions {
+            if !embeds {
+                self.observe(metric, &failed, if reported { n } else { 0.0 });
+            }
             if reported {
-                self.observe(metric, flavour, n);
                 let labels = [&flavour[..], &[("gen_ai_token_type", direction)]].concat();
                 self.observe(Metric::ClientTokenUsage, &labels, n);
             }
@@ -311,4 +347,17 @@ fn crowd(mean: f64) -> &'static str {
         129.. => 7,
     };
     CONCURRENCY_NAMES[at]
+}
+
+/// One direction's tokens by modality: where one is told, the rest but the cached ones is text.
+fn modalities(add: &mut impl FnMut(&str, &str, f64), side: &str, all: f64, cached: f64, told: [f64; 3]) {
+    let [audio, image, video] = told;
+    let is_told = told.iter().any(|n| *n > 0.0);
+    let (text, unknown) =
+        if is_told { (all - cached - audio - image - video, cached + video) } else { (0.0, all) };
+    for (modality, n) in [("unknown", unknown), ("text", text), ("audio", audio), ("image", image)] {
+        if n > 0.0 || modality == "unknown" {
+            add(side, modality, n);
+        }
+    }
 }

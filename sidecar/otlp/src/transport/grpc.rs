@@ -1,6 +1,7 @@
 //! gRPC, on one kept channel. The laws: a reply is bounded and never compressed; a channel on which
 //! an attempt failed by our side's word (no connection, no answer) is closed.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,10 +16,10 @@ use tonic::metadata::MetadataMap;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Status};
 
-use super::{Failure, Reply, with_causes};
+use super::{Failure, Reply, unconnected, with_causes, with_hint};
 use crate::connect::Connector;
 use crate::limits::REPLY_BYTES;
-use crate::plan::{Signal, Target};
+use crate::plan::{Protocol, Signal, Target};
 
 pub(crate) struct Grpc {
     connector: Connector,
@@ -51,7 +52,7 @@ impl Grpc {
         if self.gzip {
             client = client.send_compressed(CompressionEncoding::Gzip);
         }
-        client.ready().await.map_err(|error| Failure::again(with_causes(&error)))?;
+        client.ready().await.map_err(|error| Failure::again(unanswered(&error)))?;
         let mut request = Request::new(message);
         let headers: HeaderMap = self.headers.iter().cloned().collect();
         *request.metadata_mut() = MetadataMap::from_headers(headers);
@@ -73,12 +74,26 @@ impl Grpc {
     }
 }
 
+/// Describes an attempt that ended without the collector's word.
+fn unanswered(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut cause = Some(error);
+    while let Some(next) = cause {
+        if let Some(error) = next.downcast_ref::<io::Error>() {
+            return unconnected(error);
+        }
+        cause = next.source();
+    }
+    let what = with_causes(error);
+    // The text of a server of HTTP/1 is no frame: its first three bytes are a length beyond the limit.
+    if what.contains("frame with invalid size") { with_hint(&what, Protocol::Http) } else { what }
+}
+
 /// What a status means, by the protocol's list of those that may be tried again.
 fn judge(status: &Status) -> Failure {
     use std::error::Error;
     if status.source().is_some() {
         // Not the collector's word, but that of the connection.
-        return Failure::again(with_causes(status));
+        return Failure::again(unanswered(status));
     }
     let what = format!("it answers {:?}", status.code());
     let wait = asked_wait(status.details());

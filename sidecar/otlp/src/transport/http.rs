@@ -19,10 +19,10 @@ use hyper::{Method, Request, Response, Uri};
 use rustls::ClientConfig;
 use tokio::task::AbortHandle;
 
-use super::{Failure, Reply, with_causes};
+use super::{Failure, Reply, unconnected, with_causes, with_hint};
 use crate::connect::Connector;
 use crate::limits::REPLY_BYTES;
-use crate::plan::Target;
+use crate::plan::{Protocol, Target};
 
 pub(crate) struct Http {
     connector: Connector,
@@ -90,7 +90,12 @@ impl Http {
         *request.uri_mut() = self.path.clone();
         *request.headers_mut() = self.headers.clone();
         let response = connection.sender.send_request(request).await;
-        let response = response.map_err(|error| Failure::again(with_causes(&error)))?;
+        let response = response.map_err(|error| {
+            let what = with_causes(&error);
+            // A gRPC server answers in frames of HTTP/2, the first of them even before a request.
+            let is_other = error.is_parse() || what.contains("received unexpected message");
+            Failure::again(if is_other { with_hint(&what, Protocol::Grpc) } else { what })
+        })?;
         judge(&response)?;
         let plain = response.headers().get(CONTENT_ENCODING).is_none_or(|coding| coding == "identity");
         let reply = bounded(response.into_body()).await;
@@ -101,7 +106,8 @@ impl Http {
     }
 
     async fn connect(&self) -> Result<Connection, Failure> {
-        let io = self.connector.clone().connect().await.map_err(Failure::again)?;
+        let io = self.connector.clone().connect().await;
+        let io = io.map_err(|error| Failure::again(unconnected(&error)))?;
         let (sender, connection) = http1::Builder::new()
             // A reply's head is bounded as its body is.
             .max_buf_size(REPLY_BYTES)

@@ -57,6 +57,7 @@ pub(crate) fn chat() -> Record {
             upload_ns: UPLOAD,
             duration_ns: 2_000_000_000,
             first_byte_ns: Some(190_000_000),
+            first_chunk_ns: Some(195_000_000),
             first_token_ns: Some(200_000_000),
             first_visible_ns: Some(900_000_000),
             concurrency: 2.5,
@@ -65,6 +66,8 @@ pub(crate) fn chat() -> Record {
         load: LoadSpan::alone(),
         visible_chars: 160,
         usage_rejected: 0,
+        cached_excess: 0,
+        upstream_attempts: 1,
     }
 }
 

@@ -2,7 +2,8 @@
 
 use meter::{Ending, Record};
 use opentelemetry_proto::tonic::logs::v1::LogRecord;
-use otlp::{Charge, Finished, Protocol};
+use otlp::{Charge, EventName, Finished, Plan, Protocol};
+use scan::Dialect;
 
 use crate::collector::Collector;
 use crate::exchanges::{CLIENT, STARTED, TRACE, UPLOAD, chat, finished, said, untraced};
@@ -38,6 +39,23 @@ fn an_exchange_is_one_event_joined_to_its_trace() {
         ] {
             assert_eq!(said(&log.attributes, key).as_deref(), Some(value), "{key}");
         }
+    }
+}
+
+#[test]
+fn inference_has_the_conventions_event_name() {
+    for (dialect, name) in [
+        (Dialect::OpenaiChat, "gen_ai.client.inference.operation.details"),
+        (Dialect::Embeddings, "tokenmeter.exchange"),
+    ] {
+        let collector = Collector::new();
+        let plan = plans::logs(Protocol::Http, collector.address);
+        let exporter = plans::start(Plan { event: EventName::OperationDetails, ..plan });
+        let mut record = chat();
+        record.identity.dialect = dialect;
+        exporter.submit(finished(record));
+        assert_eq!(exporter.shutdown(LONG).logs.sent, 1);
+        assert_eq!(collector.seen().log_records().remove(0).event_name, name);
     }
 }
 

@@ -14,6 +14,7 @@ mod faults;
 mod logs;
 mod metric;
 mod official;
+mod registry;
 mod retry;
 mod secure;
 mod spans;

@@ -50,12 +50,12 @@ fn native() -> HistogramReading {
 }
 
 fn reading() -> Reading {
-    let chat: &[&str] = &["chat", "vllm", "m"];
+    let chat: &[&str] = &["chat", "vllm", "m", "10.0.0.7", "8000"];
     Reading {
         at_unix_ns: AT,
         since_unix_ns: SINCE,
         families: vec![
-            family(Metric::Exchanges, vec![(&["m", "openai_chat", "complete"], Value::Count(7))]),
+            family(Metric::Exchanges, vec![(&["m", "gpu-1", "openai_chat", "complete"], Value::Count(7))]),
             family(Metric::ProcessMemory, vec![(&[], Value::Count(1 << 20))]),
             family(Metric::Stalled, vec![(&["m"], Value::Number(0.5))]),
             family(Metric::GenAiFirstToken, vec![(chat, Value::Histogram(Box::new(native())))]),
@@ -174,7 +174,8 @@ fn too_many_exponential_buckets_become_fewer_and_wider() {
     let buckets = vec![(1, 5), (40 * 256, 7)];
     histogram.native = Some(NativeReading { schema: 8, zero_count: 0, zero_threshold: 0.0, buckets });
     let value = Value::Histogram(Box::new(histogram));
-    let families = vec![family(Metric::GenAiFirstToken, vec![(&["chat", "vllm", "m"], value)])];
+    let families =
+        vec![family(Metric::GenAiFirstToken, vec![(&["chat", "vllm", "m", "10.0.0.7", "8000"], value)])];
     let plan = |collector: &Collector| {
         let mut plan = once(Protocol::Http, collector);
         plan.metrics.as_mut().unwrap().histograms = Histograms::Exponential;

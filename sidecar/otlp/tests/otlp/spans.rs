@@ -1,6 +1,6 @@
 //! What a trace shows of an exchange.
 
-use meter::{Ending, Provenance, Record};
+use meter::{Ending, Provenance, Record, Role, TokenType};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use opentelemetry_proto::tonic::trace::v1::span::SpanKind;
 use opentelemetry_proto::tonic::trace::v1::status::StatusCode;
@@ -84,7 +84,8 @@ fn the_inference_says_what_the_convention_asks_for() {
         ("gen_ai.response.model", "qwen3-8b-fp8"),
         ("gen_ai.response.id", "chatcmpl-1"),
         ("gen_ai.response.finish_reasons", "stop"),
-        ("gen_ai.response.time_to_first_chunk", "0.2"),
+        ("gen_ai.response.time_to_first_chunk", "0.195"),
+        ("tokenmeter.time_to_first_token", "0.2"),
         ("gen_ai.request.stream", "true"),
         ("gen_ai.request.temperature", "0.7"),
         ("gen_ai.request.max_tokens", "256"),
@@ -154,6 +155,38 @@ fn an_estimate_never_has_the_conventions_name() {
 }
 
 #[test]
+fn tokens_of_each_modality_are_attributes() {
+    let mut record = chat();
+    record.tokens.by_type = [0; TokenType::ALL.len()];
+    let counts = [
+        (TokenType::Input, 10),
+        (TokenType::InputImage, 1000),
+        (TokenType::InputVideo, 100),
+        (TokenType::Output, 7),
+        (TokenType::OutputReasoning, 3),
+        (TokenType::OutputImage, 1290),
+    ];
+    for (kind, n) in counts {
+        record.tokens.by_type[kind as usize] = n;
+    }
+    let attributes = client(record.clone()).attributes;
+    for (key, value) in [
+        ("gen_ai.usage.input_tokens", "1110"),
+        ("gen_ai.usage.text.input_tokens", "10"),
+        ("gen_ai.usage.image.input_tokens", "1000"),
+        ("tokenmeter.usage.video.input_tokens", "100"),
+        ("gen_ai.usage.text.output_tokens", "10"),
+        ("gen_ai.usage.image.output_tokens", "1290"),
+    ] {
+        assert_eq!(said(&attributes, key).as_deref(), Some(value), "{key}");
+    }
+    assert_eq!(said(&attributes, "gen_ai.usage.audio.input_tokens"), None);
+    record.tokens.by_type[TokenType::InputCached as usize] = 5;
+    let text = said(&client(record).attributes, "gen_ai.usage.text.input_tokens");
+    assert_eq!(text, None, "the cached tokens may be text or not");
+}
+
+#[test]
 fn an_answer_that_never_said_how_it_ended_is_an_error_in_its_place() {
     let mut record = chat();
     record.answers = 3;
@@ -220,4 +253,26 @@ fn a_model_nobody_named_is_not_made_up() {
     assert_eq!((&*server.name, &*client.name), ("POST", "text_completion"));
     assert_eq!(said(&client.attributes, "gen_ai.request.model"), None);
     assert_eq!(said(&server.attributes, "http.route"), None);
+}
+
+/// Its decode leg says the same of the convention's attributes, once.
+#[test]
+fn prefill_leg_has_no_convention_attributes() {
+    let mut leg = chat();
+    leg.identity.role = Role::Prefill;
+    leg.identity.request_id = Some("req-7".into());
+    leg.cached_excess = 1_945;
+    let span = client(leg);
+    assert!(span.attributes.iter().all(|attribute| !attribute.key.starts_with("gen_ai.")));
+    assert!(span.name.starts_with("prefill "), "{}", span.name);
+    assert!(span.events.is_empty());
+    for (key, value) in [
+        ("tokenmeter.role", "prefill"),
+        ("tokenmeter.request.id", "req-7"),
+        ("tokenmeter.leg.prompt_tokens", "120"),
+        ("tokenmeter.cached_excess", "1945"),
+    ] {
+        assert_eq!(said(&span.attributes, key).as_deref(), Some(value), "{key}");
+    }
+    assert_eq!(said(&client(chat()).attributes, "tokenmeter.role"), None);
 }

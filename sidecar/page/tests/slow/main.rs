@@ -53,7 +53,8 @@ impl Source for Large {
 fn a_scraper_that_does_not_read_holds_less_than_a_megabyte() {
     let (printed, pages): (_, Receiver<()>) = channel();
     let hosts = AllowedHosts::new([]);
-    let running = page::start(([127, 0, 0, 1], 0).into(), hosts, Box::new(Large(printed))).unwrap();
+    let running =
+        page::start(([127, 0, 0, 1], 0).into(), hosts, page::CONNECTIONS, Box::new(Large(printed))).unwrap();
     let ask = || {
         let mut stream = TcpStream::connect(running.address()).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use blake3::Hasher;
-use meter::TokenType;
 
 use crate::charge::Rate;
 use crate::entry::{Entry, Models, Offer};
 use crate::instant;
 use crate::mistake::{Doubt, Problem, Warning};
 use crate::pattern;
+use crate::prices::identifying;
 use crate::read::{self, Draft, Said};
 
 use super::{Book, Term};
@@ -251,9 +251,7 @@ fn content(said: &Said) -> blake3::Hash {
             text(&mut hasher, &sheet.tier);
             number(&mut hasher, sheet.above);
             let (per_token, _) = sheet.prices.complete();
-            let named =
-                TokenType::ALL.into_iter().zip(per_token).filter_map(|(kind, price)| Some((kind, price?)));
-            for (kind, price) in named {
+            for (kind, price) in identifying(&per_token) {
                 text(&mut hasher, kind.name());
                 hasher.update(&price.to_le_bytes());
             }

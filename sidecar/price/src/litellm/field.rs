@@ -12,13 +12,16 @@ pub(super) const CACHE_READ: &str = "cache_read_input_token_cost";
 const CACHE_HIT: &str = "input_cost_per_token_cache_hit";
 
 /// What fields begin with, and our keys for it.
-const BASES: [(&str, &str); 9] = [
+const BASES: [(&str, &str); 12] = [
     (CACHE_HIT, "cached_input"),
     (CACHE_READ, "cached_input"),
     ("cache_creation_input_token_cost", "cache_write"),
     ("output_cost_per_reasoning_token", "reasoning"),
     ("input_cost_per_audio_token", "input_audio"),
     ("output_cost_per_audio_token", "output_audio"),
+    ("input_cost_per_image_token", "input_image"),
+    ("output_cost_per_image_token", "output_image"),
+    ("input_cost_per_video_token", "input_video"),
     ("input_cost_per_request", PER_REQUEST),
     ("input_cost_per_token", "input"),
     ("output_cost_per_token", "output"),
@@ -110,6 +113,8 @@ mod tests {
             ("output_cost_per_token_above_128000_tokens", Some(("output", "", 128_000))),
             ("output_cost_per_reasoning_token", Some(("reasoning", "", 0))),
             ("input_cost_per_audio_token", Some(("input_audio", "", 0))),
+            ("input_cost_per_image_token", Some(("input_image", "", 0))),
+            ("output_cost_per_image_token_batches", Some(("output_image", "batch", 0))),
             ("input_cost_per_token_cache_hit", Some(("cached_input", "", 0))),
             ("cache_creation_input_token_cost_above_1hr", None),
             ("cache_creation_input_token_cost_above_1hr_above_200k_tokens", None),

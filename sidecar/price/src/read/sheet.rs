@@ -25,9 +25,13 @@ const CONTEXT: &[&str] = &[
     "cached_input",
     "cache_write",
     "input_audio",
+    "input_image",
+    "input_video",
     "output",
     "reasoning",
     "output_audio",
+    "output_image",
+    "output_video",
     "per_request",
 ];
 
@@ -38,9 +42,13 @@ const TIER: &[&str] = &[
     "cached_input",
     "cache_write",
     "input_audio",
+    "input_image",
+    "input_video",
     "output",
     "reasoning",
     "output_audio",
+    "output_image",
+    "output_video",
     "per_request",
 ];
 
@@ -63,7 +71,10 @@ impl Reader {
         let entry = self.layers(node, fields);
         if let Some(image) = fields.get("image") {
             let _ = self.price(image, "image");
-            let what = format!("`{title}`: images are not counted, so this price is never charged");
+            let what = format!(
+                "`{title}`: images are not counted, their tokens are (`input_image`, `output_image`), so this \
+                 price is never charged"
+            );
             self.warn(image.line, Doubt::NeverCharged, what);
         }
         let tiers = self.tiers(fields);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ledger::report::source::{Correction, DeviceLine, Gap, Share, Trouble, Used};
 use ledger::{Class, Line, Row};
-use meter::{ExchangeId, Provenance, TokenType, Tokens};
+use meter::{ExchangeId, Provenance, Role, TokenType, Tokens};
 use postgres::Row as Columns;
 use postgres::types::FromSql;
 use price::{Charge, Currency, Rate, Unpriced};
@@ -46,6 +46,13 @@ pub(super) fn row(row: &Columns, rates: &HashMap<[u8; 16], Arc<Rate>>) -> Result
         first_token_us: get(row, "first_token_us")?,
         charge,
         trace: get::<Option<Id>>(row, "trace")?.map(|id| id.0),
+        role: match get(row, "role")? {
+            Some(word) => one_of(&Role::ALL, Role::name, word)?,
+            None => Role::Whole,
+        },
+        request_id: text_if(row, "request_id")?,
+        upstream_attempts: u8::try_from(get::<i32>(row, "upstream_attempts")?).unwrap_or(u8::MAX),
+        cached_excess: count(row, "cached_excess")?,
     })
 }
 

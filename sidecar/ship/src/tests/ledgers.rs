@@ -8,7 +8,7 @@ use std::time::Duration;
 use ledger::report::source::{Correction, DAY_US, DeviceLine, Range, Share, Source, Used};
 use ledger::{EnergyRow, Ledger, Line, Row, Store};
 
-use super::rows::{NOON_US, energy, row};
+use super::rows::{NOON_US, energy, leg, row};
 use super::server::{Place, until};
 use crate::{Address, Central, Plan, Shipper, start};
 
@@ -47,6 +47,9 @@ impl Book {
             let mut row = row(number);
             if number.is_multiple_of(4) {
                 row.ended_us -= 40 * DAY_US * (1 + number as i64 % 3 / 2);
+            }
+            if number % 7 == 3 {
+                row = leg(row);
             }
             self.ledger.enter(row.clone());
             if let Some(energy) = energy(&row, number) {

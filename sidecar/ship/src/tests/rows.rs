@@ -72,6 +72,22 @@ pub(crate) fn row(number: u64) -> Row {
             _ => Charge::Priced { rate: rate(number), cost: (number % 1000) as i64 * 1_000_001 + 1 },
         },
         trace: number.is_multiple_of(6).then_some([9; 16]),
+        role: meter::Role::Whole,
+        request_id: None,
+        upstream_attempts: 1,
+        cached_excess: 0,
+    }
+}
+
+/// A prefill leg, which has what only legs and repetitions have.
+pub(crate) fn leg(row: Row) -> Row {
+    Row {
+        role: meter::Role::Prefill,
+        request_id: Some("req-1".into()),
+        upstream_attempts: 2,
+        cached_excess: 1_945,
+        charge: Charge::Unpriced(Unpriced::Leg),
+        ..row
     }
 }
 

@@ -41,7 +41,7 @@ fn what_is_charged_again_arrives_in_its_month() {
     let shipper = book.ship(&url, 300);
     arrives(&book, &shipper, &url);
     let text = "version: again\ncurrency: USD\nmodels:\n\
-                - {pattern: '*', input: 9, output: 9, input_audio: 9, output_audio: 9}\n";
+                - {pattern: '*', input: 9, output: 9, input_audio: 9, output_audio: 9, output_image: 9, output_video: 9}\n";
     let (prices, _) = price::Book::read(text).unwrap();
     let again = ledger::Reprice {
         range: Range::ALL,
@@ -175,9 +175,11 @@ fn put_back(entered_after: u64) {
     let mut owner = shared().client(&database).unwrap();
     assert_eq!(owner.execute(remedy, &[]).unwrap(), 1, "{remedy}");
     until("all of it is there", || shipper.status().up && shipper.watch().has_all(&file));
-    for counted in
-        ["SELECT count(*) FROM tokenmeter.exchange", "SELECT sum(exchanges)::bigint FROM tokenmeter.line"]
-    {
+    for counted in [
+        "SELECT count(*) FROM tokenmeter.exchange",
+        "SELECT sum(exchanges)::bigint + (SELECT count(*) FROM tokenmeter.exchange WHERE role = 'prefill') \
+         FROM tokenmeter.line",
+    ] {
         assert_eq!(
             owner.query_one(counted, &[]).unwrap().get::<_, i64>(0) as u64,
             260 + entered_after,

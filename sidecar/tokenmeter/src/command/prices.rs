@@ -147,7 +147,12 @@ pub(crate) fn command() -> Command {
             Command::new("show")
                 .about("Say what a model costs, and which entry says so")
                 .arg(file("model", "MODEL", "The model, as requests name it"))
-                .arg(flag("prices", "FILE", "The price file").required(true).env("TOKENMETER_PRICES"))
+                .arg(
+                    flag("prices", "FILE", "The price file")
+                        .required(true)
+                        .env("TOKENMETER_PRICES")
+                        .hide_env_values(true),
+                )
                 .arg(
                     flag("at", "DATE", "When, as in 2026-11-21 or 2026-11-21T09:00:00Z; by default now")
                         .value_parser(at),
@@ -271,12 +276,15 @@ impl std::error::Error for PricesError {}
 
 const EXAMPLES: &str = "\
 Examples:
-  tokenmeter prices import-litellm model_prices_and_context_window.json --out prices.yaml
+  tokenmeter prices import-litellm model_prices_and_context_window.json \\
+    --out prices.yaml
   tokenmeter prices lint prices.yaml
   tokenmeter prices diff prices-2026-10.yaml prices.yaml
-  tokenmeter prices show gpt-4o --at 2026-11-21 --tier batch --prices prices.yaml
+  tokenmeter prices show gpt-4o --prices prices.yaml \\
+    --at 2026-11-21 --tier batch
 
-Exit codes: 1 could not be read, or has no such model; 2 what lint looked at is no price file.";
+Exit codes: 1 could not be read, or has no such model; 2 what lint looked at is
+no price file.";
 
 #[cfg(test)]
 #[path = "prices_tests.rs"]

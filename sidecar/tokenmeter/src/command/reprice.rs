@@ -269,11 +269,15 @@ impl std::error::Error for RepriceError {}
 
 const EXAMPLES: &str = "\
 Examples:
-  tokenmeter ledger reprice --ledger tokenmeter.db --since 2026-10 --until 2026-11 --prices corrected.yaml --dry-run
-  tokenmeter ledger reprice --ledger tokenmeter.db --since 2026-10-20 --until 2026-11 --prices corrected.yaml --model 'llama*'
+  tokenmeter ledger reprice --ledger tokenmeter.db --prices corrected.yaml \\
+    --since 2026-10 --until 2026-11 --dry-run
+  tokenmeter ledger reprice --ledger tokenmeter.db --prices corrected.yaml \\
+    --since 2026-10-20 --until 2026-11 --model 'llama*'
 
-Rows are never changed: a correction stands beside each whose charge differs, billed in its month or, where that is
-closed, in the open one, and `audit` keeps who did it. It works while a proxy writes the ledger, and doing it twice adds nothing.";
+Rows are never changed: a correction stands beside each whose charge differs,
+billed in its month or, where that is closed, in the open one, and `audit` keeps
+who did it. It works while a proxy writes the ledger, and doing it twice adds
+nothing.";
 
 #[cfg(test)]
 #[path = "reprice_tests.rs"]

@@ -372,15 +372,19 @@ impl std::error::Error for SpendError {}
 const EXAMPLES: &str = "\
 Examples:
   tokenmeter spend --ledger tokenmeter.db --month 2026-10 --by tenant,model
-  tokenmeter spend --ledger tokenmeter.db --since 2026-10-01 --until 2026-10-08 --by day --where tenant=acme
+  tokenmeter spend --ledger tokenmeter.db --by day --where tenant=acme \\
+    --since 2026-10-01 --until 2026-10-08
   tokenmeter spend --ledger tokenmeter.db --by month,tenant --basis gpu
-  tokenmeter spend --ledger tokenmeter.db --billed 2026-11 --format focus --billing chargeback --output focus.csv
-  tokenmeter spend --ledger tokenmeter.db --by tenant --format json | jq '.[] | {tenant, cost}'
-  tokenmeter spend --ledger tokenmeter.db --by model,unpriced --where 'unpriced!='
+  tokenmeter spend --ledger tokenmeter.db --billed 2026-11 --format focus \\
+    --billing chargeback --output focus.csv
+  tokenmeter spend --ledger tokenmeter.db --by tenant --format json |
+    jq '.[] | {tenant, cost}'
+  tokenmeter spend --ledger tokenmeter.db --by model,unpriced \\
+    --where 'unpriced!='
 
-The keys consumer, response_model, dialect and unpriced, and parts of a day, are answered from rows; all else
-from daily totals. An exchange belongs to the UTC day in which it ended. Exit codes: 1 the ledger cannot be
-read, 2 wrong flags.";
+The keys consumer, response_model, dialect and unpriced, and parts of a day, are
+answered from rows; all else from daily totals. An exchange belongs to the UTC
+day in which it ended. Exit codes: 1 the ledger cannot be read, 2 wrong flags.";
 
 #[cfg(test)]
 #[path = "spend_tests.rs"]

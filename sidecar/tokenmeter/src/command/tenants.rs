@@ -20,7 +20,7 @@ use tenant::{HashKey, Live};
 use crate::machine::{Machine, ThisMachine};
 use crate::mistake::Mistakes;
 use crate::origin::Origin;
-use crate::plan::tenants::{Tenancy, TenantFiles, hash_key, load};
+use crate::plan::tenants::{Tenancy, TenantFiles, hash_key, load, open_to_all};
 use crate::reload::{TenantsWatch, Watch};
 use crate::settings::{setting, variable};
 
@@ -109,6 +109,9 @@ pub(crate) fn run(wish: &Wish) -> Result<ExitCode, TenantsError> {
         What::HashKey => {
             let path = wish.hash_key.as_ref().ok_or(TenantsError::NoHashKey)?;
             let key = hash_key(path).map_err(TenantsError::HashKey)?;
+            if let Some(warning) = open_to_all(path, &Origin::Flag(setting("hash_key_file").flag())) {
+                let _ = writeln!(io::stderr(), "tokenmeter: warning: {warning}");
+            }
             hashes(&key, &stdin("the API keys, one a line")?)?
         }
         What::Check { file } => {

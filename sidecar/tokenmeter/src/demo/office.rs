@@ -1,14 +1,10 @@
 //! The demonstration's books: a ledger, prices and three tenants, in a folder that goes with it.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 use std::{env, fs, io};
 
 use ledger::Store;
 use ledger::report::{Ask, Basis, Key, Order, Range, Report, make};
-use tokio::time::{Instant, sleep};
-
-use crate::assemble::Process;
 
 /// The header by which the clients say whose they are.
 pub(super) const TENANT_HEADER: &str = "x-tenant";
@@ -55,12 +51,8 @@ impl Office {
         self.file("ledger.db")
     }
 
-    /// What each tenant spent, once the ledger has all that was counted; `None` if it cannot be read.
-    pub(super) async fn bill(&self, process: &Process) -> Option<Report> {
-        let patience = Instant::now() + ENTERING;
-        while process.has_unwritten_rows() && Instant::now() < patience {
-            sleep(POLL).await;
-        }
+    /// Returns each tenant's spend as the ledger has it now; `None` if it cannot be read.
+    pub(super) fn bill(&self) -> Option<Report> {
         let store = Store::open_read(&self.ledger()).ok()?;
         let ask = Ask {
             range: Range::ALL,
@@ -84,9 +76,3 @@ impl Drop for Office {
         let _ = fs::remove_dir_all(&self.0);
     }
 }
-
-/// A commit waits 50 ms at most; a second is for a busy machine.
-const ENTERING: Duration = Duration::from_secs(1);
-
-/// How often we look.
-const POLL: Duration = Duration::from_millis(5);

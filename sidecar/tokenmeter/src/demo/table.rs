@@ -58,7 +58,7 @@ pub(super) fn row(out: &mut impl Write, concurrency: u32, report: &Report) {
 
 /// What the meter counted beside what the clients got.
 pub(super) fn compare(out: &mut impl Write, asked: &Asked, counted: &Snapshot) {
-    let exchanges: u64 = counted.models.iter().map(|model| model.exchanges).sum();
+    let exchanges = super::exchanges(counted);
     let tokens: u64 = counted.models.iter().map(|model| model.output_tokens).sum();
     let ours = asked.completed + asked.failed;
     let others = match exchanges.saturating_sub(ours) {
@@ -75,12 +75,21 @@ pub(super) fn compare(out: &mut impl Write, asked: &Asked, counted: &Snapshot) {
     );
 }
 
-/// What each tenant spent, as `tokenmeter spend` says it.
-pub(super) fn bill(out: &mut impl Write, report: Option<&spend::Report>, ledger: &Path) {
+/// Returns the exchanges of a bill.
+pub(super) fn billed(report: &spend::Report) -> i128 {
+    report.totals.iter().map(|total| total.sums.exchanges).sum()
+}
+
+/// Each tenant's spend in the form of `tokenmeter spend`, and a line where the ledger does not have every exchange.
+pub(super) fn bill(out: &mut impl Write, report: Option<&spend::Report>, counted: u64, ledger: &Path) {
     let mut text = Vec::new();
     // Writing to memory does not fail.
-    if report.is_some_and(|report| table::write(report, Some(CENTS), &mut text).is_ok()) {
+    if let Some(report) = report.filter(|report| table::write(report, Some(CENTS), &mut text).is_ok()) {
         print(out, &format!("\n{}", String::from_utf8_lossy(&text)));
+        match i128::from(counted) - billed(report) {
+            0 => {}
+            missing => print(out, &format!("\nThe ledger lacks {missing} of {counted} exchanges so far.\n")),
+        }
         let ledger = ledger.display();
         print(out, &format!("\nWhile this runs: tokenmeter spend --ledger {ledger} --by tenant,model\n"));
     }

@@ -19,6 +19,8 @@ pub struct Books {
     pub ledger: Option<::ledger::Plan>,
     /// The central store, if there is one.
     pub ship: Option<::ship::Plan>,
+    /// Starts although another process of this host writes the ledger.
+    pub wait: bool,
 }
 
 impl Reader<'_> {
@@ -53,6 +55,7 @@ impl Reader<'_> {
         let host = pod.unwrap_or_else(|| machine.host());
         Books {
             ship: address.map(|address| ::ship::Plan::new(&path, address, &host)),
+            wait: self.switch("ledger_wait"),
             ledger: Some(::ledger::Plan { keep_days, ..::ledger::Plan::new(path) }),
         }
     }

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read};
 
 use budget::{Budget, Endpoint, Period, Secret};
+use relay::{Terms, UnknownPaths};
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 use tenant::Spec;
@@ -12,13 +13,17 @@ use tenant::Spec;
 use super::values::Reader;
 use crate::mistake::Mistake;
 use crate::origin::Origin;
-use crate::settings::{BUDGET_DURATIONS, BUDGET_LIST, BUDGET_UNPRICED, Entry, Value, setting};
+use crate::settings::{
+    BUDGET_DURATIONS, BUDGET_LIST, BUDGET_UNKNOWN_PATHS, BUDGET_UNPRICED, Entry, Value, setting,
+};
 
 /// What tenants may spend, and who is told.
 #[derive(Clone, Debug, Default)]
 pub struct BudgetsPlan {
     /// The budgets, in the order they were written.
     pub budgets: Vec<Budget>,
+    /// The terms of each, in the same order, for requests that cannot be metered in full.
+    pub terms: Vec<Terms>,
     /// Where notices are posted, if anywhere.
     pub webhook: Option<budget::Plan>,
 }
@@ -33,7 +38,7 @@ impl Reader<'_> {
                 let what = format!("nothing will be posted: there are no `{}`", BUDGET_LIST.key);
                 self.warnings.push(Mistake::at(&origin, what, "list some in the file, or remove this"));
             }
-            return BudgetsPlan { budgets: Vec::new(), webhook };
+            return BudgetsPlan { webhook, ..BudgetsPlan::default() };
         };
         self.check_ground(list);
         if entries.is_empty() && self.mistakes.is_empty() {
@@ -44,7 +49,7 @@ impl Reader<'_> {
             let remedy = format!("keep {MOST}; one budget gives each tenant it covers a purse of its own");
             self.mistakes.push(Mistake::at(list, what, remedy));
         }
-        let mut budgets: Vec<Budget> = Vec::new();
+        let (mut budgets, mut terms): (Vec<Budget>, _) = (Vec::new(), Vec::new());
         for entry in entries {
             let budget = self.budget(entry);
             if !budget.name.is_empty() && budgets.iter().any(|earlier| earlier.name == budget.name) {
@@ -52,9 +57,10 @@ impl Reader<'_> {
                 let what = format!("two budgets are named `{}`", budget.name);
                 self.mistakes.push(Mistake::at(origin, what, "give each a `name` of its own"));
             }
+            terms.push(self.terms(entry, &budget));
             budgets.push(budget);
         }
-        BudgetsPlan { budgets, webhook }
+        BudgetsPlan { budgets, terms, webhook }
     }
 
     /// Warns of budgets that no tenant is under, as the rules are now.
@@ -124,18 +130,7 @@ impl Reader<'_> {
             let what = "there is no `max_budget` to enforce";
             self.mistakes.push(Mistake::at(&written.origin, what, "add one, or remove this line"));
         }
-        let refuse_unpriced = entry
-            .fields
-            .get("unpriced")
-            .is_some_and(|written| self.one_of(written, &BUDGET_UNPRICED) == BUDGET_UNPRICED[1]);
-        if let Some(written) = entry.fields.get("unpriced").filter(|_| refuse_unpriced && !enforce) {
-            let what = "nothing is refused for a budget that is not enforced";
-            self.mistakes.push(Mistake::at(
-                &written.origin,
-                what,
-                "add `enforce: true`, or remove this line",
-            ));
-        }
+        let refuse_unpriced = self.refuses(entry, "unpriced", enforce).unwrap_or(false);
         let shared = self.yes(entry, "shared");
         Budget {
             name: name.into(),
@@ -146,6 +141,42 @@ impl Reader<'_> {
             hard,
             enforce,
             refuse_unpriced,
+        }
+    }
+
+    /// The terms of a budget for requests that cannot be metered in full.
+    fn terms(&mut self, entry: &Entry, budget: &Budget) -> Terms {
+        let refuse_unreadable = self.refuses(entry, "unreadable", budget.enforce);
+        let refuse_uncountable = self.refuses(entry, "uncountable", budget.enforce);
+        let written = entry.fields.get("unknown_paths");
+        let name =
+            written.map_or(BUDGET_UNKNOWN_PATHS[0], |written| self.one_of(written, &BUDGET_UNKNOWN_PATHS));
+        let unknown_paths = UnknownPaths::ALL.into_iter().find(|treatment| treatment.name() == name);
+        if let Some(written) = written.filter(|_| unknown_paths == Some(UnknownPaths::Refuse)) {
+            self.check_enforced(written, budget.enforce);
+        }
+        Terms {
+            unknown_paths: unknown_paths.unwrap_or_default(),
+            refuse_unreadable: refuse_unreadable.unwrap_or(budget.refuse_unpriced),
+            refuse_uncountable: refuse_uncountable.unwrap_or(false),
+        }
+    }
+
+    /// Returns whether a budget refuses what `key` names; `None` if it does not say.
+    fn refuses(&mut self, entry: &Entry, key: &'static str, enforce: bool) -> Option<bool> {
+        let written = entry.fields.get(key)?;
+        let refuses = self.one_of(written, &BUDGET_UNPRICED) == BUDGET_UNPRICED[1];
+        if refuses {
+            self.check_enforced(written, enforce);
+        }
+        Some(refuses)
+    }
+
+    fn check_enforced(&mut self, written: &Value, enforce: bool) {
+        if !enforce {
+            let what = "nothing is refused for a budget that is not enforced";
+            let remedy = "add `enforce: true`, or remove this line";
+            self.mistakes.push(Mistake::at(&written.origin, what, remedy));
         }
     }
 

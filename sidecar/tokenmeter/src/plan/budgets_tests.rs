@@ -102,7 +102,7 @@ fn what_is_shown_would_say_the_same_again() {
     let first = plan(LIST);
     let shown = first.effective.show(false);
     let list = &shown[shown.find("budgets:").unwrap()..];
-    let list: String = list.split_inclusive('\n').take(1 + 7 + 8).collect();
+    let list: String = list.split_inclusive('\n').take(1 + 10 + 8).collect();
     assert_eq!(plan(&list).budgets.budgets, first.budgets.budgets, "{list}");
     let origins = first.effective.show(true);
     let line = |key: &str| origins.lines().find(|line| line.contains(key)).unwrap().to_owned();
@@ -111,6 +111,29 @@ fn what_is_shown_would_say_the_same_again() {
     assert!(line("enforce: false").ends_with("# default"), "{origins}");
     assert!(line("unpriced: refuse").ends_with("# t.yaml:2"), "{origins}");
     assert!(line("unpriced: allow").ends_with("# default"), "{origins}");
+}
+
+#[test]
+fn the_terms_follow_what_is_enforced() {
+    use relay::{Terms, UnknownPaths};
+    let meters = Terms { unknown_paths: UnknownPaths::Meter, ..Terms::default() };
+    for (written, terms) in [
+        ("", meters),
+        (", unpriced: refuse", Terms { refuse_unreadable: true, ..meters }),
+        (", unpriced: refuse, unreadable: allow", meters),
+        (", unreadable: refuse", Terms { refuse_unreadable: true, ..meters }),
+        (", uncountable: refuse", Terms { refuse_uncountable: true, ..meters }),
+        (", unknown_paths: refuse", Terms { unknown_paths: UnknownPaths::Refuse, ..meters }),
+        (", unknown_paths: pass", Terms { unknown_paths: UnknownPaths::Pass, ..meters }),
+    ] {
+        let yaml = format!(
+            "budgets:\n  - {{name: a, max_budget: 1, budget_duration: day, enforce: true{written}}}\n"
+        );
+        let plan = plan(&yaml);
+        assert_eq!(plan.budgets.terms, [terms], "{written}");
+        let shown = plan.effective.show(false);
+        assert!(shown.contains(&format!("unknown_paths: {}", terms.unknown_paths.name())), "{shown}");
+    }
 }
 
 #[test]
@@ -154,6 +177,22 @@ fn mistakes_are_told_with_their_line() {
             "t.yaml:5: nothing is refused for a budget that is not enforced; add `enforce: true`, or remove this line",
         ),
         (
+            "name: a\n    max_budget: 1\n    budget_duration: day\n    unknown_paths: refuse",
+            "t.yaml:5: nothing is refused for a budget that is not enforced; add `enforce: true`, or remove this line",
+        ),
+        (
+            "name: a\n    max_budget: 1\n    budget_duration: day\n    unreadable: refuse",
+            "t.yaml:5: nothing is refused for a budget that is not enforced; add `enforce: true`, or remove this line",
+        ),
+        (
+            "name: a\n    max_budget: 1\n    budget_duration: day\n    uncountable: refuse",
+            "t.yaml:5: nothing is refused for a budget that is not enforced; add `enforce: true`, or remove this line",
+        ),
+        (
+            "name: a\n    max_budget: 1\n    budget_duration: day\n    unknown_paths: allow",
+            "t.yaml:5: `allow` is not one of meter, refuse, pass; write one of these",
+        ),
+        (
             "name: a\n    max_budget: 1\n    budget_duration: day\n    unpriced: true",
             "t.yaml:5: `true` is not one of allow, refuse; write one of these",
         ),
@@ -168,7 +207,7 @@ fn mistakes_are_told_with_their_line() {
         (
             "name: a\n    max_budget: 1\n    budget_duration: day\n    period: day",
             "t.yaml:5: there is no key of a budget `period`; known are name, tenants, max_budget, soft_budget, \
-             budget_duration, shared, enforce, unpriced",
+             budget_duration, shared, enforce, unpriced, unknown_paths, unreadable, uncountable",
         ),
         (
             "{name: a, max_budget: 1, budget_duration: day}\n  - {name: a, max_budget: 1, budget_duration: week}",

@@ -30,6 +30,10 @@ impl Machine for Fake {
     fn variable(&self, name: &str) -> Option<String> {
         self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
     }
+
+    fn variables(&self, _: &str) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// What is planned, and what is said about it.

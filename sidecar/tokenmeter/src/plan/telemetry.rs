@@ -1,14 +1,17 @@
 //! What is sent to a collector, and what follows from it: our own settings first, then OpenTelemetry's
 //! standard variables, as every program of its kind reads them.
 
+use std::collections::BTreeMap;
+
 use metrics::Semconv;
 use otlp::settings::{Overrides, Settings, resolve};
-use otlp::{Protocol, Signal};
+use otlp::{EventName, Protocol, Signal};
 use relay::{Draw, Sampler, Tracing};
 
 use super::values::Reader;
 use crate::machine::Machine;
 use crate::mistake::Mistake;
+use crate::origin::Origin;
 use crate::settings::{AUTO, Value};
 
 /// The ways out, and what they need of others.
@@ -16,10 +19,14 @@ use crate::settings::{AUTO, Value};
 pub struct Telemetry {
     /// What is sent, if anything is.
     pub otlp: Option<otlp::Plan>,
-    /// Which vintage the token metrics follow, on the scrape page too.
+    /// Which families of the GenAI convention are kept, on the scrape page too.
     pub semconv: Semconv,
+    /// The addresses of the upstreams, for `server.address` and `server.port`.
+    pub upstreams: Vec<metrics::Upstream>,
     /// How exchanges are traced, if spans are sent.
     pub trace: Option<Tracing>,
+    /// Values of our settings that a standard variable sets, by key.
+    pub standard: BTreeMap<&'static str, Value>,
 }
 
 impl Telemetry {
@@ -28,9 +35,16 @@ impl Telemetry {
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.semconv != Semconv::default() {
-            notes.push(format!("token metrics by the GenAI convention: {:?}", self.semconv).to_lowercase());
+            notes.push(format!("metrics by the GenAI convention: {:?}", self.semconv).to_lowercase());
         }
-        let Some(otlp) = &self.otlp else { return notes };
+        notes.extend(self.exports());
+        notes
+    }
+
+    /// Returns a line for each signal that is sent: the signal, its collector and the protocol.
+    pub(crate) fn exports(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let Some(otlp) = &self.otlp else { return lines };
         let targets = [
             ("metrics", otlp.metrics.as_ref().map(|metrics| &metrics.target)),
             ("traces", otlp.spans.as_ref().map(|spans| &spans.target)),
@@ -44,15 +58,19 @@ impl Telemetry {
             };
             let (scheme, host) = (target.uri.scheme_str(), target.uri.authority());
             let (scheme, host) = (scheme.unwrap_or_default(), host.map_or("", |host| host.as_str()));
-            notes.push(format!("{signal} go to {scheme}://{host}{} by {spoken}", target.uri.path()));
+            lines.push(format!("{signal} go to {scheme}://{host}{} by {spoken}", target.uri.path()));
         }
-        notes
+        lines
     }
 }
 
 impl Reader<'_> {
-    /// Plans the ways out; `upstreams` are named in spans.
-    pub(super) fn telemetry(&mut self, machine: &dyn Machine, upstreams: Vec<otlp::Upstream>) -> Telemetry {
+    /// Plans the ways out; `upstreams` are named in spans and metrics.
+    pub(super) fn telemetry(
+        &mut self,
+        machine: &dyn Machine,
+        upstreams: Vec<metrics::Upstream>,
+    ) -> Telemetry {
         let overrides = self.overrides(machine);
         let propagate = self.on_or_off("trace_headers");
         let semconv = self.semconv();
@@ -72,6 +90,7 @@ impl Reader<'_> {
             ));
         }
         let Settings { plan, trace_context, sampler, .. } = settings;
+        let standard = self.standard(machine, plan.as_ref());
         let draw = match sampler.ratio {
             ratio if ratio >= 1.0 => Draw::Always,
             ratio if ratio <= 0.0 => Draw::Never,
@@ -79,25 +98,76 @@ impl Reader<'_> {
         };
         let sampler = Sampler { heeds_caller: sampler.follow_parent, draw };
         let traced = plan.as_ref().is_some_and(|plan| plan.spans.is_some());
+        let semconv = semconv.unwrap_or(match settings.semconv {
+            otlp::settings::Semconv::Latest => Semconv::Latest,
+            otlp::settings::Semconv::Legacy => Semconv::Legacy,
+            otlp::settings::Semconv::Both => Semconv::Both,
+        });
+        let event = match semconv {
+            Semconv::Client => EventName::OperationDetails,
+            Semconv::Latest | Semconv::Legacy | Semconv::Both => EventName::Exchange,
+        };
         Telemetry {
-            otlp: plan.map(|plan| otlp::Plan { upstreams, ..plan }),
-            semconv: semconv.unwrap_or(match settings.semconv {
-                otlp::settings::Semconv::Latest => Semconv::Latest,
-                otlp::settings::Semconv::Legacy => Semconv::Legacy,
-                otlp::settings::Semconv::Both => Semconv::Both,
-            }),
+            otlp: plan.map(|plan| otlp::Plan { upstreams: upstreams.clone(), event, ..plan }),
+            upstreams,
+            semconv,
             trace: traced.then_some(Tracing { sampler, propagate: propagate && trace_context }),
+            standard,
         }
+    }
+
+    /// Returns the settings that a standard variable sets in place of a default. The general endpoint is shown
+    /// without its query, which may hold a key; a signal's own endpoint has no setting, only a line of its own.
+    fn standard(&self, machine: &dyn Machine, plan: Option<&otlp::Plan>) -> BTreeMap<&'static str, Value> {
+        let variable = |name: &str| machine.variable(name).filter(|text| !text.trim().is_empty());
+        let mut found = BTreeMap::new();
+        let mut add = |key: &'static str, text: String, variable: &str| {
+            if self.written.values.get(key).is_none_or(|value| value.text.is_empty() || value.text == AUTO) {
+                found.insert(key, Value { text, origin: Origin::Env(variable.to_owned()) });
+            }
+        };
+        if let Some(word) = variable(SEMCONV_OPT_IN).filter(|word| word.contains("gen_ai")) {
+            let both = word.contains("/dup");
+            let legacy = word.contains("gen_ai_legacy");
+            add(
+                "semconv",
+                if both {
+                    "both"
+                } else if legacy {
+                    "legacy"
+                } else {
+                    "latest"
+                }
+                .to_owned(),
+                SEMCONV_OPT_IN,
+            );
+        }
+        let Some(plan) = plan else { return found };
+        if let Some(endpoint) = variable(ENDPOINT).filter(|text| !text.contains('@')) {
+            let end = endpoint.find(['?', '#']).unwrap_or(endpoint.len());
+            add("otlp_endpoint", endpoint[..end].trim().to_owned(), ENDPOINT);
+        }
+        if let Some(protocol) = variable(PROTOCOL) {
+            add("otlp_protocol", protocol.trim().to_owned(), PROTOCOL);
+        }
+        let sent = [plan.metrics.is_some(), plan.spans.is_some(), plan.logs.is_some()];
+        let exporters = Signal::ALL.map(|signal| format!("OTEL_{}_EXPORTER", signal.word()));
+        let named: Vec<&str> =
+            exporters.iter().map(String::as_str).filter(|name| variable(name).is_some()).collect();
+        if !named.is_empty() {
+            let names = SIGNALS.into_iter().zip(sent).filter_map(|(name, sent)| sent.then_some(name));
+            add("otlp_signals", names.collect::<Vec<_>>().join(","), &named.join(", "));
+        }
+        found
     }
 
     /// What our own settings say, which counts before any variable.
     fn overrides(&mut self, machine: &dyn Machine) -> Overrides {
         let endpoint = self.value("otlp_endpoint");
-        let standard = "OTEL_EXPORTER_OTLP_ENDPOINT";
         if !endpoint.text.is_empty()
-            && machine.variable(standard).is_some_and(|said| !said.is_empty() && said != endpoint.text)
+            && machine.variable(ENDPOINT).is_some_and(|said| !said.is_empty() && said != endpoint.text)
         {
-            let what = format!("counts, and {standard}, which says something else, does not");
+            let what = format!("counts, and {ENDPOINT}, which says something else, does not");
             self.warnings.push(Mistake::at(&endpoint.origin, what, "remove one of the two"));
         }
         let protocol = self.value("otlp_protocol");
@@ -134,10 +204,15 @@ impl Reader<'_> {
             AUTO => None,
             "legacy" => Some(Semconv::Legacy),
             "both" => Some(Semconv::Both),
+            "client" => Some(Semconv::Client),
             _ => Some(Semconv::Latest),
         }
     }
 }
+
+const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+const PROTOCOL: &str = "OTEL_EXPORTER_OTLP_PROTOCOL";
+const SEMCONV_OPT_IN: &str = "OTEL_SEMCONV_STABILITY_OPT_IN";
 
 /// The signals by their names in the settings, in the order of [`Signal::ALL`].
 const SIGNALS: [&str; Signal::ALL.len()] = ["metrics", "traces", "logs"];

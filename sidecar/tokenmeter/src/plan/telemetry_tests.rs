@@ -73,6 +73,7 @@ fn the_vintage_is_ours_or_the_variables() {
     let opt_in = &[("OTEL_SEMCONV_STABILITY_OPT_IN", "http,gen_ai_latest_experimental/dup")];
     assert_eq!(telemetry(&[], opt_in).semconv, Semconv::Both);
     assert_eq!(telemetry(&[("semconv", "legacy")], opt_in).semconv, Semconv::Legacy);
+    assert_eq!(telemetry(&[("semconv", "client")], opt_in).semconv, Semconv::Client);
 }
 
 #[test]
@@ -99,6 +100,25 @@ fn what_is_wrong_with_ours_is_a_mistake_and_with_the_standard_ones_a_warning() {
 }
 
 #[test]
+fn signals_of_standard_exporters_are_shown() {
+    let variables = &[
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4318"),
+        ("OTEL_LOGS_EXPORTER", "otlp"),
+        ("OTEL_TRACES_EXPORTER", "none"),
+    ];
+    let shown = make(&[], variables).expect("a plan").effective.show(true);
+    let line = shown.lines().find(|line| line.starts_with("otlp_signals: ")).expect("it is shown");
+    assert!(line.starts_with("otlp_signals: \"metrics,logs\""), "{line}");
+    assert!(line.ends_with("# OTEL_TRACES_EXPORTER, OTEL_LOGS_EXPORTER"), "{line}");
+    // Our own settings are in force: the variables are not.
+    let ours = make(&[("otlp_endpoint", "http://d:4318"), ("otlp_signals", "traces")], variables);
+    let shown = ours.expect("a plan").effective.show(true);
+    for line in ["otlp_endpoint: http://d:4318", "otlp_signals: traces"] {
+        assert!(shown.lines().any(|shown| shown.starts_with(line)), "no {line} in {shown}");
+    }
+}
+
+#[test]
 fn what_is_shown_says_where_it_goes_and_no_secret() {
     let variables = &[
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://collector:4317/?token=s3cret"),
@@ -110,10 +130,19 @@ fn what_is_shown_says_where_it_goes_and_no_secret() {
     for line in [
         "# metrics go to https://collector:4317/ by grpc",
         "# traces go to https://collector:4317/ by grpc",
-        "# token metrics by the genai convention: legacy",
+        "# metrics by the genai convention: legacy",
     ] {
         assert!(shown.lines().any(|shown| shown == line), "no {line:?} in {shown}");
     }
     assert!(!shown.contains("s3cret"), "{shown}");
+    let shown = make(&[], variables).expect("a plan").effective.show(true);
+    for (line, origin) in [
+        ("otlp_endpoint: https://collector:4317/", "OTEL_EXPORTER_OTLP_ENDPOINT"),
+        ("otlp_protocol: grpc", "OTEL_EXPORTER_OTLP_PROTOCOL"),
+        ("semconv: legacy", "OTEL_SEMCONV_STABILITY_OPT_IN"),
+    ] {
+        let is_it = |shown: &str| shown.starts_with(line) && shown.ends_with(&format!("  # {origin}"));
+        assert!(shown.lines().any(is_it), "no {line} of {origin} in {shown}");
+    }
     assert!(!make(&[], &[]).expect("a plan").effective.show(false).contains('#'));
 }

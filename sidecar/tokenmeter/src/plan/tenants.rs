@@ -224,7 +224,7 @@ pub(crate) fn bounded(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 }
 
 /// The warning that others on this machine can read the secret.
-fn open_to_all(path: &Path, origin: &Origin) -> Option<Mistake> {
+pub(crate) fn open_to_all(path: &Path, origin: &Origin) -> Option<Mistake> {
     use std::os::unix::fs::PermissionsExt;
     let mode = path.metadata().ok()?.permissions().mode();
     (mode & 0o004 != 0).then(|| {

@@ -57,6 +57,22 @@ fn the_documented_example_says_what_its_comments_say() {
 }
 
 #[test]
+fn the_fields_of_a_key_may_be_named() {
+    let hash = key().api_key(b"sk-1");
+    let rule = |fields: &str| {
+        format!("rules:\n  - api_keys:\n    - {{key: {hash}, tenant: a}}\n    fields: {fields}\n")
+    };
+    for fields in ["X-Other", "[x-other, x-api-key]"] {
+        assert_eq!(read(&rule(fields)).spec.rules.len(), 1, "{fields}");
+    }
+    assert_eq!(told(&rule("[]")), ["t.yaml:4: `fields` names none; name some, or remove the line"]);
+    assert_eq!(
+        told(&rule("[\"a b\"]")),
+        ["t.yaml:4: `a b` cannot be a header's name; write the name alone, as in x-tenant"]
+    );
+}
+
+#[test]
 fn the_examples_hashes_are_those_of_its_key_file() {
     for key in ["example-key-1", "example-key-2"] {
         let hash = self::key().api_key(key.as_bytes()).to_string();

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 
 use engine::Scrape;
 use gpu::Gpus;
-use relay::Kind;
+use meter::Role;
+use relay::{Kind, RoleSource};
 use usage::Policy;
 
 use super::values::Reader;
@@ -12,7 +13,7 @@ use crate::loops;
 use crate::machine::Machine;
 use crate::mistake::Mistake;
 use crate::origin::Origin;
-use crate::settings::{AUTO, Entry, KINDS, SCRAPES, UPSTREAMS, USAGE, Value, setting};
+use crate::settings::{AUTO, Entry, KINDS, ROLES, SCRAPES, UPSTREAMS, USAGE, Value, setting};
 use crate::url::Url;
 
 /// An address and where it was written.
@@ -30,6 +31,7 @@ pub(super) struct Wanted {
     /// None is to be found out.
     kind: Option<Kind>,
     usage: Policy,
+    role: RoleSource,
     pub(super) listen: Option<Placed>,
     scrape: Scrape,
     /// The GPUs it uses, if that was said.
@@ -48,6 +50,7 @@ impl Wanted {
             kind: self.kind,
             provider: self.kind.unwrap_or(Kind::Openai).name().into(),
             usage: self.usage,
+            role: self.role,
         })
     }
 
@@ -87,6 +90,7 @@ impl Reader<'_> {
                 Vec::new()
             }
             (None, Some((_, entries))) => self.listed(entries),
+            (None, None) if written.file_unread => Vec::new(),
             (None, None) => {
                 self.mistakes.push(Mistake::missing(
                     "--upstream",
@@ -108,6 +112,7 @@ impl Reader<'_> {
             url_origin: written.origin.clone(),
             kind,
             usage: self.usage(self.written.values.get("usage")),
+            role: self.role(self.written.values.get("role")),
             listen: self.address_of("listen"),
             scrape,
             gpus: self.written.values.get("gpus").map(|written| Gpus::parse(&written.text)),
@@ -155,18 +160,19 @@ impl Reader<'_> {
         };
         let kind = self.kind(entry.fields.get("kind").or(self.written.values.get("kind")));
         let usage = self.usage(entry.fields.get("usage").or(self.written.values.get("usage")));
+        let role = self.role(entry.fields.get("role").or(self.written.values.get("role")));
         let scrape = entry.fields.get("engine_metrics").or(self.written.values.get("engine_metrics"));
         let scrape = self.scrape(scrape);
         let gpus = entry.fields.get("gpus").or(self.written.values.get("gpus"));
         let gpus = gpus.map(|written| Gpus::parse(&written.text));
-        for key in ["kind", "usage", "engine_metrics", "gpus"] {
+        for key in ["kind", "usage", "role", "engine_metrics", "gpus"] {
             self.note_overruled(entry, key);
         }
         let name = match entry.fields.get("name") {
             Some(written) => self.name(written),
             None => url.as_ref().map(Url::authority).unwrap_or_default(),
         };
-        Wanted { name, url, url_origin, kind, usage, listen, scrape, gpus }
+        Wanted { name, url, url_origin, kind, usage, role, listen, scrape, gpus }
     }
 
     /// A flag or a variable does not overrule what an upstream's entry says of itself.
@@ -235,11 +241,22 @@ impl Reader<'_> {
     }
 
     fn usage(&mut self, written: Option<&Value>) -> Policy {
+        let Some(written) = written else { return self.default_usage() };
+        let name = self.one_of(written, &USAGE);
+        let policy = Policy::ALL.into_iter().find(|policy| policy.name() == name).unwrap_or_default();
+        self.check_usage(written, policy);
+        policy
+    }
+
+    fn role(&mut self, written: Option<&Value>) -> RoleSource {
         let name = match written {
-            Some(written) => self.one_of(written, &USAGE),
-            None => setting("usage").default,
+            Some(written) => self.one_of(written, &ROLES),
+            None => setting("role").default,
         };
-        Policy::ALL.into_iter().find(|policy| policy.name() == name).unwrap_or(Policy::Inject)
+        match Role::ALL.into_iter().find(|role| role.name() == name) {
+            Some(role) => RoleSource::Fixed(role),
+            None => RoleSource::Body,
+        }
     }
 
     pub(super) fn address_of(&mut self, key: &'static str) -> Option<Placed> {

@@ -12,7 +12,8 @@ use crate::plan::tenants::JWKS_BYTES;
 /// How long one fetch may take, redirects included.
 const FETCH: Duration = Duration::from_secs(5);
 
-/// Redirects that are followed. From https none leads to http.
+/// Redirects that are followed from https; none leads to http. From http none is followed: it leads
+/// away from this machine, in clear.
 const REDIRECTS: u32 = 3;
 
 /// Asks for sets of keys. Roots are read when it is made.
@@ -35,7 +36,7 @@ impl Fetch {
             .tls_config(tls)
             .proxy(if secure { Proxy::try_from_env() } else { None })
             .timeout_global(Some(FETCH))
-            .max_redirects(REDIRECTS)
+            .max_redirects(if secure { REDIRECTS } else { 0 })
             .max_idle_connections(0)
             .user_agent(concat!("tokenmeter/", env!("CARGO_PKG_VERSION")))
             .accept("application/jwk-set+json, application/json")
@@ -46,6 +47,9 @@ impl Fetch {
     /// The body of what is there, or why there is none.
     pub(super) fn get(&self, url: &str) -> Result<Vec<u8>, String> {
         let mut response = self.0.get(url).call().map_err(|error| said(&error))?;
+        if response.status().is_redirection() {
+            return Err("it redirects, and by http no redirect is followed".to_owned());
+        }
         response.body_mut().with_config().limit(JWKS_BYTES).read_to_vec().map_err(|error| said(&error))
     }
 }

@@ -25,11 +25,28 @@ fn failures_are_told_in_words_without_an_address() {
     const TO_ITSELF: &str = "HTTP/1.1 302 Found\r\nlocation: /keys?code=hunter2\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
     for (answer, expected) in [
         ("HTTP/1.1 503 Busy\r\ncontent-length: 0\r\n\r\n", "it answered 503"),
-        (TO_ITSELF, "it redirects more than 3 times"),
+        (TO_ITSELF, "it redirects, and by http no redirect is followed"),
         ("hunter2\r\n\r\n", "its answer is not HTTP"),
         ("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n", "it did not answer: unexpected end of file"),
     ] {
         assert_eq!(told(answer), expected);
+    }
+}
+
+/// Keys by http are keys of this machine: a redirect to another place is not fetched, and its body is no
+/// set of keys.
+#[test]
+fn http_redirect_reaches_no_other_server() {
+    let elsewhere = TcpListener::bind("127.0.0.1:0").unwrap();
+    elsewhere.set_nonblocking(true).unwrap();
+    let location = format!("http://{}/keys", elsewhere.local_addr().unwrap());
+    for status in ["301 Moved Permanently", "302 Found", "303 See Other", "307 Temporary Redirect"] {
+        let answer = format!(
+            "HTTP/1.1 {status}\r\nlocation: {location}\r\ncontent-length: 11\r\nconnection: close\r\n\r\n{{\"keys\":[]}}"
+        );
+        assert_eq!(told(answer.leak()), "it redirects, and by http no redirect is followed");
+        let refused = elsewhere.accept().unwrap_err();
+        assert_eq!(refused.kind(), std::io::ErrorKind::WouldBlock, "{status}");
     }
 }
 

@@ -37,6 +37,8 @@ pub struct Written {
     pub objectives: Option<(Origin, Vec<Entry>)>,
     /// The file's list of budgets and where it begins.
     pub budgets: Option<(Origin, Vec<Entry>)>,
+    /// The file could not be read, so that a setting that seems missing may stand in it.
+    pub file_unread: bool,
     /// What could not even be filed: unknown keys, shapes no setting has.
     pub mistakes: Vec<Mistake>,
 }

@@ -59,6 +59,12 @@ fn a_line_says_whose_an_exchange_was_and_what_it_cost() {
     ask(&running, "X-Tenant: acme\r\nX-Principal: batch\r\n", r#"{"model":"tiny","stream":true}"#);
     let one = line(&running);
     assert_eq!(members(&one, &["tenant", "principal"]), serde_json::json!(["acme", "batch"]), "{one}");
+    assert_eq!(one["path"], "/v1/chat/completions", "the route: {one}");
+    assert_eq!(one["id"].as_str().map(str::len), Some(36), "the key of the ledger's row: {one}");
+    for member in ["duration_ms", "first_token_ms", "output_rate", "concurrency"] {
+        let Some(number) = one[member].as_f64() else { continue };
+        assert!((number * 1e3 - (number * 1e3).round()).abs() < 1e-6, "{member}: three digits: {one}");
+    }
     // The line comes after the charge, and so does the page.
     let (_, page) = get(running.admin, "/");
     assert!(page.contains("<th>cost, EUR<th>"), "{page}");
@@ -79,6 +85,23 @@ fn a_line_says_why_there_is_no_price() {
     assert!(page.contains("<th>cost<th>"), "no currency without a price: {page}");
     assert_eq!(members(&two, &["tenant", "principal"]), serde_json::json!(["default", null]), "{two}");
     assert_eq!(members(&two, &MONEY), serde_json::json!([null, null, null, "model"]), "{two}");
+}
+
+#[test]
+fn restarted_process_shows_the_ledgers_day() {
+    let folder = Folder::new("restarted");
+    let (prices, ledger) = (folder.file("p.yaml", PRICES), folder.0.join("x.db").display().to_string());
+    let options = ["--access-log", "--prices", &prices, "--ledger", &ledger, "--drain-delay-ms", "0"];
+    let mut first = Running::start(server(), &options);
+    ask(&first, "", r#"{"model":"tiny","stream":true}"#);
+    line(&first);
+    assert!(get(first.admin, "/").1.contains("when this process started"), "a new ledger knows no day");
+    first.signal("TERM");
+    assert_eq!(first.ended(), Some(0));
+    let second = Running::start(server(), &options);
+    let (_, page) = get(second.admin, "/");
+    assert!(page.contains("<h2>Spent today, in UTC</h2>"), "{page}");
+    assert!(page.contains("<bdi>default</bdi><td>0.0000131<td>1<td>0</tr>"), "{page}");
 }
 
 #[test]

@@ -99,7 +99,8 @@ fn what_was_streamed_is_what_is_shown() {
     settled(running.admin, 15);
     let (code, stdout, stderr) = curve(running.admin, &[]);
     assert_eq!((code, stderr.as_str()), (Some(0), ""));
-    assert!(stdout.starts_with("simulated-8b: 15 streams since that tokenmeter started\n"), "{stdout}");
+    let title = format!("simulated-8b at {}: 15 streams since that tokenmeter started\n", upstream.address);
+    assert!(stdout.starts_with(&title), "{stdout}");
     assert!(stdout.contains("floor (10 tokens/s): kept up to "), "{stdout}");
 
     let (code, stdout, _) = curve(running.admin, &["--format", "json", "--model", "simulated-8b"]);

@@ -43,6 +43,42 @@ fn it_prints_the_table_and_ends_in_time() {
     assert_eq!(numbers[0..2], numbers[2..4], "{compared}");
 }
 
+/// Eight busy threads on every core delay the last rows, and the bill waits for them.
+#[test]
+fn bill_under_load_has_every_exchange() {
+    let cores = std::thread::available_parallelism().map_or(2, usize::from);
+    let busy = std::sync::atomic::AtomicBool::new(true);
+    let outputs: Vec<_> = std::thread::scope(|scope| {
+        for _ in 0..8 * cores {
+            scope.spawn(|| {
+                while busy.load(std::sync::atomic::Ordering::Relaxed) {
+                    std::hint::spin_loop()
+                }
+            });
+        }
+        let demo =
+            || output(&["demo", "--seconds", "3", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);
+        let demos: Vec<_> = (0..2).map(|_| scope.spawn(demo)).collect();
+        let outputs = demos.into_iter().map(|demo| demo.join().unwrap()).collect();
+        busy.store(false, std::sync::atomic::Ordering::Relaxed);
+        outputs
+    });
+    for (code, stdout, stderr) in outputs {
+        assert_eq!((code, stderr.as_str()), (Some(0), ""), "{stdout}");
+        let (mut counted, mut billed) = (Vec::new(), Vec::new());
+        for line in stdout.lines() {
+            if let Some(rest) = line.split(" output tokens in ").nth(1) {
+                counted.push(rest.split(' ').next().unwrap().parse::<u64>().unwrap());
+            } else if line.starts_with("all ") || line.starts_with("total ") {
+                let exchanges = line.split_whitespace().nth(1).unwrap().replace(['\u{202f}', ','], "");
+                billed.push(exchanges.parse::<u64>().unwrap());
+            }
+        }
+        assert!(!counted.is_empty() && counted == billed, "{stdout}");
+        assert!(!stdout.contains("lacks"), "{stdout}");
+    }
+}
+
 #[test]
 fn an_interrupt_ends_it_with_0() {
     let mut command = tokenmeter(&["demo", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]);

@@ -5,12 +5,15 @@
 
 mod access;
 mod child;
+mod collectors;
 mod curve;
 mod demo;
 mod labels;
+mod ledgers;
 mod proxying;
 mod readiness;
 mod refusals;
 mod signals;
 mod tenants;
+mod terminal;
 mod words;

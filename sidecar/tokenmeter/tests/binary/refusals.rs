@@ -25,8 +25,8 @@ fn wrong_settings_are_all_told_and_exit_2() {
         let expected = format!(
             "tokenmeter: 6 mistakes in the settings:\n\
              \x20 {shown}:1: there is no setting `lisen`; did you mean `listen`?\n\
-             \x20 {shown}:6: there is no key of an upstream `speed`; known are name, url, kind, usage, listen, \
-             engine_metrics, gpus\n\
+             \x20 {shown}:6: there is no key of an upstream `speed`; known are name, url, kind, usage, role, \
+             listen, engine_metrics, gpus\n\
              \x20 {shown}:4: TLS to the upstream is not supported yet; put a TLS client (nginx, envoy, stunnel) \
              beside tokenmeter and name its plain http:// port here\n\
              \x20 --admin: `nowhere` is not ADDRESS:PORT; write it as in 127.0.0.1:9800, or 0.0.0.0:9800 for every \
@@ -48,6 +48,25 @@ fn without_an_upstream_it_says_how_to_name_one() {
         "tokenmeter: --upstream: the inference server is not named; write --upstream http://HOST:PORT (or \
          TOKENMETER_UPSTREAM, or `upstreams` in the file)\n"
     );
+}
+
+#[test]
+fn unread_file_is_the_only_mistake() {
+    let path = file("unread", "upstream: \"http://gpu:1\nstall_ms: 5\n");
+    for config in [path.to_str().unwrap(), "/nonexistent.yaml"] {
+        let (code, _, stderr) = output(&["check-config", "--config", config]);
+        assert_eq!(code, Some(2));
+        assert!(stderr.contains(config) && !stderr.contains("not named"), "{stderr}");
+    }
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn unknown_variable_is_a_warning() {
+    let mut command = tokenmeter(&["check-config", "--upstream", "http://gpu:1"]);
+    let (code, _, stderr) = finished(command.env("TOKENMETER_OTLP_ENDPOIN", "x").output().unwrap());
+    assert_eq!(code, Some(0));
+    assert!(stderr.contains("TOKENMETER_OTLP_ENDPOIN: ") && stderr.contains("did you mean"), "{stderr}");
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! The command `tenants`, from key to request: what is piped in, what comes out, with which code.
 
+use std::fs::Permissions;
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
@@ -44,8 +46,15 @@ fn piped_to(mut command: std::process::Command, folder: &Path, stdin: &str) -> (
 fn from_a_key_to_whose_a_request_is() {
     let folder = Folder::new("tenants");
     let run = |arguments: &[&str], stdin: &str| piped(&folder.0, arguments, stdin);
-    std::fs::write(folder.0.join("hash.key"), [200; 32]).unwrap();
+    let key = folder.0.join("hash.key");
+    std::fs::write(&key, [200; 32]).unwrap();
+    let allow = |mode| std::fs::set_permissions(&key, Permissions::from_mode(mode)).unwrap();
 
+    allow(0o644);
+    let (code, _, stderr) = run(&["tenants", "hash-key", "--hash-key-file", "hash.key"], "sk-secret\n");
+    assert_eq!(code, Some(0));
+    assert!(stderr.contains("can read the hash key file hash.key; take that right away"), "{stderr}");
+    allow(0o600);
     let (code, hash, stderr) = run(&["tenants", "hash-key", "--hash-key-file", "hash.key"], "sk-secret\n");
     assert_eq!((code, stderr.as_str()), (Some(0), ""));
     let yaml = format!("rules:\n  - api_keys:\n    - {{key: {}, tenant: acme}}\n", hash.trim());

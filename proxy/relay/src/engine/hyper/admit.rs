@@ -1,8 +1,7 @@
 //! May this request's tenant spend, and on this model? Asked before anything goes upstream, and only
 //! where there is a gate. Where the body says whose it is, it is gathered first, within the bound of all
 //! gathered bodies; one that is longer, or finds no room, is the default tenant's. It is gathered too where the
-//! model is minded and stands in the body; a model that cannot be read so is not minded (law 3). A request
-//! to switch protocols is asked about by its head alone: what passes in a tunnel cannot be counted or
+//! budget's terms depend on what stands in it. A request to switch protocols is asked about by its head alone: what passes in a tunnel cannot be counted or
 //! stopped any more.
 
 use scan::Dialect;
@@ -14,12 +13,12 @@ use crate::limits;
 use crate::tenancy::Whose;
 use crate::turned::Known;
 use crate::worker::Worker;
-use crate::{Exchange, Gate, Wanted};
+use crate::{Exchange, Gap, Gate, Terms, UnknownPaths, UsageStep, Wanted};
 
 /// What the gate says.
 pub(super) enum Admitted {
-    /// It goes on; its body, if it had to be gathered.
-    Yes(Option<Gathered>),
+    /// It goes on; its body, if it had to be gathered, and the terms of its tenant.
+    Yes(Option<Gathered>, Terms),
     /// It is answered here, and makes no record.
     No(Answer),
 }
@@ -27,11 +26,27 @@ pub(super) enum Admitted {
 /// Asks the gate, if there is one.
 pub(super) async fn admit(visit: &Visit, upload: &mut Upload) -> Result<Admitted, UploadError> {
     let worker = visit.engine.worker();
-    let Some(gate) = &worker.plan.gate else { return Ok(Admitted::Yes(None)) };
+    let admitted = match &worker.plan.gate {
+        Some(gate) => admit_spending(visit, upload, gate).await?,
+        None => Admitted::Yes(None, Terms::default()),
+    };
+    match admitted {
+        Admitted::Yes(gathered, terms) if worker.plan.refuse_detached => {
+            admit_attached(visit, upload, (gathered, terms)).await
+        }
+        admitted => Ok(admitted),
+    }
+}
+
+/// Asks the gate whether the tenant may spend, and on this model.
+async fn admit_spending(visit: &Visit, upload: &mut Upload, gate: &Gate) -> Result<Admitted, UploadError> {
     let asks = visit.metered.borrow_mut().with(|exchange| exchange.tenant().is_none());
     let mut gathered = None;
     if asks == Some(true) {
-        let body = upload.gather(limits::GATHERED_BYTES, &worker.room).await?;
+        let body = upload.gather(limits::GATHERED_BYTES).await?;
+        if matches!(body, Gathered::Crowded) {
+            return Ok(Admitted::No(crowded(visit)));
+        }
         if matches!(body, Gathered::Not) {
             visit.metered.borrow_mut().with(|exchange| exchange.tenant_unread());
         }
@@ -40,15 +55,91 @@ pub(super) async fn admit(visit: &Visit, upload: &mut Upload) -> Result<Admitted
     if let Some(answer) = refused(visit, |exchange| over_budget(gate, exchange)) {
         return Ok(Admitted::No(answer));
     }
-    let unread = visit.metered.borrow_mut().with(|exchange| {
-        exchange.model().is_none() && exchange.tenant().is_some_and(|tenant| gate.models(tenant).is_some())
+    let terms = visit.metered.borrow_mut().with(|exchange| {
+        let terms = exchange.tenant().map(|tenant| gate.terms(tenant)).unwrap_or_default();
+        if terms.unknown_paths == UnknownPaths::Meter {
+            exchange.read_by_shape();
+        }
+        terms
     });
-    if unread == Some(true) && gathered.is_none() {
-        gathered = Some(upload.gather(limits::GATHERED_BYTES, &worker.room).await?);
+    let terms = terms.unwrap_or_default();
+    let gap = |exchange: &Exchange| match terms.unknown_paths {
+        UnknownPaths::Refuse if exchange.is_of_unknown_path() => Some(Gap::UnknownPath),
+        _ => None,
+    };
+    if let Some(answer) = refused(visit, |exchange| unmetered(gate, exchange, gap(exchange)?)) {
+        return Ok(Admitted::No(answer));
     }
-    Ok(match refused(visit, |exchange| unpriced(gate, exchange)) {
+    let needs_body = visit.metered.borrow_mut().with(|exchange| {
+        let minds = exchange.tenant().is_some_and(|tenant| gate.models(tenant).is_some());
+        let judges = minds || terms.refuse_unreadable;
+        terms.refuse_uncountable || exchange.is_told_by_body() || judges && !exchange.is_readable()
+    });
+    if needs_body == Some(true) && gathered.is_none() {
+        let body = upload.gather(limits::GATHERED_BYTES).await?;
+        if matches!(body, Gathered::Crowded) {
+            return Ok(Admitted::No(crowded(visit)));
+        }
+        gathered = Some(body);
+    }
+    let gap = |exchange: &Exchange| {
+        let is_read = exchange.is_readable() || exchange.is_of_unknown_path();
+        (terms.refuse_unreadable && !is_read).then_some(Gap::Unreadable)
+    };
+    let answer = refused(visit, |exchange| unmetered(gate, exchange, gap(exchange)?));
+    Ok(match answer.or_else(|| refused(visit, |exchange| unpriced(gate, exchange))) {
         Some(answer) => Admitted::No(answer),
-        None => Admitted::Yes(gathered),
+        None => Admitted::Yes(gathered, terms),
+    })
+}
+
+/// Asks the gate, if there is one, about a request once usage has been asked for in it, or has not: the answer if its
+/// tenant may not ask for a stream that cannot be counted.
+pub(super) fn admit_uncounted(visit: &Visit, terms: Terms) -> Option<Answer> {
+    let (Some(gate), Some(step)) = (&visit.engine.worker().plan.gate, visit.usage_step.get()) else {
+        return None;
+    };
+    let is_gap = |exchange: &Exchange| match step {
+        UsageStep::ClientAsked => !exchange.asks_for_usage(),
+        UsageStep::Injected | UsageStep::Continuous | UsageStep::SentUnasked => false,
+        // One that the editor finds not streamed may stream by another reading.
+        UsageStep::Refused
+        | UsageStep::TooLarge
+        | UsageStep::Unreadable
+        | UsageStep::Observed
+        | UsageStep::NotStreamed => exchange.asks_for_frames(),
+    };
+    let gap =
+        |exchange: &Exchange| (terms.refuse_uncountable && is_gap(exchange)).then_some(Gap::Uncountable);
+    refused(visit, |exchange| unmetered(gate, exchange, gap(exchange)?))
+}
+
+/// The answer to an exchange whose body has to be read and finds no room: it is no other tenant's.
+fn crowded(visit: &Visit) -> Answer {
+    let dialect = visit.metered.borrow_mut().with(|exchange| exchange.dialect());
+    Answer::no_gather_room(dialect.unwrap_or(Dialect::Unknown))
+}
+
+/// Refuses a response in the background: its tokens are fetched by requests that are not metered.
+async fn admit_attached(
+    visit: &Visit,
+    upload: &mut Upload,
+    (gathered, terms): (Option<Gathered>, Terms),
+) -> Result<Admitted, UploadError> {
+    let may_detach =
+        visit.metered.borrow_mut().with(|exchange| exchange.dialect() == Dialect::OpenaiResponses);
+    let gathered = match gathered {
+        None if may_detach == Some(true) => match upload.gather(limits::GATHERED_BYTES).await? {
+            Gathered::Crowded => return Ok(Admitted::No(crowded(visit))),
+            body => Some(body),
+        },
+        gathered => gathered,
+    };
+    let detached =
+        |exchange: &Exchange| exchange.asks_background().then(|| Answer::detached(exchange.dialect()));
+    Ok(match refused(visit, detached) {
+        Some(answer) => Admitted::No(answer),
+        None => Admitted::Yes(gathered, terms),
     })
 }
 
@@ -70,11 +161,18 @@ fn over_budget(gate: &Gate, exchange: &Exchange) -> Option<Answer> {
 }
 
 fn unpriced(gate: &Gate, exchange: &Exchange) -> Option<Answer> {
-    let (tenant, model) = (exchange.tenant()?, exchange.model()?);
+    let tenant = exchange.tenant()?;
+    let models = gate.models(tenant)?;
     let (provider, upstream) = exchange.place();
-    let wanted = Wanted { model, provider: &provider, upstream: &upstream };
-    let message = gate.models(tenant)?.refused(tenant, &wanted)?;
+    // Of two names either may be the server's.
+    let message = exchange.models().find_map(|model| {
+        models.refused(tenant, &Wanted { model, provider: &provider, upstream: &upstream })
+    })?;
     Some(Answer::unpriced(exchange.dialect(), message))
+}
+
+fn unmetered(gate: &Gate, exchange: &Exchange, gap: Gap) -> Option<Answer> {
+    Some(Answer::unmetered(exchange.dialect(), gap, gate.told(exchange.tenant()?, gap)))
 }
 
 /// Asks the gate, if there is one, about a request that is not metered but would become a tunnel: the

@@ -13,8 +13,9 @@ use usage::{Added, Ask, Asking, Why};
 
 use super::upload::{Gathered, Upload, UploadError};
 use super::visit::Visit;
+use crate::learned::Asker;
 use crate::room::Share;
-use crate::{UsageStep, asking, clock, limits};
+use crate::{Exchange, UsageStep, clock, limits};
 
 /// A request as it was before it was edited.
 pub(super) struct Original {
@@ -23,6 +24,7 @@ pub(super) struct Original {
     /// What stands behind it.
     trailers: Option<HeaderMap>,
     added: Added,
+    asker: Asker,
     /// What it was refused for may be its question.
     plain: bool,
     /// Its bytes' part of the room for all of them.
@@ -33,20 +35,21 @@ pub(super) struct Original {
 /// dialect, or why nothing is; `None` if it is nothing that could be asked.
 pub(super) async fn settle(
     visit: &Visit,
+    is_askable: impl FnOnce(Dialect) -> bool,
     wants: impl FnOnce(Dialect) -> Result<Ask, UsageStep>,
     upload: &mut Upload,
     gathered: Option<Gathered>,
 ) -> Result<(Gathered, Option<Result<Ask, UsageStep>>), UploadError> {
     let gathered = match gathered {
         Some(gathered) => gathered,
-        None => upload.gather(limits::GATHERED_BYTES, &visit.engine.worker().room).await?,
+        None => upload.gather(limits::GATHERED_BYTES).await?,
     };
-    if let Gathered::Not = gathered {
+    if let Gathered::Not | Gathered::Crowded = gathered {
         return Ok((gathered, Some(Err(UsageStep::TooLarge))));
     }
     let said = visit.metered.borrow_mut().with(|exchange| (exchange.dialect(), exchange.asks_for_frames()));
     let want = match said {
-        Some((dialect, _)) if asking::is_askable(dialect) => Some(wants(dialect)),
+        Some((dialect, _)) if is_askable(dialect) => Some(wants(dialect)),
         Some((Dialect::Unknown, true)) => Some(Err(UsageStep::Unreadable)),
         _ => None,
     };
@@ -57,24 +60,23 @@ pub(super) async fn settle(
 /// its body, if that was gathered before.
 pub(super) async fn ask(
     visit: &Visit,
-    want: Ask,
+    (want, asker): (Ask, Asker),
     parts: &mut request::Parts,
     upload: &mut Upload,
     gathered: Option<Gathered>,
 ) -> Result<Option<Original>, UploadError> {
-    let worker = visit.engine.worker();
     let gathered = match gathered {
         Some(gathered) => gathered,
-        None => upload.gather(limits::GATHERED_BYTES, &worker.room).await?,
+        None => upload.gather(limits::GATHERED_BYTES).await?,
     };
     let body = match gathered {
         Gathered::Whole(body) => body,
         Gathered::Sealed => {
-            worker.usage(UsageStep::Unreadable);
+            visit.usage(UsageStep::Unreadable);
             return Ok(None);
         }
-        Gathered::Not => {
-            worker.usage(UsageStep::TooLarge);
+        Gathered::Not | Gathered::Crowded => {
+            visit.usage(UsageStep::TooLarge);
             return Ok(None);
         }
     };
@@ -97,20 +99,20 @@ pub(super) async fn ask(
     let (slices, length, added, plain) = match edited {
         Some(Ok(edited)) => edited,
         Some(Err(step)) => {
-            worker.usage(step);
+            visit.usage(step);
             return Ok(None);
         }
         None => return Ok(None),
     };
     let (head, trailers) = (parts.clone(), upload.trailers().cloned());
-    let original = Original { parts: head, body, trailers, added, plain, _share: upload.share() };
+    let original = Original { parts: head, body, trailers, added, asker, plain, _share: upload.share() };
     upload.replace(slices.into_iter());
     if parts.headers.contains_key(CONTENT_LENGTH) {
         parts.headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
     }
     // What is to be taken out of the answer must be readable in it.
     parts.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-    worker.usage(if added.continuous { UsageStep::Continuous } else { UsageStep::Injected });
+    visit.usage(if added.is_running() { UsageStep::Continuous } else { UsageStep::Injected });
     Ok(Some(original))
 }
 
@@ -122,7 +124,7 @@ pub(super) fn is_refusal(status: StatusCode) -> bool {
 impl Original {
     /// The request, to be sent once more.
     pub(super) fn request(&self, visit: &Rc<Visit>) -> Request<Upload> {
-        visit.metered.borrow_mut().with(|exchange| exchange.asked_more(None));
+        visit.metered.borrow_mut().with(Exchange::sent_again);
         let body = Upload::again(self.body.clone(), self.trailers.clone(), visit);
         Request::from_parts(self.parts.clone(), body)
     }
@@ -132,7 +134,7 @@ impl Original {
     /// nobody any more.
     pub(super) fn answered(&self, visit: &Visit, index: usize, status: StatusCode) {
         if self.plain && status.is_success() {
-            visit.engine.worker().learned[index].refuses(self.added.continuous, clock::now());
+            visit.engine.worker().learned[index].refuses(self.added, self.asker, clock::now());
         }
     }
 }

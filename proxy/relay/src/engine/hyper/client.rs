@@ -9,7 +9,9 @@ use std::io::{self, IoSlice};
 use std::net::{IpAddr, SocketAddr};
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::{Buf, Bytes, BytesMut};
 use hyper::rt::ReadBufCursor;
@@ -19,12 +21,18 @@ use tokio::io::Interest;
 use tokio::net::TcpStream;
 
 use super::Engine;
+use super::pace::Pace;
 use super::tunnel::Far;
+use crate::holder::{Holder, Key};
+use crate::room::Share;
+use crate::worker::Worker;
 use crate::{clock, limits};
 
 /// What a connection waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
+    /// Its first request.
+    Fresh,
     /// Its next request.
     Idle,
     /// The rest of a head whose first bytes came.
@@ -34,10 +42,20 @@ pub(super) enum Stage {
 }
 
 /// One client connection.
-pub(super) struct Client {
+pub(crate) struct Client {
     stream: TcpStream,
     /// Who is at its other end.
     pub(super) peer: IpAddr,
+    /// Names the connection within its worker.
+    pub(crate) number: u64,
+    /// The holder that is charged for it; `None` for a trusted peer, whose requests are its tenants'.
+    pub(super) holder: Option<Arc<Holder>>,
+    _counted: Share,
+    /// True once the kernel ends it when its client takes nothing.
+    is_timed: Cell<bool>,
+    has_timed_out: Cell<bool>,
+    /// The pace at which it takes what is written.
+    pub(super) taking: Pace,
     /// Bytes read to tell the protocol, which hyper has yet to see.
     first: RefCell<Bytes>,
     /// Interim responses to write before anything else.
@@ -46,6 +64,7 @@ pub(super) struct Client {
     blocked: Cell<Option<Tick>>,
     waited: Cell<u64>,
     stage: Cell<Stage>,
+    since: Cell<Tick>,
     /// Counts changes of stage, so that a deadline knows it is stale.
     turn: Cell<u64>,
     requests: Cell<u32>,
@@ -59,15 +78,27 @@ pub(super) struct Client {
 
 impl Client {
     /// A connection from `peer`. An IPv4 address that came in IPv6's clothes is one all the same.
-    pub(super) fn new(stream: TcpStream, peer: SocketAddr) -> Self {
+    pub(super) fn new(worker: &Worker, stream: TcpStream, peer: SocketAddr, number: u64) -> Self {
+        let peer = peer.ip().to_canonical();
+        let is_trusted = worker.plan.tenants.load().trusts(peer);
+        let holder = (!is_trusted).then(|| worker.common.holders.of(Key::network(peer)));
+        let mut counted = worker.common.connections.share(holder.clone());
+        counted.add(1);
         Self {
             stream,
-            peer: peer.ip().to_canonical(),
+            peer,
+            number,
+            holder,
+            _counted: counted,
+            is_timed: Cell::new(false),
+            has_timed_out: Cell::new(false),
+            taking: Pace::default(),
             first: RefCell::default(),
             interim: RefCell::default(),
             blocked: Cell::new(None),
             waited: Cell::new(0),
-            stage: Cell::new(Stage::Idle),
+            stage: Cell::new(Stage::Fresh),
+            since: Cell::new(clock::now()),
             turn: Cell::new(0),
             requests: Cell::new(0),
             unread: Cell::new(false),
@@ -129,6 +160,34 @@ impl Client {
         (self.stage.get(), self.turn.get())
     }
 
+    /// Has the kernel end the connection when its client takes nothing for so long. Only the kernel knows: a
+    /// socket is writable again only when much of its buffer is free.
+    pub(super) fn end_unread_after(&self, stall: Duration) {
+        if !self.is_timed.replace(true)
+            && let Err(error) = SockRef::from(&self.stream).set_tcp_user_timeout(Some(stall))
+        {
+            tracing::debug!(%error, "a client's socket takes no timeout");
+        }
+    }
+
+    /// Returns true if the kernel did so.
+    pub(super) fn has_timed_out(&self) -> bool {
+        self.note(self.stream.take_error().ok().flatten().as_ref());
+        self.is_timed.get() && self.has_timed_out.get()
+    }
+
+    /// The socket gives an error once, to whichever asks first.
+    fn note(&self, error: Option<&io::Error>) {
+        if error.is_some_and(|error| error.kind() == io::ErrorKind::TimedOut) {
+            self.has_timed_out.set(true);
+        }
+    }
+
+    /// The time at which its stage began.
+    pub(super) fn since(&self) -> Tick {
+        self.since.get()
+    }
+
     pub(super) fn stream(&self) -> &TcpStream {
         &self.stream
     }
@@ -146,7 +205,6 @@ impl Client {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
                 Err(error) => return Err(error),
             }
-            self.set_stage(Stage::Head);
             if !PREFACE.starts_with(&first[..filled]) {
                 break false;
             } else if filled == first.len() {
@@ -206,6 +264,7 @@ impl Client {
 
     fn set_stage(&self, stage: Stage) {
         self.stage.set(stage);
+        self.since.set(clock::now());
         self.turn.set(self.turn.get().wrapping_add(1));
     }
 
@@ -221,6 +280,7 @@ impl Client {
                 Poll::Pending => {
                     if self.blocked.get().is_none() {
                         self.blocked.set(Some(clock::now()));
+                        self.taking.wait();
                     }
                     return Poll::Pending;
                 }
@@ -228,6 +288,8 @@ impl Client {
             match write(&self.stream) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 written => {
+                    self.note(written.as_ref().err());
+                    self.taking.moved(*written.as_ref().unwrap_or(&0));
                     if let Some(since) = self.blocked.take() {
                         self.waited.set(self.waited.get() + clock::now().since(since));
                     }
@@ -292,7 +354,10 @@ impl hyper::rt::Read for ClientIo {
                     return Poll::Ready(Ok(()));
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => return Poll::Ready(Err(error)),
+                Err(error) => {
+                    self.client.note(Some(&error));
+                    return Poll::Ready(Err(error));
+                }
             }
         }
     }

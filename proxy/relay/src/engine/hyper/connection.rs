@@ -21,6 +21,7 @@ use tokio::net::TcpStream;
 use super::tunnel::Far;
 use super::upload::Upload;
 use crate::Upstream;
+use crate::room::Share;
 use crate::worker::is_exhausted;
 
 /// One connection to an upstream.
@@ -32,6 +33,10 @@ pub(super) struct Connection {
     closed: bool,
     /// Whether it carried a request before this one.
     pub(super) reused: bool,
+    /// Its place among those that carry a request, while it does.
+    pub(super) slot: Option<Share>,
+    /// Its place among all sockets.
+    place: Share,
 }
 
 /// Why there is no connection.
@@ -49,6 +54,7 @@ impl Connection {
         builder: &http1::Builder,
         upstream: &Upstream,
         timeout: Duration,
+        place: Share,
     ) -> Result<Self, ConnectError> {
         let connected = tokio::time::timeout(timeout, connect(upstream)).await;
         let stream = connected.map_err(|_elapsed| ConnectError::Timeout)?.map_err(|error| {
@@ -59,7 +65,7 @@ impl Connection {
             .handshake(socket.clone())
             .await
             .map_err(|error| ConnectError::Io(io::Error::other(error)))?;
-        Ok(Self { sender, protocol: Some(protocol), socket, closed: false, reused: false })
+        Ok(Self { sender, protocol: Some(protocol), socket, closed: false, reused: false, slot: None, place })
     }
 
     /// Queues a request; [`drive`](Self::drive) sends it.
@@ -111,12 +117,12 @@ impl Connection {
             if self.closed { Poll::Ready(()) } else { Poll::Pending }
         })
         .await;
-        let Self { sender, protocol, socket, .. } = self;
+        let Self { sender, protocol, socket, slot, place, .. } = self;
         drop(sender);
         let parts = protocol?.into_parts();
         drop(parts.io);
         let stream = Rc::into_inner(socket.0)?.into_inner().into_inner();
-        Some(Far { stream, first: parts.read_buf })
+        Some(Far { stream, first: parts.read_buf, _places: (slot, place) })
     }
 }
 

@@ -14,7 +14,7 @@ use hyper::{Request, Response, StatusCode, Uri, Version};
 
 use scan::Dialect;
 
-use super::admit::{Admitted, admit, admit_tunnel};
+use super::admit::{Admitted, admit, admit_tunnel, admit_uncounted};
 use super::client::Client;
 use super::connection::Connection;
 use super::outgoing::Outgoing;
@@ -24,6 +24,7 @@ use super::upload::{Upload, UploadError};
 use super::visit::Visit;
 use super::{Engine, ask};
 use crate::answer::Answer;
+use crate::learned::Asker;
 use crate::metered::Metered;
 use crate::route::{Speaks, route};
 use crate::tenancy::Tenancy;
@@ -69,11 +70,15 @@ pub(super) async fn forward(
         return Ok(own(answer, alone));
     };
     let learned = &worker.learned[index];
+    if worker.plan.refuse_detached && asking::keeps_conversations(upstream, learned) {
+        parts.headers.remove(headers::CONVERSATION_ID);
+    }
     let routed = route(upstream.kind.or_else(|| learned.found_kind()), &parts.method, uri.path());
-    let metered = match &routed {
+    let mut metered = match &routed {
         Ok(route) => {
+            let role = upstream.role.of_peer(tenancy.trusts_peer(worker));
             let whose = tenancy.whose(worker, parts.uri.path(), &parts.headers);
-            Metered::begin(worker, index, *route, &parts.headers, whose, begun)
+            Metered::begin(worker, index, *route, &parts.headers, (whose, role), begun)
         }
         Err(_) => {
             let whose = || tenancy.whose(worker, parts.uri.path(), &parts.headers);
@@ -86,19 +91,22 @@ pub(super) async fn forward(
             Metered::not(worker)
         }
     };
+    let asker = metered.with(|exchange| Asker::of(exchange.tenant().map(|tenant| &**tenant), client.peer));
+    let asker = asker.unwrap_or(Asker::of(None, client.peer));
     let speaks = routed.as_ref().ok().map(|route| route.speaks);
     let mut want = match speaks {
-        Some(Speaks::Known(dialect)) if asking::is_askable(dialect) => {
-            Some(asking::want(upstream, learned, dialect, &parts.headers, begun))
+        Some(Speaks::Known(dialect)) if asking::is_askable(upstream, learned, dialect) => {
+            Some(asking::want(upstream, learned, dialect, &parts.headers, (asker, begun)))
         }
         // Whether the body is to be asked what is spoken; a completion may need less.
         Some(Speaks::Invocations) => {
-            Some(asking::want(upstream, learned, Dialect::OpenaiChat, &parts.headers, begun))
+            Some(asking::want(upstream, learned, Dialect::OpenaiChat, &parts.headers, (asker, begun)))
         }
         _ => None,
     };
     let unmetered = routed.err();
-    let visit = Visit::new(&engine, &client, metered, alone);
+    let may_pause = headers::is_grpc(&parts.headers);
+    let visit = Visit::new(&engine, &client, metered, alone, may_pause);
     if let (Some(reason), false) = (unmetered, asked) {
         worker.pass(reason);
     }
@@ -106,31 +114,39 @@ pub(super) async fn forward(
     rewrite(&mut parts, uri, upstream, asked, &body);
     visit.metered.borrow_mut().with(|exchange| exchange.trace_onward(&mut parts.headers));
     let mut upload = Upload::new(body, behind, &visit, begun);
-    let mut gathered = match admit(&visit, &mut upload).await {
-        Ok(Admitted::Yes(gathered)) => gathered,
+    let (mut gathered, terms) = match admit(&visit, &mut upload).await {
+        Ok(Admitted::Yes(gathered, terms)) => (gathered, terms),
         Ok(Admitted::No(told)) => return Ok(answer(&visit, told)),
-        Err(UploadError::Gone) => return Err(Gone),
-        Err(UploadError::Malformed) => return Ok(answer(&visit, Answer::malformed_body())),
+        Err(error) => return broken_off(&visit, upstream, error),
     };
     if let (Some(Speaks::Invocations), Some(Ok(_))) = (speaks, &want) {
-        let wants = |dialect| asking::want(upstream, learned, dialect, &parts.headers, begun);
-        let (body, settled) = match ask::settle(&visit, wants, &mut upload, gathered).await {
+        let askable = |dialect| asking::is_askable(upstream, learned, dialect);
+        let wants = |dialect| asking::want(upstream, learned, dialect, &parts.headers, (asker, begun));
+        let (body, settled) = match ask::settle(&visit, askable, wants, &mut upload, gathered).await {
             Ok(settled) => settled,
-            Err(UploadError::Gone) => return Err(Gone),
-            Err(UploadError::Malformed) => return Ok(answer(&visit, Answer::malformed_body())),
+            Err(error) => return broken_off(&visit, upstream, error),
         };
         (gathered, want) = (Some(body), settled);
     }
+    if speaks == Some(Speaks::Anything) {
+        // The shape of the body has said it, where a budget asks for that.
+        let dialect = visit.metered.borrow_mut().with(|exchange| exchange.dialect());
+        want = dialect
+            .filter(|dialect| asking::is_askable(upstream, learned, *dialect))
+            .map(|dialect| asking::want(upstream, learned, dialect, &parts.headers, (asker, begun)));
+    }
     let mut original = None;
     if let Some(Err(step)) = want {
-        worker.usage(step);
+        visit.usage(step);
     }
     if let Some(Ok(want)) = want {
-        original = match ask::ask(&visit, want, &mut parts, &mut upload, gathered).await {
+        original = match ask::ask(&visit, (want, asker), &mut parts, &mut upload, gathered).await {
             Ok(original) => original,
-            Err(UploadError::Gone) => return Err(Gone),
-            Err(UploadError::Malformed) => return Ok(answer(&visit, Answer::malformed_body())),
+            Err(error) => return broken_off(&visit, upstream, error),
         };
+    }
+    if let Some(told) = admit_uncounted(&visit, terms) {
+        return Ok(answer(&visit, told));
     }
     let request = Request::from_parts(parts, upload);
     let mut sent = send(&visit, index, request, (version, begun)).await;
@@ -161,7 +177,10 @@ pub(super) async fn forward(
 /// The target as the upstream gets it: origin form, under its prefix, without its first `spared` bytes.
 fn target(uri: &Uri, spared: usize, upstream: &Upstream) -> Result<Uri, hyper::http::Error> {
     let path = uri.path_and_query().map_or("/", PathAndQuery::as_str);
-    if path == "*" || (spared == 0 && upstream.prefix.is_empty() && uri.authority().is_none()) {
+    if path == "*" {
+        return Ok(Uri::from(PathAndQuery::from_static("*")));
+    }
+    if spared == 0 && upstream.prefix.is_empty() && uri.authority().is_none() {
         return Ok(uri.clone());
     }
     let path = path.get(spared..).unwrap_or(path);
@@ -242,6 +261,7 @@ async fn respond(
         head.headers.remove(CONTENT_LENGTH);
     }
 
+    visit.answering.set(true);
     let body = if switching {
         let Some(far) = connection.into_far().await else {
             let what = "broke off while switching protocols";
@@ -254,6 +274,9 @@ async fn respond(
         tee::end(visit, Some(connection), (index, false), at, &mut driven);
         declared(&head, visit.alone)
     } else {
+        if visit.stream.is_some() {
+            visit.watch();
+        }
         Outgoing::Tee(Tee::new(body, connection, index, Rc::clone(visit), shown.edited))
     };
     visit.spent(at);
@@ -267,6 +290,11 @@ fn declared(head: &hyper::http::response::Parts, http1: bool) -> Outgoing {
         Some(length) if http1 && head.status == StatusCode::NOT_MODIFIED => Outgoing::Declared(length),
         _ => Outgoing::Empty,
     }
+}
+
+/// The answer to a request whose body broke off before it was sent.
+fn broken_off(visit: &Visit, upstream: &Upstream, error: UploadError) -> Result<Response<Outgoing>, Gone> {
+    error.answer(&upstream.name).map(|told| answer(visit, told)).ok_or(Gone)
 }
 
 /// One of our own answers to a request that was let in.

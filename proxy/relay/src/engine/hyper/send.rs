@@ -46,10 +46,17 @@ pub(super) async fn send(
         interim.watch(&mut request);
     }
     loop {
+        let mut slot = engine.worker().common.upstreams[index].share(visit.holder.clone());
+        if !(slot.grow(1) || slot.grow_soon(1).await) {
+            return Sent::Failed(Answer::upstream_full(&upstream.name));
+        }
         let (mut connection, ready) = match engine.pools[index].take() {
             Some(connection) => (connection, begun),
             None => {
-                let opening = Connection::open(&engine.upstream, upstream, plan.connect_timeout);
+                let Some(socket) = engine.socket(&visit.client).await else {
+                    return Sent::Failed(Answer::overloaded());
+                };
+                let opening = Connection::open(&engine.upstream, upstream, plan.connect_timeout, socket);
                 let mut opening = pin!(opening);
                 let opened = std::future::poll_fn(|cx| {
                     request.body_mut().read_ahead(cx);
@@ -62,6 +69,8 @@ pub(super) async fn send(
                 }
             }
         };
+        connection.slot = Some(slot);
+        visit.carried.set(Some(index));
         let mut waiting = pin!(connection.send(request));
         let mut sent = false;
         let received = std::future::poll_fn(|cx| {
@@ -133,8 +142,10 @@ fn unconnected(name: &str, error: &ConnectError) -> Answer {
 fn unanswered(name: &str, error: &hyper::Error) -> Sent {
     let cause = error.source().and_then(|cause| cause.downcast_ref::<UploadError>());
     Sent::Failed(match cause {
-        Some(UploadError::Gone) => return Sent::Gone,
-        Some(UploadError::Malformed) => Answer::malformed_body(),
+        Some(error) => match error.answer(name) {
+            Some(answer) => answer,
+            None => return Sent::Gone,
+        },
         None if error.is_parse_too_large() => {
             Answer::invalid(name, "answered with a head over 64 KiB or 100 fields")
         }

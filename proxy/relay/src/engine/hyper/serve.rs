@@ -19,14 +19,13 @@ use super::outgoing::Outgoing;
 use super::visit::Visit;
 use super::{Engine, tunnel};
 use crate::metered::Metered;
-use crate::{Refusal, limits};
+use crate::{Dropped, Refusal, limits};
 
 /// A forwarding future in its own allocation: a connection that waits for its next request keeps
 /// no room for it, and hyper gives the socket back only if it can move the service.
 type Answering = Pin<Box<dyn Future<Output = Result<Response<Outgoing>, Gone>>>>;
 
-pub(super) async fn serve(engine: Rc<Engine>, upstream: usize, client: Client) {
-    let client = Rc::new(client);
+pub(super) async fn serve(engine: Rc<Engine>, upstream: usize, client: Rc<Client>) {
     let mut watch = pin!(Watch::new(&engine, &client));
     let known = {
         let mut protocol = pin!(client.speaks_http2());
@@ -41,6 +40,9 @@ pub(super) async fn serve(engine: Rc<Engine>, upstream: usize, client: Client) {
         Some(true) => Box::pin(http2(&engine, &client, upstream, watch)).await,
         Some(false) => http1(&engine, &client, upstream, watch).await,
         None => {}
+    }
+    if client.has_timed_out() {
+        engine.worker.lose(Dropped::SlowClient);
     }
 }
 
@@ -76,7 +78,7 @@ async fn http1(engine: &Rc<Engine>, client: &Rc<Client>, upstream: usize, mut wa
             if let Some(far) = client.switched() {
                 drop(parts.io);
                 // The request lasts as long as its tunnel.
-                let visit = Visit::new(engine, client, Metered::not(&engine.worker), true);
+                let visit = Visit::new(engine, client, Metered::not(&engine.worker), true, true);
                 // A tunnel ends when either side breaks; there is nobody to tell.
                 let _ = tunnel::run(client.stream(), parts.read_buf, far).await;
                 drop(visit);
@@ -148,7 +150,7 @@ impl Watch {
         Self {
             engine: Rc::clone(engine),
             client: Rc::clone(client),
-            deadline: tokio::time::sleep(limits::CLIENT_IDLE),
+            deadline: tokio::time::sleep(engine.worker.plan.head_timeout),
             turn: None,
             left: Arc::clone(&engine.left).notified_owned(),
             listening: false,
@@ -176,7 +178,7 @@ impl Watch {
         let limit: Duration = match stage {
             Stage::Busy => return Poll::Pending,
             Stage::Idle => limits::CLIENT_IDLE,
-            Stage::Head => this.engine.worker.plan.head_timeout,
+            Stage::Fresh | Stage::Head => this.engine.worker.plan.head_timeout,
         };
         if *this.turn != Some(turn) {
             *this.turn = Some(turn);

@@ -138,6 +138,8 @@ impl Body for Tee {
                         continue;
                     } else if !visit.alone {
                         *this.handed = Some(at);
+                        visit.downloading.moved(frame.data_ref().map_or(0, Bytes::len));
+                        visit.downloading.wait();
                     }
                     return Poll::Ready(Some(Ok(frame)));
                 }
@@ -243,6 +245,7 @@ fn held(edit: &mut Option<Box<Edit>>) -> Option<Bytes> {
 fn waited(visit: &Visit, handed: &mut Option<Tick>) {
     visit.waited();
     if let Some(handed) = handed.take() {
+        visit.downloading.moved(0);
         let ns = clock::now().since(handed);
         if ns >= limits::CLIENT_WAIT_MIN_NS {
             visit.metered.borrow_mut().with(|exchange| exchange.client_waited(ns));

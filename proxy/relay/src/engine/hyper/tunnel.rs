@@ -7,11 +7,15 @@ use bytes::Bytes;
 use socket2::SockRef;
 use tokio::net::TcpStream;
 
+use crate::room::Share;
+
 /// The upstream's side of a tunnel.
 pub(super) struct Far {
     pub(super) stream: TcpStream,
     /// What the upstream already said after its 101.
     pub(super) first: Bytes,
+    /// Its places among the upstream's connections and among all sockets.
+    pub(super) _places: (Option<Share>, Share),
 }
 
 /// Carries bytes until each side has closed its half, or one of them broke.

@@ -9,7 +9,7 @@ use std::fmt;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use bytes::{Bytes, BytesMut};
 use hyper::HeaderMap;
@@ -17,11 +17,13 @@ use hyper::body::{Body, Frame, Incoming, SizeHint};
 
 use meter::Tick;
 
+use super::pace::Verdict;
 use super::visit::{self, Visit};
+use crate::answer::Answer;
 use crate::clock;
 use crate::headers::is_sealed;
 use crate::limits::BUFFER_BYTES;
-use crate::room::{Room, Share};
+use crate::room::Share;
 use crate::tenancy::Tenancy;
 
 /// A request body as the upstream connection takes it.
@@ -73,6 +75,8 @@ pub(super) enum Gathered {
     Sealed,
     /// It is too large: it goes on as it comes.
     Not,
+    /// There was no room for it, or it was silent while there was none for another.
+    Crowded,
 }
 
 impl Upload {
@@ -110,22 +114,34 @@ impl Upload {
     /// Reads all of the body, as long as it has at most `most` bytes and there is room for them. It
     /// stays the body to be sent. Slices are joined as they come: many small ones would weigh more
     /// than their bytes.
-    pub(super) async fn gather(&mut self, most: usize, room: &Room) -> Result<Gathered, UploadError> {
-        let mut share = room.share();
+    pub(super) async fn gather(&mut self, most: usize) -> Result<Gathered, UploadError> {
+        let visit = Rc::clone(&self.visit);
+        let mut share = visit.engine.worker.common.room.share(visit.holder.clone());
         let mut gathered = Slices::default();
+        let mut is_crowded = false;
         let rest = loop {
-            let frame = match std::future::poll_fn(|cx| self.poll_body(cx)).await {
-                Some(frame) => frame?,
-                None => break None,
+            visit.gathering.set(share.bytes());
+            let frame = match std::future::poll_fn(|cx| self.poll_gathered(cx)).await {
+                Some(Some(frame)) => frame?,
+                Some(None) => break None,
+                None => {
+                    is_crowded = true;
+                    break Some(Frame::data(Bytes::new()));
+                }
             };
             match frame.into_data() {
-                Ok(bytes) if gathered.len() + bytes.len() <= most && share.grow(bytes.len()) => {
+                Ok(bytes) if gathered.len() + bytes.len() > most => break Some(Frame::data(bytes)),
+                Ok(bytes) if share.grow(bytes.len()) || share.grow_soon(bytes.len()).await => {
                     gathered.push(bytes);
                 }
-                Ok(bytes) => break Some(Frame::data(bytes)),
+                Ok(bytes) => {
+                    is_crowded = true;
+                    break Some(Frame::data(bytes));
+                }
                 Err(trailers) => break Some(trailers),
             }
         };
+        visit.gathering.set(0);
         let whole = gathered.join();
         if !whole.is_empty() {
             self.ahead.push_back(Ok(Frame::data(whole.clone())));
@@ -135,8 +151,10 @@ impl Upload {
             None => Gathered::Whole(whole),
             Some(Some(trailers)) if is_sealed(trailers) => Gathered::Sealed,
             Some(Some(_)) => Gathered::Whole(whole),
+            Some(None) if is_crowded => Gathered::Crowded,
             Some(None) => Gathered::Not,
         };
+        let rest = rest.filter(|rest| !rest.data_ref().is_some_and(Bytes::is_empty));
         self.ahead.extend(rest.map(Ok));
         Ok(gathered)
     }
@@ -158,11 +176,33 @@ impl Upload {
         self.ahead = slices.chain(trailers).collect();
     }
 
+    /// The next frame of a body that is gathered; `None` inside if it is no longer to be.
+    #[expect(clippy::type_complexity, reason = "the frame is hyper's, and a name for it would say no more")]
+    fn poll_gathered(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Option<Result<Frame<Bytes>, UploadError>>>> {
+        match self.poll_body(cx) {
+            Poll::Pending if self.visit.uploading.verdict() == Some(Verdict::Ungathered) => Poll::Ready(None),
+            polled => polled.map(Some),
+        }
+    }
+
     fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, UploadError>>> {
         let Self { body: source, tenancy, visit, .. } = self;
         let Some(body) = source else { return Poll::Ready(None) };
-        match ready!(Pin::new(&mut *body).poll_frame(cx)) {
+        let Poll::Ready(polled) = Pin::new(&mut *body).poll_frame(cx) else {
+            visit.uploading.wait_in(cx.waker());
+            visit.watch();
+            return match visit.uploading.verdict() {
+                Some(Verdict::Slow) => Poll::Ready(Some(Err(fail(visit, UploadError::TooSlow)))),
+                Some(Verdict::Crowding) => Poll::Ready(Some(Err(fail(visit, UploadError::Crowding)))),
+                Some(Verdict::Ungathered) | None => Poll::Pending,
+            };
+        };
+        match polled {
             Some(Ok(mut frame)) => {
+                visit.uploading.moved(frame.data_ref().map_or(0, Bytes::len));
                 if let (Some(trailers), Some(tenancy)) = (frame.trailers_mut(), tenancy) {
                     tenancy.distrust(visit.engine.worker(), trailers);
                 }
@@ -174,10 +214,7 @@ impl Upload {
                 }
                 Poll::Ready(Some(Ok(frame)))
             }
-            Some(Err(error)) => {
-                visit.upload.set(visit::Upload::Failed);
-                Poll::Ready(Some(Err(UploadError::from(error))))
-            }
+            Some(Err(error)) => Poll::Ready(Some(Err(fail(visit, UploadError::from(error))))),
             None => {
                 if !visit.is_complete() {
                     visit.complete(clock::now());
@@ -187,6 +224,11 @@ impl Upload {
             }
         }
     }
+}
+
+fn fail(visit: &Visit, error: UploadError) -> UploadError {
+    visit.upload.set(visit::Upload::Failed);
+    error
 }
 
 impl Body for Upload {
@@ -239,6 +281,22 @@ pub(super) enum UploadError {
     Gone,
     /// The client is there, but its body is not framed as its head said.
     Malformed,
+    /// The client is there, but its body comes too slowly.
+    TooSlow,
+    /// The client is silent, and holds more than its share while another one waits.
+    Crowding,
+}
+
+impl UploadError {
+    /// The answer to its client; `None` if it left.
+    pub(super) fn answer(self, upstream: &str) -> Option<Answer> {
+        match self {
+            Self::Gone => None,
+            Self::Malformed => Some(Answer::malformed_body()),
+            Self::TooSlow => Some(Answer::slow_body()),
+            Self::Crowding => Some(Answer::upstream_full(upstream)),
+        }
+    }
 }
 
 impl From<hyper::Error> for UploadError {
@@ -256,6 +314,8 @@ impl fmt::Display for UploadError {
         f.write_str(match self {
             Self::Gone => "the client left while it sent its request",
             Self::Malformed => "the request body is not framed as its head says",
+            Self::TooSlow => "the request body comes too slowly",
+            Self::Crowding => "the client holds more than its share",
         })
     }
 }

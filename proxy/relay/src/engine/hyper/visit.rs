@@ -3,13 +3,17 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 
-use meter::Tick;
+use meter::{DEFAULT_TENANT, Tick};
 
 use super::Engine;
 use super::client::Client;
-use crate::clock;
+use super::pace::Pace;
+use super::stream::Stream;
+use crate::holder::{Holder, Key};
 use crate::metered::Metered;
+use crate::{UsageStep, clock};
 
 /// How far the request body is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,25 +32,96 @@ pub(super) struct Visit {
     pub(super) client: Rc<Client>,
     pub(super) metered: RefCell<Metered>,
     pub(super) upload: Cell<Upload>,
+    /// The last step taken about its usage.
+    pub(super) usage_step: Cell<Option<UsageStep>>,
     /// Whether the client's socket carries this request alone.
     pub(super) alone: bool,
+    /// The holder that is charged for what it takes; `None` is bound by no share.
+    pub(super) holder: Option<Arc<Holder>>,
+    /// Its stream, under HTTP/2.
+    pub(super) stream: Option<Rc<Stream>>,
+    pub(super) uploading: Pace,
+    pub(super) downloading: Pace,
+    /// True if its protocol lets the client be silent for any time.
+    may_pause: bool,
+    /// Its place among those that the sweep looks at.
+    watched: Cell<Option<usize>>,
+    /// Bytes of its body that are gathered, while more of them are awaited.
+    pub(super) gathering: Cell<usize>,
+    /// The upstream of which it has a connection.
+    pub(super) carried: Cell<Option<usize>>,
+    /// True once the head of its answer has come.
+    pub(super) answering: Cell<bool>,
 }
 
 impl Visit {
-    pub(super) fn new(engine: &Rc<Engine>, client: &Rc<Client>, metered: Metered, alone: bool) -> Rc<Self> {
+    /// A request that begins. `may_pause`: its protocol lets the client be silent.
+    pub(super) fn new(
+        engine: &Rc<Engine>,
+        client: &Rc<Client>,
+        metered: Metered,
+        alone: bool,
+        may_pause: bool,
+    ) -> Rc<Self> {
         engine.request_began();
         client.enter();
         if alone {
             // What the last response waited is not this one's.
             client.take_waited();
         }
+        let tenant = || {
+            let tenant = metered.exchange()?.tenant()?;
+            (**tenant != *DEFAULT_TENANT).then(|| Key::Tenant(Arc::clone(tenant)))
+        };
+        let of_tenant = || Some(engine.worker.common.holders.of(tenant()?));
         Rc::new(Self {
+            holder: client.holder.clone().or_else(of_tenant),
+            stream: if alone { None } else { Stream::current() },
+            uploading: Pace::default(),
+            downloading: Pace::default(),
+            may_pause,
+            watched: Cell::new(None),
+            gathering: Cell::new(0),
+            carried: Cell::new(None),
+            answering: Cell::new(false),
             engine: Rc::clone(engine),
             client: Rc::clone(client),
             metered: RefCell::new(metered),
             upload: Cell::new(Upload::Open),
+            usage_step: Cell::new(None),
             alone,
         })
+    }
+
+    /// Has the sweep look at it from now on.
+    pub(super) fn watch(self: &Rc<Self>) {
+        if self.watched.get().is_none() {
+            self.watched.set(Some(self.engine.watched.add(Rc::downgrade(self))));
+        }
+    }
+
+    /// The sweep need not look at it any more.
+    pub(super) fn unwatch(&self) {
+        if let Some(place) = self.watched.take() {
+            self.engine.watched.remove(place);
+        }
+    }
+
+    /// Returns true while more of the request is to come, and nothing of the answer has.
+    pub(super) fn is_sending(&self) -> bool {
+        self.upload.get() == Upload::Open && !self.answering.get()
+    }
+
+    /// Returns true if no limit is set to the silence of its client.
+    pub(super) fn may_pause(&self) -> bool {
+        self.may_pause
+    }
+
+    /// Ends the stream that carries it.
+    pub(super) fn cut(&self) {
+        if let Some(stream) = &self.stream {
+            stream.cut();
+        }
     }
 
     /// The request body was handed on to its end.
@@ -57,6 +132,12 @@ impl Visit {
 
     pub(super) fn is_complete(&self) -> bool {
         matches!(self.upload.get(), Upload::Complete(_))
+    }
+
+    /// Counts what was done about its usage.
+    pub(super) fn usage(&self, step: UsageStep) {
+        self.usage_step.set(Some(step));
+        self.engine.worker().usage(step);
     }
 
     /// Our own time on one step, since `from`.
@@ -80,6 +161,7 @@ impl Visit {
 
 impl Drop for Visit {
     fn drop(&mut self) {
+        self.unwatch();
         self.waited();
         if !self.is_complete() {
             self.client.leave_unread();

@@ -68,9 +68,13 @@ const ARTICLES: [Article; TokenType::ALL.len()] = {
             Some("Write"),
         ),
         article(TokenType::InputAudio, "Audio Input Tokens", "audio-input", "Input", Some("Uncached")),
+        article(TokenType::InputImage, "Image Input Tokens", "image-input", "Input", Some("Uncached")),
+        article(TokenType::InputVideo, "Video Input Tokens", "video-input", "Input", Some("Uncached")),
         article(TokenType::Output, "Output Tokens", "output", "Output", None),
         article(TokenType::OutputReasoning, "Reasoning Output Tokens", "reasoning-output", "Output", None),
         article(TokenType::OutputAudio, "Audio Output Tokens", "audio-output", "Output", None),
+        article(TokenType::OutputImage, "Image Output Tokens", "image-output", "Output", None),
+        article(TokenType::OutputVideo, "Video Output Tokens", "video-output", "Output", None),
     ]
 };
 
@@ -285,7 +289,7 @@ fn of_usage(row: &Charge, priced: &Priced<'_>, usage: &Usage, charges: &mut Vec<
     let (rate, sum) = (priced.rate, &usage.sums);
     let model = row.model.as_deref().unwrap_or_default();
     let first = charges.len();
-    let unit_of = |kind: TokenType| i128::from(rate.per_token[kind as usize].unwrap_or(0));
+    let unit_of = |kind: TokenType| i128::from(rate.price_of(kind).unwrap_or(0));
     let count_of = |kind: TokenType| sum.tokens[kind as usize];
     // Reasoning tokens are output tokens; an article of their own only where they have another price.
     let together = unit_of(TokenType::OutputReasoning) == unit_of(TokenType::Output);
@@ -435,15 +439,23 @@ fn of_gpu(row: &Charge, sum: &Sums, charges: &mut Vec<Charge>) {
     }
 }
 
+/// Returns the modality of a type of token that is of one.
+fn modality(kind: TokenType) -> Option<&'static str> {
+    match kind {
+        TokenType::InputAudio | TokenType::OutputAudio => Some("Audio"),
+        TokenType::InputImage | TokenType::OutputImage => Some("Image"),
+        TokenType::InputVideo | TokenType::OutputVideo => Some("Video"),
+        _ => None,
+    }
+}
+
 fn sku(model: &str, priced: &Priced<'_>, article: &Article) -> Sku {
     let rate = priced.rate;
     let id = format!("{model}-{}", article.suffix);
     let mut more = vec![("x_TokenDirection", article.direction)];
     more.extend(article.cache.map(|action| ("x_TokenCacheAction", action)));
-    if article.suffix.starts_with("audio") {
-        more.push(("x_TokenModality", "Audio"));
-    }
-    let unit = a_million(i128::from(rate.per_token[article.kind as usize].unwrap_or(0)));
+    more.extend(modality(article.kind).map(|modality| ("x_TokenModality", modality)));
+    let unit = a_million(i128::from(rate.price_of(article.kind).unwrap_or(0)));
     Sku {
         price_id: price_id(rate, &id, unit),
         details: details(model, priced, &more),

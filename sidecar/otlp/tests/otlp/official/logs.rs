@@ -85,7 +85,7 @@ fn say(record: &mut SdkLogRecord) {
     record.add_attributes(wholes);
     let numbers = [
         ("gen_ai.request.temperature", 0.7),
-        ("gen_ai.response.time_to_first_chunk", 0.2),
+        ("gen_ai.response.time_to_first_chunk", 0.195),
         ("tokenmeter.concurrency", 2.5),
         ("tokenmeter.upload", 0.3),
         ("tokenmeter.duration", 2.0),

@@ -78,7 +78,7 @@ fn well() -> Case {
             ("gen_ai.response.model", text("qwen3-8b-fp8")),
             ("gen_ai.response.id", text("chatcmpl-1")),
             ("gen_ai.response.finish_reasons", texts(&["stop"])),
-            ("gen_ai.response.time_to_first_chunk", 0.2.into()),
+            ("gen_ai.response.time_to_first_chunk", 0.195.into()),
             ("gen_ai.usage.input_tokens", 120.into()),
             ("gen_ai.usage.cache_read.input_tokens", 100.into()),
             ("gen_ai.usage.output_tokens", 50.into()),
@@ -93,6 +93,7 @@ fn well() -> Case {
             ("tokenmeter.dialect", text("openai_chat")),
             ("tokenmeter.ending", text("complete")),
             ("tokenmeter.concurrency", 2.5.into()),
+            ("tokenmeter.time_to_first_token", 0.2.into()),
         ],
     );
     client.name = "chat qwen3-8b".into();
@@ -166,7 +167,7 @@ fn refused() -> Case {
     let mut case = well();
     (case.record.ending, case.record.status) = (Ending::ErrorStatus, 429);
     let timing = &mut case.record.timing;
-    (timing.first_token_ns, timing.first_visible_ns) = (None, None);
+    (timing.first_chunk_ns, timing.first_token_ns, timing.first_visible_ns) = (None, None, None);
     set(&mut case.server, "http.response.status_code", 429.into());
     for span in [&mut case.server, &mut case.client] {
         set(span, "tokenmeter.ending", text("error_status"));
@@ -175,6 +176,7 @@ fn refused() -> Case {
     client.status = Status::error("error_status");
     set(client, "error.type", text("429"));
     unset(client, "gen_ai.response.time_to_first_chunk");
+    unset(client, "tokenmeter.time_to_first_token");
     client.events = SpanEvents::default();
     case
 }

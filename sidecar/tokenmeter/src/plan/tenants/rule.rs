@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use scan::limits::WANTED;
-use tenant::{Algorithm, ApiKeys, BodyKey, Claim, Jwt, KeyHash, KeySet, Name, Owner, Rule};
+use tenant::{Algorithm, ApiKeys, BodyKey, Claim, Jwt, KEY_FIELDS, KeyHash, KeySet, Name, Owner, Rule};
 
 use super::reading::{Fields, Reading};
 use super::{Hash, KeySource, Place};
@@ -49,7 +49,7 @@ impl Reading<'_> {
         let node = fields.take(kind)?;
         match kind {
             "jwt" => self.jwt(node),
-            "api_keys" => self.api_keys(node),
+            "api_keys" => self.api_keys(node, &mut fields),
             "header" => self.header(node, &mut fields),
             "body" => {
                 let (text, origin) = self.text("body", node)?;
@@ -103,7 +103,7 @@ impl Reading<'_> {
     /// A field that only trusted peers may send.
     pub(super) fn trusted_field(&mut self, text: &str, origin: &Origin) -> Option<Box<str>> {
         let field = self.field(text, origin)?;
-        if SECRETS.contains(&&*field) {
+        if SECRETS.contains(&&*field) || KEY_FIELDS.contains(&&*field) {
             let what = format!("the value of `{field}` is a secret, not a name");
             self.mistake(origin, what, "name a field that your gateway sets, or use `api_keys` or `jwt`");
             return None;
@@ -170,7 +170,8 @@ impl Reading<'_> {
         Some(Rule::Path { prefix: prefix.into(), tenant: tenant?, strip })
     }
 
-    fn api_keys(&mut self, node: Node) -> Option<Rule> {
+    fn api_keys(&mut self, node: Node, rule: &mut Fields) -> Option<Rule> {
+        let fields = rule.take("fields").map(|node| self.key_fields(node));
         self.needs_hash_key(&node.origin, "API keys are known by their hashes", "");
         let Shape::List(items) = node.shape else {
             let remedy = "write each as `- {key: HASH, tenant: NAME}`";
@@ -217,7 +218,23 @@ impl Reading<'_> {
             }
             keys.push((hash, Owner { tenant, principal }));
         }
-        Some(Rule::ApiKeys(ApiKeys::new(keys)))
+        let keys = ApiKeys::new(keys);
+        Some(Rule::ApiKeys(match fields {
+            Some(fields) => keys.in_fields(fields),
+            None => keys,
+        }))
+    }
+
+    /// The header fields that may hold a key.
+    fn key_fields(&mut self, node: Node) -> Vec<Box<str>> {
+        let origin = node.origin.clone();
+        let texts = self.texts("fields", node);
+        if texts.len() > KEY_FIELDS_MOST {
+            let what = format!("{} fields are looked at for a key", texts.len());
+            self.mistake(&origin, what, format!("keep {KEY_FIELDS_MOST}"));
+            return Vec::new();
+        }
+        texts.into_iter().filter_map(|(text, origin)| self.field(&text, &origin)).collect()
     }
 
     fn key_hash(&mut self, node: Node) -> Option<(KeyHash, Origin)> {
@@ -377,7 +394,7 @@ fn kinds(item: &Node) -> Vec<&'static str> {
 /// What a rule may look at, each with its keys.
 const KINDS: [(&str, &[&str]); 6] = [
     ("jwt", &["jwt"]),
-    ("api_keys", &["api_keys"]),
+    ("api_keys", &["api_keys", "fields"]),
     ("header", &["header", "principal"]),
     ("body", &["body"]),
     ("path", &["path", "tenant", "strip"]),
@@ -388,9 +405,11 @@ const KINDS: [(&str, &[&str]); 6] = [
 const JWT: &[&str] =
     &["keys", "issuer", "audience", "claim", "principal", "algorithms", "leeway_s", "header"];
 
-/// Fields whose value is a secret: it must not become a name in labels and reports (law 11).
-const SECRETS: [&str; 6] =
-    ["authorization", "proxy-authorization", "cookie", "x-api-key", "api-key", "x-goog-api-key"];
+/// Header fields of one rule that may hold a key: each is tried for each request.
+const KEY_FIELDS_MOST: usize = 32;
+
+/// Fields beside [`KEY_FIELDS`] whose value is a secret: it must not become a name in labels and reports (law 11).
+const SECRETS: [&str; 2] = ["proxy-authorization", "cookie"];
 
 /// Fields that requests need, so that they cannot be taken out of one.
 const FRAMING: [&str; 12] = [

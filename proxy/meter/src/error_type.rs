@@ -1,0 +1,55 @@
+//! How an exchange failed, in the words of the semantic convention's `error.type`. A closed list, but
+//! for the statuses of HTTP: what a server or a client writes is no part of it.
+
+use std::fmt;
+
+use crate::{Ending, Record};
+
+/// The `error.type` of an exchange that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ErrorType {
+    /// The server's status, 400 or above.
+    Status(u16),
+    /// The client left before the end.
+    ClientDisconnect,
+    /// The answer broke off.
+    StreamTruncated,
+    /// The connection broke before the answer's first byte.
+    UpstreamReset,
+    /// The server reported an error inside its answer.
+    ErrorInBand,
+    /// The answer ended without any output.
+    NoOutput,
+    /// None of these, among them the proxy's own failures.
+    Other,
+}
+
+impl Record {
+    /// How it failed; `None` of a success.
+    pub fn error_type(&self) -> Option<ErrorType> {
+        Some(match self.ending {
+            Ending::Complete | Ending::Length => return None,
+            Ending::ErrorStatus => ErrorType::Status(self.status),
+            Ending::ClientAbort => ErrorType::ClientDisconnect,
+            Ending::UpstreamCut if self.timing.first_byte_ns.is_some() => ErrorType::StreamTruncated,
+            Ending::UpstreamCut => ErrorType::UpstreamReset,
+            Ending::ErrorInBand => ErrorType::ErrorInBand,
+            Ending::NoOutput => ErrorType::NoOutput,
+            Ending::ProxyError => ErrorType::Other,
+        })
+    }
+}
+
+impl fmt::Display for ErrorType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Status(status) => return write!(f, "{status}"),
+            Self::ClientDisconnect => "client_disconnect",
+            Self::StreamTruncated => "stream_truncated",
+            Self::UpstreamReset => "upstream_reset",
+            Self::ErrorInBand => "error_in_band",
+            Self::NoOutput => "no_output",
+            Self::Other => "_OTHER",
+        })
+    }
+}

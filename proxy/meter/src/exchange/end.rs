@@ -1,0 +1,158 @@
+//! The end of an exchange: its tokens are settled, its times computed, its ending named, and the record made.
+
+use scan::EndMark;
+
+use super::Meter;
+use crate::close::Close;
+use crate::position;
+use crate::record::{Identity, Record, Timing, Weight};
+use crate::{Ending, LoadSpan, Provenance, Tick, Tokens};
+
+impl Meter {
+    /// Ends the exchange. `load` is what its upstream carried meanwhile.
+    pub fn end(mut self, identity: Identity, close: Close, load: LoadSpan, at: Tick) -> Record {
+        let (tokens, cached_excess) = match self.status {
+            // An error's body is never billed, whatever it claims.
+            400.. => (Tokens::NONE, 0),
+            _ if self.blind => (Tokens::NONE, 0),
+            _ => {
+                self.ladder.billed(self.dialect, self.choices, &self.request, self.is_over(), self.running())
+            }
+        };
+        let ending = self.ending(close, self.content || tokens.output() > 0);
+        let t0 = self.requested.unwrap_or(self.began);
+        self.stall_at_end(at);
+        let duration_ns = at.since(t0);
+        let since_t0 = |tick: Option<Tick>| tick.map(|tick| tick.since(t0));
+        let in_stream = |tick: Option<Tick>| since_t0(tick).filter(|_| self.streamed);
+        let first_token_ns = in_stream(self.first_token);
+
+        let output = tokens.output();
+        let started = self.tracks().filter(|track| track.first.is_some()).count() as u64;
+        let generation_ns: u64 = match self.streamed {
+            true => self.tracks().filter_map(|t| t.first.map(|first| t.last.since(first))).sum(),
+            false => 0,
+        };
+        let timed = self.timed_share(output);
+        let generation_tokens = if generation_ns > 0 { timed.saturating_sub(started) } else { 0 };
+        // Each frame holds at least one token, so a total equal to the number of frames proves one
+        // each; but a total that was itself made of frames proves nothing.
+        let proven = tokens.output_provenance != Provenance::Frames && output == self.weight;
+        let weight = match proven || !self.inexact {
+            true => Weight::Exact,
+            false => Weight::Spread,
+        };
+        let inter_token = match weight {
+            Weight::Exact => self.inter_token.exact(),
+            Weight::Spread => self.inter_token.spread(timed.saturating_sub(started)),
+        };
+        let visible_ns = self.first_visible.map_or(0, |first| self.last_visible.since(first));
+        let uncached = tokens.input().saturating_sub(tokens.of(crate::TokenType::InputCached));
+
+        let timing = Timing {
+            upload_ns: t0.since(self.began),
+            duration_ns,
+            first_byte_ns: since_t0(self.first_byte),
+            first_chunk_ns: in_stream(self.first_chunk),
+            first_token_ns,
+            first_visible_ns: in_stream(self.first_visible),
+            first_tool_ns: in_stream(self.first_tool),
+            generation_ns,
+            generation_tokens,
+            per_output_token_ns: first_token_ns
+                .filter(|_| output > 1)
+                .map(|first| duration_ns.saturating_sub(first) / (output - 1)),
+            output_rate: per_second(generation_tokens, generation_ns),
+            input_rate: first_token_ns.and_then(|ns| per_second(uncached, ns)),
+            visible_chars_rate: per_second(
+                self.visible_chars - self.visible_chars_first,
+                if self.streamed { visible_ns } else { 0 },
+            ),
+            inter_token,
+            chunk_gap: self.chunk_gap.exact(),
+            longest_gap_ns: self.longest_gap_ns,
+            longest_token_gap_ns: if weight == Weight::Exact { self.longest_token_gap_ns } else { 0 },
+            weight,
+            position: match weight {
+                Weight::Exact => self.position,
+                Weight::Spread => position::spread(&self.position, self.track.weight, output, self.choices),
+            },
+            stalls: self.stalls,
+            stalled_ns: self.stalled_ns,
+            client_wait_ns: self.client_wait_ns,
+            concurrency: load.concurrency(),
+            server: self.server,
+        };
+        Record {
+            identity,
+            asked_stream: self.streamed || self.request.stream == Some(true),
+            streamed: self.streamed,
+            status: self.status,
+            answers: self.request.answers,
+            choices: self.choices,
+            finishes: self.finishes,
+            sampling: self.request.sampling,
+            load,
+            ending,
+            tokens,
+            timing,
+            visible_chars: self.visible_chars,
+            usage_rejected: self.ladder.rejected,
+            cached_excess,
+            upstream_attempts: 1,
+        }
+    }
+
+    fn ending(&self, close: Close, output: bool) -> Ending {
+        if close == Close::Local {
+            return Ending::ProxyError;
+        }
+        if self.status >= 400 {
+            return Ending::ErrorStatus;
+        }
+        if self.error || self.aborted {
+            return Ending::ErrorInBand;
+        }
+        if self.unseen {
+            return match close {
+                Close::Clean { .. } => Ending::Complete,
+                Close::ClientGone => Ending::ClientAbort,
+                Close::Cut | Close::Local => Ending::UpstreamCut,
+            };
+        }
+        // Where there is an end mark, a finish of every answer asked for may stand in for it; where
+        // there is none, a server that gives fewer answers than asked for has still ended.
+        let marked = self.dialect.end_mark() == EndMark::Done;
+        let asked = if marked { self.request.answers } else { 1 };
+        let finished = self.finished > 0 && self.finished >= self.choices.max(asked);
+        let complete = match close {
+            Close::Clean { whole } => {
+                // transformers ends its streams without `[DONE]`; every answer finished and a
+                // clean end of the body is as good a mark.
+                let eof = self.dialect.end_mark() == EndMark::Eof;
+                if self.streamed { self.done || finished || eof } else { whole }
+            }
+            _ => self.streamed && (self.done || finished && !marked),
+        };
+        match (complete, close) {
+            (false, Close::ClientGone) => Ending::ClientAbort,
+            (false, _) => Ending::UpstreamCut,
+            (true, _) if !output && self.dialect.generates() => Ending::NoOutput,
+            (true, _) if self.length => Ending::Length,
+            (true, _) => Ending::Complete,
+        }
+    }
+
+    /// The part of `output` that belongs to the timed choices.
+    fn timed_share(&self, output: u64) -> u64 {
+        if self.timed_weight == self.weight || self.weight == 0 {
+            return output;
+        }
+        let share = u128::from(output) * u128::from(self.timed_weight) / u128::from(self.weight);
+        u64::try_from(share).unwrap_or(u64::MAX)
+    }
+}
+
+fn per_second(amount: u64, ns: u64) -> Option<f64> {
+    (amount > 0 && ns > 0).then(|| amount as f64 * 1e9 / ns as f64)
+}

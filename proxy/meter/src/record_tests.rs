@@ -1,0 +1,120 @@
+//! Tests of a record: the changes by a local tokenizer's count, and a silence at the end.
+
+use scan::{Counts, Dialect, Event, Piece, Request, Scope, Usage};
+
+use crate::exchange::COUNTED_CHOICES;
+use crate::tests::{Bench, MS, stop, text};
+use crate::{Body, Close, Provenance, Record, Tick, TokenType};
+
+/// The record of an exchange asked at 100 ms that read these events, each at its millisecond.
+fn record(body: Body, events: &[(u64, Event)], end_ms: u64) -> Record {
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    bench.0.answered(200, body);
+    for &(ms, event) in events {
+        bench.frame(ms, &[event]);
+    }
+    bench.end(Close::Cut, end_ms)
+}
+
+fn streamed(events: &[(u64, Event)], end_ms: u64) -> Record {
+    record(Body::Frames, events, end_ms)
+}
+
+/// Speeds: tokens timed, rate, nanoseconds for each token.
+fn speeds(record: &Record) -> (u64, Option<f64>, Option<u64>) {
+    (record.timing.generation_tokens, record.timing.output_rate, record.timing.per_output_token_ns)
+}
+
+#[test]
+fn tokenizers_count_replaces_the_estimate() {
+    let thought = Event::Reasoning(Piece { choice: 0, chars: 4, tokens: None });
+    let mut counted = streamed(&[(200, text(0)), (210, thought), (230, text(0))], 240);
+    assert_eq!(speeds(&counted), (2, Some(2.0 / 0.030), Some(20 * MS)));
+    counted.recount(11);
+    assert_eq!(speeds(&counted), (10, Some(10.0 * 1e9 / 30e6), Some(4 * MS)), "(140 − 100) ÷ (11 − 1)");
+    assert_eq!(counted.tokens.output_provenance, Provenance::Tokenized);
+    assert_eq!((counted.tokens.output(), counted.tokens.of(TokenType::OutputReasoning)), (11, 0));
+}
+
+#[test]
+fn recount_leaves_the_prompt_alone() {
+    let mut counted = streamed(&[(200, text(0)), (210, text(0))], 240);
+    counted.tokens.input_provenance = Provenance::Ids;
+    counted.tokens.by_type[TokenType::Input as usize] = 7;
+    counted.recount(2);
+    assert_eq!((counted.tokens.input(), counted.tokens.input_provenance), (7, Provenance::Ids));
+    assert_eq!(speeds(&counted), (1, Some(1.0 / 0.010), Some(40 * MS)));
+}
+
+#[test]
+fn one_token_has_no_speed() {
+    let mut counted = streamed(&[(200, text(0)), (210, text(0))], 240);
+    let before = speeds(&counted);
+    counted.recount(1);
+    assert_eq!(speeds(&counted), before);
+    let mut single = streamed(&[(200, text(0))], 240);
+    single.recount(5);
+    assert_eq!(speeds(&single), (0, None, None), "a single frame has no time between frames");
+}
+
+#[test]
+fn stream_asked_for_and_not_given_is_recorded() {
+    let asked_stream = |stream: Option<bool>| {
+        let mut bench = Bench::new(Dialect::OpenaiChat);
+        bench.0.requested(Request { answers: 2, stream, ..Request::default() }, Tick(100 * MS));
+        bench.0.answered(200, Body::Whole);
+        assert_eq!(bench.0.request().answers, 2);
+        let record = bench.end(Close::Cut, 200);
+        (record.asked_stream, record.streamed)
+    };
+    assert_eq!(asked_stream(Some(true)), (true, false));
+    assert_eq!(asked_stream(Some(false)), (false, false));
+    assert_eq!(asked_stream(None), (false, false));
+}
+
+#[test]
+fn choice_beyond_the_counted_ones_has_no_count() {
+    let counted = |choice: u32| {
+        let counts = Counts { output: Some(7), ..Counts::default() };
+        let usage = Event::Usage(Usage { scope: Scope::Running(choice), counts });
+        streamed(&[(200, usage)], 210).tokens.output()
+    };
+    assert_eq!(counted(COUNTED_CHOICES as u32 - 1), 7);
+    assert_eq!(counted(COUNTED_CHOICES as u32), 0);
+}
+
+fn stalls(record: &Record) -> (u32, u64) {
+    (record.timing.stalls, record.timing.stalled_ns / MS)
+}
+
+#[test]
+fn silence_beyond_the_limit_is_a_stall() {
+    assert_eq!(stalls(&streamed(&[(200, text(0))], 1200)), (0, 0), "the limit itself is none");
+    assert_eq!(stalls(&streamed(&[(200, text(0))], 1201)), (1, 1001));
+    assert_eq!(stalls(&streamed(&[(200, text(0)), (1200, text(0))], 1300)), (0, 0));
+    assert_eq!(stalls(&streamed(&[(200, text(0)), (1201, text(0))], 1300)), (1, 1001));
+    assert_eq!(
+        stalls(&streamed(&[(200, text(0)), (1700, text(0)), (3000, text(0))], 5000)),
+        (3, 1500 + 1300 + 2000)
+    );
+}
+
+#[test]
+fn finished_answer_does_not_stall() {
+    assert_eq!(stalls(&streamed(&[(200, text(0)), (210, stop(0))], 9000)), (0, 0));
+    assert_eq!(stalls(&streamed(&[(200, text(0)), (210, Event::Done)], 9000)), (0, 0));
+    assert_eq!(stalls(&record(Body::Whole, &[(200, text(0))], 9000)), (0, 0));
+    assert_eq!(stalls(&streamed(&[(200, Event::Role { choice: 0 })], 9000)), (0, 0), "nothing has begun");
+    assert_eq!(stalls(&streamed(&[(200, text(0)), (200, text(1)), (210, stop(0))], 9000)), (1, 8800));
+}
+
+#[test]
+fn clients_wait_is_no_silence() {
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    bench.0.client_waited(500 * MS);
+    bench.frame(100, &[text(0)]);
+    bench.0.client_waited(700 * MS);
+    let ended = bench.end(Close::ClientGone, 2000);
+    assert_eq!(stalls(&ended), (1, 1200), "1900 ms less the 700 since that token");
+    assert_eq!(ended.timing.client_wait_ns, 1200 * MS);
+}

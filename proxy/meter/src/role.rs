@@ -1,0 +1,39 @@
+//! The part of a request that an exchange is: all of it, or one leg where prefill and decode run on
+//! two servers.
+
+/// The part of a request that an exchange is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// The whole request: prefill and decode.
+    #[default]
+    Whole,
+    /// The prefill leg: it computes the prompt, and the decode leg answers. Its tokens are counted and
+    /// charged with the decode leg.
+    Prefill,
+    /// The decode leg: it takes the computed prompt from another server and generates the answer.
+    Decode,
+}
+
+impl Role {
+    /// Every role.
+    pub const ALL: [Self; 3] = [Self::Whole, Self::Prefill, Self::Decode];
+
+    /// The label value.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Whole => "whole",
+            Self::Prefill => "prefill",
+            Self::Decode => "decode",
+        }
+    }
+
+    /// Returns false for a prefill leg: its decode leg brings the same prompt again, and is counted.
+    pub fn is_counted(self) -> bool {
+        self != Self::Prefill
+    }
+
+    /// Returns true for one of two legs.
+    pub fn is_leg(self) -> bool {
+        self != Self::Whole
+    }
+}

@@ -1,0 +1,215 @@
+//! Each source of a count at its edges: the limit of a claim, the order of the sources, sums over choices and
+//! over prompts.
+
+use scan::{Counts, Dialect, Event, Request, Scope, Usage};
+
+use crate::ladder::Ladder;
+use crate::tests::{Bench, text};
+use crate::{Close, Provenance, Record, TokenType, Tokens};
+
+const NONE: Counts = Counts {
+    input: None,
+    input_cached: None,
+    input_cache_write: None,
+    input_audio: None,
+    input_image: None,
+    input_video: None,
+    output: None,
+    output_reasoning: None,
+    output_audio: None,
+    output_image: None,
+    output_video: None,
+    rejected: 0,
+};
+
+fn request(prompts: u32, answers: u32) -> Request {
+    Request { answers, prompts, whole: true, ..Request::default() }
+}
+
+fn counts(input: u64, output: u64) -> Counts {
+    Counts { input: Some(input), output: Some(output), ..NONE }
+}
+
+/// A ladder that was given these usages.
+fn given(usages: &[(Scope, Counts)]) -> Ladder {
+    let mut ladder = Ladder::new(1 << 40);
+    for &(scope, counts) in usages {
+        ladder.usage(&Usage { scope, counts });
+    }
+    ladder
+}
+
+fn input(tokens: &Tokens) -> (Provenance, u64) {
+    (tokens.input_provenance, tokens.input())
+}
+
+fn output(tokens: &Tokens) -> (Provenance, u64) {
+    (tokens.output_provenance, tokens.output())
+}
+
+fn ended(limit: Option<u64>, usage: Counts) -> Record {
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    if let Some(tokens) = limit {
+        bench.0.believe_up_to(tokens);
+    }
+    bench.frame(200, &[text(0), Event::Usage(Usage { scope: Scope::Whole, counts: usage })]);
+    bench.end(Close::Cut, 210)
+}
+
+#[test]
+fn claim_above_the_set_limit_is_refused() {
+    let within = ended(Some(100), counts(100, 100));
+    assert_eq!((within.usage_rejected, output(&within.tokens)), (0, (Provenance::Reported, 100)));
+    let above = ended(Some(100), counts(100, 101));
+    assert_eq!((above.usage_rejected, output(&above.tokens)), (1, (Provenance::Frames, 1)));
+    assert_eq!(ended(None, counts(100, 101)).usage_rejected, 0, "the limit without a setting is higher");
+}
+
+#[test]
+fn each_count_is_refused_for_itself() {
+    let above = Some(1001);
+    let mut ladder = Ladder::new(1000);
+    let all = Counts {
+        input: above,
+        input_cached: above,
+        input_cache_write: above,
+        input_audio: above,
+        input_image: above,
+        input_video: above,
+        output: Some(1000),
+        output_reasoning: above,
+        output_audio: above,
+        output_image: above,
+        output_video: above,
+        rejected: 1,
+    };
+    let plausible = ladder.usage(&Usage { scope: Scope::Whole, counts: all });
+    assert_eq!(plausible, Counts { output: Some(1000), rejected: 11, ..NONE });
+    assert_eq!(ladder.rejected, 11);
+}
+
+#[test]
+fn prompt_is_taken_from_the_best_source() {
+    let ids = Request { prompt_ids: Some(8), ..request(1, 1) };
+    let beams = Request { beam_search: true, ..ids };
+    let (whole, running) = (Scope::Whole, Scope::Running(0));
+    let choice = Scope::Choice(Some(0));
+    let no_input = Counts { output: Some(5), ..NONE };
+    for (usages, request, expected) in [
+        (&[(whole, counts(7, 5)), (choice, counts(6, 5))][..], ids, (Provenance::Reported, 7)),
+        (&[(whole, counts(7, 5))], beams, (Provenance::Running, 7)),
+        (
+            &[(choice, counts(6, 5)), (running, counts(4, 5))],
+            Request { answers: 2, ..ids },
+            (Provenance::Reported, 6),
+        ),
+        (&[(choice, counts(6, 5))], Request { answers: 3, prompts: 2, ..ids }, (Provenance::Running, 6)),
+        (
+            &[(choice, no_input), (running, counts(4, 5))],
+            Request { answers: 2, ..ids },
+            (Provenance::Running, 4),
+        ),
+        (&[(running, counts(1, 5))], ids, (Provenance::Running, 1)),
+        (&[(running, counts(0, 5))], ids, (Provenance::Ids, 8)),
+        (&[(running, no_input)], ids, (Provenance::Ids, 8)),
+        (&[], ids, (Provenance::Ids, 8)),
+        (&[], Request { prompt_ids: None, ..ids }, (Provenance::None, 0)),
+    ] {
+        let tokens = given(usages).tokens(1, &request, true, 0);
+        assert_eq!(input(&tokens), expected, "{usages:?}");
+    }
+}
+
+#[test]
+fn output_is_taken_from_the_best_source() {
+    let counted = |running: u64, ids: u64, frames: u64| {
+        let mut ladder = Ladder::new(1 << 40);
+        (ladder.ids, ladder.frames) = (ids, frames);
+        output(&ladder.tokens(1, &request(1, 1), true, running))
+    };
+    assert_eq!(counted(5, 9, 5), (Provenance::Running, 5));
+    assert_eq!(counted(4, 9, 5), (Provenance::Ids, 9), "fewer than the frames is no count");
+    assert_eq!(counted(0, 5, 5), (Provenance::Ids, 5));
+    assert_eq!(counted(4, 4, 5), (Provenance::Frames, 5));
+    assert_eq!(counted(0, 1, 0), (Provenance::Ids, 1));
+    assert_eq!(counted(0, 0, 0), (Provenance::None, 0));
+}
+
+#[test]
+fn zero_beside_content_or_ids_is_no_count() {
+    let counted = |said: u64, ids: u64, frames: u64| {
+        let mut ladder = given(&[(Scope::Whole, counts(3, said))]);
+        (ladder.ids, ladder.frames) = (ids, frames);
+        ladder.reported(1, &request(1, 1), true).and_then(|counts| counts.output)
+    };
+    assert_eq!(counted(0, 0, 0), Some(0));
+    assert_eq!(counted(0, 0, 2), None);
+    assert_eq!(counted(0, 2, 0), None);
+    assert_eq!(counted(1, 2, 2), Some(1));
+    assert_eq!(counted(1, 0, 0), Some(1));
+}
+
+#[test]
+fn usages_of_several_prompts_are_summed() {
+    let part = |input, cached, output, reasoning| Counts {
+        input_cached: Some(cached),
+        output_reasoning: Some(reasoning),
+        ..counts(input, output)
+    };
+    let said = [part(10, 3, 50, 2), part(20, 4, 60, 1), part(30, 5, 70, 3), part(60, 6, 180, 6)];
+    let said = said.map(|counts| (Scope::Whole, counts));
+    let three = request(3, 3);
+    for (seen, over, expected) in [
+        (1, false, (Provenance::Running, 50, 10)),
+        (1, true, (Provenance::Reported, 50, 10)),
+        (2, true, (Provenance::Running, 110, 30)),
+        (3, true, (Provenance::Reported, 180, 60)),
+        (4, true, (Provenance::Reported, 180, 60)),
+    ] {
+        let tokens = given(&said[..seen]).tokens(3, &three, over, 0);
+        let got = (tokens.output_provenance, tokens.output(), tokens.input());
+        assert_eq!(got, expected, "{seen} {over}");
+    }
+    let sum = given(&said[..3]).tokens(3, &three, true, 0);
+    assert_eq!(sum.by_type, [48, 12, 0, 0, 0, 0, 174, 6, 0, 0, 0]);
+    let last = given(&said).tokens(3, &three, true, 0);
+    assert_eq!(last.by_type, [54, 6, 0, 0, 0, 0, 174, 6, 0, 0, 0], "one in all, and running ones before it");
+}
+
+#[test]
+fn prompts_repeated_for_each_answer_count_once() {
+    let said = |prompts, answers, seen: u32| {
+        let counts = Counts { input_cached: Some(100), ..counts(900, 7) };
+        let usages: Vec<_> = (0..seen).map(|choice| (Scope::Choice(Some(choice)), counts)).collect();
+        let tokens = given(&usages).tokens(seen, &request(prompts, answers), true, 0);
+        (tokens.input(), tokens.of(TokenType::InputCached))
+    };
+    assert_eq!(said(2, 4, 4), (1800, 200));
+    assert_eq!(said(2, 2, 4), (3600, 400), "one answer for each prompt was asked for");
+    assert_eq!(said(2, 6, 6), (1800, 200));
+    assert_eq!(said(2, 2, 1), (900, 100));
+    assert_eq!(said(1, 3, 3), (900, 100));
+}
+
+#[test]
+fn one_choices_usage_is_not_all() {
+    let one = given(&[(Scope::Choice(Some(0)), counts(6, 5))]);
+    let reported = |choices, answers| one.reported(choices, &request(1, answers), true).is_some();
+    assert!(reported(1, 1));
+    assert!(!reported(2, 1));
+    assert!(!reported(1, 2));
+    assert!(given(&[]).reported(0, &request(1, 0), true).is_none());
+}
+
+#[test]
+fn embeddings_count_what_the_server_reports() {
+    let cached = Counts { input_cached: Some(4), ..counts(10, 3) };
+    let tokens = given(&[(Scope::Whole, cached)]).prompt();
+    assert_eq!(tokens.by_type, [6, 4, 0, 0, 0, 0, 3, 0, 0, 0, 0]);
+    assert_eq!(tokens.input_provenance, Provenance::Reported);
+    assert_eq!(tokens.output_provenance, Provenance::Reported);
+    let above = Counts { input_cached: Some(40), ..counts(10, 3) };
+    assert_eq!(given(&[(Scope::Whole, above)]).prompt().by_type, [0, 10, 0, 0, 0, 0, 3, 0, 0, 0, 0]);
+    assert_eq!(given(&[(Scope::Whole, Counts { output: Some(3), ..NONE })]).prompt(), Tokens::NONE);
+    assert_eq!(given(&[]).prompt(), Tokens::NONE);
+}

@@ -1,0 +1,154 @@
+//! The pace at which a client sends a request body, or takes a response. The traffic only counts bytes
+//! and notes whether the client is waited for; once a second the sweep looks at it, so that no frame costs a
+//! timer. Time in which the upstream is waited for is never the client's.
+
+use std::cell::{Cell, RefCell};
+use std::task::Waker;
+
+use crate::limits::RATE_GRACE_SWEEPS;
+
+/// One body's way.
+#[derive(Debug, Default)]
+pub(super) struct Pace {
+    bytes: Cell<u64>,
+    /// True while the client is waited for.
+    waiting: Cell<bool>,
+    /// The task to wake when the body is ended from outside.
+    task: RefCell<Option<Waker>>,
+    verdict: Cell<Option<Verdict>>,
+    /// The bytes at the last sweep.
+    swept: Cell<u64>,
+    silent_sweeps: Cell<u64>,
+    waited_sweeps: Cell<u64>,
+}
+
+/// A decision about a body from outside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It is no longer gathered.
+    Ungathered,
+    /// The client is too slow.
+    Slow,
+    /// Its client holds more than its share while another one waits.
+    Crowding,
+}
+
+/// The least that is asked of a client.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Least {
+    /// Seconds without a byte.
+    pub(super) silent_s: u64,
+    /// Bytes per second, on the mean.
+    pub(super) bytes_per_s: u64,
+}
+
+impl Pace {
+    /// So many bytes came.
+    pub(super) fn moved(&self, bytes: usize) {
+        self.waiting.set(false);
+        self.bytes.set(self.bytes.get() + bytes as u64);
+    }
+
+    /// The client is waited for from now on.
+    pub(super) fn wait(&self) {
+        self.waiting.set(true);
+    }
+
+    /// The same, and this task is woken by a verdict.
+    pub(super) fn wait_in(&self, task: &Waker) {
+        self.waiting.set(true);
+        let mut known = self.task.borrow_mut();
+        if !known.as_ref().is_some_and(|known| known.will_wake(task)) {
+            *known = Some(task.clone());
+        }
+    }
+
+    /// Decides about the body; the first decision that ends it stands.
+    pub(super) fn decide(&self, verdict: Verdict) {
+        if !self.is_over() {
+            self.verdict.set(Some(verdict));
+            if let Some(task) = &*self.task.borrow() {
+                task.wake_by_ref();
+            }
+        }
+    }
+
+    /// The decision, if there is one.
+    pub(super) fn verdict(&self) -> Option<Verdict> {
+        self.verdict.get()
+    }
+
+    /// Returns true if the body was ended.
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.verdict.get(), Some(Verdict::Slow | Verdict::Crowding))
+    }
+
+    /// For how many sweeps the client has been waited for in vain.
+    pub(super) fn silent_sweeps(&self) -> u64 {
+        self.silent_sweeps.get()
+    }
+
+    /// One second has passed; whether the client keeps to the least that is asked of it.
+    pub(super) fn sweep(&self, least: Least) -> bool {
+        let moved = self.bytes.get() != self.swept.replace(self.bytes.get());
+        if moved || !self.waiting.get() {
+            self.silent_sweeps.set(0);
+        } else {
+            self.silent_sweeps.set(self.silent_sweeps.get() + 1);
+        }
+        if !self.waiting.get() {
+            return true;
+        }
+        let waited = self.waited_sweeps.get() + 1;
+        self.waited_sweeps.set(waited);
+        let is_fast = waited <= RATE_GRACE_SWEEPS || self.bytes.get() / waited >= least.bytes_per_s;
+        self.silent_sweeps.get() < least.silent_s && is_fast
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEAST: Least = Least { silent_s: 3, bytes_per_s: 100 };
+
+    #[test]
+    fn silent_client_is_slow() {
+        let pace = Pace::default();
+        pace.moved(5);
+        pace.wait();
+        assert!(pace.sweep(LEAST) && pace.sweep(LEAST) && pace.sweep(LEAST));
+        assert_eq!(pace.silent_sweeps(), 2);
+        pace.moved(1);
+        pace.wait();
+        assert!(pace.sweep(LEAST) && pace.sweep(LEAST) && pace.sweep(LEAST) && !pace.sweep(LEAST));
+    }
+
+    #[test]
+    fn slow_upstream_is_not_the_clients_time() {
+        let pace = Pace::default();
+        pace.moved(5);
+        assert!((0..10 * RATE_GRACE_SWEEPS).all(|_| pace.sweep(LEAST)));
+    }
+
+    #[test]
+    fn dripping_client_is_slow_after_the_grace() {
+        let pace = Pace::default();
+        let drip = || {
+            pace.moved(99);
+            pace.wait();
+            pace.sweep(LEAST)
+        };
+        assert!((0..RATE_GRACE_SWEEPS).all(|_| drip()));
+        assert!(!drip());
+    }
+
+    #[test]
+    fn first_end_stands() {
+        let pace = Pace::default();
+        pace.decide(Verdict::Ungathered);
+        pace.decide(Verdict::Slow);
+        pace.decide(Verdict::Crowding);
+        assert_eq!(pace.verdict(), Some(Verdict::Slow));
+    }
+}

@@ -1,0 +1,52 @@
+//! One HTTP/2 stream as a task that can be ended by itself, while the connection's others go on.
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::pin::pin;
+use std::rc::Rc;
+use std::task::{Poll, Waker};
+
+tokio::task_local! {
+    static CURRENT: Rc<Stream>;
+}
+
+/// The handle of one stream.
+#[derive(Debug, Default)]
+pub(super) struct Stream {
+    is_cut: Cell<bool>,
+    task: RefCell<Option<Waker>>,
+}
+
+impl Stream {
+    /// The stream whose task this is, if it is one.
+    pub(super) fn current() -> Option<Rc<Self>> {
+        CURRENT.try_with(Rc::clone).ok()
+    }
+
+    /// Ends the stream: its future is dropped, which resets it.
+    pub(super) fn cut(&self) {
+        self.is_cut.set(true);
+        if let Some(task) = &*self.task.borrow() {
+            task.wake_by_ref();
+        }
+    }
+
+    /// Runs the future of a stream until it ends or is cut.
+    pub(super) async fn run(future: impl Future) {
+        let stream = Rc::new(Self::default());
+        let of_it = Rc::clone(&stream);
+        let mut future = pin!(CURRENT.scope(stream, future));
+        std::future::poll_fn(|cx| {
+            if of_it.is_cut.get() {
+                return Poll::Ready(());
+            }
+            let polled = future.as_mut().poll(cx).map(drop);
+            let mut task = of_it.task.borrow_mut();
+            if polled.is_pending() && !task.as_ref().is_some_and(|known| known.will_wake(cx.waker())) {
+                *task = Some(cx.waker().clone());
+            }
+            polled
+        })
+        .await;
+    }
+}

@@ -1,0 +1,148 @@
+//! The part of a request that an exchange is, where prefill and decode run on two servers: by the
+//! upstream's setting, or by the body of a trusted router's request. A prefill leg is not charged, so
+//! the body counts from trusted routers only.
+
+use hyper::HeaderMap;
+use meter::{MAX_REQUEST_ID_BYTES, Role};
+use scan::{Dialect, Request};
+
+/// How the role of an upstream's exchanges is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RoleSource {
+    /// All have this one.
+    Fixed(Role),
+    /// The `kv_transfer_params` of a request say it, if its peer is trusted.
+    Body,
+}
+
+impl Default for RoleSource {
+    fn default() -> Self {
+        Self::Fixed(Role::Whole)
+    }
+}
+
+impl RoleSource {
+    /// The setting's word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Fixed(role) => role.name(),
+            Self::Body => "auto",
+        }
+    }
+
+    /// The source for the requests of one peer.
+    pub(crate) fn of_peer(self, is_trusted: bool) -> Self {
+        match self {
+            Self::Body if !is_trusted => Self::Fixed(Role::Whole),
+            source => source,
+        }
+    }
+
+    /// The role of an exchange before its request was read.
+    pub(crate) fn first(self) -> Role {
+        match self {
+            Self::Fixed(role) => role,
+            Self::Body => Role::Whole,
+        }
+    }
+
+    /// The role of an exchange with this request. A prefill leg asks for one token at most: more would be an
+    /// answer that is not charged.
+    pub(crate) fn role(self, request: &Request, dialect: Dialect) -> Role {
+        let transfer = request.kv_transfer;
+        match self {
+            Self::Fixed(role) => role,
+            Self::Body if !request.whole => Role::Whole,
+            Self::Body => match (transfer.remote_decode, transfer.remote_prefill) {
+                (true, false) if asks_for_one_token(request, dialect) => Role::Prefill,
+                (false, true) => Role::Decode,
+                _ => Role::Whole,
+            },
+        }
+    }
+}
+
+fn asks_for_one_token(request: &Request, dialect: Dialect) -> bool {
+    request.output_limits.is_one_token(dialect) && request.of(dialect).answers <= 1
+}
+
+/// The id that the client gave a request: what routers put into `X-Request-Id` for both legs, else what
+/// clients put into `Idempotency-Key` to repeat a request. Printable ASCII of a bounded length, or none.
+pub(crate) fn request_id(headers: &HeaderMap) -> Option<&str> {
+    ["x-request-id", "idempotency-key"].iter().find_map(|name| {
+        let mut values = headers.get_all(*name).iter();
+        let id = values.next()?.to_str().ok()?;
+        let is_only = values.next().is_none();
+        (is_only && !id.is_empty() && id.len() <= MAX_REQUEST_ID_BYTES).then_some(id)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::HeaderMap;
+    use hyper::header::{HeaderName, HeaderValue};
+    use meter::Role;
+    use scan::{Dialect, RequestScanner};
+
+    use super::{RoleSource, request_id};
+
+    fn role(source: RoleSource, body: &str) -> Role {
+        let mut scanner = RequestScanner::new();
+        scanner.feed(body.as_bytes());
+        source.role(&scanner.end(), Dialect::OpenaiChat)
+    }
+
+    #[test]
+    fn prefill_needs_one_token_and_one_answer() {
+        let params = r#""kv_transfer_params":{"do_remote_decode":true,"do_remote_prefill":false}"#;
+        let with = |rest: &str| role(RoleSource::Body, &format!("{{{params}{rest}}}"));
+        assert_eq!(with(r#","max_tokens":1"#), Role::Prefill);
+        assert_eq!(with(r#","max_tokens":1,"n":1"#), Role::Prefill);
+        for rest in [
+            "",
+            r#","max_tokens":2"#,
+            r#","max_tokens":1,"n":5"#,
+            r#","max_tokens":1,"max_completion_tokens":9"#,
+        ] {
+            assert_eq!(with(rest), Role::Whole, "{rest}");
+        }
+        assert_eq!(role(RoleSource::Body, &format!("{{{params},\"max_tokens\":1")), Role::Whole, "cut off");
+    }
+
+    #[test]
+    fn both_flags_say_nothing() {
+        let body =
+            r#"{"max_tokens":1,"kv_transfer_params":{"do_remote_decode":true,"do_remote_prefill":true}}"#;
+        assert_eq!(role(RoleSource::Body, body), Role::Whole);
+        let decode = r#"{"kv_transfer_params":{"do_remote_prefill":true}}"#;
+        assert_eq!(role(RoleSource::Body, decode), Role::Decode);
+    }
+
+    #[test]
+    fn untrusted_peer_is_whole() {
+        assert_eq!(RoleSource::Body.of_peer(false), RoleSource::Fixed(Role::Whole));
+        assert_eq!(RoleSource::Body.of_peer(true), RoleSource::Body);
+        let prefill = RoleSource::Fixed(Role::Prefill);
+        assert_eq!(prefill.of_peer(false), prefill, "the setting holds for all");
+        assert_eq!(role(prefill, r#"{"bootstrap_room":7}"#), Role::Prefill);
+    }
+
+    #[test]
+    fn request_id_is_one_bounded_printable_field() {
+        let id = |fields: &[(&'static str, &[u8])]| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in fields {
+                headers.append(HeaderName::from_static(name), HeaderValue::from_bytes(value).unwrap());
+            }
+            request_id(&headers).map(str::to_owned)
+        };
+        let long = [b'a'; 129];
+        assert_eq!(id(&[("x-request-id", b"r-1"), ("idempotency-key", b"k")]), Some("r-1".to_owned()));
+        assert_eq!(id(&[("idempotency-key", b"k")]), Some("k".to_owned()));
+        assert_eq!(id(&[("x-request-id", b"")]), None);
+        assert_eq!(id(&[("x-request-id", b"a"), ("x-request-id", b"b")]), None);
+        assert_eq!(id(&[("x-request-id", b"\xff")]), None);
+        assert_eq!(id(&[("x-request-id", &long)]), None);
+        assert_eq!(id(&[("x-request-id", &long[..128])]).map(|id| id.len()), Some(128));
+    }
+}

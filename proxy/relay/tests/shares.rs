@@ -1,0 +1,480 @@
+//! No client holds more than a share of what all need. Each attack comes from one address, and a client at
+//! another one is answered as ever meanwhile; where everything comes from one address, nothing is refused.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use hyper::Request;
+use hyper::body::{Body, Frame};
+use hyper::client::conn::http2::SendRequest;
+use relay::{Dropped, Plan, Refusal, UsageStep};
+use socket2::{Domain, Socket, Type};
+use tenant::{BodyKey, Nets, Rule};
+use usage::Policy;
+
+use crate::gate::refusing;
+use crate::http2::{connect, run};
+use crate::support::{DEADLINE, Peer, Proxy, Upstream, eventually, upstream_body};
+use crate::tenants::{in_force, rules};
+use crate::usage::{ASKED, PLAIN, Server, policy, request, steps};
+
+const CHAT: &str = "/v1/chat/completions";
+
+/// Bytes of the room for gathered bodies in these tests: eight of [`STALLED_BYTES`] fill it.
+const ROOM_BYTES: usize = 8 << 20;
+const STALLED_BYTES: usize = 1 << 20;
+
+/// Connects from another address of this machine.
+fn connect_from(last: u8, address: SocketAddr) -> Peer {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.bind(&SocketAddr::from(([127, 0, 0, last], 0)).into()).unwrap();
+    socket.connect(&address.into()).unwrap();
+    Peer::new(socket.into())
+}
+
+/// Sends a request on a connection from 127.0.0.`last`; head and body of the answer.
+fn ask_from(last: u8, proxy: &Proxy, request: &str) -> (String, String) {
+    let mut client = connect_from(last, proxy.address());
+    client.send(request);
+    let head = client.head().unwrap();
+    let body = upstream_body(&mut client, &head);
+    (head, String::from_utf8(body).unwrap())
+}
+
+/// An upload of `announced` bytes to `path` that stops one byte before its end.
+fn stall(client: &mut Peer, path: &str, announced: usize) {
+    client.send(format!("POST {path} HTTP/1.1\r\nHost: h\r\nContent-Length: {announced}\r\n\r\n"));
+    client.send(vec![b' '; announced - 1]);
+}
+
+fn small_room(plan: &mut Plan) {
+    plan.shares.gather_room_bytes = ROOM_BYTES;
+}
+
+/// Eight uploads that stall one byte before their end, which fill the room.
+fn fill_room(proxy: &Proxy) -> Vec<Peer> {
+    let full = ROOM_BYTES - 8;
+    let stalled = (0..8).map(|_| {
+        let mut client = connect_from(1, proxy.address());
+        stall(&mut client, CHAT, STALLED_BYTES);
+        client
+    });
+    let stalled = stalled.collect();
+    eventually("the room is full", || proxy.running.held().gathered_bytes.taken == full);
+    stalled
+}
+
+#[test]
+fn stalled_uploads_leave_room_for_another_client() {
+    let server = Server::streaming();
+    let proxy = Proxy::with(server.upstream.address, |plan| {
+        policy(Policy::Inject)(plan);
+        small_room(plan);
+    });
+    let stalled = fill_room(&proxy);
+    for _ in 0..3 {
+        let (head, body) = ask_from(2, &proxy, &request(PLAIN));
+        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+        assert!(!body.contains("usage"), "{body}");
+    }
+    assert_eq!(server.bodies(), [ASKED, ASKED, ASKED], "each was asked for usage");
+    assert!(proxy.seen().lost.contains(&Dropped::Gathering));
+    drop(stalled);
+}
+
+/// A tenant that stands in the body is found all the same, and no other tenant is billed.
+#[test]
+fn stalled_uploads_move_no_tenant() {
+    let by_user = Rule::Body(BodyKey::User);
+    let server = Server::streaming();
+    let gate = std::sync::Arc::new(relay::Gate::default());
+    gate.refuse(refusing(&["bob"]));
+    let proxy = Proxy::with(server.upstream.address, |plan| {
+        in_force(rules(vec![by_user]))(plan);
+        small_room(plan);
+        plan.gate = Some(gate);
+    });
+    let stalled = fill_room(&proxy);
+    let body = r#"{"user":"bob","messages":[]}"#;
+    let mut client = connect_from(2, proxy.address());
+    client.send(format!("POST {CHAT} HTTP/1.1\r\nHost: h\r\nContent-Length: {}\r\n\r\n", body.len()));
+    client.send(&body[..5]);
+    std::thread::sleep(Duration::from_millis(50));
+    client.send(&body[5..]);
+    let head = client.head().unwrap();
+    assert!(head.starts_with("HTTP/1.1 429"), "{head}");
+    // The uploads that gave way are answered, and are no other tenant's either.
+    eventually("they are told", || proxy.seen().refused.contains(&Refusal::GatherRoom));
+    assert!(server.bodies().is_empty());
+    drop(stalled);
+}
+
+#[test]
+fn evicted_upload_goes_on_ungathered() {
+    let server = Server::streaming();
+    let proxy = Proxy::with(server.upstream.address, |plan| {
+        policy(Policy::Inject)(plan);
+        small_room(plan);
+    });
+    let mut stalled = fill_room(&proxy);
+    ask_from(2, &proxy, &request(PLAIN));
+    eventually("one gave way", || steps(&proxy).contains(&UsageStep::TooLarge));
+    let refused = proxy.seen().refused.len();
+    assert_eq!(refused, 0);
+    for client in &mut stalled {
+        client.send(" ");
+        assert!(client.head().unwrap().starts_with("HTTP/1.1 200"));
+    }
+}
+
+#[test]
+fn silent_upload_ends() {
+    for path in [CHAT, "/unmetered", "/v1/responses"] {
+        let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        let proxy = Proxy::with(upstream.address, |plan| plan.shares.body_idle = Duration::from_secs(1));
+        let mut client = proxy.connect();
+        stall(&mut client, path, 100);
+        let head = client.head().unwrap();
+        assert!(head.starts_with("HTTP/1.1 408"), "{path}: {head}");
+        assert!(head.contains("connection: close"), "{path}: {head}");
+        assert_eq!(proxy.seen().refused, [Refusal::SlowBody], "{path}");
+    }
+}
+
+/// An inference server may think for as long as it likes, and so may a gRPC client.
+#[test]
+fn silence_of_others_ends_nothing() {
+    let upstream = Upstream::start(|peer, _| {
+        let head = peer.head().unwrap();
+        if !head.contains("application/grpc") {
+            upstream_body(peer, &head);
+        }
+        std::thread::sleep(Duration::from_secs(4));
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no");
+        std::thread::sleep(Duration::from_secs(4));
+        peer.send("k");
+        peer.head();
+    });
+    let proxy = Proxy::with(upstream.address, |plan| {
+        plan.shares.body_idle = Duration::from_secs(1);
+        plan.shares.client_stall = Duration::from_secs(1);
+    });
+    let mut plain = proxy.connect();
+    plain.send(request(PLAIN));
+    let mut grpc = proxy.connect();
+    grpc.send("POST /x HTTP/1.1\r\nHost: h\r\nContent-Type: application/grpc\r\nContent-Length: 9\r\n\r\n");
+    for client in [&mut plain, &mut grpc] {
+        client.head().unwrap();
+        assert_eq!(client.exactly(2), b"ok");
+    }
+    assert_eq!(proxy.seen().refused, []);
+}
+
+/// An upstream that reads slowly makes no client slow.
+#[test]
+fn slow_upstream_ends_no_upload() {
+    let upstream = Upstream::start(|peer, _| {
+        let head = peer.head().unwrap();
+        std::thread::sleep(Duration::from_secs(4));
+        upstream_body(peer, &head);
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        peer.head();
+    });
+    let proxy = Proxy::with(upstream.address, |plan| plan.shares.body_idle = Duration::from_secs(1));
+    let mut client = proxy.connect();
+    let body = vec![b' '; 24 << 20];
+    client.send(format!("POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: {}\r\n\r\n", body.len()));
+    client.send(body);
+    assert!(client.head().unwrap().starts_with("HTTP/1.1 200"));
+}
+
+#[test]
+fn client_that_takes_nothing_is_cut() {
+    let upstream = Upstream::start(|peer, _| {
+        peer.head();
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 900000000\r\n\r\n");
+        while peer.try_send(vec![b'x'; 64 << 10]) {}
+    });
+    let proxy = Proxy::with(upstream.address, |plan| plan.shares.client_stall = Duration::from_secs(1));
+    let mut client = proxy.connect();
+    client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+    eventually("it is cut", || proxy.seen().lost.contains(&Dropped::SlowClient));
+    eventually("its request is over", || proxy.running.in_flight() == 0);
+}
+
+/// Reads a little now and then, so that the kernel sees it alive.
+#[test]
+fn client_that_takes_too_little_is_cut() {
+    let upstream = Upstream::start(|peer, _| {
+        peer.head();
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 900000000\r\n\r\n");
+        while peer.try_send(vec![b'x'; 64 << 10]) {}
+    });
+    // More than all buffers hold, in the seconds of grace.
+    let proxy = Proxy::with(upstream.address, |plan| plan.shares.body_min_rate_bytes = 100 << 20);
+    let begun = crate::support::now();
+    let mut client = proxy.connect();
+    client.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+    while !proxy.seen().lost.contains(&Dropped::SlowClient) {
+        assert!(begun.elapsed() < Duration::from_secs(90));
+        client.exactly(1 << 10);
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    eventually("its request is over", || proxy.running.in_flight() == 0);
+}
+
+#[test]
+fn http2_stream_that_takes_nothing_is_cut_alone() {
+    let upstream = Upstream::start(|peer, _| {
+        while let Some(head) = peer.head() {
+            if head.starts_with("GET /large") {
+                peer.send("HTTP/1.1 200 OK\r\nContent-Length: 900000000\r\n\r\n");
+                while peer.try_send(vec![b'x'; 64 << 10]) {}
+                return;
+            }
+            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        }
+    });
+    let proxy = Proxy::with(upstream.address, |plan| plan.shares.client_stall = Duration::from_secs(1));
+    let address = proxy.address();
+    let get = |path: &str| {
+        Request::get(format!("http://{address}{path}")).body(http_body_util::Empty::<Bytes>::new()).unwrap()
+    };
+    run(async {
+        let mut client = connect(address).await;
+        let mut unread = client.send_request(get("/large")).await.unwrap().into_body();
+        while !proxy.seen().lost.contains(&Dropped::SlowClient) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let answer = client.send_request(get("/small")).await.unwrap();
+        assert_eq!(answer.into_body().collect().await.unwrap().to_bytes(), "ok");
+        while let Some(frame) = unread.frame().await {
+            if frame.is_err() {
+                return;
+            }
+        }
+        panic!("the answer was not cut");
+    });
+}
+
+/// A body of one byte that never ends.
+struct Endless(Option<Bytes>);
+
+impl Body for Endless {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        self.0.take().map_or(Poll::Pending, |byte| Poll::Ready(Some(Ok(Frame::data(byte)))))
+    }
+}
+
+/// Requests over HTTP/2 whose head and first byte came, and no more.
+async fn half_open(address: SocketAddr, path: &str, n: usize) -> SendRequest<Endless> {
+    let mut client = connect::<Endless>(address).await;
+    for _ in 0..n {
+        let body = Endless(Some(Bytes::from_static(b"{")));
+        let request = Request::post(format!("http://{address}{path}")).body(body).unwrap();
+        client.ready().await.unwrap();
+        tokio::spawn(client.send_request(request));
+    }
+    // The test's own thread sends them.
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    client
+}
+
+#[test]
+fn half_open_requests_leave_upstream_connections_for_others() {
+    let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    for path in ["/unmetered", "/v1/responses"] {
+        half_open_requests(&upstream, path);
+    }
+}
+
+fn half_open_requests(upstream: &Upstream, attacked: &str) {
+    let proxy = Proxy::with(upstream.address, |plan| plan.shares.upstream_connections = 20);
+    let address = proxy.address();
+    run(async {
+        let held = half_open(address, attacked, 250).await;
+        eventually("all connections are taken", || proxy.running.held().upstream_connections[0].taken == 20);
+        for path in ["/unmetered", CHAT] {
+            for _ in 0..3 {
+                let asked = request("{}").replace(CHAT, path);
+                let (head, body) = ask_from(2, &proxy, &asked);
+                assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+                assert_eq!(body, "ok");
+            }
+        }
+        drop(held);
+    });
+    assert!(proxy.seen().refused.contains(&Refusal::UpstreamFull));
+}
+
+/// Beyond the cap a request is answered 503, and one that is under way is not touched.
+#[test]
+fn upstream_cap_answers_503_with_retry_after() {
+    let (go, gone) = std::sync::mpsc::channel::<()>();
+    let gone = std::sync::Mutex::new(gone);
+    let upstream = Upstream::start(move |peer, _| {
+        while let Some(head) = peer.head() {
+            upstream_body(peer, &head);
+            let _ = gone.lock().unwrap().recv();
+            peer.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        }
+    });
+    let proxy = Proxy::with(upstream.address, |plan| plan.shares.upstream_connections = 4);
+    let mut waiting: Vec<_> = (0..4).map(|_| proxy.connect()).collect();
+    waiting.iter_mut().for_each(|client| client.send(request("{}")));
+    eventually("all are taken", || proxy.running.held().upstream_connections[0].taken == 4);
+    let (head, _) = ask_from(1, &proxy, &request("{}"));
+    assert!(head.starts_with("HTTP/1.1 503") && head.contains("retry-after: 1\r\n"), "{head}");
+    // Whichever of the server's threads takes one.
+    (0..4).for_each(|_| go.send(()).unwrap());
+    for client in &mut waiting {
+        client.head();
+        assert_eq!(client.exactly(2), b"ok");
+    }
+    eventually("all are given back", || proxy.running.held().upstream_connections[0].taken == 0);
+}
+
+#[test]
+fn silent_connections_leave_places_for_others() {
+    let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let proxy = Proxy::with(upstream.address, |plan| {
+        plan.connections = 16;
+        plan.head_timeout = DEADLINE;
+    });
+    let mut kept = connect_from(2, proxy.address());
+    for last in [1, 2, 3] {
+        let silent: Vec<_> = (0..16).map(|_| connect_from(1, proxy.address())).collect();
+        kept.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+        kept.head().unwrap();
+        assert_eq!(kept.exactly(2), b"ok", "a peer within its share keeps its connection");
+        assert_eq!(ask_from(last, &proxy, "GET /x HTTP/1.1\r\nHost: h\r\n\r\n").1, "ok");
+        drop(silent);
+    }
+    assert!(proxy.seen().lost.contains(&Dropped::Connection));
+}
+
+/// Connections that spoke HTTP/2's preface and asked for nothing, or sent a byte of a head, are no better.
+#[test]
+fn half_spoken_connections_leave_places_for_others() {
+    let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let proxy = Proxy::with(upstream.address, |plan| {
+        plan.connections = 16;
+        plan.head_timeout = DEADLINE;
+    });
+    for said in
+        ["G", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0"]
+    {
+        let silent: Vec<_> = (0..16)
+            .map(|_| {
+                let mut client = connect_from(1, proxy.address());
+                client.try_send(said);
+                client
+            })
+            .collect();
+        assert_eq!(ask_from(2, &proxy, "GET /x HTTP/1.1\r\nHost: h\r\n\r\n").1, "ok");
+        drop(silent);
+    }
+}
+
+#[test]
+fn head_timeout_counts_from_the_accept() {
+    let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let proxy = Proxy::with(upstream.address, |plan| plan.head_timeout = Duration::from_millis(300));
+    for said in ["", "G", "PRI * HTTP/2.0\r\n"] {
+        let begun = crate::support::now();
+        let mut client = proxy.connect();
+        client.send(said);
+        assert!(client.closed_after(begun) < DEADLINE, "{said:?}");
+    }
+}
+
+/// The process has descriptors for so many sockets only.
+#[test]
+fn sockets_run_out_for_no_other_client() {
+    let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let proxy = Proxy::with(upstream.address, |plan| {
+        plan.shares.sockets = 40;
+        plan.head_timeout = DEADLINE;
+    });
+    let address = proxy.address();
+    run(async {
+        let silent: Vec<_> = (0..60).map(|_| connect_from(1, address)).collect();
+        let held = half_open(address, "/unmetered", 250).await;
+        for _ in 0..3 {
+            let (head, _) = ask_from(2, &proxy, "GET /x HTTP/1.1\r\nHost: h\r\n\r\n");
+            assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+        }
+        drop((silent, held));
+    });
+}
+
+/// One address may have all there is, as long as no other one waits.
+#[test]
+fn single_address_is_refused_nothing() {
+    let server = Server::streaming();
+    let proxy = Proxy::with(server.upstream.address, |plan| {
+        policy(Policy::Inject)(plan);
+        plan.connections = 64;
+        plan.shares.gather_room_bytes = ROOM_BYTES;
+        plan.shares.upstream_connections = 64;
+    });
+    let body = format!("{{\"stream\":true,\"prompt\":\"{}\"}}", "x".repeat(ROOM_BYTES / 80));
+    let clients: Vec<_> = (0..64)
+        .map(|_| {
+            let (address, request) = (proxy.address(), request(&body));
+            std::thread::spawn(move || {
+                let mut client = Peer::connect(address);
+                client.send(&request);
+                let head = client.head().unwrap();
+                upstream_body(&mut client, &head);
+                head
+            })
+        })
+        .collect();
+    for client in clients {
+        let head = client.join().unwrap();
+        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+    }
+    assert_eq!(steps(&proxy), vec![UsageStep::Injected; 64]);
+    let seen = proxy.seen();
+    assert_eq!((seen.refused.len(), seen.lost.len()), (0, 0));
+}
+
+/// Behind an ingress all have one address; a share is a tenant's there.
+#[test]
+fn tenants_behind_a_trusted_peer_have_shares() {
+    let header = Rule::Header { field: "x-tenant".into(), principal: None };
+    let trusted = Nets::read(["127.0.0.1"]).unwrap();
+    let spec = tenant::Spec { trusted, ..rules(vec![header]) };
+    let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+    let proxy = Proxy::with(upstream.address, |plan| {
+        in_force(spec)(plan);
+        plan.shares.upstream_connections = 8;
+    });
+    // Long enough that the upstream is opened before their end.
+    let stalled: Vec<_> = (0..8)
+        .map(|_| {
+            let mut client = proxy.connect();
+            let head =
+                format!("POST {CHAT} HTTP/1.1\r\nHost: h\r\nX-Tenant: a\r\nContent-Length: 100000\r\n\r\n");
+            client.send(head);
+            client.send(vec![b' '; 99_999]);
+            client
+        })
+        .collect();
+    eventually("all are taken", || proxy.running.held().upstream_connections[0].taken == 8);
+    let (head, body) = ask_from(1, &proxy, &request("{}").replace("Host: h", "Host: h\r\nX-Tenant: b"));
+    assert!(head.starts_with("HTTP/1.1 200") && body == "ok", "{head}");
+    drop(stalled);
+}

@@ -1,0 +1,229 @@
+//! The terms of a budget for requests that cannot be metered in full: each gap is refused where its term says so,
+//! before anything goes upstream, and nowhere else.
+
+use std::sync::Arc;
+
+use relay::{Gap, Gate, Kind, Models, Refusal, Terms, UnknownPaths, UsageStep, Wanted};
+use usage::Policy;
+
+use crate::support::{Proxy, Upstream, eventually, upstream_body};
+use crate::tenants::{answer, exchange, in_force, keys, post, server};
+use crate::usage::{DONE, FINISH, HEAD, Server, USAGE, chunk, delta, record, steps};
+
+const CHAT: &str = "/v1/chat/completions";
+const KEY_A: &str = "x-api-key: key-a\r\n";
+const KEY_B: &str = "x-api-key: key-b\r\n";
+
+/// Tenant `a` is under these terms, and only the model `known` has a price.
+#[derive(Debug)]
+struct Under {
+    terms: Terms,
+    minds: bool,
+}
+
+impl Models for Under {
+    fn minds(&self, tenant: &str) -> bool {
+        self.minds && tenant == "a"
+    }
+
+    fn refused(&self, _: &str, wanted: &Wanted<'_>) -> Option<Box<str>> {
+        (wanted.model != "known").then(|| "It has no price.".into())
+    }
+
+    fn terms(&self, tenant: &str) -> Terms {
+        if tenant == "a" { self.terms } else { Terms::default() }
+    }
+
+    fn told(&self, _: &str, gap: Gap) -> Box<str> {
+        format!("No {}.", gap.name()).into()
+    }
+}
+
+fn proxy(upstream: &Upstream, terms: Terms, minds: bool) -> Proxy {
+    Proxy::with(upstream.address, |plan| {
+        in_force(keys())(plan);
+        plan.upstreams[0].usage = Policy::Inject;
+        plan.upstreams[0].kind = Some(Kind::Vllm);
+        plan.gate = Some(Arc::new(Gate::minding(Box::new(Under { terms, minds }))));
+    })
+}
+
+fn status(proxy: &Proxy, request: impl AsRef<[u8]>) -> (String, String) {
+    let (head, body) = exchange(&mut proxy.connect(), request);
+    (head[9..12].to_owned(), body)
+}
+
+fn bytes(fields: &str, body: &[u8]) -> Vec<u8> {
+    let length = body.len();
+    let head = format!("POST {CHAT} HTTP/1.1\r\nHost: h\r\n{fields}Content-Length: {length}\r\n\r\n");
+    [head.as_bytes(), body].concat()
+}
+
+/// A server that answers any bytes.
+fn answering() -> Upstream {
+    Upstream::start(|peer, _| {
+        while let Some(head) = peer.head() {
+            upstream_body(peer, &head);
+            answer(peer, r#"{"model":"m","usage":{"prompt_tokens":7,"completion_tokens":2}}"#);
+        }
+    })
+}
+
+#[test]
+fn an_unreadable_model_is_refused_where_the_terms_say_so() {
+    let upstream = answering();
+    let strict = Terms { refuse_unreadable: true, ..Terms::default() };
+    let proxy = proxy(&upstream, strict, true);
+    let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    let large = format!(r#"{{"pad":"{}","model":"known"}}"#, "x".repeat(9 << 20));
+    for (body, code) in [
+        (br#"{"model":"known"}"#.to_vec(), None),
+        (b"\xEF\xBB\xBF{\"model\":\"known\"}".to_vec(), None),
+        (utf16(r#"{"model":"known"}"#), None),
+        // The server's own model answers.
+        (b"{}".to_vec(), None),
+        (br#"{"model":"other"}"#.to_vec(), Some("model_unpriced")),
+        (b"\xEF\xBB\xBF{\"model\":\"other\"}".to_vec(), Some("model_unpriced")),
+        (utf16(r#"{"model":"other"}"#), Some("model_unpriced")),
+        (br#"{"model":5}"#.to_vec(), Some("model_unreadable")),
+        (br#"{"model":["known"]}"#.to_vec(), Some("model_unreadable")),
+        (b"\x1f\x8bgzip".to_vec(), Some("model_unreadable")),
+        (b"{\"model\":\"known\"".to_vec(), Some("model_unreadable")),
+        (large.clone().into_bytes(), Some("model_unreadable")),
+    ] {
+        let shown = String::from_utf8_lossy(&body[..body.len().min(40)]).into_owned();
+        let (mut client, request) = (proxy.connect(), bytes(KEY_A, &body));
+        let stream = client.stream().try_clone().unwrap();
+        let sending = std::thread::spawn(move || {
+            use std::io::Write as _;
+            let _ = (&stream).write_all(&request);
+        });
+        let head = client.head().unwrap();
+        let told = String::from_utf8(upstream_body(&mut client, &head)).unwrap();
+        assert_eq!(&head[9..12], if code.is_some() { "403" } else { "200" }, "{shown}");
+        if let Some(code) = code {
+            assert!(told.contains(&format!(r#""code":"{code}""#)), "{shown}: {told}");
+        }
+        drop(client);
+        sending.join().unwrap();
+    }
+    // The path names the model, and other tenants are under no terms.
+    let gemini = post("/v1beta/models/known:generateContent", KEY_A, "no JSON");
+    assert_eq!(status(&proxy, gemini).0, "200");
+    assert_eq!(status(&proxy, bytes(KEY_B, br#"{"model":5}"#)).0, "200");
+    let seen = proxy.seen();
+    let unreadable = seen.refused.iter().filter(|refusal| **refusal == Refusal::Unreadable).count();
+    assert_eq!((unreadable, seen.refused.len()), (5, 8));
+    assert_eq!(seen.turned_away.len(), 8);
+}
+
+#[test]
+fn both_names_of_a_model_need_a_price() {
+    let upstream = answering();
+    for (kind, statuses) in [
+        (None, ["403", "403", "403", "200"]),
+        (Some(Kind::Ollama), ["403", "200", "403", "200"]),
+        (Some(Kind::Vllm), ["200", "403", "200", "200"]),
+    ] {
+        let under = Under { terms: Terms::default(), minds: true };
+        let proxy = Proxy::with(upstream.address, |plan| {
+            in_force(keys())(plan);
+            plan.upstreams[0].kind = kind;
+            plan.gate = Some(Arc::new(Gate::minding(Box::new(under))));
+        });
+        for (body, expected) in [
+            r#"{"model":"known","MODEL":"other"}"#,
+            r#"{"model":"other","MODEL":"known"}"#,
+            r#"{"MODEL":"other"}"#,
+            r#"{"MODEL":"known","model":"known"}"#,
+        ]
+        .into_iter()
+        .zip(statuses)
+        {
+            assert_eq!(status(&proxy, post(CHAT, KEY_A, body)).0, expected, "{kind:?} {body}");
+        }
+    }
+}
+
+#[test]
+fn an_unknown_path_is_refused_metered_or_passed() {
+    let chat = r#"{"model":"m","messages":[],"stream":true}"#;
+    for (unknown_paths, known_status) in
+        [(UnknownPaths::Refuse, "403"), (UnknownPaths::Meter, "200"), (UnknownPaths::Pass, "200")]
+    {
+        let server = Server::streaming();
+        let proxy = proxy(&server.upstream, Terms { unknown_paths, ..Terms::default() }, false);
+        let (refused, told) = status(&proxy, post("/v9/dream", KEY_A, chat));
+        assert_eq!(refused, known_status, "{unknown_paths:?}");
+        match unknown_paths {
+            UnknownPaths::Refuse => {
+                assert!(told.contains(r#""code":"unknown_path""#), "{told}");
+                assert_eq!(proxy.seen().refused, [Refusal::UnknownPath]);
+                assert_eq!(server.upstream.connections(), 0);
+            }
+            UnknownPaths::Meter => {
+                let record = record(&proxy);
+                assert_eq!((record.tokens.input(), record.tokens.output()), (7, 2));
+                assert!(server.bodies()[0].contains("include_usage"), "usage is asked for");
+                assert!(!told.contains("usage"), "and taken out again: {told}");
+            }
+            UnknownPaths::Pass => {
+                assert_eq!(server.bodies(), [chat]);
+                assert_eq!(record(&proxy).tokens.input(), 0);
+            }
+        }
+        // Known paths, control paths and other tenants.
+        for (path, fields) in [(CHAT, KEY_A), ("/tokenize", KEY_A), ("/v9/dream", KEY_B)] {
+            assert_eq!(status(&proxy, post(path, fields, chat)).0, "200", "{unknown_paths:?} {path}");
+        }
+    }
+}
+
+#[test]
+fn a_stream_that_cannot_be_counted_is_refused() {
+    let server = Server::start(|peer, body| {
+        peer.send(HEAD);
+        let usage = if body.contains("include_usage") { USAGE } else { "" };
+        peer.send(chunk(&format!("{}{FINISH}{usage}{DONE}", delta("a"))));
+        peer.send("0\r\n\r\n");
+    });
+    let strict = Terms { refuse_uncountable: true, ..Terms::default() };
+    let proxy = proxy(&server.upstream, strict, false);
+    let digest = format!("{KEY_A}Content-Digest: x\r\n");
+    for (fields, body, expected) in [
+        (KEY_A, r#"{"stream":true}"#, "200"),
+        (KEY_A, r#"{"stream":true,"stream_options":{"include_usage":true}}"#, "200"),
+        (KEY_A, r#"{"stream":true,"stream_options":{"include_usage":false}}"#, "200"),
+        (KEY_A, r#"{"stream":false}"#, "200"),
+        (&digest, r#"{"stream":false}"#, "200"),
+        (&digest, r#"{"stream":true}"#, "403"),
+        (
+            KEY_A,
+            r#"{"stream":true,"stream_options":{"include_usage":false,"continuous_usage_stats":true}}"#,
+            "403",
+        ),
+        (KEY_A, r#"{"stream":true,"stream_options":7}"#, "403"),
+        (KEY_A, "gzip or whatever", "403"),
+    ] {
+        let (refused, told) = status(&proxy, post(CHAT, fields, body));
+        assert_eq!(refused, expected, "{fields} {body}: {:?}", steps(&proxy));
+        assert_eq!(told.contains(r#""code":"uncountable""#), expected == "403", "{told}");
+    }
+    assert_eq!(proxy.seen().refused, [Refusal::Uncountable; 4]);
+    eventually("no seat is left", || proxy.seen().seated == 0);
+}
+
+#[test]
+fn an_observed_stream_is_uncountable() {
+    let server = server();
+    let strict = Terms { refuse_uncountable: true, ..Terms::default() };
+    let proxy = Proxy::with(server.upstream.address, |plan| {
+        in_force(keys())(plan);
+        plan.upstreams[0].usage = Policy::Observe;
+        plan.gate = Some(Arc::new(Gate::minding(Box::new(Under { terms: strict, minds: false }))));
+    });
+    assert_eq!(status(&proxy, post(CHAT, KEY_A, r#"{"stream":true}"#)).0, "403");
+    assert_eq!(status(&proxy, post(CHAT, KEY_A, "{}")).0, "200");
+    assert_eq!(status(&proxy, post(CHAT, KEY_B, r#"{"stream":true}"#)).0, "200");
+    assert_eq!(steps(&proxy), [UsageStep::Observed; 3]);
+}

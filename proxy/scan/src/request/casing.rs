@@ -1,0 +1,72 @@
+//! How a server reads the names of a request's members. `encoding/json` of Go, Ollama's, takes `MODEL` for `model`,
+//! and of both the last; all other servers ignore it. So a request with such a member has two readings, and which
+//! counts depends on the server's kind. Where that is unknown, a flag counts that either reading raises.
+
+use super::{Facts, Request};
+use crate::field::{Field, Fields};
+use crate::json::{End, Value, Visit};
+
+/// How a server reads the names of members.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Casing {
+    /// As they are written.
+    Exact,
+    /// In any letter case: Ollama.
+    Any,
+    /// In one way or the other: a server of unknown kind.
+    #[default]
+    Either,
+}
+
+/// Both readings of a request. The second exists once they differ.
+pub(super) struct Readings<'a> {
+    pub(super) fields: &'a Fields,
+    pub(super) casing: Casing,
+    pub(super) exact: &'a mut Facts,
+    pub(super) cased: &'a mut Option<Box<Facts>>,
+}
+
+impl Visit for Readings<'_> {
+    fn value(&mut self, field: Field, value: Value<'_>, _span: Option<(usize, usize)>) {
+        match field {
+            Field::Cased(_) if self.casing == Casing::Exact => {}
+            Field::Cased(place) => {
+                let exact = &*self.exact;
+                let cased = self.cased.get_or_insert_with(|| Box::new(exact.clone()));
+                cased.take(self.fields.cased(place), value);
+            }
+            field => {
+                self.exact.take(field, value);
+                if let Some(cased) = self.cased {
+                    cased.take(field, value);
+                }
+            }
+        }
+    }
+
+    fn close(&mut self, _field: Field, _items: u32) {}
+}
+
+impl Casing {
+    /// Returns the request, of its readings.
+    pub(super) fn request(self, exact: &Facts, cased: Option<&Facts>, end: End) -> Request {
+        let request = exact.request(end);
+        let Some(cased) = cased.map(|facts| facts.request(end)) else { return request };
+        match self {
+            Self::Exact => request,
+            Self::Any => cased,
+            Self::Either => Request {
+                model: if request.model.is_empty() { cased.model } else { request.model },
+                model_is_odd: request.model_is_odd || cased.model_is_odd,
+                stream: match cased.stream {
+                    Some(true) => cased.stream,
+                    stream => request.stream.or(stream),
+                },
+                stream_options: request.stream_options || cased.stream_options,
+                background: request.background || cased.background,
+                shape: request.shape.or(cased.shape),
+                ..request
+            },
+        }
+    }
+}

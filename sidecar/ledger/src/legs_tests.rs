@@ -1,0 +1,237 @@
+//! Legs and repetitions of a request, and files from before the ledger had columns for them.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use meter::{Role, TokenType};
+use price::{Charge, Unpriced};
+use rusqlite::Connection;
+
+use crate::report::source::{Range, Source, Used};
+use crate::testing::{NOON_US, Place, rate, row};
+use crate::{EnergyRow, Line, Plan, Row, Store, start, verify};
+
+const LONG: Duration = Duration::from_secs(30);
+
+/// Enters rows, each with the energy it used, if any.
+fn enter(path: &Path, rows: &[(Row, Option<Used>)]) {
+    let ledger = start(Plan { clock: Arc::new(|| NOON_US), ..Plan::new(path) });
+    for (row, used) in rows {
+        ledger.enter(row.clone());
+        if let Some(used) = *used {
+            ledger.energy(EnergyRow::of(row, used));
+        }
+    }
+    assert!(ledger.shutdown(LONG));
+}
+
+fn rows(path: &Path) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let store = Store::open_read(path).unwrap();
+    store
+        .rows(&Range::ALL, &mut |_, row, _| {
+            rows.push(row.clone());
+            Ok(())
+        })
+        .unwrap();
+    rows
+}
+
+fn sum(path: &Path) -> Line {
+    let mut sum: Option<Line> = None;
+    let store = Store::open_read(path).unwrap();
+    store
+        .lines(&Range::ALL, &mut |_, line| {
+            sum.get_or_insert_with(|| crate::key::Key::of(line).line()).add(line);
+            Ok(())
+        })
+        .unwrap();
+    sum.unwrap()
+}
+
+fn differences(path: &Path) -> Vec<String> {
+    verify(path, None).unwrap().into_iter().flat_map(|verdict| verdict.differences).collect()
+}
+
+/// Takes away all that version 2 added: the file as version 1 wrote it.
+fn make_version_1(path: &Path) {
+    let connection = Connection::open(path).unwrap();
+    let views: Vec<String> = connection
+        .prepare("SELECT name FROM sqlite_schema WHERE type = 'view'")
+        .unwrap()
+        .query_map([], |row| row.get(0))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    for view in views {
+        connection.execute_batch(&format!("DROP VIEW {view}")).unwrap();
+    }
+    for (table, columns) in [
+        ("exchange", &["role", "request_id", "upstream_attempts", "cached_excess"][..]),
+        ("energy", &["role"]),
+        ("rate", &[]),
+        ("line", &[]),
+    ] {
+        let types: &[&str] = if table == "energy" { &[] } else { &crate::table::LATER_TOKENS };
+        for column in columns.iter().chain(types) {
+            connection.execute_batch(&format!("ALTER TABLE {table} DROP COLUMN {column}")).unwrap();
+        }
+    }
+    connection.pragma_update(None, "user_version", 1).unwrap();
+}
+
+fn version(path: &Path) -> i64 {
+    Connection::open(path).unwrap().pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
+}
+
+fn prefill(row: Row) -> Row {
+    let charge = Charge::Unpriced(Unpriced::Leg);
+    Row { role: Role::Prefill, request_id: Some("req-1".into()), charge, upstream: "prefill".into(), ..row }
+}
+
+#[test]
+fn file_of_version_1_is_read_unchanged() {
+    let place = Place::new();
+    let whole: Vec<_> =
+        (0..50).map(|n| (row(n), Some(Used { gpu_ns: Some(n), ..Used::default() }))).collect();
+    enter(&place.ledger(), &whole);
+    let (before, rows_before) = (sum(&place.ledger()), rows(&place.ledger()));
+    make_version_1(&place.ledger());
+    assert_eq!(sum(&place.ledger()), before);
+    assert_eq!(rows(&place.ledger()), rows_before);
+    assert_eq!(differences(&place.ledger()), Vec::<String>::new());
+    assert_eq!(version(&place.ledger()), 1);
+}
+
+#[test]
+fn file_of_version_1_takes_legs() {
+    let place = Place::new();
+    let whole: Vec<_> = (0..50).map(|n| (row(n), None)).collect();
+    enter(&place.ledger(), &whole);
+    make_version_1(&place.ledger());
+    let decode = Row {
+        role: Role::Decode,
+        request_id: Some("req-1".into()),
+        upstream_attempts: 2,
+        cached_excess: 1_945,
+        ..row(1_001)
+    };
+    enter(&place.ledger(), &[(prefill(row(1_000)), None), (decode.clone(), None)]);
+    assert_eq!(version(&place.ledger()), 2);
+    assert_eq!(differences(&place.ledger()), Vec::<String>::new());
+    assert_eq!(rows(&place.ledger())[50..], [prefill(row(1_000)), decode]);
+}
+
+#[test]
+fn prefill_leg_adds_only_gpu_use() {
+    let (pair, one) = (Place::new(), Place::new());
+    let used =
+        |n| Some(Used { gpu_ns: Some(n), energy_nj: Some(10 * n), gpu_hours_pico: 3, gpu_energy_pico: 4 });
+    enter(&pair.ledger(), &[(prefill(row(1)), used(5)), (Row { role: Role::Decode, ..row(2) }, used(7))]);
+    enter(&one.ledger(), &[(row(2), used(7))]);
+    let (pair_sum, one_sum) = (sum(&pair.ledger()), sum(&one.ledger()));
+    assert_eq!(pair_sum.exchanges, 1);
+    assert_eq!((pair_sum.tokens, pair_sum.cost_pico), (one_sum.tokens, one_sum.cost_pico));
+    assert_eq!(pair_sum.energy_exchanges, 1);
+    assert_eq!((pair_sum.gpu_ns, pair_sum.energy_nj), (12, 120));
+    assert_eq!((pair_sum.gpu_hours_pico, pair_sum.gpu_energy_pico), (6, 8));
+    assert_eq!(differences(&pair.ledger()), Vec::<String>::new());
+}
+
+#[test]
+fn leg_that_became_whole_is_noticed() {
+    let place = Place::new();
+    enter(&place.ledger(), &[(prefill(row(1)), None)]);
+    let connection = Connection::open(place.ledger()).unwrap();
+    connection.execute_batch("UPDATE exchange SET role = NULL").unwrap();
+    drop(connection);
+    assert!(!differences(&place.ledger()).is_empty());
+}
+
+/// The finance page's question: a request of two legs, one that failed twice and then went well, one of which
+/// both repetitions were answered, and one that had no id.
+#[test]
+fn requests_join_legs_and_repetitions() {
+    let place = Place::new();
+    let by = |n: u64, id: &str, ending: &str, cost| {
+        let mut row =
+            Row { request_id: Some(id.into()), ending: ending.into(), tenant: "t".into(), ..row(n) };
+        if let Charge::Priced { rate, .. } = rate(1) {
+            row.charge = Charge::Priced { rate, cost };
+        }
+        row.tokens.by_type[TokenType::Output as usize] = 1;
+        row
+    };
+    let used = |n| Some(Used { gpu_hours_pico: n, ..Used::default() });
+    let alone = Row { request_id: None, ..by(9, "", "complete", 1) };
+    let other = Row { tenant: "other".into(), ..by(10, "failed", "complete", 1_000) };
+    enter(
+        &place.ledger(),
+        &[
+            (prefill(by(1, "legs", "length", 0)), used(50)),
+            (
+                Row { role: Role::Decode, request_id: Some("req-1".into()), ..by(2, "", "complete", 30) },
+                used(7),
+            ),
+            (by(3, "failed", "upstream_cut", 5), None),
+            (by(4, "failed", "error_status", 0), None),
+            (Row { upstream_attempts: 2, ..by(5, "failed", "complete", 20) }, None),
+            (by(6, "twice", "complete", 8), None),
+            (by(7, "twice", "length", 9), None),
+            (alone, None),
+            (other, None),
+        ],
+    );
+    let connection = Connection::open(place.ledger()).unwrap();
+    let mut statement = connection
+        .prepare(
+            "SELECT iif(request LIKE 'exchange:%', 'alone', request), exchanges, prefill_legs, decode_legs, \
+             failed_exchanges, upstream_attempts, is_success, cost_pico, failed_cost_pico, repeated_cost_pico, \
+             gpu_usd_pico, prefill_gpu_usd_pico FROM requests WHERE tenant = 't' ORDER BY 1",
+        )
+        .unwrap();
+    let found: Vec<(String, [i64; 11])> = statement
+        .query_map([], |row| {
+            let mut numbers = [0; 11];
+            for (at, number) in numbers.iter_mut().enumerate() {
+                *number = row.get(at + 1)?;
+            }
+            Ok((row.get(0)?, numbers))
+        })
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    let expected = [
+        ("alone", [1, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0]),
+        ("id:failed", [3, 0, 0, 2, 4, 1, 25, 5, 5, 0, 0]),
+        ("id:req-1", [1, 1, 1, 0, 2, 1, 30, 0, 0, 57, 50]),
+        ("id:twice", [2, 0, 0, 0, 2, 1, 17, 0, 8, 0, 0]),
+    ];
+    assert_eq!(found, expected.map(|(name, numbers)| (name.to_owned(), numbers)));
+    let of_exchanges: i64 =
+        connection.query_row("SELECT sum(cost_pico) FROM exchanges", [], |row| row.get(0)).unwrap();
+    let of_requests: i64 =
+        connection.query_row("SELECT sum(cost_pico) FROM requests", [], |row| row.get(0)).unwrap();
+    assert_eq!(of_exchanges, of_requests);
+}
+
+/// An agent's trace has many requests, so that only legs are joined by it, and nothing of it counts as repeated.
+#[test]
+fn legs_without_id_are_joined_by_trace() {
+    let place = Place::new();
+    let traced = |n, role| Row { role, trace: Some([7; 16]), tenant: "t".into(), ..row(n) };
+    let prefill = Row { charge: Charge::Unpriced(Unpriced::Leg), ..traced(1, Role::Prefill) };
+    let rows = [prefill, traced(2, Role::Decode), traced(3, Role::Decode), traced(4, Role::Whole)];
+    enter(&place.ledger(), &rows.map(|row| (row, None)));
+    let connection = Connection::open(place.ledger()).unwrap();
+    let mut statement = connection
+        .prepare("SELECT substr(request, 1, 5), exchanges, prefill_legs, repeated_cost_pico FROM requests ORDER BY 1")
+        .unwrap();
+    let found: Vec<(String, [i64; 3])> = statement
+        .query_map([], |row| Ok((row.get(0)?, [row.get(1)?, row.get(2)?, row.get(3)?])))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!(found, [("excha".to_owned(), [1, 0, 0]), ("trace".to_owned(), [2, 1, 0])]);
+}

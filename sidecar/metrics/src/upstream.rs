@@ -1,0 +1,29 @@
+//! The addresses of the upstreams, for the convention's `server.address` and `server.port`.
+
+use std::sync::Arc;
+
+/// An upstream and its address.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Upstream {
+    /// Its name, as in the records.
+    pub name: Arc<str>,
+    /// Name or address of its host.
+    pub host: Arc<str>,
+    /// Its port.
+    pub port: u16,
+}
+
+/// The address of a server. Two upstreams may share one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Address {
+    pub(crate) host: Arc<str>,
+    pub(crate) port: u16,
+}
+
+impl Address {
+    /// The address of the upstream of this name, if it is one of those configured.
+    pub(crate) fn of(upstreams: &[Upstream], name: &str) -> Option<Self> {
+        let upstream = upstreams.iter().find(|upstream| *upstream.name == *name)?;
+        Some(Self { host: Arc::clone(&upstream.host), port: upstream.port })
+    }
+}

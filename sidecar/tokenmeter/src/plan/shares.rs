@@ -1,0 +1,52 @@
+//! Plans the part of what all share that one client may hold.
+
+use relay::Shares;
+
+use super::values::Reader;
+use crate::machine::Machine;
+
+impl Reader<'_> {
+    /// The bounds of one client, of a data plane that is planned so far.
+    pub(super) fn shares(&mut self, machine: &dyn Machine, relay: &relay::Plan) -> Shares {
+        let upstream_connections = match self.written.values.contains_key("upstream_connections") {
+            true => self.count("upstream_connections"),
+            false => relay.workers.saturating_mul(relay.connections),
+        };
+        let reserve = self.descriptor_reserve(machine);
+        let sockets = machine.descriptors().map(|limit| {
+            // A listener of its own for each upstream, and the runtime's.
+            let workers = relay.workers * (relay.upstreams.len() + WORKER_DESCRIPTORS);
+            limit.saturating_sub(reserve).saturating_sub(PROCESS_DESCRIPTORS + workers)
+        });
+        Shares {
+            body_idle: self.milliseconds("body_idle_ms"),
+            body_min_rate_bytes: self.number("body_min_rate"),
+            client_stall: self.milliseconds("client_stall_ms"),
+            gather_room_bytes: self.count("gather_memory_mib").saturating_mul(1024 * 1024),
+            upstream_connections,
+            h2_streams: u32::try_from(self.number("streams_per_connection")).unwrap_or(u32::MAX),
+            sockets: sockets.map_or(usize::MAX, |sockets| sockets.max(1)),
+        }
+    }
+
+    /// Connections to the admin address: half of the reserve, the rest of which is the ledger's and the way to a
+    /// collector's.
+    pub(super) fn admin_connections(&mut self, machine: &dyn Machine) -> usize {
+        (self.descriptor_reserve(machine) / 2).clamp(4, page::CONNECTIONS)
+    }
+
+    fn descriptor_reserve(&mut self, machine: &dyn Machine) -> usize {
+        let limit = machine.descriptors().unwrap_or(usize::MAX);
+        self.count("descriptor_reserve").min(limit / 4)
+    }
+}
+
+/// Descriptors of one worker besides its listeners: the runtime's.
+const WORKER_DESCRIPTORS: usize = 4;
+
+/// Descriptors that the process has open before it serves anyone.
+const PROCESS_DESCRIPTORS: usize = 32;
+
+#[cfg(test)]
+#[path = "shares_tests.rs"]
+mod tests;

@@ -1,0 +1,135 @@
+"""Random traffic of which three in ten leave at a random moment, with `continuous` and the engine's kind known:
+nothing is counted that the engine did not make, and what is missing is what it made after its last frame.
+
+Each exchange is a tenant, so that its row is found by its name and compared with what the tap saw.
+"""
+import sqlite3
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import answer
+import asked
+import call
+import cases
+from case import Case
+from exposition import Difference
+from meter import Meter
+from process import eventually
+from tap import CASE
+from test_mixed import AT_ONCE, drawn
+
+pytestmark = [pytest.mark.metered, pytest.mark.engine("llamacpp", "vllm")]   # the others keep no running counts
+REQUESTS, LEAVING = 120, 0.3
+ROWS = "tokenmeter_ledger_rows_total"
+INPUT = ("input", "input_cached", "input_cache_write", "input_audio")
+OUTPUT = ("output", "output_reasoning", "output_audio")
+
+
+class Rows:
+    """tokenmeter with a ledger in which each exchange is a tenant."""
+
+    def __init__(self, rig, folder):
+        self.ledger, tenants = folder / "ledger.db", folder / "tenants.yaml"
+        tenants.write_text(f"trusted_peers: [127.0.0.1]\nrules:\n  - header: {CASE}\n")
+        self.meter = Meter(rig.tap.address, folder, rig.engine.kind, "--usage", asked.CONTINUOUS,
+                           "--ledger", str(self.ledger), "--tenants", str(tenants))
+
+    def read(self, count):
+        """name -> (input tokens, its provenance, output tokens) of so many exchanges."""
+        assert eventually(lambda: self.meter.samples().sum(ROWS) >= count, 30), "the ledger has not acknowledged them"
+        columns = f"tenant, {' + '.join(INPUT)}, input_provenance, {' + '.join(OUTPUT)}"
+        with sqlite3.connect(self.ledger) as database:
+            return {name: facts for name, *facts in database.execute(f"SELECT {columns} FROM exchange")}
+
+
+def leave(address, case, name, after):
+    """Hang up after so many events; before the head if that is 0. The events that had come."""
+    with call.Call(address, case, name) as leaving:
+        if case.streamed and after:
+            leaving.read_until(lambda received: received.count(b"data: ") >= after)
+        else:
+            time.sleep(after / 100)
+        response = leaving.response()
+        return answer.events(response.body) if response and case.streamed else []
+
+
+def said(seen):
+    """(prompt tokens, completion tokens) as the engine last said them in what the tap saw, or None."""
+    prompt, made = None, {}
+    for value in filter(lambda value: isinstance(value, dict), map(answer.payload, answer.events(seen.body))):
+        index = value["choices"][0]["index"] if value.get("choices") else 0
+        if timings := value.get("timings"):
+            prompt, made[index] = timings["prompt_n"] + timings["cache_n"], timings["predicted_n"]
+        elif usage := value.get("usage"):
+            prompt, made[index] = usage["prompt_tokens"], usage["completion_tokens"]
+    return prompt and (prompt, sum(made.values()))
+
+
+def is_piece(event):
+    """Whether an event carries a part of the answer, and not its speaker's name alone."""
+    value = answer.payload(event)
+    for part in value.get("choices", ()) if isinstance(value, dict) else ():
+        delta = part.get("delta", part)
+        if any(delta.get(name) for name in ("content", "reasoning_content", "reasoning", "text", "tool_calls")):
+            return True
+    return False
+
+
+def plain(case):
+    """The case as a client sends it that asks for no usage."""
+    return Case(case.name, case.path, fields={key: value for key, value in case.fields.items() if key != "stream_options"},
+                indent=case.indent)
+
+
+def test_nothing_is_missed_but_what_came_after_the_last_frame(rig, tmp_path):
+    draw = drawn(rig, "left")
+    plans = []
+    while len(plans) < REQUESTS:
+        if draw.random.random() < LEAVING:
+            plans.append((plain(draw.long(streamed=draw.random.random() < 0.8)), draw.random.randint(0, 40)))
+        elif isinstance((case := draw.draw(1)).fields.get("prompt", ""), str) and not case.fields.get("echo"):
+            plans.append((plain(case), None))
+    rows, names = Rows(rig, tmp_path), [rig.new_name(case) for case, _ in plans]
+
+    def go(plan, name):
+        case, after = plan
+        return call.send(rows.meter.address, case, name) if after is None else leave(rows.meter.address, case, name, after)
+    try:
+        before = rig.engine.settled_counters()
+        with ThreadPoolExecutor(min(AT_ONCE, rig.engine.slots)) as pool:
+            got = list(pool.map(go, plans, names))
+        assert eventually(lambda: rig.engine.at_work() == 0, 30, rig.engine.ask_every)
+        computed, cached, generated = rig.engine.moved(Difference(before, rig.engine.settled_counters()))
+        read = rows.read(sum(name in rig.tap.every_exchange() for name in names))
+    finally:
+        rows.meter.stop()
+    seen = rig.tap.every_exchange()
+    without, held, longest = [], 0, 0
+    for (case, after), name, events in zip(plans, names, got):
+        if name not in read:
+            assert after is not None and name not in seen, name   # it left before it was here
+            continue
+        inputs, provenance, outputs = read[name]
+        if after is None:
+            assert provenance == "reported", (name, read[name])
+            continue
+        last = case.streamed and seen[name][1] and said(seen[name][1])
+        pieces = sum(map(is_piece, events))
+        assert pieces <= outputs, f"{name}: the client got {pieces} pieces, {outputs} tokens are counted"
+        if pieces:
+            assert (provenance, inputs) == ("running", last[0]), (name, read[name], last)
+        if provenance == "none":
+            without.append(name)
+        if last:
+            longest = max(longest, last[0])
+            assert outputs <= last[1], (name, read[name], last)
+            held += last[1] - outputs
+    left = sum(after is not None for _, after in plans)
+    counted_in, counted_out = (sum(facts[at] for facts in read.values()) for at in (0, 2))
+    print(f"{rig.engine.name}: {left} of {len(plans)} left; output {counted_out} of {generated}: {generated - counted_out} after the "
+          f"last frame, {held} of them on their way; input {counted_in} of {computed + cached}; {len(without)} without a prompt")
+    assert counted_out <= generated
+    assert counted_in <= computed + cached
+    assert computed + cached - counted_in <= len(without) * longest, "more than the prompts of those without a frame"

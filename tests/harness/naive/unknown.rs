@@ -1,0 +1,85 @@
+//! A frame of no known shape: a piece that is not looked into, but for an error and a usage object.
+
+use scan::{Counts, Event, Piece, Scope, Usage};
+use serde_json::Value;
+
+use super::Frame;
+use super::counts;
+use super::frame::is_error;
+use super::memory::Memory;
+use super::told::{Lead, Told};
+
+/// The events of a frame, or `None` if they are a matter of opinion.
+pub(crate) fn events(outside: Frame, frame: &Value, memory: &mut Memory) -> Option<Vec<Event>> {
+    let usage = usage(outside, frame, memory)?;
+    if is_error(frame) {
+        return Told { lead: Some(Lead::Error), usage, ..Told::default() }.events(outside);
+    }
+    if outside.error {
+        return None;
+    }
+    let piece = match outside {
+        Frame { unstreamed: true, .. } if usage.is_none() => Some(Event::Other),
+        Frame { unstreamed: false, whole: true, .. } => Some(Event::Text(Piece::default())),
+        _ => None,
+    };
+    Some(piece.into_iter().chain(usage.map(Event::Usage)).collect())
+}
+
+/// The usage, with what the frames before said beside it.
+fn usage(outside: Frame, frame: &Value, memory: &mut Memory) -> Option<Option<Usage>> {
+    let holders = [frame.get("usage"), frame.pointer("/response/usage"), frame.pointer("/message/usage")];
+    let mut holders = holders.into_iter().flatten();
+    let holder = holders.next();
+    let top =
+        counts::at(frame, &[("/prompt_eval_count", |c| &mut c.input), ("/eval_count", |c| &mut c.output)])?;
+    if holders.next().is_some() || holder.is_some() && top != Counts::default() {
+        return None;
+    }
+    let counts = match holder {
+        Some(usage) if usage.is_object() => of_object(usage)?,
+        _ => top,
+    };
+    if counts == Counts::default() {
+        return Some(None);
+    }
+    let earlier = memory.unknown;
+    let counts = Counts {
+        input: counts.input.or(earlier.input),
+        input_cached: counts.input_cached.or(earlier.input_cached),
+        input_cache_write: counts.input_cache_write.or(earlier.input_cache_write),
+        output: counts.output.or(earlier.output),
+        ..counts
+    };
+    let scope = if outside.unstreamed { Scope::Whole } else { Scope::Running(0) };
+    if !is_error(frame) {
+        memory.unknown = counts;
+    }
+    Some(Some(Usage { scope, counts }))
+}
+
+fn of_object(usage: &Value) -> Option<Counts> {
+    let mut counts = counts::at(
+        usage,
+        &[
+            ("/prompt_tokens", |c| &mut c.input),
+            ("/input_tokens", |c| &mut c.input),
+            ("/completion_tokens", |c| &mut c.output),
+            ("/output_tokens", |c| &mut c.output),
+            ("/prompt_tokens_details/cached_tokens", |c| &mut c.input_cached),
+            ("/input_tokens_details/cached_tokens", |c| &mut c.input_cached),
+        ],
+    )?;
+    let one = |path: &'static str| counts::at(usage, &[(path, |c| &mut c.input)]);
+    let total = one("/total_tokens")?;
+    let (read, written) = (one("/cache_read_input_tokens")?, one("/cache_creation_input_tokens")?);
+    counts.rejected += total.rejected + read.rejected + written.rejected;
+    counts.input = match (counts.input, counts.output) {
+        (None, None) => total.input,
+        (input, _) => input.map(|n| n + read.input.unwrap_or(0) + written.input.unwrap_or(0)),
+    };
+    counts.input_cached = counts.input_cached.or(read.input);
+    counts.input_cache_write = written.input;
+    // A number refused may hide one that another name gave.
+    (counts.rejected == 0 || counts.input.is_none() && counts.output.is_none()).then_some(counts)
+}

@@ -1,0 +1,110 @@
+//! One client takes all it can get of everything at once, in a process with few descriptors: another client is
+//! answered as ever, counted as ever, and the probes are answered.
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use socket2::{Domain, Socket, Type};
+
+use crate::proxy::Proxy;
+use crate::scripted;
+
+/// Descriptors of the process.
+const DESCRIPTORS: usize = 200;
+
+const STREAM: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n\
+    data: {\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}\n\n\
+    data: {\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n\
+    data: {\"model\":\"m\",\"choices\":[],\"usage\":{\"prompt_tokens\":1000,\"completion_tokens\":5}}\n\n\
+    data: [DONE]\n\n";
+
+/// Connects from 127.0.0.`last`.
+fn connect_from(last: u8, address: SocketAddr) -> TcpStream {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+    socket.bind(&SocketAddr::from(([127, 0, 0, last], 0)).into()).expect("the address is this machine's");
+    socket.connect(&address.into()).expect("it listens");
+    let stream = TcpStream::from(socket);
+    stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
+    stream
+}
+
+/// The answer to a request from 127.0.0.`last`, on a connection of its own that closes after it.
+fn ask_from(last: u8, address: SocketAddr, request: &str) -> String {
+    let mut stream = connect_from(last, address);
+    stream.write_all(request.as_bytes()).expect("it reads");
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("it answers in time");
+    answer
+}
+
+/// Requests over HTTP/2 of which the head came and one byte of the body: 82 bytes each.
+fn half_open(address: SocketAddr, path: &str, streams: u32) -> TcpStream {
+    let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0".to_vec();
+    // POST, http, then the path and the authority as literals that are not indexed.
+    let mut fields = vec![0x83, 0x86, 0x04, u8::try_from(path.len()).expect("it is short")];
+    fields.extend_from_slice(path.as_bytes());
+    fields.extend_from_slice(b"\x01\x01h");
+    for stream in (1..).step_by(2).take(streams as usize) {
+        let stream = u32::to_be_bytes(stream);
+        let mut frame = |kind: u8, flags: u8, payload: &[u8]| {
+            bytes.extend_from_slice(&[0, 0, u8::try_from(payload.len()).expect("it is short"), kind, flags]);
+            bytes.extend_from_slice(&stream);
+            bytes.extend_from_slice(payload);
+        };
+        frame(1, 4, &fields);
+        frame(0, 0, b"{");
+    }
+    let mut client = connect_from(1, address);
+    client.write_all(&bytes).expect("it reads");
+    client
+}
+
+#[test]
+fn one_client_starves_no_other() {
+    let upstream = scripted::server(|head| match head.starts_with("POST /v1/chat/completions") {
+        true => STREAM.into(),
+        false => b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok".to_vec(),
+    });
+    let options = ["--workers", "1", "--gather-memory-mib", "8"];
+    let proxy = Proxy::start_with_descriptors(DESCRIPTORS, upstream, &options);
+
+    let stalled: Vec<_> = (0..8)
+        .map(|_| {
+            let mut client = connect_from(1, proxy.data);
+            let head = "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 1048576\r\n\r\n";
+            client.write_all(head.as_bytes()).expect("it reads");
+            client.write_all(&vec![b' '; (1 << 20) - 1]).expect("it reads");
+            client
+        })
+        .collect();
+    let promised = [half_open(proxy.data, "/v1/responses", 250), half_open(proxy.data, "/anything", 250)];
+    let silent: Vec<_> = (0..300).map(|_| connect_from(1, proxy.data)).collect();
+    let admin: Vec<_> = (0..300).map(|_| connect_from(1, proxy.admin)).collect();
+
+    let body = r#"{"model":"m","stream":true,"messages":[]}"#;
+    let chat = format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    for _ in 0..5 {
+        let answer = ask_from(2, proxy.data, &chat);
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        assert!(answer.contains("data: [DONE]") && !answer.contains("usage"), "asked in its name: {answer}");
+        let probe = ask_from(2, proxy.admin, "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        assert!(probe.starts_with("HTTP/1.1 200"), "{probe}");
+    }
+    let page = ask_from(2, proxy.admin, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    let value = |series: &str| {
+        let line = page.lines().find_map(|line| line.strip_prefix(series));
+        line.and_then(|value| value.trim().parse::<f64>().ok())
+            .unwrap_or_else(|| panic!("no {series} in {page}"))
+    };
+    assert_eq!(value("tokenmeter_tokens_total{model=\"m\",type=\"input\",provenance=\"reported\"}"), 5000.0);
+    assert_eq!(value("tokenmeter_usage_steps_total{step=\"injected\"}"), 5.0);
+    assert!(value("tokenmeter_dropped_total{what=\"connection\"}") > 0.0);
+    assert!(value("tokenmeter_dropped_total{what=\"admin_connection\"}") > 0.0);
+    assert_eq!(value("tokenmeter_dropped_total{what=\"accept\"}"), 0.0);
+    assert!(value("process_open_fds") < DESCRIPTORS as f64);
+    drop((stalled, promised, silent, admin));
+}
