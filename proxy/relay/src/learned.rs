@@ -53,7 +53,7 @@ impl Until {
 }
 
 /// The client of a request, as far as refusals are counted by clients: its tenant, or its address
-/// where the tenant rules know none.
+/// if no tenant rule matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asker(u64);
 

@@ -1,6 +1,5 @@
-//! Where a finished exchange is entered: the tally of output tokens by provenance, the totals by upstream, and, for one
-//! whose tokens were counted here, the metrics its worker left to us. From here it goes on to whoever
-//! comes after.
+//! Entry of finished exchanges: the tally of output tokens by provenance, the totals by upstream, and, for exchanges
+//! whose tokens were counted here, the metrics that their worker left out. Then each goes on to the next observer.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,6 +1,6 @@
-//! The tenants that may ask only for what can be metered and priced: what has no price passes every budget, and so
-//! does what is not counted. The law: the book in force decides which models have a price, and without one nobody is
-//! refused for it.
+//! Tenants whose enforced budget admits only requests that can be metered and priced: a request without a price, or
+//! one that is not counted, would pass every budget. The law: the price book in force decides which models have a
+//! price; without a book, no request is refused for its model.
 
 use budget::Budget;
 use ledger::now_us;

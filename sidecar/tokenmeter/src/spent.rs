@@ -1,5 +1,5 @@
-//! What the ledger has of each tenant and day, for budgets and the live page to begin with after a restart:
-//! sums of its rollup, in the price book's currency.
+//! Spend by tenant and day as the ledger's rollup has it, in the price book's currency. Budgets and the live page
+//! start from it.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;

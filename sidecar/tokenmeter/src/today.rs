@@ -1,5 +1,5 @@
-//! What was spent today, in UTC, by tenant, for the live page, which is no bill: the ledger's sums at the start, where there
-//! is a ledger, and what this process saw since.
+//! Today's spend in UTC, by tenant, for the live page: the ledger's sums at the start, if there is a ledger, and what
+//! this process has metered since. It is no bill.
 //! The law: sums are exact, names are labels that are capped already, and what ended on another day is no
 //! part of today.
 
