@@ -509,6 +509,8 @@ impl Exchange {
         let mut record = meter.end(identity, close, load, at);
         record.upstream_attempts = self.upstream_attempts;
         let tokens = &record.tokens;
+        self.role = self.role_source.of_ended(self.role, tokens.output());
+        record.identity.role = self.role;
         if is_tentative && (tokens.input_provenance, tokens.output_provenance) == UNCOUNTED {
             // Nothing of inference was seen: the seat is given back, and there is no record.
             return self.worker.pass(Passthrough::Path);

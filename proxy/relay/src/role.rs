@@ -60,6 +60,15 @@ impl RoleSource {
             },
         }
     }
+
+    /// The role of an ended exchange with so many output tokens: what a request says makes no answer of more than
+    /// one token free.
+    pub(crate) fn of_ended(self, role: Role, output: u64) -> Role {
+        match (self, role) {
+            (Self::Body, Role::Prefill) if output > 1 => Role::Whole,
+            _ => role,
+        }
+    }
 }
 
 fn asks_for_one_token(request: &Request, dialect: Dialect) -> bool {
@@ -103,10 +112,26 @@ mod tests {
             r#","max_tokens":2"#,
             r#","max_tokens":1,"n":5"#,
             r#","max_tokens":1,"max_completion_tokens":9"#,
+            r#","max_tokens":1,"n_predict":700"#,
+            r#","max_tokens":0,"n_predict":-1"#,
         ] {
             assert_eq!(with(rest), Role::Whole, "{rest}");
         }
         assert_eq!(role(RoleSource::Body, &format!("{{{params},\"max_tokens\":1")), Role::Whole, "cut off");
+    }
+
+    #[test]
+    fn prefill_with_two_tokens_is_whole() {
+        let prefill = RoleSource::Fixed(Role::Prefill);
+        for (source, role, output, expected) in [
+            (RoleSource::Body, Role::Prefill, 2, Role::Whole),
+            (RoleSource::Body, Role::Prefill, 1, Role::Prefill),
+            (RoleSource::Body, Role::Prefill, 0, Role::Prefill),
+            (RoleSource::Body, Role::Decode, 2, Role::Decode),
+            (prefill, Role::Prefill, 2, Role::Prefill),
+        ] {
+            assert_eq!(source.of_ended(role, output), expected, "{source:?} {role:?} {output}");
+        }
     }
 
     #[test]

@@ -177,9 +177,14 @@ const ROUTES: [(&str, Speaks); 35] = [
 /// What SGLang takes by `PUT` as well.
 const PUT: [&str; 4] = ["/generate", "/encode", "/v1/rerank", "/classify"];
 
-/// What is posted to servers besides work for the model. Some of it streams.
-const CONTROL: [&str; 12] = [
+/// What is posted to servers besides work for the model. Some of it streams. llama.cpp's
+/// `/chat/completions/control` ends the reasoning of another request, which is metered itself, and
+/// `/streams/lookup` lists the caller's streams.
+const CONTROL: [&str; 15] = [
     "/count_tokens",
+    "/input_tokens",
+    "/chat/completions/control",
+    "/streams/lookup",
     "/tokenize",
     "/detokenize",
     "/apply-template",
@@ -241,6 +246,8 @@ mod tests {
             "/autocompletion",
             "/v1/my-infill",
             "/xchat/completionsx",
+            "/v1/control",
+            "/v1/chat/completions/my_input_tokens",
             "/v1/chat/completions%2Fx",
             "/v1/chat/completions%20",
             "/v1/chat/complet%2569ons",
@@ -377,6 +384,11 @@ mod tests {
             (Method::OPTIONS, "*", Passthrough::Path),
             (Method::POST, "/tokenize", Passthrough::Path),
             (Method::POST, "/v1/messages/count_tokens", Passthrough::Path),
+            (Method::POST, "/v1/chat/completions/input_tokens", Passthrough::Path),
+            (Method::POST, "/v1/responses/input_tokens/", Passthrough::Path),
+            (Method::POST, "/responses/input_tokens", Passthrough::Path),
+            (Method::POST, "/v1/chat/completions/control", Passthrough::Path),
+            (Method::POST, "/v1/streams/lookup", Passthrough::Path),
             (Method::POST, "/v1/responses/resp_1/cancel", Passthrough::Path),
             (Method::POST, "/api/pull", Passthrough::Path),
             (Method::GET, "/v1/responses/resp_1", Passthrough::Replay),

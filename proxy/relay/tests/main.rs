@@ -22,6 +22,7 @@ mod priced;
 mod reading;
 mod refusals;
 mod reuse;
+mod roles;
 mod running;
 mod shares;
 mod slow;

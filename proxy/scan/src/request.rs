@@ -167,8 +167,9 @@ const SAMPLING: &[(&str, Field)] = &[
     ("max_completion_tokens", Field::Knob(Knob::MaxCompletionTokens)),
     ("max_tokens", Field::Limit(LimitName::Plain)),
     ("max_output_tokens", Field::Limit(LimitName::Output)),
-    ("max_new_tokens", Field::Knob(Knob::MaxTokens)),
-    ("n_predict", Field::Knob(Knob::MaxTokens)),
+    ("max_new_tokens", Field::Limit(LimitName::Foreign)),
+    ("n_predict", Field::Limit(LimitName::Foreign)),
+    ("num_predict", Field::Limit(LimitName::Foreign)),
     ("temperature", Field::Knob(Knob::Temperature)),
     ("top_p", Field::Knob(Knob::TopP)),
     ("p", Field::Knob(Knob::TopP)),
@@ -177,16 +178,16 @@ const SAMPLING: &[(&str, Field)] = &[
     ("seed", Field::Knob(Knob::Seed)),
     ("frequency_penalty", Field::Knob(Knob::FrequencyPenalty)),
     ("presence_penalty", Field::Knob(Knob::PresencePenalty)),
-    ("parameters.max_new_tokens", Field::Knob(Knob::MaxTokens)),
-    ("parameters.max_tokens", Field::Knob(Knob::MaxTokens)),
+    ("parameters.max_new_tokens", Field::Limit(LimitName::Foreign)),
+    ("parameters.max_tokens", Field::Limit(LimitName::Foreign)),
     ("parameters.temperature", Field::Knob(Knob::Temperature)),
     ("parameters.top_p", Field::Knob(Knob::TopP)),
     ("parameters.top_k", Field::Knob(Knob::TopK)),
     ("parameters.seed", Field::Knob(Knob::Seed)),
     ("parameters.frequency_penalty", Field::Knob(Knob::FrequencyPenalty)),
     ("parameters.presence_penalty", Field::Knob(Knob::PresencePenalty)),
-    ("sampling_params.max_new_tokens", Field::Knob(Knob::MaxTokens)),
-    ("sampling_params.max_tokens", Field::Knob(Knob::MaxTokens)),
+    ("sampling_params.max_new_tokens", Field::Limit(LimitName::Foreign)),
+    ("sampling_params.max_tokens", Field::Limit(LimitName::Foreign)),
     ("sampling_params.temperature", Field::Knob(Knob::Temperature)),
     ("sampling_params.top_p", Field::Knob(Knob::TopP)),
     ("sampling_params.top_k", Field::Knob(Knob::TopK)),
@@ -194,14 +195,14 @@ const SAMPLING: &[(&str, Field)] = &[
     ("sampling_params.sampling_seed", Field::Knob(Knob::Seed)),
     ("sampling_params.frequency_penalty", Field::Knob(Knob::FrequencyPenalty)),
     ("sampling_params.presence_penalty", Field::Knob(Knob::PresencePenalty)),
-    ("options.num_predict", Field::Knob(Knob::MaxTokens)),
+    ("options.num_predict", Field::Limit(LimitName::Foreign)),
     ("options.temperature", Field::Knob(Knob::Temperature)),
     ("options.top_p", Field::Knob(Knob::TopP)),
     ("options.top_k", Field::Knob(Knob::TopK)),
     ("options.seed", Field::Knob(Knob::Seed)),
     ("options.frequency_penalty", Field::Knob(Knob::FrequencyPenalty)),
     ("options.presence_penalty", Field::Knob(Knob::PresencePenalty)),
-    ("generationConfig.maxOutputTokens", Field::Knob(Knob::MaxTokens)),
+    ("generationConfig.maxOutputTokens", Field::Limit(LimitName::Foreign)),
     ("generationConfig.temperature", Field::Knob(Knob::Temperature)),
     ("generationConfig.topP", Field::Knob(Knob::TopP)),
     ("generationConfig.topK", Field::Knob(Knob::TopK)),
@@ -381,11 +382,11 @@ impl Facts {
             (Field::Background, value) => self.request.background = lax(value) == Some(true),
             (Field::Knob(Knob::MaxCompletionTokens), value) => {
                 self.max_completion_tokens = sampling::number(value).and_then(count);
-                self.request.output_limits.set(LimitName::Completion, self.max_completion_tokens);
+                self.request.output_limits.set(LimitName::Completion, value);
             }
             (Field::Limit(name), value) => {
                 self.request.sampling.take(Knob::MaxTokens, value);
-                self.request.output_limits.set(name, sampling::number(value).and_then(count));
+                self.request.output_limits.set(name, value);
             }
             (Field::KvTransfer, _) => self.request.kv_transfer = KvTransfer::default(),
             (Field::RemoteDecode, value) => self.request.kv_transfer.remote_decode = transfer::is_true(value),

@@ -2,7 +2,9 @@
 //! at most. vLLM's `kv_transfer_params` say it: the router sends one request with `do_remote_decode` and
 //! a limit of one token, and another with `do_remote_prefill`.
 
+use super::sampling::number;
 use crate::dialect::Dialect;
+use crate::frame::count;
 use crate::json::Value;
 
 /// The members of `kv_transfer_params`. Only `true` itself counts.
@@ -14,7 +16,7 @@ pub struct KvTransfer {
     pub remote_prefill: bool,
 }
 
-/// A name of the limit of output tokens at the top of a request.
+/// A name of the limit of output tokens in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LimitName {
     /// `max_tokens`.
@@ -23,36 +25,30 @@ pub(crate) enum LimitName {
     Completion,
     /// `max_output_tokens`.
     Output,
+    /// The limit of another interface, which llama.cpp and others obey at OpenAI's paths, too.
+    Foreign,
 }
 
-/// The limits of output tokens by the names that OpenAI's interfaces have.
+/// The limits of output tokens, under every name and at every place that a dialect has for them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutputLimits {
-    named: [Limit; 3],
-}
-
-/// A limit of output tokens, as far as legs are told by it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Limit {
-    #[default]
-    Unsaid,
-    /// One token or none.
-    One,
-    More,
+    /// By [`LimitName`]: the last value is one token or none.
+    is_one: [bool; 4],
+    /// A value was anything else: more tokens, a negative number, which is no limit to llama.cpp, or no count.
+    allows_more: bool,
 }
 
 impl OutputLimits {
-    /// Takes in a value; `None` is no count.
-    pub(crate) fn set(&mut self, name: LimitName, limit: Option<u64>) {
-        self.named[name as usize] = match limit {
-            None => Limit::Unsaid,
-            Some(0 | 1) => Limit::One,
-            Some(_) => Limit::More,
-        };
+    /// Takes in a value. Parsers differ in which of two members counts, so that a value which allows more
+    /// stays; `null` says nothing.
+    pub(crate) fn set(&mut self, name: LimitName, value: Value<'_>) {
+        let is_one = matches!(number(value).and_then(count), Some(0 | 1));
+        self.is_one[name as usize] = is_one;
+        self.allows_more |= !is_one && value != Value::Null;
     }
 
     /// Returns true if a server that speaks `dialect` makes one token at most: the dialect has one of the
-    /// names that are there, and no name allows more.
+    /// names that are there, and no name at any place allows more.
     pub fn is_one_token(&self, dialect: Dialect) -> bool {
         let read: &[LimitName] = match dialect {
             Dialect::OpenaiChat => &[LimitName::Plain, LimitName::Completion],
@@ -60,7 +56,7 @@ impl OutputLimits {
             Dialect::OpenaiResponses => &[LimitName::Output],
             _ => &[],
         };
-        read.iter().any(|name| self.named[*name as usize] == Limit::One) && !self.named.contains(&Limit::More)
+        !self.allows_more && read.iter().any(|name| self.is_one[*name as usize])
     }
 }
 
@@ -119,10 +115,13 @@ mod tests {
             (r#"{"max_tokens":1,"max_completion_tokens":100}"#, false, false, false),
             (r#"{"max_tokens":100,"max_completion_tokens":1}"#, false, false, false),
             (r#"{"max_tokens":1,"max_tokens":100}"#, false, false, false),
+            (r#"{"max_tokens":100,"max_tokens":1}"#, false, false, false),
             (r#"{"max_tokens":1,"max_tokens":null}"#, false, false, false),
             (r#"{"options":{"num_predict":1},"n_predict":1,"max_new_tokens":1}"#, false, false, false),
             (r#"{"sampling_params":{"max_tokens":1}}"#, false, false, false),
             (r#"{"max_tokens":"1"}"#, false, false, false),
+            (r#"{"max_tokens":1.5}"#, false, false, false),
+            (r#"{"max_tokens":-1}"#, false, false, false),
             ("{}", false, false, false),
         ] {
             let said = limits(body);
@@ -131,5 +130,39 @@ mod tests {
             assert_eq!(said.is_one_token(Dialect::OpenaiResponses), responses, "{body}");
             assert!(!said.is_one_token(Dialect::Sglang), "{body}");
         }
+    }
+    #[test]
+    fn foreign_limit_above_one_vetoes() {
+        const FOREIGN: [&str; 10] = [
+            r#""n_predict":@"#,
+            r#""num_predict":@"#,
+            r#""max_new_tokens":@"#,
+            r#""max_output_tokens":@"#,
+            r#""sampling_params":{"max_new_tokens":@}"#,
+            r#""sampling_params":{"max_tokens":@}"#,
+            r#""parameters":{"max_new_tokens":@}"#,
+            r#""parameters":{"max_tokens":@}"#,
+            r#""options":{"num_predict":@}"#,
+            r#""generationConfig":{"maxOutputTokens":@}"#,
+        ];
+        let is_one = |member: &str, value: &str| {
+            let member = member.replace('@', value);
+            let own = r#""max_tokens":1"#;
+            let orders = [format!("{{{own},{member}}}"), format!("{{{member},{own}}}")];
+            orders.map(|body| read(&body).output_limits.is_one_token(Dialect::OpenaiChat))
+        };
+        for member in FOREIGN {
+            for value in ["700", "2", "-1", "1.5", "1e3", r#""700""#, "true", "[]", "{}"] {
+                assert_eq!(is_one(member, value), [false; 2], "{member} {value}");
+            }
+            for value in ["1", "0", "1.0", "null"] {
+                assert_eq!(is_one(member, value), [true; 2], "{member} {value}");
+            }
+        }
+        let hidden = r#"{"max_tokens":0,"n_predict":-1,"n_predict":1,"max_new_tokens":1}"#;
+        assert!(
+            !read(hidden).output_limits.is_one_token(Dialect::OpenaiChat),
+            "llama.cpp knows no limit here"
+        );
     }
 }
