@@ -55,12 +55,12 @@ const WORDS: [&str; 25] = [
 
 /// Every question that is asked of some server.
 const ASKS: [Ask; 6] = [
-    Ask { include: true, continuous: false, timings: false, alone_is_void: false },
-    Ask { include: true, continuous: true, timings: false, alone_is_void: false },
-    Ask { include: true, continuous: true, timings: false, alone_is_void: true },
-    Ask { include: false, continuous: true, timings: false, alone_is_void: false },
-    Ask { include: false, continuous: false, timings: true, alone_is_void: true },
-    Ask { include: true, continuous: false, timings: true, alone_is_void: true },
+    Ask { include: true, continuous: false, timings: false, alone_is_void: false, is_strict: false },
+    Ask { include: true, continuous: true, timings: false, alone_is_void: false, is_strict: false },
+    Ask { include: true, continuous: true, timings: false, alone_is_void: true, is_strict: false },
+    Ask { include: false, continuous: true, timings: false, alone_is_void: false, is_strict: false },
+    Ask { include: false, continuous: false, timings: true, alone_is_void: true, is_strict: false },
+    Ask { include: true, continuous: false, timings: true, alone_is_void: true, is_strict: false },
 ];
 
 #[test]

@@ -68,7 +68,18 @@ pub(crate) fn want(
     // A server that nobody has recognised might answer with other frames.
     let continuous = include && running && kind.is_some_and(|kind| counts_continuously(kind, learned));
     let alone_is_void = continuous && kind == Some(Kind::Vllm) || kind == Some(Kind::LlamaCpp);
-    Ok(Ask { include, continuous, timings, alone_is_void })
+    Ok(Ask {
+        include,
+        continuous,
+        timings,
+        alone_is_void,
+        is_strict: kind.is_some_and(takes_plain_flags_only),
+    })
+}
+
+/// Returns whether the server refuses a flag that is neither `true` nor `false`.
+fn takes_plain_flags_only(kind: Kind) -> bool {
+    matches!(kind, Kind::LlamaCpp | Kind::Tgi | Kind::MistralRs | Kind::Ollama)
 }
 
 /// Whether the server's completions end in a frame with usage, asked or not. (mistral.rs' end

@@ -383,7 +383,7 @@ impl Exchange {
             return;
         }
         let mut observer = self.worker.observer.borrow_mut();
-        let name = self.model.as_str();
+        let name = admission::recorded(self.model.as_str());
         let slot = if accepted { Some(observer.model(name)) } else { observer.known_model(name) };
         if let Some(slot) = slot {
             observer.admit(self.slot, slot);
@@ -483,7 +483,6 @@ impl Exchange {
             self.admitted = false;
         }
         let (provider, upstream) = self.place();
-        let model: &str = if self.model.is_empty() { "_unknown" } else { self.model.as_str() };
         let who = self.whose.take(&self.worker);
         let tier_said = !tier.is_empty();
         let tier = [tier, self.tier].into_iter().find(|tier| !tier.is_empty());
@@ -499,8 +498,9 @@ impl Exchange {
             role: self.role,
             request_id: self.request_id.take(),
             dialect: self.dialect,
-            model: model.into(),
-            response_model: (!response_model.is_empty()).then(|| response_model.as_str().into()),
+            model: admission::recorded(self.model.as_str()).into(),
+            response_model: (!response_model.is_empty())
+                .then(|| admission::recorded(response_model.as_str()).into()),
             response_id: (!id.is_empty()).then(|| id.as_str().into()),
             trace: self.place.trace.take(),
             started_unix_ns: self.started_unix_ns,

@@ -139,3 +139,49 @@ fn vllm_client_asking_in_vain_is_counted() {
     assert_eq!(server.bodies(), [sent.replace("false", "true")]);
     assert_eq!(record(&proxy).tokens.input(), 7);
 }
+
+/// llama.cpp refuses a flag that is neither `true` nor `false`: its client has to see that.
+#[test]
+fn flags_that_llama_cpp_refuses_reach_it() {
+    let server = Server::streaming();
+    let proxy = llama_cpp(&server);
+    let sent = [
+        r#"{"stream":true,"timings_per_token":0}"#,
+        r#"{"stream":true,"timings_per_token":"false"}"#,
+        r#"{"stream":true,"stream_options":{"include_usage":0}}"#,
+    ];
+    for body in sent {
+        ask(proxy.address(), &request(body));
+    }
+    assert_eq!(server.bodies(), sent);
+    assert_eq!(steps(&proxy), [UsageStep::Unreadable; 3]);
+}
+
+/// A frame of `/v1/completions` with `"verbose":true`, as build 11669 sends it.
+#[test]
+fn verbose_completion_is_as_without_timings() {
+    const TIMINGS: &str = concat!(
+        ",\"timings\":{\"cache_n\":0,\"prompt_n\":1,\"prompt_ms\":0.533,\"predicted_n\":1,\"predicted_ms\":0.001,",
+        "\"predicted_per_token_ms\":0.0,\"predicted_per_second\":0.0}"
+    );
+    let frame = |timings: &str| {
+        format!(
+            "data: {{\"choices\":[{{\"text\":\"(new\",\"index\":0,\"logprobs\":null,\"finish_reason\":null}}],\"model\":\"tiny\",\"object\":\"text_completion\",\"__verbose\":{{\"index\":0,\"content\":\"(new\",\"tokens\":[1744],\"stop\":false,\"id_slot\":-1,\"tokens_predicted\":1,\"tokens_evaluated\":1{timings}}}{timings}}}\n\n"
+        )
+    };
+    let sent = frame(TIMINGS);
+    let server = Server::start(move |peer, _| {
+        peer.send(HEAD);
+        peer.send(chunk(&sent));
+        peer.closed_after(now());
+    });
+    let proxy = llama_cpp(&server);
+    let mut client = proxy.connect();
+    client.send(request(r#"{"stream":true,"verbose":true}"#).replace("/chat/completions", "/completions"));
+    client.head();
+    let seen = client.until("\n\n");
+    drop(client);
+    assert!(seen.ends_with(&frame("")), "{seen}");
+    let record = record(&proxy);
+    assert_eq!((record.tokens.input(), record.tokens.output()), (1, 1), "counted all the same");
+}

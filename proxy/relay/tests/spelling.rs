@@ -238,3 +238,29 @@ fn the_answer_decides_between_two_readings() {
         assert_eq!(&*record(&proxy).identity.model, model, "{kind:?} {answered}");
     }
 }
+
+/// `_unknown` is no name and `_other` all names beyond a cap: no client's model takes their series.
+#[test]
+fn models_take_no_reserved_name() {
+    let server = Server::start(|peer, body| {
+        let answered = ["_unknown", "_other"].into_iter().find(|name| body.contains(name));
+        answer(peer, &ANSWER.replace(r#""m""#, &format!("{:?}", answered.unwrap_or("m"))));
+    });
+    let proxy = Proxy::new(server.upstream.address);
+    let mut client = proxy.connect();
+    for (body, model, response) in [
+        (r#"{"model":"_unknown"}"#, "\u{fffd}unknown", "\u{fffd}unknown"),
+        (r#"{"model":"_other"}"#, "\u{fffd}other", "\u{fffd}other"),
+        (r#"{"model":"\u005fother","also":"_other"}"#, "\u{fffd}other", "\u{fffd}other"),
+        (r#"{"model":"_others"}"#, "_others", "\u{fffd}other"),
+        (r#"{"messages":[]}"#, "m", "m"),
+    ] {
+        exchange(&mut client, post("/v1/chat/completions", "", body));
+        let identity = record(&proxy).identity;
+        assert_eq!((&*identity.model, identity.response_model.as_deref()), (model, Some(response)), "{body}");
+    }
+    let refusing = Upstream::answering("HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+    let proxy = Proxy::new(refusing.address);
+    exchange(&mut proxy.connect(), post("/v1/chat/completions", "", r#"{"messages":[]}"#));
+    assert_eq!(&*record(&proxy).identity.model, "_unknown", "no name");
+}

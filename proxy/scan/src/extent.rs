@@ -16,6 +16,17 @@ pub struct Extent {
     /// Where its usage member stands, from the key's quote to the value's closing brace. Known
     /// only if [`Scanner::locate_usage`](crate::Scanner::locate_usage) was asked for.
     pub usage: Option<(u64, u64)>,
-    /// The place of its member `timings` (llama.cpp), known under the same condition.
-    pub timings: Option<(u64, u64)>,
+    /// The places of what `timings_per_token` brings (llama.cpp), known under the same condition.
+    pub timings: Option<Timings>,
+}
+
+/// What `timings_per_token` brings into a frame, and what repeats it for a client that asked for `verbose`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timings {
+    /// The member `timings`.
+    pub member: Option<(u64, u64)>,
+    /// The member `__verbose.timings`.
+    pub verbose: Option<(u64, u64)>,
+    /// The value of `__verbose.generation_settings.timings_per_token`, if it is `true`.
+    pub setting: Option<(u64, u64)>,
 }

@@ -79,6 +79,10 @@ pub(crate) enum Field {
     OutputVideoTokens,
     /// llama.cpp's object of timings.
     Timings,
+    /// The same, repeated for a client that asked for all.
+    VerboseTimings,
+    /// Flag beside it: timings were asked for in each frame.
+    VerboseSetting,
     /// Number in it: prompt tokens computed.
     TimingsPrompt,
     /// Number in it: prompt tokens from the cache.

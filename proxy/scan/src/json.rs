@@ -9,6 +9,7 @@ mod number;
 use memchr::memchr2;
 
 use crate::carry::Carry;
+use crate::extent::Timings;
 use crate::field::{Field, Fields, NOWHERE};
 use crate::kept::Kept;
 use crate::limits::{CARRY_BYTES, DEPTH, PATH_LEVELS};
@@ -85,10 +86,9 @@ pub(crate) struct Json {
     pub(crate) origin: u64,
     /// Where the last key began, in the body.
     key_from: u64,
-    /// Where the value's last usage member stands in the body; its end is 0 while it is open.
-    usage: (u64, u64),
-    /// The same of its last member of timings.
-    timings: (u64, u64),
+    /// Where the value's last members of each kind in [`place_of`] stand in the body; an end is 0 while a member
+    /// is open.
+    places: [(u64, u64); PLACES],
     /// Where measured strings are kept, if they are.
     pub(crate) kept: Option<Box<Kept>>,
 }
@@ -140,8 +140,7 @@ impl Json {
             scanned: 0,
             origin: 0,
             key_from: 0,
-            usage: (0, 0),
-            timings: (0, 0),
+            places: [(0, 0); PLACES],
             kept: None,
         }
     }
@@ -152,8 +151,7 @@ impl Json {
         self.depth = 0;
         self.node = 0;
         self.root_is_null = false;
-        self.usage = (0, 0);
-        self.timings = (0, 0);
+        self.places = [(0, 0); PLACES];
         self.carry.clear();
     }
 
@@ -164,12 +162,21 @@ impl Json {
 
     /// Where the usage object and its key stand in the body, if there is one.
     pub(crate) fn usage_member(&self) -> Option<(u64, u64)> {
-        (self.usage.1 > 0).then_some(self.usage)
+        self.place(Field::Usage)
     }
 
-    /// The place of the timings object and its key in the body, if there is one.
-    pub(crate) fn timings_member(&self) -> Option<(u64, u64)> {
-        (self.timings.1 > 0).then_some(self.timings)
+    /// The places of timings and of what repeats them, if there are any.
+    pub(crate) fn timings(&self) -> Option<Timings> {
+        let timings = Timings {
+            member: self.place(Field::Timings),
+            verbose: self.place(Field::VerboseTimings),
+            setting: self.place(Field::VerboseSetting),
+        };
+        (timings != Timings::default()).then_some(timings)
+    }
+
+    fn place(&self, field: Field) -> Option<(u64, u64)> {
+        self.places.get(place_of(field)?).copied().filter(|(_, to)| *to > 0)
     }
 
     /// Bytes read so far, over all values.
@@ -352,14 +359,10 @@ impl Json {
         at
     }
 
-    /// The place of a member that an editor may take out.
+    /// The place of a member that an editor may change.
     #[inline]
     fn located(&mut self, field: Field) -> Option<&mut (u64, u64)> {
-        match field {
-            Field::Usage => Some(&mut self.usage),
-            Field::Timings => Some(&mut self.timings),
-            _ => None,
-        }
+        self.places.get_mut(place_of(field)?)
     }
 
     fn close(&mut self, fields: &Fields, at: usize, visit: &mut impl Visit) {
@@ -498,6 +501,10 @@ impl Json {
         };
         self.root_is_null = self.depth == 0 && value == Value::Null;
         let field = fields.field(self.node);
+        if field == Field::VerboseSetting && value == Value::Bool(true) {
+            let end = self.origin + (tail_at + tail.len()) as u64;
+            self.places[SETTING] = (end - b"true".len() as u64, end);
+        }
         if field != Field::Passage {
             let span =
                 (!torn && matches!(value, Value::Number(_))).then_some((tail_at, tail_at + tail.len()));
@@ -508,6 +515,21 @@ impl Json {
 
     fn in_object(&self) -> bool {
         self.depth > 0 && self.objects & (1 << (self.depth - 1)) != 0
+    }
+}
+
+/// Members that an editor may change, and the place of the one that is a flag and no object.
+const PLACES: usize = 4;
+const SETTING: usize = 3;
+
+#[inline]
+fn place_of(field: Field) -> Option<usize> {
+    match field {
+        Field::Usage => Some(0),
+        Field::Timings => Some(1),
+        Field::VerboseTimings => Some(2),
+        Field::VerboseSetting => Some(SETTING),
+        _ => None,
     }
 }
 

@@ -43,7 +43,7 @@ mod text;
 
 pub use dialect::{Dialect, EndMark};
 pub use event::{Counts, Event, Finish, Piece, Scope, ServerTimes, Sink, Usage};
-pub use extent::Extent;
+pub use extent::{Extent, Timings};
 pub use multipart::MultipartFields;
 pub use name::{Brief, Name, Tier};
 pub use request::{

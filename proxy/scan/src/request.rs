@@ -38,8 +38,8 @@ pub struct Request {
     /// The model was named last by a value that is neither a string nor `null`: some servers make a name of it,
     /// others take their own.
     pub model_is_odd: bool,
-    /// Whether frames are asked for, if that was said; in any of the words and numbers that servers in
-    /// Python take for it ([`flag`]).
+    /// Whether frames are asked for, if that was said; in any value that servers in Python take for it
+    /// ([`flag`]).
     pub stream: Option<bool>,
     /// Answers asked for: `n`, by whatever name the dialect has for it, times the number of prompts.
     /// This and the two after it are by any dialect's names until [`Request::of`] takes one's.
@@ -318,6 +318,18 @@ fn lax(value: Value<'_>) -> Option<bool> {
     }
 }
 
+/// The flag `stream`, as the most lenient server takes it. A list or an object may be empty; it is taken for one
+/// that is not.
+fn truth(value: Value<'_>) -> Option<bool> {
+    match value {
+        Value::Null => None,
+        Value::Bool(said) => Some(said),
+        Value::Word(word) => Some(flag::word_truth(word)),
+        Value::Number(number) => Some(flag::number_truth(number)),
+        _ => Some(true),
+    }
+}
+
 impl Facts {
     fn places(&mut self) -> &mut Places {
         self.request.places.get_or_insert_default()
@@ -368,7 +380,7 @@ impl Facts {
                     .filter(|(place, _)| metadata >> place & 1 == 1)
                     .for_each(|(_, said)| *said = Name::default());
             }
-            (Field::Stream, value) => self.request.stream = lax(value),
+            (Field::Stream, value) => self.request.stream = truth(value),
             (Field::Answers(place), Value::Number(number)) => self.places().answers(place, count(number)),
             (Field::Echo, _) => self.request.echo = yes,
             (Field::StreamOptions, value) => {

@@ -354,7 +354,7 @@ impl Scanner {
         match self.json.end(self.fields, &mut reader) {
             End::Whole => {
                 if !self.may_match {
-                    (extent.usage, extent.timings) = (self.json.usage_member(), self.json.timings_member());
+                    (extent.usage, extent.timings) = (self.json.usage_member(), self.json.timings());
                 }
                 self.frame.end(extent, sink);
                 return true;

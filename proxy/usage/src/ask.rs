@@ -4,8 +4,8 @@
 //!
 //! Only a request for a stream is touched: vLLM answers 400 to `stream_options` without one. Of
 //! members that stand there twice the last counts, as it does for the servers' parsers. A yes and a no
-//! may be written in any way that one of these servers takes ([`scan::flag`]): a client that is counted
-//! only if it writes `true` writes `1`.
+//! may be written in any way that the server may take ([`scan::flag`]): a client that is counted only if it
+//! writes `true` writes `1`.
 
 use std::fmt;
 
@@ -28,6 +28,8 @@ pub struct Ask {
     pub timings: bool,
     /// The server ignores `continuous_usage_stats` without `include_usage` (vLLM).
     pub alone_is_void: bool,
+    /// The server takes no flag but JSON's own, so that another must reach it as it is, to be refused.
+    pub is_strict: bool,
 }
 
 /// What a request asks for now that its client had not asked for, and so what must be taken out of
@@ -109,12 +111,12 @@ fn merge(body: &[u8], want: Ask) -> Result<Merged, Why> {
         Category::Data => Why::Odd,
         _ => Why::NotJson,
     })?;
-    let stream = top.stream.filter(|value| says(value) == Some(true)).ok_or(Why::NotStreamed)?;
+    let stream = top.stream.filter(|value| asks_for_frames(value)).ok_or(Why::NotStreamed)?;
     let mut merged =
         Merged { edit: Splices::default(), added: Added::default(), plain: is_plain(Some(stream)) };
     let (at, len) = place(body, stream);
     if want.timings {
-        merged.ask_timings(body, top.timings, at + len)?;
+        merged.ask_timings(body, want, top.timings, at + len)?;
     }
     match merged.ask_options(body, want, top.options, at + len) {
         // One question is as good as two where the other has its answer.
@@ -125,9 +127,15 @@ fn merge(body: &[u8], want: Ask) -> Result<Merged, Why> {
 
 impl Merged {
     /// Merges `timings_per_token` in, at `end`, the end of a member, if the request has none.
-    fn ask_timings(&mut self, body: &[u8], written: Option<&RawValue>, end: usize) -> Result<(), Why> {
+    fn ask_timings(
+        &mut self,
+        body: &[u8],
+        want: Ask,
+        written: Option<&RawValue>,
+        end: usize,
+    ) -> Result<(), Why> {
         self.plain &= is_plain(written);
-        match Flag::of(body, written)? {
+        match Flag::of(body, want, written)? {
             Flag::On => return Ok(()),
             Flag::Off(at, len) => self.edit.add(at, len, b"true"),
             Flag::Absent => self.edit.add(end, 0, b",\"timings_per_token\":true"),
@@ -161,8 +169,8 @@ impl Merged {
         }
         // No server reads a list as the members of an object.
         let inner: Members<'_> = serde_json::from_str(options.get()).map_err(|_| Why::Odd)?;
-        let include = Flag::of(body, inner.include)?;
-        let continuous = Flag::of(body, inner.continuous)?;
+        let include = Flag::of(body, want, inner.include)?;
+        let continuous = Flag::of(body, want, inner.continuous)?;
         let is_alone = continuous == Flag::On && include != Flag::On;
         if is_alone && !want.alone_is_void {
             return Err(Why::AskedAlready);
@@ -244,7 +252,10 @@ enum Flag {
 }
 
 impl Flag {
-    fn of(body: &[u8], value: Option<&RawValue>) -> Result<Self, Why> {
+    fn of(body: &[u8], want: Ask, value: Option<&RawValue>) -> Result<Self, Why> {
+        if want.is_strict && !is_plain(value) {
+            return Err(Why::Odd);
+        }
         let Some(value) = value else { return Ok(Self::Absent) };
         match says(value) {
             Some(true) => Ok(Self::On),
@@ -265,6 +276,16 @@ fn says(value: &RawValue) -> Option<bool> {
         text if text.len() > FLAG_BYTES => None,
         text if text.starts_with('"') => flag::word(serde_json::from_str::<String>(text).ok()?.as_bytes()),
         text => flag::number(text.as_bytes()),
+    }
+}
+
+/// Returns whether a value of `stream` asks for frames, as the most lenient server takes it.
+fn asks_for_frames(value: &RawValue) -> bool {
+    match value.get() {
+        "null" => false,
+        text if says(value).is_some() || text.starts_with(['[', '{']) => says(value) != Some(false),
+        text if text.starts_with('"') => text != "\"\"",
+        text => flag::number_truth(text.as_bytes()),
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::block;
-use crate::mark::{Cut, Marks};
+use crate::mark::{Cut, Marks, Part};
 
 /// Bytes held at most. The longest usage events recorded have under 1 KiB; what is longer is an
 /// answer's content, whose usage member (`continuous`) then stays in.
@@ -147,16 +147,15 @@ impl Draft<'_> {
     fn make(&mut self, cut: Cut, position: u64) -> Option<()> {
         let at = |offset: u64| usize::try_from(offset.checked_sub(position)?).ok();
         let (mut from, to) = (at(cut.frame.0)?, at(cut.frame.1)?);
-        if from < self.from {
-            return None;
-        }
         if cut.frame.0 == 0 && self.bytes.starts_with(BYTE_ORDER_MARK) {
             from = BYTE_ORDER_MARK.len();
         }
         from += block::last_event(self.bytes.get(from..to)?)?;
         let event = &self.bytes[from..to];
-        match cut.member {
-            None => {
+        let inside = |offset: u64| at(offset)?.checked_sub(from);
+        match cut.part {
+            Part::Event if from < self.from => return None,
+            Part::Event => {
                 block::lines(event)
                     .filter(|line| !line.is_comment(event))
                     .for_each(|line| self.remove(from + line.from, from + line.to));
@@ -164,9 +163,11 @@ impl Draft<'_> {
                     self.remove(to, to + 1);
                 }
             }
-            Some((first, last)) => {
-                let inside = |offset: u64| at(offset)?.checked_sub(from);
+            Part::Member(first, last) => {
                 let member = block::with_comma(event, inside(first)?, inside(last)?)?;
+                if from + member.start < self.from {
+                    return None;
+                }
                 // Only payload goes: line ends, field names and comments between stay.
                 for part in block::payloads(event) {
                     let (start, end) = (part.start.max(member.start), part.end.min(member.end));
@@ -174,6 +175,14 @@ impl Draft<'_> {
                         self.remove(from + start, from + end);
                     }
                 }
+            }
+            Part::Flag(first, last) => {
+                let (first, last) = (inside(first)?, inside(last)?);
+                if from + first < self.from || event.get(first..last)? != b"true" {
+                    return None;
+                }
+                self.remove(from + first, from + last);
+                self.kept.extend_from_slice(b"false");
             }
         }
         Some(())

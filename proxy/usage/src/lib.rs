@@ -44,7 +44,7 @@ mod watch;
 
 pub use ask::{Added, Ask, Asking, Why, ask};
 pub use editor::{Editor, HOLD_BYTES, HOLD_TIME};
-pub use mark::{Cut, Marks};
+pub use mark::{Cut, Marks, Part};
 pub use policy::Policy;
 pub use splice::Splices;
 pub use watch::{Listen, Watch};

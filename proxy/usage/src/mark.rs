@@ -1,18 +1,27 @@
 //! What the watch tells the editor about the bytes at hand. Offsets count the body's bytes from its
 //! beginning, as in [`scan::Extent`].
 
-/// Something to be taken out.
+/// Something to be changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
     /// Where the frame stands.
     pub frame: (u64, u64),
-    /// The member that goes, from its key's quote to its value's brace; `None` if the whole event
-    /// goes.
-    pub member: Option<(u64, u64)>,
+    /// The part of it.
+    pub part: Part,
 }
 
-/// What to cut, in the order of the bytes, and from where to hold. At most one cut for each frame
-/// of one slice.
+/// The part of a frame that is changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The whole event goes.
+    Event,
+    /// This member goes, from its key's quote to its value's brace.
+    Member(u64, u64),
+    /// The word `true` that stands here becomes `false`.
+    Flag(u64, u64),
+}
+
+/// What to cut, in the order of the bytes, and from where to hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
     pub(crate) cuts: Vec<Cut>,

@@ -7,7 +7,7 @@
 use scan::{Counts, Event, Extent, Scanner, Scope, Sink, Usage};
 
 use crate::ask::Added;
-use crate::mark::{Cut, Marks};
+use crate::mark::{Cut, Marks, Part};
 
 /// Watches one response.
 #[derive(Debug)]
@@ -150,22 +150,28 @@ impl Watch {
             // The client discards a torn block, so there is nothing to hide.
         } else if extent.is_usage {
             if self.added.include {
-                self.marks.cut(Cut { frame: (extent.from, extent.to), member: None });
+                self.cut(extent, Part::Event);
             } else if nothing_added && !self.asked {
                 self.give_up();
             }
         } else if self.added.continuous {
             self.end_counted_frame(extent, content, finish);
         }
-        if let Some(timings) = extent.timings
-            && self.added.timings
-            && extent.usage.is_none()
-            && extent.whole
-            && !ends
-        {
-            // Those of an answer's end come unasked.
-            self.marks.cut(Cut { frame: (extent.from, extent.to), member: Some(timings) });
+        if let Some(timings) = extent.timings.filter(|_| self.added.timings && extent.whole) {
+            // The timings of an answer's end come unasked.
+            let is_running = !ends && extent.usage.is_none();
+            let member = |place: Option<(u64, u64)>| {
+                place.filter(|_| is_running).map(|(from, to)| (from, Part::Member(from, to)))
+            };
+            let setting = timings.setting.map(|(from, to)| (from, Part::Flag(from, to)));
+            let mut parts = [member(timings.member), member(timings.verbose), setting];
+            parts.sort_by_key(|part| part.map(|(from, _)| from));
+            parts.into_iter().flatten().for_each(|(_, part)| self.cut(extent, part));
         }
+    }
+
+    fn cut(&mut self, extent: Extent, part: Part) {
+        self.marks.cut(Cut { frame: (extent.from, extent.to), part });
     }
 
     fn end_counted_frame(&mut self, extent: Extent, content: bool, finish: bool) {
@@ -178,7 +184,7 @@ impl Watch {
         let own = finish && self.bare && !self.running;
         self.running |= !finish;
         if !own {
-            self.marks.cut(Cut { frame: (extent.from, extent.to), member: Some(member) });
+            self.cut(extent, Part::Member(member.0, member.1));
         }
     }
 

@@ -17,7 +17,7 @@ const REPLACEMENT: &str = "\u{fffd}";
 
 /// Returns a name fit for a label: at most [`NAME_BYTES`], cut on a character boundary, without control
 /// characters, which a terminal would obey and some scrapers stop at, and without a leading `_`, which
-/// is kept for labels of ours. A name that is equal to one of those shares its series.
+/// is kept for labels of ours. Those pass: the relay gives no model of such a name.
 pub(crate) fn label(name: &str) -> Cow<'_, str> {
     let name = cut(name);
     let is_reserved = name.starts_with('_') && !is_ours(name);

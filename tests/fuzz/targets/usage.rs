@@ -17,6 +17,7 @@ fuzz_target!(|data: &[u8]| {
             continuous: choice & 2 != 0,
             timings: choice & 4 != 0,
             alone_is_void: choice & 8 != 0,
+            is_strict: choice & 16 != 0,
         };
         edited::check_request(rest, want);
     } else {

@@ -33,10 +33,18 @@ pub fn edit(body: &[u8], added: Added) -> Vec<u8> {
 /// if that is a matter of opinion.
 pub fn asked(body: &[u8], want: Ask) -> Option<Value> {
     let mut request: Value = serde_json::from_slice(body).ok()?;
-    let request_map = request.as_object_mut()?;
-    if request_map.get("stream").and_then(lax) != Some(true) {
+    let request_map = request.as_object()?;
+    if request_map.get("stream").and_then(truth) != Some(true) {
         return None;
     }
+    let flags = ["include_usage", "continuous_usage_stats"].map(|name| format!("/stream_options/{name}"));
+    let timings = want.timings.then_some("/timings_per_token".to_owned());
+    let is_odd =
+        |path: &String| request.pointer(path).is_some_and(|flag| !flag.is_boolean() && !flag.is_null());
+    if want.is_strict && flags.iter().chain(&timings).any(is_odd) {
+        return None;
+    }
+    let request_map = request.as_object_mut()?;
     let mut changed = false;
     if want.timings {
         match request_map.get("timings_per_token") {
@@ -80,6 +88,16 @@ fn asked_by_options(request: &mut Map<String, Value>, want: Ask) -> Option<bool>
 }
 
 /// A flag as pydantic's table has it ("Conversion table", lax mode).
+pub(super) fn truth(value: &Value) -> Option<bool> {
+    let said = match value {
+        Value::Null => return None,
+        Value::String(word) => !word.is_empty(),
+        _ => true,
+    };
+    Some(lax(value).unwrap_or(said))
+}
+
+/// A flag as pydantic has it.
 pub(super) fn lax(value: &Value) -> Option<bool> {
     match value {
         Value::Bool(flag) => Some(*flag),

@@ -59,7 +59,10 @@ pub fn read_request(body: &[u8]) -> Option<Asked> {
     let sampling = sampling(&body)?;
     let said = |name: &str| body.get(name).and_then(counts::count);
     let [old, new, responses] = ["max_tokens", "max_completion_tokens", "max_output_tokens"].map(said);
-    let is_small = [old, new, responses].into_iter().flatten().all(|limit| limit <= 1);
+    let is_small = LIMITS
+        .iter()
+        .filter_map(|path| body.pointer(path))
+        .all(|limit| limit.is_null() || counts::count(limit).is_some_and(|limit| limit <= 1));
     let is_one_token = [old.or(new), old, responses].map(|limit| limit.is_some() && is_small);
     let is_true = |path: &str| body.pointer(path) == Some(&Value::Bool(true));
     let kv_transfer = KvTransfer {
@@ -68,7 +71,7 @@ pub fn read_request(body: &[u8]) -> Option<Asked> {
     };
     (model.len() <= 40 && counts_said.len() < 2).then(|| Asked {
         model: model.to_owned(),
-        stream: lax("/stream"),
+        stream: body.get("stream").and_then(super::edit::truth),
         answers: u32::try_from(n.unwrap_or(1).max(1).saturating_mul(prompts.max(1) as u64))
             .unwrap_or(u32::MAX),
         prompt_ids: ids,
@@ -80,6 +83,22 @@ pub fn read_request(body: &[u8]) -> Option<Asked> {
         is_one_token,
     })
 }
+
+/// Where the dialects limit an answer's tokens.
+const LIMITS: [&str; 12] = [
+    "/max_tokens",
+    "/max_completion_tokens",
+    "/max_output_tokens",
+    "/max_new_tokens",
+    "/n_predict",
+    "/num_predict",
+    "/parameters/max_new_tokens",
+    "/parameters/max_tokens",
+    "/sampling_params/max_new_tokens",
+    "/sampling_params/max_tokens",
+    "/options/num_predict",
+    "/generationConfig/maxOutputTokens",
+];
 
 /// How the answers are to be drawn, or `None` if two places say it.
 fn sampling(body: &Value) -> Option<Sampling> {
@@ -100,8 +119,14 @@ fn sampling(body: &Value) -> Option<Sampling> {
         return None;
     }
     let newest = body.get("max_completion_tokens").and_then(counts::count);
-    let others =
-        &["/n_predict", "/max_output_tokens", "/max_new_tokens", "/max_tokens", "/parameters/max_tokens"];
+    let others = &[
+        "/n_predict",
+        "/num_predict",
+        "/max_output_tokens",
+        "/max_new_tokens",
+        "/max_tokens",
+        "/parameters/max_tokens",
+    ];
     let nested = &[
         "/parameters/max_new_tokens",
         "/sampling_params/max_tokens",

@@ -9,6 +9,17 @@ use crate::route::Speaks;
 use crate::turned::Known;
 use crate::{Refusal, clock};
 
+/// Returns the name of a model for labels and records. `_unknown` stands for no name and `_other` for all names
+/// beyond a cap, so that a model of such a name has U+FFFD in place of `_`.
+pub(super) fn recorded(name: &str) -> &str {
+    match name {
+        "" => "_unknown",
+        "_unknown" => "\u{fffd}unknown",
+        "_other" => "\u{fffd}other",
+        name => name,
+    }
+}
+
 impl Exchange {
     /// The JSON shape spoken, as far as it is known.
     pub fn dialect(&self) -> Dialect {
@@ -95,7 +106,7 @@ impl Exchange {
             tenant: Arc::clone(tenant),
             principal: self.whose.principal().cloned(),
             dialect: self.dialect,
-            model: self.model().map(Into::into),
+            model: self.model().map(|model| recorded(model).into()),
         };
         self.worker.turned_away(self.upstream, (reason, status), Some(known));
     }

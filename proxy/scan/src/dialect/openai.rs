@@ -54,6 +54,8 @@ pub(crate) const COMMON: &[(&str, Field)] = &[
     ("timings.predicted_n", Field::TimingsPredicted),
     ("timings.prompt_ms", Field::Prefill(Unit::Milliseconds)),
     ("timings.predicted_ms", Field::Decode(Unit::Milliseconds)),
+    ("__verbose.timings", Field::VerboseTimings),
+    ("__verbose.generation_settings.timings_per_token", Field::VerboseSetting),
     ("metrics.queue_time_ms", Field::Queue(Unit::Milliseconds)),
     ("metrics.time_to_first_token_ms", Field::Prefill(Unit::Milliseconds)),
     ("metrics.generation_time_ms", Field::Decode(Unit::Milliseconds)),

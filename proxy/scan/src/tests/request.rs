@@ -108,7 +108,7 @@ fn flags() {
 
 #[test]
 fn frames_are_asked_for_in_many_words() {
-    for (value, stream) in [
+    for (value, flag) in [
         ("true", Some(true)),
         ("1", Some(true)),
         ("1.0", Some(true)),
@@ -126,10 +126,17 @@ fn frames_are_asked_for_in_many_words() {
     ] {
         for first in ["", r#""stream":true,"#, r#""stream":false,"#] {
             let body = format!(r#"{{{first}"stream":{value}}}"#);
+            // Python's truth of a value makes streams of what is no flag.
+            let stream = flag.or((value != "null").then_some(true));
             assert_eq!(read(&body).stream, stream, "{body}");
             let body = format!(r#"{{"stream_options":{{"include_usage":{value}}}}}"#);
-            assert_eq!(read(&body).include_usage, stream, "{body}");
+            assert_eq!(read(&body).include_usage, flag, "{body}");
         }
+    }
+    for (value, stream) in
+        [(r#""""#, false), ("-1", true), ("[1]", true), ("{}", true), ("NaN", true), ("0e5", false)]
+    {
+        assert_eq!(read(&format!(r#"{{"stream":{value}}}"#)).stream, Some(stream), "{value}");
     }
     let twice =
         r#"{"stream_options":{"include_usage":true,"continuous_usage_stats":true},"stream_options":{}}"#;

@@ -4,9 +4,12 @@ use bytes::Bytes;
 
 use crate::{Added, Ask, Asking, Policy, Why, ask};
 
-const INJECT: Ask = Ask { include: true, continuous: false, timings: false, alone_is_void: false };
-const CONTINUOUS: Ask = Ask { include: true, continuous: true, timings: false, alone_is_void: false };
-const RUNNING: Ask = Ask { include: false, continuous: true, timings: false, alone_is_void: false };
+const INJECT: Ask =
+    Ask { include: true, continuous: false, timings: false, alone_is_void: false, is_strict: false };
+const CONTINUOUS: Ask =
+    Ask { include: true, continuous: true, timings: false, alone_is_void: false, is_strict: false };
+const RUNNING: Ask =
+    Ask { include: false, continuous: true, timings: false, alone_is_void: false, is_strict: false };
 
 /// The body after the edit, or why there is none.
 fn asked(body: &str, want: Ask) -> Result<(String, Added), Why> {
@@ -225,6 +228,19 @@ fn a_yes_or_no_has_many_forms() {
     }
 }
 
+/// By Python's truth of a value: the one reading in which these are no mistakes.
+#[test]
+fn stream_is_asked_for_by_any_true_value() {
+    for value in ["2", "-1", "0.5", r#""please""#, r#"" ""#, "[1]", "[]", "{}", "1e999", "NaN"] {
+        let edited = format!(r#"{{"stream":{value},"stream_options":{{"include_usage":true}}}}"#);
+        assert_eq!(asked(&format!(r#"{{"stream":{value}}}"#), INJECT).expect("an edit").0, edited);
+    }
+    for value in ["0", "-0.0", "null", "false", r#""""#, r#""off""#] {
+        let body = format!(r#"{{"stream":{value}}}"#);
+        assert_eq!(ask(body.as_bytes(), INJECT), Asking::Nothing(Why::NotStreamed), "{body}");
+    }
+}
+
 /// The question stands where it would stand in JSON, and every other byte where it stood.
 #[test]
 fn what_python_reads_is_edited() {
@@ -262,11 +278,8 @@ fn what_is_not_ours_to_edit_stays() {
         // Vector 41: never without a stream.
         (r#"{"stream":false,"stream_options":null}"#, INJECT, Why::NotStreamed),
         (r#"{"stream":null}"#, INJECT, Why::NotStreamed),
-        (r#"{"stream":"please"}"#, INJECT, Why::NotStreamed),
         (r#"{"stream":"no"}"#, INJECT, Why::NotStreamed),
-        (r#"{"stream":2}"#, INJECT, Why::NotStreamed),
         (r#"{"stream":0}"#, INJECT, Why::NotStreamed),
-        (r#"{"stream":[true]}"#, INJECT, Why::NotStreamed),
         (r#"{"stream":true,"stream":"off"}"#, INJECT, Why::NotStreamed),
         (r#"{"model":"m"}"#, INJECT, Why::NotStreamed),
         (r#"{"stream":true,"stream":false}"#, INJECT, Why::NotStreamed),
@@ -288,7 +301,7 @@ fn what_is_not_ours_to_edit_stays() {
         ),
         (
             r#"{"stream":true}"#,
-            Ask { include: false, continuous: false, timings: false, alone_is_void: false },
+            Ask { include: false, continuous: false, timings: false, alone_is_void: false, is_strict: false },
             Why::AskedAlready,
         ),
         (r#"{"stream":true,"stream_options":[]}"#, INJECT, Why::Odd),
@@ -308,7 +321,6 @@ fn what_is_not_ours_to_edit_stays() {
         (r#"{"stream":true}{"#, INJECT, Why::NotJson),
         (r#"{"stream":true,}"#, INJECT, Why::NotJson),
         (r#"{"stream":True}"#, INJECT, Why::NotJson),
-        (r#"{"stream":NaN}"#, INJECT, Why::NotStreamed),
         (r#"{"stream":true,"stream_options":{"include_usage":NaN}}"#, INJECT, Why::Odd),
         (r#"{"stream":true,"temperature":nan}"#, INJECT, Why::NotJson),
         (r#"{"stream":true,"temperature":NaN"#, INJECT, Why::NotJson),
@@ -362,7 +374,8 @@ fn policies_have_their_names() {
     assert_eq!(Policy::ALL.map(Policy::name), ["inject", "continuous", "observe"]);
 }
 
-const TIMINGS: Ask = Ask { include: true, continuous: false, timings: true, alone_is_void: true };
+const TIMINGS: Ask =
+    Ask { include: true, continuous: false, timings: true, alone_is_void: true, is_strict: true };
 
 #[test]
 fn timings_are_asked_beside_the_usage_options() {
@@ -403,6 +416,12 @@ fn timings_are_asked_beside_the_usage_options() {
     assert_eq!(edited(body, only), (expected.to_owned(), alone), "options are left alone");
     for (body, want, why) in [
         (r#"{"stream":true,"timings_per_token":"x"}"#, TIMINGS, Why::Odd),
+        // llama.cpp refuses these, and so does it through us.
+        (r#"{"stream":true,"timings_per_token":0}"#, TIMINGS, Why::Odd),
+        (r#"{"stream":true,"timings_per_token":1}"#, TIMINGS, Why::Odd),
+        (r#"{"stream":true,"timings_per_token":"false"}"#, TIMINGS, Why::Odd),
+        (r#"{"stream":true,"stream_options":{"include_usage":0}}"#, TIMINGS, Why::Odd),
+        (r#"{"stream":true,"stream_options":{"include_usage":"true"}}"#, TIMINGS, Why::Odd),
         (r#"{"stream":true,"timings_per_token":true}"#, only, Why::AskedAlready),
         (r#"{"stream":false}"#, TIMINGS, Why::NotStreamed),
     ] {

@@ -3,10 +3,10 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 
-use crate::{Cut, Editor, HOLD_BYTES, Marks};
+use crate::{Cut, Editor, HOLD_BYTES, Marks, Part};
 
 fn event(from: usize, to: usize) -> Cut {
-    Cut { frame: (from as u64, to as u64), member: None }
+    Cut { frame: (from as u64, to as u64), part: Part::Event }
 }
 
 fn holding(from: usize) -> Marks {
@@ -81,7 +81,7 @@ fn a_member_goes_with_one_comma() {
             let to = usage + USAGE.len() + after.len() - usize::from(end == "\r\n");
             let cut = Cut {
                 frame: (from as u64, to as u64),
-                member: Some((usage as u64, (usage + USAGE.len()) as u64)),
+                part: Part::Member(usage as u64, (usage + USAGE.len()) as u64),
             };
             let mut marks = Marks::new();
             marks.cut(cut);
@@ -108,7 +108,7 @@ fn a_member_that_is_none_stays() {
         ((7, 13), (7, 13)),
     ] {
         let mut marks = Marks::new();
-        marks.cut(Cut { frame, member: Some(member) });
+        marks.cut(Cut { frame, part: Part::Member(member.0, member.1) });
         let mut editor = Editor::new();
         let out = editor.edit(Bytes::from(body), &mut marks);
         assert_eq!((&out[..], editor.missed()), (body.as_bytes(), 1), "{frame:?} {member:?}");
@@ -242,7 +242,8 @@ proptest! {
             rest = after;
             let mut marks = Marks::new();
             for &(from, to, member) in cuts {
-                marks.cut(Cut { frame: (from, to), member });
+                let part = member.map_or(Part::Event, |(from, to)| Part::Member(from, to));
+                marks.cut(Cut { frame: (from, to), part });
                 let (from, to) = member.unwrap_or((from, to));
                 marked += (to.min(400).saturating_sub(from) as usize) + 200;
             }

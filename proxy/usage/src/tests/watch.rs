@@ -249,3 +249,40 @@ fn timings_of_each_piece_are_cut() {
     let bare = "data: {\"choices\":[{\"index\":0,\"text\":\"a\"}]}\n\n";
     check("the first member", (only, false), &[first, DONE], &[bare, DONE], false);
 }
+
+/// llama.cpp repeats a frame's timings for a client that asks for `verbose`, and the setting in the last one.
+#[test]
+fn verbose_frames_lose_what_timings_brought() {
+    const TIMINGS: Option<Added> = Some(Added { include: false, continuous: false, timings: true });
+    let times = r#"{"prompt_n":1,"prompt_ms":0.5,"predicted_n":2,"predicted_ms":0.25}"#;
+    let frame = |verbose: &str, timings: &str| {
+        format!(
+            "data: {{\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"a\"}}}}],\"__verbose\":{{\"stop\":false{verbose}}}{timings}}}\n\n"
+        )
+    };
+    let last = |setting: &str| {
+        let verbose = format!(
+            "\"generation_settings\":{{\"stream\":true,\"timings_per_token\":{setting},\"lora\":[]}},\"timings\":{times}"
+        );
+        finish(&format!(",\"__verbose\":{{{verbose}}},\"timings\":{times}"))
+    };
+    let asked = frame(&format!(",\"timings\":{times}"), &format!(",\"timings\":{times}")) + &last("true");
+    let plain = frame("", "") + &last("false");
+    let got = |added, sent: &str| {
+        let whole = watched(added, false, &[sent]);
+        let bytes: Vec<String> = sent.chars().map(String::from).collect();
+        let cut: Vec<&str> = bytes.iter().map(String::as_str).collect();
+        assert_eq!(watched(added, false, &cut), whole, "in single bytes");
+        assert_eq!((whole.unasked, whole.missed), (false, 0));
+        whole.body
+    };
+    assert_eq!(got(TIMINGS, &asked), plain);
+    assert_eq!(got(None, &asked), asked, "the client asked itself");
+    // The other order, and none but ours.
+    let turned = asked.replace(
+        "\"__verbose\":{\"stop\":false",
+        "\"timings\":{\"predicted_n\":2},\"__verbose\":{\"stop\":false",
+    );
+    let turned = turned.replacen(&format!("}},\"timings\":{times}}}\n"), "}}\n", 1);
+    assert_eq!(got(TIMINGS, &turned), plain);
+}
