@@ -29,7 +29,7 @@ use usage::{Extra, Modality, Timings};
 
 pub(crate) use kind::{Chars, Kind};
 pub(crate) use times::Unit;
-pub(crate) use usage::count;
+pub(crate) use usage::{FOREIGN_INPUT, FOREIGN_OUTPUT, count};
 
 /// The facts of the frame at hand.
 #[derive(Debug)]
@@ -260,7 +260,7 @@ impl Frame {
             _ if self.dialect == Dialect::Gemini => {
                 let is_last = self.any_finish || self.unstreamed && !self.in_element;
                 let scope = if is_last { Scope::Whole } else { Scope::Running(0) };
-                (scope, usage::with_thoughts(self.usage?, &self.extra))
+                (scope, usage::or_foreign(usage::with_thoughts(self.usage?, &self.extra), &self.extra))
             }
             _ => self.listed_usage()?,
         };
@@ -564,7 +564,8 @@ impl Frame {
             Value::Null => return,
             _ => None,
         };
-        if matches!(self.dialect.form(), Form::Native | Form::Prompt | Form::Opaque) {
+        let is_foreign = matches!(field, Field::Extra(FOREIGN_INPUT | FOREIGN_OUTPUT));
+        if matches!(self.dialect.form(), Form::Native | Form::Prompt | Form::Opaque) || is_foreign {
             self.usage.get_or_insert_default();
         }
         let counts = match self.typed.counts_inner {

@@ -129,6 +129,9 @@ fn whole(frame: &Value) -> Option<Told> {
     }
     let mut told = Told::choice(Choice::new(0, None, said, false, finish));
     if let Some(usage) = frame.get("usage").filter(|usage| usage.is_object()) {
+        if counts::is_foreign(usage, &["prompt_tokens", "completion_tokens"]) {
+            return None;
+        }
         let mut own = Memory::default();
         let rejected = take(usage, &mut own);
         let counts = Counts { rejected, ..merged(&own)? };

@@ -61,6 +61,9 @@ fn end(holder: Option<&Value>) -> Option<Told> {
 
 fn usage(holder: &Value) -> Option<Option<Usage>> {
     let Some(usage) = holder.get("usage").filter(|usage| usage.is_object()) else { return Some(None) };
+    if counts::is_foreign(usage, &["prompt_tokens", "completion_tokens", "input_tokens", "output_tokens"]) {
+        return None;
+    }
     let counts = counts::at(
         usage,
         &[

@@ -65,6 +65,12 @@ pub(crate) const OPENAI: &[Place] = &[
     ("/reasoning_tokens", |c| &mut c.output_reasoning),
 ];
 
+/// Returns whether a usage object has one of these names, which are another dialect's: which of both counts is a
+/// matter of opinion.
+pub(crate) fn is_foreign(usage: &Value, names: &[&str]) -> bool {
+    names.iter().any(|name| usage.get(*name).is_some())
+}
+
 /// Of an OpenAI `usage` object.
 pub(crate) fn of_usage(usage: &Value) -> Option<Counts> {
     at(usage, OPENAI)

@@ -33,6 +33,10 @@ fn one(outside: Frame, frame: &Value) -> Option<Told> {
     if told.choices.is_empty() && is_word(frame.pointer("/promptFeedback/blockReason")) {
         told.choices.push(Choice::finish(0, Finish::ContentFilter));
     }
+    let foreign = ["prompt_tokens", "completion_tokens", "input_tokens", "output_tokens"];
+    if frame.get("usage").is_some_and(|usage| counts::is_foreign(usage, &foreign)) {
+        return None;
+    }
     if let Some(usage) = frame.get("usageMetadata").filter(|usage| usage.is_object()) {
         let whole = outside.unstreamed || told.choices.iter().any(|choice| choice.finished);
         let scope = if whole { Scope::Whole } else { Scope::Running(0) };

@@ -7,6 +7,7 @@
 use std::sync::LazyLock;
 
 use crate::field::{Field, Fields};
+use crate::frame::{FOREIGN_INPUT, FOREIGN_OUTPUT};
 
 /// What is looked for in a typed frame.
 const FRAME: &[(&str, Field)] = &[
@@ -45,6 +46,9 @@ const WHOLE: &[(&str, Field)] = &[
     ("usage.cache_read_input_tokens", Field::CachedTokens),
     ("usage.output_tokens", Field::OutputTokens),
     ("usage.output_tokens_details.thinking_tokens", Field::ReasoningTokens),
+    // Of an answer in the shape of another path.
+    ("usage.prompt_tokens", Field::Extra(FOREIGN_INPUT)),
+    ("usage.completion_tokens", Field::Extra(FOREIGN_OUTPUT)),
 ];
 
 /// What is looked for.

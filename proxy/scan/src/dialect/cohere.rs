@@ -4,6 +4,7 @@
 use std::sync::LazyLock;
 
 use crate::field::{Field, Fields};
+use crate::frame::{FOREIGN_INPUT, FOREIGN_OUTPUT};
 
 /// What is looked for in a typed frame.
 const FRAME: &[(&str, Field)] = &[
@@ -39,6 +40,11 @@ const WHOLE: &[(&str, Field)] = &[
     ("usage.tokens.input_tokens", Field::InputTokens),
     ("usage.tokens.output_tokens", Field::OutputTokens),
     ("usage.cached_tokens", Field::CachedTokens),
+    // Of an answer in the shape of another path.
+    ("usage.prompt_tokens", Field::Extra(FOREIGN_INPUT)),
+    ("usage.completion_tokens", Field::Extra(FOREIGN_OUTPUT)),
+    ("usage.input_tokens", Field::Extra(FOREIGN_INPUT)),
+    ("usage.output_tokens", Field::Extra(FOREIGN_OUTPUT)),
 ];
 
 /// What is looked for.

@@ -5,6 +5,7 @@
 use std::sync::LazyLock;
 
 use crate::field::{Field, Fields};
+use crate::frame::{FOREIGN_INPUT, FOREIGN_OUTPUT};
 
 /// What is looked for in a frame. Rank 0 is what the tools said to the prompt.
 const FRAME: &[(&str, Field)] = &[
@@ -33,6 +34,11 @@ const FRAME: &[(&str, Field)] = &[
     ("usageMetadata.candidatesTokensDetails[].modality", Field::ModalityName),
     ("usageMetadata.candidatesTokensDetails[].tokenCount", Field::Extra(1)),
     ("usageMetadata.thoughtsTokenCount", Field::ReasoningTokens),
+    // Of an answer in the shape of another path.
+    ("usage.prompt_tokens", Field::Extra(FOREIGN_INPUT)),
+    ("usage.completion_tokens", Field::Extra(FOREIGN_OUTPUT)),
+    ("usage.input_tokens", Field::Extra(FOREIGN_INPUT)),
+    ("usage.output_tokens", Field::Extra(FOREIGN_OUTPUT)),
 ];
 
 /// The same in each element of an array.

@@ -7,7 +7,7 @@ use crate::event::{Counts, Event, Finish, Scope, Sink, Usage};
 use crate::field::Field;
 use crate::frame::choice::Part;
 use crate::frame::held::Said;
-use crate::frame::usage::{merged, with_cache};
+use crate::frame::usage::{merged, or_foreign, with_cache};
 use crate::frame::{Chars, Frame, Kind};
 use crate::json::Value;
 
@@ -299,6 +299,7 @@ impl Frame {
             Dialect::Anthropic => self.usage.map(with_cache),
             _ => self.usage,
         };
+        let counts = counts.map(|counts| or_foreign(counts, &self.extra));
         let silent = self.error && self.typed.whole == Chars::default();
         let answers = self.typed.has_whole && !silent || finish.is_some();
         if answers {

@@ -135,6 +135,16 @@ pub(crate) fn with_thoughts(counts: Counts, extra: &Extra) -> Counts {
     Counts { input: sum(counts.input, tools), output: sum(counts.output, counts.output_reasoning), ..counts }
 }
 
+/// The ranks of the counts in an answer in the shape of another path, by the names of a chat and of a response.
+pub(crate) const FOREIGN_INPUT: u8 = 3;
+pub(crate) const FOREIGN_OUTPUT: u8 = 4;
+
+/// The counts, or where the dialect's own names say none, those by another dialect's names.
+pub(crate) fn or_foreign(counts: Counts, extra: &Extra) -> Counts {
+    let [.., input, output] = extra.ranks;
+    Counts { input: counts.input.or(input), output: counts.output.or(output), ..counts }
+}
+
 /// Counts by any server's names. Of a total alone all is prompt, as of embeddings; what Anthropic's cache had or took
 /// stands beside the prompt.
 pub(crate) fn of_any(counts: Counts, extra: &Extra) -> Counts {

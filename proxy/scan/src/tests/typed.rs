@@ -1,7 +1,7 @@
 //! The dialects whose frames have a type: Responses, Anthropic, Cohere, and half of transcription.
 
 use super::{says, short, stream, whole};
-use crate::Dialect::{Anthropic, Cohere, OpenaiResponses as Responses, Transcription};
+use crate::Dialect::{Anthropic, Cohere, Gemini, OpenaiResponses as Responses, Transcription};
 use crate::Framing::Sse;
 
 #[test]
@@ -286,5 +286,42 @@ fn typed_deltas_have_a_shape() {
         scanner.feed(body.as_bytes(), &mut super::Seen::default());
         let work = scanner.work();
         assert!(work.matched > work.fed * 9 / 10, "{dialect:?}: {work:?}");
+    }
+}
+
+/// A server may answer in the shape of another path: its usage counts where the path's own names say nothing.
+#[test]
+fn usage_by_another_dialects_names_is_counted() {
+    const CHAT: &str = r#"{"object":"chat.completion","choices":[{"message":{"content":"a"}}],"usage":{"prompt_tokens":9,"completion_tokens":2}}"#;
+    const RESPONSE: &str =
+        r#"{"object":"response","output":[],"usage":{"input_tokens":9,"output_tokens":2}}"#;
+    for dialect in [Anthropic, Cohere, Gemini] {
+        for body in [CHAT, RESPONSE] {
+            let said = whole(dialect, body);
+            assert!(said.contains("whole(in 9 out 2)"), "{dialect:?} {body}: {said}");
+        }
+        let refused = whole(dialect, &CHAT.replace(":9", ":-9"));
+        assert!(!refused.contains("in "), "{dialect:?}: {refused}");
+    }
+    for (dialect, own) in [
+        (
+            Anthropic,
+            r#"{"content":[],"usage":{"input_tokens":1,"cache_read_input_tokens":8,"output_tokens":2,"prompt_tokens":70,"completion_tokens":70}}"#,
+        ),
+        (
+            Cohere,
+            r#"{"message":{},"usage":{"tokens":{"input_tokens":9,"output_tokens":2},"input_tokens":70,"output_tokens":70}}"#,
+        ),
+        (
+            Gemini,
+            r#"{"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":2},"usage":{"prompt_tokens":70,"output_tokens":70}}"#,
+        ),
+        (
+            Gemini,
+            r#"{"usage":{"prompt_tokens":70,"output_tokens":70},"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":2}}"#,
+        ),
+    ] {
+        let said = whole(dialect, own);
+        assert!(said.contains("in 9") && said.contains("out 2") && !said.contains("70"), "{own}: {said}");
     }
 }
