@@ -3,6 +3,7 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use socket2::{Domain, Socket, Type};
@@ -60,6 +61,31 @@ fn half_open(address: SocketAddr, path: &str, streams: u32) -> TcpStream {
     client
 }
 
+/// Uploads of 200 bytes each half second, from 127.0.0.3; one that is ended begins again. Ends with the sender.
+fn dripping(address: SocketAddr, uploads: usize) -> mpsc::Sender<()> {
+    let begin = move || {
+        let mut client = connect_from(3, address);
+        // Whatever becomes of them is no matter here.
+        let _ = client.write_all(
+            b"POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n",
+        );
+        client
+    };
+    let (stop, stopped) = mpsc::channel();
+    let mut clients: Vec<_> = (0..uploads).map(|_| begin()).collect();
+    std::thread::spawn(move || {
+        let chunk = format!("c8\r\n{}\r\n", " ".repeat(200));
+        while stopped.recv_timeout(Duration::from_millis(500)) == Err(RecvTimeoutError::Timeout) {
+            for client in &mut clients {
+                if client.write_all(chunk.as_bytes()).is_err() {
+                    *client = begin();
+                }
+            }
+        }
+    });
+    stop
+}
+
 #[test]
 fn one_client_starves_no_other() {
     let upstream = scripted::server(|head| match head.starts_with("POST /v1/chat/completions") {
@@ -79,6 +105,7 @@ fn one_client_starves_no_other() {
         })
         .collect();
     let promised = [half_open(proxy.data, "/v1/responses", 250), half_open(proxy.data, "/anything", 250)];
+    let drips = dripping(proxy.data, 150);
     let silent: Vec<_> = (0..300).map(|_| connect_from(1, proxy.data)).collect();
     let admin: Vec<_> = (0..300).map(|_| connect_from(1, proxy.admin)).collect();
 
@@ -106,5 +133,5 @@ fn one_client_starves_no_other() {
     assert!(value("tokenmeter_dropped_total{what=\"admin_connection\"}") > 0.0);
     assert_eq!(value("tokenmeter_dropped_total{what=\"accept\"}"), 0.0);
     assert!(value("process_open_fds") < DESCRIPTORS as f64);
-    drop((stalled, promised, silent, admin));
+    drop((stalled, promised, drips, silent, admin));
 }

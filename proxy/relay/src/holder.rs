@@ -23,8 +23,22 @@ pub(crate) enum Resource {
     Connections,
     /// Bytes of gathered request bodies.
     GatheredBytes,
-    /// Upstream connections that carry a request.
-    UpstreamConnections,
+    /// Sockets of clients, and of the upstream connections that carry their requests.
+    Sockets,
+    /// Connections to the upstream of this index that carry a request.
+    Upstream(usize),
+}
+
+impl Resource {
+    /// Its index among the numbers of a holder.
+    fn index(self) -> usize {
+        match self {
+            Self::Connections => 0,
+            Self::GatheredBytes => 1,
+            Self::Sockets => 2,
+            Self::Upstream(index) => 3 + index,
+        }
+    }
 }
 
 /// One holder, as long as it holds anything.
@@ -32,14 +46,18 @@ pub(crate) enum Resource {
 pub(crate) struct Holder {
     key: Key,
     all: Weak<Mutex<Map>>,
-    held: [AtomicUsize; 3],
+    /// One number for each resource.
+    held: Box<[AtomicUsize]>,
 }
 
 type Map = HashMap<Key, Weak<Holder>>;
 
 /// All holders of the process.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Holders(Arc<Mutex<Map>>);
+#[derive(Clone, Debug)]
+pub(crate) struct Holders {
+    all: Arc<Mutex<Map>>,
+    upstreams: usize,
+}
 
 impl Key {
     /// The key of a peer's address.
@@ -52,14 +70,21 @@ impl Key {
 }
 
 impl Holders {
+    /// No holder yet, of a process with so many upstreams.
+    pub(crate) fn new(upstreams: usize) -> Self {
+        Self { all: Arc::default(), upstreams }
+    }
+
     /// The holder with this key.
     pub(crate) fn of(&self, key: Key) -> Arc<Holder> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(holder) = all.get(&key).and_then(Weak::upgrade) {
             return holder;
         }
-        let all_of_it = Arc::downgrade(&self.0);
-        let holder = Arc::new(Holder { key: key.clone(), all: all_of_it, held: Default::default() });
+        let all_of_it = Arc::downgrade(&self.all);
+        let resources = Resource::Upstream(self.upstreams).index();
+        let held = (0..resources).map(|_| AtomicUsize::default()).collect();
+        let holder = Arc::new(Holder { key: key.clone(), all: all_of_it, held });
         all.insert(key, Arc::downgrade(&holder));
         holder
     }
@@ -68,15 +93,17 @@ impl Holders {
 impl Holder {
     /// The amount it holds.
     pub(crate) fn held(&self, of: Resource) -> usize {
-        self.held[of as usize].load(Ordering::Relaxed)
+        self.held[of.index()].load(Ordering::Relaxed)
     }
 
-    pub(crate) fn take(&self, of: Resource, n: usize) {
-        self.held[of as usize].fetch_add(n, Ordering::Relaxed);
+    /// Adds to it; the amount it held before.
+    pub(crate) fn take(&self, of: Resource, n: usize) -> usize {
+        self.held[of.index()].fetch_add(n, Ordering::Relaxed)
     }
 
-    pub(crate) fn give_back(&self, of: Resource, n: usize) {
-        self.held[of as usize].fetch_sub(n, Ordering::Relaxed);
+    /// Takes away from it; the amount it held before.
+    pub(crate) fn give_back(&self, of: Resource, n: usize) -> usize {
+        self.held[of.index()].fetch_sub(n, Ordering::Relaxed)
     }
 }
 
@@ -97,13 +124,13 @@ mod tests {
 
     #[test]
     fn ended_holders_are_forgotten() {
-        let holders = Holders::default();
+        let holders = Holders::new(1);
         let key = Key::network([127, 0, 0, 1].into());
         let one = holders.of(key.clone());
         one.take(Resource::Connections, 2);
         assert_eq!(holders.of(key.clone()).held(Resource::Connections), 2);
         drop(one);
-        assert!(holders.0.lock().unwrap().is_empty());
+        assert!(holders.all.lock().unwrap().is_empty());
         assert_eq!(holders.of(key).held(Resource::Connections), 0);
     }
 

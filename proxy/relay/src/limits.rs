@@ -82,15 +82,15 @@ pub const PROBE_AFTER_NS: u64 = 60_000_000_000;
 /// Bytes of one request body that is gathered to be edited. Longer prompts pass as they come.
 pub const GATHERED_BYTES: usize = 8 * 1024 * 1024;
 
-/// One holder's share is a `1 / SHARES` of what is shared: four of them can be served at once, whatever
-/// one of them does.
+/// One holder's share is a `1 / SHARES` of what is shared, or a `1 / (n + 1)` among n holders if that is less: there
+/// is always a share left for one more, whatever the others do.
 pub const SHARES: usize = 4;
 
 /// Time for which shares bind after a holder within its own found no room: an attack that is answered by shares
 /// comes again at once.
 pub const SHARES_BIND_NS: u64 = 60_000_000_000;
 
-/// Time after room was missing in which silent uploads make room: two sweeps.
+/// Time after room was missing in which uploads make room: two sweeps.
 pub const SHORT_NS: u64 = 2 * 1_000_000_000;
 
 /// Time for which a request waits for room that is being made: two sweeps, and what they take.
@@ -99,9 +99,19 @@ pub const ROOM_WAIT_NS: u64 = 3_000_000_000;
 /// Pause between two looks for room.
 pub const ROOM_PAUSE: Duration = Duration::from_millis(10);
 
-/// Sweeps for which an upload has to be silent before it gives way to another holder's request, though its
-/// own holder is within its share.
+/// Sweeps for which an upload has to be silent, or slow, before it gives way to another holder's request, though
+/// its own holder is within its share.
 pub const SILENT_SWEEPS: u64 = 5;
+
+/// Bytes per second below which an upload is slow: a prompt of 1,000 tokens takes a second at this rate, and the
+/// slowest mobile links are faster. An upload at this rate may last for as long as it likes.
+pub const SLOW_BYTES_PER_S: u64 = 4096;
+
+/// Connections of one worker's listener that wait for a place, beside those that have one.
+pub const WAITING_CONNECTIONS: usize = 16;
+
+/// Longest pause between two looks for a place.
+pub const PLACE_PAUSE_MAX: Duration = Duration::from_millis(160);
 
 /// Time for which no minimum rate is asked of a body: a slow start is no slow client.
 pub const RATE_GRACE_SWEEPS: u64 = 30;

@@ -5,7 +5,7 @@
 //! A holder's share of it binds only while another holder waits.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicIsize, AtomicU64, AtomicUsize, Ordering};
 
 use meter::Tick;
 
@@ -22,6 +22,9 @@ struct Inner {
     most: usize,
     /// The number of each holder that is charged for it, if any is.
     resource: Option<Resource>,
+    /// The number of holders that hold some of it. Two threads may count one's last give-back and next taking in
+    /// either order.
+    holders: AtomicIsize,
     /// Ticks of the last time that a holder found it full, and that one within its share did.
     full_at: AtomicU64,
     wanted_at: AtomicU64,
@@ -47,8 +50,8 @@ impl Room {
     }
 
     fn with(most: usize, resource: Option<Resource>) -> Self {
-        let (taken, full_at, wanted_at) = Default::default();
-        Self(Arc::new(Inner { taken, most, resource, full_at, wanted_at }))
+        let (taken, holders, full_at, wanted_at) = Default::default();
+        Self(Arc::new(Inner { taken, most, resource, holders, full_at, wanted_at }))
     }
 
     /// A part of so many bytes, if there is room for them.
@@ -72,9 +75,16 @@ impl Room {
         self.0.most
     }
 
-    /// The amount that a holder may hold while another one waits.
+    /// The amount that a holder may hold while another one waits: together, holders within their shares leave
+    /// one share free.
     pub(crate) fn share_max(&self) -> usize {
-        self.0.most / limits::SHARES
+        let holders = usize::try_from(self.0.holders.load(Ordering::Relaxed)).unwrap_or(0);
+        (self.0.most / limits::SHARES.max(holders.saturating_add(1))).max(1)
+    }
+
+    /// The amount that is missing until one share is free.
+    pub(crate) fn missing(&self) -> usize {
+        self.share_max().saturating_sub(self.0.most.saturating_sub(self.taken()))
     }
 
     /// The amount by which a holder is above its share.
@@ -88,7 +98,18 @@ impl Room {
         is_recent(&self.0.full_at, now, limits::SHORT_NS)
     }
 
-    fn note_full(&self, holder: Option<&Arc<Holder>>) {
+    /// Returns true if a holder within its share found no room lately.
+    pub(crate) fn is_crowded(&self, now: Tick) -> bool {
+        is_recent(&self.0.wanted_at, now, limits::SHORT_NS)
+    }
+
+    /// Returns true if the holder gets no more, because it is above its share and another one waits.
+    pub(crate) fn binds(&self, holder: Option<&Arc<Holder>>) -> bool {
+        self.excess(holder) > 0 && self.is_wanted()
+    }
+
+    /// Notes that the holder found no room.
+    pub(crate) fn note_full(&self, holder: Option<&Arc<Holder>>) {
         let now = clock::now();
         self.0.full_at.store(now.0, Ordering::Relaxed);
         if self.excess(holder) == 0 {
@@ -113,6 +134,11 @@ impl Share {
             self.room.note_full(self.holder.as_ref());
             return false;
         }
+        self.grow_unbound(bytes)
+    }
+
+    /// The same, though it may be above the holder's share.
+    pub(crate) fn grow_unbound(&mut self, bytes: usize) -> bool {
         let inner = &self.room.0;
         let taken = inner.taken.fetch_add(bytes, Ordering::Relaxed);
         if taken.saturating_add(bytes) > inner.most {
@@ -130,11 +156,31 @@ impl Share {
         self.count(n);
     }
 
+    /// Charges this holder for it from now on.
+    pub(crate) fn charge(&mut self, holder: Option<Arc<Holder>>) {
+        self.discharge();
+        let n = std::mem::take(&mut self.bytes);
+        self.holder = holder;
+        self.count(n);
+    }
+
     fn count(&mut self, n: usize) {
-        if let (Some(holder), Some(resource)) = (&self.holder, self.room.0.resource) {
-            holder.take(resource, n);
+        if let (Some(holder), Some(resource)) = (&self.holder, self.room.0.resource)
+            && n > 0
+            && holder.take(resource, n) == 0
+        {
+            self.room.0.holders.fetch_add(1, Ordering::Relaxed);
         }
         self.bytes += n;
+    }
+
+    fn discharge(&self) {
+        if let (Some(holder), Some(resource)) = (&self.holder, self.room.0.resource)
+            && self.bytes > 0
+            && holder.give_back(resource, self.bytes) == self.bytes
+        {
+            self.room.0.holders.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 
     /// The same as [`grow`](Self::grow), after waiting for at most [`limits::ROOM_WAIT_NS`] until room is made. A holder above its
@@ -167,11 +213,8 @@ impl Share {
 
 impl Drop for Share {
     fn drop(&mut self) {
-        let inner = &self.room.0;
-        inner.taken.fetch_sub(self.bytes, Ordering::Relaxed);
-        if let (Some(holder), Some(resource)) = (&self.holder, inner.resource) {
-            holder.give_back(resource, self.bytes);
-        }
+        self.room.0.taken.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.discharge();
     }
 }
 
@@ -193,7 +236,7 @@ mod tests {
 
     #[test]
     fn share_binds_only_while_another_waits() {
-        let (room, holders) = (Room::held(16, Resource::GatheredBytes), Holders::default());
+        let (room, holders) = (Room::held(16, Resource::GatheredBytes), Holders::new(0));
         let holder = |n| Some(holders.of(Key::network([127, 0, 0, n].into())));
         let mut greedy = room.share(holder(1));
         assert!(greedy.grow(16) && !greedy.grow(1));
@@ -208,5 +251,41 @@ mod tests {
         assert!(other.grow(2));
         let mut trusted = room.share(None);
         assert!(trusted.grow(8), "no share binds a trusted peer");
+    }
+
+    #[test]
+    fn shares_of_many_leave_one_free() {
+        let (room, holders) = (Room::held(60, Resource::GatheredBytes), Holders::new(0));
+        let holder = |n| Some(holders.of(Key::network([127, 0, 0, n].into())));
+        let mut greedy: Vec<_> = (1..=4).map(|n| room.share(holder(n))).collect();
+        assert!(
+            greedy.iter_mut().all(|share| share.grow(15)),
+            "a quarter each, as long as no other one waits"
+        );
+        assert_eq!((room.share_max(), room.missing()), (12, 12));
+        assert!(!room.is_crowded(clock::now()));
+        assert!(!room.share(holder(5)).grow(1));
+        assert!(room.is_crowded(clock::now()) && room.binds(holder(1).as_ref()));
+        assert_eq!(room.excess(holder(1).as_ref()), 3);
+        greedy.truncate(2);
+        assert_eq!((room.share_max(), room.missing()), (15, 0), "those that hold nothing have no share");
+    }
+
+    #[test]
+    fn charge_moves_to_another_holder() {
+        let (room, holders) = (Room::held(16, Resource::Sockets), Holders::new(0));
+        let (one, other) = (
+            holders.of(Key::network([127, 0, 0, 1].into())),
+            holders.of(Key::network([127, 0, 0, 2].into())),
+        );
+        let mut share = room.share(Some(Arc::clone(&one)));
+        assert!(share.grow(3));
+        share.charge(None);
+        assert_eq!((one.held(Resource::Sockets), room.taken()), (0, 3));
+        share.charge(Some(Arc::clone(&other)));
+        assert_eq!((other.held(Resource::Sockets), room.taken()), (3, 3));
+        drop(share);
+        assert_eq!((other.held(Resource::Sockets), room.taken()), (0, 0));
+        assert_eq!(room.0.holders.load(Ordering::Relaxed), 0);
     }
 }

@@ -10,6 +10,9 @@ pub struct Shares {
     /// The least bytes per second of a body, on the mean of the time in which its client is waited for, after
     /// [`limits::RATE_GRACE_SWEEPS`](crate::limits::RATE_GRACE_SWEEPS) seconds of it.
     pub body_min_rate_bytes: u64,
+    /// Time for which the client of a body may be waited for in all, and one second more for each
+    /// [`limits::SLOW_BYTES_PER_S`](crate::limits::SLOW_BYTES_PER_S) bytes.
+    pub body_time: Duration,
     /// Time for which a client may take nothing of an answer that is ready for it.
     pub client_stall: Duration,
     /// Bytes of all request bodies together that are gathered.
@@ -27,6 +30,7 @@ impl Default for Shares {
         Self {
             body_idle: Duration::from_secs(30),
             body_min_rate_bytes: 128,
+            body_time: Duration::from_secs(300),
             client_stall: Duration::from_secs(120),
             gather_room_bytes: 64 * 1024 * 1024,
             upstream_connections: 4096,

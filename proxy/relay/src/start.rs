@@ -54,17 +54,20 @@ pub fn start(
     let learned: Vec<_> = plan.upstreams.iter().map(|_| Arc::default()).collect();
     let shares = &plan.shares;
     let common = Common {
-        holders: Holders::default(),
+        holders: Holders::new(plan.upstreams.len()),
         connections: Room::held(plan.connections.saturating_mul(plan.workers), Resource::Connections),
         room: Room::held(shares.gather_room_bytes, Resource::GatheredBytes),
         upstreams: plan
             .upstreams
             .iter()
+            .enumerate()
             // A request takes a socket of its client's too.
-            .map(|_| shares.upstream_connections.min((shares.sockets / 2).max(1)))
-            .map(|most| Room::held(most, Resource::UpstreamConnections))
+            .map(|(index, _)| {
+                let most = shares.upstream_connections.min((shares.sockets / 2).max(1));
+                Room::held(most, Resource::Upstream(index))
+            })
             .collect(),
-        sockets: Room::new(shares.sockets),
+        sockets: Room::held(shares.sockets, Resource::Sockets),
     };
     let texts = Room::new(limits::KEPT_TEXTS_BYTES);
     let (phase, told) = watch::channel(Phase::Serving);

@@ -194,7 +194,8 @@ async fn serve(start: Start) -> io::Result<()> {
     Ok(())
 }
 
-/// Accepts one listener's connections, as long as there is room for them.
+/// Accepts one listener's connections, as long as there is room for them. Some may wait for a place beside the
+/// others, so that one that gets none keeps no other from being seen.
 async fn accept(
     listener: TcpListener,
     upstream: usize,
@@ -203,6 +204,11 @@ async fn accept(
     connections: Rc<RefCell<JoinSet<()>>>,
 ) {
     let mut warned = None;
+    let mut waiting = JoinSet::new();
+    let plan = &engine.worker().plan;
+    // Their sockets are beyond the bound for all.
+    let sockets = plan.shares.sockets / (16 * plan.workers * plan.upstreams.len());
+    let waiting_max = sockets.clamp(1, limits::WAITING_CONNECTIONS);
     loop {
         let (stream, peer) = match listener.accept().await {
             Ok(accepted) => accepted,
@@ -225,39 +231,93 @@ async fn accept(
             continue;
         }
         let client = engine.client(stream, peer);
-        let place = place(&engine, &client, &room).await;
-        // Boxed once: each future around it would otherwise hold it twice, moved from and moved to.
-        let serving = Box::pin(Rc::clone(&engine).serve(upstream, Rc::clone(&client)));
-        let connection = guard(Rc::clone(engine.worker()), serving);
-        let mut connections = connections.borrow_mut();
-        let remembered = Remembered { engine: Rc::clone(&engine), number: client.number };
-        let task = connections.spawn_local(async move {
-            connection.await;
-            drop((remembered, place));
+        if let Some(place) = place_at_once(&engine, &client, &room) {
+            serve_client(&engine, upstream, client, place, &mut connections.borrow_mut());
+            continue;
+        }
+        while waiting.try_join_next().is_some() {}
+        while waiting.len() >= waiting_max {
+            waiting.join_next().await;
+        }
+        let (engine, room, connections) = (Rc::clone(&engine), Arc::clone(&room), Rc::clone(&connections));
+        waiting.spawn_local(async move {
+            if let Some(place) = place(&engine, &client, &room).await {
+                serve_client(&engine, upstream, client, place, &mut connections.borrow_mut());
+            }
         });
-        engine.remember(client, task);
-        while connections.try_join_next().is_some() {}
     }
 }
 
-/// A place for a client's connection: its own in this worker, and its socket's in the process. While there is
-/// none, connections that are idle give way.
-async fn place(engine: &Engine, client: &Client, room: &Arc<Semaphore>) -> (OwnedSemaphorePermit, Share) {
-    let mut socket = engine.worker().common.sockets.share(None);
-    let mut tried = false;
+/// Serves a client's connection in a task of its own, as long as it has its place.
+fn serve_client(
+    engine: &Rc<Engine>,
+    upstream: usize,
+    client: Rc<Client>,
+    place: Place,
+    connections: &mut JoinSet<()>,
+) {
+    // Boxed once: each future around it would otherwise hold it twice, moved from and moved to.
+    let serving = Box::pin(Rc::clone(engine).serve(upstream, Rc::clone(&client)));
+    let connection = guard(Rc::clone(engine.worker()), serving);
+    let remembered = Remembered { engine: Rc::clone(engine), number: client.number };
+    let task = connections.spawn_local(async move {
+        connection.await;
+        drop((remembered, place));
+    });
+    engine.remember(client, task);
+    while connections.try_join_next().is_some() {}
+}
+
+/// The place of a client's connection: its own in this worker, and its socket's in the process.
+type Place = (OwnedSemaphorePermit, Share);
+
+/// A place that is free now. A holder above its share gets none of those that another one may wait for.
+fn place_at_once(engine: &Engine, client: &Client, room: &Arc<Semaphore>) -> Option<Place> {
+    let common = &engine.worker().common;
+    let holder = client.holder.as_ref();
+    if common.connections.binds(holder) || common.sockets.binds(holder) {
+        return None;
+    }
+    let mut socket = common.sockets.share(client.holder.clone());
+    if !socket.grow(1) {
+        return None;
+    }
+    let place = Arc::clone(room).try_acquire_owned().ok();
+    if place.is_none() {
+        common.connections.note_full(holder);
+    }
+    Some((place?, socket))
+}
+
+/// A place as soon as there is one: other connections give way to it. A holder above its share may only take the
+/// place of another connection above its share; if there is none, `None` while another holder waits, or may wait
+/// unseen because uploads take the places.
+async fn place(engine: &Engine, client: &Client, room: &Arc<Semaphore>) -> Option<Place> {
+    let common = &engine.worker().common;
+    let mut pause = limits::ROOM_PAUSE;
     loop {
-        if (socket.bytes() > 0 || socket.grow(1))
-            && let Ok(place) = Arc::clone(room).try_acquire_owned()
-        {
-            return (place, socket);
+        if let Some(place) = place_at_once(engine, client, room) {
+            return Some(place);
         }
-        engine.make_place(client);
-        if std::mem::replace(&mut tried, true) {
-            tokio::time::sleep(limits::ROOM_PAUSE).await;
-        } else {
-            // A connection that was told to go is gone after this turn.
-            tokio::task::yield_now().await;
+        let is_made = engine.make_place(client);
+        // A connection that was told to go is gone after this turn.
+        tokio::task::yield_now().await;
+        if is_made {
+            let mut socket = common.sockets.share(client.holder.clone());
+            if socket.grow_unbound(1)
+                && let Ok(place) = Arc::clone(room).try_acquire_owned()
+            {
+                return Some((place, socket));
+            }
         }
+        let holder = client.holder.as_ref();
+        let is_bound = common.connections.binds(holder) || common.sockets.binds(holder);
+        if !is_made && (is_bound || engine.is_greedy(client) && engine.is_clogged()) {
+            engine.worker().lose(Dropped::Connection);
+            return None;
+        }
+        tokio::time::sleep(pause).await;
+        pause = limits::PLACE_PAUSE_MAX.min(pause * 2);
     }
 }
 

@@ -303,9 +303,9 @@ fn an_idle_connection_is_no_slow_head() {
     run(async move {
         let mut client = connect(address).await;
         for _ in 0..2 {
-            tokio::time::sleep(Duration::from_millis(300)).await;
             let response = client.send_request(get(address, "/x")).await.unwrap();
             assert_eq!(response.into_body().collect().await.unwrap().to_bytes(), "ok");
+            tokio::time::sleep(Duration::from_millis(300)).await;
         }
     });
 }

@@ -11,6 +11,7 @@ mod bodies;
 mod cancel;
 mod detached;
 mod drain;
+mod dripping;
 mod gate;
 mod gather;
 mod http2;

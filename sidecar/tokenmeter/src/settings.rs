@@ -204,7 +204,7 @@ pub static SETTINGS: &[Setting] = &[
         form: Form::Number { unit: "milliseconds", min: 1000, max: 86_400_000 },
         default: "30000",
         help: "How long a client may be silent within a request body; then it gets 408. Silence of the \
-               inference server, and of gRPC clients, is not limited",
+               inference server, and of gRPC clients (HTTP/2, on a path that is not metered), is not limited",
     },
     Setting {
         key: "body_min_rate",
@@ -212,6 +212,13 @@ pub static SETTINGS: &[Setting] = &[
         default: "128",
         help: "The least mean rate of a request body, or of an answer that its client is slow to take, after \
                30 seconds of waiting for the client",
+    },
+    Setting {
+        key: "body_time_ms",
+        form: Form::Number { unit: "milliseconds", min: 1000, max: 86_400_000 },
+        default: "300000",
+        help: "How long a client may take to send a request body, and 1 second more for each 4 KiB of it; then it \
+               gets 408. Time in which the inference server does not take the body is not counted",
     },
     Setting {
         key: "client_stall_ms",

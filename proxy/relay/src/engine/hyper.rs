@@ -48,8 +48,10 @@ use tokio::task::AbortHandle;
 
 pub(crate) use self::client::Client;
 use self::client::Stage;
+use self::pace::Verdict;
 use self::pool::Pool;
 use self::stream::Stream;
+use self::visit::Visit;
 use self::watched::Watched;
 use crate::room::Share;
 use crate::worker::{Worker, guard};
@@ -140,40 +142,83 @@ impl Engine {
         self.clients.borrow_mut().remove(&number);
     }
 
-    /// A place for another socket, asked for by `asking`; for a while, idle connections give way to it.
-    async fn socket(&self, asking: &Client) -> Option<Share> {
-        let mut socket = self.worker.common.sockets.share(None);
+    /// A place for another socket, for a request; for a while, other connections give way to it.
+    async fn socket(&self, asking: &Visit) -> Option<Share> {
+        let mut socket = self.worker.common.sockets.share(asking.holder.clone());
         let begun = clock::now();
+        let mut pause = limits::ROOM_PAUSE;
         while !socket.grow(1) {
             if clock::now().since(begun) >= limits::ROOM_WAIT_NS {
                 return None;
             }
-            self.make_place(asking);
-            tokio::time::sleep(limits::ROOM_PAUSE).await;
+            self.make_place(&asking.client);
+            tokio::time::sleep(pause).await;
+            pause = limits::PLACE_PAUSE_MAX.min(pause * 2);
         }
         Some(socket)
     }
 
-    /// Ends a connection so that there is a place for that of `asking`: of a holder above its share if there
-    /// is one, and of those the one that has been without a request for longest. A holder above its share takes
-    /// no place of one within it.
-    pub(crate) fn make_place(&self, asking: &Client) {
+    /// Returns true if the client's holder is above its share of connections or of sockets.
+    pub(crate) fn is_greedy(&self, client: &Client) -> bool {
+        let (connections, sockets) = (&self.worker.common.connections, &self.worker.common.sockets);
+        let holder = client.holder.as_ref();
+        connections.excess(holder) > 0 || sockets.excess(holder) > 0
+    }
+
+    /// Returns true if at least half of the requests wait for their clients to send more.
+    pub(crate) fn is_clogged(&self) -> bool {
+        let stuck = |visit: &Rc<Visit>| visit.is_sending() && visit.uploading.is_known();
+        let stuck = self.watched.all().iter().filter(|visit| stuck(visit)).count();
+        stuck > 0 && 2 * stuck >= self.in_flight.load(Ordering::Relaxed)
+    }
+
+    /// Ends a connection so that there is a place for that of `asking`; false if none may be ended. It is one of a
+    /// holder above its share if there is one, and of those the one that has been without a request for longest. A
+    /// holder above its share takes no place of one within it. If all have requests, the one with the slowest
+    /// uploads goes, unless `asking` is above its share itself.
+    pub(crate) fn make_place(&self, asking: &Client) -> bool {
         if self.worker.common.sockets.is_short(clock::now()) {
             self.pools.iter().for_each(Pool::clear);
         }
-        let room = &self.worker.common.connections;
-        let greedy = room.excess(asking.holder.as_ref()) > 0;
-        let mut clients = self.clients.borrow_mut();
+        let is_greedy = self.is_greedy(asking);
+        let clients = self.clients.borrow();
         let candidates = clients.values().filter_map(|(client, _)| {
-            let above = room.excess(client.holder.as_ref()) > 0;
-            let waits = client.stage().0 != Stage::Busy;
-            (waits && (above || !greedy)).then(|| (!above, client.since().0, client.number))
+            let is_above = self.is_greedy(client);
+            let is_idle = client.stage().0 != Stage::Busy;
+            (is_idle && (is_above || !is_greedy)).then(|| (!is_above, client.since().0, client.number))
         });
-        let Some((_, _, number)) = candidates.min() else { return };
-        if let Some((_, task)) = clients.remove(&number) {
+        let idle = candidates.min().map(|(_, _, number)| number);
+        drop(clients);
+        let Some(number) = idle.or_else(|| self.slowest(asking).filter(|_| !is_greedy)) else { return false };
+        let ended = self.clients.borrow_mut().remove(&number);
+        if let Some((_, task)) = &ended {
             self.worker.lose(Dropped::Connection);
             task.abort();
         }
+        ended.is_some()
+    }
+
+    /// The connection with the slowest uploads, of those that carry nothing else: of a holder above its share, else
+    /// one whose uploads have been slow for long. Its requests are decided against.
+    fn slowest(&self, asking: &Client) -> Option<u64> {
+        let mut uploads = BTreeMap::<u64, Vec<Rc<Visit>>>::new();
+        for visit in self.watched.all() {
+            let is_above = self.is_greedy(&visit.client);
+            let gives_way = visit.uploading.is_slow() || is_above && visit.uploading.is_known();
+            if visit.is_sending() && gives_way && visit.client.number != asking.number {
+                uploads.entry(visit.client.number).or_default().push(visit);
+            }
+        }
+        uploads.retain(|_, visits| visits.len() == visits[0].client.requests());
+        let (_, _, number) = uploads
+            .iter()
+            .filter_map(|(number, visits)| {
+                let fastest = visits.iter().map(|visit| visit.uploading.standing()).max()?;
+                Some((!self.is_greedy(&visits[0].client), fastest, *number))
+            })
+            .min()?;
+        uploads[&number].iter().for_each(|visit| visit.uploading.decide(Verdict::Crowding));
+        Some(number)
     }
 
     /// Tells every connection to end after the request it is at; idle ones end now.

@@ -21,6 +21,7 @@ impl Reader<'_> {
         Shares {
             body_idle: self.milliseconds("body_idle_ms"),
             body_min_rate_bytes: self.number("body_min_rate"),
+            body_time: self.milliseconds("body_time_ms"),
             client_stall: self.milliseconds("client_stall_ms"),
             gather_room_bytes: self.count("gather_memory_mib").saturating_mul(1024 * 1024),
             upstream_connections,

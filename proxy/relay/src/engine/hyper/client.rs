@@ -49,7 +49,7 @@ pub(crate) struct Client {
     /// Names the connection within its worker.
     pub(crate) number: u64,
     /// The holder that is charged for it; `None` for a trusted peer, whose requests are its tenants'.
-    pub(super) holder: Option<Arc<Holder>>,
+    pub(crate) holder: Option<Arc<Holder>>,
     _counted: Share,
     /// True once the kernel ends it when its client takes nothing.
     is_timed: Cell<bool>,
@@ -67,7 +67,7 @@ pub(crate) struct Client {
     since: Cell<Tick>,
     /// Counts changes of stage, so that a deadline knows it is stale.
     turn: Cell<u64>,
-    requests: Cell<u32>,
+    requests: Cell<usize>,
     /// Under HTTP/2 bytes may come without a request to follow.
     http2: Cell<bool>,
     /// Whether a request was answered before it was read.
@@ -156,6 +156,11 @@ impl Client {
         self.blocked.get().is_some()
     }
 
+    /// The number of requests it carries.
+    pub(super) fn requests(&self) -> usize {
+        self.requests.get()
+    }
+
     pub(super) fn stage(&self) -> (Stage, u64) {
         (self.stage.get(), self.turn.get())
     }
@@ -211,10 +216,7 @@ impl Client {
                 break true;
             }
         };
-        if http2 {
-            self.http2.set(true);
-            self.set_stage(Stage::Idle);
-        }
+        self.http2.set(http2);
         self.first.replace(Bytes::copy_from_slice(&first[..filled]));
         Ok(Some(http2))
     }

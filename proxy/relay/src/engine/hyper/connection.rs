@@ -7,6 +7,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -21,6 +22,7 @@ use tokio::net::TcpStream;
 use super::tunnel::Far;
 use super::upload::Upload;
 use crate::Upstream;
+use crate::holder::Holder;
 use crate::room::Share;
 use crate::worker::is_exhausted;
 
@@ -34,7 +36,7 @@ pub(super) struct Connection {
     /// Whether it carried a request before this one.
     pub(super) reused: bool,
     /// Its place among those that carry a request, while it does.
-    pub(super) slot: Option<Share>,
+    slot: Option<Share>,
     /// Its place among all sockets.
     place: Share,
 }
@@ -74,6 +76,18 @@ impl Connection {
         request: Request<Upload>,
     ) -> impl Future<Output = Result<Response<Incoming>, TrySendError<Request<Upload>>>> + use<> {
         self.sender.try_send_request(request)
+    }
+
+    /// Counts it as its next request's, of this holder.
+    pub(super) fn occupy(&mut self, slot: Share, holder: Option<Arc<Holder>>) {
+        self.slot = Some(slot);
+        self.place.charge(holder);
+    }
+
+    /// Counts it as idle, and as no holder's.
+    pub(super) fn release(&mut self) {
+        self.slot = None;
+        self.place.charge(None);
     }
 
     /// Reads and writes what can be. An error reaches whoever waits for the response or its body.

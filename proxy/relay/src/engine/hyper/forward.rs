@@ -105,7 +105,8 @@ pub(super) async fn forward(
         _ => None,
     };
     let unmetered = routed.err();
-    let may_pause = headers::is_grpc(&parts.headers);
+    // gRPC needs HTTP/2, and no endpoint that is known speaks it.
+    let may_pause = !alone && speaks == Some(Speaks::Anything) && headers::is_grpc(&parts.headers);
     let visit = Visit::new(&engine, &client, metered, alone, may_pause);
     if let (Some(reason), false) = (unmetered, asked) {
         worker.pass(reason);

@@ -3,9 +3,10 @@
 //! timer. Time in which the upstream is waited for is never the client's.
 
 use std::cell::{Cell, RefCell};
+use std::cmp::Reverse;
 use std::task::Waker;
 
-use crate::limits::RATE_GRACE_SWEEPS;
+use crate::limits::{RATE_GRACE_SWEEPS, SILENT_SWEEPS, SLOW_BYTES_PER_S};
 
 /// One body's way.
 #[derive(Debug, Default)]
@@ -20,6 +21,8 @@ pub(super) struct Pace {
     swept: Cell<u64>,
     silent_sweeps: Cell<u64>,
     waited_sweeps: Cell<u64>,
+    /// Bytes per second of late: each sweep counts as much as all before it.
+    recent_rate: Cell<u64>,
 }
 
 /// A decision about a body from outside.
@@ -40,6 +43,8 @@ pub(super) struct Least {
     pub(super) silent_s: u64,
     /// Bytes per second, on the mean.
     pub(super) bytes_per_s: u64,
+    /// Seconds in all, and one more for each [`SLOW_BYTES_PER_S`] bytes.
+    pub(super) whole_s: u64,
 }
 
 impl Pace {
@@ -88,10 +93,27 @@ impl Pace {
         self.silent_sweeps.get()
     }
 
-    /// One second has passed; whether the client keeps to the least that is asked of it.
+    /// Its place among those that give way: the slowest of late first, of equals the most silent.
+    pub(super) fn standing(&self) -> (u64, Reverse<u64>) {
+        (self.recent_rate.get(), Reverse(self.silent_sweeps.get()))
+    }
+
+    /// Returns true if the client has been waited for long enough to know its pace: a second.
+    pub(super) fn is_known(&self) -> bool {
+        self.waiting.get() && (self.silent_sweeps.get() > 0 || self.waited_sweeps.get() > 1)
+    }
+
+    /// Returns true if the client has been waited for for long, and sends next to nothing.
+    pub(super) fn is_slow(&self) -> bool {
+        self.waiting.get()
+            && self.waited_sweeps.get() >= SILENT_SWEEPS
+            && self.recent_rate.get() < SLOW_BYTES_PER_S
+    }
+
+    /// One second has passed; returns true if the client keeps to the least that is asked of it.
     pub(super) fn sweep(&self, least: Least) -> bool {
-        let moved = self.bytes.get() != self.swept.replace(self.bytes.get());
-        if moved || !self.waiting.get() {
+        let moved = self.bytes.get() - self.swept.replace(self.bytes.get());
+        if moved > 0 || !self.waiting.get() {
             self.silent_sweeps.set(0);
         } else {
             self.silent_sweeps.set(self.silent_sweeps.get() + 1);
@@ -101,8 +123,10 @@ impl Pace {
         }
         let waited = self.waited_sweeps.get() + 1;
         self.waited_sweeps.set(waited);
+        self.recent_rate.set(if waited == 1 { moved } else { u64::midpoint(self.recent_rate.get(), moved) });
         let is_fast = waited <= RATE_GRACE_SWEEPS || self.bytes.get() / waited >= least.bytes_per_s;
-        self.silent_sweeps.get() < least.silent_s && is_fast
+        let whole_s = least.whole_s.saturating_add(self.bytes.get() / SLOW_BYTES_PER_S);
+        self.silent_sweeps.get() < least.silent_s && is_fast && waited <= whole_s
     }
 }
 
@@ -110,7 +134,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    const LEAST: Least = Least { silent_s: 3, bytes_per_s: 100 };
+    const LEAST: Least = Least { silent_s: 3, bytes_per_s: 100, whole_s: 60 };
 
     #[test]
     fn silent_client_is_slow() {
@@ -141,6 +165,39 @@ mod tests {
         };
         assert!((0..RATE_GRACE_SWEEPS).all(|_| drip()));
         assert!(!drip());
+    }
+
+    /// Counts the sweeps until a client that sends at this rate is too slow.
+    fn sweeps_at(bytes_per_s: usize, at_most: u64) -> u64 {
+        let pace = Pace::default();
+        let kept = (0..at_most).take_while(|_| {
+            pace.moved(bytes_per_s);
+            pace.wait();
+            pace.sweep(LEAST)
+        });
+        kept.count() as u64
+    }
+
+    #[test]
+    fn whole_time_is_bounded_unless_the_rate_is_honest() {
+        assert_eq!(sweeps_at(400, 1000), 66, "60 s, and one for each 4 KiB");
+        assert_eq!(sweeps_at(4096, 10_000), 10_000);
+        assert_eq!(sweeps_at(1 << 20, 10_000), 10_000);
+    }
+
+    #[test]
+    fn early_bytes_buy_no_recent_rate() {
+        let pace = Pace::default();
+        for bytes in [8 << 20, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200, 200] {
+            pace.moved(bytes);
+            pace.wait();
+            assert!(pace.sweep(LEAST));
+        }
+        assert!(pace.is_known() && pace.is_slow(), "{}", pace.recent_rate.get());
+        pace.moved(1 << 20);
+        pace.wait();
+        pace.sweep(LEAST);
+        assert!(!pace.is_slow());
     }
 
     #[test]

@@ -58,7 +58,7 @@ impl Pool {
     /// Keeps a connection that is ready for another request; the oldest makes room. `streamed`:
     /// its response had no length that was known at its beginning.
     pub(super) fn give(&self, mut connection: Box<Connection>, streamed: bool) {
-        connection.slot = None;
+        connection.release();
         let now = clock::now();
         let closes = self.closed_after_stream.get();
         let closes = closes.is_some_and(|seen| now.since(seen) < limits::CLOSING_REMEMBERED_NS);

@@ -53,7 +53,7 @@ pub(super) async fn send(
         let (mut connection, ready) = match engine.pools[index].take() {
             Some(connection) => (connection, begun),
             None => {
-                let Some(socket) = engine.socket(&visit.client).await else {
+                let Some(socket) = engine.socket(visit).await else {
                     return Sent::Failed(Answer::overloaded());
                 };
                 let opening = Connection::open(&engine.upstream, upstream, plan.connect_timeout, socket);
@@ -69,7 +69,7 @@ pub(super) async fn send(
                 }
             }
         };
-        connection.slot = Some(slot);
+        connection.occupy(slot, visit.holder.clone());
         visit.carried.set(Some(index));
         let mut waiting = pin!(connection.send(request));
         let mut sent = false;

@@ -116,6 +116,7 @@ impl Upload {
     /// than their bytes.
     pub(super) async fn gather(&mut self, most: usize) -> Result<Gathered, UploadError> {
         let visit = Rc::clone(&self.visit);
+        visit.must_not_pause();
         let mut share = visit.engine.worker.common.room.share(visit.holder.clone());
         let mut gathered = Slices::default();
         let mut is_crowded = false;
@@ -283,7 +284,7 @@ pub(super) enum UploadError {
     Malformed,
     /// The client is there, but its body comes too slowly.
     TooSlow,
-    /// The client is silent, and holds more than its share while another one waits.
+    /// The client is slow, and holds more than its share while another one waits.
     Crowding,
 }
 

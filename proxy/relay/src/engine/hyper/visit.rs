@@ -13,7 +13,7 @@ use super::pace::Pace;
 use super::stream::Stream;
 use crate::holder::{Holder, Key};
 use crate::metered::Metered;
-use crate::{UsageStep, clock};
+use crate::{Exchange, Refusal, UsageStep, clock};
 
 /// How far the request body is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,8 +42,8 @@ pub(super) struct Visit {
     pub(super) stream: Option<Rc<Stream>>,
     pub(super) uploading: Pace,
     pub(super) downloading: Pace,
-    /// True if its protocol lets the client be silent for any time.
-    may_pause: bool,
+    /// True if its protocol lets the client be silent for any time, and its body is not gathered.
+    may_pause: Cell<bool>,
     /// Its place among those that the sweep looks at.
     watched: Cell<Option<usize>>,
     /// Bytes of its body that are gathered, while more of them are awaited.
@@ -79,7 +79,7 @@ impl Visit {
             stream: if alone { None } else { Stream::current() },
             uploading: Pace::default(),
             downloading: Pace::default(),
-            may_pause,
+            may_pause: Cell::new(may_pause),
             watched: Cell::new(None),
             gathering: Cell::new(0),
             carried: Cell::new(None),
@@ -114,7 +114,12 @@ impl Visit {
 
     /// Returns true if no limit is set to the silence of its client.
     pub(super) fn may_pause(&self) -> bool {
-        self.may_pause
+        self.may_pause.get()
+    }
+
+    /// Its body is gathered, which is bounded whatever its protocol.
+    pub(super) fn must_not_pause(&self) {
+        self.may_pause.set(false);
     }
 
     /// Ends the stream that carries it.
@@ -163,6 +168,13 @@ impl Drop for Visit {
     fn drop(&mut self) {
         self.unwatch();
         self.waited();
+        if self.uploading.is_over() && self.is_sending() {
+            // Its connection was ended for another one, which is not its client's leaving.
+            let ended = |exchange: &mut Exchange| {
+                exchange.answered_locally(Refusal::UpstreamFull, 503, clock::now());
+            };
+            self.metered.borrow_mut().with(ended);
+        }
         if !self.is_complete() {
             self.client.leave_unread();
         }
