@@ -11,6 +11,7 @@ mod books;
 mod child;
 mod collectors;
 mod cpu;
+mod crowd;
 mod floor;
 mod load;
 mod mock;
@@ -36,13 +37,15 @@ type Failure = Box<dyn std::error::Error>;
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    // The first five are the parts it starts itself, each a process pinned to its core.
+    // The first six are the parts it starts itself, each a process pinned to its core.
     let done = match words.as_slice() {
         ["mock"] => mock::run(),
         ["load", rest @ ..] => load::run(rest),
         ["floor", listen, upstream] => floor::run(listen, upstream),
         ["spin"] => spin::run(),
         ["collector", fault] => collectors::serve(fault),
+        ["attack", name, address, admin] => crowd::attack(name, address, admin),
+        ["crowd", rest @ ..] => Options::read(rest).and_then(|options| crowd::run(&options)),
         ["--help" | "-h"] => {
             println!("{}", options::HELP);
             Ok(())

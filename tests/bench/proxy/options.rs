@@ -12,6 +12,7 @@ use crate::scenario::{self, Scenario};
 pub(crate) const HELP: &str = "\
 bench-proxy [--rounds N] [--scenarios a,b] [--proxies a,b] [--tokenmeter PATH] [--spin]
 bench-proxy --collectors[=a,b] [--rounds N] [--tokenmeter PATH]
+bench-proxy crowd [--rounds N] [--tokenmeter PATH]
 bench-proxy --ledger[=DIR] [--rounds N] [--scenarios a,b] [--tokenmeter PATH]
 
   --rounds N         alternating rounds, 1 to 100 (default 5)
@@ -21,6 +22,7 @@ bench-proxy --ledger[=DIR] [--rounds N] [--scenarios a,b] [--tokenmeter PATH]
   --collectors       instead: what telemetry costs the traffic when its collector misbehaves
   --ledger[=DIR]     instead: what tenants, prices and a ledger in DIR (default here) cost the
                      traffic, by the scenarios short, brief, lat16 and lat64
+  crowd              instead: the times of one client while another one takes all that it can get
   --spin             keep both cores awake at idle priority: read only p50 then
 Tables go to stdout, progress to stderr. It needs two cores, taskset, setpriv and chrt.";
 

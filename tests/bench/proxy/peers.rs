@@ -92,7 +92,7 @@ pub(crate) struct Running {
     /// Where it listens.
     pub(crate) address: String,
     /// Where tokenmeter's metrics are.
-    admin: Option<String>,
+    pub(crate) admin: Option<String>,
 }
 
 impl Running {
