@@ -48,21 +48,16 @@ impl Book {
     /// What an exchange costs. It allocates nothing.
     pub fn charge(&self, usage: &Usage<'_>) -> Charge {
         let find = |model| self.find(model, usage.provider, usage.upstream, usage.at_us);
-        let Some(entry) = find(usage.model).or_else(|| find(usage.response_model?)) else {
-            return Charge::Unpriced(Unpriced::Model);
-        };
-        let input_tokens = usage.input_tokens();
-        let by = |tier| {
-            let Offer { rate, .. } = entry.offer(tier, input_tokens);
-            (rate, rate.cost(usage.tokens, usage.success))
-        };
-        let (rate, cost) = match (usage.tier, usage.asked_tier) {
-            (Some(said), _) => by(Some(said)),
-            (None, None) => by(None),
-            (None, asked) => {
-                let (asked, ordinary) = (by(asked), by(None));
-                if is_more(asked.1, ordinary.1) { asked } else { ordinary }
-            }
+        let (asked, answered) = (find(usage.model), usage.response_model.and_then(find));
+        let (rate, cost) = match (asked, answered) {
+            (None, None) => return Charge::Unpriced(Unpriced::Model),
+            (Some(entry), None) | (None, Some(entry)) => cost_by(entry, usage),
+            // A client may ask a server that answers to any name by the cheapest. A pattern that the other name
+            // fits says nothing of it: the dated name of an alias fits many.
+            (Some(asked), Some(answered)) => match answered.models {
+                Models::Fitting(_) => cost_by(asked, usage),
+                Models::Named(_) => dearer(cost_by(asked, usage), cost_by(answered, usage)),
+            },
         };
         match cost {
             Ok(0) if usage.success && !usage.counted && rate.prices_tokens() => {
@@ -88,6 +83,27 @@ impl Book {
             .find(|(pattern, term)| holds(&term) && pattern::fits(pattern, model))
             .map(|(_, term)| &self.entries[term.entry])
             .or(named)
+    }
+
+    /// Returns whether a client can choose among several entries for an upstream by the model's name alone, whether in
+    /// force or not. Without a provider, it may be any.
+    pub fn is_chosen_by_name(&self, provider: Option<&str>, upstream: &str) -> bool {
+        let holds = |entry: &&Entry| {
+            let is_here = |mine: &Option<Arc<str>>, here| mine.as_deref().is_none_or(|mine| mine == here);
+            is_here(&entry.upstream, upstream) && provider.is_none_or(|here| is_here(&entry.provider, here))
+        };
+        let covers = |entry: &&Entry| match &entry.models {
+            Models::Fitting(pattern) => {
+                entry.upstream.is_some() && entry.provider.is_none() && **pattern == *"*"
+            }
+            Models::Named(_) => false,
+        };
+        // An entry of the upstream for all names comes before those of other places.
+        let is_covered = self.entries.iter().filter(holds).any(|entry| covers(&entry));
+        let mut entries =
+            self.entries.iter().filter(holds).filter(|entry| !is_covered || entry.upstream.is_some());
+        let first = entries.next();
+        entries.any(|entry| first.is_some_and(|first| first.models != entry.models))
     }
 
     /// Its entries, by model, place and time.
@@ -139,6 +155,28 @@ impl Book {
     pub fn currency(&self) -> Currency {
         self.currency
     }
+}
+
+type Cost<'b> = (&'b Arc<Rate>, Result<Pico, Unpriced>);
+
+/// The cost by an entry: by the tier that the response says, or else by the dearer of the one asked for and the
+/// ordinary one.
+fn cost_by<'b>(entry: &'b Entry, usage: &Usage<'_>) -> Cost<'b> {
+    let input_tokens = usage.input_tokens();
+    let by = |tier| {
+        let Offer { rate, .. } = entry.offer(tier, input_tokens);
+        (rate, rate.cost(usage.tokens, usage.success))
+    };
+    match (usage.tier, usage.asked_tier) {
+        (Some(said), _) => by(Some(said)),
+        (None, None) => by(None),
+        (None, asked) => dearer(by(None), by(asked)),
+    }
+}
+
+/// The other cost if it is more, else the first.
+fn dearer<'b>(first: Cost<'b>, other: Cost<'b>) -> Cost<'b> {
+    if is_more(other.1, first.1) { other } else { first }
 }
 
 /// Whether the one costs more than the other; a cost that is known is more than none.

@@ -7,7 +7,8 @@ use meter::TokenType;
 pub struct Usage<'a> {
     /// The model asked for.
     pub model: &'a str,
-    /// The model that answered, if it says: it counts where the book has no entry for the one asked for.
+    /// The model that answered, if it says: it counts where the book has no entry for the one asked for, or one of
+    /// this very name that makes the exchange dearer.
     pub response_model: Option<&'a str>,
     /// `gen_ai.provider.name`.
     pub provider: &'a str,

@@ -275,7 +275,11 @@ fn a_name_without_an_entry_is_charged_as_the_model_that_answered() {
         ("no-such-model", Some("gpt-4o"), Ok("2.50")),
         ("no-such-model", Some("nor-this"), Err(Unpriced::Model)),
         ("no-such-model", None, Err(Unpriced::Model)),
-        ("deep-thinker", Some("gpt-4o"), Ok("0.555")),
+        ("deep-thinker", Some("nor-this"), Ok("0.555")),
+        // Of two names with entries of their own the dearer: a server may answer to any name.
+        ("deep-thinker", Some("gpt-4o"), Ok("2.50")),
+        ("gpt-4o", Some("deep-thinker"), Ok("2.50")),
+        ("gpt-4o", Some("gpt-4o"), Ok("2.50")),
     ] {
         let usage = Usage { response_model: answered, ..usage(asked, &tokens) };
         assert_eq!(cost(&book, &usage).as_deref().map_err(|why| *why), money, "{asked} {answered:?}");

@@ -140,6 +140,9 @@ impl Plan {
             reader.check_covers(&budgets, &tenancy.now.spec);
         }
         let prices = reader.prices();
+        if let Some(book) = &prices {
+            reader.check_names(&relay.upstreams, book);
+        }
         let books = reader.books(machine);
         let outbox_records = reader.count("outbox_records");
         let log = reader.log();

@@ -13,7 +13,8 @@ use crate::settings::{BUDGET_DURATIONS, Value, Written};
 
 /// What the file comes to, beside these settings.
 fn written(yaml: &str, beside: &[(&'static str, &str)]) -> Written {
-    let flags: BTreeMap<_, _> = [("upstream", "http://gpu:8000".to_owned())].into();
+    let flags: BTreeMap<_, _> =
+        [("upstream", "http://gpu:8000".to_owned()), ("kind", "vllm".to_owned())].into();
     let mut written = Written::merge(&flags, &|_| None, Some(file::parse("t.yaml", yaml).unwrap()));
     for (key, text) in beside {
         let origin = Origin::Flag(format!("--{}", key.replace('_', "-")));
@@ -372,6 +373,40 @@ fn a_webhook_that_everybody_can_read_is_a_warning() {
     );
     assert_eq!(with("http://127.0.0.1:9093/"), [""; 0]);
     assert_eq!(with("https://hooks.example.com/"), [""; 0]);
+}
+
+#[test]
+fn prices_chosen_by_name_are_a_warning() {
+    let path = std::env::temp_dir().join(format!("tokenmeter-names-{}.yaml", std::process::id()));
+    let of = |kind: &str, enforce: bool, models: &str| {
+        std::fs::write(&path, format!("version: v\ncurrency: USD\nmodels:\n{models}")).unwrap();
+        let budget = format!("  - {{name: a, max_budget: 1, budget_duration: day, enforce: {enforce}}}\n");
+        let beside = [("prices", path.to_str().unwrap()), ("ledger", "spend.db"), ("kind", kind)];
+        warned(&written(&format!("budgets:\n{budget}"), &beside))
+    };
+    let two = "  - {name: cheap, input: 1}\n  - {name: dear, input: 9}\n";
+    assert_eq!(
+        of("llama_cpp", true, two),
+        [
+            "prices: a budget is enforced, and the upstream `gpu:8000` answers to any model's name, so its clients choose \
+             among the prices; give the price file one entry for it, `pattern: \"*\"` with `upstream: \"gpu:8000\"`"
+        ]
+    );
+    let unknown = of("auto", true, two);
+    assert_eq!(unknown.len(), 1);
+    assert!(
+        unknown[0].contains("whose kind is not written") && unknown[0].ends_with(", or write its `kind`")
+    );
+    assert_eq!(of("vllm", true, two), [""; 0]);
+    assert_eq!(of("llama_cpp", false, two), [""; 0]);
+    assert_eq!(of("llama_cpp", true, "  - {name: only, input: 1}\n"), [""; 0]);
+    let all = format!("{two}  - {{pattern: \"*\", upstream: \"gpu:8000\", input: 9}}\n");
+    assert_eq!(of("llama_cpp", true, &all), [""; 0]);
+    let named = format!("{all}  - {{name: cheap, upstream: \"gpu:8000\", input: 2}}\n");
+    assert_eq!(of("llama_cpp", true, &named).len(), 1, "an entry of the upstream for one name");
+    let elsewhere = "  - {name: dear, input: 9}\n  - {name: cheap, input: 1, upstream: other}\n  - {name: c, input: 1, provider: openai}\n";
+    assert_eq!(of("llama_cpp", true, elsewhere), [""; 0]);
+    std::fs::remove_file(&path).unwrap();
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! The consequences of an enforced budget for every client: a stream must be counted also where its
 //! client does not want it to be. Budgets are read at the start only, and so is this.
 
+use ::price::Book;
+use relay::Kind;
 use usage::Policy;
 
 use super::values::Reader;
@@ -36,6 +38,34 @@ impl Reader<'_> {
         // A general setting is read once for each upstream.
         if !self.warnings.contains(&warning) {
             self.warnings.push(warning);
+        }
+    }
+
+    /// Warns of an upstream that may answer to any name while the name that a client writes decides its price.
+    pub(super) fn check_names(&mut self, upstreams: &[relay::Upstream], book: &Book) {
+        if !self.enforces() {
+            return;
+        }
+        for relay::Upstream { name, kind, .. } in upstreams {
+            let (is_llama_cpp, provider) = (*kind == Some(Kind::LlamaCpp), kind.map(Kind::name));
+            if !(is_llama_cpp || kind.is_none()) || !book.is_chosen_by_name(provider, name) {
+                continue;
+            }
+            let what = match is_llama_cpp {
+                true => format!(
+                    "a budget is enforced, and the upstream `{name}` answers to any model's name, so its clients choose \
+                     among the prices"
+                ),
+                false => format!(
+                    "a budget is enforced, and the upstream `{name}`, whose kind is not written, may answer to any \
+                     model's name; then its clients choose among the prices"
+                ),
+            };
+            let remedy = format!(
+                "give the price file one entry for it, `pattern: \"*\"` with `upstream: \"{name}\"`{}",
+                if is_llama_cpp { "" } else { ", or write its `kind`" }
+            );
+            self.warnings.push(Mistake::missing("prices", what, remedy));
         }
     }
 
