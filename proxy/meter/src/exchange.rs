@@ -179,6 +179,7 @@ impl Meter {
         self.status = status;
         self.streamed = body == Body::Frames;
         self.unseen = body == Body::Unseen;
+        self.ladder.is_body = body == Body::Whole;
     }
 
     /// How the body can be read was found out only now, by its first byte.
@@ -211,7 +212,7 @@ impl Meter {
     /// The best count of output tokens so far; the final count once the server has said it.
     pub fn live_output(&self) -> u64 {
         let reported = self.ladder.reported(self.choices, &self.request, self.is_over());
-        reported.and_then(|counts| counts.output).unwrap_or(self.weight)
+        reported.and_then(|counts| counts.output).unwrap_or(if self.streamed { self.weight } else { 0 })
     }
 
     /// Every answer asked for is finished, or the end mark was seen.

@@ -1,6 +1,10 @@
 //! The ladder of provenances: what each source says, and which one is believed. A better source
 //! replaces a worse one whole. A usage of zero beside content is not believed, and of the other
 //! sources none that counts fewer tokens than there were frames with content.
+//!
+//! An answer that is one body is one frame however long it is, so its frames count nothing. What some of its
+//! choices say of themselves is no count of all of them. Where nothing else counts it, it is uncounted, prompt
+//! and all, and has no price.
 
 use scan::{Counts, Dialect, Request, Scope, Usage};
 
@@ -22,6 +26,10 @@ pub(crate) struct Ladder {
     running: Option<Counts>,
     /// The prompts as the choices' own usages say them; present as soon as a second choice had one.
     prompts: Option<Box<ChoicePrompts>>,
+    /// The answer is one body.
+    pub(crate) is_body: bool,
+    /// That body is complete: every choice stands in it.
+    pub(crate) is_entire: bool,
     /// Numbers refused.
     pub(crate) rejected: u32,
     /// Tokens by ids or log probabilities; of them in reasoning.
@@ -35,8 +43,9 @@ pub(crate) struct Ladder {
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
     seen: u32,
-    /// Of them, those that said how long the prompt was.
+    /// Of them, those that said how long the prompt was, and how long the answer.
     inputs: u32,
+    outputs: u32,
     input: u64,
     input_most: u64,
     cached: u64,
@@ -133,6 +142,8 @@ impl Ladder {
             choices: Sum::default(),
             running: None,
             prompts: None,
+            is_body: false,
+            is_entire: false,
             rejected: 0,
             ids: 0,
             ids_reasoning: 0,
@@ -173,7 +184,7 @@ impl Ladder {
         }
         let counts = match self.whole {
             Some(last) => self.covering(last, request, over)?,
-            None if self.choices.seen > 0 && self.choices.seen >= choices.max(request.answers) => {
+            None if self.choices.seen > 0 && self.choices.seen >= self.expected(choices, request) => {
                 let Prompt { input, cached, written, heard, image, video } = self.choices.prompt(request);
                 Counts {
                     input: (self.choices.inputs > 0).then_some(input),
@@ -182,7 +193,7 @@ impl Ladder {
                     input_audio: Some(heard),
                     input_image: Some(image),
                     input_video: Some(video),
-                    output: Some(self.choices.output),
+                    output: (self.choices.outputs == self.choices.seen).then_some(self.choices.output),
                     output_reasoning: Some(self.choices.reasoning),
                     output_audio: Some(self.choices.spoken),
                     output_image: Some(self.choices.output_image),
@@ -193,6 +204,12 @@ impl Ladder {
             None => return None,
         };
         self.is_credible(&counts).then_some(counts)
+    }
+
+    /// Returns the number of choices that have to be counted. Those of an entire body are all there, whatever the
+    /// client asked for.
+    fn expected(&self, choices: u32, request: &Request) -> u32 {
+        if self.is_entire { choices } else { choices.max(request.answers) }
     }
 
     /// What the usages of the whole cover. For several prompts there is one in all, at the end, or one
@@ -223,7 +240,8 @@ impl Ladder {
             Some(answer) => (Provenance::Reported, answer),
             None => {
                 let part = self.part(request).and_then(|counts| counts.output).unwrap_or(0);
-                let running = running.max(self.choices.output).max(part);
+                // Of an entire body, the counts of some choices are no running ones.
+                let running = if self.is_entire { part } else { running.max(self.choices.output).max(part) };
                 let reasoning = self.running.and_then(|c| c.output_reasoning).unwrap_or(0);
                 [
                     (Provenance::Running, running, reasoning.max(self.choices.reasoning)),
@@ -231,6 +249,7 @@ impl Ladder {
                     (Provenance::Frames, self.frames, self.frames_reasoning),
                 ]
                 .into_iter()
+                .filter(|(provenance, ..)| *provenance != Provenance::Frames || !self.is_body)
                 .find(|&(_, tokens, _)| tokens > 0 && tokens >= self.frames)
                 .map_or(
                     (Provenance::None, Answer::default()),
@@ -290,10 +309,20 @@ impl Ladder {
         running: u64,
     ) -> (Tokens, u64) {
         let tokens = match dialect.generates() {
-            true => self.tokens(choices, request, over, running),
+            true => {
+                let tokens = self.tokens(choices, request, over, running);
+                if self.is_unstated(&tokens) { Tokens::NONE } else { tokens }
+            }
             false => self.prompt(),
         };
         (tokens, self.cached_excess(choices, request, over))
+    }
+
+    /// Returns whether the answer was one body that says nowhere how long it is. A usage of the whole without
+    /// output and without content is one of an embedding.
+    fn is_unstated(&self, tokens: &Tokens) -> bool {
+        let is_answer = self.frames > 0 || self.is_entire && self.whole.is_none();
+        self.is_body && is_answer && tokens.output_provenance == Provenance::None
     }
 
     /// The cached tokens that the prompt is too short for: SGLang's prefill and decode servers count the
@@ -316,8 +345,10 @@ impl Ladder {
         }
         let listed =
             self.prompts.as_ref().filter(|_| request.prompts > 1).map(|prompts| prompts.sum(request));
-        // Every choice shares the one prompt, so one choice's usage says all about it.
-        if self.choices.input > 0 {
+        // Every choice shares the one prompt, so one choice's usage says all about it. Of several prompts, an
+        // entire body that does not count each choice counts some.
+        let is_part = self.is_entire && request.prompts > 1;
+        if self.choices.input > 0 && !is_part {
             let provenance = if request.prompts <= 1 { Provenance::Reported } else { Provenance::Running };
             let ended = self.choices.prompt(request);
             // Of several prompts some may not have ended.
@@ -392,6 +423,7 @@ impl Sum {
         let (input, cached) = (counts.input.unwrap_or(0), counts.input_cached.unwrap_or(0));
         self.seen = self.seen.saturating_add(1);
         self.inputs = self.inputs.saturating_add(u32::from(counts.input.is_some()));
+        self.outputs = self.outputs.saturating_add(u32::from(counts.output.is_some()));
         self.input = self.input.saturating_add(input);
         self.input_most = self.input_most.max(input);
         self.cached = self.cached.saturating_add(cached);

@@ -1,11 +1,11 @@
 //! Each source of a count at its edges: the limit of a claim, the order of the sources, sums over choices and
 //! over prompts.
 
-use scan::{Counts, Dialect, Event, Request, Scope, Usage};
+use scan::{Counts, Dialect, Event, Piece, Request, Scope, Usage};
 
 use crate::ladder::Ladder;
-use crate::tests::{Bench, text};
-use crate::{Close, Provenance, Record, TokenType, Tokens};
+use crate::tests::{Bench, stop, text};
+use crate::{Body, Close, Provenance, Record, Tick, TokenType, Tokens};
 
 const NONE: Counts = Counts {
     input: None,
@@ -212,4 +212,85 @@ fn embeddings_count_what_the_server_reports() {
     assert_eq!(given(&[(Scope::Whole, above)]).prompt().by_type, [0, 10, 0, 0, 0, 0, 3, 0, 0, 0, 0]);
     assert_eq!(given(&[(Scope::Whole, Counts { output: Some(3), ..NONE })]).prompt(), Tokens::NONE);
     assert_eq!(given(&[]).prompt(), Tokens::NONE);
+}
+
+/// Ends an answer that was one body, asked for by `request`, with these events in it.
+fn body(request: Request, events: &[Event], close: Close) -> Tokens {
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    bench.0.requested(request, Tick(100));
+    bench.0.answered(200, Body::Whole);
+    bench.frame(200, events);
+    bench.end(close, 210).tokens
+}
+
+const ENTIRE: Close = Close::Clean { whole: true };
+
+fn said(scope: Scope, counts: Counts) -> Event {
+    Event::Usage(Usage { scope, counts })
+}
+
+/// llama.cpp's `response_fields`, TGI without `details`, Triton: one body is one frame, however long it is.
+#[test]
+fn body_without_a_count_is_uncounted() {
+    let ids = Request { prompt_ids: Some(8), ..request(1, 1) };
+    for asked in [request(1, 1), ids] {
+        assert_eq!(body(asked, &[text(0), stop(0)], ENTIRE), Tokens::NONE);
+        assert_eq!(body(asked, &[text(0)], Close::ClientGone), Tokens::NONE);
+    }
+    let prompt_alone = said(Scope::Choice(Some(0)), Counts { input: Some(7), ..NONE });
+    assert_eq!(body(request(1, 1), &[text(0), prompt_alone], ENTIRE), Tokens::NONE);
+    assert_eq!(body(request(1, 1), &[prompt_alone], ENTIRE), Tokens::NONE, "its text was left out, too");
+    let output_alone = said(Scope::Choice(Some(0)), Counts { output: Some(7), ..NONE });
+    let tokens = body(request(1, 1), &[text(0), output_alone], ENTIRE);
+    assert_eq!((input(&tokens), output(&tokens)), ((Provenance::None, 0), (Provenance::Reported, 7)));
+    let listed = Event::Text(Piece { choice: 0, chars: 90, tokens: Some(30) });
+    assert_eq!(output(&body(request(1, 1), &[listed], ENTIRE)), (Provenance::Ids, 30));
+    // Nothing of an answer came: the prompt was computed all the same.
+    assert_eq!(input(&body(ids, &[], Close::ClientGone)), (Provenance::Ids, 8));
+}
+
+/// llama.cpp counts one of several choices, or of several prompts, in an unstreamed answer.
+#[test]
+fn usage_of_some_choices_of_a_body_is_no_count() {
+    let some = said(Scope::Choice(None), counts(16, 20));
+    let four = [text(0), text(1), text(2), text(3), some];
+    for asked in [request(1, 4), request(4, 4), request(1, 1)] {
+        assert_eq!(body(asked, &four, ENTIRE), Tokens::NONE, "{asked:?}");
+    }
+    let listed = |choice| Event::Text(Piece { choice, chars: 90, tokens: Some(30) });
+    let logged = [listed(0), listed(1), some];
+    let tokens = body(request(1, 2), &logged, ENTIRE);
+    assert_eq!((input(&tokens), output(&tokens)), ((Provenance::Reported, 16), (Provenance::Ids, 60)));
+    let tokens = body(request(2, 2), &logged, ENTIRE);
+    assert_eq!((input(&tokens), output(&tokens)), ((Provenance::None, 0), (Provenance::Ids, 60)));
+    let each = [text(0), some, text(1), some];
+    let tokens = body(request(1, 2), &each, ENTIRE);
+    assert_eq!((input(&tokens), output(&tokens)), ((Provenance::Reported, 16), (Provenance::Reported, 40)));
+}
+
+/// A client writes what it likes: choices that are not there cost no count.
+#[test]
+fn choices_only_asked_for_uncount_no_body() {
+    let one = [text(0), stop(0), said(Scope::Choice(Some(0)), counts(16, 20))];
+    let tokens = body(request(1, 9), &one, ENTIRE);
+    assert_eq!((input(&tokens), output(&tokens)), ((Provenance::Reported, 16), (Provenance::Reported, 20)));
+    let cut = body(request(1, 9), &one, Close::ClientGone);
+    assert_eq!(output(&cut), (Provenance::Running, 20), "more may have been on the way");
+}
+
+/// Responses streamed side by side: each counts itself, and none is all.
+#[test]
+fn usages_of_answers_side_by_side_are_summed() {
+    let ended = |usages: u32, close| {
+        let mut bench = Bench::new(Dialect::OpenaiResponses);
+        bench.frame(200, &[text(0)]).frame(210, &[Event::Role { choice: 1 }]).frame(220, &[text(0)]);
+        for answer in 0..usages {
+            bench.frame(230, &[stop(answer), said(Scope::Choice(None), counts(16, 20))]);
+        }
+        bench.end(close, 240).tokens
+    };
+    let both = ended(2, Close::Clean { whole: false });
+    assert_eq!((input(&both), output(&both)), ((Provenance::Reported, 16), (Provenance::Reported, 40)));
+    let one = ended(1, Close::ClientGone);
+    assert_eq!((input(&one), output(&one)), ((Provenance::Reported, 16), (Provenance::Running, 20)));
 }

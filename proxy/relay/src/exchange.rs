@@ -423,22 +423,23 @@ impl Exchange {
         }
     }
 
-    /// Whether the answer's text is worth keeping until its end: only somebody else's tokenizer
-    /// can count it, and there is one. Several answers' texts would be mixed, and other dialects
-    /// say theirs twice, or have counts always.
+    /// Returns whether the answer's text is worth keeping until its end: there is a tokenizer for it, and the
+    /// server does not count it, by its habit or by what the request asks for. Several answers' texts would be
+    /// mixed, and the streams of other dialects say theirs twice, or have counts always.
     fn wants_text(&self, at: Tick) -> bool {
-        let keeps = matches!(
-            self.dialect,
+        let is_hidden = !self.streamed && self.may_hide_counts();
+        let keeps = match self.dialect {
             Dialect::OpenaiChat
-                | Dialect::OpenaiCompletions
-                | Dialect::OllamaChat
-                | Dialect::OllamaGenerate
-                | Dialect::Triton
-        );
+            | Dialect::OpenaiCompletions
+            | Dialect::OllamaChat
+            | Dialect::OllamaGenerate
+            | Dialect::Triton => is_hidden || self.learned().says_nothing(at),
+            Dialect::LlamacppCompletion | Dialect::Tgi => is_hidden,
+            _ => false,
+        };
         keeps
             && self.role.is_counted()
             && self.worker.plan.tokenized.contains(self.model.as_str())
-            && self.learned().says_nothing(at)
             && self.meter.as_ref().is_some_and(|meter| meter.request().answers <= 1 && !meter.request().echo)
     }
 
@@ -520,8 +521,10 @@ impl Exchange {
             seat.slot = self.slot;
         }
         self.learn(&record, at);
-        let estimated = record.tokens.output_provenance == Provenance::Frames;
-        let text = text.zip(self.text.take()).filter(|_| estimated);
+        let is_estimate = record.tokens.output_provenance == Provenance::Frames;
+        let is_unstated = !record.streamed && record.tokens.output_provenance == Provenance::None;
+        let is_success = record.status < 400 && text.as_ref().is_some_and(|text| !text.is_empty());
+        let text = text.zip(self.text.take()).filter(|_| is_estimate || is_unstated && is_success);
         let text = text.map(|(bytes, share)| Text::new(bytes, share));
 
         let mut observer = self.worker.observer.borrow_mut();

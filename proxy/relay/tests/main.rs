@@ -33,5 +33,6 @@ mod tenants;
 mod terms;
 mod trace;
 mod turned;
+mod uncounted;
 mod upgrade;
 mod usage;

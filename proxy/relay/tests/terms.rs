@@ -16,9 +16,9 @@ const KEY_B: &str = "x-api-key: key-b\r\n";
 
 /// Tenant `a` is under these terms, and only the model `known` has a price.
 #[derive(Debug)]
-struct Under {
-    terms: Terms,
-    minds: bool,
+pub(crate) struct Under {
+    pub(crate) terms: Terms,
+    pub(crate) minds: bool,
 }
 
 impl Models for Under {

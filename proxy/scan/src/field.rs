@@ -182,6 +182,12 @@ pub(crate) enum Field {
     BeamSearch,
     /// Of a request. Flag: the answer is not waited for.
     Background,
+    /// Of a request to TGI. Flag: the answer shall have details.
+    RequestDetails,
+    /// Of a request to llama.cpp. List of the members that the answer shall have.
+    AnswerMembers,
+    /// Of a request to llama.cpp. Word: one of them.
+    AnswerMember,
     /// Of a request. A member whose presence says which server is meant.
     Key(Key),
     /// Of a request. Number or word: how its answers are to be drawn.
@@ -278,6 +284,13 @@ impl Fields {
             fields.nodes[usize::from(node)].field = field;
         }
         fields
+    }
+
+    /// Looks for the same paths in each element of a top-level array, too.
+    #[must_use]
+    pub(crate) fn or_in_list(mut self) -> Self {
+        self.nodes[0].element = 0;
+        self
     }
 
     /// Looks for `field` at the member of that path, whatever characters its keys have.

@@ -60,10 +60,14 @@ pub(crate) struct Frame {
     is_load: bool,
     progress: bool,
     error: bool,
-    /// The frame is a list, and its elements so far have spoken for themselves.
+    /// The frame is a list whose elements may speak for themselves, and some have.
+    is_list: bool,
     has_elements: bool,
     /// We are inside one of them.
     in_element: bool,
+    /// Answers of a Responses body that have begun, and that have ended.
+    begun: u32,
+    ended: u32,
     typed: Typed,
     held: Queue,
     /// Where this frame's varying values stand in the buffer.
@@ -109,8 +113,11 @@ impl Frame {
             is_load: false,
             progress: false,
             error: false,
+            is_list: false,
             has_elements: false,
             in_element: false,
+            begun: 0,
+            ended: 0,
             typed: Typed::default(),
             held: Queue::new(),
             holes: Holes::default(),
@@ -186,6 +193,9 @@ impl Frame {
         } else if self.progress {
             self.held.clear();
             sink.event(Event::Progress);
+            if let Some(choice) = self.typed.begins {
+                self.held.say(Said { choice, role: true, ..Said::default() }, sink);
+            }
         } else if self.is_load {
             sink.event(Event::Meta);
         } else if verdict.is_final {
@@ -233,6 +243,7 @@ impl Frame {
         self.is_load = false;
         self.progress = false;
         self.error = false;
+        self.is_list = false;
         self.has_elements = false;
         self.in_element = false;
         self.typed = Typed::default();
@@ -324,6 +335,9 @@ impl Frame {
             choice.settle_tgi(self.unstreamed);
             counts = usage::said(usage::with_ordinal(usage.unwrap_or_default(), &extra));
         }
+        if self.dialect.is_ollama() && choice.stopped {
+            counts = counts.map(usage::with_zero);
+        }
         let mut tokens = choice.tokens();
         if self.dialect == Dialect::Sglang && !self.unstreamed {
             let text = &mut choice.chars[Kind::Text as usize];
@@ -346,6 +360,7 @@ impl Frame {
     fn close_element(&mut self, sink: &mut impl Sink) {
         self.say(true, sink);
         self.forget();
+        self.is_list = true;
         self.has_elements = true;
     }
 }
@@ -465,7 +480,12 @@ impl<S: Sink> Visit for Reader<'_, S> {
             Field::Ids => choice.ids = choice.ids.map(|_| items),
             Field::OtherIds => choice.other_ids = choice.other_ids.map(|_| items),
             Field::Logprobs => choice.logprobs = choice.logprobs.map(|most| most.max(items)),
-            Field::Root => self.frame.close_root(self.sink),
+            Field::Root => {
+                self.frame.close_root(self.sink);
+                if self.frame.in_element {
+                    self.frame.close_element(self.sink);
+                }
+            }
             Field::Element if self.frame.in_element => self.frame.close_element(self.sink),
             // An empty one was not asked for.
             Field::PromptList if items > 0 => {
@@ -546,6 +566,10 @@ impl Frame {
                 }
             }
             Field::Element => self.in_element = value == Value::Object,
+            Field::Root => {
+                self.in_element = self.is_list && value == Value::Object;
+                self.is_list |= value == Value::List;
+            }
             _ if self.dialect == Dialect::Gemini && self.choice.take_part(field, value) => {}
             _ if times::take(&mut self.times, field, value) => {}
             _ if self.typed.take(self.dialect, field, value) => {}

@@ -41,6 +41,8 @@ pub struct Request {
     /// Whether frames are asked for, if that was said; in any value that servers in Python take for it
     /// ([`flag`]).
     pub stream: Option<bool>,
+    /// That was said by something else than `true` or `false`, so that servers may differ about it.
+    pub stream_is_odd: bool,
     /// Answers asked for: `n`, by whatever name the dialect has for it, times the number of prompts.
     /// This and the two after it are by any dialect's names until [`Request::of`] takes one's.
     pub answers: u32,
@@ -62,6 +64,11 @@ pub struct Request {
     pub beam_search: bool,
     /// Whether the answer is left to a later request (the Responses API).
     pub background: bool,
+    /// Whether llama.cpp is asked to leave its count of the prompt or of the output out of the answer
+    /// (`response_fields`).
+    pub hides_counts: bool,
+    /// Whether TGI is asked for details of the answer, its counts among them (`parameters.details`).
+    pub details: bool,
     /// The members that tell apart servers that share an address.
     pub shape: Shape,
     /// How the answers are to be drawn.
@@ -80,6 +87,17 @@ impl Request {
     #[must_use]
     pub fn of(self, dialect: Dialect) -> Self {
         self.asking(Some(dialect))
+    }
+
+    /// Returns whether every server takes it for a request for frames.
+    pub fn streams_in_any_reading(&self) -> bool {
+        self.stream == Some(true) && !self.stream_is_odd
+    }
+
+    /// The answers asked for by llama.cpp's names, in whatever dialect: it takes them in those of OpenAI that
+    /// have no such member, too. At least one.
+    pub fn named_answers(&self) -> u32 {
+        self.places.map_or(1, |places| places.named_answers())
     }
 
     fn asking(self, dialect: Option<Dialect>) -> Self {
@@ -110,7 +128,12 @@ struct Facts {
     said: Box<[Name]>,
     /// Bit p: the member at place p is one of `metadata`.
     metadata: u32,
+    /// The elements of `response_fields`, where that is a list, and of them those that name a count.
+    response_fields: Option<(u32, [bool; NATIVE_COUNTS.len()])>,
 }
+
+/// llama.cpp's names of the numbers of prompt and output tokens.
+const NATIVE_COUNTS: [&[u8]; 2] = [b"tokens_evaluated", b"tokens_predicted"];
 
 static FIELDS: LazyLock<Fields> = LazyLock::new(fields);
 
@@ -124,7 +147,7 @@ const FACTS: &[(&str, Field)] = &[
     ("model", Field::Model),
     ("stream", Field::Stream),
     ("n", Field::Answers(Count::Top)),
-    ("n_cmpl", Field::Answers(Count::Top)),
+    ("n_cmpl", Field::Answers(Count::Completions)),
     ("sampling_params.n", Field::Answers(Count::SamplingParams)),
     ("generationConfig.candidateCount", Field::Answers(Count::GenerationConfig)),
     ("echo", Field::Echo),
@@ -149,6 +172,9 @@ const FACTS: &[(&str, Field)] = &[
     ("input_ids[]", Field::PromptPart(Key::InputIds)),
     ("contents", Field::Key(Key::Contents)),
     ("parameters", Field::Key(Key::Parameters)),
+    ("parameters.details", Field::RequestDetails),
+    ("response_fields", Field::AnswerMembers),
+    ("response_fields[]", Field::AnswerMember),
     ("sampling_params", Field::Key(Key::SamplingParams)),
     ("query", Field::Key(Key::Query)),
     ("queries", Field::Key(Key::Queries)),
@@ -308,6 +334,14 @@ impl Default for RequestScanner {
     }
 }
 
+/// A number of answers, of which llama.cpp takes the whole part.
+fn whole_part(number: &[u8]) -> Option<u64> {
+    count(number).or_else(|| {
+        let number: f64 = str::from_utf8(number).ok()?.parse().ok()?;
+        (number >= 1.0).then_some(number as u64)
+    })
+}
+
 /// A flag, as servers in Python take it.
 fn lax(value: Value<'_>) -> Option<bool> {
     match value {
@@ -345,6 +379,10 @@ impl Facts {
             },
             // The server may read this body otherwise than we do, so the model named last is unknown.
             model: if end == End::Broken { Name::default() } else { self.request.model },
+            // An empty list asks for all, as does anything that is no list.
+            hides_counts: self
+                .response_fields
+                .is_some_and(|(elements, named)| elements > 0 && named != [true; 2]),
             whole: end == End::Whole,
             ..self.request
         }
@@ -380,8 +418,13 @@ impl Facts {
                     .filter(|(place, _)| metadata >> place & 1 == 1)
                     .for_each(|(_, said)| *said = Name::default());
             }
-            (Field::Stream, value) => self.request.stream = truth(value),
-            (Field::Answers(place), Value::Number(number)) => self.places().answers(place, count(number)),
+            (Field::Stream, value) => {
+                self.request.stream = truth(value);
+                self.request.stream_is_odd = !matches!(value, Value::Bool(_) | Value::Null);
+            }
+            (Field::Answers(place), Value::Number(number)) => {
+                self.places().answers(place, whole_part(number))
+            }
             (Field::Echo, _) => self.request.echo = yes,
             (Field::StreamOptions, value) => {
                 self.request.stream_options = value != Value::Null;
@@ -391,6 +434,18 @@ impl Facts {
             (Field::IncludeUsage, value) => self.request.include_usage = lax(value),
             (Field::ContinuousUsage, value) => self.request.continuous_usage = lax(value) == Some(true),
             (Field::BeamSearch, _) => self.request.beam_search = yes,
+            (Field::RequestDetails, _) => self.request.details = yes,
+            (Field::AnswerMembers, value) => {
+                self.response_fields = (value == Value::List).then(Default::default);
+            }
+            (Field::AnswerMember, value) => {
+                if let Some((elements, named)) = &mut self.response_fields {
+                    *elements = elements.saturating_add(1);
+                    for (named, count) in named.iter_mut().zip(NATIVE_COUNTS) {
+                        *named |= matches!(value, Value::Word(word) if word == count);
+                    }
+                }
+            }
             (Field::Background, value) => self.request.background = lax(value) == Some(true),
             (Field::Knob(Knob::MaxCompletionTokens), value) => {
                 self.max_completion_tokens = sampling::number(value).and_then(count);
@@ -408,6 +463,7 @@ impl Facts {
             (Field::Knob(knob), value) => self.request.sampling.take(knob, value),
             (Field::Key(key), value) => {
                 self.request.shape.set(key, value != Value::Null);
+                self.request.details &= key != Key::Parameters;
                 self.places().begin(key);
             }
             (Field::PromptPart(key), value) => self.places().element(key, matches!(value, Value::Number(_))),

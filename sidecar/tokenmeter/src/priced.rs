@@ -79,9 +79,10 @@ impl Models for Priced {
                  Send plain JSON."
             }
             Gap::Uncountable => {
-                "allows only streams that the server counts, and this one cannot be asked to be counted. The request \
-                 was not sent. Ask for usage by stream_options.include_usage, in a body that is plain JSON of at \
-                 most 8 MiB and not signed, or do not ask for a stream."
+                "allows only answers that the server counts, and this one would not be counted in full. The request \
+                 was not sent. Ask for a stream with usage by stream_options.include_usage, in a body that is plain \
+                 JSON of at most 8 MiB and not signed; for one answer to one prompt; and for all counts, that is \
+                 without response_fields, or with details."
             }
         };
         format!("The budget '{name}' {why}").into()

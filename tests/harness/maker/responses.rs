@@ -32,6 +32,14 @@ const OTHERS: [&str; 10] = [
 
 impl Maker<'_, '_> {
     pub(super) fn responses(&mut self, unstreamed: bool) {
+        if unstreamed && self.dice.one_in(4) {
+            self.put("[");
+            for place in 0..self.dice.below(4) {
+                self.put(if place > 0 { "," } else { "" });
+                self.response();
+            }
+            return self.put("]");
+        }
         if unstreamed || self.dice.one_in(24) {
             return self.response();
         }

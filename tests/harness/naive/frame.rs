@@ -21,7 +21,11 @@ pub(crate) fn events(
             openai::told(dialect, outside, frame)?
         }
         Dialect::LlamacppCompletion => native::told(outside, frame)?,
-        Dialect::OpenaiResponses => responses::told(outside, frame)?,
+        Dialect::OpenaiResponses => {
+            let frames =
+                responses::told(outside, frame, memory)?.into_iter().map(|told| told.events(outside));
+            return frames.collect::<Option<Vec<_>>>().map(|events| events.concat());
+        }
         Dialect::Anthropic => anthropic::told(outside, frame, memory)?,
         Dialect::Tgi => tgi::told(outside, frame)?,
         Dialect::Sglang | Dialect::Lmdeploy => generate::told(dialect, outside, frame, memory)?,
@@ -92,7 +96,11 @@ pub(crate) fn tier(dialect: Dialect, frame: &Value) -> Option<Option<&str>> {
 fn first_word<'v>(dialect: Dialect, frame: &'v Value, places: &[&str]) -> Option<&'v str> {
     let holders = match (dialect, frame) {
         (
-            Dialect::LlamacppCompletion | Dialect::Gemini | Dialect::Sglang | Dialect::Lmdeploy,
+            Dialect::LlamacppCompletion
+            | Dialect::OpenaiResponses
+            | Dialect::Gemini
+            | Dialect::Sglang
+            | Dialect::Lmdeploy,
             Value::Array(list),
         ) => &list[..],
         _ => std::slice::from_ref(frame),

@@ -12,6 +12,9 @@ pub(crate) struct Memory {
     pub(crate) anthropic: BTreeMap<&'static str, u64>,
     /// The counts of a stream of no known dialect.
     pub(crate) unknown: Counts,
+    /// Answers of a Responses body that have begun, and that have ended.
+    pub(crate) begun: u32,
+    pub(crate) ended: u32,
     /// Its beginning was there.
     pub(crate) started: bool,
     /// An SGLang stream has shown that its frames are deltas.

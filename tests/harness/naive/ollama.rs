@@ -44,7 +44,10 @@ pub(crate) fn told(dialect: Dialect, outside: Frame, frame: &Value) -> Option<To
     if odd || !done && (counts != scan::Counts::default() || server.is_some()) {
         return None;
     }
-    choice.count(outside, counts);
+    // Of what its own end says, a count of zero is left out.
+    let is_zero = done && counts != scan::Counts::default() && counts.rejected == 0;
+    let output = counts.output.or(is_zero.then_some(0));
+    choice.count(outside, scan::Counts { output, ..counts });
     let mut told = Told { server, each_counts: true, ..Told::choice(choice) };
     let word = frame.get("done_reason").filter(|_| done && is_word(frame.get("done_reason")));
     if word.is_some_and(|word| word == "load" || word == "unload") {

@@ -1,15 +1,41 @@
-//! OpenAI's Responses: the frame's `type` says what it is; the last one repeats the whole answer.
+//! OpenAI's Responses: the frame's `type` says what it is; the last one repeats the whole answer. llama.cpp gives
+//! several answers: side by side in a stream, or in one array.
 
 use scan::{Finish, Scope, Usage};
 use serde_json::Value;
 
 use super::frame::{chars, each, is_error, is_word, len, says_error};
+use super::memory::Memory;
 use super::told::{Chars, Choice, Lead, Told};
 use super::words::{self, RESPONSES};
 use super::{Frame, counts, times};
 
-/// What a frame tells.
-pub(crate) fn told(outside: Frame, frame: &Value) -> Option<Told> {
+/// What a frame tells; an array holds several.
+pub(crate) fn told(outside: Frame, frame: &Value, memory: &mut Memory) -> Option<Vec<Told>> {
+    let Value::Array(frames) = frame else { return Some(vec![one(outside, frame, memory)?]) };
+    let objects: Vec<&Value> = frames.iter().filter(|frame| frame.is_object()).collect();
+    match objects.is_empty() {
+        true => Some(vec![Told::lead(Lead::Other)]),
+        // In a stream of events no server sends it, nor an array of errors.
+        false if !outside.unstreamed || !outside.whole || objects.iter().any(|frame| is_error(frame)) => None,
+        false => objects.into_iter().map(|frame| element(outside, frame, memory)).collect(),
+    }
+}
+
+/// One answer of several: counted for itself.
+fn element(outside: Frame, frame: &Value, memory: &mut Memory) -> Option<Told> {
+    let mut told = whole(outside, frame)?;
+    if let Some(usage) = &mut told.usage {
+        usage.scope = Scope::Choice(None);
+    }
+    for choice in &mut told.choices {
+        choice.number(memory.ended);
+        memory.ended += 1;
+    }
+    Some(told)
+}
+
+fn one(outside: Frame, frame: &Value, memory: &mut Memory) -> Option<Told> {
     if !frame.is_object() {
         return Some(Told::lead(Lead::Other));
     }
@@ -20,7 +46,7 @@ pub(crate) fn told(outside: Frame, frame: &Value) -> Option<Told> {
     } else if kind.is_empty() && !error {
         return None;
     } else {
-        streamed(frame, kind)?
+        streamed(frame, kind, memory)?
     };
     Some(told.or_error(error))
 }
@@ -29,7 +55,7 @@ fn is_response(frame: &Value) -> bool {
     frame.get("object").is_some_and(|object| object == "response")
 }
 
-fn streamed(frame: &Value, kind: &str) -> Option<Told> {
+fn streamed(frame: &Value, kind: &str, memory: &mut Memory) -> Option<Told> {
     let name = kind.strip_prefix("response.").unwrap_or("");
     let kind: fn(u32) -> Chars = match name {
         "output_text.delta" => |n| [0, n, 0, 0, 0],
@@ -40,8 +66,13 @@ fn streamed(frame: &Value, kind: &str) -> Option<Told> {
         | "mcp_call_arguments.delta"
         | "code_interpreter_call_code.delta" => |n| [0, 0, 0, n, 0],
         "audio.delta" | "audio.transcript.delta" => |n| [0, 0, 0, 0, n],
-        "completed" | "incomplete" | "failed" | "cancelled" => return last(frame, name),
-        "created" | "queued" | "in_progress" => return untimed(frame, Told::lead(Lead::Progress)),
+        "completed" | "incomplete" | "failed" | "cancelled" => return last(frame, name, memory),
+        "created" => {
+            let lead = if memory.begun > 0 { Lead::Begin(memory.begun) } else { Lead::Progress };
+            memory.begun += 1;
+            return untimed(frame, Told::lead(lead));
+        }
+        "queued" | "in_progress" => return untimed(frame, Told::lead(Lead::Progress)),
         _ => return Some(running(frame, Told::lead(Lead::Meta))),
     };
     let tokens = len(frame.get("logprobs")).filter(|&n| n > 0);
@@ -61,11 +92,13 @@ fn untimed(frame: &Value, told: Told) -> Option<Told> {
     times::at(frame, times::RESPONSES)?.is_none().then_some(told)
 }
 
-/// The last frame: its response repeats the answer, and counts it.
-fn last(frame: &Value, name: &str) -> Option<Told> {
+/// The last frame of an answer: its response repeats the answer, and counts it.
+fn last(frame: &Value, name: &str, memory: &mut Memory) -> Option<Told> {
+    let number = memory.ended;
+    memory.ended += 1;
     let nothing = Value::Null;
     let response = frame.get("response").unwrap_or(&nothing);
-    let usage = usage(response)?;
+    let usage = usage(response)?.map(|usage| Usage { scope: Scope::Choice(None), ..usage });
     if usage.is_none() && frame.pointer("/timings/predicted_n").is_some() {
         return None;
     }
@@ -88,10 +121,10 @@ fn last(frame: &Value, name: &str) -> Option<Told> {
     };
     Some(Told {
         lead: (name == "failed").then_some(Lead::Error),
-        choices: finish.map(|reason| Choice::finish(0, reason)).into_iter().collect(),
+        choices: finish.map(|reason| Choice::finish(number, reason)).into_iter().collect(),
         usage,
         server: times::at(frame, times::RESPONSES)?,
-        done: true,
+        done: memory.ended >= memory.begun,
         ..Told::default()
     })
 }

@@ -10,6 +10,8 @@ use super::Frame;
 pub(crate) enum Lead {
     Error,
     Progress,
+    /// The same, as the answer of this number begins.
+    Begin(u32),
     Ping,
     Meta,
     Other,
@@ -76,8 +78,10 @@ impl Told {
         if !outside.whole {
             events.retain(|event| matches!(event, Event::Finish { .. } | Event::Usage(_)));
         }
-        if lead == Some(Lead::Progress) {
-            events.clear();
+        match lead {
+            Some(Lead::Progress) => events.clear(),
+            Some(Lead::Begin(choice)) if outside.whole => events.push(Event::Role { choice }),
+            _ => {}
         }
         let silent = choices.is_empty() && usage.is_none() && !done;
         if let Some(lead) = lead.or(silent.then_some(Lead::Other)) {
@@ -85,7 +89,7 @@ impl Told {
                 0,
                 match lead {
                     Lead::Error => Event::Error,
-                    Lead::Progress => Event::Progress,
+                    Lead::Progress | Lead::Begin(_) => Event::Progress,
                     Lead::Ping => Event::Ping,
                     Lead::Meta => Event::Meta,
                     Lead::Other => Event::Other,
@@ -130,6 +134,23 @@ impl Choice {
             events.push(Event::Finish { choice: index, reason });
         }
         Self { index, finished: finish.is_some(), events }
+    }
+
+    /// The same, as the answer of this number.
+    pub(crate) fn number(&mut self, number: u32) {
+        self.index = number;
+        for event in &mut self.events {
+            match event {
+                Event::Text(piece)
+                | Event::Reasoning(piece)
+                | Event::Tool(piece)
+                | Event::Refusal(piece)
+                | Event::Audio(piece)
+                | Event::Empty(piece) => piece.choice = number,
+                Event::Role { choice } | Event::Finish { choice, .. } => *choice = number,
+                _ => {}
+            }
+        }
     }
 
     /// An answer that only ends.

@@ -11,6 +11,7 @@ use crate::{Ending, LoadSpan, Provenance, Tick, Tokens};
 impl Meter {
     /// Ends the exchange. `load` is what its upstream carried meanwhile.
     pub fn end(mut self, identity: Identity, close: Close, load: LoadSpan, at: Tick) -> Record {
+        self.ladder.is_entire = self.ladder.is_body && close == Close::Clean { whole: true };
         let (tokens, cached_excess) = match self.status {
             // An error's body is never billed, whatever it claims.
             400.. => (Tokens::NONE, 0),

@@ -7,7 +7,7 @@ use scan::{Dialect, Name};
 use super::Exchange;
 use crate::route::Speaks;
 use crate::turned::Known;
-use crate::{Refusal, clock};
+use crate::{Kind, Refusal, clock};
 
 /// Returns the name of a model for labels and records. `_unknown` stands for no name and `_other` for all names
 /// beyond a cap, so that a model of such a name has U+FFFD in place of `_`.
@@ -94,6 +94,27 @@ impl Exchange {
             let request = meter.request();
             request.stream == Some(true) || !request.whole
         })
+    }
+
+    /// Returns whether the answer to such a request does not say how many tokens it cost, or may not, as far as the
+    /// server's kind is known.
+    pub fn may_hide_counts(&self) -> bool {
+        let Some(request) = self.meter.as_ref().map(|meter| meter.request()) else { return false };
+        let is_llama_cpp = || self.kind().is_none_or(|kind| kind == Kind::LlamaCpp);
+        match self.dialect {
+            Dialect::LlamacppCompletion => request.hides_counts || !request.whole,
+            Dialect::Tgi => !request.details,
+            Dialect::Triton => true,
+            // Streamed, it counts each answer.
+            Dialect::OpenaiChat | Dialect::OpenaiCompletions => {
+                request.answers > 1 && !request.streams_in_any_reading() && is_llama_cpp()
+            }
+            // The pieces of several answers in one stream are not told apart, so one that is left is not counted.
+            Dialect::OpenaiResponses => {
+                request.named_answers() > 1 && self.asks_for_frames() && is_llama_cpp()
+            }
+            _ => false,
+        }
     }
 
     /// Its tenant may not spend, or not on this model. Nothing went upstream and nothing was generated, so

@@ -3,7 +3,8 @@
 //! `response.completed`, so there the status inside decides, and in the others their own word. The
 //! first ones echo the
 //! request, tools and all, and nothing in them counts; nor does what `*.done` repeats. An unstreamed
-//! answer is that same object alone. Times are vLLM's `metrics` and llama.cpp's `timings`, as beside
+//! answer is that same object alone, or an array of such objects (llama.cpp, asked for several answers).
+//! llama.cpp streams several answers side by side, each with a first and a last event of its own. Times are vLLM's `metrics` and llama.cpp's `timings`, as beside
 //! the other OpenAI routes; `timings` beside a piece (`timings_per_token`) are a running count.
 
 use std::sync::LazyLock;
@@ -85,4 +86,5 @@ const WHOLE: &[(&str, Field)] = &[
 ];
 
 /// What is looked for.
-pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, WHOLE].concat()));
+pub(crate) static FIELDS: LazyLock<Fields> =
+    LazyLock::new(|| Fields::of(&[FRAME, WHOLE].concat()).or_in_list());

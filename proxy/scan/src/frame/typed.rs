@@ -33,6 +33,8 @@ pub(crate) struct Typed {
     pub(crate) counts_inner: bool,
     /// What the frame says beside its events in waiting.
     pub(crate) verdict: Verdict,
+    /// The number of the answer that begins, if it is not the first.
+    pub(crate) begins: Option<u32>,
 }
 
 /// What a type has decided.
@@ -58,6 +60,8 @@ enum Type {
     Parts(&'static [Kind]),
     /// The answer begins.
     Begin,
+    /// The answer of a Responses body begins, and is worked on.
+    Created,
     /// The answer is worked on.
     Progress,
     /// The counts, and why the answer ended.
@@ -222,6 +226,11 @@ impl Frame {
             Type::Counts => self.say_counts(sink),
             Type::End(status) => self.say_end(status, sink),
             Type::Stop => self.typed.verdict.done = true,
+            Type::Created => {
+                self.progress = true;
+                self.typed.begins = Some(self.begun).filter(|&answer| answer > 0);
+                self.begun = self.begun.saturating_add(1);
+            }
             Type::Progress => self.progress = true,
             Type::Ping => self.typed.verdict.note = Some(Event::Ping),
             Type::Meta => {
@@ -235,7 +244,7 @@ impl Frame {
 
     fn say_one(&mut self, said: Said, sink: &mut impl Sink) {
         self.choices = 1;
-        self.last = 0;
+        self.last = said.choice;
         self.any_finish |= said.finish.is_some();
         self.held.say(said, sink);
     }
@@ -268,20 +277,26 @@ impl Frame {
         }
     }
 
-    /// The answer is over, and so is the stream.
+    /// The answer is over, and so is the stream, unless others that it began are not.
     fn say_end(&mut self, default: Status, sink: &mut impl Sink) {
-        self.typed.verdict.done = true;
+        let choice = self.ended;
+        self.ended = self.ended.saturating_add(1);
+        self.typed.verdict.done = self.ended >= self.begun;
         self.typed.verdict.has_times = true;
         let inner = self.dialect == Dialect::OpenaiResponses;
         let (status, finish) = self.typed.outcome(usize::from(inner), Some(default));
         self.error |= status == Some(Status::Failed);
         if finish.is_some() {
-            self.say_one(Said { finish, ..Said::default() }, sink);
+            self.say_one(Said { choice, finish, ..Said::default() }, sink);
         }
-        self.say_usage(Scope::Whole, if inner { self.typed.inner } else { self.usage }, sink);
+        match inner {
+            // The counts are those of one answer, and the stream may hold several.
+            true => self.say_usage(Scope::Choice(None), self.typed.inner, sink),
+            false => self.say_usage(Scope::Whole, self.usage, sink),
+        };
     }
 
-    /// The frame is a whole answer.
+    /// The frame, or the element of a list, is a whole answer.
     fn say_whole(&mut self, sink: &mut impl Sink) {
         self.typed.verdict.is_final = true;
         self.typed.verdict.has_times = true;
@@ -302,11 +317,16 @@ impl Frame {
         let counts = counts.map(|counts| or_foreign(counts, &self.extra));
         let silent = self.error && self.typed.whole == Chars::default();
         let answers = self.typed.has_whole && !silent || finish.is_some();
+        let (choice, scope) = match self.in_element {
+            true => (self.ended, Scope::Choice(None)),
+            false => (0, Scope::Whole),
+        };
         if answers {
             let chars = self.typed.whole;
-            self.say_one(Said { chars, finish, ..Said::default() }, sink);
+            self.ended = self.ended.saturating_add(u32::from(self.in_element));
+            self.say_one(Said { choice, chars, finish, ..Said::default() }, sink);
         }
-        if !self.say_usage(Scope::Whole, counts, sink) && !answers {
+        if !self.say_usage(scope, counts, sink) && !answers {
             self.typed.verdict.note = Some(Event::Other);
         }
     }
@@ -366,7 +386,8 @@ impl Type {
             | b"mcp_call_arguments.delta"
             | b"code_interpreter_call_code.delta" => Self::Delta(Kind::Tool),
             b"audio.delta" | b"audio.transcript.delta" => Self::Delta(Kind::Audio),
-            b"created" | b"queued" | b"in_progress" => Self::Progress,
+            b"created" => Self::Created,
+            b"queued" | b"in_progress" => Self::Progress,
             b"completed" => Self::End(Status::Completed),
             b"incomplete" => Self::End(Status::Incomplete),
             b"cancelled" => Self::End(Status::Cancelled),

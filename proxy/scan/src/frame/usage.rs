@@ -171,6 +171,11 @@ pub(crate) fn dialect(named: Option<Dialect>, counts: &Counts) -> Option<Dialect
     }
 }
 
+/// Ollama leaves out a count of zero beside one of the prompt.
+pub(crate) fn with_zero(counts: Counts) -> Counts {
+    Counts { output: counts.output.or((counts.rejected == 0).then_some(0)), ..counts }
+}
+
 /// TGI's ordinal of the token, unless the details say how many there are, in all sequences.
 pub(crate) fn with_ordinal(counts: Counts, extra: &Extra) -> Counts {
     let [ordinal, ..] = extra.ranks;

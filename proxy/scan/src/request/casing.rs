@@ -62,6 +62,7 @@ impl Casing {
                     Some(true) => cased.stream,
                     stream => request.stream.or(stream),
                 },
+                stream_is_odd: request.stream_is_odd || cased.stream_is_odd || request.stream != cased.stream,
                 stream_options: request.stream_options || cased.stream_options,
                 background: request.background || cased.background,
                 shape: request.shape.or(cased.shape),

@@ -24,8 +24,10 @@ struct List {
 /// A place that says how many answers each prompt is to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Count {
-    /// `n`; llama.cpp has `n_cmpl`, too.
+    /// `n`.
     Top,
+    /// `n_cmpl`, llama.cpp's other name for it. Of both the larger counts.
+    Completions,
     /// `sampling_params.n`.
     SamplingParams,
     /// `generationConfig.candidateCount`.
@@ -34,10 +36,13 @@ pub(crate) enum Count {
 
 /// Members that may be lists of prompts, and places that say how many answers are wanted.
 const LISTS: usize = 3;
-const COUNTS: usize = 3;
+const COUNTS: usize = 4;
 
 const ALL_LISTS: &[Key] = &[Key::Prompt, Key::Text, Key::InputIds];
-const ALL_COUNTS: &[Count] = &[Count::Top, Count::SamplingParams, Count::GenerationConfig];
+const ALL_COUNTS: &[Count] =
+    &[Count::Top, Count::Completions, Count::SamplingParams, Count::GenerationConfig];
+/// llama.cpp's, which serves OpenAI's dialects, too.
+const TOP_COUNTS: &[Count] = &[Count::Top, Count::Completions];
 
 /// What the places say together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +76,11 @@ impl Places {
         self.answers[place as usize] = u32::try_from(wanted.unwrap_or(0)).unwrap_or(u32::MAX);
     }
 
+    /// The answers wanted by `n` or `n_cmpl`; at least one.
+    pub(super) fn named_answers(&self) -> u32 {
+        TOP_COUNTS.iter().map(|&place| self.answers[place as usize]).fold(1, u32::max)
+    }
+
     /// What the places of `dialect` say; of all dialects, where it is not known.
     pub(super) fn said(&self, dialect: Option<Dialect>) -> Said {
         let (lists, counts) = places(dialect);
@@ -101,8 +111,8 @@ fn index(key: Key) -> Option<usize> {
 fn places(dialect: Option<Dialect>) -> (&'static [Key], &'static [Count]) {
     match dialect {
         None | Some(Dialect::Unknown) => (ALL_LISTS, ALL_COUNTS),
-        Some(Dialect::OpenaiChat) => (&[], &[Count::Top]),
-        Some(Dialect::OpenaiCompletions | Dialect::LlamacppCompletion) => (&[Key::Prompt], &[Count::Top]),
+        Some(Dialect::OpenaiChat) => (&[], TOP_COUNTS),
+        Some(Dialect::OpenaiCompletions | Dialect::LlamacppCompletion) => (&[Key::Prompt], TOP_COUNTS),
         Some(Dialect::Sglang) => (&[Key::Text, Key::InputIds], &[Count::SamplingParams]),
         Some(Dialect::Lmdeploy) => (&[Key::Prompt, Key::InputIds], &[]),
         Some(Dialect::VllmGenerate) => (&[], &[Count::SamplingParams]),

@@ -48,6 +48,64 @@ fn answers_have_many_names() {
     }
 }
 
+/// llama.cpp takes the larger of its two names, and of `3.7` the whole part.
+#[test]
+fn llama_cpp_answers_have_two_names() {
+    for (body, answers) in [
+        ("{}", 1),
+        (r#"{"n":2}"#, 2),
+        (r#"{"n":1,"n_cmpl":3}"#, 3),
+        (r#"{"n":3,"n_cmpl":1}"#, 3),
+        (r#"{"n":3.7}"#, 3),
+        (r#"{"n":0.5}"#, 1),
+        (r#"{"n":-2}"#, 1),
+        (r#"{"n":"4"}"#, 1),
+    ] {
+        assert_eq!(read(body).named_answers(), answers, "{body}");
+        assert_eq!(read(body).of(Dialect::OpenaiChat).answers, answers, "{body}");
+        assert_eq!(read(body).of(Dialect::OpenaiResponses).answers, 1, "{body}");
+    }
+}
+
+#[test]
+fn counts_left_out_of_an_answer_are_hidden() {
+    for (body, hidden) in [
+        (r#"{"response_fields":["content"]}"#, true),
+        (r#"{"response_fields":["content","tokens_predicted"]}"#, true),
+        (r#"{"response_fields":["tokens_evaluated"]}"#, true),
+        (r#"{"response_fields":["tokens_evaluated","content","tokens_predicted"]}"#, false),
+        (r#"{"response_fields":["timings/predicted_n","Tokens_predicted"]}"#, true),
+        // All of them are sent.
+        (r#"{"response_fields":[]}"#, false),
+        (r#"{"response_fields":"content"}"#, false),
+        (r#"{"response_fields":null}"#, false),
+        ("{}", false),
+        // Of two the last counts.
+        (r#"{"response_fields":["content"],"response_fields":[]}"#, false),
+        (r#"{"response_fields":[],"response_fields":["content"]}"#, true),
+        (
+            r#"{"response_fields":["tokens_evaluated","tokens_predicted"],"response_fields":["content"]}"#,
+            true,
+        ),
+    ] {
+        assert_eq!(read(body).hides_counts, hidden, "{body}");
+    }
+}
+
+#[test]
+fn details_are_asked_for_in_parameters() {
+    for (body, details) in [
+        (r#"{"parameters":{"details":true}}"#, true),
+        (r#"{"parameters":{"details":false}}"#, false),
+        (r#"{"parameters":{"details":"true"}}"#, false),
+        (r#"{"details":true}"#, false),
+        (r#"{"parameters":{"details":true},"parameters":{}}"#, false),
+        ("{}", false),
+    ] {
+        assert_eq!(read(body).details, details, "{body}");
+    }
+}
+
 #[test]
 fn ids_are_counted() {
     for (body, prompts, ids) in [

@@ -44,11 +44,11 @@ fn responses_frames() {
         (r#"[DONE]"#, "done |"),
         (
             r#"{"type":"response.completed","response":{"status":"completed","error":null,"incomplete_details":null,"output":[{"content":[{"text":"all of it"}]}],"usage":{"input_tokens":9,"input_tokens_details":{"cached_tokens":8,"cache_write_tokens":1},"output_tokens":5,"output_tokens_details":{"reasoning_tokens":2},"total_tokens":14}}}"#,
-            "stop0 whole(in 9 cached 8 written 1 out 5 reasoning 2) done |",
+            "stop0 choice(in 9 cached 8 written 1 out 5 reasoning 2) done |",
         ),
         (
             r#"{"response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"usage":{"input_tokens":9,"output_tokens":5}},"type":"response.completed"}"#,
-            "length0 whole(in 9 out 5) done |",
+            "length0 choice(in 9 out 5) done |",
         ),
         (
             r#"{"type":"response.incomplete","response":{"incomplete_details":{"reason":"content_filter"}}}"#,
@@ -59,13 +59,13 @@ fn responses_frames() {
         (r#"{"type":"response.cancelled","response":{"status":"cancelled"}}"#, "abort0 done |"),
         (
             r#"{"type":"response.failed","response":{"status":"failed","error":{"code":"x"},"usage":{"input_tokens":9,"output_tokens":5}}}"#,
-            "error whole(in 9 out 5) done |",
+            "error choice(in 9 out 5) done |",
         ),
         (r#"{"type":"response.failed","response":{"status":"completed"}}"#, "error done |"),
         (r#"{"type":"response.completed","response":{"status":"cancelled"}}"#, "abort0 done |"),
         (
             r#"{"type":"response.completed","response":{"usage":{"input_tokens":1,"output_tokens":1}},"timings":{"prompt_ms":0.373,"predicted_ms":2.5}}"#,
-            "stop0 whole(in 1 out 1) times(prefill 373000 decode 2500000) done |",
+            "stop0 choice(in 1 out 1) times(prefill 373000 decode 2500000) done |",
         ),
         (
             r#"{"type":"response.completed","response":{"metrics":{"time_to_first_token_ms":5.5,"generation_time_ms":2,"queue_time_ms":0.5}}}"#,
@@ -107,6 +107,47 @@ fn an_unstreamed_response_is_read_by_its_items() {
         assert_eq!(whole(Responses, body), said, "{body}");
     }
     assert_eq!(stream(Responses, &[r#"{"object":"response","status":"completed","output":[]}"#]), "stop0 |");
+}
+
+/// llama.cpp, asked for several answers by `n` or `n_cmpl`, gives one array of them.
+#[test]
+fn responses_in_one_array_are_counted_one_by_one() {
+    let answer = |text: &str, output: u32| {
+        format!(
+            r#"{{"completed_at":1,"id":"resp_{text}","model":"tiny","object":"response","output":[{{"id":"rs_1","summary":[],"type":"reasoning","content":[{{"text":"{text}","type":"reasoning_text"}}],"status":"completed"}}],"status":"completed","usage":{{"input_tokens":16,"output_tokens":{output},"total_tokens":36,"input_tokens_details":{{"cached_tokens":3}}}}}}"#
+        )
+    };
+    let both = format!("[{},{}]", answer("ab", 20), answer("c", 4));
+    assert_eq!(
+        whole(Responses, &both),
+        "reasoning0/2 stop0 choice(in 16 cached 3 out 20) reasoning1/1 stop1 choice(in 16 cached 3 out 4) |"
+    );
+    assert_eq!(says(Responses, crate::Framing::Json, &both).model, "tiny");
+    let one = format!("[{}]", answer("ab", 20));
+    assert_eq!(whole(Responses, &one), "reasoning0/2 stop0 choice(in 16 cached 3 out 20) |");
+    assert_eq!(whole(Responses, "[]"), "other |");
+    assert_eq!(whole(Responses, "[5,null]"), "other |");
+    let cut = &both[..both.len() - 30];
+    assert_eq!(whole(Responses, cut), "reasoning0/2 stop0 choice(in 16 cached 3 out 20) other |");
+}
+
+/// Streamed, its answers stand side by side; the stream is over when all that began have ended.
+#[test]
+fn responses_side_by_side_end_with_the_last() {
+    let begin =
+        r#"{"type":"response.created","response":{"id":"r","object":"response","status":"in_progress"}}"#;
+    let text = r#"{"type":"response.output_text.delta","delta":"Ok","item_id":"m"}"#;
+    let end = r#"{"type":"response.completed","response":{"status":"completed","usage":{"input_tokens":16,"output_tokens":20}}}"#;
+    assert_eq!(
+        stream(Responses, &[begin, text, begin, text, end, text, end]),
+        "progress | text0/2 | progress role1 | text0/2 | stop0 choice(in 16 out 20) | text0/2 | \
+         stop1 choice(in 16 out 20) done |"
+    );
+    // One that ends before the next begins.
+    assert_eq!(
+        stream(Responses, &[begin, end, begin, end]),
+        "progress | stop0 choice(in 16 out 20) done | progress role1 | stop1 choice(in 16 out 20) done |"
+    );
 }
 
 #[test]

@@ -171,7 +171,7 @@ fn a_prompt_of_sound_says_how_much_of_it_was_sound() {
                 r#"{"type":"response.completed","response":{"status":"completed","usage":{"input_tokens":40,"input_tokens_details":{"cached_tokens":8,"audio_tokens":30},"output_tokens":9}}}"#
             ]
         ),
-        "stop0 whole(in 40 cached 8 heard 30 out 9) done |"
+        "stop0 choice(in 40 cached 8 heard 30 out 9) done |"
     );
     assert_eq!(
         stream(

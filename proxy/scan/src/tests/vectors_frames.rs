@@ -112,7 +112,7 @@ fn vector_29_three_megabytes_before_the_usage() {
     );
     for step in [1460, 65536, usize::MAX] {
         let seen = super::scan(Responses, Framing::Sse, body.as_bytes().chunks(step));
-        assert_eq!(short(&seen), "meta | stop0 whole(in 1 out 7) done |", "in steps of {step}");
+        assert_eq!(short(&seen), "meta | stop0 choice(in 1 out 7) done |", "in steps of {step}");
     }
 }
 

@@ -94,23 +94,24 @@ async fn admit_spending(visit: &Visit, upload: &mut Upload, gate: &Gate) -> Resu
 }
 
 /// Asks the gate, if there is one, about a request once usage has been asked for in it, or has not: the answer if its
-/// tenant may not ask for a stream that cannot be counted.
+/// tenant may not ask for what cannot be counted.
 pub(super) fn admit_uncounted(visit: &Visit, terms: Terms) -> Option<Answer> {
-    let (Some(gate), Some(step)) = (&visit.engine.worker().plan.gate, visit.usage_step.get()) else {
-        return None;
-    };
+    let gate = visit.engine.worker().plan.gate.as_ref().filter(|_| terms.refuse_uncountable)?;
+    let step = visit.usage_step.get();
     let is_gap = |exchange: &Exchange| match step {
-        UsageStep::ClientAsked => !exchange.asks_for_usage(),
-        UsageStep::Injected | UsageStep::Continuous | UsageStep::SentUnasked => false,
+        _ if exchange.may_hide_counts() => true,
+        Some(UsageStep::ClientAsked) => !exchange.asks_for_usage(),
+        None | Some(UsageStep::Injected | UsageStep::Continuous | UsageStep::SentUnasked) => false,
         // One that the editor finds not streamed may stream by another reading.
-        UsageStep::Refused
-        | UsageStep::TooLarge
-        | UsageStep::Unreadable
-        | UsageStep::Observed
-        | UsageStep::NotStreamed => exchange.asks_for_frames(),
+        Some(
+            UsageStep::Refused
+            | UsageStep::TooLarge
+            | UsageStep::Unreadable
+            | UsageStep::Observed
+            | UsageStep::NotStreamed,
+        ) => exchange.asks_for_frames(),
     };
-    let gap =
-        |exchange: &Exchange| (terms.refuse_uncountable && is_gap(exchange)).then_some(Gap::Uncountable);
+    let gap = |exchange: &Exchange| is_gap(exchange).then_some(Gap::Uncountable);
     refused(visit, |exchange| unmetered(gate, exchange, gap(exchange)?))
 }
 

@@ -1,0 +1,182 @@
+//! Answers that do not say how many tokens they cost are never billed as if they were few. The bytes in `recorded` are
+//! those of llama.cpp 0.7.0 (build 11669).
+
+use std::sync::Arc;
+
+use meter::{Ending, Provenance, Record, Tokens};
+use relay::{Gate, Kind, Refusal, Terms};
+use usage::Policy;
+
+use crate::support::{DEADLINE, Proxy, Upstream, upstream_body};
+use crate::tenants::{answer, exchange, in_force, keys, post};
+use crate::terms::Under;
+use crate::usage::record;
+
+const CHAT: &str = "/v1/chat/completions";
+const KEY_A: &str = "x-api-key: key-a\r\n";
+
+/// A server that answers each request with `body`.
+fn answering(content_type: &'static str, body: &'static str) -> Upstream {
+    Upstream::start(move |peer, _| {
+        while let Some(head) = peer.head() {
+            upstream_body(peer, &head);
+            let length = body.len();
+            peer.send(format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: {length}\r\n\r\n{body}"
+            ));
+        }
+    })
+}
+
+/// The record of `request` to `path`, answered by `body`.
+fn metered(path: &str, request: &str, content_type: &'static str, body: &'static str) -> Record {
+    let upstream = answering(content_type, body);
+    let proxy = Proxy::new(upstream.address);
+    assert_eq!(exchange(&mut proxy.connect(), post(path, "", request)).1, body);
+    record(&proxy)
+}
+
+const JSON: &str = "application/json; charset=utf-8";
+
+#[test]
+fn body_without_its_counts_is_uncounted() {
+    for (path, request, body) in [
+        (
+            "/completion",
+            r#"{"n_predict":40,"prompt":"x","response_fields":["content"]}"#,
+            include_str!("recorded/completion_fields.json"),
+        ),
+        (
+            "/infill",
+            r#"{"n_predict":9,"input_prefix":"x","response_fields":["content","tokens_evaluated"]}"#,
+            include_str!("recorded/infill_fields.json"),
+        ),
+        (
+            "/v1/completions",
+            r#"{"prompt":["a","b","c","d"],"max_tokens":5}"#,
+            include_str!("recorded/completions_prompts.json"),
+        ),
+        (CHAT, r#"{"messages":[],"n":4,"max_tokens":5}"#, include_str!("recorded/chat_n.json")),
+        // The client's word of what it asks for is of no use to it.
+        (CHAT, r#"{"messages":[]}"#, include_str!("recorded/chat_n.json")),
+        ("/generate", r#"{"inputs":"x"}"#, r#"{"generated_text":"many words of one answer"}"#),
+        ("/", r#"{"inputs":"x"}"#, r#"[{"generated_text":"many words of one answer"}]"#),
+        (
+            "/v2/models/m/generate",
+            r#"{"text_input":"x"}"#,
+            r#"{"model_name":"m","model_version":"1","text_output":"many words of one answer"}"#,
+        ),
+    ] {
+        let record = metered(path, request, JSON, body);
+        assert!(record.ending.is_success(), "{path} {request}");
+        assert_eq!(record.tokens, Tokens::NONE, "{path} {request}");
+        assert!(!record.tokens.is_counted(), "{path}: it has no price");
+    }
+}
+
+#[test]
+fn several_responses_are_summed() {
+    let json = include_str!("recorded/responses_n.json");
+    let stream = include_str!("recorded/responses_n.sse");
+    for (request, content_type, body) in [
+        (r#"{"input":"x","max_output_tokens":5,"n":4}"#, JSON, json),
+        (r#"{"input":"x","max_output_tokens":5,"n_cmpl":4,"stream":true}"#, "text/event-stream", stream),
+    ] {
+        let record = metered("/v1/responses", request, content_type, body);
+        // The engine counted 4 × 5; of the prompt it computes 16 or finds most in its cache.
+        assert_eq!((record.tokens.input(), record.tokens.output()), (16, 20), "{request}");
+        assert_eq!(record.tokens.output_provenance, Provenance::Reported, "{request}");
+        assert_eq!(record.tokens.input_provenance, Provenance::Reported, "{request}");
+        assert_eq!((record.ending, record.choices), (Ending::Complete, 4), "{request}");
+    }
+}
+
+/// A stream of four of which one has ended: what it says of itself is not all.
+#[test]
+fn some_of_several_responses_are_not_reported() {
+    let stream = include_str!("recorded/responses_n.sse");
+    let second = stream.match_indices("event: response.completed").nth(1).unwrap().0;
+    let record = metered("/v1/responses", r#"{"n":4,"stream":true}"#, "text/event-stream", &stream[..second]);
+    assert_ne!(record.tokens.output_provenance, Provenance::Reported);
+    assert_eq!((record.tokens.output(), record.ending), (18, Ending::UpstreamCut), "a token a frame");
+}
+
+#[test]
+fn uncountable_is_refused_where_the_terms_say_so() {
+    let upstream = Upstream::start(|peer, _| {
+        while let Some(head) = peer.head() {
+            upstream_body(peer, &head);
+            answer(peer, r#"{"model":"m","usage":{"prompt_tokens":7,"completion_tokens":2}}"#);
+        }
+    });
+    let fields = r#"{"prompt":"x","response_fields":["content"]}"#;
+    let both = r#"{"prompt":"x","response_fields":["content","tokens_evaluated","tokens_predicted"]}"#;
+    let details = r#"{"inputs":"x","parameters":{"details":true}}"#;
+    let triton = "/v2/models/m/generate";
+    let odd = r#"{"n":2,"stream":1,"stream_options":{"include_usage":true}}"#;
+    let usual = |path, body, refused| (path, body, [refused; 3]);
+    // Of unknown kind, llama.cpp, vLLM.
+    for (path, body, refused) in [
+        usual("/completion", fields, true),
+        usual("/infill", fields, true),
+        usual("/completion", r#"{"stream":true,"prompt":"x","response_fields":["content"]}"#, true),
+        usual("/completion", both, false),
+        usual("/completion", r#"{"prompt":["a","b"],"n":2}"#, false),
+        usual("/completion", "no JSON", true),
+        usual("/generate", r#"{"inputs":"x"}"#, true),
+        usual("/generate_stream", r#"{"inputs":"x"}"#, true),
+        usual("/generate", details, false),
+        usual(triton, r#"{"text_input":"x"}"#, true),
+        (CHAT, r#"{"n":2}"#, [true, true, false]),
+        (CHAT, r#"{"n_cmpl":2}"#, [true, true, false]),
+        (CHAT, odd, [true, true, false]),
+        usual(CHAT, r#"{"n":2,"stream":true,"stream_options":{"include_usage":true}}"#, false),
+        usual(CHAT, r#"{"n":1}"#, false),
+        ("/v1/completions", r#"{"prompt":["a","b"]}"#, [true, true, false]),
+        usual("/v1/completions", r#"{"prompt":["a"]}"#, false),
+        usual("/v1/completions", r#"{"prompt":["a","b"],"stream":true}"#, false),
+        ("/v1/responses", r#"{"n":2,"stream":true}"#, [true, true, false]),
+        usual("/v1/responses", r#"{"n":2}"#, false),
+        usual("/v1/responses", r#"{"stream":true}"#, false),
+    ] {
+        for (kind, refused) in [None, Some(Kind::LlamaCpp), Some(Kind::Vllm)].into_iter().zip(refused) {
+            for (strict, refused) in [(true, refused), (false, false)] {
+                let terms = Terms { refuse_uncountable: strict, ..Terms::default() };
+                let proxy = Proxy::with(upstream.address, |plan| {
+                    in_force(keys())(plan);
+                    (plan.upstreams[0].usage, plan.upstreams[0].kind) = (Policy::Inject, kind);
+                    plan.gate = Some(Arc::new(Gate::minding(Box::new(Under { terms, minds: false }))));
+                });
+                let (head, told) = exchange(&mut proxy.connect(), post(path, KEY_A, body));
+                let expected = if refused { "403" } else { "200" };
+                assert_eq!(&head[9..12], expected, "{path} {body} to {kind:?}, {strict}: {told}");
+                assert_eq!(proxy.seen().refused, vec![Refusal::Uncountable; usize::from(refused)]);
+            }
+        }
+    }
+}
+
+/// Where a tokenizer is there, it counts what the server does not.
+#[test]
+fn text_of_a_body_without_counts_is_kept_for_the_tokenizer() {
+    for (path, request, body, text) in [
+        (
+            "/completion",
+            r#"{"model":"m","prompt":"x","response_fields":["content"]}"#,
+            r#"{"content":"abc"}"#,
+            "abc",
+        ),
+        ("/generate", r#"{"model":"m","inputs":"x"}"#, r#"{"generated_text":"abc"}"#, "abc"),
+        ("/v2/models/m/generate", r#"{"text_input":"x"}"#, r#"{"text_output":"abc"}"#, "abc"),
+    ] {
+        let upstream = answering(JSON, body);
+        let proxy = Proxy::with(upstream.address, |plan| {
+            plan.tokenized = Arc::new(["m".into()].into_iter().collect());
+        });
+        exchange(&mut proxy.connect(), post(path, "", request));
+        let finished = proxy.inbox.recv_timeout(DEADLINE).unwrap().finished().unwrap();
+        assert_eq!(finished.record.tokens, Tokens::NONE, "{path}");
+        let kept = finished.text.as_ref().map(|kept| kept.as_bytes().to_vec());
+        assert_eq!(kept.as_deref(), Some(text.as_bytes()), "{path}");
+    }
+}
