@@ -238,7 +238,8 @@ impl Exchange {
             meter.speaks(self.dialect);
             meter.answered(status, body);
             if status < 400 {
-                said::read(self.dialect, headers, &mut meter.tail(at));
+                let best_of = meter.request().best_of;
+                said::read(self.dialect, headers, best_of, &mut meter.tail(at));
             }
         }
         if may_stream && (asking::has_stream_options(self.dialect) || edits.is_some()) {

@@ -2,7 +2,7 @@
 //! stand nowhere in the body. Times there are whole milliseconds.
 //!
 //! - text-generation-inference, unstreamed only (`router/src/server.rs`): `x-prompt-tokens`,
-//!   `x-generated-tokens`, `x-queue-time`. Its `x-inference-time` is prefill and decode in one, and
+//!   `x-generated-tokens`, `x-queue-time`. Of the sequences of `best_of` the output is that of the best one. Its `x-inference-time` is prefill and decode in one, and
 //!   `x-time-per-token` is that divided by the tokens, so the two cannot be told apart.
 //! - vLLM, for embeddings sent as bytes: `metadata`, a JSON object with the usage in it.
 
@@ -20,13 +20,17 @@ pub(crate) fn is_counted(headers: &HeaderMap) -> bool {
 /// The field in which vLLM sends the usage of embeddings that are sent as bytes.
 const METADATA: &str = "metadata";
 
-/// Gives the events of a response head to `sink`.
-pub(crate) fn read(dialect: Dialect, headers: &HeaderMap, sink: &mut impl Sink) {
+/// Gives the events of a response head to `sink`. With `best_of`, the request asks for the best of several sequences.
+pub(crate) fn read(dialect: Dialect, headers: &HeaderMap, best_of: bool, sink: &mut impl Sink) {
     let number = |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<u64>().ok();
     let mut said = false;
     if let Some(output) = number("x-generated-tokens") {
-        let counts = Counts { input: number("x-prompt-tokens"), output: Some(output), ..Counts::default() };
-        sink.event(Event::Usage(Usage { scope: Scope::Whole, counts }));
+        let (scope, output) = match best_of {
+            true => (Scope::Running(0), None),
+            false => (Scope::Whole, Some(output)),
+        };
+        let counts = Counts { input: number("x-prompt-tokens"), output, ..Counts::default() };
+        sink.event(Event::Usage(Usage { scope, counts }));
         said = true;
     }
     if let Some(queue) = number("x-queue-time") {

@@ -156,6 +156,28 @@ fn uncountable_is_refused_where_the_terms_say_so() {
     }
 }
 
+/// TGI's response head counts the best of several sequences; its details count all.
+#[test]
+fn best_of_several_is_not_all() {
+    let fields = "application/json\r\nx-prompt-tokens: 5\r\nx-generated-tokens: 20";
+    let details = r#"{"generated_text":"a","details":{"finish_reason":"length","generated_tokens":20,"prefill":[],"tokens":[],"best_of_sequences":[{"generated_text":"b","generated_tokens":19},{"generated_text":"c","generated_tokens":20}]}}"#;
+    let text = r#"{"generated_text":"a"}"#;
+    for (request, body, input, output) in [
+        (r#"{"parameters":{}}"#, text, (Provenance::Reported, 5), (Provenance::Reported, 20)),
+        (r#"{"parameters":{"best_of":3}}"#, text, (Provenance::None, 0), (Provenance::None, 0)),
+        (
+            r#"{"parameters":{"best_of":3,"details":true}}"#,
+            details,
+            (Provenance::Running, 5),
+            (Provenance::Reported, 59),
+        ),
+    ] {
+        let tokens = metered("/generate", request, fields, body).tokens;
+        assert_eq!((tokens.input_provenance, tokens.input()), input, "{request}");
+        assert_eq!((tokens.output_provenance, tokens.output()), output, "{request}");
+    }
+}
+
 /// Where a tokenizer is there, it counts what the server does not.
 #[test]
 fn text_of_a_body_without_counts_is_kept_for_the_tokenizer() {

@@ -184,6 +184,8 @@ pub(crate) enum Field {
     Background,
     /// Of a request to TGI. Flag: the answer shall have details.
     RequestDetails,
+    /// Of a request to TGI. Number: sequences of which the best is the answer.
+    BestOf,
     /// Of a request to llama.cpp. List of the members that the answer shall have.
     AnswerMembers,
     /// Of a request to llama.cpp. Word: one of them.

@@ -69,6 +69,8 @@ pub struct Request {
     pub hides_counts: bool,
     /// Whether TGI is asked for details of the answer, its counts among them (`parameters.details`).
     pub details: bool,
+    /// Whether TGI is asked for the best of several sequences (`parameters.best_of`).
+    pub best_of: bool,
     /// The members that tell apart servers that share an address.
     pub shape: Shape,
     /// How the answers are to be drawn.
@@ -173,6 +175,7 @@ const FACTS: &[(&str, Field)] = &[
     ("contents", Field::Key(Key::Contents)),
     ("parameters", Field::Key(Key::Parameters)),
     ("parameters.details", Field::RequestDetails),
+    ("parameters.best_of", Field::BestOf),
     ("response_fields", Field::AnswerMembers),
     ("response_fields[]", Field::AnswerMember),
     ("sampling_params", Field::Key(Key::SamplingParams)),
@@ -435,6 +438,10 @@ impl Facts {
             (Field::ContinuousUsage, value) => self.request.continuous_usage = lax(value) == Some(true),
             (Field::BeamSearch, _) => self.request.beam_search = yes,
             (Field::RequestDetails, _) => self.request.details = yes,
+            (Field::BestOf, value) => {
+                self.request.best_of =
+                    sampling::number(value).and_then(count).is_some_and(|wanted| wanted > 1);
+            }
             (Field::AnswerMembers, value) => {
                 self.response_fields = (value == Value::List).then(Default::default);
             }
@@ -463,7 +470,9 @@ impl Facts {
             (Field::Knob(knob), value) => self.request.sampling.take(knob, value),
             (Field::Key(key), value) => {
                 self.request.shape.set(key, value != Value::Null);
-                self.request.details &= key != Key::Parameters;
+                if key == Key::Parameters {
+                    (self.request.details, self.request.best_of) = (false, false);
+                }
                 self.places().begin(key);
             }
             (Field::PromptPart(key), value) => self.places().element(key, matches!(value, Value::Number(_))),

@@ -104,6 +104,15 @@ fn details_are_asked_for_in_parameters() {
     ] {
         assert_eq!(read(body).details, details, "{body}");
     }
+    for (body, best_of) in [
+        (r#"{"parameters":{"best_of":4}}"#, true),
+        (r#"{"parameters":{"best_of":1}}"#, false),
+        (r#"{"parameters":{"best_of":null}}"#, false),
+        (r#"{"best_of":4}"#, false),
+        (r#"{"parameters":{"best_of":4},"parameters":{}}"#, false),
+    ] {
+        assert_eq!(read(body).best_of, best_of, "{body}");
+    }
 }
 
 #[test]
