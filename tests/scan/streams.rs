@@ -70,7 +70,7 @@ fn the_end_is_found_behind_three_megabytes() {
     let body = format!("{picture}\n\n{last}\n\n");
     for step in [1460, 65_536, usize::MAX] {
         let seen = cuts::in_steps(Dialect::OpenaiResponses, Sse, body.as_bytes(), step);
-        assert_eq!(short(&seen), "meta | finish0:stop whole(in 9 out 3) done |");
+        assert_eq!(short(&seen), "meta | finish0:stop choice?(in 9 out 3) done |");
     }
 }
 

@@ -163,10 +163,10 @@ fn best_of_several_is_not_all() {
     let details = r#"{"generated_text":"a","details":{"finish_reason":"length","generated_tokens":20,"prefill":[],"tokens":[],"best_of_sequences":[{"generated_text":"b","generated_tokens":19},{"generated_text":"c","generated_tokens":20}]}}"#;
     let text = r#"{"generated_text":"a"}"#;
     for (request, body, input, output) in [
-        (r#"{"parameters":{}}"#, text, (Provenance::Reported, 5), (Provenance::Reported, 20)),
-        (r#"{"parameters":{"best_of":3}}"#, text, (Provenance::None, 0), (Provenance::None, 0)),
+        (r#"{"inputs":"x","parameters":{}}"#, text, (Provenance::Reported, 5), (Provenance::Reported, 20)),
+        (r#"{"inputs":"x","parameters":{"best_of":3}}"#, text, (Provenance::None, 0), (Provenance::None, 0)),
         (
-            r#"{"parameters":{"best_of":3,"details":true}}"#,
+            r#"{"inputs":"x","parameters":{"best_of":3,"details":true}}"#,
             details,
             (Provenance::Running, 5),
             (Provenance::Reported, 59),

@@ -341,7 +341,7 @@ impl Default for RequestScanner {
 fn whole_part(number: &[u8]) -> Option<u64> {
     count(number).or_else(|| {
         let number: f64 = str::from_utf8(number).ok()?.parse().ok()?;
-        (number >= 1.0).then_some(number as u64)
+        (1.0..=u32::MAX.into()).contains(&number).then_some(number as u64)
     })
 }
 

@@ -47,7 +47,11 @@ pub fn read_request(body: &[u8]) -> Option<Asked> {
     let model = body.get("model").and_then(Value::as_str).unwrap_or_default();
     let places = ["/n", "/n_cmpl", "/sampling_params/n", "/generationConfig/candidateCount"];
     let counts_said: Vec<&Value> = places.iter().filter_map(|path| body.pointer(path)).collect();
-    let n = counts_said.first().copied().and_then(counts::count);
+    // llama.cpp takes the whole part of a fraction.
+    let whole_part =
+        |value: &Value| value.as_f64().map(f64::trunc).filter(|n| (1.0..=4294967295.0).contains(n));
+    let answers = |value: &Value| counts::count(value).or_else(|| whole_part(value).map(|n| n as u64));
+    let n = counts_said.first().copied().and_then(answers);
     // A list with an id in it is one prompt (of ids, or mixed); a list of prompts has none.
     let (prompts, ids) = match body.get("prompt") {
         Some(Value::Array(parts)) => {

@@ -18,7 +18,7 @@ data: {"type":"response.completed","response":{"status":"failed","usage":{"outpu
 data: {"type":"response.failed","response":{"status":"completed"}}
 
 "#,
-        "finish0:other done | error whole(out 3) done | error done |",
+        "finish0:other done | error choice?(out 3) done | error done |",
     ),
     (
         "Anthropic: counts of the end are overwritten too, and the output of the beginning is no count",
@@ -63,7 +63,7 @@ data: {"type":"response.output_text.done","text":"Ok"}
 data: {"type":"response.completed","response":{"status":"completed","output":[{"content":[{"text":"Ok"}]}],"incomplete_details":null,"usage":{"input_tokens":9,"input_tokens_details":{"cached_tokens":4,"cache_write_tokens":1},"output_tokens":3,"output_tokens_details":{"reasoning_tokens":2},"total_tokens":12}}}
 
 "#,
-        "progress | progress | meta | text0/2 | meta | finish0:stop whole(in 9 cached 4 written 1 out 3 thought 2) done |",
+        "progress | progress | meta | text0/2 | meta | finish0:stop choice?(in 9 cached 4 written 1 out 3 thought 2) done |",
     ),
     (
         "Responses: each kind of delta, the type first or last",
@@ -103,7 +103,7 @@ data: {"type":"response.never.heard.of","delta":"x"}
         r#"data: {"response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"usage":{"input_tokens":9,"output_tokens":3},"metrics":{"queue_time_ms":0.5,"time_to_first_token_ms":2,"generation_time_ms":1.25}},"type":"response.completed"}
 
 "#,
-        "finish0:length whole(in 9 out 3) server(queue 500000 prefill 2000000 decode 1250000) done |",
+        "finish0:length choice?(in 9 out 3) server(queue 500000 prefill 2000000 decode 1250000) done |",
     ),
     (
         "Responses: the other ends",
@@ -118,7 +118,7 @@ data: {"type":"response.failed","response":{"status":"failed","error":{"code":"s
 data: {"type":"response.cancelled","response":{"status":"cancelled"}}
 
 "#,
-        "finish0:contentfilter done | finish0:other done | error done | finish0:abort done |",
+        "finish0:contentfilter done | finish1:other done | error done | finish3:abort done |",
     ),
     (
         "Responses of llama.cpp behind LiteLLM: times beside the response, an end mark",
@@ -129,7 +129,7 @@ data: {"type":"response.cancelled","response":{"status":"cancelled"}}
 data: [DONE]
 
 "#,
-        "finish0:stop whole(in 19 out 24) server(prefill 373000 decode 2500000) done | done |",
+        "finish0:stop choice?(in 19 out 24) server(prefill 373000 decode 2500000) done | done |",
     ),
     (
         "Responses: errors",
@@ -151,7 +151,7 @@ data: {"error":{"message":"boom"}}
 
 data: {"type":"response.completed","response":{"usage":{"input_tokens":1,"output_tokens":1}}}
 "#,
-        "text0/1 | finish0:stop whole(in 1 out 1) done ~",
+        "text0/1 | finish0:stop choice?(in 1 out 1) done ~",
     ),
     (
         "Responses: a torn delta is not said",
@@ -186,7 +186,7 @@ data: "delta":"é😀\u00e9\ud83d\ude00"}
         r#"data: {"type":"response.completed","response":{"usage":{"input_tokens":-1,"output_tokens":1.5,"input_tokens_details":null,"output_tokens_details":{"reasoning_tokens":9007199254740993}}}}
 
 "#,
-        "finish0:stop whole(rejected 3) done |",
+        "finish0:stop choice?(rejected 3) done |",
     ),
     (
         "Responses: no logarithm",

@@ -279,11 +279,11 @@ impl Frame {
 
     /// The answer is over, and so is the stream, unless others that it began are not.
     fn say_end(&mut self, default: Status, sink: &mut impl Sink) {
+        let inner = self.dialect == Dialect::OpenaiResponses;
         let choice = self.ended;
-        self.ended = self.ended.saturating_add(1);
+        self.ended = self.ended.saturating_add(u32::from(inner));
         self.typed.verdict.done = self.ended >= self.begun;
         self.typed.verdict.has_times = true;
-        let inner = self.dialect == Dialect::OpenaiResponses;
         let (status, finish) = self.typed.outcome(usize::from(inner), Some(default));
         self.error |= status == Some(Status::Failed);
         if finish.is_some() {
