@@ -12,15 +12,20 @@ TOKENS = "tokenmeter_tokens_total"
 
 
 class Meter:
-    def __init__(self, upstream, logs, kind, *options):
+    def __init__(self, upstream, logs, kind, *options, engine_metrics="off"):
+        """Before one upstream. With `off` it asks the engine nothing by itself: the tap and the engine's counters
+        hold the tests' requests only."""
+        self.address = ("127.0.0.1", free_port())
+        name = "-".join(["tokenmeter", kind, *(value for value in options[1::2] if "/" not in value)])
+        self.start(pathlib.Path(logs) / name, "--upstream", "http://%s:%d" % upstream, "--listen", "%s:%d" % self.address,
+                   "--kind", kind, "--engine-metrics", engine_metrics, *options)
+
+    def start(self, log, *options):
         binary = os.environ.get("TOKENMETER_BIN", "")
         if not os.access(binary, os.X_OK):
             raise RuntimeError(f"TOKENMETER_BIN={binary!r} is not a program; build one: cargo build -p tokenmeter --release")
-        self.address, self.admin = ("127.0.0.1", free_port()), ("127.0.0.1", free_port())
-        # It asks the engine nothing by itself: the tap and the engine's counters hold the tests' requests only.
-        self.process = Process([binary, "run", "--upstream", "http://%s:%d" % upstream, "--listen", "%s:%d" % self.address,
-                                "--admin", "%s:%d" % self.admin, "--kind", kind, "--engine-metrics", "off", *options],
-                               pathlib.Path(logs) / "-".join(["tokenmeter", kind, *(value for value in options[1::2] if "/" not in value)]))
+        self.admin = ("127.0.0.1", free_port())
+        self.process = Process([binary, "run", "--admin", "%s:%d" % self.admin, *options], log)
         self.process.wait_until(lambda: self.answers("/readyz"), 30)
 
     def answers(self, path):
@@ -45,3 +50,9 @@ class Meter:
 
     def stop(self):
         self.process.stop()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()

@@ -42,17 +42,29 @@ def owed(computed, cached, generated):
     return sum(Decimal(count) * Decimal(PRICES[kind]) / MILLION for kind, count in counts.items())
 
 
+def bookkeeping(folder, tenant="x-tenant"):
+    """The ledger in a folder, and the options of a tokenmeter that keeps it: with a price file and tenants named by a header."""
+    ledger, prices, tenants = folder / "ledger.db", folder / "prices.yaml", folder / "tenants.yaml"
+    prices.write_text("version: bill\ncurrency: USD\nmodels:\n  - pattern: \"*\"\n"
+                      + "".join(f"    {kind}: {price}\n" for kind, price in PRICES.items()))
+    tenants.write_text(f"trusted_peers: [127.0.0.1]\nrules:\n  - header: {tenant}\n")
+    return ledger, ["--ledger", str(ledger), "--prices", str(prices), "--tenants", str(tenants)]
+
+
+def spend(ledger, *options):
+    """The report: an object for each group."""
+    report = subprocess.run([os.environ["TOKENMETER_BIN"], "spend", "--ledger", ledger, "--format", "json", *options],
+                            check=True, capture_output=True, text=True)
+    return json.loads(report.stdout)
+
+
 class Books:
     """tokenmeter with a ledger, a price file and tenants named by a header."""
 
     def __init__(self, rig, folder, policy):
-        self.rig, self.ledger = rig, folder / "ledger.db"
-        prices, tenants = folder / "prices.yaml", folder / "tenants.yaml"
-        prices.write_text("version: bill\ncurrency: USD\nmodels:\n  - pattern: \"*\"\n"
-                          + "".join(f"    {kind}: {price}\n" for kind, price in PRICES.items()))
-        tenants.write_text("trusted_peers: [127.0.0.1]\nrules:\n  - header: x-tenant\n")
-        self.meter = Meter(rig.tap.address, folder, asked.ANY_KIND, "--usage", policy, "--ledger", str(self.ledger),
-                           "--prices", str(prices), "--tenants", str(tenants))
+        self.rig = rig
+        self.ledger, options = bookkeeping(folder)
+        self.meter = Meter(rig.tap.address, folder, asked.ANY_KIND, "--usage", policy, *options)
         self.entered = 0
 
     def send(self, tenant, cases):
@@ -76,12 +88,6 @@ class Books:
         self.entered += rows
         assert eventually(lambda: self.meter.samples().sum(ROWS) >= self.entered, 10), "the ledger has not acknowledged them"
         assert self.meter.samples().sum(ROWS) == self.entered
-
-    def spend(self, *options):
-        """What the report says, an object for each tenant."""
-        report = subprocess.run([os.environ["TOKENMETER_BIN"], "spend", "--ledger", self.ledger, "--by", "tenant",
-                                 "--format", "json", *options], check=True, capture_output=True, text=True)
-        return {group["tenant"]: group for group in json.loads(report.stdout)}
 
     def picos(self, tenant):
         """What its rows say, by SQL alone."""
@@ -112,7 +118,7 @@ def test_the_bill_is_counts_times_prices(rig, books):
     requests, aborts = (int(count * rig.engine.batch) for count in (REQUESTS, ABORTS))
     moved = books.send(RUN, draw.cases(requests, 1))
     left = [leave(rig, books, draw) for _ in range(aborts)]
-    bill = books.spend()
+    bill = {group["tenant"]: group for group in spend(books.ledger, "--by", "tenant")}
     assert set(bill) == {RUN, LEFT}
     assert bill[RUN]["exchanges"] == requests and bill[LEFT]["exchanges"] == aborts
     assert (bill[RUN]["unpriced_exchanges"], bill[LEFT]["unpriced_exchanges"], bill[RUN]["currency"]) == (0, 0, "USD")

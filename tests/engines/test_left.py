@@ -18,6 +18,7 @@ from exposition import Difference
 from meter import Meter
 from process import eventually
 from tap import CASE
+from test_bill import bookkeeping
 from test_mixed import AT_ONCE, drawn
 
 pytestmark = [pytest.mark.metered, pytest.mark.engine("llamacpp", "vllm")]   # the others keep no running counts
@@ -31,10 +32,8 @@ class Rows:
     """tokenmeter with a ledger in which each exchange is a tenant."""
 
     def __init__(self, rig, folder):
-        self.ledger, tenants = folder / "ledger.db", folder / "tenants.yaml"
-        tenants.write_text(f"trusted_peers: [127.0.0.1]\nrules:\n  - header: {CASE}\n")
-        self.meter = Meter(rig.tap.address, folder, rig.engine.kind, "--usage", asked.CONTINUOUS,
-                           "--ledger", str(self.ledger), "--tenants", str(tenants))
+        self.ledger, options = bookkeeping(folder, CASE)
+        self.meter = Meter(rig.tap.address, folder, rig.engine.kind, "--usage", asked.CONTINUOUS, *options)
 
     def read(self, count):
         """name -> (input tokens, its provenance, output tokens) of so many exchanges."""
@@ -56,15 +55,15 @@ def leave(address, case, name, after):
 
 
 def said(seen):
-    """(prompt tokens, completion tokens) as the engine last said them in what the tap saw, or None."""
-    prompt, made = None, {}
+    """prompt -> (its tokens, completion tokens) as the engine last said them in what the tap saw."""
+    told = {}
     for value in filter(lambda value: isinstance(value, dict), map(answer.payload, answer.events(seen.body))):
         index = value["choices"][0]["index"] if value.get("choices") else 0
         if timings := value.get("timings"):
-            prompt, made[index] = timings["prompt_n"] + timings["cache_n"], timings["predicted_n"]
+            told[index] = timings["prompt_n"] + timings["cache_n"], timings["predicted_n"]
         elif usage := value.get("usage"):
-            prompt, made[index] = usage["prompt_tokens"], usage["completion_tokens"]
-    return prompt and (prompt, sum(made.values()))
+            told[index] = usage["prompt_tokens"], usage["completion_tokens"]
+    return told
 
 
 def is_piece(event):
@@ -83,14 +82,22 @@ def plain(case):
                 indent=case.indent)
 
 
+def long(draw):
+    """One to leave: of completions, some have several prompts and some repeat theirs."""
+    case = draw.long(streamed=draw.random.random() < 0.8)
+    if case.path != cases.COMPLETIONS:
+        return case
+    return case.but(**draw.random.choice([{}, {"prompt": draw.prompt(several=True)}, {"echo": True}]))
+
+
 def test_nothing_is_missed_but_what_came_after_the_last_frame(rig, tmp_path):
     draw = drawn(rig, "left")
     plans = []
     while len(plans) < REQUESTS:
         if draw.random.random() < LEAVING:
-            plans.append((plain(draw.long(streamed=draw.random.random() < 0.8)), draw.random.randint(0, 40)))
-        elif isinstance((case := draw.draw(1)).fields.get("prompt", ""), str) and not case.fields.get("echo"):
-            plans.append((plain(case), None))
+            plans.append((plain(long(draw)), draw.random.randint(0, 40)))
+        else:
+            plans.append((plain(draw.draw(1)), None))
     rows, names = Rows(rig, tmp_path), [rig.new_name(case) for case, _ in plans]
 
     def go(plan, name):
@@ -106,7 +113,7 @@ def test_nothing_is_missed_but_what_came_after_the_last_frame(rig, tmp_path):
     finally:
         rows.meter.stop()
     seen = rig.tap.every_exchange()
-    without, held, longest = [], 0, 0
+    untold, held, longest, several = 0, 0, 0, 0
     for (case, after), name, events in zip(plans, names, got):
         if name not in read:
             assert after is not None and name not in seen, name   # it left before it was here
@@ -115,21 +122,23 @@ def test_nothing_is_missed_but_what_came_after_the_last_frame(rig, tmp_path):
         if after is None:
             assert provenance == "reported", (name, read[name])
             continue
-        last = case.streamed and seen[name][1] and said(seen[name][1])
-        pieces = sum(map(is_piece, events))
+        told = said(seen[name][1]) if case.streamed and seen[name][1] else {}
+        prompt, made = map(sum, zip((0, 0), *told.values()))
+        pieces = sum(map(is_piece, events)) - bool(case.fields.get("echo"))   # the first of them repeats the prompt
         assert pieces <= outputs, f"{name}: the client got {pieces} pieces, {outputs} tokens are counted"
-        if pieces:
-            assert (provenance, inputs) == ("running", last[0]), (name, read[name], last)
-        if provenance == "none":
-            without.append(name)
-        if last:
-            longest = max(longest, last[0])
-            assert outputs <= last[1], (name, read[name], last)
-            held += last[1] - outputs
+        if pieces > 0:
+            assert (provenance, inputs) == ("running", prompt), (name, read[name], told)
+            several += case.several_prompts
+        if told:
+            longest = max(longest, *(tokens for tokens, _ in told.values()))
+            assert outputs <= made, (name, read[name], told)
+            held += made - outputs
+        untold += (len(case.fields["prompt"]) if case.several_prompts else 1) - (len(told) if inputs else 0)
     left = sum(after is not None for _, after in plans)
     counted_in, counted_out = (sum(facts[at] for facts in read.values()) for at in (0, 2))
     print(f"{rig.engine.name}: {left} of {len(plans)} left; output {counted_out} of {generated}: {generated - counted_out} after the "
-          f"last frame, {held} of them on their way; input {counted_in} of {computed + cached}; {len(without)} without a prompt")
+          f"last frame, {held} of them on their way; input {counted_in} of {computed + cached}; "
+          f"{untold} prompts were not told of, {several} with several had begun")
     assert counted_out <= generated
     assert counted_in <= computed + cached
-    assert computed + cached - counted_in <= len(without) * longest, "more than the prompts of those without a frame"
+    assert computed + cached - counted_in <= untold * longest, "more than the prompts of which nothing was told"

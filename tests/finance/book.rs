@@ -80,6 +80,8 @@ fn row(book: &Book, ended_us: i64, tenant: &str, model: &str, n: u64) -> Row {
         input_provenance: Provenance::Reported,
         output_provenance: if n % 10 == 9 { Provenance::Frames } else { Provenance::Reported },
     };
+    // Of every second request, the first try fails.
+    let success = !n.is_multiple_of(4);
     let usage = Usage {
         model,
         response_model: None,
@@ -89,7 +91,7 @@ fn row(book: &Book, ended_us: i64, tenant: &str, model: &str, n: u64) -> Row {
         asked_tier: None,
         at_us: ended_us,
         tokens: &by_type,
-        success: true,
+        success,
         counted: true,
     };
     let charge = match book.charge(&usage) {
@@ -111,7 +113,7 @@ fn row(book: &Book, ended_us: i64, tenant: &str, model: &str, n: u64) -> Row {
         response_model: Some(model.into()),
         response_id: None,
         service_tier: None,
-        ending: "complete".into(),
+        ending: if success { "complete" } else { "upstream_cut" }.into(),
         status: 200,
         streamed: true,
         tokens,

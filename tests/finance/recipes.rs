@@ -6,6 +6,19 @@ use std::process::Stdio;
 use super::book::Folder;
 use super::{command, installed, printed, repository, spend};
 
+fn document() -> String {
+    std::fs::read_to_string(repository().join("sidecar/ledger/finance.md")).expect("it is there")
+}
+
+/// The answer to the document's first query that contains the text.
+fn answer(folder: &Folder, part: &str) -> String {
+    let is_it = |(language, text): &(String, String)| language == "sql" && text.contains(part);
+    let query = blocks(&document()).into_iter().find(is_it).expect("a query").1;
+    let python = installed("python").display().to_string();
+    let recipe = repository().join("tests/finance/recipe.py").display().to_string();
+    feed(folder, &[&python, &recipe, "sql"], &query)
+}
+
 /// A block of the document: its language and its text.
 fn blocks(text: &str) -> Vec<(String, String)> {
     let mut blocks = Vec::new();
@@ -40,8 +53,7 @@ fn feed(folder: &Folder, program: &[&str], recipe: &str) -> String {
 #[test]
 fn every_recipe_runs_and_says_something() {
     let folder = Folder::with_a_ledger();
-    let document =
-        std::fs::read_to_string(repository().join("sidecar/ledger/finance.md")).expect("it is there");
+    let document = document();
     let python = installed("python").display().to_string();
     let recipe = repository().join("tests/finance/recipe.py").display().to_string();
     let mut ran = Vec::new();
@@ -90,12 +102,7 @@ fn corrections_are_told_from_usage() {
     feed(&folder, &["bash", "-eu", "-s"], "tokenmeter ledger close 2026-10 --ledger tokenmeter.db");
     let reprice = "tokenmeter ledger reprice --ledger tokenmeter.db --since 2026-10 --until 2026-12 --prices second.yaml";
     feed(&folder, &["bash", "-eu", "-s"], reprice);
-    let document =
-        std::fs::read_to_string(repository().join("sidecar/ledger/finance.md")).expect("it is there");
-    let first = blocks(&document).into_iter().find(|(language, _)| language == "sql").expect("a query").1;
-    let python = installed("python").display().to_string();
-    let recipe = repository().join("tests/finance/recipe.py").display().to_string();
-    let said = feed(&folder, &[&python, &recipe, "sql"], &first);
+    let said = answer(&folder, "FROM spend_monthly");
     let expected = "\
 2026-10\tacme\tllama-3\tcorrection\t0.010000000000\tUSD\t0
 2026-10\tbeta\tllama-3-70b\tcorrection\t0.003500000000\tUSD\t0
@@ -107,10 +114,18 @@ fn corrections_are_told_from_usage() {
     assert_eq!(said, expected);
 }
 
+/// Each exchange of the ledger costs 0.00071; beta's model has no price.
+#[test]
+fn cost_of_failures_and_repetitions_is_that_of_their_rows() {
+    let folder = Folder::with_a_ledger();
+    let said = answer(&folder, "AS failed_cost_pico");
+    let expected = "acme\tUSD\t6\t11\t3\t7810000000\t2130000000\t3550000000\nbeta\t\t3\t5\t2\t0\t0\t0\n";
+    assert_eq!(said, expected, "tenant, currency, requests, exchanges, failed, and three costs");
+}
+
 #[test]
 fn every_view_and_column_that_the_document_names_is_there() {
-    let document =
-        std::fs::read_to_string(repository().join("sidecar/ledger/finance.md")).expect("it is there");
+    let document = document();
     let views = std::fs::read_to_string(repository().join("sidecar/ledger/src/schema/views.sql"))
         .expect("it is there");
     let named: Vec<_> = views.lines().filter_map(|line| line.strip_prefix("CREATE VIEW ")).collect();

@@ -54,33 +54,6 @@ fn differences(path: &Path) -> Vec<String> {
     verify(path, None).unwrap().into_iter().flat_map(|verdict| verdict.differences).collect()
 }
 
-/// Takes away all that version 2 added: the file as version 1 wrote it.
-fn make_version_1(path: &Path) {
-    let connection = Connection::open(path).unwrap();
-    let views: Vec<String> = connection
-        .prepare("SELECT name FROM sqlite_schema WHERE type = 'view'")
-        .unwrap()
-        .query_map([], |row| row.get(0))
-        .unwrap()
-        .map(Result::unwrap)
-        .collect();
-    for view in views {
-        connection.execute_batch(&format!("DROP VIEW {view}")).unwrap();
-    }
-    for (table, columns) in [
-        ("exchange", &["role", "request_id", "upstream_attempts", "cached_excess"][..]),
-        ("energy", &["role"]),
-        ("rate", &[]),
-        ("line", &[]),
-    ] {
-        let types: &[&str] = if table == "energy" { &[] } else { &crate::table::LATER_TOKENS };
-        for column in columns.iter().chain(types) {
-            connection.execute_batch(&format!("ALTER TABLE {table} DROP COLUMN {column}")).unwrap();
-        }
-    }
-    connection.pragma_update(None, "user_version", 1).unwrap();
-}
-
 fn version(path: &Path) -> i64 {
     Connection::open(path).unwrap().pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
 }
@@ -90,37 +63,56 @@ fn prefill(row: Row) -> Row {
     Row { role: Role::Prefill, request_id: Some("req-1".into()), charge, upstream: "prefill".into(), ..row }
 }
 
+/// What the energies of [`Place::of_version_1`] are.
+fn energy_of(n: u64) -> Option<Used> {
+    let used = Used { gpu_ns: Some(n + 1), energy_nj: Some(10 * n), gpu_hours_pico: 3, gpu_energy_pico: 4 };
+    n.is_multiple_of(2).then_some(used)
+}
+
 #[test]
 fn file_of_version_1_is_read_unchanged() {
-    let place = Place::new();
-    let whole: Vec<_> =
-        (0..50).map(|n| (row(n), Some(Used { gpu_ns: Some(n), ..Used::default() }))).collect();
-    enter(&place.ledger(), &whole);
-    let (before, rows_before) = (sum(&place.ledger()), rows(&place.ledger()));
-    make_version_1(&place.ledger());
-    assert_eq!(sum(&place.ledger()), before);
-    assert_eq!(rows(&place.ledger()), rows_before);
+    let place = Place::of_version_1();
+    assert_eq!(rows(&place.ledger()), (0..24).map(row).collect::<Vec<_>>());
+    let found = sum(&place.ledger());
+    let total = |of: fn(&Row) -> u64| (0..24).map(|n| of(&row(n))).sum::<u64>();
+    assert_eq!((found.exchanges, found.energy_exchanges), (24 + 2, 12), "two got a price by the repricing");
+    assert_eq!(
+        found.tokens[TokenType::Input as usize],
+        total(|row| row.tokens.by_type[TokenType::Input as usize])
+    );
+    assert_eq!(
+        found.tokens[TokenType::Output as usize],
+        total(|row| row.tokens.by_type[TokenType::Output as usize])
+    );
+    let used = |of: fn(Used) -> u64| (0..24).filter_map(energy_of).map(of).sum::<u64>();
+    assert_eq!(found.gpu_ns, used(|used| used.gpu_ns.unwrap()).into());
+    assert_eq!(found.energy_nj, used(|used| used.energy_nj.unwrap()).into());
+    let cost: i64 = (0..24).filter_map(|n| row(n).charge.cost()).sum();
+    assert_eq!(found.cost_pico, i128::from(cost) + 317_999_990, "with the corrections");
     assert_eq!(differences(&place.ledger()), Vec::<String>::new());
     assert_eq!(version(&place.ledger()), 1);
 }
 
 #[test]
 fn file_of_version_1_takes_legs() {
-    let place = Place::new();
-    let whole: Vec<_> = (0..50).map(|n| (row(n), None)).collect();
-    enter(&place.ledger(), &whole);
-    make_version_1(&place.ledger());
+    let place = Place::of_version_1();
+    let before = sum(&place.ledger());
     let decode = Row {
         role: Role::Decode,
         request_id: Some("req-1".into()),
         upstream_attempts: 2,
         cached_excess: 1_945,
-        ..row(1_001)
+        ..row(1_002)
     };
     enter(&place.ledger(), &[(prefill(row(1_000)), None), (decode.clone(), None)]);
     assert_eq!(version(&place.ledger()), 2);
     assert_eq!(differences(&place.ledger()), Vec::<String>::new());
-    assert_eq!(rows(&place.ledger())[50..], [prefill(row(1_000)), decode]);
+    let found = rows(&place.ledger());
+    assert_eq!(found[..24], (0..24).map(row).collect::<Vec<_>>());
+    assert_eq!(found[24..], [prefill(row(1_000)), decode]);
+    let after = sum(&place.ledger());
+    assert_eq!(after.exchanges, before.exchanges + 1);
+    assert_eq!(after.cost_pico - before.cost_pico, row(1_002).charge.cost().unwrap().into());
 }
 
 #[test]

@@ -26,6 +26,15 @@ impl Place {
         Self(path)
     }
 
+    /// One whose ledger a program of version 1 wrote.
+    pub(crate) fn of_version_1() -> Self {
+        let place = Self::new();
+        let file = rusqlite::Connection::open(place.ledger()).unwrap();
+        file.pragma_update(None, "journal_mode", "WAL").unwrap();
+        file.execute_batch(include_str!("testing/version_1.sql")).unwrap();
+        place
+    }
+
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
