@@ -202,6 +202,26 @@ fn one_choices_usage_is_not_all() {
 }
 
 #[test]
+fn cached_tokens_beyond_the_prompt_are_the_excess() {
+    let claim = |input, cached, output| Counts { input_cached: Some(cached), ..counts(input, output) };
+    for (scope, said, excess) in [
+        (Scope::Whole, claim(2_023, 3_968, 2), 1_945),
+        (Scope::Whole, claim(10, 10, 2), 0),
+        (Scope::Whole, claim(10, 4, 2), 0),
+        (Scope::Running(0), claim(5, 9, 1), 4),
+        (Scope::Choice(Some(0)), claim(5, 9, 1), 4),
+        // No count, because there was content; the claim is one all the same.
+        (Scope::Whole, claim(5, 9, 0), 4),
+    ] {
+        let mut ladder = given(&[(scope, said)]);
+        ladder.frames = 1;
+        let (tokens, found) = ladder.billed(Dialect::OpenaiChat, 1, &request(1, 1), true, 0);
+        assert_eq!(found, excess, "{scope:?} {said:?}");
+        assert!(tokens.of(TokenType::InputCached) <= said.input.unwrap_or(0));
+    }
+}
+
+#[test]
 fn embeddings_count_what_the_server_reports() {
     let cached = Counts { input_cached: Some(4), ..counts(10, 3) };
     let tokens = given(&[(Scope::Whole, cached)]).prompt();
