@@ -54,3 +54,16 @@ impl Ending {
         matches!(self, Self::Complete | Self::Length)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Ending;
+
+    #[test]
+    fn names_are_the_labels_values() {
+        let names = Ending::ALL.map(Ending::name).join(" ");
+        let expected =
+            "complete length client_abort upstream_cut error_in_band error_status no_output proxy_error";
+        assert_eq!(names, expected);
+    }
+}

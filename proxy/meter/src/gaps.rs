@@ -98,6 +98,13 @@ mod tests {
     }
 
     #[test]
+    fn value_of_a_bucket_falls_into_it() {
+        for at in 0..=GAP_S.len() {
+            assert_eq!(bucket(middle_ns(at)), at);
+        }
+    }
+
+    #[test]
     fn spreading_keeps_the_time_and_makes_the_count() {
         let mut summary = Summary::default();
         for ns in [1_000_000, 12_000_000, 12_000_000, 900_000_000] {

@@ -4,7 +4,7 @@ use scan::{Counts, Dialect, Event, Piece, Request, Scope, Usage};
 
 use crate::exchange::COUNTED_CHOICES;
 use crate::tests::{Bench, MS, stop, text};
-use crate::{Body, Close, Provenance, Record, Tick, TokenType};
+use crate::{Body, Close, ErrorType, Provenance, Record, Tick, TokenType};
 
 /// The record of an exchange asked at 100 ms that read these events, each at its millisecond.
 fn record(body: Body, events: &[(u64, Event)], end_ms: u64) -> Record {
@@ -85,6 +85,12 @@ fn choice_beyond_the_counted_ones_has_no_count() {
 
 fn stalls(record: &Record) -> (u32, u64) {
     (record.timing.stalls, record.timing.stalled_ns / MS)
+}
+
+#[test]
+fn cut_before_the_first_byte_is_a_reset() {
+    assert_eq!(streamed(&[], 300).error_type(), Some(ErrorType::UpstreamReset));
+    assert_eq!(streamed(&[(200, text(0))], 300).error_type(), Some(ErrorType::StreamTruncated));
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use scan::{Counts, Dialect, Event, Piece, Request, Scope, Usage};
 
 use crate::ladder::Ladder;
-use crate::tests::{Bench, stop, text};
+use crate::tests::{Bench, MS, stop, text};
 use crate::{Body, Close, Provenance, Record, Tick, TokenType, Tokens};
 
 const NONE: Counts = Counts {
@@ -147,6 +147,38 @@ fn zero_beside_content_or_ids_is_no_count() {
     assert_eq!(counted(0, 2, 0), None);
     assert_eq!(counted(1, 2, 2), Some(1));
     assert_eq!(counted(1, 0, 0), Some(1));
+    let mut ladder = given(&[(Scope::Whole, counts(3, 0))]);
+    ladder.frames = 2;
+    let tokens = ladder.tokens(1, &request(1, 1), true, 0);
+    assert_eq!((input(&tokens), output(&tokens)), ((Provenance::None, 0), (Provenance::Frames, 2)));
+}
+
+/// One usage may be that of all prompts, or of the first: the end tells.
+#[test]
+fn end_mark_or_every_finish_ends_a_list() {
+    let usage = Event::Usage(Usage { scope: Scope::Whole, counts: counts(9, 4) });
+    for (last, provenance) in [
+        (&[stop(0), usage, Event::Done][..], Provenance::Reported),
+        (&[stop(0), stop(1), usage], Provenance::Reported),
+        (&[stop(0), usage], Provenance::Running),
+    ] {
+        let mut bench = Bench::new(Dialect::OpenaiCompletions);
+        bench.0.requested(request(2, 2), Tick(100 * MS));
+        bench.frame(200, &[text(0)]).frame(210, &[text(1)]);
+        for event in last {
+            bench.frame(220, &[*event]);
+        }
+        assert_eq!(output(&bench.end(Close::Cut, 230).tokens), (provenance, 4), "{last:?}");
+    }
+}
+
+#[test]
+fn untimed_choice_counts_once_in_a_frame() {
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    for (frames, events) in [(1, &[text(9), text(9)][..]), (3, &[text(9), text(10)]), (4, &[text(9)])] {
+        bench.frame(200, events);
+        assert_eq!(bench.0.live_output(), frames);
+    }
 }
 
 #[test]
