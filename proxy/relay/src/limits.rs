@@ -135,6 +135,10 @@ pub const H2_PENDING_RESETS: usize = 64;
 /// closed.
 pub const H2_LOCAL_RESETS: usize = 256;
 
+/// HTTP/2: bytes of an answer that are handed on at a time: at the least rate of a body its client takes them in half
+/// of the time of grace.
+pub const H2_PIECE_BYTES: usize = 2048;
+
 /// HTTP/2: bytes a stream may send before we take them. Prompts are a few KiB; large ones get
 /// there in a few more round trips.
 pub const H2_STREAM_WINDOW: u32 = 64 * 1024;

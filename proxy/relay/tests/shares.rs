@@ -12,6 +12,7 @@ use http_body_util::BodyExt;
 use hyper::Request;
 use hyper::body::{Body, Frame};
 use hyper::client::conn::http2::SendRequest;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use relay::{Dropped, Plan, Refusal, UsageStep};
 use socket2::{Domain, Socket, Type};
 use tenant::{BodyKey, Nets, Rule};
@@ -254,6 +255,42 @@ fn http2_stream_that_takes_nothing_is_cut_alone() {
         }
         panic!("the answer was not cut");
     });
+}
+
+/// A window of a few bytes takes an answer as slowly as the client likes, and is never silent.
+#[test]
+fn http2_stream_that_takes_too_little_is_cut() {
+    let upstream = Upstream::start(|peer, _| {
+        peer.head();
+        peer.send("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n");
+        peer.send(vec![b'x'; 100_000]);
+        peer.head();
+    });
+    let proxy = Proxy::new(upstream.address);
+    let address = proxy.address();
+    // Takes a window of so many bytes each half second, until it is cut.
+    let take = async |window: u32| {
+        let socket = TokioIo::new(tokio::net::TcpStream::connect(address).await.unwrap());
+        let mut client = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
+        let client = client.initial_stream_window_size(window).handshake(socket);
+        let (mut client, connection) = client.await.unwrap();
+        tokio::spawn(connection);
+        let get = Request::get(format!("http://{address}/x")).body(http_body_util::Empty::<Bytes>::new());
+        let mut body = client.send_request(get.unwrap()).await.unwrap().into_body();
+        while let Some(Ok(_)) = body.frame().await {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let begun = crate::support::now();
+        tokio::select! {
+            () = take(1) => assert!(begun.elapsed() > Duration::from_secs(25), "{:?}", begun.elapsed()),
+            () = take(200) => panic!("400 bytes per second are not too little"),
+            () = tokio::time::sleep(Duration::from_secs(60)) => panic!("it is not cut"),
+        }
+    });
+    eventually("it is counted", || proxy.seen().lost.contains(&Dropped::SlowClient));
 }
 
 /// A body of one byte that never ends.

@@ -33,7 +33,10 @@ pub(super) struct Tee {
     streamed: bool,
     state: State,
     slices: u32,
-    handed: Option<Tick>,
+    /// The rest of a slice of which the first piece was handed on, under HTTP/2.
+    ahead: Bytes,
+    /// The time of the last piece that may wait for its client, and its bytes.
+    handed: Option<(Tick, usize)>,
     /// Takes out what was added, if something was.
     edit: Option<Box<Edit>>,
     /// The body's last frame, while what waited is handed on before it.
@@ -71,6 +74,7 @@ impl Tee {
             upstream,
             state: State::Open,
             slices: 0,
+            ahead: Bytes::new(),
             handed: None,
             edit: edited.then(Box::default),
             trailers: None,
@@ -87,6 +91,14 @@ impl Body for Tee {
         let mut this = self.project();
         let visit = &**this.visit;
         waited(visit, this.handed);
+        if !this.ahead.is_empty() {
+            let bytes = std::mem::take(this.ahead);
+            let bytes = piece(visit, bytes, this.ahead);
+            if *this.state == State::Open || !this.ahead.is_empty() {
+                hand(visit, &bytes, clock::now(), this.handed);
+            }
+            return Poll::Ready(Some(Ok(Frame::data(bytes))));
+        }
         match *this.state {
             State::Open => {}
             State::Ended => return Poll::Ready(this.trailers.take().map(Ok)),
@@ -109,7 +121,7 @@ impl Body for Tee {
             let polled = this.body.as_mut().poll_frame(&mut driven);
             let Poll::Ready(frame) = polled else {
                 return match this.edit.as_mut().and_then(|edit| edit.poll_overdue(cx)) {
-                    Some(bytes) => Poll::Ready(Some(Ok(Frame::data(bytes)))),
+                    Some(bytes) => Poll::Ready(Some(Ok(Frame::data(piece(visit, bytes, this.ahead))))),
                     None => Poll::Pending,
                 };
             };
@@ -120,12 +132,12 @@ impl Body for Tee {
                     let frame = match frame.into_data() {
                         Ok(bytes) => {
                             let bytes = show(visit, bytes, at, this.slices, this.edit.as_deref_mut(), ended);
-                            Frame::data(bytes)
+                            Frame::data(piece(visit, bytes, this.ahead))
                         }
                         Err(trailers) => match held(this.edit) {
                             Some(bytes) => {
                                 *this.trailers = Some(trailers);
-                                Frame::data(bytes)
+                                Frame::data(piece(visit, bytes, this.ahead))
                             }
                             None => trailers,
                         },
@@ -136,17 +148,19 @@ impl Body for Tee {
                     } else if frame.data_ref().is_some_and(Bytes::is_empty) {
                         // All of it waits, or was cut out.
                         continue;
-                    } else if !visit.alone {
-                        *this.handed = Some(at);
-                        visit.downloading.moved(frame.data_ref().map_or(0, Bytes::len));
-                        visit.downloading.wait();
+                    }
+                    if let Some(bytes) = frame.data_ref()
+                        && (!ended || !this.ahead.is_empty())
+                    {
+                        hand(visit, bytes, at, this.handed);
                     }
                     return Poll::Ready(Some(Ok(frame)));
                 }
                 None => {
                     *this.state = State::Ended;
                     end(visit, this.connection.take(), (*this.upstream, *this.streamed), clock::now(), cx);
-                    return Poll::Ready(held(this.edit).map(|bytes| Ok(Frame::data(bytes))));
+                    let held = held(this.edit).map(|bytes| piece(visit, bytes, this.ahead));
+                    return Poll::Ready(held.map(|bytes| Ok(Frame::data(bytes))));
                 }
                 Some(Err(_)) => {
                     *this.connection = None;
@@ -159,7 +173,7 @@ impl Body for Tee {
                     }
                     if let Some(bytes) = held(this.edit) {
                         *this.state = State::Broken;
-                        return Poll::Ready(Some(Ok(Frame::data(bytes))));
+                        return Poll::Ready(Some(Ok(Frame::data(piece(visit, bytes, this.ahead)))));
                     }
                     *this.state = State::Cut;
                     cx.waker().wake_by_ref();
@@ -170,12 +184,21 @@ impl Body for Tee {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.state == State::Ended && self.trailers.is_none()
+        self.state == State::Ended && self.trailers.is_none() && self.ahead.is_empty()
     }
 
     fn size_hint(&self) -> SizeHint {
         // How much will be taken out is not known before.
-        if self.edit.is_some() { SizeHint::default() } else { self.body.size_hint() }
+        if self.edit.is_some() {
+            return SizeHint::default();
+        }
+        let (rest, ahead) = (self.body.size_hint(), self.ahead.len() as u64);
+        let mut hint = SizeHint::new();
+        hint.set_lower(rest.lower().saturating_add(ahead));
+        if let Some(upper) = rest.upper() {
+            hint.set_upper(upper.saturating_add(ahead));
+        }
+        hint
     }
 }
 
@@ -239,13 +262,30 @@ fn held(edit: &mut Option<Box<Edit>>) -> Option<Bytes> {
     edit.as_mut()?.release()
 }
 
+/// The first piece of a slice; the rest waits in `ahead`. hyper takes a slice whole however small the client's window
+/// is, so that under HTTP/2 the pace at which the client takes it shows between the pieces only.
+fn piece(visit: &Visit, mut bytes: Bytes, ahead: &mut Bytes) -> Bytes {
+    if !visit.alone && bytes.len() > limits::H2_PIECE_BYTES {
+        *ahead = bytes.split_off(limits::H2_PIECE_BYTES);
+    }
+    bytes
+}
+
+/// Notes that bytes were handed on, which wait for the client until hyper comes back for more.
+fn hand(visit: &Visit, bytes: &Bytes, at: Tick, handed: &mut Option<(Tick, usize)>) {
+    if !visit.alone {
+        *handed = Some((at, bytes.len()));
+        visit.downloading.wait();
+    }
+}
+
 /// Tells the exchange how long a slice waited for the client. Under HTTP/1.1 the socket itself
 /// says so. Under HTTP/2 it is the time until hyper comes back for more, if that was longer than
 /// a turn: it does so at once unless the stream's or the connection's window is full.
-fn waited(visit: &Visit, handed: &mut Option<Tick>) {
+fn waited(visit: &Visit, handed: &mut Option<(Tick, usize)>) {
     visit.waited();
-    if let Some(handed) = handed.take() {
-        visit.downloading.moved(0);
+    if let Some((handed, bytes)) = handed.take() {
+        visit.downloading.moved(bytes);
         let ns = clock::now().since(handed);
         if ns >= limits::CLIENT_WAIT_MIN_NS {
             visit.metered.borrow_mut().with(|exchange| exchange.client_waited(ns));
