@@ -82,6 +82,10 @@ pub const PROBE_AFTER_NS: u64 = 60_000_000_000;
 /// Bytes of one request body that is gathered to be edited. Longer prompts pass as they come.
 pub const GATHERED_BYTES: usize = 8 * 1024 * 1024;
 
+/// Bytes of a gathered body up to which it is on the heap: above it, memory of the kernel's own costs less than it
+/// saves.
+pub const HEAP_BODY_BYTES: usize = 128 * 1024;
+
 /// One holder's share is a `1 / SHARES` of what is shared, or a `1 / (n + 1)` among n holders if that is less: there
 /// is always a share left for one more, whatever the others do.
 pub const SHARES: usize = 4;

@@ -25,6 +25,7 @@ mod pace;
 mod pool;
 mod send;
 mod serve;
+mod slices;
 mod stream;
 mod sweep;
 mod tee;

@@ -11,13 +11,14 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use hyper::HeaderMap;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 
 use meter::Tick;
 
 use super::pace::Verdict;
+use super::slices::Slices;
 use super::visit::{self, Visit};
 use crate::answer::Answer;
 use crate::clock;
@@ -37,34 +38,6 @@ pub(super) struct Upload {
     /// What its sender may not say, behind the body as before it.
     tenancy: Option<Tenancy>,
     visit: Rc<Visit>,
-}
-
-/// Slices of a body that are becoming one. A single one stays as it is.
-#[derive(Default)]
-struct Slices {
-    first: Bytes,
-    joined: BytesMut,
-}
-
-impl Slices {
-    fn len(&self) -> usize {
-        self.first.len() + self.joined.len()
-    }
-
-    fn push(&mut self, slice: Bytes) {
-        if self.len() == 0 {
-            self.first = slice;
-            return;
-        }
-        if self.joined.is_empty() {
-            self.joined.extend_from_slice(&std::mem::take(&mut self.first));
-        }
-        self.joined.extend_from_slice(&slice);
-    }
-
-    fn join(self) -> Bytes {
-        if self.joined.is_empty() { self.first } else { self.joined.freeze() }
-    }
 }
 
 /// A body that was gathered.
@@ -118,7 +91,7 @@ impl Upload {
         let visit = Rc::clone(&self.visit);
         visit.must_not_pause();
         let mut share = visit.engine.worker.common.room.share(visit.holder.clone());
-        let mut gathered = Slices::default();
+        let mut gathered = Slices::new(most);
         let mut is_crowded = false;
         let rest = loop {
             visit.gathering.set(share.bytes());
@@ -322,28 +295,3 @@ impl fmt::Display for UploadError {
 }
 
 impl Error for UploadError {}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn small_slices_weigh_little_more_than_their_bytes() {
-        let mut slices = Slices::default();
-        for _ in 0..100_000 {
-            slices.push(Bytes::from_static(b"x"));
-        }
-        assert_eq!((slices.len(), slices.first.len()), (100_000, 0));
-        assert!(slices.joined.capacity() <= 2 * 100_000);
-        assert_eq!(slices.join().len(), 100_000);
-    }
-
-    #[test]
-    fn a_single_slice_is_not_copied() {
-        let slice = Bytes::from(vec![1, 2, 3]);
-        let at = slice.as_ptr();
-        let mut slices = Slices::default();
-        slices.push(slice);
-        assert_eq!(slices.join().as_ptr(), at);
-    }
-}
