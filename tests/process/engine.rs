@@ -1,11 +1,16 @@
 //! The server's own counters beside ours: nothing drifts while everything passes through the
 //! proxy, and what goes past it is seen to the token.
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::{Arc, Mutex};
+
 use simulator::load::{Load, Pace};
 use simulator::server::{Handle, Options, Server, Shape};
 
 use crate::meter_page::Page;
 use crate::proxy::Proxy;
+use crate::scripted;
 
 const EVERY_SECOND: [&str; 4] = ["--engine-metrics", "on", "--engine-metrics-interval-ms", "1000"];
 
@@ -73,3 +78,51 @@ async fn drift_is_what_went_past_us() {
         assert!(!page.text.contains("tokenmeter_engine_drift_tokens{"), "{}", page.text);
     }
 }
+
+/// vLLM without `--enable-prompt-tokens-details`: its page counts cache hits that its usage does not report.
+#[test]
+fn hidden_cached_tokens_are_logged_once() {
+    let served = Arc::new(Mutex::new(0_u64));
+    let server = scripted::server(move |head| {
+        let mut served = served.lock().expect("no test has panicked");
+        let (kind, body) = if head.starts_with("GET /metrics ") {
+            let (prompt, cached, output) = (*served * 1000, *served * 600, *served * 10);
+            let computed = prompt - cached;
+            let page = format!(
+                "# TYPE vllm:prompt_tokens counter\nvllm:prompt_tokens_total {prompt}.0\n\
+                 vllm:generation_tokens_total {output}.0\n\
+                 vllm:prompt_tokens_by_source_total{{source=\"local_compute\"}} {computed}.0\n\
+                 vllm:prompt_tokens_by_source_total{{source=\"local_cache_hit\"}} {cached}.0\n"
+            );
+            ("text/plain; version=0.0.4", page)
+        } else {
+            *served += u64::from(head.starts_with("POST "));
+            let usage = r#"{"choices":[],"usage":{"prompt_tokens":1000,"completion_tokens":10,"prompt_tokens_details":null}}"#;
+            ("application/json", usage.to_owned())
+        };
+        let length = body.len();
+        format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
+            .into_bytes()
+    });
+    let proxy = Proxy::start(server, &[&EVERY_SECOND[..], &["--kind", "vllm"]].concat());
+    proxy.page_when("the baseline", |page| page.sum("tokenmeter_engine_up", &[]) == 1.0);
+    let ask = || {
+        let mut client = TcpStream::connect(proxy.data).expect("it listens");
+        let request = "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}";
+        client.write_all(request.as_bytes()).expect("it reads");
+        let mut answer = String::new();
+        client.read_to_string(&mut answer).expect("it answers");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    };
+    assert!(!proxy.log().contains(HIDDEN), "nothing was cached yet");
+    ask();
+    let line = proxy.log_line(HIDDEN);
+    assert!(line.contains("WARN") && line.contains("600"), "{line}");
+    assert!(line.contains("start it with --enable-prompt-tokens-details"), "{line}");
+    ask();
+    proxy.page_when("the second one", |page| page.sum("tokenmeter_engine_prompt_tokens", &[]) == 2000.0);
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    assert_eq!(proxy.log().matches(HIDDEN).count(), 1, "{}", proxy.log());
+}
+
+const HIDDEN: &str = "its page shows cached prompt tokens that its usage does not report";

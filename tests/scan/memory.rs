@@ -7,7 +7,7 @@ use scan::{RequestScanner, Scanner};
 
 /// Bytes of one scanner. Most of it is one frame's shape, the events held back, the carry, the places that an
 /// editor may change, and five sets of counts.
-const SCANNER_BYTES: usize = 3 * 1024 + 576;
+const SCANNER_BYTES: usize = 3 * 1024 + 592;
 
 /// Bytes of one request scanner: the carry, the model's name, the service tier, what each place says of
 /// prompts and answers, and in which form the answers are wanted.

@@ -2,7 +2,7 @@
 //! and two tokens of choice 0, `server(decode 5)` five nanoseconds of the server's own; `|` ends a whole frame, `~` a torn one.
 
 use harness::{Said, Seen};
-use scan::{Counts, Event, Piece, Scope, ServerTimes};
+use scan::{Counts, Event, Piece, Scope, ServerReport};
 
 /// All that was said, in the notation.
 pub(crate) fn short(seen: &Seen) -> String {
@@ -41,8 +41,14 @@ pub(crate) fn kind(event: &Event) -> String {
     said.chars().take_while(char::is_ascii_alphabetic).collect()
 }
 
-fn server(times: &ServerTimes) -> String {
-    let named = [("queue", times.queue_ns), ("prefill", times.prefill_ns), ("decode", times.decode_ns)];
+fn server(times: &ServerReport) -> String {
+    let named = [
+        ("queue", times.queue_ns),
+        ("prefill", times.prefill_ns),
+        ("decode", times.decode_ns),
+        ("drafted", times.draft_tokens),
+        ("accepted", times.accepted_draft_tokens),
+    ];
     let words: Vec<String> = named.iter().filter_map(|(name, n)| n.map(|n| format!("{name} {n}"))).collect();
     format!("server({})", words.join(" "))
 }

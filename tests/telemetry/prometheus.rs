@@ -280,6 +280,7 @@ const UNANSWERED: &[(&str, &str)] = &[
     ("tokenmeter_upstream_queue_seconds", "the simulated server states no times of its own"),
     ("tokenmeter_upstream_prefill_seconds", "nor this one"),
     ("tokenmeter_upstream_decode_seconds", "nor this one"),
+    ("tokenmeter_upstream_draft_tokens", "nor does it draft"),
     ("tokenmeter_engine_kv_cache_usage_ratio", "its page does not have its cache"),
     ("tokenmeter_engine_prefix_cache_hit_ratio", "nor what it looked up there"),
     ("tokenmeter_engine_preemptions", "nor what it put back"),

@@ -12,7 +12,7 @@
 
 mod end;
 
-use scan::{Dialect, Event, Extent, Finish, Piece, Request, Scope, ServerTimes, Sink, Usage};
+use scan::{Dialect, Event, Extent, Finish, Piece, Request, Scope, ServerReport, Sink, Usage};
 
 use crate::Tick;
 use crate::body::Body;
@@ -94,7 +94,7 @@ pub struct Meter {
     stalls: u32,
     stalled_ns: u64,
     client_wait_ns: u64,
-    server: ServerTimes,
+    server: ServerReport,
 }
 
 impl Meter {
@@ -148,7 +148,7 @@ impl Meter {
             stalls: 0,
             stalled_ns: 0,
             client_wait_ns: 0,
-            server: ServerTimes::default(),
+            server: ServerReport::default(),
         }
     }
 
@@ -334,12 +334,14 @@ impl Meter {
         Scope::Running(choice)
     }
 
-    /// What the server says of its times; the last word on each counts.
-    fn server(&mut self, said: ServerTimes) {
+    /// Takes in what the server reports of its work; the last word on each counts.
+    fn server(&mut self, said: ServerReport) {
         let server = &mut self.server;
         server.queue_ns = said.queue_ns.or(server.queue_ns);
         server.prefill_ns = said.prefill_ns.or(server.prefill_ns);
         server.decode_ns = said.decode_ns.or(server.decode_ns);
+        server.draft_tokens = said.draft_tokens.or(server.draft_tokens);
+        server.accepted_draft_tokens = said.accepted_draft_tokens.or(server.accepted_draft_tokens);
     }
 
     fn finish(&mut self, choice: u32, reason: Finish) {

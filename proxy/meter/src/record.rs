@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use scan::{Dialect, Finish, Sampling, ServerTimes};
+use scan::{Dialect, Finish, Sampling, ServerReport};
 
 use crate::edges::{GAP_S, POSITION_NAMES};
 use crate::{Ending, ExchangeId, LoadSpan, Provenance, Role, TokenType, Tokens, Trace};
@@ -40,6 +40,10 @@ pub struct Identity {
     pub response_model: Option<Arc<str>>,
     /// The response's own id, if it has one of at most 128 bytes.
     pub response_id: Option<Arc<str>>,
+    /// The id of the response that the request continues, of at most 128 visible characters.
+    pub previous_response_id: Option<Arc<str>>,
+    /// The id of the conversation that the request is part of, of at most 128 visible characters.
+    pub conversation_id: Option<Arc<str>>,
     /// Its place in a distributed trace, if it has one.
     pub trace: Option<Box<Trace>>,
     /// Wall time of the request's head, nanoseconds since 1970. No duration counts from here but
@@ -70,6 +74,8 @@ impl Identity {
             model: model.into(),
             response_model: None,
             response_id: None,
+            previous_response_id: None,
+            conversation_id: None,
             trace: None,
             started_unix_ns: 0,
         }
@@ -208,8 +214,8 @@ pub struct Timing {
     pub client_wait_ns: u64,
     /// Mean number of exchanges in flight at the upstream during this one.
     pub concurrency: f64,
-    /// What the server itself says of its times.
-    pub server: ServerTimes,
+    /// The server's report of its own work: its times, and the drafts of speculative decoding.
+    pub server: ServerReport,
 }
 
 /// How the tokens in a frame were known.

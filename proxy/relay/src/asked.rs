@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use hyper::HeaderMap;
 use hyper::header::CONTENT_TYPE;
-use scan::{Casing, Dialect, MultipartFields, Name, Request, RequestScanner, Tier, Wanted};
+use scan::{Casing, Dialect, Links, MultipartFields, Name, Request, RequestScanner, Tier, Wanted};
 
 use crate::Kind;
 
@@ -72,6 +72,14 @@ impl Asked {
         match self {
             Self::Json(scanner) => *scanner.service_tier(),
             Self::Form(_) => Tier::default(),
+        }
+    }
+
+    /// Returns the ids by which the request continues earlier ones.
+    pub(crate) fn links(&self) -> Links {
+        match self {
+            Self::Json(scanner) => scanner.links(),
+            Self::Form(_) => Links::default(),
         }
     }
 

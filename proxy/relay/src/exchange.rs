@@ -4,6 +4,7 @@
 //! cannot fail (law 2, law 3).
 
 mod admission;
+mod seat;
 
 use std::rc::Rc;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -12,9 +13,10 @@ use hyper::HeaderMap;
 use meter::{
     Body, Close, ExchangeId, Identity, Load, LoadReading, LoadSpan, Meter, Provenance, Record, Role, Tick,
 };
-use scan::{Dialect, Framing, Name, Request, Tier};
+use scan::{Dialect, Framing, Links, Name, Request, Tier};
 use usage::{Added, Marks, Watch};
 
+use self::seat::Seat;
 use crate::asked::Asked;
 use crate::headers::is_sealed;
 use crate::outbox::Text;
@@ -56,6 +58,8 @@ pub struct Exchange {
     role_source: RoleSource,
     role: Role,
     request_id: Option<Arc<str>>,
+    /// The ids by which the request continues earlier ones, where its dialect has them.
+    links: Links,
     /// Times that the request was sent upstream.
     upstream_attempts: u8,
     /// Reads the response, if it can be read.
@@ -138,6 +142,7 @@ impl Exchange {
             role_source,
             role: role_source.first(),
             request_id: role::request_id(headers).map(Into::into),
+            links: Links::default(),
             upstream_attempts: 1,
             reader: None,
             watch: None,
@@ -188,6 +193,9 @@ impl Exchange {
         }
         if let Some(dialect) = self.speaks.settle(&facts) {
             self.dialect = dialect;
+        }
+        if self.dialect == Dialect::OpenaiResponses {
+            self.links = request.links();
         }
         self.role = self.role_source.role(&facts, self.dialect);
         facts
@@ -503,7 +511,9 @@ impl Exchange {
             model: admission::recorded(self.model.as_str()).into(),
             response_model: (!response_model.is_empty())
                 .then(|| admission::recorded(response_model.as_str()).into()),
-            response_id: (!id.is_empty()).then(|| id.as_str().into()),
+            response_id: admission::named(&id),
+            previous_response_id: admission::named(&self.links.previous_response),
+            conversation_id: admission::named(&self.links.conversation),
             trace: self.place.trace.take(),
             started_unix_ns: self.started_unix_ns,
         };
@@ -574,23 +584,6 @@ const UNCOUNTED: (Provenance, Provenance) = (Provenance::None, Provenance::None)
 /// changed in a way that matters: it is a few numbers.
 fn load(worker: &Worker, upstream: usize) -> MutexGuard<'_, Load> {
     worker.loads[upstream].lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// An exchange's place in the in-flight gauge: given back even if the meter fails at the end.
-struct Seat {
-    worker: Rc<Worker>,
-    slot: ModelSlot,
-    taken: bool,
-}
-
-impl Drop for Seat {
-    fn drop(&mut self) {
-        if self.taken
-            && let Ok(mut observer) = self.worker.observer.try_borrow_mut()
-        {
-            observer.abandon(self.slot);
-        }
-    }
 }
 
 impl Drop for Exchange {

@@ -7,7 +7,7 @@
 //! - vLLM, for embeddings sent as bytes: `metadata`, a JSON object with the usage in it.
 
 use hyper::HeaderMap;
-use scan::{Counts, Dialect, Event, Extent, Framing, Scanner, Scope, ServerTimes, Sink, Usage};
+use scan::{Counts, Dialect, Event, Extent, Framing, Scanner, Scope, ServerReport, Sink, Usage};
 
 /// Milliseconds in nanoseconds.
 const MS: u64 = 1_000_000;
@@ -35,7 +35,7 @@ pub(crate) fn read(dialect: Dialect, headers: &HeaderMap, best_of: bool, sink: &
     }
     if let Some(queue) = number("x-queue-time") {
         let queue_ns = Some(queue.saturating_mul(MS));
-        sink.event(Event::Server(ServerTimes { queue_ns, ..ServerTimes::default() }));
+        sink.event(Event::Server(ServerReport { queue_ns, ..ServerReport::default() }));
         said = true;
     }
     if dialect == Dialect::Embeddings

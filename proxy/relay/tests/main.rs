@@ -22,6 +22,7 @@ mod paying;
 mod priced;
 mod reading;
 mod refusals;
+mod reported;
 mod reuse;
 mod roles;
 mod running;

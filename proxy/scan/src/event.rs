@@ -27,7 +27,7 @@ pub enum Event {
     /// The server's own count.
     Usage(Usage),
     /// The server's own times.
-    Server(ServerTimes),
+    Server(ServerReport),
     /// One answer is finished.
     Finish {
         /// The answer's index.
@@ -112,16 +112,20 @@ pub struct Counts {
     pub rejected: u32,
 }
 
-/// Where a server says its time for a request went. What each server calls these, and how it
-/// measures them, is in its dialect's file.
+/// A server's report of its own work on a request. The names that each server has for these, and how it
+/// measures them, are in its dialect's file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ServerTimes {
+pub struct ServerReport {
     /// Waiting before it was worked on, nanoseconds.
     pub queue_ns: Option<u64>,
     /// Reading the prompt, up to the first token, nanoseconds.
     pub prefill_ns: Option<u64>,
     /// Generating the tokens after the first, nanoseconds.
     pub decode_ns: Option<u64>,
+    /// Tokens that a draft of speculative decoding proposed.
+    pub draft_tokens: Option<u64>,
+    /// Those of them that the model accepted.
+    pub accepted_draft_tokens: Option<u64>,
 }
 
 /// Why an answer ended (wire-format names mapped to one list; unknown words are [`Finish::Other`]).

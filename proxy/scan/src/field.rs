@@ -77,6 +77,10 @@ pub(crate) enum Field {
     OutputImageTokens,
     /// Number: generated video tokens.
     OutputVideoTokens,
+    /// Word of a request: the id of the response that it continues.
+    PreviousResponse,
+    /// Word of a request: the id of its conversation.
+    Conversation,
     /// llama.cpp's object of timings.
     Timings,
     /// The same, repeated for a client that asked for all.
@@ -107,6 +111,10 @@ pub(crate) enum Field {
     Prefill(Unit),
     /// Number: time spent on the tokens after the first.
     Decode(Unit),
+    /// Number: tokens that a draft proposed.
+    Drafted,
+    /// Number: those of them that were accepted.
+    DraftAccepted,
     /// Element of a top-level array that means what a frame means.
     Element,
     /// One part of an answer's content, of a kind that the part itself says.

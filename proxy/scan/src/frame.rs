@@ -15,7 +15,7 @@ mod typed;
 mod usage;
 
 use crate::dialect::{Dialect, Form};
-use crate::event::{Counts, Event, Finish, Piece, Scope, ServerTimes, Sink, Usage};
+use crate::event::{Counts, Event, Finish, Piece, Scope, ServerReport, Sink, Usage};
 use crate::extent::Extent;
 use crate::field::Field;
 use crate::json::{Value, Visit};
@@ -51,7 +51,7 @@ pub(crate) struct Frame {
     usage: Option<Counts>,
     extra: Extra,
     timings: Timings,
-    times: ServerTimes,
+    times: ServerReport,
     /// The frame names no model, in so many words.
     is_nameless: bool,
     /// There is no answer, and this is why.
@@ -107,7 +107,7 @@ impl Frame {
             usage: None,
             extra: Extra::default(),
             timings: Timings::default(),
-            times: ServerTimes::default(),
+            times: ServerReport::default(),
             is_nameless: false,
             blocked: None,
             is_load: false,
@@ -149,7 +149,7 @@ impl Frame {
         if self.choices != 1 || self.any_finish || self.error || self.progress || self.timings.seen {
             return None;
         }
-        if self.times != ServerTimes::default() || !self.dialect.frames_stand_alone() {
+        if self.times != ServerReport::default() || !self.dialect.frames_stand_alone() {
             return None;
         }
         let (kind, piece, held) = self.held.single_piece()?;
@@ -237,7 +237,7 @@ impl Frame {
         self.usage = None;
         self.extra = Extra::default();
         self.timings = Timings::default();
-        self.times = ServerTimes::default();
+        self.times = ServerReport::default();
         self.is_nameless = false;
         self.blocked = None;
         self.is_load = false;
@@ -297,7 +297,7 @@ impl Frame {
     }
 
     /// The server's times, where they are those of an answer and not of a step.
-    fn final_times(&self) -> Option<ServerTimes> {
+    fn final_times(&self) -> Option<ServerReport> {
         let worth = match self.dialect {
             Dialect::LlamacppCompletion | Dialect::OllamaChat | Dialect::OllamaGenerate => {
                 self.any_finish || self.unstreamed && self.choices > 0
@@ -305,7 +305,7 @@ impl Frame {
             Dialect::OpenaiResponses => self.typed.verdict.has_times,
             _ => true,
         };
-        (worth && self.times != ServerTimes::default()).then_some(self.times)
+        (worth && self.times != ServerReport::default()).then_some(self.times)
     }
 
     fn close_choice(&mut self, sink: &mut impl Sink) {

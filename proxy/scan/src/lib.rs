@@ -42,13 +42,13 @@ mod sse;
 mod text;
 
 pub use dialect::{Dialect, EndMark};
-pub use event::{Counts, Event, Finish, Piece, Scope, ServerTimes, Sink, Usage};
+pub use event::{Counts, Event, Finish, Piece, Scope, ServerReport, Sink, Usage};
 pub use extent::{Extent, Timings};
 pub use multipart::MultipartFields;
 pub use name::{Brief, Name, Tier};
 pub use request::{
-    Casing, ENCODING_FORMATS, KvTransfer, Member, OutputLimits, OutputType, Places, ReasoningLevel, Request,
-    RequestScanner, Sampling, Shape, Wanted,
+    Casing, ENCODING_FORMATS, KvTransfer, Links, Member, OutputLimits, OutputType, Places, ReasoningLevel,
+    Request, RequestScanner, Sampling, Shape, Wanted,
 };
 pub use scanner::{Framing, Scanner, Tail, Work};
 

@@ -2,6 +2,7 @@
 //! are walked over, never kept.
 
 mod casing;
+mod links;
 mod places;
 mod sampling;
 mod shape;
@@ -20,6 +21,7 @@ use crate::name::{Name, Tier};
 
 pub use casing::Casing;
 use casing::Readings;
+pub use links::Links;
 pub(crate) use places::Count;
 pub use places::Places;
 pub(crate) use sampling::Knob;
@@ -132,6 +134,8 @@ struct Facts {
     metadata: u32,
     /// The elements of `response_fields`, where that is a list, and of them those that name a count.
     response_fields: Option<(u32, [bool; NATIVE_COUNTS.len()])>,
+    /// Few requests have one.
+    links: Option<Box<Links>>,
 }
 
 /// llama.cpp's names of the numbers of prompt and output tokens.
@@ -193,6 +197,9 @@ const FACTS: &[(&str, Field)] = &[
 /// and Gemini. Then in which form they are wanted: Chat's and Responses' words, Anthropic's effort,
 /// Ollama's `think` and `format`, Gemini's type, and those of embeddings.
 const SAMPLING: &[(&str, Field)] = &[
+    ("previous_response_id", Field::PreviousResponse),
+    ("conversation", Field::Conversation),
+    ("conversation.id", Field::Conversation),
     ("max_completion_tokens", Field::Knob(Knob::MaxCompletionTokens)),
     ("max_tokens", Field::Limit(LimitName::Plain)),
     ("max_output_tokens", Field::Limit(LimitName::Output)),
@@ -319,6 +326,11 @@ impl RequestScanner {
         &self.facts.tier
     }
 
+    /// Returns the ids by which the request continues earlier ones, as the Responses API has them.
+    pub fn links(&self) -> Links {
+        self.facts.links.as_deref().copied().unwrap_or_default()
+    }
+
     /// What the wanted members say, each by its place in [`Wanted::members`]; empty where one is not
     /// there, is no string, or is longer than a name.
     pub fn said(&self) -> &[Name] {
@@ -368,6 +380,13 @@ fn truth(value: Value<'_>) -> Option<bool> {
 }
 
 impl Facts {
+    fn link(&mut self, value: Value<'_>, slot: impl FnOnce(&mut Links) -> &mut Name) {
+        let id = links::id(value);
+        if self.links.is_some() || !id.is_empty() {
+            *slot(self.links.get_or_insert_default()) = id;
+        }
+    }
+
     fn places(&mut self) -> &mut Places {
         self.request.places.get_or_insert_default()
     }
@@ -462,6 +481,8 @@ impl Facts {
                 self.request.sampling.take(Knob::MaxTokens, value);
                 self.request.output_limits.set(name, value);
             }
+            (Field::PreviousResponse, value) => self.link(value, |links| &mut links.previous_response),
+            (Field::Conversation, value) => self.link(value, |links| &mut links.conversation),
             (Field::KvTransfer, _) => self.request.kv_transfer = KvTransfer::default(),
             (Field::RemoteDecode, value) => self.request.kv_transfer.remote_decode = transfer::is_true(value),
             (Field::RemotePrefill, value) => {

@@ -148,6 +148,8 @@ fn write(metric: Metric, told: &Told<'_>, family: &mut Family) -> Result {
         Metric::ServerQueue => served(totals, family, |server| server.queue.read()),
         Metric::ServerPrefill => served(totals, family, |server| server.prefill.read()),
         Metric::ServerDecode => served(totals, family, |server| server.decode.read()),
+        Metric::DraftTokens => drafts(totals, family, |server| &server.draft_tokens),
+        Metric::AcceptedDraftTokens => drafts(totals, family, |server| &server.accepted_draft_tokens),
         Metric::Stalls => known(totals, family, |model| &model.stalls),
         Metric::Stalled => known_seconds(totals, family, |model| &model.stalled_ns),
         Metric::ClientWait => known_seconds(totals, family, |model| &model.client_wait_ns),
@@ -407,6 +409,14 @@ fn timed(totals: &Totals, family: &mut Family, pick: impl Fn(&Timed) -> Distribu
 fn served(totals: &Totals, family: &mut Family, pick: impl Fn(&Served) -> Distribution) -> Result {
     at_upstreams(totals, |labels, cells| match cells.served.get().map(&pick) {
         Some(distribution) if distribution.count() > 0 => family.histogram(&labels, &distribution),
+        _ => Ok(()),
+    })
+}
+
+/// A count of draft tokens, where the server counts any.
+fn drafts(totals: &Totals, family: &mut Family, pick: impl Fn(&Served) -> &Count) -> Result {
+    at_upstreams(totals, |labels, cells| match cells.served.get() {
+        Some(server) if server.draft_tokens.get() > 0 => family.count(&labels, pick(server).get()),
         _ => Ok(()),
     })
 }

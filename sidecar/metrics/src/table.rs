@@ -197,6 +197,10 @@ table! {
         "Time the server read the prompt, up to the first token, where it says so.";
     ServerDecode: Histogram(&edges::DURATION_S), "tokenmeter_upstream_decode_seconds", Seconds, ["model", "upstream"],
         "Time the server generated the tokens after the first, where it says so.";
+    DraftTokens: Counter, "tokenmeter_upstream_draft_tokens_total", Tokens, ["model", "upstream"],
+        "Tokens that speculative decoding proposed, where the server counts them for each request.";
+    AcceptedDraftTokens: Counter, "tokenmeter_upstream_accepted_draft_tokens_total", Tokens, ["model", "upstream"],
+        "Those of them that the model accepted; both say nothing of requests for several answers.";
 
     Stalls: Counter, "tokenmeter_stalls_total", Things, ["model"],
         "Gaps between tokens over the stall limit.";

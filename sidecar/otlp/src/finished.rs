@@ -59,7 +59,15 @@ pub(crate) fn request(record: &Record, upstreams: &[Upstream], list: &mut Attrib
     if record.streamed {
         list.truth("gen_ai.request.stream", true);
     }
-    let sampling = &record.sampling;
+    let (identity, sampling) = (&record.identity, &record.sampling);
+    for (name, id) in [
+        ("gen_ai.request.previous_response.id", &identity.previous_response_id),
+        ("gen_ai.conversation.id", &identity.conversation_id),
+    ] {
+        if let Some(id) = id {
+            list.text(name, id);
+        }
+    }
     if let Some(most) = sampling.max_tokens {
         list.count("gen_ai.request.max_tokens", most);
     }
@@ -237,6 +245,17 @@ pub(crate) fn ours(finished: &Finished, list: &mut Attributes) {
     if timing.stalls > 0 {
         list.count("tokenmeter.stalls", timing.stalls.into());
     }
+    list.seconds("tokenmeter.upstream_queue", timing.server.queue_ns);
+    list.seconds("tokenmeter.upstream_prefill", timing.server.prefill_ns);
+    list.seconds("tokenmeter.upstream_decode", timing.server.decode_ns);
+    for (name, tokens) in [
+        ("tokenmeter.draft_tokens", timing.server.draft_tokens),
+        ("tokenmeter.draft_tokens.accepted", timing.server.accepted_draft_tokens),
+    ] {
+        if let Some(tokens) = tokens {
+            list.count(name, tokens);
+        }
+    }
     if let Some(charge) = &finished.charge {
         charge.tell(list);
     }
@@ -286,9 +305,6 @@ pub(crate) fn rest(record: &Record, list: &mut Attributes) {
         list.counts("tokenmeter.position.tokens", timing.position.iter().map(|span| span.tokens));
         list.counts("tokenmeter.position.ns", timing.position.iter().map(|span| span.ns));
     }
-    list.seconds("tokenmeter.upstream_queue", timing.server.queue_ns);
-    list.seconds("tokenmeter.upstream_prefill", timing.server.prefill_ns);
-    list.seconds("tokenmeter.upstream_decode", timing.server.decode_ns);
     let load = &record.load;
     list.count("tokenmeter.load.entered", load.entered.in_flight);
     list.count("tokenmeter.load.left", load.left.in_flight);

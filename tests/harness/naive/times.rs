@@ -1,22 +1,29 @@
-//! A server's own times out of a frame's tree.
+//! A server's own times and counts out of a frame's tree.
 
-use scan::ServerTimes;
+use scan::ServerReport;
 use serde_json::Value;
 
-/// Where a time stands, how many nanoseconds its unit has, and which it is.
-type Place = (&'static str, f64, fn(&mut ServerTimes) -> &mut Option<u64>);
+/// Where a number stands, how many nanoseconds its unit has (or that it counts), and which it is.
+type Place = (&'static str, f64, fn(&mut ServerReport) -> &mut Option<u64>);
 
 const MILLI: f64 = 1e6;
 const SECOND: f64 = 1e9;
 const NANO: f64 = 1.0;
+const COUNT: f64 = 1.0;
 
 /// Of the OpenAI dialects: llama.cpp, vLLM, mistral.rs.
 pub(crate) const OPENAI: &[Place] = &[
     ("/timings/prompt_ms", MILLI, |t| &mut t.prefill_ns),
     ("/timings/predicted_ms", MILLI, |t| &mut t.decode_ns),
+    ("/timings/draft_n", COUNT, |t| &mut t.draft_tokens),
+    ("/timings/draft_n_accepted", COUNT, |t| &mut t.accepted_draft_tokens),
     ("/metrics/queue_time_ms", MILLI, |t| &mut t.queue_ns),
     ("/metrics/time_to_first_token_ms", MILLI, |t| &mut t.prefill_ns),
     ("/metrics/generation_time_ms", MILLI, |t| &mut t.decode_ns),
+    ("/metrics/speculative_decoding/num_draft_tokens", COUNT, |t| &mut t.draft_tokens),
+    ("/metrics/speculative_decoding/num_accepted_draft_tokens", COUNT, |t| &mut t.accepted_draft_tokens),
+    ("/nvext/timing/prefill_wait_time_ms", MILLI, |t| &mut t.queue_ns),
+    ("/nvext/timing/prefill_time_ms", MILLI, |t| &mut t.prefill_ns),
     ("/usage/total_prompt_time_sec", SECOND, |t| &mut t.prefill_ns),
     ("/usage/total_completion_time_sec", SECOND, |t| &mut t.decode_ns),
 ];
@@ -26,18 +33,28 @@ pub(crate) const OPENAI: &[Place] = &[
 pub(crate) const RESPONSES: &[Place] = &[
     ("/timings/prompt_ms", MILLI, |t| &mut t.prefill_ns),
     ("/timings/predicted_ms", MILLI, |t| &mut t.decode_ns),
+    ("/timings/draft_n", COUNT, |t| &mut t.draft_tokens),
+    ("/timings/draft_n_accepted", COUNT, |t| &mut t.accepted_draft_tokens),
     ("/response/metrics/queue_time_ms", MILLI, |t| &mut t.queue_ns),
     ("/response/metrics/time_to_first_token_ms", MILLI, |t| &mut t.prefill_ns),
     ("/response/metrics/generation_time_ms", MILLI, |t| &mut t.decode_ns),
     ("/metrics/queue_time_ms", MILLI, |t| &mut t.queue_ns),
     ("/metrics/time_to_first_token_ms", MILLI, |t| &mut t.prefill_ns),
     ("/metrics/generation_time_ms", MILLI, |t| &mut t.decode_ns),
+    ("/response/metrics/speculative_decoding/num_draft_tokens", COUNT, |t| &mut t.draft_tokens),
+    ("/response/metrics/speculative_decoding/num_accepted_draft_tokens", COUNT, |t| {
+        &mut t.accepted_draft_tokens
+    }),
+    ("/metrics/speculative_decoding/num_draft_tokens", COUNT, |t| &mut t.draft_tokens),
+    ("/metrics/speculative_decoding/num_accepted_draft_tokens", COUNT, |t| &mut t.accepted_draft_tokens),
 ];
 
 /// Of llama.cpp's own dialect.
 pub(crate) const NATIVE: &[Place] = &[
     ("/timings/prompt_ms", MILLI, |t| &mut t.prefill_ns),
     ("/timings/predicted_ms", MILLI, |t| &mut t.decode_ns),
+    ("/timings/draft_n", COUNT, |t| &mut t.draft_tokens),
+    ("/timings/draft_n_accepted", COUNT, |t| &mut t.accepted_draft_tokens),
 ];
 
 /// Of Ollama's own dialects.
@@ -50,8 +67,8 @@ pub(crate) const OLLAMA: &[Place] = &[
 /// The times that stand at the named places, rounded to nanoseconds; a number below zero and what is
 /// no number are not said. Outside `None` where two places of one time disagree, or where one is
 /// longer than 2^53 nanoseconds.
-pub(crate) fn at(frame: &Value, places: &[Place]) -> Option<Option<ServerTimes>> {
-    let mut times = ServerTimes::default();
+pub(crate) fn at(frame: &Value, places: &[Place]) -> Option<Option<ServerReport>> {
+    let mut times = ServerReport::default();
     for (path, unit, slot) in places {
         let number = frame.pointer(path).and_then(Value::as_f64);
         let Some(number) = number.filter(|&n| n >= 0.0) else { continue };
@@ -64,5 +81,5 @@ pub(crate) fn at(frame: &Value, places: &[Place]) -> Option<Option<ServerTimes>>
             return None;
         }
     }
-    Some((times != ServerTimes::default()).then_some(times))
+    Some((times != ServerReport::default()).then_some(times))
 }

@@ -1,7 +1,7 @@
 //! What one frame tells, and the order in which it is said. Each dialect fills a [`Told`]; the rules
 //! that all dialects share stand here once: what leads, what follows, what is kept of a torn frame.
 
-use scan::{Counts, Event, Finish, Piece, Scope, ServerTimes, Usage};
+use scan::{Counts, Event, Finish, Piece, Scope, ServerReport, Usage};
 
 use super::Frame;
 
@@ -25,7 +25,7 @@ pub(crate) struct Told {
     /// Each choice is counted by itself, in its place, as where the frame is the choice.
     pub(crate) each_counts: bool,
     pub(crate) usage: Option<Usage>,
-    pub(crate) server: Option<ServerTimes>,
+    pub(crate) server: Option<ServerReport>,
     /// The frame is its stream's own end mark.
     pub(crate) done: bool,
 }

@@ -1,6 +1,6 @@
 //! The end of an exchange: its tokens are settled, its times computed, its ending named, and the record made.
 
-use scan::EndMark;
+use scan::{EndMark, ServerReport};
 
 use super::Meter;
 use crate::close::Close;
@@ -82,7 +82,11 @@ impl Meter {
             stalled_ns: self.stalled_ns,
             client_wait_ns: self.client_wait_ns,
             concurrency: load.concurrency(),
-            server: self.server,
+            server: match self.choices {
+                0 | 1 => self.server,
+                // Of several answers each has drafts of its own, and the last word is of one.
+                _ => ServerReport { draft_tokens: None, accepted_draft_tokens: None, ..self.server },
+            },
         };
         Record {
             identity,

@@ -20,6 +20,11 @@ pub(super) fn recorded(name: &str) -> &str {
     }
 }
 
+/// Returns a name for a record, if it is one.
+pub(super) fn named(name: &Name) -> Option<Arc<str>> {
+    (!name.is_empty()).then(|| name.as_str().into())
+}
+
 impl Exchange {
     /// The JSON shape spoken, as far as it is known.
     pub fn dialect(&self) -> Dialect {

@@ -24,6 +24,8 @@ const FRAME: &[(&str, Field)] = &[
     ("timings.cache_n", Field::CachedTokens),
     ("timings.prompt_ms", Field::Prefill(Unit::Milliseconds)),
     ("timings.predicted_ms", Field::Decode(Unit::Milliseconds)),
+    ("timings.draft_n", Field::Drafted),
+    ("timings.draft_n_accepted", Field::DraftAccepted),
     ("prompt_progress", Field::Progress),
     ("model", Field::Model),
     ("error", Field::Error),

@@ -3,7 +3,8 @@
 //!
 //! Times: llama.cpp's `timings` count the first token to the prompt. vLLM's `metrics` measure its
 //! first token from when the request was scheduled, beside the time it was queued. mistral.rs gives
-//! seconds inside `usage`.
+//! seconds inside `usage`. Dynamo's `nvext.timing` is there for clients that ask for it. Speculative decoding is
+//! counted by llama.cpp in `timings` and by vLLM in `metrics` (`--per-request-spec-decode-metrics`).
 
 use crate::field::Field;
 use crate::frame::Unit;
@@ -54,10 +55,16 @@ pub(crate) const COMMON: &[(&str, Field)] = &[
     ("timings.predicted_n", Field::TimingsPredicted),
     ("timings.prompt_ms", Field::Prefill(Unit::Milliseconds)),
     ("timings.predicted_ms", Field::Decode(Unit::Milliseconds)),
+    ("timings.draft_n", Field::Drafted),
+    ("timings.draft_n_accepted", Field::DraftAccepted),
     ("__verbose.timings", Field::VerboseTimings),
     ("__verbose.generation_settings.timings_per_token", Field::VerboseSetting),
     ("metrics.queue_time_ms", Field::Queue(Unit::Milliseconds)),
     ("metrics.time_to_first_token_ms", Field::Prefill(Unit::Milliseconds)),
     ("metrics.generation_time_ms", Field::Decode(Unit::Milliseconds)),
+    ("metrics.speculative_decoding.num_draft_tokens", Field::Drafted),
+    ("metrics.speculative_decoding.num_accepted_draft_tokens", Field::DraftAccepted),
+    ("nvext.timing.prefill_wait_time_ms", Field::Queue(Unit::Milliseconds)),
+    ("nvext.timing.prefill_time_ms", Field::Prefill(Unit::Milliseconds)),
     ("prompt_progress", Field::Progress),
 ];

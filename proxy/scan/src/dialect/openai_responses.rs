@@ -45,12 +45,16 @@ const FRAME: &[(&str, Field)] = &[
     ("response.metrics.queue_time_ms", Field::Queue(Unit::Milliseconds)),
     ("response.metrics.time_to_first_token_ms", Field::Prefill(Unit::Milliseconds)),
     ("response.metrics.generation_time_ms", Field::Decode(Unit::Milliseconds)),
+    ("response.metrics.speculative_decoding.num_draft_tokens", Field::Drafted),
+    ("response.metrics.speculative_decoding.num_accepted_draft_tokens", Field::DraftAccepted),
     ("timings", Field::Timings),
     ("timings.prompt_n", Field::TimingsPrompt),
     ("timings.cache_n", Field::TimingsCached),
     ("timings.predicted_n", Field::TimingsPredicted),
     ("timings.prompt_ms", Field::Prefill(Unit::Milliseconds)),
     ("timings.predicted_ms", Field::Decode(Unit::Milliseconds)),
+    ("timings.draft_n", Field::Drafted),
+    ("timings.draft_n_accepted", Field::DraftAccepted),
 ];
 
 /// What is looked for in a whole answer.
@@ -83,6 +87,8 @@ const WHOLE: &[(&str, Field)] = &[
     ("metrics.queue_time_ms", Field::Queue(Unit::Milliseconds)),
     ("metrics.time_to_first_token_ms", Field::Prefill(Unit::Milliseconds)),
     ("metrics.generation_time_ms", Field::Decode(Unit::Milliseconds)),
+    ("metrics.speculative_decoding.num_draft_tokens", Field::Drafted),
+    ("metrics.speculative_decoding.num_accepted_draft_tokens", Field::DraftAccepted),
 ];
 
 /// What is looked for.

@@ -143,3 +143,23 @@ fn chat_on_a_path_of_responses_is_counted() {
     let body = r#"{"object":"chat.completion","choices":[{"index":0,"message":{"content":"a"}}],"usage":{"prompt_tokens":9,"completion_tokens":3}}"#;
     assert!(whole(crate::Dialect::OpenaiResponses, body).contains("in 9 out 3"));
 }
+
+/// Each server's own form, and the times that Dynamo has beside the answer.
+#[test]
+fn drafts_and_times_are_reported() {
+    let chat = |members: &str| stream(Chat, &[&format!(r#"{{"choices":[],{members}}}"#)]);
+    let llama = r#""usage":{"completion_tokens":20,"prompt_tokens":7},"timings":{"prompt_n":7,"prompt_ms":0.5,"predicted_n":20,"predicted_ms":2,"draft_n":15,"draft_n_accepted":5}"#;
+    assert!(
+        chat(llama).contains("times(prefill 500000 decode 2000000 drafted 15 accepted 5)"),
+        "{}",
+        chat(llama)
+    );
+    let vllm = r#""usage":{"prompt_tokens":11742,"completion_tokens":35},"metrics":{"speculative_decoding":{"mean_acceptance_length":1.23,"draft_acceptance_rate":0.07,"acceptance_histogram":[39,1,0,3],"num_spec_steps":43,"num_accepted_draft_tokens":10,"num_draft_tokens":129,"num_spec_tokens":3}}"#;
+    assert!(chat(vllm).contains("times(drafted 129 accepted 10)"), "{}", chat(vllm));
+    for nothing in ["null", "[]", "7", r#"{"num_draft_tokens":-1,"num_accepted_draft_tokens":"x"}"#] {
+        let said = chat(&format!(r#""metrics":{{"speculative_decoding":{nothing}}}"#));
+        assert!(!said.contains("times"), "{said}");
+    }
+    let dynamo = r#""nvext":{"timing":{"request_received_ms":1777312800000,"prefill_wait_time_ms":12.1,"prefill_time_ms":70.3,"ttft_ms":82.4,"total_time_ms":1000.1}}"#;
+    assert!(chat(dynamo).contains("times(queue 12100000 prefill 70300000)"), "{}", chat(dynamo));
+}

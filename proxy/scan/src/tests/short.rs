@@ -2,7 +2,7 @@
 //! `text0/5=2` the same with 2 tokens; `|` ends a frame, `~` one that the body's end cut short.
 
 use super::{Said, Seen};
-use crate::{Counts, Event, Finish, Piece, Scope, ServerTimes, Usage};
+use crate::{Counts, Event, Finish, Piece, Scope, ServerReport, Usage};
 
 /// What was seen, in short.
 pub(crate) fn short(seen: &Seen) -> String {
@@ -90,9 +90,11 @@ fn usage_words(usage: Usage) -> String {
     format!("{scope}({})", numbers(&said))
 }
 
-fn times_words(times: ServerTimes) -> String {
-    let ServerTimes { queue_ns, prefill_ns, decode_ns } = times;
-    format!("times({})", numbers(&[("queue", queue_ns), ("prefill", prefill_ns), ("decode", decode_ns)]))
+fn times_words(times: ServerReport) -> String {
+    let ServerReport { queue_ns, prefill_ns, decode_ns, draft_tokens, accepted_draft_tokens } = times;
+    let drafts = [("drafted", draft_tokens), ("accepted", accepted_draft_tokens)];
+    let times = [("queue", queue_ns), ("prefill", prefill_ns), ("decode", decode_ns)];
+    format!("times({})", numbers(&[&times[..], &drafts].concat()))
 }
 
 fn numbers(said: &[(&str, Option<u64>)]) -> String {

@@ -179,7 +179,7 @@ fn the_servers_own_times_are_no_usage() {
     let extent = Extent { from: 0, to: 9, whole: true, is_usage: false, usage: None, timings: None };
     let mut listen = watch.listen(&mut sink);
     listen.event(Event::Usage(usage));
-    listen.event(Event::Server(scan::ServerTimes::default()));
+    listen.event(Event::Server(scan::ServerReport::default()));
     listen.frame(extent);
     assert!(!watch.unasked());
     let mut listen = watch.listen(&mut sink);

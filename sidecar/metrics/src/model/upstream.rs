@@ -6,7 +6,7 @@ use meter::edges::{
 };
 use meter::record::Timing;
 use meter::{Ending, Record, Weight};
-use scan::{Dialect, ServerTimes};
+use scan::{Dialect, ServerReport};
 
 use crate::cell::{Absorb, Count, Sum};
 use crate::histogram::{Histogram, Seen};
@@ -41,12 +41,14 @@ pub(crate) struct Timed {
     pub(crate) position: [Position; POSITION_NAMES.len()],
 }
 
-/// The times that servers report of themselves.
+/// The reports of servers on their own work.
 #[derive(Debug, Default)]
 pub(crate) struct Served {
     pub(crate) queue: Histogram<{ FIRST_TOKEN_S.len() + 1 }>,
     pub(crate) prefill: Histogram<{ FIRST_TOKEN_S.len() + 1 }>,
     pub(crate) decode: Histogram<{ DURATION_S.len() + 1 }>,
+    pub(crate) draft_tokens: Count,
+    pub(crate) accepted_draft_tokens: Count,
 }
 
 /// Tokens and time at one range of output positions.
@@ -77,7 +79,7 @@ impl UpstreamCells {
         if timing.first_byte_ns.is_some() {
             self.timed.make().end(timing, seen);
         }
-        if timing.server != ServerTimes::default() {
+        if timing.server != ServerReport::default() {
             self.served.make().end(&timing.server);
         }
     }
@@ -137,7 +139,7 @@ impl Timed {
 }
 
 impl Served {
-    fn end(&self, said: &ServerTimes) {
+    fn end(&self, said: &ServerReport) {
         if let Some(ns) = said.queue_ns {
             self.queue.seconds(Metric::ServerQueue, ns);
         }
@@ -147,6 +149,8 @@ impl Served {
         if let Some(ns) = said.decode_ns {
             self.decode.seconds(Metric::ServerDecode, ns);
         }
+        self.draft_tokens.add(said.draft_tokens.unwrap_or(0));
+        self.accepted_draft_tokens.add(said.accepted_draft_tokens.unwrap_or(0));
     }
 }
 
@@ -178,10 +182,12 @@ impl Absorb for Timed {
 
 impl Absorb for Served {
     fn absorb(&self, other: &Self) {
-        let Self { queue, prefill, decode } = self;
+        let Self { queue, prefill, decode, draft_tokens, accepted_draft_tokens } = self;
         queue.absorb(&other.queue);
         prefill.absorb(&other.prefill);
         decode.absorb(&other.decode);
+        draft_tokens.absorb(&other.draft_tokens);
+        accepted_draft_tokens.absorb(&other.accepted_draft_tokens);
     }
 }
 

@@ -15,7 +15,7 @@ use meter::TokenType;
 use meter::edges::CONCURRENCY;
 use metrics::{Format, Metrics, Options, Value};
 use relay::Observer;
-use scan::ServerTimes;
+use scan::ServerReport;
 
 use records::{plain, types};
 use resident::resident_kib;
@@ -41,7 +41,13 @@ fn every_bucket_of_fifty_models_has_a_bound() {
             (timing.first_byte_ns, timing.first_token_ns) = (Some(ns), Some(ns));
             (timing.first_visible_ns, timing.first_tool_ns) = (Some(ns), Some(ns));
             (timing.duration_ns, timing.per_output_token_ns) = (ns, Some(ns));
-            timing.server = ServerTimes { queue_ns: Some(ns), prefill_ns: Some(ns), decode_ns: Some(ns) };
+            timing.server = ServerReport {
+                queue_ns: Some(ns),
+                prefill_ns: Some(ns),
+                decode_ns: Some(ns),
+                draft_tokens: Some(ns),
+                accepted_draft_tokens: Some(ns),
+            };
             (timing.output_rate, timing.input_rate) = (Some(rate), Some(rate));
             timing.visible_chars_rate = Some(rate);
             record.tokens.by_type =

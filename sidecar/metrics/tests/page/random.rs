@@ -5,7 +5,7 @@ use meter::{Ending, Gaps, Identity, Provenance, Record, Role, Span, Timing, Toke
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
-use scan::{Dialect, ServerTimes};
+use scan::{Dialect, ServerReport};
 
 use crate::records::plain;
 
@@ -104,10 +104,18 @@ fn any_timing() -> BoxedStrategy<Timing> {
         .boxed()
 }
 
-/// What a server says of its times: often nothing.
-fn any_server() -> impl Strategy<Value = ServerTimes> {
-    (option::of(any_ns()), option::of(any_ns()), option::of(any_ns()))
-        .prop_map(|(queue_ns, prefill_ns, decode_ns)| ServerTimes { queue_ns, prefill_ns, decode_ns })
+/// A server's report of its work: often nothing. No draft is accepted that was not proposed.
+fn any_server() -> impl Strategy<Value = ServerReport> {
+    let drafts = option::of((1..1000_u64, 0..1000_u64));
+    (option::of(any_ns()), option::of(any_ns()), option::of(any_ns()), drafts).prop_map(
+        |(queue_ns, prefill_ns, decode_ns, drafts)| ServerReport {
+            queue_ns,
+            prefill_ns,
+            decode_ns,
+            draft_tokens: drafts.map(|(drafted, _)| drafted),
+            accepted_draft_tokens: drafts.map(|(drafted, accepted)| accepted.min(drafted)),
+        },
+    )
 }
 
 /// Times from a microsecond to minutes, exact edges among them.

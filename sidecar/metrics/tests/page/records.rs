@@ -3,7 +3,7 @@
 use meter::edges::{GAP_S, POSITION_NAMES};
 use meter::record::FINISHES;
 use meter::{Ending, Gaps, Identity, LoadSpan, Provenance, Record, Span, Timing, TokenType, Tokens, Weight};
-use scan::{Dialect, Sampling, ServerTimes};
+use scan::{Dialect, Sampling, ServerReport};
 
 /// A streamed success of `model`: 20 tokens in, 11 out, the first after 50 ms and one each 10 ms.
 pub(crate) fn plain(model: &str) -> Record {
@@ -59,7 +59,7 @@ pub(crate) fn plain(model: &str) -> Record {
             stalled_ns: 0,
             client_wait_ns: 2_000_000,
             concurrency: 1.0,
-            server: ServerTimes::default(),
+            server: ServerReport::default(),
         },
         visible_chars: 42,
         usage_rejected: 0,

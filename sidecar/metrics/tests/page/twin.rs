@@ -158,6 +158,11 @@ impl Twin {
         self.moment(Metric::ServerQueue, &[m, u], timing.server.queue_ns);
         self.moment(Metric::ServerPrefill, &[m, u], timing.server.prefill_ns);
         self.moment(Metric::ServerDecode, &[m, u], timing.server.decode_ns);
+        if let Some(drafted) = timing.server.draft_tokens.filter(|drafted| *drafted > 0) {
+            let accepted = timing.server.accepted_draft_tokens.unwrap_or(0);
+            self.add("tokenmeter_upstream_draft_tokens_total", &[m, u], drafted as f64);
+            self.add("tokenmeter_upstream_accepted_draft_tokens_total", &[m, u], accepted as f64);
+        }
         if timing.first_token_ns.is_none() {
             let reason = if success && !record.streamed { "not_streamed" } else { ending };
             self.add("tokenmeter_no_first_token_total", &[m, u, ("reason", reason)], 1.0);

@@ -23,6 +23,8 @@ pub(crate) fn chat() -> Record {
     identity.exchange = ExchangeId([0xab; 16]);
     identity.response_model = Some("qwen3-8b-fp8".into());
     identity.response_id = Some("chatcmpl-1".into());
+    identity.previous_response_id = Some("resp_0".into());
+    identity.conversation_id = Some("conv_1".into());
     identity.started_unix_ns = STARTED;
     identity.trace = Some(Box::new(Trace {
         trace_id: TRACE,

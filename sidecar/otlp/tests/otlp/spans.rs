@@ -83,6 +83,8 @@ fn the_inference_says_what_the_convention_asks_for() {
         ("gen_ai.request.model", "qwen3-8b"),
         ("gen_ai.response.model", "qwen3-8b-fp8"),
         ("gen_ai.response.id", "chatcmpl-1"),
+        ("gen_ai.request.previous_response.id", "resp_0"),
+        ("gen_ai.conversation.id", "conv_1"),
         ("gen_ai.response.finish_reasons", "stop"),
         ("gen_ai.response.time_to_first_chunk", "0.195"),
         ("tokenmeter.time_to_first_token", "0.2"),
@@ -122,6 +124,24 @@ fn the_inference_says_what_the_convention_asks_for() {
         ("http.response.status_code", "200"),
     ] {
         assert_eq!(said(&server.attributes, key).as_deref(), Some(value), "{key}");
+    }
+}
+
+#[test]
+fn servers_report_of_its_work_is_on_the_span() {
+    let mut record = chat();
+    let server = &mut record.timing.server;
+    (server.queue_ns, server.prefill_ns) = (Some(12_500_000), Some(70_000_000));
+    (server.draft_tokens, server.accepted_draft_tokens) = (Some(129), Some(10));
+    let span = client(record);
+    for (key, value) in [
+        ("tokenmeter.upstream_queue", Some("0.0125")),
+        ("tokenmeter.upstream_prefill", Some("0.07")),
+        ("tokenmeter.upstream_decode", None),
+        ("tokenmeter.draft_tokens", Some("129")),
+        ("tokenmeter.draft_tokens.accepted", Some("10")),
+    ] {
+        assert_eq!(said(&span.attributes, key).as_deref(), value, "{key}");
     }
 }
 

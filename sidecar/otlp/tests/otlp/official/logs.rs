@@ -56,6 +56,8 @@ fn say(record: &mut SdkLogRecord) {
         ("gen_ai.operation.name", "chat"),
         ("gen_ai.provider.name", "vllm"),
         ("gen_ai.request.model", "qwen3-8b"),
+        ("gen_ai.request.previous_response.id", "resp_0"),
+        ("gen_ai.conversation.id", "conv_1"),
         ("gen_ai.response.model", "qwen3-8b-fp8"),
         ("gen_ai.response.id", "chatcmpl-1"),
         ("server.address", "10.0.0.7"),

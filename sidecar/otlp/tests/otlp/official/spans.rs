@@ -75,6 +75,8 @@ fn well() -> Case {
             ("gen_ai.request.stream", true.into()),
             ("gen_ai.request.temperature", 0.7.into()),
             ("gen_ai.request.max_tokens", 256.into()),
+            ("gen_ai.request.previous_response.id", text("resp_0")),
+            ("gen_ai.conversation.id", text("conv_1")),
             ("gen_ai.response.model", text("qwen3-8b-fp8")),
             ("gen_ai.response.id", text("chatcmpl-1")),
             ("gen_ai.response.finish_reasons", texts(&["stop"])),

@@ -1,0 +1,55 @@
+//! The ids by which a request of the Responses API continues earlier ones: names and no content. A client writes
+//! them freely, so what is longer than a name, or has spaces or other than ASCII's visible characters, is no id.
+
+use crate::json::Value;
+use crate::name::Name;
+
+/// The ids in a request; each is empty where the request has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Links {
+    /// `previous_response_id`.
+    pub previous_response: Name,
+    /// `conversation`, or its `id`.
+    pub conversation: Name,
+}
+
+/// Reads an id.
+pub(super) fn id(value: Value<'_>) -> Name {
+    match value {
+        Value::Word(word) if word.iter().all(u8::is_ascii_graphic) => Name::whole(word).unwrap_or_default(),
+        _ => Name::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::RequestScanner;
+
+    #[test]
+    fn ids_are_bounded_names() {
+        let long = "x".repeat(129);
+        for (body, previous, conversation) in [
+            (r#"{"previous_response_id":"resp_1","conversation":"conv_1"}"#, "resp_1", "conv_1"),
+            (r#"{"conversation":{"id":"conv_2","x":{"id":"no"}}}"#, "", "conv_2"),
+            (r#"{"conversation":"a","conversation":{}}"#, "", ""),
+            (r#"{"previous_response_id":"a","previous_response_id":null}"#, "", ""),
+            (r#"{"previous_response_id":"my secret plan","conversation":"\u00e9"}"#, "", ""),
+            (r#"{"previous_response_id":7,"conversation":["c"]}"#, "", ""),
+            (r#"{"x":{"previous_response_id":"r"}}"#, "", ""),
+            (
+                &format!(r#"{{"previous_response_id":"{long}","conversation":"{}"}}"#, &long[1..]),
+                "",
+                &long[1..],
+            ),
+        ] {
+            let mut scanner = RequestScanner::new();
+            body.as_bytes().chunks(3).for_each(|bytes| scanner.feed(bytes));
+            scanner.end();
+            let links = scanner.links();
+            assert_eq!(
+                (links.previous_response.as_str(), links.conversation.as_str()),
+                (previous, conversation)
+            );
+        }
+    }
+}
