@@ -100,29 +100,54 @@ fn hidden_cached_tokens_are_logged_once() {
             let usage = r#"{"choices":[],"usage":{"prompt_tokens":1000,"completion_tokens":10,"prompt_tokens_details":null}}"#;
             ("application/json", usage.to_owned())
         };
-        let length = body.len();
-        format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}")
-            .into_bytes()
+        answer(kind, &body)
     });
     let proxy = Proxy::start(server, &[&EVERY_SECOND[..], &["--kind", "vllm"]].concat());
     proxy.page_when("the baseline", |page| page.sum("tokenmeter_engine_up", &[]) == 1.0);
-    let ask = || {
-        let mut client = TcpStream::connect(proxy.data).expect("it listens");
-        let request = "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}";
-        client.write_all(request.as_bytes()).expect("it reads");
-        let mut answer = String::new();
-        client.read_to_string(&mut answer).expect("it answers");
-        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    };
     assert!(!proxy.log().contains(HIDDEN), "nothing was cached yet");
-    ask();
+    chat(&proxy);
     let line = proxy.log_line(HIDDEN);
     assert!(line.contains("WARN") && line.contains("600"), "{line}");
     assert!(line.contains("start it with --enable-prompt-tokens-details"), "{line}");
-    ask();
+    chat(&proxy);
     proxy.page_when("the second one", |page| page.sum("tokenmeter_engine_prompt_tokens", &[]) == 2000.0);
     std::thread::sleep(std::time::Duration::from_millis(1500));
     assert_eq!(proxy.log().matches(HIDDEN).count(), 1, "{}", proxy.log());
 }
 
 const HIDDEN: &str = "its page shows cached prompt tokens that its usage does not report";
+
+/// A chat of one request, answered 200.
+fn chat(proxy: &Proxy) {
+    let mut client = TcpStream::connect(proxy.data).expect("it listens");
+    let head =
+        "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: 2\r\n\r\n";
+    client.write_all(format!("{head}{{}}").as_bytes()).expect("it reads");
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).expect("it answers");
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+fn answer(kind: &str, body: &str) -> Vec<u8> {
+    let length = body.len();
+    let head =
+        format!("HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close");
+    format!("{head}\r\n\r\n{body}").into_bytes()
+}
+
+#[test]
+fn servers_report_of_its_work_is_in_the_access_log() {
+    let server = scripted::server(|_| {
+        answer(
+            "application/json",
+            r#"{"choices":[{"index":0,"message":{}}],"usage":{"prompt_tokens":7,"completion_tokens":2},"metrics":{"queue_time_ms":12.5,"speculative_decoding":{"num_draft_tokens":129,"num_accepted_draft_tokens":10}}}"#,
+        )
+    });
+    let proxy = Proxy::start(server, &["--access-log"]);
+    chat(&proxy);
+    let line = proxy.log_line("\"target\":\"access\"");
+    for member in ["\"queue_ms\":12.5", "\"draft_tokens\":129", "\"accepted_draft_tokens\":10"] {
+        assert!(line.contains(member), "{member}: {line}");
+    }
+    assert!(!line.contains("decode_ms"), "{line}");
+}
