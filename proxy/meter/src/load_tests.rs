@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{Load, LoadReading, SHARES_PER_NS};
+use super::{Load, LoadReading, LoadSpan, SHARES_PER_NS};
 use crate::Tick;
 
 /// At each number of nanoseconds: one enters, or the one of that number leaves.
@@ -90,4 +90,12 @@ fn a_clock_that_goes_back_grants_nothing() {
     let entered = load.enter(Tick(100));
     let left = load.leave(Tick(40), &entered);
     assert_eq!((left.granted, left.pending, left.at), (0, 0, Tick(100)));
+}
+
+#[test]
+fn share_of_an_exchange_is_in_nanoseconds() {
+    let at = |ns: u128| LoadReading { share: ns * SHARES_PER_NS + 1, ..LoadReading::default() };
+    assert_eq!(LoadSpan { entered: at(5), left: at(12) }.share_ns(), 7);
+    assert_eq!(LoadSpan { entered: at(12), left: at(5) }.share_ns(), 0);
+    assert_eq!(LoadSpan { entered: at(0), left: at(1 << 80) }.share_ns(), u64::MAX);
 }

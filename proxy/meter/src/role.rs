@@ -37,3 +37,14 @@ impl Role {
         self != Self::Whole
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Role;
+
+    #[test]
+    fn whole_request_is_no_leg_and_prefill_is_not_counted() {
+        let facts = [Role::Whole, Role::Prefill, Role::Decode].map(|role| (role.is_leg(), role.is_counted()));
+        assert_eq!(facts, [(false, true), (true, false), (true, true)]);
+    }
+}

@@ -346,3 +346,30 @@ fn usages_of_answers_side_by_side_are_summed() {
     let one = ended(1, Close::ClientGone);
     assert_eq!((input(&one), output(&one)), ((Provenance::Reported, 16), (Provenance::Running, 20)));
 }
+
+#[test]
+fn names_are_the_labels_values() {
+    assert_eq!(Provenance::ALL.map(Provenance::name).join(" "), "reported running ids tokenized frames none");
+}
+
+#[test]
+fn one_known_direction_makes_a_count() {
+    let known = |input_provenance, output_provenance| {
+        Tokens { input_provenance, output_provenance, ..Tokens::NONE }.is_counted()
+    };
+    assert!(!known(Provenance::None, Provenance::None));
+    assert!(known(Provenance::Reported, Provenance::None));
+    assert!(known(Provenance::None, Provenance::Frames));
+}
+
+/// A running count in the first frame is that frame's; after frames weighed otherwise it is all of theirs.
+#[test]
+fn first_running_count_weighs_its_frame() {
+    let running = Event::Usage(Usage { scope: Scope::Running(0), counts: counts(5, 3) });
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    bench.frame(200, &[text(0), running]);
+    assert_eq!(bench.0.live_output(), 3);
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    bench.frame(200, &[text(0)]).frame(210, &[text(0), running]);
+    assert_eq!(bench.0.live_output(), 2);
+}
