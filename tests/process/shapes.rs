@@ -34,8 +34,8 @@ fn body_of(answer: &str) -> &str {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_unstreamed_answers_are_reported_only_where_usage_covers_both() {
-    for (shape, provenance, output) in [(Shape::Vllm, "reported", 16.0), (Shape::LlamaCpp, "running", 8.0)] {
+async fn two_unstreamed_answers_are_counted_only_where_usage_covers_both() {
+    for (shape, reported, uncounted) in [(Shape::Vllm, 16.0, 0.0), (Shape::LlamaCpp, 0.0, 1.0)] {
         let (_server, proxy) = in_front_of(shape).await;
         let body = r#"{"model":"sim","n":2,"max_tokens":8,"messages":[{"role":"user","content":"hi"}]}"#;
         let (direct, proxied) = tokio::task::block_in_place(|| {
@@ -44,8 +44,10 @@ async fn two_unstreamed_answers_are_reported_only_where_usage_covers_both() {
         });
         assert_eq!(body_of(&direct), body_of(&proxied));
         let page = proxy.page_when("counted", |page| page.sum("tokenmeter_exchanges_total", &[]) == 1.0);
-        let counted = page.sum("tokenmeter_tokens_total", &[("type", "output"), ("provenance", provenance)]);
-        assert_eq!(counted, output, "{shape:?}");
+        let of = |labels: &[_]| page.sum("tokenmeter_tokens_total", labels);
+        assert_eq!(of(&[("type", "output"), ("provenance", "reported")]) + 0.0, reported, "{shape:?}");
+        assert_eq!(of(&[("type", "output")]) + 0.0, reported, "{shape:?}: and by nothing else");
+        assert_eq!(page.sum("tokenmeter_tenant_uncounted_prompts_total", &[]), uncounted, "{shape:?}");
         let reason = [("reason", "not_streamed")];
         assert_eq!(page.sum("tokenmeter_no_first_token_total", &reason), 1.0, "{shape:?}");
     }

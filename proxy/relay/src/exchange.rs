@@ -246,8 +246,7 @@ impl Exchange {
             meter.speaks(self.dialect);
             meter.answered(status, body);
             if status < 400 {
-                let best_of = meter.request().best_of;
-                said::read(self.dialect, headers, best_of, &mut meter.tail(at));
+                said::read(self.dialect, headers, meter.request().best_of, &mut meter.tail(at));
             }
         }
         if may_stream && (asking::has_stream_options(self.dialect) || edits.is_some()) {
@@ -534,8 +533,7 @@ impl Exchange {
         self.learn(&record, at);
         let is_estimate = record.tokens.output_provenance == Provenance::Frames;
         let is_unstated = !record.streamed && record.tokens.output_provenance == Provenance::None;
-        let is_success = record.status < 400 && text.as_ref().is_some_and(|text| !text.is_empty());
-        let text = text.zip(self.text.take()).filter(|_| is_estimate || is_unstated && is_success);
+        let text = text.filter(|text| is_estimate || is_unstated && !text.is_empty()).zip(self.text.take());
         let text = text.map(|(bytes, share)| Text::new(bytes, share));
 
         let mut observer = self.worker.observer.borrow_mut();
