@@ -1,6 +1,6 @@
 //! Tests of a record: the changes by a local tokenizer's count, and a silence at the end.
 
-use scan::{Counts, Dialect, Event, Piece, Request, Scope, Usage};
+use scan::{Counts, Dialect, Event, Piece, Request, Scope, ServerReport, Usage};
 
 use crate::exchange::COUNTED_CHOICES;
 use crate::tests::{Bench, MS, stop, text};
@@ -123,4 +123,36 @@ fn clients_wait_is_no_silence() {
     let ended = bench.end(Close::ClientGone, 2000);
     assert_eq!(stalls(&ended), (1, 1200), "1900 ms less the 700 since that token");
     assert_eq!(ended.timing.client_wait_ns, 1200 * MS);
+}
+
+#[test]
+fn servers_last_word_on_each_time_counts() {
+    let first = ServerReport { queue_ns: Some(1), prefill_ns: Some(2), ..ServerReport::default() };
+    let last = ServerReport { prefill_ns: Some(3), decode_ns: Some(4), ..ServerReport::default() };
+    let reported = streamed(&[(200, Event::Server(first)), (210, Event::Server(last))], 220).timing.server;
+    let expected = ServerReport {
+        queue_ns: Some(1),
+        prefill_ns: Some(3),
+        decode_ns: Some(4),
+        ..ServerReport::default()
+    };
+    assert_eq!(reported, expected);
+}
+
+#[test]
+fn drafts_of_several_choices_are_not_reported() {
+    let drafts = ServerReport {
+        queue_ns: Some(1),
+        draft_tokens: Some(8),
+        accepted_draft_tokens: Some(5),
+        ..ServerReport::default()
+    };
+    let reported = |choices: &[u32]| {
+        let events: Vec<_> = choices.iter().map(|&choice| (200, text(choice))).collect();
+        streamed(&[&events[..], &[(210, Event::Server(drafts))]].concat(), 220).timing.server
+    };
+    assert_eq!(reported(&[]), drafts, "a server may report before any text");
+    assert_eq!(reported(&[0]), drafts);
+    let times = ServerReport { queue_ns: Some(1), ..ServerReport::default() };
+    assert_eq!(reported(&[0, 1]), times, "each choice has drafts of its own");
 }
