@@ -107,6 +107,7 @@ fn made_up_requests() {
         r#"{"metadata":{"model":"no","stream":true},"prompt":"\\"}"#,
         r#"{"n":99999999999}"#,
         r#"{"n":-1}"#,
+        r#"{"n":-4294967292}"#,
         r#"{"n":3.7}"#,
         r#"[{"model":"no"}]"#,
         r#"{"max_tokens":16,"temperature":0.7,"top_p":1,"top_k":-1,"seed":4294967295}"#,

@@ -129,6 +129,7 @@ fn uncountable_is_refused_where_the_terms_say_so() {
         usual(triton, r#"{"text_input":"x"}"#, true),
         (CHAT, r#"{"n":2}"#, [true, true, false]),
         (CHAT, r#"{"n_cmpl":2}"#, [true, true, false]),
+        (CHAT, r#"{"n":-4294967292}"#, [true, true, false]),
         (CHAT, odd, [true, true, false]),
         usual(CHAT, r#"{"n":2,"stream":true,"stream_options":{"include_usage":true}}"#, false),
         usual(CHAT, r#"{"n":1}"#, false),

@@ -349,10 +349,15 @@ impl Default for RequestScanner {
     }
 }
 
-/// A number of answers, of which llama.cpp takes the whole part.
-fn whole_part(number: &[u8]) -> Option<u64> {
+/// A number of answers as llama.cpp reads it: the whole part of a fraction, and of an integer the low 32 bits, so that
+/// −4294967292 is 4.
+fn answers(number: &[u8]) -> Option<u64> {
     count(number).or_else(|| {
-        let number: f64 = str::from_utf8(number).ok()?.parse().ok()?;
+        let number = str::from_utf8(number).ok()?;
+        if let Ok(whole) = number.parse::<i64>() {
+            return u64::try_from(whole as i32).ok();
+        }
+        let number: f64 = number.parse().ok()?;
         (1.0..=u32::MAX.into()).contains(&number).then_some(number as u64)
     })
 }
@@ -444,9 +449,7 @@ impl Facts {
                 self.request.stream = truth(value);
                 self.request.stream_is_odd = !matches!(value, Value::Bool(_) | Value::Null);
             }
-            (Field::Answers(place), Value::Number(number)) => {
-                self.places().answers(place, whole_part(number))
-            }
+            (Field::Answers(place), Value::Number(number)) => self.places().answers(place, answers(number)),
             (Field::Echo, _) => self.request.echo = yes,
             (Field::StreamOptions, value) => {
                 self.request.stream_options = value != Value::Null;

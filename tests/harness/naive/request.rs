@@ -47,10 +47,14 @@ pub fn read_request(body: &[u8]) -> Option<Asked> {
     let model = body.get("model").and_then(Value::as_str).unwrap_or_default();
     let places = ["/n", "/n_cmpl", "/sampling_params/n", "/generationConfig/candidateCount"];
     let counts_said: Vec<&Value> = places.iter().filter_map(|path| body.pointer(path)).collect();
-    // llama.cpp takes the whole part of a fraction.
+    // llama.cpp takes the whole part of a fraction, and the low 32 bits of an integer.
+    let wrapped = |value: &Value| value.as_i64().map(|n| n as i32);
     let whole_part =
         |value: &Value| value.as_f64().map(f64::trunc).filter(|n| (1.0..=4294967295.0).contains(n));
-    let answers = |value: &Value| counts::count(value).or_else(|| whole_part(value).map(|n| n as u64));
+    let answers = |value: &Value| match wrapped(value) {
+        Some(n) => counts::count(value).or(u64::try_from(n).ok()),
+        None => counts::count(value).or_else(|| whole_part(value).map(|n| n as u64)),
+    };
     let n = counts_said.first().copied().and_then(answers);
     // A list with an id in it is one prompt (of ids, or mixed); a list of prompts has none.
     let (prompts, ids) = match body.get("prompt") {

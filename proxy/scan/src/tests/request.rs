@@ -48,7 +48,7 @@ fn answers_have_many_names() {
     }
 }
 
-/// llama.cpp takes the larger of its two names, and of `3.7` the whole part.
+/// llama.cpp takes the larger of its two names, of `3.7` the whole part, and of an integer the low 32 bits.
 #[test]
 fn llama_cpp_answers_have_two_names() {
     for (body, answers) in [
@@ -59,6 +59,10 @@ fn llama_cpp_answers_have_two_names() {
         (r#"{"n":3.7}"#, 3),
         (r#"{"n":0.5}"#, 1),
         (r#"{"n":-2}"#, 1),
+        (r#"{"n":-4294967292}"#, 4),
+        (r#"{"n":1,"n_cmpl":-4294967294}"#, 2),
+        (r#"{"n":-4294967296}"#, 1),
+        (r#"{"n":-18446744073709551613}"#, 1),
         (r#"{"n":"4"}"#, 1),
     ] {
         assert_eq!(read(body).named_answers(), answers, "{body}");
