@@ -9,7 +9,7 @@ import call
 from case import Case
 from exposition import Difference
 from meter import Meter
-from test_bill import LEFT, Books, of
+from test_bill import LEFT, Books, spend
 from test_mixed import INPUT, OUTPUT, tokens
 
 pytestmark = [pytest.mark.metered, pytest.mark.engine("llamacpp")]
@@ -47,7 +47,7 @@ def test_answer_is_summed_or_unpriced(rig, books, case, outcome, status):
     assert generated >= 20 * case.fields.get("n", case.fields.get("n_cmpl", 1)), "or the case does not test what it is for"
     with sqlite3.connect(books.ledger) as database:
         (cost, unpriced), = database.execute("SELECT cost_pico, unpriced FROM exchange")
-    bill = books.spend()[LEFT]
+    bill, = spend(books.ledger, "--by", "tenant")
     if outcome == SUMMED:
         assert tokens(moved, OUTPUT) == {"reported": generated}
         assert set(tokens(moved, INPUT)) == {"reported"}
