@@ -240,8 +240,9 @@ impl Ladder {
             Some(answer) => (Provenance::Reported, answer),
             None => {
                 let part = self.part(request).and_then(|counts| counts.output).unwrap_or(0);
-                // Of an entire body, the counts of some choices are no running ones.
-                let running = if self.is_entire { part } else { running.max(self.choices.output).max(part) };
+                // Of an entire body, the counts of some choices are no running ones; a beam search states all it returns.
+                let is_part = self.is_entire && !request.beam_search;
+                let running = if is_part { part } else { running.max(self.choices.output).max(part) };
                 let reasoning = self.running.and_then(|c| c.output_reasoning).unwrap_or(0);
                 [
                     (Provenance::Running, running, reasoning.max(self.choices.reasoning)),

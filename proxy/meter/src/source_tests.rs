@@ -301,6 +301,16 @@ fn body_without_a_count_is_uncounted() {
     assert_eq!(input(&body(ids, &[], Close::ClientGone)), (Provenance::Ids, 8));
 }
 
+/// vLLM's usage of a beam search is the truth of neither one choice nor several.
+#[test]
+fn usage_of_beams_in_a_body_is_running() {
+    let beams = Request { beam_search: true, ..request(1, 1) };
+    for scope in [Scope::Whole, Scope::Choice(Some(0))] {
+        let tokens = body(beams, &[text(0), stop(0), said(scope, counts(3, 4))], ENTIRE);
+        assert_eq!(output(&tokens), (Provenance::Running, 4), "{scope:?}");
+    }
+}
+
 /// llama.cpp counts one of several choices, or of several prompts, in an unstreamed answer.
 #[test]
 fn usage_of_some_choices_of_a_body_is_no_count() {
