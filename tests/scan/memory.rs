@@ -1,4 +1,4 @@
-//! What a scanner weighs. It owns nothing outside itself, but for a text, names or ids that it keeps, so
+//! The size of a scanner. It owns nothing outside itself, but for a text, names or ids that it keeps, so
 //! its size is its memory; that feeding it allocates nothing is a test of its own.
 
 use std::mem::size_of;

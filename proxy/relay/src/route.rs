@@ -177,7 +177,7 @@ const ROUTES: [(&str, Speaks); 35] = [
 /// What SGLang takes by `PUT` as well.
 const PUT: [&str; 4] = ["/generate", "/encode", "/v1/rerank", "/classify"];
 
-/// What is posted to servers besides work for the model. Some of it streams. llama.cpp's
+/// Paths of POST requests that are no work for the model. Some of it streams. llama.cpp's
 /// `/chat/completions/control` ends the reasoning of another request, which is metered itself, and
 /// `/streams/lookup` lists the caller's streams.
 const CONTROL: [&str; 15] = [

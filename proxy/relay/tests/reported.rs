@@ -4,7 +4,7 @@ use crate::support::Proxy;
 use crate::tenants::{answer, exchange, post};
 use crate::usage::{Server, record};
 
-/// What a response continues is known of requests of that dialect only.
+/// The ids of a continued response are read from requests of that dialect only.
 #[test]
 fn ids_that_a_response_continues_are_kept() {
     let server = crate::tenants::server();

@@ -179,7 +179,7 @@ fn best_of_several_is_not_all() {
     }
 }
 
-/// Where a tokenizer is there, it counts what the server does not.
+/// A configured tokenizer counts the output that the server does not count.
 #[test]
 fn text_of_a_body_without_counts_is_kept_for_the_tokenizer() {
     for (path, request, body, text) in [

@@ -20,7 +20,7 @@ pub struct Extent {
     pub timings: Option<Timings>,
 }
 
-/// What `timings_per_token` brings into a frame, and what repeats it for a client that asked for `verbose`.
+/// The members that `timings_per_token` brings into a frame, and those that repeat it for a client that asked for `verbose`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timings {
     /// The member `timings`.

@@ -86,7 +86,7 @@ pub(crate) struct Json {
     pub(crate) origin: u64,
     /// Where the last key began, in the body.
     key_from: u64,
-    /// Where the value's last members of each kind in [`place_of`] stand in the body; an end is 0 while a member
+    /// The positions at which the value's last members of each kind in [`place_of`] stand in the body; an end is 0 while a member
     /// is open.
     places: [(u64, u64); PLACES],
     /// Where measured strings are kept, if they are.

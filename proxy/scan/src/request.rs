@@ -40,7 +40,7 @@ pub struct Request {
     /// The model was named last by a value that is neither a string nor `null`: some servers make a name of it,
     /// others take their own.
     pub model_is_odd: bool,
-    /// Whether frames are asked for, if that was said; in any value that servers in Python take for it
+    /// True if the request asks for frames, if it has the member; in any value that servers in Python take for it
     /// ([`flag`]).
     pub stream: Option<bool>,
     /// That was said by something else than `true` or `false`, so that servers may differ about it.
@@ -66,12 +66,12 @@ pub struct Request {
     pub beam_search: bool,
     /// Whether the answer is left to a later request (the Responses API).
     pub background: bool,
-    /// Whether llama.cpp is asked to leave its count of the prompt or of the output out of the answer
+    /// True if llama.cpp is asked to leave its count of the prompt or of the output out of the answer
     /// (`response_fields`).
     pub hides_counts: bool,
-    /// Whether TGI is asked for details of the answer, its counts among them (`parameters.details`).
+    /// True if TGI is asked for details of the answer, its counts among them (`parameters.details`).
     pub details: bool,
-    /// Whether TGI is asked for the best of several sequences (`parameters.best_of`).
+    /// True if TGI is asked for the best of several sequences (`parameters.best_of`).
     pub best_of: bool,
     /// The members that tell apart servers that share an address.
     pub shape: Shape,

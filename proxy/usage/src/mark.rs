@@ -21,7 +21,7 @@ pub enum Part {
     Flag(u64, u64),
 }
 
-/// What to cut, in the order of the bytes, and from where to hold.
+/// The ranges to cut, in the order of the bytes, and the position from which bytes are held.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
     pub(crate) cuts: Vec<Cut>,

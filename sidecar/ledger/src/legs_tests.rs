@@ -63,7 +63,7 @@ fn prefill(row: Row) -> Row {
     Row { role: Role::Prefill, request_id: Some("req-1".into()), charge, upstream: "prefill".into(), ..row }
 }
 
-/// What the energies of [`Place::of_version_1`] are.
+/// The energies of [`Place::of_version_1`].
 fn energy_of(n: u64) -> Option<Used> {
     let used = Used { gpu_ns: Some(n + 1), energy_nj: Some(10 * n), gpu_hours_pico: 3, gpu_energy_pico: 4 };
     n.is_multiple_of(2).then_some(used)

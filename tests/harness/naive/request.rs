@@ -92,7 +92,7 @@ pub fn read_request(body: &[u8]) -> Option<Asked> {
     })
 }
 
-/// Where the dialects limit an answer's tokens.
+/// The members in which the dialects limit an answer's tokens.
 const LIMITS: [&str; 12] = [
     "/max_tokens",
     "/max_completion_tokens",

@@ -10,7 +10,7 @@ use super::told::{Chars, Choice, Lead, Told};
 use super::words::{self, RESPONSES};
 use super::{Frame, counts, times};
 
-/// What a frame tells; an array holds several.
+/// The events of a frame; an array holds several.
 pub(crate) fn told(outside: Frame, frame: &Value, memory: &mut Memory) -> Option<Vec<Told>> {
     let Value::Array(frames) = frame else { return Some(vec![one(outside, frame, memory)?]) };
     let objects: Vec<&Value> = frames.iter().filter(|frame| frame.is_object()).collect();

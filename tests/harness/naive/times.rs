@@ -3,7 +3,7 @@
 use scan::ServerReport;
 use serde_json::Value;
 
-/// Where a number stands, how many nanoseconds its unit has (or that it counts), and which it is.
+/// The place of a number, how many nanoseconds its unit has (or that it counts), and which it is.
 type Place = (&'static str, f64, fn(&mut ServerReport) -> &mut Option<u64>);
 
 const MILLI: f64 = 1e6;
