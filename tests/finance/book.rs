@@ -92,6 +92,7 @@ fn row(book: &Book, ended_us: i64, tenant: &str, model: &str, n: u64) -> Row {
         at_us: ended_us,
         tokens: &by_type,
         success,
+        processed: true,
         counted: true,
     };
     let charge = match book.charge(&usage) {

@@ -63,7 +63,7 @@ pub fn run<'a>(
     let tail = scanner.end(&mut Both(&mut meter.tail(ended), also));
     let close = match (transcript.whole, transcript.client_left) {
         (true, _) => Close::Clean { whole: tail.whole },
-        (false, true) => Close::ClientGone,
+        (false, true) => Close::ClientGone { whole: false },
         (false, false) => Close::Cut,
     };
     let response_model = scanner.model();

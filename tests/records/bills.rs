@@ -52,6 +52,7 @@ fn cost(book: &Book, tokens: &Tokens) -> Option<i64> {
         at_us: 0,
         tokens: &tokens.by_type,
         success: true,
+        processed: true,
         counted: tokens.is_counted(),
     });
     match charge {

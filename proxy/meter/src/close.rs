@@ -11,8 +11,11 @@ pub enum Close {
     },
     /// The upstream's bytes broke off.
     Cut,
-    /// The client left.
-    ClientGone,
+    /// The client left. `whole`: of an unstreamed body, its JSON was all there.
+    ClientGone {
+        /// The scanner saw one whole value.
+        whole: bool,
+    },
     /// The proxy answered itself.
     Local,
 }

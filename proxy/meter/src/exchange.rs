@@ -163,6 +163,11 @@ impl Meter {
         self.request = self.request.of(dialect);
     }
 
+    /// Returns whether the response head came with a status of success.
+    pub fn is_success(&self) -> bool {
+        (200..300).contains(&self.status)
+    }
+
     /// What the request asked for, as far as it is known.
     pub fn request(&self) -> &Request {
         &self.request

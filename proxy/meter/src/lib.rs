@@ -28,7 +28,9 @@ pub use error_type::ErrorType;
 pub use exchange::{Meter, Reading};
 pub use exchange_id::ExchangeId;
 pub use load::{Load, LoadReading, LoadSpan};
-pub use record::{DEFAULT_TENANT, Gaps, Identity, MAX_REQUEST_ID_BYTES, Record, Span, Timing, Weight};
+pub use record::{
+    DEFAULT_TENANT, Gaps, Identity, MAX_REQUEST_ID_BYTES, Record, Span, Timing, Weight, is_processed,
+};
 pub use role::Role;
 pub use tick::Tick;
 pub use tokens::{Provenance, TokenType, Tokens};

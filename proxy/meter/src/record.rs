@@ -122,8 +122,8 @@ pub struct Record {
     /// Cached prompt tokens that the server reported beyond the prompt itself; they are no part of
     /// `tokens`.
     pub cached_excess: u64,
-    /// Times that the request was sent to the upstream: 2 where the upstream refused the question for
-    /// usage and got the client's own request after it.
+    /// Times that the whole request was sent to the upstream, or answered there: 0 where it never got that far, 2 where
+    /// the upstream refused the question for usage and got the client's own request after it.
     pub upstream_attempts: u8,
 }
 
@@ -158,6 +158,12 @@ impl Record {
             timing.per_output_token_ns = Some(timing.duration_ns.saturating_sub(first) / (output - 1));
         }
     }
+}
+
+/// Returns whether an upstream may have worked on a request that was sent to it `attempts` times, whole, and answered with
+/// `status` (0 for none): it did not refuse it.
+pub fn is_processed(status: u16, attempts: u8) -> bool {
+    attempts > 0 && status < 400
 }
 
 /// Answers whose ends are kept: those that are timed too.

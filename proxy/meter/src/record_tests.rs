@@ -120,7 +120,7 @@ fn clients_wait_is_no_silence() {
     bench.0.client_waited(500 * MS);
     bench.frame(100, &[text(0)]);
     bench.0.client_waited(700 * MS);
-    let ended = bench.end(Close::ClientGone, 2000);
+    let ended = bench.end(Close::ClientGone { whole: false }, 2000);
     assert_eq!(stalls(&ended), (1, 1200), "1900 ms less the 700 since that token");
     assert_eq!(ended.timing.client_wait_ns, 1200 * MS);
 }

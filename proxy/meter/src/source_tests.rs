@@ -287,7 +287,7 @@ fn body_without_a_count_is_uncounted() {
     let ids = Request { prompt_ids: Some(8), ..request(1, 1) };
     for asked in [request(1, 1), ids] {
         assert_eq!(body(asked, &[text(0), stop(0)], ENTIRE), Tokens::NONE);
-        assert_eq!(body(asked, &[text(0)], Close::ClientGone), Tokens::NONE);
+        assert_eq!(body(asked, &[text(0)], Close::ClientGone { whole: false }), Tokens::NONE);
     }
     let prompt_alone = said(Scope::Choice(Some(0)), Counts { input: Some(7), ..NONE });
     assert_eq!(body(request(1, 1), &[text(0), prompt_alone], ENTIRE), Tokens::NONE);
@@ -298,7 +298,7 @@ fn body_without_a_count_is_uncounted() {
     let listed = Event::Text(Piece { choice: 0, chars: 90, tokens: Some(30) });
     assert_eq!(output(&body(request(1, 1), &[listed], ENTIRE)), (Provenance::Ids, 30));
     // Nothing of an answer came: the prompt was computed all the same.
-    assert_eq!(input(&body(ids, &[], Close::ClientGone)), (Provenance::Ids, 8));
+    assert_eq!(input(&body(ids, &[], Close::ClientGone { whole: false })), (Provenance::Ids, 8));
 }
 
 /// vLLM's usage of a beam search is the truth of neither one choice nor several.
@@ -336,7 +336,7 @@ fn choices_only_asked_for_uncount_no_body() {
     let one = [text(0), stop(0), said(Scope::Choice(Some(0)), counts(16, 20))];
     let tokens = body(request(1, 9), &one, ENTIRE);
     assert_eq!((input(&tokens), output(&tokens)), ((Provenance::Reported, 16), (Provenance::Reported, 20)));
-    let cut = body(request(1, 9), &one, Close::ClientGone);
+    let cut = body(request(1, 9), &one, Close::ClientGone { whole: false });
     assert_eq!(output(&cut), (Provenance::Running, 20), "more may have been on the way");
 }
 
@@ -353,7 +353,7 @@ fn usages_of_answers_side_by_side_are_summed() {
     };
     let both = ended(2, Close::Clean { whole: false });
     assert_eq!((input(&both), output(&both)), ((Provenance::Reported, 16), (Provenance::Reported, 40)));
-    let one = ended(1, Close::ClientGone);
+    let one = ended(1, Close::ClientGone { whole: false });
     assert_eq!((input(&one), output(&one)), ((Provenance::Reported, 16), (Provenance::Running, 20)));
 }
 

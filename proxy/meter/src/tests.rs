@@ -95,7 +95,7 @@ fn wall_times_count_the_upload_and_durations_do_not() {
         meter.answered(200, Body::Frames);
         let mut bench = Bench(meter);
         bench.frame(first_byte, &[text(0)]);
-        let mut record = bench.end(Close::ClientGone, end);
+        let mut record = bench.end(Close::ClientGone { whole: false }, end);
         record.identity.started_unix_ns = 7_000 * MS;
         let Timing { upload_ns, duration_ns, first_token_ns, .. } = record.timing;
         assert_eq!(record.ended_unix_ns(), (7_000 + end - 50) * MS, "{complete:?}");
@@ -131,7 +131,7 @@ fn running_counts_weigh_frames_exactly_and_see_hidden_tokens() {
         .frame(210, &[text(0), usage(Scope::Running(0), 9, 1)])
         .frame(240, &[text(0), usage(Scope::Running(0), 9, 4)])
         .frame(250, &[Event::Empty(Piece::default()), usage(Scope::Running(0), 9, 5)]);
-    let record = bench.end(Close::ClientGone, 300);
+    let record = bench.end(Close::ClientGone { whole: false }, 300);
     assert_eq!(record.ending, Ending::ClientAbort);
     assert_eq!(record.tokens.output_provenance, Provenance::Running);
     assert_eq!((record.tokens.input(), record.tokens.output()), (9, 5));
@@ -309,7 +309,7 @@ fn running_counts_of_choices_beyond_the_timed_ones_are_kept() {
     for choice in 0..10 {
         bench.frame(200, &[text(choice), usage(Scope::Running(choice), 3, 100)]);
     }
-    let record = bench.end(Close::ClientGone, 210);
+    let record = bench.end(Close::ClientGone { whole: false }, 210);
     assert_eq!((record.tokens.output(), record.tokens.output_provenance), (1000, Provenance::Running));
 }
 
@@ -414,7 +414,7 @@ fn a_stall_is_the_servers_and_a_slow_reader_is_not() {
 
     let mut hung = Bench::new(Dialect::OpenaiChat);
     hung.frame(200, &[text(0)]).frame(5000, &[Event::Ping]);
-    let timing = hung.end(Close::ClientGone, 9200).timing;
+    let timing = hung.end(Close::ClientGone { whole: false }, 9200).timing;
     assert_eq!((timing.stalls, timing.stalled_ns), (1, 9000 * MS), "pings are no tokens");
 }
 
@@ -434,12 +434,12 @@ fn endings() {
         (&[text(0), stop(0)], CLEAN, Ending::Complete),
         (&[text(0), stop(0)], Close::Cut, Ending::UpstreamCut),
         (&[text(0), stop(0), Event::Done], Close::Cut, Ending::Complete),
-        (&[text(0), stop(0), Event::Done], Close::ClientGone, Ending::Complete),
+        (&[text(0), stop(0), Event::Done], Close::ClientGone { whole: false }, Ending::Complete),
         (&[text(0)], CLEAN, Ending::UpstreamCut),
-        (&[text(0)], Close::ClientGone, Ending::ClientAbort),
-        (&[], Close::ClientGone, Ending::ClientAbort),
+        (&[text(0)], Close::ClientGone { whole: false }, Ending::ClientAbort),
+        (&[], Close::ClientGone { whole: false }, Ending::ClientAbort),
         (&[text(0), Event::Error, Event::Done], CLEAN, Ending::ErrorInBand),
-        (&[text(0), Event::Error], Close::ClientGone, Ending::ErrorInBand),
+        (&[text(0), Event::Error], Close::ClientGone { whole: false }, Ending::ErrorInBand),
         (&[stop(0), Event::Done], CLEAN, Ending::NoOutput),
         (&[], Close::Local, Ending::ProxyError),
     ] {
@@ -458,7 +458,7 @@ fn endings() {
 
     let mut refused = Bench::new(Dialect::OpenaiChat);
     refused.0.answered(429, Body::Whole);
-    assert_eq!(refused.end(Close::ClientGone, 200).ending, Ending::ErrorStatus);
+    assert_eq!(refused.end(Close::ClientGone { whole: false }, 200).ending, Ending::ErrorStatus);
 }
 
 #[test]
@@ -521,13 +521,13 @@ fn some_of_the_prompts_usages_are_not_all() {
     // TensorRT-LLM: one for each prompt, and the client leaves after two.
     let mut cut = three();
     cut.frame(110, &[text(0)]).frame(120, &[finish(0)]).frame(130, &[whole(50)]).frame(140, &[whole(60)]);
-    let record = cut.end(Close::ClientGone, 150);
+    let record = cut.end(Close::ClientGone { whole: false }, 150);
     assert_eq!((record.tokens.output(), record.tokens.output_provenance), (110, Provenance::Running));
     assert_eq!((record.tokens.input(), record.tokens.input_provenance), (10, Provenance::Running));
     // After one, nobody can tell which kind of server it is.
     let mut one = three();
     one.frame(110, &[text(0)]).frame(130, &[whole(50)]);
-    let record = one.end(Close::ClientGone, 150);
+    let record = one.end(Close::ClientGone { whole: false }, 150);
     assert_eq!((record.tokens.output(), record.tokens.output_provenance), (50, Provenance::Running));
     // vLLM: one for all of them, at the end.
     let mut all = three();
@@ -560,7 +560,7 @@ fn ignored_members_of_a_request_change_no_count() {
     // Nor do they hide that a prompt was not counted.
     let mut bench = asked(br#"{"messages":[],"input_ids":[1],"prompt":[1]}"#);
     bench.frame(110, &[text(0)]);
-    assert_eq!(bench.end(Close::ClientGone, 130).tokens.input_provenance, Provenance::None);
+    assert_eq!(bench.end(Close::ClientGone { whole: false }, 130).tokens.input_provenance, Provenance::None);
 }
 
 #[test]

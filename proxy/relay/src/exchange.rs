@@ -4,6 +4,7 @@
 //! cannot fail (law 2, law 3).
 
 mod admission;
+mod rest;
 mod seat;
 
 use std::rc::Rc;
@@ -60,7 +61,7 @@ pub struct Exchange {
     request_id: Option<Arc<str>>,
     /// The ids by which the request continues earlier ones, where its dialect has them.
     links: Links,
-    /// Times that the request was sent upstream.
+    /// Times that the whole request was sent upstream, or answered there.
     upstream_attempts: u8,
     /// Reads the response, if it can be read.
     reader: Option<Reader>,
@@ -81,6 +82,8 @@ pub struct Exchange {
     streamed: bool,
     /// Why the proxy answered itself, if it did.
     refusal: Option<Refusal>,
+    /// The time at which the client left, where the rest of the answer is read without it.
+    left: Option<Tick>,
 }
 
 /// What the response head means for who carries the body.
@@ -143,7 +146,7 @@ impl Exchange {
             role: role_source.first(),
             request_id: role::request_id(headers).map(Into::into),
             links: Links::default(),
-            upstream_attempts: 1,
+            upstream_attempts: 0,
             reader: None,
             watch: None,
             added: None,
@@ -156,6 +159,7 @@ impl Exchange {
             overhead_ns: 0,
             streamed: false,
             refusal: None,
+            left: None,
         }
     }
 
@@ -206,10 +210,9 @@ impl Exchange {
         self.added = added.filter(|added| *added != Added::default());
     }
 
-    /// The client's own request goes upstream, after the one with our question was refused.
-    pub fn sent_again(&mut self) {
+    /// The whole request was sent upstream, or was answered before that.
+    pub fn sent(&mut self) {
         self.upstream_attempts = self.upstream_attempts.saturating_add(1);
-        self.asked_more(None);
     }
 
     /// The response head arrived. `None`: it is not an answer of a kind we meter, and the exchange
@@ -300,11 +303,12 @@ impl Exchange {
     /// A slice of the response body was read at `at`. `marks` takes what is to be cut out of it.
     pub fn response_body(&mut self, bytes: &[u8], at: Tick, marks: &mut Marks) {
         let Some(meter) = &mut self.meter else { return };
-        let Some(reader) = &mut self.reader else {
-            meter.read(at);
-            return;
+        // What is read without the client is no part of its time.
+        let mut reading = match self.left {
+            Some(left) => meter.tail(left),
+            None => meter.read(at),
         };
-        let mut reading = meter.read(at);
+        let Some(reader) = &mut self.reader else { return };
         let fed = match &mut self.watch {
             Some(watch) => {
                 let fed = reader.feed(bytes, &mut watch.listen(&mut reading));
@@ -473,7 +477,7 @@ impl Exchange {
                 Some(watch) => reader.end(&mut watch.listen(&mut reading)),
                 None => reader.end(&mut reading),
             };
-            if let Close::Clean { whole } = &mut close {
+            if let Close::Clean { whole } | Close::ClientGone { whole } = &mut close {
                 *whole = over.tail.whole;
             }
         }
@@ -586,7 +590,8 @@ fn load(worker: &Worker, upstream: usize) -> MutexGuard<'_, Load> {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
-        let close = if self.worker.cutting.get() { Close::Local } else { Close::ClientGone };
-        self.end(close, clock::now());
+        let is_cut = self.left.is_none() && self.worker.cutting.get();
+        let close = if is_cut { Close::Local } else { Close::ClientGone { whole: false } };
+        self.end(close, self.left.unwrap_or_else(clock::now));
     }
 }

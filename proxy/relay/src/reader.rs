@@ -100,6 +100,11 @@ impl Reader {
         }
     }
 
+    /// Returns whether the body is of no kind that can be read.
+    pub(crate) fn is_blind(&self) -> bool {
+        matches!(self.sight, Sight::Blind)
+    }
+
     /// Reads the next slice. Says how the body can be read if that was found out only now, and
     /// fails if it has to be given up.
     pub(crate) fn feed(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<Option<Body>, GaveUp> {

@@ -182,7 +182,11 @@ async fn serve(start: Start) -> io::Result<()> {
         });
         let ended = pin!(async {
             // Stops at whichever comes first; what is left is cut below.
-            let _ = tokio::time::timeout(plan.drain_grace, ended).await;
+            let _ = tokio::time::timeout(plan.drain_grace, async {
+                ended.await;
+                engine.rests_are_read().await;
+            })
+            .await;
         });
         Phase::reached_before(&mut phase, Phase::Stopped, ended).await;
     }

@@ -16,6 +16,7 @@ mod gate;
 mod gather;
 mod http2;
 mod interim;
+mod left;
 mod metering;
 mod panic;
 mod paying;

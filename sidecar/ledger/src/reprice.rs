@@ -295,6 +295,7 @@ pub(crate) fn usage(row: &Row) -> Usage<'_> {
         at_us: row.ended_us,
         tokens: &row.tokens.by_type,
         success: (200..300).contains(&row.status),
+        processed: meter::is_processed(row.status, row.upstream_attempts),
         counted: row.tokens.is_counted(),
     }
 }

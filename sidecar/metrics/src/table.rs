@@ -104,7 +104,7 @@ table! {
     TenantRefused: Counter, "tokenmeter_tenant_refused_total", Requests, ["tenant", "reason"],
         "The requests of `tokenmeter_refused_total` again, by tenant, where one was known by then.";
     TenantUncounted: Counter, "tokenmeter_tenant_uncounted_prompts_total", Exchanges, ["tenant"],
-        "Ended exchanges that the server accepted and whose prompt nothing counted, by tenant: what they cost lacks it.";
+        "Ended exchanges that the server may have worked on and whose prompt nothing counted, by tenant: what they cost lacks it.";
     TenantRule: Counter, "tokenmeter_tenant_rule_total", Requests, ["rule"],
         "Requests by the rule that said whose they are.";
     UntrustedHeaders: Counter, "tokenmeter_untrusted_tenant_headers_total", Things, [],

@@ -18,7 +18,7 @@ pub(crate) struct TenantCells {
     pub(crate) tokens: [Count; TokenType::ALL.len()],
     /// In the order of [`Ending::ALL`].
     pub(crate) exchanges: [Count; Ending::ALL.len()],
-    /// Exchanges that the server accepted, or answered, and whose prompt was not counted.
+    /// Exchanges that the server may have worked on and whose prompt was not counted.
     pub(crate) uncounted: Count,
     /// In the order of [`Refusal::ALL`].
     pub(crate) refused: [Count; Refusal::ALL.len()],
@@ -30,8 +30,8 @@ impl TenantCells {
     /// Adds an ended exchange.
     pub(crate) fn end(&self, record: &Record) {
         self.exchanges[record.ending as usize].add(1);
-        let is_accepted = (200..300).contains(&record.status);
-        if record.tokens.input_provenance == Provenance::None && (is_accepted || record.tokens.output() > 0) {
+        let is_processed = meter::is_processed(record.status, record.upstream_attempts);
+        if record.tokens.input_provenance == Provenance::None && is_processed {
             self.uncounted.add(1);
         }
         for kind in TokenType::ALL {

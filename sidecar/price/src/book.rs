@@ -60,7 +60,7 @@ impl Book {
             },
         };
         match cost {
-            Ok(0) if usage.success && !usage.counted && rate.prices_tokens() => {
+            Ok(0) if usage.processed && !usage.counted && rate.prices_tokens() => {
                 Charge::Unpriced(Unpriced::Uncounted)
             }
             Ok(cost) => Charge::Priced { rate: Arc::clone(rate), cost },

@@ -120,7 +120,7 @@ pub enum Unpriced {
     TokenType,
     /// The sum is more than a charge can hold (9.2 million units).
     Overflow,
-    /// The server accepted the request, tokens have a price, and nothing says how many there were.
+    /// The server may have worked on the request, tokens have a price, and nothing says how many there were.
     Uncounted,
     /// It is a prefill leg: the request is charged once, with its decode leg.
     Leg,

@@ -25,6 +25,8 @@ pub struct Usage<'a> {
     pub tokens: &'a [u64; TokenType::ALL.len()],
     /// The upstream answered with a status of 2xx: what a request costs is owed.
     pub success: bool,
+    /// The upstream may have worked on it ([`meter::is_processed`]).
+    pub processed: bool,
     /// The tokens of at least one direction are known: of an exchange without that, zeros are no count.
     pub counted: bool,
 }

@@ -38,6 +38,7 @@ fn usage<'a>(model: &'a str, tokens: &'a Tokens) -> Usage<'a> {
         at_us,
         tokens,
         success: true,
+        processed: true,
         counted: true,
     }
 }
@@ -113,6 +114,16 @@ fn a_request_is_charged_where_the_upstream_answered_it() {
     let book = example();
     let failed = Usage { success: false, ..usage("deep-thinker", &NONE) };
     assert_eq!(cost(&book, &failed).as_deref(), Ok("0.00"));
+}
+
+/// A client that leaves before it is answered owes no request; what its prompt cost, nothing says.
+#[test]
+fn a_prompt_that_was_sent_and_not_counted_has_no_price() {
+    let book = example();
+    let sent = Usage { success: false, counted: false, ..usage("gpt-4o", &NONE) };
+    assert_eq!(cost(&book, &sent), Err(Unpriced::Uncounted));
+    let unsent = Usage { processed: false, ..sent };
+    assert_eq!(cost(&book, &unsent).as_deref(), Ok("0.00"));
 }
 
 #[test]

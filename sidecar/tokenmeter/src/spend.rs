@@ -153,6 +153,7 @@ fn usage(record: &Record) -> Usage<'_> {
         at_us: i64::try_from(record.ended_unix_ns() / 1000).unwrap_or(i64::MAX),
         tokens: &record.tokens.by_type,
         success: (200..300).contains(&record.status),
+        processed: meter::is_processed(record.status, record.upstream_attempts),
         counted: record.tokens.is_counted(),
     }
 }

@@ -118,7 +118,12 @@ fn uncounted_exchange_has_no_price() {
         record
     };
     assert_eq!(spend.enter(&uncounted(200)), Charge::Unpriced(Unpriced::Uncounted));
+    assert_eq!(spend.enter(&uncounted(0)), Charge::Unpriced(Unpriced::Uncounted), "its client left");
+    assert_eq!(spend.enter(&uncounted(101)), Charge::Unpriced(Unpriced::Uncounted));
     assert_eq!(spend.enter(&uncounted(400)).cost(), Some(0), "what was refused made nothing");
+    let mut unsent = uncounted(0);
+    unsent.upstream_attempts = 0;
+    assert_eq!(spend.enter(&unsent).cost(), Some(0), "what never went upstream made nothing");
     let mut counted = uncounted(200);
     counted.tokens.input_provenance = meter::Provenance::Reported;
     assert_eq!(spend.enter(&counted).cost(), Some(0), "a counted zero is a zero");

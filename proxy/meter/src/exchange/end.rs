@@ -11,7 +11,8 @@ use crate::{Ending, LoadSpan, Provenance, Tick, Tokens};
 impl Meter {
     /// Ends the exchange. `load` is what its upstream carried meanwhile.
     pub fn end(mut self, identity: Identity, close: Close, load: LoadSpan, at: Tick) -> Record {
-        self.ladder.is_entire = self.ladder.is_body && close == Close::Clean { whole: true };
+        self.ladder.is_entire = self.ladder.is_body
+            && matches!(close, Close::Clean { whole: true } | Close::ClientGone { whole: true });
         let (tokens, cached_excess) = match self.status {
             // An error's body is never billed, whatever it claims.
             400.. => (Tokens::NONE, 0),
@@ -121,7 +122,7 @@ impl Meter {
         if self.unseen {
             return match close {
                 Close::Clean { .. } => Ending::Complete,
-                Close::ClientGone => Ending::ClientAbort,
+                Close::ClientGone { .. } => Ending::ClientAbort,
                 Close::Cut | Close::Local => Ending::UpstreamCut,
             };
         }
@@ -140,7 +141,7 @@ impl Meter {
             _ => self.streamed && (self.done || finished && !marked),
         };
         match (complete, close) {
-            (false, Close::ClientGone) => Ending::ClientAbort,
+            (false, Close::ClientGone { .. }) => Ending::ClientAbort,
             (false, _) => Ending::UpstreamCut,
             (true, _) if !output && self.dialect.generates() => Ending::NoOutput,
             (true, _) if self.length => Ending::Length,

@@ -23,6 +23,7 @@ mod interim;
 mod outgoing;
 mod pace;
 mod pool;
+mod rest;
 mod send;
 mod serve;
 mod slices;
@@ -41,16 +42,18 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 
 use hyper::server::conn::{http1, http2};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinSet};
 
 pub(crate) use self::client::Client;
 use self::client::Stage;
 use self::pace::Verdict;
 use self::pool::Pool;
+use self::rest::Rest;
 use self::stream::Stream;
 use self::visit::Visit;
 use self::watched::Watched;
@@ -77,6 +80,8 @@ pub(crate) struct Engine {
     connected: Cell<u64>,
     /// Requests that the sweep looks at: those whose client has been waited for.
     watched: Watched,
+    /// Answers that are read without their clients.
+    rests: RefCell<JoinSet<()>>,
 }
 
 impl Engine {
@@ -117,6 +122,7 @@ impl Engine {
             clients: RefCell::default(),
             connected: Cell::new(0),
             watched: Watched::default(),
+            rests: RefCell::default(),
         })
     }
 
@@ -129,6 +135,23 @@ impl Engine {
     /// Serves one client connection of an upstream's listener until it ends; dropping it cuts it.
     pub(crate) async fn serve(self: Rc<Self>, upstream: usize, client: Rc<Client>) {
         serve::serve(self, upstream, client).await;
+    }
+
+    /// Reads the rest of an answer whose client left.
+    fn read_on(&self, rest: Rest) {
+        let mut rests = self.rests.borrow_mut();
+        while rests.try_join_next().is_some() {}
+        rests.spawn_local(guard(Rc::clone(&self.worker), rest.read()));
+    }
+
+    /// Waits until no answer is read without its client.
+    pub(crate) async fn rests_are_read(&self) {
+        std::future::poll_fn(|cx| {
+            let mut rests = self.rests.borrow_mut();
+            while let Poll::Ready(Some(_)) = rests.poll_join_next(cx) {}
+            if rests.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
     }
 
     /// Remembers a connection that is served, so that it can be ended for another.

@@ -109,9 +109,8 @@ impl Twin {
             let labels = [t, ("type", kind.name())];
             self.add("tokenmeter_tenant_tokens_total", &labels, record.tokens.of(kind) as f64);
         }
-        let is_accepted = (200..300).contains(&record.status);
-        let uncounted =
-            record.tokens.input_provenance == Provenance::None && (is_accepted || record.tokens.output() > 0);
+        let is_processed = record.upstream_attempts > 0 && record.status < 400;
+        let uncounted = record.tokens.input_provenance == Provenance::None && is_processed;
         self.add("tokenmeter_tenant_uncounted_prompts_total", &[t], f64::from(u8::from(uncounted)));
         let known = [("input", record.tokens.input_provenance), ("output", record.tokens.output_provenance)];
         for (direction, provenance) in known {

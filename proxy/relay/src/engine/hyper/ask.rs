@@ -15,7 +15,7 @@ use super::upload::{Gathered, Upload, UploadError};
 use super::visit::Visit;
 use crate::learned::Asker;
 use crate::room::Share;
-use crate::{Exchange, UsageStep, clock, limits};
+use crate::{UsageStep, clock, limits};
 
 /// A request as it was before it was edited.
 pub(super) struct Original {
@@ -124,7 +124,7 @@ pub(super) fn is_refusal(status: StatusCode) -> bool {
 impl Original {
     /// The request, to be sent once more.
     pub(super) fn request(&self, visit: &Rc<Visit>) -> Request<Upload> {
-        visit.metered.borrow_mut().with(Exchange::sent_again);
+        visit.metered.borrow_mut().with(|exchange| exchange.asked_more(None));
         let body = Upload::again(self.body.clone(), self.trailers.clone(), visit);
         Request::from_parts(self.parts.clone(), body)
     }

@@ -18,7 +18,7 @@ use super::interim::Interim;
 use super::upload::{Upload, UploadError};
 use super::visit::{self, Visit};
 use crate::answer::Answer;
-use crate::clock;
+use crate::{Exchange, clock};
 
 /// What came of a request.
 pub(super) enum Sent {
@@ -45,6 +45,12 @@ pub(super) async fn send(
     if version == Version::HTTP_11 {
         interim.watch(&mut request);
     }
+    let mut is_counted = false;
+    let mut count = || {
+        if !std::mem::replace(&mut is_counted, true) {
+            visit.metered.borrow_mut().with(Exchange::sent);
+        }
+    };
     loop {
         let mut slot = engine.worker().common.upstreams[index].share(visit.holder.clone());
         if !(slot.grow(1) || slot.grow_soon(1).await) {
@@ -77,6 +83,7 @@ pub(super) async fn send(
             connection.drive(cx);
             if !sent && let visit::Upload::Complete(at) = visit.upload.get() {
                 sent = true;
+                count();
                 visit.spent(at.max(ready));
             }
             if let Some(heads) = interim.take() {
@@ -100,7 +107,11 @@ pub(super) async fn send(
         })
         .await;
         match received {
-            Received::Head(response) => return Sent::Head(connection, response),
+            Received::Head(response) => {
+                // A server may answer before it has the whole request.
+                count();
+                return Sent::Head(connection, response);
+            }
             Received::Flood => {
                 let what = "answered with a flood of interim responses";
                 return Sent::Failed(Answer::invalid(&upstream.name, what));

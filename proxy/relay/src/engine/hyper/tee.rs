@@ -1,6 +1,6 @@
 //! The response body: each slice read from the upstream is shown to the exchange and handed to the
 //! client in the same turn (law 2). It owns the upstream connection: polling the body moves it,
-//! dropping the body closes its socket (law 4).
+//! dropping the body closes its socket (law 4), but for the rest of an unstreamed answer.
 //!
 //! Backpressure needs no code: while the client's socket is full hyper does not poll the body, so
 //! nothing reads the upstream.
@@ -12,20 +12,22 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use meter::Tick;
-use pin_project::pin_project;
+use pin_project::{pin_project, pinned_drop};
 use usage::Marks;
 
 use super::connection::Connection;
 use super::edit::Edit;
 use super::outgoing::Cut;
+use super::rest::Rest;
 use super::visit::{Upload, Visit};
+use crate::metered::Metered;
 use crate::{clock, limits};
 
 /// A response body on its way.
-#[pin_project]
+#[pin_project(PinnedDrop)]
 pub(super) struct Tee {
-    #[pin]
-    body: Incoming,
+    /// Taken when its client has left.
+    body: Option<Incoming>,
     // Before `visit`: at the exchange's end the upstream's socket is closed.
     connection: Option<Box<Connection>>,
     upstream: usize,
@@ -69,7 +71,7 @@ impl Tee {
     ) -> Self {
         Self {
             streamed: body.size_hint().exact().is_none(),
-            body,
+            body: Some(body),
             connection: Some(connection),
             upstream,
             state: State::Open,
@@ -88,8 +90,9 @@ impl Body for Tee {
     type Error = Cut;
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
-        let mut this = self.project();
+        let this = self.project();
         let visit = &**this.visit;
+        let Some(body) = this.body else { return Poll::Ready(None) };
         waited(visit, this.handed);
         if !this.ahead.is_empty() {
             let bytes = std::mem::take(this.ahead);
@@ -118,7 +121,7 @@ impl Body for Tee {
             }
             // Only driving the connection makes the body ready, and we just did: no need to be woken.
             let mut driven = Context::from_waker(Waker::noop());
-            let polled = this.body.as_mut().poll_frame(&mut driven);
+            let polled = Pin::new(&mut *body).poll_frame(&mut driven);
             let Poll::Ready(frame) = polled else {
                 return match this.edit.as_mut().and_then(|edit| edit.poll_overdue(cx)) {
                     Some(bytes) => Poll::Ready(Some(Ok(Frame::data(piece(visit, bytes, this.ahead))))),
@@ -128,7 +131,7 @@ impl Body for Tee {
             match frame {
                 Some(Ok(frame)) => {
                     let at = clock::now();
-                    let ended = frame.is_trailers() || this.body.is_end_stream();
+                    let ended = frame.is_trailers() || body.is_end_stream();
                     let frame = match frame.into_data() {
                         Ok(bytes) => {
                             let bytes = show(visit, bytes, at, this.slices, this.edit.as_deref_mut(), ended);
@@ -192,13 +195,30 @@ impl Body for Tee {
         if self.edit.is_some() {
             return SizeHint::default();
         }
-        let (rest, ahead) = (self.body.size_hint(), self.ahead.len() as u64);
+        let rest = self.body.as_ref().map_or_else(|| SizeHint::with_exact(0), Body::size_hint);
+        let ahead = self.ahead.len() as u64;
         let mut hint = SizeHint::new();
         hint.set_lower(rest.lower().saturating_add(ahead));
         if let Some(upper) = rest.upper() {
             hint.set_upper(upper.saturating_add(ahead));
         }
         hint
+    }
+}
+
+#[pinned_drop]
+impl PinnedDrop for Tee {
+    fn drop(self: Pin<&mut Self>) {
+        let this = self.project();
+        let visit = this.visit;
+        if *this.state == State::Open
+            && visit.is_complete()
+            && visit.metered.borrow_mut().with(|exchange| exchange.client_left(clock::now())) == Some(true)
+            && let (Some(connection), Some(body)) = (this.connection.take(), this.body.take())
+        {
+            let metered = visit.metered.replace(Metered::not(visit.engine.worker()));
+            visit.engine.read_on(Rest { body, connection, metered });
+        }
     }
 }
 
