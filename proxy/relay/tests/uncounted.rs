@@ -1,6 +1,7 @@
 //! Answers that do not say how many tokens they cost are never billed as if they were few. The bytes in `recorded` are
 //! those of llama.cpp 0.7.0 (build 11669).
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use meter::{Ending, Provenance, Record, Tokens};
@@ -99,6 +100,46 @@ fn some_of_several_responses_are_not_reported() {
     let record = metered("/v1/responses", r#"{"n":4,"stream":true}"#, "text/event-stream", &stream[..second]);
     assert_ne!(record.tokens.output_provenance, Provenance::Reported);
     assert_eq!((record.tokens.output(), record.ending), (18, Ending::UpstreamCut), "a token a frame");
+}
+
+/// The stream of four with the running count of the answer's own in each piece (`timings_per_token`), and after each
+/// event the number of tokens that the engine has sent.
+fn counted_responses() -> Vec<(String, u64)> {
+    let stream = include_str!("recorded/responses_n.sse");
+    let mut sent: HashMap<&str, u64> = HashMap::new();
+    let mut events = Vec::new();
+    for event in stream.split_inclusive("\n\n") {
+        let item = event.split_once(r#","item_id":""#).map(|(_, item)| item.split('"').next().unwrap());
+        let event = match item.filter(|_| event.contains(".delta")) {
+            Some(item) => {
+                let count = sent.entry(item).or_default();
+                *count += 1;
+                let member = format!(r#","timings":{{"cache_n":15,"prompt_n":1,"predicted_n":{count}}}}}"#);
+                event.trim_end().strip_suffix('}').unwrap().to_owned() + &member + "\n\n"
+            }
+            None => event.to_owned(),
+        };
+        events.push((event, sent.values().sum()));
+    }
+    events
+}
+
+/// Nothing tells the running counts of answers side by side apart, so none of them adds to the sum.
+#[test]
+fn running_counts_of_several_responses_add_nothing() {
+    let events = counted_responses();
+    let ends = events.iter().filter(|(event, _)| event.contains("response.completed")).count();
+    assert_eq!((ends, events.last().unwrap().1), (4, 20));
+    for count in 1..=events.len() {
+        let (sent, made) = (&events[..count], events[count - 1].1);
+        let body: String = sent.iter().map(|(event, _)| &**event).collect();
+        let request = r#"{"n":4,"stream":true,"timings_per_token":true}"#;
+        let record = metered("/v1/responses", request, "text/event-stream", body.leak());
+        let is_whole = count == events.len();
+        let seen = (record.tokens.output(), record.tokens.output_provenance == Provenance::Reported);
+        assert_eq!(seen, (made, is_whole), "{count} events");
+        assert!(record.tokens.input() <= 16, "{count} events");
+    }
 }
 
 #[test]

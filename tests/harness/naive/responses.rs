@@ -73,16 +73,17 @@ fn streamed(frame: &Value, kind: &str, memory: &mut Memory) -> Option<Told> {
             return untimed(frame, Told::lead(lead));
         }
         "queued" | "in_progress" => return untimed(frame, Told::lead(Lead::Progress)),
-        _ => return Some(running(frame, Told::lead(Lead::Meta))),
+        _ => return Some(running(frame, Told::lead(Lead::Meta), memory)),
     };
     let tokens = len(frame.get("logprobs")).filter(|&n| n > 0);
     let piece = Choice::new(0, tokens, kind(chars(frame.get("delta"))), false, None);
-    Some(running(frame, Told::choice(piece)))
+    Some(running(frame, Told::choice(piece), memory))
 }
 
-/// llama.cpp's `timings` before the end are a running count.
-fn running(frame: &Value, told: Told) -> Told {
-    let timings = frame.get("timings").filter(|timings| timings.is_object());
+/// llama.cpp's `timings` before the end of the only answer are a running count; of several, they do not say whose.
+fn running(frame: &Value, told: Told, memory: &Memory) -> Told {
+    let is_sole = memory.begun < 2 && memory.ended < 1;
+    let timings = frame.get("timings").filter(|timings| is_sole && timings.is_object());
     let counts = timings.and_then(counts::of_timings);
     Told { usage: counts.map(|counts| Usage { scope: Scope::Running(0), counts }), ..told }
 }

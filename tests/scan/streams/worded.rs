@@ -132,6 +132,29 @@ data: [DONE]
         "finish0:stop choice?(in 19 out 24) server(prefill 373000 decode 2500000) done | done |",
     ),
     (
+        "Responses of llama.cpp side by side: a running count is one of the only answer",
+        Responses,
+        Sse,
+        r#"data: {"type":"response.created","response":{"status":"in_progress"}}
+
+data: {"type":"response.output_text.delta","delta":"a","item_id":"1","timings":{"prompt_n":7,"predicted_n":1}}
+
+data: {"type":"response.created","response":{"status":"in_progress"}}
+
+data: {"type":"response.output_text.delta","delta":"b","item_id":"2","timings":{"prompt_n":7,"predicted_n":1}}
+
+data: {"type":"response.completed","response":{"status":"completed","usage":{"input_tokens":7,"output_tokens":1}},"timings":{"prompt_n":7,"predicted_n":1}}
+
+data: {"type":"response.output_text.delta","delta":"c","item_id":"2","timings":{"prompt_n":7,"predicted_n":2}}
+
+data: {"type":"response.completed","response":{"status":"completed","usage":{"input_tokens":7,"output_tokens":2}}}
+
+data: {"type":"response.output_text.done","text":"bc","timings":{"prompt_n":7,"predicted_n":2}}
+
+"#,
+        "progress | text0/1 running0(in 7 out 1) | progress role1 | text0/1 | finish0:stop choice?(in 7 out 1) | text0/1 | finish1:stop choice?(in 7 out 2) done | meta |",
+    ),
+    (
         "Responses: errors",
         Responses,
         Sse,

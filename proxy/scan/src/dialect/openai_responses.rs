@@ -4,8 +4,9 @@
 //! first ones echo the
 //! request, tools and all, and nothing in them counts; nor does what `*.done` repeats. An unstreamed
 //! answer is that same object alone, or an array of such objects (llama.cpp, asked for several answers).
-//! llama.cpp streams several answers side by side, each with a first and a last event of its own. Times are vLLM's `metrics` and llama.cpp's `timings`, as beside
-//! the other OpenAI routes; `timings` beside a piece (`timings_per_token`) are a running count.
+//! llama.cpp streams several answers side by side, each with a first and a last event of its own. Times are vLLM's
+//! `metrics` and llama.cpp's `timings`, as beside the other OpenAI routes; `timings` beside a piece
+//! (`timings_per_token`) are a running count, if the stream has one answer.
 
 use std::sync::LazyLock;
 

@@ -205,7 +205,7 @@ impl Frame {
                 let chars = kind.only(self.typed.delta.unwrap_or(0));
                 let tokens = self.choice.logprobs.filter(|&entries| entries > 0);
                 self.say_one(Said { chars, tokens, ..Said::default() }, sink);
-                self.say_usage(Scope::Running(0), self.timings.counts(), sink);
+                self.say_running(sink);
             }
             Type::Parts(kinds) => {
                 let mut chars = Chars::default();
@@ -235,7 +235,7 @@ impl Frame {
             Type::Ping => self.typed.verdict.note = Some(Event::Ping),
             Type::Meta => {
                 self.typed.verdict.note = Some(Event::Meta);
-                self.say_usage(Scope::Running(0), self.timings.counts(), sink);
+                self.say_running(sink);
             }
             Type::Nothing => self.typed.verdict.note = Some(Event::Other),
             Type::Error | Type::Whole => {}
@@ -256,6 +256,14 @@ impl Frame {
             self.held.count(Usage { scope, counts }, sink);
         }
         counts.is_some()
+    }
+
+    /// Reports llama.cpp's running count of the one answer. Of several Responses side by side, no count says which
+    /// answer it belongs to; after the answer's end it would count the answer twice.
+    fn say_running(&mut self, sink: &mut impl Sink) {
+        if self.begun <= 1 && self.ended == 0 {
+            self.say_usage(Scope::Running(0), self.timings.counts(), sink);
+        }
     }
 
     /// The counts of the whole answer, and why it ended.

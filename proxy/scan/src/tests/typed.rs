@@ -150,6 +150,34 @@ fn responses_side_by_side_end_with_the_last() {
     );
 }
 
+/// Nothing in a running count says which of several answers it is of. After the answer's end it would be a second count.
+#[test]
+fn only_a_lone_unfinished_response_has_running_counts() {
+    let begin = r#"{"type":"response.created","response":{"status":"in_progress"}}"#;
+    let timings = r#""timings":{"cache_n":15,"prompt_n":1,"predicted_n":5}"#;
+    let delta = format!(r#"{{"type":"response.output_text.delta","delta":"Ok","item_id":"m",{timings}}}"#);
+    let done = format!(r#"{{"type":"response.output_text.done","item_id":"m",{timings}}}"#);
+    let end =
+        r#"{"type":"response.completed","response":{"status":"completed","usage":{"output_tokens":5}}}"#;
+    let running = "running0(in 16 cached 15 out 5)";
+    for (frames, said) in [
+        (vec![&*delta], format!("text0/2 {running} |")),
+        (vec![begin, &*delta, &*done], format!("progress | text0/2 {running} | meta {running} |")),
+        (
+            vec![begin, &*delta, begin, &*delta, &*done],
+            format!("progress | text0/2 {running} | progress role1 | text0/2 | meta |"),
+        ),
+        (
+            vec![begin, begin, end, &*delta],
+            "progress | progress role1 | stop0 choice(out 5) | text0/2 |".into(),
+        ),
+        (vec![begin, end, &*done], "progress | stop0 choice(out 5) done | meta |".into()),
+        (vec![end, &*delta], "stop0 choice(out 5) done | text0/2 |".into()),
+    ] {
+        assert_eq!(stream(Responses, &frames), said, "{frames:?}");
+    }
+}
+
 #[test]
 fn anthropic_frames() {
     let start = r#"{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"model":"m","stop_reason":null,"usage":{"input_tokens":5,"cache_creation_input_tokens":1,"cache_read_input_tokens":90,"output_tokens":1}}}"#;
