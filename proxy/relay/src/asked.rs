@@ -53,6 +53,7 @@ impl Asked {
                 answers: 1,
                 prompts: 1,
                 include_usage: fields.include_usage(),
+                plain_transcript: fields.plain_transcript(),
                 whole: fields.is_whole(),
                 ..Request::default()
             },

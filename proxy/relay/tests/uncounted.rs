@@ -75,6 +75,21 @@ fn body_without_its_counts_is_uncounted() {
     }
 }
 
+/// Seconds are no tokens, and text says neither.
+#[test]
+fn transcript_is_counted_by_its_tokens_only() {
+    let json = r#"{"text":"so it goes","usage":{"type":"tokens","input_tokens":14,"output_tokens":4}}"#;
+    for (content_type, body, counts) in [
+        (JSON, json, Some((14, 4))),
+        (JSON, r#"{"text":"so it goes","usage":{"type":"duration","seconds":4}}"#, None),
+        (JSON, r#"{"text":"so it goes"}"#, None),
+        ("text/plain; charset=utf-8", "so it goes", None),
+    ] {
+        let tokens = metered("/v1/audio/transcriptions", "{}", content_type, body).tokens;
+        assert_eq!(tokens.is_counted().then(|| (tokens.input(), tokens.output())), counts, "{body}");
+    }
+}
+
 #[test]
 fn several_responses_are_summed() {
     let json = include_str!("recorded/responses_n.json");
@@ -155,6 +170,7 @@ fn uncountable_is_refused_where_the_terms_say_so() {
     let details = r#"{"inputs":"x","parameters":{"details":true}}"#;
     let triton = "/v2/models/m/generate";
     let odd = r#"{"n":2,"stream":1,"stream_options":{"include_usage":true}}"#;
+    let octets = r#"{"input":"x","encoding_format":"bytes_only"}"#;
     let usual = |path, body, refused| (path, body, [refused; 3]);
     // Of unknown kind, llama.cpp, vLLM.
     for (path, body, refused) in [
@@ -180,6 +196,15 @@ fn uncountable_is_refused_where_the_terms_say_so() {
         ("/v1/responses", r#"{"n":2,"stream":true}"#, [true, true, false]),
         usual("/v1/responses", r#"{"n":2}"#, false),
         usual("/v1/responses", r#"{"stream":true}"#, false),
+        usual("/v1/embeddings", octets, true),
+        usual("/pooling", octets, true),
+        usual("/classify", octets, true),
+        usual("/invocations", octets, true),
+        usual("/v1/embeddings", r#"{"input":"x","encoding_format":"bytes"}"#, false),
+        usual("/v1/embeddings", r#"{"input":"x"}"#, false),
+        usual("/v1/rerank", r#"{"query":"x","documents":["y"]}"#, false),
+        usual("/v1/embeddings", "no JSON", true),
+        usual("/score", "no JSON", true),
     ] {
         for (kind, refused) in [None, Some(Kind::LlamaCpp), Some(Kind::Vllm)].into_iter().zip(refused) {
             for (strict, refused) in [(true, refused), (false, false)] {
@@ -193,6 +218,57 @@ fn uncountable_is_refused_where_the_terms_say_so() {
                 let expected = if refused { "403" } else { "200" };
                 assert_eq!(&head[9..12], expected, "{path} {body} to {kind:?}, {strict}: {told}");
                 assert_eq!(proxy.seen().refused, vec![Refusal::Uncountable; usize::from(refused)]);
+            }
+        }
+    }
+}
+
+/// llama.cpp and OpenAI count the tokens of a transcript in JSON, vLLM those of a stream that is asked for its usage.
+#[test]
+fn transcripts_without_tokens_are_refused_where_the_terms_say_so() {
+    const FILE: &str =
+        "--B\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.wav\"\r\n\r\nRIFF\r\n";
+    let upstream = answering(JSON, r#"{"text":"so"}"#);
+    let kinds = [None, Some(Kind::LlamaCpp), Some(Kind::Openai), Some(Kind::Vllm), Some(Kind::Sglang)];
+    let plain = [true; 5];
+    let json = [true, false, false, true, true];
+    let counted = [true, false, false, false, true];
+    for (fields, end, refused) in [
+        (&[][..], "--B--", json),
+        (&[("response_format", "json")], "--B--", json),
+        (&[("response_format", "text")], "--B--", plain),
+        (&[("response_format", "srt")], "--B--", plain),
+        (&[("response_format", "vtt")], "--B--", plain),
+        (&[("response_format", "verbose_json")], "--B--", plain),
+        (&[("stream", "true")], "--B--", json),
+        (&[("stream", "True"), ("stream_include_usage", "1")], "--B--", counted),
+        (&[("stream", "false"), ("stream_include_usage", "true")], "--B--", json),
+        (&[("stream", "true"), ("stream_include_usage", "false")], "--B--", json),
+        (
+            &[("stream", "true"), ("stream_include_usage", "true"), ("response_format", "text")],
+            "--B--",
+            plain,
+        ),
+        // It may go on, so what it asks for is not known.
+        (&[], "", plain),
+    ] {
+        let part = |(name, value): &(&str, &str)| {
+            format!("--B\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n")
+        };
+        let form = FILE.to_owned() + &fields.iter().map(part).collect::<String>() + end;
+        let head = format!("{KEY_A}Content-Type: multipart/form-data; boundary=B\r\n");
+        for (kind, refused) in kinds.into_iter().zip(refused) {
+            for (strict, refused) in [(true, refused), (false, false)] {
+                let terms = Terms { refuse_uncountable: strict, ..Terms::default() };
+                let proxy = Proxy::with(upstream.address, |plan| {
+                    in_force(keys())(plan);
+                    plan.upstreams[0].kind = kind;
+                    plan.gate = Some(Arc::new(Gate::minding(Box::new(Under { terms, minds: false }))));
+                });
+                let request = post("/v1/audio/transcriptions", &head, &form);
+                let (told, _) = exchange(&mut proxy.connect(), request);
+                let expected = if refused { "403" } else { "200" };
+                assert_eq!(&told[9..12], expected, "{fields:?} to {kind:?}, {strict}");
             }
         }
     }

@@ -198,6 +198,8 @@ pub(crate) enum Field {
     AnswerMembers,
     /// Of a request to llama.cpp. Word: one of them.
     AnswerMember,
+    /// A request's wanted form of an answer.
+    AnswerFormat,
     /// Of a request. A member whose presence says which server is meant.
     Key(Key),
     /// Of a request. Number or word: how its answers are to be drawn.

@@ -42,7 +42,7 @@ pub const EVENT_NAME_BYTES: usize = 48;
 pub const BOUNDARY_BYTES: usize = 70;
 
 /// Bytes of a header line in a form's part. The longest we look for has 60; of longer ones (a file's
-/// name) only that they are longer is known, and that they name none of our fields.
+/// name) only this much is read. Where the part's name stands beyond it, the form is not whole.
 pub const PART_HEADER_BYTES: usize = 256;
 
 /// Bytes of a form's field that is kept. A model's name is cut at as many.

@@ -28,10 +28,23 @@ pub struct MultipartFields {
     part: Option<usize>,
     /// Values of [`FIELDS`], as far as they were said.
     values: [Option<Short<FIELD_BYTES>>; FIELDS.len()],
+    /// One of its values of `response_format` is one whose transcript counts no tokens.
+    plain_transcript: bool,
+    /// A part's name stands beyond the bytes that are kept of its header line.
+    is_unread: bool,
 }
 
 /// The fields that are kept.
-const FIELDS: [&[u8]; 3] = [b"model", b"stream", b"stream_include_usage"];
+const FIELDS: [&[u8]; 4] = [b"model", b"stream", b"stream_include_usage", b"response_format"];
+
+/// The place of `response_format` in [`FIELDS`].
+const FORMAT: usize = 3;
+
+/// Returns whether a transcript in `format` may hold a count of its tokens. Text and subtitles (`srt`, `vtt`) have no
+/// place for one, and `verbose_json` counts seconds.
+pub(crate) fn may_count(format: &[u8]) -> bool {
+    matches!(format, b"json" | b"diarized_json")
+}
 
 /// Where in the form we are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +81,8 @@ impl MultipartFields {
                 value: Short::default(),
                 part: None,
                 values: [None; FIELDS.len()],
+                plain_transcript: false,
+                is_unread: false,
             }
         })
     }
@@ -150,9 +165,15 @@ impl MultipartFields {
         self.flag(2)
     }
 
-    /// Whether the last part was over.
+    /// Returns whether a transcript is asked for in a form that has no place for a count of tokens. Of two fields some
+    /// servers read the first and some the last, so each counts.
+    pub fn plain_transcript(&self) -> bool {
+        self.plain_transcript
+    }
+
+    /// Returns whether the last part was over, and every part's name was read.
     pub fn is_whole(&self) -> bool {
-        self.state == State::Over
+        self.state == State::Over && !self.is_unread
     }
 
     fn flag(&self, field: usize) -> Option<bool> {
@@ -167,6 +188,7 @@ impl MultipartFields {
 
     fn end_part(&mut self) {
         if let Some(part) = self.part.take() {
+            self.plain_transcript |= part == FORMAT && !may_count(self.value.word());
             self.values[part] = Some(self.value);
         }
         self.value.clear();
@@ -181,6 +203,8 @@ impl MultipartFields {
             self.state = State::Body(0);
         } else if !self.line.cut {
             self.part = field_of(line).unwrap_or(self.part);
+        } else {
+            self.is_unread |= disposition(line).is_some_and(|fields| parameter(fields, b"name").is_none());
         }
         self.line.clear();
     }
@@ -189,14 +213,16 @@ impl MultipartFields {
 /// Which field a header line names: `None` if it is not the line that names one, `Some(None)` if it
 /// is and the field is none of ours, or a file.
 fn field_of(line: &[u8]) -> Option<Option<usize>> {
-    let colon = memchr(b':', line)?;
-    if !line[..colon].trim_ascii().eq_ignore_ascii_case(b"content-disposition") {
-        return None;
-    }
-    let parameters = &line[colon + 1..];
+    let parameters = disposition(line)?;
     let name = parameter(parameters, b"name");
     let is_file = parameter(parameters, b"filename").is_some();
     Some(name.filter(|_| !is_file).and_then(|name| FIELDS.iter().position(|&field| field == name)))
+}
+
+/// Returns the value of a `Content-Disposition`; `None` of another header line.
+fn disposition(line: &[u8]) -> Option<&[u8]> {
+    let colon = memchr(b':', line)?;
+    line[..colon].trim_ascii().eq_ignore_ascii_case(b"content-disposition").then_some(&line[colon + 1..])
 }
 
 /// A parameter of a header's value: what stands between the quotes, or up to the next semicolon.

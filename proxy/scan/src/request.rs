@@ -17,6 +17,7 @@ use crate::field::{Field, Fields};
 use crate::flag;
 use crate::frame::count;
 use crate::json::{End, Json, Value};
+use crate::multipart;
 use crate::name::{Name, Tier};
 
 pub use casing::Casing;
@@ -69,6 +70,10 @@ pub struct Request {
     /// True if llama.cpp is asked to leave its count of the prompt or of the output out of the answer
     /// (`response_fields`).
     pub hides_counts: bool,
+    /// True if vLLM is asked for the octets of an embedding and nothing beside them (`encoding_format`).
+    pub octets_only: bool,
+    /// True if a transcript is asked for in a form that has no place for a count of tokens (`response_format`).
+    pub plain_transcript: bool,
     /// True if TGI is asked for details of the answer, its counts among them (`parameters.details`).
     pub details: bool,
     /// True if TGI is asked for the best of several sequences (`parameters.best_of`).
@@ -182,6 +187,7 @@ const FACTS: &[(&str, Field)] = &[
     ("parameters.best_of", Field::BestOf),
     ("response_fields", Field::AnswerMembers),
     ("response_fields[]", Field::AnswerMember),
+    ("response_format", Field::AnswerFormat),
     ("sampling_params", Field::Key(Key::SamplingParams)),
     ("query", Field::Key(Key::Query)),
     ("queries", Field::Key(Key::Queries)),
@@ -475,6 +481,10 @@ impl Facts {
                     }
                 }
             }
+            (Field::AnswerFormat, value) => {
+                self.request.plain_transcript =
+                    matches!(value, Value::Word(word) if !multipart::may_count(word));
+            }
             (Field::Background, value) => self.request.background = lax(value) == Some(true),
             (Field::Knob(Knob::MaxCompletionTokens), value) => {
                 self.max_completion_tokens = sampling::number(value).and_then(count);
@@ -490,6 +500,10 @@ impl Facts {
             (Field::RemoteDecode, value) => self.request.kv_transfer.remote_decode = transfer::is_true(value),
             (Field::RemotePrefill, value) => {
                 self.request.kv_transfer.remote_prefill = transfer::is_true(value)
+            }
+            (Field::Knob(Knob::EncodingFormat), value) => {
+                self.request.octets_only = value == Value::Word(b"bytes_only");
+                self.request.sampling.take(Knob::EncodingFormat, value);
             }
             (Field::Knob(knob), value) => self.request.sampling.take(knob, value),
             (Field::Key(key), value) => {

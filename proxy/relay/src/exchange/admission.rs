@@ -118,6 +118,16 @@ impl Exchange {
             Dialect::OpenaiResponses => {
                 request.named_answers() > 1 && self.asks_for_frames() && is_llama_cpp()
             }
+            Dialect::Embeddings | Dialect::Rerank => request.octets_only || !request.whole,
+            Dialect::Transcription => {
+                let is_counted = match self.kind() {
+                    Some(Kind::LlamaCpp | Kind::Openai) => true,
+                    // Unstreamed, it counts seconds. Nothing can be asked for in a form.
+                    Some(Kind::Vllm) => request.stream == Some(true) && request.include_usage == Some(true),
+                    _ => false,
+                };
+                !is_counted || request.plain_transcript || !request.whole
+            }
             _ => false,
         }
     }

@@ -75,6 +75,19 @@ fn headers_preamble_and_line_ends() {
 }
 
 #[test]
+fn form_is_not_whole_where_a_name_is_beyond_its_line() {
+    let long = "x".repeat(300);
+    for (disposition, is_whole) in [
+        (format!("x=\"{long}\"; name=\"stream\""), false),
+        (format!("name=\"file\"; filename=\"{long}\""), true),
+        (format!("name=\"{long}\""), false),
+    ] {
+        let body = [part(&disposition, b"true"), END.to_vec()].concat();
+        assert_eq!(read(&body), (String::new(), None, None, is_whole), "{disposition}");
+    }
+}
+
+#[test]
 fn flags_as_form_parsers_read_them() {
     for (word, flag) in [
         ("true", Some(true)),
@@ -87,6 +100,24 @@ fn flags_as_form_parsers_read_them() {
         let body = [part("name=\"stream\"", word.as_bytes()), END.to_vec()].concat();
         assert_eq!(read(&body).1, flag, "{word:?}");
     }
+}
+
+#[test]
+fn transcript_is_plain_in_any_form_but_json() {
+    let plain = |formats: &[&str]| {
+        let parts = formats.iter().map(|format| part("name=\"response_format\"", format.as_bytes()));
+        let body = parts.chain([END.to_vec()]).collect::<Vec<_>>().concat();
+        let mut form = MultipartFields::new(b"XyZ").unwrap();
+        form.feed(&body);
+        form.plain_transcript()
+    };
+    for format in ["text", "srt", "vtt", "verbose_json", "JSON", "json ", "", "a form to come"] {
+        assert!(plain(&[format]), "{format:?}");
+    }
+    assert!(plain(&[&format!("json{}", "x".repeat(500))]));
+    assert!(!plain(&[]) && !plain(&["json"]) && !plain(&["diarized_json"]));
+    // Of two some servers read the first and some the last.
+    assert!(plain(&["text", "json"]) && plain(&["json", "text"]));
 }
 
 #[test]

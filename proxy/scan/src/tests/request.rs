@@ -97,6 +97,31 @@ fn counts_left_out_of_an_answer_are_hidden() {
 }
 
 #[test]
+fn octets_and_plain_transcripts_have_words_of_their_own() {
+    for (body, octets, plain) in [
+        (r#"{"encoding_format":"bytes_only"}"#, true, false),
+        (r#"{"encoding_format":"bytes"}"#, false, false),
+        (r#"{"encoding_format":"float"}"#, false, false),
+        (r#"{"encoding_format":"Bytes_Only"}"#, false, false),
+        (r#"{"encoding_format":["bytes_only"]}"#, false, false),
+        (r#"{"encoding_format":"bytes_only","encoding_format":null}"#, false, false),
+        (r#"{"encoding_format":null,"encoding_format":"bytes_only"}"#, true, false),
+        (r#"{"response_format":"text"}"#, false, true),
+        (r#"{"response_format":"a form to come"}"#, false, true),
+        (r#"{"response_format":"verbose_json"}"#, false, true),
+        (r#"{"response_format":"json"}"#, false, false),
+        (r#"{"response_format":"diarized_json"}"#, false, false),
+        (r#"{"response_format":{"type":"text"}}"#, false, false),
+        (r#"{"response_format":"vtt","response_format":"json"}"#, false, false),
+        ("{}", false, false),
+    ] {
+        let request = read(body);
+        assert_eq!((request.octets_only, request.plain_transcript), (octets, plain), "{body}");
+    }
+    assert!(read(r#"{"encoding_format":"float"}"#).sampling.encoding_formats[0]);
+}
+
+#[test]
 fn details_are_asked_for_in_parameters() {
     for (body, details) in [
         (r#"{"parameters":{"details":true}}"#, true),
