@@ -144,9 +144,9 @@ impl Answer {
             refusal: Refusal::Detached,
             code: "background_refused",
             message:
-                "Responses in the background are refused here, because they cannot be counted: a budget is \
-                      enforced. The request was not sent. Ask without `background`, or ask the operator of \
-                      tokenmeter to set `detached_work: allow`."
+                "Batches and responses in the background are refused here, because they cannot be counted: a \
+                      budget is enforced. The request was not sent. Ask without `background` and one by one, or \
+                      ask the operator of tokenmeter to set `detached_work: allow`."
                     .into(),
             shape: Shape::of(dialect),
             retry_after_s: None,

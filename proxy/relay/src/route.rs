@@ -127,6 +127,12 @@ fn model_in_path(path: &str) -> Option<(Dialect, &str)> {
     matches!(method, "generate" | "generate_stream").then_some((Dialect::Triton, model))
 }
 
+/// Returns whether a POST to `path` (as the upstream will see it) begins a batch, whose results are fetched later.
+pub(crate) fn begins_batch(path: &str) -> bool {
+    let begins = |path: &str| BATCHES.iter().any(|end| ends_with(path, end));
+    begins(&plain(path)) || slashed(path).is_some_and(|path| begins(&path))
+}
+
 /// Streams that are played again: what they carry was counted when it was made.
 /// `GET …/responses/{id}` is OpenAI's, `GET …/v1/stream` llama.cpp's.
 fn is_replay(path: &str) -> bool {
@@ -173,6 +179,9 @@ const ROUTES: [(&str, Speaks); 35] = [
     ("/invocations", Speaks::Invocations),
     ("/", Speaks::Root),
 ];
+
+/// The batches of OpenAI, Anthropic and Gemini.
+const BATCHES: [&str; 3] = ["/v1/batches", "/v1/messages/batches", ":batchGenerateContent"];
 
 /// What SGLang takes by `PUT` as well.
 const PUT: [&str; 4] = ["/generate", "/encode", "/v1/rerank", "/classify"];

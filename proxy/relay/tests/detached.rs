@@ -29,6 +29,43 @@ fn conversation_id_is_kept_from_the_server() {
     assert!(server.heads.lock().unwrap()[0].to_ascii_lowercase().contains("x-conversation-id: mallory1"));
 }
 
+/// The results of a batch are fetched later, by requests that are not metered.
+#[test]
+fn batch_is_refused() {
+    let ask_at = |proxy: &Proxy, path: &str| {
+        let (head, told) = ask(proxy.address(), &request("{}").replace("/v1/chat/completions", path));
+        (head[9..12].to_owned(), told)
+    };
+    let server = Server::streaming();
+    let proxy = refusing_detached(&server, None);
+    let batches = [
+        "/v1/batches",
+        "/openai//V1/Batches/",
+        "/v1/batche%73",
+        "/openai%2Fv1%2Fbatches",
+        "/v1/messages/batches?x=y",
+        "/v1beta/models/m:batchGenerateContent",
+        "/v1beta/models/m%3AbatchGenerateContent",
+    ];
+    for path in batches {
+        let (status, told) = ask_at(&proxy, path);
+        assert_eq!(status, "403", "{path}");
+        assert!(told.contains(r#""code":"background_refused""#), "{path}: {told}");
+    }
+    assert_eq!(proxy.seen().refused, [Refusal::Detached; 7]);
+    assert_eq!(server.bodies().len(), 0, "nothing was sent");
+    for path in ["/v1/batches/b1/cancel", "/v1/mybatches", "/v1beta/models/m:generateContent"] {
+        assert_eq!(ask_at(&proxy, path).0, "200", "{path}");
+    }
+    let allowing = server.proxy(Policy::Inject);
+    for path in batches {
+        assert_eq!(ask_at(&allowing, path).0, "200", "{path}");
+    }
+    // What lists batches makes none.
+    let listing = "GET /v1/batches HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n";
+    assert_eq!(&ask(proxy.address(), listing).0[9..12], "200");
+}
+
 #[test]
 fn response_in_the_background_is_refused() {
     let server = Server::streaming();

@@ -256,9 +256,9 @@ pub static SETTINGS: &[Setting] = &[
         key: "detached_work",
         form: Form::Choice(&DETACHED_WORK),
         default: AUTO,
-        help: "Work that goes on after its client left, and cannot be counted then (Responses with \
-               background: true, llama.cpp's X-Conversation-Id): refuse answers 403 to the first and takes the \
-               second out of requests, allow lets both pass, auto refuses while a budget is enforced",
+        help: "Work that goes on after its client left, and cannot be counted then (batches, \
+               Responses with background: true, llama.cpp's X-Conversation-Id): refuse answers 403 to the first two \
+               and takes the last out of requests, allow lets all pass, auto refuses while a budget is enforced",
     },
     Setting {
         key: "drain_delay_ms",

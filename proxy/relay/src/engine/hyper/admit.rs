@@ -23,8 +23,12 @@ pub(super) enum Admitted {
     No(Answer),
 }
 
-/// Asks the gate, if there is one.
-pub(super) async fn admit(visit: &Visit, upload: &mut Upload) -> Result<Admitted, UploadError> {
+/// Asks the gate, if there is one. `is_batch`: the request begins a batch.
+pub(super) async fn admit(
+    visit: &Visit,
+    upload: &mut Upload,
+    is_batch: bool,
+) -> Result<Admitted, UploadError> {
     let worker = visit.engine.worker();
     let admitted = match &worker.plan.gate {
         Some(gate) => admit_spending(visit, upload, gate).await?,
@@ -32,7 +36,7 @@ pub(super) async fn admit(visit: &Visit, upload: &mut Upload) -> Result<Admitted
     };
     match admitted {
         Admitted::Yes(gathered, terms) if worker.plan.refuse_detached => {
-            admit_attached(visit, upload, (gathered, terms)).await
+            admit_attached(visit, upload, (gathered, terms), is_batch).await
         }
         admitted => Ok(admitted),
     }
@@ -121,11 +125,12 @@ fn crowded(visit: &Visit) -> Answer {
     Answer::no_gather_room(dialect.unwrap_or(Dialect::Unknown))
 }
 
-/// Refuses a response in the background: its tokens are fetched by requests that are not metered.
+/// Refuses a batch and a response in the background: their tokens are fetched by requests that are not metered.
 async fn admit_attached(
     visit: &Visit,
     upload: &mut Upload,
     (gathered, terms): (Option<Gathered>, Terms),
+    is_batch: bool,
 ) -> Result<Admitted, UploadError> {
     let may_detach =
         visit.metered.borrow_mut().with(|exchange| exchange.dialect() == Dialect::OpenaiResponses);
@@ -136,8 +141,9 @@ async fn admit_attached(
         },
         gathered => gathered,
     };
-    let detached =
-        |exchange: &Exchange| exchange.asks_background().then(|| Answer::detached(exchange.dialect()));
+    let detached = |exchange: &Exchange| {
+        (is_batch || exchange.asks_background()).then(|| Answer::detached(exchange.dialect()))
+    };
     Ok(match refused(visit, detached) {
         Some(answer) => Admitted::No(answer),
         None => Admitted::Yes(gathered, terms),

@@ -10,7 +10,7 @@ use hyper::body::{Body, Incoming};
 use hyper::header::{CONTENT_LENGTH, HOST, HeaderValue, TRANSFER_ENCODING};
 use hyper::http::request;
 use hyper::http::uri::PathAndQuery;
-use hyper::{Request, Response, StatusCode, Uri, Version};
+use hyper::{Method, Request, Response, StatusCode, Uri, Version};
 
 use scan::Dialect;
 
@@ -26,7 +26,7 @@ use super::{Engine, ask};
 use crate::answer::Answer;
 use crate::learned::Asker;
 use crate::metered::Metered;
-use crate::route::{Speaks, route};
+use crate::route::{Speaks, begins_batch, route};
 use crate::tenancy::Tenancy;
 use crate::{Passthrough, Upstream, asking, clock, headers, policy};
 
@@ -74,6 +74,7 @@ pub(super) async fn forward(
         parts.headers.remove(headers::CONVERSATION_ID);
     }
     let routed = route(upstream.kind.or_else(|| learned.found_kind()), &parts.method, uri.path());
+    let is_batch = worker.plan.refuse_detached && parts.method == Method::POST && begins_batch(uri.path());
     let mut metered = match &routed {
         Ok(route) => {
             let role = upstream.role.of_peer(tenancy.trusts_peer(worker));
@@ -115,7 +116,7 @@ pub(super) async fn forward(
     rewrite(&mut parts, uri, upstream, asked, &body);
     visit.metered.borrow_mut().with(|exchange| exchange.trace_onward(&mut parts.headers));
     let mut upload = Upload::new(body, behind, &visit, begun);
-    let (mut gathered, terms) = match admit(&visit, &mut upload).await {
+    let (mut gathered, terms) = match admit(&visit, &mut upload, is_batch).await {
         Ok(Admitted::Yes(gathered, terms)) => (gathered, terms),
         Ok(Admitted::No(told)) => return Ok(answer(&visit, told)),
         Err(error) => return broken_off(&visit, upstream, error),
