@@ -68,9 +68,9 @@ pub fn lists(headers: &HeaderMap, field: &HeaderName, token: &str) -> bool {
 /// Whether a field vouches for the body's bytes, so that none of them can be changed unnoticed:
 /// digests (RFC 9530, RFC 3230, RFC 1864) and signatures (RFC 9421).
 pub fn is_sealed(headers: &HeaderMap) -> bool {
-    ["content-digest", "repr-digest", "digest", "content-md5", "signature"]
-        .iter()
-        .any(|name| headers.contains_key(*name))
+    // A message has few fields: looking at their names costs less than five hashes.
+    let seals = ["content-digest", "repr-digest", "digest", "content-md5", "signature"];
+    headers.keys().any(|name| seals.contains(&name.as_str()))
 }
 
 /// The elements of a comma-separated field, over all its lines, without the empty ones.

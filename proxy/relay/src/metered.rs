@@ -15,7 +15,8 @@ use crate::{Dropped, Exchange, RoleSource, clock};
 /// The exchange of one request, if it is metered and its meter still stands.
 pub(crate) struct Metered {
     worker: Rc<Worker>,
-    exchange: Option<Exchange>,
+    /// In its own allocation: it is moved from one future to the next, and is large.
+    exchange: Option<Box<Exchange>>,
 }
 
 impl Metered {
@@ -28,7 +29,9 @@ impl Metered {
         (whose, role): (Whose, RoleSource),
         at: Tick,
     ) -> Self {
-        let begin = AssertUnwindSafe(|| Exchange::begin(worker, upstream, route, headers, (whose, role), at));
+        let begin = AssertUnwindSafe(|| {
+            Box::new(Exchange::begin(worker, upstream, route, headers, (whose, role), at))
+        });
         let exchange = catch_unwind(begin).map_err(|_panic| worker.lose(Dropped::Panic)).ok();
         Self { worker: Rc::clone(worker), exchange }
     }
@@ -40,7 +43,7 @@ impl Metered {
 
     /// The exchange, if it is metered.
     pub(crate) fn exchange(&self) -> Option<&Exchange> {
-        self.exchange.as_ref()
+        self.exchange.as_deref()
     }
 
     /// Whether anyone looks.

@@ -17,6 +17,9 @@ pub(crate) fn plain(path: &str) -> Cow<'_, str> {
 
 /// The path again if it has escaped slashes, which are slashes to many a server.
 pub(crate) fn slashed(path: &str) -> Option<String> {
+    if !path.contains('%') {
+        return None;
+    }
     let has =
         |slash: &[u8]| path.as_bytes().windows(slash.len()).any(|part| part.eq_ignore_ascii_case(slash));
     (has(b"%2f") || has(b"%u002f")).then(|| undone(path, true))

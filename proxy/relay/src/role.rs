@@ -3,6 +3,7 @@
 //! the body counts from trusted routers only.
 
 use hyper::HeaderMap;
+use hyper::header::HeaderName;
 use meter::{MAX_REQUEST_ID_BYTES, Role};
 use scan::{Dialect, Request};
 
@@ -78,8 +79,10 @@ fn asks_for_one_token(request: &Request, dialect: Dialect) -> bool {
 /// The id that the client gave a request: what routers put into `X-Request-Id` for both legs, else what
 /// clients put into `Idempotency-Key` to repeat a request. Printable ASCII of a bounded length, or none.
 pub(crate) fn request_id(headers: &HeaderMap) -> Option<&str> {
-    ["x-request-id", "idempotency-key"].iter().find_map(|name| {
-        let mut values = headers.get_all(*name).iter();
+    static NAMES: [HeaderName; 2] =
+        [HeaderName::from_static("x-request-id"), HeaderName::from_static("idempotency-key")];
+    NAMES.iter().find_map(|name| {
+        let mut values = headers.get_all(name).iter();
         let id = values.next()?.to_str().ok()?;
         let is_only = values.next().is_none();
         (is_only && !id.is_empty() && id.len() <= MAX_REQUEST_ID_BYTES).then_some(id)

@@ -7,6 +7,7 @@
 //! - vLLM, for embeddings sent as bytes: `metadata`, a JSON object with the usage in it.
 
 use hyper::HeaderMap;
+use hyper::header::HeaderName;
 use scan::{Counts, Dialect, Event, Extent, Framing, Scanner, Scope, ServerReport, Sink, Usage};
 
 /// Milliseconds in nanoseconds.
@@ -20,20 +21,25 @@ pub(crate) fn is_counted(headers: &HeaderMap) -> bool {
 /// The field in which vLLM sends the usage of embeddings that are sent as bytes.
 const METADATA: &str = "metadata";
 
+/// The fields of text-generation-inference.
+static GENERATED: HeaderName = HeaderName::from_static("x-generated-tokens");
+static PROMPT: HeaderName = HeaderName::from_static("x-prompt-tokens");
+static QUEUE_TIME: HeaderName = HeaderName::from_static("x-queue-time");
+
 /// Gives the events of a response head to `sink`. With `best_of`, the request asks for the best of several sequences.
 pub(crate) fn read(dialect: Dialect, headers: &HeaderMap, best_of: bool, sink: &mut impl Sink) {
-    let number = |name: &str| headers.get(name)?.to_str().ok()?.trim().parse::<u64>().ok();
+    let number = |name: &HeaderName| headers.get(name)?.to_str().ok()?.trim().parse::<u64>().ok();
     let mut said = false;
-    if let Some(output) = number("x-generated-tokens") {
+    if let Some(output) = number(&GENERATED) {
         let (scope, output) = match best_of {
             true => (Scope::Running(0), None),
             false => (Scope::Whole, Some(output)),
         };
-        let counts = Counts { input: number("x-prompt-tokens"), output, ..Counts::default() };
+        let counts = Counts { input: number(&PROMPT), output, ..Counts::default() };
         sink.event(Event::Usage(Usage { scope, counts }));
         said = true;
     }
-    if let Some(queue) = number("x-queue-time") {
+    if let Some(queue) = number(&QUEUE_TIME) {
         let queue_ns = Some(queue.saturating_mul(MS));
         sink.event(Event::Server(ServerReport { queue_ns, ..ServerReport::default() }));
         said = true;

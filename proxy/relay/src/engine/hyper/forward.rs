@@ -93,7 +93,7 @@ pub(super) async fn forward(
         }
     };
     let asker = metered.with(|exchange| Asker::of(exchange.tenant().map(|tenant| &**tenant), client.peer));
-    let asker = asker.unwrap_or(Asker::of(None, client.peer));
+    let asker = asker.unwrap_or_else(|| Asker::of(None, client.peer));
     let speaks = routed.as_ref().ok().map(|route| route.speaks);
     let mut want = match speaks {
         Some(Speaks::Known(dialect)) if asking::is_askable(upstream, learned, dialect) => {
