@@ -82,6 +82,8 @@ pub struct Exchange {
     streamed: bool,
     /// Why the proxy answered itself, if it did.
     refusal: Option<Refusal>,
+    /// The answer is generated, if it is none in frames.
+    is_generated: bool,
     /// The time at which the client left, where the rest of the answer is read without it.
     left: Option<Tick>,
 }
@@ -159,6 +161,7 @@ impl Exchange {
             overhead_ns: 0,
             streamed: false,
             refusal: None,
+            is_generated: false,
             left: None,
         }
     }
@@ -234,6 +237,7 @@ impl Exchange {
             return None;
         }
         self.accepted = true;
+        self.is_generated = rest::is_generated(headers, codings);
         let (framing, body, unread) = match readable {
             Readable::As(framing) => (Some(framing), reader::body(framing), None),
             Readable::Sniffed => (None, Body::Unseen, None),
@@ -302,12 +306,10 @@ impl Exchange {
 
     /// A slice of the response body was read at `at`. `marks` takes what is to be cut out of it.
     pub fn response_body(&mut self, bytes: &[u8], at: Tick, marks: &mut Marks) {
+        self.note_beginning(bytes);
         let Some(meter) = &mut self.meter else { return };
         // What is read without the client is no part of its time.
-        let mut reading = match self.left {
-            Some(left) => meter.tail(left),
-            None => meter.read(at),
-        };
+        let mut reading = if let Some(left) = self.left { meter.tail(left) } else { meter.read(at) };
         let Some(reader) = &mut self.reader else { return };
         let fed = match &mut self.watch {
             Some(watch) => {

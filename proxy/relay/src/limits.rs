@@ -35,9 +35,11 @@ pub const GONE_RECHECK: Duration = Duration::from_millis(20);
 /// unread bytes makes the kernel send a reset, which destroys what was sent.
 pub const LINGER: Duration = Duration::from_secs(1);
 
-/// How long the rest of an unstreamed answer is read after its client left: the server has it whole, and at 1 Gb/s
-/// this is more than the largest list of embeddings that vLLM makes in one answer.
-pub const REST_TIME: Duration = Duration::from_secs(5);
+/// How long the rest of an unstreamed answer is waited for after its client left: the server has it whole.
+pub const REST_IDLE: Duration = Duration::from_secs(5);
+
+/// How long such a rest is read in all: at 1 Gb/s 7 GB, on a worker that has other work.
+pub const REST_TIME: Duration = Duration::from_secs(60);
 
 /// Bytes read away while lingering.
 pub const LINGER_BYTES: usize = 1024 * 1024;

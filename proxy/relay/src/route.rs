@@ -180,8 +180,8 @@ const ROUTES: [(&str, Speaks); 35] = [
     ("/", Speaks::Root),
 ];
 
-/// The batches of OpenAI, Anthropic and Gemini.
-const BATCHES: [&str; 3] = ["/v1/batches", "/v1/messages/batches", ":batchGenerateContent"];
+/// The batches of OpenAI, Anthropic, LiteLLM and Gemini, and the runs of OpenAI's assistants.
+const BATCHES: [&str; 4] = ["/batches", "/runs", ":batchGenerateContent", ":asyncBatchEmbedContent"];
 
 /// What SGLang takes by `PUT` as well.
 const PUT: [&str; 4] = ["/generate", "/encode", "/v1/rerank", "/classify"];

@@ -12,6 +12,7 @@ use meter::{Ending, Provenance, Record, Tokens};
 use tokio::net::TcpStream;
 
 use crate::http2::run;
+use crate::shares::Endless;
 use crate::support::{CANCEL, Peer, Proxy, Upstream, eventually, now, upstream_body};
 use crate::tenants::post;
 use crate::usage::record;
@@ -159,14 +160,18 @@ fn silent_rest_is_let_go() {
     assert_eq!(record(&proxy).tokens, Tokens::NONE);
 }
 
-/// What is still generated, and what is no success, ends with its client (law 4).
+/// What is still generated, and what is no success, ends with its client (law 4). A server may send white space while it
+/// generates, and an array element by element (Gemini without `alt=sse`).
 #[test]
 fn streams_and_failures_are_read_no_further() {
-    for head in [
-        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n",
-        "HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\n",
-        "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n",
-        "HTTP/1.1 500 Internal Server Error\r\nContent-Type: application/json\r\n",
+    const JSON: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n";
+    for (head, begun) in [
+        ("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n", "one"),
+        ("HTTP/1.1 200 OK\r\nContent-Type: application/x-ndjson\r\n", "one"),
+        ("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n", "one"),
+        ("HTTP/1.1 500 Internal Server Error\r\nContent-Type: application/json\r\n", "{"),
+        (JSON, "\n\n"),
+        (JSON, "[{\"candidates\":[]},"),
     ] {
         let (left, leaves) = mpsc::channel();
         let (closed, closes) = mpsc::channel();
@@ -174,7 +179,7 @@ fn streams_and_failures_are_read_no_further() {
         let upstream = Upstream::start(move |peer, _| {
             let request = peer.head().unwrap();
             upstream_body(peer, &request);
-            peer.send(format!("{head}Transfer-Encoding: chunked\r\n\r\n3\r\none\r\n"));
+            peer.send(format!("{head}Transfer-Encoding: chunked\r\n\r\n{:x}\r\n{begun}\r\n", begun.len()));
             let since = leaves.lock().unwrap().recv().unwrap();
             closed.send(peer.closed_after(since)).unwrap();
         });
@@ -182,12 +187,83 @@ fn streams_and_failures_are_read_no_further() {
         let mut client = proxy.connect();
         client.send(post(CHAT, "", REQUEST));
         client.head();
-        client.until("one");
+        client.until(begun);
         let since = now();
         drop(client);
         left.send(since).unwrap();
         let after = closes.recv().unwrap();
         assert!(after < CANCEL, "{head} {after:?}");
+    }
+}
+
+/// The rest of an object is read whatever frames it.
+#[test]
+fn chunked_object_is_counted() {
+    let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len());
+    let (begun, rest) = (chunk(CONTENT), chunk(TAIL) + "0\r\n\r\n");
+    let (left, leaves) = mpsc::channel::<()>();
+    let leaves = std::sync::Mutex::new(leaves);
+    let upstream = Upstream::start(move |peer, _| {
+        let request = peer.head().unwrap();
+        upstream_body(peer, &request);
+        peer.send(format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{begun}"));
+        leaves.lock().unwrap().recv().unwrap();
+        peer.send(&rest);
+        peer.head();
+    });
+    let proxy = Proxy::new(upstream.address);
+    let mut client = proxy.connect();
+    client.send(post(CHAT, "", REQUEST));
+    client.head();
+    client.until(CONTENT);
+    drop(client);
+    eventually("the client is gone", || proxy.running.in_flight() == 0);
+    left.send(()).unwrap();
+    assert_counted(&record(&proxy));
+}
+
+/// A client of HTTP/2 may leave its stream open behind a body whose length it said: the server has all of it.
+#[test]
+fn stream_left_open_behind_its_body_is_complete() {
+    for answers in [true, false] {
+        let body = format!("{CONTENT}{}{TAIL}", " ".repeat(1 << 20));
+        let (reached, reaches) = mpsc::channel();
+        let upstream = Upstream::start(move |peer, _| {
+            let head = peer.head().unwrap();
+            upstream_body(peer, &head);
+            reached.send(()).unwrap();
+            if answers {
+                let length = body.len();
+                peer.send(format!("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"));
+            }
+            peer.head();
+        });
+        let proxy = Proxy::new(upstream.address);
+        let address = proxy.address();
+        run(async move {
+            let mut client = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
+            let socket = TokioIo::new(TcpStream::connect(address).await.unwrap());
+            let client = client.initial_stream_window_size(1000).handshake(socket);
+            let (mut sender, connection) = client.await.unwrap();
+            tokio::spawn(connection);
+            let request = Request::post(format!("http://{address}{CHAT}"))
+                .header("content-length", REQUEST.len())
+                .body(Endless(Some(Bytes::from_static(REQUEST.as_bytes()))))
+                .unwrap();
+            let response = sender.send_request(request);
+            if answers {
+                response.await.unwrap().into_body().frame().await.unwrap().unwrap();
+            } else {
+                let _ = tokio::time::timeout(Duration::from_millis(300), response).await;
+            }
+        });
+        reaches.recv().unwrap();
+        let record = record(&proxy);
+        match answers {
+            true => assert_counted(&record),
+            false => assert_eq!((record.status, record.tokens), (0, Tokens::NONE)),
+        }
+        assert_eq!(record.upstream_attempts, 1, "{answers}");
     }
 }
 

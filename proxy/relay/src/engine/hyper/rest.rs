@@ -2,7 +2,7 @@
 //! and a client that takes the content and not the end is charged all the same.
 
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Waker};
 
 use hyper::body::{Body, Incoming};
 use usage::Marks;
@@ -20,32 +20,28 @@ pub(super) struct Rest {
 }
 
 impl Rest {
-    /// Reads it, for no longer than [`limits::REST_TIME`].
+    /// Reads it, for no longer than [`limits::REST_TIME`], and ends when no byte came for [`limits::REST_IDLE`].
     pub(super) async fn read(mut self) {
-        let read = std::future::poll_fn(|cx| self.poll(cx));
         // An answer that takes longer has the counts that came.
-        let _ = tokio::time::timeout(limits::REST_TIME, read).await;
+        let _ = tokio::time::timeout(limits::REST_TIME, async {
+            while let Ok(true) = tokio::time::timeout(limits::REST_IDLE, self.slice()).await {}
+        })
+        .await;
     }
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        loop {
+    /// Reads the next slice; false if there is none, or no more of them are wanted.
+    async fn slice(&mut self) -> bool {
+        let frame = std::future::poll_fn(|cx| {
             self.connection.drive(cx);
             // Only driving the connection makes the body ready, and we just did.
-            let mut driven = Context::from_waker(Waker::noop());
-            match Pin::new(&mut self.body).poll_frame(&mut driven) {
-                Poll::Ready(Some(Ok(frame))) => {
-                    let Ok(bytes) = frame.into_data() else { return Poll::Ready(()) };
-                    let is_open = self.metered.with(|exchange: &mut Exchange| {
-                        exchange.response_body(&bytes, clock::now(), &mut Marks::default());
-                        exchange.is_counted_at_its_end()
-                    });
-                    if is_open != Some(true) {
-                        return Poll::Ready(());
-                    }
-                }
-                Poll::Ready(_) => return Poll::Ready(()),
-                Poll::Pending => return Poll::Pending,
-            }
-        }
+            Pin::new(&mut self.body).poll_frame(&mut Context::from_waker(Waker::noop()))
+        });
+        let Some(Ok(frame)) = frame.await else { return false };
+        let Ok(bytes) = frame.into_data() else { return false };
+        let is_open = self.metered.with(|exchange: &mut Exchange| {
+            exchange.response_body(&bytes, clock::now(), &mut Marks::default());
+            exchange.is_counted_at_its_end()
+        });
+        is_open == Some(true)
     }
 }

@@ -212,7 +212,6 @@ impl PinnedDrop for Tee {
         let this = self.project();
         let visit = this.visit;
         if *this.state == State::Open
-            && visit.is_complete()
             && visit.metered.borrow_mut().with(|exchange| exchange.client_left(clock::now())) == Some(true)
             && let (Some(connection), Some(body)) = (this.connection.take(), this.body.take())
         {

@@ -74,6 +74,26 @@ impl Upload {
         Self { body: None, ahead, share: None, tenancy: None, visit: Rc::clone(visit) }
     }
 
+    /// The next frame to be sent.
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, UploadError>>> {
+        let Some(frame) = self.ahead.pop_front() else {
+            self.share = None;
+            return self.poll_body(cx);
+        };
+        match frame.map(Frame::into_data) {
+            // As much as the connection's buffer holds, so that what has gone out can be let go of.
+            Ok(Ok(mut bytes)) => {
+                let piece = bytes.split_to(bytes.len().min(BUFFER_BYTES));
+                if !bytes.is_empty() {
+                    self.ahead.push_front(Ok(Frame::data(bytes)));
+                }
+                Poll::Ready(Some(Ok(Frame::data(piece))))
+            }
+            Ok(Err(trailers)) => Poll::Ready(Some(Ok(trailers))),
+            Err(error) => Poll::Ready(Some(Err(error))),
+        }
+    }
+
     /// Reads one slice ahead, if there is one.
     pub(super) fn read_ahead(&mut self, cx: &mut Context<'_>) {
         if self.ahead.is_empty()
@@ -213,22 +233,16 @@ impl Body for Upload {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, UploadError>>> {
-        let Some(frame) = self.ahead.pop_front() else {
-            self.share = None;
-            return self.poll_body(cx);
-        };
-        match frame.map(Frame::into_data) {
-            // As much as the connection's buffer holds, so that what has gone out can be let go of.
-            Ok(Ok(mut bytes)) => {
-                let piece = bytes.split_to(bytes.len().min(BUFFER_BYTES));
-                if !bytes.is_empty() {
-                    self.ahead.push_front(Ok(Frame::data(bytes)));
-                }
-                Poll::Ready(Some(Ok(Frame::data(piece))))
-            }
-            Ok(Err(trailers)) => Poll::Ready(Some(Ok(trailers))),
-            Err(error) => Poll::Ready(Some(Err(error))),
+        let polled = self.poll_next(cx);
+        // Of a body whose length is known, the server has all with its last byte: a client of HTTP/2 may leave its
+        // stream open behind it, and its upload is complete all the same.
+        if matches!(polled, Poll::Ready(Some(Ok(_))))
+            && self.size_hint().exact() == Some(0)
+            && !self.visit.is_complete()
+        {
+            self.visit.complete(clock::now());
         }
+        polled
     }
 
     fn is_end_stream(&self) -> bool {
