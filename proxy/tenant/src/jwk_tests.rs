@@ -1,6 +1,7 @@
 //! Which sets of keys are taken, and what is said of the others.
 
-use super::{KEYS_MOST, KeySet};
+use super::{Algorithm, KEYS_MOST, KeySet, TRIED_MOST};
+use crate::miss::Distrust;
 
 #[test]
 fn a_set_without_a_usable_key_says_why() {
@@ -28,5 +29,26 @@ fn a_set_without_a_usable_key_says_why() {
         ),
     ] {
         assert_eq!(KeySet::read(json.as_bytes()).unwrap_err().to_string(), why, "{json}");
+    }
+}
+
+/// A key of another kind is not tried: neither does it take the place of one that may be meant, nor does its signature
+/// count as that of the algorithm that a token names.
+#[test]
+fn keys_of_another_kind_are_not_tried() {
+    use base64::Engine;
+    use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+    use ring::signature::{Ed25519KeyPair, KeyPair};
+    let key = Ed25519KeyPair::from_seed_unchecked(&[7; 32]).expect("a key");
+    let half = BASE64.encode([7; 32]);
+    let other = format!(r#"{{"kty":"EC","crv":"P-256","x":"{half}","y":"{half}"}},"#).repeat(TRIED_MOST);
+    let own = BASE64.encode(key.public_key());
+    let set = format!(r#"{{"keys":[{other}{{"kty":"OKP","crv":"Ed25519","x":"{own}"}}]}}"#);
+    let set = KeySet::read(set.as_bytes()).expect("a set");
+    let signature = key.sign(b"message");
+    let verify = |algorithm| set.verify(algorithm, None, b"message", signature.as_ref());
+    assert_eq!(verify(Algorithm::EdDsa), Ok(()));
+    for algorithm in Algorithm::ALL.into_iter().filter(|algorithm| *algorithm != Algorithm::EdDsa) {
+        assert_eq!(verify(algorithm), Err(Distrust::Signature), "{}", algorithm.name());
     }
 }

@@ -202,7 +202,6 @@ impl Rules {
         let mut misses = Vec::new();
         for (index, rule) in self.spec.rules.iter().enumerate() {
             let miss = match (rule, facts) {
-                (Rule::Body(_), None) => Miss::NoBody,
                 (Rule::Body(key), Some(facts)) => match facts.text(key).map(|text| self.names.tenant(text)) {
                     Some(Some(_)) => break,
                     Some(None) => Miss::NoName,

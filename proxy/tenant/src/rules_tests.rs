@@ -281,8 +281,10 @@ fn a_tokens_tenant_counts_in_its_time_only_however_often_it_was_seen() {
             leeway_s: 0,
             field: None,
         };
-        let rules =
-            Rules::new(Spec { rules: vec![Rule::Jwt(jwt)], plain_principals: true, ..Spec::default() });
+        let spec = Spec { rules: vec![Rule::Jwt(jwt)], plain_principals: true, ..Spec::default() };
+        assert!(spec.keys("keys").is_some() && spec.keys("other").is_none());
+        let rules = Rules::new(spec);
+        assert!(!rules.strips_untrusted(), "only where it is asked for");
         // Beside others that nobody made, and the second time that it is sent.
         let sent = [&b"Basic YTpi"[..], b"Bearer a.b.c", token.as_bytes(), token.as_bytes()];
         let field = |name: &str, at: usize| sent.get(at).filter(|_| name == "authorization").copied();

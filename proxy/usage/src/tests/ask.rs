@@ -235,7 +235,8 @@ fn stream_is_asked_for_by_any_true_value() {
         let edited = format!(r#"{{"stream":{value},"stream_options":{{"include_usage":true}}}}"#);
         assert_eq!(asked(&format!(r#"{{"stream":{value}}}"#), INJECT).expect("an edit").0, edited);
     }
-    for value in ["0", "-0.0", "null", "false", r#""""#, r#""off""#] {
+    let long = format!("0.{}", "0".repeat(40));
+    for value in ["0", "-0.0", "null", "false", r#""""#, r#""off""#, &long] {
         let body = format!(r#"{{"stream":{value}}}"#);
         assert_eq!(ask(body.as_bytes(), INJECT), Asking::Nothing(Why::NotStreamed), "{body}");
     }
