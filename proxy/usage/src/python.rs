@@ -54,6 +54,7 @@ mod tests {
             (b"{\"a\":\"NaN \\\\\",\"b\":NaN}", Some("{\"a\":\"NaN \\\\\",\"b\":2.0}")),
             (b"{\"a\":\"NaN\"}", None),
             (b"{\"a\":Na", None),
+            (b"{\xC3\xA9:1}", None),
             (b"\"\\", None),
             (b"", None),
         ] {

@@ -325,6 +325,20 @@ fn transcription_frames() {
         assert_eq!(stream(Transcription, &[frame]), said, "{frame}");
     }
     assert_eq!(whole(Transcription, r#"{"text":"so","usage":{"type":"duration","seconds":4}}"#), "text0/2 |");
+    assert_eq!(
+        whole(
+            Anthropic,
+            r#"{"type":"message","content":[{"type":"text","text":"so"}],"choices":[],"usage":{"input_tokens":3,"output_tokens":2}}"#
+        ),
+        "text0/2 whole(in 3 out 2) |"
+    );
+    assert_eq!(
+        whole(
+            Transcription,
+            r#"{"text":"so","choices":[{"index":0,"message":{"content":"abc"}}],"usage":{"input_tokens":3,"output_tokens":2}}"#
+        ),
+        "empty0 choice0(in 3 out 2) |"
+    );
     let body = r#"{"text":"so","usage":{"type":"tokens","input_tokens":9,"output_tokens":2}}"#;
     assert_eq!(whole(Transcription, body), "text0/2 whole(in 9 out 2) |");
 }
