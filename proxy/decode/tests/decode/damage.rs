@@ -77,6 +77,17 @@ fn wrong_check_sums_are_seen() {
     }
 }
 
+/// A flag that RFC 1952 reserves may mean a field of which no length is known.
+#[test]
+fn gzip_with_reserved_flags_is_broken() {
+    for flags in [0x20, 0x40, 0x80] {
+        let mut body = Way::Gzip.whole(b"data: [DONE]\n\n");
+        body[3] |= flags;
+        let broken = Decoded { plain: vec![], end: Err(GaveUp::Broken) };
+        assert_eq!(decode_whole(Coding::Gzip, &body), broken, "{flags:#x}");
+    }
+}
+
 #[test]
 fn what_follows_the_end_is_padding() {
     let plain = b"data: [DONE]\n\n".to_vec();

@@ -142,3 +142,8 @@ fn an_answer_says_its_tier_and_the_last_word_counts() {
         assert_eq!(says(dialect, framing, &body).tier, tier, "{dialect:?}: {body}");
     }
 }
+
+#[test]
+fn name_shows_its_text() {
+    assert_eq!(format!("{:?}", crate::Name::cut(b"m\"1")), r#""m\"1""#);
+}

@@ -59,5 +59,6 @@ fn vector_25_an_error_and_a_good_end() {
 fn vector_26_an_error_in_one_word() {
     for dialect in Dialect::ALL {
         assert_eq!(whole(dialect, r#"{"error":"Unauthorized"}"#), "error |", "{dialect:?}");
+        assert_ne!(whole(dialect, r#"{"error":""}"#), "error |", "{dialect:?}");
     }
 }
