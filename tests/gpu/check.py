@@ -135,6 +135,8 @@ def main():
             if meter:
                 meter.stop()
             server.stop()
+            if stand_in:
+                stand_in.stop()
 
 
 if __name__ == "__main__":

@@ -37,12 +37,18 @@ class StandIn:
         self.library = folder / "libnvidia-ml.so.1"
         subprocess.run(["cc", "-shared", "-fPIC", f'-DSCENE="{folder}/scene"', "-o", self.library, STUB], check=True)
         self.write(100)
-        threading.Thread(target=self.run, daemon=True).start()
+        self.stopped = threading.Event()
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def stop(self):
+        """It writes no more, so that its folder can be removed."""
+        self.stopped.set()
+        self.thread.join()
 
     def run(self):
         before = time.monotonic()
-        while True:
-            time.sleep(0.02)
+        while not self.stopped.wait(0.02):
             now = time.monotonic()
             watts = 100 + 50 * min(self.streams, 8)
             self.joules += watts * (now - before)
