@@ -1,6 +1,5 @@
 """A client that takes the content of an unstreamed answer and not its usage, which stands last: it is charged for all."""
 import socket
-import struct
 
 import pytest
 
@@ -8,14 +7,13 @@ import cases
 import wire
 from call import SECONDS
 from exposition import Difference
-from meter import EXCHANGES, TOKENS
-from tap import CASE
+from meter import EXCHANGES
+from tap import CASE, reset
 from test_mixed import OUTPUT, tokens
 
 pytestmark = [pytest.mark.metered, pytest.mark.engine("llamacpp", "vllm")]
 LONG = {"logprobs": True, "top_logprobs": 20, "max_tokens": 600, "ignore_eos": True}
 """Well over a megabyte of JSON, more than the buffers of the sockets on its way."""
-RESET = struct.pack("ii", 1, 0)
 
 
 def test_content_without_usage_is_charged(rig):
@@ -29,7 +27,7 @@ def test_content_without_usage_is_charged(rig):
         client.sendall(wire.request(case.method, case.path, "%s:%d" % rig.address, case.body, headers))
         seen = client.recv(1024)
         assert b" 200 " in seen
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+        reset(client)
     moved = rig.meter.moved(meter)
     generated = rig.engine.moved(Difference(engine, rig.engine.settled_counters()))[2]
     assert moved.by(EXCHANGES, "ending") == {"client_abort": 1}, "or all of it fits in buffers, and nothing was tested"

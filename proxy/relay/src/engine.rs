@@ -26,8 +26,8 @@
 //! 4. Exactly one end: `response_end` after a complete body, `upstream_cut` when it broke off,
 //!    `answered_locally` when no upstream could; or the exchange is dropped without any of them,
 //!    which means that the client left. By then the upstream's socket is closed (law 4), unless `client_left` asked
-//!    for the rest of the body, which is shown to the exchange for [`limits::REST_TIME`](crate::limits::REST_TIME)
-//!    before it is dropped.
+//!    for the rest of the body, which is shown to the exchange for at most
+//!    [`limits::REST_TIME`](crate::limits::REST_TIME) before it is dropped.
 //! 5. A body that broke off reaches the client broken off: no last chunk, a reset stream.
 //! 6. Nothing is buffered beyond [`limits::BUFFER_BYTES`](crate::limits::BUFFER_BYTES) each way: a
 //!    slow client stops its upstream, and `client_waited` says for how long.

@@ -38,7 +38,7 @@ pub const LINGER: Duration = Duration::from_secs(1);
 /// How long the rest of an unstreamed answer is waited for after its client left: the server has it whole.
 pub const REST_IDLE: Duration = Duration::from_secs(5);
 
-/// How long such a rest is read in all: at 1 Gb/s 7 GB, on a worker that has other work.
+/// The most time for which such a rest is read: 7 GB at 1 Gb/s.
 pub const REST_TIME: Duration = Duration::from_secs(60);
 
 /// Bytes read away while lingering.

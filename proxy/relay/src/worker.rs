@@ -175,16 +175,11 @@ async fn serve(start: Start) -> io::Result<()> {
         Phase::reached_before(&mut phase, Phase::Stopped, delay).await;
         accepting.shutdown().await;
         engine.leave();
-        let ended = std::future::poll_fn(|cx| {
-            let mut connections = connections.borrow_mut();
-            while let Poll::Ready(Some(_)) = connections.poll_join_next(cx) {}
-            if connections.is_empty() { Poll::Ready(()) } else { Poll::Pending }
-        });
         let ended = pin!(async {
             // Stops at whichever comes first; what is left is cut below.
             let _ = tokio::time::timeout(plan.drain_grace, async {
-                ended.await;
-                engine.rests_are_read().await;
+                all_ended(&connections).await;
+                all_ended(&engine.rests).await;
             })
             .await;
         });
@@ -342,6 +337,16 @@ async fn sweep(engine: Rc<Engine>) {
         tokio::time::sleep(limits::SWEEP).await;
         engine.sweep();
     }
+}
+
+/// Waits until none of the tasks runs; more of them may begin meanwhile.
+async fn all_ended(tasks: &RefCell<JoinSet<()>>) {
+    std::future::poll_fn(|cx| {
+        let mut tasks = tasks.borrow_mut();
+        while let Poll::Ready(Some(_)) = tasks.poll_join_next(cx) {}
+        if tasks.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
 }
 
 /// Contains a panic to the task it happened in, and counts it (law 3).

@@ -26,9 +26,18 @@ pub(crate) async fn connect<B>(address: SocketAddr) -> SendRequest<B>
 where
     B: Body<Data = Bytes, Error = std::convert::Infallible> + Send + Unpin + 'static,
 {
+    // As much as hyper's own.
+    connect_with_window(address, 2 << 20).await
+}
+
+/// A client that takes so many bytes of each answer before it gives leave for more.
+pub(crate) async fn connect_with_window<B>(address: SocketAddr, window: u32) -> SendRequest<B>
+where
+    B: Body<Data = Bytes, Error = std::convert::Infallible> + Send + Unpin + 'static,
+{
     let socket = TokioIo::new(TcpStream::connect(address).await.unwrap());
-    let handshake = hyper::client::conn::http2::handshake(TokioExecutor::new(), socket);
-    let (sender, connection) = handshake.await.unwrap();
+    let mut client = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
+    let (sender, connection) = client.initial_stream_window_size(window).handshake(socket).await.unwrap();
     tokio::spawn(connection);
     sender
 }

@@ -12,14 +12,13 @@ use http_body_util::BodyExt;
 use hyper::Request;
 use hyper::body::{Body, Frame};
 use hyper::client::conn::http2::SendRequest;
-use hyper_util::rt::{TokioExecutor, TokioIo};
 use relay::{Dropped, Plan, Refusal, UsageStep};
 use socket2::{Domain, Socket, Type};
 use tenant::{BodyKey, Nets, Rule};
 use usage::Policy;
 
 use crate::gate::refusing;
-use crate::http2::{connect, run};
+use crate::http2::{connect, connect_with_window, run};
 use crate::support::{DEADLINE, Peer, Proxy, Upstream, eventually, upstream_body};
 use crate::tenants::{in_force, rules};
 use crate::usage::{ASKED, PLAIN, Server, policy, request, steps};
@@ -270,11 +269,7 @@ fn http2_stream_that_takes_too_little_is_cut() {
     let address = proxy.address();
     // Takes a window of so many bytes each half second, until it is cut.
     let take = async |window: u32| {
-        let socket = TokioIo::new(tokio::net::TcpStream::connect(address).await.unwrap());
-        let mut client = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
-        let client = client.initial_stream_window_size(window).handshake(socket);
-        let (mut client, connection) = client.await.unwrap();
-        tokio::spawn(connection);
+        let mut client = connect_with_window(address, window).await;
         let get = Request::get(format!("http://{address}/x")).body(http_body_util::Empty::<Bytes>::new());
         let mut body = client.send_request(get.unwrap()).await.unwrap().into_body();
         while let Some(Ok(_)) = body.frame().await {

@@ -16,7 +16,7 @@ mod openai_responses;
 mod rerank;
 mod sglang_generate;
 mod tgi;
-mod transcription;
+pub(crate) mod transcription;
 mod triton_generate;
 mod unknown;
 mod vllm_generate;

@@ -10,6 +10,7 @@
 
 use memchr::memchr;
 
+use crate::dialect::transcription;
 use crate::flag;
 use crate::limits::{BOUNDARY_BYTES, FIELD_BYTES, PART_HEADER_BYTES};
 use crate::name::Name;
@@ -39,12 +40,6 @@ const FIELDS: [&[u8]; 4] = [b"model", b"stream", b"stream_include_usage", b"resp
 
 /// The place of `response_format` in [`FIELDS`].
 const FORMAT: usize = 3;
-
-/// Returns whether a transcript in `format` may hold a count of its tokens. Text and subtitles (`srt`, `vtt`) have no
-/// place for one, and `verbose_json` counts seconds.
-pub(crate) fn may_count(format: &[u8]) -> bool {
-    matches!(format, b"json" | b"diarized_json")
-}
 
 /// Where in the form we are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -188,7 +183,7 @@ impl MultipartFields {
 
     fn end_part(&mut self) {
         if let Some(part) = self.part.take() {
-            self.plain_transcript |= part == FORMAT && !may_count(self.value.word());
+            self.plain_transcript |= part == FORMAT && !transcription::may_count_tokens(self.value.word());
             self.values[part] = Some(self.value);
         }
         self.value.clear();

@@ -12,12 +12,12 @@ mod wanted;
 use std::sync::{Arc, LazyLock};
 
 use crate::dialect::Dialect;
+use crate::dialect::transcription;
 use crate::encoding::Transcoder;
 use crate::field::{Field, Fields};
 use crate::flag;
 use crate::frame::count;
 use crate::json::{End, Json, Value};
-use crate::multipart;
 use crate::name::{Name, Tier};
 
 pub use casing::Casing;
@@ -483,7 +483,7 @@ impl Facts {
             }
             (Field::AnswerFormat, value) => {
                 self.request.plain_transcript =
-                    matches!(value, Value::Word(word) if !multipart::may_count(word));
+                    matches!(value, Value::Word(word) if !transcription::may_count_tokens(word));
             }
             (Field::Background, value) => self.request.background = lax(value) == Some(true),
             (Field::Knob(Knob::MaxCompletionTokens), value) => {

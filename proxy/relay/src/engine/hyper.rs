@@ -3,7 +3,8 @@
 //!
 //! No task is spawned for an upstream connection. Its future is owned by whoever waits for it (the
 //! forwarding future, then the response body) and is polled with it, so dropping that closes the
-//! upstream's socket at once: cancellation needs no signal that could get lost (law 4).
+//! upstream's socket at once: cancellation needs no signal that could get lost (law 4). Only the rest of an unstreamed
+//! answer whose client left has a task of its own ([`rest`]).
 //!
 //! Limits of hyper 1.12 that show on the wire:
 //! - Requests that hyper itself cannot parse are answered without a body.
@@ -42,7 +43,6 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::task::Poll;
 
 use hyper::server::conn::{http1, http2};
 use tokio::net::TcpStream;
@@ -81,7 +81,7 @@ pub(crate) struct Engine {
     /// Requests that the sweep looks at: those whose client has been waited for.
     watched: Watched,
     /// Answers that are read without their clients.
-    rests: RefCell<JoinSet<()>>,
+    pub(crate) rests: RefCell<JoinSet<()>>,
 }
 
 impl Engine {
@@ -142,16 +142,6 @@ impl Engine {
         let mut rests = self.rests.borrow_mut();
         while rests.try_join_next().is_some() {}
         rests.spawn_local(guard(Rc::clone(&self.worker), rest.read()));
-    }
-
-    /// Waits until no answer is read without its client.
-    pub(crate) async fn rests_are_read(&self) {
-        std::future::poll_fn(|cx| {
-            let mut rests = self.rests.borrow_mut();
-            while let Poll::Ready(Some(_)) = rests.poll_join_next(cx) {}
-            if rests.is_empty() { Poll::Ready(()) } else { Poll::Pending }
-        })
-        .await;
     }
 
     /// Remembers a connection that is served, so that it can be ended for another.

@@ -6,6 +6,12 @@ use std::sync::LazyLock;
 
 use crate::field::{Field, Fields};
 
+/// Returns whether a transcript in `format` may hold a count of its tokens. Text and subtitles (`srt`, `vtt`) have no
+/// place for one, and `verbose_json` counts seconds.
+pub(crate) fn may_count_tokens(format: &[u8]) -> bool {
+    matches!(format, b"json" | b"diarized_json")
+}
+
 /// What is looked for beside the chat's frame.
 const FRAME: &[(&str, Field)] = &[
     ("", Field::Root),

@@ -236,9 +236,9 @@ impl Body for Upload {
         let polled = self.poll_next(cx);
         // Of a body whose length is known, the server has all with its last byte: a client of HTTP/2 may leave its
         // stream open behind it, and its upload is complete all the same.
-        if matches!(polled, Poll::Ready(Some(Ok(_))))
+        if !self.visit.is_complete()
+            && matches!(polled, Poll::Ready(Some(Ok(_))))
             && self.size_hint().exact() == Some(0)
-            && !self.visit.is_complete()
         {
             self.visit.complete(clock::now());
         }
