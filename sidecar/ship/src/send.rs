@@ -22,7 +22,7 @@ const MAKERS: i64 = 7_954_884_599_196_870_001;
 pub(crate) fn send(client: &mut Client, origin: Origin, host: &str, parcel: &Parcel) -> Result<u64, Trouble> {
     ensure_months(client, parcel)?;
     let mut transaction = client.transaction()?;
-    transaction.batch_execute(PATIENCE)?;
+    hold_partitions(&mut transaction)?;
     rates(&mut transaction, parcel)?;
     let new = exchanges(&mut transaction, origin, parcel)?;
     energy(&mut transaction, origin, &parcel.energy)?;
@@ -46,13 +46,16 @@ fn ensure_months(client: &mut Client, parcel: &Parcel) -> Result<(), Trouble> {
     days.sort_unstable();
     days.dedup();
     if !days.is_empty() {
-        // Who makes a partition holds this lock until all sessions are told of it. Its name is seen a moment
-        // earlier, and an insert then would find no partition for its row.
-        let statement =
-            format!("SELECT tokenmeter.ensure_months($1), pg_catalog.pg_advisory_xact_lock_shared({MAKERS})");
-        let statement = statement.as_str();
-        client.query_typed(statement, &[(&days, Type::INT4_ARRAY)])?;
+        client.query_typed("SELECT tokenmeter.ensure_months($1)", &[(&days, Type::INT4_ARRAY)])?;
     }
+    Ok(())
+}
+
+/// Waits until no partition is being made, and lets none be made before the transaction ends. A session that
+/// reads the list of partitions while another attaches one may keep the old list (PostgreSQL builds it from one
+/// snapshot and misses an invalidation that arrives meanwhile): its later rows would find no partition.
+fn hold_partitions(to: &mut Transaction<'_>) -> Result<(), Trouble> {
+    to.batch_execute(&format!("{PATIENCE}; SELECT pg_catalog.pg_advisory_xact_lock_shared({MAKERS})"))?;
     Ok(())
 }
 
