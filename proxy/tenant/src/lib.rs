@@ -29,6 +29,7 @@ pub use live::Live;
 pub use miss::{Distrust, Miss};
 pub use name::{NAME_BYTES, Name};
 pub use nets::Nets;
+pub use path::begins_path;
 pub use rule::{ApiKeys, BodyKey, EndUser, KEY_FIELDS, Owner, Rule};
 pub use rules::{Rules, Spec};
 

@@ -18,6 +18,11 @@ pub(crate) fn covered(path: &str, prefix: &str) -> Option<usize> {
     path.next().is_none_or(|(byte, _)| byte == b'/').then_some(said)
 }
 
+/// Returns whether a rule for paths below `prefix` is for all paths below `path`.
+pub fn begins_path(path: &str, prefix: &str) -> bool {
+    covered(path, prefix).is_some()
+}
+
 /// The bytes a path means, each with where in the path it ends.
 struct Plain<'a> {
     path: &'a [u8],

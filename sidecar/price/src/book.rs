@@ -7,13 +7,14 @@
 
 mod build;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use crate::charge::{Charge, Pico, Rate, Unpriced};
 use crate::currency::Currency;
 use crate::entry::{About, Entry, Models, Offer};
-use crate::mistake::{Problem, Warning};
+use crate::instant;
+use crate::mistake::{Doubt, Problem, Warning};
 use crate::pattern;
 use crate::usage::Usage;
 
@@ -104,6 +105,34 @@ impl Book {
             self.entries.iter().filter(holds).filter(|entry| !is_covered || entry.upstream.is_some());
         let first = entries.next();
         entries.any(|entry| first.is_some_and(|first| first.models != entry.models))
+    }
+
+    /// Returns a warning for each name and pattern whose last prices had ended at `at_us` (microseconds since 1970), if
+    /// no pattern is for its models from then on.
+    pub fn ended(&self, at_us: i64) -> Vec<Warning> {
+        let names = self.names.iter().flat_map(|(name, terms)| terms.iter().map(move |term| (&**name, term)));
+        let patterns =
+            || self.patterns.iter().map(|(_, term)| (&**self.entries[term.entry].models.text(), term));
+        let mut last: BTreeMap<&str, &Term> = BTreeMap::new();
+        for (text, term) in names.chain(patterns()) {
+            let known = last.entry(text).or_insert(term);
+            if term.until_us > known.until_us {
+                *known = term;
+            }
+        }
+        let is_covered = |text: &str| {
+            patterns().any(|(other, term)| term.until_us > at_us && pattern::overlap(text, other))
+        };
+        let ended = last.into_iter().filter(|(text, term)| term.until_us <= at_us && !is_covered(text));
+        let warning = |(text, term): (&str, &Term)| Warning {
+            line: self.entries[term.entry].line,
+            kind: Doubt::Ended,
+            what: format!(
+                "the prices of `{text}` ended {}, and none follow: since then it is unpriced",
+                instant::written(term.until_us)
+            ),
+        };
+        ended.map(warning).collect()
     }
 
     /// Its entries, by model, place and time.

@@ -36,4 +36,14 @@ pub enum Doubt {
     Ambiguous,
     /// An alias stays at an entry's prices after the entry's name has others.
     LeftBehind,
+    /// A price is so high that its unit is probably another, unless the currency's unit is small.
+    Large,
+    /// An entry has no price for input or output tokens, so that exchanges with such tokens are unpriced.
+    Unpriced,
+    /// Tokens of long prompts cost less than those of short ones.
+    Cheaper,
+    /// The last prices of a name have ended.
+    Ended,
+    /// The file has no entry.
+    Empty,
 }

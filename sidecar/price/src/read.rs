@@ -11,7 +11,7 @@ use crate::entry::{About, Models};
 use crate::instant;
 use crate::mistake::{Doubt, Problem, Warning};
 use crate::prices::Prices;
-use yaml::{Node, Scalars, Shape};
+use yaml::{Node, Shape};
 
 use fields::Fields;
 
@@ -47,7 +47,7 @@ pub(crate) struct Sheet {
 
 /// Reads the text of a price file.
 pub(crate) fn read(text: &str) -> Result<(Said, Vec<Warning>), Vec<Problem>> {
-    let tree = yaml::read(text, Scalars::Written).map_err(|problem| vec![problem])?;
+    let tree = yaml::read(text).map_err(|problem| vec![problem])?;
     let mut reader = Reader { unit: Unit::PerMillion, problems: Vec::new(), warnings: Vec::new() };
     let said = reader.book(&tree);
     match said {
@@ -140,6 +140,9 @@ impl Reader {
             self.problem(models.line, "`models` is not a list", "begin each model's entry with `- name:`");
             return None;
         };
+        if entries.is_empty() {
+            self.warn(models.line, Doubt::Empty, "`models` has no entry: every exchange is unpriced");
+        }
         let drafts = entries.iter().filter_map(|entry| self.entry(entry)).collect();
         Some(Said { version: version?, currency: currency?, drafts })
     }

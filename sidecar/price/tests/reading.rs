@@ -57,7 +57,7 @@ fn each_mistake_is_told_with_its_line_and_a_remedy() {
         ("  - name: m\n    input: 1,5", 5, "`1,5` is no decimal number", "2.50"),
         ("  - name: m\n    input: 0x10", 5, "`0x10` is no decimal number", "2.50"),
         ("  - name: m\n    input: yes", 5, "`yes` is no decimal number", "2.50"),
-        ("  - name: m\n    input: 1000001", 5, "is more than 1.00 for one token", "a million"),
+        ("  - name: m\n    input: 10000000001", 5, "is more than 10000.00 for one token", "a million"),
         ("  - name: m\n    input: 1e400", 5, "is too much", "a million"),
         ("  - name: m\n    input: 0.0000001", 5, "less than the smallest price", "write 0 if it is free"),
         ("  - name: m\n    input:", 5, "`input` names no price", "take it out"),
@@ -88,7 +88,7 @@ fn each_mistake_is_told_with_its_line_and_a_remedy() {
         ("  - {name: m, input: 1, tiers: {batch: {}}}", 4, "says nothing", "multiply"),
         ("  - {name: m, input: 1, tiers: {batch: {multiply: -1}}}", 4, "`multiply`", "0.5"),
         ("  - {name: m, input: 1, tiers: {batch: {multiply: 0.5, input: 1}}}", 4, "not both", "take"),
-        ("  - {name: m, input: 900000, tiers: {batch: {multiply: 2}}}", 4, "becomes too much", "smaller"),
+        ("  - {name: m, input: 9000000000, tiers: {batch: {multiply: 2}}}", 4, "becomes too much", "smaller"),
         ("  - {name: m, input: 1, context_tiers: {above: 1}}", 4, "not a list", "above_input_tokens"),
         ("  - {name: m, input: 1, context_tiers: [{input: 2}]}", 4, "no `above_input_tokens`", "how many"),
         (
@@ -164,6 +164,23 @@ fn doubts_are_told_and_do_not_keep_a_file_from_being_used() {
         ("  - name: m\n    input: 0.0000025", 5, Doubt::Rounded, "rounded to 0.000002,"),
         ("  - name: m\n    input: 0.00001", 5, Doubt::Tiny, "say `unit: per_token`"),
         ("  - {name: m, input: 1, image: 2}", 4, Doubt::NeverCharged, "images are not counted"),
+        ("  - name: m\n    input: 1\n    output: 1000001", 6, Doubt::Large, "is 1.000001 for one token"),
+        ("  - {name: m, input: 1}", 4, Doubt::Unpriced, "`m` has no `output`: exchanges with such tokens"),
+        ("  - {name: m, output: 1}", 4, Doubt::Unpriced, "`m` has no `input`: "),
+        ("  - {name: m, per_request: 1}", 4, Doubt::Unpriced, "`m` has no `input` and no `output`: "),
+        (
+            "  - name: m\n    input: 3\n    output: 4\n    context_tiers:\n      - {above_input_tokens: 9, input: 2, output: 5}",
+            8,
+            Doubt::Cheaper,
+            "`m` above 9 input tokens: `input` costs less",
+        ),
+        (
+            "  - name: m\n    input: 3\n    output: 4\n    tiers:\n      batch:\n        input: 2\n        output: 2\n        \
+             context_tiers: [{above_input_tokens: 9, output: 1}]",
+            11,
+            Doubt::Cheaper,
+            "`m` above 9 input tokens: `output` costs less",
+        ),
         (
             "  - name: m\n    input: 0.000333\n    tiers:\n      batch: {multiply: 0.5}",
             7,
@@ -203,6 +220,52 @@ fn doubts_are_told_and_do_not_keep_a_file_from_being_used() {
         if kind != Doubt::Ambiguous {
             assert_eq!(found.line, line, "{entry}: {found}");
         }
+    }
+}
+
+#[test]
+fn prices_of_small_currencies_are_accepted() {
+    for (currency, output) in [("VND", "1500000"), ("IDR", "1200000")] {
+        let text = format!(
+            "version: v\ncurrency: {currency}\nmodels:\n  - {{name: m, input: 1, output: {output}}}\n"
+        );
+        assert_eq!(problems(&text), []);
+    }
+}
+
+#[test]
+fn a_file_without_models_is_doubtful() {
+    let (_, warnings) = Book::read("version: v\ncurrency: EUR\nmodels: []\n").expect("it can be used");
+    let told: Vec<_> = warnings.iter().map(|warning| (warning.line, warning.kind)).collect();
+    assert_eq!(told, [(3, Doubt::Empty)]);
+}
+
+#[test]
+fn prices_that_ended_without_a_successor_are_doubtful() {
+    for (entries, expected) in [
+        ("{name: m, valid_until: 2026-10-01, input: 5}", "4 `m` 2026-10-01"),
+        ("{name: m, aliases: [a], valid_until: 2026-10-01, input: 5}", "4 `a` 2026-10-01, 4 `m` 2026-10-01"),
+        ("{pattern: m*, valid_until: 2026-10-01, input: 5}", "4 `m*` 2026-10-01"),
+        ("{name: m, upstream: u, valid_until: 2026-10-01, input: 5}", "4 `m` 2026-10-01"),
+        // It has not ended, begins again, or another entry is for it.
+        ("{name: m, valid_until: 2026-10-03, input: 5}", ""),
+        ("{name: m, valid_until: 2026-10-01, input: 5}\n{name: m, valid_from: 2026-10-01, input: 5}", ""),
+        ("{name: m, valid_until: 2026-10-01, input: 5}\n{name: m, valid_from: 2027-10-01, input: 5}", ""),
+        ("{name: m, upstream: u, valid_until: 2026-10-01, input: 5}\n{name: m, input: 5}", ""),
+        ("{name: m, valid_until: 2026-10-01, input: 5}\n{pattern: '*', input: 5}", ""),
+        ("{pattern: m-*, valid_until: 2026-10-01, input: 5}\n{pattern: '*', input: 5}", ""),
+    ] {
+        let text = format!("{HEAD}  - {}\n", entries.replace('\n', "\n  - "));
+        let (book, _) = Book::read(&text).unwrap_or_else(|why| panic!("{text}: {why:?}"));
+        let ended = book.ended(instant::read("2026-10-02").expect("a date")).into_iter().map(|warning| {
+            let (name, rest) = warning
+                .what
+                .split_once("the prices of ")
+                .and_then(|(_, rest)| rest.split_once(" ended "))
+                .expect("both");
+            format!("{} {name} {}", warning.line, rest.split(',').next().unwrap_or_default())
+        });
+        assert_eq!(ended.collect::<Vec<_>>().join(", "), expected, "{text}");
     }
 }
 

@@ -6,11 +6,10 @@ use budget::{Budget, decimal};
 use metrics::{Glob, Objective};
 use relay::{Kind, Terms};
 
+use crate::file;
 use crate::origin::Origin;
 use crate::plan::{BudgetsPlan, Telemetry};
-use crate::settings::{
-    AUTO, BUDGET_UNPRICED, Entry, Form, OFF, ON, SETTINGS, Setting, Value, Written, setting,
-};
+use crate::settings::{AUTO, BUDGET_UNPRICED, Entry, Form, SETTINGS, Setting, Value, Written, choice};
 
 /// What will run, setting by setting, in the order of the table.
 #[derive(Clone, Debug)]
@@ -238,14 +237,14 @@ fn shown(written: Option<&Value>, row: &'static Setting) -> Shown {
         Some(value) => (value.text.clone(), value.origin.clone()),
         None => (row.default.to_owned(), Origin::Default),
     };
-    // A number may have been written as 007 or +7; what runs is 7. YAML reads `off` as false.
-    let text = match setting(row.key).form {
-        Form::Choice(names) if text == "false" && names.contains(&OFF) => OFF.to_owned(),
-        Form::Choice(names) if text == "true" && names.contains(&ON) => ON.to_owned(),
-        Form::Number { .. } => text.parse::<u64>().map_or(text, |number| number.to_string()),
-        _ => text,
+    // A number may have been written as 007 or +7; what runs is 7.
+    let spelling = match row.form {
+        Form::Choice(names) => choice(&text, names).map(str::to_owned),
+        Form::Number { .. } => file::number(&text).map(|number| number.to_string()),
+        Form::Switch => file::truth(&text).map(|truth| truth.to_string()),
+        Form::Text(_) | Form::Decimal { .. } => None,
     };
-    Shown { key: row.key, text, origin }
+    Shown { key: row.key, text: spelling.unwrap_or(text), origin }
 }
 
 /// Text as a YAML scalar: in quotes where it could be taken for something else.
@@ -255,7 +254,8 @@ impl Display for Scalar<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plain = |c: char| c.is_ascii_alphanumeric() || "._:/-%".contains(c);
         let first = self.0.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '/');
-        if first && self.0.chars().all(plain) && !self.0.ends_with(':') {
+        let is_null = self.0.eq_ignore_ascii_case("null");
+        if first && !is_null && self.0.chars().all(plain) && !self.0.ends_with(':') {
             return f.write_str(self.0);
         }
         f.write_char('"')?;

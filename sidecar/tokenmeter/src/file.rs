@@ -1,11 +1,12 @@
 //! The settings file, as a tree in which every key and value knows where it is from. Nothing is checked
-//! here but that it is YAML: what the keys mean is `settings`' business.
+//! here but that it is YAML: what the keys mean is `settings`' business. A value is the text that was written, as in
+//! the other places of a setting; [`truth`], [`number`] and [`decimal`] read what YAML takes it for.
 
 use std::fs::File as FsFile;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use yaml::Scalars;
+use rust_decimal::Decimal;
 
 use crate::mistake::Mistake;
 use crate::origin::Origin;
@@ -22,7 +23,7 @@ pub struct Node {
 /// What a value looks like.
 #[derive(Clone, Debug)]
 pub enum Shape {
-    /// Text, a number or a boolean, as text.
+    /// Text, a number or a boolean, as it was written.
     Scalar(String),
     /// A list.
     List(Vec<Node>),
@@ -48,12 +49,27 @@ pub fn read(path: &str) -> Result<Node, Mistake> {
 /// Reads `text` as the contents of the file at `path`.
 pub fn parse(path: &str, text: &str) -> Result<Node, Mistake> {
     let path: Arc<str> = path.into();
-    match yaml::read(text, Scalars::Meant) {
+    match yaml::read(text) {
         Ok(tree) => Ok(place(tree, &path)),
         Err(problem) => {
             Err(Mistake::at(&Origin::File { path, line: problem.line }, problem.what, problem.remedy))
         }
     }
+}
+
+/// Reads a truth value: `true`, and what YAML takes for it, as `yes` and `On`.
+pub(crate) fn truth(text: &str) -> Option<bool> {
+    yaml::meant(text)?.parse().ok()
+}
+
+/// Reads a whole number: its digits, and what YAML takes for it, as `0x10`, `1_000` and `1e3`.
+pub(crate) fn number(text: &str) -> Option<u64> {
+    text.parse().ok().or_else(|| yaml::meant(text)?.parse().ok())
+}
+
+/// Reads a decimal number exactly, with or without an exponent.
+pub(crate) fn decimal(text: &str) -> Option<Decimal> {
+    Decimal::from_str_exact(text).or_else(|_| Decimal::from_scientific(text)).ok()
 }
 
 fn bounded_text(path: &str) -> io::Result<String> {

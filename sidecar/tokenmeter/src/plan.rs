@@ -6,6 +6,8 @@ mod books;
 mod budgets;
 mod enforcement;
 mod gpu;
+#[cfg(test)]
+mod names_tests;
 mod objectives;
 pub(crate) mod prices;
 mod shares;

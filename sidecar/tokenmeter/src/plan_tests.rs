@@ -197,8 +197,8 @@ fn each_mistake_says_where_what_and_what_to_do() {
              lmdeploy, mistral_rs, dynamo, openai, anthropic, gemini; did you mean `llama_cpp`?",
         ),
         (
-            "upstream=http://gpu engine_metrics=yes",
-            "--engine-metrics: `yes` is not one of auto, on, off; write one of these",
+            "upstream=http://gpu engine_metrics=maybe",
+            "--engine-metrics: `maybe` is not one of auto, on, off; write one of these",
         ),
         (
             "upstream=http://gpu engine_metrics_interval_ms=999",
@@ -218,8 +218,8 @@ fn each_mistake_says_where_what_and_what_to_do() {
             "--stall-ms: `1.5` is not a number of milliseconds; write a whole number from 1 to 3600000",
         ),
         (
-            "upstream=http://gpu half_close=yes",
-            "--half-close: `yes` is neither true nor false; write true or false",
+            "upstream=http://gpu half_close=maybe",
+            "--half-close: `maybe` is neither true nor false; write true or false",
         ),
         (
             "upstream=http://gpu admin_hosts=a,http://b",

@@ -11,6 +11,8 @@ use budget::Period;
 use metrics::PRESETS;
 use relay::{Kind, UnknownPaths};
 
+use crate::file;
+
 pub use list::{BUDGET_LIST, List, OBJECTIVE_LIST, UPSTREAMS};
 pub use written::{Entry, Value, Written};
 
@@ -561,6 +563,12 @@ pub const BUDGET_DURATIONS: [&str; Period::ALL.len()] = {
     }
     names
 };
+
+/// Returns the one of `known` that a text names; `on` and `off` also as YAML's other words for true and false.
+pub(crate) fn choice(text: &str, known: &[&'static str]) -> Option<&'static str> {
+    let named = |word: &str| known.iter().copied().find(|known| *known == word);
+    named(text).or_else(|| named(if file::truth(text)? { ON } else { OFF }))
+}
 
 /// The row of a key that is known to be in the table.
 pub fn setting(key: &str) -> &'static Setting {

@@ -20,7 +20,8 @@ pub struct Node {
 /// What a value looks like.
 #[derive(Debug)]
 pub enum Shape {
-    /// Text, a number or a truth value, as [`Scalars`] says.
+    /// Text, a number or a truth value, as it was written: a name that has been a number is no longer that name, and
+    /// a price that has been a float no longer that price. [`meant`] says what YAML takes it for.
     Scalar(String),
     /// A list.
     List(Vec<Node>),
@@ -28,15 +29,6 @@ pub enum Shape {
     Map(Vec<(String, u64, Node)>),
     /// A key with nothing behind it, or an empty file.
     Nothing,
-}
-
-/// What a plain value that YAML takes for a number or a truth value is read as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scalars {
-    /// The text that was written: a price that has been a float is no longer that price.
-    Written,
-    /// What YAML takes it for, in one spelling: `True` is `true` and `0x10` is `16`.
-    Meant,
 }
 
 /// What keeps a file from being used.
@@ -64,16 +56,9 @@ impl fmt::Display for Problem {
 /// # Errors
 ///
 /// It is not YAML, or unfolds to more than two million values.
-pub fn read(text: &str, scalars: Scalars) -> Result<Node, Problem> {
-    let options = serde_saphyr::options! {
-        duplicate_keys: DuplicateKeyPolicy::LastWins,
-        // Whoever wants a number refuses them, as what they are.
-        non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
-        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: REPLAYED },
-        budget: serde_saphyr::budget! { max_nodes: NODES, max_events: 2 * NODES },
-    };
-    match serde_saphyr::from_str_with_options::<Spanned<Tree>>(text, options) {
-        Ok(tree) => Ok(place(tree, text, scalars)),
+pub fn read(text: &str) -> Result<Node, Problem> {
+    match tree(text) {
+        Ok(tree) => Ok(place(tree, text)),
         Err(error) => {
             let line = error.location().map_or(0, |location| location.line());
             let told = error.without_snippet().to_string();
@@ -96,16 +81,35 @@ pub fn read(text: &str, scalars: Scalars) -> Result<Node, Problem> {
     }
 }
 
+/// Returns the number or the truth value that YAML takes a plain value for, in one spelling (`yes` is `true`, `0x10`
+/// is `16`, `1e3` is `1000`), or `None` if it is neither.
+pub fn meant(text: &str) -> Option<String> {
+    match tree(text).ok()?.value {
+        Tree::Resolved(canonical) => Some(canonical),
+        _ => None,
+    }
+}
+
+fn tree(text: &str) -> Result<Spanned<Tree>, serde_saphyr::Error> {
+    let options = serde_saphyr::options! {
+        duplicate_keys: DuplicateKeyPolicy::LastWins,
+        // Whoever wants a number refuses them, as what they are.
+        non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: REPLAYED },
+        budget: serde_saphyr::budget! { max_nodes: NODES, max_events: 2 * NODES },
+    };
+    serde_saphyr::from_str_with_options(text, options)
+}
+
 /// Keys, values and lists in a file: a hundred thousand models.
 const NODES: usize = 2_000_000;
 
 /// Those among them that `*name` repeats.
 const REPLAYED: usize = 100_000;
 
-fn place(tree: Spanned<Tree>, text: &str, scalars: Scalars) -> Node {
+fn place(tree: Spanned<Tree>, text: &str) -> Node {
     let shape = match tree.value {
         Tree::Text(said) => Shape::Scalar(said),
-        Tree::Resolved(canonical) if scalars == Scalars::Meant => Shape::Scalar(canonical),
         Tree::Resolved(canonical) => {
             let span = tree.defined.span();
             let from = span.byte_offset().and_then(|at| usize::try_from(at).ok());
@@ -113,11 +117,11 @@ fn place(tree: Spanned<Tree>, text: &str, scalars: Scalars) -> Node {
             let raw = from.zip(length).and_then(|(from, length)| text.get(from..from.checked_add(length)?));
             Shape::Scalar(raw.map_or(canonical, |raw| raw.trim().to_owned()))
         }
-        Tree::List(items) => Shape::List(items.into_iter().map(|item| place(item, text, scalars)).collect()),
+        Tree::List(items) => Shape::List(items.into_iter().map(|item| place(item, text)).collect()),
         Tree::Map(entries) => Shape::Map(
             entries
                 .into_iter()
-                .map(|(key, value)| (key.value, key.referenced.line(), place(value, text, scalars)))
+                .map(|(key, value)| (key.value, key.referenced.line(), place(value, text)))
                 .collect(),
         ),
         Tree::Nothing => Shape::Nothing,
@@ -198,11 +202,7 @@ impl<'de> Visitor<'de> for TreeVisitor {
 
 #[cfg(test)]
 mod tests {
-    use super::{Node, Problem, Scalars, Shape};
-
-    fn read(text: &str) -> Result<Node, Problem> {
-        super::read(text, Scalars::Written)
-    }
+    use super::{Shape, meant, read};
 
     fn scalar(text: &str) -> String {
         let Shape::Map(entries) = read(text).expect("it is YAML").shape else { panic!("not a map: {text}") };
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_stay_as_they_were_written() {
+    fn plain_values_stay_as_they_were_written() {
         for said in [
             "0.1000000000000000055511151231257827",
             "5.0000000000000004E-8",
@@ -237,19 +237,23 @@ mod tests {
     }
 
     #[test]
-    fn what_is_meant_has_one_spelling() {
-        for (said, meant) in
-            [("007", "7"), ("0x10", "16"), ("True", "true"), ("yes", "true"), ("'007'", "007")]
-        {
-            let Ok(Node { shape: Shape::Map(entries), .. }) =
-                super::read(&format!("a: {said}"), Scalars::Meant)
-            else {
-                panic!("{said}")
-            };
-            assert!(
-                matches!(&entries[0].2.shape, Shape::Scalar(read) if read == meant),
-                "{said}: {entries:?}"
-            );
+    fn numbers_and_truth_values_have_one_spelling() {
+        for (written, spelling) in [
+            ("007", Some("7")),
+            ("0x10", Some("16")),
+            ("1_000", Some("1000")),
+            ("1e3", Some("1000")),
+            ("True", Some("true")),
+            ("yes", Some("true")),
+            ("off", Some("false")),
+            ("2.50", Some("2.5")),
+            ("'007'", None),
+            ("acme", None),
+            ("", None),
+            ("[", None),
+            ("null", None),
+        ] {
+            assert_eq!(meant(written).as_deref(), spelling, "{written}");
         }
     }
 

@@ -10,7 +10,8 @@ use crate::charge::Pico;
 use crate::entry::{STANDARD, is_ordinary};
 use crate::mistake::Doubt;
 use crate::nearest;
-use crate::prices::{Factor, KEYS, PER_REQUEST, Prices, TYPES};
+use crate::prices::{Factor, KEYS, PER_REQUEST, Prices, TYPES, key_of};
+use meter::TokenType;
 use yaml::{Node, Shape};
 
 use super::fields::Fields;
@@ -78,8 +79,9 @@ impl Reader {
             self.warn(image.line, Doubt::NeverCharged, what);
         }
         let tiers = self.tiers(fields);
-        let mut sheets = Vec::new();
-        sheets.extend(stacked(STANDARD.into(), &entry, None));
+        let mut sheets = stacked(STANDARD.into(), &entry, None);
+        self.note_unpriced(node.line, title, &entry.own);
+        self.note_cheaper(title, &entry, &sheets);
         for (above, (line, prices)) in &entry.contexts {
             self.note_kept(*line, title, &format!("above {above} input tokens"), &entry.own, prices);
         }
@@ -106,11 +108,48 @@ impl Reader {
                         let place = format!("in the tier `{name}` above {above} input tokens");
                         self.note_kept(line, title, &place, prices, &own);
                     }
-                    sheets.extend(stacked(name, &entry, Some(&layers)));
+                    let of_tier = stacked(name, &entry, Some(&layers));
+                    self.note_cheaper(title, &layers, &of_tier);
+                    sheets.extend(of_tier);
                 }
             }
         }
         sheets
+    }
+
+    /// Notes the kinds of token without which no exchange is and for which the entry has no price.
+    fn note_unpriced(&mut self, line: u64, title: &str, prices: &Prices) {
+        let lacks = |kind: &TokenType| prices.per_token[*kind as usize].is_none();
+        let lacking: Vec<_> =
+            [TokenType::Input, TokenType::Output].into_iter().filter(lacks).map(key_of).collect();
+        if !lacking.is_empty() && *prices != Prices::default() {
+            let what = format!(
+                "`{title}` has no `{}`: exchanges with such tokens are unpriced (`token_type`); write 0 if they are free",
+                lacking.join("` and no `")
+            );
+            self.warn(line, Doubt::Unpriced, what);
+        }
+    }
+
+    /// Notes the lengths of `layers` from which on a token costs less than below them; `sheets` are those of one tier.
+    fn note_cheaper(&mut self, title: &str, layers: &Layers, sheets: &[Sheet]) {
+        for (shorter, longer) in sheets.iter().zip(&sheets[1..]) {
+            let Some((line, _)) = layers.contexts.get(&longer.above) else { continue };
+            let is_cheaper = |kind: &TokenType| {
+                let at = *kind as usize;
+                matches!((longer.prices.per_token[at], shorter.prices.per_token[at]), (Some(longer), Some(shorter)) if longer < shorter)
+            };
+            let cheaper: Vec<_> = TokenType::ALL.into_iter().filter(is_cheaper).map(key_of).collect();
+            if !cheaper.is_empty() {
+                let what = format!(
+                    "`{title}` above {} input tokens: `{}` costs less than for shorter prompts; see that the prices are \
+                     not the other way round",
+                    longer.above,
+                    cheaper.join("`, `")
+                );
+                self.warn(*line, Doubt::Cheaper, what);
+            }
+        }
     }
 
     fn note_kept(&mut self, line: u64, title: &str, place: &str, under: &Prices, over: &Prices) {
@@ -276,6 +315,15 @@ impl Reader {
             );
             self.warn(node.line, Doubt::Tiny, what);
         }
+        if price > LARGE {
+            let remedy = match self.unit {
+                Unit::PerMillion => "see that it is the price of a million tokens in this currency",
+                Unit::PerToken => "if it is the price of a million tokens, say `unit: per_million`",
+            };
+            let what =
+                format!("`{key}` is {} for one token, which is much; {remedy}", amount::amount(price.into()));
+            self.warn(node.line, Doubt::Large, what);
+        }
         Some(price)
     }
 
@@ -306,7 +354,7 @@ impl Reader {
                 None
             }
             Ok(Parts { whole, .. }) if whole > i128::from(most) => {
-                let each = if most == TOKEN_MOST { "one token" } else { "one request" };
+                let each = if key == PER_REQUEST { "one request" } else { "one token" };
                 let what = format!(
                     "`{key}`: `{}` is more than {} for {each}",
                     shown(text),
@@ -397,9 +445,12 @@ const WORD: usize = 64;
 /// The longest prompt that prices may tell apart.
 const LONGEST_PROMPT: u64 = 1_000_000_000;
 
-/// The most that one token may cost: a unit of the currency, in pico-units. Every price of a provider is
-/// a thousand times less.
-const TOKEN_MOST: Pico = 1_000_000_000_000;
+/// Pico-units of a token above which a price is doubtful: one unit of the currency. In dollars every price of a
+/// provider is a thousand times less; in đồng and rupiah, dear models cost more.
+const LARGE: Pico = 1_000_000_000_000;
+
+/// The most that one token may cost: ten thousand units, in pico-units.
+const TOKEN_MOST: Pico = 10_000_000_000_000_000;
 
 /// The most that one request may cost: ten thousand units, in pico-units.
 const REQUEST_MOST: Pico = 10_000_000_000_000_000;

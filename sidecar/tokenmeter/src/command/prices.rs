@@ -175,7 +175,11 @@ pub(crate) fn run(wish: &Wish) -> Result<ExitCode, PricesError> {
         }
         Wish::Lint { file, json } => {
             let text = text(file).map_err(|error| PricesError::Read(file.clone(), error))?;
-            let read = Book::read(&text);
+            let read = Book::read(&text).map(|(book, mut warnings)| {
+                warnings.extend(book.ended(now()));
+                warnings.sort_by_key(|warning| warning.line);
+                (book, warnings)
+            });
             let code = if read.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(WRONG_SETTINGS) };
             say(&if *json { told::lint_json(file, &read) } else { told::lint(file, &read) });
             Ok(code)

@@ -11,6 +11,7 @@ use rust_decimal::prelude::ToPrimitive;
 use tenant::Spec;
 
 use super::values::Reader;
+use crate::file;
 use crate::mistake::Mistake;
 use crate::origin::Origin;
 use crate::settings::{
@@ -193,17 +194,14 @@ impl Reader<'_> {
     /// A sum in pico-units, exactly as it was written.
     fn limit(&mut self, written: &Value) -> Option<i128> {
         let text = &written.text;
-        let digits = text.bytes().filter(u8::is_ascii_digit).count();
-        // A YAML number may have gone through a float: up to so many digits come out as they went in.
-        let exact = Decimal::from_str_exact(text).ok().filter(|_| digits <= EXACT_DIGITS);
-        let pico = exact.and_then(|units| units.checked_mul(Decimal::from(PICO)));
+        let pico = file::decimal(text).and_then(|units| units.checked_mul(Decimal::from(PICO)));
         match pico {
             Some(pico) if pico.fract().is_zero() && pico.is_sign_positive() && !pico.is_zero() => {
                 pico.to_i128()
             }
             _ => {
                 let what = format!("`{}` is no sum of money above 0", text.escape_debug());
-                let remedy = "write it as in 250 or 0.50: at most 15 digits, 12 of them after the point";
+                let remedy = "write it as in 250 or 0.50: at most 16 digits before the point and 12 after";
                 self.mistakes.push(Mistake::at(&written.origin, what, remedy));
                 None
             }
@@ -211,15 +209,7 @@ impl Reader<'_> {
     }
 
     fn yes(&mut self, entry: &Entry, key: &'static str) -> bool {
-        match entry.fields.get(key).map(|written| (written.text.as_str(), written)) {
-            None | Some(("false", _)) => false,
-            Some(("true", _)) => true,
-            Some((other, written)) => {
-                let what = format!("`{}` is neither true nor false", other.escape_debug());
-                self.mistakes.push(Mistake::at(&written.origin, what, "write true or false"));
-                false
-            }
-        }
+        entry.fields.get(key).is_some_and(|written| self.truth(written))
     }
 
     fn webhook(&mut self) -> Option<budget::Plan> {
@@ -289,9 +279,6 @@ const MOST: usize = 64;
 
 /// Parts of a unit of money.
 const PICO: u64 = 1_000_000_000_000;
-
-/// Decimal digits that any 64-bit float keeps.
-const EXACT_DIGITS: usize = 15;
 
 #[cfg(test)]
 #[path = "budgets_tests.rs"]

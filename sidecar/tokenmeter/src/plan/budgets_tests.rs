@@ -238,10 +238,12 @@ fn sums_are_exact_or_refused() {
         ("0.1", Some(100_000_000_000)),
         ("0.000000000001", Some(1)),
         ("123.456789012345", Some(123_456_789_012_345)),
-        ("1234.456789012345", None),
+        ("1234.456789012345", Some(1_234_456_789_012_345)),
         ("123.456789012", Some(123_456_789_012_000)),
         ("\"123456789012.34\"", Some(123_456_789_012_340_000_000_000)),
-        ("1234567890123.456", None),
+        ("1234567890123456.789", Some(1_234_567_890_123_456_789_000_000_000)),
+        ("123456789012345678", None),
+        ("0.1000000000000000055511151231257827", None),
         ("0.0000000000001", None),
         ("0", None),
         ("-5", None),
@@ -257,8 +259,8 @@ fn sums_are_exact_or_refused() {
                 let told = told(&yaml);
                 assert_eq!(told.len(), 1, "{told:?}");
                 assert!(told[0].starts_with("t.yaml:3: `"), "{told:?}");
-                let remedy = " is no sum of money above 0; write it as in 250 or 0.50: at most 15 digits, 12 of them \
-                              after the point";
+                let remedy = " is no sum of money above 0; write it as in 250 or 0.50: at most 16 digits before \
+                              the point and 12 after";
                 assert!(told[0].ends_with(remedy), "{told:?}");
             }
         }
@@ -384,7 +386,7 @@ fn prices_chosen_by_name_are_a_warning() {
         let beside = [("prices", path.to_str().unwrap()), ("ledger", "spend.db"), ("kind", kind)];
         warned(&written(&format!("budgets:\n{budget}"), &beside))
     };
-    let two = "  - {name: cheap, input: 1}\n  - {name: dear, input: 9}\n";
+    let two = "  - {name: cheap, input: 1, output: 1}\n  - {name: dear, input: 9, output: 9}\n";
     assert_eq!(
         of("llama_cpp", true, two),
         [
@@ -399,12 +401,12 @@ fn prices_chosen_by_name_are_a_warning() {
     );
     assert_eq!(of("vllm", true, two), [""; 0]);
     assert_eq!(of("llama_cpp", false, two), [""; 0]);
-    assert_eq!(of("llama_cpp", true, "  - {name: only, input: 1}\n"), [""; 0]);
-    let all = format!("{two}  - {{pattern: \"*\", upstream: \"gpu:8000\", input: 9}}\n");
+    assert_eq!(of("llama_cpp", true, "  - {name: only, input: 1, output: 1}\n"), [""; 0]);
+    let all = format!("{two}  - {{pattern: \"*\", upstream: \"gpu:8000\", input: 9, output: 9}}\n");
     assert_eq!(of("llama_cpp", true, &all), [""; 0]);
-    let named = format!("{all}  - {{name: cheap, upstream: \"gpu:8000\", input: 2}}\n");
+    let named = format!("{all}  - {{name: cheap, upstream: \"gpu:8000\", input: 2, output: 2}}\n");
     assert_eq!(of("llama_cpp", true, &named).len(), 1, "an entry of the upstream for one name");
-    let elsewhere = "  - {name: dear, input: 9}\n  - {name: cheap, input: 1, upstream: other}\n  - {name: c, input: 1, provider: openai}\n";
+    let elsewhere = "  - {name: dear, input: 9, output: 9}\n  - {name: cheap, input: 1, output: 1, upstream: other}\n  - {name: c, input: 1, output: 1, provider: openai}\n";
     assert_eq!(of("llama_cpp", true, elsewhere), [""; 0]);
     std::fs::remove_file(&path).unwrap();
 }

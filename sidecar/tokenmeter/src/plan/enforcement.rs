@@ -6,6 +6,7 @@ use relay::Kind;
 use usage::Policy;
 
 use super::values::Reader;
+use crate::file;
 use crate::mistake::Mistake;
 use crate::settings::Value;
 
@@ -17,7 +18,9 @@ impl Reader<'_> {
     /// Returns whether a listed budget is enforced.
     pub(super) fn enforces(&self) -> bool {
         let entries = self.written.budgets.iter().flat_map(|(_, entries)| entries);
-        entries.filter_map(|entry| entry.fields.get("enforce")).any(|written| written.text == "true")
+        entries
+            .filter_map(|entry| entry.fields.get("enforce"))
+            .any(|written| file::truth(&written.text) == Some(true))
     }
 
     /// The usage policy of an upstream that has none of its own.

@@ -7,6 +7,7 @@ use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 
 use super::values::Reader;
+use crate::file;
 use crate::machine::Machine;
 use crate::mistake::Mistake;
 use crate::origin::Origin;
@@ -69,8 +70,7 @@ impl Reader<'_> {
 
     fn source(&mut self, has_exporter: bool) -> Option<Wanted> {
         let written = self.value("gpu");
-        // YAML has read an unquoted `off` as a truth value.
-        let name = if written.text == "false" { OFF } else { self.one_of_setting("gpu", &written) };
+        let name = self.one_of_setting("gpu", &written);
         if name == "exporter" && !has_exporter {
             let what = "the GPUs are to be read from an exporter, and none is named";
             self.mistakes.push(Mistake::at(
@@ -144,7 +144,7 @@ impl Reader<'_> {
         if text.is_empty() {
             return 0;
         }
-        let parts = text.parse::<Decimal>().ok().filter(|number| !number.is_sign_negative());
+        let parts = file::decimal(&text).filter(|number| !number.is_sign_negative());
         let parts = parts.and_then(|number| number.checked_mul(Decimal::from(scale)));
         match parts {
             Some(parts) if parts.fract().is_zero() && parts.to_u64().is_some() => {

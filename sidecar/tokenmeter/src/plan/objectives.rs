@@ -7,7 +7,7 @@ use metrics::{Glob, Objective, PRESETS, Preset, TARGET_RATIO};
 use super::values::Reader;
 use crate::mistake::Mistake;
 use crate::origin::Origin;
-use crate::settings::{Entry, OBJECTIVE_LIST, OBJECTIVES, OFF, Value};
+use crate::settings::{Entry, OBJECTIVE_LIST, OBJECTIVES, Value};
 
 impl Reader<'_> {
     /// What is wanted of whose exchanges; the first that covers one counts.
@@ -32,11 +32,9 @@ impl Reader<'_> {
     }
 
     fn everybodys(&mut self, written: &Value) -> Option<Objective> {
-        // YAML has read an unquoted `off` as a truth value.
-        let name = if written.text == "false" { OFF } else { self.one_of(written, &OBJECTIVES) };
-        let preset = preset(name)?;
+        let preset = preset(self.one_of(written, &OBJECTIVES))?;
         Some(Objective {
-            name: name.into(),
+            name: preset.name.into(),
             models: Vec::new(),
             tenants: Vec::new(),
             first_token_ns: preset.first_token_ns,

@@ -33,7 +33,7 @@ const HEAD: &str = "version: v\ncurrency: USD\nmodels:\n";
 
 #[test]
 fn a_right_file_is_a_book() {
-    let file = File::of("right", &format!("{HEAD}  - {{name: m, input: 1}}\n"));
+    let file = File::of("right", &format!("{HEAD}  - {{name: m, input: 1, output: 1}}\n"));
     let (book, warnings) = read(file.path(), &Origin::Default).expect("it is right");
     assert_eq!((&**book.version(), warnings.len()), ("v", 0));
 }
@@ -66,7 +66,7 @@ fn a_file_that_is_not_there_is_told_where_it_was_named() {
 fn of_many_doubts_only_the_first_are_told() {
     let mut text = HEAD.to_owned();
     for number in 0..50 {
-        text.push_str(&format!("  - {{name: m{number}, input: 0.12345678, image: 1}}\n"));
+        text.push_str(&format!("  - {{name: m{number}, input: 0.12345678, output: 1, image: 1}}\n"));
     }
     let file = File::of("doubtful", &text);
     let (_, warnings) = read(file.path(), &Origin::Default).expect("it is right");
@@ -80,7 +80,7 @@ fn of_many_doubts_only_the_first_are_told() {
 
 #[test]
 fn the_plan_has_the_book_or_tells_why_not() {
-    let right = File::of("planned", &format!("{HEAD}  - {{name: m, input: 1}}\n"));
+    let right = File::of("planned", &format!("{HEAD}  - {{name: m, input: 1, output: 1}}\n"));
     let wrong = File::of("unplanned", &format!("{HEAD}  - {{name: m, input: -1}}\n"));
     for (path, version, mistake) in [
         ("", None, ""),

@@ -12,7 +12,7 @@ use super::values::Reader;
 use crate::machine::Machine;
 use crate::mistake::Mistake;
 use crate::origin::Origin;
-use crate::settings::{AUTO, Value};
+use crate::settings::{AUTO, ON, Value};
 
 /// The ways out, and what they need of others.
 #[derive(Clone, Debug, Default)]
@@ -72,7 +72,8 @@ impl Reader<'_> {
         upstreams: Vec<metrics::Upstream>,
     ) -> Telemetry {
         let overrides = self.overrides(machine);
-        let propagate = self.on_or_off("trace_headers");
+        let headers = self.value("trace_headers");
+        let propagate = self.one_of_setting("trace_headers", &headers) == ON;
         let semconv = self.semconv();
         let settings = resolve(&|name| machine.variable(name), &overrides);
         for mistake in settings.mistakes {

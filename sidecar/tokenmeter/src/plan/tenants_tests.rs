@@ -324,6 +324,16 @@ fn what_is_probably_not_meant_is_a_warning() {
              use https://, unless it is this machine"
         ]
     );
+    assert_eq!(
+        told(
+            "rules:\n  - {path: /teams, tenant: a}\n  - {path: /teams/search/x, tenant: b}\n  - {path: /team, tenant: c}\n"
+        ),
+        [
+            "t.yaml:3: no request reaches the rule by path `/teams/search/x`: `/teams` at t.yaml:2 takes them all; put it \
+             before that one, or remove it"
+        ]
+    );
+    assert_eq!(told("rules:\n  - {path: /teams/a, tenant: a}\n  - {path: /teams, tenant: b}\n"), [""; 0]);
 }
 
 #[test]

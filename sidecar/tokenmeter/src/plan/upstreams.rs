@@ -13,7 +13,7 @@ use crate::loops;
 use crate::machine::Machine;
 use crate::mistake::Mistake;
 use crate::origin::Origin;
-use crate::settings::{AUTO, Entry, KINDS, ROLES, SCRAPES, UPSTREAMS, USAGE, Value, setting};
+use crate::settings::{AUTO, Entry, KINDS, OFF, ON, ROLES, SCRAPES, UPSTREAMS, USAGE, Value, setting};
 use crate::url::Url;
 
 /// An address and where it was written.
@@ -227,16 +227,10 @@ impl Reader<'_> {
     }
 
     fn scrape(&mut self, written: Option<&Value>) -> Scrape {
-        let Some(written) = written else { return Scrape::Auto };
-        match written.text.as_str() {
-            // YAML has read an unquoted `on` or `off` as a truth value.
-            "true" => Scrape::On,
-            "false" => Scrape::Off,
-            _ => match self.one_of(written, &SCRAPES) {
-                "on" => Scrape::On,
-                "off" => Scrape::Off,
-                _ => Scrape::Auto,
-            },
+        match written.map(|written| self.one_of(written, &SCRAPES)) {
+            Some(ON) => Scrape::On,
+            Some(OFF) => Scrape::Off,
+            _ => Scrape::Auto,
         }
     }
 

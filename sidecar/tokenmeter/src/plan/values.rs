@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
+use crate::file;
 use crate::mistake::Mistake;
 use crate::nearest;
 use crate::origin::Origin;
-use crate::settings::{Form, OFF, Value, Written, setting};
+use crate::settings::{Form, Value, Written, choice, setting};
 
 /// Reads what was written, and collects what is wrong with it.
 pub(super) struct Reader<'a> {
@@ -29,8 +30,8 @@ impl Reader<'_> {
             unreachable!("{key} is a number in the table")
         };
         let value = self.value(key);
-        match value.text.parse() {
-            Ok(number) if (min..=max).contains(&number) => number,
+        match file::number(&value.text) {
+            Some(number) if (min..=max).contains(&number) => number,
             _ => {
                 let what = format!("`{}` is not a number of {unit}", value.text.escape_debug());
                 let remedy = format!("write a whole number from {min} to {max}");
@@ -42,25 +43,15 @@ impl Reader<'_> {
 
     pub(super) fn switch(&mut self, key: &'static str) -> bool {
         let value = self.value(key);
-        match value.text.as_str() {
-            "true" => true,
-            "false" => false,
-            other => {
-                let what = format!("`{}` is neither true nor false", other.escape_debug());
-                self.mistakes.push(Mistake::at(&value.origin, what, "write true or false"));
-                false
-            }
-        }
+        self.truth(&value)
     }
 
-    pub(super) fn on_or_off(&mut self, key: &'static str) -> bool {
-        let value = self.value(key);
-        match value.text.as_str() {
-            // YAML has read an unquoted `on` or `off` as a truth value.
-            "true" => true,
-            "false" => false,
-            _ => self.one_of_setting(key, &value) != OFF,
-        }
+    pub(super) fn truth(&mut self, value: &Value) -> bool {
+        file::truth(&value.text).unwrap_or_else(|| {
+            let what = format!("`{}` is neither true nor false", value.text.escape_debug());
+            self.mistakes.push(Mistake::at(&value.origin, what, "write true or false"));
+            false
+        })
     }
 
     pub(super) fn one_of_setting(&mut self, key: &'static str, value: &Value) -> &'static str {
@@ -69,7 +60,7 @@ impl Reader<'_> {
     }
 
     pub(super) fn one_of(&mut self, value: &Value, known: &'static [&'static str]) -> &'static str {
-        if let Some(found) = known.iter().find(|known| **known == value.text) {
+        if let Some(found) = choice(&value.text, known) {
             return found;
         }
         let what = format!("`{}` is not one of {}", value.text.escape_debug(), known.join(", "));

@@ -141,10 +141,17 @@ impl Written {
                     Shape::Scalar(name) => Some(name),
                     _ => None,
                 });
-                match names.collect::<Option<Vec<_>>>() {
-                    Some(names) => names.join(","),
-                    None => return self.shapeless(key, &origin),
+                let Some(names) = names.collect::<Option<Vec<_>>>() else {
+                    return self.shapeless(key, &origin);
+                };
+                if let Some(name) = names.iter().find(|name| name.contains(',')) {
+                    let what = format!("`{key}` has a comma within one name, `{}`", name.escape_debug());
+                    let remedy =
+                        "write each name as an item of its own; in a pattern, `?` stands for a comma";
+                    self.mistakes.push(Mistake::at(&origin, what, remedy));
+                    return None;
                 }
+                names.join(",")
             }
             Shape::Nothing => {
                 let what = format!("`{key}` has no value");

@@ -79,6 +79,11 @@ fn kind(doubt: Doubt) -> &'static str {
         Doubt::Kept => "kept",
         Doubt::Ambiguous => "ambiguous",
         Doubt::LeftBehind => "left_behind",
+        Doubt::Large => "large",
+        Doubt::Unpriced => "unpriced",
+        Doubt::Cheaper => "cheaper",
+        Doubt::Ended => "ended",
+        Doubt::Empty => "empty",
     }
 }
 

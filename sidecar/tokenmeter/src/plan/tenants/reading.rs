@@ -6,7 +6,7 @@ use std::path::Path;
 use tenant::{BodyKey, Nets};
 
 use super::{Hash, KeySource};
-use crate::file::{Node, Shape};
+use crate::file::{self, Node, Shape};
 use crate::mistake::Mistake;
 use crate::nearest;
 use crate::origin::Origin;
@@ -136,15 +136,12 @@ impl<'a> Reading<'a> {
     pub(super) fn switch(&mut self, fields: &mut Fields, key: &str) -> Option<bool> {
         let node = fields.take(key)?;
         let (text, origin) = self.text(key, node)?;
-        match text.as_str() {
-            "true" => Some(true),
-            "false" => Some(false),
-            other => {
-                let what = format!("`{}` is neither true nor false", other.escape_debug());
-                self.mistake(&origin, what, "write true or false");
-                None
-            }
+        let truth = file::truth(&text);
+        if truth.is_none() {
+            let what = format!("`{}` is neither true nor false", text.escape_debug());
+            self.mistake(&origin, what, "write true or false");
         }
+        truth
     }
 
     /// Networks, or single addresses.

@@ -4,11 +4,13 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use scan::limits::WANTED;
-use tenant::{Algorithm, ApiKeys, BodyKey, Claim, Jwt, KEY_FIELDS, KeyHash, KeySet, Name, Owner, Rule};
+use tenant::{
+    Algorithm, ApiKeys, BodyKey, Claim, Jwt, KEY_FIELDS, KeyHash, KeySet, Name, Owner, Rule, begins_path,
+};
 
 use super::reading::{Fields, Reading};
 use super::{Hash, KeySource, Place};
-use crate::file::{Node, Shape};
+use crate::file::{self, Node, Shape};
 use crate::mistake::Mistake;
 use crate::nearest;
 use crate::origin::Origin;
@@ -31,7 +33,30 @@ impl Reading<'_> {
             self.mistake(&node.origin, what, format!("keep {MOST}; API keys share one rule"));
             return Vec::new();
         }
-        items.into_iter().filter_map(|item| self.rule(item)).collect()
+        let mut rules: Vec<(Rule, Origin)> = Vec::new();
+        for item in items {
+            let origin = item.origin.clone();
+            if let Some(rule) = self.rule(item) {
+                self.note_shadowed(&rules, &rule, &origin);
+                rules.push((rule, origin));
+            }
+        }
+        rules.into_iter().map(|(rule, _)| rule).collect()
+    }
+
+    /// Warns of a rule by path that never hits, because an earlier one takes every path that it is for.
+    fn note_shadowed(&mut self, earlier: &[(Rule, Origin)], rule: &Rule, origin: &Origin) {
+        let Rule::Path { prefix, .. } = rule else { return };
+        let shadow = earlier.iter().find_map(|(rule, origin)| match rule {
+            Rule::Path { prefix: short, .. } if begins_path(prefix, short) => Some((short, origin)),
+            _ => None,
+        });
+        if let Some((short, first)) = shadow {
+            let what = format!(
+                "no request reaches the rule by path `{prefix}`: `{short}` at {first} takes them all"
+            );
+            self.warnings.push(Mistake::at(origin, what, "put it before that one, or remove it"));
+        }
     }
 
     fn rule(&mut self, item: Node) -> Option<Rule> {
@@ -330,7 +355,7 @@ impl Reading<'_> {
 
     fn leeway(&mut self, node: Node) -> Option<u64> {
         let (text, origin) = self.text("leeway_s", node)?;
-        let seconds = text.parse().ok().filter(|seconds| *seconds <= LEEWAY_MOST_S);
+        let seconds = file::number(&text).filter(|seconds| *seconds <= LEEWAY_MOST_S);
         if seconds.is_none() {
             let what = format!("`{}` is not a number of seconds", text.escape_debug());
             self.mistake(&origin, what, format!("write a whole number from 0 to {LEEWAY_MOST_S}"));
