@@ -19,6 +19,8 @@ mod fault_tests;
 pub mod feed;
 mod file;
 mod files;
+#[cfg(test)]
+mod first_prices_tests;
 mod keeper;
 mod key;
 #[cfg(test)]

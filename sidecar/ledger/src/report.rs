@@ -4,6 +4,8 @@
 //! from lines is, and comes to the same as from rows.
 
 pub mod ask;
+pub(crate) mod corrections;
+pub(crate) mod first_prices;
 pub mod focus;
 pub mod group;
 pub mod json;

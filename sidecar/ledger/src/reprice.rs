@@ -9,12 +9,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use meter::{ExchangeId, TokenType};
+use meter::ExchangeId;
 use price::{Book, Charge, Currency, Rate, Unpriced, Usage, has_tiers};
 
 use crate::amend::{Amendment, amend};
 use crate::report::ask::matches;
-use crate::report::pieces::{Detail, Piece, from_rows, line_of};
+use crate::report::corrections::Made;
+use crate::report::first_prices::Reading;
+use crate::report::pieces::{Detail, Piece, from_rows};
 use crate::report::source::{Correction, Month, Range, Source, Trouble};
 use crate::{Class, Line, Row, Store, month};
 
@@ -179,6 +181,17 @@ struct Standing {
     made: u32,
 }
 
+impl Standing {
+    fn of(row: &Row, made: &[Made]) -> Self {
+        let first = Self { cost_pico: row.charge.cost().map_or(0, i128::from), rate: row.rate(), made: 0 };
+        made.iter().fold(first, |sum, made| Self {
+            cost_pico: sum.cost_pico + made.delta_pico,
+            rate: made.rate.or(sum.rate),
+            made: sum.made + 1,
+        })
+    }
+}
+
 /// What takes the corrections, each with its rate.
 type To<'a> = dyn FnMut(Correction, &Arc<Rate>) -> Result<(), Trouble> + 'a;
 
@@ -189,30 +202,18 @@ fn each(
     to: &mut To<'_>,
 ) -> Result<(), Trouble> {
     let rates: HashMap<_, _> = source.rates()?.into_iter().map(|rate| (rate.id, rate)).collect();
-    let mut standing: HashMap<ExchangeId, (i64, Standing)> = HashMap::new();
-    source.corrections(&wish.range, &mut |_, made| {
-        let (latest, sum) = standing
-            .entry(made.exchange)
-            .or_insert((i64::MIN, Standing { cost_pico: 0, rate: None, made: 0 }));
-        sum.cost_pico += made.line.cost_pico;
-        sum.made += 1;
-        if made.made_us >= *latest {
-            (*latest, sum.rate) = (made.made_us, made.line.rate);
-        }
-        Ok(())
-    })?;
     let is_wished = |line: &Line| wish.model.is_none_or(|model| matches(model, &line.model));
     let mut left_out = 0;
     let mut leave_out = |piece: Piece<'_>| {
         left_out += if is_wished(piece.line) { piece.line.exchanges } else { 0 };
         Ok(())
     };
-    from_rows(source, &wish.range, &mut leave_out, &mut |piece| {
+    from_rows(source, &wish.range, Reading::Used, &mut leave_out, &mut |piece| {
         let line = piece.line;
         if line.class == Class::Correction || !is_wished(line) {
             return Ok(());
         }
-        let Detail::Row(row) = piece.detail else {
+        let Detail::Row(row, made) = piece.detail else {
             list(&mut outcome.gone, Arc::clone(&line.model), line.exchanges, &mut outcome.unlisted);
             return Ok(());
         };
@@ -220,12 +221,7 @@ fn each(
             return Ok(());
         }
         outcome.exchanges += 1;
-        let mut now = Standing { cost_pico: line.cost_pico, rate: line.rate, made: 0 };
-        if let Some((_, corrected)) = standing.get(&row.id) {
-            now.cost_pico += corrected.cost_pico;
-            now.rate = corrected.rate.or(now.rate);
-            now.made = corrected.made;
-        }
+        let now = Standing::of(row, made);
         let (rate, cost) = match wish.book.charge(&usage(row)) {
             Charge::Priced { rate, cost } => (rate, cost),
             Charge::Unpriced(why) => {
@@ -313,14 +309,8 @@ fn other_currency(row: &Row, old: Currency, new: Currency) -> Trouble {
 }
 
 fn correction(row: &Row, rate: &Arc<Rate>, delta: i128, now: &Standing, wish: &Reprice<'_>) -> Correction {
-    let line = Line {
-        rate: Some(rate.id),
-        class: Class::Correction,
-        exchanges: u64::from(now.rate.is_none()),
-        tokens: [0; TokenType::ALL.len()],
-        cost_pico: delta,
-        ..line_of(row, None)
-    };
+    let made = Made { billed: 0, rate: Some(rate.id), first_price: now.rate.is_none(), delta_pico: delta };
+    let line = made.line(row);
     Correction {
         id: name(row, now.made),
         made_us: wish.at_us,

@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use crate::queue::DETAIL;
+use crate::report::first_prices::Reading;
 use crate::report::source::{Range, Source, Used};
 use crate::running::Ledger;
 use crate::testing::{Place, row};
@@ -101,7 +102,8 @@ fn rows_are_entered_before_what_they_used() {
     assert_eq!((ledger.status().rows_total, ledger.status().lost_rows_total), (4, 1));
     assert_eq!((exchanges(&plan, Class::Usage), exchanges(&plan, Class::Shed)), (4, 0));
     let store = Store::open_read(&plan.path).unwrap();
-    crate::report::pieces::from_rows(&store, &Range::ALL, &mut |_| Ok(()), &mut |_| Ok(())).unwrap();
+    crate::report::pieces::from_rows(&store, &Range::ALL, Reading::Used, &mut |_| Ok(()), &mut |_| Ok(()))
+        .unwrap();
     assert_eq!(gaps(&plan), [("lost".to_owned(), Some(1))]);
     well(&plan);
 }

@@ -10,6 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use meter::ExchangeId;
 use price::Rate;
 use rusqlite::Connection;
 
@@ -20,7 +21,7 @@ use crate::missing::Missing;
 use crate::report::source::{Correction, DeviceLine, Gap, Gone, Month, Range, Source, Trouble, Used};
 use crate::table::{self, CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE};
 use crate::values::{Columns, Names};
-use crate::{Line, Row, digest, month};
+use crate::{Class, Line, Row, digest, month};
 
 /// How often files that move while they are looked for are looked for again.
 const TRIES: usize = 5;
@@ -112,6 +113,27 @@ impl Store {
             }
         }
         Ok(())
+    }
+
+    /// The row of an exchange without a price that was corrected, if it is kept, as [`Source::rows`] has it.
+    fn unpriced_row(
+        &self,
+        correction: &Correction,
+        names: &mut Names,
+    ) -> Result<Option<(Month, Row, Option<Used>)>, Failure> {
+        let own = month::of(correction.ended_us);
+        // A row that came late is in the file of another month.
+        let (of_it, others): (Vec<_>, Vec<_>) = self.files.iter().partition(|file| file.month == own);
+        for file in of_it.into_iter().chain(others) {
+            let find = format!("{} WHERE id = ?", EXCHANGE.select());
+            let mut find = file.connection.prepare_cached(&find)?;
+            let mut found = find.query([&correction.exchange.0[..]])?;
+            let Some(found) = found.next()? else { continue };
+            let (values, _) = EXCHANGE.read(found, &mut Vec::new())?;
+            let row = Columns::new(&values[1..], names).row(|_| None)?;
+            return Ok(Some((file.month, row, used_of(&file.connection, &correction.exchange, names)?)));
+        }
+        Ok(None)
     }
 
     /// Reads in each file.
@@ -230,6 +252,15 @@ fn rates(connection: &Connection) -> Result<HashMap<[u8; 16], Arc<Rate>>, Failur
     Ok(rates)
 }
 
+/// What an exchange of a file used of the GPUs, if that is known.
+fn used_of(connection: &Connection, id: &ExchangeId, names: &mut Names) -> Result<Option<Used>, Failure> {
+    let mut find = connection.prepare_cached(&format!("{} WHERE id = ?", ENERGY.select()))?;
+    let mut found = find.query([&id.0[..]])?;
+    let Some(found) = found.next()? else { return Ok(None) };
+    let (values, _) = ENERGY.read(found, &mut Vec::new())?;
+    Ok(Some(Columns::new(&values[3..], names).used()?))
+}
+
 impl Source for Store {
     fn lines(
         &self,
@@ -265,9 +296,6 @@ impl Source for Store {
         let (mut names, told) = (Names::default(), Cell::new(false));
         self.within_range(range, &told, |month, connection| {
             let rates = rates(connection)?;
-            let mut energy =
-                connection.prepare(&format!("{} WHERE id = ?", ENERGY.select())).map_err(Failure::from)?;
-            let mut scratch = Vec::new();
             let mut call = Call { each: &mut *each, told: &told, trouble: None };
             let gone = file::compacted(connection, &EXCHANGE)?.entered;
             let bounds = [gone, range.since_us, range.until_us];
@@ -277,14 +305,7 @@ impl Source for Store {
                 &bounds,
                 |values, _| {
                     let row = Columns::new(&values[1..], &mut names).row(|id| rates.get(id).cloned())?;
-                    let mut found = energy.query([&row.id.0[..]])?;
-                    let used = match found.next()? {
-                        Some(found) => {
-                            let (values, _) = ENERGY.read(found, &mut scratch)?;
-                            Some(Columns::new(&values[3..], &mut names).used()?)
-                        }
-                        None => None,
-                    };
+                    let used = used_of(connection, &row.id, &mut names)?;
                     call.of(|each| each(month, &row, used.as_ref()))
                 },
             );
@@ -309,6 +330,43 @@ impl Source for Store {
                 }
             });
             call.end(result.map(|_| ()))
+        })
+    }
+
+    fn first_price_lines(
+        &self,
+        range: &Range,
+        each: &mut dyn FnMut(Month, &Line) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble> {
+        let (days, mut names, told) = (days(range), Names::default(), Cell::new(false));
+        self.within_range(range, &told, |month, connection| {
+            let mut call = Call { each: &mut *each, told: &told, trouble: None };
+            let first = format!("WHERE class = '{}' AND exchanges > 0", Class::Correction.name());
+            let result = LINE.each(connection, &first, &[], |values, _| {
+                let line = Columns::new(values, &mut names).line()?;
+                if days.contains(&line.day) { call.of(|each| each(month, &line)) } else { Ok(()) }
+            });
+            call.end(result)
+        })
+    }
+
+    fn first_prices(
+        &self,
+        range: &Range,
+        each: &mut dyn FnMut(Month, &Correction, Option<(Month, &Row, Option<&Used>)>) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble> {
+        let (mut names, told) = (Names::default(), Cell::new(false));
+        self.within_range(range, &told, |month, connection| {
+            let mut call = Call { each: &mut *each, told: &told, trouble: None };
+            let bounds = [range.since_us, range.until_us];
+            let first = "WHERE unpriced = 1 AND ended_us >= ? AND ended_us < ?";
+            let result = CORRECTION.each(connection, first, &bounds, |values, _| {
+                let correction = Columns::new(&values[1..], &mut names).correction()?;
+                let found = self.unpriced_row(&correction, &mut names)?;
+                let row = found.as_ref().map(|(billed, row, used)| (*billed, row, used.as_ref()));
+                call.of(|each| each(month, &correction, row))
+            });
+            call.end(result)
         })
     }
 

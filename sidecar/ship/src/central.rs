@@ -101,6 +101,45 @@ impl Central {
         Ok(())
     }
 
+    /// The lines of a range for which a condition on `tokenmeter.line l` holds.
+    fn lines_where(
+        &self,
+        condition: &str,
+        range: &Range,
+        each: &mut dyn FnMut(Month, &Line) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble> {
+        let (first, last) = days(range);
+        let sql = format!(
+            "SELECT {MONTH_OF_DAY} AS billed, day - date '1970-01-01' AS day, tenant, principal, upstream, \
+             provider, model, ending, input_provenance, output_provenance, rate, class, {} \
+             FROM tokenmeter.line l JOIN tokenmeter.file f USING (instance) \
+             WHERE day BETWEEN date '1970-01-01' + $1 AND date '1970-01-01' + $2 AND {condition} \
+             GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12",
+            counts()
+        );
+        self.each(&sql, &[(&first, Type::INT4), (&last, Type::INT4)], |row| {
+            each(row.try_get("billed")?, &columns::line(row)?)
+        })
+    }
+
+    /// The corrections of a range for which a condition on `tokenmeter.correction x` holds.
+    fn corrections_where(
+        &self,
+        condition: &str,
+        range: &Range,
+        each: &mut dyn FnMut(Month, &Correction) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble> {
+        let sql = format!(
+            "SELECT {MONTH_OF_END} AS billed, x.* \
+             FROM tokenmeter.correction x JOIN tokenmeter.file f USING (instance) \
+             WHERE x.ended_at >= $1 AND x.ended_at < $2 AND {condition}"
+        );
+        let (since, until) = (Instant(range.since_us), Instant(range.until_us));
+        self.each(&sql, &[(&since, Type::TIMESTAMPTZ), (&until, Type::TIMESTAMPTZ)], |row| {
+            each(row.try_get("billed")?, &columns::correction(row)?)
+        })
+    }
+
     fn rates_by_id(&self) -> Result<HashMap<[u8; 16], Arc<Rate>>, Trouble> {
         Ok(self.rates()?.into_iter().map(|rate| (rate.id, rate)).collect())
     }
@@ -118,18 +157,45 @@ impl Source for Central {
         range: &Range,
         each: &mut dyn FnMut(Month, &Line) -> Result<(), Trouble>,
     ) -> Result<(), Trouble> {
-        let (first, last) = days(range);
+        self.lines_where("true", range, each)
+    }
+
+    fn first_price_lines(
+        &self,
+        range: &Range,
+        each: &mut dyn FnMut(Month, &Line) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble> {
+        self.lines_where("class = 'correction' AND exchanges > 0", range, each)
+    }
+
+    fn first_prices(
+        &self,
+        range: &Range,
+        each: &mut dyn FnMut(Month, &Correction, Option<(Month, &Row, Option<&Used>)>) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble> {
+        let (since, until) = (Instant(range.since_us), Instant(range.until_us));
+        let within: [(&(dyn ToSql + Sync), Type); 2] =
+            [(&since, Type::TIMESTAMPTZ), (&until, Type::TIMESTAMPTZ)];
+        let rates = self.rates_by_id()?;
         let sql = format!(
-            "SELECT {MONTH_OF_DAY} AS billed, day - date '1970-01-01' AS day, tenant, principal, upstream, \
-             provider, model, ending, input_provenance, output_provenance, rate, class, {} \
-             FROM tokenmeter.line l JOIN tokenmeter.file f USING (instance) \
-             WHERE day BETWEEN date '1970-01-01' + $1 AND date '1970-01-01' + $2 \
-             GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12",
-            counts()
+            "SELECT {MONTH_OF_END} AS billed, {corrected} AS corrected, c.id AS correction, c.made_at, \
+             c.rate AS first_rate, c.delta_pico, x.*, {USED} \
+             FROM tokenmeter.correction c JOIN tokenmeter.file g ON g.instance = c.instance \
+             JOIN tokenmeter.exchange x ON x.ended_at = c.ended_at AND x.id = c.exchange \
+             JOIN tokenmeter.file f ON f.instance = x.instance {JOIN_ENERGY} \
+             WHERE c.unpriced AND c.ended_at >= $1 AND c.ended_at < $2",
+            corrected = MONTH_OF_END.replace("f.month", "g.month"),
         );
-        self.each(&sql, &[(&first, Type::INT4), (&last, Type::INT4)], |row| {
-            each(row.try_get("billed")?, &columns::line(row)?)
-        })
+        self.each(&sql, &within, |columns| {
+            let row = columns::row(columns, &rates)?;
+            let used = if columns.try_get("used")? { Some(columns::used(columns)?) } else { None };
+            let correction = columns::first_price(columns, &row)?;
+            let billed = columns.try_get("billed")?;
+            each(columns.try_get("corrected")?, &correction, Some((billed, &row, used.as_ref())))
+        })?;
+        let without_row = "x.unpriced AND NOT EXISTS (SELECT FROM tokenmeter.exchange r \
+                           WHERE r.ended_at = x.ended_at AND r.id = x.exchange)";
+        self.corrections_where(without_row, range, &mut |corrected, made| each(corrected, made, None))
     }
 
     fn rates(&self) -> Result<Vec<Arc<Rate>>, Trouble> {
@@ -148,11 +214,8 @@ impl Source for Central {
     ) -> Result<(), Trouble> {
         let rates = self.rates_by_id()?;
         let sql = format!(
-            "SELECT {MONTH_OF_END} AS billed, x.*, e.id IS NOT NULL AS used, e.energy_nj, e.gpu_ns, \
-             e.gpu_hours_pico, e.gpu_energy_pico \
-             FROM tokenmeter.exchange x JOIN tokenmeter.file f USING (instance) \
-             LEFT JOIN tokenmeter.energy e ON e.ended_at = x.ended_at AND e.id = x.id \
-             AND e.instance = x.instance AND e.class = 'usage' \
+            "SELECT {MONTH_OF_END} AS billed, x.*, {USED} \
+             FROM tokenmeter.exchange x JOIN tokenmeter.file f USING (instance) {JOIN_ENERGY} \
              WHERE x.ended_at >= $1 AND x.ended_at < $2"
         );
         let (since, until) = (Instant(range.since_us), Instant(range.until_us));
@@ -167,15 +230,7 @@ impl Source for Central {
         range: &Range,
         each: &mut dyn FnMut(Month, &Correction) -> Result<(), Trouble>,
     ) -> Result<(), Trouble> {
-        let sql = format!(
-            "SELECT {MONTH_OF_END} AS billed, x.* \
-             FROM tokenmeter.correction x JOIN tokenmeter.file f USING (instance) \
-             WHERE x.ended_at >= $1 AND x.ended_at < $2"
-        );
-        let (since, until) = (Instant(range.since_us), Instant(range.until_us));
-        self.each(&sql, &[(&since, Type::TIMESTAMPTZ), (&until, Type::TIMESTAMPTZ)], |row| {
-            each(row.try_get("billed")?, &columns::correction(row)?)
-        })
+        self.corrections_where("true", range, each)
     }
 
     fn devices(&self, range: &Range) -> Result<Vec<DeviceLine>, Trouble> {
@@ -226,6 +281,13 @@ const MONTH_OF_END: &str = "greatest(
     extract(year FROM x.ended_at AT TIME ZONE 'UTC')::int * 12
         + extract(month FROM x.ended_at AT TIME ZONE 'UTC')::int,
     extract(year FROM f.month)::int * 12 + extract(month FROM f.month)::int) - 23641";
+
+/// What an exchange used, beside its columns.
+const USED: &str = "e.id IS NOT NULL AS used, e.energy_nj, e.gpu_ns, e.gpu_hours_pico, e.gpu_energy_pico";
+
+/// Joins that to `tokenmeter.exchange x`.
+const JOIN_ENERGY: &str = "LEFT JOIN tokenmeter.energy e ON e.ended_at = x.ended_at AND e.id = x.id \
+                           AND e.instance = x.instance AND e.class = 'usage'";
 
 /// What of a line is summed.
 fn counts() -> String {

@@ -136,6 +136,26 @@ mod tests {
             unreachable!("they are among the lines")
         }
 
+        fn first_price_lines(
+            &self,
+            _: &Range,
+            _: &mut dyn FnMut(Month, &Line) -> Result<(), Trouble>,
+        ) -> Result<(), Trouble> {
+            unreachable!("money is the same by whichever rate")
+        }
+
+        fn first_prices(
+            &self,
+            _: &Range,
+            _: &mut dyn FnMut(
+                Month,
+                &Correction,
+                Option<(Month, &Row, Option<&Used>)>,
+            ) -> Result<(), Trouble>,
+        ) -> Result<(), Trouble> {
+            unreachable!("money is the same by whichever rate")
+        }
+
         fn devices(&self, _: &Range) -> Result<Vec<DeviceLine>, Trouble> {
             unreachable!("they are no tenant's")
         }

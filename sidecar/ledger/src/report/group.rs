@@ -8,6 +8,7 @@ use meter::{Provenance, TokenType};
 use price::{Currency, Rate};
 
 use super::ask::{Ask, Basis, Filter, Order};
+use super::first_prices::Reading;
 use super::key::{Key, NO_DETAIL, Value};
 use super::notes::Notes;
 use super::period;
@@ -82,7 +83,7 @@ pub fn make(source: &dyn Source, ask: &Ask) -> Result<Report, Trouble> {
     let mut left_out = 0;
     let mut values = Vec::with_capacity(ask.by.len());
     let mut leave_out = |piece: Piece<'_>| leave_out(ask, &piece, &rates, &mut left_out);
-    pieces::each(source, ask, &mut leave_out, &mut |piece| {
+    pieces::each(source, ask, Reading::of(ask), &mut leave_out, &mut |piece| {
         let rate = rate_of(&piece, &rates)?;
         if !is_asked(ask, &piece, rate) {
             return Ok(());
@@ -177,8 +178,7 @@ pub(crate) fn note(notes: &mut Notes, piece: &Piece<'_>, basis: Basis) {
     let line = piece.line;
     let exchanges = i128::from(line.exchanges);
     match (line.class, basis) {
-        (Class::Correction, Basis::Price) => return notes.unpriced(&line.model, -exchanges),
-        (Class::Correction, Basis::Gpu) => return,
+        (Class::Correction, _) => return,
         (Class::Shed, _) => notes.shed += exchanges,
         (Class::Usage, _) => {}
     }

@@ -8,7 +8,7 @@ use meter::{ExchangeId, Provenance, TokenType, Tokens};
 use price::{Charge, Currency, Rate, Unpriced};
 
 use super::period;
-use super::pieces::{add, line_of};
+use super::pieces::line_of;
 use super::source::{Correction, DAY_US, DeviceLine, Gap, Month, Range, Share, Source, Trouble, Used};
 use crate::{Class, Line, Row};
 
@@ -56,7 +56,7 @@ impl Source for Memory {
                 line.class
             );
             match sums.get_mut(&key) {
-                Some((_, sum)) => add(sum, &line),
+                Some((_, sum)) => sum.add(&line),
                 None => {
                     sums.insert(key, (billed, line));
                 }
@@ -86,6 +86,32 @@ impl Source for Memory {
     ) -> Result<(), Trouble> {
         let made = self.corrections.iter().filter(|(_, made)| range.holds(made.ended_us));
         made.into_iter().try_for_each(|(billed, made)| each(*billed, made))
+    }
+
+    fn first_price_lines(
+        &self,
+        range: &Range,
+        each: &mut dyn FnMut(Month, &Line) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble> {
+        self.lines(range, &mut |billed, line| match line.class {
+            Class::Correction if line.exchanges > 0 => each(billed, line),
+            _ => Ok(()),
+        })
+    }
+
+    fn first_prices(
+        &self,
+        range: &Range,
+        each: &mut dyn FnMut(Month, &Correction, Option<(Month, &Row, Option<&Used>)>) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble> {
+        self.corrections(range, &mut |corrected, made| {
+            if made.line.exchanges == 0 {
+                return Ok(());
+            }
+            let mut rows = self.rows.iter().filter(|(_, row, _)| row.ended_us >= self.kept_since_us);
+            let row = rows.find(|(_, row, _)| row.id == made.exchange);
+            each(corrected, made, row.map(|(billed, row, used)| (*billed, row, used.as_ref())))
+        })
     }
 
     fn devices(&self, range: &Range) -> Result<Vec<DeviceLine>, Trouble> {
@@ -154,10 +180,12 @@ impl Memory {
             // What came after its month was closed is billed in the next.
             let own = period::month_at(period::day_at(row.ended_us));
             let billed = own + i32::from(chance.below(10) == 0);
-            memory.correct(&mut chance, &row, billed);
             match chance.below(8) {
                 0 => memory.shed.push((billed, Line { class: Class::Shed, ..line_of(&row, used.as_ref()) })),
-                _ => memory.rows.push((billed, row, used)),
+                _ => {
+                    memory.correct(&mut chance, &row, billed);
+                    memory.rows.push((billed, row, used));
+                }
             }
         }
         for day in 0..i32::try_from(DAYS).expect("small") {
@@ -206,10 +234,11 @@ impl Memory {
     }
 
     fn correct(&mut self, chance: &mut Chance, row: &Row, billed: Month) {
-        if chance.below(10) > 0 {
+        // What had no price is priced more often, by one of two rates and in its own month or later.
+        if chance.below(10) > if matches!(row.charge, Charge::Unpriced(_)) { 4 } else { 0 } {
             return;
         }
-        let to = self.rates[1].clone();
+        let to = self.rates[usize::try_from(chance.below(2)).expect("small")].clone();
         let line = line_of(row, None);
         let line = Line {
             rate: Some(to.id),
@@ -222,7 +251,7 @@ impl Memory {
         let made_us = row.ended_us + 40 * DAY_US;
         let id = ExchangeId::new(u64::try_from(made_us).expect("after 1970") * 1000, chance.next().into());
         let correction = Correction { id, made_us, exchange: row.id, line, ended_us: row.ended_us };
-        self.corrections.push((billed + 1, correction));
+        self.corrections.push((billed + i32::from(chance.below(2) == 0), correction));
     }
 }
 

@@ -4,13 +4,14 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use meter::{ExchangeId, Provenance};
 use price::{Charge, Rate, Unpriced};
 
 use super::ask::Ask;
+use super::corrections::{Corrections, Made};
+use super::first_prices::{FirstPrices, Reading};
 use super::key::{Key, NO_DETAIL, Value};
 use super::period;
-use super::source::{Correction, Month, Range, Source, Trouble, Used};
+use super::source::{Month, Range, Source, Trouble, Used};
 use crate::key::Key as LineKey;
 use crate::{Class, Line, Row};
 
@@ -23,6 +24,9 @@ pub(crate) struct Piece<'a> {
     pub(crate) billed: Month,
     /// What rows say beyond lines.
     pub(crate) detail: Detail<'a>,
+    /// Whether it had no price when it was charged: counts that moved to the rate that they were given, or, in a
+    /// reading of charges, the money of that.
+    pub(crate) first_price: bool,
 }
 
 /// What rows say beyond lines.
@@ -30,8 +34,8 @@ pub(crate) struct Piece<'a> {
 pub(crate) enum Detail<'a> {
     /// It is a line's, and the keys were not asked for; or its row is not kept.
     None,
-    /// A row's.
-    Row(&'a Row),
+    /// A row's, and its corrections in the order in which they were made.
+    Row(&'a Row, &'a [Made]),
 }
 
 impl Piece<'_> {
@@ -57,18 +61,20 @@ impl Piece<'_> {
             Key::OutputProvenance => Value::Word(line.output_provenance.name()),
             Key::Unpriced => match (self.detail, line.class) {
                 // Of a correction it is what its exchange was, so that both stand in one group.
-                (Detail::Row(row), _) => match &row.charge {
+                (Detail::Row(row, _), _) => match &row.charge {
                     Charge::Priced { .. } => Value::Null,
                     // It is charged with its decode leg.
                     Charge::Unpriced(Unpriced::Leg) => Value::Null,
                     Charge::Unpriced(why) => Value::Word(why.name()),
                 },
-                (Detail::None, Class::Usage | Class::Shed) if line.rate.is_some() => Value::Null,
+                (Detail::None, Class::Usage | Class::Shed) if line.rate.is_some() && !self.first_price => {
+                    Value::Null
+                }
                 (Detail::None, _) => Value::Word(NO_DETAIL),
             },
             Key::Consumer | Key::ResponseModel | Key::Dialect => match self.detail {
                 Detail::None => Value::Word(NO_DETAIL),
-                Detail::Row(row) => match key {
+                Detail::Row(row, _) => match key {
                     Key::Consumer => Value::maybe(row.consumer.as_ref()),
                     Key::ResponseModel => Value::maybe(row.response_model.as_ref()),
                     _ => Value::Text(Arc::clone(&row.dialect)),
@@ -86,134 +92,118 @@ pub(crate) type To<'a> = dyn FnMut(Piece<'_>) -> Result<(), Trouble> + 'a;
 pub(crate) fn each(
     source: &dyn Source,
     ask: &Ask,
+    reading: Reading,
     left_out: &mut To<'_>,
     to: &mut To<'_>,
 ) -> Result<(), Trouble> {
     // The line of prefill legs whose GPU use is not known makes no group of zeros.
     let mut to = |piece: Piece<'_>| match piece.line.class {
-        Class::Usage | Class::Shed if is_nothing(piece.line) => Ok(()),
-        _ => to(piece),
+        _ if !is_nothing(piece.line) => to(piece),
+        // A price of nothing is a price.
+        Class::Correction if reading != Reading::Charged => to(piece),
+        _ => Ok(()),
     };
     if ask.needs_rows() {
-        from_rows(source, &ask.range, left_out, &mut to)
-    } else {
-        source.lines(&ask.range, &mut |billed, line| to(Piece { line, billed, detail: Detail::None }))
+        return from_rows(source, &ask.range, reading, left_out, &mut to);
     }
-}
-
-/// What tells lines apart.
-#[derive(Clone, PartialEq, Eq, Hash)]
-struct Place {
-    billed: Month,
-    day: i32,
-    tenant: Arc<str>,
-    principal: Option<Arc<str>>,
-    upstream: Arc<str>,
-    provider: Arc<str>,
-    model: Arc<str>,
-    ending: Arc<str>,
-    input_provenance: Provenance,
-    output_provenance: Provenance,
-    rate: Option<[u8; 16]>,
-}
-
-impl Place {
-    fn of(billed: Month, line: &Line) -> Self {
-        Self {
-            billed,
-            day: line.day,
-            tenant: Arc::clone(&line.tenant),
-            principal: line.principal.clone(),
-            upstream: Arc::clone(&line.upstream),
-            provider: Arc::clone(&line.provider),
-            model: Arc::clone(&line.model),
-            ending: Arc::clone(&line.ending),
-            input_provenance: line.input_provenance,
-            output_provenance: line.output_provenance,
-            rate: line.rate,
+    let mut first_prices = FirstPrices::read(source, &ask.range, reading)?;
+    source.lines(&ask.range, &mut |billed, line| {
+        if first_prices.take(billed, line) {
+            return Ok(());
         }
-    }
+        to(Piece { line, billed, detail: Detail::None, first_price: false })
+    })?;
+    first_prices.settle(source, &ask.range, false, &mut to)
 }
+
+/// The line of a row or a correction, whatever its class: rows of class `usage`, and the month it is billed in.
+type Place = (Month, LineKey);
 
 /// Each piece as rows have it, and what is left out as [`each`] says.
 pub(crate) fn from_rows(
     source: &dyn Source,
     range: &Range,
+    reading: Reading,
     left_out: &mut To<'_>,
     to: &mut To<'_>,
 ) -> Result<(), Trouble> {
-    let mut corrections: HashMap<ExchangeId, Vec<(Month, Correction)>> = HashMap::new();
-    source.corrections(range, &mut |billed, correction| {
-        corrections.entry(correction.exchange).or_default().push((billed, correction.clone()));
-        Ok(())
-    })?;
-    // What the rows of whole days sum to; what lines have beyond it, rows do not say any more.
+    let corrections = Corrections::read(source, range)?;
+    // What the rows of whole days and their corrections sum to; what lines have beyond it, rows do not say any more.
     let mut summed: HashMap<Place, Line> = HashMap::new();
     source.rows(&range.to_whole_days(), &mut |billed, row, used| {
-        let line = line_of(row, used);
+        let mut line = line_of(row, used);
+        sum(&mut summed, billed, &line);
         if !range.holds(row.ended_us) {
-            return sum(&mut summed, Place::of(billed, &line), &line);
+            return Ok(());
         }
-        let detail = Detail::Row(row);
-        to(Piece { line: &line, billed, detail })?;
-        for (billed, correction) in corrections.remove(&row.id).into_iter().flatten() {
-            to(Piece { line: &correction.line, billed, detail })?;
+        let made = corrections.of(&row.id)?;
+        let detail = Detail::Row(row, &made);
+        let first = made.iter().find(|made| made.first_price && reading.moves(made.billed, billed));
+        let (mut at, first) = (billed, first.filter(|_| line.rate.is_none()));
+        if let Some(first) = first {
+            (line.rate, at) = (first.rate, first.billed);
         }
-        sum(&mut summed, Place::of(billed, &line), &line)
+        to(Piece { line: &line, billed: at, detail, first_price: first.is_some() })?;
+        for made in &made {
+            let line = made.line(row);
+            sum(&mut summed, made.billed, &line);
+            let first_price = made.first_price && reading == Reading::Charged;
+            to(Piece { line: &line, billed: made.billed, detail, first_price })?;
+        }
+        Ok(())
     })?;
     let whole = range.whole_days();
-    // A correction whose exchange has no row is left out where its exchange is.
-    for (billed, correction) in corrections.into_values().flatten() {
-        if whole.contains(&correction.line.day) {
-            to(Piece { line: &correction.line, billed, detail: Detail::None })?;
-        }
-    }
     // A line without rows goes on as it is; one with rows waits, for a store may hand it in parts.
     let mut waiting: HashMap<Place, Line> = HashMap::new();
-    source.lines(range, &mut |billed, line| {
-        let place = Place::of(billed, line);
-        match line.class {
-            Class::Correction => Ok(()),
-            Class::Usage if summed.contains_key(&place) => sum(&mut waiting, place, line),
-            _ if whole.contains(&line.day) => to(Piece { line, billed, detail: Detail::None }),
-            _ => left_out(Piece { line, billed, detail: Detail::None }),
+    let mut first_prices = FirstPrices::read(source, range, reading)?;
+    let mut settled = |billed: Month, line: &Line, first_prices: &mut FirstPrices| {
+        let piece = Piece { line, billed, detail: Detail::None, first_price: false };
+        // Part of a day: which of its exchanges fall into the range only rows say. A correction whose exchange has no
+        // row is left out where its exchange is.
+        match (whole.contains(&line.day), line.class) {
+            (true, _) if first_prices.take(billed, line) => Ok(()),
+            (true, _) => to(piece),
+            (false, Class::Correction) => Ok(()),
+            (false, _) => left_out(piece),
         }
+    };
+    source.lines(range, &mut |billed, line| {
+        if summed.contains_key(&place(billed, line)) {
+            sum(&mut waiting, billed, line);
+            return Ok(());
+        }
+        settled(billed, line, &mut first_prices)
     })?;
     for (place, mut line) in waiting {
-        take(&mut line, &summed[&place]).ok_or_else(|| disagree(&place))?;
-        if is_nothing(&line) {
-            continue;
-        }
-        let piece = Piece { line: &line, billed: place.billed, detail: Detail::None };
-        // Part of a day: which of its exchanges fall into the range only rows say.
-        if whole.contains(&place.day) { to(piece)? } else { left_out(piece)? }
-    }
-    Ok(())
-}
-
-fn sum(sums: &mut HashMap<Place, Line>, place: Place, line: &Line) -> Result<(), Trouble> {
-    match sums.get_mut(&place) {
-        Some(sum) => add(sum, line),
-        None => {
-            sums.insert(place, line.clone());
+        take(&mut line, &summed[&place]).ok_or_else(|| disagree(&line))?;
+        if !is_nothing(&line) {
+            settled(place.0, &line, &mut first_prices)?;
         }
     }
-    Ok(())
+    first_prices.settle(source, range, true, to)
 }
 
-fn is_nothing(line: &Line) -> bool {
+fn place(billed: Month, line: &Line) -> Place {
+    (billed, LineKey::of(line))
+}
+
+fn sum(sums: &mut HashMap<Place, Line>, billed: Month, line: &Line) {
+    sums.entry(place(billed, line)).and_modify(|sum| sum.add(line)).or_insert_with(|| line.clone());
+}
+
+pub(crate) fn is_nothing(line: &Line) -> bool {
     line.exchanges == 0
         && line.tokens.iter().all(|count| *count == 0)
         && line.energy_exchanges == 0
         && [line.cost_pico, line.energy_nj, line.gpu_ns, line.gpu_hours_pico, line.gpu_energy_pico] == [0; 5]
 }
 
-fn disagree(place: &Place) -> Trouble {
+fn disagree(line: &Line) -> Trouble {
     format!(
         "the ledger's rows of {} for tenant `{}` and model `{}` sum to more than its daily totals: it was changed by hand or is damaged; run `tokenmeter ledger verify`",
-        period::day(place.day),
-        place.tenant.escape_debug(),
-        place.model.escape_debug()
+        period::day(line.day),
+        line.tenant.escape_debug(),
+        line.model.escape_debug()
     )
     .into()
 }
@@ -228,22 +218,8 @@ pub fn line_of(row: &Row, used: Option<&Used>) -> Line {
     line
 }
 
-/// Adds the numbers of a line of the same keys.
-pub(crate) fn add(to: &mut Line, line: &Line) {
-    to.exchanges = to.exchanges.saturating_add(line.exchanges);
-    for (to, from) in to.tokens.iter_mut().zip(line.tokens) {
-        *to = to.saturating_add(from);
-    }
-    to.cost_pico += line.cost_pico;
-    to.energy_exchanges += line.energy_exchanges;
-    to.energy_nj += line.energy_nj;
-    to.gpu_ns += line.gpu_ns;
-    to.gpu_hours_pico += line.gpu_hours_pico;
-    to.gpu_energy_pico += line.gpu_energy_pico;
-}
-
 /// Takes the numbers of a line off; `None` if there are not so many.
-fn take(from: &mut Line, line: &Line) -> Option<()> {
+pub(crate) fn take(from: &mut Line, line: &Line) -> Option<()> {
     from.exchanges = from.exchanges.checked_sub(line.exchanges)?;
     for (from, take) in from.tokens.iter_mut().zip(line.tokens) {
         *from = from.checked_sub(take)?;

@@ -203,6 +203,22 @@ pub trait Source {
         each: &mut dyn FnMut(Month, &Correction) -> Result<(), Trouble>,
     ) -> Result<(), Trouble>;
 
+    /// Every line of class `correction` of the days that the range touches in which exchanges were priced first:
+    /// those of [`Source::lines`] whose `exchanges` are not 0.
+    fn first_price_lines(
+        &self,
+        range: &Range,
+        each: &mut dyn FnMut(Month, &Line) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble>;
+
+    /// Every correction by which an exchange that ended within the range was priced first, in any order, each once;
+    /// with the exchange as [`Source::rows`] hands it, if its detail is still kept.
+    fn first_prices(
+        &self,
+        range: &Range,
+        each: &mut dyn FnMut(Month, &Correction, Option<(Month, &Row, Option<&Used>)>) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble>;
+
     /// What GPUs did for nobody on the days that the range touches.
     fn devices(&self, range: &Range) -> Result<Vec<DeviceLine>, Trouble>;
 

@@ -65,11 +65,10 @@ impl Sums {
         self.gpu_energy_pico += line.gpu_energy_pico;
     }
 
-    /// Adds a correction, whose exchanges are those that had no price before.
+    /// Adds a correction, which is money alone: the counts of its exchange are in the exchange's own line.
     pub(crate) fn correct(&mut self, line: &Line) {
         self.priced = true;
         self.cost_pico += line.cost_pico;
-        self.unpriced -= i128::from(line.exchanges);
     }
 
     /// Adds what a GPU did for nobody.

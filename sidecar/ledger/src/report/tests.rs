@@ -74,7 +74,15 @@ fn word(memory: &Memory, line: &Line, billed: i32, key: Key) -> String {
 
 fn twin(memory: &Memory, by: &[Key], keep: impl Fn(&Line) -> bool) -> Twin {
     let mut twin = Twin::new();
-    let rows = memory.rows.iter().map(|(billed, row, used)| (*billed, line_of(row, used.as_ref())));
+    let rows = memory.rows.iter().map(|(billed, row, used)| {
+        let mut line = line_of(row, used.as_ref());
+        // What was priced since counts by that price; what a month billed stays as it was billed.
+        let first = memory.corrections.iter().find(|(at, made)| {
+            made.exchange == row.id && made.line.exchanges > 0 && (at == billed || !by.contains(&Key::Billed))
+        });
+        line.rate = line.rate.or(first.and_then(|(_, made)| made.line.rate));
+        (*billed, line)
+    });
     let corrections = memory.corrections.iter().map(|(billed, made)| (*billed, made.line.clone()));
     for (billed, line) in rows.chain(memory.shed.iter().cloned()).chain(corrections) {
         if !keep(&line) {
@@ -89,7 +97,7 @@ fn twin(memory: &Memory, by: &[Key], keep: impl Fn(&Line) -> bool) -> Twin {
         }
         sums.2 += line.cost_pico;
         match line.class {
-            Class::Correction => sums.3 -= exchanges,
+            Class::Correction => {}
             _ => {
                 sums.0 += exchanges;
                 sums.3 += if line.rate.is_none() { exchanges } else { 0 };

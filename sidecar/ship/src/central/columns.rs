@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use ledger::report::line_of;
 use ledger::report::source::{Correction, DeviceLine, Gap, Share, Trouble, Used};
 use ledger::{Class, Line, Row};
 use meter::{ExchangeId, Provenance, Role, TokenType, Tokens};
@@ -99,6 +100,24 @@ pub(super) fn correction(row: &Columns) -> Result<Correction, Trouble> {
             ..keys(row)?
         },
         ended_us,
+    })
+}
+
+/// The correction that priced a row first.
+pub(super) fn first_price(columns: &Columns, row: &Row) -> Result<Correction, Trouble> {
+    Ok(Correction {
+        id: exchange_id(columns, "correction")?,
+        made_us: instant(columns, "made_at")?,
+        exchange: row.id,
+        line: Line {
+            rate: Some(get::<Id>(columns, "first_rate")?.0),
+            class: Class::Correction,
+            exchanges: 1,
+            tokens: [0; TokenType::ALL.len()],
+            cost_pico: get::<i64>(columns, "delta_pico")?.into(),
+            ..line_of(row, None)
+        },
+        ended_us: row.ended_us,
     })
 }
 

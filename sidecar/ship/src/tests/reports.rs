@@ -25,13 +25,43 @@ fn shipped() -> (Book, String) {
 #[test]
 fn every_report_is_the_same_to_the_byte() {
     let (book, database) = shipped();
+    all_reports_are_the_same(&book, &database);
+}
+
+/// Of a line without a price some exchanges get one rate, some another, and some none.
+#[test]
+fn every_report_of_what_was_priced_later_is_the_same_to_the_byte() {
+    let database = shared().database();
+    let url = shared().url(&database);
+    let mut book = Book::new();
+    book.enter(1_000);
+    let prices = "version: later\ncurrency: USD\nmodels:\n  - {name: model-0, input: 1, output: 2, input_audio: 3, \
+                  output_audio: 4, output_image: 5, output_video: 6, context_tiers: [{above_input_tokens: 2500, output: 9}]}\n";
+    let (prices, _) = price::Book::read(prices).unwrap();
+    let range = Range { since_us: i64::MIN, until_us: NOON_US + DAY_US + 300 };
+    let at_us = NOON_US + 10 * DAY_US;
+    let wish = ledger::Reprice { range, model: None, book: &prices, who: "ann", at_us };
+    let done = ledger::reprice(&book.path(), &wish).unwrap();
+    assert!(done.newly_priced > 20 && done.entered > done.newly_priced, "{done:?}");
+    arrives(&book, &book.ship(&url, 300), &url);
+    all_reports_are_the_same(&book, &database);
+}
+
+fn all_reports_are_the_same(book: &Book, database: &str) {
     let local = Store::open_read(&book.path()).unwrap();
-    let central = Central::open(&Address::parse(&shared().url(&database)).unwrap()).unwrap();
+    let central = Central::open(&Address::parse(&shared().url(database)).unwrap()).unwrap();
     let by = |names: &str| names.split_whitespace().map(|name| Key::named(name).unwrap()).collect::<Vec<_>>();
     let october: Month = 681;
     let odd = Range { since_us: NOON_US - 17, until_us: NOON_US + DAY_US + 5 };
     let mut bytes = 0;
-    for names in ["tenant", "tenant model day", "month upstream ending", "day principal", "tenant consumer"] {
+    for names in [
+        "tenant",
+        "tenant model day",
+        "month upstream ending",
+        "day principal",
+        "tenant consumer",
+        "model currency class",
+    ] {
         for range in [Range::ALL, odd] {
             for (basis, billed) in [(Basis::Price, None), (Basis::Gpu, None), (Basis::Price, Some(october))] {
                 let ask =

@@ -13,6 +13,7 @@ use super::merge::merge;
 use super::usage::Usage;
 use crate::Class;
 use crate::report::ask::{Ask, Basis};
+use crate::report::first_prices::Reading;
 use crate::report::group::{self, GROUPS};
 use crate::report::key::{Key, Value};
 use crate::report::money::{Decimal, nano};
@@ -99,7 +100,7 @@ pub(super) fn charges(
     let mut notes = Notes { from_rows: ask.needs_rows(), ..Notes::default() };
     let (mut left_out, mut sums): (_, BTreeMap<Place, Usage>) = (0, BTreeMap::new());
     let mut leave_out = |piece: Piece<'_>| group::leave_out(ask, &piece, &rates, &mut left_out);
-    pieces::each(source, ask, &mut leave_out, &mut |piece| {
+    pieces::each(source, ask, Reading::Charged, &mut leave_out, &mut |piece| {
         let rate = group::rate_of(&piece, &rates)?;
         if !group::is_asked(ask, &piece, rate) {
             return Ok(());
@@ -109,7 +110,8 @@ pub(super) fn charges(
         if (by_gpu && correction) || (!by_gpu && rate.is_none()) {
             return Ok(());
         }
-        let place = place(ask, &piece, correction);
+        // What was priced first by a correction is usage of the month in which that is billed.
+        let place = place(ask, &piece, correction && !piece.first_price);
         if sums.len() >= GROUPS && !sums.contains_key(&place) {
             return Err(format!("there are more than {GROUPS} rows; ask for a shorter time").into());
         }

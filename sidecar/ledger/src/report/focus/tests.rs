@@ -147,10 +147,13 @@ proptest! {
         prop_assert_eq!(joules, charged.map(|group| group.sums.energy_nj * 1000).sum::<i128>());
         if !gpu {
             each_price_has_one_id_and_each_article_one_row(&rows);
+            let groups = make(&memory, &ask(&[Key::Currency, Key::Class], basis)).expect("it can be read").groups;
+            let priced = || groups.iter().filter(|group| group.currency.is_some()).map(|group| &group.sums);
             let requests: i128 = rows.iter().filter_map(|row| row["x_RequestCount"].parse::<i128>().ok()).sum();
-            let priced: i128 = make(&memory, &ask(&[Key::Currency, Key::Class], basis)).expect("it can be read").groups
-                .iter().filter(|group| group.currency.is_some()).map(|group| group.sums.exchanges).sum();
-            prop_assert_eq!(requests, priced);
+            prop_assert_eq!(requests, priced().map(|sums| sums.exchanges).sum::<i128>());
+            let tokens = rows.iter().filter(|row| row["ConsumedUnit"] == "Tokens");
+            let tokens: i128 = tokens.map(|row| row["ConsumedQuantity"].parse::<i128>().expect("a count")).sum();
+            prop_assert_eq!(tokens, priced().map(|sums| sums.input() + sums.output()).sum::<i128>());
         } else {
             prop_assert!(rows.iter().any(|row| row["ResourceId"] == "__idle__" && row["SubAccountId"].is_empty()));
             prop_assert!(rows.iter().any(|row| row["SkuMeter"] == "GPU Hours"));

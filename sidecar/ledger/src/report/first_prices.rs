@@ -1,0 +1,210 @@
+//! First prices: corrections that priced exchanges which were charged without a price. The counts of such an
+//! exchange stand under the rate that it was given, so that tokens and their cost are in one row of a report.
+//!
+//! Law: of each line, what moves to a rate and what stays without one sum to the line.
+
+use std::collections::HashMap;
+
+use super::ask::Ask;
+use super::key::Key;
+use super::pieces::{Detail, Piece, To, line_of, take};
+use super::source::{Month, Range, Source, Trouble};
+use crate::key::Key as LineKey;
+use crate::{Class, Line};
+
+/// Which first prices move counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reading {
+    /// What was used: all, whenever they are billed.
+    Used,
+    /// What each month billed: those billed in the same month as their exchange. What was billed without a price
+    /// stays as it was billed.
+    Billed,
+    /// What was charged: all, and the money of a first price is told apart from that of a later one.
+    Charged,
+}
+
+impl Reading {
+    /// Returns that of a report.
+    pub(crate) fn of(ask: &Ask) -> Self {
+        let mut keys = ask.by.iter().copied().chain(ask.filters.iter().map(|filter| filter.key));
+        if ask.billed.is_some() || keys.any(|key| key == Key::Billed) { Self::Billed } else { Self::Used }
+    }
+
+    /// Whether a first price of one month moves what another month, or the same, billed.
+    pub(crate) fn moves(self, corrected: Month, billed: Month) -> bool {
+        self != Self::Billed || corrected == billed
+    }
+}
+
+/// The lines of exchanges without a price of which some were priced since, held until all are read.
+pub(crate) struct FirstPrices {
+    reading: Reading,
+    places: HashMap<LineKey, Held>,
+}
+
+#[derive(Default)]
+struct Held {
+    /// What was charged without a price, by the month it is billed in.
+    unpriced: Vec<(Month, Line)>,
+    /// The corrections, by the month they are billed in and their rate.
+    given: Vec<(Month, Line)>,
+    /// What is known of their exchanges one by one.
+    moved: Vec<Moved>,
+    /// What first prices come to, by the same month and rate as `given`.
+    cost_pico: HashMap<(Month, Option<[u8; 16]>), i128>,
+}
+
+/// What moves to a rate.
+struct Moved {
+    billed: Month,
+    corrected: Month,
+    line: Line,
+}
+
+/// The key of the line in which an exchange without a price was counted.
+fn unpriced(line: &Line) -> LineKey {
+    LineKey { rate: None, class: Class::Usage, ..LineKey::of(line) }
+}
+
+impl FirstPrices {
+    /// Returns those of the days that a range touches.
+    pub(crate) fn read(source: &dyn Source, range: &Range, reading: Reading) -> Result<Self, Trouble> {
+        let mut read = Self { reading, places: HashMap::new() };
+        source.first_price_lines(range, &mut |_, line| {
+            read.places.entry(unpriced(line)).or_default();
+            Ok(())
+        })?;
+        Ok(read)
+    }
+
+    /// Takes a line that waits for [`Self::settle`]; returns false of any other.
+    pub(crate) fn take(&mut self, billed: Month, line: &Line) -> bool {
+        let is_given = line.class == Class::Correction && line.exchanges > 0;
+        let waits = is_given || (line.class == Class::Usage && line.rate.is_none());
+        let Some(held) = waits.then(|| self.places.get_mut(&unpriced(line))).flatten() else { return false };
+        collect(if is_given { &mut held.given } else { &mut held.unpriced }, billed, line);
+        true
+    }
+
+    /// Hands on all that was taken, each count once. `from_rows`: the exchanges whose rows are kept were handed on
+    /// already, and are no part of it.
+    pub(crate) fn settle(
+        mut self,
+        source: &dyn Source,
+        range: &Range,
+        from_rows: bool,
+        to: &mut To<'_>,
+    ) -> Result<(), Trouble> {
+        let reading = self.reading;
+        let is_charged = reading == Reading::Charged;
+        let needs_each = |held: &Held| is_charged || (!from_rows && !held.moves_whole(reading));
+        if self.places.values().any(|held| !held.given.is_empty() && needs_each(held)) {
+            source.first_prices(range, &mut |corrected, correction, row| {
+                let Some(held) = self.places.get_mut(&unpriced(&correction.line)) else { return Ok(()) };
+                if from_rows && row.is_some() {
+                    return Ok(());
+                }
+                let rate = correction.line.rate;
+                *held.cost_pico.entry((corrected, rate)).or_default() += correction.line.cost_pico;
+                let row = row.filter(|(billed, ..)| reading.moves(corrected, *billed));
+                if let Some((billed, row, used)) = row.filter(|_| needs_each(held)) {
+                    held.add_moved(billed, corrected, Line { rate, ..line_of(row, used) });
+                }
+                Ok(())
+            })?;
+        }
+        self.places.into_values().try_for_each(|held| held.settle(reading, to))
+    }
+}
+
+impl Held {
+    /// Whether one line without a price was given one rate, all of it, so that no row need be read.
+    fn moves_whole(&self, reading: Reading) -> bool {
+        match (self.unpriced.as_slice(), self.given.as_slice()) {
+            ([], _) => true,
+            (unpriced, given)
+                if !unpriced
+                    .iter()
+                    .any(|(billed, _)| given.iter().any(|(at, _)| reading.moves(*at, *billed))) =>
+            {
+                true
+            }
+            ([(_, line)], [(_, given)]) => line.exchanges == given.exchanges,
+            _ => false,
+        }
+    }
+
+    fn add_moved(&mut self, billed: Month, corrected: Month, line: Line) {
+        let same = |moved: &&mut Moved| {
+            (moved.billed, moved.corrected, moved.line.rate) == (billed, corrected, line.rate)
+        };
+        match self.moved.iter_mut().find(same) {
+            Some(moved) => moved.line.add(&line),
+            None => self.moved.push(Moved { billed, corrected, line }),
+        }
+    }
+
+    fn settle(mut self, reading: Reading, to: &mut To<'_>) -> Result<(), Trouble> {
+        let mut rests = std::mem::take(&mut self.unpriced);
+        for (billed, rest) in &mut rests {
+            for moved in self.moved.iter().filter(|moved| moved.billed == *billed) {
+                take(rest, &moved.line).ok_or(
+                    "the rows that were priced since sum to more than the daily totals without a price: run \
+                     `tokenmeter ledger verify`",
+                )?;
+            }
+            self.move_exchanges(reading, *billed, rest);
+        }
+        // Energy may be billed later than its exchange.
+        let any_month = reading != Reading::Billed && rests.iter().all(|(_, rest)| rest.exchanges == 0);
+        for (billed, rest) in &rests {
+            let moved = self.moved.iter_mut().filter(|moved| moved.billed == *billed || any_month);
+            let most = moved.max_by_key(|moved| (moved.line.exchanges, moved.corrected, moved.line.rate));
+            match most.filter(|_| rest.exchanges == 0) {
+                Some(moved) => moved.line.add(rest),
+                None => to(Piece { line: rest, billed: *billed, detail: Detail::None, first_price: false })?,
+            }
+        }
+        for Moved { corrected, line, .. } in &self.moved {
+            to(Piece { line, billed: *corrected, detail: Detail::None, first_price: true })?;
+        }
+        for (corrected, line) in &self.given {
+            let of_first =
+                self.cost_pico.get(&(*corrected, line.rate)).filter(|_| reading == Reading::Charged);
+            let of_first = of_first.copied().unwrap_or(0);
+            for (cost_pico, first_price) in [(of_first, true), (line.cost_pico - of_first, false)] {
+                let line = Line { cost_pico, exchanges: 0, ..line.clone() };
+                to(Piece { line: &line, billed: *corrected, detail: Detail::None, first_price })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves the exchanges of which no row is kept, as many as were priced. Their tokens and their GPU use are not
+    /// known one by one: they follow where no exchange of the line is left without a price.
+    fn move_exchanges(&mut self, reading: Reading, billed: Month, rest: &mut Line) {
+        for at in 0..self.given.len() {
+            let (corrected, given) = &self.given[at];
+            if !reading.moves(*corrected, billed) {
+                continue;
+            }
+            let same = |moved: &&Moved| (moved.corrected, moved.line.rate) == (*corrected, given.rate);
+            let known: u64 = self.moved.iter().filter(same).map(|moved| moved.line.exchanges).sum();
+            let exchanges = given.exchanges.saturating_sub(known).min(rest.exchanges);
+            if exchanges > 0 {
+                rest.exchanges -= exchanges;
+                let line = Line { rate: given.rate, exchanges, ..unpriced(rest).line() };
+                self.add_moved(billed, *corrected, line);
+            }
+        }
+    }
+}
+
+/// Adds a line to the one of the same month and rate.
+fn collect(lines: &mut Vec<(Month, Line)>, billed: Month, line: &Line) {
+    match lines.iter_mut().find(|(month, has)| (*month, has.rate) == (billed, line.rate)) {
+        Some((_, has)) => has.add(line),
+        None => lines.push((billed, line.clone())),
+    }
+}
