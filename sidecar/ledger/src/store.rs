@@ -282,7 +282,10 @@ impl Source for Store {
     fn rates(&self) -> Result<Vec<Arc<Rate>>, Trouble> {
         let mut all = HashMap::new();
         self.within(|_, connection| {
-            all.extend(rates(connection)?);
+            for (id, rate) in rates(connection)? {
+                // The version that had it first, as the files are in order.
+                all.entry(id).or_insert(rate);
+            }
             Ok(())
         })?;
         Ok(all.into_values().collect())

@@ -12,14 +12,16 @@ use crate::prices::{LATER_DERIVED, fallback, identifying};
 /// Money per unit, in pico-units (10⁻¹²) of a currency.
 pub type Pico = i64;
 
-/// The unit prices by which an exchange was charged. Two of one content are one: see [`Rate::id`].
+/// The unit prices by which an exchange was charged. Two of the same prices are one, whichever version of the price
+/// book has them: see [`Rate::id`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// The first 16 bytes of a BLAKE3 hash over all else here: the same on every node.
+    /// The first 16 bytes of a BLAKE3 hash over all else here but [`Self::version`] and [`Self::book`]: the same on
+    /// every node and in every book with these prices.
     pub id: [u8; 16],
-    /// The version of the price book, as its file names it.
+    /// The version of a price book with this rate, as its file names it. A ledger keeps the first by which it charged.
     pub version: Arc<str>,
-    /// The book's content hash, in hexadecimal.
+    /// That book's content hash, in hexadecimal.
     pub book: Arc<str>,
     /// The entry of the book: the model's name or pattern.
     pub entry: Arc<str>,
@@ -36,13 +38,11 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// What its [`Self::id`] is by all else it holds. Prices go by their types' names and those that are
-    /// not named do not count, so that a type that is counted one day changes no rate there was.
+    /// What its [`Self::id`] is by its entry, tier, currency and prices. Prices go by their types' names and
+    /// those that are not named do not count, so that a type that is counted one day changes no rate there was.
     pub fn identify(&self) -> [u8; 16] {
         let mut hasher = Hasher::new();
-        for text in
-            ["tokenmeter rate 1", &self.version, &self.book, &self.entry, &self.tier, self.currency.code()]
-        {
+        for text in ["tokenmeter rate 2", &self.entry, &self.tier, self.currency.code()] {
             hash_text(&mut hasher, text);
         }
         hasher.update(&self.above_input_tokens.to_le_bytes());

@@ -1,24 +1,24 @@
 //! A price file that is replaced while we run: the next exchange is charged by it, the ones before are
-//! not touched, and a wrong one changes nothing.
+//! not touched, a version with the same prices makes no other rate, and a wrong one changes nothing.
 
 use super::client::Ask;
 use super::place::{PRICES, Place, Rows, server};
 use crate::proxy::Proxy;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn charges_name_the_prices_they_were_made_by() {
+async fn charges_name_the_first_version_that_had_their_prices() {
     let server = server().await;
     tokio::task::block_in_place(|| {
         let place = Place::new();
         let proxy = place.start(server.addr(), "x.db", &[]);
         ask(&proxy, 1);
         // Told to.
-        place.write("prices.yaml", &version("prices-2"));
+        place.write("prices.yaml", &version("prices-2", "0.61"));
         proxy.hang_up();
         in_force(&proxy, "prices-2");
         ask(&proxy, 2);
         // By itself.
-        place.write("prices.yaml", &version("prices-3"));
+        place.write("prices.yaml", &version("prices-3", "0.62"));
         in_force(&proxy, "prices-3");
         ask(&proxy, 3);
         let refused = [("file", "prices"), ("outcome", "refused")];
@@ -33,7 +33,7 @@ async fn charges_name_the_prices_they_were_made_by() {
             assert_eq!(page.sum("tokenmeter_price_book_info", &[("version", "prices-3")]), 1.0);
         }
         ask(&proxy, 4);
-        place.write("prices.yaml", &version("prices-4"));
+        place.write("prices.yaml", &version("prices-4", "0.63"));
         in_force(&proxy, "prices-4");
         ask(&proxy, 5);
 
@@ -45,13 +45,13 @@ async fn charges_name_the_prices_they_were_made_by() {
                 (version, group["exchanges"].as_u64().expect("a count"))
             })
             .collect();
-        let expected = [("prices-1", 1), ("prices-2", 1), ("prices-3", 2), ("prices-4", 1)];
+        let expected = [("prices-1", 2), ("prices-3", 2), ("prices-4", 1)];
         assert_eq!(by_version, expected.map(|(version, count)| (version.to_owned(), count)));
     });
 }
 
-fn version(name: &str) -> String {
-    PRICES.replace("prices-1", name)
+fn version(name: &str, output: &str) -> String {
+    PRICES.replace("prices-1", name).replace("output: 0.61", &format!("output: {output}"))
 }
 
 fn in_force(proxy: &Proxy, version: &str) {

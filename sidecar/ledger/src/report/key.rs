@@ -29,7 +29,7 @@ pub enum Key {
     Ending,
     /// The service tier of the rate it was charged by.
     Tier,
-    /// The version of the price book it was charged by.
+    /// The first version of the price book with the rate it was charged by.
     Version,
     /// The entry of that book.
     Entry,
