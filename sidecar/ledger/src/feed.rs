@@ -5,7 +5,7 @@
 //! be cleared; a file is open for no longer than that. It is told by an id among its facts, never by its
 //! name, which changes when its month is over.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::files;
 use crate::report::source::{Correction, DeviceLine, Gap, Month, Used};
 use crate::table::{ACT, CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE, Table};
 use crate::values::{Columns, Names};
-use crate::{Class, Line, Row, month, store};
+use crate::{Class, Line, Row, month};
 
 /// A ledger's files, to be read by whoever ships them.
 #[derive(Clone, Debug)]
@@ -94,7 +94,9 @@ pub struct Act {
 /// What came to a file after a cursor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parcel {
-    /// Exchanges.
+    /// The cursor that it comes after.
+    pub after: Cursor,
+    /// Exchanges, without those of months that the reader has forgotten.
     pub rows: Vec<Row>,
     /// The rates that anything in the parcel names.
     pub rates: Vec<Arc<Rate>>,
@@ -109,8 +111,10 @@ pub struct Parcel {
     /// Exchanges that retention took away before the reader had them.
     pub taken: u64,
     /// All lines of class `usage`, if anything was taken away before the reader had it: no sum of rows says
-    /// what they are.
+    /// what they are. Else those on days of forgotten months, if the parcel passes over rows of them.
     pub usage: Vec<Line>,
+    /// Whether the parcel reaches the file's last exchange, so that all else follows.
+    pub is_rest: bool,
     /// All lines of class `shed`, if the parcel reaches the file's end: totals without rows.
     pub shed: Vec<Line>,
     /// All that GPUs did for nobody, if the parcel reaches the file's end.
@@ -208,27 +212,45 @@ impl Opened {
         Ok((behind(connection, after.exchange)?, first))
     }
 
+    /// When the act at a place was, microseconds since 1970, if it is there.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn act_at(&self, act: i64) -> Result<Option<i64>, Failure> {
+        let sql = "SELECT at_us FROM act WHERE seq = ?1";
+        Ok(self.file.connection.query_row(sql, [act], |row| row.get(0)).optional()?)
+    }
+
     /// What came after a cursor, at most so many of each kind. All else follows when the exchanges are all
-    /// there, so that what it belongs to is never behind it.
+    /// there, so that what it belongs to is never behind it. Of months that the reader has `forgotten`, exchanges
+    /// and energy are passed over, and the lines of their days are handed on instead.
     ///
     /// # Errors
     /// If the file cannot be read, or is not as it was written.
-    pub fn parcel(&self, after: Cursor, limit: usize) -> Result<Parcel, Failure> {
-        self.snapshot(after, limit).map_err(|failure| failure.of(self.file.path.display()))
+    pub fn parcel(
+        &self,
+        after: Cursor,
+        limit: usize,
+        forgotten: &BTreeSet<Month>,
+    ) -> Result<Parcel, Failure> {
+        self.snapshot(after, limit, forgotten).map_err(|failure| failure.of(self.file.path.display()))
     }
 
-    fn snapshot(&self, after: Cursor, limit: usize) -> Result<Parcel, Failure> {
+    fn snapshot(&self, after: Cursor, limit: usize, forgotten: &BTreeSet<Month>) -> Result<Parcel, Failure> {
         let snapshot = self.file.connection.unchecked_transaction()?;
         let mut reader =
-            Reader { snapshot: &snapshot, limit, names: Names::default(), rates: BTreeMap::new() };
-        let mut parcel = Parcel { next: after, ..Parcel::default() };
+            Reader { snapshot: &snapshot, limit, forgotten, names: Names::default(), rates: BTreeMap::new() };
+        let mut parcel = Parcel { after, next: after, ..Parcel::default() };
         self.skip_taken(&mut reader, &mut parcel)?;
+        let begin = parcel.next;
         parcel.rows = reader.rows(&mut parcel.next.exchange)?;
-        if parcel.rows.len() < limit {
+        parcel.is_rest = parcel.rows.len() < limit;
+        if parcel.is_rest {
             reader.rest(&mut parcel)?;
         } else {
             parcel.behind = behind(&snapshot, parcel.next.exchange)?;
         }
+        reader.lines_of_forgotten(begin, &mut parcel)?;
         parcel.rates = reader.rates.into_values().collect();
         Ok(parcel)
     }
@@ -247,7 +269,7 @@ impl Opened {
         let whole = file::seal(snapshot, &EXCHANGE)?.entered == exchange
             && file::seal(snapshot, &ENERGY)?.entered == energy;
         if whole {
-            parcel.usage = reader.lines(Class::Usage)?;
+            parcel.usage = reader.lines(Class::Usage, |_| true)?;
         }
         parcel.taken = (exchange - next.exchange).max(0).unsigned_abs();
         if parcel.taken > 0 {
@@ -271,6 +293,7 @@ impl Opened {
 struct Reader<'a> {
     snapshot: &'a Connection,
     limit: usize,
+    forgotten: &'a BTreeSet<Month>,
     names: Names,
     rates: BTreeMap<[u8; 16], Arc<Rate>>,
 }
@@ -278,7 +301,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn rows(&mut self, after: &mut i64) -> Result<Vec<Row>, Failure> {
         let (snapshot, mut rows) = (self.snapshot, Vec::new());
-        each(snapshot, &EXCHANGE, after, self.limit, |values| {
+        each(snapshot, &EXCHANGE, &self.kept(), after, self.limit, |values| {
             let (rates, mut failed) = (&mut self.rates, None);
             let row = Columns::new(&values[1..], &mut self.names).row(|id| match rate(snapshot, rates, id) {
                 Ok(rate) => rate,
@@ -290,13 +313,56 @@ impl Reader<'_> {
             rows.push(failed.map_or(row, Err)?);
             Ok(())
         })?;
+        self.pass_over(&EXCHANGE, rows.len(), after)?;
         Ok(rows)
     }
 
+    /// Moves a place to the end of a table of which fewer rows than the limit are left: what is behind it is of
+    /// forgotten months.
+    fn pass_over(&self, table: &Table, rows: usize, after: &mut i64) -> Result<(), Failure> {
+        if rows < self.limit && !self.forgotten.is_empty() {
+            *after = (*after).max(file::seal(self.snapshot, table)?.entered);
+        }
+        Ok(())
+    }
+
+    /// The condition on `ended_us` of what is not of a forgotten month, to stand after another.
+    fn kept(&self) -> String {
+        let kept = |month: &Month| {
+            let (begin_us, end_us) = (month::begin_us(*month), month::begin_us(*month + 1));
+            format!("AND NOT (ended_us >= {begin_us} AND ended_us < {end_us}) ")
+        };
+        self.forgotten.iter().map(kept).collect()
+    }
+
+    /// Adds the lines on days of forgotten months, if the parcel passes over rows of them.
+    fn lines_of_forgotten(&mut self, begin: Cursor, parcel: &mut Parcel) -> Result<(), Failure> {
+        let forgotten = self.forgotten;
+        if forgotten.is_empty() || !parcel.usage.is_empty() {
+            return Ok(());
+        }
+        let mut passed = false;
+        for (table, from, to) in
+            [(&*EXCHANGE, begin.exchange, parcel.next.exchange), (&*ENERGY, begin.energy, parcel.next.energy)]
+        {
+            let sql = format!(
+                "SELECT EXISTS (SELECT 1 FROM {} WHERE seq > ?1 AND seq <= ?2 AND NOT (TRUE {}))",
+                table.name,
+                self.kept()
+            );
+            passed |= self.snapshot.query_row(&sql, [from, to], |row| row.get::<_, bool>(0))?;
+        }
+        if passed {
+            parcel.usage = self.lines(Class::Usage, |line| forgotten.contains(&month::of_day(line.day)))?;
+        }
+        Ok(())
+    }
+
     fn rest(&mut self, parcel: &mut Parcel) -> Result<(), Failure> {
+        let kept = self.kept();
         let (snapshot, limit, names) = (self.snapshot, self.limit, &mut self.names);
         let next = &mut parcel.next;
-        each(snapshot, &ENERGY, &mut next.energy, limit, |values| {
+        each(snapshot, &ENERGY, &kept, &mut next.energy, limit, |values| {
             let mut columns = Columns::new(&values[3..], names);
             let (used, class) = (columns.used()?, columns.class()?);
             let [id, ended_us] = [&values[1], &values[2]];
@@ -305,7 +371,7 @@ impl Reader<'_> {
             parcel.energy.push(Energy { id: ExchangeId(id), ended_us, used, class });
             Ok(())
         })?;
-        each(snapshot, &ACT, &mut next.act, limit, |values| {
+        each(snapshot, &ACT, "", &mut next.act, limit, |values| {
             let mut columns = Columns::new(values, names);
             parcel.acts.push(Act {
                 seq: columns.number()?,
@@ -316,13 +382,13 @@ impl Reader<'_> {
             });
             Ok(())
         })?;
-        each(snapshot, &CORRECTION, &mut next.correction, limit, |values| {
+        each(snapshot, &CORRECTION, "", &mut next.correction, limit, |values| {
             let correction = Columns::new(&values[1..], names).correction()?;
             let act = values[3].as_i64().map_err(|_| senseless())?;
             parcel.corrections.push((act, correction));
             Ok(())
         })?;
-        each(snapshot, &GAP, &mut next.gap, limit, |values| {
+        each(snapshot, &GAP, "", &mut next.gap, limit, |values| {
             let seq = values[0].as_i64().map_err(|_| senseless())?;
             parcel.gaps.push((seq, Columns::new(&values[1..], names).gap()?));
             Ok(())
@@ -331,18 +397,22 @@ impl Reader<'_> {
             parcel.devices.push(Columns::new(values, names).device()?);
             Ok(())
         })?;
-        parcel.shed = self.lines(Class::Shed)?;
+        self.pass_over(&ENERGY, parcel.energy.len(), &mut parcel.next.energy)?;
+        parcel.shed = self.lines(Class::Shed, |_| true)?;
         for id in parcel.corrections.iter().filter_map(|(_, correction)| correction.line.rate) {
             rate(snapshot, &mut self.rates, &id)?;
         }
         Ok(())
     }
 
-    /// All lines of a class.
-    fn lines(&mut self, class: Class) -> Result<Vec<Line>, Failure> {
+    /// The lines of a class that are wanted.
+    fn lines(&mut self, class: Class, is_wanted: impl Fn(&Line) -> bool) -> Result<Vec<Line>, Failure> {
         let mut lines: Vec<Line> = Vec::new();
         LINE.each(self.snapshot, &format!("WHERE class = '{}'", class.name()), &[], |values, _| {
-            lines.push(Columns::new(values, &mut self.names).line()?);
+            let line = Columns::new(values, &mut self.names).line()?;
+            if is_wanted(&line) {
+                lines.push(line);
+            }
             Ok(())
         })?;
         for id in lines.iter().filter_map(|line| line.rate) {
@@ -352,15 +422,18 @@ impl Reader<'_> {
     }
 }
 
-/// The rows of a table after a number, which goes on with them.
+/// The rows of a table after a number, which goes on with them. `condition` begins with AND or is empty.
 fn each(
     snapshot: &Connection,
     table: &Table,
+    condition: &str,
     after: &mut i64,
     limit: usize,
     mut one: impl FnMut(&[ValueRef<'_>]) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    store::after(snapshot, table, *after, i64::try_from(limit).unwrap_or(i64::MAX), |values, _| {
+    let rest = format!("WHERE seq > ? {condition} ORDER BY seq LIMIT ?");
+    let bounds = [*after, i64::try_from(limit).unwrap_or(i64::MAX)];
+    table.each(snapshot, &rest, &bounds, |values, _| {
         one(values)?;
         *after = values[0].as_i64().map_err(|_| senseless())?;
         Ok(())

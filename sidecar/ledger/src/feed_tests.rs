@@ -1,5 +1,7 @@
 //! What a reader is told of rows that retention took away before it came for them.
 
+use std::collections::BTreeSet;
+
 use price::Charge;
 
 use super::{Cursor, Feed, Parcel};
@@ -39,7 +41,7 @@ fn step(place: &Place, now_us: i64) -> retain::Next {
 
 fn parcel(place: &Place, exchange: i64) -> Parcel {
     let opened = Feed::of(&place.ledger()).open(&place.path("x-2026-10.db")).unwrap();
-    opened.parcel(Cursor { exchange, ..Cursor::default() }, 1_000).unwrap()
+    opened.parcel(Cursor { exchange, ..Cursor::default() }, 1_000, &BTreeSet::new()).unwrap()
 }
 
 #[test]

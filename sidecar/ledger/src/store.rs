@@ -19,7 +19,7 @@ use crate::file::{self, File};
 use crate::files;
 use crate::missing::Missing;
 use crate::report::source::{Correction, DeviceLine, Gap, Gone, Month, Range, Source, Trouble, Used};
-use crate::table::{self, CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE};
+use crate::table::{CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE};
 use crate::values::{Columns, Names};
 use crate::{Class, Line, Row, digest, month};
 
@@ -427,15 +427,4 @@ impl Source for Store {
         })?;
         Ok(gaps)
     }
-}
-
-/// What is read of a table from a number on.
-pub(crate) fn after(
-    connection: &Connection,
-    table: &table::Table,
-    seq: i64,
-    limit: i64,
-    each: impl FnMut(&[rusqlite::types::ValueRef<'_>], &table::Digest) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    table.each(connection, "WHERE seq > ? ORDER BY seq LIMIT ?", &[seq, limit], each)
 }

@@ -112,7 +112,7 @@ impl Central {
         let sql = format!(
             "SELECT {MONTH_OF_DAY} AS billed, day - date '1970-01-01' AS day, tenant, principal, upstream, \
              provider, model, ending, input_provenance, output_provenance, rate, class, {} \
-             FROM tokenmeter.line l JOIN tokenmeter.file f USING (instance) \
+             FROM tokenmeter.line l LEFT JOIN tokenmeter.file f USING (instance) \
              WHERE day BETWEEN date '1970-01-01' + $1 AND date '1970-01-01' + $2 AND {condition} \
              GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12",
             counts()
@@ -131,7 +131,7 @@ impl Central {
     ) -> Result<(), Trouble> {
         let sql = format!(
             "SELECT {MONTH_OF_END} AS billed, x.* \
-             FROM tokenmeter.correction x JOIN tokenmeter.file f USING (instance) \
+             FROM tokenmeter.correction x LEFT JOIN tokenmeter.file f USING (instance) \
              WHERE x.ended_at >= $1 AND x.ended_at < $2 AND {condition}"
         );
         let (since, until) = (Instant(range.since_us), Instant(range.until_us));
@@ -180,9 +180,9 @@ impl Source for Central {
         let sql = format!(
             "SELECT {MONTH_OF_END} AS billed, {corrected} AS corrected, c.id AS correction, c.made_at, \
              c.rate AS first_rate, c.delta_pico, x.*, {USED} \
-             FROM tokenmeter.correction c JOIN tokenmeter.file g ON g.instance = c.instance \
+             FROM tokenmeter.correction c LEFT JOIN tokenmeter.file g ON g.instance = c.instance \
              JOIN tokenmeter.exchange x ON x.ended_at = c.ended_at AND x.id = c.exchange \
-             JOIN tokenmeter.file f ON f.instance = x.instance {JOIN_ENERGY} \
+             LEFT JOIN tokenmeter.file f ON f.instance = x.instance {JOIN_ENERGY} \
              WHERE c.unpriced AND c.ended_at >= $1 AND c.ended_at < $2",
             corrected = MONTH_OF_END.replace("f.month", "g.month"),
         );
@@ -215,7 +215,7 @@ impl Source for Central {
         let rates = self.rates_by_id()?;
         let sql = format!(
             "SELECT {MONTH_OF_END} AS billed, x.*, {USED} \
-             FROM tokenmeter.exchange x JOIN tokenmeter.file f USING (instance) {JOIN_ENERGY} \
+             FROM tokenmeter.exchange x LEFT JOIN tokenmeter.file f USING (instance) {JOIN_ENERGY} \
              WHERE x.ended_at >= $1 AND x.ended_at < $2"
         );
         let (since, until) = (Instant(range.since_us), Instant(range.until_us));
@@ -249,8 +249,8 @@ impl Source for Central {
     }
 
     fn gaps(&self, range: &Range) -> Result<Vec<Gap>, Trouble> {
-        let sql = "SELECT * FROM tokenmeter.gap WHERE from_at < $2 AND until_at >= $1 \
-                   ORDER BY from_at, until_at, instance, seq";
+        let sql = "SELECT * FROM tokenmeter.gaps WHERE since < $2 AND until >= $1 \
+                   ORDER BY since, until, instance, why";
         let (since, until) = (Instant(range.since_us), Instant(range.until_us));
         let mut gaps = Vec::new();
         self.each(sql, &[(&since, Type::TIMESTAMPTZ), (&until, Type::TIMESTAMPTZ)], |row| {
@@ -271,7 +271,7 @@ fn days(range: &Range) -> (i32, i32) {
 const LAST_DAY: i64 = 2_932_896;
 
 /// The month something is billed in, counted from January 1970: its own, or, if it lies in the file of a
-/// later one, that.
+/// later one, that. `greatest` passes over the NULL of a file that is not known.
 const MONTH_OF_DAY: &str = "greatest(
     extract(year FROM l.day)::int * 12 + extract(month FROM l.day)::int,
     extract(year FROM f.month)::int * 12 + extract(month FROM f.month)::int) - 23641";

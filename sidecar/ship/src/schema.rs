@@ -10,19 +10,25 @@ use crate::trouble::Trouble;
 pub const DDL: &str = concat!(
     include_str!("schema/1.sql"),
     "\n",
-    include_str!("schema/views.sql"),
-    "\n",
     include_str!("schema/2.sql"),
     "\n",
-    include_str!("schema/3.sql")
+    include_str!("schema/3.sql"),
+    "\n",
+    include_str!("schema/4.sql"),
+    "\n",
+    include_str!("schema/views.sql")
 );
 
-/// Each version's statements, in order; the first makes version 1.
-pub(crate) const STEPS: [&str; 3] = [
-    concat!(include_str!("schema/1.sql"), "\n", include_str!("schema/views.sql")),
+/// The statements of each version's tables, in order; the first makes version 1.
+pub(crate) const STEPS: [&str; 4] = [
+    include_str!("schema/1.sql"),
     include_str!("schema/2.sql"),
     include_str!("schema/3.sql"),
+    include_str!("schema/4.sql"),
 ];
+
+/// The views, made or replaced after the last version's tables.
+pub(crate) const VIEWS: &str = include_str!("schema/views.sql");
 
 /// Brings the store to the version we speak, if it is not there.
 pub(crate) fn ensure(client: &mut Client) -> Result<(), Trouble> {
@@ -64,7 +70,8 @@ fn apply(client: &mut Client) -> Result<(), Trouble> {
         Some(_) => savepoint.commit()?,
         None => savepoint.rollback()?,
     }
-    for step in STEPS.iter().skip(found.unwrap_or(0).unsigned_abs() as usize) {
+    let steps = &STEPS[STEPS.len().min(found.unwrap_or(0).unsigned_abs() as usize)..];
+    for step in steps.iter().chain((!steps.is_empty()).then_some(&VIEWS)) {
         transaction.batch_execute(step).map_err(|error| match error.code() {
             Some(&SqlState::INSUFFICIENT_PRIVILEGE) => Trouble::refused(
                 "the central store has no schema `tokenmeter` of this version, and this role may not make \

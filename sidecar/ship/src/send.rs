@@ -1,15 +1,15 @@
-//! One parcel to the store, in one transaction: what rows refer to first, then the rows, then how far the
-//! file has got. Whatever is there already is left alone, so that a parcel may come twice.
+//! One parcel to the store, in one transaction: the file's row first, then what rows refer to, then the rows, then
+//! how far the file has got. Whatever is there already is left alone, so that a parcel may come twice.
 //!
 //! Columns go as arrays and statements unnamed: one round trip a table, nothing left behind in the
 //! session, so that a pooler may stand between.
 
 use ledger::Line;
-use ledger::feed::{Energy, Origin, Parcel};
+use ledger::feed::{Cursor, Energy, Origin, Parcel};
 use ledger::report::source::{Correction, Gap};
 use meter::TokenType;
 use postgres::types::{ToSql, Type};
-use postgres::{Client, Transaction};
+use postgres::{Client, Row, Transaction};
 use price::Charge;
 
 use crate::trouble::Trouble;
@@ -23,6 +23,7 @@ pub(crate) fn send(client: &mut Client, origin: Origin, host: &str, parcel: &Par
     ensure_months(client, parcel)?;
     let mut transaction = client.transaction()?;
     hold_partitions(&mut transaction)?;
+    begin(&mut transaction, origin, host, parcel)?;
     rates(&mut transaction, parcel)?;
     let new = exchanges(&mut transaction, origin, parcel)?;
     energy(&mut transaction, origin, &parcel.energy)?;
@@ -57,6 +58,33 @@ fn ensure_months(client: &mut Client, parcel: &Parcel) -> Result<(), Trouble> {
 fn hold_partitions(to: &mut Transaction<'_>) -> Result<(), Trouble> {
     to.batch_execute(&format!("{PATIENCE}; SELECT pg_catalog.pg_advisory_xact_lock_shared({MAKERS})"))?;
     Ok(())
+}
+
+/// Locks the file's row, and makes sure that the store has not gone back behind the cursor that the parcel comes after.
+fn begin(to: &mut Transaction<'_>, origin: Origin, host: &str, parcel: &Parcel) -> Result<(), Trouble> {
+    let host = text(host);
+    let row = to.query_typed(
+        "SELECT exchange, energy, correction, act, gap FROM tokenmeter.begin($1, $2, $3, $4)",
+        &[
+            (&Id(origin.instance), Type::UUID),
+            (&origin.month, Type::INT4),
+            (&host, Type::TEXT),
+            (&parcel.is_rest, Type::BOOL),
+        ],
+    )?;
+    let there = row.first().map(cursor).unwrap_or_default();
+    if parcel.after.is_beyond(there) { Err(Trouble::behind()) } else { Ok(()) }
+}
+
+/// A file's row as a cursor.
+pub(crate) fn cursor(row: &Row) -> Cursor {
+    Cursor {
+        exchange: row.get("exchange"),
+        energy: row.get("energy"),
+        correction: row.get("correction"),
+        act: row.get("act"),
+        gap: row.get("gap"),
+    }
 }
 
 fn rates(to: &mut Transaction<'_>, parcel: &Parcel) -> Result<(), Trouble> {
@@ -205,7 +233,6 @@ fn gaps(to: &mut Transaction<'_>, origin: Origin, all: &[(i64, Gap)]) -> Result<
 
 fn lines(to: &mut Transaction<'_>, origin: Origin, put: &'static str, all: &[Line]) -> Result<(), Trouble> {
     let mut columns = Columns::default();
-    columns.add("day", Type::INT4_ARRAY, all.iter().map(|l| l.day));
     columns.add("tenant", Type::TEXT_ARRAY, all.iter().map(|l| text(&l.tenant)));
     columns.add(
         "principal",
@@ -229,28 +256,29 @@ fn lines(to: &mut Transaction<'_>, origin: Origin, put: &'static str, all: &[Lin
     columns.add("gpu_ns", Type::TEXT_ARRAY, all.iter().map(|l| l.gpu_ns.to_string()));
     columns.add("gpu_hours_pico", Type::TEXT_ARRAY, all.iter().map(|l| l.gpu_hours_pico.to_string()));
     columns.add("gpu_energy_pico", Type::TEXT_ARRAY, all.iter().map(|l| l.gpu_energy_pico.to_string()));
-    columns.call(to, put, origin, all.len())
+    columns.call(to, put, origin, all.iter().map(|l| l.day))
 }
 
 fn devices(to: &mut Transaction<'_>, origin: Origin, parcel: &Parcel) -> Result<(), Trouble> {
     let all = &parcel.devices;
     let mut columns = Columns::default();
-    columns.add("day", Type::INT4_ARRAY, all.iter().map(|d| d.day));
     columns.add("hw_id", Type::TEXT_ARRAY, all.iter().map(|d| text(&d.hw_id)));
     columns.add("share", Type::TEXT_ARRAY, all.iter().map(|d| d.share.name()));
     columns.add("energy_nj", Type::TEXT_ARRAY, all.iter().map(|d| d.energy_nj.to_string()));
     columns.add("gpu_ns", Type::TEXT_ARRAY, all.iter().map(|d| d.gpu_ns.to_string()));
     columns.add("gpu_hours_pico", Type::TEXT_ARRAY, all.iter().map(|d| d.gpu_hours_pico.to_string()));
     columns.add("gpu_energy_pico", Type::TEXT_ARRAY, all.iter().map(|d| d.gpu_energy_pico.to_string()));
-    columns.call(to, "put_device", origin, all.len())
+    columns.call(to, "put_device", origin, all.iter().map(|d| d.day))
 }
 
 fn progress(to: &mut Transaction<'_>, origin: Origin, host: &str, parcel: &Parcel) -> Result<(), Trouble> {
     let next = parcel.next;
     let host = text(host);
     let last = parcel.rows.last().map(|row| Id(row.id.0));
+    let last_act = parcel.acts.last().map(|act| Instant(act.at_us));
+    let is_end = parcel.is_rest && parcel.is_empty();
     to.query_typed(
-        "SELECT tokenmeter.progress($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+        "SELECT tokenmeter.progress($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)",
         &[
             (&Id(origin.instance), Type::UUID),
             (&origin.month, Type::INT4),
@@ -261,6 +289,8 @@ fn progress(to: &mut Transaction<'_>, origin: Origin, host: &str, parcel: &Parce
             (&next.act, Type::INT8),
             (&next.gap, Type::INT8),
             (&last, Type::UUID),
+            (&last_act, Type::TIMESTAMPTZ),
+            (&is_end, Type::BOOL),
         ],
     )?;
     Ok(())
@@ -306,26 +336,28 @@ impl Columns {
         Ok(to.execute_typed(&sql, &self.parameters(instance.as_ref()))?)
     }
 
-    /// Calls a function of the store once for each row.
+    /// Calls a function of the store once for each row, with its file, its day and its columns as a JSON object.
     fn call(
         &self,
         to: &mut Transaction<'_>,
         function: &str,
         origin: Origin,
-        rows: usize,
+        days: impl Iterator<Item = i32>,
     ) -> Result<(), Trouble> {
-        if rows == 0 {
+        let days: Vec<i32> = days.collect();
+        if days.is_empty() {
             return Ok(());
         }
-        let named: Vec<String> = self.names.iter().map(|name| format!("{name} => x.{name}")).collect();
+        let at_days = self.names.len() + 2;
         let sql = format!(
-            "SELECT tokenmeter.{function}(instance => $1, {}) FROM unnest({}) AS x ({})",
-            named.join(", "),
+            "SELECT tokenmeter.{function}($1, x.day, to_jsonb(x) - 'day') FROM unnest({}, ${at_days}) AS x ({}, day)",
             self.arrays(2),
             self.names.join(", ")
         );
         let instance = Id(origin.instance);
-        to.query_typed(&sql, &self.parameters(Some(&instance)))?;
+        let mut parameters = self.parameters(Some(&instance));
+        parameters.push((&days, Type::INT4_ARRAY));
+        to.query_typed(&sql, &parameters)?;
         Ok(())
     }
 

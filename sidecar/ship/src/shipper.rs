@@ -4,7 +4,7 @@
 //! transactions it is written, so that neither a crash here nor a backup restored there loses or doubles a
 //! row; a file that cannot be read keeps no other from being sent.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -13,10 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use ledger::Line;
 use ledger::feed::{Cursor, Feed, Opened, Origin, Parcel};
-use ledger::now_us;
-use ledger::report::source::DeviceLine;
+use ledger::report::source::{DeviceLine, Month};
+use ledger::{Line, month, now_us};
 use postgres::Client;
 use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::Type;
@@ -24,10 +23,10 @@ use postgres::types::Type;
 use crate::address::Address;
 use crate::connect::connect;
 use crate::schema;
-use crate::send::send;
+use crate::send::{self, send};
 use crate::status::{FileStatus, Status};
-use crate::trouble::Trouble;
-use crate::values::Id;
+use crate::trouble::{Scope, Trouble};
+use crate::values::{self, Id};
 
 /// What is shipped where.
 #[derive(Clone, Debug)]
@@ -89,6 +88,10 @@ pub(crate) const RETRY: Duration = Duration::from_secs(1);
 /// somebody would wait for `up`.
 const GLANCE: Duration = Duration::from_secs(1);
 
+/// The store is asked again how far each file has got after so many looks: whether one is to be sent again, and which
+/// months it has forgotten, is decided there.
+const ASKED_EVERY: u32 = 6;
+
 /// The longest wait, in first ones.
 const LONGEST: u32 = 60;
 
@@ -124,7 +127,11 @@ pub fn start(plan: Plan) -> std::io::Result<Shipper> {
         plan,
         shared: Arc::clone(&shared),
         client: None,
+        asked: None,
         cursors: HashMap::new(),
+        known: HashSet::new(),
+        resends: HashSet::new(),
+        forgotten: BTreeSet::new(),
         totals: HashMap::new(),
         stopped,
     };
@@ -193,14 +200,29 @@ struct Ship {
     feed: Feed,
     shared: Arc<Mutex<Shared>>,
     client: Option<Client>,
-    /// What the store said it has, for as long as the connection lives.
+    /// When the store was last asked which months it has forgotten; `None`: not over this connection.
+    asked: Option<Instant>,
+    /// What the store said it has, if also long ago.
     cursors: HashMap<Origin, Cursor>,
+    /// The files of which it said so since it was last asked.
+    known: HashSet<Origin>,
+    /// The files that it wants to be sent again.
+    resends: HashSet<Origin>,
+    /// The months whose rows it does not take.
+    forgotten: BTreeSet<Month>,
     /// What was last sent of totals that stand for themselves.
     totals: HashMap<Origin, Totals>,
     stopped: Receiver<()>,
 }
 
 type Totals = (Vec<Line>, Vec<DeviceLine>);
+
+/// Where the store has got with a file.
+struct Place {
+    cursor: Cursor,
+    /// The exchange and the instant of the act that it has last, if it was asked just now and knows.
+    last: (Option<Id>, Option<values::Instant>),
+}
 
 fn totals(parcel: &Parcel) -> Totals {
     (parcel.shed.clone(), parcel.devices.clone())
@@ -280,7 +302,7 @@ impl Ship {
         let mut seen = Vec::with_capacity(files.len());
         let mut left: Option<Trouble> = None;
         self.look(&files);
-        self.client()?;
+        self.ask()?;
         for path in files {
             match self.file(&path)? {
                 Ok(status) => seen.extend(status),
@@ -302,27 +324,40 @@ impl Ship {
                 Err(trouble) => return Ok(Err(trouble)),
             };
             let origin = opened.origin();
-            let (after, last) = self.cursor(origin)?;
+            let Place { cursor: after, last } = self.place(origin)?;
             // The end is read after the cursor: the other way round a second shipper could have passed it.
             let read = || -> Result<_, ledger::Failure> {
-                let (end, there) = (opened.end()?, opened.at(after.exchange)?);
-                Ok((end, there, opened.parcel(after, self.plan.batch)?))
+                let there = (opened.at(after.exchange)?, opened.act_at(after.act)?);
+                Ok((opened.end()?, there, opened.parcel(after, self.plan.batch, &self.forgotten)?))
             };
             let (end, there, parcel) = match read() {
                 Ok(read) => read,
                 Err(failure) => return Ok(Err(Trouble::local(&failure))),
             };
-            // It may have grown past it since, with other exchanges.
-            let is_other = last.zip(there).is_some_and(|(last, there)| last.0 != there.0);
+            // It may have grown past it since, with other exchanges or another past.
+            let is_other = last.0.zip(there.0).is_some_and(|(last, there)| last.0 != there.0)
+                || last.1.zip(there.1).is_some_and(|(last, there)| last.0 != there);
             if after.is_beyond(end) || is_other {
                 // Asked again each time: only the store's owner can set it right.
-                self.cursors.remove(&origin);
+                self.known.remove(&origin);
                 return Ok(Err(Trouble::older(path, origin, after, end)));
             }
             drop(opened);
-            let full = parcel.rows.len() >= self.plan.batch;
-            if !parcel.is_empty() || self.totals.get(&origin) != Some(&totals(&parcel)) {
-                self.deliver(origin, &parcel)?;
+            let is_end = parcel.is_rest && parcel.is_empty();
+            let is_news = !parcel.is_empty() || self.totals.get(&origin) != Some(&totals(&parcel));
+            if is_news || (is_end && self.resends.contains(&origin)) {
+                match self.deliver(origin, &parcel) {
+                    Err(trouble) if trouble.scope != Scope::Store => {
+                        // Whatever the store said before does not hold any more.
+                        self.asked = None;
+                        self.ask()?;
+                        if trouble.scope == Scope::Batch {
+                            continue;
+                        }
+                        return Ok(Err(trouble));
+                    }
+                    delivered => delivered?,
+                }
             }
             if parcel.taken > 0 {
                 tracing::warn!(
@@ -333,7 +368,7 @@ impl Ship {
                     path.display()
                 );
             }
-            if !full && parcel.is_empty() {
+            if is_end {
                 return Ok(Ok(Some(FileStatus {
                     path: path.to_owned(),
                     origin,
@@ -373,8 +408,11 @@ impl Ship {
         let host = Arc::clone(&self.plan.host);
         send(self.client()?, origin, &host, parcel)?;
         self.cursors.insert(origin, parcel.next);
-        if parcel.behind == 0 {
+        if parcel.is_rest {
             self.totals.insert(origin, totals(parcel));
+        }
+        if parcel.is_rest && parcel.is_empty() {
+            self.resends.remove(&origin);
         }
         let mut shared = lock(&self.shared);
         let sent = parcel.rows.len() as u64;
@@ -386,25 +424,41 @@ impl Ship {
         Ok(())
     }
 
-    /// How far the store has got with a file, and which exchange it has last of it: asked once for each
-    /// connection.
-    fn cursor(&mut self, origin: Origin) -> Result<(Cursor, Option<Id>), Trouble> {
-        if let (Some(cursor), true) = (self.cursors.get(&origin), self.client.is_some()) {
-            return Ok((*cursor, None));
+    /// Forgets what the store said long ago of files, and asks which months it has forgotten.
+    fn ask(&mut self) -> Result<(), Trouble> {
+        self.client()?;
+        if self.asked.is_some_and(|at| at.elapsed() < self.plan.every * ASKED_EVERY) {
+            return Ok(());
+        }
+        self.known.clear();
+        self.resends.clear();
+        let sql = "SELECT f - date '1970-01-01' FROM tokenmeter.forgotten() AS f";
+        let rows = self.client()?.query_typed(sql, &[])?;
+        self.forgotten = rows.iter().map(|row| month::of_day(row.get(0))).collect();
+        self.asked = Some(Instant::now());
+        Ok(())
+    }
+
+    /// How far the store has got with a file, and what it has last of it: asked once in a while.
+    fn place(&mut self, origin: Origin) -> Result<Place, Trouble> {
+        let is_known = self.client.is_some() && self.known.contains(&origin);
+        if let Some(cursor) = self.cursors.get(&origin).filter(|_| is_known) {
+            return Ok(Place { cursor: *cursor, last: (None, None) });
         }
         let rows = self.client()?.query_typed(
-            "SELECT exchange, energy, correction, act, gap, last FROM tokenmeter.file WHERE instance = $1",
+            "SELECT exchange, energy, correction, act, gap, last, last_act, resend_since IS NOT NULL AS is_resend \
+             FROM tokenmeter.file WHERE instance = $1",
             &[(&Id(origin.instance), Type::UUID)],
         )?;
-        let cursor = rows.first().map_or_else(Cursor::default, |row| Cursor {
-            exchange: row.get(0),
-            energy: row.get(1),
-            correction: row.get(2),
-            act: row.get(3),
-            gap: row.get(4),
-        });
+        let row = rows.first();
+        let cursor = row.map(send::cursor).unwrap_or_default();
         self.cursors.insert(origin, cursor);
-        Ok((cursor, rows.first().and_then(|row| row.get(5))))
+        self.known.insert(origin);
+        if row.is_some_and(|row| row.get("is_resend")) {
+            self.resends.insert(origin);
+        }
+        let last = row.map_or((None, None), |row| (row.get("last"), row.get("last_act")));
+        Ok(Place { cursor, last })
     }
 
     fn client(&mut self) -> Result<&mut Client, Trouble> {
@@ -414,6 +468,7 @@ impl Ship {
                 let mut client = connect(&self.plan.address)?;
                 schema::ensure(&mut client)?;
                 // It may be another store than before, or the same from a backup.
+                self.asked = None;
                 self.cursors.clear();
                 self.totals.clear();
                 client

@@ -5,6 +5,8 @@ mod ledgers;
 mod parcels;
 mod refusals;
 mod reports;
+mod resend;
+mod rights;
 mod rows;
 mod server;
 mod shipping;

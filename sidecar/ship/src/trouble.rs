@@ -35,6 +35,17 @@ impl Reason {
     }
 }
 
+/// What a failure stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// All that is sent or read.
+    Store,
+    /// One ledger file: the others go on.
+    File,
+    /// One batch: the store has gone back behind it, and is asked again where it is.
+    Batch,
+}
+
 /// A failure, with what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
@@ -42,15 +53,27 @@ pub struct Trouble {
     pub reason: Reason,
     /// What happened and what to do.
     pub said: String,
+    /// What it stops.
+    pub(crate) scope: Scope,
 }
 
 impl Trouble {
     pub(crate) fn refused(said: impl Into<String>) -> Self {
-        Self { reason: Reason::Refused, said: said.into() }
+        Self::new(Reason::Refused, said)
     }
 
     pub(crate) fn other(said: impl Into<String>) -> Self {
-        Self { reason: Reason::Other, said: said.into() }
+        Self::new(Reason::Other, said)
+    }
+
+    fn new(reason: Reason, said: impl Into<String>) -> Self {
+        Self { reason, said: said.into(), scope: Scope::Store }
+    }
+
+    /// The store has gone back behind the cursor of a batch.
+    pub(crate) fn behind() -> Self {
+        let said = "the central store has less of a file than it had";
+        Self { scope: Scope::Batch, ..Self::other(said) }
     }
 
     /// A file of which the store has more than is in it, or other exchanges.
@@ -59,8 +82,8 @@ impl Trouble {
             "the central store has something of {path} that is not in it (it has exchanges up to {}, of {} here, and \
              acts up to {}, of {}): the file was put back from a backup, or it or its volume is a copy of one that is shipped from \
              elsewhere; nothing of it is sent and its rows are kept. Was it put back, let the store's owner run \
-             `DELETE FROM tokenmeter.file WHERE instance = '{}'`, and all of it is sent again and nothing counted \
-             twice; is it a copy, stop, move it out of the ledger's folder, and a new file is begun",
+             `SELECT tokenmeter.send_again('{}')`, and all of it is sent again and nothing counted twice; \
+             is it a copy, stop, move it out of the ledger's folder, and a new file is begun",
             there.exchange,
             here.exchange,
             there.act,
@@ -106,22 +129,28 @@ impl Trouble {
 
     fn of(error: &postgres::Error, address: Option<&Address>) -> Self {
         let Some(said) = error.as_db_error() else { return Self::without_answer(error, address) };
-        let (reason, remedy) = judge(said.code());
-        let message = said.message();
-        match remedy {
-            "" => {
-                Self { reason, said: format!("the central store says: {message} ({})", said.code().code()) }
-            }
-            remedy => Self { reason, said: format!("the central store says: {message}; {remedy}") },
+        let (code, message) = (said.code(), said.message());
+        // What the store's own functions raise; their hints quote no rows.
+        if code.code().starts_with("TM") {
+            let hint = said.hint().map(|hint| format!(". {hint}")).unwrap_or_default();
+            let said = format!("the central store says: {message}{hint}");
+            return Self { scope: Scope::File, ..Self::refused(said) };
         }
+        let (reason, remedy) = judge(code);
+        let said = match remedy {
+            "" => format!("the central store says: {message} ({})", code.code()),
+            remedy => format!("the central store says: {message}; {remedy}"),
+        };
+        let scope = if *code == SqlState::CHECK_VIOLATION { Scope::File } else { Scope::Store };
+        Self { scope, ..Self::new(reason, said) }
     }
 
     /// The server said nothing itself.
     fn without_answer(error: &postgres::Error, address: Option<&Address>) -> Self {
         let cause = causes(error);
         if error.is_closed() {
-            let said = "the central store closed the connection; tried again by itself".into();
-            return Self { reason: Reason::Unreachable, said };
+            let said = "the central store closed the connection; tried again by itself";
+            return Self::new(Reason::Unreachable, said);
         }
         let tls = ["certificate", "TLS", "tls", "UnknownIssuer", "handshake"];
         if tls.iter().any(|word| cause.contains(word)) {
@@ -136,10 +165,7 @@ impl Trouble {
             );
         }
         let at = address.map(|address| format!(" at {}", address.hosts())).unwrap_or_default();
-        Self {
-            reason: Reason::Unreachable,
-            said: format!("the central store{at} cannot be reached: {cause}"),
-        }
+        Self::new(Reason::Unreachable, format!("the central store{at} cannot be reached: {cause}"))
     }
 }
 

@@ -135,8 +135,8 @@ pub(super) fn device(row: &Columns) -> Result<DeviceLine, Trouble> {
 
 pub(super) fn gap(row: &Columns) -> Result<Gap, Trouble> {
     Ok(Gap {
-        from_us: instant(row, "from_at")?,
-        until_us: instant(row, "until_at")?,
+        from_us: instant(row, "since")?,
+        until_us: instant(row, "until")?,
         why: text(row, "why")?,
         lost_rows: get::<Option<i64>>(row, "lost_rows")?.map(i64::unsigned_abs),
         totals_kept: get(row, "totals_kept")?,

@@ -1,6 +1,6 @@
 -- The central store's tables, version 2: what tells a file that was put back from a backup even after it has
--- grown past what the store has of it, and totals of rows that are nowhere any more. Applied after `1.sql`
--- and `views.sql`, by the same rules.
+-- grown past what the store has of it, and totals of rows that are nowhere any more. Applied after `1.sql`,
+-- by the same rules.
 
 -- The exchange at the place `file.exchange`; NULL: not known.
 ALTER TABLE tokenmeter.file ADD COLUMN last uuid;

@@ -1,12 +1,13 @@
 -- What may be read with SQL: the views of a ledger's own files, with the same names and columns, over all
 -- that is shipped here. They do not change when the tables do; a new version may add columns at the end and
 -- views. Money is numeric and exact, and may simply be added up; the columns that SQLite needs for that are
--- here too.
+-- here too. Applied after the last version's tables, whichever version was there before.
 
-CREATE VIEW tokenmeter.spend_daily AS
+CREATE OR REPLACE VIEW tokenmeter.spend_daily AS
 SELECT
   line.day                                              AS day,
-  to_char(line.day, 'YYYY-MM')                          AS month,
+  -- In the words of each partition's constraint: `bound_partition` in `4.sql`.
+  lpad(extract(year FROM line.day)::text, 4, '0') || '-' || lpad(extract(month FROM line.day)::text, 2, '0') AS month,
   line.tenant                                           AS tenant,
   nullif(line.principal, '')                            AS principal,
   line.upstream                                         AS upstream,
@@ -23,8 +24,10 @@ SELECT
   CASE line.class WHEN 'correction' THEN 0 ELSE line.exchanges END AS exchanges,
   CASE WHEN line.class = 'correction' THEN -line.exchanges
        WHEN rate.id IS NULL THEN line.exchanges ELSE 0 END        AS unpriced_exchanges,
-  line.input + line.input_cached + line.input_cache_write + line.input_audio AS input_tokens,
-  line.output + line.output_reasoning + line.output_audio          AS output_tokens,
+  line.input + line.input_cached + line.input_cache_write + line.input_audio +
+    line.input_image + line.input_video                 AS input_tokens,
+  line.output + line.output_reasoning + line.output_audio +
+    line.output_image + line.output_video               AS output_tokens,
   line.input                                            AS input,
   line.input_cached                                     AS input_cached,
   line.input_cache_write                                AS input_cache_write,
@@ -40,16 +43,20 @@ SELECT
   line.gpu_ns * 0.000000001                             AS gpu_seconds,
   line.gpu_hours_pico * 0.000000000001                  AS gpu_hours_usd,
   line.gpu_energy_pico * 0.000000000001                 AS gpu_energy_usd,
-  line.instance                                         AS instance
+  line.instance                                         AS instance,
+  line.input_image                                      AS input_image,
+  line.input_video                                      AS input_video,
+  line.output_image                                     AS output_image,
+  line.output_video                                     AS output_video
 FROM tokenmeter.line LEFT JOIN tokenmeter.rate ON rate.id = line.rate;
 
-CREATE VIEW tokenmeter.spend_monthly AS
+CREATE OR REPLACE VIEW tokenmeter.spend_monthly AS
 SELECT month, tenant, model, currency, sum(exchanges) AS exchanges,
        sum(unpriced_exchanges) AS unpriced_exchanges, sum(input_tokens) AS input_tokens,
        sum(output_tokens) AS output_tokens, sum(cost) AS cost, class
 FROM tokenmeter.spend_daily GROUP BY month, tenant, model, currency, class;
 
-CREATE VIEW tokenmeter.exchanges AS
+CREATE OR REPLACE VIEW tokenmeter.exchanges AS
 SELECT
   exchange.id                                           AS id,
   exchange.started_at                                   AS started,
@@ -68,8 +75,10 @@ SELECT
   exchange.ending                                       AS ending,
   exchange.status                                       AS status,
   exchange.streamed                                     AS streamed,
-  exchange.input + exchange.input_cached + exchange.input_cache_write + exchange.input_audio AS input_tokens,
-  exchange.output + exchange.output_reasoning + exchange.output_audio AS output_tokens,
+  exchange.input + exchange.input_cached + exchange.input_cache_write + exchange.input_audio +
+    exchange.input_image + exchange.input_video         AS input_tokens,
+  exchange.output + exchange.output_reasoning + exchange.output_audio +
+    exchange.output_image + exchange.output_video       AS output_tokens,
   exchange.input                                        AS input,
   exchange.input_cached                                 AS input_cached,
   exchange.input_cache_write                            AS input_cache_write,
@@ -89,10 +98,76 @@ SELECT
   rate.tier                                             AS tier,
   exchange.unpriced                                     AS unpriced,
   replace(exchange.trace::text, '-', '')                AS trace,
-  exchange.instance                                     AS instance
-FROM tokenmeter.exchange LEFT JOIN tokenmeter.rate ON rate.id = exchange.rate;
+  exchange.instance                                     AS instance,
+  exchange.input_image                                  AS input_image,
+  exchange.input_video                                  AS input_video,
+  exchange.output_image                                 AS output_image,
+  exchange.output_video                                 AS output_video,
+  coalesce(exchange.role, 'whole')                      AS role,
+  exchange.request_id                                   AS request_id,
+  exchange.upstream_attempts                            AS upstream_attempts,
+  exchange.cached_excess                                AS cached_excess
+FROM tokenmeter.exchange LEFT JOIN tokenmeter.rate ON rate.id = exchange.rate
+WHERE exchange.role IS DISTINCT FROM 'prefill';
 
-CREATE VIEW tokenmeter.gpu_use AS
+-- One row for each prefill leg. Its tokens and its cost are the decode leg's, which is a row of `exchanges`.
+CREATE OR REPLACE VIEW tokenmeter.legs AS
+SELECT
+  id                                                    AS id,
+  ended_at                                              AS ended,
+  (ended_at AT TIME ZONE 'UTC')::date                   AS day,
+  tenant                                                AS tenant,
+  upstream                                              AS upstream,
+  model                                                 AS model,
+  role                                                  AS role,
+  ending                                                AS ending,
+  status                                                AS status,
+  input + input_cached + input_cache_write + input_audio + input_image + input_video AS prompt_tokens,
+  duration_us                                           AS duration_us,
+  request_id                                            AS request_id,
+  replace(trace::text, '-', '')                         AS trace,
+  instance                                              AS instance
+FROM tokenmeter.exchange WHERE role = 'prefill';
+
+-- One row for each request of a tenant, whose legs and repetitions may have met several meters.
+CREATE OR REPLACE VIEW tokenmeter.requests AS
+WITH part AS (
+  SELECT x.*, rate.currency,
+         CASE WHEN x.request_id IS NOT NULL THEN 'id:' || x.request_id
+              WHEN x.trace IS NOT NULL AND x.role IS NOT NULL THEN 'trace:' || replace(x.trace::text, '-', '')
+              ELSE 'exchange:' || replace(x.id::text, '-', '') END AS request,
+         x.role IS DISTINCT FROM 'prefill' AS is_counted,
+         x.ending IN ('complete', 'length') AS is_success
+  FROM tokenmeter.exchange x LEFT JOIN tokenmeter.rate ON rate.id = x.rate
+), ranked AS (
+  SELECT part.*, row_number() OVER (
+           PARTITION BY tenant, request, is_counted ORDER BY is_success DESC, ended_at DESC, id DESC) AS place
+  FROM part
+), used AS (
+  SELECT ranked.*, coalesce(e.gpu_hours_pico, 0) + coalesce(e.gpu_energy_pico, 0) AS gpu_pico, e.energy_nj
+  FROM ranked LEFT JOIN tokenmeter.energy e ON e.ended_at = ranked.ended_at AND e.id = ranked.id
+)
+SELECT
+  (max(ended_at) AT TIME ZONE 'UTC')::date              AS day,
+  tenant                                                AS tenant,
+  request                                               AS request,
+  max(model)                                            AS model,
+  count(*) FILTER (WHERE is_counted)                    AS exchanges,
+  count(*) FILTER (WHERE NOT is_counted)                AS prefill_legs,
+  count(*) FILTER (WHERE role = 'decode')               AS decode_legs,
+  count(*) FILTER (WHERE is_counted AND NOT is_success) AS failed_exchanges,
+  sum(upstream_attempts)                                AS upstream_attempts,
+  bool_or(is_counted AND is_success)                    AS is_success,
+  max(currency)                                         AS currency,
+  coalesce(sum(cost_pico) FILTER (WHERE is_counted), 0) AS cost_pico,
+  coalesce(sum(cost_pico) FILTER (WHERE is_counted AND NOT is_success), 0) AS failed_cost_pico,
+  coalesce(sum(cost_pico) FILTER (WHERE is_counted AND place > 1 AND request LIKE 'id:%'), 0) AS repeated_cost_pico,
+  sum(gpu_pico)                                         AS gpu_usd_pico,
+  coalesce(sum(gpu_pico) FILTER (WHERE NOT is_counted), 0) AS prefill_gpu_usd_pico,
+  sum(energy_nj)                                        AS energy_nj
+FROM used GROUP BY tenant, request;
+
+CREATE OR REPLACE VIEW tokenmeter.gpu_use AS
 SELECT
   id                                                    AS id,
   (ended_at AT TIME ZONE 'UTC')::date                   AS day,
@@ -103,7 +178,7 @@ SELECT
   instance                                              AS instance
 FROM tokenmeter.energy;
 
-CREATE VIEW tokenmeter.gpu_idle AS
+CREATE OR REPLACE VIEW tokenmeter.gpu_idle AS
 SELECT
   day                                                   AS day,
   hw_id                                                 AS hw_id,
@@ -115,7 +190,7 @@ SELECT
   instance                                              AS instance
 FROM tokenmeter.device;
 
-CREATE VIEW tokenmeter.prices AS
+CREATE OR REPLACE VIEW tokenmeter.prices AS
 SELECT
   version                                               AS price_version,
   book                                                  AS price_book,
@@ -130,10 +205,14 @@ SELECT
   output * 0.000001                                     AS output,
   output_reasoning * 0.000001                           AS output_reasoning,
   output_audio * 0.000001                               AS output_audio,
-  per_request * 0.000000000001                          AS per_request
+  per_request * 0.000000000001                          AS per_request,
+  input_image * 0.000001                                AS input_image,
+  input_video * 0.000001                                AS input_video,
+  output_image * 0.000001                               AS output_image,
+  output_video * 0.000001                               AS output_video
 FROM tokenmeter.rate;
 
-CREATE VIEW tokenmeter.corrections AS
+CREATE OR REPLACE VIEW tokenmeter.corrections AS
 SELECT
   correction.made_at                                    AS made,
   act.who                                               AS who,
@@ -152,7 +231,8 @@ FROM tokenmeter.correction
 LEFT JOIN tokenmeter.act ON act.instance = correction.instance AND act.seq = correction.act
 JOIN tokenmeter.rate ON rate.id = correction.rate;
 
-CREATE VIEW tokenmeter.gaps AS
+-- What a file that waits to be sent again has is not known here.
+CREATE OR REPLACE VIEW tokenmeter.gaps AS
 SELECT
   from_at                                               AS since,
   until_at                                              AS until,
@@ -160,9 +240,18 @@ SELECT
   lost_rows                                             AS lost_rows,
   totals_kept                                           AS totals_kept,
   instance                                              AS instance
-FROM tokenmeter.gap;
+FROM tokenmeter.gap
+UNION ALL
+SELECT
+  month::timestamp AT TIME ZONE 'UTC',
+  (month + interval '1 month') AT TIME ZONE 'UTC' - interval '1 microsecond',
+  'sent again',
+  NULL,
+  false,
+  instance
+FROM tokenmeter.file WHERE resend_since IS NOT NULL;
 
-CREATE VIEW tokenmeter.audit AS
+CREATE OR REPLACE VIEW tokenmeter.audit AS
 SELECT
   at                                                    AS at,
   what                                                  AS what,
@@ -170,3 +259,20 @@ SELECT
   detail                                                AS detail,
   instance                                              AS instance
 FROM tokenmeter.act;
+
+-- Roles that may read the tables or were granted an earlier version's views may read all views.
+DO $$
+DECLARE
+  who oid;
+  what oid;
+BEGIN
+  FOR who IN
+    SELECT DISTINCT a.grantee FROM pg_class c, aclexplode(c.relacl) a
+    WHERE c.oid IN ('tokenmeter.exchange'::regclass, 'tokenmeter.exchanges'::regclass)
+      AND a.privilege_type = 'SELECT' AND a.grantee <> 0
+  LOOP
+    FOR what IN SELECT oid FROM pg_class WHERE relnamespace = 'tokenmeter'::regnamespace AND relkind = 'v' LOOP
+      EXECUTE format('GRANT SELECT ON %s TO %s', what::regclass, who::regrole);
+    END LOOP;
+  END LOOP;
+END $$;

@@ -1,0 +1,347 @@
+-- The central store's tables, version 4: months that are forgotten, ledger files that are sent again, an owner of
+-- each file, bounds of numbers, and partitions that a filter by `day` or `month` prunes. Applied after `3.sql`, by
+-- the same rules. A process of an earlier version that is connected fails at its next batch and is refused at its
+-- next connection; its rows wait in its ledger.
+
+-- The role that ships the file: the login role of its first batch.
+ALTER TABLE tokenmeter.file ADD COLUMN owner name;
+-- When the act at the place `act` was; NULL: not known.
+ALTER TABLE tokenmeter.file ADD COLUMN last_act timestamptz;
+-- Since when the file waits to be sent again, or is being sent again; NULL: neither.
+ALTER TABLE tokenmeter.file ADD COLUMN resend_since timestamptz;
+
+-- Numbers that cannot be negative. NOT VALID: rows that are there are not read for it.
+ALTER TABLE tokenmeter.file ADD CONSTRAINT file_not_negative CHECK (
+  least(exchange, energy, correction, act, gap) >= 0) NOT VALID;
+ALTER TABLE tokenmeter.rate ADD CONSTRAINT rate_not_negative CHECK (
+  least(above_input_tokens, input, input_cached, input_cache_write, input_audio, input_image, input_video, output,
+        output_reasoning, output_audio, output_image, output_video, per_request) >= 0) NOT VALID;
+ALTER TABLE tokenmeter.exchange ADD CONSTRAINT exchange_not_negative CHECK (
+  least(input, input_cached, input_cache_write, input_audio, input_image, input_video, output, output_reasoning,
+        output_audio, output_image, output_video, cost_pico, upstream_attempts, cached_excess) >= 0) NOT VALID;
+ALTER TABLE tokenmeter.energy ADD CONSTRAINT energy_not_negative CHECK (
+  least(energy_nj, gpu_ns, gpu_hours_pico, gpu_energy_pico) >= 0) NOT VALID;
+-- Only what is corrected may be less than nothing.
+ALTER TABLE tokenmeter.line ADD CONSTRAINT line_not_negative CHECK (
+  least(exchanges, input, input_cached, input_cache_write, input_audio, input_image, input_video, output,
+        output_reasoning, output_audio, output_image, output_video, energy_exchanges, energy_nj, gpu_ns,
+        gpu_hours_pico, gpu_energy_pico) >= 0 AND (cost_pico >= 0 OR class = 'correction')) NOT VALID;
+ALTER TABLE tokenmeter.device ADD CONSTRAINT device_not_negative CHECK (
+  least(energy_nj, gpu_ns, gpu_hours_pico, gpu_energy_pico) >= 0) NOT VALID;
+ALTER TABLE tokenmeter.gap ADD CONSTRAINT gap_not_negative CHECK (lost_rows >= 0) NOT VALID;
+
+-- States of a partition what its rows have in common in the words of the views, so that the planner leaves it out
+-- where a filter by `day` or `month` excludes it.
+CREATE FUNCTION tokenmeter.bound_partition(parent text, child text, first date) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  EXECUTE format('ALTER TABLE tokenmeter.%I ADD CONSTRAINT %I CHECK (%s)', child, child || '_month',
+    CASE parent
+      WHEN 'line' THEN format(
+        'lpad(extract(year FROM day)::text, 4, ''0'') || ''-'' || lpad(extract(month FROM day)::text, 2, ''0'') = %L',
+        to_char(first, 'YYYY-MM'))
+      ELSE format('(ended_at AT TIME ZONE ''UTC'')::date >= date %L AND (ended_at AT TIME ZONE ''UTC'')::date < date %L',
+        first, (first + interval '1 month')::date)
+    END);
+END $$;
+
+DO $$
+DECLARE
+  part record;
+BEGIN
+  FOR part IN
+    SELECT p.relname AS parent, c.relname AS child, to_date(right(c.relname, 7), 'YYYY_MM') AS first
+    FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid JOIN pg_class p ON p.oid = i.inhparent
+    WHERE i.inhparent IN ('tokenmeter.exchange'::regclass, 'tokenmeter.energy'::regclass, 'tokenmeter.line'::regclass)
+  LOOP
+    PERFORM tokenmeter.bound_partition(part.parent, part.child, part.first);
+  END LOOP;
+END $$;
+
+-- The months whose rows were dropped, by their first day: those with a partition of `line` and not both of
+-- `exchange` and `energy`, which are made together.
+CREATE FUNCTION tokenmeter.forgotten() RETURNS SETOF date
+LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
+  SELECT to_date(right(l.relname, 7), 'YYYY_MM')
+  FROM pg_inherits i JOIN pg_class l ON l.oid = i.inhrelid
+  WHERE i.inhparent = 'tokenmeter.line'::regclass AND 2 > (
+    SELECT count(*) FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+    WHERE i.inhparent IN ('tokenmeter.exchange'::regclass, 'tokenmeter.energy'::regclass)
+      AND right(c.relname, 7) = right(l.relname, 7))
+$$;
+
+-- Drops the rows of a month that is over, as in '2026-10'. Its lines stay. No partition for its rows is made
+-- again: a row of it that is sent later adds nothing, and its ledger file's totals say what it came to.
+CREATE FUNCTION tokenmeter.forget(month text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  first date;
+  suffix text;
+BEGIN
+  IF month !~ '^[0-9]{4}-(0[1-9]|1[0-2])$' THEN
+    RAISE EXCEPTION 'no month: %', month USING HINT = 'Write it as 2026-10.';
+  END IF;
+  first := to_date(month, 'YYYY-MM');
+  suffix := to_char(first, '_YYYY_MM');
+  -- Waits for batches that are being written, and lets none begin.
+  PERFORM pg_advisory_xact_lock(7954884599196870001);
+  IF to_regclass('tokenmeter.line' || suffix) IS NULL THEN
+    RAISE EXCEPTION 'the store has nothing of %', month;
+  END IF;
+  IF NOT EXISTS (SELECT FROM pg_class WHERE relnamespace = 'tokenmeter'::regnamespace AND relkind = 'r'
+                 AND relname ~ '^line_[0-9]{4}_[0-9]{2}$' AND relname > 'line' || suffix) THEN
+    RAISE EXCEPTION '% is the last month of the store, which may not be over', month
+      USING HINT = 'Forget it once a later month has begun here.';
+  END IF;
+  EXECUTE format('DROP TABLE IF EXISTS tokenmeter.%I, tokenmeter.%I', 'exchange' || suffix, 'energy' || suffix);
+END $$;
+
+-- The partitions of these days' months, made where the month has none. A table is made beside and then
+-- attached, because making it as a partition would stop all inserts; one maker at a time.
+CREATE OR REPLACE FUNCTION tokenmeter.ensure_months(days integer[]) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  first date;
+  parent text;
+  child text;
+  bounds text;
+BEGIN
+  FOR first IN SELECT DISTINCT date_trunc('month', date '1970-01-01' + d)::date FROM unnest(days) d ORDER BY 1 LOOP
+    child := 'line' || to_char(first, '_YYYY_MM');
+    CONTINUE WHEN to_regclass('tokenmeter.' || quote_ident(child)) IS NOT NULL;
+    PERFORM pg_advisory_xact_lock(7954884599196870001);
+    -- A look-up by name may be answered from before the lock; a query is not.
+    CONTINUE WHEN EXISTS (SELECT FROM pg_class WHERE relnamespace = 'tokenmeter'::regnamespace AND relname = child);
+    FOREACH parent IN ARRAY ARRAY['exchange', 'energy', 'line'] LOOP
+      child := parent || to_char(first, '_YYYY_MM');
+      bounds := CASE parent
+        WHEN 'line' THEN format('FROM (%L) TO (%L)', first, (first + interval '1 month')::date)
+        ELSE format('FROM (%L) TO (%L)', first || ' 00:00:00+00', (first + interval '1 month')::date || ' 00:00:00+00')
+      END;
+      EXECUTE format('CREATE TABLE tokenmeter.%I (LIKE tokenmeter.%I INCLUDING ALL)', child, parent);
+      PERFORM tokenmeter.bound_partition(parent, child, first);
+      EXECUTE format('ALTER TABLE tokenmeter.%I ATTACH PARTITION tokenmeter.%I FOR VALUES %s', parent, child, bounds);
+    END LOOP;
+  END LOOP;
+END $$;
+
+-- Refuses to write what belongs to ledger files that another role ships.
+CREATE FUNCTION tokenmeter.require_owner(instances uuid[]) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  other record;
+BEGIN
+  SELECT i.instance, f.owner INTO other
+  FROM unnest(instances) i (instance) LEFT JOIN tokenmeter.file f ON f.instance = i.instance
+  WHERE f.owner IS DISTINCT FROM session_user LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION 'the ledger file % is shipped by %, and this is the role %', other.instance,
+      coalesce('the role ' || other.owner, 'no role'), session_user
+      USING ERRCODE = 'TM001', HINT = format(
+        'If its role has changed: UPDATE tokenmeter.file SET owner = %L WHERE instance = %L',
+        session_user, other.instance);
+  END IF;
+END $$;
+
+CREATE FUNCTION tokenmeter.check_owner() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM tokenmeter.require_owner(ARRAY(SELECT DISTINCT instance FROM inserted));
+  RETURN NULL;
+END $$;
+
+CREATE TRIGGER check_owner AFTER INSERT ON tokenmeter.exchange REFERENCING NEW TABLE AS inserted
+FOR EACH STATEMENT EXECUTE FUNCTION tokenmeter.check_owner();
+CREATE TRIGGER check_owner AFTER INSERT ON tokenmeter.energy REFERENCING NEW TABLE AS inserted
+FOR EACH STATEMENT EXECUTE FUNCTION tokenmeter.check_owner();
+CREATE TRIGGER check_owner AFTER INSERT ON tokenmeter.correction REFERENCING NEW TABLE AS inserted
+FOR EACH STATEMENT EXECUTE FUNCTION tokenmeter.check_owner();
+CREATE TRIGGER check_owner AFTER INSERT ON tokenmeter.act REFERENCING NEW TABLE AS inserted
+FOR EACH STATEMENT EXECUTE FUNCTION tokenmeter.check_owner();
+CREATE TRIGGER check_owner AFTER INSERT ON tokenmeter.gap REFERENCING NEW TABLE AS inserted
+FOR EACH STATEMENT EXECUTE FUNCTION tokenmeter.check_owner();
+
+-- Two corrections of one id and another content are of two histories of one ledger, of which one is wrong.
+CREATE FUNCTION tokenmeter.check_correction() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  other uuid;
+BEGIN
+  SELECT c.instance INTO other FROM tokenmeter.correction c WHERE c.id = NEW.id AND c IS DISTINCT FROM NEW;
+  IF FOUND THEN
+    RAISE EXCEPTION 'the correction % of the ledger file % is here with another content, from the ledger file %',
+      NEW.id, NEW.instance, other
+      USING ERRCODE = 'TM002', HINT = format(
+        'That file was put back from a backup: let the store''s owner run `SELECT tokenmeter.send_again(%L)`', other);
+  END IF;
+  RETURN NEW;
+END $$;
+
+CREATE TRIGGER check_content BEFORE INSERT ON tokenmeter.correction
+FOR EACH ROW EXECUTE FUNCTION tokenmeter.check_correction();
+
+-- Has a ledger file sent again from its beginning. What the store has of it stays and is reported until it comes:
+-- rows that are here are kept once, and all else of it is replaced by what the file has then.
+CREATE FUNCTION tokenmeter.send_again(instance uuid) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  UPDATE tokenmeter.file f
+  SET exchange = 0, energy = 0, correction = 0, act = 0, gap = 0, last = NULL, last_act = NULL, resend_since = now()
+  WHERE f.instance = $1;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'no ledger file % is shipped here', $1 USING HINT = 'The table tokenmeter.file lists them.';
+  END IF;
+END $$;
+
+-- Begins a batch of a ledger file: locks the file's row, which is made where there is none, and returns it.
+-- `is_rest` says that the batch has all of the file's exchanges behind it. In the first such batch of a file that is
+-- sent again, all that is not a row of `exchange` or `energy` goes, because the file says anew what there is.
+CREATE FUNCTION tokenmeter.begin(instance uuid, month integer, host text, is_rest boolean) RETURNS tokenmeter.file
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  f tokenmeter.file;
+BEGIN
+  INSERT INTO tokenmeter.file (instance, month, host, exchange, energy, correction, act, gap, seen_at, owner)
+  VALUES ($1, (date '1970-01-01' + make_interval(months => $2))::date, $3, 0, 0, 0, 0, 0, now(), session_user)
+  ON CONFLICT ON CONSTRAINT file_pkey DO NOTHING;
+  SELECT * INTO f FROM tokenmeter.file WHERE file.instance = $1 FOR UPDATE;
+  -- A file of before there were owners belongs to the role that ships it.
+  IF f.owner IS NULL THEN
+    UPDATE tokenmeter.file SET owner = session_user WHERE file.instance = $1;
+  END IF;
+  PERFORM tokenmeter.require_owner(ARRAY[$1]);
+  IF is_rest AND f.resend_since IS NOT NULL AND (f.correction, f.act, f.gap) = (0, 0, 0) THEN
+    DELETE FROM tokenmeter.correction c WHERE c.instance = $1;
+    DELETE FROM tokenmeter.act a WHERE a.instance = $1;
+    -- Below zero are those that were noticed while it was shipped.
+    DELETE FROM tokenmeter.gap g WHERE g.instance = $1 AND g.seq > 0;
+    DELETE FROM tokenmeter.device d WHERE d.instance = $1;
+    DELETE FROM tokenmeter.line l WHERE l.instance = $1 AND l.class IN ('correction', 'shed');
+  END IF;
+  RETURN f;
+END $$;
+
+-- How far a file has got; it never goes back. `is_end` says that this is all of it.
+CREATE FUNCTION tokenmeter.progress(
+  instance uuid, month integer, host text, exchange bigint, energy bigint, correction bigint, act bigint,
+  gap bigint, last uuid, last_act timestamptz, is_end boolean
+) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM tokenmeter.require_owner(ARRAY[$1]);
+  UPDATE tokenmeter.file f SET
+    month = (date '1970-01-01' + make_interval(months => $2))::date,
+    host = $3,
+    exchange = greatest(f.exchange, $4),
+    energy = greatest(f.energy, $5),
+    correction = greatest(f.correction, $6),
+    act = greatest(f.act, $7),
+    gap = greatest(f.gap, $8),
+    seen_at = now(),
+    last = CASE WHEN $4 > f.exchange THEN $9 WHEN $4 = f.exchange THEN coalesce(f.last, $9) ELSE f.last END,
+    last_act = CASE WHEN $7 > f.act THEN $10 WHEN $7 = f.act THEN coalesce(f.last_act, $10) ELSE f.last_act END,
+    resend_since = CASE WHEN NOT $11 THEN f.resend_since END
+  WHERE f.instance = $1;
+END $$;
+
+-- Totals that have no rows are sent as they stand, and replace what stood here. `totals` has the columns of `line`.
+CREATE FUNCTION tokenmeter.put_shed(instance uuid, day integer, totals jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM tokenmeter.require_owner(ARRAY[$1]);
+  INSERT INTO tokenmeter.line SELECT * FROM jsonb_populate_record(NULL::tokenmeter.line, $3 ||
+    jsonb_build_object('instance', $1, 'day', date '1970-01-01' + $2, 'class', 'shed'))
+  ON CONFLICT ON CONSTRAINT line_pkey DO UPDATE SET
+    exchanges = excluded.exchanges,
+    input = excluded.input,
+    input_cached = excluded.input_cached,
+    input_cache_write = excluded.input_cache_write,
+    input_audio = excluded.input_audio,
+    input_image = excluded.input_image,
+    input_video = excluded.input_video,
+    output = excluded.output,
+    output_reasoning = excluded.output_reasoning,
+    output_audio = excluded.output_audio,
+    output_image = excluded.output_image,
+    output_video = excluded.output_video,
+    cost_pico = excluded.cost_pico,
+    energy_exchanges = excluded.energy_exchanges,
+    energy_nj = excluded.energy_nj,
+    gpu_ns = excluded.gpu_ns,
+    gpu_hours_pico = excluded.gpu_hours_pico,
+    gpu_energy_pico = excluded.gpu_energy_pico;
+END $$;
+
+-- Totals of a file some of whose rows are not sent: they were taken away before they came here, or are of a month
+-- that is forgotten here. They are what the rows that came and those together say, so that they raise a line and
+-- never lower one. `totals` has the columns of `line`.
+CREATE FUNCTION tokenmeter.put_usage(instance uuid, day integer, totals jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM tokenmeter.require_owner(ARRAY[$1]);
+  INSERT INTO tokenmeter.line AS l SELECT * FROM jsonb_populate_record(NULL::tokenmeter.line, $3 ||
+    jsonb_build_object('instance', $1, 'day', date '1970-01-01' + $2, 'class', 'usage'))
+  ON CONFLICT ON CONSTRAINT line_pkey DO UPDATE SET
+    exchanges = greatest(l.exchanges, excluded.exchanges),
+    input = greatest(l.input, excluded.input),
+    input_cached = greatest(l.input_cached, excluded.input_cached),
+    input_cache_write = greatest(l.input_cache_write, excluded.input_cache_write),
+    input_audio = greatest(l.input_audio, excluded.input_audio),
+    input_image = greatest(l.input_image, excluded.input_image),
+    input_video = greatest(l.input_video, excluded.input_video),
+    output = greatest(l.output, excluded.output),
+    output_reasoning = greatest(l.output_reasoning, excluded.output_reasoning),
+    output_audio = greatest(l.output_audio, excluded.output_audio),
+    output_image = greatest(l.output_image, excluded.output_image),
+    output_video = greatest(l.output_video, excluded.output_video),
+    cost_pico = greatest(l.cost_pico, excluded.cost_pico),
+    energy_exchanges = greatest(l.energy_exchanges, excluded.energy_exchanges),
+    energy_nj = greatest(l.energy_nj, excluded.energy_nj),
+    gpu_ns = greatest(l.gpu_ns, excluded.gpu_ns),
+    gpu_hours_pico = greatest(l.gpu_hours_pico, excluded.gpu_hours_pico),
+    gpu_energy_pico = greatest(l.gpu_energy_pico, excluded.gpu_energy_pico);
+END $$;
+
+-- What GPUs did for no exchange. `totals` has the columns of `device`.
+CREATE FUNCTION tokenmeter.put_device(instance uuid, day integer, totals jsonb) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  PERFORM tokenmeter.require_owner(ARRAY[$1]);
+  INSERT INTO tokenmeter.device SELECT * FROM jsonb_populate_record(NULL::tokenmeter.device, $3 ||
+    jsonb_build_object('instance', $1, 'day', date '1970-01-01' + $2))
+  ON CONFLICT ON CONSTRAINT device_pkey DO UPDATE SET
+    energy_nj = excluded.energy_nj,
+    gpu_ns = excluded.gpu_ns,
+    gpu_hours_pico = excluded.gpu_hours_pico,
+    gpu_energy_pico = excluded.gpu_energy_pico;
+END $$;
+
+-- Roles that may ship may call the functions that ship; only the schema's owner has the rights by which `forget`
+-- and `send_again` work.
+DO $$
+DECLARE
+  who oid;
+  what oid;
+BEGIN
+  FOR what IN
+    SELECT oid FROM pg_proc WHERE pronamespace = 'tokenmeter'::regnamespace AND prorettype <> 'trigger'::regtype
+  LOOP
+    EXECUTE format('REVOKE ALL ON FUNCTION %s FROM PUBLIC', what::regprocedure);
+    FOR who IN
+      SELECT DISTINCT a.grantee FROM pg_proc p, aclexplode(p.proacl) a
+      WHERE p.pronamespace = 'tokenmeter'::regnamespace AND p.proname = 'ensure_months' AND a.grantee <> 0
+    LOOP
+      EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %s', what::regprocedure, who::regrole);
+    END LOOP;
+  END LOOP;
+  GRANT EXECUTE ON FUNCTION tokenmeter.forgotten() TO PUBLIC;
+  -- Those that they replace.
+  FOR what IN
+    SELECT oid FROM pg_proc WHERE pronamespace = 'tokenmeter'::regnamespace
+      AND (proname IN ('put_shed', 'put_usage', 'put_device') AND pronargs > 3 OR proname = 'progress' AND pronargs < 11)
+  LOOP
+    EXECUTE format('DROP FUNCTION %s', what::regprocedure);
+  END LOOP;
+END $$;
+
+INSERT INTO tokenmeter.version (version) VALUES (4);

@@ -1,0 +1,296 @@
+//! A store that has forgotten a month, or that has a ledger file sent again: what it reports is what the ledger says.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ledger::feed::{Cursor, Feed, Parcel};
+use ledger::report::source::{Correction, DAY_US, Range, Source};
+use ledger::{Class, Line};
+use meter::ExchangeId;
+use postgres::Client;
+use price::Book as Prices;
+
+use super::ledgers::{Book, arrives};
+use super::parcels::line;
+use super::rows::{NOON_US, added_up, by_key, energy, origin, parcel, row};
+use super::server::{shared, until};
+use crate::send::send;
+use crate::trouble::Scope;
+use crate::{Address, Central, Shipper, schema};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn central(database: &str) -> Central {
+    Central::open(&Address::parse(&shared().url(database)).unwrap()).unwrap()
+}
+
+fn lines(database: &str) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut keep = |_, line: &Line| {
+        lines.push(line.clone());
+        Ok(())
+    };
+    central(database).lines(&Range::ALL, &mut keep).unwrap();
+    lines
+}
+
+fn count(owner: &mut Client, sql: &str) -> i64 {
+    owner.query_one(sql, &[]).unwrap().get(0)
+}
+
+fn send_again(owner: &mut Client) {
+    owner.batch_execute("SELECT tokenmeter.send_again(instance) FROM tokenmeter.file").unwrap();
+}
+
+fn no_file_waits(owner: &mut Client) -> bool {
+    count(owner, "SELECT count(*) FROM tokenmeter.file WHERE resend_since IS NOT NULL") == 0
+}
+
+#[test]
+fn forgotten_month_that_is_sent_again_counts_once() {
+    let database = shared().database();
+    let url = shared().url(&database);
+    let mut owner = shared().client(&database).unwrap();
+    let mut book = Book::new();
+    book.enter(400);
+    let shipper = book.ship(&url, 30);
+    arrives(&book, &shipper, &url);
+    let before = by_key(&lines(&database));
+    let rows = count(&mut owner, "SELECT count(*) FROM tokenmeter.exchange");
+    owner.batch_execute("SELECT tokenmeter.forget('2026-09')").unwrap();
+    let left = count(&mut owner, "SELECT count(*) FROM tokenmeter.exchange");
+    assert!(left > 0 && left < rows, "{left} of {rows}");
+    assert_eq!(by_key(&lines(&database)), before);
+    send_again(&mut owner);
+    until("all files are sent again", || no_file_waits(&mut owner));
+    assert_eq!(by_key(&lines(&database)), before);
+    assert_eq!(count(&mut owner, "SELECT count(*) FROM tokenmeter.exchange"), left, "its rows stay away");
+    // Rows of that month that come for the first time are counted, too.
+    book.enter(200);
+    let local = ledger::Store::open_read(&book.path()).unwrap();
+    let mut expected = Vec::new();
+    let mut keep = |_, line: &Line| {
+        expected.push(line.clone());
+        Ok(())
+    };
+    local.lines(&Range::ALL, &mut keep).unwrap();
+    until("the new rows are counted", || by_key(&lines(&database)) == by_key(&expected));
+    until("all is well", || shipper.status().up);
+    assert!(shipper.shutdown(PATIENCE));
+}
+
+/// As with the statement that was documented before there was `forget`.
+#[test]
+fn month_whose_partitions_were_dropped_by_hand_is_forgotten() {
+    let database = shared().database();
+    let mut owner = shared().client(&database).unwrap();
+    owner.batch_execute(&schema::STEPS[..3].concat()).unwrap();
+    let months = "SELECT tokenmeter.ensure_months(ARRAY[date '2026-10-01' - '1970-01-01', date '2026-11-01' - '1970-01-01'])";
+    owner.batch_execute(months).unwrap();
+    owner.batch_execute("DROP TABLE tokenmeter.exchange_2026_10, tokenmeter.energy_2026_10").unwrap();
+    schema::ensure(&mut owner).unwrap();
+    owner.batch_execute(months).unwrap();
+    assert_eq!(count(&mut owner, "SELECT count(*) FROM tokenmeter.forgotten()"), 1);
+    let tables = "SELECT count(*) FROM pg_class WHERE relname IN ('exchange_2026_10', 'energy_2026_10')";
+    assert_eq!(count(&mut owner, tables), 0);
+}
+
+#[test]
+fn forget_refuses_what_is_no_past_month() {
+    let database = shared().database();
+    let mut owner = shared().client(&database).unwrap();
+    schema::ensure(&mut owner).unwrap();
+    send(&mut owner, origin(1), "host", &parcel(vec![row(1)])).unwrap();
+    for (month, says) in [
+        ("october", "no month"),
+        ("2026-13", "no month"),
+        ("2026-09", "nothing of 2026-09"),
+        ("2026-10", "may not be over"),
+    ] {
+        let error = owner.batch_execute(&format!("SELECT tokenmeter.forget('{month}')")).unwrap_err();
+        let said = error.as_db_error().unwrap().message();
+        assert!(said.contains(says), "{month}: {said}");
+    }
+}
+
+/// A month that is forgotten between two batches of one connection.
+#[test]
+fn batch_of_a_month_forgotten_meanwhile_is_refused() {
+    let database = shared().database();
+    let mut owner = shared().client(&database).unwrap();
+    schema::ensure(&mut owner).unwrap();
+    let mut november = row(2);
+    november.ended_us += 31 * DAY_US;
+    send(&mut owner, origin(1), "host", &parcel(vec![row(1), november])).unwrap();
+    owner.batch_execute("SELECT tokenmeter.forget('2026-10')").unwrap();
+    let trouble = send(&mut owner, origin(1), "host", &parcel(vec![row(1)])).unwrap_err();
+    assert_eq!(trouble.scope, Scope::File, "{trouble}");
+    let used: Vec<_> = energy(&row(3), 3).into_iter().collect();
+    let only_energy = Parcel { energy: used, ..Parcel::default() };
+    assert!(send(&mut owner, origin(1), "host", &only_energy).is_err());
+}
+
+#[test]
+fn store_that_waits_for_a_file_reports_what_it_has() {
+    let database = shared().database();
+    let url = shared().url(&database);
+    let mut owner = shared().client(&database).unwrap();
+    let mut book = Book::new();
+    book.enter(300);
+    let shipper = book.ship(&url, 100);
+    arrives(&book, &shipper, &url);
+    assert!(shipper.shutdown(PATIENCE));
+    let (before, gaps) = (lines(&database), central(&database).gaps(&Range::ALL).unwrap());
+    send_again(&mut owner);
+    assert_eq!(by_key(&lines(&database)), by_key(&before));
+    let mut since = central(&database).gaps(&Range::ALL).unwrap();
+    since.retain(|gap| !gaps.contains(gap));
+    assert!(since.len() >= 3 && since.iter().all(|gap| &*gap.why == "sent again"), "{since:?}");
+    // Even of a file that the store has no row of.
+    owner.batch_execute("DELETE FROM tokenmeter.file").unwrap();
+    assert_eq!(by_key(&lines(&database)), by_key(&before));
+    let shipper = book.ship(&url, 100);
+    arrives(&book, &shipper, &url);
+}
+
+#[test]
+fn file_that_was_not_put_back_is_sent_again_and_counts_once() {
+    let database = shared().database();
+    let url = shared().url(&database);
+    let mut owner = shared().client(&database).unwrap();
+    let mut book = Book::new();
+    book.enter(300);
+    let shipper = book.ship(&url, 64);
+    arrives(&book, &shipper, &url);
+    for _ in 0..3 {
+        send_again(&mut owner);
+        book.enter(10);
+        until("all files are sent again", || no_file_waits(&mut owner));
+        arrives(&book, &shipper, &url);
+    }
+    let nowhere = "SELECT tokenmeter.send_again('00000000-0000-0000-0000-000000000000')";
+    assert!(owner.batch_execute(nowhere).unwrap_err().to_string().contains("db error"));
+    assert_eq!(shipper.status().failures, [0; 3]);
+}
+
+/// The months' files, to be put back later.
+fn files(book: &Book) -> Vec<PathBuf> {
+    Feed::of(&book.path()).files().unwrap()
+}
+
+fn backup(path: &Path) -> PathBuf {
+    path.with_extension("backup")
+}
+
+fn reprice(book: &Book, price: u32) {
+    let kinds = ["input", "output", "input_audio", "output_audio", "output_image", "output_video"];
+    let kinds = kinds.map(|kind| format!("{kind}: {price}")).join(", ");
+    let text = format!("version: v{price}\ncurrency: USD\nmodels:\n- {{pattern: '*', {kinds}}}\n");
+    let (prices, _) = Prices::read(&text).unwrap();
+    let again = ledger::Reprice {
+        range: Range::ALL,
+        model: None,
+        book: &prices,
+        who: "finance",
+        at_us: NOON_US + 10 * DAY_US + i64::from(price),
+    };
+    assert!(ledger::reprice(&book.path(), &again).unwrap().entered > 300);
+}
+
+/// What the shipper gives as the remedy of each file it does not send.
+fn follow_remedies(owner: &mut Client, shipper: &Shipper) {
+    let mut followed = BTreeSet::new();
+    until("no file is left behind", || {
+        let status = shipper.status();
+        let Some(said) = status.trouble else { return status.up && !followed.is_empty() };
+        let remedy = said.split('`').nth(1).unwrap().to_owned();
+        assert!(remedy.starts_with("SELECT tokenmeter.send_again("), "{said}");
+        if followed.insert(remedy.clone()) {
+            owner.batch_execute(&remedy).unwrap();
+        }
+        false
+    });
+}
+
+/// The store has corrections that no file has any more, those of a closed month in the file of a later one among them.
+#[test]
+fn ledger_put_back_and_charged_by_another_book_agrees_again() {
+    let database = shared().database();
+    let url = shared().url(&database);
+    let mut owner = shared().client(&database).unwrap();
+    let mut book = Book::new();
+    book.enter(400);
+    for month in ["2026-07", "2026-09"] {
+        let month = ledger::month::read(month).unwrap();
+        ledger::close(&book.path(), month, "finance", NOON_US + 9 * DAY_US).unwrap();
+    }
+    let closed = files(&book);
+    book.meanwhile(|_| {
+        for file in &closed {
+            assert!(std::fs::copy(file, backup(file)).unwrap() > 0);
+        }
+    });
+    reprice(&book, 9);
+    let shipper = book.ship(&url, 100);
+    arrives(&book, &shipper, &url);
+    assert!(shipper.shutdown(PATIENCE));
+
+    book.meanwhile(|_| {
+        for file in &closed {
+            let _ = std::fs::remove_file(file);
+            std::fs::copy(backup(file), file).unwrap();
+        }
+    });
+    reprice(&book, 4);
+    let shipper = book.ship(&url, 100);
+    until("it is told", || shipper.status().trouble.is_some());
+    follow_remedies(&mut owner, &shipper);
+    until("all files are sent again", || no_file_waits(&mut owner));
+    // A rate stays, though nothing names it.
+    let unused =
+        "DELETE FROM tokenmeter.rate r WHERE NOT EXISTS (SELECT FROM tokenmeter.line l WHERE l.rate = r.id)";
+    assert_eq!(owner.execute(unused, &[]).unwrap(), 1);
+    arrives(&book, &shipper, &url);
+    assert!(shipper.shutdown(PATIENCE));
+}
+
+#[test]
+fn correction_with_the_id_of_another_is_refused() {
+    let database = shared().database();
+    let mut owner = shared().client(&database).unwrap();
+    schema::ensure(&mut owner).unwrap();
+    let made = |delta_pico: i128| {
+        let line = Line { class: Class::Correction, cost_pico: delta_pico, ..line() };
+        let (id, exchange, ended_us) = (ExchangeId([3; 16]), row(1).id, row(1).ended_us);
+        let correction = Correction { id, made_us: NOON_US, exchange, line, ended_us };
+        Parcel { corrections: vec![(1, correction)], next: Cursor::default(), ..parcel(Vec::new()) }
+    };
+    send(&mut owner, origin(1), "host", &made(17)).unwrap();
+    send(&mut owner, origin(1), "host", &made(17)).unwrap();
+    for (from, delta_pico) in [(1, 18), (2, 17), (2, 18)] {
+        let trouble = send(&mut owner, origin(from), "host", &made(delta_pico)).unwrap_err();
+        assert_eq!(trouble.scope, Scope::File);
+        let remedy = "send_again('01010101-0101-0101-0101-010101010101')";
+        assert!(trouble.said.contains("with another content") && trouble.said.contains(remedy), "{trouble}");
+    }
+    assert_eq!(lines(&database).iter().map(|line| line.cost_pico).sum::<i128>(), 17);
+    // Sent again, its file has another one in its place.
+    send_again(&mut owner);
+    let rest = Parcel { is_rest: true, ..made(5) };
+    send(&mut owner, origin(1), "host", &rest).unwrap();
+    assert_eq!(lines(&database).iter().map(|line| line.cost_pico).sum::<i128>(), 5);
+}
+
+/// What comes after a cursor that the store has gone back behind would leave a hole.
+#[test]
+fn batch_after_what_the_store_has_is_refused() {
+    let database = shared().database();
+    let mut owner = shared().client(&database).unwrap();
+    schema::ensure(&mut owner).unwrap();
+    send(&mut owner, origin(1), "host", &parcel(vec![row(1), row(2)])).unwrap();
+    let later = Parcel { after: Cursor { exchange: 3, ..Cursor::default() }, ..parcel(vec![row(4)]) };
+    let trouble = send(&mut owner, origin(1), "host", &later).unwrap_err();
+    assert_eq!(trouble.scope, Scope::Batch);
+    assert_eq!(by_key(&lines(&database)), added_up(&[row(1), row(2)], &[]));
+}

@@ -1,0 +1,145 @@
+//! What a role that ships can do to the store, and what it cannot.
+
+use postgres::{Client, NoTls};
+
+use super::rows::{origin, parcel, rows};
+use super::server::shared;
+use crate::schema;
+use crate::send::send;
+
+const DOCUMENT: &str = include_str!("../../postgres.md");
+
+/// The roles of the document, by other names.
+fn store(ships: &[&str]) -> (String, Client) {
+    let database = shared().database();
+    let mut owner = shared().client(&database).unwrap();
+    schema::ensure(&mut owner).unwrap();
+    let statements = DOCUMENT.split("```sql\n").nth(1).unwrap().split("```").next().unwrap();
+    for role in ships {
+        let statements =
+            statements.replace("tokenmeter_ship", role).replace("tokenmeter_read", &format!("{role}_read"));
+        owner.batch_execute(&statements).unwrap();
+        owner.batch_execute(&format!("ALTER ROLE {role} PASSWORD 'a'")).unwrap();
+    }
+    (database, owner)
+}
+
+fn connected(role: &str, database: &str) -> Client {
+    let url = shared().url_of(role, "a", database);
+    Client::connect(&format!("{url}?sslmode=disable"), NoTls).unwrap()
+}
+
+fn code(client: &mut Client, sql: &str) -> String {
+    client.batch_execute(sql).expect_err(sql).code().unwrap().code().to_owned()
+}
+
+/// A line of the tenant `t`, of so many exchanges and so much cost.
+fn put(function: &str, instance: &str, exchanges: i64, cost_pico: &str) -> String {
+    let zero = [
+        "input",
+        "input_cached",
+        "input_cache_write",
+        "input_audio",
+        "input_image",
+        "input_video",
+        "output",
+        "output_reasoning",
+        "output_audio",
+        "output_image",
+        "output_video",
+        "energy_exchanges",
+        "energy_nj",
+        "gpu_ns",
+        "gpu_hours_pico",
+        "gpu_energy_pico",
+    ]
+    .map(|name| format!("\"{name}\": 0"))
+    .join(", ");
+    let keys = [
+        "tenant",
+        "principal",
+        "upstream",
+        "provider",
+        "model",
+        "ending",
+        "input_provenance",
+        "output_provenance",
+    ]
+    .map(|name| format!("\"{name}\": \"t\""))
+    .join(", ");
+    format!(
+        "SELECT tokenmeter.{function}('{instance}', 20741, '{{{zero}, {keys}, \"rate\": \
+         \"00000000-0000-0000-0000-000000000000\", \"exchanges\": {exchanges}, \"cost_pico\": {cost_pico}}}')"
+    )
+}
+
+const OURS: &str = "01010101-0101-0101-0101-010101010101";
+const THEIRS: &str = "02020202-0202-0202-0202-020202020202";
+
+#[test]
+fn role_writes_only_files_that_it_ships() {
+    let (database, mut owner) = store(&["node_1", "node_2"]);
+    let mut ours = connected("node_1", &database);
+    let mut theirs = connected("node_2", &database);
+    send(&mut ours, origin(1), "host", &parcel(rows(0..10))).unwrap();
+    send(&mut theirs, origin(2), "host", &parcel(rows(10..20))).unwrap();
+    let stranger = "03030303-0303-0303-0303-030303030303";
+    for instance in [THEIRS, stranger] {
+        for sql in [
+            put("put_shed", instance, 1, "1"),
+            put("put_usage", instance, 1, "1"),
+            format!("SELECT tokenmeter.put_device('{instance}', 20741, '{{}}')"),
+            format!(
+                "SELECT tokenmeter.progress('{instance}', 681, 'h', 9999, 0, 0, 0, 0, NULL, NULL, false)"
+            ),
+            format!("INSERT INTO tokenmeter.gap VALUES ('{instance}', 1, now(), now(), 'x', 1, true)"),
+            format!("INSERT INTO tokenmeter.act VALUES ('{instance}', 1, now(), 'x', 'y', '')"),
+            format!(
+                "INSERT INTO tokenmeter.energy VALUES ('2026-10-15', '{stranger}', '{instance}', 1, 1, 1, 1, 'usage')"
+            ),
+        ] {
+            assert_eq!(code(&mut ours, &sql), "TM001", "{sql}");
+        }
+    }
+    let trouble = send(&mut ours, origin(2), "host", &parcel(rows(20..30))).unwrap_err();
+    assert!(trouble.said.contains("UPDATE tokenmeter.file SET owner = 'node_1'"), "{trouble}");
+    // The remedy that the message names.
+    owner.batch_execute("UPDATE tokenmeter.file SET owner = 'node_1'").unwrap();
+    send(&mut ours, origin(2), "host", &parcel(rows(20..30))).unwrap();
+}
+
+#[test]
+fn numbers_that_cannot_be_negative_are_refused() {
+    let (database, _) = store(&["node_3"]);
+    let mut client = connected("node_3", &database);
+    send(&mut client, origin(1), "host", &parcel(rows(0..10))).unwrap();
+    for function in ["put_shed", "put_usage"] {
+        client.batch_execute(&put(function, OURS, 1, "1")).unwrap();
+        for sql in [put(function, OURS, 1, "-9000000000000000"), put(function, OURS, -1, "1")] {
+            assert_eq!(code(&mut client, &sql), "23514", "{sql}");
+        }
+    }
+    for sql in [
+        format!("INSERT INTO tokenmeter.gap VALUES ('{OURS}', 1, now(), now(), 'x', -1, true)"),
+        format!("INSERT INTO tokenmeter.energy VALUES ('2026-10-15', '{THEIRS}', '{OURS}', -1, 1, 1, 1, 'usage')"),
+        "INSERT INTO tokenmeter.rate (id, version, book, entry, tier, above_input_tokens, currency, input, per_request) \
+         VALUES (gen_random_uuid(), '', '', '', '', 0, 'USD', -1, 0)"
+            .to_owned(),
+    ] {
+        assert_eq!(code(&mut client, &sql), "23514", "{sql}");
+    }
+}
+
+#[test]
+fn shipping_role_has_no_right_to_forget_or_to_have_sent_again() {
+    let (database, mut owner) = store(&["node_4"]);
+    let mut client = connected("node_4", &database);
+    send(&mut client, origin(1), "host", &parcel(rows(0..10))).unwrap();
+    owner.batch_execute("SELECT tokenmeter.ensure_months(ARRAY[20800])").unwrap();
+    for sql in
+        ["SELECT tokenmeter.forget('2026-10')".to_owned(), format!("SELECT tokenmeter.send_again('{OURS}')")]
+    {
+        assert_eq!(code(&mut client, &sql), "42501", "{sql}");
+        owner.batch_execute(&sql).unwrap();
+    }
+}
