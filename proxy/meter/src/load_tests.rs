@@ -99,3 +99,10 @@ fn share_of_an_exchange_is_in_nanoseconds() {
     assert_eq!(LoadSpan { entered: at(12), left: at(5) }.share_ns(), 0);
     assert_eq!(LoadSpan { entered: at(0), left: at(1 << 80) }.share_ns(), u64::MAX);
 }
+
+#[test]
+fn alone_is_one_in_flight() {
+    let LoadSpan { entered, left } = LoadSpan::alone();
+    assert_eq!((entered.in_flight, left.in_flight), (1, 1));
+    assert_eq!(LoadSpan::alone().share_ns(), 0);
+}

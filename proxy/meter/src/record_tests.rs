@@ -3,7 +3,8 @@
 use scan::{Counts, Dialect, Event, Piece, Request, Scope, ServerReport, Usage};
 
 use crate::exchange::COUNTED_CHOICES;
-use crate::tests::{Bench, MS, stop, text};
+use crate::record::is_processed;
+use crate::tests::{Bench, MS, stop, text, usage};
 use crate::{Body, Close, ErrorType, Provenance, Record, Tick, TokenType};
 
 /// The record of an exchange asked at 100 ms that read these events, each at its millisecond.
@@ -155,4 +156,28 @@ fn drafts_of_several_choices_are_not_reported() {
     assert_eq!(reported(&[0]), drafts);
     let times = ServerReport { queue_ns: Some(1), ..ServerReport::default() };
     assert_eq!(reported(&[0, 1]), times, "each choice has drafts of its own");
+}
+
+#[test]
+fn only_what_was_sent_whole_and_not_refused_is_processed() {
+    for (status, attempts, expected) in [
+        (0, 0, false),
+        (200, 0, false),
+        (0, 1, true),
+        (200, 1, true),
+        (399, 2, true),
+        (400, 1, false),
+        (503, 2, false),
+    ] {
+        assert_eq!(is_processed(status, attempts), expected, "{status} after {attempts}");
+    }
+}
+
+#[test]
+fn a_rate_needs_an_amount_and_a_time() {
+    // The last frame comes with the first: no time to divide by.
+    assert_eq!(speeds(&streamed(&[(200, text(0)), (200, text(0))], 240)).1, None);
+    // A prompt without a token, although its time is known.
+    let nothing = usage(Scope::Whole, 0, 3);
+    assert_eq!(streamed(&[(200, text(0)), (210, nothing)], 240).timing.input_rate, None);
 }

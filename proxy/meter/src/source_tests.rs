@@ -5,6 +5,7 @@ use scan::{Counts, Dialect, Event, Piece, Request, Scope, Usage};
 
 use crate::ladder::Ladder;
 use crate::tests::{Bench, MS, stop, text};
+use crate::track::Track;
 use crate::{Body, Close, Provenance, Record, Tick, TokenType, Tokens};
 
 const NONE: Counts = Counts {
@@ -382,4 +383,12 @@ fn first_running_count_weighs_its_frame() {
     let mut bench = Bench::new(Dialect::OpenaiChat);
     bench.frame(200, &[text(0)]).frame(210, &[text(0), running]);
     assert_eq!(bench.0.live_output(), 2);
+}
+
+#[test]
+fn a_frame_with_text_and_a_count_of_zero_weighs_one_token() {
+    let mut track = Track::default();
+    track.frame.content = true;
+    track.frame.tokens = Some(0);
+    assert_eq!(track.end_frame().map(|weight| (weight.tokens, weight.exact)), Some((1, false)));
 }

@@ -43,7 +43,7 @@ fn ids(choice: u32, tokens: u32) -> Event {
     Event::Text(Piece { choice, chars: 4, tokens: Some(tokens) })
 }
 
-fn usage(scope: Scope, input: u64, output: u64) -> Event {
+pub(crate) fn usage(scope: Scope, input: u64, output: u64) -> Event {
     let counts = Counts { input: Some(input), output: Some(output), ..Counts::default() };
     Event::Usage(Usage { scope, counts })
 }
@@ -584,4 +584,15 @@ fn ping_is_no_chunk() {
     let record = bench.end(CLEAN, 210);
     assert_eq!(record.timing.first_byte_ns, Some(20 * MS));
     assert_eq!(record.timing.first_chunk_ns, Some(50 * MS));
+}
+
+#[test]
+fn a_status_of_success_is_between_200_and_299() {
+    let mut meter = Bench::new(Dialect::OpenaiChat).0;
+    for (status, expected) in
+        [(100, false), (199, false), (200, true), (299, true), (300, false), (500, false)]
+    {
+        meter.answered(status, Body::Frames);
+        assert_eq!(meter.is_success(), expected, "{status}");
+    }
 }
