@@ -6,6 +6,7 @@
 use std::path::Path;
 
 use price::Rate;
+use rusqlite::types::ValueRef;
 
 use crate::aside;
 use crate::entry::{Entry, closed};
@@ -17,6 +18,7 @@ use crate::lock::Lock;
 use crate::month;
 use crate::report::source::{Correction, Month};
 use crate::table::CORRECTION;
+use crate::{check, overview};
 
 /// What is done to a ledger by hand.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +73,7 @@ fn into_past(past: &Path, amendment: &Amendment<'_>) -> Result<Option<u64>, Fail
         return Ok(None);
     }
     let mut file = File::open(past)?;
-    let new = write(&mut file, amendment)?;
+    let new = write(&mut file, amendment, None)?;
     file.rest()?;
     Ok(new)
 }
@@ -112,7 +114,10 @@ fn into_open(path: &Path, amendment: &Amendment<'_>) -> Result<u64, Failure> {
         aside::create(path, file, now, amendment.who, amendment.at_us).map(|(file, _)| file)
     }
     .map_err(named)?;
-    let new = write(&mut file, amendment).map_err(named)?.ok_or_else(|| named(closed(file.month)))?;
+    // Left by a crash: its log goes into it when it is let go, and nothing else would say so.
+    let whole_us = (lock.is_none() && overview::writer(path).is_none()).then_some(amendment.at_us);
+    let new =
+        write(&mut file, amendment, whole_us).map_err(named)?.ok_or_else(|| named(closed(file.month)))?;
     drop((file, lock));
     // The writer moves the file when its month ends; what was written into it just then may be in no file.
     if before.is_some() && node(path).ok() != before {
@@ -133,11 +138,15 @@ fn early_open(month: Month, now: Month) -> Failure {
     )
 }
 
-/// Enters it into a file, unless its month is closed.
-fn write(file: &mut File, amendment: &Amendment<'_>) -> Result<Option<u64>, Failure> {
+/// Enters it into a file, unless its month is closed. `whole_us`: nothing of the file will be in a log afterwards.
+fn write(file: &mut File, amendment: &Amendment<'_>, whole_us: Option<i64>) -> Result<Option<u64>, Failure> {
     let mut entry = Entry::begin(file)?;
     if entry.is_closed()? {
         return Ok(None);
+    }
+    if let Some(now_us) = whole_us {
+        let alive_us = entry.number("alive_us")?.unwrap_or(now_us);
+        entry.fact(check::WHOLE, ValueRef::Integer(alive_us.max(now_us)))?;
     }
     let act = entry.act(amendment.at_us, amendment.what, amendment.who, amendment.detail)?;
     entry.rates(amendment.rates.iter().copied())?;

@@ -37,6 +37,22 @@ pub(crate) fn look(file: &File, in_order: bool) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The fact that says when all that was entered into a file was known to be in it, and in no log beside it.
+pub(crate) const WHOLE: &str = "whole_us";
+
+/// What to say of a file that lacks its log, and what to do.
+pub const LACKS_LOG: &str = "it was copied while a proxy wrote it, without the -wal beside it, which held its \
+     newest rows: copy a ledger with `tokenmeter ledger backup`; if this is the ledger itself, start its proxy, which \
+     enters a gap for what may be missing";
+
+/// Whether a file was copied while it was written, and its log was not. What a proxy left in order, or has open, or
+/// left with its log when it was killed, is none.
+pub(crate) fn lacks_log(file: &File) -> Result<bool, Failure> {
+    let number = |name| file::number(&file.connection, name);
+    let is_whole = || Ok::<_, Failure>(number(WHOLE)? >= number("alive_us")?);
+    Ok(number("clean")? == Some(0) && files::length(&files::beside(&file.path, "-wal")) == 0 && !is_whole()?)
+}
+
 /// SQLite's own check.
 pub(crate) fn pages(file: &File, check: &str) -> Result<(), Failure> {
     let said: String = file.connection.query_row(&format!("PRAGMA {check}(1)"), [], |row| row.get(0))?;

@@ -6,6 +6,7 @@
 
 mod amend;
 mod aside;
+mod backup;
 mod check;
 mod close;
 #[cfg(test)]
@@ -57,6 +58,8 @@ mod verify;
 mod writer;
 
 pub use amend::{Amendment, amend};
+pub use backup::{Copy, Done, backup};
+pub use check::LACKS_LOG;
 pub use close::close;
 pub use energy::EnergyRow;
 pub use failure::{Failure, Fault};

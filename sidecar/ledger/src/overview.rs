@@ -6,6 +6,7 @@ use std::fs::{File as Plain, TryLockError};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use crate::check;
 use crate::failure::Failure;
 use crate::file::{self, File};
 use crate::files;
@@ -51,6 +52,8 @@ pub struct Facts {
     pub alive_us: i64,
     /// When it was closed, and by whom.
     pub closed: Option<(i64, String)>,
+    /// Whether it was copied while a proxy wrote it, without the log that held its newest rows.
+    pub lacks_log: bool,
 }
 
 /// Looks at a ledger.
@@ -104,11 +107,12 @@ fn facts(path: &Path) -> Result<Facts, Failure> {
         gaps: entered(&GAP)?,
         alive_us: file::number(&connection, "alive_us")?.unwrap_or(0),
         closed,
+        lacks_log: check::lacks_log(&file)?,
     })
 }
 
 /// Who holds the lock. It is tried for an instant; a writer that starts in that instant tries again.
-fn writer(path: &Path) -> Option<String> {
+pub(crate) fn writer(path: &Path) -> Option<String> {
     let mut lock = Plain::open(files::beside(path, ".lock")).ok()?;
     match lock.try_lock_shared() {
         Err(TryLockError::WouldBlock) => {

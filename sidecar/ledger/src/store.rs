@@ -186,7 +186,8 @@ fn open_each(path: &Path) -> Result<Vec<Found>, Failure> {
     }
 }
 
-fn open(path: &Path) -> Result<File, Failure> {
+/// Opens a file to read one state of it, whatever is entered meanwhile.
+pub(crate) fn open(path: &Path) -> Result<File, Failure> {
     let opened = File::open_read(path).and_then(|file| {
         let mode: String = file.connection.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
         if mode == "wal" {

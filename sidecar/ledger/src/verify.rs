@@ -128,30 +128,9 @@ fn look(
     if !wanted {
         return Ok(closed);
     }
-    let differences = &mut verdict.differences;
-    let mut note = |result: Result<(), Failure>| {
-        if let Err(failure) = result {
-            differences.push(failure.said);
-        }
-    };
-    note(check::pages(file, "integrity_check"));
-    for table in [&*DEVICE, &*ACT, &*GAP] {
-        note(file::whole(&connection, table, |_| Ok(())).map(|_| ()));
-    }
-    let mut sums = Sums::default();
-    let compared = sums.read(&connection);
-    verdict.rows = sums.rows;
-    // First what was changed, then what follows from it.
-    verdict.differences.extend(sums.wrong.said());
-    match compared {
-        Err(failure) => {
-            verdict.differences.push(failure.said);
-            verdict.differences.push("so its lines were not compared with its rows".to_owned());
-        }
-        // What lines are the sums of is not there any more; they have their own seal.
-        Ok(()) if sums.compacted => {}
-        Ok(()) => verdict.differences.extend(sums.differences()),
-    }
+    let found = contents(file)?;
+    verdict.rows = found.rows;
+    verdict.differences.extend(found.differences);
     if let Some(stored) = &closed {
         let before = file::bytes(&connection, "previous")?;
         if before.as_deref() != previous.map(|(_, digest)| &digest[..]) {
@@ -180,6 +159,43 @@ fn look(
         }
     }
     Ok(closed)
+}
+
+/// What a file holds.
+pub(crate) struct Contents {
+    /// Exchanges that were read.
+    pub(crate) rows: u64,
+    /// What is not as it was written; nothing if all is well.
+    pub(crate) differences: Vec<String>,
+}
+
+/// Reads a file by itself, whatever the others hold.
+pub(crate) fn contents(file: &File) -> Result<Contents, Failure> {
+    let connection = &file.connection;
+    let mut differences = Vec::new();
+    let mut note = |result: Result<(), Failure>| differences.extend(result.err().map(|failure| failure.said));
+    note(match check::lacks_log(file) {
+        Ok(true) => Err(Failure::corrupt(check::LACKS_LOG)),
+        other => other.map(|_| ()),
+    });
+    note(check::pages(file, "integrity_check"));
+    for table in [&*DEVICE, &*ACT, &*GAP] {
+        note(file::whole(connection, table, |_| Ok(())).map(|_| ()));
+    }
+    let mut sums = Sums::default();
+    let compared = sums.read(connection);
+    // First what was changed, then what follows from it.
+    differences.extend(sums.wrong.said());
+    match compared {
+        Err(failure) => {
+            differences.push(failure.said);
+            differences.push("so its lines were not compared with its rows".to_owned());
+        }
+        // What lines are the sums of is not there any more; they have their own seal.
+        Ok(()) if sums.compacted => {}
+        Ok(()) => differences.extend(sums.differences()),
+    }
+    Ok(Contents { rows: sums.rows, differences })
 }
 
 /// What is wrong with rows: so much that is told, and how much more there is.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Arg, ArgMatches, Command};
-use ledger::{Failure, Overview, Verdict, close, month, overview, verify};
+use ledger::{Copy, Done, Failure, Overview, Part, Verdict, backup, close, month, overview, verify};
 
 use super::closed;
 use super::ledger_path::{self, NoLedger};
@@ -23,6 +23,8 @@ pub enum Wish {
     Verify(Verify),
     /// Say what there is.
     Status(Place),
+    /// Copy it into another folder.
+    Backup(Backup),
     /// Charge again by another price file.
     Reprice(reprice::Wish),
 }
@@ -48,6 +50,13 @@ pub struct Close {
 pub struct Verify {
     place: Place,
     month: Option<i32>,
+}
+
+/// A ledger to be copied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Backup {
+    place: Place,
+    folder: PathBuf,
 }
 
 impl Place {
@@ -81,6 +90,10 @@ impl Wish {
                 month: month(matches).expect("clap asks for it"),
                 who: matches.get_one("who").cloned(),
                 json: matches.get_one::<String>("format").is_some_and(|name| name == "json"),
+            }),
+            "backup" => Self::Backup(Backup {
+                place,
+                folder: matches.get_one::<PathBuf>("folder").cloned().expect("clap asks for it"),
             }),
             "verify" => Self::Verify(Verify { place, month: month(matches) }),
             _ => Self::Status(place),
@@ -117,10 +130,23 @@ pub(crate) fn command() -> Command {
                 .arg(month_argument().help("This month only; by default every file"))
                 .args(ledger_path::of_files()),
         )
+        .subcommand(
+            Command::new("backup")
+                .about("Copy every file, also while a proxy writes them, and verify the copies; exit 1 if one is not good")
+                .after_help(BACKUP)
+                .arg(
+                    Arg::new("folder")
+                        .value_name("DIR")
+                        .required(true)
+                        .value_parser(clap::value_parser!(PathBuf))
+                        .help("The folder of the copies; the same one again is brought up to date"),
+                )
+                .args(ledger_path::of_files()),
+        )
         .subcommand(reprice::command())
         .subcommand(
             Command::new("status")
-                .about("Say which files there are, what is in them, and who writes them")
+                .about("Say which files there are, what is in them, and who writes them; exit 1 if one is not good")
                 .args(ledger_path::of_files()),
         )
 }
@@ -158,12 +184,20 @@ pub(crate) fn run(wish: &Wish) -> Result<ExitCode, LedgerError> {
             say(&verdicts.iter().map(judged).collect::<Vec<_>>().join("\n"));
             Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
+        Wish::Backup(wish) => {
+            let copies =
+                backup(&wish.place.path()?, &wish.folder, ledger::now_us()).map_err(LedgerError::Ledger)?;
+            say(&copies.iter().map(copied).collect::<Vec<_>>().join("\n"));
+            let all = copies.iter().all(|copy| copy.done.is_ok());
+            Ok(if all { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
         Wish::Reprice(wish) => reprice::run(wish).map_err(LedgerError::Reprice),
         Wish::Status(place) => {
             let path = place.path()?;
             let seen = overview(&path).map_err(LedgerError::Ledger)?;
             say(&state(&path, &seen));
-            Ok(ExitCode::SUCCESS)
+            let is_good = |part: &Part| part.facts.as_ref().is_ok_and(|facts| !facts.lacks_log);
+            Ok(if seen.files.iter().all(is_good) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
     }
 }
@@ -191,6 +225,16 @@ fn judged(verdict: &Verdict) -> String {
     }
     let lines = verdict.differences.iter().map(|said| format!("\n    {said}"));
     format!("{month}  DIFFERS  {path}:{}", lines.collect::<String>())
+}
+
+fn copied(copy: &Copy) -> String {
+    let month = copy.month.map_or_else(|| "?".to_owned(), month::name);
+    let (path, rows) = (copy.path.display(), closed::count(copy.rows, "row"));
+    match &copy.done {
+        Ok(Done::Copied) => format!("{month}  copied     {path}: {rows}, verified"),
+        Ok(Done::Unchanged) => format!("{month}  unchanged  {path}: {rows}, verified"),
+        Err(failure) => format!("{month}  NOT COPIED  {failure}"),
+    }
 }
 
 fn state(path: &Path, seen: &Overview) -> String {
@@ -222,6 +266,9 @@ fn state(path: &Path, seen: &Overview) -> String {
             }
         };
         said.push_str(&format!("\n  {} ({} bytes): {what}", part.path.display(), part.bytes));
+        if part.facts.as_ref().is_ok_and(|facts| facts.lacks_log) {
+            said.push_str(&format!("\n    {}", ledger::LACKS_LOG));
+        }
     }
     for aside in &seen.aside {
         said.push_str(&format!(
@@ -235,6 +282,15 @@ fn state(path: &Path, seen: &Overview) -> String {
 fn time(us: i64) -> String {
     ledger::utc(us)
 }
+
+const BACKUP: &str = "\
+Examples:
+  tokenmeter ledger backup /backup/tokenmeter --ledger tokenmeter.db
+  tokenmeter ledger verify --ledger /backup/tokenmeter/tokenmeter.db
+
+Each file is copied as it is at one instant. A copy is replaced only by one that
+has everything of it. To restore: stop the proxy, move what is left of the
+ledger's files away, copy those of DIR to where they were, verify, start it.";
 
 /// Why it was not done.
 #[derive(Debug)]
@@ -287,6 +343,8 @@ mod tests {
         let Ok(Wish::Verify(verify)) = wish("ledger verify") else { panic!() };
         assert_eq!(verify.month, None);
         assert!(matches!(wish("ledger status --ledger x.db"), Ok(Wish::Status(_))));
+        let Ok(Wish::Backup(backup)) = wish("ledger backup /b --ledger x.db") else { panic!() };
+        assert_eq!(backup.folder, Path::new("/b"));
         for (line, told) in
             [("ledger close", "MONTH"), ("ledger close october", "write one as 2026-10"), ("ledger", "Usage")]
         {
@@ -327,6 +385,7 @@ mod tests {
             gaps: 2,
             alive_us: 0,
             closed: Some((1_793_491_200_000_000, "ann".into())),
+            lacks_log: true,
         };
         let failure = ledger::Store::open_read(Path::new("/nowhere/x.db")).map(|_| ()).unwrap_err();
         let seen = Overview {
@@ -341,6 +400,7 @@ mod tests {
         for part in [
             "x.db is written by process 12",
             "2026-10  closed 2026-11-01T00:00:00Z by ann; 9 rows, 9 of them taken away, 1 correction, 2 gaps",
+            "it was copied while a proxy wrote it",
             "cannot be read",
             "x.db.corrupt-1: damaged, moved aside",
         ] {

@@ -1,0 +1,252 @@
+//! Backup: a copy of each file of a ledger in another folder, also while a proxy writes the ledger.
+//!
+//! Laws: a copy gets its name when it is whole, on the disk and verified; it replaces only a copy of which it has
+//! everything; what cannot be copied is an error of its file, and the others are copied all the same.
+
+use std::fs;
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use rusqlite::backup::{Backup, StepResult};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
+
+use crate::entry::Entry;
+use crate::failure::{Failure, Fault};
+use crate::file::{self, File};
+use crate::lock::Lock;
+use crate::report::source::Month;
+use crate::table::{self, EXCHANGE};
+use crate::{check, close, files, store, verify};
+
+/// How often the files are copied again because a month ended meanwhile and its file was renamed.
+const TRIES: usize = 5;
+
+/// What became of one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Copy {
+    /// The copy, a file of the backup.
+    pub path: PathBuf,
+    /// Its month; `None` if the file could not be read.
+    pub month: Option<Month>,
+    /// Exchanges ever entered into it.
+    pub rows: u64,
+    /// What was done.
+    pub done: Result<Done, Failure>,
+}
+
+/// What was done with a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Done {
+    /// It was copied, and the copy verified.
+    Copied,
+    /// The copy that was there has everything already, and was verified.
+    Unchanged,
+}
+
+/// Copies every file of a ledger and every sign-off into a folder, under their own names.
+///
+/// # Errors
+/// There is no such ledger or folder, or the folder is the ledger's own or that of a ledger that is written.
+pub fn backup(path: &Path, folder: &Path, now_us: i64) -> Result<Vec<Copy>, Failure> {
+    let named = |error: io::Error| Failure::from(error).of(path.display());
+    let refused = |said: &str| Failure::new(Fault::Other, said).of(folder.display());
+    files::is_whole(path).map_err(named)?;
+    if !folder.is_dir() {
+        return Err(refused("there is no such folder: make or mount it"));
+    }
+    if folder.canonicalize().ok() == files::directory(path).canonicalize().ok() {
+        return Err(refused("the ledger itself is in this folder: give another one"));
+    }
+    let Some(name) = path.file_name() else { return Err(refused("the ledger has no file name")) };
+    let target = folder.join(name);
+    let _one_at_a_time = Lock::take(&target).map_err(|failure| failure.of(target.display()))?;
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let names = files::list(path).map_err(named)?;
+        if names.is_empty() {
+            return Err(
+                Failure::new(Fault::Other, "there is no ledger here: is the path right?").of(path.display())
+            );
+        }
+        // Past months first: the open month's copy may lie where the copy of an earlier one does.
+        let mut copies: Vec<_> = names.iter().map(|from| copy(from, &target, folder, now_us)).collect();
+        if tries < TRIES && files::list(path).map_err(named)? != names {
+            continue;
+        }
+        for month in files::signed_off(path).map_err(named)? {
+            let (from, to) = (files::sign_off(path, month), files::sign_off(&target, month));
+            if let Some(failure) = sign_off(&from, &to).err() {
+                copies.push(Copy { path: to, month: Some(month), rows: 0, done: Err(failure) });
+            }
+        }
+        return Ok(copies);
+    }
+}
+
+/// Copies one file of the ledger whose copy is at `target`.
+fn copy(from: &Path, target: &Path, folder: &Path, now_us: i64) -> Copy {
+    let to = folder.join(from.file_name().unwrap_or_default());
+    let mut copy = Copy { path: to.clone(), month: None, rows: 0, done: Ok(Done::Unchanged) };
+    copy.done = (|| {
+        let source = store::open(from)?;
+        copy.month = Some(source.month);
+        copy.rows = u64::try_from(file::seal(&source.connection, &EXCHANGE)?.entered).unwrap_or(0);
+        if check::lacks_log(&source)? {
+            return Err(Failure::corrupt(check::LACKS_LOG).of(from.display()));
+        }
+        let there = if to.try_exists()? { File::open_read(&to).ok() } else { None };
+        if let Some(there) = &there {
+            if files::length(&files::beside(&to, "-wal")) > 0 {
+                return Err(kept(&to, "another program wrote it and left a log beside it"));
+            }
+            if there.month == source.month {
+                if let Some(lacks) = lacks(&source, there)? {
+                    return Err(kept(&to, &lacks));
+                }
+                if lacks_nothing_of(there, &source)? && verify::contents(there)?.differences.is_empty() {
+                    return Ok(Done::Unchanged);
+                }
+            }
+        }
+        let new = files::beside(&to, ".new");
+        let made = write(&source, &new, now_us).and_then(|()| {
+            if let Some(there) = there.filter(|there| there.month != source.month) {
+                move_away(there, target)?;
+            }
+            Ok(files::rename(&new, &to)?)
+        });
+        made.inspect_err(|_| _ = fs::remove_file(&new)).map(|()| Done::Copied)
+    })();
+    copy
+}
+
+/// Writes a copy, whole, on the disk and verified.
+fn write(source: &File, new: &Path, now_us: i64) -> Result<(), Failure> {
+    match fs::remove_file(new) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+        _ => {}
+    }
+    files::make(new)?;
+    let mut connection = Connection::open_with_flags(
+        new,
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    // The source is in a transaction: the pages are of one instant, whatever is entered meanwhile.
+    match Backup::new(&source.connection, &mut connection)?.step(-1)? {
+        StepResult::Done => {}
+        _ => return Err(Failure::new(Fault::Locked, "the file is locked by another process: try again")),
+    }
+    let mode: String = connection.query_row("PRAGMA journal_mode = DELETE", [], |row| row.get(0))?;
+    connection.close().map_err(|(_, error)| error)?;
+    if mode != "delete" {
+        return Err(Failure::new(Fault::Locked, "another process opened the copy: try again"));
+    }
+    let is_closed = file::number(&source.connection, "closed_us")?.is_some();
+    if !is_closed && file::number(&source.connection, "clean")? != Some(1) {
+        // What a proxy still writes has rows in the log beside it; this copy has them.
+        let mut file = File::open(new)?;
+        let entry = Entry::begin(&mut file)?;
+        let alive_us = entry.number("alive_us")?.unwrap_or(now_us);
+        entry.fact(check::WHOLE, ValueRef::Integer(alive_us.max(now_us)))?;
+        entry.commit()?;
+        file.rest()?;
+    }
+    close::read_only(new, is_closed)?;
+    fs::File::open(new)?.sync_all()?;
+    let differences = verify::contents(&File::open_read(new)?)?.differences;
+    if !differences.is_empty() {
+        let said = format!("it does not verify and was not copied: {}", differences.join("; "));
+        return Err(Failure::corrupt(said).of(source.path.display()));
+    }
+    Ok(())
+}
+
+/// Gives the copy of a month that was the open one the name of that month, unless a copy that has everything of it
+/// has that name.
+fn move_away(there: File, target: &Path) -> Result<(), Failure> {
+    let to = files::of_month(target, there.month);
+    if !to.try_exists()? {
+        let from = there.path.clone();
+        drop(there);
+        return Ok(files::rename(&from, &to)?);
+    }
+    match lacks(&File::open_read(&to)?, &there)? {
+        Some(lacks) => Err(kept(&there.path, &format!("{}: {lacks}", to.display()))),
+        None => Ok(()),
+    }
+}
+
+/// What a file lacks of a copy, if anything.
+fn lacks(file: &File, copy: &File) -> Result<Option<String>, Failure> {
+    let fact = |of: &File, name: &str| file::bytes(&of.connection, name);
+    if fact(file, "instance")? != fact(copy, "instance")? {
+        return Ok(Some("it is the copy of another file of the same month".to_owned()));
+    }
+    let closed = fact(copy, "digest")?;
+    if closed.is_some() && closed != fact(file, "digest")? {
+        return Ok(Some("its month is closed, and not so or otherwise in the ledger".to_owned()));
+    }
+    for table in table::sealed().into_iter().filter(|table| table.is_numbered()) {
+        let (has, had) = (file::seal(&file.connection, table)?, file::seal(&copy.connection, table)?);
+        if had.entered > has.entered {
+            return Ok(Some(format!(
+                "it has {} rows of the table {}, and the ledger has {}",
+                had.entered, table.name, has.entered
+            )));
+        }
+        let last = |of: &File| -> Result<Option<i64>, Failure> {
+            let sql = format!("SELECT mark FROM {} WHERE seq = ?", table.name);
+            Ok(of.connection.query_row(&sql, [had.entered], |row| row.get(0)).optional()?)
+        };
+        // A row that retention took away is in neither, or was the same.
+        if let (Some(here), Some(there)) = (last(file)?, last(copy)?)
+            && here != there
+        {
+            return Ok(Some(format!("its row {} of the table {} is another one", had.entered, table.name)));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a copy has every row and every line of a file.
+fn lacks_nothing_of(copy: &File, file: &File) -> Result<bool, Failure> {
+    for table in table::sealed() {
+        if file::seal(&copy.connection, table)? != file::seal(&file.connection, table)?
+            || file::compacted(&copy.connection, table)? != file::compacted(&file.connection, table)?
+        {
+            return Ok(false);
+        }
+    }
+    Ok(file::number(&copy.connection, "closed_us")? == file::number(&file.connection, "closed_us")?)
+}
+
+fn kept(copy: &Path, why: &str) -> Failure {
+    let said = format!("the copy that is there stays as it is: {why}; move it away to have this one copied");
+    Failure::new(Fault::Other, said).of(copy.display())
+}
+
+fn sign_off(from: &Path, to: &Path) -> Result<(), Failure> {
+    let document = fs::read(from)?;
+    match fs::read(to) {
+        Ok(there) if there == document => return Ok(()),
+        Ok(_) => return Err(kept(to, "it is another sign-off of the same month")),
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(Failure::from(error).of(to.display())),
+    }
+    let new = files::beside(to, ".new");
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+        _ => {}
+    }
+    let mut file = files::make(&new)?;
+    file.write_all(&document)?;
+    close::read_only(&new, true)?;
+    file.sync_all()?;
+    Ok(files::rename(&new, to)?)
+}
+
+#[cfg(test)]
+#[path = "backup_tests.rs"]
+mod tests;

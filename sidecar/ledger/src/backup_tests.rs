@@ -1,0 +1,246 @@
+//! Copies of a ledger that is written: what they have, what replaces them, and a ledger restored from them.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use super::{Copy, Done, backup};
+use crate::report::source::{DAY_US, Gap, Month, Range, Source};
+use crate::running::Ledger;
+use crate::testing::{NOON_US, Place, row};
+use crate::{Fault, Plan, Row, Store, check, close, files, month, overview, start, verify};
+
+const LONG: Duration = Duration::from_secs(30);
+
+fn october() -> Month {
+    month::of(NOON_US)
+}
+
+fn november_us() -> i64 {
+    month::begin_us(october() + 1) + DAY_US
+}
+
+fn written_at(now_us: i64, path: &Path) -> Ledger {
+    start(Plan { clock: Arc::new(move || now_us), ..Plan::new(path) })
+}
+
+fn acknowledged(ledger: &Ledger, rows: u64) {
+    while ledger.status().rows_total < rows {
+        assert!(ledger.status().trouble.is_none(), "{:?}", ledger.status());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn of_november(n: u64) -> Row {
+    Row { ended_us: november_us() + i64::try_from(n).unwrap(), ..row(n) }
+}
+
+/// A closed October of ten rows, and a November of five that a proxy has open.
+fn two_months(place: &Place) -> Ledger {
+    let ledger = written_at(NOON_US, &place.ledger());
+    (0..10).for_each(|n| ledger.enter(row(n)));
+    assert!(ledger.shutdown(LONG));
+    close(&place.ledger(), october(), "ann", november_us()).unwrap();
+    let ledger = written_at(november_us(), &place.ledger());
+    (100..105).for_each(|n| ledger.enter(of_november(n)));
+    acknowledged(&ledger, 5);
+    ledger
+}
+
+fn copies(place: &Place, folder: &Place) -> Vec<Copy> {
+    backup(&place.ledger(), folder.as_ref(), november_us() + 5).unwrap()
+}
+
+#[track_caller]
+fn all_are(copies: &[Copy], done: Done) {
+    assert!(copies.iter().all(|copy| copy.done == Ok(done)), "{copies:#?}");
+}
+
+fn differences(path: &Path) -> Vec<String> {
+    verify(path, None).unwrap().into_iter().flat_map(|verdict| verdict.differences).collect()
+}
+
+/// Rows by month, and the gaps.
+fn contents(path: &Path) -> (Vec<(Month, u64)>, Vec<Gap>) {
+    let (store, mut months) = (Store::open_read(path).unwrap(), std::collections::BTreeMap::new());
+    store
+        .rows(&Range::ALL, &mut |month, _, _| {
+            *months.entry(month).or_default() += 1;
+            Ok(())
+        })
+        .unwrap();
+    (months.into_iter().collect(), store.gaps(&Range::ALL).unwrap())
+}
+
+#[test]
+fn backup_beside_a_writer_restores_its_ledger() {
+    let (place, folder) = (Place::new(), Place::new());
+    let ledger = two_months(&place);
+    let (is_over, other) = (Arc::new(AtomicBool::new(false)), ledger.clone());
+    let over = Arc::clone(&is_over);
+    let writer = std::thread::spawn(move || {
+        let mut rows = 1_000..;
+        while !over.load(Ordering::Relaxed) {
+            rows.by_ref().take(20).for_each(|n| other.enter(of_november(n)));
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+    let first = copies(&place, &folder);
+    all_are(&first, Done::Copied);
+    acknowledged(&ledger, first[1].rows + 50);
+    let second = copies(&place, &folder);
+    is_over.store(true, Ordering::Relaxed);
+    writer.join().unwrap();
+    assert_eq!(
+        second.iter().map(|copy| copy.done.clone()).collect::<Vec<_>>(),
+        [Ok(Done::Unchanged), Ok(Done::Copied)]
+    );
+    assert!(first[0].rows == 10 && second[1].rows > first[1].rows, "{first:?} {second:?}");
+    assert_eq!(folder.names(), ["x-2026-10.db", "x-2026-10.json", "x.db", "x.db.lock"]);
+    let copy = folder.ledger();
+    assert_eq!(differences(&copy), Vec::<String>::new());
+    assert!(fs::metadata(folder.path("x-2026-10.db")).unwrap().permissions().readonly());
+    // The disk is lost.
+    drop((ledger, place));
+    let place = Place::new();
+    for name in folder.names() {
+        fs::copy(folder.path(&name), place.path(&name)).unwrap();
+    }
+    let at_backup = contents(&place.ledger());
+    assert_eq!(at_backup, (vec![(october(), 10), (october() + 1, second[1].rows)], Vec::new()));
+    let ledger = written_at(november_us() + 60, &place.ledger());
+    ledger.enter(of_november(7));
+    acknowledged(&ledger, 1);
+    assert!(ledger.shutdown(LONG));
+    let (rows, gaps) = contents(&place.ledger());
+    assert_eq!(rows, [(october(), 10), (october() + 1, second[1].rows + 1)]);
+    let gaps: Vec<_> = gaps.iter().map(|gap| (gap.from_us, gap.until_us, &*gap.why)).collect();
+    assert_eq!(
+        gaps,
+        [(november_us(), november_us() + 60, "crash")],
+        "what was entered after the backup is missing"
+    );
+    assert_eq!(differences(&place.ledger()), Vec::<String>::new());
+}
+
+#[test]
+fn copy_without_the_log_is_told() {
+    let (place, folder) = (Place::new(), Place::new());
+    let ledger = two_months(&place);
+    for name in ["x-2026-10.db", "x-2026-10.json", "x.db"] {
+        fs::copy(place.path(name), folder.path(name)).unwrap();
+    }
+    // Twice: reading makes an empty log.
+    for _ in 0..2 {
+        let said = differences(&folder.ledger());
+        assert!(said.contains(&check::LACKS_LOG.to_owned()), "{said:?}");
+        let lacks = |place: &Place| {
+            let files = overview(&place.ledger()).unwrap().files;
+            files.into_iter().map(|part| part.facts.unwrap().lacks_log).collect::<Vec<_>>()
+        };
+        assert_eq!((lacks(&folder), lacks(&place)), (vec![false, true], vec![false, false]));
+    }
+    let copied = copies(&folder, &Place::new());
+    assert!(copied[0].done.is_ok() && copied[1].done.is_err(), "{copied:?}");
+    assert_eq!(differences(&place.ledger()), Vec::<String>::new(), "the ledger itself has its log");
+    // With its log it is whole, also after a command wrote that back.
+    let crashed = place.copy();
+    assert_eq!(differences(&crashed.ledger()), Vec::<String>::new());
+    crate::amend(
+        &crashed.ledger(),
+        &crate::Amendment {
+            what: "looked",
+            who: "ann",
+            detail: "{}",
+            at_us: november_us(),
+            rates: &[],
+            corrections: &[],
+        },
+    )
+    .unwrap();
+    assert_eq!(files::length(&crashed.path("x.db-wal")), 0);
+    assert_eq!(differences(&crashed.ledger()), Vec::<String>::new());
+    assert!(ledger.shutdown(LONG));
+}
+
+#[test]
+fn copy_is_replaced_only_by_one_that_has_all_of_it() {
+    let (place, folder) = (Place::new(), Place::new());
+    let ledger = two_months(&place);
+    let early = Place::new();
+    all_are(&copies(&place, &early), Done::Copied);
+    (200..300).for_each(|n| ledger.enter(of_november(n)));
+    acknowledged(&ledger, 105);
+    all_are(&copies(&place, &folder), Done::Copied);
+    assert!(ledger.shutdown(LONG));
+    let good = fs::read(folder.ledger()).unwrap();
+    let refused = |said: &str| {
+        let copies = copies(&place, &folder);
+        assert_eq!(copies[0].done, Ok(Done::Unchanged));
+        let failure = copies[1].done.clone().unwrap_err();
+        assert!(failure.said.contains(said), "{failure}");
+        assert_eq!(fs::read(folder.ledger()).unwrap(), good);
+        assert_eq!(folder.names(), ["x-2026-10.db", "x-2026-10.json", "x.db", "x.db.lock"]);
+    };
+    let whole = fs::read(place.ledger()).unwrap();
+    let mut damaged = whole.clone();
+    damaged[4096 * 3..4096 * 8].fill(0xa5);
+    fs::write(place.ledger(), damaged).unwrap();
+    refused("");
+    // An earlier state, put back: it has fewer rows, and then others.
+    fs::copy(early.ledger(), place.ledger()).unwrap();
+    refused("it has 105 rows of the table exchange, and the ledger has 5");
+    let ledger = written_at(november_us() + 60, &place.ledger());
+    (400..600).for_each(|n| ledger.enter(of_november(n)));
+    acknowledged(&ledger, 200);
+    assert!(ledger.shutdown(LONG));
+    refused("its row 105 of the table exchange is another one");
+    // Another file.
+    fs::remove_file(place.ledger()).unwrap();
+    let ledger = written_at(november_us() + 60, &place.ledger());
+    ledger.enter(of_november(1));
+    acknowledged(&ledger, 1);
+    assert!(ledger.shutdown(LONG));
+    refused("it is the copy of another file of the same month");
+    // A copy that is damaged is no copy.
+    fs::write(place.ledger(), &whole).unwrap();
+    fs::write(folder.ledger(), "this is none").unwrap();
+    assert_eq!(copies(&place, &folder)[1].done, Ok(Done::Copied));
+    assert_eq!(differences(&folder.ledger()), Vec::<String>::new());
+}
+
+#[test]
+fn copy_of_the_open_month_gets_its_name_when_the_month_is_over() {
+    let (place, folder) = (Place::new(), Place::new());
+    let ledger = written_at(NOON_US, &place.ledger());
+    (0..10).for_each(|n| ledger.enter(row(n)));
+    acknowledged(&ledger, 10);
+    all_are(&copies(&place, &folder), Done::Copied);
+    assert!(ledger.shutdown(LONG));
+    fs::remove_file(place.ledger()).unwrap();
+    let ledger = written_at(november_us(), &place.ledger());
+    ledger.enter(of_november(1));
+    acknowledged(&ledger, 1);
+    all_are(&copies(&place, &folder), Done::Copied);
+    assert_eq!(folder.names(), ["x-2026-10.db", "x.db", "x.db.lock"]);
+    assert_eq!(contents(&folder.ledger()).0, [(october(), 10), (october() + 1, 1)]);
+    assert!(ledger.shutdown(LONG));
+}
+
+#[test]
+fn folder_that_cannot_be_the_backups_is_refused() {
+    let place = Place::new();
+    let refused = |path: &Path, folder: &Path| backup(path, folder, NOON_US).unwrap_err();
+    assert!(refused(&place.ledger(), &place.path("nowhere")).said.contains("make or mount it"));
+    assert!(refused(&place.ledger(), place.as_ref()).said.contains("give another one"));
+    assert!(refused(&place.ledger(), Place::new().as_ref()).said.contains("is the path right"));
+    let ledger = two_months(&place);
+    let other = Place::new();
+    let writer = written_at(NOON_US, &other.ledger());
+    writer.enter(row(1));
+    acknowledged(&writer, 1);
+    assert_eq!(refused(&place.ledger(), other.as_ref()).fault, Fault::Locked, "it is written");
+    assert!(writer.shutdown(LONG) && ledger.shutdown(LONG));
+}
