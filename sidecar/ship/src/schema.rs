@@ -16,7 +16,9 @@ pub const DDL: &str = concat!(
     "\n",
     include_str!("schema/4.sql"),
     "\n",
-    include_str!("schema/views.sql")
+    include_str!("schema/views.sql"),
+    "\n",
+    include_str!("schema/comments.sql")
 );
 
 /// The statements of each version's tables, in order; the first makes version 1.
@@ -29,6 +31,9 @@ pub(crate) const STEPS: [&str; 4] = [
 
 /// The views, made or replaced after the last version's tables.
 pub(crate) const VIEWS: &str = include_str!("schema/views.sql");
+
+/// The comments on tables, views and columns, applied last.
+pub(crate) const COMMENTS: &str = include_str!("schema/comments.sql");
 
 /// Brings the store to the version we speak, if it is not there.
 pub(crate) fn ensure(client: &mut Client) -> Result<(), Trouble> {
@@ -71,7 +76,8 @@ fn apply(client: &mut Client) -> Result<(), Trouble> {
         None => savepoint.rollback()?,
     }
     let steps = &STEPS[STEPS.len().min(found.unwrap_or(0).unsigned_abs() as usize)..];
-    for step in steps.iter().chain((!steps.is_empty()).then_some(&VIEWS)) {
+    let last: &[&str] = if steps.is_empty() { &[] } else { &[VIEWS, COMMENTS] };
+    for step in steps.iter().chain(last) {
         transaction.batch_execute(step).map_err(|error| match error.code() {
             Some(&SqlState::INSUFFICIENT_PRIVILEGE) => Trouble::refused(
                 "the central store has no schema `tokenmeter` of this version, and this role may not make \

@@ -1,6 +1,7 @@
 //! The store against a real PostgreSQL: what is kept once, by whom it may be written, and what happens when
 //! either side goes away.
 
+mod document;
 mod ledgers;
 mod parcels;
 mod refusals;
@@ -10,3 +11,4 @@ mod rights;
 mod rows;
 mod server;
 mod shipping;
+mod views;

@@ -1,7 +1,7 @@
 -- The central store's tables, version 1, for PostgreSQL 15 and later. `tokenmeter` applies this file by
 -- itself where its role may create a schema; else whoever may runs it once with psql. Times are UTC; money
 -- is in pico-units (10^-12) of the currency its column or its rate names; sums are numeric and exact.
--- Every column is explained in sidecar/ship/postgres.md.
+-- Every column is explained in sidecar/ship/postgres.md, and so in `comments.sql`.
 
 CREATE SCHEMA tokenmeter;
 

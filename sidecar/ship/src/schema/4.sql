@@ -40,8 +40,8 @@ BEGIN
       WHEN 'line' THEN format(
         'lpad(extract(year FROM day)::text, 4, ''0'') || ''-'' || lpad(extract(month FROM day)::text, 2, ''0'') = %L',
         to_char(first, 'YYYY-MM'))
-      ELSE format('(ended_at AT TIME ZONE ''UTC'')::date >= date %L AND (ended_at AT TIME ZONE ''UTC'')::date < date %L',
-        first, (first + interval '1 month')::date)
+      ELSE format('(ended_at AT TIME ZONE ''UTC'')::date BETWEEN date %L AND date %L',
+        first, (first + interval '1 month')::date - 1)
     END);
 END $$;
 

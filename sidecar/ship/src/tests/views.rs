@@ -1,0 +1,72 @@
+//! The views as SQL reads them: what a filter leaves out, and what is said of every column.
+
+use ledger::report::source::DAY_US;
+use postgres::Client;
+
+use super::rows::{energy, origin, parcel, row};
+use super::server::shared;
+use crate::schema;
+use crate::send::send;
+
+/// A store with rows of three months.
+fn store() -> Client {
+    let database = shared().database();
+    let mut client = shared().client(&database).unwrap();
+    schema::ensure(&mut client).unwrap();
+    for month in 0..3 {
+        let mut row = row(3);
+        row.ended_us += month * 31 * DAY_US;
+        row.id.0[0] = month as u8;
+        let used = energy(&row, 3).into_iter().collect();
+        let parcel = ledger::feed::Parcel { energy: used, ..parcel(vec![row]) };
+        send(&mut client, origin(1), "host", &parcel).unwrap();
+    }
+    client
+}
+
+/// The partitions of `exchange`, `energy` and `line` that a query reads.
+fn read(client: &mut Client, query: &str) -> Vec<String> {
+    let plan = client.query(&format!("EXPLAIN (VERBOSE) {query}"), &[]).unwrap();
+    let mut read = Vec::new();
+    for line in plan.iter().map(|row| row.get::<_, String>(0)) {
+        let scanned = line.split(" on tokenmeter.").nth(1).and_then(|rest| rest.split(' ').next());
+        read.extend(scanned.filter(|name| name.contains("_20")).map(str::to_owned));
+    }
+    read.sort();
+    read.dedup();
+    read
+}
+
+#[test]
+fn filters_by_day_and_month_read_one_partition() {
+    let mut client = store();
+    for (query, partition) in [
+        ("SELECT * FROM tokenmeter.exchanges WHERE day = '2026-11-02'", "exchange_2026_11"),
+        (
+            "SELECT * FROM tokenmeter.exchanges WHERE day BETWEEN '2026-11-02' AND '2026-11-09'",
+            "exchange_2026_11",
+        ),
+        ("SELECT * FROM tokenmeter.exchanges WHERE day > '2026-11-30'", "exchange_2026_12"),
+        ("SELECT * FROM tokenmeter.legs WHERE day = '2026-10-31'", "exchange_2026_10"),
+        ("SELECT * FROM tokenmeter.gpu_use WHERE day = '2026-10-31'", "energy_2026_10"),
+        ("SELECT * FROM tokenmeter.spend_daily WHERE day = '2026-10-31'", "line_2026_10"),
+        ("SELECT * FROM tokenmeter.spend_daily WHERE month = '2026-12'", "line_2026_12"),
+        ("SELECT * FROM tokenmeter.spend_monthly WHERE month = '2026-11'", "line_2026_11"),
+        ("SELECT * FROM tokenmeter.spend_monthly WHERE month < '2026-11' AND tenant = 'x'", "line_2026_10"),
+    ] {
+        assert_eq!(read(&mut client, query), [partition], "{query}");
+    }
+    assert_eq!(read(&mut client, "SELECT * FROM tokenmeter.spend_monthly").len(), 3);
+}
+
+/// In a store that grew, too.
+#[test]
+fn partitions_of_an_earlier_version_are_left_out_too() {
+    let database = shared().database();
+    let mut owner = shared().client(&database).unwrap();
+    owner.batch_execute(&schema::STEPS[..3].concat()).unwrap();
+    owner.batch_execute("SELECT tokenmeter.ensure_months(ARRAY[20741, 20772])").unwrap();
+    schema::ensure(&mut owner).unwrap();
+    let query = "SELECT * FROM tokenmeter.exchanges WHERE day = '2026-11-02'";
+    assert_eq!(read(&mut owner, query), ["exchange_2026_11"]);
+}
