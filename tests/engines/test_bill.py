@@ -55,7 +55,7 @@ def spend(ledger, *options):
     """The report: an object for each group."""
     report = subprocess.run([os.environ["TOKENMETER_BIN"], "spend", "--ledger", ledger, "--format", "json", *options],
                             check=True, capture_output=True, text=True)
-    return json.loads(report.stdout)
+    return json.loads(report.stdout)["rows"]
 
 
 class Books:

@@ -68,10 +68,10 @@ fn spend(folder: &Folder, flags: &str) -> (String, String) {
 #[test]
 fn the_months_and_what_is_not_in_them() {
     let folder = Folder::with_a_ledger();
-    let (json, said) = spend(&folder, "--by month,tenant --format json");
+    let (json, _) = spend(&folder, "--by month,tenant --format json");
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     let of = |month: &str, tenant: &str| {
-        let rows = json.as_array().expect("an array").iter();
+        let rows = json["rows"].as_array().expect("rows").iter();
         rows.filter(|row| row["month"] == month && row["tenant"] == tenant).cloned().collect::<Vec<_>>()
     };
     let october = of("2026-10", "acme");
@@ -84,7 +84,52 @@ fn the_months_and_what_is_not_in_them() {
     assert_eq!(october[0]["provenance"]["output"], serde_json::json!({"reported": "0.9", "frames": "0.1"}));
     let beta = of("2026-11", "beta");
     assert_eq!(beta[0]["unpriced_exchanges"], 5);
-    assert!(said.contains("have no price, not in the cost: brand-new (5)"), "{said}");
+    assert_eq!(beta[0]["uncounted_prompts"], 0);
+    assert_eq!(json["totals"][0]["cost"], "0.02698");
+    let unpriced = "5 exchanges have no price, not in the cost: brand-new (5); `tokenmeter prices show brand-new --prices FILE`";
+    let notes: Vec<_> =
+        json["notes"].as_array().expect("notes").iter().filter_map(|note| note.as_str()).collect();
+    assert!(notes.iter().any(|note| note.starts_with(unpriced)), "{notes:?}");
+}
+
+/// Every command that a note or an error names does what it says.
+#[test]
+fn hints_can_be_run_as_they_are_written() {
+    let folder = Folder::with_a_ledger();
+    std::fs::write(folder.path().join("settings.yaml"), "prices: prices.yaml\nledger: tokenmeter.db\n")
+        .expect("written");
+    let hint = |flags: &str| {
+        let output =
+            command(&folder, "bash").args(["-c", &format!("tokenmeter spend --format csv {flags}")]).output();
+        let said = String::from_utf8_lossy(&output.expect("it runs").stderr).into_owned();
+        let hint = said
+            .split('`')
+            .find(|part| part.starts_with("tokenmeter prices show"))
+            .expect("a hint")
+            .to_owned();
+        (hint, said)
+    };
+    for flags in ["--config settings.yaml", "--ledger tokenmeter.db --prices prices.yaml"] {
+        let (hint, said) = hint(flags);
+        let output = command(&folder, "bash").args(["-c", &hint]).output().expect("it runs");
+        let answer = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(answer.contains("`brand-new` is unpriced on "), "{hint}: {answer}\n{said}");
+    }
+}
+
+/// The rows of a month that was closed say so; the open one says that it grows.
+#[test]
+fn reports_say_which_months_are_closed() {
+    let folder = Folder::with_a_ledger();
+    let months = || {
+        let json: serde_json::Value = serde_json::from_str(&spend(&folder, "--format json").0).expect("JSON");
+        json["months"].clone()
+    };
+    assert_ne!(months()["2026-10"], "closed");
+    let close = ["ledger", "close", "2026-10", "--ledger", "tokenmeter.db"];
+    printed(command(&folder, "tokenmeter").args(close).output().expect("it runs"), "close");
+    assert_eq!(months()["2026-10"], "closed");
+    assert_ne!(months()["2026-11"], "closed");
 }
 
 #[test]
@@ -112,6 +157,15 @@ fn errors_say_what_to_do_and_exit_with_1() {
         (&["spend"][..], "--ledger PATH"),
         (&["spend", "--ledger", "nowhere.db"], "is the path right"),
         (&["spend", "--ledger", "text.db"], "text.db"),
+        (
+            &["spend", "--ledger", "."],
+            ". is a folder; name the ledger's file of the open month in it, as in --ledger ./tokenmeter.db",
+        ),
+        (
+            &["spend", "--ledger", "tokenmeter.db", "--format", "csv", "--columns", "colour"],
+            "the columns are exchanges",
+        ),
+        (&["prices", "show", "m"], "no price file is named; give --prices FILE"),
         (
             &["spend", "--ledger", "tokenmeter.db", "--basis", "gpu", "--since", "2026-10-01T12:00:00Z"],
             "by day",

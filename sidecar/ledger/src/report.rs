@@ -4,6 +4,7 @@
 //! from lines is, and comes to the same as from rows.
 
 pub mod ask;
+pub mod column;
 pub(crate) mod corrections;
 pub(crate) mod first_prices;
 pub mod focus;
@@ -11,6 +12,7 @@ pub mod group;
 pub mod json;
 pub mod key;
 pub mod money;
+pub mod months;
 pub mod notes;
 pub mod period;
 pub(crate) mod pieces;
@@ -20,6 +22,7 @@ pub mod sums;
 pub mod table;
 
 pub use ask::{Ask, Basis, Filter, Order};
+pub use column::Column;
 pub use group::{Group, Report, make};
 pub use key::{Key, Value};
 pub use pieces::line_of;

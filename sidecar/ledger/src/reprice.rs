@@ -232,7 +232,7 @@ fn each(
         let old =
             match now.rate {
                 Some(id) => Some(rates.get(&id).ok_or(
-                    "the ledger names a rate that it does not have; run `tokenmeter ledger verify`",
+                    "the ledger names a rate that it does not have; run `tokenmeter ledger verify` with the same `--ledger`",
                 )?),
                 None => None,
             };

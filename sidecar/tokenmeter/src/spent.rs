@@ -60,6 +60,7 @@ pub(crate) fn today(path: &Path, currency: Currency, now_us: i64) -> Option<Vec<
         filters: Vec::new(),
         basis: Basis::Price,
         order: Order::default(),
+        now_us,
     };
     let report = make(&store, &ask).ok()?;
     // What was charged in another currency is not exchanged here; what has no price has no currency.

@@ -83,7 +83,7 @@ fn sum(group: &serde_json::Value, side: &str) -> Option<u64> {
 }
 
 /// What the report promises, no more and no less.
-const MEMBERS: [&str; 20] = [
+const MEMBERS: [&str; 21] = [
     "tenant",
     "model",
     "exchanges",
@@ -103,5 +103,6 @@ const MEMBERS: [&str; 20] = [
     "cost",
     "currency",
     "unpriced_exchanges",
+    "uncounted_prompts",
     "provenance",
 ];

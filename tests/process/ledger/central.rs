@@ -76,7 +76,13 @@ async fn a_store_has_every_row_once_whoever_was_killed() {
             &["--by", "consumer,response_model", "--format", "table"],
             &["--format", "focus"],
         ] {
-            let said = |ledger: &str| command(&[&["spend", "--ledger", ledger], flags].concat());
+            // Of months, the store does not know whether they are closed.
+            let of_months = ["\"months\": {", " is open: ", " the central store does not know"];
+            let is_same = |line: &&str| !of_months.iter().any(|part| line.contains(part));
+            let said = |ledger: &str| {
+                let text = command(&[&["spend", "--ledger", ledger], flags].concat());
+                text.lines().filter(is_same).map(str::to_owned).collect::<Vec<_>>()
+            };
             assert_eq!(said(&place.text("x.db")), said(&url), "{flags:?}");
         }
     });

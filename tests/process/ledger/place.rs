@@ -66,7 +66,8 @@ impl Place {
     /// What `tokenmeter spend --format json` says of a ledger.
     pub(crate) fn spend(&self, ledger: &str, by: &str) -> Vec<Value> {
         let text = command(&["spend", "--ledger", &self.text(ledger), "--by", by, "--format", "json"]);
-        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+        let report: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+        report["rows"].as_array().cloned().unwrap_or_else(|| panic!("no rows: {text}"))
     }
 }
 

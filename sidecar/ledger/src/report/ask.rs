@@ -18,6 +18,8 @@ pub struct Ask {
     pub basis: Basis,
     /// In which order.
     pub order: Order,
+    /// When it is asked, microseconds since 1970: months that begin later are in the future.
+    pub now_us: i64,
 }
 
 impl Ask {
@@ -78,7 +80,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// The filter of a text like `tenant=acme,beta*` or `ending!=complete`.
+    /// The filter of a text like `tenant=acme,beta*` or `ending!=complete`. `\,` is a comma within a value.
     ///
     /// # Errors
     /// Says what was expected instead.
@@ -93,7 +95,7 @@ impl Filter {
         let Some(key) = Key::named(name) else {
             return Err(unknown_key(name));
         };
-        Ok(Self { key, except, patterns: values.split(',').map(str::to_owned).collect() })
+        Ok(Self { key, except, patterns: values_of(values) })
     }
 
     /// Whether it lets a value through.
@@ -109,6 +111,12 @@ impl Filter {
     fn passes(&self, text: &str) -> bool {
         self.patterns.iter().any(|pattern| matches(pattern, text)) != self.except
     }
+}
+
+/// The values between commas; a comma after a backslash is part of a value.
+fn values_of(text: &str) -> Vec<String> {
+    // No name holds a NUL.
+    text.replace("\\,", "\0").split(',').map(|value| value.replace('\0', ",")).collect()
 }
 
 /// What to say of a key that there is not.
@@ -178,6 +186,9 @@ mod tests {
         assert!(!filter.lets(&Value::Null));
         let filter = Filter::read("principal!=").expect("a filter");
         assert!(filter.lets(&Value::Text("key".into())) && !filter.lets(&Value::Null), "whoever has one");
+        let filter = Filter::read(r"tenant=a\,b,c\d,\,").expect("a filter");
+        assert_eq!(filter.patterns, ["a,b", r"c\d", ","]);
+        assert!(filter.lets(&Value::Text("a,b".into())) && !filter.lets(&Value::Text("a".into())));
         assert!(Filter::read("month=2026-10").expect("a filter").lets(&Value::Month(681)));
         let error = Filter::read("color=red").expect_err("there is none");
         assert!(error.contains("`color`") && error.contains("tenant"), "{error}");

@@ -4,17 +4,18 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use meter::{Provenance, TokenType};
+use meter::Provenance;
 use price::{Currency, Rate};
 
 use super::ask::{Ask, Basis, Filter, Order};
 use super::first_prices::Reading;
 use super::key::{Key, NO_DETAIL, Value};
+use super::money::{Decimal, money};
 use super::notes::Notes;
 use super::period;
 use super::pieces::{self, Piece};
 use super::source::{DeviceLine, Share, Source, Trouble};
-use super::sums::{In, Sums};
+use super::sums::{self, In, Sums};
 use crate::Class;
 
 /// Groups a report may have: beyond it, memory would be whatever the names are.
@@ -25,7 +26,7 @@ pub const GROUPS: usize = 1_000_000;
 pub struct Report {
     /// What was asked.
     pub ask: Ask,
-    /// What was found, in the order asked for.
+    /// What was found, in the order asked for; the first of it, if no more was asked for.
     pub groups: Vec<Group>,
     /// The sum of all groups, a row for each currency.
     pub totals: Vec<Group>,
@@ -42,8 +43,43 @@ pub struct Group {
     pub share: Option<Share>,
     /// What its money is in; `None` if nothing in it has a price.
     pub currency: In,
+    /// Whether it is the total of all groups in its currency.
+    pub is_total: bool,
     /// Its sums.
     pub sums: Sums,
+}
+
+impl Report {
+    /// Keeps the first groups only; the totals stay those of all.
+    pub fn keep_first(&mut self, groups: usize) {
+        self.notes.not_listed = self.groups.len().saturating_sub(groups);
+        self.groups.truncate(groups);
+    }
+
+    /// What has to be said beside it, if its money is rounded to so many digits after the point.
+    pub fn sentences(&self, round: Option<u32>) -> Vec<String> {
+        let mut said = self.notes.sentences(&self.ask.range);
+        if let Some(places) = round.filter(|_| self.notes.not_listed == 0) {
+            said.extend(self.totals.iter().filter_map(|total| self.rounded_apart(total, places)));
+        }
+        said
+    }
+
+    /// Says how far the rounded groups of a currency are from its rounded total, if they are.
+    fn rounded_apart(&self, total: &Group, places: u32) -> Option<String> {
+        let of_it = self.groups.iter().filter(|group| group.currency == total.currency);
+        let rounded = |group: &Group| group.cost(self.ask.basis).map(|pico| money(pico).round(places));
+        let rows: i128 = of_it.filter_map(rounded).map(|cost| cost.units).sum();
+        let total_cost = rounded(total)?;
+        let rows = Decimal { units: rows, ..total_cost };
+        (rows != total_cost).then(|| {
+            let code = total.currency.map(|is| is.code().to_owned()).unwrap_or_default();
+            format!(
+                "the rounded rows add up to {rows} {code}, and the total is {total_cost} {code}: each is rounded by \
+                 itself from what is exact, and the total is the one to go by"
+            )
+        })
+    }
 }
 
 impl Group {
@@ -88,7 +124,7 @@ pub fn make(source: &dyn Source, ask: &Ask) -> Result<Report, Trouble> {
         if !is_asked(ask, &piece, rate) {
             return Ok(());
         }
-        note(&mut notes, &piece, ask.basis);
+        note(&mut notes, &piece, ask);
         values.clear();
         values.extend(ask.by.iter().map(|&key| value(ask.basis, &piece, key, rate)));
         let currency = match ask.basis {
@@ -119,7 +155,7 @@ pub fn make(source: &dyn Source, ask: &Ask) -> Result<Report, Trouble> {
     let totals = totals(&groups);
     let apart = ask.by.contains(&Key::Currency);
     let mut groups: Vec<_> =
-        groups.into_iter().flat_map(|(values, parts)| rows(values, parts, apart)).collect();
+        groups.into_iter().flat_map(|(values, parts)| rows(values, parts, apart, false)).collect();
     sort(&mut groups, ask);
     Ok(Report { ask: ask.clone(), groups, totals, notes })
 }
@@ -139,7 +175,7 @@ pub(crate) fn rate_of<'a>(
     let Some(id) = piece.line.rate else { return Ok(None) };
     match rates.get(&id) {
         Some(rate) => Ok(Some(rate)),
-        None => Err("the ledger names a rate that it does not have: it was changed by hand or is damaged; run `tokenmeter ledger verify`".into()),
+        None => Err("the ledger names a rate that it does not have: it was changed by hand or is damaged; run `tokenmeter ledger verify` with the same `--ledger`".into()),
     }
 }
 
@@ -174,8 +210,10 @@ pub(crate) fn leave_out(
     Ok(())
 }
 
-pub(crate) fn note(notes: &mut Notes, piece: &Piece<'_>, basis: Basis) {
-    let line = piece.line;
+pub(crate) fn note(notes: &mut Notes, piece: &Piece<'_>, ask: &Ask) {
+    let (line, basis) = (piece.line, ask.basis);
+    let month = if ask.billed.is_some() { piece.billed } else { period::month_at(line.day) };
+    notes.months.entry(month).or_default();
     let exchanges = i128::from(line.exchanges);
     match (line.class, basis) {
         (Class::Correction, _) => return,
@@ -187,16 +225,11 @@ pub(crate) fn note(notes: &mut Notes, piece: &Piece<'_>, basis: Basis) {
         Basis::Price => {}
         Basis::Gpu => notes.unmeasured += exchanges - i128::from(line.energy_exchanges),
     }
-    // What failed made nothing; what went well and was not counted is a hole in the bill. So is the
-    // prompt of whoever left before the server said how long it was.
-    let went_well = matches!(&*line.ending, "complete" | "length");
-    if line.output_provenance == Provenance::None && went_well {
+    // What failed made nothing; what went well and was not counted is a hole in the bill.
+    if line.output_provenance == Provenance::None && sums::went_well(line) {
         notes.uncounted += exchanges;
     }
-    let answered = TokenType::ALL.into_iter().any(|kind| !kind.is_input() && line.tokens[kind as usize] > 0);
-    if line.input_provenance == Provenance::None && (went_well || answered) {
-        notes.uncounted_prompts += exchanges;
-    }
+    notes.uncounted_prompts += sums::uncounted_prompts(line);
 }
 
 fn part<'a>(
@@ -231,6 +264,7 @@ fn mark_stands_at(by: &[Key]) -> Option<Key> {
 fn value_of(device: &DeviceLine, key: Key, mark: Option<Key>) -> Value {
     match key {
         Key::Day => Value::Day(device.day),
+        Key::Week => Value::week_of(device.day),
         Key::Month | Key::Billed => Value::Month(period::month_at(device.day)),
         Key::Currency => Value::Word("USD"),
         key if Some(key) == mark => Value::Word(device.share.mark()),
@@ -244,7 +278,7 @@ pub(crate) fn lets_device(ask: &Ask, device: &DeviceLine) -> bool {
 }
 
 /// The rows of a group. What has no price joins what has, if that is in one currency only.
-fn rows(values: Box<[Value]>, mut parts: Parts, apart: bool) -> impl Iterator<Item = Group> {
+fn rows(values: Box<[Value]>, mut parts: Parts, apart: bool, is_total: bool) -> impl Iterator<Item = Group> {
     let one_currency = parts.iter().filter(|((currency, _), _)| currency.is_some()).count() == 1;
     if one_currency
         && !apart
@@ -259,6 +293,7 @@ fn rows(values: Box<[Value]>, mut parts: Parts, apart: bool) -> impl Iterator<It
         values: values.clone(),
         share,
         currency,
+        is_total,
         sums,
     })
 }
@@ -272,7 +307,7 @@ fn totals(groups: &HashMap<Box<[Value]>, Parts>) -> Vec<Group> {
         }
     }
     parts.sort_by_key(|((currency, _), _)| (currency.is_none(), *currency));
-    rows(Box::default(), parts, false).collect()
+    rows(Box::default(), parts, false, true).collect()
 }
 
 fn sort(groups: &mut [Group], ask: &Ask) {

@@ -1,14 +1,12 @@
-//! A report for programs: an array of objects, each with the keys asked for. Money, time and energy are
-//! strings, because a number of JSON is a float to most who read it.
+//! A report for programs: an object with the rows, each with the keys asked for, their totals, the months that they are
+//! of, and notes. Money, time and energy are strings, because a number of JSON is a float to most who read it.
 
 use std::io::{self, Write};
 
-use meter::TokenType;
-
-use super::ask::Basis;
+use super::column::{Cell, Column, share_of};
 use super::group::{Group, Report};
 use super::key::{Key, Value};
-use super::money::{Decimal, money, nano};
+use super::period;
 use super::sums::{self, PROVENANCES};
 
 /// Writes it. `round`: digits of money after the point, all there are if not said.
@@ -16,84 +14,67 @@ use super::sums::{self, PROVENANCES};
 /// # Errors
 /// As the writer has them.
 pub fn write(report: &Report, round: Option<u32>, to: &mut dyn Write) -> io::Result<()> {
-    to.write_all(b"[")?;
-    for (at, group) in report.groups.iter().enumerate() {
-        to.write_all(if at == 0 { b"\n  " } else { b",\n  " })?;
-        object(report, group, round, to)?;
-    }
-    to.write_all(if report.groups.is_empty() { b"]\n" } else { b"\n]\n" })
+    let rows = |groups: &[Group]| groups.iter().map(|group| object(report, group, round)).collect::<Vec<_>>();
+    let months = report.notes.months.iter();
+    let months =
+        months.map(|(month, state)| format!("{}: {}", text(&period::month(*month)), text(state.name())));
+    let notes = report.sentences(round).iter().map(|sentence| text(sentence)).collect::<Vec<_>>();
+    writeln!(
+        to,
+        "{{\n  \"rows\": {},\n  \"totals\": {},\n  \"months\": {{{}}},\n  \"notes\": {}\n}}",
+        list(&rows(&report.groups)),
+        list(&rows(&report.totals)),
+        months.collect::<Vec<_>>().join(", "),
+        list(&notes)
+    )
 }
 
-fn object(report: &Report, group: &Group, round: Option<u32>, to: &mut dyn Write) -> io::Result<()> {
-    let rounded = |pico| round.map_or(money(pico), |places| money(pico).round(places));
+/// An array with an item a line.
+fn list(items: &[String]) -> String {
+    match items {
+        [] => "[]".to_owned(),
+        items => format!("[\n    {}\n  ]", items.join(",\n    ")),
+    }
+}
+
+fn object(report: &Report, group: &Group, round: Option<u32>) -> String {
     let basis = report.ask.basis;
-    let sums = &group.sums;
-    to.write_all(b"{")?;
-    for (key, value) in report.ask.by.iter().zip(&group.values) {
-        if *key != Key::Currency {
-            write!(to, "\"{}\": {}, ", key.name(), text_of(value))?;
-        }
+    let keys = report.ask.by.iter().zip(&group.values).filter(|(key, _)| **key != Key::Currency);
+    let mut members: Vec<String> = keys.map(|(key, value)| member(key.name(), &text_of(value))).collect();
+    let is_share = |column: &Column| matches!(column, Column::InputKnown(_) | Column::OutputKnown(_));
+    let columns = Column::all(basis).into_iter().filter(|column| !is_share(column));
+    members.extend(columns.map(|column| member(&column.name(), &written(&column.cell(group, basis, round)))));
+    let known = [("input", &group.sums.input_known), ("output", &group.sums.output_known)];
+    let known = known.map(|(side, counts)| member(side, &shares(counts)));
+    members.push(member("provenance", &format!("{{{}}}", known.join(", "))));
+    format!("{{{}}}", members.join(", "))
+}
+
+fn member(name: &str, value: &str) -> String {
+    format!("\"{name}\": {value}")
+}
+
+fn written(cell: &Cell) -> String {
+    match cell {
+        Cell::Number(number) => number.to_string(),
+        Cell::Decimal(_) | Cell::Text(_) => text(&cell.to_string()),
+        Cell::Unknown => "null".to_owned(),
     }
-    if basis == Basis::Gpu {
-        write!(to, "\"share\": \"{}\", ", group.share.map_or("used", |share| share.mark()))?;
-    }
-    write!(
-        to,
-        "\"exchanges\": {}, \"input_tokens\": {}, \"output_tokens\": {}",
-        sums.exchanges,
-        sums.input(),
-        sums.output()
-    )?;
-    for (kind, count) in TokenType::ALL.iter().zip(sums.tokens) {
-        write!(to, ", \"{}\": {count}", kind.name())?;
-    }
-    let cost = group.cost(basis).map(rounded);
-    if basis == Basis::Gpu {
-        let known = cost.is_some();
-        let each = [
-            ("gpu_seconds", nano(sums.gpu_ns)),
-            ("energy_joules", nano(sums.energy_nj)),
-            ("gpu_hours_cost", rounded(sums.gpu_hours_pico)),
-            ("energy_cost", rounded(sums.gpu_energy_pico)),
-        ];
-        for (name, decimal) in each {
-            write!(to, ", \"{name}\": {}", quoted(known.then_some(decimal)))?;
-        }
-    }
-    write!(to, ", \"cost\": {}, \"currency\": ", quoted(cost))?;
-    match group.currency {
-        Some(currency) => write!(to, "\"{}\"", currency.code())?,
-        None => to.write_all(b"null")?,
-    }
-    write!(
-        to,
-        ", \"unpriced_exchanges\": {}, \"provenance\": {{\"input\": {}, \"output\": {}}}}}",
-        group.without_cost(basis),
-        shares(&sums.input_known),
-        shares(&sums.output_known)
-    )
 }
 
 fn text_of(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
-        value => serde_json::Value::String(value.to_string()).to_string(),
+        value => text(&value.to_string()),
     }
 }
 
-fn quoted(decimal: Option<Decimal>) -> String {
-    decimal.map_or("null".to_owned(), |decimal| format!("\"{decimal}\""))
+fn text(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
 }
 
 fn shares(counts: &[i128; PROVENANCES]) -> String {
-    let each: Vec<_> = sums::shares(counts)
-        .into_iter()
-        .map(|(provenance, share)| format!("\"{}\": \"{}\"", provenance.name(), share_of(share)))
-        .collect();
-    format!("{{{}}}", each.join(", "))
-}
-
-/// A share of so many millionths.
-pub(crate) fn share_of(millionths: u32) -> Decimal {
-    Decimal { units: i128::from(millionths), digits: 6, least: 0 }
+    let shares = sums::shares(counts).into_iter();
+    let each = shares.map(|(known, share)| member(known.name(), &text(&share_of(share).to_string())));
+    format!("{{{}}}", each.collect::<Vec<_>>().join(", "))
 }

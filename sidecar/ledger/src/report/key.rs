@@ -39,6 +39,8 @@ pub enum Key {
     Currency,
     /// The day it ended.
     Day,
+    /// The week it ended, from Monday on.
+    Week,
     /// The month it ended.
     Month,
     /// The month it is billed in.
@@ -53,7 +55,7 @@ pub enum Key {
 
 impl Key {
     /// Every key.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Tenant,
         Self::Principal,
         Self::Consumer,
@@ -69,6 +71,7 @@ impl Key {
         Self::Unpriced,
         Self::Currency,
         Self::Day,
+        Self::Week,
         Self::Month,
         Self::Billed,
         Self::Class,
@@ -94,6 +97,7 @@ impl Key {
             Self::Unpriced => "unpriced",
             Self::Currency => "currency",
             Self::Day => "day",
+            Self::Week => "week",
             Self::Month => "month",
             Self::Billed => "billed",
             Self::Class => "class",
@@ -102,8 +106,13 @@ impl Key {
         }
     }
 
-    /// The key of a name.
+    /// The key of a name, or of a word that people use for it.
     pub fn named(name: &str) -> Option<Self> {
+        let name = match name {
+            "team" => "tenant",
+            "date" => "day",
+            name => name,
+        };
         Self::ALL.into_iter().find(|key| key.name() == name)
     }
 
@@ -114,7 +123,7 @@ impl Key {
 
     /// Whether it says when, and not who or what.
     pub fn is_time(self) -> bool {
-        matches!(self, Self::Day | Self::Month | Self::Billed)
+        matches!(self, Self::Day | Self::Week | Self::Month | Self::Billed)
     }
 }
 
@@ -130,6 +139,8 @@ pub enum Value {
     Word(&'static str),
     /// A day, since 1970.
     Day(i32),
+    /// A week, by its Monday, since 1970.
+    Week(i32),
     /// A month, since January 1970.
     Month(i32),
     /// None.
@@ -137,6 +148,12 @@ pub enum Value {
 }
 
 impl Value {
+    /// The week of a day.
+    pub(crate) fn week_of(day: i32) -> Self {
+        // 1970-01-01 was a Thursday.
+        Self::Week(day - (day + 3).rem_euclid(7))
+    }
+
     /// A name that may be missing.
     pub(crate) fn maybe(name: Option<&Arc<str>>) -> Self {
         name.map_or(Self::Null, |name| Self::Text(Arc::clone(name)))
@@ -155,7 +172,8 @@ impl Value {
             Self::Text(_) | Self::Word(_) => (0, 0),
             Self::Day(day) => (1, *day),
             Self::Month(month) => (2, *month),
-            Self::Null => (3, 0),
+            Self::Week(monday) => (3, *monday),
+            Self::Null => (4, 0),
         }
     }
 }
@@ -183,6 +201,7 @@ impl fmt::Display for Value {
             Self::Text(text) => f.write_str(text),
             Self::Word(word) => f.write_str(word),
             Self::Day(day) => f.write_str(&period::day(*day)),
+            Self::Week(monday) => f.write_str(&period::week(*monday)),
             Self::Month(month) => f.write_str(&period::month(*month)),
             Self::Null => Ok(()),
         }

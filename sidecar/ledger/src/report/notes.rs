@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use super::ask::Ask;
 use super::money::in_threes;
+use super::months::{self, MonthState};
 use super::period;
-use super::source::{Gap, Gone, Range, Source, Trouble};
+use super::source::{Gap, Gone, Month, Range, Source, Trouble};
 
 /// Models named in a note; the rest is counted.
 const NAMED: usize = 5;
@@ -38,12 +39,22 @@ pub struct Notes {
     pub unmeasured: i128,
     /// Whether rows were read, and not lines.
     pub from_rows: bool,
+    /// The months of what was found, or those it is billed in if it was asked by that, and whether they are closed.
+    pub months: BTreeMap<Month, MonthState>,
+    /// Rows beyond those that were asked for.
+    pub not_listed: usize,
+    /// The flag by which `tokenmeter prices show` finds the price file in force, if it needs one; `None` if it is not
+    /// known.
+    pub prices_flag: Option<String>,
 }
 
 impl Notes {
     /// What is missing of what is asked.
     pub(crate) fn missing(&mut self, source: &dyn Source, ask: &Ask) -> Result<(), Trouble> {
         self.gaps = source.gaps(&ask.range)?;
+        for (month, state) in &mut self.months {
+            *state = MonthState::at(*month, ask.now_us, source.is_closed(*month)?);
+        }
         self.gaps.sort_by_key(|gap| (gap.from_us, gap.until_us));
         self.gone = source.gone()?;
         self.gone.retain(|gone| {
@@ -113,6 +124,12 @@ impl Notes {
                 false => "made from rows: the time asked for is not of whole days".to_owned(),
             });
         }
+        if self.not_listed > 0 {
+            let (rows, are) = if self.not_listed == 1 { ("row", "is") } else { ("rows", "are") };
+            let more = in_threes(&self.not_listed.to_string());
+            said.push(format!("{more} more {rows} {are} not listed, and in the total"));
+        }
+        said.extend(months::sentence(self.months.iter()));
         said
     }
 
@@ -130,7 +147,15 @@ impl Notes {
             .collect();
         let have = if all == 1 { "has" } else { "have" };
         let said = format!("{} {have} no price, not in the cost: {}", exchanges(all), named.join(", "));
-        let why = "`tokenmeter prices show MODEL` says why, unless their tokens were not counted";
+        let flag = match self.prices_flag.as_deref() {
+            Some("") => String::new(),
+            Some(flag) => format!(" {flag}"),
+            None => " --prices FILE".to_owned(),
+        };
+        let model =
+            models.first().and_then(|(model, _)| shell_word(model)).unwrap_or_else(|| "MODEL".to_owned());
+        let why =
+            format!("`tokenmeter prices show {model}{flag}` says why, unless the tokens were not counted");
         let left = models.len().saturating_sub(NAMED);
         // Beyond those remembered there may be any number of models.
         let least = if self.unpriced_other > 0 { "at least " } else { "" };
@@ -143,6 +168,17 @@ impl Notes {
             _ => format!("{least}{} models more", in_threes(&left.to_string())),
         };
         Some(format!("{said} and {more}; `--by model,unpriced --where 'unpriced!='` lists all, {why}"))
+    }
+}
+
+/// Returns a text as one word of a shell's command line, or `None` if it is best not shown in one.
+pub fn shell_word(text: &str) -> Option<String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/:@+,=".contains(c);
+    match text {
+        "" => None,
+        text if text.starts_with('-') || text.chars().any(|c| c.is_control() || c == '`') => None,
+        text if text.chars().all(is_plain) => Some(text.to_owned()),
+        text => Some(format!("'{}'", text.replace('\'', r"'\''"))),
     }
 }
 
@@ -207,7 +243,7 @@ mod tests {
         let all = unpriced(NAMED);
         assert!(
             all.ends_with(
-                "m4 (2); `tokenmeter prices show MODEL` says why, unless their tokens were not counted"
+                "m4 (2); `tokenmeter prices show m0 --prices FILE` says why, unless the tokens were not counted"
             ),
             "{all}"
         );
@@ -220,6 +256,21 @@ mod tests {
         (0..NAMED + 2).for_each(|model| notes.unpriced(&format!("m{model}").into(), 1));
         let all = notes.sentences(&Range::ALL).join("; ");
         assert!(all.starts_with("16 exchanges have") && all.contains("and at least 2 models more"), "{all}");
+    }
+
+    #[test]
+    fn the_hint_names_the_price_file_in_force_and_the_first_model() {
+        for (model, flag, command) in [
+            ("gpt-4o", Some("--prices prices.yaml"), "prices show gpt-4o --prices prices.yaml`"),
+            ("gpt-4o", Some(""), "prices show gpt-4o`"),
+            ("it's", Some(""), r"prices show 'it'\''s'`"),
+            ("-x", None, "prices show MODEL --prices FILE`"),
+        ] {
+            let mut notes = Notes { prices_flag: flag.map(str::to_owned), ..Notes::default() };
+            notes.unpriced(&model.into(), 1);
+            let said = notes.sentences(&Range::ALL).join("; ");
+            assert!(said.contains(command), "{command} is not in {said}");
+        }
     }
 
     #[test]

@@ -54,6 +54,12 @@ pub fn day(day: i32) -> String {
     date_of(day).to_string()
 }
 
+/// The week of a day by ISO 8601, as `2026-W41`.
+pub fn week(day: i32) -> String {
+    let week = date_of(day).iso_week_date();
+    format!("{:04}-W{:02}", week.year(), week.week())
+}
+
 /// A month, as `2026-10`.
 pub fn month(month: Month) -> String {
     month::name(month)
@@ -77,7 +83,7 @@ fn days_of(date: Date) -> i32 {
 
 #[cfg(test)]
 mod tests {
-    use super::{day, instant, month_of, time};
+    use super::{day, instant, month_of, time, week};
     use crate::report::source::DAY_US;
 
     #[test]
@@ -97,6 +103,8 @@ mod tests {
             assert!(instant(text).is_err_and(|said| said.contains("2026-10-05")), "{text}");
         }
         assert_eq!(month_of("2026-10"), Some(681));
+        let weeks = [0, 3, 4, 19_722, 19_723].map(week);
+        assert_eq!(weeks, ["1970-W01", "1970-W01", "1970-W02", "2023-W52", "2024-W01"]);
         assert_eq!((day(19_782).as_str(), time(-1).as_str()), ("2024-02-29", "1969-12-31T23:59:59Z"));
     }
 }

@@ -54,6 +54,7 @@ impl Piece<'_> {
             Key::Entry => Value::maybe(rate.map(|rate| &rate.entry)),
             Key::Currency => rate.map_or(Value::Null, |rate| Value::Text(rate.currency.code().into())),
             Key::Day => Value::Day(line.day),
+            Key::Week => Value::week_of(line.day),
             Key::Month => Value::Month(period::month_at(line.day)),
             Key::Billed => Value::Month(self.billed),
             Key::Class => Value::Word(line.class.name()),
@@ -200,7 +201,7 @@ pub(crate) fn is_nothing(line: &Line) -> bool {
 
 fn disagree(line: &Line) -> Trouble {
     format!(
-        "the ledger's rows of {} for tenant `{}` and model `{}` sum to more than its daily totals: it was changed by hand or is damaged; run `tokenmeter ledger verify`",
+        "the ledger's rows of {} for tenant `{}` and model `{}` sum to more than its daily totals: it was changed by hand or is damaged; run `tokenmeter ledger verify` with the same `--ledger`",
         period::day(line.day),
         line.tenant.escape_debug(),
         line.model.escape_debug()

@@ -230,6 +230,11 @@ pub trait Source {
         Ok(Vec::new())
     }
 
+    /// Whether a month is closed; `None` if the store does not know of any.
+    fn is_closed(&self, month: Month) -> Result<Option<bool>, Trouble> {
+        Ok(Some(self.digest(month)?.is_some()))
+    }
+
     /// The digest under which a month was closed, if it is.
     fn digest(&self, _month: Month) -> Result<Option<Arc<str>>, Trouble> {
         Ok(None)

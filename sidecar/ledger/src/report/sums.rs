@@ -29,6 +29,8 @@ pub struct Sums {
     pub priced: bool,
     /// Exchanges without a price.
     pub unpriced: i128,
+    /// Exchanges that were answered and of which no prompt is counted.
+    pub uncounted_prompts: i128,
     /// Exchanges whose energy and GPU time are known.
     pub measured: i128,
     /// Nanojoules of those.
@@ -57,6 +59,7 @@ impl Sums {
             Some(_) => self.priced = true,
             None => self.unpriced += exchanges,
         }
+        self.uncounted_prompts += uncounted_prompts(line);
         self.cost_pico += line.cost_pico;
         self.measured += i128::from(line.energy_exchanges);
         self.energy_nj += line.energy_nj;
@@ -89,6 +92,7 @@ impl Sums {
             cost_pico,
             priced,
             unpriced,
+            uncounted_prompts,
             measured,
             energy_nj,
             gpu_ns,
@@ -102,6 +106,7 @@ impl Sums {
         self.cost_pico += cost_pico;
         self.priced |= priced;
         self.unpriced += unpriced;
+        self.uncounted_prompts += uncounted_prompts;
         self.measured += measured;
         self.energy_nj += energy_nj;
         self.gpu_ns += gpu_ns;
@@ -127,6 +132,22 @@ impl Sums {
     /// What the GPU time and the energy cost, pico-dollars.
     pub fn gpu_pico(&self) -> i128 {
         self.gpu_hours_pico + self.gpu_energy_pico
+    }
+}
+
+/// Whether the exchanges of a line ended well.
+pub(crate) fn went_well(line: &Line) -> bool {
+    matches!(&*line.ending, "complete" | "length")
+}
+
+/// Returns how many exchanges of a line were answered, at least in part, and have no count of their prompt: most often
+/// their clients left before the server said how long it was.
+pub(crate) fn uncounted_prompts(line: &Line) -> i128 {
+    let generated =
+        || TokenType::ALL.into_iter().any(|kind| !kind.is_input() && line.tokens[kind as usize] > 0);
+    match line.input_provenance {
+        Provenance::None if went_well(line) || generated() => i128::from(line.exchanges),
+        _ => 0,
     }
 }
 

@@ -4,9 +4,10 @@
 use std::io::{self, Write};
 
 use super::ask::{Ask, Basis, Filter};
+use super::column::rounded;
 use super::group::{Group, Report};
 use super::key::{Key, Value};
-use super::money::{Decimal, in_threes, money, nano};
+use super::money::{Decimal, in_threes, nano};
 use super::period;
 use super::sums::{self, PROVENANCES};
 
@@ -32,7 +33,7 @@ pub fn write(report: &Report, round: Option<u32>, to: &mut dyn Write) -> io::Res
     } else {
         grid(&columns(report, round), report.groups.len(), to)?;
     }
-    for sentence in report.notes.sentences(&ask.range) {
+    for sentence in report.sentences(round) {
         writeln!(to, "Note: {sentence}.")?;
     }
     Ok(())
@@ -59,12 +60,13 @@ fn title(ask: &Ask) -> String {
 /// A filter, as it was asked for.
 fn said(filter: &Filter) -> String {
     let sign = if filter.except { "!=" } else { "=" };
-    format!(", only {}{sign}{}", filter.key.name(), filter.patterns.join(",").escape_debug())
+    let patterns: Vec<_> = filter.patterns.iter().map(|pattern| pattern.replace(',', "\\,")).collect();
+    format!(", only {}{sign}{}", filter.key.name(), patterns.join(",").escape_debug())
 }
 
 /// The totals, unless there is nothing to add up.
 fn totals(report: &Report) -> &[Group] {
-    if report.groups.len() > report.totals.len() { &report.totals } else { &[] }
+    if report.groups.len() + report.notes.not_listed > report.totals.len() { &report.totals } else { &[] }
 }
 
 fn columns(report: &Report, round: Option<u32>) -> Vec<Column> {
@@ -108,8 +110,7 @@ fn columns(report: &Report, round: Option<u32>) -> Vec<Column> {
             aligned(rows().map(|group| Some(nano(group.sums.energy_nj / 1000).round(3)))),
         );
     }
-    let rounded = |pico| round.map_or(money(pico), |places| money(pico).round(places));
-    push("cost", true, aligned(rows().map(|group| group.cost(basis).map(rounded))));
+    push("cost", true, aligned(rows().map(|group| group.cost(basis).map(|pico| rounded(pico, round)))));
     push(
         "currency",
         false,
@@ -120,6 +121,7 @@ fn columns(report: &Report, round: Option<u32>) -> Vec<Column> {
         Basis::Gpu => "unmeasured",
     };
     push(unpriced, true, counts(&|group| group.without_cost(basis)));
+    push("uncounted", true, counts(&|group| group.sums.uncounted_prompts));
     push("input known", false, rows().map(|group| known(&group.sums.input_known)).collect());
     push("output known", false, rows().map(|group| known(&group.sums.output_known)).collect());
     columns

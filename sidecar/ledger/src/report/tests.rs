@@ -8,11 +8,11 @@ use proptest::prelude::*;
 use serde_json::Value as Json;
 
 use super::focus::{self, Billing, Options, Version};
-use super::key::NO_DETAIL;
+use super::key::{NO_DETAIL, Value};
 use super::memory::{DAYS, FIRST_DAY, Memory, cost, rate};
 use super::pieces::line_of;
 use super::source::{DAY_US, Gap};
-use super::{Ask, Basis, Filter, Group, Key, Order, Range, Report, json, make, period, sheet, table};
+use super::{Ask, Basis, Column, Filter, Group, Key, Order, Range, Report, json, make, period, sheet, table};
 use crate::{Class, Line};
 
 pub(crate) fn ask(by: &[Key]) -> Ask {
@@ -23,6 +23,7 @@ pub(crate) fn ask(by: &[Key]) -> Ask {
         filters: Vec::new(),
         basis: Basis::Price,
         order: Order::Keys,
+        now_us: i64::MAX,
     }
 }
 
@@ -34,7 +35,7 @@ fn parsed(report: &Report) -> Vec<Json> {
     let mut text = Vec::new();
     json::write(report, None, &mut text).expect("memory takes it");
     let json: Json = serde_json::from_slice(&text).expect("it is JSON");
-    json.as_array().expect("an array").clone()
+    json["rows"].as_array().expect("an array").clone()
 }
 
 fn text(write: impl FnOnce(&mut Vec<u8>)) -> String {
@@ -61,6 +62,11 @@ fn word(memory: &Memory, line: &Line, billed: i32, key: Key) -> String {
         Key::Entry => maybe(rate.map(|rate| &rate.entry)),
         Key::Currency => rate.map(|rate| rate.currency.code().to_owned()).unwrap_or_default(),
         Key::Day => period::day(line.day),
+        Key::Week => {
+            let monday =
+                (0..7).map(|back| line.day - back).find(|day| day.rem_euclid(7) == 4).expect("in a week");
+            period::week(monday)
+        }
         Key::Month => period::day(line.day)[..7].to_owned(),
         Key::Billed => period::month(billed),
         Key::Class => line.class.name().to_owned(),
@@ -236,7 +242,7 @@ proptest! {
         let memory = Memory::of_chance(seed, 60);
         let report = report(&memory, &ask(&[Key::Tenant, Key::Model, Key::Currency]));
         let json = parsed(&report);
-        let sheet = text(|to| sheet::write(&report, None, to).expect("memory takes it"));
+        let sheet = text(|to| sheet::write(&report, &Column::all(Basis::Price), None, to).expect("memory takes it"));
         let mut sheet = csv::Reader::from_reader(sheet.as_bytes());
         let header = sheet.headers().expect("a header").clone();
         let records: Vec<_> = sheet.records().map(|record| record.expect("a record")).collect();
@@ -253,6 +259,7 @@ proptest! {
                 .map(|kind| object[kind.name()].as_i64().expect("a count")).sum::<i64>();
             prop_assert_eq!(object["input_tokens"].as_i64(), Some(sum(true)));
             prop_assert_eq!(object["output_tokens"].as_i64(), Some(sum(false)));
+            prop_assert_eq!(object["uncounted_prompts"].to_string(), cell("uncounted_prompts"));
             prop_assert_eq!(object["cost"].as_str().unwrap_or_default(), cell("cost"));
             prop_assert_eq!(object["currency"].as_str().unwrap_or_default(), cell("currency"));
             prop_assert_eq!(object["cost"].is_null(), object["currency"].is_null());
@@ -316,6 +323,82 @@ fn what_is_not_in_the_numbers_is_said() {
     let widths: Vec<_> =
         text.lines().filter(|line| line.contains("USD")).map(|line| line.find("USD")).collect();
     assert!(widths.windows(2).all(|two| two[0] == two[1]), "columns stand below each other\n{text}");
+}
+
+/// Two groups of 0.005 each: rounded, each row is 0.00 and the total is 0.01.
+#[test]
+fn rounded_reports_have_a_total_and_say_how_far_it_is_from_the_rows() {
+    let mut report = report(&Memory::of_chance(3, 50), &ask(&[Key::Tenant]));
+    let dollars = report.groups.iter().position(|group| group.currency.is_some_and(|is| is.code() == "USD"));
+    let group = report.groups.swap_remove(dollars.expect("one in dollars"));
+    let of = |cost_pico, group: &Group| {
+        let sums = super::sums::Sums { cost_pico, ..group.sums.clone() };
+        Group { values: [Value::Text("acme".into())].into(), sums, ..group.clone() }
+    };
+    report.groups = vec![of(5_000_000_000, &group), of(5_000_000_000, &group)];
+    report.totals = vec![Group { values: Box::default(), is_total: true, ..of(10_000_000_000, &group) }];
+    let apart = "the rounded rows add up to 0.00 USD, and the total is 0.01 USD";
+    assert!(!report.sentences(None).iter().any(|said| said.contains("rounded")));
+    assert!(!report.sentences(Some(3)).iter().any(|said| said.contains("rounded")));
+    let json = text(|to| json::write(&report, Some(2), to).expect("memory takes it"));
+    let json: Json = serde_json::from_str(&json).expect("it is JSON");
+    assert_eq!((&json["rows"][0]["cost"], &json["totals"][0]["cost"]), (&"0.00".into(), &"0.01".into()));
+    assert!(
+        json["notes"].as_array().expect("notes").iter().any(|said| said.as_str().unwrap().starts_with(apart))
+    );
+    let table = text(|to| table::write(&report, Some(2), to).expect("memory takes it"));
+    assert!(table.contains(apart), "{table}");
+    let columns = [Column::Cost, Column::Currency];
+    let sheet = |round| text(|to| sheet::write(&report, &columns, round, to).expect("memory takes it"));
+    assert_eq!(sheet(None), "tenant,cost,currency\nacme,0.005,USD\nacme,0.005,USD\n");
+    let rounded = "row,tenant,cost,currency\ngroup,acme,0.00,USD\ngroup,acme,0.00,USD\ntotal,,0.01,USD\n";
+    assert_eq!(sheet(Some(2)), rounded);
+}
+
+#[test]
+fn the_first_groups_alone_keep_the_total_of_all() {
+    let mut report = report(&Memory::of_chance(3, 200), &Ask { order: Order::Cost, ..ask(&[Key::Tenant]) });
+    let (all, totals) = (report.groups.clone(), report.totals.clone());
+    report.keep_first(1);
+    assert_eq!((&report.groups[..], &report.totals), (&all[..1], &totals));
+    let text = text(|to| table::write(&report, Some(2), to).expect("memory takes it"));
+    assert!(
+        text.contains(&format!("{} more rows are not listed, and in the total", all.len() - 1)),
+        "{text}"
+    );
+    assert!(text.contains("\ntotal") && !text.contains("rounded"), "{text}");
+}
+
+#[test]
+fn a_report_says_which_of_its_months_are_closed() {
+    let memory = Memory::of_chance(3, 200);
+    let october_ended_us = period::month_start_us(682);
+    let report = report(&memory, &Ask { now_us: october_ended_us, ..ask(&[Key::Tenant]) });
+    let json = text(|to| json::write(&report, None, to).expect("memory takes it"));
+    let json: Json = serde_json::from_str(&json).expect("it is JSON");
+    assert_eq!(json["months"], serde_json::json!({"2026-10": "ended", "2026-11": "open"}));
+    let said = "2026-10 is over and not closed, so that late exchanges may still be added; 2026-11 is open";
+    assert!(text(|to| table::write(&report, None, to).expect("memory takes it")).contains(said));
+    let billed = Ask { billed: Some(682), now_us: 0, ..ask(&[]) };
+    assert!(
+        make(&memory, &billed)
+            .unwrap()
+            .notes
+            .sentences(&Range::ALL)
+            .iter()
+            .any(|said| said.starts_with("2026-11 is in the future"))
+    );
+}
+
+/// The column and the note count the same exchanges.
+#[test]
+fn uncounted_prompts_are_shown_by_row() {
+    let report = report(&Memory::of_chance(3, 200), &ask(&[Key::Tenant]));
+    let rows: i128 = report.groups.iter().map(|group| group.sums.uncounted_prompts).sum();
+    assert_eq!(rows, report.notes.uncounted_prompts);
+    assert!(rows > 0);
+    let text = text(|to| table::write(&report, None, to).expect("memory takes it"));
+    assert!(text.lines().nth(1).expect("a header").contains("unpriced  uncounted  input known"), "{text}");
 }
 
 #[test]

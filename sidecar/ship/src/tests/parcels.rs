@@ -87,6 +87,7 @@ fn energy_that_is_not_in_its_exchanges_line_is_not_its_rows() {
         filters: Vec::new(),
         basis: Basis::Price,
         order: Order::Keys,
+        now_us: i64::MAX,
     };
     let report = make(&central, &ask).unwrap();
     let exchanges: i128 = report.totals.iter().map(|total| total.sums.exchanges).sum();

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use ledger::report::money::in_threes;
-use ledger::report::notes::Notes;
+use ledger::report::notes::{Notes, shell_word};
 use ledger::report::{Range, Source, period};
 use ledger::{SignOff, Store, utc};
 
@@ -78,11 +78,13 @@ fn gaps_of(month: i32, ledger: &Path) -> Option<String> {
 }
 
 /// What to do about exchanges that have no price.
-pub(crate) fn unpriced(exchanges: u64, month: &str) -> String {
+pub(crate) fn unpriced(exchanges: u64, month: &str, ledger: &Path) -> String {
+    let ledger = shell_word(&ledger.display().to_string()).unwrap_or_else(|| "PATH".to_owned());
     let (have, are) = if exchanges == 1 { ("has", "is") } else { ("have", "are") };
     format!(
-        "{} of its exchanges {have} no price and {are} in no sum: `tokenmeter spend --month {month} --by model,unpriced \
-         --where 'unpriced!='` says of which models, and `ledger reprice` charges them as corrections",
+        "{} of its exchanges {have} no price and {are} in no sum: `tokenmeter spend --ledger {ledger} --month {month} \
+         --by model,unpriced --where 'unpriced!='` says of which models, and `ledger reprice` charges them as \
+         corrections",
         in_threes(&exchanges.to_string())
     )
 }
@@ -151,7 +153,10 @@ mod tests {
         ] {
             assert!(said.contains(part), "{part:?} is not in {said}");
         }
-        assert!(unpriced(1, "2026-10").starts_with("1 of its exchanges has no price and is in no sum"));
+        let said = unpriced(1, "2026-10", Path::new("my ledger.db"));
+        assert!(said.starts_with(
+            "1 of its exchanges has no price and is in no sum: `tokenmeter spend --ledger 'my ledger.db' --month 2026-10 "
+        ));
         assert_eq!((count(1, "row"), count(2_000, "row")), ("1 row".into(), "2,000 rows".into()));
     }
 }

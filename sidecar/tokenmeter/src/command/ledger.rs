@@ -174,7 +174,7 @@ pub(crate) fn run(wish: &Wish) -> Result<ExitCode, LedgerError> {
                 false => closed::told(&sign_off, &path, now_us),
             });
             if let Some(unpriced @ 1..) = sign_off.document["unpriced_exchanges"].as_u64() {
-                warn(&closed::unpriced(unpriced, &month::name(wish.month)));
+                warn(&closed::unpriced(unpriced, &month::name(wish.month), &path));
             }
             Ok(ExitCode::SUCCESS)
         }

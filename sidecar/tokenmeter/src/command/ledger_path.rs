@@ -2,6 +2,7 @@
 //! the flag, the variable or the settings file.
 
 use std::fmt;
+use std::path::Path;
 
 use clap::Arg;
 
@@ -40,7 +41,11 @@ pub(crate) fn named(flag: Option<&str>, config: Option<&str>) -> Result<String, 
 
 fn find(flag: Option<&str>, config: Option<&str>, machine: &dyn Machine) -> Result<String, NoLedger> {
     if let Some(path) = setting::named("ledger", flag, config, machine).map_err(NoLedger::Config)? {
-        return if path.is_empty() { Err(NoLedger::Unnamed) } else { Ok(path) };
+        return match path {
+            path if path.is_empty() => Err(NoLedger::Unnamed),
+            path if Path::new(&path).is_dir() => Err(NoLedger::Folder(path)),
+            path => Ok(path),
+        };
     }
     Err(setting::config(config, machine).map_or(NoLedger::Unnamed, NoLedger::NotIn))
 }
@@ -52,6 +57,8 @@ pub(crate) enum NoLedger {
     Unnamed,
     /// The settings file cannot be read.
     Config(Mistake),
+    /// The path is a folder's.
+    Folder(String),
     /// The settings file does not say.
     NotIn(String),
 }
@@ -65,6 +72,13 @@ impl fmt::Display for NoLedger {
                 variable("ledger")
             ),
             Self::Config(mistake) => write!(f, "{mistake}"),
+            Self::Folder(path) => {
+                write!(f, "{path} is a folder; name the ledger's file of the open month in it")?;
+                match Path::new(path).join("tokenmeter.db") {
+                    file if file.is_file() => write!(f, ", as in --ledger {}", file.display()),
+                    _ => f.write_str(", which ends in .db"),
+                }
+            }
             Self::NotIn(config) => {
                 write!(f, "{config} names no ledger; add `ledger: PATH` to it, or give --ledger PATH")
             }
@@ -108,6 +122,14 @@ mod tests {
                 (other, expected) => panic!("{other:?} is not {expected:?}"),
             }
         }
+        let path = folder.display().to_string();
+        let told = || find(Some(&path), None, &alone).expect_err("a folder is no ledger").to_string();
+        assert_eq!(
+            told(),
+            format!("{path} is a folder; name the ledger's file of the open month in it, which ends in .db")
+        );
+        let file = names("tokenmeter.db", "");
+        assert!(told().ends_with(&format!(", as in --ledger {file}")), "{}", told());
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -13,9 +13,12 @@ use ::price::litellm::{self, Import};
 use ::price::{Book, Currency, Problem, instant};
 use clap::{Arg, ArgMatches, Command};
 
+use crate::machine::ThisMachine;
+use crate::mistake::Mistake;
 use crate::plan::prices::text;
+use crate::settings::variable;
 
-use super::WRONG_SETTINGS;
+use super::{WRONG_SETTINGS, setting};
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +57,8 @@ pub enum Wish {
 /// Whose prices are to be shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Show {
-    file: String,
+    file: Option<String>,
+    config: Option<String>,
     model: String,
     at_us: i64,
     tier: Option<String>,
@@ -80,7 +84,8 @@ impl Wish {
             "lint" => Self::Lint { file: needed("file"), json: json() },
             "diff" => Self::Diff { old: needed("old"), new: needed("new"), json: json() },
             _ => Self::Show(Show {
-                file: needed("prices"),
+                file: text("prices"),
+                config: text("config"),
                 model: needed("model"),
                 at_us: matches.get_one("at").copied().unwrap_or_else(now),
                 tier: text("tier"),
@@ -148,10 +153,16 @@ pub(crate) fn command() -> Command {
                 .about("Say what a model costs, and which entry says so")
                 .arg(file("model", "MODEL", "The model, as requests name it"))
                 .arg(
-                    flag("prices", "FILE", "The price file")
-                        .required(true)
-                        .env("TOKENMETER_PRICES")
-                        .hide_env_values(true),
+                    Arg::new("prices")
+                        .long("prices")
+                        .value_name("FILE")
+                        .help(format!("The price file [env: {}]", variable("prices"))),
+                )
+                .arg(
+                    Arg::new("config")
+                        .long("config")
+                        .value_name("FILE")
+                        .help(format!("The settings file that names it [env: {}]", variable("config"))),
                 )
                 .arg(
                     flag("at", "DATE", "When, as in 2026-11-21 or 2026-11-21T09:00:00Z; by default now")
@@ -190,9 +201,11 @@ pub(crate) fn run(wish: &Wish) -> Result<ExitCode, PricesError> {
             Ok(ExitCode::SUCCESS)
         }
         Wish::Show(wish) => {
-            let book = book(&wish.file)?;
+            let named = setting::named("prices", wish.file.as_deref(), wish.config.as_deref(), &ThisMachine);
+            let file = named.map_err(PricesError::Config)?.ok_or(PricesError::Unnamed)?;
+            let book = book(&file)?;
             let entry = book.find(&wish.model, &wish.provider, &wish.upstream, wish.at_us);
-            let entry = entry.ok_or_else(|| PricesError::NoEntry(told::unpriced(&book, wish)))?;
+            let entry = entry.ok_or_else(|| PricesError::NoEntry(told::unpriced(&book, &file, wish)))?;
             say(&if wish.json {
                 told::show_json(&book, entry, wish)
             } else {
@@ -254,6 +267,10 @@ pub(crate) enum PricesError {
     NoMap(String, String),
     Wrong(String, Vec<Problem>),
     NoEntry(String),
+    /// The settings file cannot be read.
+    Config(Mistake),
+    /// Nothing names a price file.
+    Unnamed,
 }
 
 impl fmt::Display for PricesError {
@@ -272,6 +289,13 @@ impl fmt::Display for PricesError {
                 problems.iter().try_for_each(|problem| write!(f, "\n  {problem}"))
             }
             Self::NoEntry(why) => f.write_str(why),
+            Self::Config(mistake) => write!(f, "{mistake}"),
+            Self::Unnamed => write!(
+                f,
+                "no price file is named; give --prices FILE, or --config FILE with a settings file that names one by \
+                 `prices`, or set {}",
+                variable("prices")
+            ),
         }
     }
 }

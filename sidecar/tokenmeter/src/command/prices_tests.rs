@@ -46,7 +46,7 @@ fn flags_say_what_is_wanted() {
     assert_eq!(show("m --at 2026-11-21").at_us, instant::read("2026-11-21").expect("a date"));
     assert!(show("m").at_us > instant::read("2026-01-01").expect("a date"));
     for wrong in
-        ["", " show m", " show m --prices p --at yesterday", " import-litellm m --currency usd", " lint"]
+        ["", " show", " show m --prices p --at yesterday", " import-litellm m --currency usd", " lint"]
     {
         let line = format!("tokenmeter prices{wrong}");
         assert!(read(line.split(' ').map(OsString::from)).is_err(), "{line}");
@@ -117,7 +117,7 @@ fn a_model_without_a_price_is_told_with_what_may_have_been_meant() {
         ("something-else --at 2026-11-21", "add one"),
     ] {
         let wish = show(line);
-        let (book, text) = (book(EXAMPLE), told::unpriced(&book(EXAMPLE), &wish));
+        let (book, text) = (book(EXAMPLE), told::unpriced(&book(EXAMPLE), "p.yaml", &wish));
         assert!(book.find(&wish.model, "", "", wish.at_us).is_none(), "{line}");
         assert!(text.contains(what), "{line}: {text}");
     }

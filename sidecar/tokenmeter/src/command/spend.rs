@@ -11,8 +11,10 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use ledger::Store;
 use ledger::report::ask::unknown_key;
 use ledger::report::focus::{self, Billing, Options, Version};
+use ledger::report::notes::{Notes, shell_word};
+use ledger::report::source::Month;
 use ledger::report::{
-    Ask, Basis, Filter, Key, Order, Range, Source, Trouble, json, make, period, sheet, table,
+    Ask, Basis, Column, Filter, Key, Order, Range, Source, Trouble, json, make, period, sheet, table,
 };
 
 use price::Book;
@@ -33,7 +35,9 @@ pub struct Wish {
     ledger: Option<String>,
     config: Option<String>,
     ask: Ask,
+    top: Option<usize>,
     format: Format,
+    columns: Option<String>,
     options: Options,
     prices: Option<String>,
     round: Option<u32>,
@@ -53,8 +57,12 @@ impl Wish {
     pub(crate) fn of(matches: &ArgMatches) -> Self {
         let text = |name: &str| matches.get_one::<String>(name).cloned();
         let word = |name: &str| matches.get_one::<String>(name).map_or("", String::as_str);
-        let month = matches.get_one::<i32>("month").copied();
-        let of_month = month.map(|month| Range {
+        let now_us = ledger::now_us();
+        let this = period::month_at(period::day_at(now_us));
+        let month = |name: &str| matches.get_one::<AskedMonth>(name).map(|asked| asked.from(this));
+        let of_month = month("month");
+        let top = matches.get_one("top").copied();
+        let of_month = of_month.map(|month| Range {
             since_us: period::month_start_us(month),
             until_us: period::month_start_us(month + 1),
         });
@@ -73,12 +81,19 @@ impl Wish {
             config: text("config"),
             ask: Ask {
                 range,
-                billed: matches.get_one("billed").copied(),
+                billed: month("billed"),
                 by,
                 filters: matches.get_many("where").into_iter().flatten().cloned().collect(),
                 basis: if word("basis") == "gpu" { Basis::Gpu } else { Basis::Price },
-                order: Order::ALL.into_iter().find(|order| order.name() == word("sort")).unwrap_or_default(),
+                // The first rows are the dearest, if nothing else is asked for.
+                order: match word("sort") {
+                    "" if top.is_some() => Order::Cost,
+                    sort => Order::ALL.into_iter().find(|order| order.name() == sort).unwrap_or_default(),
+                },
+                now_us,
             },
+            top,
+            columns: text("columns"),
             format: match word("format") {
                 "json" => Format::Json,
                 "csv" => Format::Csv,
@@ -119,11 +134,12 @@ pub(crate) fn command() -> Command {
                 .value_name("MONTH")
                 .value_parser(month)
                 .conflicts_with_all(["since", "until"])
-                .help("What was used in that month, as in 2026-10"),
+                .help("What was used in that month: 2026-10, this or last"),
         )
         .arg(
             Arg::new("billed").long("billed").value_name("MONTH").value_parser(month).help(
-                "What is billed in that month: its own usage, and what came for closed months before it",
+                "What is billed in that month (2026-10, this or last): its own usage, and what came for closed months \
+                 before it",
             ),
         )
         .arg(
@@ -141,7 +157,7 @@ pub(crate) fn command() -> Command {
                 .value_name("KEY=VALUE,…")
                 .action(ArgAction::Append)
                 .value_parser(Filter::read)
-                .help("Only these; `*` is any letters, KEY!= all but them; again for a second key"),
+                .help("Only these; `*` is any letters, `\\,` a comma, KEY!= all but them; again for a second key"),
         )
         .arg(choice(
             "basis",
@@ -149,13 +165,32 @@ pub(crate) fn command() -> Command {
             "price",
             "Money by tokens and the price book, or by GPU time and energy",
         ))
-        .arg(choice("sort", &Order::ALL.map(Order::name), "keys", "The order of the rows"))
+        .arg(
+            Arg::new("sort")
+                .long("sort")
+                .value_name("NAME")
+                .value_parser(clap::builder::PossibleValuesParser::new(Order::ALL.map(Order::name)))
+                .help("The order of the rows; by default keys, with --top cost"),
+        )
+        .arg(
+            Arg::new("top")
+                .long("top")
+                .value_name("N")
+                .value_parser(|text: &str| text.parse::<usize>().ok().filter(|rows| *rows > 0).ok_or("write 1 or more"))
+                .help("Only the first N rows; the total is of all"),
+        )
         .arg(choice(
             "format",
             &["table", "json", "csv", "focus"],
             "table",
-            "For people, programs, spreadsheets, or FinOps tools; notes go to stderr beside the last three",
+            "For people, programs, spreadsheets, or FinOps tools; notes go to stderr beside the last two",
         ))
+        .arg(
+            Arg::new("columns")
+                .long("columns")
+                .value_name("NAME,…")
+                .help("CSV: the columns behind the keys, or `all`; by default those that most bills need"),
+        )
         .arg(choice("focus-version", &Version::ALL.map(Version::name), "1.2", "Which FOCUS"))
         .arg(choice(
             "billing",
@@ -187,8 +222,8 @@ pub(crate) fn command() -> Command {
                 .value_name("N")
                 .value_parser(clap::value_parser!(u32).range(0..=12))
                 .help(
-                    "Round money to N digits after the point, half to even, each row and the total by itself, so that \
-                     rounded rows need not add up to it; by default it is exact",
+                    "Round money to N digits after the point, half to even, each row and the total by itself; CSV then has \
+                     rows of totals, told by its column `row`; by default money is exact",
                 ),
         )
         .arg(
@@ -209,9 +244,47 @@ fn choice(name: &'static str, of: &[&'static str], usual: &'static str, help: &'
     Arg::new(name).long(name).value_name("NAME").value_parser(parser).default_value(usual).help(help)
 }
 
-fn month(text: &str) -> Result<i32, String> {
-    period::month_of(text)
-        .ok_or_else(|| format!("`{}` is no month; write one as 2026-10", text.escape_debug()))
+/// A month as it is asked for.
+#[derive(Clone, Copy, Debug)]
+enum AskedMonth {
+    Named(Month),
+    This,
+    Last,
+}
+
+impl AskedMonth {
+    /// The month that is meant in the month `this`.
+    fn from(self, this: Month) -> Month {
+        match self {
+            Self::Named(month) => month,
+            Self::This => this,
+            Self::Last => this - 1,
+        }
+    }
+}
+
+fn month(text: &str) -> Result<AskedMonth, String> {
+    match text {
+        "this" => Ok(AskedMonth::This),
+        "last" => Ok(AskedMonth::Last),
+        text => period::month_of(text).map(AskedMonth::Named).ok_or_else(|| {
+            format!("`{}` is no month; write one as 2026-10, this or last", text.escape_debug())
+        }),
+    }
+}
+
+/// The columns of a sheet that are named.
+fn columns(names: Option<&str>, basis: Basis) -> Result<Vec<Column>, SpendError> {
+    let all = Column::all(basis);
+    match names {
+        None => Ok(Column::usual(basis)),
+        Some("all") => Ok(all),
+        Some(names) => names
+            .split(',')
+            .map(|name| all.iter().copied().find(|column| column.name() == name))
+            .collect::<Option<_>>()
+            .ok_or_else(|| SpendError::NoColumn(all.iter().map(|column| column.name()).collect())),
+    }
 }
 
 fn key(text: &str) -> Result<Key, String> {
@@ -285,7 +358,9 @@ fn print(wish: &Wish, source: &dyn Source, to: &mut dyn Write) -> Result<(), Spe
     let (ask, round) = (&wish.ask, wish.round);
     if wish.format == Format::Focus {
         match focus::write(source, ask, &wish.options, book(wish)?.as_ref(), to) {
-            Ok(notes) => say(&notes.sentences(&ask.range)),
+            Ok(notes) => {
+                say(&Notes { prices_flag: prices_flag(wish), ..notes }.sentences(&ask.range));
+            }
             Err(trouble) => match trouble.downcast::<io::Error>() {
                 Ok(error) => unwritten(wish, *error)?,
                 Err(trouble) => return Err(SpendError::Ledger(trouble)),
@@ -293,17 +368,35 @@ fn print(wish: &Wish, source: &dyn Source, to: &mut dyn Write) -> Result<(), Spe
         }
         return Ok(());
     }
-    let report = make(source, ask).map_err(SpendError::Ledger)?;
+    let columns = columns(wish.columns.as_deref(), ask.basis)?;
+    let mut report = make(source, ask).map_err(SpendError::Ledger)?;
+    report.notes.prices_flag = prices_flag(wish);
+    report.keep_first(wish.top.unwrap_or(usize::MAX));
     let written = match wish.format {
         Format::Json => json::write(&report, round, to),
-        Format::Csv => sheet::write(&report, round, to),
+        Format::Csv => sheet::write(&report, &columns, round, to),
         Format::Table | Format::Focus => table::write(&report, round, to),
     };
     written.or_else(|error| unwritten(wish, error))?;
-    if wish.format != Format::Table {
-        say(&report.notes.sentences(&ask.range));
+    if wish.format == Format::Csv {
+        say(&report.sentences(round));
     }
     Ok(())
+}
+
+/// The flag by which `prices show` finds the price file that holds here: none where a variable names it; `None` if it is
+/// not known.
+fn prices_flag(wish: &Wish) -> Option<String> {
+    let flag = |name: &str, path: &str| Some(format!("--{name} {}", shell_word(path)?));
+    if let Some(path) = &wish.prices {
+        return flag("prices", path);
+    }
+    let named = setting::named("prices", None, wish.config.as_deref(), &ThisMachine).ok()?;
+    match (named, &wish.config) {
+        (None, _) => None,
+        (Some(_), Some(config)) => flag("config", config),
+        (Some(_), None) => Some(String::new()),
+    }
 }
 
 /// The price file, if one is named: it may say what models are.
@@ -337,6 +430,8 @@ fn say(sentences: &[String]) {
 pub(crate) enum SpendError {
     NoLedger(NoLedger),
     NoTime,
+    /// There is no column of a name; these there are.
+    NoColumn(Vec<String>),
     Ledger(Trouble),
     /// The price file cannot be read.
     Unread(String, io::Error),
@@ -352,6 +447,9 @@ impl fmt::Display for SpendError {
             Self::NoTime => f.write_str(
                 "there is no time between --since and --until: --until is exclusive, and comes after",
             ),
+            Self::NoColumn(all) => {
+                write!(f, "--columns names a column that there is not; the columns are {}", all.join(", "))
+            }
             Self::Ledger(trouble) => write!(f, "{trouble}"),
             Self::Unread(path, error) => {
                 write!(f, "cannot read {path}: {error}; name a price file with --prices")
@@ -374,11 +472,12 @@ Examples:
   tokenmeter spend --ledger tokenmeter.db --month 2026-10 --by tenant,model
   tokenmeter spend --ledger tokenmeter.db --by day --where tenant=acme \\
     --since 2026-10-01 --until 2026-10-08
+  tokenmeter spend --ledger tokenmeter.db --month last --by tenant --top 5
   tokenmeter spend --ledger tokenmeter.db --by month,tenant --basis gpu
   tokenmeter spend --ledger tokenmeter.db --billed 2026-11 --format focus \\
     --billing chargeback --output focus.csv
   tokenmeter spend --ledger tokenmeter.db --by tenant --format json |
-    jq '.[] | {tenant, cost}'
+    jq '.rows[] | {tenant, cost}'
   tokenmeter spend --ledger tokenmeter.db --by model,unpriced \\
     --where 'unpriced!='
 

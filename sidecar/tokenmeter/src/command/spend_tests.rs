@@ -1,8 +1,8 @@
 //! What the flags of `spend` mean, and what is said to wrong ones.
 
-use ledger::report::{Basis, Key, Order, Range};
+use ledger::report::{Basis, Column, Key, Order, Range};
 
-use super::{Format, Wish, command};
+use super::{Format, Wish, columns, command, prices_flag};
 
 fn wish(line: &str) -> Result<Wish, String> {
     let matches =
@@ -57,6 +57,53 @@ fn keys_filters_and_the_rest() {
 }
 
 #[test]
+fn months_by_name_are_those_of_the_clock() {
+    let (this, last) = (right("spend --month this").ask.range, right("spend --month last").ask.range);
+    assert!(this.holds(ledger::now_us()));
+    assert_eq!(last.until_us, this.since_us);
+    assert_eq!(
+        right("spend --billed this").ask.billed,
+        right("spend --billed last").ask.billed.map(|last| last + 1)
+    );
+}
+
+#[test]
+fn words_that_people_use_are_keys() {
+    assert_eq!(right("spend --by team,week,date").ask.by, [Key::Tenant, Key::Week, Key::Day]);
+}
+
+#[test]
+fn the_first_rows_are_the_dearest_unless_another_order_is_named() {
+    let of = |line: &str| (right(line).top, right(line).ask.order);
+    assert_eq!(of("spend --top 5"), (Some(5), Order::Cost));
+    assert_eq!(of("spend --top 5 --sort tokens"), (Some(5), Order::Tokens));
+    assert_eq!(of("spend"), (None, Order::Keys));
+}
+
+#[test]
+fn columns_are_those_that_are_named() {
+    let of = |names: Option<&str>| {
+        columns(names, Basis::Price).map(|all| all.iter().map(|one| one.name()).collect::<Vec<_>>())
+    };
+    let usual = "exchanges,input_tokens,output_tokens,cost,currency,unpriced_exchanges,uncounted_prompts";
+    assert_eq!(of(None).unwrap().join(","), usual);
+    assert_eq!(of(Some("cost,input_cached")).unwrap(), ["cost", "input_cached"]);
+    assert_eq!(of(Some("all")).unwrap().len(), Column::all(Basis::Price).len());
+    let told = of(Some("cost,colour")).expect_err("there is no such column").to_string();
+    assert!(told.contains("the columns are exchanges, input_tokens,"), "{told}");
+}
+
+#[test]
+fn hints_name_the_price_file_as_the_command_was_told() {
+    assert_eq!(prices_flag(&right("spend --prices prices.yaml")).as_deref(), Some("--prices prices.yaml"));
+    let folder = crate::folder::Folder::new("spend-hints");
+    std::fs::write(folder.at("t.yaml"), "prices: p.yaml\n").unwrap();
+    let config = folder.at("t.yaml").display().to_string();
+    assert_eq!(prices_flag(&right(&format!("spend --config {config}"))), Some(format!("--config {config}")));
+    assert_eq!(prices_flag(&right("spend")), None);
+}
+
+#[test]
 fn wrong_flags_are_told_what_is_right() {
     for (line, said) in [
         ("spend --by tennant", "did you mean `tenant`"),
@@ -66,6 +113,7 @@ fn wrong_flags_are_told_what_is_right() {
         ("spend --month 2026-10 --since 2026-10", "cannot be used with"),
         ("spend --where acme", "KEY=VALUE"),
         ("spend --round 13", "0..=12"),
+        ("spend --top 0", "write 1 or more"),
         ("spend --format yaml", "possible values"),
     ] {
         let error = wish(line).expect_err(line);

@@ -61,6 +61,7 @@ impl Office {
             filters: Vec::new(),
             basis: Basis::Price,
             order: Order::default(),
+            now_us: ledger::now_us(),
         };
         make(&store, &ask).ok()
     }

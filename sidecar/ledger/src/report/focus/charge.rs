@@ -5,7 +5,7 @@ use std::sync::Arc;
 use meter::Provenance;
 use price::Currency;
 
-use crate::report::json::share_of;
+use crate::report::column::share_of;
 use crate::report::money::Decimal;
 use crate::report::source::Month;
 use crate::report::sums::{self, PROVENANCES};

@@ -105,7 +105,7 @@ pub(super) fn charges(
         if !group::is_asked(ask, &piece, rate) {
             return Ok(());
         }
-        group::note(&mut notes, &piece, ask.basis);
+        group::note(&mut notes, &piece, ask);
         let correction = piece.line.class == Class::Correction;
         if (by_gpu && correction) || (!by_gpu && rate.is_none()) {
             return Ok(());

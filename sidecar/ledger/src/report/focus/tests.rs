@@ -29,7 +29,15 @@ fn options(version: Version, billing: Billing) -> Options {
 }
 
 fn ask(by: &[Key], basis: Basis) -> Ask {
-    Ask { range: Range::ALL, billed: None, by: by.to_vec(), filters: Vec::new(), basis, order: Order::Keys }
+    Ask {
+        range: Range::ALL,
+        billed: None,
+        by: by.to_vec(),
+        filters: Vec::new(),
+        basis,
+        order: Order::Keys,
+        now_us: i64::MAX,
+    }
 }
 
 type Row = BTreeMap<String, String>;

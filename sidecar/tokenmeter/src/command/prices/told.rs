@@ -210,12 +210,12 @@ pub(super) fn show_json(book: &Book, entry: &Entry, wish: &Show) -> String {
 }
 
 /// Why a model has no price there and then, and what may have been meant.
-pub(super) fn unpriced(book: &Book, wish: &Show) -> String {
+pub(super) fn unpriced(book: &Book, file: &str, wish: &Show) -> String {
     let mut text = format!(
         "`{}` is unpriced on {}: {} has no entry for it",
         wish.model.escape_debug(),
         instant::written(wish.at_us),
-        wish.file
+        file
     );
     let is_its = |entry: &&Entry| {
         **entry.models.text() == *wish.model || entry.aliases.iter().any(|alias| **alias == *wish.model)

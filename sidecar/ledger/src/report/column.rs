@@ -1,0 +1,160 @@
+//! The columns of a report for programs, beside its keys: each fact of a row under one name.
+
+use std::fmt;
+
+use meter::{Provenance, TokenType};
+
+use super::ask::Basis;
+use super::group::Group;
+use super::money::{Decimal, money, nano};
+use super::sums;
+
+/// A column of a report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Column {
+    /// Whose GPU time and energy it is: `used` by exchanges, or by nobody.
+    Share,
+    /// Exchanges.
+    Exchanges,
+    /// All prompt tokens.
+    InputTokens,
+    /// All generated tokens.
+    OutputTokens,
+    /// Tokens of a kind.
+    Tokens(TokenType),
+    /// Seconds of GPU time.
+    GpuSeconds,
+    /// Joules.
+    EnergyJoules,
+    /// The cost of the GPU time.
+    GpuHoursCost,
+    /// The cost of the energy.
+    EnergyCost,
+    /// The cost by the report's basis.
+    Cost,
+    /// The currency of the cost.
+    Currency,
+    /// Exchanges that are not in the cost.
+    UnpricedExchanges,
+    /// Exchanges that were answered and of which no prompt is counted.
+    UncountedPrompts,
+    /// The share of input tokens that are known so.
+    InputKnown(Provenance),
+    /// The share of output tokens that are known so.
+    OutputKnown(Provenance),
+}
+
+/// What stands in a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cell {
+    /// A whole number.
+    Number(i128),
+    /// A decimal number.
+    Decimal(Decimal),
+    /// A word.
+    Text(String),
+    /// Nothing is known.
+    Unknown,
+}
+
+impl fmt::Display for Cell {
+    /// Nothing for what is not known.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number(number) => number.fmt(f),
+            Self::Decimal(decimal) => decimal.fmt(f),
+            Self::Text(text) => f.write_str(text),
+            Self::Unknown => Ok(()),
+        }
+    }
+}
+
+impl Column {
+    /// Returns every column of reports by a basis.
+    pub fn all(basis: Basis) -> Vec<Self> {
+        let gpu = basis == Basis::Gpu;
+        let mut columns = Vec::new();
+        columns.extend(gpu.then_some(Self::Share));
+        columns.extend([Self::Exchanges, Self::InputTokens, Self::OutputTokens]);
+        columns.extend(TokenType::ALL.map(Self::Tokens));
+        if gpu {
+            columns.extend([Self::GpuSeconds, Self::EnergyJoules, Self::GpuHoursCost, Self::EnergyCost]);
+        }
+        columns.extend([Self::Cost, Self::Currency, Self::UnpricedExchanges, Self::UncountedPrompts]);
+        columns.extend(Provenance::ALL.map(Self::InputKnown));
+        columns.extend(Provenance::ALL.map(Self::OutputKnown));
+        columns
+    }
+
+    /// Returns the columns of a spreadsheet for which none were named: kinds of token and shares of provenances are
+    /// left out.
+    pub fn usual(basis: Basis) -> Vec<Self> {
+        let is_special =
+            |column: &Self| matches!(column, Self::Tokens(_) | Self::InputKnown(_) | Self::OutputKnown(_));
+        Self::all(basis).into_iter().filter(|column| !is_special(column)).collect()
+    }
+
+    /// The name of the column.
+    pub fn name(self) -> String {
+        match self {
+            Self::Share => "share",
+            Self::Exchanges => "exchanges",
+            Self::InputTokens => "input_tokens",
+            Self::OutputTokens => "output_tokens",
+            Self::Tokens(kind) => kind.name(),
+            Self::GpuSeconds => "gpu_seconds",
+            Self::EnergyJoules => "energy_joules",
+            Self::GpuHoursCost => "gpu_hours_cost",
+            Self::EnergyCost => "energy_cost",
+            Self::Cost => "cost",
+            Self::Currency => "currency",
+            Self::UnpricedExchanges => "unpriced_exchanges",
+            Self::UncountedPrompts => "uncounted_prompts",
+            Self::InputKnown(known) => return format!("input_{}", known.name()),
+            Self::OutputKnown(known) => return format!("output_{}", known.name()),
+        }
+        .to_owned()
+    }
+
+    /// Returns what stands in the column of a group. `round`: digits of money after the point, all there are if not
+    /// said.
+    pub fn cell(self, group: &Group, basis: Basis, round: Option<u32>) -> Cell {
+        let sums = &group.sums;
+        let cost = group.cost(basis);
+        let of_gpu = |decimal| if cost.is_some() { Cell::Decimal(decimal) } else { Cell::Unknown };
+        match self {
+            // A total is of all shares.
+            Self::Share if group.is_total => Cell::Unknown,
+            Self::Share => Cell::Text(group.share.map_or("used", |share| share.mark()).to_owned()),
+            Self::Exchanges => Cell::Number(sums.exchanges),
+            Self::InputTokens => Cell::Number(sums.input()),
+            Self::OutputTokens => Cell::Number(sums.output()),
+            Self::Tokens(kind) => Cell::Number(sums.tokens[kind as usize]),
+            Self::GpuSeconds => of_gpu(nano(sums.gpu_ns)),
+            Self::EnergyJoules => of_gpu(nano(sums.energy_nj)),
+            Self::GpuHoursCost => of_gpu(rounded(sums.gpu_hours_pico, round)),
+            Self::EnergyCost => of_gpu(rounded(sums.gpu_energy_pico, round)),
+            Self::Cost => cost.map_or(Cell::Unknown, |cost| Cell::Decimal(rounded(cost, round))),
+            Self::Currency => group.currency.map_or(Cell::Unknown, |is| Cell::Text(is.code().to_owned())),
+            Self::UnpricedExchanges => Cell::Number(group.without_cost(basis)),
+            Self::UncountedPrompts => Cell::Number(sums.uncounted_prompts),
+            Self::InputKnown(known) => share(&sums.input_known, known),
+            Self::OutputKnown(known) => share(&sums.output_known, known),
+        }
+    }
+}
+
+/// Money of pico-units, rounded if that is asked for.
+pub(crate) fn rounded(pico: i128, round: Option<u32>) -> Decimal {
+    round.map_or(money(pico), |places| money(pico).round(places))
+}
+
+fn share(counts: &[i128; sums::PROVENANCES], known: Provenance) -> Cell {
+    let share = sums::shares(counts).into_iter().find(|(is, _)| *is == known);
+    share.map_or(Cell::Unknown, |(_, millionths)| Cell::Decimal(share_of(millionths)))
+}
+
+/// A share of so many millionths.
+pub(crate) fn share_of(millionths: u32) -> Decimal {
+    Decimal { units: i128::from(millionths), digits: 6, least: 0 }
+}

@@ -1,0 +1,122 @@
+//! The months of a report: whether each is closed, so that a bill says whether it can still change.
+
+use super::period;
+use super::source::Month;
+
+/// The state of a month.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MonthState {
+    /// The source does not know which months are closed.
+    #[default]
+    Unknown,
+    /// It is signed off.
+    Closed,
+    /// It is over and not closed.
+    Ended,
+    /// It is the current month.
+    Open,
+    /// It has not begun: the clock by which its exchanges ended was ahead.
+    Future,
+}
+
+impl MonthState {
+    /// Returns the state of a month at an instant, microseconds since 1970; `is_closed` as the source knows it.
+    pub fn at(month: Month, now_us: i64, is_closed: Option<bool>) -> Self {
+        match is_closed {
+            _ if now_us < period::month_start_us(month) => Self::Future,
+            None => Self::Unknown,
+            Some(true) => Self::Closed,
+            Some(false) if now_us < period::month_start_us(month + 1) => Self::Open,
+            Some(false) => Self::Ended,
+        }
+    }
+
+    /// The word in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Closed => "closed",
+            Self::Ended => "ended",
+            Self::Open => "open",
+            Self::Future => "future",
+        }
+    }
+}
+
+/// Returns a sentence about months and their states, in the order of time.
+pub(super) fn sentence<'a>(
+    months: impl Iterator<Item = (&'a Month, &'a MonthState)> + Clone,
+) -> Option<String> {
+    use MonthState::{Closed, Ended, Future, Open, Unknown};
+    let parts = [Closed, Ended, Open, Future, Unknown].into_iter().filter_map(|state| {
+        let of_it: Vec<Month> =
+            months.clone().filter(|(_, is)| **is == state).map(|(month, _)| *month).collect();
+        let is = match of_it.len() {
+            0 => return None,
+            1 => "is",
+            _ => "are",
+        };
+        let names = spans(&of_it);
+        Some(match state {
+            Closed => format!("{names} {is} closed"),
+            Ended => format!("{names} {is} over and not closed, so that late exchanges may still be added"),
+            Open => format!("{names} {is} open: exchanges are still added"),
+            Future => format!("{names} {is} in the future: the clock was ahead when these exchanges ended"),
+            Unknown => format!("whether {names} {is} closed, the central store does not know"),
+        })
+    });
+    let parts: Vec<_> = parts.collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// Months, of which three and more on end are one span: `2026-01 to 2026-03, 2026-05`.
+fn spans(months: &[Month]) -> String {
+    let spans = months.chunk_by(|one, next| one + 1 == *next).flat_map(|span| match span {
+        [first, _, .., last] => vec![format!("{} to {}", period::month(*first), period::month(*last))],
+        few => few.iter().map(|month| period::month(*month)).collect(),
+    });
+    spans.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::{MonthState, sentence};
+    use crate::report::period;
+
+    #[test]
+    fn a_month_is_closed_over_open_or_in_the_future() {
+        let october = 681;
+        let within = period::month_start_us(october) + 1;
+        let after = period::month_start_us(october + 1);
+        for (now_us, is_closed, state) in [
+            (within, Some(false), MonthState::Open),
+            (after, Some(false), MonthState::Ended),
+            (after, Some(true), MonthState::Closed),
+            (after, None, MonthState::Unknown),
+            (within - 2, Some(false), MonthState::Future),
+            (within - 2, None, MonthState::Future),
+        ] {
+            assert_eq!(MonthState::at(october, now_us, is_closed), state, "{now_us} {is_closed:?}");
+        }
+    }
+
+    #[test]
+    fn the_sentence_names_every_month_once() {
+        let said = |states: &[(i32, MonthState)]| {
+            sentence(states.iter().copied().collect::<BTreeMap<_, _>>().iter())
+        };
+        use MonthState::{Closed, Ended, Open};
+        assert_eq!(said(&[]), None);
+        assert_eq!(said(&[(681, Closed)]).as_deref(), Some("2026-10 is closed"));
+        assert_eq!(
+            said(&[(676, Closed), (677, Closed), (678, Closed), (680, Closed), (681, Ended), (682, Open)])
+                .as_deref(),
+            Some(
+                "2026-05 to 2026-07, 2026-09 are closed; 2026-10 is over and not closed, so that late exchanges may \
+                 still be added; 2026-11 is open: exchanges are still added"
+            )
+        );
+    }
+}
