@@ -33,6 +33,9 @@ const SHUN: Duration = Duration::from_secs(60);
 /// How often a month that is over is tried to be moved out while others read it.
 const MOVE: Duration = Duration::from_secs(10);
 
+/// How long others may read a month that is over before that is reported: a report takes seconds.
+const READ_MAX: Duration = Duration::from_secs(60);
+
 /// How far ahead a month may begin that is the open one, microseconds: clocks are set back by less at times.
 const AHEAD_US: i64 = DAY_US;
 
@@ -65,6 +68,8 @@ pub(crate) struct Keeper {
     waited_for: HashMap<Month, Instant>,
     succession: Succession,
     tried_to_move: Option<Instant>,
+    /// Since when others read the open file although its month is over.
+    read_since: Option<Instant>,
     trouble: Option<String>,
     /// What happened since it was last asked.
     pub news: News,
@@ -84,6 +89,7 @@ impl Keeper {
             waited_for: HashMap::new(),
             succession: Succession::default(),
             tried_to_move: None,
+            read_since: None,
             trouble: None,
             news: News::default(),
         }
@@ -367,9 +373,9 @@ impl Keeper {
         of_open
     }
 
-    /// The month that is over stays in the open file, and rows go on to be entered; somebody has to see to it.
-    fn stay(&mut self, trouble: String) {
-        self.news.faults.push(Fault::Other);
+    /// The month that is over stays in the open file, and rows go on to be entered; the operator has to see to it.
+    fn stay(&mut self, fault: Fault, trouble: String) {
+        self.news.faults.push(fault);
         self.trouble = Some(trouble);
     }
 
@@ -388,27 +394,45 @@ impl Keeper {
         let to = files::of_month(&self.path, open);
         let from = self.open_path.clone();
         if from != to && to.try_exists()? {
-            self.stay(format!(
-                "{} and {} hold the same month: move one of them away",
-                self.path.display(),
-                to.display()
-            ));
+            self.stay(
+                Fault::Other,
+                format!(
+                    "{} and {} hold the same month: move one of them away",
+                    self.path.display(),
+                    to.display()
+                ),
+            );
             return Ok(());
         }
         let now = month::of(now_us);
         if now < open && self.is_signed(now)? {
-            self.stay(format!(
-                "{} is of {}, and {} is closed already: is the clock right?",
-                self.path.display(),
-                month::name(open),
-                month::name(now)
-            ));
+            self.stay(
+                Fault::Other,
+                format!(
+                    "{} is of {}, and {} is closed already: is the clock right?",
+                    self.path.display(),
+                    month::name(open),
+                    month::name(now)
+                ),
+            );
             return Ok(());
         }
         self.trouble = None;
         if !self.open_file()?.settle()? {
+            if self.read_since.get_or_insert_with(Instant::now).elapsed() >= READ_MAX {
+                let (path, over) = (from.display(), month::name(open));
+                let said = format!(
+                    "{path} is of {over}, which is over, and cannot become {} while another program reads it: end that \
+                     program or its transaction (`fuser {path}` names the process); until then rows of {} go to {}",
+                    to.display(),
+                    month::name(now),
+                    files::of_month(&self.path, now).display()
+                );
+                self.stay(Fault::Locked, said);
+            }
             return Ok(());
         }
+        self.read_since = None;
         // Whoever ends before the next file is open leaves this one in order.
         if let Some(lock) = &mut self.lock {
             lock.owe(now_us);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use super::{IDLE, Keeper, LOG};
+use super::{IDLE, Keeper, LOG, READ_MAX};
 use crate::entry::Entry;
 use crate::report::source::{Gap, Month, Range, Source};
 use crate::testing::{NOON_US, Place, row};
@@ -207,5 +207,34 @@ fn a_file_that_is_gone_is_told_of_by_the_one_in_its_place() {
     let (months, gaps) = read(&place);
     assert_eq!(months, [(october(), 1)]);
     assert_eq!((month::of(gaps[0].from_us), &*gaps[0].why), (october(), "gone"));
+    keeper.end(november_us()).unwrap();
+}
+
+#[test]
+fn reader_that_keeps_a_month_from_its_end_is_reported() {
+    let place = Place::new();
+    let mut keeper = ready(&place, OCTOBER_US);
+    enter(&mut keeper, october(), &row(1), OCTOBER_US);
+    let reader = Store::open_read(&place.ledger()).unwrap();
+    keeper.ready(november_us()).unwrap();
+    assert_eq!((keeper.trouble(), keeper.news.faults.len()), (None, 0), "a report takes seconds");
+    keeper.read_since = Instant::now().checked_sub(READ_MAX);
+    keeper.tried_to_move = None;
+    keeper.ready(november_us()).unwrap();
+    let said = keeper.trouble().unwrap().to_owned();
+    for part in [
+        "x.db is of 2026-10, which is over",
+        "another program reads it",
+        "rows of 2026-11 go to",
+        "x-2026-11.db",
+    ] {
+        assert!(said.contains(part), "{part:?} is not in {said}");
+    }
+    assert_eq!(keeper.news.faults, [Fault::Locked]);
+    drop(reader);
+    keeper.tried_to_move = None;
+    keeper.ready(november_us()).unwrap();
+    assert_eq!((keeper.trouble(), keeper.read_since), (None, None));
+    assert!(place.names().contains(&"x-2026-10.db".to_owned()), "{:?}", place.names());
     keeper.end(november_us()).unwrap();
 }
