@@ -29,7 +29,7 @@ fn book(output: &str) -> Book {
 fn of_october<'a>(book: &'a Book) -> Reprice<'a> {
     let october = month::of(NOON_US);
     let range = Range { since_us: month::begin_us(october), until_us: month::begin_us(october + 1) };
-    Reprice { range, model: None, book, who: "ann", at_us: NOVEMBER_US }
+    Reprice { range, filters: &[], unpriced_only: false, book, who: "ann", at_us: NOVEMBER_US }
 }
 
 fn cost(book: &Book, rows: &[Row]) -> i128 {

@@ -65,8 +65,14 @@ fn ledger() -> Place {
 
 fn priced(place: &Place) {
     let (book, _) = Book::read(PRICES).unwrap_or_else(|problems| panic!("{problems:?}"));
-    let wish =
-        Reprice { range: Range::ALL, model: Some("m-*"), book: &book, who: "ann", at_us: november_us() };
+    let wish = Reprice {
+        range: Range::ALL,
+        filters: &[],
+        unpriced_only: true,
+        book: &book,
+        who: "ann",
+        at_us: november_us(),
+    };
     let done = reprice(&place.ledger(), &wish).unwrap();
     assert_eq!((done.newly_priced, done.entered), (200, 200));
     for verdict in verify(&place.ledger(), None).unwrap() {

@@ -13,12 +13,13 @@ use meter::ExchangeId;
 use price::{Book, Charge, Currency, Rate, Unpriced, Usage, has_tiers};
 
 use crate::amend::{Amendment, amend};
-use crate::report::ask::matches;
+use crate::report::ask::{Basis, Filter};
 use crate::report::corrections::Made;
 use crate::report::first_prices::Reading;
+use crate::report::group::may_be_asked;
 use crate::report::pieces::{Detail, Piece, from_rows};
 use crate::report::source::{Correction, Month, Range, Source, Trouble};
-use crate::{Class, Line, Row, Store, month};
+use crate::{Class, Row, Store, month};
 
 /// Corrections entered in one transaction: few enough that whoever writes the ledger meanwhile waits for
 /// a moment only, and that memory is bounded.
@@ -33,8 +34,10 @@ const LISTED: usize = 1_000;
 pub struct Reprice<'a> {
     /// What ended when.
     pub range: Range,
-    /// Of which model: a pattern in which `*` is any letters; all if not said.
-    pub model: Option<&'a str>,
+    /// Only what all of these let through, by the price that holds now.
+    pub filters: &'a [Filter],
+    /// Only what has no price now.
+    pub unpriced_only: bool,
     /// By which book.
     pub book: &'a Book,
     /// Who does it.
@@ -61,6 +64,8 @@ pub struct Change {
 pub struct Outcome {
     /// Exchanges that were looked at.
     pub exchanges: u64,
+    /// Exchanges whose charge is the same by the book.
+    pub unchanged: u64,
     /// Exchanges whose charge differs.
     pub differing: u64,
     /// Those among them that had no price before.
@@ -149,7 +154,8 @@ impl Part {
         let detail = serde_json::json!({
             "since_us": wish.range.since_us,
             "until_us": wish.range.until_us,
-            "model": wish.model,
+            "where": wish.filters.iter().map(filter_detail).collect::<Vec<_>>(),
+            "unpriced_only": wish.unpriced_only,
             "version": &**wish.book.version(),
             "book": &**wish.book.hash(),
             "old_books": planned.books.iter().map(|book| &**book).collect::<Vec<_>>(),
@@ -202,26 +208,40 @@ fn each(
     to: &mut To<'_>,
 ) -> Result<(), Trouble> {
     let rates: HashMap<_, _> = source.rates()?.into_iter().map(|rate| (rate.id, rate)).collect();
-    let is_wished = |line: &Line| wish.model.is_none_or(|model| matches(model, &line.model));
+    let rate_of = |id: Option<[u8; 16]>| -> Result<Option<&Arc<Rate>>, Trouble> {
+        let Some(id) = id else { return Ok(None) };
+        let rate = rates.get(&id);
+        Ok(Some(rate.ok_or("the ledger names a rate that it does not have; run `tokenmeter ledger verify` with the same `--ledger`")?))
+    };
+    let is_wished = |piece: &Piece<'_>, rate: Option<&Arc<Rate>>| {
+        (rate.is_none() || !wish.unpriced_only)
+            && may_be_asked(wish.filters, Basis::Price, piece, rate.map(|rate| &**rate))
+    };
     let mut left_out = 0;
     let mut leave_out = |piece: Piece<'_>| {
-        left_out += if is_wished(piece.line) { piece.line.exchanges } else { 0 };
+        left_out += if is_wished(&piece, rate_of(piece.line.rate)?) { piece.line.exchanges } else { 0 };
         Ok(())
     };
     from_rows(source, &wish.range, Reading::Used, &mut leave_out, &mut |piece| {
         let line = piece.line;
-        if line.class == Class::Correction || !is_wished(line) {
+        if line.class == Class::Correction {
             return Ok(());
         }
         let Detail::Row(row, made) = piece.detail else {
-            list(&mut outcome.gone, Arc::clone(&line.model), line.exchanges, &mut outcome.unlisted);
+            if is_wished(&piece, rate_of(line.rate)?) {
+                list(&mut outcome.gone, Arc::clone(&line.model), line.exchanges, &mut outcome.unlisted);
+            }
             return Ok(());
         };
+        let now = Standing::of(row, made);
+        let old = rate_of(now.rate)?;
+        if !is_wished(&piece, old) {
+            return Ok(());
+        }
         if !row.role.is_counted() {
             return Ok(());
         }
         outcome.exchanges += 1;
-        let now = Standing::of(row, made);
         let (rate, cost) = match wish.book.charge(&usage(row)) {
             Charge::Priced { rate, cost } => (rate, cost),
             Charge::Unpriced(why) => {
@@ -229,18 +249,12 @@ fn each(
                 return Ok(());
             }
         };
-        let old =
-            match now.rate {
-                Some(id) => Some(rates.get(&id).ok_or(
-                    "the ledger names a rate that it does not have; run `tokenmeter ledger verify` with the same `--ledger`",
-                )?),
-                None => None,
-            };
         if let Some(old) = old.filter(|old| old.currency != rate.currency) {
             return Err(other_currency(row, old.currency, rate.currency));
         }
         let delta = i128::from(cost) - now.cost_pico;
         if old.is_some() && delta == 0 {
+            outcome.unchanged += 1;
             return Ok(());
         }
         outcome.differing += 1;
@@ -264,6 +278,10 @@ fn each(
     })?;
     outcome.unlisted += left_out;
     Ok(())
+}
+
+fn filter_detail(filter: &Filter) -> serde_json::Value {
+    serde_json::json!({ "key": filter.key.name(), "except": filter.except, "patterns": filter.patterns })
 }
 
 fn list<K: Ord>(listed: &mut BTreeMap<K, u64>, key: K, exchanges: u64, unlisted: &mut u64) {
@@ -299,10 +317,11 @@ pub(crate) fn usage(row: &Row) -> Usage<'_> {
 fn other_currency(row: &Row, old: Currency, new: Currency) -> Trouble {
     format!(
         "exchange {} was charged in {} and the price book is in {}: a difference of two currencies is no \
-         money; leave it out with --model, or price it in {}",
+         money; leave it out with --where currency!={}, or price it in {}",
         row.id,
         old.code(),
         new.code(),
+        old.code(),
         old.code()
     )
     .into()

@@ -29,8 +29,13 @@ fn prices(text: &str) -> Book {
     Book::read(text).unwrap_or_else(|problems| panic!("{problems:?}")).0
 }
 
-fn wish<'a>(book: &'a Book, model: Option<&'a str>) -> Reprice<'a> {
-    Reprice { range: Range::ALL, model, book, who: "finance", at_us: 1_800_000_000_000_000 }
+fn wish<'a>(book: &'a Book, filters: &'a [Filter]) -> Reprice<'a> {
+    let at_us = 1_800_000_000_000_000;
+    Reprice { range: Range::ALL, filters, unpriced_only: false, book, who: "finance", at_us }
+}
+
+fn of_model(pattern: &str) -> [Filter; 1] {
+    [Filter { key: Key::Model, except: false, patterns: vec![pattern.to_owned()] }]
 }
 
 #[test]
@@ -76,8 +81,9 @@ fn the_charges_are_the_new_books_and_twice_is_once() {
             .sum();
         let mut after = 0;
         for model in ["llama-*", "nobody*"] {
-            let planned = rehearse(&Store::open_read(&path).unwrap(), &wish(&book, Some(model))).unwrap();
-            let done = reprice(&path, &wish(&book, Some(model))).unwrap();
+            let planned =
+                rehearse(&Store::open_read(&path).unwrap(), &wish(&book, &of_model(model))).unwrap();
+            let done = reprice(&path, &wish(&book, &of_model(model))).unwrap();
             assert_eq!(done.entered, done.differing);
             assert_eq!(super::Outcome { entered: planned.entered, ..done.clone() }, planned);
             assert!(done.differing > 0 && !done.gone.is_empty(), "{done:?}");
@@ -87,7 +93,7 @@ fn the_charges_are_the_new_books_and_twice_is_once() {
             assert_eq!(listed().map(|change| change.newly_priced).sum::<u64>(), done.newly_priced);
             assert_eq!(listed().map(|change| change.before_pico).sum::<i128>(), done.before_pico);
             assert_eq!(listed().map(|change| change.after_pico).sum::<i128>(), done.after_pico);
-            let again = reprice(&path, &wish(&book, Some(model))).unwrap();
+            let again = reprice(&path, &wish(&book, &of_model(model))).unwrap();
             assert_eq!((again.differing, again.entered), (0, 0));
             after += done.after_pico;
         }
@@ -117,7 +123,7 @@ fn the_charges_are_the_new_books_and_twice_is_once() {
 #[test]
 fn who_did_it_and_what_it_came_to_is_kept() {
     let ((_, place), book) = (book(3), prices(PRICES));
-    let done = reprice(&place.ledger(), &wish(&book, Some("llama-*"))).unwrap();
+    let done = reprice(&place.ledger(), &wish(&book, &of_model("llama-*"))).unwrap();
     let (mut acts, mut corrections, mut delta) = (0, 0, 0_i128);
     for (_, path) in Store::open_read(&place.ledger()).unwrap().months() {
         let connection = rusqlite::Connection::open(path).unwrap();
@@ -146,7 +152,7 @@ fn who_did_it_and_what_it_came_to_is_kept() {
 fn what_cannot_be_charged_again_is_told() {
     let memory = Memory::of_chance(8, 300);
     let book = prices("version: v\ncurrency: USD\nmodels:\n  - {name: llama-3, input: 1, output: 2}\n");
-    let not_qwen = rehearse(&memory, &wish(&book, Some("*a*"))).unwrap();
+    let not_qwen = rehearse(&memory, &wish(&book, &of_model("*a*"))).unwrap();
     assert!(not_qwen.unpriced.keys().any(|(model, _)| &**model == "llama-3-70b"), "{not_qwen:?}");
     let kept = |row: &Row| row.ended_us >= memory.kept_since_us;
     let gone = memory.shed.iter().filter(|(_, line)| line.model.contains('a')).count()
@@ -155,14 +161,15 @@ fn what_cannot_be_charged_again_is_told() {
     let euros = prices(
         "version: v\ncurrency: EUR\nmodels:\n  - {pattern: 'llama*', input: 1, output: 2, input_audio: 1, output_audio: 1, output_image: 1, output_video: 1}\n",
     );
-    let error = rehearse(&memory, &wish(&euros, None)).unwrap_err().to_string();
+    let error = rehearse(&memory, &wish(&euros, &[])).unwrap_err().to_string();
     assert!(error.contains("USD") && error.contains("EUR"), "{error}");
 }
 
 #[test]
 fn two_who_do_it_at_once_do_it_once() {
     let ((_, place), book) = (book(4), prices(PRICES));
-    let asked = wish(&book, Some("llama-*"));
+    let filters = of_model("llama-*");
+    let asked = wish(&book, &filters);
     let store = Store::open_read(&place.ledger()).unwrap();
     let (mut made, mut rates, mut outcome) = (Vec::new(), Vec::new(), super::Outcome::default());
     each(&store, &asked, &mut outcome, &mut |correction, rate| {
@@ -227,9 +234,44 @@ fn what_is_left_out_is_of_the_models_that_were_meant() {
         .map(|line| line.model)
         .collect();
     for pattern in [None, Some("qwen*"), Some("llama-3"), Some("none")] {
-        let outcome = rehearse(&memory, &Reprice { range, ..wish(&book, pattern) }).unwrap();
+        let filters: Vec<_> = pattern.into_iter().flat_map(of_model).collect();
+        let outcome = rehearse(&memory, &Reprice { range, ..wish(&book, &filters) }).unwrap();
         let meant = models.iter().filter(|model| pattern.is_none_or(|pattern| matches(pattern, model)));
         assert_eq!(outcome.unlisted, u64::try_from(meant.count()).unwrap(), "{pattern:?}");
         assert!(outcome.gone.is_empty());
     }
+}
+
+#[test]
+fn only_what_filters_let_through_is_charged_again() {
+    let ((memory, place), book) = (book(5), prices(PRICES));
+    let filters = ["tenant=acme", "model=llama-*", "dialect=anthropic", "version=2026-10"];
+    let filters = filters.map(|text| Filter::read(text).unwrap());
+    let done = reprice(&place.ledger(), &wish(&book, &filters)).unwrap();
+    let rows = memory.rows.iter().filter(|(_, row, _)| {
+        let made = memory.corrections.iter().find(|(_, made)| made.exchange == row.id);
+        let rate = made.map_or(row.rate(), |(_, made)| made.line.rate);
+        &*row.tenant == "acme"
+            && row.model.starts_with("llama-")
+            && &*row.dialect == "anthropic"
+            && rate == Some(memory.rates[0].id)
+    });
+    assert_eq!(done.exchanges, u64::try_from(rows.count()).unwrap());
+    assert!(done.differing > 0 && done.changes.keys().all(|(tenant, _)| &**tenant == "acme"), "{done:?}");
+    let again = rehearse(&Store::open_read(&place.ledger()).unwrap(), &wish(&book, &filters[..3])).unwrap();
+    assert!(again.unchanged >= done.differing, "{again:?}");
+    assert_eq!(again.exchanges, again.unchanged + again.differing + again.unpriced.values().sum::<u64>());
+}
+
+#[test]
+fn only_what_has_no_price_is_charged_where_that_is_asked() {
+    let ((memory, place), book) = (book(6), prices(PRICES));
+    let first_prices = memory.corrections.iter().filter(|(_, made)| made.line.exchanges > 0).count();
+    let unpriced = memory.rows.iter().filter(|(_, row, _)| row.rate().is_none()).count() - first_prices;
+    let asked = Reprice { unpriced_only: true, ..wish(&book, &[]) };
+    let done = reprice(&place.ledger(), &asked).unwrap();
+    assert_eq!(done.exchanges, u64::try_from(unpriced).unwrap());
+    assert_eq!((done.newly_priced, done.unchanged), (done.differing, 0));
+    assert!(first_prices > 0 && done.differing > 0, "{done:?}");
+    assert_eq!(reprice(&place.ledger(), &asked).unwrap().exchanges, done.exchanges - done.differing);
 }

@@ -192,6 +192,14 @@ fn value(basis: Basis, piece: &Piece<'_>, key: Key, rate: Option<&Rate>) -> Valu
     }
 }
 
+/// Whether filters let a piece through, or may: what only a row that is gone said may have been anything.
+pub(crate) fn may_be_asked(filters: &[Filter], basis: Basis, piece: &Piece<'_>, rate: Option<&Rate>) -> bool {
+    filters.iter().all(|filter| {
+        let value = value(basis, piece, filter.key, rate);
+        filter.lets(&value) || (value == Value::Word(NO_DETAIL) && !filter.except)
+    })
+}
+
 /// Counts what is left out, if it may have been asked for: what only its row said may have been anything.
 pub(crate) fn leave_out(
     ask: &Ask,
@@ -200,11 +208,9 @@ pub(crate) fn leave_out(
     left_out: &mut i128,
 ) -> Result<(), Trouble> {
     let rate = rate_of(piece, rates)?;
-    let may_let = |filter: &Filter| {
-        let value = value(ask.basis, piece, filter.key, rate);
-        filter.lets(&value) || (value == Value::Word(NO_DETAIL) && !filter.except)
-    };
-    if ask.billed.is_none_or(|month| month == piece.billed) && ask.filters.iter().all(may_let) {
+    if ask.billed.is_none_or(|month| month == piece.billed)
+        && may_be_asked(&ask.filters, ask.basis, piece, rate)
+    {
         *left_out += i128::from(piece.line.exchanges);
     }
     Ok(())

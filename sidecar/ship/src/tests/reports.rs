@@ -40,7 +40,8 @@ fn every_report_of_what_was_priced_later_is_the_same_to_the_byte() {
     let (prices, _) = price::Book::read(prices).unwrap();
     let range = Range { since_us: i64::MIN, until_us: NOON_US + DAY_US + 300 };
     let at_us = NOON_US + 10 * DAY_US;
-    let wish = ledger::Reprice { range, model: None, book: &prices, who: "ann", at_us };
+    let wish =
+        ledger::Reprice { range, filters: &[], unpriced_only: false, book: &prices, who: "ann", at_us };
     let done = ledger::reprice(&book.path(), &wish).unwrap();
     assert!(done.newly_priced > 20 && done.entered > done.newly_priced, "{done:?}");
     arrives(&book, &book.ship(&url, 300), &url);

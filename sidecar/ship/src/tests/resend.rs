@@ -190,7 +190,8 @@ fn reprice(book: &Book, price: u32) {
     let (prices, _) = Prices::read(&text).unwrap();
     let again = ledger::Reprice {
         range: Range::ALL,
-        model: None,
+        filters: &[],
+        unpriced_only: false,
         book: &prices,
         who: "finance",
         at_us: NOON_US + 10 * DAY_US + i64::from(price),

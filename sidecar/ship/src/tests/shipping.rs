@@ -45,7 +45,8 @@ fn what_is_charged_again_arrives_in_its_month() {
     let (prices, _) = price::Book::read(text).unwrap();
     let again = ledger::Reprice {
         range: Range::ALL,
-        model: None,
+        filters: &[],
+        unpriced_only: false,
         book: &prices,
         who: "finance",
         at_us: NOON_US + 10 * DAY_US,

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use ledger::report::money::{in_threes, money};
-use ledger::report::{Range, Trouble, period};
+use ledger::report::{Filter, Key, Range, Trouble, period};
 use ledger::{Change, Outcome, Reprice, Store};
 use price::{Book, Problem};
 
@@ -23,7 +23,8 @@ pub struct Wish {
     ledger: Option<String>,
     config: Option<String>,
     range: Range,
-    model: Option<String>,
+    filters: Vec<Filter>,
+    unpriced_only: bool,
     prices: PathBuf,
     who: Option<String>,
     dry_run: bool,
@@ -33,6 +34,8 @@ impl Wish {
     /// As the flags have it.
     pub(crate) fn of(matches: &ArgMatches) -> Self {
         let text = |name: &str| matches.get_one::<String>(name).cloned();
+        let of_model =
+            text("model").map(|model| Filter { key: Key::Model, except: false, patterns: vec![model] });
         Self {
             ledger: text("ledger"),
             config: text("config"),
@@ -40,7 +43,8 @@ impl Wish {
                 since_us: matches.get_one("since").copied().expect("clap asks for it"),
                 until_us: matches.get_one("until").copied().expect("clap asks for it"),
             },
-            model: text("model"),
+            filters: matches.get_many("where").into_iter().flatten().cloned().chain(of_model).collect(),
+            unpriced_only: matches.get_flag("unpriced-only"),
             prices: matches.get_one::<PathBuf>("prices").cloned().expect("clap asks for it"),
             who: text("who"),
             dry_run: matches.get_flag("dry-run"),
@@ -79,6 +83,20 @@ pub(crate) fn command() -> Command {
                 .help("Of these models only, as in llama*; by default of all"),
         )
         .arg(
+            Arg::new("where")
+                .long("where")
+                .value_name("KEY=VALUE,…")
+                .action(ArgAction::Append)
+                .value_parser(Filter::read)
+                .help("Only these, by the price that holds now; keys and patterns are those of `spend`"),
+        )
+        .arg(
+            Arg::new("unpriced-only")
+                .long("unpriced-only")
+                .action(ArgAction::SetTrue)
+                .help("Only exchanges that have no price now"),
+        )
+        .arg(
             Arg::new("who")
                 .long("who")
                 .value_name("NAME")
@@ -103,7 +121,8 @@ pub(crate) fn run(wish: &Wish) -> Result<ExitCode, RepriceError> {
     let who = who::named(wish.who.as_deref(), &ThisMachine);
     let asked = Reprice {
         range: wish.range,
-        model: wish.model.as_deref(),
+        filters: &wish.filters,
+        unpriced_only: wish.unpriced_only,
         book: &book,
         who: &who,
         at_us: ledger::now_us(),
@@ -141,6 +160,13 @@ fn told(outcome: &Outcome, book: &Book, dry: bool) -> String {
             exchanges(outcome.exchanges),
             book.version(),
             book.hash()
+        ),
+        format!(
+            "{} charged the same by that book",
+            match outcome.unchanged {
+                1 => "1 is".to_owned(),
+                count => format!("{} are", number(count)),
+            }
         ),
         format!(
             "{} {}, {} of them had no price: {} {code} before, {} {code} after, {} {code} in corrections",
@@ -272,7 +298,9 @@ Examples:
   tokenmeter ledger reprice --ledger tokenmeter.db --prices corrected.yaml \\
     --since 2026-10 --until 2026-11 --dry-run
   tokenmeter ledger reprice --ledger tokenmeter.db --prices corrected.yaml \\
-    --since 2026-10-20 --until 2026-11 --model 'llama*'
+    --since 2026-10-20 --until 2026-11 --model 'llama*' --where tenant=acme
+  tokenmeter ledger reprice --ledger tokenmeter.db --prices prices.yaml \\
+    --since 2026-10 --until 2026-11 --unpriced-only
 
 Rows are never changed: a correction stands beside each whose charge differs,
 billed in its month or, where that is closed, in the open one, and `audit` keeps

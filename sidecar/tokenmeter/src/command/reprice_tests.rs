@@ -13,12 +13,13 @@ fn wish(line: &str) -> Result<Wish, String> {
 #[test]
 fn flags() {
     command().debug_assert();
-    let wish =
-        wish("reprice --since 2026-10 --until 2026-11 --prices p.yaml --model llama* --dry-run").unwrap();
+    let line = "reprice --since 2026-10 --until 2026-11 --prices p.yaml --model llama* --where tenant!=acme";
+    let wish = wish(&format!("{line} --unpriced-only --dry-run")).unwrap();
     assert_eq!(wish.range.since_us, 1_790_812_800_000_000);
     assert_eq!(wish.range.until_us, 1_793_491_200_000_000);
-    assert_eq!(wish.model.as_deref(), Some("llama*"));
-    assert!(wish.dry_run);
+    let filters = ["tenant!=acme", "model=llama*"].map(|text| ledger::report::Filter::read(text).unwrap());
+    assert_eq!(wish.filters, filters);
+    assert!(wish.dry_run && wish.unpriced_only);
     for missing in ["reprice --since 2026-10 --until 2026-11", "reprice --since 2026-10 --prices p.yaml"] {
         assert!(self::wish(missing).is_err(), "{missing}");
     }
@@ -57,6 +58,7 @@ fn it_charges_again_and_says_so() {
             .unwrap();
     let outcome = ledger::Outcome {
         exchanges: 1200,
+        unchanged: 1189,
         differing: 7,
         newly_priced: 2,
         before_pico: 1_000_000_000_000,
@@ -69,6 +71,7 @@ fn it_charges_again_and_says_so() {
     let text = told(&outcome, &book, false);
     for said in [
         "1,200 exchanges looked at",
+        "1,189 are charged the same by that book",
         "7 differ, 2 of them had no price: 1.00 USD before, 1.50 USD after, 0.50 USD in corrections",
         "3 exchanges of new, which the book does not price (model)",
         "1 exchange of old, whose rows are not kept",
