@@ -207,6 +207,18 @@ impl File {
         Ok(self.connection.query_row(&sql, [], |row| Ok((pages(row, 1)?, pages(row, 2)?)))?)
     }
 
+    /// Writes all of the log into the file, so that nothing rests on an fsync that failed before.
+    pub(crate) fn write_back(&self) -> Result<(), Failure> {
+        let (log, done) = self.log("PASSIVE")?;
+        if log == done {
+            return Ok(());
+        }
+        Err(Failure::new(
+            Fault::Locked,
+            "another program reads an old state of it, so that its log cannot be written back",
+        ))
+    }
+
     /// Brings everything into the file, so that nothing is beside it, unless others read it just now. Whether
     /// it is so.
     pub(crate) fn settle(&self) -> Result<bool, Failure> {

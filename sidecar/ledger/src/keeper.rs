@@ -185,7 +185,7 @@ impl Keeper {
 
     /// After an fsync that failed, what the log holds is believed when it was written into the file.
     fn trust(&self, file: &File) -> Result<(), Failure> {
-        match write_back(file) {
+        match file.write_back() {
             Err(failure) if failure.fault == Fault::Locked && !self.doubtful => Ok(()),
             other => other,
         }
@@ -207,7 +207,7 @@ impl Keeper {
         entry.commit()?;
         // Into the file itself: a log that is damaged after a crash is not to take this with it, or nobody
         // would know that rows were lost.
-        match write_back(file) {
+        match file.write_back() {
             Err(failure) if failure.fault != Fault::Locked => return Err(failure),
             _ => {}
         }
@@ -552,7 +552,7 @@ impl Keeper {
                 continue;
             }
             let settled = File::open(&path).and_then(|file| {
-                write_back(&file)?;
+                file.write_back()?;
                 file.rest()
             });
             let month = path.file_name().and_then(|name| files::month_in(&self.path, name.to_str()?));
@@ -576,18 +576,6 @@ pub(crate) fn node(path: &Path) -> io::Result<(u64, u64)> {
 /// The file was taken away while it was written to.
 pub(crate) fn gone(path: &Path) -> Failure {
     Failure::new(Fault::Io, format!("{} is not the file any more that was opened", path.display()))
-}
-
-/// Writes all of a log into its file, so that nothing rests on an fsync that failed before.
-fn write_back(file: &File) -> Result<(), Failure> {
-    let (log, done) = file.log("PASSIVE")?;
-    if log == done {
-        return Ok(());
-    }
-    Err(Failure::new(
-        Fault::Locked,
-        "somebody reads an old state of it, so that its log cannot be written back",
-    ))
 }
 
 fn not_open() -> Failure {
