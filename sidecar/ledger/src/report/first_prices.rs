@@ -151,7 +151,7 @@ impl Held {
             for moved in self.moved.iter().filter(|moved| moved.billed == *billed) {
                 take(rest, &moved.line).ok_or(
                     "the rows that were priced since sum to more than the daily totals without a price: run \
-                     `tokenmeter ledger verify`",
+                     `tokenmeter ledger verify` with the same `--ledger`",
                 )?;
             }
             self.move_exchanges(reading, *billed, rest);
