@@ -2,6 +2,7 @@
 //! either side goes away.
 
 mod document;
+mod histories;
 mod ledgers;
 mod parcels;
 mod refusals;

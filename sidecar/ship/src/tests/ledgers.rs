@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use ledger::report::source::{Correction, DAY_US, DeviceLine, Range, Share, Source, Used};
 use ledger::{EnergyRow, Ledger, Line, Row, Store};
+use meter::TokenType;
 
 use super::rows::{NOON_US, energy, leg, row};
 use super::server::{Place, until};
@@ -40,17 +41,24 @@ impl Book {
         self.place.path("x.db")
     }
 
-    /// Enters so many more rows, energy among them, every fourth in one of two months before; waits until
-    /// they are on the disk.
+    /// The row of a number that is entered: every fourth is of one of two months before, some are legs.
+    pub(crate) fn row(number: u64) -> Row {
+        let mut row = row(number);
+        if number.is_multiple_of(4) {
+            row.ended_us -= 40 * DAY_US * (1 + number as i64 % 3 / 2);
+        }
+        if number % 7 == 3 { leg(row) } else { row }
+    }
+
+    /// How many rows were entered.
+    pub(crate) fn entered(&self) -> u64 {
+        self.entered
+    }
+
+    /// Enters so many more rows, energy among them; waits until they are on the disk.
     pub(crate) fn enter(&mut self, rows: u64) {
         for number in self.entered..self.entered + rows {
-            let mut row = row(number);
-            if number.is_multiple_of(4) {
-                row.ended_us -= 40 * DAY_US * (1 + number as i64 % 3 / 2);
-            }
-            if number % 7 == 3 {
-                row = leg(row);
-            }
+            let row = Self::row(number);
             self.ledger.enter(row.clone());
             if let Some(energy) = energy(&row, number) {
                 self.ledger.energy(EnergyRow::of(&row, energy.used));
@@ -113,7 +121,7 @@ pub(crate) fn arrives(book: &Book, shipper: &Shipper, url: &str) {
 /// All that a report can read, in one value.
 #[derive(Debug, Default, PartialEq)]
 struct Everything {
-    lines: BTreeMap<String, [i128; 16]>,
+    lines: BTreeMap<String, [i128; 7 + TokenType::ALL.len()]>,
     rows: BTreeMap<[u8; 16], (i32, Row, Option<Used>)>,
     corrections: BTreeMap<[u8; 16], (i32, Correction)>,
     devices: Vec<DeviceLine>,

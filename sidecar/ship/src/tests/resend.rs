@@ -21,7 +21,7 @@ use crate::{Address, Central, Shipper, schema};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-fn central(database: &str) -> Central {
+pub(crate) fn central(database: &str) -> Central {
     Central::open(&Address::parse(&shared().url(database)).unwrap()).unwrap()
 }
 
@@ -43,7 +43,7 @@ fn send_again(owner: &mut Client) {
     owner.batch_execute("SELECT tokenmeter.send_again(instance) FROM tokenmeter.file").unwrap();
 }
 
-fn no_file_waits(owner: &mut Client) -> bool {
+pub(crate) fn no_file_waits(owner: &mut Client) -> bool {
     count(owner, "SELECT count(*) FROM tokenmeter.file WHERE resend_since IS NOT NULL") == 0
 }
 
@@ -179,11 +179,11 @@ fn files(book: &Book) -> Vec<PathBuf> {
     Feed::of(&book.path()).files().unwrap()
 }
 
-fn backup(path: &Path) -> PathBuf {
+pub(crate) fn backup(path: &Path) -> PathBuf {
     path.with_extension("backup")
 }
 
-fn reprice(book: &Book, price: u32) {
+pub(crate) fn reprice(book: &Book, price: u32) -> u64 {
     let kinds = ["input", "output", "input_audio", "output_audio", "output_image", "output_video"];
     let kinds = kinds.map(|kind| format!("{kind}: {price}")).join(", ");
     let text = format!("version: v{price}\ncurrency: USD\nmodels:\n- {{pattern: '*', {kinds}}}\n");
@@ -196,11 +196,11 @@ fn reprice(book: &Book, price: u32) {
         who: "finance",
         at_us: NOON_US + 10 * DAY_US + i64::from(price),
     };
-    assert!(ledger::reprice(&book.path(), &again).unwrap().entered > 300);
+    ledger::reprice(&book.path(), &again).unwrap().entered
 }
 
 /// What the shipper gives as the remedy of each file it does not send.
-fn follow_remedies(owner: &mut Client, shipper: &Shipper) {
+pub(crate) fn follow_remedies(owner: &mut Client, shipper: &Shipper) {
     let mut followed = BTreeSet::new();
     until("no file is left behind", || {
         let status = shipper.status();
@@ -232,7 +232,7 @@ fn ledger_put_back_and_charged_by_another_book_agrees_again() {
             assert!(std::fs::copy(file, backup(file)).unwrap() > 0);
         }
     });
-    reprice(&book, 9);
+    assert!(reprice(&book, 9) > 300);
     let shipper = book.ship(&url, 100);
     arrives(&book, &shipper, &url);
     assert!(shipper.shutdown(PATIENCE));
@@ -243,7 +243,7 @@ fn ledger_put_back_and_charged_by_another_book_agrees_again() {
             std::fs::copy(backup(file), file).unwrap();
         }
     });
-    reprice(&book, 4);
+    assert!(reprice(&book, 4) > 300);
     let shipper = book.ship(&url, 100);
     until("it is told", || shipper.status().trouble.is_some());
     follow_remedies(&mut owner, &shipper);
