@@ -72,4 +72,4 @@ pub use running::{Clock, Ledger, MayForget, Plan, now_us, start};
 pub use sign_off::{SignOff, utc};
 pub use status::Status;
 pub use store::Store;
-pub use verify::{Verdict, verify};
+pub use verify::{Verdict, line_difference, verify};

@@ -332,6 +332,11 @@ fn table_id(find: &mut rusqlite::Statement<'_>, id: rusqlite::types::ValueRef<'_
     crate::table::bind(find, &[id])
 }
 
+/// What a line says and what its rows come to, where the two differ; `None` if there is neither.
+pub fn line_difference(currency: Option<&str>, made: Option<&Line>, stored: Option<&Line>) -> Option<String> {
+    Some(difference(&Key::of(stored.or(made)?), currency, made, stored))
+}
+
 fn difference(key: &Key, currency: Option<&str>, made: Option<&Line>, stored: Option<&Line>) -> String {
     let told = |line: Option<&Line>| match line {
         None => "nothing".to_owned(),

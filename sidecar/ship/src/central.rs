@@ -2,6 +2,7 @@
 //! who ship there.
 
 mod columns;
+mod verify;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,6 +14,8 @@ use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::{ToSql, Type};
 use postgres::{Client, Row as Columns};
 use price::Rate;
+
+pub use verify::Verdict;
 
 use crate::address::Address;
 use crate::connect::connect;

@@ -18,7 +18,7 @@ mod values;
 mod tests;
 
 pub use address::{Address, redact};
-pub use central::{Central, Spent};
+pub use central::{Central, Spent, Verdict};
 pub use schema::DDL;
 pub use shipper::{Plan, Shipper, Watch, start};
 pub use status::{FileStatus, Status};

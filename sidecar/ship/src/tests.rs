@@ -12,4 +12,5 @@ mod rights;
 mod rows;
 mod server;
 mod shipping;
+mod verify;
 mod views;

@@ -85,5 +85,7 @@ async fn a_store_has_every_row_once_whoever_was_killed() {
             };
             assert_eq!(said(&place.text("x.db")), said(&url), "{flags:?}");
         }
+        let verified = command(&["ledger", "verify", "--ledger", &url]);
+        assert!(verified.contains("ok  the central store: "), "{verified}");
     });
 }

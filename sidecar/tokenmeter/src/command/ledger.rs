@@ -6,13 +6,17 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Arg, ArgMatches, Command};
+use ledger::report::source::Trouble;
 use ledger::{Copy, Done, Failure, Overview, Part, Verdict, backup, close, month, overview, verify};
+use ship::Central;
+use ship::address::is_postgres;
 
 use super::closed;
 use super::ledger_path::{self, NoLedger};
 use super::reprice::{self, RepriceError};
 use super::who;
 use crate::machine::ThisMachine;
+use crate::plan::store;
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,13 +69,13 @@ impl Place {
         Self { ledger: text("ledger"), config: text("config") }
     }
 
+    fn named(&self) -> Result<String, LedgerError> {
+        ledger_path::named(self.ledger.as_deref(), self.config.as_deref()).map_err(LedgerError::NoLedger)
+    }
+
     fn path(&self) -> Result<PathBuf, LedgerError> {
-        let named = ledger_path::named(self.ledger.as_deref(), self.config.as_deref());
-        let named = named.map_err(LedgerError::NoLedger)?;
-        if named.starts_with("postgres://") || named.starts_with("postgresql://") {
-            return Err(LedgerError::Central);
-        }
-        Ok(named.into())
+        let named = self.named()?;
+        if is_postgres(&named) { Err(LedgerError::Central) } else { Ok(named.into()) }
     }
 }
 
@@ -127,8 +131,8 @@ pub(crate) fn command() -> Command {
         .subcommand(
             Command::new("verify")
                 .about("Read everything, sum and hash it again, and say what differs; exit 1 if anything does")
-                .arg(month_argument().help("This month only; by default every file"))
-                .args(ledger_path::of_files()),
+                .arg(month_argument().help("This month only; by default every month"))
+                .args(ledger_path::arguments()),
         )
         .subcommand(
             Command::new("backup")
@@ -178,6 +182,12 @@ pub(crate) fn run(wish: &Wish) -> Result<ExitCode, LedgerError> {
             }
             Ok(ExitCode::SUCCESS)
         }
+        Wish::Verify(wish) if is_postgres(&wish.place.named()?) => {
+            let verdicts = verify_central(&wish.place.named()?, wish.month).map_err(LedgerError::Store)?;
+            let well = verdicts.iter().all(|verdict| verdict.differences.is_empty());
+            say(&verdicts.iter().map(judged_central).collect::<Vec<_>>().join("\n"));
+            Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+        }
         Wish::Verify(wish) => {
             let verdicts = verify(&wish.place.path()?, wish.month).map_err(LedgerError::Ledger)?;
             let well = verdicts.iter().all(|verdict| verdict.differences.is_empty());
@@ -212,6 +222,32 @@ fn say(what: &str) {
     let _ = writeln!(io::stdout(), "{what}");
 }
 
+fn verify_central(named: &str, month: Option<i32>) -> Result<Vec<ship::Verdict>, Trouble> {
+    let address = store::address_for_command(named, &ThisMachine).map_err(|refused| refused.to_string())?;
+    Central::open(&address)?.verify(month)
+}
+
+fn judged_central(verdict: &ship::Verdict) -> String {
+    let month = month::name(verdict.month);
+    if !verdict.differences.is_empty() {
+        return format!("{month}  DIFFERS  the central store:{}", listed(&verdict.differences));
+    }
+    match verdict.is_forgotten {
+        true => format!(
+            "{month}  ok  the central store: corrections and the lines they come to; its rows are forgotten"
+        ),
+        false => {
+            let rows = closed::count(verdict.rows, "row");
+            format!("{month}  ok  the central store: {rows} and the lines they come to")
+        }
+    }
+}
+
+/// Differences, each on a line of its own.
+fn listed(differences: &[String]) -> String {
+    differences.iter().map(|said| format!("\n    {said}")).collect()
+}
+
 fn judged(verdict: &Verdict) -> String {
     let month = verdict.month.map_or_else(|| "?".to_owned(), month::name);
     let path = verdict.path.display();
@@ -223,8 +259,7 @@ fn judged(verdict: &Verdict) -> String {
         let rows = closed::count(verdict.rows, "row");
         return format!("{month}  ok  {path}: {rows} and the lines they come to; {digest}");
     }
-    let lines = verdict.differences.iter().map(|said| format!("\n    {said}"));
-    format!("{month}  DIFFERS  {path}:{}", lines.collect::<String>())
+    format!("{month}  DIFFERS  {path}:{}", listed(&verdict.differences))
 }
 
 fn copied(copy: &Copy) -> String {
@@ -297,6 +332,7 @@ ledger's files away, copy those of DIR to where they were, verify, start it.";
 pub(crate) enum LedgerError {
     NoLedger(NoLedger),
     Central,
+    Store(Trouble),
     Ledger(Failure),
     Reprice(RepriceError),
 }
@@ -308,6 +344,7 @@ impl fmt::Display for LedgerError {
             Self::Central => f.write_str(
                 "this is done to the ledger on disk that a proxy writes, not to the central store: give --ledger PATH",
             ),
+            Self::Store(trouble) => write!(f, "{trouble}"),
             Self::Ledger(failure) => write!(f, "{failure}"),
             Self::Reprice(error) => write!(f, "{error}"),
         }
@@ -322,7 +359,7 @@ mod tests {
 
     use ledger::{Facts, Failure, Overview, Part, Verdict};
 
-    use super::{Wish, command, judged, state};
+    use super::{Wish, command, judged, judged_central, state};
 
     fn wish(line: &str) -> Result<Wish, String> {
         let matches =
@@ -360,6 +397,19 @@ mod tests {
         };
         let error = place.path().unwrap_err().to_string();
         assert!(error.contains("--ledger PATH") && !error.contains("secret"), "{error}");
+    }
+
+    #[test]
+    fn verdict_on_the_central_store_in_words() {
+        let mut verdict = ship::Verdict { month: 681, rows: 7, is_forgotten: false, differences: Vec::new() };
+        assert_eq!(
+            judged_central(&verdict),
+            "2026-10  ok  the central store: 7 rows and the lines they come to"
+        );
+        verdict.is_forgotten = true;
+        assert!(judged_central(&verdict).ends_with("its rows are forgotten"));
+        verdict.differences = vec!["one".into(), "two".into()];
+        assert_eq!(judged_central(&verdict), "2026-10  DIFFERS  the central store:\n    one\n    two");
     }
 
     #[test]

@@ -1,0 +1,169 @@
+//! Whether the store's daily totals are what its rows and corrections sum to, all of them summed again.
+//!
+//! Rows of a forgotten month are not there, and of a file some of whose rows were taken away before they came the store
+//! has totals instead: there, only corrections are compared.
+
+use std::collections::HashMap;
+
+use ledger::report::source::{Month, Source, Trouble};
+use ledger::{Line, line_difference};
+use meter::TokenType;
+use postgres::types::Type;
+
+use super::{Central, columns};
+
+/// Of so many differences of one month each is named; of more, how many there are.
+const NAMED: usize = 20;
+
+/// What was found of one month.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// The month.
+    pub month: Month,
+    /// Exchanges that were read.
+    pub rows: u64,
+    /// Whether the month's rows were dropped, so that only its corrections were compared.
+    pub is_forgotten: bool,
+    /// What differs; nothing if all is well.
+    pub differences: Vec<String>,
+}
+
+impl Central {
+    /// Verifies every month, or one.
+    ///
+    /// # Errors
+    /// If the store cannot be read, or has nothing of the month.
+    pub fn verify(&self, only: Option<Month>) -> Result<Vec<Verdict>, Trouble> {
+        let rates = self.rates()?;
+        let currencies: HashMap<_, _> = rates.iter().map(|rate| (rate.id, rate.currency)).collect();
+        let mut months = Vec::new();
+        let sql = "SELECT first - date '1970-01-01' AS day, first IN (SELECT tokenmeter.forgotten()) AS is_forgotten \
+                   FROM (SELECT to_date(right(inhrelid::regclass::text, 7), 'YYYY_MM') AS first FROM pg_inherits \
+                   WHERE inhparent = 'tokenmeter.line'::regclass) m ORDER BY 1";
+        self.each(sql, &[], |row| {
+            let (day, is_forgotten): (i32, bool) = (row.try_get("day")?, row.try_get("is_forgotten")?);
+            months.push((day, ledger::month::of_day(day), is_forgotten));
+            Ok(())
+        })?;
+        months.retain(|(_, month, _)| only.is_none_or(|only| only == *month));
+        if let (Some(only), true) = (only, months.is_empty()) {
+            return Err(format!("the central store has nothing of {}", ledger::month::name(only)).into());
+        }
+        let mut verdicts = Vec::with_capacity(months.len());
+        for (first_day, month, is_forgotten) in months {
+            let mut rows = 0;
+            self.each(COUNT, &[(&first_day, Type::INT4)], |row| {
+                rows = row.try_get::<_, i64>(0)?.unsigned_abs();
+                Ok(())
+            })?;
+            // Differing lines, each once as it is and once as its rows have it, if it is in both.
+            let mut pairs: Vec<[Option<Line>; 2]> = Vec::new();
+            let mut more = 0_u64;
+            self.each(&differing(), &[(&first_day, Type::INT4), (&is_forgotten, Type::BOOL)], |row| {
+                let (is_made, is_stored_too) = (row.try_get("is_made")?, row.try_get("is_stored_too")?);
+                let is_full = pairs.len() >= NAMED;
+                match pairs.last_mut() {
+                    Some([Some(_), made]) if is_made && is_stored_too && more == 0 => {
+                        *made = Some(columns::line(row)?);
+                    }
+                    _ if is_made && is_stored_too => {}
+                    _ if is_full => more += 1,
+                    _ if is_made => pairs.push([None, Some(columns::line(row)?)]),
+                    _ => pairs.push([Some(columns::line(row)?), None]),
+                }
+                Ok(())
+            })?;
+            let mut differences: Vec<String> = pairs
+                .iter()
+                .filter_map(|[stored, made]| {
+                    let rate = stored.as_ref().or(made.as_ref())?.rate;
+                    let currency = rate.and_then(|rate| currencies.get(&rate)).map(price::Currency::code);
+                    line_difference(currency, made.as_ref(), stored.as_ref())
+                })
+                .collect();
+            if more > 0 {
+                differences.push(format!("and {more} more of such lines"));
+            }
+            verdicts.push(Verdict { month, rows, is_forgotten, differences });
+        }
+        Ok(verdicts)
+    }
+}
+
+/// The exchanges of a month.
+const COUNT: &str = "SELECT count(*) FROM tokenmeter.exchange \
+                     WHERE ended_at >= (date '1970-01-01' + $1)::timestamp AT TIME ZONE 'UTC' \
+                     AND ended_at < (date '1970-01-01' + $1 + interval '1 month') AT TIME ZONE 'UTC'";
+
+/// The columns by which lines differ, but `instance`: energy of an exchange in another file is in the line of
+/// either file, by the order in which the two came.
+const KEYS: &str = "day, tenant, principal, upstream, provider, model, ending, input_provenance, output_provenance, \
+                    rate, class";
+
+/// Columns of a line that are sums, but tokens: those of 64 bits and those of any size.
+const COUNTS: [&str; 2] = ["exchanges", "energy_exchanges"];
+const SUMS: [&str; 5] = ["cost_pico", "energy_nj", "gpu_ns", "gpu_hours_pico", "gpu_energy_pico"];
+
+/// The lines of a month of which the stored sums and those made of rows and corrections differ.
+fn differing() -> String {
+    let tokens = || TokenType::ALL.iter().map(|kind| kind.name());
+    let list = |each: &dyn Fn(&str) -> String| {
+        tokens().chain(COUNTS).chain(SUMS).map(each).collect::<Vec<_>>().join(", ")
+    };
+    let sums = list(&|name| format!("sum({name}) AS {name}"));
+    let read = list(&|name| match SUMS.contains(&name) {
+        true => format!("trunc({name})::text AS {name}"),
+        false => format!("{name}::bigint AS {name}"),
+    });
+    let of_exchange = list(&|name| match name {
+        "exchanges" => "1".to_owned(),
+        "cost_pico" => "coalesce(x.cost_pico, 0)".to_owned(),
+        name if tokens().any(|token| token == name) => format!("x.{name}"),
+        _ => "0".to_owned(),
+    });
+    let of_leg = list(&|_| "0".to_owned());
+    let of_energy = list(&|name| match name {
+        "energy_exchanges" => "(x.role IS DISTINCT FROM 'prefill')::int".to_owned(),
+        "energy_nj" | "gpu_ns" | "gpu_hours_pico" | "gpu_energy_pico" => format!("coalesce(e.{name}, 0)"),
+        _ => "0".to_owned(),
+    });
+    let of_correction = list(&|name| match name {
+        "exchanges" => "x.unpriced::int".to_owned(),
+        "cost_pico" => "x.delta_pico".to_owned(),
+        _ => "0".to_owned(),
+    });
+    let keys = |class: &str| {
+        format!(
+            "(x.ended_at AT TIME ZONE 'UTC')::date AS day, x.tenant, coalesce(x.principal, '') AS principal, \
+             x.upstream, x.provider, x.model, x.ending, x.input_provenance, x.output_provenance, \
+             coalesce(x.rate, '00000000-0000-0000-0000-000000000000') AS rate, '{class}' AS class"
+        )
+    };
+    let (usage, correction) = (keys("usage"), keys("correction"));
+    let names = list(&str::to_owned);
+    let of_month = "x.ended_at >= m.first::timestamp AT TIME ZONE 'UTC' AND x.ended_at < m.next::timestamp AT TIME ZONE 'UTC'";
+    format!(
+        "WITH m AS MATERIALIZED (SELECT date '1970-01-01' + $1 AS first,
+           (date '1970-01-01' + $1 + interval '1 month')::date AS next),
+         partial AS (SELECT DISTINCT instance FROM tokenmeter.gap WHERE seq < 0),
+         parts ({KEYS}, {names}) AS (
+           SELECT {usage}, {of_exchange} FROM m, tokenmeter.exchange x
+             WHERE {of_month} AND x.role IS DISTINCT FROM 'prefill' AND NOT $2 AND x.instance NOT IN (TABLE partial)
+           UNION ALL SELECT {usage}, {of_leg} FROM m, tokenmeter.exchange x
+             WHERE {of_month} AND x.role = 'prefill' AND NOT $2 AND x.instance NOT IN (TABLE partial)
+           UNION ALL SELECT {usage}, {of_energy}
+             FROM m, tokenmeter.exchange x JOIN tokenmeter.energy e ON e.ended_at = x.ended_at AND e.id = x.id
+             WHERE {of_month} AND e.class = 'usage' AND NOT $2 AND e.instance NOT IN (TABLE partial)
+           UNION ALL SELECT {correction}, {of_correction} FROM m, tokenmeter.correction x WHERE {of_month}),
+         made AS (SELECT {KEYS}, {sums} FROM parts GROUP BY {KEYS}),
+         stored AS (SELECT {KEYS}, {sums} FROM m, tokenmeter.line
+           WHERE day >= m.first AND day < m.next AND (class = 'correction'
+             OR class = 'usage' AND NOT $2 AND instance NOT IN (TABLE partial)) GROUP BY {KEYS}),
+         differing AS (
+           SELECT false AS is_made, d.* FROM (TABLE stored EXCEPT TABLE made) d
+           UNION ALL SELECT true, d.* FROM (TABLE made EXCEPT TABLE stored) d)
+         SELECT is_made, bool_or(NOT is_made) OVER (PARTITION BY {KEYS}) AS is_stored_too, day - date '1970-01-01' AS day, tenant, principal, upstream, provider, model, ending,
+           input_provenance, output_provenance, rate, class, {read}
+         FROM differing ORDER BY {KEYS}, is_made"
+    )
+}
