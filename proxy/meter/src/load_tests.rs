@@ -106,3 +106,13 @@ fn alone_is_one_in_flight() {
     assert_eq!((entered.in_flight, left.in_flight), (1, 1));
     assert_eq!(LoadSpan::alone().share_ns(), 0);
 }
+
+#[test]
+fn mean_in_flight_is_of_the_time_between_two_readings() {
+    let mut load = Load::default();
+    load.enter(Tick(0));
+    let earlier = load.enter(Tick(10));
+    load.enter(Tick(14));
+    assert_eq!(load.read(Tick(18)).mean_since(&earlier), 2.5, "4 ns of two and 4 ns of three");
+    assert_eq!(earlier.mean_since(&earlier), 2.0);
+}

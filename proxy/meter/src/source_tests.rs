@@ -1,12 +1,12 @@
 //! Each source of a count at its edges: the limit of a claim, the order of the sources, sums over choices and
 //! over prompts.
 
-use scan::{Counts, Dialect, Event, Piece, Request, Scope, Usage};
+use scan::{Counts, Dialect, Event, Finish, Piece, Request, Scope, Usage};
 
 use crate::ladder::Ladder;
 use crate::tests::{Bench, MS, stop, text};
 use crate::track::Track;
-use crate::{Body, Close, Provenance, Record, Tick, TokenType, Tokens};
+use crate::{Body, Close, Ending, Provenance, Record, Tick, TokenType, Tokens, Weight};
 
 const NONE: Counts = Counts {
     input: None,
@@ -391,4 +391,62 @@ fn a_frame_with_text_and_a_count_of_zero_weighs_one_token() {
     track.frame.content = true;
     track.frame.tokens = Some(0);
     assert_eq!(track.end_frame().map(|weight| (weight.tokens, weight.exact)), Some((1, false)));
+}
+
+fn said_by(choice: u32, input: u64, output: u64) -> Event {
+    Event::Usage(Usage { scope: Scope::Choice(Some(choice)), counts: counts(input, output) })
+}
+
+#[test]
+fn every_frame_of_a_second_choice_is_weighed_by_its_running_count() {
+    let running = |output| Event::Usage(Usage { scope: Scope::Running(1), counts: counts(5, output) });
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    bench.frame(200, &[text(0), running(4)]);
+    assert_eq!(bench.0.live_output(), 5, "one of the first, and the four of the second");
+}
+
+#[test]
+fn last_count_of_a_choice_counts_once() {
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    bench.frame(200, &[text(0), text(1)]).frame(210, &[said_by(1, 3, 10)]).frame(220, &[said_by(1, 3, 10)]);
+    bench.frame(230, &[said_by(0, 3, 7)]);
+    assert_eq!(output(&bench.end(Close::Clean { whole: false }, 240).tokens), (Provenance::Reported, 17));
+}
+
+#[test]
+fn choice_that_finishes_again_finishes_no_other() {
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    bench.frame(200, &[text(0), text(1)]).frame(210, &[stop(1)]).frame(220, &[stop(1)]);
+    assert_eq!(bench.end(Close::Clean { whole: false }, 230).ending, Ending::UpstreamCut);
+}
+
+#[test]
+fn aborted_choice_is_an_error_in_band() {
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    let abort = Event::Finish { choice: 0, reason: Finish::Abort };
+    bench.frame(200, &[text(0)]).frame(210, &[abort, Event::Done]);
+    assert_eq!(bench.end(Close::Clean { whole: false }, 220).ending, Ending::ErrorInBand);
+}
+
+#[test]
+fn untimed_choice_without_ids_makes_weights_a_guess() {
+    let ids = |choice, tokens| Event::Text(Piece { choice, chars: 4, tokens: Some(tokens) });
+    for (last, expected) in [(ids(9, 1), Weight::Exact), (text(9), Weight::Spread)] {
+        let mut bench = Bench::new(Dialect::OpenaiChat);
+        bench.frame(200, &[ids(0, 2)]).frame(210, &[ids(0, 2), last]);
+        // More tokens than frames weigh.
+        bench.frame(220, &[Event::Usage(Usage { scope: Scope::Whole, counts: counts(1, 9) })]);
+        assert_eq!(bench.end(Close::Cut, 230).timing.weight, expected);
+    }
+}
+
+/// A prompt's running counts are the prompt's once, however many choices have them.
+#[test]
+fn one_prompt_of_several_choices_counts_once() {
+    let running = [(Scope::Running(0), counts(10, 1)), (Scope::Running(1), counts(10, 1))];
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    for (scope, counts) in running {
+        bench.frame(200, &[Event::Usage(Usage { scope, counts })]);
+    }
+    assert_eq!(input(&bench.end(Close::Cut, 210).tokens), (Provenance::Running, 10));
 }

@@ -149,9 +149,9 @@ impl Meter {
         }
     }
 
-    /// The part of `output` that belongs to the timed choices.
+    /// The part of `output` that belongs to the timed choices, whose weight is part of the whole.
     fn timed_share(&self, output: u64) -> u64 {
-        if self.timed_weight == self.weight || self.weight == 0 {
+        if self.timed_weight == self.weight {
             return output;
         }
         let share = u128::from(output) * u128::from(self.timed_weight) / u128::from(self.weight);
