@@ -113,6 +113,7 @@ fn mean_in_flight_is_of_the_time_between_two_readings() {
     load.enter(Tick(0));
     let earlier = load.enter(Tick(10));
     load.enter(Tick(14));
-    assert_eq!(load.read(Tick(18)).mean_since(&earlier), 2.5, "4 ns of two and 4 ns of three");
+    let span = LoadSpan { entered: earlier, left: load.read(Tick(18)) };
+    assert_eq!(span.concurrency(), 2.5, "4 ns of two and 4 ns of three");
     assert_eq!(earlier.mean_since(&earlier), 2.0);
 }

@@ -23,7 +23,7 @@ pub(crate) fn spread(
     let scale = output as f64 / seen as f64;
     // The first frame began the answer and has no gap before it.
     let mut from = seen.saturating_sub(timed) as f64 * scale;
-    for span in spans.iter().filter(|span| span.tokens > 0) {
+    for span in spans {
         let (begin, end) = (from, from + span.tokens as f64 * scale);
         from = end;
         for (bucket, into) in spread.iter_mut().enumerate() {
@@ -37,4 +37,20 @@ pub(crate) fn spread(
         }
     }
     spread
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_of_several_answers_or_of_none_are_left_out() {
+        let spans = [Span { tokens: 4, ns: 40 }; POSITION_NAMES.len()];
+        let seen = 4 * POSITION_NAMES.len() as u64;
+        let left_out = [Span::default(); POSITION_NAMES.len()];
+        assert_eq!(spread(&spans, seen, 2 * seen, 2), left_out);
+        assert_eq!(spread(&spans, 0, 5, 1), left_out);
+        assert_eq!(spread(&spans, seen, seen, 2), spans);
+        assert_ne!(spread(&spans, seen, 2 * seen, 1), left_out);
+    }
 }

@@ -5,7 +5,7 @@ use scan::{Counts, Dialect, Event, Finish, Piece, Request, Scope, Usage};
 
 use crate::ladder::Ladder;
 use crate::tests::{Bench, MS, stop, text};
-use crate::track::Track;
+use crate::track::{InFrame, Track};
 use crate::{Body, Close, Ending, Provenance, Record, Tick, TokenType, Tokens, Weight};
 
 const NONE: Counts = Counts {
@@ -387,10 +387,11 @@ fn first_running_count_weighs_its_frame() {
 
 #[test]
 fn a_frame_with_text_and_a_count_of_zero_weighs_one_token() {
-    let mut track = Track::default();
-    track.frame.content = true;
-    track.frame.tokens = Some(0);
-    assert_eq!(track.end_frame().map(|weight| (weight.tokens, weight.exact)), Some((1, false)));
+    for (tokens, running) in [(Some(0), None), (None, Some(0)), (Some(0), Some(0))] {
+        let frame = InFrame { content: true, tokens, running };
+        let mut track = Track { frame, ..Track::default() };
+        assert_eq!(track.end_frame().map(|weight| (weight.tokens, weight.exact)), Some((1, false)));
+    }
 }
 
 fn said_by(choice: u32, input: u64, output: u64) -> Event {
@@ -449,4 +450,26 @@ fn one_prompt_of_several_choices_counts_once() {
         bench.frame(200, &[Event::Usage(Usage { scope, counts })]);
     }
     assert_eq!(input(&bench.end(Close::Cut, 210).tokens), (Provenance::Running, 10));
+}
+
+#[test]
+fn prompts_of_all_choices_are_reported_once_each_choice_is() {
+    let ladder = given(&[(Scope::Choice(Some(0)), counts(10, 1)), (Scope::Choice(Some(1)), counts(20, 2))]);
+    let tokens = ladder.tokens(2, &request(2, 2), true, 0);
+    assert_eq!((input(&tokens), output(&tokens)), ((Provenance::Reported, 30), (Provenance::Reported, 3)));
+}
+
+#[test]
+fn frames_of_thought_are_reasoning() {
+    let thought = Event::Reasoning(Piece { choice: 0, chars: 4, tokens: None });
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    bench.frame(200, &[thought]).frame(210, &[thought]).frame(220, &[text(0)]);
+    let tokens = bench.end(Close::Cut, 230).tokens;
+    assert_eq!((output(&tokens), tokens.of(TokenType::OutputReasoning)), ((Provenance::Frames, 3), 2));
+}
+
+#[test]
+fn complete_answers_and_those_at_their_limit_are_successes() {
+    let successes: Vec<_> = Ending::ALL.into_iter().filter(|ending| ending.is_success()).collect();
+    assert_eq!(successes, [Ending::Complete, Ending::Length]);
 }

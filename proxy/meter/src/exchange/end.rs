@@ -129,8 +129,8 @@ impl Meter {
         // Where there is an end mark, a finish of every answer asked for may stand in for it; where
         // there is none, a server that gives fewer answers than asked for has still ended.
         let marked = self.dialect.end_mark() == EndMark::Done;
-        let asked = if marked { self.request.answers } else { 1 };
-        let finished = self.finished > 0 && self.finished >= self.choices.max(asked);
+        let asked = if marked { self.request.answers.max(1) } else { 1 };
+        let finished = self.finished >= self.choices.max(asked);
         let complete = match close {
             Close::Clean { whole } => {
                 // transformers ends its streams without `[DONE]`; every answer finished and a
