@@ -359,7 +359,7 @@ impl Ship {
                     delivered => delivered?,
                 }
             }
-            if parcel.taken > 0 {
+            if parcel.taken > 0 && !self.resends.contains(&origin) {
                 tracing::warn!(
                     store = %self.plan.address,
                     "{} rows of {} were taken away by retention before this store had them, or it was put back to an \

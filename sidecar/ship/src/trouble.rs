@@ -203,6 +203,7 @@ fn judge(code: &SqlState) -> (Reason, &'static str) {
             "check the user in the URL and the server's pg_hba.conf",
         ),
         (SqlState::INVALID_CATALOG_NAME, "create the database or name another in the URL"),
+        (SqlState::CHECK_VIOLATION, ""),
         (SqlState::INSUFFICIENT_PRIVILEGE, "grant it as sidecar/ship/postgres.md says, under `Roles`"),
         (
             SqlState::READ_ONLY_SQL_TRANSACTION,

@@ -9,6 +9,8 @@ ALTER TABLE tokenmeter.file ADD COLUMN owner name;
 ALTER TABLE tokenmeter.file ADD COLUMN last_act timestamptz;
 -- Since when the file waits to be sent again, or is being sent again; NULL: neither.
 ALTER TABLE tokenmeter.file ADD COLUMN resend_since timestamptz;
+-- The highest place of `exchange` that was here when it was last to be sent again; NULL: it never was.
+ALTER TABLE tokenmeter.file ADD COLUMN held bigint;
 
 -- Numbers that cannot be negative. NOT VALID: rows that are there are not read for it.
 ALTER TABLE tokenmeter.file ADD CONSTRAINT file_not_negative CHECK (
@@ -186,12 +188,30 @@ CREATE FUNCTION tokenmeter.send_again(instance uuid) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   UPDATE tokenmeter.file f
-  SET exchange = 0, energy = 0, correction = 0, act = 0, gap = 0, last = NULL, last_act = NULL, resend_since = now()
+  SET exchange = 0, energy = 0, correction = 0, act = 0, gap = 0, last = NULL, last_act = NULL, resend_since = now(),
+      held = greatest(f.held, f.exchange)
   WHERE f.instance = $1;
   IF NOT FOUND THEN
     RAISE EXCEPTION 'no ledger file % is shipped here', $1 USING HINT = 'The table tokenmeter.file lists them.';
   END IF;
 END $$;
+
+-- A gap below zero is of rows that were taken away from the file before they came. Those that were here when the file
+-- was to be sent again are here still: -1 - seq is the place that the gap is behind.
+CREATE FUNCTION tokenmeter.leave_out_held() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  held bigint := (SELECT f.held FROM tokenmeter.file f WHERE f.instance = NEW.instance);
+BEGIN
+  NEW.lost_rows := NEW.lost_rows - greatest(0, held - (-1 - NEW.seq));
+  IF NEW.lost_rows <= 0 THEN
+    RETURN NULL;
+  END IF;
+  RETURN NEW;
+END $$;
+
+CREATE TRIGGER leave_out_held BEFORE INSERT ON tokenmeter.gap
+FOR EACH ROW WHEN (NEW.seq < 0) EXECUTE FUNCTION tokenmeter.leave_out_held();
 
 -- Begins a batch of a ledger file: locks the file's row, which is made where there is none, and returns it.
 -- `is_rest` says that the batch has all of the file's exchanges behind it. In the first such batch of a file that is

@@ -156,6 +156,7 @@ COMMENT ON COLUMN tokenmeter.file.last IS 'the id of the exchange at the place `
 COMMENT ON COLUMN tokenmeter.file.owner IS 'the login role that ships it; NULL: not since there are owners';
 COMMENT ON COLUMN tokenmeter.file.last_act IS 'when the act at the place `act` was; NULL: not known';
 COMMENT ON COLUMN tokenmeter.file.resend_since IS 'since when it waits to be sent again, or is being sent again; NULL: neither';
+COMMENT ON COLUMN tokenmeter.file.held IS 'the highest place of `exchange` that was here when it was last to be sent again; NULL: it never was';
 COMMENT ON TABLE tokenmeter.version IS 'The versions of the schema that were applied.';
 COMMENT ON COLUMN tokenmeter.version.version IS 'a version of this schema that was applied';
 COMMENT ON COLUMN tokenmeter.version.applied_at IS 'when';

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ledger::feed::{Cursor, Feed, Parcel};
-use ledger::report::source::{Correction, DAY_US, Range, Source};
+use ledger::report::source::{Correction, DAY_US, Gap, Range, Source};
 use ledger::{Class, Line};
 use meter::ExchangeId;
 use postgres::Client;
@@ -13,7 +13,7 @@ use price::Book as Prices;
 
 use super::ledgers::{Book, arrives};
 use super::parcels::line;
-use super::rows::{NOON_US, added_up, by_key, energy, origin, parcel, row};
+use super::rows::{NOON_US, added_up, by_key, energy, origin, parcel, row, rows};
 use super::server::{shared, until};
 use crate::send::send;
 use crate::trouble::Scope;
@@ -281,6 +281,39 @@ fn correction_with_the_id_of_another_is_refused() {
     let rest = Parcel { is_rest: true, ..made(5) };
     send(&mut owner, origin(1), "host", &rest).unwrap();
     assert_eq!(lines(&database).iter().map(|line| line.cost_pico).sum::<i128>(), 5);
+}
+
+/// Retention took rows of the file once the store had confirmed them.
+#[test]
+fn rows_that_the_store_had_are_no_gap_when_their_file_is_sent_again() {
+    let database = shared().database();
+    let mut owner = shared().client(&database).unwrap();
+    schema::ensure(&mut owner).unwrap();
+    let taken = |rows: u64| {
+        let gap = Gap {
+            from_us: NOON_US,
+            until_us: NOON_US + 1,
+            why: "retention".into(),
+            lost_rows: Some(rows),
+            totals_kept: true,
+        };
+        let next = Cursor { exchange: rows as i64, ..Cursor::default() };
+        Parcel { gaps: vec![(-1, gap)], next, ..Parcel::default() }
+    };
+    let lost = |rows: Option<u64>| {
+        let mut gaps = central(&database).gaps(&Range::ALL).unwrap();
+        gaps.retain(|gap| &*gap.why == "retention");
+        assert_eq!(gaps.first().map(|gap| gap.lost_rows), rows.map(Some));
+    };
+    send(&mut owner, origin(1), "host", &parcel(rows(0..10))).unwrap();
+    for (sent, expected) in [(9, None), (10, None), (12, Some(2))] {
+        send_again(&mut owner);
+        send(&mut owner, origin(1), "host", &taken(sent)).unwrap();
+        lost(expected);
+    }
+    // The store had none of another file's.
+    send(&mut owner, origin(2), "host", &taken(7)).unwrap();
+    assert_eq!(count(&mut owner, "SELECT sum(lost_rows)::bigint FROM tokenmeter.gap"), 9);
 }
 
 /// What comes after a cursor that the store has gone back behind would leave a hole.
