@@ -3,10 +3,15 @@
 //! Law: every instant has a month. What a clock says that is out of its mind counts as the first month or
 //! as the last one that a name of four digits can say.
 
+use jiff::SignedDuration;
+use jiff::civil::{Date, date};
+
 use crate::report::source::{DAY_US, Month};
 
 /// December 9999.
 const LAST: Month = (9999 - 1970) * 12 + 11;
+
+const FIRST_DAY: Date = date(1970, 1, 1);
 
 /// The day of an instant: days since 1970-01-01.
 pub fn day(us: i64) -> i32 {
@@ -15,16 +20,8 @@ pub fn day(us: i64) -> i32 {
 
 /// The month of a day.
 pub fn of_day(day: i32) -> Month {
-    // Howard Hinnant, "chrono-compatible low-level date algorithms": years begin in March, so that the
-    // leap day is their last.
-    let shifted = i64::from(day) + 719_468;
-    let era = shifted.div_euclid(146_097);
-    let day_of_era = shifted.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let from_march = (5 * day_of_year + 2) / 153;
-    let months = (year_of_era + era * 400) * 12 + from_march + 2 - 1970 * 12;
-    Month::try_from(months.clamp(0, i64::from(LAST))).unwrap_or(LAST)
+    let date = FIRST_DAY.saturating_add(SignedDuration::from_hours(24 * i64::from(day.max(0))));
+    (Month::from(date.year()) - 1970) * 12 + Month::from(date.month()) - 1
 }
 
 /// The month of an instant.
@@ -32,15 +29,16 @@ pub fn of(us: i64) -> Month {
     of_day(day(us))
 }
 
-/// The first instant of a month, microseconds since 1970.
+/// The first instant of a month, microseconds since 1970. What comes after the last month begins where that ends.
 pub fn begin_us(month: Month) -> i64 {
-    let from_march = i64::from(month) + 1970 * 12 - 2;
-    let (year, month) = (from_march.div_euclid(12), from_march.rem_euclid(12));
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let day_of_year = (153 * month + 2) / 5;
-    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
-    (era * 146_097 + day_of_era - 719_468) * DAY_US
+    let month = month.clamp(0, LAST + 1);
+    let (year, of_year) = (1970 + month / 12, 1 + month % 12);
+    let date = i16::try_from(year).ok().zip(i8::try_from(of_year).ok());
+    let days = match date.map(|(year, month)| Date::new(year, month, 1)) {
+        Some(Ok(date)) => date.duration_since(FIRST_DAY).as_hours() / 24,
+        _ => Date::MAX.duration_since(FIRST_DAY).as_hours() / 24 + 1,
+    };
+    days * DAY_US
 }
 
 /// How it is written: `2026-10`.
@@ -61,7 +59,7 @@ pub fn read(name: &str) -> Option<Month> {
 
 #[cfg(test)]
 mod tests {
-    use super::{begin_us, name, of, read};
+    use super::{LAST, begin_us, name, of, read};
     use crate::report::source::DAY_US;
 
     #[test]
@@ -80,10 +78,12 @@ mod tests {
 
     #[test]
     fn a_month_begins_where_the_one_before_ends() {
-        for month in 0..12_000 {
+        for month in 0..=LAST {
             let begin = begin_us(month);
             assert_eq!((of(begin), of(begin - 1)), (month, (month - 1).max(0)));
         }
+        assert_eq!(of(begin_us(LAST + 1) - 1), LAST);
+        assert_eq!(begin_us(LAST + 1) - begin_us(LAST), 31 * DAY_US);
     }
 
     #[test]

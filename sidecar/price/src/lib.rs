@@ -13,7 +13,6 @@ mod entry;
 pub mod instant;
 pub mod litellm;
 mod mistake;
-mod nearest;
 mod pattern;
 mod prices;
 mod read;

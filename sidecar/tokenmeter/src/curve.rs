@@ -13,9 +13,9 @@ use scrape::ask::{Asker, Failure};
 use tokio::runtime::Builder;
 use tokio::time::sleep;
 
-use crate::nearest;
 use crate::settings::setting;
 use crate::url::{Url, WRITE};
+use yaml::nearest;
 
 /// What is to be shown.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,7 +7,6 @@
 // As written.
 pub mod cli;
 pub mod file;
-mod nearest;
 pub mod origin;
 pub mod settings;
 

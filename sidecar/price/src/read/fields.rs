@@ -1,6 +1,6 @@
 //! The keys of one map in the file: the known ones once each, and a problem for every other.
 
-use crate::nearest;
+use yaml::nearest;
 use yaml::{Node, Shape};
 
 use super::{Reader, shown};

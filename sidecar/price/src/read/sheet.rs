@@ -9,9 +9,9 @@ use crate::amount::{self, NoNumber, Parts};
 use crate::charge::Pico;
 use crate::entry::{STANDARD, is_ordinary};
 use crate::mistake::Doubt;
-use crate::nearest;
 use crate::prices::{Factor, KEYS, PER_REQUEST, Prices, TYPES, key_of};
 use meter::TokenType;
+use yaml::nearest;
 use yaml::{Node, Shape};
 
 use super::fields::Fields;

@@ -25,9 +25,9 @@ use super::ledger_path::{self, NoLedger};
 use super::setting;
 use crate::machine::ThisMachine;
 use crate::mistake::Mistake;
-use crate::nearest;
 use crate::plan::{prices, store};
 use crate::settings::variable;
+use yaml::nearest;
 
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]

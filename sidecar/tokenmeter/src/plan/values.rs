@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use crate::file;
 use crate::mistake::Mistake;
-use crate::nearest;
 use crate::origin::Origin;
 use crate::settings::{Form, Value, Written, choice, setting};
+use yaml::nearest;
 
 /// Reads what was written, and collects what is wrong with it.
 pub(super) struct Reader<'a> {

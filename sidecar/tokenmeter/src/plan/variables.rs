@@ -4,8 +4,8 @@
 use super::values::Reader;
 use crate::machine::Machine;
 use crate::mistake::Mistake;
-use crate::nearest;
 use crate::settings::{SETTINGS, variable};
+use yaml::nearest;
 
 /// The prefix of every variable that mirrors a setting.
 const PREFIX: &str = "TOKENMETER_";

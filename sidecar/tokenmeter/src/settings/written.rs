@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::{BUDGET_LIST, List, OBJECTIVE_LIST, SETTINGS, UPSTREAMS};
 use crate::file::{Node, Shape};
 use crate::mistake::Mistake;
-use crate::nearest;
 use crate::origin::Origin;
+use yaml::nearest;
 
 /// A value and where it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -231,7 +231,7 @@ pub(super) fn unpriced(book: &Book, file: &str, wish: &Show) -> String {
         let names = book.entries().iter().flat_map(|entry| {
             std::iter::once(&**entry.models.text()).chain(entry.aliases.iter().map(|alias| &**alias))
         });
-        match crate::nearest::word(&wish.model, names) {
+        match yaml::nearest::word(&wish.model, names) {
             Some(near) => {
                 let _ = write!(text, "; did you mean `{}`?", near.escape_debug());
             }

@@ -8,8 +8,8 @@ use tenant::{BodyKey, Nets};
 use super::{Hash, KeySource};
 use crate::file::{self, Node, Shape};
 use crate::mistake::Mistake;
-use crate::nearest;
 use crate::origin::Origin;
+use yaml::nearest;
 
 /// What was read so far, and what was wrong with it.
 pub(super) struct Reading<'a> {

@@ -1,9 +1,9 @@
-//! The word somebody probably meant.
+//! The known word that an unknown one is probably a misspelling of.
 
 use strsim::osa_distance;
 
-/// The known word nearest to `word`, if it is near enough to be a slip of the pen.
-pub(crate) fn word<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+/// The known word nearest to `word`, if it differs by no more than a typing error.
+pub fn word<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > LONGEST {
         return None;
     }
@@ -16,7 +16,7 @@ pub(crate) fn word<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> 
         .map(|(_, candidate)| candidate)
 }
 
-/// Bytes of a word that somebody may have meant as another.
+/// Bytes of a word that may be a misspelling.
 const LONGEST: usize = 100;
 
 #[cfg(test)]
@@ -24,8 +24,18 @@ mod tests {
     use super::word;
 
     #[test]
-    fn slips_are_recognised_and_strangers_are_not() {
-        const KNOWN: [&str; 5] = ["name", "image", "input", "cached_input", "batch"];
+    fn misspellings_are_recognised_and_other_words_are_not() {
+        const KNOWN: [&str; 9] = [
+            "name",
+            "image",
+            "input",
+            "cached_input",
+            "batch",
+            "listen",
+            "stall_ms",
+            "upstreams",
+            "llama_cpp",
+        ];
         for (written, meant) in [
             ("nmae", Some("name")),
             ("nam", Some("name")),
@@ -33,7 +43,13 @@ mod tests {
             ("cached-input", Some("cached_input")),
             ("bacth", Some("batch")),
             ("name", Some("name")),
+            ("Listen", Some("listen")),
+            ("stall-ms", Some("stall_ms")),
+            ("upstream", Some("upstreams")),
+            ("llama.cpp", Some("llama_cpp")),
+            ("llamacpp", Some("llama_cpp")),
             ("colour", None),
+            ("timeout", None),
             ("", None),
         ] {
             assert_eq!(word(written, KNOWN), meant, "{written}");
