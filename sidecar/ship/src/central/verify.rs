@@ -95,8 +95,8 @@ const COUNT: &str = "SELECT count(*) FROM tokenmeter.exchange \
                      WHERE ended_at >= (date '1970-01-01' + $1)::timestamp AT TIME ZONE 'UTC' \
                      AND ended_at < (date '1970-01-01' + $1 + interval '1 month') AT TIME ZONE 'UTC'";
 
-/// The columns by which lines differ, but `instance`: energy of an exchange in another file is in the line of
-/// either file, by the order in which the two came.
+/// The columns by which lines differ, but `instance`: before version 4, energy of an exchange in another file came to
+/// the line of either file, by the order in which the two came.
 const KEYS: &str = "day, tenant, principal, upstream, provider, model, ending, input_provenance, output_provenance, \
                     rate, class";
 

@@ -163,6 +163,94 @@ FOR EACH STATEMENT EXECUTE FUNCTION tokenmeter.check_owner();
 CREATE TRIGGER check_owner AFTER INSERT ON tokenmeter.gap REFERENCING NEW TABLE AS inserted
 FOR EACH STATEMENT EXECUTE FUNCTION tokenmeter.check_owner();
 
+-- Adds what exchanges used of the GPUs to the lines of the files that it came in. Only the triggers have the rights
+-- for it.
+CREATE FUNCTION tokenmeter.add_energy(ended_at timestamptz[], id uuid[]) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
+SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET jit = off AS $$
+BEGIN
+  INSERT INTO tokenmeter.line AS l
+  SELECT (n.ended_at AT TIME ZONE 'UTC')::date, n.instance, x.tenant, coalesce(x.principal, ''),
+         x.upstream, x.provider, x.model, x.ending, x.input_provenance, x.output_provenance,
+         coalesce(x.rate, '00000000-0000-0000-0000-000000000000'), 'usage', 0, 0, 0, 0, 0, 0, 0, 0, 0,
+         count(*) FILTER (WHERE x.role IS DISTINCT FROM 'prefill'),
+         coalesce(sum(n.energy_nj), 0), coalesce(sum(n.gpu_ns), 0),
+         sum(n.gpu_hours_pico), sum(n.gpu_energy_pico)
+  FROM unnest($1, $2) e (ended_at, id)
+  JOIN tokenmeter.energy n ON n.ended_at = e.ended_at AND n.id = e.id
+  JOIN tokenmeter.exchange x ON x.ended_at = e.ended_at AND x.id = e.id
+  GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+  ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+  ON CONFLICT (day, instance, tenant, principal, upstream, provider, model, ending,
+               input_provenance, output_provenance, rate, class) DO UPDATE SET
+    energy_exchanges = l.energy_exchanges + excluded.energy_exchanges,
+    energy_nj = l.energy_nj + excluded.energy_nj,
+    gpu_ns = l.gpu_ns + excluded.gpu_ns,
+    gpu_hours_pico = l.gpu_hours_pico + excluded.gpu_hours_pico,
+    gpu_energy_pico = l.gpu_energy_pico + excluded.gpu_energy_pico;
+END $$;
+
+-- Energy that came before its exchange is added with it.
+CREATE OR REPLACE FUNCTION tokenmeter.roll_exchange() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+SET enable_hashjoin = off SET enable_mergejoin = off SET enable_seqscan = off SET jit = off AS $$
+DECLARE
+  early_ended_at timestamptz[];
+  early_id uuid[];
+BEGIN
+  INSERT INTO tokenmeter.line AS l
+  SELECT (n.ended_at AT TIME ZONE 'UTC')::date, n.instance, n.tenant, coalesce(n.principal, ''),
+         n.upstream, n.provider, n.model, n.ending, n.input_provenance, n.output_provenance,
+         coalesce(n.rate, '00000000-0000-0000-0000-000000000000'), 'usage', count(*) FILTER (WHERE c.is_counted),
+         coalesce(sum(n.input) FILTER (WHERE c.is_counted), 0),
+         coalesce(sum(n.input_cached) FILTER (WHERE c.is_counted), 0),
+         coalesce(sum(n.input_cache_write) FILTER (WHERE c.is_counted), 0),
+         coalesce(sum(n.input_audio) FILTER (WHERE c.is_counted), 0),
+         coalesce(sum(n.output) FILTER (WHERE c.is_counted), 0),
+         coalesce(sum(n.output_reasoning) FILTER (WHERE c.is_counted), 0),
+         coalesce(sum(n.output_audio) FILTER (WHERE c.is_counted), 0),
+         coalesce(sum(n.cost_pico), 0),
+         0, 0, 0, 0, 0,
+         coalesce(sum(n.input_image) FILTER (WHERE c.is_counted), 0),
+         coalesce(sum(n.input_video) FILTER (WHERE c.is_counted), 0),
+         coalesce(sum(n.output_image) FILTER (WHERE c.is_counted), 0),
+         coalesce(sum(n.output_video) FILTER (WHERE c.is_counted), 0)
+  FROM inserted n
+  CROSS JOIN LATERAL (SELECT n.role IS DISTINCT FROM 'prefill' AS is_counted) c
+  GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+  ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+  ON CONFLICT (day, instance, tenant, principal, upstream, provider, model, ending,
+               input_provenance, output_provenance, rate, class) DO UPDATE SET
+    exchanges = l.exchanges + excluded.exchanges,
+    input = l.input + excluded.input,
+    input_cached = l.input_cached + excluded.input_cached,
+    input_cache_write = l.input_cache_write + excluded.input_cache_write,
+    input_audio = l.input_audio + excluded.input_audio,
+    output = l.output + excluded.output,
+    output_reasoning = l.output_reasoning + excluded.output_reasoning,
+    output_audio = l.output_audio + excluded.output_audio,
+    cost_pico = l.cost_pico + excluded.cost_pico,
+    input_image = l.input_image + excluded.input_image,
+    input_video = l.input_video + excluded.input_video,
+    output_image = l.output_image + excluded.output_image,
+    output_video = l.output_video + excluded.output_video;
+  SELECT array_agg(e.ended_at), array_agg(e.id) INTO early_ended_at, early_id
+  FROM inserted n JOIN tokenmeter.energy e ON e.ended_at = n.ended_at AND e.id = n.id AND e.class = 'usage';
+  PERFORM tokenmeter.add_energy(early_ended_at, early_id);
+  RETURN NULL;
+END $$;
+
+CREATE OR REPLACE FUNCTION tokenmeter.roll_energy() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  new_ended_at timestamptz[];
+  new_id uuid[];
+BEGIN
+  SELECT array_agg(n.ended_at), array_agg(n.id) INTO new_ended_at, new_id FROM inserted n WHERE n.class = 'usage';
+  PERFORM tokenmeter.add_energy(new_ended_at, new_id);
+  RETURN NULL;
+END $$;
+
 -- Two corrections of one id and another content are of two histories of one ledger, of which one is wrong.
 CREATE FUNCTION tokenmeter.check_correction() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

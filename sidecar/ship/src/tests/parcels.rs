@@ -116,6 +116,32 @@ fn energy_joins_its_exchange_in_either_order() {
 }
 
 #[test]
+fn energy_in_a_later_file_is_of_that_file_in_either_order() {
+    let all = rows(0..30);
+    let used = all.iter().enumerate().filter_map(|(at, row)| energy(row, at as u64)).collect();
+    let (first, later) = (parcel(all), Parcel { energy: used, ..Parcel::default() });
+    let november = Origin { month: 682, ..origin(2) };
+    for is_later_first in [false, true] {
+        let (url, mut client) = store();
+        if is_later_first {
+            send(&mut client, november, "host", &later).unwrap();
+        }
+        send(&mut client, origin(1), "host", &first).unwrap();
+        send(&mut client, november, "host", &later).unwrap();
+        let central = Central::open(&Address::parse(&url).unwrap()).unwrap();
+        let (mut october, mut with_energy) = (0, 0);
+        central
+            .lines(&Range::ALL, &mut |month, line| {
+                october += if month == 681 { line.energy_exchanges } else { 0 };
+                with_energy += line.energy_exchanges;
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!((october, with_energy), (0, 10), "{is_later_first}");
+    }
+}
+
+#[test]
 fn totals_without_rows_replace_what_stood_there() {
     let (url, mut client) = store();
     let shed = |exchanges| Line {

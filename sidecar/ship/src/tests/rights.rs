@@ -140,6 +140,8 @@ fn shipping_role_has_no_right_to_forget_or_to_have_sent_again() {
         ["SELECT tokenmeter.forget('2026-10')".to_owned(), format!("SELECT tokenmeter.send_again('{OURS}')")]
     {
         assert_eq!(code(&mut client, &sql), "42501", "{sql}");
+        let add = "SELECT tokenmeter.add_energy(ARRAY[]::timestamptz[], ARRAY[]::uuid[])";
+        assert_eq!(code(&mut client, add), "42501");
         owner.batch_execute(&sql).unwrap();
     }
 }
