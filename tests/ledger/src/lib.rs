@@ -3,4 +3,5 @@
 //! sums of what is there.
 
 pub mod audit;
+pub mod months;
 pub mod rows;

@@ -2,6 +2,7 @@
 //! there once, as it was, and the totals are right.
 
 mod audit;
+mod commands;
 mod damage;
 mod faults;
 mod kills;

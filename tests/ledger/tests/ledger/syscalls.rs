@@ -11,7 +11,7 @@ use crate::life::Desk;
 const ROWS: u32 = 600;
 
 /// The calls that change a file, its name or its length, or make that last.
-const CALLS: [&str; 8] =
+pub(crate) const CALLS: [&str; 8] =
     ["pwrite64", "write", "fsync", "fdatasync", "ftruncate", "unlink", "rename", "fallocate"];
 
 /// Of calls that are no more than this, each is tried.
