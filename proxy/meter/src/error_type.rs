@@ -53,3 +53,15 @@ impl fmt::Display for ErrorType {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::ErrorType;
+
+    #[test]
+    fn a_status_is_its_number_and_all_else_a_word() {
+        assert_eq!(ErrorType::Status(503).to_string(), "503");
+        assert_eq!(ErrorType::ClientDisconnect.to_string(), "client_disconnect");
+        assert_eq!(ErrorType::Other.to_string(), "_OTHER");
+    }
+}

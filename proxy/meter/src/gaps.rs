@@ -102,6 +102,7 @@ mod tests {
         for at in 0..=GAP_S.len() {
             assert_eq!(bucket(middle_ns(at)), at);
         }
+        assert_eq!(middle_ns(0), EDGES_NS[0] / 2);
         for (at, edges) in EDGES_NS.windows(2).enumerate() {
             let middle = middle_ns(at + 1);
             assert!(edges[0] < middle && middle < edges[1], "{edges:?} {middle}");

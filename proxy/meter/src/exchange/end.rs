@@ -162,3 +162,14 @@ impl Meter {
 fn per_second(amount: u64, ns: u64) -> Option<f64> {
     (amount > 0 && ns > 0).then(|| amount as f64 * 1e9 / ns as f64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::per_second;
+
+    #[test]
+    fn a_rate_is_an_amount_for_each_second() {
+        assert_eq!(per_second(5, 2_000_000_000), Some(2.5));
+        assert_eq!((per_second(0, 1), per_second(1, 0), per_second(0, 0)), (None, None, None));
+    }
+}
