@@ -16,9 +16,9 @@ use std::time::{Duration, Instant};
 use ledger::feed::{Cursor, Feed, Opened, Origin, Parcel};
 use ledger::report::source::{DeviceLine, Month};
 use ledger::{Line, month, now_us};
-use postgres::Client;
 use postgres::fallible_iterator::FallibleIterator;
 use postgres::types::Type;
+use postgres::{Client, Row};
 
 use crate::address::Address;
 use crate::connect::connect;
@@ -128,6 +128,7 @@ pub fn start(plan: Plan) -> std::io::Result<Shipper> {
         shared: Arc::clone(&shared),
         client: None,
         asked: None,
+        answers: HashMap::new(),
         cursors: HashMap::new(),
         known: HashSet::new(),
         resends: HashSet::new(),
@@ -200,8 +201,10 @@ struct Ship {
     feed: Feed,
     shared: Arc<Mutex<Shared>>,
     client: Option<Client>,
-    /// When the store was last asked which months it has forgotten; `None`: not over this connection.
+    /// When the store was last asked; `None`: not over this connection.
     asked: Option<Instant>,
+    /// What it said then of files that were not looked at since.
+    answers: HashMap<Origin, Place>,
     /// What the store said it has, if also long ago.
     cursors: HashMap<Origin, Cursor>,
     /// The files of which it said so since it was last asked.
@@ -217,11 +220,14 @@ struct Ship {
 
 type Totals = (Vec<Line>, Vec<DeviceLine>);
 
-/// Where the store has got with a file.
+/// How far the store has got with a file.
+#[derive(Default)]
 struct Place {
     cursor: Cursor,
     /// The exchange and the instant of the act that it has last, if it was asked just now and knows.
     last: (Option<Id>, Option<values::Instant>),
+    /// Whether it wants the file to be sent again.
+    is_resend: bool,
 }
 
 fn totals(parcel: &Parcel) -> Totals {
@@ -324,7 +330,7 @@ impl Ship {
                 Err(trouble) => return Ok(Err(trouble)),
             };
             let origin = opened.origin();
-            let Place { cursor: after, last } = self.place(origin)?;
+            let Place { cursor: after, last, .. } = self.place(origin)?;
             // The end is read after the cursor: the other way round a second shipper could have passed it.
             let read = || -> Result<_, ledger::Failure> {
                 let there = (opened.at(after.exchange)?, opened.act_at(after.act)?);
@@ -424,7 +430,8 @@ impl Ship {
         Ok(())
     }
 
-    /// Forgets what the store said long ago of files, and asks which months it has forgotten.
+    /// Asks the store anew, if it was not asked for a while: how far it has got with the files that were seen, and
+    /// which months it has forgotten.
     fn ask(&mut self) -> Result<(), Trouble> {
         self.client()?;
         if self.asked.is_some_and(|at| at.elapsed() < self.plan.every * ASKED_EVERY) {
@@ -432,6 +439,8 @@ impl Ship {
         }
         self.known.clear();
         self.resends.clear();
+        let seen: Vec<Origin> = self.cursors.keys().copied().collect();
+        self.answers = self.places(&seen)?;
         let sql = "SELECT f - date '1970-01-01' FROM tokenmeter.forgotten() AS f";
         let rows = self.client()?.query_typed(sql, &[])?;
         self.forgotten = rows.iter().map(|row| month::of_day(row.get(0))).collect();
@@ -439,26 +448,42 @@ impl Ship {
         Ok(())
     }
 
-    /// How far the store has got with a file, and what it has last of it: asked once in a while.
+    /// How far the store has got with a file, and what it has last of it if that is not checked yet.
     fn place(&mut self, origin: Origin) -> Result<Place, Trouble> {
         let is_known = self.client.is_some() && self.known.contains(&origin);
         if let Some(cursor) = self.cursors.get(&origin).filter(|_| is_known) {
-            return Ok(Place { cursor: *cursor, last: (None, None) });
+            return Ok(Place { cursor: *cursor, ..Place::default() });
         }
-        let rows = self.client()?.query_typed(
-            "SELECT exchange, energy, correction, act, gap, last, last_act, resend_since IS NOT NULL AS is_resend \
-             FROM tokenmeter.file WHERE instance = $1",
-            &[(&Id(origin.instance), Type::UUID)],
-        )?;
-        let row = rows.first();
-        let cursor = row.map(send::cursor).unwrap_or_default();
-        self.cursors.insert(origin, cursor);
+        let place = match self.answers.remove(&origin) {
+            Some(place) => place,
+            None => self.places(&[origin])?.remove(&origin).unwrap_or_default(),
+        };
+        self.cursors.insert(origin, place.cursor);
         self.known.insert(origin);
-        if row.is_some_and(|row| row.get("is_resend")) {
+        if place.is_resend {
             self.resends.insert(origin);
         }
-        let last = row.map_or((None, None), |row| (row.get("last"), row.get("last_act")));
-        Ok(Place { cursor, last })
+        Ok(place)
+    }
+
+    /// Asks the store how far it has got with files; those that it does not know are left out.
+    fn places(&mut self, origins: &[Origin]) -> Result<HashMap<Origin, Place>, Trouble> {
+        if origins.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let ids: Vec<Id> = origins.iter().map(|origin| Id(origin.instance)).collect();
+        let rows = self.client()?.query_typed(
+            "SELECT instance, exchange, energy, correction, act, gap, last, last_act, \
+             resend_since IS NOT NULL AS is_resend FROM tokenmeter.file WHERE instance = ANY ($1)",
+            &[(&ids, Type::UUID_ARRAY)],
+        )?;
+        let place = |row: &Row| {
+            let instance = row.get::<_, Id>("instance").0;
+            let origin = origins.iter().find(|origin| origin.instance == instance)?;
+            let last = (row.get("last"), row.get("last_act"));
+            Some((*origin, Place { cursor: send::cursor(row), last, is_resend: row.get("is_resend") }))
+        };
+        Ok(rows.iter().filter_map(place).collect())
     }
 
     fn client(&mut self) -> Result<&mut Client, Trouble> {
@@ -469,6 +494,7 @@ impl Ship {
                 schema::ensure(&mut client)?;
                 // It may be another store than before, or the same from a backup.
                 self.asked = None;
+                self.answers.clear();
                 self.cursors.clear();
                 self.totals.clear();
                 client

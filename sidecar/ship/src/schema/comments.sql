@@ -345,7 +345,7 @@ COMMENT ON COLUMN tokenmeter.corrections.instance IS 'the ledger file that the c
 COMMENT ON VIEW tokenmeter.gaps IS 'Times of which something is missing.';
 COMMENT ON COLUMN tokenmeter.gaps.since IS 'since, until: from the last sign of life on';
 COMMENT ON COLUMN tokenmeter.gaps.until IS 'since, until: from the last sign of life on';
-COMMENT ON COLUMN tokenmeter.gaps.why IS 'in a word; `sent again`: the file waits to be sent again, or is being sent again';
+COMMENT ON COLUMN tokenmeter.gaps.why IS 'in a word; `file to be sent again`: it waits to be, or is being sent';
 COMMENT ON COLUMN tokenmeter.gaps.lost_rows IS 'how many; NULL: not known';
 COMMENT ON COLUMN tokenmeter.gaps.totals_kept IS 'whether their totals are lines';
 COMMENT ON COLUMN tokenmeter.gaps.instance IS 'the ledger file';

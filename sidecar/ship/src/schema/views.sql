@@ -245,7 +245,7 @@ UNION ALL
 SELECT
   month::timestamp AT TIME ZONE 'UTC',
   (month + interval '1 month') AT TIME ZONE 'UTC' - interval '1 microsecond',
-  'sent again',
+  'file to be sent again',
   NULL,
   false,
   instance

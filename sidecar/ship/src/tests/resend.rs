@@ -146,7 +146,7 @@ fn store_that_waits_for_a_file_reports_what_it_has() {
     assert_eq!(by_key(&lines(&database)), by_key(&before));
     let mut since = central(&database).gaps(&Range::ALL).unwrap();
     since.retain(|gap| !gaps.contains(gap));
-    assert!(since.len() >= 3 && since.iter().all(|gap| &*gap.why == "sent again"), "{since:?}");
+    assert!(since.len() >= 3 && since.iter().all(|gap| &*gap.why == "file to be sent again"), "{since:?}");
     // Even of a file that the store has no row of.
     owner.batch_execute("DELETE FROM tokenmeter.file").unwrap();
     assert_eq!(by_key(&lines(&database)), by_key(&before));
