@@ -23,16 +23,16 @@ fn every_price_apart() -> Book {
     book(&format!(
         "input: {}, cached_input: {}, cache_write: {}, input_audio: {}, input_image: {}, input_video: {}, output: {}, \
          reasoning: {}, output_audio: {}, output_image: {}",
-        price::per_million(INPUT.into()),
-        price::per_million(CACHED.into()),
-        price::per_million(WRITE.into()),
-        price::per_million(INPUT_AUDIO.into()),
-        price::per_million(INPUT_IMAGE.into()),
-        price::per_million(INPUT_VIDEO.into()),
-        price::per_million(OUTPUT.into()),
-        price::per_million(REASONING.into()),
-        price::per_million(OUTPUT_AUDIO.into()),
-        price::per_million(OUTPUT_IMAGE.into()),
+        text::per_million(INPUT.into()),
+        text::per_million(CACHED.into()),
+        text::per_million(WRITE.into()),
+        text::per_million(INPUT_AUDIO.into()),
+        text::per_million(INPUT_IMAGE.into()),
+        text::per_million(INPUT_VIDEO.into()),
+        text::per_million(OUTPUT.into()),
+        text::per_million(REASONING.into()),
+        text::per_million(OUTPUT_AUDIO.into()),
+        text::per_million(OUTPUT_IMAGE.into()),
     ))
 }
 
@@ -155,8 +155,8 @@ fn each_dialects_counts_are_charged_once() {
 fn a_recorded_bill_is_the_servers_totals_times_two_prices() {
     let book = book(&format!(
         "input: {}, output: {}",
-        price::per_million(INPUT.into()),
-        price::per_million(OUTPUT.into())
+        text::per_million(INPUT.into()),
+        text::per_million(OUTPUT.into())
     ));
     let mut known = 0;
     for transcript in Transcript::all() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use metrics::Glob;
+use text::Glob;
 
 use crate::period::Period;
 

@@ -6,10 +6,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use text::money;
+
 use crate::account::{Account, Look, Mark, Passed};
 use crate::budget::{Budget, Threshold};
 use crate::fleet::Observed;
-use crate::money::decimal;
 use crate::notice::{Notice, shared_label};
 use crate::period::{DAY_US, Period, ROLLING_DAYS, Span, day_of};
 use crate::reading::{Reading, Refused};
@@ -342,7 +343,7 @@ impl Budgets {
             _ => look.span.end,
         };
         let left_us = i64::from(end).saturating_mul(DAY_US).saturating_sub(look.now_us);
-        let (limit, until) = (decimal(hard), Span { start: end, end }.start_text());
+        let (limit, until) = (money(hard), Span { start: end, end }.start_text());
         let period = match look.budget.period {
             Period::Rolling => "any 30 days",
             period => &format!("a {}", period.name()),

@@ -17,7 +17,6 @@ mod spend;
 mod told;
 
 // What leaves.
-mod money;
 mod notice;
 mod reading;
 
@@ -31,7 +30,6 @@ pub use budget::{Budget, Threshold};
 pub use budgets::{Budgets, OTHER, TRACKED};
 pub use endpoint::{Endpoint, EndpointError};
 pub use fleet::Observed;
-pub use money::decimal;
 pub use notice::Notice;
 pub use period::{DAY_US, Period, Span, day_of};
 pub use reading::{Reading, Refused, tightest};

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use text::money;
 
 use crate::budget::Threshold;
-use crate::money::decimal;
 use crate::period::{Period, Span};
 
 /// A threshold was passed. Money is in pico-units of the currency.
@@ -61,7 +61,7 @@ impl Notice {
             Some(tenant) => format!("Tenant `{tenant}`"),
             None => format!("All of budget `{}`", self.budget),
         };
-        let (used, limit, currency) = (decimal(self.used), decimal(self.limit), &self.currency);
+        let (used, limit, currency) = (money(self.used), money(self.limit), &self.currency);
         let limit_kind = if self.hard == Some(self.limit) { "limit" } else { "soft limit" };
         let period = match self.period {
             Period::Rolling => "of the last 30 days".to_owned(),
@@ -71,7 +71,7 @@ impl Notice {
             if self.tenant.is_some() { format!(" (budget `{}`)", self.budget) } else { String::new() };
         let what = match self.threshold {
             Threshold::Forecast => {
-                let forecast = decimal(self.forecast.unwrap_or(self.used));
+                let forecast = money(self.forecast.unwrap_or(self.used));
                 return format!(
                     "{who} will have spent {forecast} {currency} at this pace, above the {limit_kind} of {limit} \
                      {currency} {period}{budget}; so far {used} {currency}."
@@ -92,7 +92,7 @@ impl Notice {
 
     /// The webhook's body.
     pub fn json(&self) -> Value {
-        let money = |pico: Option<i128>| pico.map(decimal);
+        let decimal = |pico: i128| money(pico).to_string();
         json!({
             "version": 1,
             "id": self.id(),
@@ -105,9 +105,9 @@ impl Notice {
             "threshold": self.threshold.name(),
             "used": decimal(self.used),
             "limit": decimal(self.limit),
-            "soft_limit": money(self.soft),
-            "hard_limit": money(self.hard),
-            "forecast": money(self.forecast),
+            "soft_limit": self.soft.map(decimal),
+            "hard_limit": self.hard.map(decimal),
+            "forecast": self.forecast.map(decimal),
             "currency": &*self.currency,
             "refusing": self.refusing,
             "at": Timestamp::from_microsecond(self.at_us).unwrap_or_default().to_string(),

@@ -5,9 +5,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use text::money;
 
 use crate::budget::{Budget, Threshold};
-use crate::money::decimal;
 use crate::notice::Notice;
 use crate::period::{Period, Span, day_named, day_of};
 
@@ -102,7 +102,7 @@ fn read(entry: &Value) -> Option<Entry> {
 
 /// A budget's period and limits.
 pub(crate) fn form(budget: &Budget) -> String {
-    let limit = |pico: Option<i128>| pico.map_or("-".to_owned(), decimal);
+    let limit = |pico: Option<i128>| pico.map_or("-".to_owned(), |pico| money(pico).to_string());
     format!("{} {} {}", budget.period.name(), limit(budget.soft), limit(budget.hard))
 }
 

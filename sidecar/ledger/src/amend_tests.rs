@@ -80,7 +80,7 @@ fn a_correction_is_billed_in_its_month_until_that_is_closed() {
 
     let signed = close(&place.ledger(), october, "ann", NOVEMBER_US).unwrap();
     assert_eq!(signed.document["unpriced_exchanges"], 0, "{}", signed.document);
-    let total = crate::sign_off::decimal(cost(&first, &rows), 12, 2);
+    let total = text::money(cost(&first, &rows)).to_string();
     assert_eq!(signed.document["cost"]["USD"], *total);
 
     let second = book("3");

@@ -11,7 +11,6 @@ pub mod focus;
 pub mod group;
 pub mod json;
 pub mod key;
-pub mod money;
 pub mod months;
 pub mod notes;
 pub mod period;

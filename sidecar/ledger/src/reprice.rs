@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use meter::ExchangeId;
 use price::{Book, Charge, Currency, Rate, Unpriced, Usage, has_tiers};
+use text::Glob;
 
 use crate::amend::{Amendment, amend};
 use crate::report::ask::{Basis, Filter};
@@ -281,7 +282,8 @@ fn each(
 }
 
 fn filter_detail(filter: &Filter) -> serde_json::Value {
-    serde_json::json!({ "key": filter.key.name(), "except": filter.except, "patterns": filter.patterns })
+    let patterns: Vec<_> = filter.patterns.iter().map(Glob::text).collect();
+    serde_json::json!({ "key": filter.key.name(), "except": filter.except, "patterns": patterns })
 }
 
 fn list<K: Ord>(listed: &mut BTreeMap<K, u64>, key: K, exchanges: u64, unlisted: &mut u64) {

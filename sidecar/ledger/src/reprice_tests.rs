@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use price::{Book, Charge};
+use text::Glob;
 
 use super::{Reprice, each, rehearse, reprice, usage};
 use crate::amend::{Amendment, amend};
-use crate::report::ask::matches;
 use crate::report::disk_tests::book;
 use crate::report::memory::{FIRST_DAY, Memory};
 use crate::report::pieces::line_of;
@@ -35,7 +35,7 @@ fn wish<'a>(book: &'a Book, filters: &'a [Filter]) -> Reprice<'a> {
 }
 
 fn of_model(pattern: &str) -> [Filter; 1] {
-    [Filter { key: Key::Model, except: false, patterns: vec![pattern.to_owned()] }]
+    [Filter { key: Key::Model, except: false, patterns: vec![Glob::new(pattern)] }]
 }
 
 #[test]
@@ -88,7 +88,9 @@ fn the_charges_are_the_new_books_and_twice_is_once() {
             assert_eq!(super::Outcome { entered: planned.entered, ..done.clone() }, planned);
             assert!(done.differing > 0 && !done.gone.is_empty(), "{done:?}");
             let listed = || done.changes.values();
-            assert!(done.changes.len() > 1 && done.changes.keys().all(|(_, is)| matches(model, is)));
+            assert!(
+                done.changes.len() > 1 && done.changes.keys().all(|(_, is)| Glob::new(model).matches(is))
+            );
             assert_eq!(listed().map(|change| change.exchanges).sum::<u64>(), done.differing);
             assert_eq!(listed().map(|change| change.newly_priced).sum::<u64>(), done.newly_priced);
             assert_eq!(listed().map(|change| change.before_pico).sum::<i128>(), done.before_pico);
@@ -236,7 +238,8 @@ fn what_is_left_out_is_of_the_models_that_were_meant() {
     for pattern in [None, Some("qwen*"), Some("llama-3"), Some("none")] {
         let filters: Vec<_> = pattern.into_iter().flat_map(of_model).collect();
         let outcome = rehearse(&memory, &Reprice { range, ..wish(&book, &filters) }).unwrap();
-        let meant = models.iter().filter(|model| pattern.is_none_or(|pattern| matches(pattern, model)));
+        let meant =
+            models.iter().filter(|model| pattern.is_none_or(|pattern| Glob::new(pattern).matches(model)));
         assert_eq!(outcome.unlisted, u64::try_from(meant.count()).unwrap(), "{pattern:?}");
         assert!(outcome.gone.is_empty());
     }

@@ -10,6 +10,7 @@ use std::path::Path;
 use meter::TokenType;
 use rusqlite::Connection;
 use serde_json::{Map, Value, json};
+use text::{money, nano};
 
 use crate::failure::Failure;
 use crate::file;
@@ -139,8 +140,10 @@ fn sums(connection: &Connection, month: Month) -> Result<Value, Failure> {
         joules += line.energy_nj;
         Ok(())
     })?;
-    let cost: Map<String, Value> =
-        cost.into_iter().map(|(currency, pico)| (currency.to_owned(), decimal(pico, 12, 2).into())).collect();
+    let cost: Map<String, Value> = cost
+        .into_iter()
+        .map(|(currency, pico)| (currency.to_owned(), money(pico).to_string().into()))
+        .collect();
     // Months that were signed off before version 2 say nothing of its types, so those without tokens are left out.
     let is_named = |kind: &TokenType, sum: u128| sum > 0 || !LATER_TOKENS.contains(&kind.name());
     let tokens: Map<String, Value> = TokenType::ALL
@@ -155,23 +158,10 @@ fn sums(connection: &Connection, month: Month) -> Result<Value, Failure> {
         "unpriced_exchanges": unpriced,
         "tokens": tokens,
         "cost": cost,
-        "gpu_hours_cost_usd": decimal(hours, 12, 2),
-        "gpu_energy_cost_usd": decimal(energy, 12, 2),
-        "energy_joules": decimal(joules, 9, 0),
+        "gpu_hours_cost_usd": money(hours).to_string(),
+        "gpu_energy_cost_usd": money(energy).to_string(),
+        "energy_joules": nano(joules).to_string(),
     }))
-}
-
-/// A whole number of 10^-`places` as a decimal, with no more zeros at its end than to make `least` digits.
-pub(crate) fn decimal(number: i128, places: u32, least: usize) -> String {
-    let unit = 10_u128.pow(places);
-    let (whole, part) = (number.unsigned_abs() / unit, number.unsigned_abs() % unit);
-    let width = usize::try_from(places).unwrap_or(0);
-    let mut digits = format!("{part:0width$}");
-    while digits.len() > least && digits.ends_with('0') {
-        digits.pop();
-    }
-    let sign = if number < 0 { "-" } else { "" };
-    if digits.is_empty() { format!("{sign}{whole}") } else { format!("{sign}{whole}.{digits}") }
 }
 
 /// An instant, microseconds since 1970, as RFC 3339 writes it in UTC.
@@ -181,21 +171,7 @@ pub fn utc(us: i64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{decimal, utc};
-
-    #[test]
-    fn decimals_are_exact() {
-        for (number, places, least, said) in [
-            (0, 12, 2, "0.00"),
-            (1, 12, 2, "0.000000000001"),
-            (-1_500_000_000_000, 12, 2, "-1.50"),
-            (i128::from(i64::MAX) * 1_000_000, 12, 2, "9223372036854.775807"),
-            (2_000_000_000, 9, 0, "2"),
-            (2_500_000_000, 9, 0, "2.5"),
-        ] {
-            assert_eq!(decimal(number, places, least), said);
-        }
-    }
+    use super::utc;
 
     #[test]
     fn instants_are_utc() {

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 
 use price::Currency;
 use rusqlite::Connection;
+use text::{money, nano};
 
 use crate::failure::Failure;
 use crate::file::{self, File};
 use crate::key::Key;
 use crate::line::{Class, Line};
 use crate::missing::Missing;
-use crate::report::money::{money, nano};
 use crate::report::period;
 use crate::report::source::Month;
 use crate::sign_off::SignOff;

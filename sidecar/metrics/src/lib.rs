@@ -47,7 +47,6 @@ mod worker;
 
 // Which models and tenants have a label of their own, and whose cells are whose.
 mod board;
-mod glob;
 mod held;
 mod labels;
 mod names;
@@ -69,7 +68,6 @@ pub use budget::{BUDGET_LIMITS, BUDGET_PERIODS, BUDGET_THRESHOLDS, BudgetReading
 pub use currency::Currency;
 pub use engine::{EngineReading, PROMPT_SOURCES};
 pub use format::Format;
-pub use glob::Glob;
 pub use gpu::{GPU_CLOCKS, GPU_ERRORS, GPU_SAMPLE, GPU_SHARE, GPU_THROTTLES, GPU_UNITS, GpuReading};
 pub use held::{ADMIN_CONNECTION, Bounded, HeldReading};
 pub use ledger::{

@@ -16,9 +16,9 @@ use std::sync::Arc;
 
 use meter::{Ending, Provenance, Record, TokenType, Tokens};
 use scan::Dialect;
+use text::Glob;
 
 use crate::cell::{Absorb, Count};
-use crate::glob::Glob;
 
 /// What is wanted of some exchanges.
 #[derive(Clone, Debug, PartialEq)]

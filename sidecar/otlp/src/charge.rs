@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use ::text::money;
+
 use crate::attributes::Attributes;
 
 /// What came of charging one exchange by the price book.
@@ -25,43 +27,11 @@ impl Charge {
     pub(crate) fn tell(&self, list: &mut Attributes) {
         match self {
             Self::Priced { pico, currency, version } => {
-                list.text("tokenmeter.cost", &decimal(*pico));
+                list.text("tokenmeter.cost", &money(i128::from(*pico)).to_string());
                 list.text("tokenmeter.cost.currency", currency);
                 list.text("tokenmeter.price.version", version);
             }
             Self::Unpriced(reason) => list.text("tokenmeter.unpriced", reason),
-        }
-    }
-}
-
-/// Every digit there is, and at least two after the point.
-fn decimal(pico: i64) -> String {
-    let (sign, whole) = (if pico < 0 { "-" } else { "" }, pico.unsigned_abs());
-    let digits = format!("{:012}", whole % UNIT);
-    let kept = digits.trim_end_matches('0').len().max(2);
-    format!("{sign}{}.{}", whole / UNIT, &digits[..kept])
-}
-
-/// Pico-units in a unit.
-const UNIT: u64 = 1_000_000_000_000;
-
-#[cfg(test)]
-mod tests {
-    use super::decimal;
-
-    #[test]
-    fn money_is_told_to_the_last_digit() {
-        for (pico, told) in [
-            (0, "0.00"),
-            (1, "0.000000000001"),
-            (10_000_000_000, "0.01"),
-            (500_000_000_000, "0.50"),
-            (1_234_500_000_000, "1.2345"),
-            (-1_000_000_000_001, "-1.000000000001"),
-            (i64::MAX, "9223372.036854775807"),
-            (i64::MIN, "-9223372.036854775808"),
-        ] {
-            assert_eq!(decimal(pico), told);
         }
     }
 }

@@ -86,36 +86,13 @@ fn exponent_of(text: &str) -> Result<i32, NoNumber> {
     }
 }
 
-/// `whole` divided by 10^`places` and written out exactly: at least two digits behind the point, and no
-/// zeros at the end beyond them.
-pub(crate) fn written(whole: i128, places: usize) -> String {
-    let sign = if whole < 0 { "-" } else { "" };
-    let digits = format!("{:0>width$}", whole.unsigned_abs(), width = places + 1);
-    let (before, after) = digits.split_at(digits.len() - places);
-    let after = after.trim_end_matches('0');
-    format!("{sign}{before}.{after:0<2}")
-}
-
-/// Decimal places of a pico-unit.
-const PICO_PLACES: usize = 12;
-
-/// A sum in pico-units as an amount of money, exact to its last digit.
-pub fn amount(pico: i128) -> String {
-    written(pico, PICO_PLACES)
-}
-
-/// A price in pico-units for one token as the price of a million, exact to its last digit.
-pub fn per_million(pico: i128) -> String {
-    written(pico, PICO_PLACES - 6)
-}
-
 #[cfg(test)]
 mod tests {
     use num_bigint::BigInt;
     use num_rational::BigRational;
     use proptest::prelude::*;
 
-    use super::{NoNumber, Parts, amount, parts, per_million};
+    use super::{NoNumber, Parts, parts};
 
     #[test]
     fn numbers_become_whole_parts_and_rounding_shows() {
@@ -155,22 +132,6 @@ mod tests {
         for text in ["1e31", "1e9999999999", &"9".repeat(101)] {
             assert_eq!(parts(text, 0), Err(NoNumber::TooLarge), "{text}");
         }
-    }
-
-    #[test]
-    fn money_is_written_to_the_last_digit() {
-        for (pico, money) in [
-            (0, "0.00"),
-            (1, "0.000000000001"),
-            (-2_500_000_000_000, "-2.50"),
-            (1_234_567_890_123, "1.234567890123"),
-            (100_000_000_000_000, "100.00"),
-            (i128::MAX, "170141183460469231731687303.715884105727"),
-        ] {
-            assert_eq!(amount(pico), money);
-        }
-        assert_eq!(per_million(2_500_000), "2.50");
-        assert_eq!(per_million(75_001), "0.075001");
     }
 
     proptest! {

@@ -10,6 +10,8 @@ mod build;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use text::Glob;
+
 use crate::charge::{Charge, Pico, Rate, Unpriced};
 use crate::currency::Currency;
 use crate::entry::{About, Entry, Models, Offer};
@@ -28,7 +30,7 @@ pub struct Book {
     /// By name and alias, what is said of most places first.
     names: HashMap<Arc<str>, Vec<Term>>,
     /// In the order in which they count.
-    patterns: Vec<(Vec<char>, Term)>,
+    patterns: Vec<(Glob, Term)>,
 }
 
 /// When an entry is in force under one of its names.
@@ -81,7 +83,7 @@ impl Book {
         self.patterns
             .iter()
             .take_while(|(_, term)| least.is_none_or(|least| self.entries[term.entry].rank() > least))
-            .find(|(pattern, term)| holds(&term) && pattern::fits(pattern, model))
+            .find(|(pattern, term)| holds(&term) && pattern.matches(model))
             .map(|(_, term)| &self.entries[term.entry])
             .or(named)
     }

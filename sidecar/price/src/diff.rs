@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use meter::TokenType;
+use text::{money, per_million};
 
-use crate::amount::{amount, per_million};
 use crate::book::Book;
 use crate::entry::{Entry, Models, STANDARD};
 use crate::instant;
@@ -127,11 +127,11 @@ fn facts(entry: Option<&Entry>) -> BTreeMap<Name, String> {
         };
         for (at, kind) in TokenType::ALL.into_iter().enumerate() {
             if let Some(price) = rate.per_token[at] {
-                put(at, key_of(kind), per_million(price.into()));
+                put(at, key_of(kind), per_million(price.into()).to_string());
             }
         }
         if rate.per_request != 0 {
-            put(TokenType::ALL.len(), PER_REQUEST, amount(rate.per_request.into()));
+            put(TokenType::ALL.len(), PER_REQUEST, money(rate.per_request.into()).to_string());
         }
     }
     let last = |what: &str| ("~".to_owned(), 0, 0, what.to_owned());

@@ -3,6 +3,8 @@
 
 use std::sync::Arc;
 
+use text::Glob;
+
 use crate::charge::Rate;
 use crate::instant;
 use crate::pattern;
@@ -122,7 +124,7 @@ impl Entry {
     pub(crate) fn is_for(&self, model: &str) -> bool {
         match &self.models {
             Models::Named(name) => **name == *model || self.aliases.iter().any(|alias| **alias == *model),
-            Models::Fitting(pattern) => pattern::fits(&pattern.chars().collect::<Vec<_>>(), model),
+            Models::Fitting(pattern) => Glob::new(pattern).matches(model),
         }
     }
 

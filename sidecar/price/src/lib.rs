@@ -19,7 +19,6 @@ mod read;
 mod tier;
 mod usage;
 
-pub use amount::{amount, per_million};
 pub use book::Book;
 pub use charge::{Charge, Pico, Rate, Unpriced};
 pub use currency::Currency;

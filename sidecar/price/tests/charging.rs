@@ -45,7 +45,7 @@ fn usage<'a>(model: &'a str, tokens: &'a Tokens) -> Usage<'a> {
 
 fn cost(book: &Book, usage: &Usage<'_>) -> Result<String, Unpriced> {
     match book.charge(usage) {
-        Charge::Priced { cost, .. } => Ok(price::amount(cost.into())),
+        Charge::Priced { cost, .. } => Ok(text::money(cost.into()).to_string()),
         Charge::Unpriced(why) => Err(why),
     }
 }
@@ -324,7 +324,8 @@ fn what_a_tier_leaves_open_is_never_cheaper_than_the_length_costs() {
          \x20   tiers:\n      batch: {input: 1}\n\
          \x20     priority: {input: 3, output: 9, context_tiers: [{above_input_tokens: 150, input: 5}]}\n",
     );
-    let million = |at: usize, rate: &Rate| price::per_million(rate.per_token[at].expect("a price").into());
+    let million =
+        |at: usize, rate: &Rate| text::per_million(rate.per_token[at].expect("a price").into()).to_string();
     for (tier, prompt, above, input, output) in [
         (None, 100, 0, "2.00", "8.00"),
         (None, 101, 100, "4.00", "12.00"),

@@ -17,7 +17,7 @@ pub(crate) fn exchange(record: &Record, charge: &Charge) {
     let (identity, tokens, timing) = (&record.identity, &record.tokens, &record.timing);
     let (cost, currency, price_version, unpriced) = match told(charge) {
         Some(otlp::Charge::Priced { pico, currency, version }) => {
-            (Some(price::amount(pico.into())), Some(currency), Some(version), None)
+            (Some(text::money(pico.into()).to_string()), Some(currency), Some(version), None)
         }
         Some(otlp::Charge::Unpriced(why)) => (None, None, None, Some(why)),
         None => (None, None, None, None),

@@ -10,12 +10,12 @@ use std::time::Duration;
 use clap::{Arg, ArgMatches, Command};
 use curve::{Curves, Reading, Unreadable, Window};
 use scrape::ask::{Asker, Failure};
+use text::nearest;
 use tokio::runtime::Builder;
 use tokio::time::sleep;
 
 use crate::settings::setting;
 use crate::url::{Url, WRITE};
-use yaml::nearest;
 
 /// What is to be shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -196,7 +196,7 @@ fn nothing(f: &mut fmt::Formatter<'_>, wish: &Wish, timed: &[String]) -> fmt::Re
     match (model, over) {
         (Some(model), _) if !timed.is_empty() => {
             write!(f, "{from}/metrics has timed no stream of a model `{}`; ", model.escape_debug())?;
-            match nearest::word(model, timed.iter().map(String::as_str)) {
+            match nearest(model, timed.iter().map(String::as_str)) {
                 Some(near) => write!(f, "did you mean `{}`?", near.escape_debug()),
                 None => {
                     let timed: Vec<_> = timed.iter().map(|name| name.escape_debug().to_string()).collect();

@@ -2,9 +2,10 @@
 
 use std::fmt::{self, Display, Write};
 
-use budget::{Budget, decimal};
-use metrics::{Glob, Objective};
+use budget::Budget;
+use metrics::Objective;
 use relay::{Kind, Terms};
+use text::{Glob, money};
 
 use crate::file;
 use crate::origin::Origin;
@@ -92,7 +93,7 @@ impl Effective {
             Shown { key, text, origin: written.map_or(Origin::Default, |value| value.origin.clone()) }
         };
         let limits = [("max_budget", budget.hard), ("soft_budget", budget.soft)];
-        let limits = limits.into_iter().filter_map(|(key, pico)| Some(shown(key, decimal(pico?))));
+        let limits = limits.into_iter().filter_map(|(key, pico)| Some(shown(key, money(pico?).to_string())));
         let mut all = vec![
             shown("name", budget.name.to_string()),
             shown("tenants", names(&budget.tenants)),

@@ -95,8 +95,8 @@ mod tests {
 
     use arc_swap::ArcSwapOption;
     use budget::Period;
-    use metrics::Glob;
     use price::Book;
+    use text::Glob;
 
     use super::*;
 

@@ -45,7 +45,7 @@ impl Sum {
 
     fn shown(self, name: &str) -> page::Tenant {
         let Self { pico, exchanges, unpriced } = self;
-        page::Tenant { name: name.to_owned(), cost: price::amount(pico), exchanges, unpriced }
+        page::Tenant { name: name.to_owned(), cost: text::money(pico).to_string(), exchanges, unpriced }
     }
 }
 

@@ -3,8 +3,6 @@
 //!
 //! Law: nothing is lost that was written, and nothing unfolds beyond measure.
 
-pub mod nearest;
-
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};

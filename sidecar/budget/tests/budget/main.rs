@@ -14,7 +14,7 @@ mod webhook;
 use std::sync::Arc;
 
 use budget::{Budget, Budgets, DAY_US, Notice, Period, Threshold};
-use metrics::Glob;
+use text::Glob;
 
 /// A budget in whole units.
 fn budget(name: &str, tenants: &str, period: Period, soft: Option<i64>, hard: Option<i64>) -> Budget {

@@ -3,10 +3,10 @@
 use std::fmt;
 
 use meter::{Provenance, TokenType};
+use text::{Decimal, money, nano};
 
 use super::ask::Basis;
 use super::group::Group;
-use super::money::{Decimal, money, nano};
 use super::sums;
 
 /// A column of a report.

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use price::Charge;
 use rusqlite::Connection;
+use text::{Decimal, money};
 
 use super::focus::{self, Billing, Options, Version};
 use super::memory::{DAYS, FIRST_DAY, Memory};
-use super::money::{Decimal, money};
 use super::source::{DAY_US, Gap, Month};
 use super::{Ask, Basis, Filter, Key, Range, make, period, tests::ask};
 use crate::entry::Entry;

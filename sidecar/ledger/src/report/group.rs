@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use meter::Provenance;
 use price::{Currency, Rate};
+use text::{Decimal, money};
 
 use super::ask::{Ask, Basis, Filter, Order};
 use super::first_prices::Reading;
 use super::key::{Key, NO_DETAIL, Value};
-use super::money::{Decimal, money};
 use super::notes::Notes;
 use super::period;
 use super::pieces::{self, Piece};

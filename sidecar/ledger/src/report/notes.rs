@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use text::in_threes;
+
 use super::ask::Ask;
-use super::money::in_threes;
 use super::months::{self, MonthState};
 use super::period;
 use super::source::{Gap, Gone, Month, Range, Source, Trouble};

@@ -3,11 +3,12 @@
 
 use std::io::{self, Write};
 
+use text::{Decimal, in_threes, nano, table};
+
 use super::ask::{Ask, Basis, Filter};
 use super::column::rounded;
 use super::group::{Group, Report};
 use super::key::{Key, Value};
-use super::money::{Decimal, in_threes, nano};
 use super::period;
 use super::sums::{self, PROVENANCES};
 
@@ -60,7 +61,7 @@ fn title(ask: &Ask) -> String {
 /// A filter, as it was asked for.
 fn said(filter: &Filter) -> String {
     let sign = if filter.except { "!=" } else { "=" };
-    let patterns: Vec<_> = filter.patterns.iter().map(|pattern| pattern.replace(',', "\\,")).collect();
+    let patterns: Vec<_> = filter.patterns.iter().map(|pattern| pattern.text().replace(',', "\\,")).collect();
     format!(", only {}{sign}{}", filter.key.name(), patterns.join(",").escape_debug())
 }
 
@@ -175,31 +176,18 @@ fn aligned(decimals: impl Iterator<Item = Option<Decimal>>) -> Vec<String> {
 }
 
 fn grid(columns: &[Column], groups: usize, to: &mut dyn Write) -> io::Result<()> {
-    let length = |text: &str| text.chars().count();
-    let widths: Vec<_> = columns
-        .iter()
-        .map(|column| {
-            column.cells.iter().map(|cell| length(cell)).max().unwrap_or(0).max(length(column.name))
-        })
-        .collect();
-    let line = |to: &mut dyn Write, cell: &dyn Fn(&Column) -> String| -> io::Result<()> {
-        let mut text = String::new();
-        for (column, width) in columns.iter().zip(&widths) {
-            let cell = cell(column);
-            let pad = " ".repeat(width - length(&cell));
-            let (before, after) = if column.right { (pad.as_str(), "") } else { ("", pad.as_str()) };
-            text.push_str(&format!("{before}{cell}{after}  "));
+    let cells = columns.first().map_or(0, |column| column.cells.len());
+    let names = columns.iter().map(|column| column.name.to_owned()).collect();
+    let row = |row: usize| columns.iter().map(|column| column.cells[row].clone()).collect();
+    let rows: Vec<Vec<String>> = [names].into_iter().chain((0..cells).map(row)).collect();
+    let lines = table(&rows, |column| columns[column].right);
+    let width = lines.iter().map(|line| line.chars().count()).max().unwrap_or(0);
+    for (row, line) in lines.iter().enumerate() {
+        // The totals stand below the groups and the header.
+        if row == groups + 1 {
+            writeln!(to, "{}", "-".repeat(width))?;
         }
-        writeln!(to, "{}", text.trim_end())
-    };
-    line(to, &|column| column.name.to_owned())?;
-    let rows = columns.first().map_or(0, |column| column.cells.len());
-    for row in 0..rows {
-        if row == groups {
-            let width: usize = widths.iter().map(|width| width + 2).sum();
-            writeln!(to, "{}", "-".repeat(width - 2))?;
-        }
-        line(to, &|column| column.cells[row].clone())?;
+        writeln!(to, "{line}")?;
     }
     Ok(())
 }

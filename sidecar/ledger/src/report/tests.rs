@@ -6,6 +6,7 @@ use meter::{Provenance, TokenType};
 use price::Charge;
 use proptest::prelude::*;
 use serde_json::Value as Json;
+use text::Glob;
 
 use super::focus::{self, Billing, Options, Version};
 use super::key::{NO_DETAIL, Value};
@@ -166,7 +167,7 @@ proptest! {
         let from_lines = report(&memory, &ask(&by));
         // A filter that lets everything through by a key that lines do not have: rows must be read.
         let key = [Key::Consumer, Key::ResponseModel, Key::Dialect][detail];
-        let filters = vec![Filter { key, except: false, patterns: vec!["*".to_owned()] }];
+        let filters = vec![Filter { key, except: false, patterns: vec![Glob::new("*")] }];
         let from_rows = report(&memory, &Ask { filters, ..ask(&by) });
         prop_assert!(from_rows.notes.from_rows);
         prop_assert_eq!(&from_rows.groups, &from_lines.groups);

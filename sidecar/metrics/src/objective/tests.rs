@@ -2,9 +2,9 @@
 
 use meter::{Ending, Identity, LoadSpan, Provenance, Record, Timing, TokenType, Tokens};
 use scan::{Dialect, Sampling};
+use text::Glob;
 
 use super::{Objective, Verdict, judge};
-use crate::glob::Glob;
 
 /// Half a second to the first token, then 30 tokens per second.
 fn chat(models: &[&str], tenants: &[&str]) -> Objective {

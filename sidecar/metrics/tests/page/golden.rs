@@ -4,9 +4,10 @@ use std::path::Path;
 use std::{env, fs};
 
 use meter::{Ending, Provenance, Role, Timing, TokenType, Tokens, Weight};
-use metrics::{EngineReading, Glob, Metrics, Objective, Options, Upstream};
+use metrics::{EngineReading, Metrics, Objective, Options, Upstream};
 use relay::{Class, Dropped, Kind, Observer, Passthrough, Refusal};
 use scan::Dialect;
+use text::Glob;
 
 use crate::openmetrics;
 use crate::records::{plain, refused, types};

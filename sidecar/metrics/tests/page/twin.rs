@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use meter::edges::{CONCURRENCY_NAMES, GAP_S, POSITION_NAMES};
 use meter::{Ending, Gaps, Provenance, Record, Role, TokenType};
-use metrics::{Glob, Kind, Metric, Objective};
+use metrics::{Kind, Metric, Objective};
 use scan::Dialect;
+use text::Glob;
 
 use crate::openmetrics::{Page, Series};
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use blake3::Hasher;
+use text::Glob;
 
 use crate::charge::Rate;
 use crate::entry::{Entry, Models, Offer};
@@ -126,7 +127,7 @@ fn terms(drafts: &[Draft]) -> Result<Ends, Vec<Problem>> {
     if problems.is_empty() { Ok(until) } else { Err(problems) }
 }
 
-type Index = (HashMap<Arc<str>, Vec<Term>>, Vec<(Vec<char>, Term)>);
+type Index = (HashMap<Arc<str>, Vec<Term>>, Vec<(Glob, Term)>);
 
 fn index(entries: &[Entry], until: &Ends) -> Index {
     let mut names: HashMap<Arc<str>, Vec<Term>> = HashMap::new();
@@ -137,7 +138,7 @@ fn index(entries: &[Entry], until: &Ends) -> Index {
             let term = Term { entry: at, from_us: entry.from_us, until_us };
             match entry.models {
                 Models::Named(_) => names.entry(Arc::clone(text)).or_default().push(term),
-                Models::Fitting(_) => patterns.push((text.chars().collect(), term)),
+                Models::Fitting(_) => patterns.push((Glob::new(text), term)),
             }
         }
     }
@@ -145,7 +146,7 @@ fn index(entries: &[Entry], until: &Ends) -> Index {
         terms.sort_by_key(|term| std::cmp::Reverse(entries[term.entry].rank()));
     }
     // The sort is stable, and the entries are in the order of their patterns' text.
-    patterns.sort_by_key(|(_, term): &(Vec<char>, Term)| {
+    patterns.sort_by_key(|(_, term): &(Glob, Term)| {
         let entry = &entries[term.entry];
         std::cmp::Reverse((entry.rank(), entry.literal()))
     });
@@ -153,7 +154,7 @@ fn index(entries: &[Entry], until: &Ends) -> Index {
 }
 
 /// Pairs of patterns of which only the alphabet says which counts.
-fn ambiguous(entries: &[Entry], patterns: &[(Vec<char>, Term)]) -> Vec<Warning> {
+fn ambiguous(entries: &[Entry], patterns: &[(Glob, Term)]) -> Vec<Warning> {
     let mut warnings = Vec::new();
     for (position, (_, first)) in patterns.iter().enumerate() {
         let one = &entries[first.entry];

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::amount::{amount, per_million};
+use text::{money, per_million};
+
 use crate::charge::Pico;
 use crate::currency::Currency;
 use crate::prices::{KEYS, PER_REQUEST};
@@ -74,7 +75,7 @@ fn inline(prices: &BTreeMap<usize, Pico>) -> Vec<String> {
 fn named(key: usize, price: Pico) -> String {
     match KEYS.get(key) {
         Some((key, _)) => format!("{key}: {}", per_million(price.into())),
-        None => format!("{PER_REQUEST}: {}", amount(price.into())),
+        None => format!("{PER_REQUEST}: {}", money(price.into())),
     }
 }
 

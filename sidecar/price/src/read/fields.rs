@@ -1,6 +1,6 @@
 //! The keys of one map in the file: the known ones once each, and a problem for every other.
 
-use yaml::nearest;
+use text::nearest;
 use yaml::{Node, Shape};
 
 use super::{Reader, shown};
@@ -30,7 +30,7 @@ impl Reader {
         let mut fields: Vec<(&str, u64, &Node)> = Vec::new();
         for (key, line, node) in entries {
             if !known.contains(&key.as_str()) {
-                let remedy = match nearest::word(key, known.iter().copied()) {
+                let remedy = match nearest(key, known.iter().copied()) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("the keys of {what} are {}", known.join(", ")),
                 };

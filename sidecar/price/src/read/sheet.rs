@@ -11,7 +11,7 @@ use crate::entry::{STANDARD, is_ordinary};
 use crate::mistake::Doubt;
 use crate::prices::{Factor, KEYS, PER_REQUEST, Prices, TYPES, key_of};
 use meter::TokenType;
-use yaml::nearest;
+use text::{Decimal, money, nearest, per_million};
 use yaml::{Node, Shape};
 
 use super::fields::Fields;
@@ -201,7 +201,7 @@ impl Reader {
             );
             return None;
         }
-        if let Some(near) = nearest::word(name, TIERS.iter().copied()).filter(|near| *near != name) {
+        if let Some(near) = nearest(name, TIERS.iter().copied()).filter(|near| *near != name) {
             let what = format!("there is no tier `{name}`");
             self.problem(line, what, format!("did you mean `{near}`?"));
             return None;
@@ -311,7 +311,7 @@ impl Reader {
             let what = format!(
                 "`{key}` is {} for a million tokens, next to nothing; if it is the price of one token, \
                  say `unit: per_token`",
-                amount::per_million(price.into())
+                per_million(price.into())
             );
             self.warn(node.line, Doubt::Tiny, what);
         }
@@ -320,8 +320,7 @@ impl Reader {
                 Unit::PerMillion => "see that it is the price of a million tokens in this currency",
                 Unit::PerToken => "if it is the price of a million tokens, say `unit: per_million`",
             };
-            let what =
-                format!("`{key}` is {} for one token, which is much; {remedy}", amount::amount(price.into()));
+            let what = format!("`{key}` is {} for one token, which is much; {remedy}", money(price.into()));
             self.warn(node.line, Doubt::Large, what);
         }
         Some(price)
@@ -355,11 +354,8 @@ impl Reader {
             }
             Ok(Parts { whole, .. }) if whole > i128::from(most) => {
                 let each = if key == PER_REQUEST { "one request" } else { "one token" };
-                let what = format!(
-                    "`{key}`: `{}` is more than {} for {each}",
-                    shown(text),
-                    amount::amount(most.into())
-                );
+                let what =
+                    format!("`{key}`: `{}` is more than {} for {each}", shown(text), money(most.into()));
                 self.problem(node.line, what, remedy);
                 None
             }
@@ -374,7 +370,7 @@ impl Reader {
             }
             Ok(Parts { whole, exact }) => {
                 if !exact {
-                    let taken = amount::written(whole, usize::try_from(shift).unwrap_or(0));
+                    let taken = Decimal { units: whole, digits: shift.unsigned_abs(), least: 2 };
                     let what = format!(
                         "`{key}`: {} was rounded to {taken}, a whole 10^-12th of a unit",
                         shown(text)

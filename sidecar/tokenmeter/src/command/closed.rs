@@ -5,10 +5,10 @@
 
 use std::path::Path;
 
-use ledger::report::money::in_threes;
 use ledger::report::notes::{Notes, shell_word};
 use ledger::report::{Range, Source, period};
 use ledger::{SignOff, Store, utc};
+use text::in_threes;
 
 /// A closed month, in lines. `now_us`: when it was asked to be closed.
 pub(crate) fn told(sign_off: &SignOff, ledger: &Path, now_us: i64) -> String {

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use ledger::report::money::{in_threes, money};
 use ledger::report::{Filter, Key, Range, Trouble, period};
 use ledger::{Change, Outcome, Reprice, Store};
 use price::{Book, Problem};
+use text::{Glob, in_threes, money, table};
 
 use super::ledger_path::{self, NoLedger};
 use super::who;
@@ -34,8 +34,11 @@ impl Wish {
     /// As the flags have it.
     pub(crate) fn of(matches: &ArgMatches) -> Self {
         let text = |name: &str| matches.get_one::<String>(name).cloned();
-        let of_model =
-            text("model").map(|model| Filter { key: Key::Model, except: false, patterns: vec![model] });
+        let of_model = text("model").map(|model| Filter {
+            key: Key::Model,
+            except: false,
+            patterns: vec![Glob::new(&model)],
+        });
         Self {
             ledger: text("ledger"),
             config: text("config"),
@@ -179,7 +182,7 @@ fn told(outcome: &Outcome, book: &Book, dry: bool) -> String {
         ),
     ];
     if dry {
-        lines.extend(table(outcome, code));
+        lines.extend(changes(outcome, code));
     }
     for ((model, why), count) in &outcome.unpriced {
         lines.push(format!(
@@ -208,7 +211,7 @@ fn told(outcome: &Outcome, book: &Book, dry: bool) -> String {
 }
 
 /// What differs, a line for each tenant and model, in the one currency that a book has.
-fn table(outcome: &Outcome, code: &str) -> Vec<String> {
+fn changes(outcome: &Outcome, code: &str) -> Vec<String> {
     if outcome.changes.is_empty() {
         return Vec::new();
     }
@@ -224,9 +227,10 @@ fn table(outcome: &Outcome, code: &str) -> Vec<String> {
             money(after - before).to_string(),
             code.to_owned(),
         ]
+        .to_vec()
     };
     let names = ["tenant", "model", "exchanges", "no price", "before", "after", "difference", "currency"];
-    let mut rows = vec![names.map(str::to_owned)];
+    let mut rows = vec![names.map(str::to_owned).to_vec()];
     rows.extend(outcome.changes.iter().map(|((tenant, model), change)| row(tenant, model, change)));
     if outcome.other_changes.exchanges > 0 {
         rows.push(row("others", "", &outcome.other_changes));
@@ -240,18 +244,9 @@ fn table(outcome: &Outcome, code: &str) -> Vec<String> {
         };
         rows.push(row("total", "", &total));
     }
-    let length = |text: &String| text.chars().count();
-    let widths: [usize; 8] =
-        std::array::from_fn(|at| rows.iter().map(|row| length(&row[at])).max().unwrap_or(0));
-    let lines = rows.iter().map(|row| {
-        let cells = row.iter().zip(widths).enumerate().map(|(at, (cell, width))| {
-            let pad = " ".repeat(width - length(cell));
-            // Numbers to the right, names to the left.
-            if (2..7).contains(&at) { format!("{pad}{cell}") } else { format!("{cell}{pad}") }
-        });
-        format!("  {}", cells.collect::<Vec<_>>().join("  ").trim_end())
-    });
-    lines.collect()
+    // Numbers to the right, names to the left.
+    let lines = table(&rows, |column| (2..7).contains(&column));
+    lines.into_iter().map(|line| format!("  {line}")).collect()
 }
 
 fn exchanges(count: u64) -> String {

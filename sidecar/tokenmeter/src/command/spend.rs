@@ -20,6 +20,7 @@ use ledger::report::{
 use price::Book;
 use ship::Central;
 use ship::address::is_postgres;
+use text::nearest;
 
 use super::ledger_path::{self, NoLedger};
 use super::setting;
@@ -27,7 +28,6 @@ use crate::machine::ThisMachine;
 use crate::mistake::Mistake;
 use crate::plan::{prices, store};
 use crate::settings::variable;
-use yaml::nearest;
 
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -288,7 +288,7 @@ fn columns(names: Option<&str>, basis: Basis) -> Result<Vec<Column>, SpendError>
 }
 
 fn key(text: &str) -> Result<Key, String> {
-    Key::named(text).ok_or_else(|| match nearest::word(text, Key::ALL.iter().map(|key| key.name())) {
+    Key::named(text).ok_or_else(|| match nearest(text, Key::ALL.iter().map(|key| key.name())) {
         Some(near) => format!("there is no key `{}`; did you mean `{near}`?", text.escape_debug()),
         None => unknown_key(text),
     })

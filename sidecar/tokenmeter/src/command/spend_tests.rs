@@ -1,6 +1,7 @@
 //! What the flags of `spend` mean, and what is said to wrong ones.
 
 use ledger::report::{Basis, Column, Key, Order, Range};
+use text::Glob;
 
 use super::{Format, Wish, columns, command, prices_flag};
 
@@ -49,7 +50,7 @@ fn keys_filters_and_the_rest() {
     );
     assert_eq!(wish.ask.by, [Key::Tenant, Key::Model, Key::Day]);
     assert_eq!(wish.ask.filters.len(), 2);
-    assert_eq!(wish.ask.filters[0].patterns, ["a*", "b"]);
+    assert_eq!(wish.ask.filters[0].patterns, ["a*", "b"].map(Glob::new));
     assert!(wish.ask.filters[1].except);
     assert_eq!((wish.ask.basis, wish.ask.order, wish.format), (Basis::Gpu, Order::Cost, Format::Focus));
     assert_eq!(wish.options.version.name(), "1.4");

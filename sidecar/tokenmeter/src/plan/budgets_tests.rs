@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use budget::{Budget, Period, decimal};
-use metrics::Glob;
+use budget::{Budget, Period};
+use text::{Glob, money};
 
 use crate::file;
 use crate::machine::Alone;
@@ -50,7 +50,7 @@ fn warned(written: &Written) -> Vec<String> {
 
 fn said(budget: &Budget) -> String {
     let globs = budget.tenants.iter().map(Glob::text).collect::<Vec<_>>().join("|");
-    let limit = |pico: Option<i128>| pico.map_or("-".to_owned(), decimal);
+    let limit = |pico: Option<i128>| pico.map_or("-".to_owned(), |pico| money(pico).to_string());
     format!(
         "{} [{globs}] {} {} {}{}{}{}",
         budget.name,

@@ -2,7 +2,8 @@
 //! histogram is a mistake, since the verdicts and the histogram would tell two stories.
 
 use meter::edges::{FIRST_TOKEN_S, OUTPUT_RATE};
-use metrics::{Glob, Objective, PRESETS, Preset, TARGET_RATIO};
+use metrics::{Objective, PRESETS, Preset, TARGET_RATIO};
+use text::Glob;
 
 use super::values::Reader;
 use crate::mistake::Mistake;

@@ -27,7 +27,7 @@ fn told(yaml: &str) -> Vec<String> {
 }
 
 fn said(objective: &Objective) -> String {
-    let globs = |globs: &[metrics::Glob]| globs.iter().map(metrics::Glob::text).collect::<Vec<_>>().join("|");
+    let globs = |globs: &[text::Glob]| globs.iter().map(text::Glob::text).collect::<Vec<_>>().join("|");
     format!(
         "{} [{}] [{}] {} ms {}/s {}",
         objective.name,

@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
+use text::nearest;
+
 use crate::file;
 use crate::mistake::Mistake;
 use crate::origin::Origin;
 use crate::settings::{Form, Value, Written, choice, setting};
-use yaml::nearest;
 
 /// Reads what was written, and collects what is wrong with it.
 pub(super) struct Reader<'a> {
@@ -64,7 +65,7 @@ impl Reader<'_> {
             return found;
         }
         let what = format!("`{}` is not one of {}", value.text.escape_debug(), known.join(", "));
-        let remedy = match nearest::word(&value.text, known.iter().copied()) {
+        let remedy = match nearest(&value.text, known.iter().copied()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "write one of these".to_owned(),
         };

@@ -1,11 +1,12 @@
 //! Environment variables with our prefix that are no setting: most often a misspelled one, which without a
 //! warning would leave its setting at the default.
 
+use text::nearest;
+
 use super::values::Reader;
 use crate::machine::Machine;
 use crate::mistake::Mistake;
 use crate::settings::{SETTINGS, variable};
-use yaml::nearest;
 
 /// The prefix of every variable that mirrors a setting.
 const PREFIX: &str = "TOKENMETER_";
@@ -23,13 +24,10 @@ impl Reader<'_> {
         unknown.sort();
         let more = unknown.len().saturating_sub(MAX_NAMED);
         for name in unknown.iter().take(MAX_NAMED) {
-            let remedy =
-                match nearest::word(&name.to_ascii_lowercase(), keys(&known).iter().map(String::as_str)) {
-                    Some(near) => format!("did you mean {}?", near.to_ascii_uppercase()),
-                    None => {
-                        "remove it; `tokenmeter run --help` names the variable of each setting".to_owned()
-                    }
-                };
+            let remedy = match nearest(&name.to_ascii_lowercase(), keys(&known).iter().map(String::as_str)) {
+                Some(near) => format!("did you mean {}?", near.to_ascii_uppercase()),
+                None => "remove it; `tokenmeter run --help` names the variable of each setting".to_owned(),
+            };
             let what = "no setting has this variable, and it is ignored";
             self.warnings.push(Mistake::missing(&name.escape_debug().to_string(), what, remedy));
         }
@@ -40,7 +38,7 @@ impl Reader<'_> {
     }
 }
 
-/// Names in lower case, as [`nearest::word`] compares them.
+/// Names in lower case, as [`nearest`] compares them.
 fn keys(known: &[String]) -> Vec<String> {
     known.iter().map(|name| name.to_ascii_lowercase()).collect()
 }

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use text::nearest;
+
 use super::{BUDGET_LIST, List, OBJECTIVE_LIST, SETTINGS, UPSTREAMS};
 use crate::file::{Node, Shape};
 use crate::mistake::Mistake;
 use crate::origin::Origin;
-use yaml::nearest;
 
 /// A value and where it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -188,7 +189,7 @@ impl Written {
         known: impl Iterator<Item = &'static str> + Clone,
     ) {
         let what = format!("there is no {noun} `{key}`");
-        let remedy = match nearest::word(key, known.clone()) {
+        let remedy = match nearest(key, known.clone()) {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("known are {}", known.collect::<Vec<_>>().join(", ")),
         };

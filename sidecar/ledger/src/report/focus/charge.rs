@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use meter::Provenance;
 use price::Currency;
+use text::Decimal;
 
 use crate::report::column::share_of;
-use crate::report::money::Decimal;
 use crate::report::source::Month;
 use crate::report::sums::{self, PROVENANCES};
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use meter::TokenType;
 use price::{About, Book, Currency, Rate};
 use serde_json::json;
+use text::{Decimal, nano};
 
 use super::charge::{Charge, Kind, Known, Quantity, Sku};
 use super::merge::merge;
@@ -16,7 +17,6 @@ use crate::report::ask::{Ask, Basis};
 use crate::report::first_prices::Reading;
 use crate::report::group::{self, GROUPS};
 use crate::report::key::{Key, Value};
-use crate::report::money::{Decimal, nano};
 use crate::report::notes::Notes;
 use crate::report::period;
 use crate::report::pieces::{self, Piece};

@@ -8,9 +8,9 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use price::Currency;
+use text::Decimal;
 
 use super::charge::{Charge, Kind, Known};
-use crate::report::money::Decimal;
 use crate::report::source::Month;
 
 /// What rows of one article at one price have in common.

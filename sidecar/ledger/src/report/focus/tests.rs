@@ -7,10 +7,10 @@ use std::sync::Arc;
 use meter::{Provenance, TokenType};
 use price::{Book, Charge, Rate};
 use proptest::prelude::*;
+use text::money;
 
 use super::{Billing, Options, Version, columns, write};
 use crate::report::memory::{Memory, cost, rate};
-use crate::report::money::money;
 use crate::report::{Ask, Basis, Key, Order, Range, make, period};
 
 /// Columns that FOCUS 1.2 makes mandatory (conventions of its specification, tag v1.2).

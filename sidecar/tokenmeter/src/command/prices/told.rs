@@ -5,9 +5,8 @@ use std::fmt::Write;
 
 use ::price::diff::{Change, diff as differences};
 use ::price::litellm::Import;
-use ::price::{
-    About, Book, Doubt, Entry, Models, Offer, Problem, Rate, Warning, amount, instant, key_of, per_million,
-};
+use ::price::{About, Book, Doubt, Entry, Models, Offer, Problem, Rate, Warning, instant, key_of};
+use ::text::{money, nearest, per_million, table};
 use meter::TokenType;
 use serde_json::{Value, json};
 
@@ -154,16 +153,18 @@ pub(super) fn show(book: &Book, entry: &Entry, wish: &Show) -> String {
         let mut row = vec![key_of(kind).to_owned()];
         row.extend(offers.iter().map(|offer| match offer.rate.per_token[at] {
             Some(price) if offer.derived[at] => format!("{} *", per_million(price.into())),
-            Some(price) => per_million(price.into()),
+            Some(price) => per_million(price.into()).to_string(),
             None => "unpriced".to_owned(),
         }));
         rows.push(row);
     }
     let mut row = vec!["one request".to_owned()];
-    row.extend(offers.iter().map(|offer| amount(offer.rate.per_request.into())));
+    row.extend(offers.iter().map(|offer| money(offer.rate.per_request.into()).to_string()));
     rows.push(row);
     text.push('\n');
-    text.push_str(&table(&rows));
+    for line in table(&rows, |column| column > 0) {
+        let _ = writeln!(text, "{line}");
+    }
     if offers.iter().any(|offer| offer.derived.contains(&true)) {
         text.push_str(
             "* not named: cached and written tokens cost what input does, reasoning what output does\n",
@@ -178,7 +179,7 @@ pub(super) fn show_json(book: &Book, entry: &Entry, wish: &Show) -> String {
         let types = TokenType::ALL.into_iter().zip(rate.per_token).zip(offer.derived);
         let prices: serde_json::Map<_, _> = types
             .map(|((kind, price), derived)| {
-                let price = price.map(|price| per_million(price.into()));
+                let price = price.map(|price| per_million(price.into()).to_string());
                 (key_of(kind).to_owned(), json!({"per_million": price, "named": price.is_some() && !derived}))
             })
             .collect();
@@ -187,7 +188,7 @@ pub(super) fn show_json(book: &Book, entry: &Entry, wish: &Show) -> String {
             "tier": *rate.tier,
             "above_input_tokens": rate.above_input_tokens,
             "tokens": prices,
-            "per_request": amount(rate.per_request.into()),
+            "per_request": money(rate.per_request.into()).to_string(),
         })
     });
     let about = book.about(&wish.model, wish.at_us);
@@ -231,7 +232,7 @@ pub(super) fn unpriced(book: &Book, file: &str, wish: &Show) -> String {
         let names = book.entries().iter().flat_map(|entry| {
             std::iter::once(&**entry.models.text()).chain(entry.aliases.iter().map(|alias| &**alias))
         });
-        match yaml::nearest::word(&wish.model, names) {
+        match nearest(&wish.model, names) {
             Some(near) => {
                 let _ = write!(text, "; did you mean `{}`?", near.escape_debug());
             }
@@ -300,27 +301,4 @@ fn counted(number: usize, one: &str, many: &str) -> String {
 
 fn pretty(value: &Value) -> String {
     format!("{value:#}\n")
-}
-
-/// Columns aligned, numbers to the right.
-fn table(rows: &[Vec<String>]) -> String {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns)
-        .map(|column| {
-            rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max().unwrap_or(0)
-        })
-        .collect();
-    let mut text = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
-            let _ = match column {
-                0 => write!(line, "{cell:<width$}"),
-                _ => write!(line, "  {cell:>width$}"),
-            };
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
 }

@@ -4,12 +4,12 @@
 use std::path::Path;
 
 use tenant::{BodyKey, Nets};
+use text::nearest;
 
 use super::{Hash, KeySource};
 use crate::file::{self, Node, Shape};
 use crate::mistake::Mistake;
 use crate::origin::Origin;
-use yaml::nearest;
 
 /// What was read so far, and what was wrong with it.
 pub(super) struct Reading<'a> {
@@ -89,7 +89,7 @@ impl<'a> Reading<'a> {
         let mut fields = Fields { origin: node.origin, odd: false, entries: Vec::new() };
         for (key, origin, value) in entries {
             if !known.contains(&key.as_str()) {
-                let remedy = match nearest::word(&key, known.iter().copied()) {
+                let remedy = match nearest(&key, known.iter().copied()) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("known are {}", known.join(", ")),
                 };

@@ -7,13 +7,13 @@ use scan::limits::WANTED;
 use tenant::{
     Algorithm, ApiKeys, BodyKey, Claim, Jwt, KEY_FIELDS, KeyHash, KeySet, Name, Owner, Rule, begins_path,
 };
+use text::nearest;
 
 use super::reading::{Fields, Reading};
 use super::{Hash, KeySource, Place};
 use crate::file::{self, Node, Shape};
 use crate::mistake::Mistake;
 use crate::origin::Origin;
-use yaml::nearest;
 
 /// Rules of one file: each is asked for each request, in turn.
 const MOST: usize = 1024;
@@ -91,7 +91,7 @@ impl Reading<'_> {
     fn no_kind(&mut self, item: Node) -> Option<Rule> {
         let names = KINDS.map(|(kind, _)| kind);
         let near = match &item.shape {
-            Shape::Map(entries) => entries.iter().find_map(|(key, ..)| nearest::word(key, names)),
+            Shape::Map(entries) => entries.iter().find_map(|(key, ..)| nearest(key, names)),
             _ => None,
         };
         let remedy = match near {

@@ -3,7 +3,7 @@
 use strsim::osa_distance;
 
 /// The known word nearest to `word`, if it differs by no more than a typing error.
-pub fn word<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > LONGEST {
         return None;
     }
@@ -21,7 +21,7 @@ const LONGEST: usize = 100;
 
 #[cfg(test)]
 mod tests {
-    use super::word;
+    use super::nearest;
 
     #[test]
     fn misspellings_are_recognised_and_other_words_are_not() {
@@ -52,8 +52,8 @@ mod tests {
             ("timeout", None),
             ("", None),
         ] {
-            assert_eq!(word(written, KNOWN), meant, "{written}");
+            assert_eq!(nearest(written, KNOWN), meant, "{written}");
         }
-        assert_eq!(word(&"name".repeat(1000), KNOWN), None);
+        assert_eq!(nearest(&"name".repeat(1000), KNOWN), None);
     }
 }

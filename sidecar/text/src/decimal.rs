@@ -20,6 +20,11 @@ pub fn money(pico: i128) -> Decimal {
     Decimal { units: pico, digits: 12, least: 2 }
 }
 
+/// The price of a million tokens, of pico-units for one.
+pub fn per_million(pico: i128) -> Decimal {
+    Decimal { units: pico, digits: 6, least: 2 }
+}
+
 /// Seconds of nanoseconds, or joules of nanojoules.
 pub fn nano(units: i128) -> Decimal {
     Decimal { units, digits: 9, least: 0 }
@@ -82,7 +87,7 @@ pub fn in_threes(digits: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{in_threes, money, nano};
+    use super::{in_threes, money, nano, per_million};
 
     #[test]
     fn money_keeps_every_digit_and_at_least_two() {
@@ -94,9 +99,12 @@ mod tests {
             (1_234_500_000_000, "1.2345"),
             (-2_000_000_000_000, "-2.00"),
             (9_223_372_036_854_775_807_000_000, "9223372036854.775807"),
+            (i128::MIN, "-170141183460469231731687303.715884105728"),
         ] {
             assert_eq!(money(pico).to_string(), text);
         }
+        assert_eq!(per_million(2_500_000).to_string(), "2.50");
+        assert_eq!(per_million(75_001).to_string(), "0.075001");
         assert_eq!(nano(3_000_000_000).to_string(), "3");
         assert_eq!(nano(1_500_000_000).to_string(), "1.5");
     }

@@ -1,0 +1,12 @@
+//! Text that several crates write or compare: exact decimals, aligned tables, patterns of names, and the known word
+//! nearest to an unknown one.
+
+mod decimal;
+mod glob;
+mod nearest;
+mod table;
+
+pub use decimal::{Decimal, in_threes, money, nano, per_million};
+pub use glob::Glob;
+pub use nearest::nearest;
+pub use table::table;
