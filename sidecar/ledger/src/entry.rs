@@ -263,6 +263,8 @@ impl<'f> Entry<'f> {
             return Ok(());
         }
         lines.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        let days = lines.iter().map(|(key, _)| key.day);
+        let days = days.clone().min().zip(days.max());
         let mut seal = self.seal(&LINE)?;
         let mut find = self.transaction.prepare_cached(LINE.select_one())?;
         let mut replace = self.transaction.prepare_cached(LINE.replace())?;
@@ -283,7 +285,7 @@ impl<'f> Entry<'f> {
         }
         drop((find, replace));
         self.set_seal(&LINE, seal);
-        Ok(())
+        days.map_or(Ok(()), |(first, last)| file::extend_days(&self.transaction, first..=last))
     }
 }
 

@@ -6,6 +6,7 @@
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::io;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -298,6 +299,40 @@ pub(crate) fn set_fact(connection: &Connection, name: &str, value: ValueRef<'_>)
     table::execute(&mut replace, &values, &digest)?;
     Ok(())
 }
+
+/// The first and the last day of the lines of a file; `None` of one without lines, or written before this was kept.
+pub(crate) fn days(connection: &Connection) -> Result<Option<RangeInclusive<i32>>, Failure> {
+    let Some(days) = bytes(connection, DAYS)? else { return Ok(None) };
+    match days.as_chunks() {
+        ([first, last], []) => Ok(Some(i32::from_le_bytes(*first)..=i32::from_le_bytes(*last))),
+        _ => Err(Failure::corrupt(format!("the fact {DAYS} is not two days"))),
+    }
+}
+
+/// The same, by the lines themselves.
+pub(crate) fn days_of_lines(connection: &Connection) -> Result<Option<RangeInclusive<i32>>, Failure> {
+    let (first, last): (Option<i32>, Option<i32>) =
+        connection
+            .query_row("SELECT min(day), max(day) FROM line", [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(first.zip(last).map(|(first, last)| first..=last))
+}
+
+/// Keeps what the days of the lines are now that lines of some days were written.
+pub(crate) fn extend_days(connection: &Connection, written: RangeInclusive<i32>) -> Result<(), Failure> {
+    let kept = days(connection)?;
+    let extended = match &kept {
+        Some(kept) => *kept.start().min(written.start())..=*kept.end().max(written.end()),
+        None => days_of_lines(connection)?.unwrap_or(written),
+    };
+    if kept.as_ref() == Some(&extended) {
+        return Ok(());
+    }
+    let bytes = [extended.start().to_le_bytes(), extended.end().to_le_bytes()].concat();
+    set_fact(connection, DAYS, ValueRef::Blob(&bytes))
+}
+
+/// The fact that has them.
+const DAYS: &str = "days";
 
 /// The seal of a table.
 pub(crate) fn seal(connection: &Connection, table: &Table) -> Result<Seal, Failure> {

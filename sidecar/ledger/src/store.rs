@@ -115,6 +115,21 @@ impl Store {
         Ok(())
     }
 
+    /// Reads what a range touches in each file that has lines of its days: a file without any has neither rows nor
+    /// corrections of them.
+    fn within_days(
+        &self,
+        range: &Range,
+        told: &Cell<bool>,
+        mut each: impl FnMut(Month, &Connection) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble> {
+        let asked = days(range);
+        self.within_range(range, told, |month, connection| match file::days(connection)? {
+            Some(has) if has.end() < asked.start() || asked.end() < has.start() => Ok(()),
+            _ => each(month, connection),
+        })
+    }
+
     /// The row of an exchange without a price that was corrected, if it is kept, as [`Source::rows`] has it.
     fn unpriced_row(
         &self,
@@ -269,9 +284,9 @@ impl Source for Store {
         each: &mut dyn FnMut(Month, &Line) -> Result<(), Trouble>,
     ) -> Result<(), Trouble> {
         let (days, mut names, told) = (days(range), Names::default(), Cell::new(false));
-        self.within_range(range, &told, |month, connection| {
+        self.within_days(range, &told, |month, connection| {
             let mut call = Call { each: &mut *each, told: &told, trouble: None };
-            // The whole table is read even for a day of it: only so does a missing line show.
+            // The whole table is read even for one day of it: only so does a missing line show.
             let result = file::whole(connection, &LINE, |values| {
                 let line = Columns::new(values, &mut names).line()?;
                 if days.contains(&line.day) { call.of(|each| each(month, &line)) } else { Ok(()) }
@@ -298,7 +313,7 @@ impl Source for Store {
         each: &mut dyn FnMut(Month, &Row, Option<&Used>) -> Result<(), Trouble>,
     ) -> Result<(), Trouble> {
         let (mut names, told) = (Names::default(), Cell::new(false));
-        self.within_range(range, &told, |month, connection| {
+        self.within_days(range, &told, |month, connection| {
             let rates = rates(connection)?;
             let mut call = Call { each: &mut *each, told: &told, trouble: None };
             let gone = file::compacted(connection, &EXCHANGE)?.entered;
@@ -323,7 +338,7 @@ impl Source for Store {
         each: &mut dyn FnMut(Month, &Correction) -> Result<(), Trouble>,
     ) -> Result<(), Trouble> {
         let (mut names, told) = (Names::default(), Cell::new(false));
-        self.within_range(range, &told, |month, connection| {
+        self.within_days(range, &told, |month, connection| {
             let mut call = Call { each: &mut *each, told: &told, trouble: None };
             let result = file::whole(connection, &CORRECTION, |values| {
                 let correction = Columns::new(&values[1..], &mut names).correction()?;
@@ -343,7 +358,7 @@ impl Source for Store {
         each: &mut dyn FnMut(Month, &Line) -> Result<(), Trouble>,
     ) -> Result<(), Trouble> {
         let (days, mut names, told) = (days(range), Names::default(), Cell::new(false));
-        self.within_range(range, &told, |month, connection| {
+        self.within_days(range, &told, |month, connection| {
             let mut call = Call { each: &mut *each, told: &told, trouble: None };
             let first = format!("WHERE class = '{}' AND exchanges > 0", Class::Correction.name());
             let result = LINE.each(connection, &first, &[], |values, _| {
@@ -360,7 +375,7 @@ impl Source for Store {
         each: &mut dyn FnMut(Month, &Correction, Option<(Month, &Row, Option<&Used>)>) -> Result<(), Trouble>,
     ) -> Result<(), Trouble> {
         let (mut names, told) = (Names::default(), Cell::new(false));
-        self.within_range(range, &told, |month, connection| {
+        self.within_days(range, &told, |month, connection| {
             let mut call = Call { each: &mut *each, told: &told, trouble: None };
             let bounds = [range.since_us, range.until_us];
             let first = "WHERE unpriced = 1 AND ended_us >= ? AND ended_us < ?";

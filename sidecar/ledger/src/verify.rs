@@ -182,6 +182,12 @@ pub(crate) fn contents(file: &File) -> Result<Contents, Failure> {
     for table in [&*DEVICE, &*ACT, &*GAP] {
         note(file::whole(connection, table, |_| Ok(())).map(|_| ()));
     }
+    note(match file::days(connection) {
+        Ok(Some(days)) if file::days_of_lines(connection)? != Some(days.clone()) => {
+            Err(Failure::corrupt("its lines are not of the days that it says"))
+        }
+        other => other.map(|_| ()),
+    });
     let mut sums = Sums::default();
     let compared = sums.read(connection);
     // First what was changed, then what follows from it.

@@ -327,3 +327,38 @@ fn a_store_is_one_state_however_much_is_entered() {
     let after = Store::open_read(&place.ledger()).unwrap();
     assert_eq!(counted(&after) - counted(&store), i128::from(line.exchanges));
 }
+
+/// Damage in a file is no matter of a report on days that it says it has no lines of.
+#[test]
+fn report_reads_only_files_with_lines_of_its_days() {
+    let of_range = |range: Range| Ask { range, ..ask(&[Key::Tenant]) };
+    let november_us = period::month_start_us(period::month_of("2026-11").unwrap());
+    let october = of_range(Range { since_us: i64::MIN, until_us: november_us });
+    let november = of_range(Range { since_us: november_us, until_us: i64::MAX });
+    let spoiled = |late: bool, month: &str, sql: &str| {
+        let (mut memory, place) = (Memory::of_chance(8, 200), Place::new());
+        if !late {
+            memory.rows.retain(|(billed, row, _)| *billed == month::of(row.ended_us));
+            memory.shed.retain(|(billed, line)| *billed == month::of_day(line.day));
+            memory.corrections.clear();
+        }
+        put(&memory, &place.ledger());
+        let month = period::month_of(month).unwrap();
+        let mut files = files::list(&place.ledger()).unwrap().into_iter();
+        let file = files.find(|file| File::open_read(file).unwrap().month == month).unwrap();
+        Connection::open(file).unwrap().execute_batch(sql).unwrap();
+        place
+    };
+    let of = |place: &Place, asked: &Ask| make(&Store::open_read(&place.ledger()).unwrap(), asked).is_ok();
+    let change = "UPDATE line SET exchanges = exchanges + 1";
+    let place = spoiled(false, "2026-11", change);
+    assert!(of(&place, &october) && !of(&place, &november));
+    let place = spoiled(false, "2026-10", change);
+    assert!(!of(&place, &october) && of(&place, &november));
+    let late = spoiled(true, "2026-11", change);
+    assert!(!of(&late, &october), "it has lines of October");
+    let lost = spoiled(true, "2026-11", "DELETE FROM line WHERE day < 20758");
+    assert!(!of(&lost, &october), "it had lines of October");
+    let old = spoiled(false, "2026-11", &format!("{change}; DELETE FROM fact WHERE name = 'days'"));
+    assert!(!of(&old, &october), "an older file does not say which days it has");
+}
