@@ -53,6 +53,13 @@ pub(crate) fn lacks_log(file: &File) -> Result<bool, Failure> {
     Ok(number("clean")? == Some(0) && files::length(&files::beside(&file.path, "-wal")) == 0 && !is_whole()?)
 }
 
+/// Whether SQLite's own check, which is one transaction, would keep the log of a file that may be written from being
+/// written back for long.
+pub(crate) fn is_long_and_written(file: &File) -> Result<bool, Failure> {
+    let mode: String = file.connection.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
+    Ok(mode == "wal" && files::length(&file.path) > NOT_IN_ORDER)
+}
+
 /// SQLite's own check.
 pub(crate) fn pages(file: &File, check: &str) -> Result<(), Failure> {
     let said: String = file.connection.query_row(&format!("PRAGMA {check}(1)"), [], |row| row.get(0))?;

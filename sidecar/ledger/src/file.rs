@@ -399,29 +399,6 @@ pub(crate) fn whole(
     })
 }
 
-/// Reads a whole table as it is: what is wrong with it is told, and its rows are handed on all the same.
-pub(crate) fn whole_as_it_is(
-    connection: &Connection,
-    table: &Table,
-    told: &mut dyn FnMut(Failure),
-    mut each: impl FnMut(&[ValueRef<'_>]) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let mut changed = 0_u64;
-    let (found, expected) = read_whole(connection, table, |values, right| {
-        if !right {
-            changed += 1;
-            told(table.changed(values));
-        }
-        each(values).unwrap_or_else(&mut *told);
-        Ok(())
-    })?;
-    // Of rows that were changed the seal says no more than their marks.
-    if found.entered != expected.entered || (found != expected && changed == 0) {
-        told(unsealed(table, &found, &expected));
-    }
-    Ok(())
-}
-
 /// The seal that a table's rows make, and the one that it has.
 fn read_whole(
     connection: &Connection,
@@ -442,7 +419,8 @@ fn read_whole(
     Ok((found, expected))
 }
 
-fn unsealed(table: &Table, found: &Seal, expected: &Seal) -> Failure {
+/// What to say of a table whose rows are not those of its seal.
+pub(crate) fn unsealed(table: &Table, found: &Seal, expected: &Seal) -> Failure {
     Failure::corrupt(format!(
         "the table {} holds {} rows that are not the {} that were written",
         table.name, found.entered, expected.entered

@@ -1,26 +1,32 @@
 //! Whether a ledger is what was written into it: everything read, summed and hashed again.
 //!
-//! Law: nothing that was stored is believed. Lines are made anew from rows, chains and digests from the
-//! columns, and every difference is told with where it is.
+//! Laws: nothing that was stored is trusted. Lines are made anew from rows, chains and digests from the
+//! columns, and every difference is told with where it is. Rows are read in many short transactions, so that
+//! the log of a file that is written meanwhile can be written back; what was entered last, and the lines, in one.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use price::Currency;
+use price::Rate;
 use rusqlite::Connection;
+use rusqlite::types::ValueRef;
 use text::{money, nano};
 
 use crate::failure::Failure;
-use crate::file::{self, File};
+use crate::file::{self, File, Seal};
 use crate::key::Key;
 use crate::line::{Class, Line};
 use crate::missing::Missing;
 use crate::report::period;
 use crate::report::source::Month;
 use crate::sign_off::SignOff;
-use crate::table::{ACT, CORRECTION, DEVICE, Digest, ENERGY, EXCHANGE, GAP, LINE, RATE};
+use crate::table::{self, ACT, CORRECTION, DEVICE, Digest, ENERGY, EXCHANGE, GAP, LINE, RATE, Table};
 use crate::values::{Columns, Names};
 use crate::{check, digest, files, month};
+
+/// Rows of each table that are read in one transaction: a fraction of a second.
+const STEP_ROWS: i64 = 20_000;
 
 /// Of so many differences of one kind each is told; of more, how many there are.
 const TOLD: usize = 20;
@@ -116,9 +122,8 @@ fn look(
     verdict: &mut Verdict,
     wanted: bool,
 ) -> Result<Option<Digest>, Failure> {
-    // One state, while others may write.
-    let connection = file.connection.unchecked_transaction()?;
-    let closed = match file::bytes(&connection, "digest")? {
+    let connection = &file.connection;
+    let closed = match file::bytes(connection, "digest")? {
         Some(digest) => Some(
             Digest::try_from(digest)
                 .map_err(|_| Failure::corrupt("the digest is not as long as digests are"))?,
@@ -132,7 +137,7 @@ fn look(
     verdict.rows = found.rows;
     verdict.differences.extend(found.differences);
     if let Some(stored) = &closed {
-        let before = file::bytes(&connection, "previous")?;
+        let before = file::bytes(connection, "previous")?;
         if before.as_deref() != previous.map(|(_, digest)| &digest[..]) {
             verdict.differences.push(match previous {
                 Some((month, _)) => {
@@ -142,7 +147,7 @@ fn look(
             });
         }
         let before = before.and_then(|digest| Digest::try_from(digest).ok());
-        match digest::month(&connection, file.month, before.as_ref()) {
+        match digest::month(connection, file.month, before.as_ref()) {
             Ok(made) if made == *stored => {}
             Ok(made) => verdict.differences.push(format!(
                 "its digest is {} and was {} when it was closed",
@@ -152,7 +157,7 @@ fn look(
             Err(failure) => verdict.differences.push(failure.said),
         }
         let signed = files::sign_off(path, file.month);
-        match SignOff::of(&connection, &file.path).map(|sign_off| sign_off.differs_from(&signed)) {
+        match SignOff::of(connection, &file.path).map(|sign_off| sign_off.differs_from(&signed)) {
             Ok(Some(difference)) => verdict.differences.push(difference),
             Ok(None) => {}
             Err(failure) => verdict.differences.push(failure.said),
@@ -171,25 +176,40 @@ pub(crate) struct Contents {
 
 /// Reads a file by itself, whatever the others hold.
 pub(crate) fn contents(file: &File) -> Result<Contents, Failure> {
-    let connection = &file.connection;
+    contents_by(file, STEP_ROWS, &mut || {})
+}
+
+/// The same in steps of so many rows, between which no transaction is open.
+fn contents_by(file: &File, step_rows: i64, between: &mut dyn FnMut()) -> Result<Contents, Failure> {
     let mut differences = Vec::new();
     let mut note = |result: Result<(), Failure>| differences.extend(result.err().map(|failure| failure.said));
     note(match check::lacks_log(file) {
         Ok(true) => Err(Failure::corrupt(check::LACKS_LOG)),
         other => other.map(|_| ()),
     });
-    note(check::pages(file, "integrity_check"));
-    for table in [&*DEVICE, &*ACT, &*GAP] {
-        note(file::whole(connection, table, |_| Ok(())).map(|_| ()));
+    let is_long = check::is_long_and_written(file)?;
+    if !is_long {
+        note(check::pages(file, "integrity_check"));
     }
-    note(match file::days(connection) {
-        Ok(Some(days)) if file::days_of_lines(connection)? != Some(days.clone()) => {
+    let mut sums = Sums { by_id: is_long, ..Sums::default() };
+    let mut read = Ok(true);
+    while let Ok(true) = read {
+        let snapshot = file.connection.unchecked_transaction()?;
+        read = sums.step(&snapshot, step_rows);
+        drop(snapshot);
+        between();
+    }
+    let snapshot = file.connection.unchecked_transaction()?;
+    for table in [&*DEVICE, &*ACT, &*GAP] {
+        note(file::whole(&snapshot, table, |_| Ok(())).map(|_| ()));
+    }
+    note(match file::days(&snapshot) {
+        Ok(Some(days)) if file::days_of_lines(&snapshot)? != Some(days.clone()) => {
             Err(Failure::corrupt("its lines are not of the days that it says"))
         }
         other => other.map(|_| ()),
     });
-    let mut sums = Sums::default();
-    let compared = sums.read(connection);
+    let compared = read.and_then(|_| sums.end(&snapshot));
     // First what was changed, then what follows from it.
     differences.extend(sums.wrong.said());
     match compared {
@@ -225,49 +245,113 @@ impl Wrong {
     }
 }
 
+/// How far a table whose rows are numbered was read.
+struct Read {
+    /// The row that was read last.
+    seq: i64,
+    /// The seal of the rows up to there.
+    found: Seal,
+    /// Rows whose mark is wrong.
+    changed: u64,
+}
+
+impl Default for Read {
+    fn default() -> Self {
+        Self { seq: 0, found: Seal::NEW, changed: 0 }
+    }
+}
+
+impl Read {
+    /// Reads at most so many rows more; whether there were any.
+    fn step(
+        &mut self,
+        connection: &Connection,
+        table: &'static Table,
+        rows: i64,
+        by_id: bool,
+        wrong: &mut Wrong,
+        mut each: impl FnMut(&[ValueRef<'_>]) -> Result<(), Failure>,
+    ) -> Result<bool, Failure> {
+        let gone = file::compacted(connection, table)?;
+        if gone.entered > self.found.entered {
+            (self.seq, self.found) = (gone.entered, gone);
+        }
+        let mut any = false;
+        let next = [self.seq, rows];
+        let mut find = connection.prepare(&format!("SELECT seq FROM {} WHERE id = ?", table.name))?;
+        table.each_as_it_is(
+            connection,
+            "WHERE seq > ? ORDER BY seq LIMIT ?",
+            &next,
+            |values, digest, right| {
+                any = true;
+                self.seq = number(values[0])?;
+                self.found.count(table, digest);
+                if !right {
+                    self.changed += 1;
+                    wrong.tell(table.changed(values));
+                }
+                if by_id {
+                    table::bind(&mut find, &values[1..2])?;
+                    let found = find.raw_query().next()?.map(|row| row.get(0)).transpose()?;
+                    if found != Some(self.seq) {
+                        let said =
+                            format!("row {} of the table {} is not found by its id", self.seq, table.name);
+                        wrong.tell(Failure::corrupt(said));
+                    }
+                }
+                each(values).unwrap_or_else(|failure| wrong.tell(failure));
+                Ok(())
+            },
+        )?;
+        Ok(any)
+    }
+
+    /// Compares what was read, all of it, with the table's seal.
+    fn end(&self, connection: &Connection, table: &Table, wrong: &mut Wrong) -> Result<(), Failure> {
+        let expected = file::seal(connection, table)?;
+        // Of rows that were changed the seal says no more than their marks.
+        if self.found.entered != expected.entered || (self.found != expected && self.changed == 0) {
+            wrong.tell(file::unsealed(table, &self.found, &expected));
+        }
+        Ok(())
+    }
+}
+
 /// Lines as they are, and as they should be.
 #[derive(Default)]
 struct Sums {
+    /// Whether each row is looked up by its id, because SQLite's own check takes too long.
+    by_id: bool,
     rows: u64,
     compacted: bool,
     wrong: Wrong,
-    currencies: HashMap<[u8; 16], Currency>,
+    exchanges: Read,
+    energies: Read,
+    corrections: Read,
+    rates: HashMap<[u8; 16], Arc<Rate>>,
     made: BTreeMap<Key, Line>,
     stored: BTreeMap<Key, Line>,
-    rates: BTreeSet<[u8; 16]>,
     named: BTreeSet<[u8; 16]>,
 }
 
 impl Sums {
-    fn read(&mut self, connection: &Connection) -> Result<(), Failure> {
+    /// Reads rows that were not read yet, so many of each table at most; whether there were any.
+    fn step(&mut self, connection: &Connection, rows: i64) -> Result<bool, Failure> {
         let mut names = Names::default();
-        let mut rates = HashMap::new();
-        file::whole(connection, &RATE, |values| {
-            let rate = Columns::new(values, &mut names).rate()?;
-            self.rates.insert(rate.id);
-            self.currencies.insert(rate.id, rate.currency);
-            rates.insert(rate.id, std::sync::Arc::new(rate));
-            Ok(())
-        })?;
-        file::whole(connection, &LINE, |values| {
-            let line = Columns::new(values, &mut names).line()?;
-            self.named.extend(line.rate);
-            self.stored.insert(Key::of(&line), line);
-            Ok(())
-        })?;
+        self.read_rates(connection)?;
         self.compacted = file::compacted(connection, &EXCHANGE)?.entered > 0;
-        let Self { wrong, made, compacted, rows, .. } = self;
-        let mut tell = |failure| wrong.tell(failure);
-        file::whole_as_it_is(connection, &EXCHANGE, &mut tell, |values| {
+        let Self { wrong, made, compacted, rates, by_id, .. } = self;
+        let mut find = connection.prepare(&format!("{} WHERE id = ?", EXCHANGE.select()))?;
+        let mut any = self.exchanges.step(connection, &EXCHANGE, rows, *by_id, wrong, |values| {
+            self.rows += 1;
             let row = Columns::new(&values[1..], &mut names).row(|id| rates.get(id).cloned())?;
-            *rows += 1;
             let key = Key::of_row(&row, Class::Usage);
             made.entry(key.clone()).or_insert_with(|| key.line()).add_row(&row);
             Ok(())
         })?;
-        let mut find = connection.prepare(&format!("{} WHERE id = ?", EXCHANGE.select()))?;
         let mut scratch = Vec::new();
-        file::whole_as_it_is(connection, &ENERGY, &mut tell, |values| {
+        any |= self.energies.step(connection, &ENERGY, rows, *by_id, wrong, |values| {
             let mut columns = Columns::new(&values[2..], &mut names);
             let (ended_us, used) = (columns.number()?, columns.used()?);
             let (class, key) = columns.energy_key(month::day(ended_us))?;
@@ -275,7 +359,7 @@ impl Sums {
             let key = match key {
                 Some(key) => key,
                 None => {
-                    table_id(&mut find, values[1])?;
+                    table::bind(&mut find, &[values[1]])?;
                     let mut found = find.raw_query();
                     let Some(row) = found.next()? else {
                         if *compacted {
@@ -293,10 +377,42 @@ impl Sums {
             made.entry(key.clone()).or_insert_with(|| key.line()).add_used(&used, role);
             Ok(())
         })?;
-        file::whole_as_it_is(connection, &CORRECTION, &mut tell, |values| {
+        any |= self.corrections.step(connection, &CORRECTION, rows, *by_id, wrong, |values| {
             let line = Columns::new(&values[1..], &mut names).correction()?.line;
             let key = Key::of(&line);
             made.entry(key.clone()).or_insert_with(|| key.line()).add(&line);
+            Ok(())
+        })?;
+        Ok(any)
+    }
+
+    /// Reads what was entered since, and the lines, all in one state.
+    fn end(&mut self, connection: &Connection) -> Result<(), Failure> {
+        while self.step(connection, STEP_ROWS)? {}
+        let Self { wrong, exchanges, energies, corrections, .. } = self;
+        exchanges.end(connection, &EXCHANGE, wrong)?;
+        energies.end(connection, &ENERGY, wrong)?;
+        corrections.end(connection, &CORRECTION, wrong)?;
+        let mut names = Names::default();
+        file::whole(connection, &LINE, |values| {
+            let line = Columns::new(values, &mut names).line()?;
+            self.named.extend(line.rate);
+            self.stored.insert(Key::of(&line), line);
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    /// Reads the rates where some were entered since they were read last.
+    fn read_rates(&mut self, connection: &Connection) -> Result<(), Failure> {
+        let entered = file::seal(connection, &RATE)?.entered;
+        if i64::try_from(self.rates.len()).is_ok_and(|read| read == entered) {
+            return Ok(());
+        }
+        let mut names = Names::default();
+        file::whole(connection, &RATE, |values| {
+            let rate = Columns::new(values, &mut names).rate()?;
+            self.rates.insert(rate.id, Arc::new(rate));
             Ok(())
         })?;
         Ok(())
@@ -310,15 +426,15 @@ impl Sums {
         for key in keys {
             let (made, stored) = (self.made.get(key), self.stored.get(key));
             if made != stored {
-                let currency = key.rate.and_then(|rate| self.currencies.get(&rate));
-                let said = difference(key, currency.map(Currency::code), made, stored);
+                let rate = key.rate.and_then(|rate| self.rates.get(&rate));
+                let said = difference(key, rate.map(|rate| rate.currency.code()), made, stored);
                 differences.push(match self.wrong.told.is_empty() {
                     true => said,
                     false => format!("so {said}"),
                 });
             }
         }
-        let missing = self.named.difference(&self.rates).count();
+        let missing = self.named.iter().filter(|rate| !self.rates.contains_key(*rate)).count();
         if missing > 0 {
             differences.push(match missing {
                 1 => "1 rate that lines name is not there".to_owned(),
@@ -334,8 +450,8 @@ impl Sums {
     }
 }
 
-fn table_id(find: &mut rusqlite::Statement<'_>, id: rusqlite::types::ValueRef<'_>) -> Result<(), Failure> {
-    crate::table::bind(find, &[id])
+fn number(value: ValueRef<'_>) -> Result<i64, Failure> {
+    value.as_i64().map_err(|_| Failure::corrupt("a row has no number"))
 }
 
 /// What a line says and what its rows come to, where the two differ; `None` if there is neither.
@@ -368,3 +484,7 @@ fn difference(key: &Key, currency: Option<&str>, made: Option<&Line>, stored: Op
         told(made)
     )
 }
+
+#[cfg(test)]
+#[path = "verify_tests.rs"]
+mod tests;

@@ -1,0 +1,93 @@
+//! Verification beside a writer: in steps, and with the same findings as at once.
+
+use rusqlite::Connection;
+
+use super::{Sums, contents, contents_by};
+use crate::entry::Entry;
+use crate::file::File;
+use crate::files;
+use crate::keeper::Keeper;
+use crate::testing::{NOON_US, Place, row};
+
+const ROWS: u64 = 1_000;
+
+fn enter(file: &mut File, rows: std::ops::Range<u64>) {
+    let mut entry = Entry::begin(file).unwrap();
+    for row in rows.map(row) {
+        if let price::Charge::Priced { rate, .. } = &row.charge {
+            entry.rates([&**rate]).unwrap();
+        }
+        entry.exchanges([&row]).unwrap();
+    }
+    entry.commit().unwrap();
+}
+
+fn written(place: &Place) -> Keeper {
+    let mut keeper = Keeper::new(place.ledger(), "test".into());
+    keeper.ready(NOON_US).unwrap();
+    enter(keeper.open_file().unwrap(), 0..ROWS);
+    keeper
+}
+
+/// A reader of an old state would keep the log from being emptied.
+#[test]
+fn log_can_be_emptied_between_steps() {
+    let place = Place::new();
+    let mut keeper = written(&place);
+    let file = File::open_read(&place.ledger()).unwrap();
+    let mut next = ROWS;
+    let found = contents_by(&file, 100, &mut || {
+        if next < 2 * ROWS {
+            enter(keeper.open_file().unwrap(), next..next + 50);
+            next += 50;
+        }
+        assert_eq!(keeper.open_file().unwrap().log("TRUNCATE").unwrap(), (0, 0));
+        assert_eq!(files::length(&files::beside(&place.ledger(), "-wal")), 0);
+    })
+    .unwrap();
+    assert_eq!(found.differences, Vec::<String>::new());
+    assert!(next > ROWS + 500, "{next} rows: it was read in many steps");
+    assert_eq!(found.rows, next, "what was entered meanwhile is read too");
+    keeper.end(NOON_US).unwrap();
+}
+
+#[test]
+fn steps_find_what_is_wrong_wherever_it_is() {
+    for (sql, said) in [
+        (
+            "UPDATE exchange SET input = input + 1 WHERE seq = 250",
+            "a row of the table exchange is not as it was",
+        ),
+        ("DELETE FROM exchange WHERE seq = 200", "holds 999 rows that are not the 1000"),
+        ("DELETE FROM exchange WHERE seq = 1000", "holds 999 rows that are not the 1000"),
+        ("UPDATE line SET exchanges = 1", "table line"),
+    ] {
+        let place = Place::new();
+        written(&place).end(NOON_US).unwrap();
+        Connection::open(place.ledger()).unwrap().execute_batch(sql).unwrap();
+        let file = File::open_read(&place.ledger()).unwrap();
+        let found = contents_by(&file, 100, &mut || {}).unwrap().differences;
+        assert!(found.iter().any(|found| found.contains(said)), "{sql}: {found:?}");
+        assert_eq!(found, contents(&file).unwrap().differences);
+    }
+}
+
+/// Of a file that is too long for SQLite's own check while it is written.
+#[test]
+fn row_that_its_id_does_not_find_is_told() {
+    let place = Place::new();
+    written(&place).end(NOON_US).unwrap();
+    let told = || {
+        let file = File::open_read(&place.ledger()).unwrap();
+        let mut sums = Sums { by_id: true, ..Sums::default() };
+        while sums.step(&file.connection, 300).unwrap() {}
+        sums.wrong.said().next()
+    };
+    assert_eq!(told(), None);
+    // The index of another table, which is empty.
+    let sql = "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET rootpage = \
+               (SELECT rootpage FROM sqlite_schema WHERE name = 'sqlite_autoindex_energy_1') \
+               WHERE name = 'sqlite_autoindex_exchange_1'";
+    Connection::open(place.ledger()).unwrap().execute_batch(sql).unwrap();
+    assert_eq!(told().unwrap(), "row 1 of the table exchange is not found by its id");
+}
