@@ -36,6 +36,7 @@ mod overview;
 mod pace;
 #[cfg(test)]
 mod past_tests;
+mod planned;
 mod queue;
 pub mod report;
 mod reprice;
@@ -51,6 +52,7 @@ mod status;
 mod store;
 mod succession;
 mod table;
+mod temporary;
 #[cfg(test)]
 mod testing;
 mod values;

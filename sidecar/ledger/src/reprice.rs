@@ -14,6 +14,7 @@ use price::{Book, Charge, Currency, Rate, Unpriced, Usage, has_tiers};
 use text::Glob;
 
 use crate::amend::{Amendment, amend};
+use crate::planned::Planned;
 use crate::report::ask::{Basis, Filter};
 use crate::report::corrections::Made;
 use crate::report::first_prices::Reading;
@@ -108,17 +109,19 @@ pub fn rehearse(source: &dyn Source, wish: &Reprice<'_>) -> Result<Outcome, Trou
 /// # Errors
 /// As [`rehearse`], or if one of these months cannot be written.
 pub fn reprice(path: &Path, wish: &Reprice<'_>) -> Result<Outcome, Trouble> {
-    let store = Store::open_read(path)?;
-    let planned = rehearse(&store, wish)?;
-    let mut outcome = Outcome::default();
+    let (mut outcome, mut planned) = (Outcome::default(), Planned::new()?);
+    // All is read before anything is entered, and the files are let go of.
+    each(&Store::open_read(path)?, wish, &mut outcome, &mut |correction, rate| {
+        Ok(planned.add(&correction, rate)?)
+    })?;
     let mut waiting: BTreeMap<Month, Part> = BTreeMap::new();
     let (mut part, mut entered) = (0, 0);
     let mut enter = |waiting: &mut Part| -> Result<(), Trouble> {
         part += 1;
-        entered += waiting.enter(path, wish, &planned, part)?;
+        entered += waiting.enter(path, wish, &outcome, part)?;
         Ok(())
     };
-    each(&store, wish, &mut outcome, &mut |correction, rate| {
+    planned.each(|correction, rate| {
         let waiting = waiting.entry(month::of(correction.ended_us)).or_default();
         waiting.add(correction, rate);
         if waiting.corrections.len() == TOGETHER { enter(waiting) } else { Ok(()) }

@@ -13,6 +13,7 @@ use crate::report::pieces::line_of;
 use crate::report::source::{Correction, DAY_US, Range, Source};
 use crate::report::tests::ask;
 use crate::report::{Ask, Filter, Key, make};
+use crate::testing::{NOON_US, row};
 use crate::{Class, Row, Store, month};
 
 const PRICES: &str = "\
@@ -49,7 +50,7 @@ fn the_tier_of_a_row_makes_it_cheaper_only_where_the_server_has_tiers() {
         ("openai", "priority", 2.0),
         ("vllm", "priority", 2.0),
     ] {
-        let plain = Row { provider: provider.into(), service_tier: None, ..crate::testing::row(1) };
+        let plain = Row { provider: provider.into(), service_tier: None, ..row(1) };
         let tiered = Row { service_tier: Some(tier.into()), ..plain.clone() };
         let cost = |row: &Row| book.charge(&usage(row)).cost().unwrap() as f64;
         assert!(cost(&plain) > 0.0);
@@ -277,4 +278,25 @@ fn only_what_has_no_price_is_charged_where_that_is_asked() {
     assert_eq!((done.newly_priced, done.unchanged), (done.differing, 0));
     assert!(first_prices > 0 && done.differing > 0, "{done:?}");
     assert_eq!(reprice(&place.ledger(), &asked).unwrap().exchanges, done.exchanges - done.differing);
+}
+
+/// More than are entered at once, of a past month, whose file is not in write-ahead mode.
+#[test]
+fn a_past_month_of_many_exchanges_is_charged_again() {
+    let place = crate::testing::Place::new();
+    let rows = u64::try_from(super::TOGETHER).unwrap() + 1_000;
+    for (now_us, rows) in [(NOON_US, 0..rows), (NOON_US + 40 * DAY_US, 0..0)] {
+        let plan =
+            crate::Plan { clock: std::sync::Arc::new(move || now_us), ..crate::Plan::new(place.ledger()) };
+        let ledger = crate::start(plan);
+        rows.for_each(|n| ledger.enter(row(n)));
+        assert!(ledger.shutdown(std::time::Duration::from_secs(60)), "{:?}", ledger.status());
+    }
+    assert!(place.path("x-2026-10.db").is_file());
+    let book = prices("version: v\ncurrency: USD\nmodels: [{pattern: '*', input: 3, output: 5}]\n");
+    let done = reprice(&place.ledger(), &wish(&book, &[])).unwrap();
+    assert_eq!((done.entered, done.exchanges), (done.differing, rows));
+    assert!(done.entered > u64::try_from(super::TOGETHER).unwrap());
+    let again = reprice(&place.ledger(), &wish(&book, &[])).unwrap();
+    assert_eq!((again.unchanged, again.entered), (rows, 0));
 }

@@ -14,7 +14,7 @@ pub(crate) const VERSION: i64 = 2;
 pub(crate) const APPLICATION: i64 = 0x746d_6c67;
 
 /// The tables of version 1.
-const TABLES: &str = include_str!("schema/1.sql");
+pub(crate) const TABLES: &str = include_str!("schema/1.sql");
 
 /// What may be read with SQL.
 const VIEWS: &str = include_str!("schema/views.sql");

@@ -7,6 +7,7 @@ mod ask;
 mod fill;
 #[path = "../proxy/quantile.rs"]
 mod quantile;
+mod reprice;
 mod rows;
 mod threads;
 mod write;
@@ -21,6 +22,7 @@ const HELP: &str = "\
 bench-ledger write [--folder DIR] [--seconds N] [--rate ROWS]
 bench-ledger fill FILE.db [--rows N] [--months N]
 bench-ledger ask FILE.db [--times N] [--tokenmeter PATH]
+bench-ledger reprice FILE.db
 
   write  rows as fast as they are taken, then at an even rate; a new ledger in DIR, removed at the end
            --folder DIR   on the disk to be measured (default: here)
@@ -31,7 +33,8 @@ bench-ledger ask FILE.db [--times N] [--tokenmeter PATH]
            --months N     the last of which is the present one (default 4)
   ask    of a large ledger: spend by tenant and month, verify, and a start after a crash
            --times N      how often spend is asked (default 5)
-           --tokenmeter PATH  (default: the one beside this one)";
+           --tokenmeter PATH  (default: the one beside this one)
+  reprice  all of a large ledger by another price file, twice: time and memory";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -40,6 +43,9 @@ fn main() -> ExitCode {
         ["write", options @ ..] => write(options),
         ["fill", path, options @ ..] => fill(path, options),
         ["ask", path, options @ ..] => ask(path, options),
+        ["reprice", path] => reprice::run(Path::new(path)),
+        // One of the two.
+        ["charge", path] => reprice::charge(Path::new(path)),
         // The part that is killed.
         ["enter", path] => ask::enter(Path::new(path)),
         _ => Err(HELP.into()),

@@ -1,15 +1,12 @@
 //! The corrections of a range, found by the exchange that they correct, in a temporary file: there may be as many as
-//! there are exchanges, and memory holds a few pages of it.
-//!
-//! SQLite keeps the file in memory while it is small, and deletes it at the end; `SQLITE_TMPDIR` or `TMPDIR` names the
-//! folder.
+//! there are exchanges.
 
 use meter::ExchangeId;
 use rusqlite::{Connection, params};
 
 use super::pieces::line_of;
 use super::source::{Month, Range, Source, Trouble};
-use crate::failure::Failure;
+use crate::temporary::{self, no_room};
 use crate::{Class, Line, Row};
 
 /// Corrections by exchange.
@@ -51,8 +48,7 @@ impl Corrections {
     /// # Errors
     /// If the source cannot be read, or the temporary file cannot be written.
     pub(crate) fn read(source: &dyn Source, range: &Range) -> Result<Self, Trouble> {
-        let file = Connection::open("").map_err(no_room)?;
-        file.execute_batch(TABLE).map_err(no_room)?;
+        let file = temporary::open(TABLE)?;
         let mut count = 0;
         {
             let mut insert = file.prepare(INSERT).map_err(no_room)?;
@@ -99,19 +95,11 @@ impl Corrections {
     }
 }
 
-fn no_room(error: rusqlite::Error) -> Failure {
-    Failure::from(error).of("the temporary file in which corrections are sorted (TMPDIR names its folder)")
-}
-
-/// One transaction: nothing of it outlives the process.
 const TABLE: &str = "
-PRAGMA journal_mode = OFF;
-PRAGMA cache_size = -16384;
 CREATE TABLE made (
   exchange BLOB, made_us INTEGER, id BLOB, billed INTEGER, rate BLOB, first_price INTEGER, delta_pico INTEGER,
   PRIMARY KEY (exchange, made_us, id)
-) WITHOUT ROWID;
-BEGIN";
+) WITHOUT ROWID";
 
 const INSERT: &str = "INSERT INTO made VALUES (?, ?, ?, ?, ?, ?, ?)";
 

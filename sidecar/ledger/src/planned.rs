@@ -1,0 +1,70 @@
+//! Corrections that are to be entered, kept in a temporary file until all of the ledger is read: a month's file that is
+//! read cannot be written.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use price::Rate;
+use rusqlite::Connection;
+
+use crate::failure::Failure;
+use crate::report::source::{Correction, Trouble};
+use crate::table::{self, CORRECTION};
+use crate::values::{self, Columns, Names};
+use crate::{schema, temporary};
+
+/// The corrections, and the rates that they name.
+pub(crate) struct Planned {
+    file: Connection,
+    rates: HashMap<[u8; 16], Arc<Rate>>,
+    count: i64,
+    scratch: Vec<u8>,
+}
+
+impl Planned {
+    /// Returns none yet.
+    ///
+    /// # Errors
+    /// The temporary file cannot be made.
+    pub(crate) fn new() -> Result<Self, Failure> {
+        let file = temporary::open(schema::TABLES)?;
+        Ok(Self { file, rates: HashMap::new(), count: 0, scratch: Vec::new() })
+    }
+
+    /// Adds one.
+    ///
+    /// # Errors
+    /// The temporary file cannot be written.
+    pub(crate) fn add(&mut self, correction: &Correction, rate: &Arc<Rate>) -> Result<(), Failure> {
+        self.rates.entry(rate.id).or_insert_with(|| Arc::clone(rate));
+        self.count += 1;
+        let values = values::of_correction(self.count, 0, correction)?;
+        let digest = CORRECTION.digest(&values, &mut self.scratch);
+        let mut insert = self.file.prepare_cached(CORRECTION.insert()).map_err(temporary::no_room)?;
+        table::execute(&mut insert, &values, &digest).map(|_| ()).map_err(temporary::no_room)
+    }
+
+    /// Hands each to a callback, in the order in which they were added, with its rate.
+    ///
+    /// # Errors
+    /// The temporary file cannot be read, or the callback's.
+    pub(crate) fn each(
+        &self,
+        mut to: impl FnMut(Correction, &Arc<Rate>) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble> {
+        let (mut names, mut scratch) = (Names::default(), Vec::new());
+        let mut statement = self
+            .file
+            .prepare(&format!("{} ORDER BY seq", CORRECTION.select()))
+            .map_err(temporary::no_room)?;
+        let mut rows = statement.query([]).map_err(temporary::no_room)?;
+        while let Some(row) = rows.next().map_err(temporary::no_room)? {
+            let (values, _) = CORRECTION.read(row, &mut scratch)?;
+            let correction = Columns::new(&values[1..], &mut names).correction()?;
+            let rate =
+                correction.line.rate.and_then(|id| self.rates.get(&id)).ok_or("a correction has no rate")?;
+            to(correction, rate)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,20 @@
+//! A temporary file of SQLite's: what is too much for memory while a ledger is read.
+//!
+//! SQLite keeps it in memory while it is small and deletes it at the end; `SQLITE_TMPDIR` or `TMPDIR` names its folder.
+
+use rusqlite::Connection;
+
+use crate::failure::Failure;
+
+/// Opens one with these tables, in one transaction: nothing of it outlives the process.
+pub(crate) fn open(tables: &str) -> Result<Connection, Failure> {
+    let file = Connection::open("").map_err(no_room)?;
+    let begin = "PRAGMA journal_mode = OFF; PRAGMA cache_size = -16384; PRAGMA foreign_keys = OFF";
+    file.execute_batch(&format!("{begin}; {tables}; BEGIN")).map_err(no_room)?;
+    Ok(file)
+}
+
+/// Says which file could not be written or read.
+pub(crate) fn no_room(error: impl Into<Failure>) -> Failure {
+    error.into().of("the temporary file for corrections (TMPDIR names its folder)")
+}
