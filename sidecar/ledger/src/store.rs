@@ -411,12 +411,12 @@ impl Source for Store {
         if let Some(unread) = self.unread.iter().find(|unread| unread.month == of) {
             return Err(Box::new(unread.failure.clone()));
         }
-        self.within(|month, connection| {
-            if month == of {
+        for file in self.files.iter().filter(|file| file.month == of) {
+            self.within_file(file, &mut |_, connection| {
                 digest = file::bytes(connection, "digest")?.map(|digest| digest::hex(&digest).into());
-            }
-            Ok(())
-        })?;
+                Ok(())
+            })?;
+        }
         Ok(digest)
     }
 

@@ -352,7 +352,8 @@ fn what_runs_but_not_as_meant_is_a_warning() {
 fn what_is_shown_says_the_same_when_it_is_read_again() {
     let written = yaml(
         "kind: vllm\nstall_ms: 7\nadmin: \"[::1]:9464\"\nadmin_hosts: [a, b]\nupstreams:\n  - {name: \"x \\\"y\", \
-         url: \"http://a:1/p\"}\n  - {url: \"http://[::1]:1\", listen: \"127.0.0.1:9801\"}\n",
+         url: \"http://a:1/p\"}\n  - {name: \"null\", url: \"http://[::1]:1\", listen: \"127.0.0.1:9801\"}\n  \
+         - {name: 00417, url: \"http://b:1\", listen: \"127.0.0.1:9802\"}\n",
     );
     let first = plan(&written);
     let shown = first.effective.show(false);

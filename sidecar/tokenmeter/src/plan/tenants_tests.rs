@@ -172,7 +172,7 @@ fn mistakes_are_told_with_their_line() {
         ),
         (
             "  - api_keys:\n    - tenant: a",
-            "t.yaml:3: an API key has no `key`; add `key: HASH`, as `tokenmeter tenants hash-key` prints it",
+            "t.yaml:3: an API key has no `key`; add `key: HASH`, as `tokenmeter tenants hash-key --hash-key-file FILE` prints it",
         ),
         (
             &format!("  - jwt: {{keys: ftp://x/y, {REST}}}"),
@@ -250,7 +250,7 @@ fn what_may_be_a_secret_is_not_repeated() {
     assert_eq!(
         told(&format!("rules:\n  - api_keys:\n    - {{key: {SECRET}, tenant: a}}\n")),
         [
-            "t.yaml:3: `key` is not the hash of an API key; write what `tokenmeter tenants hash-key` prints for it; \
+            "t.yaml:3: `key` is not the hash of an API key; write what `tokenmeter tenants hash-key --hash-key-file FILE` prints for it; \
              if a key was written here in the clear, replace that key"
         ]
     );

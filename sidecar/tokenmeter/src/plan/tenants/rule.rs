@@ -214,7 +214,8 @@ impl Reading<'_> {
                 Some(node) => self.key_hash(node),
                 None if fields.odd => None,
                 None => {
-                    let remedy = "add `key: HASH`, as `tokenmeter tenants hash-key` prints it";
+                    let remedy =
+                        "add `key: HASH`, as `tokenmeter tenants hash-key --hash-key-file FILE` prints it";
                     self.mistake(&fields.origin, "an API key has no `key`", remedy);
                     None
                 }
@@ -266,7 +267,7 @@ impl Reading<'_> {
         let (text, origin) = self.text("key", node)?;
         let Some(hash) = KeyHash::read(&text) else {
             // The text may be the key itself.
-            let remedy = "write what `tokenmeter tenants hash-key` prints for it; if a key was written here \
+            let remedy = "write what `tokenmeter tenants hash-key --hash-key-file FILE` prints for it; if a key was written here \
                           in the clear, replace that key";
             self.mistake(&origin, "`key` is not the hash of an API key", remedy);
             return None;
