@@ -180,6 +180,20 @@ fn untimed_choice_counts_once_in_a_frame() {
         bench.frame(200, events);
         assert_eq!(bench.0.live_output(), frames);
     }
+    assert_eq!(output(&bench.end(Close::Cut, 210).tokens), (Provenance::Frames, 4));
+}
+
+#[test]
+fn body_is_read_as_what_it_is_found_to_be() {
+    let mut bench = Bench::new(Dialect::OpenaiChat);
+    bench.0.answered(200, Body::Whole);
+    bench.0.found(Body::Frames);
+    bench.frame(200, &[text(0)]);
+    let record = bench.end(Close::Cut, 210);
+    assert_eq!(
+        (record.timing.first_token_ns, output(&record.tokens)),
+        (Some(100 * MS), (Provenance::Frames, 1))
+    );
 }
 
 #[test]
