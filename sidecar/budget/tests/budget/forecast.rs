@@ -134,3 +134,18 @@ fn nothing_is_foreseen_that_has_happened() {
         assert!(told.iter().all(|notice| notice.threshold != Threshold::Forecast));
     }
 }
+
+#[test]
+fn a_rolling_forecast_is_notified_once_in_thirty_days() {
+    let mut budgets = dollars(vec![budget("30d", "a", Period::Rolling, None, Some(100))]);
+    let mut days = Vec::new();
+    for day in 1..=60 {
+        let is_more = [1..=5, 15..=19, 45..=49].iter().any(|days| days.contains(&day));
+        for hour in 0..24 {
+            budgets.charge("a", at(day, hour), if is_more { UNIT / 6 } else { UNIT / 8 });
+            let notices = budgets.tick(at(day, hour) + MINUTE_US);
+            days.extend(notices.iter().filter(|one| one.threshold == Threshold::Forecast).map(|_| day));
+        }
+    }
+    assert_eq!(days, [2, 45]);
+}

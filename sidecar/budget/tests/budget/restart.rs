@@ -43,6 +43,17 @@ fn without_memory_what_is_passed_counts_as_told() {
 }
 
 #[test]
+fn without_memory_a_forecast_above_the_limit_counts_as_notified() {
+    // 8 of 20 units in two days.
+    let mut budgets = dollars(vec![budget("month", "*", Period::Month, None, Some(20))]);
+    budgets.restore(at(3, 5), &sums(), None);
+    assert!(budgets.readings(at(3, 5))[0].forecast > Some(i128::from(20 * UNIT)));
+    for hour in 5..9 {
+        assert_eq!(budgets.tick(at(3, hour)), []);
+    }
+}
+
+#[test]
 fn with_memory_only_what_was_told_counts_as_told() {
     let mut before = new(10);
     before.restore(at(2, 0), &sums()[..2], Some(&Told::default()));
