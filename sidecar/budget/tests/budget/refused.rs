@@ -55,6 +55,7 @@ fn of_the_rolling_period_until_enough_is_thirty_days_ago() {
     budgets.charge("a", at(1, 0), UNIT);
     budgets.charge("a", at(4, 0), 3 * UNIT);
     budgets.charge("a", at(6, 0), 3 * UNIT);
+    assert_eq!(budgets.refused(at(6, 0))[&tenant("a")].retry_after_s, 28 * 86_400, "today counts, too");
     let refused = budgets.refused(at(7, 0));
     // Without the 1st there are 6, without the 4th 3: that is the 34th day, the 4th of December.
     assert_eq!(refused[&tenant("a")].retry_after_s, 27 * 86_400);
@@ -62,6 +63,14 @@ fn of_the_rolling_period_until_enough_is_thirty_days_ago() {
     assert!(refused[&tenant("a")].message.ends_with(" 2026-12-04T00:00:00Z"));
     assert_eq!(budgets.refused(at(34, 0) - 1).len(), 1);
     assert!(budgets.refused(at(34, 0)).is_empty());
+}
+
+#[test]
+fn tenants_without_a_name_of_their_own_have_no_budget() {
+    let mut budgets = dollars(vec![enforced("b", "*", Period::Day, 1)]);
+    budgets.charge("_other", at(3, 0), 9 * UNIT);
+    assert!(budgets.refused(at(3, 1)).is_empty());
+    assert_eq!(budgets.untracked(), 1);
 }
 
 #[test]

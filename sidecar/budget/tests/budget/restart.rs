@@ -125,6 +125,18 @@ fn only_what_can_still_be_told_of_is_kept() {
 }
 
 #[test]
+fn notices_of_a_tenant_without_sums_are_remembered() {
+    let month = || dollars(vec![budget("month", "*", Period::Month, None, Some(10))]);
+    let mut before = month();
+    before.charge("a", at(3, 0), 6 * UNIT);
+    assert_eq!(ids(&before.tick(at(3, 1))), ["month/a/2026-11-01/50"]);
+    let mut after = month();
+    after.restore(at(3, 2), &[], Some(&before.told(at(3, 2))));
+    after.charge("a", at(3, 3), 6 * UNIT);
+    assert_eq!(ids(&after.tick(at(3, 4))), [""; 0]);
+}
+
+#[test]
 fn a_changed_limit_is_told_of_anew() {
     let mut before = new(16);
     before.restore(at(3, 5), &sums(), None);
