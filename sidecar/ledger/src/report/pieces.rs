@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use meter::Provenance;
 use price::{Charge, Rate, Unpriced};
 
 use super::ask::Ask;
@@ -129,11 +130,12 @@ pub(crate) fn from_rows(
     to: &mut To<'_>,
 ) -> Result<(), Trouble> {
     let corrections = Corrections::read(source, range)?;
-    // What the rows of whole days and their corrections sum to; what lines have beyond it, rows do not say any more.
-    let mut summed: HashMap<Place, Line> = HashMap::new();
+    // What the rows of whole days and their corrections sum to, day by day: there are many more lines than days.
+    let mut days: HashMap<Place, Line> = HashMap::new();
+    let day = Day::default();
     source.rows(&range.to_whole_days(), &mut |billed, row, used| {
         let mut line = line_of(row, used);
-        sum(&mut summed, billed, &line);
+        sum(&mut days, billed, &day.of(&line));
         if !range.holds(row.ended_us) {
             return Ok(());
         }
@@ -147,12 +149,40 @@ pub(crate) fn from_rows(
         to(Piece { line: &line, billed: at, detail, first_price: first.is_some() })?;
         for made in &made {
             let line = made.line(row);
-            sum(&mut summed, made.billed, &line);
+            sum(&mut days, made.billed, &day.of(&line));
             let first_price = made.first_price && reading == Reading::Charged;
             to(Piece { line: &line, billed: made.billed, detail, first_price })?;
         }
         Ok(())
     })?;
+    // What lines have beyond it, rows do not say any more.
+    let mut beyond: HashMap<Place, Line> = HashMap::new();
+    source.lines(range, &mut |billed, line| {
+        sum(&mut beyond, billed, &day.of(line));
+        Ok(())
+    })?;
+    beyond.retain(|place, line| days.get(place) != Some(line));
+    if beyond.is_empty() {
+        return Ok(());
+    }
+    let is_beyond = |billed: Month, line: &Line| beyond.contains_key(&place(billed, &day.of(line)));
+    let mut summed: HashMap<Place, Line> = HashMap::new();
+    if beyond.keys().any(|place| days.contains_key(place)) {
+        source.rows(&range.to_whole_days(), &mut |billed, row, used| {
+            let line = line_of(row, used);
+            if is_beyond(billed, &line) {
+                sum(&mut summed, billed, &line);
+            }
+            let made = if range.holds(row.ended_us) { corrections.of(&row.id)? } else { Vec::new() };
+            for made in made {
+                let line = made.line(row);
+                if is_beyond(made.billed, &line) {
+                    sum(&mut summed, made.billed, &line);
+                }
+            }
+            Ok(())
+        })?;
+    }
     let whole = range.whole_days();
     // A line without rows goes on as it is; one with rows waits, for a store may hand it in parts.
     let mut waiting: HashMap<Place, Line> = HashMap::new();
@@ -169,6 +199,9 @@ pub(crate) fn from_rows(
         }
     };
     source.lines(range, &mut |billed, line| {
+        if !is_beyond(billed, line) {
+            return Ok(());
+        }
         if summed.contains_key(&place(billed, line)) {
             sum(&mut waiting, billed, line);
             return Ok(());
@@ -182,6 +215,30 @@ pub(crate) fn from_rows(
         }
     }
     first_prices.settle(source, range, true, to)
+}
+
+/// Lines without names: all of a day and a class, whatever they are of.
+#[derive(Default)]
+struct Day {
+    name: Arc<str>,
+}
+
+impl Day {
+    fn of(&self, line: &Line) -> Line {
+        let name = || Arc::clone(&self.name);
+        Line {
+            tenant: name(),
+            principal: None,
+            upstream: name(),
+            provider: name(),
+            model: name(),
+            ending: name(),
+            input_provenance: Provenance::None,
+            output_provenance: Provenance::None,
+            rate: None,
+            ..*line
+        }
+    }
 }
 
 fn place(billed: Month, line: &Line) -> Place {
