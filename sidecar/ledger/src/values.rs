@@ -274,10 +274,16 @@ pub(crate) fn of_gap(seq: i64, gap: &Gap) -> Result<Values<'_>, Failure> {
 #[derive(Default)]
 pub(crate) struct Names(HashSet<Arc<str>>);
 
+/// Names that are remembered: end users may be as many as exchanges.
+const NAMES_MAX: usize = 16_384;
+
 impl Names {
     fn of(&mut self, name: &str) -> Arc<str> {
         if let Some(known) = self.0.get(name) {
             return Arc::clone(known);
+        }
+        if self.0.len() >= NAMES_MAX {
+            self.0.clear();
         }
         let new: Arc<str> = name.into();
         self.0.insert(Arc::clone(&new));
