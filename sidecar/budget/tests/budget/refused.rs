@@ -66,6 +66,13 @@ fn of_the_rolling_period_until_enough_is_thirty_days_ago() {
 }
 
 #[test]
+fn a_rolling_budget_of_nothing_refuses_for_thirty_days() {
+    let mut budgets = dollars(vec![enforced("b", "a", Period::Rolling, 0)]);
+    budgets.charge("a", at(3, 0), UNIT);
+    assert_eq!(budgets.refused(at(4, 0))[&tenant("a")].retry_after_s, 30 * 86_400);
+}
+
+#[test]
 fn tenants_without_a_name_of_their_own_have_no_budget() {
     let mut budgets = dollars(vec![enforced("b", "*", Period::Day, 1)]);
     budgets.charge("_other", at(3, 0), 9 * UNIT);
