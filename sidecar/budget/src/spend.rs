@@ -86,3 +86,15 @@ impl Spend {
 /// Days kept: this month and the one before, and as many again for days that only a wrong clock
 /// has seen. 64 bytes each.
 const DAYS: usize = 128;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_days_are_given_up() {
+        let mut spend = Spend::default();
+        (0..200).for_each(|day| spend.add(day, 1));
+        assert_eq!((spend.days.len(), spend.first(0, 200), spend.between(0, 200)), (DAYS, Some(72), 128));
+    }
+}

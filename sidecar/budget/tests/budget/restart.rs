@@ -156,3 +156,29 @@ fn what_is_not_ours_is_refused() {
     }
     assert_eq!(Told::from_json("{\"version\":1,\"told\":[]}"), Ok(Told::default()));
 }
+
+#[test]
+fn notices_that_nobody_took_are_not_kept() {
+    let mut budgets = new(10);
+    budgets.charge("a", at(3, 0), 9 * UNIT);
+    let notices = budgets.tick(at(3, 1));
+    assert_eq!(notices.len(), 4, "{notices:?}");
+    let all = budgets.told(at(3, 1));
+    for owed in &notices {
+        let kept = all.clone().without(std::slice::from_ref(owed));
+        assert_ne!(kept, all);
+        let mut after = new(10);
+        after.restore(at(3, 2), &[(tenant("a"), day(3), i128::from(9 * UNIT))], Some(&kept));
+        assert_eq!(ids(&after.tick(at(3, 2))), [owed.id()]);
+    }
+    assert_eq!(all.without(&notices), Told::default());
+}
+
+#[test]
+fn threshold_that_is_kept_twice_is_kept() {
+    let text = |told: &str| {
+        let entry = format!(r#"{{"budget":"b","form":"f","tenant":"a","at":"2026-11-01","told":[{told}]}}"#);
+        Told::from_json(&format!(r#"{{"version":1,"told":[{entry}]}}"#)).unwrap()
+    };
+    assert_eq!(text(r#""50","50""#), text(r#""50""#));
+}
