@@ -53,7 +53,7 @@ pub fn backup(path: &Path, folder: &Path, now_us: i64) -> Result<Vec<Copy>, Fail
     let refused = |said: &str| Failure::new(Fault::Other, said).of(folder.display());
     files::is_whole(path).map_err(named)?;
     if !folder.is_dir() {
-        return Err(refused("there is no such folder: make or mount it"));
+        return Err(refused("there is no such folder: create or mount it"));
     }
     if folder.canonicalize().ok() == files::directory(path).canonicalize().ok() {
         return Err(refused("the ledger itself is in this folder: give another one"));
@@ -186,7 +186,9 @@ fn lacks(file: &File, copy: &File) -> Result<Option<String>, Failure> {
     }
     let closed = fact(copy, "digest")?;
     if closed.is_some() && closed != fact(file, "digest")? {
-        return Ok(Some("its month is closed, and not so or otherwise in the ledger".to_owned()));
+        return Ok(Some(
+            "its month is closed, and in the ledger it is open or closed with another digest".to_owned(),
+        ));
     }
     for table in table::sealed().into_iter().filter(|table| table.is_numbered()) {
         let (has, had) = (file::seal(&file.connection, table)?, file::seal(&copy.connection, table)?);

@@ -233,7 +233,7 @@ fn copy_of_the_open_month_gets_its_name_when_the_month_is_over() {
 fn folder_that_cannot_be_the_backups_is_refused() {
     let place = Place::new();
     let refused = |path: &Path, folder: &Path| backup(path, folder, NOON_US).unwrap_err();
-    assert!(refused(&place.ledger(), &place.path("nowhere")).said.contains("make or mount it"));
+    assert!(refused(&place.ledger(), &place.path("nowhere")).said.contains("create or mount it"));
     assert!(refused(&place.ledger(), place.as_ref()).said.contains("give another one"));
     assert!(refused(&place.ledger(), Place::new().as_ref()).said.contains("is the path right"));
     let ledger = two_months(&place);

@@ -444,7 +444,7 @@ impl Sums {
         let more = differences.len().saturating_sub(TOLD);
         if more > 0 {
             differences.truncate(TOLD);
-            differences.push(format!("and {more} more of such lines"));
+            differences.push(format!("and {more} more such lines"));
         }
         differences
     }

@@ -81,9 +81,9 @@ impl Trouble {
         Self::other(format!(
             "the central store has something of {path} that is not in it (it has exchanges up to {}, of {} here, and \
              acts up to {}, of {}): the file was put back from a backup, or it or its volume is a copy of one that is shipped from \
-             elsewhere; nothing of it is sent and its rows are kept. Was it put back, let the store's owner run \
-             `SELECT tokenmeter.send_again('{}')`, and all of it is sent again and nothing counted twice; \
-             is it a copy, stop, move it out of the ledger's folder, and a new file is begun",
+             elsewhere; nothing of it is sent and its rows are kept. If it was put back, let the store's owner run \
+             `SELECT tokenmeter.send_again('{}')`: all of it is sent again, and nothing is counted twice; \
+             if it is a copy, stop this process and move the copy out of the ledger's folder: the next start begins a new file",
             there.exchange,
             here.exchange,
             there.act,

@@ -77,7 +77,7 @@ async fn a_store_has_every_row_once_whoever_was_killed() {
             &["--format", "focus"],
         ] {
             // Of months, the store does not know whether they are closed.
-            let of_months = ["\"months\": {", " is open: ", " the central store does not know"];
+            let of_months = ["\"months\": {", " is open: ", "the central store does not know whether "];
             let is_same = |line: &&str| !of_months.iter().any(|part| line.contains(part));
             let said = |ledger: &str| {
                 let text = command(&[&["spend", "--ledger", ledger], flags].concat());

@@ -62,7 +62,7 @@ pub(super) fn sentence<'a>(
             Ended => format!("{names} {is} over and not closed, so that late exchanges may still be added"),
             Open => format!("{names} {is} open: exchanges are still added"),
             Future => format!("{names} {is} in the future: the clock was ahead when these exchanges ended"),
-            Unknown => format!("whether {names} {is} closed, the central store does not know"),
+            Unknown => format!("the central store does not know whether {names} {is} closed"),
         })
     });
     let parts: Vec<_> = parts.collect();

@@ -128,7 +128,7 @@ impl Notes {
         if self.not_listed > 0 {
             let (rows, are) = if self.not_listed == 1 { ("row", "is") } else { ("rows", "are") };
             let more = in_threes(&self.not_listed.to_string());
-            said.push(format!("{more} more {rows} {are} not listed, and in the total"));
+            said.push(format!("{more} more {rows} {are} not listed; the total includes them"));
         }
         said.extend(months::sentence(self.months.iter()));
         said

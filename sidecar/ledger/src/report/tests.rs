@@ -364,7 +364,7 @@ fn the_first_groups_alone_keep_the_total_of_all() {
     assert_eq!((&report.groups[..], &report.totals), (&all[..1], &totals));
     let text = text(|to| table::write(&report, Some(2), to).expect("memory takes it"));
     assert!(
-        text.contains(&format!("{} more rows are not listed, and in the total", all.len() - 1)),
+        text.contains(&format!("{} more rows are not listed; the total includes them", all.len() - 1)),
         "{text}"
     );
     assert!(text.contains("\ntotal") && !text.contains("rounded"), "{text}");

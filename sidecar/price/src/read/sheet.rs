@@ -142,8 +142,8 @@ impl Reader {
             let cheaper: Vec<_> = TokenType::ALL.into_iter().filter(is_cheaper).map(key_of).collect();
             if !cheaper.is_empty() {
                 let what = format!(
-                    "`{title}` above {} input tokens: `{}` costs less than for shorter prompts; see that the prices are \
-                     not the other way round",
+                    "`{title}` above {} input tokens: `{}` costs less than for shorter prompts; check that the \
+                     prices of the two lengths are not exchanged",
                     longer.above,
                     cheaper.join("`, `")
                 );
@@ -317,10 +317,10 @@ impl Reader {
         }
         if price > LARGE {
             let remedy = match self.unit {
-                Unit::PerMillion => "see that it is the price of a million tokens in this currency",
+                Unit::PerMillion => "check that it is the price of a million tokens in this currency",
                 Unit::PerToken => "if it is the price of a million tokens, say `unit: per_million`",
             };
-            let what = format!("`{key}` is {} for one token, which is much; {remedy}", money(price.into()));
+            let what = format!("`{key}` is {} for one token, which is high; {remedy}", money(price.into()));
             self.warn(node.line, Doubt::Large, what);
         }
         Some(price)

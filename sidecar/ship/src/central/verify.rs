@@ -82,7 +82,7 @@ impl Central {
                 })
                 .collect();
             if more > 0 {
-                differences.push(format!("and {more} more of such lines"));
+                differences.push(format!("and {more} more such lines"));
             }
             verdicts.push(Verdict { month, rows, is_forgotten, differences });
         }

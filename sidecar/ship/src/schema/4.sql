@@ -313,7 +313,7 @@ BEGIN
   VALUES ($1, (date '1970-01-01' + make_interval(months => $2))::date, $3, 0, 0, 0, 0, 0, now(), session_user)
   ON CONFLICT ON CONSTRAINT file_pkey DO NOTHING;
   SELECT * INTO f FROM tokenmeter.file WHERE file.instance = $1 FOR UPDATE;
-  -- A file of before there were owners belongs to the role that ships it.
+  -- A file from before version 4 has no owner: the next role that ships it becomes its owner.
   IF f.owner IS NULL THEN
     UPDATE tokenmeter.file SET owner = session_user WHERE file.instance = $1;
   END IF;

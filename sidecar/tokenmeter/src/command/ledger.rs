@@ -143,7 +143,7 @@ pub(crate) fn command() -> Command {
                         .value_name("DIR")
                         .required(true)
                         .value_parser(clap::value_parser!(PathBuf))
-                        .help("The folder of the copies; the same one again is brought up to date"),
+                        .help("The folder of the copies; a second backup to it updates them"),
                 )
                 .args(ledger_path::of_files()),
         )
@@ -275,7 +275,7 @@ fn copied(copy: &Copy) -> String {
 fn state(path: &Path, seen: &Overview) -> String {
     let mut said = match &seen.writer {
         Some(process) => format!("{} is written by process {process}", path.display()),
-        None => format!("{} is written by nobody", path.display()),
+        None => format!("no process has {} open for writing", path.display()),
     };
     for part in &seen.files {
         let what = match &part.facts {
@@ -324,8 +324,8 @@ Examples:
   tokenmeter ledger verify --ledger /backup/tokenmeter/tokenmeter.db
 
 Each file is copied as it is at one instant. A copy is replaced only by one that
-has everything of it. To restore: stop the proxy, move what is left of the
-ledger's files away, copy those of DIR to where they were, verify, start it.";
+has all of its rows. To restore: stop the proxy, move the ledger's files and
+their logs to another folder, copy the files of DIR back, verify, start the proxy.";
 
 /// Why it was not done.
 #[derive(Debug)]

@@ -157,7 +157,7 @@ pub(crate) fn command() -> Command {
                 .value_name("KEY=VALUE,…")
                 .action(ArgAction::Append)
                 .value_parser(Filter::read)
-                .help("Only these; `*` is any letters, `\\,` a comma, KEY!= all but them; again for a second key"),
+                .help("Only these; `*` is any letters, `\\,` a comma, KEY!= all but them; repeat it for a second key"),
         )
         .arg(choice(
             "basis",
@@ -183,13 +183,13 @@ pub(crate) fn command() -> Command {
             "format",
             &["table", "json", "csv", "focus"],
             "table",
-            "For people, programs, spreadsheets, or FinOps tools; notes go to stderr beside the last two",
+            "For people, programs, spreadsheets, or FinOps tools; with the last two, notes go to stderr",
         ))
         .arg(
             Arg::new("columns")
                 .long("columns")
                 .value_name("NAME,…")
-                .help("CSV: the columns behind the keys, or `all`; by default those that most bills need"),
+                .help("CSV: the columns after the keys, or `all`; by default those that most bills need"),
         )
         .arg(choice("focus-version", &Version::ALL.map(Version::name), "1.2", "Which FOCUS"))
         .arg(choice(
@@ -223,7 +223,7 @@ pub(crate) fn command() -> Command {
                 .value_parser(clap::value_parser!(u32).range(0..=12))
                 .help(
                     "Round money to N digits after the point, half to even, each row and the total by itself; CSV then has \
-                     rows of totals, told by its column `row`; by default money is exact",
+                     rows of totals, marked in its column `row`; by default money is exact",
                 ),
         )
         .arg(
@@ -448,7 +448,7 @@ impl fmt::Display for SpendError {
                 "there is no time between --since and --until: --until is exclusive, and comes after",
             ),
             Self::NoColumn(all) => {
-                write!(f, "--columns names a column that there is not; the columns are {}", all.join(", "))
+                write!(f, "--columns names an unknown column; the columns are {}", all.join(", "))
             }
             Self::Ledger(trouble) => write!(f, "{trouble}"),
             Self::Unread(path, error) => {
