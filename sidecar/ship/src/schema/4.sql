@@ -23,7 +23,7 @@ ALTER TABLE tokenmeter.exchange ADD CONSTRAINT exchange_not_negative CHECK (
         output_audio, output_image, output_video, cost_pico, upstream_attempts, cached_excess) >= 0) NOT VALID;
 ALTER TABLE tokenmeter.energy ADD CONSTRAINT energy_not_negative CHECK (
   least(energy_nj, gpu_ns, gpu_hours_pico, gpu_energy_pico) >= 0) NOT VALID;
--- Only what is corrected may be less than nothing.
+-- Only corrections can be negative.
 ALTER TABLE tokenmeter.line ADD CONSTRAINT line_not_negative CHECK (
   least(exchanges, input, input_cached, input_cache_write, input_audio, input_image, input_video, output,
         output_reasoning, output_audio, output_image, output_video, energy_exchanges, energy_nj, gpu_ns,
@@ -251,7 +251,7 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- Two corrections of one id and another content are of two histories of one ledger, of which one is wrong.
+-- Two corrections with one id and different content are of two histories of one ledger file, one of which is wrong.
 CREATE FUNCTION tokenmeter.check_correction() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -303,7 +303,7 @@ FOR EACH ROW WHEN (NEW.seq < 0) EXECUTE FUNCTION tokenmeter.leave_out_held();
 
 -- Begins a batch of a ledger file: locks the file's row, which is made where there is none, and returns it.
 -- `is_rest` says that the batch has all of the file's exchanges behind it. In the first such batch of a file that is
--- sent again, all that is not a row of `exchange` or `energy` goes, because the file says anew what there is.
+-- sent again, all that is not a row of `exchange` or `energy` is deleted, because the file sends it again.
 CREATE FUNCTION tokenmeter.begin(instance uuid, month integer, host text, is_rest boolean) RETURNS tokenmeter.file
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -352,7 +352,8 @@ BEGIN
   WHERE f.instance = $1;
 END $$;
 
--- Totals that have no rows are sent as they stand, and replace what stood here. `totals` has the columns of `line`.
+-- Totals that have no rows are sent as the file has them, and replace what the store had. `totals` has the columns
+-- of `line`.
 CREATE FUNCTION tokenmeter.put_shed(instance uuid, day integer, totals jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -381,8 +382,8 @@ BEGIN
 END $$;
 
 -- Totals of a file some of whose rows are not sent: they were taken away before they came here, or are of a month
--- that is forgotten here. They are what the rows that came and those together say, so that they raise a line and
--- never lower one. `totals` has the columns of `line`.
+-- that is forgotten here. They are the sums of all rows of the file, sent or not, so they raise a line and never
+-- lower one. `totals` has the columns of `line`.
 CREATE FUNCTION tokenmeter.put_usage(instance uuid, day integer, totals jsonb) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -443,7 +444,7 @@ BEGIN
     END LOOP;
   END LOOP;
   GRANT EXECUTE ON FUNCTION tokenmeter.forgotten() TO PUBLIC;
-  -- Those that they replace.
+  -- Drops the functions that those above replace.
   FOR what IN
     SELECT oid FROM pg_proc WHERE pronamespace = 'tokenmeter'::regnamespace
       AND (proname IN ('put_shed', 'put_usage', 'put_device') AND pronargs > 3 OR proname = 'progress' AND pronargs < 11)
