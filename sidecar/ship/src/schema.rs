@@ -53,8 +53,8 @@ pub(crate) fn ensure(client: &mut Client) -> Result<(), Trouble> {
 pub(crate) fn check(client: &mut Client) -> Result<(), Trouble> {
     match version(client)? {
         None => Err(Trouble::refused(
-            "the central store has no schema `tokenmeter` yet: nobody has shipped there, or the URL names \
-             another database than theirs",
+            "the central store has no schema `tokenmeter` yet: no tokenmeter has shipped there, or the \
+             URL names another database",
         )),
         Some(found) if found != STEPS.len() as i32 => Err(Trouble::refused(format!(
             "the central store's schema is version {found}, and this tokenmeter reads version {}; use one of \

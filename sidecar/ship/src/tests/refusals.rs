@@ -77,7 +77,7 @@ fn each_refusal_says_what_to_do() {
 fn a_store_without_a_schema_is_no_report() {
     let url = shared().url(&shared().database());
     let error = Central::open(&Address::parse(&url).unwrap()).unwrap_err();
-    assert!(error.said.contains("nobody has shipped there"), "{error}");
+    assert!(error.said.contains("no tokenmeter has shipped there"), "{error}");
 }
 
 #[test]
