@@ -75,6 +75,9 @@ pub fn backup(path: &Path, folder: &Path, now_us: i64) -> Result<Vec<Copy>, Fail
         if tries < TRIES && files::list(path).map_err(named)? != names {
             continue;
         }
+        if copies.iter().all(|copy| copy.done.is_ok()) {
+            remove_former_names(&names, &target).map_err(|failure| failure.of(folder.display()))?;
+        }
         for month in files::signed_off(path).map_err(named)? {
             let (from, to) = (files::sign_off(path, month), files::sign_off(&target, month));
             if let Some(failure) = sign_off(&from, &to).err() {
@@ -83,6 +86,26 @@ pub fn backup(path: &Path, folder: &Path, now_us: i64) -> Result<Vec<Copy>, Fail
         }
         return Ok(copies);
     }
+}
+
+/// Removes copies under names that their files do not have any more: a month that began beside a file that another
+/// program was reading gets the open file's name later. The copy under the new name has everything of it.
+fn remove_former_names(names: &[PathBuf], target: &Path) -> Result<(), Failure> {
+    let folder = files::directory(target);
+    let copies: Vec<_> = names.iter().filter_map(|name| Some(folder.join(name.file_name()?))).collect();
+    for former in files::list(target)?.iter().filter(|name| !copies.contains(name)) {
+        let Ok(old) = File::open_read(former) else { continue };
+        let id = file::bytes(&old.connection, "instance")?;
+        for copy in &copies {
+            let new = File::open_read(copy)?;
+            if id.is_some() && file::bytes(&new.connection, "instance")? == id && lacks(&new, &old)?.is_none()
+            {
+                fs::remove_file(former)?;
+                break;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Copies one file of the ledger whose copy is at `target`.

@@ -244,3 +244,27 @@ fn folder_that_cannot_be_the_backups_is_refused() {
     assert_eq!(refused(&place.ledger(), other.as_ref()).fault, Fault::Locked, "it is written");
     assert!(writer.shutdown(LONG) && ledger.shutdown(LONG));
 }
+
+/// A month that began beside a file that another program was reading had a name of its own until then.
+#[test]
+fn copy_under_a_former_name_goes_once_its_file_has_another() {
+    let (place, folder) = (Place::new(), Place::new());
+    assert!(two_months(&place).shutdown(LONG));
+    let former = files::of_month(&folder.ledger(), october() + 1);
+    fs::copy(place.ledger(), &former).unwrap();
+    all_are(&copies(&place, &folder), Done::Copied);
+    assert!(!former.exists());
+    assert_eq!(differences(&folder.ledger()), [""; 0]);
+    assert_eq!(contents(&folder.ledger()).0, contents(&place.ledger()).0);
+}
+
+#[test]
+fn one_file_under_two_names_is_no_ledger() {
+    let place = Place::new();
+    assert!(two_months(&place).shutdown(LONG));
+    let twice = files::of_month(&place.ledger(), october() + 1);
+    fs::copy(place.ledger(), &twice).unwrap();
+    let said = Store::open_read(&place.ledger()).err().unwrap().said;
+    assert!(said.contains("the same ledger file as") && said.contains("count twice"), "{said}");
+    assert!(differences(&place.ledger()).iter().any(|said| said.contains("the same ledger file as")));
+}

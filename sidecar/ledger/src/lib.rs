@@ -32,6 +32,7 @@ mod missing;
 #[cfg(test)]
 mod model_tests;
 pub mod month;
+mod once;
 mod overview;
 mod pace;
 #[cfg(test)]

@@ -18,6 +18,7 @@ use crate::failure::Failure;
 use crate::file::{self, File};
 use crate::files;
 use crate::missing::Missing;
+use crate::once::Once;
 use crate::report::source::{Correction, DeviceLine, Gap, Gone, Month, Range, Source, Trouble, Used};
 use crate::table::{CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE};
 use crate::values::{Columns, Names};
@@ -47,10 +48,14 @@ impl Store {
     /// read is an error of whatever is asked that it may hold something of.
     ///
     /// # Errors
-    /// There is no such ledger, or its open file, which may be of any month, cannot be read or is damaged.
+    /// There is no such ledger, or its open file, which may be of any month, cannot be read or is damaged, or one file
+    /// is there under two names.
     pub fn open_read(path: &Path) -> Result<Self, Failure> {
-        let (mut files, mut unread) = (Vec::new(), Vec::new());
+        let (mut files, mut unread, mut once) = (Vec::new(), Vec::new(), Once::default());
         for (name, opened) in open_each(path)? {
+            if let Ok(file) = &opened {
+                once.see(file)?;
+            }
             let named = name.file_name().and_then(|name| files::month_in(path, name.to_str()?));
             // Rates are asked for without a range.
             let opened = opened.and_then(|file| {

@@ -18,6 +18,7 @@ use crate::file::{self, File, Seal};
 use crate::key::Key;
 use crate::line::{Class, Line};
 use crate::missing::Missing;
+use crate::once::Once;
 use crate::report::period;
 use crate::report::source::Month;
 use crate::sign_off::SignOff;
@@ -54,6 +55,7 @@ pub fn verify(path: &Path, only: Option<Month>) -> Result<Vec<Verdict>, Failure>
     let mut verdicts = Vec::new();
     let mut missing = Missing::new(path).map_err(|error| Failure::from(error).of(path.display()))?;
     let mut previous: Option<(Month, Digest)> = None;
+    let mut once = Once::default();
     files::is_whole(path).map_err(|error| Failure::from(error).of(path.display()))?;
     for name in files::list(path).map_err(|error| Failure::from(error).of(path.display()))? {
         let mut verdict =
@@ -62,6 +64,7 @@ pub fn verify(path: &Path, only: Option<Month>) -> Result<Vec<Verdict>, Failure>
             Ok(file) => {
                 verdict.month = Some(file.month);
                 missing.read(&file);
+                verdict.differences.extend(once.see(&file).err().map(|failure| failure.said));
                 let wanted = only.is_none_or(|month| month == file.month);
                 if !wanted && file::number(&file.connection, "closed_us").is_ok_and(|closed| closed.is_none())
                 {

@@ -91,7 +91,8 @@ BEGIN
     RAISE EXCEPTION 'the store has nothing of %', month;
   END IF;
   IF NOT EXISTS (SELECT FROM pg_class WHERE relnamespace = 'tokenmeter'::regnamespace AND relkind = 'r'
-                 AND relname ~ '^line_[0-9]{4}_[0-9]{2}$' AND relname > 'line' || suffix) THEN
+                 AND relname ~ '^line_[0-9]{4}_[0-9]{2}$' AND relname > 'line' || suffix)
+     OR first + interval '1 month' > now() AT TIME ZONE 'UTC' THEN
     RAISE EXCEPTION '% is the last month of the store, which may not be over', month
       USING HINT = 'Forget it once a later month has begun here.';
   END IF;
@@ -190,6 +191,16 @@ BEGIN
     gpu_energy_pico = l.gpu_energy_pico + excluded.gpu_energy_pico;
 END $$;
 
+-- The functions of triggers that write totals work for the store's own tables alone, not for a table that a role made
+-- to have them run.
+CREATE FUNCTION tokenmeter.require_table(is_of oid, wanted text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  IF is_of <> to_regclass('tokenmeter.' || quote_ident(wanted)) THEN
+    RAISE EXCEPTION 'this function is for the table tokenmeter.%', wanted USING ERRCODE = 'insufficient_privilege';
+  END IF;
+END $$;
+
 -- Energy that came before its exchange is added with it.
 CREATE OR REPLACE FUNCTION tokenmeter.roll_exchange() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
@@ -198,6 +209,7 @@ DECLARE
   early_ended_at timestamptz[];
   early_id uuid[];
 BEGIN
+  PERFORM tokenmeter.require_table(TG_RELID, 'exchange');
   INSERT INTO tokenmeter.line AS l
   SELECT (n.ended_at AT TIME ZONE 'UTC')::date, n.instance, n.tenant, coalesce(n.principal, ''),
          n.upstream, n.provider, n.model, n.ending, n.input_provenance, n.output_provenance,
@@ -246,8 +258,28 @@ DECLARE
   new_ended_at timestamptz[];
   new_id uuid[];
 BEGIN
+  PERFORM tokenmeter.require_table(TG_RELID, 'energy');
   SELECT array_agg(n.ended_at), array_agg(n.id) INTO new_ended_at, new_id FROM inserted n WHERE n.class = 'usage';
   PERFORM tokenmeter.add_energy(new_ended_at, new_id);
+  RETURN NULL;
+END $$;
+
+CREATE OR REPLACE FUNCTION tokenmeter.roll_correction() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET jit = off AS $$
+BEGIN
+  PERFORM tokenmeter.require_table(TG_RELID, 'correction');
+  INSERT INTO tokenmeter.line AS l
+  SELECT (n.ended_at AT TIME ZONE 'UTC')::date, n.instance, n.tenant, coalesce(n.principal, ''),
+         n.upstream, n.provider, n.model, n.ending, n.input_provenance, n.output_provenance,
+         n.rate, 'correction', count(*) FILTER (WHERE n.unpriced), 0, 0, 0, 0, 0, 0, 0,
+         sum(n.delta_pico), 0, 0, 0, 0, 0
+  FROM inserted n
+  GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+  ORDER BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
+  ON CONFLICT (day, instance, tenant, principal, upstream, provider, model, ending,
+               input_provenance, output_provenance, rate, class) DO UPDATE SET
+    exchanges = l.exchanges + excluded.exchanges,
+    cost_pico = l.cost_pico + excluded.cost_pico;
   RETURN NULL;
 END $$;
 

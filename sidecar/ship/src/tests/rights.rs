@@ -145,3 +145,24 @@ fn shipping_role_has_no_right_to_forget_or_to_have_sent_again() {
         owner.batch_execute(&sql).unwrap();
     }
 }
+
+/// The functions of triggers run with the owner's rights, and a role may make triggers on tables of its own.
+#[test]
+fn role_cannot_write_totals_through_a_trigger_of_its_own() {
+    let (database, mut owner) = store(&["trigger_node"]);
+    send(&mut owner, origin(1), "host", &parcel(rows(0..3))).unwrap();
+    let mut node = connected("trigger_node", &database);
+    for (table, function) in
+        [("exchange", "roll_exchange"), ("energy", "roll_energy"), ("correction", "roll_correction")]
+    {
+        owner.batch_execute(&format!("GRANT SELECT ON tokenmeter.{table} TO trigger_node")).unwrap();
+        let made = format!(
+            "CREATE TEMP TABLE {table} AS SELECT * FROM tokenmeter.{table} WHERE false;
+             CREATE TRIGGER roll AFTER INSERT ON pg_temp.{table} REFERENCING NEW TABLE AS inserted
+             FOR EACH STATEMENT EXECUTE FUNCTION tokenmeter.{function}();"
+        );
+        node.batch_execute(&made).unwrap();
+        let insert = format!("INSERT INTO pg_temp.{table} SELECT * FROM tokenmeter.{table}");
+        assert_eq!(code(&mut node, &insert), "42501", "{function}");
+    }
+}

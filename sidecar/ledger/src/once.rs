@@ -1,0 +1,32 @@
+//! Each file of a ledger once: the same file under two names, as a copy left beside it, would be charged twice.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use crate::failure::{Failure, Fault};
+use crate::file::{self, File};
+
+/// The files seen so far, by their ids.
+#[derive(Debug, Default)]
+pub(crate) struct Once(HashMap<Vec<u8>, PathBuf>);
+
+impl Once {
+    /// Notes a file.
+    ///
+    /// # Errors
+    /// It is one that was noted under another name, or cannot be read.
+    pub(crate) fn see(&mut self, file: &File) -> Result<(), Failure> {
+        let Some(instance) = file::bytes(&file.connection, "instance")? else { return Ok(()) };
+        match self.0.insert(instance, file.path.clone()) {
+            None => Ok(()),
+            Some(other) => {
+                let said = format!(
+                    "it is the same ledger file as {}: move the older copy out of the folder, else its exchanges \
+                     count twice",
+                    other.display()
+                );
+                Err(Failure::new(Fault::Other, said).of(file.path.display()))
+            }
+        }
+    }
+}
