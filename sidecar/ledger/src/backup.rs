@@ -167,12 +167,14 @@ fn write(source: &File, new: &Path, now_us: i64) -> Result<(), Failure> {
         return Err(Failure::new(Fault::Locked, "another process opened the copy: try again"));
     }
     let is_closed = file::number(&source.connection, "closed_us")?.is_some();
-    if !is_closed && file::number(&source.connection, "clean")? != Some(1) {
-        // What a proxy still writes has rows in the log beside it; this copy has them.
+    if !is_closed {
+        // What a proxy still writes has rows in the log beside it; this copy has them. Whoever writes the copy once it is
+        // restored cannot know what was entered after it, also where no proxy had the file open.
         let mut file = File::open(new)?;
         let entry = Entry::begin(&mut file)?;
         let alive_us = entry.number("alive_us")?.unwrap_or(now_us);
         entry.fact(check::WHOLE, ValueRef::Integer(alive_us.max(now_us)))?;
+        entry.fact("clean", ValueRef::Integer(0))?;
         entry.commit()?;
         file.rest()?;
     }

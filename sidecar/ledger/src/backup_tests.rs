@@ -268,3 +268,17 @@ fn one_file_under_two_names_is_no_ledger() {
     assert!(said.contains("the same ledger file as") && said.contains("count twice"), "{said}");
     assert!(differences(&place.ledger()).iter().any(|said| said.contains("the same ledger file as")));
 }
+
+#[test]
+fn copy_of_a_ledger_that_nothing_wrote_enters_a_gap_once_it_is_restored() {
+    let (place, folder) = (Place::new(), Place::new());
+    assert!(two_months(&place).shutdown(LONG));
+    all_are(&copies(&place, &folder), Done::Copied);
+    assert_eq!(differences(&folder.ledger()), [""; 0]);
+    let restored = written_at(november_us() + DAY_US, &folder.ledger());
+    restored.enter(of_november(7));
+    acknowledged(&restored, 1);
+    assert!(restored.shutdown(LONG));
+    let gaps = contents(&folder.ledger()).1;
+    assert_eq!(gaps.iter().map(|gap| &*gap.why).collect::<Vec<_>>(), ["crash"]);
+}
