@@ -325,7 +325,8 @@ Examples:
 
 Each file is copied as it is at one instant. A copy is replaced only by one that
 has all of its rows. To restore: stop the proxy, move the ledger's files and
-their logs to another folder, copy the files of DIR back, verify, start the proxy.";
+their logs to another folder, copy the files of DIR back, verify, start the
+proxy.";
 
 /// Why it was not done.
 #[derive(Debug)]
