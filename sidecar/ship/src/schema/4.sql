@@ -294,7 +294,8 @@ BEGIN
     RAISE EXCEPTION 'the correction % of the ledger file % is here with another content, from the ledger file %',
       NEW.id, NEW.instance, other
       USING ERRCODE = 'TM002', HINT = format(
-        'That file was put back from a backup: let the store''s owner run `SELECT tokenmeter.send_again(%L)`', other);
+        'If that file was put back from a backup, let the store''s owner run `SELECT tokenmeter.send_again(%L)`; if it '
+        'is lost, `SELECT tokenmeter.give_up(%L)`', other, other);
   END IF;
   RETURN NEW;
 END $$;
@@ -314,6 +315,19 @@ BEGIN
   IF NOT FOUND THEN
     RAISE EXCEPTION 'no ledger file % is shipped here', $1 USING HINT = 'The table tokenmeter.file lists them.';
   END IF;
+END $$;
+
+-- The file is lost and never comes again: its corrections go, with their effect on the lines, since whoever charges
+-- again has no file that knows of them. Its exchanges stay.
+CREATE FUNCTION tokenmeter.give_up(instance uuid) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+  UPDATE tokenmeter.file f SET resend_since = NULL WHERE f.instance = $1;
+  IF NOT FOUND THEN
+    RAISE EXCEPTION 'no ledger file % is shipped here', $1 USING HINT = 'The table tokenmeter.file lists them.';
+  END IF;
+  DELETE FROM tokenmeter.correction c WHERE c.instance = $1;
+  DELETE FROM tokenmeter.line l WHERE l.instance = $1 AND l.class = 'correction';
 END $$;
 
 -- A gap below zero is of rows that were taken away from the file before they came. Those that were here when the file
@@ -457,8 +471,8 @@ BEGIN
     gpu_energy_pico = excluded.gpu_energy_pico;
 END $$;
 
--- Roles that may ship may call the functions that ship; only the schema's owner has the rights by which `forget`
--- and `send_again` work.
+-- Roles that may ship may call the functions that ship; only the schema's owner has the rights by which `forget`,
+-- `send_again` and `give_up` work.
 DO $$
 DECLARE
   who oid;

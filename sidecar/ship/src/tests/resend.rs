@@ -316,6 +316,37 @@ fn rows_that_the_store_had_are_no_gap_when_their_file_is_sent_again() {
     assert_eq!(count(&mut owner, "SELECT sum(lost_rows)::bigint FROM tokenmeter.gap"), 9);
 }
 
+/// The ledger's open file was damaged and began anew, and what its corrections had charged is charged again.
+#[test]
+fn corrections_of_a_lost_file_give_way_to_those_of_another() {
+    let database = shared().database();
+    let mut owner = shared().client(&database).unwrap();
+    schema::ensure(&mut owner).unwrap();
+    send(&mut owner, origin(1), "host", &parcel(vec![row(1)])).unwrap();
+    let before = lines(&database);
+    let made = |from: u8, delta_pico: i128| {
+        let line = Line { class: Class::Correction, cost_pico: delta_pico, ..line() };
+        let (id, exchange, ended_us) = (ExchangeId([3; 16]), row(1).id, row(1).ended_us);
+        let correction = Correction { id, made_us: NOON_US, exchange, line, ended_us };
+        let parcel =
+            Parcel { corrections: vec![(1, correction)], next: Cursor::default(), ..parcel(Vec::new()) };
+        send(&mut shared().client(&database).unwrap(), origin(from), "host", &parcel)
+    };
+    made(1, 17).unwrap();
+    let said = made(2, 18).unwrap_err().said;
+    let remedy = said.split('`').find(|part| part.contains("give_up")).unwrap().to_owned();
+    owner.batch_execute(&remedy).unwrap();
+    assert_eq!(by_key(&lines(&database)), by_key(&before));
+    made(2, 18).unwrap();
+    let corrected = lines(&database)
+        .iter()
+        .filter(|line| line.class == Class::Correction)
+        .map(|line| line.cost_pico)
+        .sum::<i128>();
+    assert_eq!(corrected, 18);
+    assert!(no_file_waits(&mut owner));
+}
+
 /// What comes after a cursor that the store has gone back behind would leave a hole.
 #[test]
 fn batch_after_what_the_store_has_is_refused() {

@@ -131,14 +131,16 @@ fn numbers_that_cannot_be_negative_are_refused() {
 }
 
 #[test]
-fn shipping_role_has_no_right_to_forget_or_to_have_sent_again() {
+fn shipping_role_has_no_right_to_forget_to_have_sent_again_or_to_give_up() {
     let (database, mut owner) = store(&["node_4"]);
     let mut client = connected("node_4", &database);
     send(&mut client, origin(1), "host", &parcel(rows(0..10))).unwrap();
     owner.batch_execute("SELECT tokenmeter.ensure_months(ARRAY[20800])").unwrap();
-    for sql in
-        ["SELECT tokenmeter.forget('2026-10')".to_owned(), format!("SELECT tokenmeter.send_again('{OURS}')")]
-    {
+    for sql in [
+        "SELECT tokenmeter.forget('2026-10')".to_owned(),
+        format!("SELECT tokenmeter.send_again('{OURS}')"),
+        format!("SELECT tokenmeter.give_up('{OURS}')"),
+    ] {
         assert_eq!(code(&mut client, &sql), "42501", "{sql}");
         let add = "SELECT tokenmeter.add_energy(ARRAY[]::timestamptz[], ARRAY[]::uuid[])";
         assert_eq!(code(&mut client, add), "42501");
