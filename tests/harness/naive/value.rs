@@ -4,7 +4,7 @@
 //! * the text is not JSON by the strict grammar, not UTF-8, has half a surrogate pair, is nested
 //!   deeper than `serde_json` goes, or has a number of more than 200 characters;
 //! * a member that is summed up or has a second spelling stands there twice (a tool's arguments,
-//!   `reasoning`, a model's name), or a container other than the four that begin anew (`choices`,
+//!   `reasoning`, a refusal, a model's name), or a container other than the four that begin anew (`choices`,
 //!   `delta`, `message`, `usage`), or a count once as a number and once as something else.
 
 use std::cell::Cell;
@@ -14,13 +14,12 @@ use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visi
 use serde_json::{Map, Value};
 
 /// Members whose last value counts, whatever it and the earlier ones are.
-const SETTLED: [&str; 16] = [
+const SETTLED: [&str; 15] = [
     "content",
     "finish_reason",
     "index",
     "stop",
     "stop_type",
-    "refusal",
     "role",
     "object",
     "type",
@@ -34,7 +33,7 @@ const SETTLED: [&str; 16] = [
 ];
 
 /// Members that are never settled if there are two of them.
-const OPEN: [&str; 15] = [
+const OPEN: [&str; 16] = [
     "reasoning",
     "reasoning_content",
     "thinking",
@@ -43,6 +42,7 @@ const OPEN: [&str; 15] = [
     "partial_json",
     "tool_plan",
     "text",
+    "refusal",
     "id",
     "request_id",
     "responseId",
