@@ -22,7 +22,7 @@ use crate::{check, close, files, store, verify};
 /// How often the files are copied again because a month ended meanwhile and its file was renamed.
 const TRIES: usize = 5;
 
-/// What became of one file.
+/// One file of a backup and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Copy {
     /// The copy, a file of the backup.
@@ -31,11 +31,11 @@ pub struct Copy {
     pub month: Option<Month>,
     /// Exchanges ever entered into it.
     pub rows: u64,
-    /// What was done.
+    /// The outcome.
     pub done: Result<Done, Failure>,
 }
 
-/// What was done with a file.
+/// The outcome of backing up one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Done {
     /// It was copied, and the copy verified.
@@ -203,7 +203,7 @@ fn move_away(there: File, target: &Path) -> Result<(), Failure> {
     }
 }
 
-/// What a file lacks of a copy, if anything.
+/// Names the first thing that a copy has and its file lacks; `None` if the file has all of it.
 fn lacks(file: &File, copy: &File) -> Result<Option<String>, Failure> {
     let fact = |of: &File, name: &str| file::bytes(&of.connection, name);
     if fact(file, "instance")? != fact(copy, "instance")? {
@@ -237,7 +237,7 @@ fn lacks(file: &File, copy: &File) -> Result<Option<String>, Failure> {
     Ok(None)
 }
 
-/// Whether a copy has every row and every line of a file.
+/// Returns whether a copy has every row and every line of a file.
 fn lacks_nothing_of(copy: &File, file: &File) -> Result<bool, Failure> {
     for table in table::sealed() {
         if file::seal(&copy.connection, table)? != file::seal(&file.connection, table)?

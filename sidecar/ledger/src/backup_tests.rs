@@ -247,7 +247,7 @@ fn folder_that_cannot_be_the_backups_is_refused() {
 
 /// A month that began beside a file that another program was reading had a name of its own until then.
 #[test]
-fn copy_under_a_former_name_goes_once_its_file_has_another() {
+fn copy_under_a_former_name_is_removed() {
     let (place, folder) = (Place::new(), Place::new());
     assert!(two_months(&place).shutdown(LONG));
     let former = files::of_month(&folder.ledger(), october() + 1);
@@ -270,7 +270,7 @@ fn one_file_under_two_names_is_no_ledger() {
 }
 
 #[test]
-fn copy_of_a_ledger_that_nothing_wrote_enters_a_gap_once_it_is_restored() {
+fn restored_copy_of_a_stopped_ledger_has_a_gap() {
     let (place, folder) = (Place::new(), Place::new());
     assert!(two_months(&place).shutdown(LONG));
     all_are(&copies(&place, &folder), Done::Copied);

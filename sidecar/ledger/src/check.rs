@@ -40,21 +40,20 @@ pub(crate) fn look(file: &File, in_order: bool) -> Result<(), Failure> {
 /// The fact that says when all that was entered into a file was known to be in it, and in no log beside it.
 pub(crate) const WHOLE: &str = "whole_us";
 
-/// What to say of a file that lacks its log, and what to do.
+/// The error for a file that lacks its log, with the remedy.
 pub const LACKS_LOG: &str = "it was copied while a proxy wrote it, without the -wal beside it, which held its \
      newest rows: copy a ledger with `tokenmeter ledger backup`; if this is the ledger itself, start its proxy, which \
      enters a gap for what may be missing";
 
-/// Whether a file was copied while it was written, and its log was not. What a proxy left in order, or has open, or
-/// left with its log when it was killed, is none.
+/// Returns whether a file was copied while it was written, without its log. A file that a proxy closed in order, has
+/// open, or left with its log when it was killed was not.
 pub(crate) fn lacks_log(file: &File) -> Result<bool, Failure> {
     let number = |name| file::number(&file.connection, name);
     let is_whole = || Ok::<_, Failure>(number(WHOLE)? >= number("alive_us")?);
     Ok(number("clean")? == Some(0) && files::length(&files::beside(&file.path, "-wal")) == 0 && !is_whole()?)
 }
 
-/// Whether SQLite's own check, which is one transaction, would keep the log of a file that may be written from being
-/// written back for long.
+/// Returns whether SQLite's own check, which is one transaction, would delay checkpoints of a file that may be written.
 pub(crate) fn is_long_and_written(file: &File) -> Result<bool, Failure> {
     let mode: String = file.connection.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
     Ok(mode == "wal" && files::length(&file.path) > NOT_IN_ORDER)

@@ -419,7 +419,7 @@ fn read_whole(
     Ok((found, expected))
 }
 
-/// What to say of a table whose rows are not those of its seal.
+/// The error for a table whose rows are not those of its seal.
 pub(crate) fn unsealed(table: &Table, found: &Seal, expected: &Seal) -> Failure {
     Failure::corrupt(format!(
         "the table {} holds {} rows that are not the {} that were written",

@@ -273,7 +273,7 @@ fn rates(connection: &Connection) -> Result<HashMap<[u8; 16], Arc<Rate>>, Failur
     Ok(rates)
 }
 
-/// What an exchange of a file used of the GPUs, if that is known.
+/// Returns the GPU use of an exchange of a file, if it is known.
 fn used_of(connection: &Connection, id: &ExchangeId, names: &mut Names) -> Result<Option<Used>, Failure> {
     let mut find = connection.prepare_cached(&format!("{} WHERE id = ?", ENERGY.select()))?;
     let mut found = find.query([&id.0[..]])?;

@@ -169,11 +169,11 @@ fn look(
     Ok(closed)
 }
 
-/// What a file holds.
+/// The contents of a file, as far as `verify` reports them.
 pub(crate) struct Contents {
     /// Exchanges that were read.
     pub(crate) rows: u64,
-    /// What is not as it was written; nothing if all is well.
+    /// The differences from what was written; empty if there are none.
     pub(crate) differences: Vec<String>,
 }
 
@@ -457,7 +457,7 @@ fn number(value: ValueRef<'_>) -> Result<i64, Failure> {
     value.as_i64().map_err(|_| Failure::corrupt("a row has no number"))
 }
 
-/// What a line says and what its rows come to, where the two differ; `None` if there is neither.
+/// A stored line and the sum of its rows, where the two differ; `None` for a side that is absent.
 pub fn line_difference(currency: Option<&str>, made: Option<&Line>, stored: Option<&Line>) -> Option<String> {
     Some(difference(&Key::of(stored.or(made)?), currency, made, stored))
 }

@@ -38,7 +38,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// What its [`Self::id`] is by its entry, tier, currency and prices. Prices go by their types' names and
+    /// Computes [`Self::id`] from entry, tier, currency and prices. Prices go by their types' names and
     /// those that are not named do not count, so that a type that is counted one day changes no rate there was.
     pub fn identify(&self) -> [u8; 16] {
         let mut hasher = Hasher::new();

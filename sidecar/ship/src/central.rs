@@ -290,7 +290,7 @@ const MONTH_OF_END: &str = "greatest(
         + extract(month FROM x.ended_at AT TIME ZONE 'UTC')::int,
     extract(year FROM f.month)::int * 12 + extract(month FROM f.month)::int) - 23641";
 
-/// What an exchange used, beside its columns.
+/// The GPU use of an exchange, from the columns of `energy`.
 const USED: &str = "e.id IS NOT NULL AS used, e.energy_nj, e.gpu_ns, e.gpu_hours_pico, e.gpu_energy_pico";
 
 /// Joins that to `tokenmeter.exchange x`.

@@ -203,9 +203,9 @@ struct Ship {
     client: Option<Client>,
     /// When the store was last asked; `None`: not over this connection.
     asked: Option<Instant>,
-    /// What it said then of files that were not looked at since.
+    /// The store's answers then, for files that were not checked since.
     answers: HashMap<Origin, Place>,
-    /// What the store said it has, if also long ago.
+    /// The cursors that the store last reported, however long ago.
     cursors: HashMap<Origin, Cursor>,
     /// The files of which it said so since it was last asked.
     known: HashSet<Origin>,

@@ -35,7 +35,7 @@ impl Reason {
     }
 }
 
-/// What a failure stops.
+/// The extent of what a failure stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
     /// All that is sent or read.
@@ -53,7 +53,7 @@ pub struct Trouble {
     pub reason: Reason,
     /// What happened and what to do.
     pub said: String,
-    /// What it stops.
+    /// The extent of what it stops.
     pub(crate) scope: Scope,
 }
 

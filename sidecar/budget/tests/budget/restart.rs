@@ -158,7 +158,7 @@ fn what_is_not_ours_is_refused() {
 }
 
 #[test]
-fn notices_that_nobody_took_are_not_kept() {
+fn unsent_notices_are_not_kept() {
     let mut budgets = new(10);
     budgets.charge("a", at(3, 0), 9 * UNIT);
     let notices = budgets.tick(at(3, 1));

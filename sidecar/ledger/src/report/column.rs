@@ -12,7 +12,7 @@ use super::sums;
 /// A column of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
-    /// Whose GPU time and energy it is: `used` by exchanges, or by nobody.
+    /// The share of GPU time and energy: `used` by exchanges, or idle.
     Share,
     /// Exchanges.
     Exchanges,
@@ -44,7 +44,7 @@ pub enum Column {
     OutputKnown(Provenance),
 }
 
-/// What stands in a column.
+/// The value of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cell {
     /// A whole number.

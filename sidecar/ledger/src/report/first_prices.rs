@@ -15,12 +15,11 @@ use crate::{Class, Line};
 /// Which first prices move counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
-    /// What was used: all, whenever they are billed.
+    /// All usage, whenever it is billed.
     Used,
-    /// What each month billed: those billed in the same month as their exchange. What was billed without a price
-    /// stays as it was billed.
+    /// The bill of each month: only first prices that are billed in the month of their exchange move counts.
     Billed,
-    /// What was charged: all, and the money of a first price is told apart from that of a later one.
+    /// All charges; the money of a first price is kept apart from that of later ones.
     Charged,
 }
 
@@ -45,17 +44,17 @@ pub(crate) struct FirstPrices {
 
 #[derive(Default)]
 struct Held {
-    /// What was charged without a price, by the month it is billed in.
+    /// Usage that was charged without a price, by the month it is billed in.
     unpriced: Vec<(Month, Line)>,
     /// The corrections, by the month they are billed in and their rate.
     given: Vec<(Month, Line)>,
-    /// What is known of their exchanges one by one.
+    /// The known facts of its exchanges one by one.
     moved: Vec<Moved>,
-    /// What first prices come to, by the same month and rate as `given`.
+    /// The sums of first prices, by the same month and rate as `given`.
     cost_pico: HashMap<(Month, Option<[u8; 16]>), i128>,
 }
 
-/// What moves to a rate.
+/// The counts that move to a rate.
 struct Moved {
     billed: Month,
     corrected: Month,

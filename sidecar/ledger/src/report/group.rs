@@ -26,7 +26,7 @@ pub const GROUPS: usize = 1_000_000;
 pub struct Report {
     /// What was asked.
     pub ask: Ask,
-    /// What was found, in the order asked for; the first of it, if no more was asked for.
+    /// The groups in the requested order; only the first, with `--top`.
     pub groups: Vec<Group>,
     /// The sum of all groups, a row for each currency.
     pub totals: Vec<Group>,
@@ -56,7 +56,7 @@ impl Report {
         self.groups.truncate(groups);
     }
 
-    /// What has to be said beside it, if its money is rounded to so many digits after the point.
+    /// The notes that belong beside the report if its money is rounded to so many digits after the point.
     pub fn sentences(&self, round: Option<u32>) -> Vec<String> {
         let mut said = self.notes.sentences(&self.ask.range);
         if let Some(places) = round.filter(|_| self.notes.not_listed == 0) {

@@ -15,7 +15,7 @@ use super::{Central, columns};
 /// Of so many differences of one month each is named; of more, how many there are.
 const NAMED: usize = 20;
 
-/// What was found of one month.
+/// The verdict on one month.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// The month.
@@ -24,7 +24,7 @@ pub struct Verdict {
     pub rows: u64,
     /// Whether the month's rows were dropped, so that only its corrections were compared.
     pub is_forgotten: bool,
-    /// What differs; nothing if all is well.
+    /// The differences; empty if there are none.
     pub differences: Vec<String>,
 }
 

@@ -44,7 +44,7 @@ fn relations() -> Vec<Relation> {
     all
 }
 
-/// What explains each relation and each column in the store.
+/// The comment of each relation and each column in the store.
 fn comments() -> String {
     let mut sql = String::from(
         "-- The comments on tables, views and columns, made of sidecar/ship/postgres.md by the tests \

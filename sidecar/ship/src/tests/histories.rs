@@ -63,7 +63,7 @@ proptest! {
     }
 }
 
-/// What one source says: exchanges and tokens with their first charge, and what corrections add.
+/// The sums of one source: exchanges, first charge and tokens, by line.
 type Sums = BTreeMap<Key, [i128; 2 + TokenType::ALL.len()]>;
 
 /// The file, the day and the names of a line.
@@ -76,7 +76,7 @@ struct Said {
     corrections_pico: BTreeMap<String, i128>,
 }
 
-/// What a ledger holds: its exchanges with the file of each, and the price that each was charged again by.
+/// The contents of a ledger: its exchanges with the file of each, and the price that each was charged again by.
 #[derive(Clone, Default)]
 struct Held {
     rows: BTreeMap<u64, Month>,
@@ -90,7 +90,7 @@ struct Life {
     owner: Client,
     file: Held,
     backup: Option<Held>,
-    /// What the store has: every exchange that was ever shipped, and the corrections of the last time.
+    /// The contents of the store: every exchange that was ever shipped, and the corrections of the last time.
     shipped: Held,
     /// Months without rows in the store, and the totals that it has of them instead.
     forgotten: BTreeSet<Month>,
@@ -197,7 +197,7 @@ impl Life {
         usage(rows.iter().filter(|(number, _)| is_asked(**number)))
     }
 
-    /// What an exchange of the file costs now; `None` without a price.
+    /// Returns the present cost of an exchange of the file, pico-units; `None` without a price.
     fn standing(&self, number: u64) -> Option<i128> {
         match self.file.again.get(&number) {
             Some(price) => charge(number, *price),
@@ -231,7 +231,7 @@ fn is_counted(number: u64) -> bool {
     Book::row(number).role.is_counted()
 }
 
-/// What an exchange costs by a book that has one price for every type of token, pico-units.
+/// Returns the cost of an exchange by a book that has one price for every type of token, pico-units.
 fn charge(number: u64, price: u32) -> Option<i128> {
     let tokens: u64 = Book::row(number).tokens.by_type.iter().sum();
     Some(i128::from(tokens) * i128::from(price) * 1_000_000)

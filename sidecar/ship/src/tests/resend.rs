@@ -114,6 +114,20 @@ fn forget_refuses_what_is_no_past_month() {
     }
 }
 
+/// A later partition proves nothing: a node whose clock was ahead made it.
+#[test]
+fn month_that_is_not_over_cannot_be_forgotten() {
+    let database = shared().database();
+    let mut owner = shared().client(&database).unwrap();
+    schema::ensure(&mut owner).unwrap();
+    let months = "SELECT tokenmeter.ensure_months(
+        ARRAY[(now() AT TIME ZONE 'UTC')::date - date '1970-01-01', date '9000-01-01' - date '1970-01-01'])";
+    owner.batch_execute(months).unwrap();
+    let forget = "SELECT tokenmeter.forget(to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM'))";
+    let error = owner.batch_execute(forget).unwrap_err();
+    assert!(error.as_db_error().unwrap().message().contains("may not be over"), "{error}");
+}
+
 /// A month that is forgotten between two batches of one connection.
 #[test]
 fn batch_of_a_month_forgotten_meanwhile_is_refused() {
@@ -199,7 +213,7 @@ pub(crate) fn reprice(book: &Book, price: u32) -> u64 {
     ledger::reprice(&book.path(), &again).unwrap().entered
 }
 
-/// What the shipper gives as the remedy of each file it does not send.
+/// Runs the remedy that the shipper names for each file that it does not send.
 pub(crate) fn follow_remedies(owner: &mut Client, shipper: &Shipper) {
     let mut followed = BTreeSet::new();
     until("no file is left behind", || {
@@ -347,7 +361,7 @@ fn corrections_of_a_lost_file_give_way_to_those_of_another() {
     assert!(no_file_waits(&mut owner));
 }
 
-/// What comes after a cursor that the store has gone back behind would leave a hole.
+/// The store went back behind the cursor: a later batch would leave a gap.
 #[test]
 fn batch_after_what_the_store_has_is_refused() {
     let database = shared().database();

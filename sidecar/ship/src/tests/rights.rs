@@ -1,4 +1,4 @@
-//! What a role that ships can do to the store, and what it cannot.
+//! The rights of a shipping role in the store.
 
 use postgres::{Client, NoTls};
 

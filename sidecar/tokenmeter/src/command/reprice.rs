@@ -14,6 +14,7 @@ use price::{Book, Problem};
 use text::{Glob, in_threes, money, table};
 
 use super::ledger_path::{self, NoLedger};
+use super::spend::filters;
 use super::who;
 use crate::machine::ThisMachine;
 
@@ -85,14 +86,7 @@ pub(crate) fn command() -> Command {
                 .value_name("PATTERN")
                 .help("Of these models only, as in llama*; by default of all"),
         )
-        .arg(
-            Arg::new("where")
-                .long("where")
-                .value_name("KEY=VALUE,…")
-                .action(ArgAction::Append)
-                .value_parser(Filter::read)
-                .help("Only these, by the price that holds now; keys and patterns are those of `spend`"),
-        )
+        .arg(filters("Only these, by the price that holds now; keys and patterns are those of `spend`"))
         .arg(
             Arg::new("unpriced-only")
                 .long("unpriced-only")

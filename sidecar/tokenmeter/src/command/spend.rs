@@ -16,7 +16,6 @@ use ledger::report::source::Month;
 use ledger::report::{
     Ask, Basis, Column, Filter, Key, Order, Range, Source, Trouble, json, make, period, sheet, table,
 };
-
 use price::Book;
 use ship::Central;
 use ship::address::is_postgres;
@@ -117,6 +116,16 @@ impl Wish {
     }
 }
 
+/// The flag `--where`, which `ledger reprice` has, too.
+pub(super) fn filters(help: &'static str) -> Arg {
+    Arg::new("where")
+        .long("where")
+        .value_name("KEY=VALUE,…")
+        .action(ArgAction::Append)
+        .value_parser(Filter::read)
+        .help(help)
+}
+
 /// The command line of `spend`.
 pub(crate) fn command() -> Command {
     Command::new("spend")
@@ -151,14 +160,9 @@ pub(crate) fn command() -> Command {
                 .value_parser(key)
                 .help(format!("A row for each value of these: {}", names())),
         )
-        .arg(
-            Arg::new("where")
-                .long("where")
-                .value_name("KEY=VALUE,…")
-                .action(ArgAction::Append)
-                .value_parser(Filter::read)
-                .help("Only these; `*` is any letters, `\\,` a comma, KEY!= all but them; repeat it for a second key"),
-        )
+        .arg(filters(
+            "Only these; `*` is any letters, `\\,` a comma, KEY!= all but them; repeat it for a second key",
+        ))
         .arg(choice(
             "basis",
             &["price", "gpu"],

@@ -97,7 +97,7 @@ fn counted(all: &Folder, command: &str) -> BTreeMap<&'static str, u32> {
     counts
 }
 
-/// What a ledger or its backup says.
+/// The contents of a ledger or of its backup.
 #[derive(Debug, PartialEq)]
 struct Said {
     /// Exchanges, tokens and pico-units by month, day, tenant, model and class.
@@ -181,7 +181,7 @@ impl Folder {
         self.0.join("ledger.db")
     }
 
-    /// Where what a command makes is found.
+    /// Returns the ledger that a command changes or makes.
     fn outcome(&self, command: &str) -> PathBuf {
         if command == "backup" { self.0.join("backup").join("ledger.db") } else { self.ledger() }
     }
