@@ -1,6 +1,7 @@
 //! The command `prices`: what can be done with price files without running anything. What the words in
 //! them mean is the crate `price`'s business.
 
+mod init;
 mod told;
 
 use std::fmt;
@@ -18,6 +19,7 @@ use crate::mistake::Mistake;
 use crate::plan::prices::text;
 use crate::settings::variable;
 
+pub(crate) use self::init::Init;
 use super::{WRONG_SETTINGS, setting};
 
 /// What is to be done.
@@ -34,6 +36,8 @@ pub enum Wish {
         /// Where it is written.
         out: Option<PathBuf>,
     },
+    /// Write a first price file.
+    Init(Init),
     /// Say what is wrong or doubtful in a file.
     Lint {
         /// The price file.
@@ -81,6 +85,14 @@ impl Wish {
                 version: text("version-name"),
                 out: matches.get_one("out").cloned(),
             },
+            "init" => Self::Init(Init {
+                models: matches.get_many("model").into_iter().flatten().cloned().collect(),
+                input: needed("input"),
+                cached_input: text("cached-input"),
+                output: needed("output"),
+                currency: *matches.get_one("currency").expect("it has a default"),
+                out: matches.get_one("out").cloned(),
+            }),
             "lint" => Self::Lint { file: needed("file"), json: json() },
             "diff" => Self::Diff { old: needed("old"), new: needed("new"), json: json() },
             _ => Self::Show(Show {
@@ -110,30 +122,48 @@ pub(crate) fn command() -> Command {
             .value_parser(["table", "json"])
             .default_value("table")
     };
+    let currency = || {
+        flag("currency", "CODE", "Currency of the prices, by ISO 4217")
+            .default_value("USD")
+            .value_parser(currency)
+    };
+    let out = || {
+        flag("out", "FILE", "File to write; by default the standard output")
+            .value_parser(clap::value_parser!(PathBuf))
+    };
+    let price = |name: &'static str, help: &'static str| flag(name, "PRICE", help).value_parser(init::price);
     Command::new("prices")
         .about("Price files: import, check, compare and look things up in them")
         .after_help(EXAMPLES)
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(
+            Command::new("init")
+                .about("Write a first price file for models that you name and price")
+                .arg(
+                    Arg::new("model")
+                        .value_name("MODEL")
+                        .num_args(0..)
+                        .help("Models, as requests name them; by default one entry for every model"),
+                )
+                .arg(price("input", "Price of a million prompt tokens, as in 0.10").required(true))
+                .arg(price("cached-input", "Price of a million prompt tokens read from the server's cache; by default that of --input"))
+                .arg(price("output", "Price of a million generated tokens").required(true))
+                .arg(currency())
+                .arg(out()),
+        )
+        .subcommand(
             Command::new("import-litellm")
                 .about("Make a price file of LiteLLM's price map (model_prices_and_context_window.json)")
                 .arg(file("file", "FILE", "The map"))
-                .arg(
-                    flag("currency", "CODE", "What its prices are in, by ISO 4217")
-                        .default_value("USD")
-                        .value_parser(currency),
-                )
+                .arg(currency())
                 .arg(
                     Arg::new("version-name")
                         .long("version-name")
                         .value_name("NAME")
                         .help("What the version is to be called; by default litellm- and a hash of the map"),
                 )
-                .arg(
-                    flag("out", "FILE", "Where it is written; by default to the screen")
-                        .value_parser(clap::value_parser!(PathBuf)),
-                ),
+                .arg(out()),
         )
         .subcommand(
             Command::new("lint")
@@ -183,6 +213,17 @@ pub(crate) fn run(wish: &Wish) -> Result<ExitCode, PricesError> {
             let how = litellm::Wish { version: version.clone(), currency: *currency };
             let import = litellm::import(&json, &how).map_err(|why| PricesError::NoMap(map.clone(), why))?;
             imported(&import, out.as_ref())
+        }
+        Wish::Init(wish) => {
+            let text =
+                wish.text(now()).map_err(|problems| PricesError::Wrong("the file".to_owned(), problems))?;
+            match &wish.out {
+                Some(path) => {
+                    init::create(path, &text).map_err(|error| PricesError::Write(path.clone(), error))?;
+                }
+                None => say(&text),
+            }
+            Ok(ExitCode::SUCCESS)
         }
         Wish::Lint { file, json } => {
             let text = text(file).map_err(|error| PricesError::Read(file.clone(), error))?;
@@ -304,6 +345,7 @@ impl std::error::Error for PricesError {}
 
 const EXAMPLES: &str = "\
 Examples:
+  tokenmeter prices init qwen3-8b --input 0.10 --output 0.40 --out prices.yaml
   tokenmeter prices import-litellm model_prices_and_context_window.json \\
     --out prices.yaml
   tokenmeter prices lint prices.yaml

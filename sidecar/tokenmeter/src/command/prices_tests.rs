@@ -42,12 +42,23 @@ fn flags_say_what_is_wanted() {
     };
     assert_eq!((&*map, currency.code(), version.as_deref()), ("m.json", "EUR", Some("v")));
     assert_eq!(out.as_deref(), Some("o.yaml".as_ref()));
+    let Wish::Init(init) = asked("tokenmeter prices init a b --input 0.1 --output 2 --currency EUR") else {
+        panic!("a first file")
+    };
+    assert_eq!((init.models.len(), &*init.input, init.cached_input, &*init.output), (2, "0.1", None, "2"));
+    assert_eq!((init.currency.code(), init.out), ("EUR", None));
     assert_eq!(asked("tokenmeter prices lint p.yaml"), Wish::Lint { file: "p.yaml".to_owned(), json: false });
     assert_eq!(show("m --at 2026-11-21").at_us, instant::read("2026-11-21").expect("a date"));
     assert!(show("m").at_us > instant::read("2026-01-01").expect("a date"));
-    for wrong in
-        ["", " show", " show m --prices p --at yesterday", " import-litellm m --currency usd", " lint"]
-    {
+    for wrong in [
+        "",
+        " show",
+        " show m --prices p --at yesterday",
+        " import-litellm m --currency usd",
+        " lint",
+        " init m",
+        " init --input -1 --output 1",
+    ] {
         let line = format!("tokenmeter prices{wrong}");
         assert!(read(line.split(' ').map(OsString::from)).is_err(), "{line}");
     }
