@@ -7,7 +7,7 @@
 //! For each client connection the worker calls the engine's `serve` once, on its own thread, and
 //! drops the future to cut the connection. For each request an engine promises, in this order:
 //!
-//! 1. [`policy::check`](crate::policy::check) before anything is sent; a violation is answered and
+//! 1. [`policy::check`](crate::request::policy::check) before anything is sent; a violation is answered and
 //!    counted with [`Observer::refuse`](crate::Observer::refuse), and no byte goes upstream. Then the
 //!    tenant rules' word on the head: fields that its peer may not send, how much of its path the
 //!    upstream is spared, and, of what may be metered, whose it is.

@@ -4,47 +4,53 @@
 //! cannot fail (law 2, law 3).
 
 mod admission;
+mod header_facts;
+pub(crate) mod metered;
+mod request_reader;
+mod response_reader;
 mod rest;
 mod seat;
+pub(crate) mod trace;
+mod watch;
 
 use std::rc::Rc;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use hyper::HeaderMap;
+use http::HeaderMap;
 use meter::{
     Body, Close, ExchangeId, Identity, Load, LoadReading, LoadSpan, Meter, Provenance, Record, Role, Tick,
 };
 use scan::{Dialect, Framing, Links, Name, Request, Tier};
 use usage::{Added, Marks, Watch};
 
+use self::request_reader::RequestReader;
+use self::response_reader::{BodySummary, Readable, ResponseReader};
 use self::seat::Seat;
-use crate::asked::Asked;
-use crate::headers::is_sealed;
+use self::trace::TracePosition;
+use crate::capacity::Permit;
 use crate::outbox::Text;
-use crate::reader::{self, Over, Readable, Reader};
-use crate::room::Share;
-use crate::route::{Route, Speaks};
-use crate::tenancy::Whose;
-use crate::trace::Place;
+use crate::request::headers::is_sealed;
+use crate::request::route::{Route, Speaks};
+use crate::request::tenant::TenantResolution;
+use crate::request::usage_policy;
 use crate::worker::Worker;
 use crate::{
-    Class, Dropped, Kind, Learned, ModelSlot, Passthrough, Refusal, RoleSource, asking, clock, limits, role,
-    said,
+    Class, Dropped, Kind, ModelSlot, Passthrough, Refusal, RoleSource, UpstreamProfile, clock, limits, role,
 };
 
 /// One metered exchange.
-pub struct Exchange {
+pub(crate) struct Exchange {
     worker: Rc<Worker>,
     upstream: usize,
     speaks: Speaks,
     dialect: Dialect,
     id: ExchangeId,
-    place: Place,
+    place: TracePosition,
     started_unix_ns: u64,
     /// Taken when the exchange has ended.
     meter: Option<Meter>,
     /// Reads the request until it is complete.
-    request: Option<Asked>,
+    request: Option<RequestReader>,
     model: Name,
     /// The model by the other of two readings of the request; empty if there is no other.
     other_model: Name,
@@ -52,7 +58,7 @@ pub struct Exchange {
     in_path: bool,
     /// The request was read to its end, and it is certain which model it names, if any.
     is_readable: bool,
-    whose: Whose,
+    whose: TenantResolution,
     /// The service tier the request asks for.
     tier: Tier,
     /// How its role is known.
@@ -64,15 +70,15 @@ pub struct Exchange {
     /// Times that the whole request was sent upstream, or answered there.
     upstream_attempts: u8,
     /// Reads the response, if it can be read.
-    reader: Option<Reader>,
+    reader: Option<ResponseReader>,
     /// Notes what the response says of usage, where a client may ask for it or not.
     watch: Option<Watch>,
     /// What we had added to the request.
     added: Option<Added>,
     /// An answer of a kind we meter has begun.
     accepted: bool,
-    /// Room for the answer's text, if that is kept.
-    text: Option<Share>,
+    /// Capacity for the answer's text, if that is kept.
+    text: Option<Permit>,
     slot: ModelSlot,
     admitted: bool,
     entered: LoadReading,
@@ -90,11 +96,11 @@ pub struct Exchange {
 
 /// What the response head means for who carries the body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Head {
+pub(crate) struct Head {
     /// Why the body is not read, if it is not.
-    pub unread: Option<Passthrough>,
+    pub(crate) unread: Option<Passthrough>,
     /// What was added to the request may have to be taken out of the body.
-    pub edited: bool,
+    pub(crate) edited: bool,
 }
 
 impl Exchange {
@@ -105,7 +111,7 @@ impl Exchange {
         upstream: usize,
         route: Route,
         headers: &HeaderMap,
-        (whose, role_source): (Whose, RoleSource),
+        (whose, role_source): (TenantResolution, RoleSource),
         at: Tick,
     ) -> Self {
         let slot = {
@@ -124,7 +130,7 @@ impl Exchange {
         meter.believe_up_to(plan.tokens_max);
         let started_unix_ns = clock::wall_unix_ns();
         let kind = plan.upstreams[upstream].kind.or_else(|| worker.learned[upstream].found_kind());
-        let mut place = Place::of(headers, plan.trace.as_ref(), &worker.chance);
+        let mut place = TracePosition::of(headers, plan.trace.as_ref(), &worker.chance);
         if matches!(route.speaks, Speaks::Anything | Speaks::Root) {
             place.keep_to_ourselves();
         }
@@ -137,7 +143,7 @@ impl Exchange {
             place,
             started_unix_ns,
             meter: Some(meter),
-            request: Some(Asked::new(dialect, kind, headers, whose.wanted())),
+            request: Some(RequestReader::new(dialect, kind, headers, whose.wanted())),
             in_path: !route.model.is_empty(),
             is_readable: !route.model.is_empty(),
             model: route.model,
@@ -167,19 +173,19 @@ impl Exchange {
     }
 
     /// The request goes upstream with these fields: they say its place in a trace from now on.
-    pub fn trace_onward(&self, headers: &mut HeaderMap) {
+    pub(crate) fn trace_onward(&self, headers: &mut HeaderMap) {
         self.place.tell(headers);
     }
 
     /// A slice of the request body is passing, as the client sent it.
-    pub fn request_body(&mut self, bytes: &[u8]) {
+    pub(crate) fn request_body(&mut self, bytes: &[u8]) {
         if let Some(request) = &mut self.request {
             request.feed(bytes);
         }
     }
 
     /// The request is complete at the proxy: t0.
-    pub fn request_complete(&mut self, at: Tick) {
+    pub(crate) fn request_complete(&mut self, at: Tick) {
         let Some(mut request) = self.request.take() else { return };
         let facts = self.settle(&mut request);
         if let Some(meter) = &mut self.meter {
@@ -189,7 +195,7 @@ impl Exchange {
     }
 
     /// What the whole request says, as far as it was read.
-    fn settle(&mut self, request: &mut Asked) -> Request {
+    fn settle(&mut self, request: &mut RequestReader) -> Request {
         let facts = request.end();
         self.tier = request.service_tier();
         self.whose.body(&self.worker, request.said().filter(|_| facts.whole));
@@ -209,18 +215,18 @@ impl Exchange {
     }
 
     /// The request went upstream with this in it that the client had not asked for and is not to see.
-    pub fn asked_more(&mut self, added: Option<Added>) {
+    pub(crate) fn asked_more(&mut self, added: Option<Added>) {
         self.added = added.filter(|added| *added != Added::default());
     }
 
     /// The whole request was sent upstream, or was answered before that.
-    pub fn sent(&mut self) {
+    pub(crate) fn sent(&mut self) {
         self.upstream_attempts = self.upstream_attempts.saturating_add(1);
     }
 
     /// The response head arrived. `None`: it is not an answer of a kind we meter, and the exchange
     /// is over without a record.
-    pub fn response_head(&mut self, status: u16, headers: &HeaderMap, at: Tick) -> Option<Head> {
+    pub(crate) fn response_head(&mut self, status: u16, headers: &HeaderMap, at: Tick) -> Option<Head> {
         if let Some(request) = &self.request
             && self.model.is_empty()
         {
@@ -228,7 +234,9 @@ impl Exchange {
             self.model = request.model();
         }
         let (readable, codings) = Readable::of(self.dialect, headers);
-        if self.dialect == Dialect::Unknown && self.speaks == Speaks::Invocations && said::is_counted(headers)
+        if self.dialect == Dialect::Unknown
+            && self.speaks == Speaks::Invocations
+            && header_facts::is_counted(headers)
         {
             self.dialect = Dialect::Embeddings;
         }
@@ -239,7 +247,7 @@ impl Exchange {
         self.accepted = true;
         self.is_generated = rest::is_generated(headers, codings);
         let (framing, body, unread) = match readable {
-            Readable::As(framing) => (Some(framing), reader::body(framing), None),
+            Readable::As(framing) => (Some(framing), response_reader::body(framing), None),
             Readable::Sniffed => (None, Body::Unseen, None),
             Readable::Not(reason) => (None, Body::Unseen, Some(reason)),
         };
@@ -253,15 +261,15 @@ impl Exchange {
             meter.speaks(self.dialect);
             meter.answered(status, body);
             if status < 400 {
-                said::read(self.dialect, headers, meter.request().best_of, &mut meter.tail(at));
+                header_facts::read(self.dialect, headers, meter.request().best_of, &mut meter.tail(at));
             }
         }
-        if may_stream && (asking::has_stream_options(self.dialect) || edits.is_some()) {
+        if may_stream && (usage_policy::has_stream_options(self.dialect) || edits.is_some()) {
             self.watch = Some(self.watch_for(edits));
         }
         if unread.is_none() {
             let locates = self.watch.as_ref().is_some_and(Watch::locates);
-            let mut reader = Reader::new(self.dialect, framing, codings, locates);
+            let mut reader = ResponseReader::new(self.dialect, framing, codings, locates);
             if status < 400
                 && self.wants_text(at)
                 && let Some(scanner) = reader.scanner()
@@ -287,25 +295,8 @@ impl Exchange {
         Some(Head { unread, edited: edits.is_some() })
     }
 
-    /// A watch over a stream from which `edits` is to be taken out.
-    fn watch_for(&self, edits: Option<Added>) -> Watch {
-        let Some(meter) = &self.meter else { return Watch::new(edits, true) };
-        let request = meter.request();
-        let client_asked = match self.added {
-            // Who asked for running counts gets them, and may not have been readable in asking.
-            Some(added) => !added.include || request.continuous_usage || !request.whole,
-            // What could not be read may have asked.
-            None => request.stream_options || !request.whole,
-        };
-        let watch = Watch::new(edits, client_asked);
-        match asking::counts_each_answer(self.kind()) {
-            true => watch,
-            false => watch.awaiting(request.answers),
-        }
-    }
-
     /// A slice of the response body was read at `at`. `marks` takes what is to be cut out of it.
-    pub fn response_body(&mut self, bytes: &[u8], at: Tick, marks: &mut Marks) {
+    pub(crate) fn response_body(&mut self, bytes: &[u8], at: Tick, marks: &mut Marks) {
         self.note_beginning(bytes);
         let Some(meter) = &mut self.meter else { return };
         // What is read without the client is no part of its time.
@@ -345,29 +336,29 @@ impl Exchange {
     }
 
     /// A frame was ready for `ns` nanoseconds while the client's socket was not.
-    pub fn client_waited(&mut self, ns: u64) {
+    pub(crate) fn client_waited(&mut self, ns: u64) {
         if let Some(meter) = &mut self.meter {
             meter.client_waited(ns);
         }
     }
 
     /// The proxy spent `ns` nanoseconds of its own on a step of this exchange.
-    pub fn spent(&mut self, ns: u64) {
+    pub(crate) fn spent(&mut self, ns: u64) {
         self.overhead_ns = self.overhead_ns.saturating_add(ns);
     }
 
     /// The response body ended cleanly.
-    pub fn response_end(&mut self, at: Tick) {
+    pub(crate) fn response_end(&mut self, at: Tick) {
         self.end(Close::Clean { whole: false }, at);
     }
 
     /// The upstream's body broke off.
-    pub fn upstream_cut(&mut self, at: Tick) {
+    pub(crate) fn upstream_cut(&mut self, at: Tick) {
         self.end(Close::Cut, at);
     }
 
     /// The proxy answered with `status` itself: no upstream could.
-    pub fn answered_locally(&mut self, reason: Refusal, status: u16, at: Tick) {
+    pub(crate) fn answered_locally(&mut self, reason: Refusal, status: u16, at: Tick) {
         self.refusal = Some(reason);
         if let Some(meter) = &mut self.meter {
             meter.answered(status, Body::Unseen);
@@ -376,7 +367,7 @@ impl Exchange {
     }
 
     /// The meter failed on what it was shown: nothing is known of the answer any more.
-    pub fn meter_failed(&mut self, at: Tick) {
+    pub(crate) fn meter_failed(&mut self, at: Tick) {
         self.reader = None;
         self.request = None;
         self.end(Close::Local, at);
@@ -406,7 +397,7 @@ impl Exchange {
         }
     }
 
-    fn learned(&self) -> &Learned {
+    fn learned(&self) -> &UpstreamProfile {
         &self.worker.learned[self.upstream]
     }
 
@@ -472,7 +463,7 @@ impl Exchange {
             meter.speaks(self.dialect);
             meter.requested(facts, at);
         }
-        let (mut close, mut over) = (close, Over::default());
+        let (mut close, mut over) = (close, BodySummary::default());
         if let Some(reader) = self.reader.take() {
             let mut reading = meter.tail(at);
             over = match &mut self.watch {
@@ -483,7 +474,7 @@ impl Exchange {
                 *whole = over.tail.whole;
             }
         }
-        let Over { model: response_model, id, tier, unparsed, text, answered, .. } = over;
+        let BodySummary { model: response_model, id, tier, unparsed, text, answered, .. } = over;
         let was_unknown = self.dialect == Dialect::Unknown;
         let is_tentative = was_unknown && !self.streamed;
         if is_tentative && let Some(dialect) = answered {

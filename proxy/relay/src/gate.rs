@@ -17,7 +17,7 @@ pub struct Gate {
 }
 
 /// Which models may be asked for, and by which tenants, and what becomes of requests that cannot be metered in
-/// full. Asked on a worker's thread: it looks something up, and
+/// full. Called on a worker's thread: it looks something up, and
 /// waits for nothing.
 pub trait Models: Send + Sync + fmt::Debug {
     /// Whether a request of this tenant may be refused for its model.

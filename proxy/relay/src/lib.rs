@@ -3,61 +3,47 @@
 //! plan asks for, delays nothing, and cancels the upstream the moment the client is gone.
 //!
 //! [`start()`] binds the plan's addresses and starts the workers; [`Running`] ends them. In the
-//! order of the path of a byte: [`worker`] accepts, the [`engine`] serves the connection,
-//! [`policy`] refuses what is ambiguous, [`route`] names the dialect, [`headers`] ends what belongs
-//! to one hop, the tenancy says whose a request is and the [`gate`] whether it may spend, [`trace`] finds the request's place among others, the engine's tee shows the body to
-//! the [`exchange`], and the [`mod@outbox`] takes the record.
+//! order of the path of a byte: `worker` accepts a connection, the `engine` serves it, `request` carries each
+//! request to the upstream, `response` carries the answer back and shows it to the `exchange`, and the
+//! [`mod@outbox`] takes the record.
 
 pub mod start;
 
 pub mod plan;
-pub mod worker;
+mod worker;
 
-pub mod answer;
-pub mod engine;
-pub mod headers;
-mod path;
-pub mod policy;
-pub mod route;
+mod engine;
+mod exchange;
+mod request;
 
-pub mod chance;
+mod capacity;
 pub mod clock;
-pub mod exchange;
-mod metered;
-
-mod asked;
-mod asking;
+mod drain;
 pub mod gate;
 mod holder;
+mod ids;
 pub mod kind;
-pub mod learned;
-pub mod observer;
-pub mod outbox;
-mod reader;
-pub mod role;
-mod room;
-mod said;
-mod shape;
-pub mod shares;
-mod tenancy;
-pub mod trace;
-pub mod turned;
-
-mod drain;
 pub mod limits;
 mod listen;
+pub mod observer;
+pub mod outbox;
+pub mod rejection;
+pub mod role;
+pub mod shares;
+pub mod upstream_profile;
 
-pub use exchange::{Exchange, Head};
+pub use exchange::trace::{Draw, Sampler, Tracing};
 pub use gate::{Gap, Gate, Models, Refused, Terms, UnknownPaths, Wanted};
 pub use kind::Kind;
-pub use learned::Learned;
 pub use observer::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
 pub use outbox::{Finished, Inbox, Missed, Notice, Outbox, Text, Told, outbox};
 pub use plan::{Plan, Upstream};
+pub use rejection::{Known, Rejection};
 pub use role::RoleSource;
 pub use shares::Shares;
 pub use start::{Held, HeldOf, Running, StartError, start};
 /// How a request's tenant was decided.
 pub use tenant::{Distrust, RuleKind};
-pub use trace::{Draw, Sampler, Tracing};
-pub use turned::{Known, TurnedAway};
+pub use upstream_profile::UpstreamProfile;
+
+pub(crate) use exchange::Exchange;

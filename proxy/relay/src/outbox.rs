@@ -9,8 +9,8 @@ use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 
 use meter::Record;
 
-use crate::room::{Room, Share};
-use crate::turned::TurnedAway;
+use crate::capacity::{Capacity, Permit};
+use crate::rejection::Rejection;
 
 /// What the data plane tells.
 pub enum Notice {
@@ -18,7 +18,7 @@ pub enum Notice {
     Finished(Box<Finished>),
     /// A request was answered here and makes no record; only where [`Plan::tell_turned_away`](crate::Plan)
     /// asks for it.
-    TurnedAway(Box<Told>),
+    Rejection(Box<Told>),
 }
 
 impl Notice {
@@ -26,7 +26,7 @@ impl Notice {
     pub fn finished(self) -> Option<Box<Finished>> {
         match self {
             Self::Finished(finished) => Some(finished),
-            Self::TurnedAway(_) => None,
+            Self::Rejection(_) => None,
         }
     }
 }
@@ -34,8 +34,8 @@ impl Notice {
 /// Word of a refusal, with the room that it takes until it is dropped.
 pub struct Told {
     /// What is told.
-    pub turned: TurnedAway,
-    _seat: Share,
+    pub turned: Rejection,
+    _seat: Permit,
 }
 
 /// A finished exchange.
@@ -51,11 +51,11 @@ pub struct Finished {
 pub struct Text {
     bytes: Vec<u8>,
     /// Its part of the room for all of them.
-    _share: Share,
+    _share: Permit,
 }
 
 impl Text {
-    pub(crate) fn new(bytes: Vec<u8>, share: Share) -> Self {
+    pub(crate) fn new(bytes: Vec<u8>, share: Permit) -> Self {
         Self { bytes, _share: share }
     }
 
@@ -70,7 +70,7 @@ impl Text {
 pub struct Outbox {
     sender: SyncSender<Notice>,
     /// What words of refusals may take of it.
-    words: Room,
+    words: Capacity,
     missed: Missed,
 }
 
@@ -95,7 +95,7 @@ const WORDS: usize = 4;
 /// An outbox with room for `exchanges` finished exchanges, or words of refusals.
 pub fn outbox(exchanges: usize) -> (Outbox, Inbox) {
     let (sender, inbox) = sync_channel(exchanges);
-    (Outbox { sender, words: Room::new(exchanges.div_ceil(WORDS)), missed: Missed::default() }, inbox)
+    (Outbox { sender, words: Capacity::new(exchanges.div_ceil(WORDS)), missed: Missed::default() }, inbox)
 }
 
 impl Outbox {
@@ -123,24 +123,24 @@ impl Outbox {
 
     /// Puts word of a refusal out; whether there was room and somebody listens.
     #[must_use]
-    pub fn tell(&self, turned: TurnedAway) -> bool {
+    pub fn tell(&self, turned: Rejection) -> bool {
         self.words.room_for(1).is_some_and(|seat| {
             let told = Told { turned, _seat: seat };
-            self.sender.try_send(Notice::TurnedAway(Box::new(told))).is_ok()
+            self.sender.try_send(Notice::Rejection(Box::new(told))).is_ok()
         })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{TurnedAway, outbox};
+    use super::{Rejection, outbox};
     use crate::Refusal;
 
     #[test]
     fn words_of_refusals_leave_room_for_records() {
         let (outbox, inbox) = outbox(8);
         let refused =
-            || TurnedAway { upstream: "u".into(), reason: Refusal::Budget, status: 429, known: None };
+            || Rejection { upstream: "u".into(), reason: Refusal::Budget, status: 429, known: None };
         assert!(outbox.tell(refused()) && outbox.tell(refused()));
         assert!(!outbox.tell(refused()), "six of eight are for records");
         let taken = inbox.try_recv().ok();

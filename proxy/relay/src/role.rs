@@ -2,8 +2,8 @@
 //! upstream's setting, or by the body of a trusted router's request. A prefill leg is not charged, so
 //! the body counts from trusted routers only.
 
-use hyper::HeaderMap;
-use hyper::header::HeaderName;
+use http::HeaderMap;
+use http::header::HeaderName;
 use meter::{MAX_REQUEST_ID_BYTES, Role};
 use scan::{Dialect, Request};
 
@@ -91,8 +91,8 @@ pub(crate) fn request_id(headers: &HeaderMap) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use hyper::HeaderMap;
-    use hyper::header::{HeaderName, HeaderValue};
+    use http::HeaderMap;
+    use http::header::{HeaderName, HeaderValue};
     use meter::Role;
     use scan::{Dialect, RequestScanner};
 

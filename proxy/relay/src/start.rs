@@ -10,13 +10,13 @@ use std::thread::JoinHandle;
 
 use tokio::sync::watch;
 
+use crate::capacity::Capacity;
 use crate::drain::Phase;
 use crate::holder::{Holders, Resource};
 use crate::listen::listen;
 use crate::outbox::Outbox;
-use crate::room::Room;
 use crate::worker::{self, Common, Start};
-use crate::{Learned, Observer, Plan, limits};
+use crate::{Observer, Plan, UpstreamProfile, limits};
 
 /// Starts the workers. When it returns, every address is bound and connections are taken.
 ///
@@ -55,8 +55,8 @@ pub fn start(
     let shares = &plan.shares;
     let common = Common {
         holders: Holders::new(plan.upstreams.len()),
-        connections: Room::held(plan.connections.saturating_mul(plan.workers), Resource::Connections),
-        room: Room::held(shares.gather_room_bytes, Resource::GatheredBytes),
+        connections: Capacity::held(plan.connections.saturating_mul(plan.workers), Resource::Connections),
+        room: Capacity::held(shares.gather_room_bytes, Resource::GatheredBytes),
         upstreams: plan
             .upstreams
             .iter()
@@ -64,12 +64,12 @@ pub fn start(
             // A request takes a socket of its client's too.
             .map(|(index, _)| {
                 let most = shares.upstream_connections.min((shares.sockets / 2).max(1));
-                Room::held(most, Resource::Upstream(index))
+                Capacity::held(most, Resource::Upstream(index))
             })
             .collect(),
-        sockets: Room::held(shares.sockets, Resource::Sockets),
+        sockets: Capacity::held(shares.sockets, Resource::Sockets),
     };
-    let texts = Room::new(limits::KEPT_TEXTS_BYTES);
+    let texts = Capacity::new(limits::KEPT_TEXTS_BYTES);
     let (phase, told) = watch::channel(Phase::Serving);
     let mut running = Running {
         addresses,
@@ -111,7 +111,7 @@ pub fn start(
 pub struct Running {
     addresses: Vec<(Arc<str>, SocketAddr)>,
     loads: Vec<Arc<Mutex<meter::Load>>>,
-    learned: Vec<Arc<Learned>>,
+    learned: Vec<Arc<UpstreamProfile>>,
     common: Common,
     in_flight: Vec<Arc<AtomicUsize>>,
     phase: watch::Sender<Phase>,
@@ -130,7 +130,7 @@ impl Running {
     }
 
     /// What is learned about each upstream, in the plan's order: others may know more and say it.
-    pub fn learned(&self) -> &[Arc<Learned>] {
+    pub fn learned(&self) -> &[Arc<UpstreamProfile>] {
         &self.learned
     }
 
@@ -147,7 +147,7 @@ impl Running {
     /// Reads that at any time.
     pub fn reader(&self) -> impl Fn() -> Held + Send + Sync + use<> {
         let common = self.common.clone();
-        let of = |room: &Room| HeldOf { taken: room.taken(), most: room.most() };
+        let of = |room: &Capacity| HeldOf { taken: room.taken(), most: room.most() };
         move || Held {
             connections: of(&common.connections),
             gathered_bytes: of(&common.room),

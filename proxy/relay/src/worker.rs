@@ -19,38 +19,39 @@ use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::{JoinSet, LocalSet};
 
-use crate::chance::Chance;
+use crate::capacity::{Capacity, Permit};
 use crate::drain::Phase;
 use crate::engine::hyper::{Client, Engine};
 use crate::holder::Holders;
+use crate::ids::IdSource;
 use crate::outbox::Outbox;
-use crate::room::{Room, Share};
-use crate::turned::{Known, TurnedAway};
-use crate::{Dropped, Learned, Observer, Passthrough, Plan, Refusal, UsageStep, clock, limits, tenancy};
+use crate::rejection::{Known, Rejection};
+use crate::request::tenant as tenant_rules;
+use crate::{Dropped, Observer, Passthrough, Plan, Refusal, UpstreamProfile, UsageStep, clock, limits};
 
 /// What the exchanges of one worker share. `Rc`, never `Arc`: it stays on its thread.
-pub struct Worker {
+pub(crate) struct Worker {
     /// The numbers we run by.
-    pub plan: Arc<Plan>,
+    pub(crate) plan: Arc<Plan>,
     /// This worker's cells.
-    pub observer: RefCell<Box<dyn Observer>>,
+    pub(crate) observer: RefCell<Box<dyn Observer>>,
     /// The way out for finished records.
-    pub outbox: Outbox,
+    pub(crate) outbox: Outbox,
     /// One load cell per upstream, in the plan's order; shared by all workers, touched at an
     /// exchange's start and end only.
-    pub loads: Vec<Arc<Mutex<meter::Load>>>,
+    pub(crate) loads: Vec<Arc<Mutex<meter::Load>>>,
     /// What was learned about each upstream, in the plan's order; shared by all workers.
-    pub learned: Vec<Arc<Learned>>,
+    pub(crate) learned: Vec<Arc<UpstreamProfile>>,
     /// For the ids this worker gives.
-    pub chance: Chance,
+    pub(crate) chance: IdSource,
     /// What the last rules asked for want of a body, and for which rules that is.
     pub(crate) wanted: RefCell<Option<(Arc<Rules>, Arc<Wanted>)>>,
     /// The resources that clients share, in all workers.
     pub(crate) common: Common,
     /// For texts that are kept to be counted; shared by all workers.
-    pub(crate) texts: Room,
+    pub(crate) texts: Capacity,
     /// What is still under way is being cut: its end is our doing, not its client's.
-    pub cutting: Cell<bool>,
+    pub(crate) cutting: Cell<bool>,
 }
 
 /// The resources that the clients of all workers share.
@@ -58,13 +59,13 @@ pub struct Worker {
 pub(crate) struct Common {
     pub(crate) holders: Holders,
     /// For connections of clients.
-    pub(crate) connections: Room,
+    pub(crate) connections: Capacity,
     /// For request bodies that are gathered.
-    pub(crate) room: Room,
+    pub(crate) room: Capacity,
     /// For connections that carry a request, in the plan's order.
-    pub(crate) upstreams: Vec<Room>,
+    pub(crate) upstreams: Vec<Capacity>,
     /// For sockets of either side.
-    pub(crate) sockets: Room,
+    pub(crate) sockets: Capacity,
 }
 
 impl Worker {
@@ -85,7 +86,7 @@ impl Worker {
         }
         let (reason, status) = answer;
         let upstream = Arc::clone(&self.plan.upstreams[upstream].name);
-        if !self.outbox.tell(TurnedAway { upstream, reason, status, known }) {
+        if !self.outbox.tell(Rejection { upstream, reason, status, known }) {
             self.lose(Dropped::Refusal);
         }
     }
@@ -96,7 +97,7 @@ impl Worker {
         match &*kept {
             Some((of, wanted)) if Arc::ptr_eq(of, rules) => Arc::clone(wanted),
             _ => {
-                let wanted = Arc::new(tenancy::wanted(rules));
+                let wanted = Arc::new(tenant_rules::wanted(rules));
                 *kept = Some((Arc::clone(rules), Arc::clone(&wanted)));
                 wanted
             }
@@ -122,9 +123,9 @@ pub(crate) struct Start {
     pub(crate) observer: Box<dyn Observer + Send>,
     pub(crate) outbox: Outbox,
     pub(crate) loads: Vec<Arc<Mutex<meter::Load>>>,
-    pub(crate) learned: Vec<Arc<Learned>>,
+    pub(crate) learned: Vec<Arc<UpstreamProfile>>,
     pub(crate) common: Common,
-    pub(crate) texts: Room,
+    pub(crate) texts: Capacity,
     /// One listener per upstream, in the plan's order.
     pub(crate) listeners: Vec<StdListener>,
     pub(crate) in_flight: Arc<AtomicUsize>,
@@ -152,7 +153,7 @@ async fn serve(start: Start) -> io::Result<()> {
     let observer = RefCell::new(observer);
     let cutting = Cell::new(false);
     // On the worker's own thread, so that its keys are no other's.
-    let chance = Chance::new();
+    let chance = IdSource::new();
     let wanted = RefCell::new(None);
     let worker =
         Rc::new(Worker { plan, observer, outbox, loads, learned, chance, wanted, common, texts, cutting });
@@ -268,7 +269,7 @@ fn serve_client(
 }
 
 /// The place of a client's connection: its own in this worker, and its socket's in the process.
-type Place = (OwnedSemaphorePermit, Share);
+type Place = (OwnedSemaphorePermit, Permit);
 
 /// A place that is free now. A holder above its share gets none of those that another one may wait for.
 fn place_at_once(engine: &Engine, client: &Client, room: &Arc<Semaphore>) -> Option<Place> {

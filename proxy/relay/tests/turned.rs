@@ -4,7 +4,7 @@
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
-use relay::{Gate, Known, Notice, Refusal, TurnedAway};
+use relay::{Gate, Known, Notice, Refusal, Rejection};
 use scan::Dialect;
 use tenant::{BodyKey, Rule, Spec};
 
@@ -27,9 +27,9 @@ fn proxy(upstream: SocketAddr, spec: Spec, tell: bool) -> Proxy {
 }
 
 /// The next word of a refusal.
-fn turned(proxy: &Proxy) -> TurnedAway {
+fn turned(proxy: &Proxy) -> Rejection {
     match proxy.inbox.recv_timeout(DEADLINE).unwrap() {
-        Notice::TurnedAway(told) => told.turned,
+        Notice::Rejection(told) => told.turned,
         Notice::Finished(finished) => panic!("a record: {:?}", finished.record),
     }
 }
@@ -37,7 +37,7 @@ fn turned(proxy: &Proxy) -> TurnedAway {
 #[test]
 fn a_refused_tenant_is_named_without_a_record() {
     let server = server();
-    let told = |principal: Option<&str>, model: Option<&str>| TurnedAway {
+    let told = |principal: Option<&str>, model: Option<&str>| Rejection {
         upstream: "under-test".into(),
         reason: Refusal::Budget,
         status: 429,
@@ -72,7 +72,7 @@ fn what_is_turned_away_before_anybody_asked_has_no_tenant() {
     let (head, _) = exchange(&mut proxy.connect(), request);
     assert!(head.starts_with("HTTP/1.1 400 "), "{head}");
     let expected =
-        TurnedAway { upstream: "under-test".into(), reason: Refusal::Host, status: 400, known: None };
+        Rejection { upstream: "under-test".into(), reason: Refusal::Host, status: 400, known: None };
     assert_eq!(turned(&proxy), expected);
     assert!(proxy.seen().turned_away.is_empty());
 }

@@ -4,7 +4,7 @@
 
 use meter::{Provenance, Record};
 use price::Charge;
-use relay::TurnedAway;
+use relay::Rejection;
 
 use crate::exports::told;
 use crate::log::ACCESS;
@@ -71,7 +71,7 @@ fn thousandths(number: f64) -> f64 {
 }
 
 /// Writes the line of a request that was answered here before anything of it went upstream.
-pub(crate) fn turned_away(turned: &TurnedAway) {
+pub(crate) fn turned_away(turned: &Rejection) {
     let known = turned.known.as_ref();
     tracing::info!(
         target: ACCESS,

@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use engine::{Detected, FrontEnd, Hooks};
 use metrics::{Currency, Metrics, ReloadedFile};
-use relay::{Learned, Observer};
+use relay::{Observer, UpstreamProfile};
 
 use crate::books::{self, Books};
 use crate::cli;
@@ -286,7 +286,7 @@ fn hooks(plan: &Plan, metrics: &Metrics, relay: &relay::Running, totals: Totals)
 }
 
 /// An upstream was recognised: the data plane is told. The metrics learn of it with its readings.
-fn learn(learned: &Learned, detected: Detected) {
+fn learn(learned: &UpstreamProfile, detected: Detected) {
     learned.kind(detected.kind);
     if let Some(front_end) = detected.front_end {
         learned.front_end(front_end == FrontEnd::Rust);

@@ -57,7 +57,7 @@ use self::rest::Rest;
 use self::stream::Stream;
 use self::visit::Visit;
 use self::watched::Watched;
-use crate::room::Share;
+use crate::capacity::Permit;
 use crate::worker::{Worker, guard};
 use crate::{Dropped, clock, limits};
 
@@ -157,7 +157,7 @@ impl Engine {
     }
 
     /// A place for another socket, for a request; for a while, other connections give way to it.
-    async fn socket(&self, asking: &Visit) -> Option<Share> {
+    async fn socket(&self, asking: &Visit) -> Option<Permit> {
         let mut socket = self.worker.common.sockets.share(asking.holder.clone());
         let begun = clock::now();
         let mut pause = limits::ROOM_PAUSE;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use scan::{Dialect, Name};
 
 use super::Exchange;
-use crate::route::Speaks;
-use crate::turned::Known;
+use crate::rejection::Known;
+use crate::request::route::Speaks;
 use crate::{Kind, Refusal, clock};
 
 /// Returns the name of a model for labels and records. `_unknown` stands for no name and `_other` for all names
@@ -27,54 +27,54 @@ pub(super) fn named(name: &Name) -> Option<Arc<str>> {
 
 impl Exchange {
     /// The JSON shape spoken, as far as it is known.
-    pub fn dialect(&self) -> Dialect {
+    pub(crate) fn dialect(&self) -> Dialect {
         self.dialect
     }
 
     /// Returns the tenant, if it is known by now.
-    pub fn tenant(&self) -> Option<&Arc<str>> {
+    pub(crate) fn tenant(&self) -> Option<&Arc<str>> {
         self.whose.tenant()
     }
 
     /// The model it names, if that was read by now.
-    pub fn model(&self) -> Option<&str> {
+    pub(crate) fn model(&self) -> Option<&str> {
         self.models().next()
     }
 
     /// The models it may name: two where the server's kind decides between two readings, and is not known.
-    pub fn models(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn models(&self) -> impl Iterator<Item = &str> {
         [&self.model, &self.other_model].into_iter().map(Name::as_str).filter(|name| !name.is_empty())
     }
 
     /// Returns whether the request was read to its end, and it is certain which model it names, if any.
-    pub fn is_readable(&self) -> bool {
+    pub(crate) fn is_readable(&self) -> bool {
         self.is_readable
     }
 
     /// Returns whether its path is unknown.
-    pub fn is_of_unknown_path(&self) -> bool {
+    pub(crate) fn is_of_unknown_path(&self) -> bool {
         matches!(self.speaks, Speaks::Anything | Speaks::Shape)
     }
 
     /// Returns whether the dialect depends on the body.
-    pub fn is_told_by_body(&self) -> bool {
+    pub(crate) fn is_told_by_body(&self) -> bool {
         self.speaks.is_told_by_body()
     }
 
     /// Lets the shape of the body decide the dialect, where the path is unknown.
-    pub fn read_by_shape(&mut self) {
+    pub(crate) fn read_by_shape(&mut self) {
         if self.speaks == Speaks::Anything {
             self.speaks = Speaks::Shape;
         }
     }
 
     /// Returns whether the client asked for usage at the end of its stream.
-    pub fn asks_for_usage(&self) -> bool {
+    pub(crate) fn asks_for_usage(&self) -> bool {
         self.meter.as_ref().is_some_and(|meter| meter.request().include_usage == Some(true))
     }
 
     /// Returns the names of its provider and its upstream.
-    pub fn place(&self) -> (Arc<str>, Arc<str>) {
+    pub(crate) fn place(&self) -> (Arc<str>, Arc<str>) {
         let upstream = &self.worker.plan.upstreams[self.upstream];
         let provider = match (upstream.kind, self.learned().found_kind()) {
             (None, Some(found)) => found.name().into(),
@@ -84,17 +84,17 @@ impl Exchange {
     }
 
     /// Settles the tenant without the body.
-    pub fn tenant_unread(&mut self) {
+    pub(crate) fn tenant_unread(&mut self) {
         self.whose.body(&self.worker, None);
     }
 
     /// Returns whether the request asks for a response in the background, as far as it was read.
-    pub fn asks_background(&self) -> bool {
+    pub(crate) fn asks_background(&self) -> bool {
         self.meter.as_ref().is_some_and(|meter| meter.request().background)
     }
 
     /// Returns whether the request asks for frames, as far as it could be read.
-    pub fn asks_for_frames(&self) -> bool {
+    pub(crate) fn asks_for_frames(&self) -> bool {
         self.meter.as_ref().is_some_and(|meter| {
             let request = meter.request();
             request.stream == Some(true) || !request.whole
@@ -103,7 +103,7 @@ impl Exchange {
 
     /// Returns whether the answer to such a request does not say how many tokens it cost, or may not, as far as the
     /// server's kind is known.
-    pub fn may_hide_counts(&self) -> bool {
+    pub(crate) fn may_hide_counts(&self) -> bool {
         let Some(request) = self.meter.as_ref().map(|meter| meter.request()) else { return false };
         let is_llama_cpp = || self.kind().is_none_or(|kind| kind == Kind::LlamaCpp);
         match self.dialect {
@@ -134,7 +134,7 @@ impl Exchange {
 
     /// Its tenant may not spend, or not on this model. Nothing went upstream and nothing was generated, so
     /// there is no record that could be billed; the refusal is counted, and told to whom it may concern.
-    pub fn refused(&mut self, reason: Refusal, status: u16) {
+    pub(crate) fn refused(&mut self, reason: Refusal, status: u16) {
         self.dismiss(clock::now());
         let Some(tenant) = self.whose.tenant() else { return };
         self.worker.observer.borrow_mut().turn_away(tenant, reason);

@@ -3,8 +3,8 @@
 //! it. White space may be sent while the answer is generated, and so may the elements of an array.
 
 use decode::Codings;
-use hyper::HeaderMap;
-use hyper::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::HeaderMap;
+use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use meter::{Meter, Tick};
 
 use super::Exchange;
@@ -25,15 +25,15 @@ impl Exchange {
 
     /// The client left at `at`, the time of the exchange's end. Returns whether the rest of the answer is to be shown to
     /// the exchange, which ends when it is dropped.
-    pub fn client_left(&mut self, at: Tick) -> bool {
+    pub(crate) fn client_left(&mut self, at: Tick) -> bool {
         let reads_on = !self.worker.cutting.get() && self.is_counted_at_its_end();
         self.left = reads_on.then_some(at);
         reads_on
     }
 
     /// Returns whether it is an unstreamed answer whose counts may still come.
-    pub fn is_counted_at_its_end(&self) -> bool {
-        let is_read = self.reader.as_ref().is_some_and(|reader| !reader.is_blind());
+    pub(crate) fn is_counted_at_its_end(&self) -> bool {
+        let is_read = self.reader.as_ref().is_some_and(|reader| !reader.is_unreadable());
         is_read && self.is_generated && !self.streamed && self.meter.as_ref().is_some_and(Meter::is_success)
     }
 }

@@ -1,4 +1,4 @@
-//! May this request's tenant spend, and on this model? Asked before anything goes upstream, and only
+//! May this request's tenant spend, and on this model? RequestReader before anything goes upstream, and only
 //! where there is a gate. Where the body says whose it is, it is gathered first, within the bound of all
 //! gathered bodies; one that is longer, or finds no room, is the default tenant's. It is gathered too where the
 //! budget's terms depend on what stands in it. A request to switch protocols is asked about by its head alone: what passes in a tunnel cannot be counted or
@@ -8,10 +8,10 @@ use scan::Dialect;
 
 use super::upload::{Gathered, Upload, UploadError};
 use super::visit::Visit;
-use crate::answer::Answer;
 use crate::limits;
-use crate::tenancy::Whose;
-use crate::turned::Known;
+use crate::rejection::Known;
+use crate::request::answer::Answer;
+use crate::request::tenant::TenantResolution;
 use crate::worker::Worker;
 use crate::{Exchange, Gap, Gate, Terms, UnknownPaths, UsageStep, Wanted};
 
@@ -187,7 +187,7 @@ fn unmetered(gate: &Gate, exchange: &Exchange, gap: Gap) -> Option<Answer> {
 pub(super) fn admit_tunnel(
     worker: &Worker,
     upstream: usize,
-    whose: impl FnOnce() -> Whose,
+    whose: impl FnOnce() -> TenantResolution,
 ) -> Option<Answer> {
     let gate = worker.plan.gate.as_ref()?;
     let who = whose().take(worker);

@@ -5,16 +5,16 @@
 use std::rc::Rc;
 
 use bytes::Bytes;
-use hyper::header::{ACCEPT_ENCODING, CONTENT_LENGTH, HeaderValue};
-use hyper::http::request;
-use hyper::{HeaderMap, Request, StatusCode};
+use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, HeaderValue};
+use http::request;
+use http::{HeaderMap, Request, StatusCode};
 use scan::Dialect;
 use usage::{Added, Ask, Asking, Why};
 
 use super::upload::{Gathered, Upload, UploadError};
 use super::visit::Visit;
-use crate::learned::Asker;
-use crate::room::Share;
+use crate::capacity::Permit;
+use crate::upstream_profile::Asker;
 use crate::{UsageStep, clock, limits};
 
 /// A request as it was before it was edited.
@@ -28,7 +28,7 @@ pub(super) struct Original {
     /// What it was refused for may be its question.
     plain: bool,
     /// Its bytes' part of the room for all of them.
-    _share: Option<Rc<Share>>,
+    _share: Option<Rc<Permit>>,
 }
 
 /// Gathers a body that alone says what is spoken. What there is to ask for in it, as `wants` has it of its

@@ -23,8 +23,8 @@ use tokio::net::TcpStream;
 use super::Engine;
 use super::pace::Pace;
 use super::tunnel::Far;
+use crate::capacity::Permit;
 use crate::holder::{Holder, Key};
-use crate::room::Share;
 use crate::worker::Worker;
 use crate::{clock, limits};
 
@@ -50,7 +50,7 @@ pub(crate) struct Client {
     pub(crate) number: u64,
     /// The holder that is charged for it; `None` for a trusted peer, whose requests are its tenants'.
     pub(crate) holder: Option<Arc<Holder>>,
-    _counted: Share,
+    _counted: Permit,
     /// True once the kernel ends it when its client takes nothing.
     is_timed: Cell<bool>,
     has_timed_out: Cell<bool>,

@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use http::{Request, Response};
 use hyper::body::Incoming;
 use hyper::client::conn::{TrySendError, http1};
 use hyper::rt::ReadBufCursor;
-use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use socket2::SockRef;
 use tokio::net::TcpStream;
@@ -22,8 +22,8 @@ use tokio::net::TcpStream;
 use super::tunnel::Far;
 use super::upload::Upload;
 use crate::Upstream;
+use crate::capacity::Permit;
 use crate::holder::Holder;
-use crate::room::Share;
 use crate::worker::is_exhausted;
 
 /// One connection to an upstream.
@@ -36,9 +36,9 @@ pub(super) struct Connection {
     /// Whether it carried a request before this one.
     pub(super) reused: bool,
     /// Its place among those that carry a request, while it does.
-    slot: Option<Share>,
+    slot: Option<Permit>,
     /// Its place among all sockets.
-    place: Share,
+    place: Permit,
 }
 
 /// Why there is no connection.
@@ -56,7 +56,7 @@ impl Connection {
         builder: &http1::Builder,
         upstream: &Upstream,
         timeout: Duration,
-        place: Share,
+        place: Permit,
     ) -> Result<Self, ConnectError> {
         let connected = tokio::time::timeout(timeout, connect(upstream)).await;
         let stream = connected.map_err(|_elapsed| ConnectError::Timeout)?.map_err(|error| {
@@ -79,7 +79,7 @@ impl Connection {
     }
 
     /// Counts it as its next request's, of this holder.
-    pub(super) fn occupy(&mut self, slot: Share, holder: Option<Arc<Holder>>) {
+    pub(super) fn occupy(&mut self, slot: Permit, holder: Option<Arc<Holder>>) {
         self.slot = Some(slot);
         self.place.charge(holder);
     }

@@ -6,11 +6,12 @@ use std::rc::Rc;
 use std::task::{Context, Waker};
 
 use bytes::Bytes;
-use hyper::body::{Body, Incoming};
-use hyper::header::{CONTENT_LENGTH, HOST, HeaderValue, TRANSFER_ENCODING};
-use hyper::http::request;
-use hyper::http::uri::PathAndQuery;
-use hyper::{Method, Request, Response, StatusCode, Uri, Version};
+use http::header::{CONTENT_LENGTH, HOST, HeaderValue, TRANSFER_ENCODING};
+use http::request;
+use http::uri::PathAndQuery;
+use http::{Method, Request, Response, StatusCode, Uri, Version};
+use http_body::Body;
+use hyper::body::Incoming;
 
 use scan::Dialect;
 
@@ -23,12 +24,13 @@ use super::tee::{self, Tee};
 use super::upload::{Upload, UploadError};
 use super::visit::Visit;
 use super::{Engine, ask};
-use crate::answer::Answer;
-use crate::learned::Asker;
-use crate::metered::Metered;
-use crate::route::{Speaks, begins_batch, route};
-use crate::tenancy::Tenancy;
-use crate::{Passthrough, Upstream, asking, clock, headers, policy};
+use crate::exchange::metered::Metered;
+use crate::request::answer::Answer;
+use crate::request::route::{Speaks, begins_batch, route};
+use crate::request::tenant::TenantResolver;
+use crate::request::{headers, policy, usage_policy};
+use crate::upstream_profile::Asker;
+use crate::{Passthrough, Upstream, clock};
 
 /// The client left: there is nobody to answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,7 +60,7 @@ pub(super) async fn forward(
         return Ok(own(Answer::refused(violation), alone));
     }
     let asked = policy::asks_upgrade(version, &parts.headers);
-    let tenancy = Tenancy::of(worker, client.peer);
+    let tenancy = TenantResolver::of(worker, client.peer);
     tenancy.distrust(worker, &mut parts.headers);
     let behind = tenancy.clone();
     let spared = tenancy.spared(worker, parts.uri.path());
@@ -70,7 +72,7 @@ pub(super) async fn forward(
         return Ok(own(answer, alone));
     };
     let learned = &worker.learned[index];
-    if worker.plan.refuse_detached && asking::keeps_conversations(upstream, learned) {
+    if worker.plan.refuse_detached && usage_policy::keeps_conversations(upstream, learned) {
         parts.headers.remove(headers::CONVERSATION_ID);
     }
     let routed = route(upstream.kind.or_else(|| learned.found_kind()), &parts.method, uri.path());
@@ -96,12 +98,12 @@ pub(super) async fn forward(
     let asker = asker.unwrap_or_else(|| Asker::of(None, client.peer));
     let speaks = routed.as_ref().ok().map(|route| route.speaks);
     let mut want = match speaks {
-        Some(Speaks::Known(dialect)) if asking::is_askable(upstream, learned, dialect) => {
-            Some(asking::want(upstream, learned, dialect, &parts.headers, (asker, begun)))
+        Some(Speaks::Known(dialect)) if usage_policy::is_askable(upstream, learned, dialect) => {
+            Some(usage_policy::want(upstream, learned, dialect, &parts.headers, (asker, begun)))
         }
         // Whether the body is to be asked what is spoken; a completion may need less.
         Some(Speaks::Invocations) => {
-            Some(asking::want(upstream, learned, Dialect::OpenaiChat, &parts.headers, (asker, begun)))
+            Some(usage_policy::want(upstream, learned, Dialect::OpenaiChat, &parts.headers, (asker, begun)))
         }
         _ => None,
     };
@@ -122,8 +124,8 @@ pub(super) async fn forward(
         Err(error) => return broken_off(&visit, upstream, error),
     };
     if let (Some(Speaks::Invocations), Some(Ok(_))) = (speaks, &want) {
-        let askable = |dialect| asking::is_askable(upstream, learned, dialect);
-        let wants = |dialect| asking::want(upstream, learned, dialect, &parts.headers, (asker, begun));
+        let askable = |dialect| usage_policy::is_askable(upstream, learned, dialect);
+        let wants = |dialect| usage_policy::want(upstream, learned, dialect, &parts.headers, (asker, begun));
         let (body, settled) = match ask::settle(&visit, askable, wants, &mut upload, gathered).await {
             Ok(settled) => settled,
             Err(error) => return broken_off(&visit, upstream, error),
@@ -134,8 +136,8 @@ pub(super) async fn forward(
         // The shape of the body has said it, where a budget asks for that.
         let dialect = visit.metered.borrow_mut().with(|exchange| exchange.dialect());
         want = dialect
-            .filter(|dialect| asking::is_askable(upstream, learned, *dialect))
-            .map(|dialect| asking::want(upstream, learned, dialect, &parts.headers, (asker, begun)));
+            .filter(|dialect| usage_policy::is_askable(upstream, learned, *dialect))
+            .map(|dialect| usage_policy::want(upstream, learned, dialect, &parts.headers, (asker, begun)));
     }
     let mut original = None;
     if let Some(Err(step)) = want {
@@ -177,7 +179,7 @@ pub(super) async fn forward(
 }
 
 /// The target as the upstream gets it: origin form, under its prefix, without its first `spared` bytes.
-fn target(uri: &Uri, spared: usize, upstream: &Upstream) -> Result<Uri, hyper::http::Error> {
+fn target(uri: &Uri, spared: usize, upstream: &Upstream) -> Result<Uri, http::Error> {
     let path = uri.path_and_query().map_or("/", PathAndQuery::as_str);
     if path == "*" {
         return Ok(Uri::from(PathAndQuery::from_static("*")));
@@ -286,7 +288,7 @@ async fn respond(
 }
 
 /// A 304 says how long the body would be that it does not send.
-fn declared(head: &hyper::http::response::Parts, http1: bool) -> Outgoing {
+fn declared(head: &http::response::Parts, http1: bool) -> Outgoing {
     let length = head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     match length {
         Some(length) if http1 && head.status == StatusCode::NOT_MODIFIED => Outgoing::Declared(length),

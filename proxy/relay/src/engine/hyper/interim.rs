@@ -5,11 +5,11 @@
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hyper::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
-use hyper::{Request, StatusCode};
+use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::{Request, StatusCode};
 
-use crate::headers;
 use crate::limits::{BUFFER_BYTES, INTERIM_RESPONSES};
+use crate::request::headers;
 
 /// Collects one request's interim responses. hyper asks for a callback that could be called from
 /// any thread, hence the lock; it is only ever called inside a poll of the upstream connection.

@@ -4,11 +4,12 @@
 use std::pin::Pin;
 use std::task::{Context, Waker};
 
-use hyper::body::{Body, Incoming};
+use http_body::Body;
+use hyper::body::Incoming;
 use usage::Marks;
 
 use super::connection::Connection;
-use crate::metered::Metered;
+use crate::exchange::metered::Metered;
 use crate::{Exchange, clock, limits};
 
 /// What is left of an answer.

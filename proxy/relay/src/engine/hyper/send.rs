@@ -8,16 +8,16 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
+use http::{Request, Response, Version};
 use hyper::body::Incoming;
 use hyper::client::conn::TrySendError;
-use hyper::{Request, Response, Version};
 use meter::Tick;
 
 use super::connection::{ConnectError, Connection};
 use super::interim::Interim;
 use super::upload::{Upload, UploadError};
 use super::visit::{self, Visit};
-use crate::answer::Answer;
+use crate::request::answer::Answer;
 use crate::{Exchange, clock};
 
 /// What came of a request.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use http::{Request, Response};
 use hyper::service::service_fn;
-use hyper::{Request, Response};
 use tokio::sync::futures::OwnedNotified;
 use tokio::time::{Instant, Sleep};
 
@@ -18,7 +18,7 @@ use super::forward::{Gone, forward};
 use super::outgoing::Outgoing;
 use super::visit::Visit;
 use super::{Engine, tunnel};
-use crate::metered::Metered;
+use crate::exchange::metered::Metered;
 use crate::{Dropped, Refusal, limits};
 
 /// A forwarding future in its own allocation: a connection that waits for its next request keeps

@@ -8,8 +8,8 @@ use meter::Tick;
 use super::Engine;
 use super::pace::{Least, Verdict};
 use super::visit::Visit;
+use crate::capacity::Capacity;
 use crate::holder::Holder;
-use crate::room::Room;
 use crate::{Dropped, clock, limits};
 
 pub(super) fn sweep(engine: &Engine) {
@@ -52,7 +52,7 @@ fn judge(engine: &Engine) {
 /// holders above their share until they are within it; if there are none, one that has been silent for at least
 /// `silent` sweeps, or slow. Uploads that are not silent give way only to another holder within its share.
 fn give_way(
-    room: &Room,
+    room: &Capacity,
     engine: &Engine,
     now: Tick,
     silent: u64,

@@ -10,7 +10,8 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
-use hyper::body::{Body, Frame, Incoming, SizeHint};
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
 use meter::Tick;
 use pin_project::{pin_project, pinned_drop};
 use usage::Marks;
@@ -20,7 +21,7 @@ use super::edit::Edit;
 use super::outgoing::Cut;
 use super::rest::Rest;
 use super::visit::{Upload, Visit};
-use crate::metered::Metered;
+use crate::exchange::metered::Metered;
 use crate::{clock, limits};
 
 /// A response body on its way.

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use socket2::SockRef;
 use tokio::net::TcpStream;
 
-use crate::room::Share;
+use crate::capacity::Permit;
 
 /// The upstream's side of a tunnel.
 pub(super) struct Far {
@@ -15,7 +15,7 @@ pub(super) struct Far {
     /// What the upstream already said after its 101.
     pub(super) first: Bytes,
     /// Its places among the upstream's connections and among all sockets.
-    pub(super) _places: (Option<Share>, Share),
+    pub(super) _places: (Option<Permit>, Permit),
 }
 
 /// Carries bytes until each side has closed its half, or one of them broke.

@@ -12,20 +12,21 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use hyper::HeaderMap;
-use hyper::body::{Body, Frame, Incoming, SizeHint};
+use http::HeaderMap;
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
 
 use meter::Tick;
 
 use super::pace::Verdict;
 use super::slices::Slices;
 use super::visit::{self, Visit};
-use crate::answer::Answer;
+use crate::capacity::Permit;
 use crate::clock;
-use crate::headers::is_sealed;
 use crate::limits::BUFFER_BYTES;
-use crate::room::Share;
-use crate::tenancy::Tenancy;
+use crate::request::answer::Answer;
+use crate::request::headers::is_sealed;
+use crate::request::tenant::TenantResolver;
 
 /// A request body as the upstream connection takes it.
 pub(super) struct Upload {
@@ -34,9 +35,9 @@ pub(super) struct Upload {
     /// What was read of it and not yet handed on.
     ahead: VecDeque<Result<Frame<Bytes>, UploadError>>,
     /// Its part of the room for gathered bodies, as long as there is something ahead.
-    share: Option<Rc<Share>>,
+    share: Option<Rc<Permit>>,
     /// What its sender may not say, behind the body as before it.
-    tenancy: Option<Tenancy>,
+    tenancy: Option<TenantResolver>,
     visit: Rc<Visit>,
 }
 
@@ -54,7 +55,7 @@ pub(super) enum Gathered {
 
 impl Upload {
     /// A body that is empty is complete at once: the request was complete with its head, at `at`.
-    pub(super) fn new(body: Incoming, tenancy: Tenancy, visit: &Rc<Visit>, at: Tick) -> Self {
+    pub(super) fn new(body: Incoming, tenancy: TenantResolver, visit: &Rc<Visit>, at: Tick) -> Self {
         if body.is_end_stream() {
             visit.complete(at);
         }
@@ -154,7 +155,7 @@ impl Upload {
     }
 
     /// The gathered body's part of the room, for who keeps the body longer.
-    pub(super) fn share(&self) -> Option<Rc<Share>> {
+    pub(super) fn share(&self) -> Option<Rc<Permit>> {
         self.share.clone()
     }
 

@@ -11,8 +11,8 @@ use super::Engine;
 use super::client::Client;
 use super::pace::Pace;
 use super::stream::Stream;
+use crate::exchange::metered::Metered;
 use crate::holder::{Holder, Key};
-use crate::metered::Metered;
 use crate::{Exchange, Refusal, UsageStep, clock};
 
 /// How far the request body is.

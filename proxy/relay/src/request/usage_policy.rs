@@ -2,13 +2,13 @@
 //! and what was learned from its answers. Where asking is of no use or has done harm, the request
 //! goes as it came.
 
-use hyper::HeaderMap;
+use http::HeaderMap;
 use meter::Tick;
 use scan::Dialect;
 use usage::{Ask, Policy};
 
-use crate::headers::{self, is_sealed};
-use crate::learned::{Asker, Learned};
+use crate::request::headers::{self, is_sealed};
+use crate::upstream_profile::{Asker, UpstreamProfile};
 use crate::{Kind, Upstream, UsageStep};
 
 /// Whether the dialect has `stream_options`.
@@ -17,7 +17,7 @@ pub(crate) fn has_stream_options(dialect: Dialect) -> bool {
 }
 
 /// Returns whether the dialect has anything that can be asked for, as far as the upstream's kind is known.
-pub(crate) fn is_askable(upstream: &Upstream, learned: &Learned, dialect: Dialect) -> bool {
+pub(crate) fn is_askable(upstream: &Upstream, learned: &UpstreamProfile, dialect: Dialect) -> bool {
     has_stream_options(dialect)
         || dialect == Dialect::OpenaiResponses
             && upstream.usage == Policy::Continuous
@@ -25,18 +25,18 @@ pub(crate) fn is_askable(upstream: &Upstream, learned: &Learned, dialect: Dialec
 }
 
 /// Returns whether a server of this kind may go on with a named conversation when its client left; unknown ones may.
-pub(crate) fn keeps_conversations(upstream: &Upstream, learned: &Learned) -> bool {
+pub(crate) fn keeps_conversations(upstream: &Upstream, learned: &UpstreamProfile) -> bool {
     kind_of(upstream, learned).is_none_or(|kind| matches!(kind, Kind::LlamaCpp | Kind::Openai))
 }
 
-fn kind_of(upstream: &Upstream, learned: &Learned) -> Option<Kind> {
+fn kind_of(upstream: &Upstream, learned: &UpstreamProfile) -> Option<Kind> {
     upstream.kind.or_else(|| learned.found_kind())
 }
 
 /// What to ask for, or why nothing is.
 pub(crate) fn want(
     upstream: &Upstream,
-    learned: &Learned,
+    learned: &UpstreamProfile,
     dialect: Dialect,
     headers: &HeaderMap,
     (asker, now): (Asker, Tick),
@@ -94,7 +94,7 @@ pub(crate) fn counts_each_answer(kind: Option<Kind>) -> bool {
 }
 
 /// Whether the server knows `continuous_usage_stats` and frames its answers the same with it.
-fn counts_continuously(kind: Kind, learned: &Learned) -> bool {
+fn counts_continuously(kind: Kind, learned: &UpstreamProfile) -> bool {
     match kind {
         Kind::Vllm => !learned.has_rust_front_end(),
         Kind::Sglang | Kind::TensorrtLlm | Kind::Lmdeploy | Kind::Openai => true,

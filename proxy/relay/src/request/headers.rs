@@ -4,18 +4,18 @@
 //! RFC 9110 §7.6.1: the fixed list, and whatever `Connection` names, except the fields that carry
 //! the message's own framing and address. Those are never dropped because a peer listed them.
 
-use hyper::HeaderMap;
-use hyper::header::{
+use http::HeaderMap;
+use http::header::{
     CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, EXPECT, Entry, HOST, HeaderName, HeaderValue, TE,
     TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 
 /// llama.cpp: names a conversation whose answer goes on when its client leaves, and can be fetched again.
-pub const CONVERSATION_ID: &str = "x-conversation-id";
+pub(crate) const CONVERSATION_ID: &str = "x-conversation-id";
 
 /// The fields of a request as the upstream gets them. `upgrade` keeps the request to switch
 /// protocols, which is ours to make again on this hop.
-pub fn for_upstream(headers: HeaderMap, upgrade: bool) -> HeaderMap {
+pub(crate) fn for_upstream(headers: HeaderMap, upgrade: bool) -> HeaderMap {
     let trailers = lists(&headers, &TE, "trailers");
     strip(headers, upgrade, |name, value| match *name {
         // We take trailers and pass them on, so the upstream may send them; other codings were
@@ -29,13 +29,13 @@ pub fn for_upstream(headers: HeaderMap, upgrade: bool) -> HeaderMap {
 }
 
 /// The fields of a response as the client gets them. `upgrade` keeps what a 101 says.
-pub fn for_client(headers: HeaderMap, upgrade: bool) -> HeaderMap {
+pub(crate) fn for_client(headers: HeaderMap, upgrade: bool) -> HeaderMap {
     strip(headers, upgrade, |name, value| if *name == TE { None } else { Some(value) })
 }
 
 /// Joins the `Cookie` crumbs of an HTTP/2 request, which HTTP/1.1 wants in one field (RFC 9113
 /// §8.2.3).
-pub fn join_cookies(headers: &mut HeaderMap) {
+pub(crate) fn join_cookies(headers: &mut HeaderMap) {
     let Entry::Occupied(mut crumbs) = headers.entry(COOKIE) else { return };
     if crumbs.iter().nth(1).is_none() {
         return;
@@ -47,7 +47,7 @@ pub fn join_cookies(headers: &mut HeaderMap) {
 }
 
 /// Takes out every field of this name, and leaves the others in their order.
-pub fn take_out(headers: &mut HeaderMap, field: &HeaderName) {
+pub(crate) fn take_out(headers: &mut HeaderMap, field: &HeaderName) {
     if headers.contains_key(field) {
         let others = headers.iter().filter(|(name, _)| *name != field);
         *headers = others.map(|(name, value)| (name.clone(), value.clone())).collect();
@@ -61,20 +61,20 @@ pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {
 }
 
 /// Whether a comma-separated field names `token`, in any of its lines.
-pub fn lists(headers: &HeaderMap, field: &HeaderName, token: &str) -> bool {
+pub(crate) fn lists(headers: &HeaderMap, field: &HeaderName, token: &str) -> bool {
     tokens(headers, field).any(|listed| listed.eq_ignore_ascii_case(token.as_bytes()))
 }
 
 /// Whether a field vouches for the body's bytes, so that none of them can be changed unnoticed:
 /// digests (RFC 9530, RFC 3230, RFC 1864) and signatures (RFC 9421).
-pub fn is_sealed(headers: &HeaderMap) -> bool {
+pub(crate) fn is_sealed(headers: &HeaderMap) -> bool {
     // A message has few fields: looking at their names costs less than five hashes.
     let seals = ["content-digest", "repr-digest", "digest", "content-md5", "signature"];
     headers.keys().any(|name| seals.contains(&name.as_str()))
 }
 
 /// The elements of a comma-separated field, over all its lines, without the empty ones.
-pub fn tokens<'h>(headers: &'h HeaderMap, field: &HeaderName) -> impl Iterator<Item = &'h [u8]> {
+pub(crate) fn tokens<'h>(headers: &'h HeaderMap, field: &HeaderName) -> impl Iterator<Item = &'h [u8]> {
     headers
         .get_all(field)
         .iter()

@@ -14,15 +14,16 @@
 mod parent;
 mod sampler;
 
-use hyper::HeaderMap;
-use hyper::header::{HeaderName, HeaderValue};
+use http::HeaderMap;
+use http::header::{HeaderName, HeaderValue};
 use meter::{Spans, Trace};
 
-pub use parent::TraceParent;
+pub(crate) use parent::TraceParent;
 pub use sampler::{Draw, Sampler};
 
-use crate::chance::Chance;
-use crate::{headers, limits};
+use crate::ids::IdSource;
+use crate::limits;
+use crate::request::headers;
 
 /// How exchanges are traced.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,7 +44,7 @@ const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
 /// Where an exchange stands.
-pub(crate) struct Place {
+pub(crate) struct TracePosition {
     /// What its record will say.
     pub(crate) trace: Option<Box<Trace>>,
     /// What the upstream is told, if it is not what the caller said.
@@ -52,9 +53,9 @@ pub(crate) struct Place {
     begins: bool,
 }
 
-impl Place {
+impl TracePosition {
     /// The place of a request with these fields.
-    pub(crate) fn of(headers: &HeaderMap, tracing: Option<&Tracing>, chance: &Chance) -> Self {
+    pub(crate) fn of(headers: &HeaderMap, tracing: Option<&Tracing>, chance: &IdSource) -> Self {
         let caller = caller(headers);
         let Some(tracing) = tracing else {
             let kept = caller.filter(|caller| caller.sampled);
@@ -117,7 +118,7 @@ fn noted(parent: &TraceParent, spans: Option<Spans>, headers: &HeaderMap) -> Box
     })
 }
 
-fn span(chance: &Chance) -> [u8; 8] {
+fn span(chance: &IdSource) -> [u8; 8] {
     chance.bits().max(1).to_be_bytes()
 }
 
@@ -186,24 +187,24 @@ mod tests {
 
     #[test]
     fn without_tracing_only_a_kept_trace_is_noted() {
-        let chance = Chance::new();
+        let chance = IdSource::new();
         let (one, two) = (("traceparent", KEPT), ("traceparent", DROPPED));
-        let place = Place::of(&fields(&[one, ("tracestate", "a=1")]), None, &chance);
+        let place = TracePosition::of(&fields(&[one, ("tracestate", "a=1")]), None, &chance);
         let trace = place.trace.unwrap();
         assert_eq!((trace.sampled, trace.spans, &*trace.state), (true, None, "a=1"));
         assert_eq!(trace.parent, Some([0xb7, 0xad, 0x6b, 0x71, 0x69, 0x20, 0x33, 0x31]));
         for given in [&[][..], &[two], &[one, one], &[("traceparent", "00-x")]] {
-            assert_eq!(Place::of(&fields(given), None, &chance).trace, None, "{given:?}");
+            assert_eq!(TracePosition::of(&fields(given), None, &chance).trace, None, "{given:?}");
         }
     }
 
     #[test]
     fn the_fields_keep_their_order() {
-        let chance = Chance::new();
+        let chance = IdSource::new();
         let tracing = Tracing::default();
         let sent =
             fields(&[("a", "1"), ("traceparent", KEPT), ("tracestate", "s=1"), ("b", "2"), ("a", "3")]);
-        let place = Place::of(&sent, Some(&tracing), &chance);
+        let place = TracePosition::of(&sent, Some(&tracing), &chance);
         let mut told = sent.clone();
         place.tell(&mut told);
         let (sent, told) = (list(&sent), list(&told));
@@ -216,7 +217,7 @@ mod tests {
         // A trace that begins here has no state yet; the rest stays where it was.
         let sent = fields(&[("tracestate", "s=1"), ("a", "1"), ("b", "2"), ("a", "3"), ("c", "4")]);
         let mut told = sent.clone();
-        Place::of(&sent, Some(&tracing), &chance).tell(&mut told);
+        TracePosition::of(&sent, Some(&tracing), &chance).tell(&mut told);
         let names: Vec<_> = list(&told).into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["a", "a", "b", "c", "traceparent"]);
     }

@@ -2,35 +2,35 @@
 //! compressed, scanned. What it reads is a side copy; the client gets the body as it came.
 
 use decode::{Codings, Decoder, GaveUp};
-use hyper::HeaderMap;
-use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::HeaderMap;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use meter::Body;
 use scan::{Dialect, Framing, Name, Scanner, Sink, Tail, Tier};
 
 use crate::Passthrough;
 
 /// Reads one response body.
-pub(crate) struct Reader {
+pub(crate) struct ResponseReader {
     dialect: Dialect,
     decoder: Option<Box<Decoder>>,
-    sight: Sight,
+    sight: BodyFraming,
     /// Frames shall say where their usage stands.
     locates: bool,
 }
 
 /// Whether the body's framing is known.
-enum Sight {
+enum BodyFraming {
     /// Not yet: nothing but white space came.
     Unknown,
     /// It is.
-    Clear(Box<Scanner>),
+    Known(Box<Scanner>),
     /// The body is of no kind that can be read.
-    Blind,
+    Unreadable,
 }
 
 /// What is known of a body at its end.
 #[derive(Default)]
-pub(crate) struct Over {
+pub(crate) struct BodySummary {
     pub(crate) tail: Tail,
     /// The first model it named.
     pub(crate) model: Name,
@@ -78,7 +78,7 @@ impl Readable {
     }
 }
 
-impl Reader {
+impl ResponseReader {
     /// A reader of a body in `dialect`. `framing` is found out if it is not given.
     pub(crate) fn new(dialect: Dialect, framing: Option<Framing>, codings: Codings, locates: bool) -> Self {
         let decoder = match codings {
@@ -86,8 +86,8 @@ impl Reader {
             Codings::Identity | Codings::Unknown => None,
         };
         let sight = match framing {
-            Some(framing) => Sight::Clear(scanner(dialect, framing, locates)),
-            None => Sight::Unknown,
+            Some(framing) => BodyFraming::Known(scanner(dialect, framing, locates)),
+            None => BodyFraming::Unknown,
         };
         Self { dialect, decoder, sight, locates }
     }
@@ -95,39 +95,39 @@ impl Reader {
     /// The scanner, once the framing is known.
     pub(crate) fn scanner(&mut self) -> Option<&mut Scanner> {
         match &mut self.sight {
-            Sight::Clear(scanner) => Some(scanner),
-            Sight::Unknown | Sight::Blind => None,
+            BodyFraming::Known(scanner) => Some(scanner),
+            BodyFraming::Unknown | BodyFraming::Unreadable => None,
         }
     }
 
     /// Returns whether the body is of no kind that can be read.
-    pub(crate) fn is_blind(&self) -> bool {
-        matches!(self.sight, Sight::Blind)
+    pub(crate) fn is_unreadable(&self) -> bool {
+        matches!(self.sight, BodyFraming::Unreadable)
     }
 
     /// Reads the next slice. Says how the body can be read if that was found out only now, and
     /// fails if it has to be given up.
     pub(crate) fn feed(&mut self, bytes: &[u8], sink: &mut impl Sink) -> Result<Option<Body>, GaveUp> {
         let Self { dialect, decoder, sight, locates } = self;
-        if let Sight::Blind = sight {
+        if let BodyFraming::Unreadable = sight {
             return Ok(None);
         }
         let mut found = None;
         let mut read = |bytes: &[u8]| {
-            if let Sight::Unknown = sight {
+            if let BodyFraming::Unknown = sight {
                 let start = bytes.trim_ascii_start();
                 if start.is_empty() {
                     return;
                 }
                 match sniff(*dialect, start) {
                     Some(framing) => {
-                        *sight = Sight::Clear(scanner(*dialect, framing, *locates));
+                        *sight = BodyFraming::Known(scanner(*dialect, framing, *locates));
                         found = Some(body(framing));
                     }
-                    None => *sight = Sight::Blind,
+                    None => *sight = BodyFraming::Unreadable,
                 }
             }
-            if let Sight::Clear(scanner) = sight {
+            if let BodyFraming::Known(scanner) = sight {
                 scanner.feed(bytes, sink);
             }
         };
@@ -139,12 +139,12 @@ impl Reader {
     }
 
     /// The body is over.
-    pub(crate) fn end(self, sink: &mut impl Sink) -> Over {
-        let Sight::Clear(mut scanner) = self.sight else { return Over::default() };
+    pub(crate) fn end(self, sink: &mut impl Sink) -> BodySummary {
+        let BodyFraming::Known(mut scanner) = self.sight else { return BodySummary::default() };
         let tail = scanner.end(sink);
         let (model, id, tier) = (*scanner.model(), *scanner.id(), *scanner.service_tier());
         let (answered, unparsed) = (scanner.answered(), scanner.work().unparsed);
-        Over { tail, model, id, tier, answered, unparsed, text: scanner.take_text() }
+        BodySummary { tail, model, id, tier, answered, unparsed, text: scanner.take_text() }
     }
 }
 

@@ -3,15 +3,15 @@
 
 /// What a `traceparent` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TraceParent {
+pub(crate) struct TraceParent {
     /// The trace's id; not all zeros.
-    pub trace_id: [u8; 16],
+    pub(crate) trace_id: [u8; 16],
     /// The caller's span; not all zeros.
-    pub span: [u8; 8],
+    pub(crate) span: [u8; 8],
     /// The trace is kept by the caller.
-    pub sampled: bool,
+    pub(crate) sampled: bool,
     /// The lower seven bytes of the trace's id are chance.
-    pub random: bool,
+    pub(crate) random: bool,
 }
 
 /// Bytes of a value of version 00.
@@ -22,7 +22,7 @@ const RANDOM: u8 = 2;
 
 impl TraceParent {
     /// Reads a field's value. `None` if it is none that may be trusted.
-    pub fn parse(value: &[u8]) -> Option<Self> {
+    pub(crate) fn parse(value: &[u8]) -> Option<Self> {
         let (known, rest) = value.split_first_chunk::<BYTES>()?;
         let [version] = bytes(&known[..2])?;
         let is_whole = match version {
@@ -40,7 +40,7 @@ impl TraceParent {
     }
 
     /// Writes a field's value.
-    pub fn format(&self) -> [u8; BYTES] {
+    pub(crate) fn format(&self) -> [u8; BYTES] {
         let mut value = [b'-'; BYTES];
         let flags = (u8::from(self.sampled) * SAMPLED) | (u8::from(self.random) * RANDOM);
         write(&mut value[..2], &[0]);

@@ -7,7 +7,7 @@ use scan::Dialect;
 
 /// How a dialect writes an error. The members are those of the servers' own answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum ErrorShape {
     /// `{"error":{"message","type","param","code"}}`: OpenAI, and all who speak like it.
     #[default]
     Openai,
@@ -26,7 +26,7 @@ pub(crate) enum Shape {
 }
 
 /// What an error says.
-pub(crate) struct Told<'a> {
+pub(crate) struct ErrorBody<'a> {
     pub(crate) status: u16,
     /// Whose fault it is, in OpenAI's words.
     pub(crate) kind: &'a str,
@@ -34,7 +34,7 @@ pub(crate) struct Told<'a> {
     pub(crate) message: &'a str,
 }
 
-impl Shape {
+impl ErrorShape {
     /// The shape of a dialect; of one we do not know, OpenAI's.
     pub(crate) fn of(dialect: Dialect) -> Self {
         match dialect {
@@ -49,8 +49,8 @@ impl Shape {
     }
 
     /// The body of an answer.
-    pub(crate) fn body(self, told: &Told<'_>) -> String {
-        let Told { status, kind, code, message } = *told;
+    pub(crate) fn body(self, told: &ErrorBody<'_>) -> String {
+        let ErrorBody { status, kind, code, message } = *told;
         let mut text = String::new();
         quote(message, &mut text);
         match self {

@@ -7,31 +7,31 @@ use std::hash::{BuildHasher, RandomState};
 
 /// One worker's chance.
 #[derive(Debug)]
-pub struct Chance {
+pub(crate) struct IdSource {
     keys: RandomState,
     drawn: Cell<u64>,
 }
 
-impl Chance {
-    /// Chance of its own, unlike that of any other thread or process.
-    pub fn new() -> Self {
+impl IdSource {
+    /// IdSource of its own, unlike that of any other thread or process.
+    pub(crate) fn new() -> Self {
         Self { keys: RandomState::new(), drawn: Cell::new(0) }
     }
 
     /// 64 bits that were not drawn before.
-    pub fn bits(&self) -> u64 {
+    pub(crate) fn bits(&self) -> u64 {
         let drawn = self.drawn.get();
         self.drawn.set(drawn.wrapping_add(1));
         self.keys.hash_one(drawn)
     }
 
     /// 128 bits.
-    pub fn wide(&self) -> u128 {
+    pub(crate) fn wide(&self) -> u128 {
         (u128::from(self.bits()) << 64) | u128::from(self.bits())
     }
 }
 
-impl Default for Chance {
+impl Default for IdSource {
     fn default() -> Self {
         Self::new()
     }
@@ -41,12 +41,12 @@ impl Default for Chance {
 mod tests {
     use std::collections::HashSet;
 
-    use super::Chance;
+    use super::IdSource;
 
     #[test]
     fn nothing_comes_twice_on_any_thread() {
         let draw = || {
-            let chance = Chance::new();
+            let chance = IdSource::new();
             (0..10_000).map(|_| chance.bits()).collect::<Vec<_>>()
         };
         let elsewhere = std::thread::spawn(draw).join().unwrap();

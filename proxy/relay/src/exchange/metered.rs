@@ -4,11 +4,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-use hyper::HeaderMap;
+use http::HeaderMap;
 use meter::Tick;
 
-use crate::route::Route;
-use crate::tenancy::Whose;
+use crate::request::route::Route;
+use crate::request::tenant::TenantResolution;
 use crate::worker::Worker;
 use crate::{Dropped, Exchange, RoleSource, clock};
 
@@ -26,7 +26,7 @@ impl Metered {
         upstream: usize,
         route: Route,
         headers: &HeaderMap,
-        (whose, role): (Whose, RoleSource),
+        (whose, role): (TenantResolution, RoleSource),
         at: Tick,
     ) -> Self {
         let begin = AssertUnwindSafe(|| {

@@ -2,19 +2,19 @@
 
 use std::sync::Arc;
 
-use hyper::HeaderMap;
-use hyper::header::CONTENT_TYPE;
+use http::HeaderMap;
+use http::header::CONTENT_TYPE;
 use scan::{Casing, Dialect, Links, MultipartFields, Name, Request, RequestScanner, Tier, Wanted};
 
 use crate::Kind;
 
 /// Reads one request body.
-pub(crate) enum Asked {
+pub(crate) enum RequestReader {
     Json(Box<RequestScanner>),
     Form(Box<MultipartFields>),
 }
 
-impl Asked {
+impl RequestReader {
     /// A reader for a request with these fields to a server of this kind.
     pub(crate) fn new(
         dialect: Dialect,

@@ -9,7 +9,7 @@ use crate::Refusal;
 
 /// A request that was turned away before anything of it went upstream.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TurnedAway {
+pub struct Rejection {
     /// Name of the upstream it was for, as configured.
     pub upstream: Arc<str>,
     /// Why.

@@ -1,4 +1,4 @@
-//! Room that workers share, such as memory for request bodies that are gathered to be edited: one number
+//! Capacity that workers share, such as memory for request bodies that are gathered to be edited: one number
 //! for all, taken and given back with each such request. Who finds it full does without, or waits for a
 //! moment in which room is made.
 //!
@@ -14,7 +14,7 @@ use crate::{clock, limits};
 
 /// What may be taken together: bytes, or whatever is counted.
 #[derive(Clone, Debug)]
-pub(crate) struct Room(Arc<Inner>);
+pub(crate) struct Capacity(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -32,19 +32,19 @@ struct Inner {
 
 /// A part of the room; given back when dropped.
 #[derive(Debug)]
-pub(crate) struct Share {
-    room: Room,
+pub(crate) struct Permit {
+    room: Capacity,
     bytes: usize,
     holder: Option<Arc<Holder>>,
 }
 
-impl Room {
-    /// Room for `most` bytes.
+impl Capacity {
+    /// Capacity for `most` bytes.
     pub(crate) fn new(most: usize) -> Self {
         Self::with(most, None)
     }
 
-    /// Room for `most` of what holders hold.
+    /// Capacity for `most` of what holders hold.
     pub(crate) fn held(most: usize, resource: Resource) -> Self {
         Self::with(most, Some(resource))
     }
@@ -55,14 +55,14 @@ impl Room {
     }
 
     /// A part of so many bytes, if there is room for them.
-    pub(crate) fn room_for(&self, bytes: usize) -> Option<Share> {
+    pub(crate) fn room_for(&self, bytes: usize) -> Option<Permit> {
         let mut share = self.share(None);
         share.grow(bytes).then_some(share)
     }
 
     /// An empty part of it for this holder; one without a holder is bound by no share.
-    pub(crate) fn share(&self, holder: Option<Arc<Holder>>) -> Share {
-        Share { room: self.clone(), bytes: 0, holder }
+    pub(crate) fn share(&self, holder: Option<Arc<Holder>>) -> Permit {
+        Permit { room: self.clone(), bytes: 0, holder }
     }
 
     /// The amount that is taken.
@@ -127,7 +127,7 @@ fn is_recent(at: &AtomicU64, now: Tick, ns: u64) -> bool {
     at > 0 && now.0.saturating_sub(at) < ns
 }
 
-impl Share {
+impl Permit {
     /// Takes `bytes` more; false, and nothing is taken, if there is no room for them.
     pub(crate) fn grow(&mut self, bytes: usize) -> bool {
         if self.is_bound(bytes) {
@@ -211,7 +211,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for Permit {
     fn drop(&mut self) {
         self.room.0.taken.fetch_sub(self.bytes, Ordering::Relaxed);
         self.discharge();
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn what_is_taken_is_given_back() {
-        let room = Room::new(10);
+        let room = Capacity::new(10);
         let mut one = room.share(None);
         assert!(one.grow(4) && one.grow(4));
         let mut other = room.share(None);
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn share_binds_only_while_another_waits() {
-        let (room, holders) = (Room::held(16, Resource::GatheredBytes), Holders::new(0));
+        let (room, holders) = (Capacity::held(16, Resource::GatheredBytes), Holders::new(0));
         let holder = |n| Some(holders.of(Key::network([127, 0, 0, n].into())));
         let mut greedy = room.share(holder(1));
         assert!(greedy.grow(16) && !greedy.grow(1));
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn shares_of_many_leave_one_free() {
-        let (room, holders) = (Room::held(60, Resource::GatheredBytes), Holders::new(0));
+        let (room, holders) = (Capacity::held(60, Resource::GatheredBytes), Holders::new(0));
         let holder = |n| Some(holders.of(Key::network([127, 0, 0, n].into())));
         let mut greedy: Vec<_> = (1..=4).map(|n| room.share(holder(n))).collect();
         assert!(
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn charge_moves_to_another_holder() {
-        let (room, holders) = (Room::held(16, Resource::Sockets), Holders::new(0));
+        let (room, holders) = (Capacity::held(16, Resource::Sockets), Holders::new(0));
         let (one, other) = (
             holders.of(Key::network([127, 0, 0, 1].into())),
             holders.of(Key::network([127, 0, 0, 2].into())),

@@ -6,24 +6,24 @@
 //! row that fits wins. Spellings that a server may read as such a path are that path: the spelling of a path
 //! never decides whether its answer is metered.
 
-use hyper::Method;
+use http::Method;
 use scan::{Dialect, Name, Request};
 
-use crate::path::{plain, slashed};
+use crate::request::path::{plain, slashed};
 use crate::{Kind, Passthrough};
 
 /// What a request's head says of its exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Route {
+pub(crate) struct Route {
     /// What is spoken, as far as the head says it.
-    pub speaks: Speaks,
+    pub(crate) speaks: Speaks,
     /// The model, where the path names it; else empty.
-    pub model: Name,
+    pub(crate) model: Name,
 }
 
 /// What is spoken at an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Speaks {
+pub(crate) enum Speaks {
     /// This.
     Known(Dialect),
     /// `/generate`: TGI, SGLang and LMDeploy each have one. The request's body tells them apart.
@@ -40,7 +40,7 @@ pub enum Speaks {
 
 impl Speaks {
     /// The dialect, now that the request's body is known; `None` if it still cannot be told.
-    pub fn settle(self, request: &Request) -> Option<Dialect> {
+    pub(crate) fn settle(self, request: &Request) -> Option<Dialect> {
         match self {
             Self::Known(dialect) => Some(dialect),
             Self::Generate => request.dialect_at_generate(),
@@ -52,7 +52,7 @@ impl Speaks {
     }
 
     /// Returns whether the dialect depends on the request's body.
-    pub fn is_told_by_body(self) -> bool {
+    pub(crate) fn is_told_by_body(self) -> bool {
         matches!(self, Self::Invocations | Self::Shape)
     }
 }
@@ -61,7 +61,7 @@ impl Speaks {
 ///
 /// An escaped slash is a slash, as Python's servers and llama.cpp's read it, unless it is a character of a
 /// model's name.
-pub fn route(kind: Option<Kind>, method: &Method, path: &str) -> Result<Route, Passthrough> {
+pub(crate) fn route(kind: Option<Kind>, method: &Method, path: &str) -> Result<Route, Passthrough> {
     let found = route_plain(kind, method, &plain(path));
     match slashed(path) {
         Some(path) if !found.is_ok_and(|route| !route.model.is_empty()) => route_plain(kind, method, &path),

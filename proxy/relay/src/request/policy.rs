@@ -10,29 +10,34 @@
 //!   `Content-Length`, line folding, bare CR, spaces before a colon: answered 400, with no body.
 //! - A fragment in a request target is cut off.
 
-use hyper::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderValue, TRANSFER_ENCODING, UPGRADE};
-use hyper::http::uri::Authority;
-use hyper::{HeaderMap, Method, StatusCode, Uri, Version};
+use http::header::{CONNECTION, CONTENT_LENGTH, HOST, HeaderValue, TRANSFER_ENCODING, UPGRADE};
+use http::uri::Authority;
+use http::{HeaderMap, Method, StatusCode, Uri, Version};
 
 use crate::Refusal;
-use crate::headers::{lists, tokens};
 use crate::limits::CONTENT_LENGTH_MAX;
+use crate::request::headers::{lists, tokens};
 
 /// A rule that a request broke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Violation {
+pub(crate) struct Violation {
     /// What the client is told.
-    pub status: StatusCode,
+    pub(crate) status: StatusCode,
     /// What is counted.
-    pub refusal: Refusal,
+    pub(crate) refusal: Refusal,
     /// A stable word for programs.
-    pub code: &'static str,
+    pub(crate) code: &'static str,
     /// What is wrong, for people.
-    pub message: &'static str,
+    pub(crate) message: &'static str,
 }
 
 /// Whether a request may be forwarded.
-pub fn check(method: &Method, uri: &Uri, version: Version, headers: &HeaderMap) -> Result<(), Violation> {
+pub(crate) fn check(
+    method: &Method,
+    uri: &Uri,
+    version: Version,
+    headers: &HeaderMap,
+) -> Result<(), Violation> {
     if method == Method::CONNECT {
         return Err(Violation {
             status: StatusCode::METHOD_NOT_ALLOWED,
@@ -48,7 +53,7 @@ pub fn check(method: &Method, uri: &Uri, version: Version, headers: &HeaderMap) 
 
 /// Whether the client asks to switch protocols, and to one we can carry. A cleartext HTTP/2
 /// upgrade is not: it is dropped and the request served as it is (RFC 9110 §7.8 allows it).
-pub fn asks_upgrade(version: Version, headers: &HeaderMap) -> bool {
+pub(crate) fn asks_upgrade(version: Version, headers: &HeaderMap) -> bool {
     version == Version::HTTP_11
         && headers.contains_key(UPGRADE)
         && lists(headers, &CONNECTION, "upgrade")
@@ -57,7 +62,11 @@ pub fn asks_upgrade(version: Version, headers: &HeaderMap) -> bool {
 
 /// What is wrong with a response head, if it cannot be forwarded. `asked` says that the request
 /// asked to switch protocols.
-pub fn check_response(status: StatusCode, headers: &HeaderMap, asked: bool) -> Result<(), &'static str> {
+pub(crate) fn check_response(
+    status: StatusCode,
+    headers: &HeaderMap,
+    asked: bool,
+) -> Result<(), &'static str> {
     if status == StatusCode::SWITCHING_PROTOCOLS && !asked {
         return Err("switched protocols (101) although the request did not ask for it");
     }

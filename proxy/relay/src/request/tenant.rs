@@ -7,23 +7,24 @@ use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use hyper::HeaderMap;
-use hyper::header::{HeaderName, HeaderValue};
+use http::HeaderMap;
+use http::header::{HeaderName, HeaderValue};
 use meter::DEFAULT_TENANT;
 use scan::{Member, Name, Wanted};
 use tenant::{BodyFacts, BodyKey, Head, Pending, RuleKind, Rules, Said, Who};
 
+use crate::request::headers;
 use crate::worker::Worker;
-use crate::{Dropped, clock, headers};
+use crate::{Dropped, clock};
 
 /// The rules of one request, and who sent it.
 #[derive(Clone)]
-pub(crate) struct Tenancy {
+pub(crate) struct TenantResolver {
     rules: Arc<Rules>,
     peer: IpAddr,
 }
 
-impl Tenancy {
+impl TenantResolver {
     /// The rules of this moment, for a request from `peer`.
     pub(crate) fn of(worker: &Worker, peer: IpAddr) -> Self {
         Self { rules: worker.plan.tenants.load(), peer }
@@ -57,7 +58,7 @@ impl Tenancy {
     }
 
     /// Whose a request with this head is; `path` is as it came.
-    pub(crate) fn whose(self, worker: &Worker, path: &str, headers: &HeaderMap) -> Whose {
+    pub(crate) fn whose(self, worker: &Worker, path: &str, headers: &HeaderMap) -> TenantResolution {
         let field =
             |name: &str, at| headers.get_all(name).iter().nth(at).map(|value: &HeaderValue| value.as_bytes());
         let now_unix_s = clock::wall_unix_ns() / 1_000_000_000;
@@ -70,11 +71,11 @@ impl Tenancy {
             match said {
                 Said::Is(who) => {
                     worker.observer.borrow_mut().tenant(who.rule);
-                    Whose::Known(who)
+                    TenantResolution::Known(who)
                 }
                 Said::AskBody(pending) => {
                     let wanted = worker.wanted(&self.rules);
-                    Whose::Asks(Box::new(Asks { rules: Arc::clone(&self.rules), pending, wanted }))
+                    TenantResolution::Asks(Box::new(Asks { rules: Arc::clone(&self.rules), pending, wanted }))
                 }
             }
         });
@@ -83,7 +84,7 @@ impl Tenancy {
 }
 
 /// Whose a request is, as far as it can be told by now.
-pub(crate) enum Whose {
+pub(crate) enum TenantResolution {
     /// This one's.
     Known(Who),
     /// Its body has to be asked.
@@ -97,7 +98,7 @@ pub(crate) struct Asks {
     wanted: Arc<Wanted>,
 }
 
-impl Whose {
+impl TenantResolution {
     /// What has to be found in the body.
     pub(crate) fn wanted(&self) -> Option<&Arc<Wanted>> {
         match self {
@@ -148,7 +149,7 @@ impl Whose {
     }
 }
 
-impl Default for Whose {
+impl Default for TenantResolution {
     fn default() -> Self {
         Self::Known(nobody())
     }

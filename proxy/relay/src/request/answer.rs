@@ -3,38 +3,38 @@
 //! (law 11).
 
 use bytes::Bytes;
-use hyper::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
-use hyper::{Response, StatusCode};
+use http::header::{ALLOW, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use http::{Response, StatusCode};
 
 use scan::Dialect;
 
-use crate::policy::Violation;
-use crate::shape::{Shape, Told};
+use crate::request::error_shape::{ErrorBody, ErrorShape};
+use crate::request::policy::Violation;
 use crate::{Gap, Refusal, Refused};
 
 /// An answer of our own.
 #[derive(Debug)]
-pub struct Answer {
+pub(crate) struct Answer {
     /// Its status.
-    pub status: StatusCode,
+    pub(crate) status: StatusCode,
     /// What is counted.
-    pub refusal: Refusal,
+    pub(crate) refusal: Refusal,
     code: &'static str,
     message: String,
-    shape: Shape,
+    shape: ErrorShape,
     retry_after_s: Option<u64>,
 }
 
 impl Answer {
     /// The request breaks a rule.
-    pub fn refused(violation: Violation) -> Self {
+    pub(crate) fn refused(violation: Violation) -> Self {
         let Violation { status, refusal, code, message } = violation;
         let message = format!("tokenmeter did not forward this request: {message}. Fix the client.");
-        Self { status, refusal, code, message, shape: Shape::Openai, retry_after_s: None }
+        Self { status, refusal, code, message, shape: ErrorShape::Openai, retry_after_s: None }
     }
 
     /// The target is too long once it stands under the upstream's prefix.
-    pub fn target_too_long() -> Self {
+    pub(crate) fn target_too_long() -> Self {
         Self::refused(Violation {
             status: StatusCode::URI_TOO_LONG,
             refusal: Refusal::Target,
@@ -44,7 +44,7 @@ impl Answer {
     }
 
     /// The request body breaks off in a way that is not the client leaving.
-    pub fn malformed_body() -> Self {
+    pub(crate) fn malformed_body() -> Self {
         Self::refused(Violation {
             status: StatusCode::BAD_REQUEST,
             refusal: Refusal::Framing,
@@ -54,7 +54,7 @@ impl Answer {
     }
 
     /// No connection to the upstream.
-    pub fn unreachable(upstream: &str, why: &str) -> Self {
+    pub(crate) fn unreachable(upstream: &str, why: &str) -> Self {
         Self {
             status: StatusCode::BAD_GATEWAY,
             refusal: Refusal::UpstreamUnreachable,
@@ -63,13 +63,13 @@ impl Answer {
                 "tokenmeter could not connect to the inference server '{upstream}' ({why}). The request \
                  was not sent. Check that the server runs and that its address is right."
             ),
-            shape: Shape::Openai,
+            shape: ErrorShape::Openai,
             retry_after_s: None,
         }
     }
 
     /// The upstream did not accept a connection in time.
-    pub fn connect_timeout(upstream: &str) -> Self {
+    pub(crate) fn connect_timeout(upstream: &str) -> Self {
         Self {
             status: StatusCode::GATEWAY_TIMEOUT,
             refusal: Refusal::UpstreamUnreachable,
@@ -78,13 +78,13 @@ impl Answer {
                 "The inference server '{upstream}' did not accept a connection in time. The request was \
                  not sent; it may be tried again."
             ),
-            shape: Shape::Openai,
+            shape: ErrorShape::Openai,
             retry_after_s: None,
         }
     }
 
     /// The upstream closed the connection before it answered.
-    pub fn broken(upstream: &str) -> Self {
+    pub(crate) fn broken(upstream: &str) -> Self {
         Self {
             status: StatusCode::BAD_GATEWAY,
             refusal: Refusal::UpstreamBroken,
@@ -93,13 +93,13 @@ impl Answer {
                 "The inference server '{upstream}' closed the connection before it answered. It may have \
                  started on the request: look at its log before trying again."
             ),
-            shape: Shape::Openai,
+            shape: ErrorShape::Openai,
             retry_after_s: None,
         }
     }
 
     /// The upstream answered with something that is not HTTP.
-    pub fn invalid(upstream: &str, what: &str) -> Self {
+    pub(crate) fn invalid(upstream: &str, what: &str) -> Self {
         Self {
             status: StatusCode::BAD_GATEWAY,
             refusal: Refusal::UpstreamInvalid,
@@ -108,37 +108,37 @@ impl Answer {
                 "The inference server '{upstream}' {what}. tokenmeter cannot forward that answer; check \
                  that the address is the server's HTTP port."
             ),
-            shape: Shape::Openai,
+            shape: ErrorShape::Openai,
             retry_after_s: None,
         }
     }
 
     /// The tenant may not spend at the moment; said as `dialect` says errors.
-    pub fn over_budget(dialect: Dialect, refused: Refused) -> Self {
+    pub(crate) fn over_budget(dialect: Dialect, refused: Refused) -> Self {
         Self {
             status: StatusCode::TOO_MANY_REQUESTS,
             refusal: Refusal::Budget,
             code: "budget_exceeded",
             message: refused.message.into(),
-            shape: Shape::of(dialect),
+            shape: ErrorShape::of(dialect),
             retry_after_s: Some(refused.retry_after_s),
         }
     }
 
     /// The tenant may not ask for that model; said as `dialect` says errors.
-    pub fn unpriced(dialect: Dialect, message: Box<str>) -> Self {
+    pub(crate) fn unpriced(dialect: Dialect, message: Box<str>) -> Self {
         Self {
             status: StatusCode::FORBIDDEN,
             refusal: Refusal::Unpriced,
             code: "model_unpriced",
             message: message.into(),
-            shape: Shape::of(dialect),
+            shape: ErrorShape::of(dialect),
             retry_after_s: None,
         }
     }
 
     /// The work would go on after its client left; said as `dialect` says errors.
-    pub fn detached(dialect: Dialect) -> Self {
+    pub(crate) fn detached(dialect: Dialect) -> Self {
         Self {
             status: StatusCode::FORBIDDEN,
             refusal: Refusal::Detached,
@@ -148,13 +148,13 @@ impl Answer {
                       budget is enforced. The request was not sent. Ask without `background` and one by one, or \
                       ask the operator of tokenmeter to set `detached_work: allow`."
                     .into(),
-            shape: Shape::of(dialect),
+            shape: ErrorShape::of(dialect),
             retry_after_s: None,
         }
     }
 
     /// The tenant may not ask for what cannot be metered in full; said as `dialect` says errors.
-    pub fn unmetered(dialect: Dialect, gap: Gap, message: Box<str>) -> Self {
+    pub(crate) fn unmetered(dialect: Dialect, gap: Gap, message: Box<str>) -> Self {
         Self {
             status: StatusCode::FORBIDDEN,
             refusal: match gap {
@@ -164,13 +164,13 @@ impl Answer {
             },
             code: gap.name(),
             message: message.into(),
-            shape: Shape::of(dialect),
+            shape: ErrorShape::of(dialect),
             retry_after_s: None,
         }
     }
 
     /// We are out of something of our own.
-    pub fn overloaded() -> Self {
+    pub(crate) fn overloaded() -> Self {
         Self {
             status: StatusCode::SERVICE_UNAVAILABLE,
             refusal: Refusal::Overload,
@@ -178,13 +178,13 @@ impl Answer {
             message: "tokenmeter is out of file descriptors or memory. The request was not sent; try again \
                       in a moment, and raise the proxy's limits."
                 .to_owned(),
-            shape: Shape::Openai,
+            shape: ErrorShape::Openai,
             retry_after_s: Some(1),
         }
     }
 
     /// The client sent its body too slowly.
-    pub fn slow_body() -> Self {
+    pub(crate) fn slow_body() -> Self {
         Self::refused(Violation {
             status: StatusCode::REQUEST_TIMEOUT,
             refusal: Refusal::SlowBody,
@@ -194,7 +194,7 @@ impl Answer {
     }
 
     /// The upstream carries as many requests as it may.
-    pub fn upstream_full(upstream: &str) -> Self {
+    pub(crate) fn upstream_full(upstream: &str) -> Self {
         Self {
             status: StatusCode::SERVICE_UNAVAILABLE,
             refusal: Refusal::UpstreamFull,
@@ -203,14 +203,14 @@ impl Answer {
                 "The inference server '{upstream}' has as many requests as tokenmeter may send it at once, or \
                  as this client may while another one waits. The request was not answered; try again in a moment."
             ),
-            shape: Shape::Openai,
+            shape: ErrorShape::Openai,
             retry_after_s: Some(1),
         }
     }
 
     /// The request has to be read before it may pass, and there is no memory for it; said as `dialect` says
     /// errors.
-    pub fn no_gather_room(dialect: Dialect) -> Self {
+    pub(crate) fn no_gather_room(dialect: Dialect) -> Self {
         Self {
             status: StatusCode::SERVICE_UNAVAILABLE,
             refusal: Refusal::GatherRoom,
@@ -219,20 +219,20 @@ impl Answer {
                 "tokenmeter has to read this request before it may pass, and has no memory for it at the \
                       moment. The request was not sent; try again in a moment."
                     .to_owned(),
-            shape: Shape::of(dialect),
+            shape: ErrorShape::of(dialect),
             retry_after_s: Some(1),
         }
     }
 
     /// The response. `close` ends the client's connection after it, which is a must while some of
     /// the request body is unread: it would be taken for the next request.
-    pub fn into_response(self, close: bool) -> Response<Bytes> {
+    pub(crate) fn into_response(self, close: bool) -> Response<Bytes> {
         let kind = match self.refusal {
             Refusal::Budget => self.code,
             _ if self.status.is_client_error() => "invalid_request_error",
             _ => "api_error",
         };
-        let told = Told { status: self.status.as_u16(), kind, code: self.code, message: &self.message };
+        let told = ErrorBody { status: self.status.as_u16(), kind, code: self.code, message: &self.message };
         let body = self.shape.body(&told);
 
         let mut response = Response::new(Bytes::from(body));

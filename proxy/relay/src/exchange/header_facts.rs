@@ -6,8 +6,8 @@
 //!   `x-time-per-token` is that divided by the tokens, so the two cannot be told apart.
 //! - vLLM, for embeddings sent as bytes: `metadata`, a JSON object with the usage in it.
 
-use hyper::HeaderMap;
-use hyper::header::HeaderName;
+use http::HeaderMap;
+use http::header::HeaderName;
 use scan::{Counts, Dialect, Event, Extent, Framing, Scanner, Scope, ServerReport, Sink, Usage};
 
 /// Milliseconds in nanoseconds.

@@ -14,7 +14,7 @@ use crate::{Kind, limits};
 
 /// What is known of one upstream beyond its configuration.
 #[derive(Debug, Default)]
-pub struct Learned {
+pub struct UpstreamProfile {
     /// Number of the kind in [`Kind::ALL`], plus one.
     kind: AtomicU8,
     /// vLLM: its front end is the Rust one, which frames its answers in another way as soon as
@@ -119,7 +119,7 @@ impl Verdict {
     }
 }
 
-impl Learned {
+impl UpstreamProfile {
     /// The server was found to be of this kind.
     pub fn kind(&self, kind: Kind) {
         let number = Kind::ALL.iter().position(|known| *known == kind).unwrap_or(0) + 1;
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn refusal_met_by_one_client_holds_for_it_alone() {
-        let (learned, now) = (Learned::default(), Tick(5));
+        let (learned, now) = (UpstreamProfile::default(), Tick(5));
         learned.refuses(END, asker(1), now);
         learned.refuses(END, asker(1), now);
         assert!(learned.refuses_include(asker(1), now) && !learned.refuses_include(asker(2), now));
@@ -219,7 +219,7 @@ mod tests {
 
     #[test]
     fn one_request_a_minute_asks_again() {
-        let (learned, now) = (Learned::default(), Tick(5));
+        let (learned, now) = (UpstreamProfile::default(), Tick(5));
         learned.refuses(BOTH, asker(1), now);
         learned.refuses(BOTH, asker(2), now);
         let due = Tick(5 + limits::PROBE_AFTER_NS);
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn accepted_question_says_nothing_of_the_other() {
-        let (learned, now) = (Learned::default(), Tick(5));
+        let (learned, now) = (UpstreamProfile::default(), Tick(5));
         learned.refuses(BOTH, asker(1), now);
         learned.accepts(END, now);
         assert!(learned.refuses_running(asker(1), now));
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn every_kind_is_told_again() {
-        let learned = Learned::default();
+        let learned = UpstreamProfile::default();
         assert_eq!(learned.found_kind(), None);
         for kind in Kind::ALL {
             learned.kind(kind);
