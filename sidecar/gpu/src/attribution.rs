@@ -1,18 +1,18 @@
-//! Which exchange used how much of which device: the rule is in `attribution.md` beside this crate.
-//! Pure: samples and ended exchanges in, settled ones out; no clock and no I/O.
+//! Attribution of each device's energy and time to exchanges, by the rule in `attribution.md` beside this crate.
+//! Pure: samples and ended exchanges in, settled exchanges out; no clock and no I/O.
 //!
 //! ```text
-//!   sample ──▶ account (a device) ──▶ idle
-//!                │  ▲        └──────▶ unattributed ◀── lost: who left (departures) and never told
-//!                ▼  │ take
-//!               pool (an upstream on it)
+//!   sample ──▶ device account ──▶ idle
+//!                │  ▲        └──────▶ unattributed ◀── write-off: exchanges without a notice (lost records)
+//!                ▼  │ claim
+//!               unclaimed use (of one upstream on the device)
 //!                   │
 //!   ended ──▶ waiting ──▶ settled, and the totals by tenant and model
 //! ```
 //!
-//! Laws: what is not known is not made up, and what is known is not lost: the device's counter is
-//! the sum of what it went to, to the nanojoule. An ended exchange always comes back, with what it
-//! used or without.
+//! Laws: nothing unknown is invented, and nothing known is lost: the growth of a device's counter is
+//! the sum of its parts, to the nanojoule. Every ended exchange comes back, with its use or
+//! without.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,14 +20,14 @@ use std::time::Duration;
 
 use meter::{LoadReading, Tick};
 
-use crate::limits::{LATE, WAITING};
+use crate::limits::{NOTICE_TIMEOUT, WAITING_MAX_ITEMS};
 
-mod account;
 mod curve;
-mod departures;
+mod device_account;
+mod lost_records;
 mod money;
-mod pool;
 mod totals;
+mod unclaimed;
 mod wide;
 
 #[cfg(test)]
@@ -35,17 +35,17 @@ mod long;
 #[cfg(test)]
 mod twin;
 
-use account::{Account, Tills};
-use departures::{Departures, Told};
-use money::Till;
-use pool::Pool;
+use device_account::{Costs, DeviceAccount};
+use lost_records::{LostRecords, NoticeArrival};
+use money::Pricer;
 use totals::Totals;
+use unclaimed::UnclaimedUse;
 
-pub use account::Seen;
+pub use device_account::DeviceSample;
 pub use money::{Cost, Prices};
 pub use totals::{ModelUse, OTHER, TenantUse};
 
-/// Nanojoules and nanoseconds.
+/// An amount of energy in nanojoules and of time in nanoseconds, indexed by [`ENERGY`] and [`TIME`].
 pub(crate) type Pair = [u128; 2];
 pub(crate) const ENERGY: usize = 0;
 pub(crate) const TIME: usize = 1;
@@ -54,16 +54,16 @@ pub(crate) fn added(a: Pair, b: Pair) -> Pair {
     [a[0] + b[0], a[1] + b[1]]
 }
 
-/// The numbers attribution goes by.
+/// The parameters of attribution.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// How long a device may not be seen before what it does meanwhile is nobody's.
+    /// How long a device may be missing from the samples before its growth meanwhile is unattributed.
     pub stale: Duration,
-    /// What devices cost.
+    /// The prices of device time and energy.
     pub prices: Prices,
-    /// Tenants that are told apart.
+    /// How many tenants have totals of their own.
     pub tenants: usize,
-    /// Models that are told apart.
+    /// How many models have totals of their own.
     pub models: usize,
 }
 
@@ -74,56 +74,56 @@ pub struct Ended<T> {
     pub upstream: usize,
     /// The model's label.
     pub model: Arc<str>,
-    /// Whose it was.
+    /// The tenant's label.
     pub tenant: Arc<str>,
     /// The upstream's load cell when it began.
     pub entered: LoadReading,
     /// The upstream's load cell when it ended.
     pub left: LoadReading,
-    /// Tokens it put out.
+    /// Output tokens of the exchange.
     pub output_tokens: u64,
-    /// What it is to the caller; comes back with [`Settled`].
-    pub ticket: T,
+    /// The caller's value, returned in [`Settled`].
+    pub context: T,
 }
 
-/// An ended exchange comes back.
+/// An ended exchange that comes back.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settled<T> {
-    /// The caller's.
-    pub ticket: T,
-    /// What it used; `None` if that is not known: no device, or the notice came too late.
-    pub used: Option<Used>,
+    /// The caller's value.
+    pub context: T,
+    /// Its use; `None` if unknown: there was no device, or the notice came too late.
+    pub used: Option<ExchangeUse>,
 }
 
-/// What an exchange used of all devices of its upstream. A sum that lacks anything is not given: where
-/// a device said nothing for a part of its life, or was not there yet, that is `None`. What is known of
-/// it still counts for its tenant.
+/// The use that an exchange made of all devices of its upstream. A sum that would be incomplete is `None`: a device
+/// reported nothing for a part of the exchange's life, or was not there yet. The known part still counts for
+/// the tenant.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Used {
+pub struct ExchangeUse {
     /// Energy in nanojoules.
     pub energy_nj: Option<u64>,
-    /// Energy of each of its output tokens, in nanojoules; `None` also if it put out none.
+    /// Energy per output token, in nanojoules; `None` also without output tokens.
     pub per_token_nj: Option<u64>,
-    /// Device time in nanoseconds × devices: its share of it.
+    /// Its share of device time, in nanoseconds × devices.
     pub gpu_ns: Option<u64>,
-    /// Mean utilisation of the devices during its life, 0–1; `None` also if they do not say it.
+    /// Mean utilisation of the devices during its life, 0–1; `None` also if they do not report it.
     pub utilization: Option<f64>,
-    /// What energy and time cost, of what is known.
+    /// The cost of the known energy and time.
     pub cost: Cost,
 }
 
 /// A device in a sample.
 #[derive(Clone, Debug)]
-pub struct Metered {
-    /// Its name.
+pub struct MeteredDevice {
+    /// The device's UUID.
     pub uuid: Arc<str>,
-    /// The numbers of the upstreams that run on it.
+    /// The indices of the upstreams that run on it.
     pub upstreams: Vec<usize>,
-    /// What the sample says.
-    pub seen: Seen,
+    /// Its state in the sample.
+    pub seen: DeviceSample,
 }
 
-/// Where everything went, since the beginning.
+/// All energy, time and cost since the start, by where it went.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AttributionReading {
     /// By tenant's label.
@@ -132,73 +132,73 @@ pub struct AttributionReading {
     pub models: Vec<(Arc<str>, ModelUse)>,
     /// By device.
     pub devices: Vec<DeviceUse>,
-    /// What everything cost: tenants', idle, unattributed and pending.
+    /// The cost of everything: attributed, idle, unattributed and pending.
     pub cost: Cost,
-    /// What that costs which is pending.
+    /// The cost of what is pending.
     pub pending_cost: Cost,
-    /// Ended exchanges that came back with what they used.
+    /// Ended exchanges that came back with their use.
     pub settled: u64,
-    /// Ended exchanges whose notice came too late: what they used is in `unattributed`.
+    /// Ended exchanges whose notice came too late: their use is in `unattributed`.
     pub late: u64,
-    /// Ended exchanges that found no room to wait: likewise.
+    /// Ended exchanges for which the queue was full: likewise.
     pub refused: u64,
 }
 
-/// Where a device's energy and time went. Of each: grown = attributed + idle + unattributed +
+/// Where a device's energy and time went. Each total is attributed + idle + unattributed +
 /// pending.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceUse {
-    /// Its name.
+    /// The device's UUID.
     pub uuid: Arc<str>,
-    /// What its counter grew by since it was first seen, in nanojoules.
+    /// Growth of its counter since it was first seen, in nanojoules.
     pub energy_nj: u128,
-    /// Of that, what settled exchanges used.
+    /// Of that, used by settled exchanges.
     pub attributed_nj: u128,
-    /// Of that, what was used when no exchange was in flight.
+    /// Of that, used while no exchange was in flight.
     pub idle_nj: u128,
-    /// Of that, what nobody answers for.
+    /// Of that, without an exchange to attribute it to.
     pub unattributed_nj: u128,
-    /// Of that, what exchanges used that are not settled.
+    /// Of that, used by exchanges that are not settled.
     pub pending_nj: u128,
-    /// Its time since it was first seen, in nanoseconds.
+    /// Time since it was first seen, in nanoseconds.
     pub gpu_ns: u128,
-    /// Of that, settled exchanges'.
+    /// Of that, of settled exchanges.
     pub attributed_ns: u128,
     /// Of that, with no exchange in flight.
     pub idle_ns: u128,
-    /// Of that, nobody's.
+    /// Of that, without an exchange to attribute it to.
     pub unattributed_ns: u128,
     /// Of that, of exchanges that are not settled.
     pub pending_ns: u128,
-    /// What idling cost.
+    /// The cost of idle time and energy.
     pub idle_cost: Cost,
-    /// What nobody answers for cost.
+    /// The cost of unattributed time and energy.
     pub unattributed_cost: Cost,
 }
 
-/// Attributes.
+/// The accounts of all devices, and the exchanges that wait to be settled.
 #[derive(Debug)]
 pub struct Attribution<T> {
     rules: Rules,
-    accounts: Vec<Account>,
-    departures: Vec<Departures>,
+    accounts: Vec<DeviceAccount>,
+    lost_records: Vec<LostRecords>,
     waiting: VecDeque<Ended<T>>,
     totals: Totals,
-    tills: Tills,
+    costs: Costs,
     settled: u64,
     late: u64,
     refused: u64,
 }
 
 impl<T> Attribution<T> {
-    /// Begins; `loads` are the upstreams' cells now.
+    /// Returns an empty one; `loads` are the upstreams' cells now.
     pub fn new(rules: Rules, loads: &[LoadReading]) -> Self {
         Self {
             accounts: Vec::new(),
-            departures: loads.iter().map(Departures::new).collect(),
+            lost_records: loads.iter().map(LostRecords::new).collect(),
             waiting: VecDeque::new(),
             totals: Totals::new(rules.tenants, rules.models),
-            tills: Tills::new(Till::new(&rules.prices)),
+            costs: Costs::new(Pricer::new(&rules.prices)),
             rules,
             settled: 0,
             late: 0,
@@ -206,12 +206,12 @@ impl<T> Attribution<T> {
         }
     }
 
-    /// Takes a sample of every device that was ever seen, with the cells as they were at its tick.
-    /// `last` says that no other will come. Whatever can be settled now goes to `settled`.
+    /// Takes a sample of every device that was ever seen, with the cells at its tick.
+    /// `last` marks the last sample. Every exchange that can be settled now goes to `settled`.
     pub fn sample(
         &mut self,
         at: Tick,
-        devices: &[Metered],
+        devices: &[MeteredDevice],
         loads: &[LoadReading],
         last: bool,
         settled: &mut dyn FnMut(Settled<T>),
@@ -219,54 +219,54 @@ impl<T> Attribution<T> {
         for device in devices {
             match self.accounts.iter_mut().find(|account| account.uuid == device.uuid) {
                 Some(account) => {
-                    account.sample(at, device.seen, loads, self.rules.stale, last, &mut self.tills);
+                    account.sample(at, device.seen, loads, self.rules.stale, last, &mut self.costs);
                 }
                 None => {
-                    if let Seen::There { energy_nj, .. } = device.seen {
+                    if let DeviceSample::Present { energy_nj, .. } = device.seen {
                         let uuid = Arc::clone(&device.uuid);
-                        self.accounts.push(Account::new(uuid, &device.upstreams, at, energy_nj, loads));
+                        self.accounts.push(DeviceAccount::new(uuid, &device.upstreams, at, energy_nj, loads));
                     }
                 }
             }
         }
         self.settle(settled);
-        self.accounts.iter_mut().for_each(Account::fill_notes);
-        for (upstream, (departures, load)) in self.departures.iter_mut().zip(loads).enumerate() {
-            // Of what happened before there was a device, nothing is in any pool, and nothing is lost.
-            let mut pools = self.accounts.iter().filter_map(|account| account.pool(upstream));
-            if !pools.any(|pool| pool.began() < at) {
-                departures.begin(load);
-            } else if departures.mark(at, load) {
+        self.accounts.iter_mut().for_each(DeviceAccount::complete_exits);
+        for (upstream, (lost_records, load)) in self.lost_records.iter_mut().zip(loads).enumerate() {
+            // Exchanges from before the first device are in no unclaimed use, so none of theirs can be lost.
+            let mut unclaimed_uses = self.accounts.iter().filter_map(|account| account.unclaimed(upstream));
+            if !unclaimed_uses.any(|unclaimed| unclaimed.first_seen() < at) {
+                lost_records.begin(load);
+            } else if lost_records.record_exits(at, load) {
                 self.accounts.iter_mut().for_each(|account| account.note(upstream, at, load));
             }
         }
         self.write_off(at);
     }
 
-    /// An exchange ended. It comes back later, or at once if what it used cannot be known: it left
-    /// before there was a device, or comes too late, or finds no room.
+    /// Takes an ended exchange. It comes back later, or at once if its use cannot be known: it ended
+    /// before there was a device, its notice is too late, or the queue is full.
     pub fn ended(&mut self, ended: Ended<T>) -> Option<Settled<T>> {
-        let watched = self.accounts.iter().any(|account| account.pool(ended.upstream).is_some());
-        let departures = self.departures.get_mut(ended.upstream).filter(|_| watched);
-        let Some(departures) = departures else {
-            return Some(Settled { ticket: ended.ticket, used: None });
+        let watched = self.accounts.iter().any(|account| account.unclaimed(ended.upstream).is_some());
+        let lost_records = self.lost_records.get_mut(ended.upstream).filter(|_| watched);
+        let Some(lost_records) = lost_records else {
+            return Some(Settled { context: ended.context, used: None });
         };
-        if self.waiting.len() >= WAITING {
+        if self.waiting.len() >= WAITING_MAX_ITEMS {
             self.refused += 1;
-            return Some(Settled { ticket: ended.ticket, used: None });
+            return Some(Settled { context: ended.context, used: None });
         }
-        match departures.tell(&ended.entered, &ended.left) {
-            Told::InTime => {
+        match lost_records.notice(&ended.entered, &ended.left) {
+            NoticeArrival::OnTime => {
                 self.waiting.push_back(ended);
                 return None;
             }
-            Told::Late => self.late += 1,
-            Told::Before => {}
+            NoticeArrival::Late => self.late += 1,
+            NoticeArrival::BeforeFirstSample => {}
         }
-        Some(Settled { ticket: ended.ticket, used: None })
+        Some(Settled { context: ended.context, used: None })
     }
 
-    /// An exchange came back that had found no room even here.
+    /// Counts exchanges that the caller's queue rejected.
     pub(crate) fn refused(&mut self, count: u64) {
         self.refused += count;
     }
@@ -276,21 +276,21 @@ impl<T> Attribution<T> {
         self.waiting.len()
     }
 
-    /// Gives back who still waits, without what they used.
+    /// Gives the waiting exchanges back without their use.
     pub fn finish(&mut self, settled: &mut dyn FnMut(Settled<T>)) {
         for ended in self.waiting.drain(..) {
-            settled(Settled { ticket: ended.ticket, used: None });
+            settled(Settled { context: ended.context, used: None });
         }
     }
 
-    /// Where everything went.
+    /// Returns all totals since the start.
     pub fn reading(&self) -> AttributionReading {
         AttributionReading {
             tenants: self.totals.tenants(),
             models: self.totals.models(),
             devices: self.accounts.iter().map(device_use).collect(),
-            cost: self.tills.all(),
-            pending_cost: self.tills.pending(),
+            cost: self.costs.all(),
+            pending_cost: self.costs.pending(),
             settled: self.settled,
             late: self.late,
             refused: self.refused,
@@ -300,29 +300,32 @@ impl<T> Attribution<T> {
     fn settle(&mut self, settled: &mut dyn FnMut(Settled<T>)) {
         for _ in 0..self.waiting.len() {
             let Some(ended) = self.waiting.pop_front() else { return };
-            let mut pools = self.accounts.iter().filter_map(|account| account.pool(ended.upstream));
-            if !pools.all(|pool| pool.end() >= ended.left.share) {
+            let mut unclaimed_uses =
+                self.accounts.iter().filter_map(|account| account.unclaimed(ended.upstream));
+            if !unclaimed_uses.all(|unclaimed| unclaimed.end() >= ended.left.share) {
                 self.waiting.push_back(ended);
                 continue;
             }
             let used = self.take(&ended);
             self.settled += u64::from(used.is_some());
-            settled(Settled { ticket: ended.ticket, used });
+            settled(Settled { context: ended.context, used });
         }
     }
 
-    /// What an exchange used of each device of its upstream.
-    fn take(&mut self, ended: &Ended<T>) -> Option<Used> {
+    /// Takes the exchange's use from each device of its upstream.
+    fn take(&mut self, ended: &Ended<T>) -> Option<ExchangeUse> {
         let (mut used, mut devices, mut known) = ([0; 2], 0u32, [true; 2]);
         let (mut utilization, mut utilized) = (0.0, 0u32);
-        let was_there = |account: &&mut Account| {
-            account.pool(ended.upstream).is_some_and(|pool| !pool.began_after(&ended.left))
+        let was_there = |account: &&mut DeviceAccount| {
+            account
+                .unclaimed(ended.upstream)
+                .is_some_and(|unclaimed| !unclaimed.had_ended_before(&ended.left))
         };
         for account in self.accounts.iter_mut().filter(was_there) {
-            let its = account.take(ended.upstream, ended.entered.share, ended.left.share, &mut self.tills);
+            let its = account.take(ended.upstream, ended.entered.share, ended.left.share, &mut self.costs);
             used = added(used, its.used);
             devices += 1;
-            known = [known[0] && its.known[0], known[1] && its.known[1]];
+            known = [known[0] && its.complete[0], known[1] && its.complete[1]];
             if let Some(mean) = account.utilization(ended.entered.at, ended.left.at) {
                 utilization += mean;
                 utilized += 1;
@@ -331,11 +334,11 @@ impl<T> Attribution<T> {
         if devices == 0 {
             return None;
         }
-        let cost = self.tills.part(used);
+        let cost = self.costs.part(used);
         self.totals.add(&ended.tenant, &ended.model, used, cost);
         let small = |amount: u128| u64::try_from(amount).unwrap_or(u64::MAX);
         let energy_nj = known[ENERGY].then(|| small(used[ENERGY]));
-        Some(Used {
+        Some(ExchangeUse {
             energy_nj,
             per_token_nj: energy_nj.and_then(|energy| energy.checked_div(ended.output_tokens)),
             gpu_ns: known[TIME].then(|| small(used[TIME])),
@@ -344,22 +347,22 @@ impl<T> Attribution<T> {
         })
     }
 
-    /// What those used who left long ago and never told becomes nobody's.
+    /// Moves the use of exchanges without a timely notice to unattributed.
     fn write_off(&mut self, at: Tick) {
-        for (upstream, departures) in self.departures.iter_mut().enumerate() {
-            let pools = self.accounts.iter().filter_map(|account| account.pool(upstream));
-            // What is granted beyond this is in the cell and not in all pools yet.
-            let covered = pools.map(Pool::end).min().unwrap_or(u128::MAX);
-            while let Some((then, lost)) = departures.lost(at, LATE, covered) {
+        for (upstream, lost_records) in self.lost_records.iter_mut().enumerate() {
+            let unclaimed_uses = self.accounts.iter().filter_map(|account| account.unclaimed(upstream));
+            // A share beyond this is in the cell, but not yet in the unclaimed use of every device.
+            let covered = unclaimed_uses.map(UnclaimedUse::end).min().unwrap_or(u128::MAX);
+            while let Some((then, lost)) = lost_records.lost(at, NOTICE_TIMEOUT, covered) {
                 for account in &mut self.accounts {
-                    account.lose(upstream, then, lost, &mut self.tills);
+                    account.write_off(upstream, then, lost, &mut self.costs);
                 }
             }
         }
     }
 }
 
-fn device_use(account: &Account) -> DeviceUse {
+fn device_use(account: &DeviceAccount) -> DeviceUse {
     let (ledger, pending) = (&account.ledger, account.pending());
     DeviceUse {
         uuid: Arc::clone(&account.uuid),

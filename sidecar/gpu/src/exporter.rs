@@ -1,15 +1,15 @@
-//! A GPU exporter's page, where this process has no access to the devices: dcgm-exporter for
+//! Samples from a GPU exporter's metrics page, for a process without access to the devices: dcgm-exporter for
 //! NVIDIA, the device-metrics-exporter for AMD.
 //!
-//! Law: behind a cluster-wide address any node's exporter may answer. Where a person has said
-//! which machine or which devices are meant, a page of others is refused, counted, and said.
+//! Law: behind a cluster-wide address the exporter of any node may answer. If the operator has named
+//! a machine or devices, a page of another machine is rejected, counted, and logged.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use scrape::{Asker, Page};
 
-use crate::limits::DEVICES;
+use crate::limits::MAX_DEVICES;
 use crate::sample::{Device, Sample, cut};
 use crate::source::{Source, SourceName};
 
@@ -22,18 +22,18 @@ mod tests;
 
 use quantity::Quantity;
 
-/// Where an exporter is, and which machine it is to speak of.
+/// The address of an exporter, and the machine whose page is expected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExporterPlan {
     /// Name or address of its host.
     pub host: Arc<str>,
     /// Its port.
     pub port: u16,
-    /// The page, with the slash it begins with.
+    /// The path of the page, with its leading slash.
     pub path: String,
-    /// What its label `hostname` must say, if that matters.
+    /// The required value of the label `hostname`, if any.
     pub hostname: Option<String>,
-    /// What its metrics' names begin with, before what they are called by default.
+    /// The prefix of the metrics' names before their default names.
     pub prefix: String,
 }
 
@@ -46,8 +46,8 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// `uuids` are devices that are meant, if any were named: where no host name is set, a page
-    /// without any of them is another machine's.
+    /// `uuids` are the devices that the configuration names. Without a configured host name, a page
+    /// with none of them is another machine's.
     pub fn new(plan: ExporterPlan, uuids: Vec<Arc<str>>) -> Self {
         let asker = Asker { host: plan.host, port: plan.port, prefix: "".into() };
         let reader = Reader {
@@ -65,8 +65,10 @@ impl Source for Exporter {
     fn sample(&mut self) -> Sample {
         match self.asker.get_and_wait(&self.path) {
             Ok(answer) if answer.status == 200 => self.reader.read(&Page::read(&answer.text)),
-            Ok(answer) => Sample::Nothing(format!("the exporter answers {} to {}", answer.status, self.path)),
-            Err(failure) => Sample::Nothing(format!("the exporter cannot be read: {failure}")),
+            Ok(answer) => {
+                Sample::Failed(format!("the exporter answered status {} to {}", answer.status, self.path))
+            }
+            Err(failure) => Sample::Failed(format!("the exporter cannot be read: {failure}")),
         }
     }
 
@@ -79,27 +81,27 @@ impl Source for Exporter {
     }
 }
 
-/// What one kind of exporter calls things.
+/// The names that one kind of exporter uses.
 struct Dialect {
     source: SourceName,
     vendor: &'static str,
-    /// What tells it from others: the beginning of a name.
-    mark: &'static str,
-    /// A name and what it says; of several that say the same, the first is believed.
+    /// The prefix of its names, which identifies it.
+    name_prefix: &'static str,
+    /// Names and their quantities; of several names with the same quantity the first one counts.
     names: &'static [(&'static str, Quantity)],
-    /// Labels, each by its names: the first that is there and not empty.
+    /// Label names, in order of preference: the first present and non-empty label counts.
     uuid: &'static [&'static str],
     index: &'static [&'static str],
     name: &'static [&'static str],
     hostname: &'static [&'static str],
     driver: &'static [&'static str],
-    /// A part of a device.
+    /// The label of a MIG instance.
     part: &'static [&'static str],
 }
 
 const DIALECTS: [&Dialect; 2] = [&dcgm::DCGM, &rocm::ROCM];
 
-/// Makes samples of pages.
+/// Turns pages into samples.
 #[derive(Debug)]
 struct Reader {
     hostname: Option<String>,
@@ -109,9 +111,9 @@ struct Reader {
     refused: u64,
 }
 
-/// A line of the page, taken apart.
+/// A parsed line of the page.
 struct Line<'p> {
-    /// Its name without the prefix.
+    /// The metric name without the configured prefix.
     name: &'p str,
     value: f64,
     labels: Labels<'p>,
@@ -120,41 +122,44 @@ struct Line<'p> {
 impl Reader {
     fn read(&mut self, page: &Page<'_>) -> Sample {
         let lines: Vec<Line<'_>> = page.samples.iter().filter_map(|sample| self.line(sample)).collect();
-        let is_of = |dialect: &&&Dialect| lines.iter().any(|line| begins(line.name, dialect.mark));
+        let is_of = |dialect: &&&Dialect| {
+            lines.iter().any(|line| starts_with_ignore_case(line.name, dialect.name_prefix))
+        };
         let Some(dialect) = DIALECTS.iter().find(is_of) else {
-            return Sample::Nothing("the exporter's page has no name we know".to_owned());
+            return Sample::Failed("the exporter's page has no known metric".to_owned());
         };
         self.source = dialect.source;
         let mut hosts = Vec::new();
-        let mut meant = Vec::new();
-        for line in lines.into_iter().filter(|line| begins(line.name, dialect.mark)) {
+        let mut expected = Vec::new();
+        for line in lines.into_iter().filter(|line| starts_with_ignore_case(line.name, dialect.name_prefix)) {
             let host = line.labels.first(dialect.hostname).unwrap_or_default().to_owned();
-            match self.means(dialect, &line) {
-                true => meant.push(line),
+            match self.is_expected(dialect, &line) {
+                true => expected.push(line),
                 false if !hosts.contains(&host) => hosts.push(host),
                 false => {}
             }
         }
-        if meant.is_empty() && !hosts.is_empty() {
+        if expected.is_empty() && !hosts.is_empty() {
             self.refused += 1;
             let wanted = self.hostname.as_deref().unwrap_or("the machine with the GPUs that are configured");
-            return Sample::Nothing(format!(
-                "the exporter speaks of {}, not of {wanted}; let its Service answer on the same node only \
-                 (internalTrafficPolicy: Local)",
+            return Sample::Failed(format!(
+                "the exporter's page is of {}, not of {wanted}; restrict its Service to the same node \
+                                 (internalTrafficPolicy: Local)",
                 hosts.join(", ")
             ));
         }
-        Sample::Devices(devices(dialect, &meant))
+        Sample::Devices(devices(dialect, &expected))
     }
 
     fn line<'p>(&self, sample: &scrape::Sample<'p>) -> Option<Line<'p>> {
-        let name = begins(sample.name, &self.prefix).then(|| &sample.name[self.prefix.len()..])?;
+        let name =
+            starts_with_ignore_case(sample.name, &self.prefix).then(|| &sample.name[self.prefix.len()..])?;
         let labels = sample.labels().map(|(name, value)| (name, value.into_owned())).collect();
         Some(Line { name, value: sample.value, labels: Labels(labels) })
     }
 
-    /// Whether a line is of the machine that is meant.
-    fn means(&self, dialect: &Dialect, line: &Line<'_>) -> bool {
+    /// Returns true if a line is of the expected machine or device.
+    fn is_expected(&self, dialect: &Dialect, line: &Line<'_>) -> bool {
         let is =
             |text: Option<&str>, wanted: &str| text.is_some_and(|text| text.eq_ignore_ascii_case(wanted));
         let uuid = line.labels.first(dialect.uuid);
@@ -166,15 +171,15 @@ impl Reader {
     }
 }
 
-/// The devices the lines speak of.
+/// Returns the devices on the page.
 fn devices(dialect: &Dialect, lines: &[Line<'_>]) -> Vec<Device> {
     let mut devices: Vec<Device> = Vec::new();
     for (name, quantity) in dialect.names {
-        // A device may be there more than once, for each process or pod on it: the most is all of it.
+        // A device may have several lines, one for each process or pod on it: the maximum is the device's.
         let mut said: BTreeMap<usize, f64> = BTreeMap::new();
         for line in lines.iter().filter(|line| line.name.eq_ignore_ascii_case(name)) {
             let Some(value) = quantity.plausible(line.value) else { continue };
-            if let Some(number) = place(dialect, &mut devices, &line.labels, *quantity) {
+            if let Some(number) = device_index(dialect, &mut devices, &line.labels, *quantity) {
                 said.entry(number).and_modify(|most| *most = most.max(value)).or_insert(value);
             }
         }
@@ -186,9 +191,9 @@ fn devices(dialect: &Dialect, lines: &[Line<'_>]) -> Vec<Device> {
     devices
 }
 
-/// Which device a line is about, noted if it is new. What is said of a part and is the whole's, its
-/// energy first of all, is the whole's.
-fn place(
+/// Returns the index of the device of a line, added if it is new. A quantity that only a whole device has, energy
+/// above all, goes to the whole device even if the line is of an instance.
+fn device_index(
     dialect: &Dialect,
     devices: &mut Vec<Device>,
     labels: &Labels<'_>,
@@ -214,7 +219,7 @@ fn place(
         driver: labels.first(dialect.driver).map(cut),
         ..Device::default()
     })?;
-    let Some(part) = part.filter(|_| quantity.is_of_parts()) else { return Some(whole) };
+    let Some(part) = part.filter(|_| quantity.is_per_instance()) else { return Some(whole) };
     let parent = Arc::clone(&devices[whole].uuid);
     let (name, vendor, driver) =
         (devices[whole].name.clone(), devices[whole].vendor, devices[whole].driver.clone());
@@ -230,14 +235,14 @@ fn place(
 fn find(devices: &mut Vec<Device>, uuid: &str, new: impl FnOnce() -> Device) -> Option<usize> {
     let found = devices.iter().position(|device| &*device.uuid == uuid);
     found.or_else(|| {
-        (devices.len() < DEVICES).then(|| {
+        (devices.len() < MAX_DEVICES).then(|| {
             devices.push(Device { uuid: uuid.into(), ..new() });
             devices.len() - 1
         })
     })
 }
 
-/// A line's labels; exporters differ in how they write their names.
+/// A line's labels. Names match in any case, because exporters differ.
 struct Labels<'p>(Vec<(&'p str, String)>);
 
 impl Labels<'_> {
@@ -249,6 +254,6 @@ impl Labels<'_> {
     }
 }
 
-fn begins(text: &str, with: &str) -> bool {
+fn starts_with_ignore_case(text: &str, with: &str) -> bool {
     text.get(..with.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(with))
 }

@@ -1,6 +1,6 @@
-//! Which devices an upstream runs on, as it is configured and as it is found. Law: with several
-//! upstreams, or where devices of others may be seen, a person says it; nothing is guessed that money
-//! hangs on.
+//! The devices of each upstream, as configured and as found. Law: with several
+//! upstreams, or where other processes' devices may be visible, the operator assigns the devices; nothing that
+//! decides money is guessed.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,30 +13,30 @@ use crate::source::SourceName;
 pub struct Upstream {
     /// Its name, for messages.
     pub name: Arc<str>,
-    /// Its devices; `None` if it was not said.
+    /// Its devices; `None` if not configured.
     pub gpus: Option<Gpus>,
 }
 
-/// Devices, as a person names them.
+/// The devices in a `gpus` setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Gpus {
-    /// Every one on the machine.
+    /// Every device of the machine.
     All,
-    /// These; an empty list for an upstream that uses none here.
+    /// These; empty if the upstream uses none of the machine's.
     These(Vec<GpuName>),
 }
 
-/// A device, as a person names it.
+/// A device in a `gpus` setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GpuName {
-    /// By its number, counted from 0 in the driver's order.
+    /// Its index, from 0 in the driver's order.
     Index(u32),
-    /// By its UUID; that of a MIG instance stands for the device it is a part of.
+    /// Its UUID; the UUID of a MIG instance selects its parent device.
     Uuid(Arc<str>),
 }
 
 impl Gpus {
-    /// Reads what stands in a setting: `all`, or names with commas between.
+    /// Parses a setting: `all`, or a list separated by commas.
     pub fn parse(text: &str) -> Self {
         let names = || text.split(',').map(str::trim).filter(|name| !name.is_empty());
         match text.trim().eq_ignore_ascii_case("all") {
@@ -47,7 +47,7 @@ impl Gpus {
 }
 
 impl GpuName {
-    /// Reads a name: a number is an index, all else a UUID.
+    /// Parses an index, or else a UUID.
     pub fn parse(text: &str) -> Self {
         text.parse().map_or_else(|_| Self::Uuid(text.into()), Self::Index)
     }
@@ -63,61 +63,63 @@ impl GpuName {
 impl fmt::Display for GpuName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Index(index) => write!(f, "number {index}"),
+            Self::Index(index) => write!(f, "index {index}"),
             Self::Uuid(uuid) => f.write_str(uuid),
         }
     }
 }
 
-/// What is wrong with how devices were given to upstreams.
+/// One of several upstreams does not set its devices.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mistake {
-    /// The upstream that has none.
+pub struct AssignmentError {
+    /// The upstream without the setting.
     pub upstream: Arc<str>,
 }
 
-impl fmt::Display for Mistake {
+impl fmt::Display for AssignmentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "there are several upstreams, and it is not said on which GPUs {} runs: set its gpus to a list of \
-             indices or UUIDs, to `all`, or to an empty list",
+            "several upstreams are configured, and {} does not set its gpus: set them to a list of \
+                         indices or UUIDs, to `all`, or to an empty list",
             self.upstream
         )
     }
 }
 
-impl std::error::Error for Mistake {}
+impl std::error::Error for AssignmentError {}
 
-/// Every upstream's devices.
+/// The devices of every upstream.
 #[derive(Clone, Debug)]
 pub(crate) struct Assignment(Vec<Upstream>);
 
 impl Assignment {
-    /// A single upstream has all devices of its own container if nothing is said.
-    pub(crate) fn new(upstreams: &[Upstream]) -> Result<Self, Mistake> {
-        let unsaid = upstreams.iter().find(|upstream| upstream.gpus.is_none());
-        match unsaid {
-            Some(upstream) if upstreams.len() > 1 => Err(Mistake { upstream: Arc::clone(&upstream.name) }),
+    /// Only a single upstream may leave its devices unset.
+    pub(crate) fn new(upstreams: &[Upstream]) -> Result<Self, AssignmentError> {
+        let unassigned = upstreams.iter().find(|upstream| upstream.gpus.is_none());
+        match unassigned {
+            Some(upstream) if upstreams.len() > 1 => {
+                Err(AssignmentError { upstream: Arc::clone(&upstream.name) })
+            }
             _ => Ok(Self(upstreams.to_vec())),
         }
     }
 
-    /// The upstream that says nothing, of which there is at most one; and whether it has the devices
-    /// of a source. What the driver shows to this process was given to its container; an exporter
-    /// shows a machine's, and only where that has a single one it is known whose that is.
-    pub(crate) fn unsaid(&self, source: SourceName, all: &[Device]) -> Option<(&Upstream, bool)> {
-        let unsaid = self.0.iter().find(|upstream| upstream.gpus.is_none())?;
+    /// Returns the upstream without the setting, of which there is at most one, and true if it has all devices
+    /// of the source. The driver shows the devices of this process's container; an exporter shows a machine's, so
+    /// only a single device is known to be the upstream's.
+    pub(crate) fn unassigned(&self, source: SourceName, all: &[Device]) -> Option<(&Upstream, bool)> {
+        let unassigned = self.0.iter().find(|upstream| upstream.gpus.is_none())?;
         let whole = all.iter().filter(|device| device.parent.is_none()).count();
-        Some((unsaid, source == SourceName::Nvml || whole <= 1))
+        Some((unassigned, source == SourceName::Nvml || whole <= 1))
     }
 
-    /// The upstreams that run on a device, by their numbers; `all` are the sample's devices.
+    /// Returns the indices of the upstreams that run on a device; `all` are the sample's devices.
     pub(crate) fn of(&self, device: &Device, source: SourceName, all: &[Device]) -> Vec<usize> {
         let parts = || all.iter().filter(|part| part.parent.as_ref() == Some(&device.uuid));
         let is = |name: &GpuName| name.is(device) || parts().any(|part| name.is(part));
         let runs = |upstream: &Upstream| match &upstream.gpus {
-            None => self.unsaid(source, all).is_some_and(|(_, has)| has),
+            None => self.unassigned(source, all).is_some_and(|(_, has)| has),
             Some(Gpus::All) => true,
             Some(Gpus::These(names)) => names.iter().any(is),
         };
@@ -125,7 +127,7 @@ impl Assignment {
         numbered.filter(|(_, upstream)| runs(upstream)).map(|(number, _)| number).collect()
     }
 
-    /// What was named and is not there.
+    /// Returns the configured devices that are not in `all`.
     pub(crate) fn missing(&self, all: &[Device]) -> Vec<String> {
         let mut missing = Vec::new();
         for upstream in &self.0 {
@@ -137,7 +139,7 @@ impl Assignment {
         missing
     }
 
-    /// UUIDs that are named anywhere.
+    /// Returns all configured UUIDs.
     pub(crate) fn uuids(&self) -> Vec<Arc<str>> {
         let lists = self.0.iter().filter_map(|upstream| match &upstream.gpus {
             Some(Gpus::These(names)) => Some(names),
@@ -164,37 +166,37 @@ mod tests {
     }
 
     #[test]
-    fn one_upstream_has_all_and_several_must_say() {
+    fn single_upstream_has_all_devices_and_several_must_set_theirs() {
         let there = [device("GPU-a", Some(0), None)];
-        let one = Assignment::new(&[upstream("a", None)]).expect("it needs not be said");
+        let one = Assignment::new(&[upstream("a", None)]).expect("it may be unset");
         assert_eq!(one.of(&there[0], SourceName::Nvml, &there), [0]);
         assert_eq!(one.of(&there[0], SourceName::Dcgm, &there), [0], "it is the only one");
-        let mistake =
+        let error =
             Assignment::new(&[upstream("a", Some("0")), upstream("b", None)]).expect_err("b has none");
-        assert_eq!(mistake, Mistake { upstream: "b".into() });
-        assert!(mistake.to_string().contains("on which GPUs b runs"));
+        assert_eq!(error, AssignmentError { upstream: "b".into() });
+        assert!(error.to_string().contains("b does not set its gpus"));
     }
 
     #[test]
-    fn a_machines_devices_are_not_one_upstreams_by_silence() {
+    fn exporter_with_several_devices_assigns_none_by_default() {
         let there = [
             device("GPU-a", Some(0), None),
             device("GPU-b", Some(1), None),
             device("MIG-1", None, Some("GPU-b")),
         ];
-        let silent = Assignment::new(&[upstream("a", None)]).expect("it needs not be said");
-        let all = Assignment::new(&[upstream("a", Some("all"))]).expect("it is said");
+        let silent = Assignment::new(&[upstream("a", None)]).expect("it may be unset");
+        let all = Assignment::new(&[upstream("a", Some("all"))]).expect("it is set");
         for (source, has) in [(SourceName::Nvml, &[0][..]), (SourceName::Dcgm, &[]), (SourceName::Rocm, &[])]
         {
             assert_eq!(silent.of(&there[0], source, &there), has, "{source:?}");
             assert_eq!(all.of(&there[0], source, &there), [0], "{source:?}");
         }
-        // Parts of one device are one device.
+        // Instances of one device count as one device.
         assert_eq!(silent.of(&there[1], SourceName::Dcgm, &there[1..]), [0]);
     }
 
     #[test]
-    fn devices_are_found_by_number_uuid_and_part() {
+    fn devices_match_by_index_uuid_and_instance() {
         let there = [
             device("GPU-a", Some(0), None),
             device("GPU-b", Some(1), None),
@@ -203,10 +205,10 @@ mod tests {
         let said =
             [("x", "0"), ("y", "gpu-B, GPU-a"), ("z", "MIG-1"), ("none", ""), ("all", "ALL"), ("far", "7")];
         let said = said.map(|(name, gpus)| upstream(name, Some(gpus)));
-        let assignment = Assignment::new(&said).expect("all say it");
+        let assignment = Assignment::new(&said).expect("all set it");
         assert_eq!(assignment.of(&there[0], SourceName::Dcgm, &there), [0, 1, 4]);
         assert_eq!(assignment.of(&there[1], SourceName::Dcgm, &there), [1, 2, 4]);
-        assert_eq!(assignment.missing(&there), ["number 7 of far"]);
+        assert_eq!(assignment.missing(&there), ["index 7 of far"]);
         assert_eq!(assignment.uuids(), ["gpu-B".into(), "GPU-a".into(), "MIG-1".into()]);
     }
 }

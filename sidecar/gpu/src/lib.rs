@@ -1,36 +1,36 @@
-//! The GPUs: what they do, and for whom. Samples them, follows each over time, and attributes its
-//! energy, its time and their cost to the exchanges that used it.
+//! GPU monitoring: samples the GPUs, tracks each one over time, and attributes its energy, its time and
+//! their cost to the exchanges that used it.
 //!
-//! [`start()`] takes a [`Plan`] and begins: a thread asks the devices every so often, reads the
-//! upstreams' load cells at the same moment, and hands what comes of it out through [`Hooks`]. Ended
+//! [`start()`] takes a [`Plan`]. A thread samples the devices periodically, reads the
+//! upstreams' load cells at the same tick, and hands the results out through [`Hooks`]. Ended
 //! exchanges come in through [`Notices`] and go out again, settled, when a sample covers their end.
 //!
-//! In the order of the path of a sample: [`mod@watch`] decides when; a [`source`] is asked, on a thread
-//! of its own ([`nvml`] in this process, or an [`exporter`]), and gives a [`sample`]; `life` follows each device; [`gpus`]
-//! says whose it is; [`attribution`] shares it out, by the rule in `attribution.md`.
+//! The path of a sample: [`mod@sampling_thread`] decides when; a [`source`] is called on a thread
+//! of its own ([`nvml`] in this process, or an [`exporter`]) and returns a [`sample`]; `device_state` tracks
+//! each device; [`gpus`] assigns it to upstreams; [`attribution`] distributes it by the rule in `attribution.md`.
 //!
-//! Laws: nothing here is on anyone's way, and no call into a driver can hold up more than this
-//! thread. What a device does not say is absent, never 0. Energy, time and money are conserved.
+//! Laws: nothing here blocks a request, and a driver call can block only this crate's
+//! threads. A value that a device does not report is absent, never 0. Energy, time and money are conserved.
 
-mod ask;
 pub mod attribution;
+mod device_state;
 pub mod exporter;
 pub mod gpus;
-mod life;
 pub mod limits;
 pub mod nvml;
-pub mod round;
 pub mod sample;
+pub mod sampler;
+pub mod sampling_thread;
 pub mod source;
-pub mod watch;
+mod source_thread;
 
 pub use attribution::{
-    AttributionReading, Cost, DeviceUse, Ended, ModelUse, Prices, Settled, TenantUse, Used,
+    AttributionReading, Cost, DeviceUse, Ended, ExchangeUse, ModelUse, Prices, Settled, TenantUse,
 };
+pub use device_state::{EnergySource, GpuReading};
 pub use exporter::ExporterPlan;
-pub use gpus::{GpuName, Gpus, Mistake, Upstream};
-pub use life::{EnergyFrom, GpuReading};
-pub use round::GpusReading;
+pub use gpus::{AssignmentError, GpuName, Gpus, Upstream};
 pub use sample::{Activity, Clocks, Device, Throttle};
-pub use source::{SourceName, Wanted};
-pub use watch::{Hooks, Notices, Plan, Running, start};
+pub use sampler::GpusReading;
+pub use sampling_thread::{Hooks, Notices, Plan, Running, start};
+pub use source::{SourceChoice, SourceName};

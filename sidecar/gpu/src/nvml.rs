@@ -1,12 +1,12 @@
-//! The NVIDIA driver's own library, asked in this process. The only place that knows NVML.
+//! The NVIDIA driver's library as a source, in this process. The only module that knows NVML.
 //!
 //! ```text
-//!   sample() ─ask─▶ thread: open ─▶ session ─▶ session … ─▶ broken ─▶ wait ─▶ open
-//!            ◀─────── answer, or none in time
+//!   sample() ─call─▶ thread: open ─▶ session ─▶ session … ─▶ broken ─▶ wait ─▶ open
+//!            ◀─────── answer, or a timeout
 //! ```
 //!
-//! Law: a call into the driver may hang, and a driver may go and come. Then there is no sample, and
-//! nothing else: calls are made on a thread of their own, which nobody waits for longer than agreed.
+//! Law: a call into the driver may hang, and a driver may be unloaded and reloaded. Either costs a sample and
+//! nothing else: calls run on a thread of their own, and every wait for it has a timeout.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use nvml_wrapper::error::NvmlError;
 
-use crate::limits::{BACKOFF_SAMPLES, OPENING};
+use crate::limits::{BACKOFF_MAX_SAMPLES, DRIVER_OPEN_TIMEOUT};
 use crate::sample::Sample;
 use crate::source::{Source, SourceName};
 
@@ -29,49 +29,47 @@ use session::Session;
 pub struct Nvml {
     ask: SyncSender<()>,
     answers: Receiver<Sample>,
-    patience: Duration,
-    /// An answer that did not come in time is still to come.
-    owed: bool,
-    /// It was never asked: opening the driver may take seconds.
-    fresh: bool,
+    timeout: Duration,
+    /// A call timed out, and its answer is still to come.
+    late_answer: bool,
+    /// No call was made yet: opening the driver may take seconds.
+    first_call: bool,
 }
 
 impl Nvml {
-    /// Begins; the library is loaded with the first sample. `library` is its path, if not the
-    /// driver's own.
-    pub fn start(library: Option<PathBuf>, patience: Duration) -> std::io::Result<Self> {
+    /// Starts the thread; the first sample loads the library. `library` is its path, if not the
+    /// driver's default.
+    pub fn start(library: Option<PathBuf>, timeout: Duration) -> std::io::Result<Self> {
         let (ask, asked) = sync_channel(1);
         let (answer, answers) = channel();
         std::thread::Builder::new().name("nvml".to_owned()).spawn(move || run(library, &asked, &answer))?;
-        Ok(Self { ask, answers, patience, owed: false, fresh: true })
+        Ok(Self { ask, answers, timeout, late_answer: false, first_call: true })
     }
 }
 
 impl Source for Nvml {
     fn sample(&mut self) -> Sample {
-        if self.owed {
-            // It is of a time that has passed.
+        if self.late_answer {
+            // The late answer is of a past moment: discard it.
             match self.answers.try_recv() {
-                Ok(_) => self.owed = false,
-                Err(_) => return Sample::Nothing("NVML still has not answered".to_owned()),
+                Ok(_) => self.late_answer = false,
+                Err(_) => return Sample::Failed("NVML has not answered the previous call".to_owned()),
             }
         }
         if self.ask.send(()).is_err() {
-            return Sample::Nothing("the thread that asks NVML has ended".to_owned());
+            return Sample::Failed("the NVML thread has ended".to_owned());
         }
-        let patience = match std::mem::take(&mut self.fresh) {
-            true => self.patience.max(OPENING),
-            false => self.patience,
+        let timeout = match std::mem::take(&mut self.first_call) {
+            true => self.timeout.max(DRIVER_OPEN_TIMEOUT),
+            false => self.timeout,
         };
-        match self.answers.recv_timeout(patience) {
+        match self.answers.recv_timeout(timeout) {
             Ok(sample) => sample,
             Err(RecvTimeoutError::Timeout) => {
-                self.owed = true;
-                Sample::Nothing(format!("NVML has not answered within {} ms", patience.as_millis()))
+                self.late_answer = true;
+                Sample::Failed(format!("NVML did not answer within {} ms", timeout.as_millis()))
             }
-            Err(RecvTimeoutError::Disconnected) => {
-                Sample::Nothing("the thread that asks NVML has ended".to_owned())
-            }
+            Err(RecvTimeoutError::Disconnected) => Sample::Failed("the NVML thread has ended".to_owned()),
         }
     }
 
@@ -80,24 +78,24 @@ impl Source for Nvml {
     }
 }
 
-/// Until nobody asks any more.
+/// Answers calls until the source is dropped.
 fn run(library: Option<PathBuf>, asked: &Receiver<()>, answers: &Sender<Sample>) {
     let mut backoff = Backoff::default();
-    let (mut why, mut again) = (String::new(), true);
+    let (mut reason, mut again) = (String::new(), true);
     while asked.recv().is_ok() {
         if again {
             match open(library.as_deref().map(Path::as_os_str)) {
                 Ok(nvml) => {
-                    let end = answer_while_it_lasts(&nvml, asked, answers, &mut backoff);
-                    let Some((reason, now)) = end else { return };
-                    (why, again) = (reason, now);
+                    let end = serve_calls(&nvml, asked, answers, &mut backoff);
+                    let Some((cause, now)) = end else { return };
+                    (reason, again) = (cause, now);
                     continue;
                 }
-                Err(error) => why = format!("NVML cannot be used: {error}"),
+                Err(error) => reason = format!("NVML could not be opened: {error}"),
             }
         }
         again = backoff.is_due();
-        if answers.send(Sample::Nothing(why.clone())).is_err() {
+        if answers.send(Sample::Failed(reason.clone())).is_err() {
             return;
         }
     }
@@ -111,9 +109,9 @@ fn open(library: Option<&OsStr>) -> Result<nvml_wrapper::Nvml, NvmlError> {
     builder.init()
 }
 
-/// Answers the question that is open and those that follow, until the driver has to be opened
-/// anew: why, and whether with the next question already. Nothing if nobody asks any more.
-fn answer_while_it_lasts(
+/// Answers the current call and later ones until the driver has to be reopened. Returns the reason, and true if the
+/// next call should reopen it; `None` if the source was dropped.
+fn serve_calls(
     nvml: &nvml_wrapper::Nvml,
     asked: &Receiver<()>,
     answers: &Sender<Sample>,
@@ -122,8 +120,8 @@ fn answer_while_it_lasts(
     let mut session = Session::new(nvml);
     loop {
         let (answer, end) = match session.sample() {
-            // A device that fell off the bus comes back only to who opens the driver anew.
-            Ok(devices) if session.has_lost() => {
+            // A device that fell off the bus comes back only after the driver is reopened.
+            Ok(devices) if session.lost_device() => {
                 (Sample::Devices(devices), backoff.is_due().then(|| (String::new(), true)))
             }
             Ok(devices) => {
@@ -131,8 +129,8 @@ fn answer_while_it_lasts(
                 (Sample::Devices(devices), None)
             }
             Err(error) => {
-                let why = format!("NVML no longer answers: {error}");
-                (Sample::Nothing(why.clone()), Some((why, backoff.is_due())))
+                let reason = format!("NVML failed: {error}");
+                (Sample::Failed(reason.clone()), Some((reason, backoff.is_due())))
             }
         };
         answers.send(answer).ok()?;
@@ -143,7 +141,7 @@ fn answer_while_it_lasts(
     }
 }
 
-/// Which failures are worth another attempt: the 1st, the 3rd, the 7th and so on.
+/// Exponential backoff, in calls: retries after failure 1, 3, 7 and so on.
 #[derive(Debug, Default)]
 struct Backoff {
     step: u32,
@@ -151,10 +149,10 @@ struct Backoff {
 }
 
 impl Backoff {
-    /// It failed once more. Whether the next time is one to try.
+    /// Counts a failure; returns true if the next call should retry.
     fn is_due(&mut self) -> bool {
         if self.left == 0 {
-            self.step = (self.step * 2).clamp(1, BACKOFF_SAMPLES);
+            self.step = (self.step * 2).clamp(1, BACKOFF_MAX_SAMPLES);
             self.left = self.step;
         }
         self.left -= 1;
@@ -167,7 +165,7 @@ mod tests {
     use super::Backoff;
 
     #[test]
-    fn attempts_become_rare() {
+    fn retries_back_off_exponentially() {
         let mut backoff = Backoff::default();
         let due: Vec<u32> = (1..=250).filter(|_| backoff.is_due()).collect();
         assert_eq!(due, [1, 3, 7, 15, 31, 63, 123, 183, 243]);

@@ -1,38 +1,38 @@
-//! What a device says of itself at one moment. The law: what it does not say is absent, never 0.
+//! A sample of all devices at one moment. The law: a value that a device does not report is absent, never 0.
 
 use std::sync::Arc;
 
-use crate::limits::NAME_BYTES;
+use crate::limits::NAME_MAX_BYTES;
 
-/// What came of asking all devices.
+/// The outcome of sampling.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sample {
-    /// These are there; who was there before and is not among them is gone.
+    /// The present devices; any other device is absent.
     Devices(Vec<Device>),
-    /// Nobody answered, and why. Nothing is known of any device.
-    Nothing(String),
+    /// The sample failed, for this reason: the state of every device is unknown.
+    Failed(String),
 }
 
 /// A device.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Device {
-    /// Its name among all in the world.
+    /// Its globally unique name.
     pub uuid: Arc<str>,
-    /// Its number on its machine.
+    /// Its index on its machine.
     pub index: Option<u32>,
-    /// The product.
+    /// The product name.
     pub name: Option<String>,
-    /// Who makes it: `nvidia` or `amd`.
+    /// The manufacturer: `nvidia` or `amd`.
     pub vendor: Option<&'static str>,
     /// Version of its driver.
     pub driver: Option<String>,
-    /// The device it is a part of: it is a MIG instance, with no energy of its own.
+    /// The parent device of a MIG instance, which has no energy of its own.
     pub parent: Option<Arc<str>>,
-    /// Part of the time in which something ran on it, in millionths, over the source's last period.
+    /// The fraction of the time with work running on it, in millionths, over the source's last period.
     pub utilization_ppm: Option<u32>,
     /// Memory in use, in bytes.
     pub memory_used: Option<u64>,
-    /// All its memory, in bytes.
+    /// Total memory, in bytes.
     pub memory_total: Option<u64>,
     /// Power in milliwatts.
     pub power_mw: Option<u64>,
@@ -40,34 +40,34 @@ pub struct Device {
     pub energy_nj: Option<u128>,
     /// Temperature of the chip, in degrees Celsius.
     pub temperature_c: Option<f64>,
-    /// Its clocks.
+    /// Its clock rates.
     pub clocks: Clocks,
-    /// Whether each reason holds it back now, by [`Throttle`].
+    /// The active throttle reasons, by [`Throttle`].
     pub throttled: Option<[bool; Throttle::ALL.len()]>,
-    /// How busy its parts are.
+    /// The activity of its units.
     pub activity: Activity,
-    /// Compute processes on it.
+    /// The number of compute processes on it.
     pub processes: Option<u32>,
-    /// Memory errors that were corrected, since it was made or its counter reset.
+    /// Corrected memory errors, over its life or since a reset of the counter.
     pub errors_corrected: Option<u64>,
-    /// Memory errors that were not.
+    /// Uncorrected memory errors.
     pub errors_uncorrected: Option<u64>,
-    /// The power it may draw, in milliwatts.
+    /// The enforced power limit, in milliwatts.
     pub power_limit_mw: Option<u64>,
 }
 
-/// Clocks in hertz.
+/// Clock rates in hertz.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clocks {
-    /// Of graphics.
+    /// The graphics clock.
     pub graphics: Option<u64>,
-    /// Of the streaming multiprocessors.
+    /// The clock of the streaming multiprocessors.
     pub sm: Option<u64>,
-    /// Of memory.
+    /// The memory clock.
     pub memory: Option<u64>,
 }
 
-/// Parts of the time or the bandwidth in which a unit worked, 0–1.
+/// The fraction of time or bandwidth in which each unit was active, 0–1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Activity {
     /// Graphics or compute engine.
@@ -85,7 +85,7 @@ pub struct Activity {
 }
 
 impl Activity {
-    /// Each with its name.
+    /// Returns each unit with its label value.
     pub fn units(&self) -> [(&'static str, Option<f64>); 6] {
         [
             ("graphics", self.graphics),
@@ -99,28 +99,28 @@ impl Activity {
 }
 
 impl Clocks {
-    /// Each with its name.
+    /// Returns each clock with its label value.
     pub fn units(&self) -> [(&'static str, Option<u64>); 3] {
         [("graphics", self.graphics), ("sm", self.sm), ("memory", self.memory)]
     }
 }
 
-/// What holds a device's clocks down.
+/// A throttle reason: why a device's clocks are reduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Throttle {
-    /// It draws as much power as it may.
+    /// It is at its power limit.
     PowerCap,
-    /// The hardware slowed it, for reasons of its own.
+    /// A hardware slowdown.
     HwSlowdown,
-    /// Too hot: the hardware halved its clocks.
+    /// Temperature: the hardware reduced the clocks.
     HwThermal,
-    /// The power supply asked for it.
+    /// The power supply's brake signal.
     HwPowerBrake,
-    /// Too hot: the driver lowered its clocks.
+    /// Temperature: the driver reduced the clocks.
     SwThermal,
-    /// It waits for slower devices of its group.
+    /// The slower devices of its sync-boost group.
     SyncBoost,
-    /// A reason that has no name here: an applications' or display's clock setting, say.
+    /// Any other reason, such as an application's or a display's clock setting.
     Other,
 }
 
@@ -149,7 +149,7 @@ impl Throttle {
         }
     }
 
-    /// From NVML's bits, which DCGM hands on. Being idle holds nothing down.
+    /// Decodes NVML's bits, which DCGM also uses. Idle is no throttle reason.
     pub(crate) fn from_bits(bits: u64) -> [bool; Self::ALL.len()] {
         const GPU_IDLE: u64 = 0x1;
         const NAMED: [u64; 6] = [0x4, 0x8, 0x40, 0x80, 0x20, 0x10];
@@ -162,7 +162,7 @@ impl Throttle {
     }
 }
 
-/// A name, cut to what is kept of it.
+/// Returns a name, cut to [`NAME_MAX_BYTES`].
 pub(crate) fn cut(name: &str) -> String {
-    name[..name.floor_char_boundary(NAME_BYTES)].to_owned()
+    name[..name.floor_char_boundary(NAME_MAX_BYTES)].to_owned()
 }

@@ -1,4 +1,4 @@
-//! Where samples come from: one trait, and the choice between those who have it.
+//! The sources of samples: a trait, and the choice of an implementation.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,35 +9,35 @@ use crate::exporter::{Exporter, ExporterPlan};
 use crate::nvml::Nvml;
 use crate::sample::Sample;
 
-/// Who can be asked what the devices do.
+/// A source of samples.
 pub trait Source: Send {
-    /// Asks. Energy counters are read first: they are wanted as they are when this is called. What
-    /// fails is said in the sample. Takes as long as it must; never waits for the data plane.
+    /// Takes a sample. Energy counters are read first, so that they are as of the call. A
+    /// failure is part of the sample. May block; never waits for the data plane.
     fn sample(&mut self) -> Sample;
 
-    /// Which it is.
+    /// Returns the source's name.
     fn name(&self) -> SourceName;
 
-    /// Samples it refused, because they were of another machine.
+    /// Returns the number of samples rejected because they were of another machine.
     fn refused(&self) -> u64 {
         0
     }
 
-    /// Asks, and says who answered.
+    /// Takes a sample, with the state of the source.
     fn answer(&mut self) -> Answer {
         let sample = self.sample();
         Answer { source: self.name(), refused: self.refused(), sample }
     }
 }
 
-/// What came of asking, and of whom.
+/// A sample and its source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// Who was asked.
+    /// The source.
     pub source: SourceName,
-    /// Samples it refused since the beginning.
+    /// Samples it rejected since the start.
     pub refused: u64,
-    /// What it said.
+    /// The sample.
     pub sample: Sample,
 }
 
@@ -50,7 +50,7 @@ pub enum SourceName {
     Dcgm,
     /// AMD's device-metrics-exporter.
     Rocm,
-    /// None yet.
+    /// No source yet.
     None,
 }
 
@@ -66,41 +66,41 @@ impl SourceName {
     }
 }
 
-/// Which source is wanted.
+/// The configured source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Wanted {
-    /// NVML if it is there and has a device, else the exporter if one is named, else none.
+pub enum SourceChoice {
+    /// NVML if it loads and has a device, else the exporter if one is configured, else none.
     #[default]
     Auto,
-    /// NVML, however long it takes to come.
+    /// NVML, retried until it loads.
     Nvml,
     /// The exporter.
     Exporter,
 }
 
-/// The source that is wanted. May take as long as NVML's first answer.
+/// Returns the configured source. May take as long as NVML's first answer.
 pub(crate) fn choose(
-    wanted: Wanted,
+    wanted: SourceChoice,
     library: Option<PathBuf>,
     exporter: Option<ExporterPlan>,
     uuids: Vec<Arc<str>>,
-    patience: Duration,
+    timeout: Duration,
 ) -> io::Result<Box<dyn Source>> {
     let exporter = exporter.map(|plan| Box::new(Exporter::new(plan, uuids)) as Box<dyn Source>);
     match (wanted, exporter) {
-        (Wanted::Exporter, Some(exporter)) => Ok(exporter),
-        (Wanted::Exporter, None) => {
-            let what = "they are to be read from an exporter, and none is named";
+        (SourceChoice::Exporter, Some(exporter)) => Ok(exporter),
+        (SourceChoice::Exporter, None) => {
+            let what = "the GPU source is an exporter, and no exporter is configured";
             Err(io::Error::new(io::ErrorKind::InvalidInput, what))
         }
-        (Wanted::Auto, Some(exporter)) => {
-            let mut nvml = Nvml::start(library, patience)?;
+        (SourceChoice::Auto, Some(exporter)) => {
+            let mut nvml = Nvml::start(library, timeout)?;
             match nvml.sample() {
                 Sample::Devices(devices) if !devices.is_empty() => Ok(Box::new(nvml)),
                 _ => Ok(exporter),
             }
         }
-        // Without an exporter there is nothing better to do than to look for it again.
-        (Wanted::Auto | Wanted::Nvml, _) => Ok(Box::new(Nvml::start(library, patience)?)),
+        // Without an exporter the only option is to retry NVML.
+        (SourceChoice::Auto | SourceChoice::Nvml, _) => Ok(Box::new(Nvml::start(library, timeout)?)),
     }
 }

@@ -6,7 +6,8 @@ use std::io;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use gpu::{
-    AttributionReading, Cost, Ended, GpusReading, Hooks, Notices, Prices, Running, Settled, Throttle, Used,
+    AttributionReading, Cost, Ended, ExchangeUse, GpusReading, Hooks, Notices, Prices, Running, Settled,
+    Throttle,
 };
 use meter::{Load, Record};
 use metrics::{DeviceShare, GpuReading, Metrics, ModelShare, Share, TenantShare};
@@ -54,7 +55,7 @@ pub(crate) fn start(
                     idle.read(&reading);
                 }
             }),
-            settled: Box::new(move |Settled { ticket, used }| {
+            settled: Box::new(move |Settled { context: ticket, used }| {
                 if let Some(nanojoules) = used.and_then(|used| used.per_token_nj) {
                     per_token.energy_per_output_token(&ticket.model, nanojoules as f64 / 1e9);
                 }
@@ -111,7 +112,7 @@ impl Entrance {
             left: record.load.left,
             // A prefill leg's one token is no answer: its energy is the prompt's.
             output_tokens: if identity.role.is_counted() { record.tokens.output() } else { 0 },
-            ticket: Ticket { record, model, charge },
+            context: Ticket { record, model, charge },
         };
         if let Err(ticket) = notices.ended(ended) {
             self.exports.submit(ticket.record, &ticket.charge, None);
@@ -120,8 +121,8 @@ impl Entrance {
 }
 
 /// Where not even the time is known, nothing is.
-fn energy(used: Used) -> Option<Energy> {
-    let Used { energy_nj, gpu_ns, utilization, .. } = used;
+fn energy(used: ExchangeUse) -> Option<Energy> {
+    let ExchangeUse { energy_nj, gpu_ns, utilization, .. } = used;
     Some(Energy { joules_nano: energy_nj, gpu_ns: gpu_ns?, utilization })
 }
 

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwapOption;
-use gpu::Used;
+use gpu::ExchangeUse;
 use ledger::report::source;
 use ledger::{EnergyRow, Ledger, Row};
 use meter::Record;
@@ -94,7 +94,7 @@ impl Spend {
     }
 
     /// What an exchange, charged before, used of the GPUs.
-    pub(crate) fn used(&self, record: &Record, charge: Charge, used: &Used) {
+    pub(crate) fn used(&self, record: &Record, charge: Charge, used: &ExchangeUse) {
         let Books { ledger, metrics, .. } = &*self.0;
         let identity = &record.identity;
         let cost = used.cost.hours_pico + used.cost.energy_pico;

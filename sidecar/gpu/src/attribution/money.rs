@@ -1,17 +1,17 @@
-//! What time and energy cost, in pico-dollars. The law: exact. Each division's remainder is carried
-//! into the next, so that the parts are the cost of the whole.
+//! The cost of time and energy, in pico-dollars. The law: exact. Each division's remainder is carried
+//! into the next, so that the parts add up to the cost of the whole.
 
 use super::{ENERGY, Pair, TIME};
 
-/// What a GPU costs.
+/// Prices of GPU time and energy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prices {
-    /// A device for an hour, busy or not, in pico-dollars; 0 if that is not to be counted.
+    /// A device-hour, busy or not, in pico-dollars; 0: not counted.
     pub hour_pico: u64,
-    /// A kilowatt-hour, in pico-dollars; 0 if that is not to be counted.
+    /// A kilowatt-hour, in pico-dollars; 0: not counted.
     pub kwh_pico: u64,
-    /// Power usage effectiveness, in millionths: what the building draws for each that the device
-    /// does. 1,000,000 is none lost.
+    /// Power usage effectiveness, in millionths: the building's power per device power.
+    /// 1,000,000 is no overhead.
     pub pue_micro: u64,
 }
 
@@ -31,27 +31,26 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Both added.
     pub(crate) fn add(&mut self, other: Self) {
         self.hours_pico += other.hours_pico;
         self.energy_pico += other.energy_pico;
     }
 }
 
-/// Nanoseconds of an hour.
+/// Nanoseconds in an hour.
 const HOUR_NS: u128 = 3_600_000_000_000;
 
-/// Nanojoules of a kilowatt-hour, times the parts a power usage effectiveness is counted in.
+/// Nanojoules in a kilowatt-hour, times the millionths of the power usage effectiveness.
 const KWH: u128 = 3_600_000_000_000_000 * 1_000_000;
 
-/// Turns amounts into money.
+/// Prices amounts, and carries the remainders.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Till {
+pub(crate) struct Pricer {
     rate: Pair,
     carry: Pair,
 }
 
-impl Till {
+impl Pricer {
     pub(crate) fn new(prices: &Prices) -> Self {
         let mut rate = [0; 2];
         rate[TIME] = u128::from(prices.hour_pico);
@@ -59,7 +58,7 @@ impl Till {
         Self { rate, carry: [0; 2] }
     }
 
-    /// What this costs, the remainder of the last amount with it.
+    /// Returns the cost of an amount plus the last remainder.
     pub(crate) fn charge(&mut self, amount: Pair) -> Cost {
         let mut pico = |i: usize, per: u128| {
             let due = amount[i].saturating_mul(self.rate[i]).saturating_add(self.carry[i]);

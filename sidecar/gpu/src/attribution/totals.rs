@@ -1,7 +1,7 @@
-//! What the attributed energy, time and money add up to: by tenant and by model.
+//! Totals of the attributed energy, time and money, by tenant and by model.
 //!
-//! The law: a name is somebody else's text. There are only so many labels; who comes later is
-//! `_other`, and nothing that was attributed is missing from the sum.
+//! The law: names come from clients, so the number of labels is bounded. Later names count as
+//! `_other`, and the sum stays complete.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,28 +9,28 @@ use std::sync::Arc;
 use super::money::Cost;
 use super::{ENERGY, Pair, TIME};
 
-/// What those are together that have no label of their own.
+/// The label of all names beyond the bound.
 pub const OTHER: &str = "_other";
 
-/// One tenant's.
+/// Totals of one tenant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TenantUse {
     /// Energy attributed, in nanojoules.
     pub energy_nj: u128,
     /// Device time attributed, in nanoseconds × devices.
     pub gpu_ns: u128,
-    /// What both cost.
+    /// The cost of both.
     pub cost: Cost,
 }
 
-/// One model's.
+/// Totals of one model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ModelUse {
     /// Energy attributed, in nanojoules.
     pub energy_nj: u128,
 }
 
-/// All tenants' and models'.
+/// Totals of all tenants and models.
 #[derive(Clone, Debug)]
 pub(crate) struct Totals {
     tenants: Capped<TenantUse>,
@@ -42,7 +42,7 @@ impl Totals {
         Self { tenants: Capped::new(tenants), models: Capped::new(models) }
     }
 
-    /// An exchange was settled.
+    /// Adds a settled exchange.
     pub(crate) fn add(&mut self, tenant: &Arc<str>, model: &Arc<str>, used: Pair, cost: Cost) {
         let tenant = self.tenants.of(tenant);
         tenant.energy_nj += used[ENERGY];

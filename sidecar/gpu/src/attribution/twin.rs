@@ -1,17 +1,17 @@
-//! Attribution against its naive twin: every nanosecond is looked at, every exchange in every
-//! interval is integrated by itself, and nothing is cumulated.
+//! Attribution against its naive twin, which visits every nanosecond, integrates every exchange in every
+//! interval by itself, and accumulates nothing.
 
 use std::time::Duration;
 
 use meter::{Load, LoadReading, Tick};
 use proptest::prelude::*;
 
-use super::{Attribution, Ended, Metered, Prices, Rules, Seen, Settled};
+use super::{Attribution, DeviceSample, Ended, MeteredDevice, Prices, Rules, Settled};
 
-/// Nanoseconds that pass.
+/// The length of a scene in nanoseconds.
 const END: u64 = 160;
 
-/// Divisible by any number of exchanges in flight.
+/// Fractions of a share: divisible by any number of exchanges in flight.
 const PARTS: u128 = 5040;
 
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ struct Exchange {
     dropped: bool,
 }
 
-/// What a sample sees of each device.
+/// A sample of each device.
 #[derive(Clone, Debug)]
 struct Shot {
     at: u64,
@@ -31,12 +31,12 @@ struct Shot {
     missing: Vec<bool>,
 }
 
-/// When each device is there first, at the soonest.
+/// The earliest time at which each device appears.
 type Appear = Vec<u64>;
 
 #[derive(Clone, Debug)]
 struct Scene {
-    /// By device: the upstreams on it.
+    /// The upstreams of each device.
     devices: Vec<Vec<usize>>,
     exchanges: Vec<Exchange>,
     shots: Vec<Shot>,
@@ -77,7 +77,7 @@ fn scenes(drops: bool) -> impl Strategy<Value = Scene> {
     )
 }
 
-/// From, and to before.
+/// Start (inclusive) and end (exclusive).
 type Interval = (u64, u64);
 
 impl Scene {
@@ -86,19 +86,19 @@ impl Scene {
         self.exchanges.iter().filter(there).count() as u128
     }
 
-    /// Nanoseconds of an interval in which somebody was there.
+    /// Returns the nanoseconds of an interval with an exchange in flight.
     fn busy(&self, upstream: usize, (from, to): Interval) -> u128 {
         (from..to).filter(|ns| self.in_flight(upstream, *ns) > 0).count() as u128
     }
 
-    /// An exchange's share of an interval, in 1/PARTS ns.
+    /// Returns an exchange's share of an interval, in 1/PARTS ns.
     fn share(&self, exchange: &Exchange, (from, to): Interval) -> u128 {
         (from.max(exchange.from)..to.min(exchange.to))
             .map(|ns| PARTS / self.in_flight(exchange.upstream, ns))
             .sum()
     }
 
-    /// The intervals of a device with the energy that is known of each, 0 if none is; and all it grew by.
+    /// Returns the intervals of a device with their known energy, or 0, and the total growth.
     fn intervals(&self, device: usize) -> (Vec<(Interval, u128)>, u128) {
         let (mut intervals, mut begin) = (Vec::new(), None);
         let (mut counter, mut before, mut all) = (1000, 1000, 0);
@@ -123,13 +123,13 @@ impl Scene {
         (intervals, all)
     }
 
-    /// When a device is seen first.
+    /// Returns when a device is first seen.
     fn seen(&self, device: usize) -> u64 {
         let first = self.shots.iter().find(|shot| !shot.missing[device]);
         first.expect("all are at the end").at
     }
 
-    /// The devices of an exchange that were seen before it ended.
+    /// Returns the devices of an exchange that were seen before it ended.
     fn devices_of(&self, exchange: &Exchange) -> impl Iterator<Item = usize> {
         let of = |device: &usize| {
             self.devices[*device].contains(&exchange.upstream) && self.seen(*device) < exchange.to
@@ -137,7 +137,7 @@ impl Scene {
         (0..3).filter(of).collect::<Vec<_>>().into_iter()
     }
 
-    /// Whether all is known that an exchange used of a device: energy and time.
+    /// Returns for energy and time: true if an exchange's use of a device is known completely.
     fn known(&self, exchange: &Exchange, device: usize) -> [bool; 2] {
         let time = exchange.from == exchange.to || self.seen(device) <= exchange.from;
         let met = |(begin, end): Interval| begin.max(exchange.from) < end.min(exchange.to);
@@ -145,7 +145,7 @@ impl Scene {
         [time && !self.intervals(device).0.into_iter().any(unknown), time]
     }
 
-    /// What an exchange used of a device, in millionths of a nanojoule.
+    /// Returns an exchange's use of a device, in millionths of a nanojoule.
     fn used(&self, exchange: &Exchange, device: usize) -> u128 {
         let upstreams = &self.devices[device];
         if !upstreams.contains(&exchange.upstream) {
@@ -161,7 +161,7 @@ impl Scene {
         self.intervals(device).0.into_iter().map(one).sum()
     }
 
-    /// Runs it; `unit` is how many nanoseconds one of the scene's is.
+    /// Runs the scene; `unit` is the number of nanoseconds of one of its ticks.
     fn run(&self, unit: u64, mut check: impl FnMut(&Attribution<usize>)) -> Attribution<usize> {
         let mut cells = [Load::default(), Load::default()];
         let mut attribution = Attribution::new(rules(), &[LoadReading::default(); 2]);
@@ -191,12 +191,14 @@ impl Scene {
                 }
                 let loads = cells.each_mut().map(|cell| cell.read(at));
                 let devices = self.devices.iter().enumerate().map(|(number, upstreams)| {
-                    let there =
-                        Seen::There { energy_nj: Some(counters[number]), utilization_ppm: Some(500_000) };
-                    let seen = if shot.missing[number] { Seen::Nothing } else { there };
-                    Metered { uuid: format!("GPU-{number}").into(), upstreams: upstreams.clone(), seen }
+                    let there = DeviceSample::Present {
+                        energy_nj: Some(counters[number]),
+                        utilization_ppm: Some(500_000),
+                    };
+                    let seen = if shot.missing[number] { DeviceSample::Absent } else { there };
+                    MeteredDevice { uuid: format!("GPU-{number}").into(), upstreams: upstreams.clone(), seen }
                 });
-                let devices: Vec<Metered> = devices.collect();
+                let devices: Vec<MeteredDevice> = devices.collect();
                 attribution.sample(at, &devices, &loads, ns == END, &mut |settled| back.push(settled));
                 check(&attribution);
             }
@@ -208,12 +210,12 @@ impl Scene {
 
     fn compare(&self, unit: u64, back: &[Settled<usize>]) {
         let told = self.exchanges.iter().filter(|exchange| !exchange.dropped).count();
-        assert_eq!(back.len(), told, "each that told comes back once");
+        assert_eq!(back.len(), told, "each notice comes back once");
         if unit > 1 || told < self.exchanges.len() {
             return;
         }
         for settled in back {
-            let exchange = &self.exchanges[settled.ticket];
+            let exchange = &self.exchanges[settled.context];
             let Some(used) = settled.used else {
                 assert_eq!(self.devices_of(exchange).count(), 0, "{exchange:?}");
                 continue;
@@ -224,7 +226,7 @@ impl Scene {
             let Some(energy) = used.energy_nj else { continue };
             let twin: u128 = (0..3).map(|device| self.used(exchange, device)).sum();
             let energy = u128::from(energy) * 1_000_000;
-            // A nanojoule's part on each of two devices, and one of every interval's.
+            // The fraction of a nanojoule on each of two devices, and one for every interval.
             let far = energy.abs_diff(twin);
             assert!(
                 far <= 3_000_000 + 2_000_000 * self.shots.len() as u128,
@@ -237,8 +239,8 @@ impl Scene {
     }
 }
 
-fn ended(upstream: usize, entered: LoadReading, left: LoadReading, ticket: usize) -> Ended<usize> {
-    Ended { upstream, model: "m".into(), tenant: "t".into(), entered, left, output_tokens: 1, ticket }
+fn ended(upstream: usize, entered: LoadReading, left: LoadReading, context: usize) -> Ended<usize> {
+    Ended { upstream, model: "m".into(), tenant: "t".into(), entered, left, output_tokens: 1, context }
 }
 
 fn rules() -> Rules {
@@ -246,7 +248,7 @@ fn rules() -> Rules {
     Rules { stale: Duration::from_secs(5), prices, tenants: 10, models: 10 }
 }
 
-/// Nothing is made up and nothing lost.
+/// Asserts that no energy, time or money is invented or lost.
 fn conserved(attribution: &Attribution<usize>) {
     let reading = attribution.reading();
     let mut tenants = [0; 2];
@@ -275,14 +277,14 @@ proptest! {
     #![proptest_config(chance::cases(256))]
 
     #[test]
-    fn it_agrees_with_its_twin(scene in scenes(false)) {
+    fn attribution_agrees_with_its_naive_twin(scene in scenes(false)) {
         let attribution = scene.run(1, conserved);
         for device in &attribution.reading().devices {
             let number = device.uuid["GPU-".len()..].parse().expect("it was named so");
             let (intervals, all) = scene.intervals(number);
             assert_eq!(device.energy_nj, all);
             assert_eq!(device.gpu_ns, u128::from(END - scene.seen(number)));
-            // All have ended and told: what was busy is attributed, but for parts of units.
+            // All exchanges have ended with a notice: all busy energy is attributed, but for fractions.
             let busy: u128 = intervals.iter().map(|(interval, energy)| {
                 let busy = |upstream: &usize| scene.busy(*upstream, *interval);
                 energy * scene.devices[number].iter().map(busy).max().unwrap_or(0) / u128::from(interval.1 - interval.0)
@@ -293,13 +295,13 @@ proptest! {
         }
     }
 
-    /// A tick of the scene is a second: there are gaps, and who does not tell is written off.
+    /// A tick of the scene is a second, so that there are gaps, and lost records are written off.
     #[test]
-    fn what_was_dropped_is_nobodys(scene in scenes(true)) {
+    fn use_of_dropped_exchanges_is_unattributed(scene in scenes(true)) {
         let mut attribution = scene.run(1_000_000_000, conserved);
         let uuid = |number: usize| format!("GPU-{number}").into();
-        let devices: Vec<Metered> = (0..3)
-            .map(|number| Metered { uuid: uuid(number), upstreams: vec![], seen: Seen::Nothing })
+        let devices: Vec<MeteredDevice> = (0..3)
+            .map(|number| MeteredDevice { uuid: uuid(number), upstreams: vec![], seen: DeviceSample::Absent })
             .collect();
         let mut cells = [Load::default(), Load::default()];
         let at = Tick((END + 61) * 1_000_000_000);

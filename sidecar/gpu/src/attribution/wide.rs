@@ -1,11 +1,11 @@
-//! a × b ÷ d without losing what 128 bits cannot hold in between.
+//! a × b ÷ d with a 256-bit product.
 
-/// a × b ÷ d, rounded down; the largest number if it is greater than that. `d` is not 0.
+/// Returns a × b ÷ d, rounded down and saturated. `d` is not 0.
 pub(crate) fn mul_div(a: u128, b: u128, d: u128) -> u128 {
     divide(a, b, d).0
 }
 
-/// a × b ÷ d, rounded up.
+/// Returns a × b ÷ d, rounded up and saturated.
 pub(crate) fn mul_div_up(a: u128, b: u128, d: u128) -> u128 {
     let (quotient, rest) = divide(a, b, d);
     quotient.saturating_add(u128::from(rest > 0))
@@ -19,6 +19,7 @@ fn divide(a: u128, b: u128, d: u128) -> (u128, u128) {
     if high >= d {
         return (u128::MAX, 0);
     }
+    // Long division, bit by bit: the product has more than 128 bits.
     let (mut quotient, mut rest) = (0, high);
     for bit in (0..128).rev() {
         let over = rest >> 127 == 1;
@@ -32,7 +33,7 @@ fn divide(a: u128, b: u128, d: u128) -> (u128, u128) {
     (quotient, rest)
 }
 
-/// The upper and the lower half of a product.
+/// Returns the upper and the lower half of a product.
 fn multiply(a: u128, b: u128) -> (u128, u128) {
     const LOW: u128 = u64::MAX as u128;
     let (a1, a0, b1, b0) = (a >> 64, a & LOW, b >> 64, b & LOW);
@@ -53,7 +54,7 @@ mod tests {
 
         /// (q·d + r) = a·b, compared modulo 2¹²⁸ and by size.
         #[test]
-        fn it_is_the_product_divided(a: u128, b: u128, d in 1u128..) {
+        fn quotient_and_remainder_give_back_the_product(a: u128, b: u128, d in 1u128..) {
             let (high, low) = multiply(a, b);
             let (quotient, rest) = divide(a, b, d);
             if high >= d {
@@ -68,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn it_rounds_as_it_says() {
+    fn quotients_round_and_saturate_as_documented() {
         assert_eq!((mul_div(7, 3, 2), mul_div_up(7, 3, 2), mul_div_up(6, 1, 2)), (10, 11, 3));
         assert_eq!(mul_div(u128::MAX, 6, 12), u128::MAX / 2);
         assert_eq!(mul_div(u128::MAX, 2, 1), u128::MAX);

@@ -1,5 +1,5 @@
-//! dcgm-exporter's names: those it exports by default, and those that are often switched on. They
-//! are as of versions 4.5 to 4.8.
+//! Metric names of dcgm-exporter: the default ones, and those that are often enabled. As of
+//! versions 4.5 to 4.8.
 
 use super::{Dialect, Quantity};
 use crate::source::SourceName;
@@ -7,7 +7,7 @@ use crate::source::SourceName;
 pub(super) const DCGM: Dialect = Dialect {
     source: SourceName::Dcgm,
     vendor: "nvidia",
-    mark: "DCGM_FI_",
+    name_prefix: "DCGM_FI_",
     names: &[
         ("DCGM_FI_DEV_TOTAL_ENERGY_CONSUMPTION", Quantity::EnergyMillijoules),
         ("DCGM_FI_DEV_POWER_USAGE", Quantity::PowerWatts),

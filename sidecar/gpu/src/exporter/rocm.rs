@@ -1,5 +1,5 @@
-//! The names of AMD's device-metrics-exporter. They are compared without regard to case: the page
-//! has them in lower case, the documentation in upper.
+//! Metric names of AMD's device-metrics-exporter, compared without regard to case: the page
+//! has them in lower case, the documentation in upper case.
 
 use super::{Dialect, Quantity};
 use crate::source::SourceName;
@@ -7,10 +7,10 @@ use crate::source::SourceName;
 pub(super) const ROCM: Dialect = Dialect {
     source: SourceName::Rocm,
     vendor: "amd",
-    mark: "GPU_",
+    name_prefix: "GPU_",
     names: &[
         ("GPU_ENERGY_CONSUMED", Quantity::EnergyMicrojoules),
-        // MI3xx, MI2xx, others.
+        // For MI3xx, MI2xx, and others.
         ("GPU_PACKAGE_POWER", Quantity::PowerWatts),
         ("GPU_AVERAGE_PACKAGE_POWER", Quantity::PowerWatts),
         ("GPU_POWER_USAGE", Quantity::PowerWatts),

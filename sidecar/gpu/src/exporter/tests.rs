@@ -1,4 +1,4 @@
-//! Pages, taken apart. They were written by hand after the exporters' documentation, not recorded.
+//! Parsing of pages, which are written by hand after the exporters' documentation.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -21,12 +21,12 @@ fn reader(hostname: Option<&str>, uuids: &[&str], prefix: &str) -> Reader {
 fn devices_of(reader: &mut Reader, page: &str) -> Vec<Device> {
     match reader.read(&Page::read(page)) {
         Sample::Devices(devices) => devices,
-        Sample::Nothing(why) => panic!("{why}"),
+        Sample::Failed(reason) => panic!("{reason}"),
     }
 }
 
 #[test]
-fn nvidias_page_is_read() {
+fn dcgm_page_is_read() {
     let mut reader = reader(None, &[], "");
     let all = devices_of(&mut reader, DCGM);
     assert_eq!(reader.source, SourceName::Dcgm);
@@ -51,24 +51,24 @@ fn nvidias_page_is_read() {
 }
 
 #[test]
-fn parts_have_their_own_and_the_whole_has_the_energy() {
+fn instances_have_memory_and_the_parent_has_energy() {
     let all = devices_of(&mut reader(None, &[], ""), DCGM);
     let [_, whole, one, two] = &all[..] else { panic!("{all:?}") };
     assert_eq!((whole.energy_nj, whole.clocks.sm), (Some(905_337_123_000_000), Some(1_755_000_000)));
-    assert_eq!(whole.power_mw, None, "9223372036854775794 is DCGM's word for not known");
+    assert_eq!(whole.power_mw, None, "9223372036854775794 is DCGM's value for unknown");
     assert_eq!((whole.memory_used, whole.activity.graphics), (None, None));
     assert_eq!((one.energy_nj, one.memory_used, one.memory_total), (None, Some(30_000 << 20), None));
     assert_eq!((two.activity.graphics, two.parent.as_ref()), (Some(0.25), Some(&whole.uuid)));
 }
 
 #[test]
-fn amds_page_is_read() {
+fn rocm_page_is_read() {
     let mut reader = reader(None, &[], "AMD_");
     let all = devices_of(&mut reader, ROCM);
     assert_eq!(reader.source, SourceName::Rocm);
     let [first, second] = &all[..] else { panic!("{all:?}") };
     assert_eq!((&*first.uuid, first.index, first.vendor), ("692251001124", Some(0), Some("amd")));
-    assert_eq!(first.energy_nj, Some(24_785_212_375_000), "µJ, and no parts of one");
+    assert_eq!(first.energy_nj, Some(24_785_212_375_000), "whole µJ");
     assert_eq!((first.power_mw, first.utilization_ppm), (Some(512_000), Some(630_000)));
     assert_eq!((first.activity.dram, first.temperature_c), (Some(0.12), Some(45.0)));
     assert_eq!((first.memory_used, first.memory_total), (Some(296 << 20), Some(196_592 << 20)));
@@ -76,7 +76,7 @@ fn amds_page_is_read() {
 }
 
 #[test]
-fn another_machines_page_is_refused() {
+fn page_of_another_machine_is_rejected() {
     let second = "gpu-22222222-AAAA-bbbb-cccc-000000000000";
     for (hostname, uuids, expected) in [
         (None, &[][..], Some(4)),
@@ -84,7 +84,7 @@ fn another_machines_page_is_refused() {
         (Some("NODE-A"), &[], Some(4)),
         (Some("node-b"), &[], None),
         (None, &["GPU-of-elsewhere"], None),
-        // The device that is named, and its parts by their own names.
+        // The named device, and its instances, which have names of their own.
         (None, &[second], Some(3)),
         (Some("node-b"), &[second], Some(3)),
     ] {
@@ -93,8 +93,8 @@ fn another_machines_page_is_refused() {
             (Sample::Devices(devices), Some(count)) => {
                 assert_eq!(devices.len(), count, "{hostname:?} {uuids:?}")
             }
-            (Sample::Nothing(why), None) => {
-                assert!(why.starts_with("the exporter speaks of node-a, not of "), "{why}");
+            (Sample::Failed(reason), None) => {
+                assert!(reason.starts_with("the exporter's page is of node-a, not of "), "{reason}");
                 assert_eq!(reader.refused, 1);
             }
             (other, _) => panic!("{hostname:?} {uuids:?}: {other:?}"),
@@ -103,17 +103,17 @@ fn another_machines_page_is_refused() {
 }
 
 #[test]
-fn a_page_of_other_names_says_nothing() {
+fn page_without_known_names_is_a_failed_sample() {
     for page in ["", "up 1\n", "vllm:num_requests_running 3\n", "gpu_\n"] {
         let said = reader(None, &[], "").read(&Page::read(page));
-        assert_eq!(said, Sample::Nothing("the exporter's page has no name we know".to_owned()), "{page:?}");
+        assert_eq!(said, Sample::Failed("the exporter's page has no known metric".to_owned()), "{page:?}");
     }
     let said = reader(None, &[], "dcgm_exporter_").read(&Page::read(DCGM));
-    assert!(matches!(said, Sample::Nothing(_)), "its names begin otherwise");
+    assert!(matches!(said, Sample::Failed(_)), "its names lack the prefix");
 }
 
 #[test]
-fn numbers_that_cannot_be_are_absent() {
+fn impossible_values_are_absent() {
     for (name, value) in [
         ("POWER_USAGE", "NaN"),
         ("POWER_USAGE", "-1"),
@@ -136,11 +136,11 @@ fn numbers_that_cannot_be_are_absent() {
 #[test]
 fn devices_are_bounded() {
     let lines = (0..1000).map(|number| format!("DCGM_FI_DEV_GPU_TEMP{{UUID=\"GPU-{number}\"}} 40\n"));
-    assert_eq!(devices_of(&mut reader(None, &[], ""), &lines.collect::<String>()).len(), DEVICES);
+    assert_eq!(devices_of(&mut reader(None, &[], ""), &lines.collect::<String>()).len(), MAX_DEVICES);
 }
 
 #[test]
-fn it_is_asked_over_http() {
+fn exporter_is_read_over_http() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("it has one").port();
     let server = std::thread::spawn(move || {
@@ -158,9 +158,9 @@ fn it_is_asked_over_http() {
     let mut exporter = Exporter::new(plan, vec![]);
     assert!(matches!(exporter.sample(), Sample::Devices(devices) if devices.len() == 4));
     assert_eq!(exporter.name(), SourceName::Dcgm);
-    assert_eq!(exporter.sample(), Sample::Nothing("the exporter answers 503 to /metrics".to_owned()));
-    server.join().expect("it was asked twice");
+    assert_eq!(exporter.sample(), Sample::Failed("the exporter answered status 503 to /metrics".to_owned()));
+    server.join().expect("it answered twice");
     assert!(
-        matches!(exporter.sample(), Sample::Nothing(why) if why.starts_with("the exporter cannot be read: "))
+        matches!(exporter.sample(), Sample::Failed(reason) if reason.starts_with("the exporter cannot be read: "))
     );
 }

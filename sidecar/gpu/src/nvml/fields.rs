@@ -1,5 +1,5 @@
-//! Field by field: which call of NVML says it, and in which unit. Law: a call that fails, or is not
-//! in this library, leaves its field absent.
+//! The fields of a device and the NVML call of each, with its unit. Law: a call that fails, or that the library
+//! lacks, leaves its field absent.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use nvml_wrapper::{Device as Handle, Nvml};
 
 use crate::sample::{Activity, Clocks, Device, Throttle, cut};
 
-/// All but the energy counter, which was read before.
+/// Reads all fields but the energy counter, which the session reads first.
 pub(super) fn read(handle: &Handle<'_>) -> Device {
     let memory = handle.memory_info().ok();
     let clock = |clock| handle.clock_info(clock).ok().map(|mhz| u64::from(mhz) * 1_000_000);
@@ -35,7 +35,7 @@ pub(super) fn read(handle: &Handle<'_>) -> Device {
             decoder: handle.decoder_utilization().ok().map(|said| percent(said.utilization)),
             ..Activity::default()
         },
-        // Counted only: inside a container their numbers mean nothing, and whose they are is not ours to know.
+        // Only the count: process ids mean nothing inside a container.
         processes: handle.running_compute_processes_count().ok(),
         errors_corrected: errors(MemoryError::Corrected),
         errors_uncorrected: errors(MemoryError::Uncorrected),
@@ -44,7 +44,7 @@ pub(super) fn read(handle: &Handle<'_>) -> Device {
     }
 }
 
-/// The MIG instances of a device, if it is cut into some. Energy and power are the whole device's.
+/// Returns the MIG instances of a device. Energy and power exist for the whole device only.
 pub(super) fn instances(handle: &Handle<'_>, parent: &Device) -> Vec<Device> {
     let most = handle.mig_device_count().unwrap_or(0);
     let instance = |number| {
@@ -65,16 +65,16 @@ pub(super) fn instances(handle: &Handle<'_>, parent: &Device) -> Vec<Device> {
     (0..most).filter_map(instance).collect()
 }
 
-/// What lies between two samples of the performance monitor.
+/// Reads the activity between two samples of the performance monitor (GPM).
 pub(super) fn activity<'nvml>(
     nvml: &'nvml Nvml,
     before: &GpmSample<'nvml>,
     now: &GpmSample<'nvml>,
     activity: &mut Activity,
 ) {
-    const ASKED: [GpmMetricId; 4] =
+    const METRICS: [GpmMetricId; 4] =
         [GpmMetricId::GraphicsUtil, GpmMetricId::SmUtil, GpmMetricId::AnyTensorUtil, GpmMetricId::DramBwUtil];
-    let Ok(said) = gpm_metrics_get(nvml, before, now, &ASKED) else { return };
+    let Ok(said) = gpm_metrics_get(nvml, before, now, &METRICS) else { return };
     let fields = [&mut activity.graphics, &mut activity.sm, &mut activity.tensor, &mut activity.dram];
     for (field, said) in fields.into_iter().zip(said) {
         *field = said.ok().map(|said| said.value / 100.0).filter(|part| (0.0..=1.0).contains(part));

@@ -1,5 +1,5 @@
-//! The time between opening NVML and closing it. Law: a field that cannot be read costs that
-//! field; a device that cannot be read costs that device; only a driver that is gone ends it.
+//! An open NVML session. Law: a field that cannot be read costs that
+//! field; a device that cannot be read costs that device; only an unloaded driver ends the session.
 
 use std::collections::HashMap;
 
@@ -8,14 +8,14 @@ use nvml_wrapper::error::NvmlError;
 use nvml_wrapper::gpm::GpmSample;
 
 use super::fields;
-use crate::limits::DEVICES;
+use crate::limits::MAX_DEVICES;
 use crate::sample::{Device, cut};
 
 /// An open driver.
 pub(super) struct Session<'nvml> {
     nvml: &'nvml Nvml,
     driver: Option<String>,
-    /// The last sample of each device's performance monitor: what it says is between two.
+    /// The last sample of each device's performance monitor: activity is the difference of two.
     monitors: HashMap<String, GpmSample<'nvml>>,
     lost: bool,
 }
@@ -26,30 +26,30 @@ impl<'nvml> Session<'nvml> {
         Self { nvml, driver, monitors: HashMap::new(), lost: false }
     }
 
-    /// Whether the last sample missed a device that had fallen off the bus.
-    pub(super) fn has_lost(&self) -> bool {
+    /// Returns true if the last sample lacked a device that had fallen off the bus.
+    pub(super) fn lost_device(&self) -> bool {
         self.lost
     }
 
-    /// Asks every device.
+    /// Samples every device.
     pub(super) fn sample(&mut self) -> Result<Vec<Device>, NvmlError> {
         self.lost = false;
         let count = self.nvml.device_count()?;
         let mut handles = Vec::new();
-        for index in 0..count.min(DEVICES as u32) {
+        for index in 0..count.min(MAX_DEVICES as u32) {
             match self.nvml.device_by_index(index) {
                 Ok(handle) => handles.push((index, handle)),
-                Err(error) if is_over(&error) => return Err(error),
-                Err(error) => self.lost |= is_lost(&error),
+                Err(error) if is_driver_gone(&error) => return Err(error),
+                Err(error) => self.lost |= is_device_gone(&error),
             }
         }
-        // All the counters first, so that they are of one moment.
+        // All the counters first, so that they are of the same moment.
         let energies: Vec<_> = handles.iter().map(|(_, handle)| handle.total_energy_consumption()).collect();
         let mut devices = Vec::new();
         for ((index, handle), energy) in handles.into_iter().zip(energies) {
             match energy {
-                Err(error) if is_over(&error) => return Err(error),
-                Err(error) if is_lost(&error) => {
+                Err(error) if is_driver_gone(&error) => return Err(error),
+                Err(error) if is_device_gone(&error) => {
                     self.lost = true;
                     continue;
                 }
@@ -67,11 +67,11 @@ impl<'nvml> Session<'nvml> {
             devices.push(device);
             devices.extend(instances);
         }
-        devices.truncate(DEVICES);
+        devices.truncate(MAX_DEVICES);
         Ok(devices)
     }
 
-    /// What the performance monitor saw since it was asked last; Hopper and later have one.
+    /// Reads the activity since the last call from the performance monitor, which Hopper and later have.
     fn monitor(&mut self, handle: &nvml_wrapper::Device<'nvml>, device: &mut Device) {
         if !handle.gpm_support().unwrap_or(false) {
             return;
@@ -84,12 +84,12 @@ impl<'nvml> Session<'nvml> {
     }
 }
 
-/// Whether no device can be asked any more.
-fn is_over(error: &NvmlError) -> bool {
+/// Returns true if the driver can answer for no device any more.
+fn is_driver_gone(error: &NvmlError) -> bool {
     matches!(error, NvmlError::Uninitialized | NvmlError::DriverNotLoaded | NvmlError::LibRmVersionMismatch)
 }
 
-/// Whether the device has fallen off the bus, or must be reset before it can be used.
-fn is_lost(error: &NvmlError) -> bool {
+/// Returns true if the device has fallen off the bus, or must be reset before use.
+fn is_device_gone(error: &NvmlError) -> bool {
     matches!(error, NvmlError::GpuLost | NvmlError::ResetRequired | NvmlError::NotFound)
 }

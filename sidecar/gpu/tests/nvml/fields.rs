@@ -1,4 +1,4 @@
-//! Each field from its call, in its unit; and absent where the call fails or is missing.
+//! Each field from its call, in its unit, and absent if the call fails or is missing.
 
 use gpu::sample::{Activity, Clocks, Device, Sample};
 
@@ -8,7 +8,7 @@ use super::stub::Stub;
 fn devices(sample: Sample) -> Vec<Device> {
     match sample {
         Sample::Devices(devices) => devices,
-        Sample::Nothing(why) => panic!("{why}"),
+        Sample::Failed(reason) => panic!("{reason}"),
     }
 }
 
@@ -27,7 +27,7 @@ fn every_field_has_its_unit() {
         ("0.clock_graphics", "1980"),
         ("0.clock_sm", "1965"),
         ("0.clock_memory", "3201"),
-        // Power cap, and being idle, which holds nothing down.
+        // Power cap, and idle, which is no throttle reason.
         ("0.throttle", "5"),
         ("0.encoder", "3"),
         ("0.processes", "2"),
@@ -42,7 +42,7 @@ fn every_field_has_its_unit() {
     ] {
         bench.stub.set(key, value);
     }
-    // The driver's version is read when it is opened.
+    // The driver's version is read when the driver is opened.
     bench.stub.set("epoch", 2);
     bench.pass(10);
     bench.sample(false);
@@ -84,12 +84,12 @@ fn every_field_has_its_unit() {
     };
     assert_eq!(device, expected);
     bench.run(3);
-    let gpu = bench.rounds.gpus().gpus.remove(0);
+    let gpu = bench.sampler.gpus().gpus.remove(0);
     assert_eq!(gpu.throttled_ns, [3_020_000_000, 0, 0, 0, 0, 0, 0]);
 }
 
 #[test]
-fn a_library_without_a_function_costs_its_fields_only() {
+fn missing_function_costs_only_its_fields() {
     let mut bench = Bench::with(Stub::minimal(), &[300], &["all"]);
     bench.stub.set("0.power", 1);
     bench.stub.set("0.memory_total", 5);
@@ -103,7 +103,7 @@ fn a_library_without_a_function_costs_its_fields_only() {
 }
 
 #[test]
-fn instances_are_listed_and_their_parent_has_the_energy() {
+fn mig_instances_are_listed_and_parent_has_energy() {
     let mut bench = Bench::new(&[300], &["MIG-0-1"]);
     for (key, value) in [
         ("0.migs", "7"),
@@ -122,17 +122,17 @@ fn instances_are_listed_and_their_parent_has_the_energy() {
     assert_eq!((&*two.uuid, two.memory_used, two.processes), ("MIG-0-1", Some(7), Some(1)));
     assert_eq!((two.energy_nj, two.power_mw), (None, None));
     bench.run(1);
-    assert_eq!(bench.rounds.attribution().devices.len(), 1);
+    assert_eq!(bench.sampler.attribution().devices.len(), 1);
     assert_eq!(energy(&bench.device(0))[0], 300.0);
 }
 
 #[test]
-fn a_lost_device_comes_back_to_who_opens_the_library_anew() {
+fn lost_device_returns_after_reopening_the_library() {
     let mut bench = Bench::new(&[300, 300], &["all"]);
     bench.stub.set("1.back_after", 2);
     let counts: Vec<usize> = (0..4).map(|_| devices(bench.sample(false)).len()).collect();
     assert_eq!(counts, [1, 2, 2, 2]);
     bench.stub.set("1.back_after", 4);
     let counts: Vec<usize> = (0..8).map(|_| devices(bench.sample(false)).len()).collect();
-    assert_eq!(counts, [1, 1, 1, 2, 2, 2, 2, 2], "tried again after the first and the third");
+    assert_eq!(counts, [1, 1, 1, 2, 2, 2, 2, 2], "retried after the first and the third");
 }

@@ -1,5 +1,5 @@
-//! From NVML to the exchange: the driver's library is a stub that says what a test wants, and what
-//! comes out is worked out by hand beside it.
+//! From NVML to the exchange: the driver's library is a stub under the test's control, and the
+//! expected results are calculated by hand.
 
 mod bench;
 mod faults;

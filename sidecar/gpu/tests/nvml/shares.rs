@@ -1,9 +1,9 @@
-//! Who used what, while nothing goes wrong.
+//! Attribution without faults.
 
 use super::bench::{Bench, energy, milli, time};
 
 #[test]
-fn an_exchange_alone_has_the_device_to_itself() {
+fn single_exchange_has_the_whole_device() {
     let mut bench = Bench::new(&[300], &["all"]);
     bench.stub.set("0.utilization", 80);
     bench.run(2);
@@ -19,7 +19,7 @@ fn an_exchange_alone_has_the_device_to_itself() {
 }
 
 #[test]
-fn nobody_there_is_idle() {
+fn device_without_exchanges_is_idle() {
     let mut bench = Bench::new(&[70], &["all"]);
     bench.run(30);
     assert_eq!(energy(&bench.device(0)), [2100.0, 0.0, 2100.0, 0.0, 0.0]);
@@ -27,8 +27,8 @@ fn nobody_there_is_idle() {
 }
 
 #[test]
-fn those_together_share_equally() {
-    // a: 2 s alone and 2 s of a half; b the other half and 2 s alone.
+fn concurrent_exchanges_share_equally() {
+    // 1: 2 s alone and half of 2 s; 2: the other half and 2 s alone.
     let mut bench = Bench::new(&[300], &["all"]);
     bench.enter(1, 0);
     bench.run(2);
@@ -47,7 +47,7 @@ fn those_together_share_equally() {
 fn bursts_are_spread_over_their_interval() {
     let mut bench = Bench::new(&[100], &["all"]);
     bench.run(1);
-    // An interval of 700 J, half of which somebody is there.
+    // An interval of 700 J, busy for half of it.
     bench.watts = vec![700];
     bench.pass(500);
     bench.enter(1, 0);
@@ -76,7 +76,7 @@ fn two_devices_of_one_upstream_add_up() {
 }
 
 #[test]
-fn two_upstreams_have_their_own() {
+fn two_upstreams_use_their_own_devices() {
     let mut bench = Bench::new(&[300, 200], &["0", "GPU-1"]);
     bench.enter(1, 0);
     bench.enter(2, 1);
@@ -87,12 +87,12 @@ fn two_upstreams_have_their_own() {
     bench.run(1);
     assert_eq!((bench.joules(1), bench.joules(2)), (900.0, 1000.0));
     assert_eq!(energy(&bench.device(0)), [1800.0, 900.0, 900.0, 0.0, 0.0]);
-    assert!(bench.rounds.gpus().gpus.iter().all(|gpu| !gpu.shared()));
+    assert!(bench.sampler.gpus().gpus.iter().all(|gpu| !gpu.shared()));
 }
 
 #[test]
-fn a_shared_device_is_split_by_what_was_granted() {
-    // 2 s of both, a half each; then 2 s of the second alone.
+fn shared_device_is_split_by_grants() {
+    // 2 s of both, half each; then 2 s of the second alone.
     let mut bench = Bench::new(&[300], &["0", "0"]);
     bench.enter(1, 0);
     bench.enter(2, 1);
@@ -103,11 +103,11 @@ fn a_shared_device_is_split_by_what_was_granted() {
     bench.run(1);
     assert_eq!((bench.joules(1), bench.joules(2)), (300.0, 900.0));
     assert_eq!(energy(&bench.device(0)), [1500.0, 1200.0, 300.0, 0.0, 0.0]);
-    assert!(bench.rounds.gpus().gpus[0].shared());
+    assert!(bench.sampler.gpus().gpus[0].shared());
 }
 
 #[test]
-fn what_costs_is_conserved_too() {
+fn cost_is_conserved() {
     // 0.001 $ a second, and 0.3 $ a kilowatt-hour at a PUE of 1.2: 100 nano-dollars a joule.
     let mut bench = Bench::new(&[360], &["all"]);
     bench.enter(1, 0);
@@ -116,7 +116,7 @@ fn what_costs_is_conserved_too() {
     bench.run(5);
     let cost = bench.used(1).cost;
     assert_eq!((cost.hours_pico, cost.energy_pico), (10_000_000_000, 360_000_000));
-    let reading = bench.rounds.attribution();
+    let reading = bench.sampler.attribution();
     assert_eq!(reading.tenants[0].1.cost, cost);
     assert_eq!(reading.devices[0].idle_cost.energy_pico, 180_000_000);
     assert_eq!(reading.cost.energy_pico, 540_000_000);

@@ -1,12 +1,12 @@
-/* A stand-in for libnvidia-ml.so.1: answers what the scene file says, read anew at each call, so
- * that a test moves time by writing it. A line is "key value"; a device's keys begin with its number:
+/* A stub of libnvidia-ml.so.1. It reads the scene file at each call, so that
+ * a test moves time by writing it. A line is "key value"; a device's keys begin with its number:
  *
  *   count 1              0.uuid GPU-a         0.energy 123456 (mJ)     0.power !15 (an error code)
  *
- * A key that is not there is NOT_SUPPORTED. "epoch" stands for the driver's life: whoever opened the
- * library in another one is UNINITIALIZED. "sleep_ms" makes a count take that long. "0.back_after 2":
- * the device is lost to whoever opened the library less often.
- * Built by stub.rs; SCENE is the path of its file, and MINIMAL leaves most functions out. */
+ * A missing key is NOT_SUPPORTED. "epoch" stands for the driver's life: a library that was opened
+ * in another epoch is UNINITIALIZED. "sleep_ms" makes a count take that long. "0.back_after 2":
+ * the device is lost until the library was opened twice.
+ * Built by stub.rs; SCENE is the path of the scene file, and MINIMAL leaves most functions out. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static int number(const char *key, u64 *value) {
     return found;
 }
 
-/* How often it was opened: kept in a file, since closing it unloads it. */
+/* How often the library was opened: kept in a file, because closing unloads the library. */
 static u64 openings(int one_more) {
     FILE *file = fopen(SCENE ".openings", "a");
     if (!file) return 0;

@@ -1,5 +1,5 @@
-//! Builds the stand-in for the driver's library and writes the scene it answers from. Each stub is
-//! a library of its own, so tests do not meet.
+//! Builds the stub of the driver's library and writes the scene that it answers from. Each stub is
+//! a library of its own, so tests do not interfere.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -8,19 +8,19 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A stub and its scene.
+/// A stub library and its scene.
 pub(crate) struct Stub {
     folder: PathBuf,
     scene: BTreeMap<String, String>,
 }
 
 impl Stub {
-    /// With every function.
+    /// Builds one with every function.
     pub(crate) fn new() -> Self {
         Self::build(&[])
     }
 
-    /// With those only that a sample cannot do without.
+    /// Builds one with only the functions that a sample requires.
     pub(crate) fn minimal() -> Self {
         Self::build(&["-DMINIMAL"])
     }
@@ -40,23 +40,23 @@ impl Stub {
             .arg(stub.library())
             .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/nvml/stub.c"))
             .status()
-            .expect("a C compiler, `cc`, is needed to build the stand-in for NVML");
+            .expect("a C compiler, `cc`, is needed to build the NVML stub");
         assert!(built.success());
         stub
     }
 
-    /// Where it is.
+    /// Returns its path.
     pub(crate) fn library(&self) -> PathBuf {
         self.folder.join("libnvidia-ml.so.1")
     }
 
-    /// Says something, from the next call on.
+    /// Sets a value, from the next call on.
     pub(crate) fn set(&mut self, key: impl Display, value: impl Display) {
         self.scene.insert(key.to_string(), value.to_string());
         self.write();
     }
 
-    /// Says it no more.
+    /// Removes a value.
     pub(crate) fn unset(&mut self, key: &str) {
         self.scene.remove(key);
         self.write();
@@ -72,7 +72,7 @@ impl Stub {
 
 impl Drop for Stub {
     fn drop(&mut self) {
-        // What is left in a temporary folder harms nobody.
+        // A remainder in a temporary folder is harmless.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }

@@ -1,4 +1,4 @@
-//! The thread: exchanges go in and come out, also when it ends.
+//! The sampling thread: exchanges go in and come out, also at its end.
 
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use gpu::{
-    AttributionReading, Ended, ExporterPlan, GpusReading, Hooks, Plan, Prices, Settled, SourceName, Upstream,
-    Wanted, start,
+    AttributionReading, Ended, ExporterPlan, GpusReading, Hooks, Plan, Prices, Settled, SourceChoice,
+    SourceName, Upstream, start,
 };
 use meter::{Load, LoadReading, Tick};
 
@@ -17,7 +17,7 @@ use super::stub::Stub;
 
 fn plan(stub: &Stub) -> Plan {
     Plan {
-        source: Wanted::Nvml,
+        source: SourceChoice::Nvml,
         nvml_library: Some(stub.library()),
         exporter: None,
         upstreams: vec![Upstream { name: "a".into(), gpus: None }],
@@ -29,40 +29,40 @@ fn plan(stub: &Stub) -> Plan {
     }
 }
 
-enum Said {
+enum Event {
     Settled(Settled<u32>),
     Attribution(AttributionReading),
     Gpus(GpusReading),
 }
 
-fn hooks(cell: &Arc<Mutex<Load>>, say: Sender<Said>) -> Hooks<u32> {
+fn hooks(cell: &Arc<Mutex<Load>>, say: Sender<Event>) -> Hooks<u32> {
     let (origin, cell) = (Instant::now(), Arc::clone(cell));
     let (attribution, gpus) = (say.clone(), say.clone());
     Hooks {
         now: Box::new(move || Tick(u64::try_from(origin.elapsed().as_nanos()).expect("centuries"))),
         load: Box::new(move |_, at| cell.lock().expect("nobody panics with it").read(at)),
-        reading: Box::new(move |reading| drop(gpus.send(Said::Gpus(reading)))),
-        attribution: Box::new(move |reading| drop(attribution.send(Said::Attribution(reading)))),
-        settled: Box::new(move |settled| drop(say.send(Said::Settled(settled)))),
+        reading: Box::new(move |reading| drop(gpus.send(Event::Gpus(reading)))),
+        attribution: Box::new(move |reading| drop(attribution.send(Event::Attribution(reading)))),
+        settled: Box::new(move |settled| drop(say.send(Event::Settled(settled)))),
     }
 }
 
-/// The next of what is said that is wanted.
-fn next<V>(said: &Receiver<Said>, wanted: impl Fn(Said) -> Option<V>) -> V {
+/// Returns the next wanted event.
+fn next<V>(said: &Receiver<Event>, wanted: impl Fn(Event) -> Option<V>) -> V {
     loop {
-        let said = said.recv_timeout(Duration::from_secs(60)).expect("it is said within a minute");
+        let said = said.recv_timeout(Duration::from_secs(60)).expect("an event within a minute");
         if let Some(value) = wanted(said) {
             return value;
         }
     }
 }
 
-fn a_device_is_seen(said: &Receiver<Said>) {
-    next(said, |said| if let Said::Gpus(gpus) = said { (gpus.gpus.len() == 1).then_some(()) } else { None });
+fn a_device_is_seen(said: &Receiver<Event>) {
+    next(said, |said| if let Event::Gpus(gpus) = said { (gpus.gpus.len() == 1).then_some(()) } else { None });
 }
 
 #[test]
-fn exchanges_come_back_settled_and_at_the_end_all_do() {
+fn every_exchange_comes_back_also_at_shutdown() {
     let mut stub = Stub::new();
     stub.set("count", 1);
     stub.set("0.uuid", "GPU-0");
@@ -72,24 +72,24 @@ fn exchanges_come_back_settled_and_at_the_end_all_do() {
     let running = start(plan(&stub), hooks(&cell, say)).expect("it begins");
     a_device_is_seen(&said);
 
-    // A tick of its own, long after the clock's: only its shares matter here.
+    // A tick long after the clock's: only its share matters here.
     let far = Tick(u64::MAX / 2);
     let entered = cell.lock().unwrap().enter(far);
     let left = cell.lock().unwrap().leave(far, &entered);
-    let ended = |ticket| Ended {
+    let ended = |context| Ended {
         upstream: 0,
         model: "m".into(),
         tenant: "t".into(),
         entered,
         left,
         output_tokens: 1,
-        ticket,
+        context,
     };
     running.notices().ended(ended(7)).expect("there is room");
-    let settled = next(&said, |said| if let Said::Settled(settled) = said { Some(settled) } else { None });
-    assert_eq!((settled.ticket, settled.used.map(|used| used.energy_nj)), (7, Some(Some(0))));
+    let settled = next(&said, |said| if let Event::Settled(settled) = said { Some(settled) } else { None });
+    assert_eq!((settled.context, settled.used.map(|used| used.energy_nj)), (7, Some(Some(0))));
     let settled = next(&said, |said| match said {
-        Said::Attribution(reading) if reading.settled > 0 => Some(reading.settled),
+        Event::Attribution(reading) if reading.settled > 0 => Some(reading.settled),
         _ => None,
     });
     assert_eq!(settled, 1);
@@ -97,13 +97,13 @@ fn exchanges_come_back_settled_and_at_the_end_all_do() {
     let notices = running.notices();
     notices.ended(ended(8)).expect("there is room");
     drop(running);
-    let settled = next(&said, |said| if let Said::Settled(settled) = said { Some(settled) } else { None });
-    assert_eq!(settled.ticket, 8);
-    assert_eq!(notices.ended(ended(9)), Err(9), "nobody is there any more");
+    let settled = next(&said, |said| if let Event::Settled(settled) = said { Some(settled) } else { None });
+    assert_eq!(settled.context, 8);
+    assert_eq!(notices.ended(ended(9)), Err(9), "the thread has ended");
 }
 
 #[test]
-fn a_defect_costs_the_numbers_and_no_exchange() {
+fn panic_loses_no_exchange() {
     let mut stub = Stub::new();
     stub.set("count", 1);
     stub.set("0.uuid", "GPU-0");
@@ -119,17 +119,17 @@ fn a_defect_costs_the_numbers_and_no_exchange() {
     let running = start(plan(&stub), hooks).expect("it begins");
     a_device_is_seen(&said);
     let entered = cell.lock().expect("nobody panics with it").enter(Tick(0));
-    // It will have left when the clock is there: later than any sample.
+    // It ends later than any sample.
     let far = Tick(u64::MAX / 2);
     let left = cell.lock().expect("nobody panics with it").clone().leave(far, &entered);
     let notices = running.notices();
     let mut taken = Vec::new();
-    // Until nobody takes them any more.
-    for ticket in 0.. {
+    // Until the thread takes no more.
+    for context in 0.. {
         let (model, tenant) = ("m".into(), "t".into());
-        let ended = Ended { upstream: 0, model, tenant, entered, left, output_tokens: 1, ticket };
+        let ended = Ended { upstream: 0, model, tenant, entered, left, output_tokens: 1, context };
         match notices.ended(ended) {
-            Ok(()) => taken.push(ticket),
+            Ok(()) => taken.push(context),
             Err(_) => break,
         }
         std::thread::sleep(Duration::from_micros(100));
@@ -140,19 +140,19 @@ fn a_defect_costs_the_numbers_and_no_exchange() {
     let mut settled = Vec::new();
     for said in said {
         match said {
-            Said::Settled(back) => settled.push(back),
-            Said::Gpus(gpus) => last = Some(gpus),
-            Said::Attribution(_) => {}
+            Event::Settled(back) => settled.push(back),
+            Event::Gpus(gpus) => last = Some(gpus),
+            Event::Attribution(_) => {}
         }
     }
-    let last = last.expect("it spoke");
+    let last = last.expect("there is a reading");
     assert!(last.broken && last.failed > 0, "{last:?}");
-    assert!(last.gpus.iter().all(|gpu| !gpu.up), "nobody looks at it any more: {last:?}");
+    assert!(last.gpus.iter().all(|gpu| !gpu.up), "sampling has ended: {last:?}");
     let mut back: Vec<u32> = settled
         .into_iter()
         .map(|settled| {
             assert_eq!(settled.used, None);
-            settled.ticket
+            settled.context
         })
         .collect();
     back.sort_unstable();
@@ -160,21 +160,21 @@ fn a_defect_costs_the_numbers_and_no_exchange() {
 }
 
 #[test]
-fn without_a_device_exchanges_go_on_at_once() {
+fn exchange_returns_at_once_without_a_device() {
     let stub = Stub::new();
     let (say, said) = channel();
     let cell = Arc::new(Mutex::new(Load::default()));
     let running = start(plan(&stub), hooks(&cell, say)).expect("it begins");
-    let gpus = next(&said, |said| if let Said::Gpus(gpus) = said { Some(gpus) } else { None });
+    let gpus = next(&said, |said| if let Event::Gpus(gpus) = said { Some(gpus) } else { None });
     assert_eq!((gpus.gpus.len(), gpus.failed), (0, 1));
     let (entered, left) = (LoadReading::default(), LoadReading::default());
     let (model, tenant) = ("m".into(), "t".into());
-    let ended = Ended { upstream: 0, model, tenant, entered, left, output_tokens: 1, ticket: 5 };
+    let ended = Ended { upstream: 0, model, tenant, entered, left, output_tokens: 1, context: 5 };
     assert_eq!(running.notices().ended(ended), Err(5));
 }
 
 #[test]
-fn auto_asks_the_first_that_is_there() {
+fn auto_uses_the_first_available_source() {
     let mut stub = Stub::new();
     stub.set("count", 1);
     stub.set("0.uuid", "GPU-0");
@@ -188,23 +188,23 @@ fn auto_asks_the_first_that_is_there() {
     };
     let nowhere = PathBuf::from("/nonexistent/libnvidia-ml.so.1");
     for (source, library, exporter, expected) in [
-        (Wanted::Auto, stub.library(), Some(&exporter), SourceName::Nvml),
-        (Wanted::Auto, nowhere.clone(), Some(&exporter), SourceName::Dcgm),
-        (Wanted::Auto, nowhere.clone(), None, SourceName::Nvml),
-        (Wanted::Exporter, stub.library(), Some(&exporter), SourceName::Dcgm),
-        (Wanted::Nvml, nowhere.clone(), Some(&exporter), SourceName::Nvml),
+        (SourceChoice::Auto, stub.library(), Some(&exporter), SourceName::Nvml),
+        (SourceChoice::Auto, nowhere.clone(), Some(&exporter), SourceName::Dcgm),
+        (SourceChoice::Auto, nowhere.clone(), None, SourceName::Nvml),
+        (SourceChoice::Exporter, stub.library(), Some(&exporter), SourceName::Dcgm),
+        (SourceChoice::Nvml, nowhere.clone(), Some(&exporter), SourceName::Nvml),
     ] {
         let (say, said) = channel();
         let plan = Plan { source, nvml_library: Some(library), exporter: exporter.cloned(), ..plan(&stub) };
         let running = start(plan, hooks(&Arc::default(), say)).expect("it begins");
-        let gpus = next(&said, |said| if let Said::Gpus(gpus) = said { Some(gpus) } else { None });
+        let gpus = next(&said, |said| if let Event::Gpus(gpus) = said { Some(gpus) } else { None });
         assert_eq!(gpus.source, expected, "{source:?} with {exporter:?}");
         drop(running);
     }
 }
 
 #[test]
-fn an_answer_that_took_too_long_is_none() {
+fn slow_answer_is_a_failed_sample() {
     let mut stub = Stub::new();
     stub.set("count", 1);
     stub.set("0.uuid", "GPU-0");
@@ -213,16 +213,16 @@ fn an_answer_that_took_too_long_is_none() {
     let ticks = AtomicU32::new(0);
     hooks.now = Box::new(move || Tick(u64::from(ticks.fetch_add(1, Ordering::Relaxed)) * 1_100_000_000));
     let running = start(plan(&stub), hooks).expect("it begins");
-    let gpus = next(&said, |said| if let Said::Gpus(gpus) = said { Some(gpus) } else { None });
-    assert_eq!((gpus.gpus.len(), gpus.failed), (0, 1), "nobody knows of which moment it is");
+    let gpus = next(&said, |said| if let Event::Gpus(gpus) = said { Some(gpus) } else { None });
+    assert_eq!((gpus.gpus.len(), gpus.failed), (0, 1), "its moment is unknown");
     drop(running);
 }
 
 #[test]
-fn the_end_does_not_wait_for_who_does_not_answer() {
+fn shutdown_does_not_wait_for_a_silent_exporter() {
     let exporter = TcpListener::bind("127.0.0.1:0").expect("a port");
     let plan = Plan {
-        source: Wanted::Exporter,
+        source: SourceChoice::Exporter,
         exporter: Some(ExporterPlan {
             host: "127.0.0.1".into(),
             port: exporter.local_addr().expect("it has one").port(),
@@ -237,21 +237,21 @@ fn the_end_does_not_wait_for_who_does_not_answer() {
     let (_asked, _) = exporter.accept().expect("it is asked");
     let begun = Instant::now();
     drop(running);
-    assert!(begun.elapsed() < Duration::from_secs(4), "it waits 5 s for an answer, each time");
-    let gpus = said.into_iter().find_map(|said| if let Said::Gpus(gpus) = said { Some(gpus) } else { None });
-    let gpus = gpus.expect("it says what there is");
+    assert!(begun.elapsed() < Duration::from_secs(4), "each answer may take 5 s");
+    let gpus = said.into_iter().find_map(|said| if let Event::Gpus(gpus) = said { Some(gpus) } else { None });
+    let gpus = gpus.expect("a last reading");
     assert_eq!((gpus.failed, gpus.broken), (1, false), "one sample that never came, and no more");
 }
 
 #[test]
-fn what_cannot_be_is_refused_before_it_begins() {
+fn impossible_plan_is_rejected_at_start() {
     let stub = Stub::new();
     let cell = Arc::default();
     let two = vec![Upstream { name: "a".into(), gpus: None }, Upstream { name: "b".into(), gpus: None }];
     let error =
-        start(Plan { upstreams: two, ..plan(&stub) }, hooks(&cell, channel().0)).expect_err("who has which?");
-    assert!(error.to_string().contains("on which GPUs a runs"), "{error}");
-    let exporter = Plan { source: Wanted::Exporter, ..plan(&stub) };
-    let error = start(exporter, hooks(&cell, channel().0)).expect_err("which exporter?");
-    assert!(error.to_string().contains("none is named"), "{error}");
+        start(Plan { upstreams: two, ..plan(&stub) }, hooks(&cell, channel().0)).expect_err("a lacks gpus");
+    assert!(error.to_string().contains("a does not set its gpus"), "{error}");
+    let exporter = Plan { source: SourceChoice::Exporter, ..plan(&stub) };
+    let error = start(exporter, hooks(&cell, channel().0)).expect_err("no exporter");
+    assert!(error.to_string().contains("no exporter is configured"), "{error}");
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gpu::{ExporterPlan, Gpus, Prices, Upstream, Wanted};
+use gpu::{ExporterPlan, Gpus, Prices, SourceChoice, Upstream};
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 
@@ -68,7 +68,7 @@ impl Reader<'_> {
         stale
     }
 
-    fn source(&mut self, has_exporter: bool) -> Option<Wanted> {
+    fn source(&mut self, has_exporter: bool) -> Option<SourceChoice> {
         let written = self.value("gpu");
         let name = self.one_of_setting("gpu", &written);
         if name == "exporter" && !has_exporter {
@@ -81,9 +81,9 @@ impl Reader<'_> {
         }
         match name {
             OFF => None,
-            "nvml" => Some(Wanted::Nvml),
-            "exporter" => Some(Wanted::Exporter),
-            _ => Some(Wanted::Auto),
+            "nvml" => Some(SourceChoice::Nvml),
+            "exporter" => Some(SourceChoice::Exporter),
+            _ => Some(SourceChoice::Auto),
         }
     }
 
@@ -116,9 +116,10 @@ impl Reader<'_> {
 
     /// One upstream has all devices if nothing is said; of several, each must say which are its own.
     /// Where nobody asked for GPUs, those who say nothing have none.
-    fn shared_out(&mut self, upstreams: Vec<Upstream>, source: Wanted) -> Vec<Upstream> {
+    fn shared_out(&mut self, upstreams: Vec<Upstream>, source: SourceChoice) -> Vec<Upstream> {
         let several = upstreams.len() > 1;
-        let anybody = upstreams.iter().any(|upstream| upstream.gpus.is_some()) || source != Wanted::Auto;
+        let anybody =
+            upstreams.iter().any(|upstream| upstream.gpus.is_some()) || source != SourceChoice::Auto;
         let mut shared = Vec::new();
         for upstream in upstreams {
             let unsaid = several && upstream.gpus.is_none();

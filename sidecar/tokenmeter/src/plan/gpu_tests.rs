@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use gpu::{GpuName, Gpus, Wanted};
+use gpu::{GpuName, Gpus, SourceChoice};
 
 use crate::file;
 use crate::machine::Alone;
@@ -27,7 +27,10 @@ fn plan(yaml: &str) -> gpu::Plan {
 #[test]
 fn nothing_said_is_whatever_is_there() {
     let plan = plan("upstream: http://a");
-    assert_eq!((plan.source, plan.period, plan.stale_periods), (Wanted::Auto, Duration::from_secs(1), 5));
+    assert_eq!(
+        (plan.source, plan.period, plan.stale_periods),
+        (SourceChoice::Auto, Duration::from_secs(1), 5)
+    );
     assert_eq!((plan.prices.hour_pico, plan.prices.kwh_pico, plan.prices.pue_micro), (0, 0, 1_000_000));
     assert_eq!(plan.upstreams[0].gpus, None, "one upstream has them all");
 }
