@@ -1,42 +1,119 @@
-//! The documents name what exists: the map in the README, the main path, the laws' tests.
+//! The documents at the root stay short and name what exists: paths, crates, the laws and their tests.
+
+use std::path::Path;
 
 fn read(path: &str) -> String {
     let full = super::root().join(path);
     std::fs::read_to_string(&full).unwrap_or_else(|e| panic!("{}: {e}", full.display()))
 }
 
+/// The section of a document under a heading of the second level.
+fn section<'a>(document: &'a str, heading: &str) -> &'a str {
+    let start =
+        document.find(&format!("\n## {heading}\n")).unwrap_or_else(|| panic!("no section {heading:?}"));
+    let rest = &document[start + 4..];
+    rest.split("\n## ").next().expect("split yields one part at least")
+}
+
 /// Paths in backquotes that look like files or folders of ours.
 fn paths(text: &str) -> Vec<String> {
-    const ROOMS: &[&str] = &["proxy/", "sidecar/", "tests/", "examples/", "helm/", "ffi/", ".ci/"];
+    const FOLDERS: &[&str] = &["proxy/", "sidecar/", "tests/", "examples/", "helm/", ".ci/"];
     text.split('`')
         .skip(1)
         .step_by(2)
-        .filter(|word| ROOMS.iter().any(|room| word.starts_with(room)))
+        .filter(|word| FOLDERS.iter().any(|folder| word.starts_with(folder)))
         .map(|word| word.split([' ', ':', '*', '<']).next().unwrap_or(word).to_owned())
         .collect()
 }
 
+/// Every document but the changelog, which names files of its time.
+fn documents() -> Vec<String> {
+    let mut documents: Vec<_> = ["README", "ARCHITECTURE", "CONTRIBUTING", "DECISIONS", "SECURITY"]
+        .map(|name| format!("{name}.md"))
+        .to_vec();
+    let root = super::root();
+    let beside = super::files(&["proxy", "sidecar"], "md");
+    let name = |path: &Path| path.strip_prefix(&root).expect("below the root").display().to_string();
+    documents.extend(beside.iter().map(|path| name(path)));
+    documents
+}
+
 #[test]
 fn every_path_in_the_documents_exists() {
-    for document in ["README.md", "ARCHITECTURE.md"] {
-        let found = paths(&read(document));
-        assert!(found.len() >= 8, "{document} names only {} paths", found.len());
-        for path in found {
-            assert!(super::root().join(&path).exists(), "{document} names {path}, which does not exist");
+    let mut found = 0;
+    for document in documents() {
+        // A path is from the root or, in a document beside its subject, from there.
+        let root = super::root();
+        let beside = root.join(&document).parent().expect("a file has a folder").to_owned();
+        for path in paths(&read(&document)) {
+            let exists = root.join(&path).exists() || beside.join(&path).exists();
+            assert!(exists, "{document} names {path}, which does not exist");
+            found += 1;
+        }
+    }
+    assert!(found > 100, "only {found} paths");
+}
+
+#[test]
+fn documents_at_the_root_stay_short() {
+    for (document, most) in [("README.md", 120), ("ARCHITECTURE.md", 200), ("CONTRIBUTING.md", 60)] {
+        let lines = read(document).lines().count();
+        assert!(lines <= most, "{document} has {lines} lines, more than {most}: move a part to its subject");
+    }
+    for (number, line) in read("README.md").lines().enumerate() {
+        let columns = line.chars().count();
+        assert!(columns <= 120, "README.md:{} has {columns} columns, more than 120", number + 1);
+    }
+}
+
+#[test]
+fn main_path_leads_from_assembly_to_ledger() {
+    let files = paths(section(&read("ARCHITECTURE.md"), "Where to start"));
+    let path: Vec<_> = files.iter().filter(|path| path.ends_with(".rs")).skip(2).collect();
+    assert!((8..=16).contains(&path.len()), "{} files", path.len());
+    assert!(path[0].starts_with("sidecar/tokenmeter/"), "{}", path[0]);
+    assert!(path[path.len() - 1].starts_with("sidecar/ledger/"), "{}", path[path.len() - 1]);
+}
+
+#[test]
+fn glossary_has_at_most_twenty_words() {
+    let rows = table_rows(section(&read("ARCHITECTURE.md"), "Glossary")).len();
+    assert!((5..=20).contains(&rows), "{rows} words");
+}
+
+#[test]
+fn code_map_names_every_crate() {
+    let map = read("ARCHITECTURE.md");
+    let map = section(&map, "Code map");
+    for half in ["proxy", "sidecar"] {
+        for entry in std::fs::read_dir(super::root().join(half)).expect("a folder") {
+            let path = entry.expect("a readable entry").path();
+            if path.join("Cargo.toml").exists() {
+                let name = path.file_name().expect("a name").to_string_lossy().into_owned();
+                assert!(map.contains(&format!("`{half}/{name}`:")), "the code map lacks {half}/{name}");
+            }
         }
     }
 }
 
 #[test]
-fn the_main_path_is_eight_files() {
-    let readme = read("README.md");
-    let list = readme.split("## The main path").nth(1).expect("README has the section \"The main path\"");
-    let list = list.split("\n## ").next().expect("a section ends");
-    let files = paths(list).into_iter().filter(|path| path.ends_with(".rs")).count();
-    assert_eq!(files, 8);
+fn laws_are_numbered_and_name_their_test() {
+    let document = read("ARCHITECTURE.md");
+    let laws = table_rows(section(&document, "Laws"));
+    for (index, law) in laws.iter().enumerate() {
+        let [number, text, held_by] = law[..] else { panic!("{law:?} has not three cells") };
+        assert_eq!(number, (index + 1).to_string(), "{text}");
+        assert!(!paths(held_by).is_empty(), "law {number} names nothing that holds it");
+    }
+}
+
+/// The cells of a table's rows, without its two rows of headings.
+fn table_rows(text: &str) -> Vec<Vec<&str>> {
+    let rows = text.lines().filter(|line| line.starts_with('|')).skip(2);
+    rows.map(|row| row.trim_matches('|').split('|').map(str::trim).collect()).collect()
 }
 
 #[test]
-fn the_changelog_names_the_version() {
+fn changelog_names_the_version() {
     assert!(read("CHANGELOG.md").contains(env!("CARGO_PKG_VERSION")));
 }

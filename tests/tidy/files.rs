@@ -1,6 +1,6 @@
 //! Files say what they are for, stay short, and have names that mean something.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Lines after which a file must say in its first lines why it is one noun (`long: …`).
 const LONG: usize = 600;
@@ -9,24 +9,9 @@ const LONG: usize = 600;
 const NOWHERE: &[&str] = &["utils", "util", "common", "helpers", "helper", "types", "misc"];
 
 fn rust_files() -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for room in ["proxy", "sidecar", "tests", "examples"] {
-        walk(&super::root().join(room), &mut files);
-    }
+    let files = super::files(&["proxy", "sidecar", "tests", "examples"], "rs");
     assert!(files.len() > 30, "the walk found only {} files", files.len());
     files
-}
-
-fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
-    let entries = std::fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
-    for entry in entries {
-        let path = entry.expect("a readable entry").path();
-        if path.is_dir() && path.file_name().is_none_or(|name| name != "target") {
-            walk(&path, files);
-        } else if path.extension().is_some_and(|e| e == "rs") {
-            files.push(path);
-        }
-    }
 }
 
 #[test]

@@ -1,13 +1,35 @@
 //! The house rules no compiler knows: which crate may depend on what, how long a file may get,
-//! that the documents name what exists.
+//! that the documents name what exists and lead where they say.
 
 mod dependencies;
 mod documents;
 mod files;
+mod links;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The repository's root.
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ has a parent").to_owned()
+}
+
+/// The files with this extension below folders of the repository, build folders left out.
+fn files(folders: &[&str], extension: &str) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for folder in folders {
+        walk(&root().join(folder), extension, &mut files);
+    }
+    files
+}
+
+fn walk(folder: &Path, extension: &str, files: &mut Vec<PathBuf>) {
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    for entry in entries {
+        let path = entry.expect("a readable entry").path();
+        if path.is_dir() && path.file_name().is_none_or(|name| name != "target") {
+            walk(&path, extension, files);
+        } else if path.extension().is_some_and(|e| e == extension) {
+            files.push(path);
+        }
+    }
 }
