@@ -11,7 +11,7 @@ use harness::{Seen, Transcript, cuts};
 use scan::{Dialect, Framing, Scanner};
 
 use crate::{streams, vectors};
-use encode::Way;
+use encode::Encoding;
 
 /// Encoded bytes handed over at a time.
 const STEPS: [usize; 3] = [1, 7, usize::MAX];
@@ -21,8 +21,8 @@ fn every_vector_says_the_same() {
     let vectors: Vec<_> = vectors::all().chain(streams::all()).collect();
     assert!(vectors.len() > 150, "{}", vectors.len());
     for (name, dialect, framing, body, _) in vectors {
-        for way in Way::ALL {
-            says_the_same(name, *dialect, *framing, body.as_bytes(), way);
+        for encoding in Encoding::ALL {
+            says_the_same(name, *dialect, *framing, body.as_bytes(), encoding);
         }
     }
 }
@@ -30,30 +30,30 @@ fn every_vector_says_the_same() {
 #[test]
 fn every_recorded_stream_says_the_same() {
     // Two spellings of `deflate` and the check sum of zstd make no difference to the events.
-    let ways = [Way::Gzip, Way::Zlib, Way::Brotli, Way::Zstd];
+    let ways = [Encoding::Gzip, Encoding::Zlib, Encoding::Brotli, Encoding::Zstd];
     let streams: Vec<Transcript> =
         Transcript::all().into_iter().filter(|t| t.framing == Framing::Sse).collect();
     assert!(streams.len() > 50, "{}", streams.len());
     for Transcript { name, dialect, framing, body, .. } in &streams {
-        for way in ways {
-            says_the_same(name, *dialect, *framing, body, way);
+        for encoding in ways {
+            says_the_same(name, *dialect, *framing, body, encoding);
         }
     }
 }
 
-fn says_the_same(name: &str, dialect: Dialect, framing: Framing, body: &[u8], way: Way) {
+fn says_the_same(name: &str, dialect: Dialect, framing: Framing, body: &[u8], encoding: Encoding) {
     let plain = cuts::in_steps(dialect, framing, body, usize::MAX);
-    let encoded = way.flushed(&frames(framing, body)).concat();
+    let encoded = encoding.flushed(&frames(framing, body)).concat();
     for step in STEPS {
-        let seen = decoded(dialect, framing, &encoded, way, step);
+        let seen = decoded(dialect, framing, &encoded, encoding, step);
         let difference = || cuts::first_difference(&plain, &seen);
-        assert!(seen == plain, "{name}: {way:?} in steps of {step}: {}", difference());
+        assert!(seen == plain, "{name}: {encoding:?} in steps of {step}: {}", difference());
     }
 }
 
-fn decoded(dialect: Dialect, framing: Framing, encoded: &[u8], way: Way, step: usize) -> Seen {
+fn decoded(dialect: Dialect, framing: Framing, encoded: &[u8], encoding: Encoding, step: usize) -> Seen {
     let (mut scanner, mut seen) = (Scanner::new(dialect, framing), Seen::default());
-    let mut decoder = Decoder::new(way.coding());
+    let mut decoder = Decoder::new(encoding.coding());
     for slice in encoded.chunks(step) {
         decoder.feed(slice, &mut |piece| scanner.feed(piece, &mut seen)).expect("it is well encoded");
     }

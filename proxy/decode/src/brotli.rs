@@ -1,5 +1,4 @@
-//! `br` (RFC 7932). Of a damaged body, what the slice with the damage would have yielded is lost: the
-//! library keeps it to itself.
+//! `br` (RFC 7932). The library discards the output of a slice that contains damage.
 
 use std::fmt;
 
@@ -11,7 +10,7 @@ type State = BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>;
 
 /// A `br` body.
 pub(crate) struct Brotli {
-    /// Boxed for its size, 2.5 KiB; `None` once the body ended, and anything that follows is ignored.
+    /// `None` after the end of the body; later bytes are ignored. Boxed for its size, 2.5 KiB.
     state: Option<Box<State>>,
     began: bool,
 }
@@ -19,7 +18,7 @@ pub(crate) struct Brotli {
 impl Brotli {
     pub(crate) fn new() -> Self {
         let alloc = StandardAlloc::default();
-        // Strict: without large windows, which HTTP's `br` has not.
+        // Strict: no large windows. HTTP's `br` does not have them.
         Self { state: Some(Box::new(State::new_strict(alloc, alloc, alloc))), began: false }
     }
 

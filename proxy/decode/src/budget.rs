@@ -1,26 +1,26 @@
-//! How much decoding a body may cost, and the reasons to stop.
+//! The decoding budget of one body, and the reasons to give up.
 //!
-//! Two limits, because a bomb and a long stream must not be taken for each other: a stream may decode
-//! to any total as long as its ratio is one of text, and a slice may not yield so much that a
-//! worker's other streams wait for it. Both are spent before a piece is handed on.
+//! There are two limits, so that a long stream is not taken for a bomb: a stream may decode to any total
+//! while its ratio is that of text, and one slice may not yield so much that the worker's other streams
+//! wait. Both limits are checked before a piece is passed on.
 
 use std::fmt;
 
-use crate::limits::{RATIO, RATIO_FREE_BYTES, SLICE_BYTES};
+use crate::limits::{MAX_RATIO, RATIO_FREE_BYTES, SLICE_MAX_BYTES};
 
-/// Why a body is no longer decoded. Its bytes pass on as before; the meter sees no more of them.
+/// The reason a body is no longer decoded. Its bytes still reach the client; the meter sees no more of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GaveUp {
-    /// More than [`RATIO`] decoded bytes per encoded byte.
+    /// More than [`MAX_RATIO`] decoded bytes per encoded byte.
     Ratio,
-    /// More than [`SLICE_BYTES`] decoded bytes out of one slice; or there was no memory to begin with.
+    /// More than [`SLICE_MAX_BYTES`] decoded bytes from one slice, or no memory for the decoder.
     Size,
-    /// Not what its coding says, damaged, or cut off before its end.
+    /// Not in the declared coding, damaged, or cut off before its end.
     Broken,
 }
 
 impl GaveUp {
-    /// One closed word, for a metric's label.
+    /// The value of a metric label.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Ratio => "ratio",
@@ -37,14 +37,16 @@ impl fmt::Display for GaveUp {
                 "the body decodes to more than a hundred times its size; it is not decoded further"
             }
             Self::Size => "one slice of the body decodes to more than 8 MiB; it is not decoded further",
-            Self::Broken => "the body is damaged, cut off, or not in the coding the server says it is in",
+            Self::Broken => {
+                "the body is damaged, cut off, or not in the coding that Content-Encoding declares"
+            }
         })
     }
 }
 
 impl std::error::Error for GaveUp {}
 
-/// What a body has cost so far.
+/// The decoding cost of a body so far, in bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Budget {
     encoded: u64,
@@ -53,19 +55,19 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Another slice begins.
+    /// Starts the count of a new slice.
     pub(crate) fn next_slice(&mut self) {
         self.decoded_of_slice = 0;
     }
 
-    /// Counts a step, and says whether its output may still be handed on.
+    /// Counts a step. Returns an error if its output exceeds a limit and must not be passed on.
     pub(crate) fn spend(&mut self, read: usize, written: usize) -> Result<(), GaveUp> {
         self.encoded = self.encoded.saturating_add(read as u64);
         self.decoded = self.decoded.saturating_add(written as u64);
         self.decoded_of_slice = self.decoded_of_slice.saturating_add(written as u64);
-        if self.decoded > RATIO_FREE_BYTES && self.decoded > self.encoded.saturating_mul(RATIO) {
+        if self.decoded > RATIO_FREE_BYTES && self.decoded > self.encoded.saturating_mul(MAX_RATIO) {
             Err(GaveUp::Ratio)
-        } else if self.decoded_of_slice > SLICE_BYTES {
+        } else if self.decoded_of_slice > SLICE_MAX_BYTES {
             Err(GaveUp::Size)
         } else {
             Ok(())

@@ -1,12 +1,12 @@
-//! Which coding a body is in, from the values of its `Content-Encoding` fields (RFC 9110 §8.4). The
-//! caller finds the fields; this file knows their grammar.
+//! The coding of a body, from the values of its `Content-Encoding` fields (RFC 9110 §8.4). The caller finds
+//! the fields; this file parses their values.
 
-/// A content coding we can decode.
+/// A supported content coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coding {
     /// `gzip` or `x-gzip`, RFC 1952.
     Gzip,
-    /// `deflate`: RFC 1950 as the name is defined, or bare RFC 1951 as some servers send it.
+    /// `deflate`: RFC 1950, as the name is defined, or bare RFC 1951, as some servers send it.
     Deflate,
     /// `br`, RFC 7932.
     Brotli,
@@ -15,7 +15,7 @@ pub enum Coding {
 }
 
 impl Coding {
-    /// The coding that one field value names; `None` if it names none, several, or one we do not know.
+    /// The coding that one field value names; `None` if it names none, several, or an unsupported one.
     pub fn from_field(value: &[u8]) -> Option<Self> {
         match Codings::read(std::iter::once(value)) {
             Codings::One(coding) => Some(coding),
@@ -35,20 +35,20 @@ impl Coding {
     }
 }
 
-/// What all `Content-Encoding` fields of a message say together.
+/// The meaning of all `Content-Encoding` fields of a message together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codings {
-    /// The body is as it is: no field, or nothing but `identity` and empty ones.
+    /// The body is not encoded: no field, or only `identity` and empty names.
     Identity,
-    /// One coding, which a [`Decoder`](crate::Decoder) can undo.
+    /// One coding, which a [`Decoder`](crate::Decoder) can decode.
     One(Coding),
-    /// One we do not know, or several stacked ones: no server of ours stacks them, and each layer
-    /// would multiply what a bomb may cost.
+    /// An unsupported coding, or several stacked ones. No supported server stacks codings, and each layer
+    /// would multiply the cost of a bomb.
     Unknown,
 }
 
 impl Codings {
-    /// Reads the values of all the fields, in their order.
+    /// Reads the values of all fields, in their order.
     pub fn read<'a>(values: impl Iterator<Item = &'a [u8]>) -> Self {
         let mut names = values
             .flat_map(|value| value.split(|&byte| byte == b','))
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_read_as_rfc_9110_has_them() {
+    fn content_encoding_fields_follow_rfc_9110() {
         use Codings::{Identity, One, Unknown};
         let table: &[(&[&str], Codings)] = &[
             (&[], Identity),

@@ -1,19 +1,20 @@
-//! One body through one coding: step by step, within the budget, until it ends or is given up.
+//! The decoder of one body in one coding: step by step, within its budget, until the body ends or is given
+//! up.
 
 use crate::brotli::Brotli;
 use crate::budget::{Budget, GaveUp};
 use crate::coding::Coding;
 use crate::deflate::Deflate;
 use crate::gzip::Gzip;
-use crate::limits::PIECE_BYTES;
+use crate::limits::PIECE_MAX_BYTES;
 use crate::zstd::Zstd;
 
-/// Decodes a side copy of one body.
+/// Decodes a copy of one body.
 #[derive(Debug)]
 pub struct Decoder {
     state: State,
     budget: Budget,
-    /// Where a step writes; empty once given up.
+    /// The output buffer of a step; empty once given up.
     piece: Box<[u8]>,
 }
 
@@ -35,23 +36,23 @@ impl Decoder {
             Coding::Brotli => State::Brotli(Brotli::new()),
             Coding::Zstd => Zstd::new().map_or(State::GaveUp(GaveUp::Size), State::Zstd),
         };
-        Self { state, budget: Budget::default(), piece: vec![0; PIECE_BYTES].into_boxed_slice() }
+        Self { state, budget: Budget::default(), piece: vec![0; PIECE_MAX_BYTES].into_boxed_slice() }
     }
 
-    /// Takes the body's next slice and hands on, in pieces of at most [`PIECE_BYTES`], all that can be
-    /// decoded with it. Bytes after the body's own end are ignored, but for zstd, where only another
-    /// frame may follow.
+    /// Decodes the next slice of the body and passes on everything that is complete with it, in pieces of at
+    /// most [`PIECE_MAX_BYTES`]. Bytes after the end of the body are ignored, except for zstd, where only
+    /// another frame may follow.
     ///
     /// # Errors
     ///
-    /// Gave up, now or earlier. What was handed on before is good, and there will be no more; calling
-    /// again costs nothing and says the same.
+    /// Returns an error if decoding was given up, now or earlier. The output before that is valid and there
+    /// is no more of it; further calls return the same error.
     pub fn feed(&mut self, mut bytes: &[u8], out: &mut dyn FnMut(&[u8])) -> Result<(), GaveUp> {
         self.budget.next_slice();
         while !bytes.is_empty() {
-            let (read, room_left) = self.step(bytes, out)?;
+            let (read, space_left) = self.step(bytes, out)?;
             bytes = &bytes[read..];
-            if bytes.is_empty() && !room_left {
+            if bytes.is_empty() && !space_left {
                 // The last step filled its piece, so the coding may hold more.
                 while !self.step(&[], out)?.1 {}
             }
@@ -59,12 +60,12 @@ impl Decoder {
         self.gave_up().map_or(Ok(()), Err)
     }
 
-    /// The body is over.
+    /// Ends the body.
     ///
     /// # Errors
     ///
-    /// Gave up earlier, or the body is cut off before its end. An empty body is whole: it is what
-    /// an answer without content has.
+    /// Returns an error if decoding was given up earlier, or if the body is cut off before its end. An empty
+    /// body is complete: a response without content has one.
     pub fn end(&mut self) -> Result<(), GaveUp> {
         let whole = match &self.state {
             State::Gzip(gzip) => gzip.is_whole(),
@@ -76,7 +77,7 @@ impl Decoder {
         if whole { Ok(()) } else { self.give_up(GaveUp::Broken) }
     }
 
-    /// Why it gave up, if it did.
+    /// The reason decoding was given up, if it was.
     pub fn gave_up(&self) -> Option<GaveUp> {
         match self.state {
             State::GaveUp(why) => Some(why),
@@ -84,7 +85,7 @@ impl Decoder {
         }
     }
 
-    /// One step: how much of `bytes` it took, and whether the piece had room left.
+    /// Runs one step. Returns the number of bytes read from `bytes`, and true if the piece had space left.
     fn step(&mut self, bytes: &[u8], out: &mut dyn FnMut(&[u8])) -> Result<(usize, bool), GaveUp> {
         let step = match &mut self.state {
             State::Gzip(gzip) => gzip.step(bytes, &mut self.piece),
@@ -99,7 +100,7 @@ impl Decoder {
         if step.written > 0 {
             out(&self.piece[..step.written]);
         }
-        // A coding that neither takes nor gives would be asked for ever.
+        // A step that neither reads nor writes would repeat forever.
         let stuck = step.read == 0 && step.written == 0 && !bytes.is_empty();
         if step.broken || stuck {
             return self.give_up(GaveUp::Broken).map(|()| (0, true));
@@ -107,7 +108,7 @@ impl Decoder {
         Ok((step.read, step.written < self.piece.len()))
     }
 
-    /// Lets go of windows and piece.
+    /// Frees the window and the piece.
     fn give_up(&mut self, why: GaveUp) -> Result<(), GaveUp> {
         self.state = State::GaveUp(why);
         self.piece = Box::default();

@@ -1,5 +1,5 @@
-//! Compressed bytes to plain ones, for the meter. The client is sent what the server sent; a
-//! [`Decoder`] is shown a copy of the same slices and hands on what they decode to:
+//! Decodes compressed bodies for the meter. The client receives the server's bytes unchanged; a [`Decoder`]
+//! reads a copy of the same slices and passes on the decoded bytes:
 //!
 //! ```
 //! use decode::{Codings, Decoder};
@@ -9,7 +9,7 @@
 //! let body: &[u8] = &[
 //!     0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255, // gzip's header,
 //!     1, 2, 0, 253, 255, b'h', b'i', // one stored block,
-//!     0xac, 0x2a, 0x93, 0xd8, 2, 0, 0, 0, // its check sum and size
+//!     0xac, 0x2a, 0x93, 0xd8, 2, 0, 0, 0, // its checksum and size
 //! ];
 //! let mut plain = Vec::new();
 //! for slice in body.chunks(7) {
@@ -19,11 +19,11 @@
 //! assert_eq!(plain, b"hi");
 //! ```
 //!
-//! Laws: knows no HTTP; no I/O, no clock; what a slice completes comes out with that slice, so that
-//! a stream flushed per frame keeps its timing; memory is bounded by [`limits`], and so is the work
-//! a slice can make (a bomb costs what it costs to see that it is one).
+//! Laws: no HTTP, no I/O, no clock. The bytes that a slice completes come out with that slice, so a stream
+//! that is flushed per frame keeps its timing. [`limits`] bounds the memory and the work per slice: a bomb
+//! costs no more than its detection.
 //!
-//! Modules in the order of the bytes; the four codings have the same methods.
+//! Modules stand in the order of the bytes; the four codings have the same methods.
 
 mod coding;
 mod decoder;

@@ -1,23 +1,23 @@
-//! What one step of a coding came to. Each coding's `step` takes some of the input, fills some of the
-//! output, and must do one of both as long as there is input and room.
+//! The result of one step of a coding. Each coding's `step` reads some input, writes some output, and does
+//! at least one of them while there is input and output space.
 
-/// One step's account.
+/// The result of one step.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Step {
-    /// Bytes of the input that need not be shown again.
+    /// Bytes of the input that were consumed.
     pub(crate) read: usize,
-    /// Bytes of the output that are good.
+    /// Bytes of the output that are valid.
     pub(crate) written: usize,
-    /// Nothing after them can be decoded.
+    /// The bytes after these cannot be decoded.
     pub(crate) broken: bool,
 }
 
 impl Step {
-    /// Input was taken, and nothing else happened.
+    /// A step that only consumed input.
     pub(crate) fn took(read: usize) -> Self {
         Self { read, ..Self::default() }
     }
 
-    /// The input is not what it should be.
+    /// A step that found invalid input.
     pub(crate) const BROKEN: Self = Self { read: 0, written: 0, broken: true };
 }

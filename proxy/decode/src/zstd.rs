@@ -1,54 +1,54 @@
-//! `zstd` (RFC 8878): frames one after the other, skippable ones among them.
+//! `zstd` (RFC 8878): a sequence of frames, skippable ones among them.
 //!
-//! The library is the C one: the pure Rust decoders of today hold a window's worth of output back until
-//! their frame ends, which would take the timing from a stream.
+//! The library is the C one: the current pure Rust decoders hold back up to a window of output until the
+//! frame ends, which would lose the timing of a stream.
 
 use std::fmt;
 
 use zstd_safe::{DCtx, DParameter, InBuffer, OutBuffer};
 
-use crate::limits::ZSTD_WINDOW_LOG;
+use crate::limits::ZSTD_MAX_WINDOW_LOG;
 use crate::step::Step;
 
 /// A `zstd` body.
 pub(crate) struct Zstd {
     context: DCtx<'static>,
-    /// Bytes the library wants next, which end with a block; 0 between two frames. It is shown no
-    /// more than that at once, because an error would swallow the good blocks before it.
-    wants: usize,
+    /// Bytes that the library requests next, which end with a block; 0 between two frames. It is given no
+    /// more than that at once, because an error discards the valid blocks before it.
+    next_input_bytes: usize,
 }
 
 impl Zstd {
-    /// `None` if there is no memory for it.
+    /// Returns `None` if there is no memory for the context.
     pub(crate) fn new() -> Option<Self> {
         let mut context = DCtx::try_create()?;
-        context.set_parameter(DParameter::WindowLogMax(ZSTD_WINDOW_LOG)).ok()?;
-        Some(Self { context, wants: 0 })
+        context.set_parameter(DParameter::WindowLogMax(ZSTD_MAX_WINDOW_LOG)).ok()?;
+        Some(Self { context, next_input_bytes: 0 })
     }
 
     pub(crate) fn step(&mut self, input: &[u8], output: &mut [u8]) -> Step {
-        if input.is_empty() && self.wants == 0 {
-            // Nothing is held; asked now, the library would begin to want another frame.
+        if input.is_empty() && self.next_input_bytes == 0 {
+            // The library holds no output; a call now would make it request another frame.
             return Step::default();
         }
-        let shown = input.len().min(self.wants.max(1));
-        let mut input = InBuffer::around(&input[..shown]);
+        let given = input.len().min(self.next_input_bytes.max(1));
+        let mut input = InBuffer::around(&input[..given]);
         let mut output = OutBuffer::around(output);
         let result = self.context.decompress_stream(&mut output, &mut input);
-        if let Ok(wants) = result {
-            self.wants = wants;
+        if let Ok(bytes) = result {
+            self.next_input_bytes = bytes;
         }
         Step { read: input.pos(), written: output.pos(), broken: result.is_err() }
     }
 
     pub(crate) fn is_whole(&self) -> bool {
-        self.wants == 0
+        self.next_input_bytes == 0
     }
 }
 
 impl fmt::Debug for Zstd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Zstd").field("wants", &self.wants).finish_non_exhaustive()
+        f.debug_struct("Zstd").field("next_input_bytes", &self.next_input_bytes).finish_non_exhaustive()
     }
 }
 
@@ -57,9 +57,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_largest_window_is_what_memory_is_bounded_by() {
-        // Frame headers without content size; the window's logarithm is 10 + the descriptor's upper
-        // five bits. 64 decoded bytes of a raw block follow.
+    fn memory_is_bounded_by_the_largest_window() {
+        // Frame headers without content size; the window's logarithm is 10 + the descriptor's upper five
+        // bits. 64 decoded bytes of a raw block follow.
         let feed = |window_log: u8| {
             let mut zstd = Zstd::new().expect("memory");
             let block =

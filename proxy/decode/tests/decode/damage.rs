@@ -1,19 +1,19 @@
-//! Bodies that are cut off, garbled or not what they are said to be: what can be decoded comes
-//! out, nothing else does, and the end says `Broken`.
+//! Bodies that are cut off, damaged or not in the declared coding: the decodable part comes out, nothing
+//! else, and the result is `Broken`.
 
 use decode::{Coding, GaveUp};
 use harness::Transcript;
 
-use crate::encode::Way;
+use crate::encode::Encoding;
 use crate::{Decoded, decode, decode_whole, noise};
 
 #[test]
-fn a_body_cut_off_anywhere_yields_what_came_and_is_broken() {
+fn a_cut_body_yields_its_complete_part() {
     let transcript = Transcript::named("vllm-0.32.0/chat-stream-usage");
     let frames: Vec<&[u8]> = transcript.body.chunks(200).take(6).collect();
     let plain = frames.concat();
-    for way in Way::ALL {
-        let slices = way.flushed(&frames);
+    for encoding in Encoding::ALL {
+        let slices = encoding.flushed(&frames);
         let body = slices.concat();
         // Ends of the flushed slices, encoded and plain.
         let mut marks = vec![(0, 0)];
@@ -23,8 +23,8 @@ fn a_body_cut_off_anywhere_yields_what_came_and_is_broken() {
         }
         for cut in 1..body.len() {
             for step in [1, usize::MAX] {
-                let decoded = decode(way.coding(), body[..cut].chunks(step));
-                let case = format!("{way:?} cut at {cut} of {} in steps of {step}", body.len());
+                let decoded = decode(encoding.coding(), body[..cut].chunks(step));
+                let case = format!("{encoding:?} cut at {cut} of {} in steps of {step}", body.len());
                 assert_eq!(decoded.end, Err(GaveUp::Broken), "{case}");
                 assert!(plain.starts_with(&decoded.plain), "{case}");
                 let flushed = marks.iter().rev().find(|(encoded, _)| *encoded <= cut).expect("0").1;
@@ -35,7 +35,7 @@ fn a_body_cut_off_anywhere_yields_what_came_and_is_broken() {
 }
 
 #[test]
-fn garbage_is_broken_at_once_and_yields_nothing() {
+fn garbage_yields_nothing() {
     let table: [(Coding, &[u8]); 9] = [
         (Coding::Gzip, b"data: {\"choices\":[]}\n\n"),
         (Coding::Gzip, &[0x1f, 0x8b, 7]),
@@ -43,7 +43,7 @@ fn garbage_is_broken_at_once_and_yields_nothing() {
         (Coding::Gzip, &[0x1f, 0x8c]),
         (Coding::Deflate, b"\x78\x00 wrong header check"),
         (Coding::Deflate, b"\xffdata"),
-        // Large-window brotli, as its encoder begins it: not HTTP's.
+        // Large-window brotli, as its encoder begins it: not valid in HTTP.
         (Coding::Brotli, &[0x11, 0x1e, 0, 0, 0, 0, 0, 0]),
         (Coding::Zstd, b"data: {\"choices\":[]}\n\n"),
         // A window of 16 MiB.
@@ -59,29 +59,29 @@ fn garbage_is_broken_at_once_and_yields_nothing() {
 }
 
 #[test]
-fn wrong_check_sums_are_seen() {
+fn wrong_checksums_are_detected() {
     let plain = b"data: [DONE]\n\n";
-    for way in [Way::Gzip, Way::Zlib, Way::ZstdChecked] {
-        let body = way.whole(plain);
-        let trailer = if way == Way::Gzip { 8 } else { 4 };
+    for encoding in [Encoding::Gzip, Encoding::Zlib, Encoding::ZstdChecked] {
+        let body = encoding.whole(plain);
+        let trailer = if encoding == Encoding::Gzip { 8 } else { 4 };
         for back in 1..=trailer {
             let mut bad = body.clone();
             let at = bad.len() - back;
             bad[at] ^= 0x10;
             assert_eq!(
-                decode_whole(way.coding(), &bad).end,
+                decode_whole(encoding.coding(), &bad).end,
                 Err(GaveUp::Broken),
-                "{way:?}, {back} from the end"
+                "{encoding:?}, {back} from the end"
             );
         }
     }
 }
 
-/// A flag that RFC 1952 reserves may mean a field of which no length is known.
+/// A reserved flag of RFC 1952 may mean a field of unknown length.
 #[test]
 fn gzip_with_reserved_flags_is_broken() {
     for flags in [0x20, 0x40, 0x80] {
-        let mut body = Way::Gzip.whole(b"data: [DONE]\n\n");
+        let mut body = Encoding::Gzip.whole(b"data: [DONE]\n\n");
         body[3] |= flags;
         let broken = Decoded { plain: vec![], end: Err(GaveUp::Broken) };
         assert_eq!(decode_whole(Coding::Gzip, &body), broken, "{flags:#x}");
@@ -89,54 +89,58 @@ fn gzip_with_reserved_flags_is_broken() {
 }
 
 #[test]
-fn what_follows_the_end_is_padding() {
+fn bytes_after_the_end_are_padding() {
     let plain = b"data: [DONE]\n\n".to_vec();
     let table: [&[u8]; 5] = [b"\0", b"\0\0\0\0\0\0\0\0\0\0", b"garbage", b"\x1f", b"\x1fgarbage"];
-    for way in [Way::Gzip, Way::Zlib, Way::RawDeflate, Way::Brotli] {
+    for encoding in [Encoding::Gzip, Encoding::Zlib, Encoding::RawDeflate, Encoding::Brotli] {
         for padding in table {
-            let body = [&way.whole(&plain), padding].concat();
+            let body = [&encoding.whole(&plain), padding].concat();
             for step in [1, usize::MAX] {
-                let decoded = decode(way.coding(), body.chunks(step));
-                assert_eq!(decoded, Decoded { plain: plain.clone(), end: Ok(()) }, "{way:?} {padding:?}");
+                let decoded = decode(encoding.coding(), body.chunks(step));
+                assert_eq!(
+                    decoded,
+                    Decoded { plain: plain.clone(), end: Ok(()) },
+                    "{encoding:?} {padding:?}"
+                );
             }
         }
     }
-    // But a member that begins must end, and zstd knows nothing but frames.
-    let body = [&Way::Gzip.whole(&plain)[..], b"\x1f\x8b"].concat();
+    // But a member that begins must end, and in zstd only frames may follow.
+    let body = [&Encoding::Gzip.whole(&plain)[..], b"\x1f\x8b"].concat();
     assert_eq!(decode_whole(Coding::Gzip, &body), Decoded { plain: plain.clone(), end: Err(GaveUp::Broken) });
-    let body = [&Way::Zstd.whole(&plain)[..], b"garbage"].concat();
+    let body = [&Encoding::Zstd.whole(&plain)[..], b"garbage"].concat();
     assert_eq!(decode_whole(Coding::Zstd, &body), Decoded { plain, end: Err(GaveUp::Broken) });
 }
 
 #[test]
-fn nothing_panics_and_cuts_say_the_same_of_damaged_bodies() {
+fn slicing_changes_nothing_for_damaged_bodies() {
     let transcript = Transcript::named("vllm-0.32.0/chat-stream-usage");
-    for way in Way::ALL {
-        let body = way.whole(&transcript.body[..2000]);
+    for encoding in Encoding::ALL {
+        let body = encoding.whole(&transcript.body[..2000]);
         for seed in 0..400 {
-            let dice = noise(seed, 12);
+            let random = noise(seed, 12);
             let mut bad = body.clone();
-            for place in dice.chunks(3).take(1 + seed as usize % 4) {
+            for place in random.chunks(3).take(1 + seed as usize % 4) {
                 let at = usize::from(place[0]) << 8 | usize::from(place[1]);
                 let at = at % bad.len();
                 bad[at] ^= place[2] | 1;
             }
-            let whole = decode_whole(way.coding(), &bad);
-            let cut = decode(way.coding(), bad.chunks(1 + seed as usize % 50));
-            assert_eq!(cut.end, whole.end, "{way:?} with seed {seed}");
-            // Of damaged brotli the last slice may be lost, so a cut one may say more.
-            assert!(cut.plain.starts_with(&whole.plain), "{way:?} with seed {seed}");
-            if way.coding() != Coding::Brotli {
-                assert!(cut.plain == whole.plain, "{way:?} with seed {seed}");
+            let whole = decode_whole(encoding.coding(), &bad);
+            let cut = decode(encoding.coding(), bad.chunks(1 + seed as usize % 50));
+            assert_eq!(cut.end, whole.end, "{encoding:?} with seed {seed}");
+            // The last slice of damaged brotli may be lost, so smaller slices may yield more.
+            assert!(cut.plain.starts_with(&whole.plain), "{encoding:?} with seed {seed}");
+            if encoding.coding() != Coding::Brotli {
+                assert!(cut.plain == whole.plain, "{encoding:?} with seed {seed}");
             }
-            // The twin believes no body that we do not; we tolerate more at the end than it.
-            if let Some(plain) = way.decode_at_once(&bad) {
-                assert!(whole == Decoded { plain, end: Ok(()) }, "{way:?} with seed {seed}");
+            // The oracle decodes no body that the decoder refuses; the decoder tolerates more at the end.
+            if let Some(plain) = encoding.decode_at_once(&bad) {
+                assert!(whole == Decoded { plain, end: Ok(()) }, "{encoding:?} with seed {seed}");
             }
         }
         for seed in 0..400 {
             let garbage = noise(seed, 300);
-            decode(way.coding(), garbage.chunks(1 + seed as usize % 50));
+            decode(encoding.coding(), garbage.chunks(1 + seed as usize % 50));
         }
     }
 }

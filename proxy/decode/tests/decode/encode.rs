@@ -8,9 +8,9 @@ use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
 use zstd_safe::zstd_sys::ZSTD_EndDirective;
 use zstd_safe::{CCtx, CParameter, InBuffer, OutBuffer};
 
-/// A way of encoding; `deflate` has two.
+/// An encoding; `deflate` has two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Encoding {
     Gzip,
     Zlib,
     RawDeflate,
@@ -19,7 +19,7 @@ pub(crate) enum Way {
     ZstdChecked,
 }
 
-impl Way {
+impl Encoding {
     pub(crate) const ALL: [Self; 6] =
         [Self::Gzip, Self::Zlib, Self::RawDeflate, Self::Brotli, Self::Zstd, Self::ZstdChecked];
 
@@ -64,7 +64,7 @@ impl Way {
         }
     }
 
-    /// `plain` encoded in one go.
+    /// `plain` encoded in one call.
     pub(crate) fn whole(self, plain: &[u8]) -> Vec<u8> {
         match self {
             Self::Gzip => written(GzEncoder::new(Vec::new(), Compression::best()), plain).finish(),
@@ -75,7 +75,7 @@ impl Way {
             }
             Self::Zstd => {
                 let mut out = vec![0; zstd_safe::compress_bound(plain.len())];
-                let length = zstd_safe::compress(&mut out[..], plain, 3).expect("room for the worst");
+                let length = zstd_safe::compress(&mut out[..], plain, 3).expect("space for the worst case");
                 out.truncate(length);
                 Ok(out)
             }
@@ -84,7 +84,7 @@ impl Way {
         .expect("memory")
     }
 
-    /// The naive twin: the library's own call for a whole body.
+    /// The oracle: the library's own call for a whole body.
     pub(crate) fn decode_at_once(self, body: &[u8]) -> Option<Vec<u8>> {
         use std::io::Read;
         let mut plain = Vec::new();

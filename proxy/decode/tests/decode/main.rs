@@ -1,5 +1,4 @@
-//! Decoding by topic: whole and cut bodies against the libraries' one-shot calls, bodies that are
-//! damaged, and bombs.
+//! Decoding by topic: whole and cut bodies against the libraries' one-shot calls, damaged bodies, and bombs.
 
 mod bombs;
 mod damage;
@@ -9,14 +8,14 @@ mod round_trip;
 
 use decode::{Coding, Decoder, GaveUp};
 
-/// What came out of a body, and how it ended.
+/// The output of a body and its result.
 #[derive(Debug, PartialEq, Eq)]
 struct Decoded {
     plain: Vec<u8>,
     end: Result<(), GaveUp>,
 }
 
-/// Feeds the slices, ends, and holds the laws of every body: small pieces, and giving up is for good.
+/// Decodes the slices and checks the laws of every body: bounded pieces, and a permanent error.
 fn decode<'a>(coding: Coding, slices: impl Iterator<Item = &'a [u8]>) -> Decoded {
     let mut decoder = Decoder::new(coding);
     let mut plain = Vec::new();
@@ -24,19 +23,19 @@ fn decode<'a>(coding: Coding, slices: impl Iterator<Item = &'a [u8]>) -> Decoded
     for slice in slices {
         let mut pieces = 0;
         let fed = decoder.feed(slice, &mut |piece| {
-            assert!(!piece.is_empty() && piece.len() <= decode::limits::PIECE_BYTES);
+            assert!(!piece.is_empty() && piece.len() <= decode::limits::PIECE_MAX_BYTES);
             plain.extend_from_slice(piece);
             pieces += 1;
         });
         match gave_up {
-            Some(why) => assert_eq!((fed, pieces), (Err(why), 0), "it stays given up"),
+            Some(why) => assert_eq!((fed, pieces), (Err(why), 0), "the error is permanent"),
             None => gave_up = fed.err(),
         }
         assert_eq!(decoder.gave_up(), gave_up);
     }
     let end = decoder.end();
     assert!(gave_up.is_none_or(|why| end == Err(why)), "{end:?} after {gave_up:?}");
-    assert_eq!(decoder.end(), end, "it says so again");
+    assert_eq!(decoder.end(), end, "the result is permanent");
     Decoded { plain, end }
 }
 
@@ -44,7 +43,7 @@ fn decode_whole(coding: Coding, body: &[u8]) -> Decoded {
     decode(coding, std::iter::once(body))
 }
 
-/// Bytes that look like nothing, the same each time.
+/// Pseudo-random bytes, the same for the same seed.
 fn noise(seed: u64, length: usize) -> Vec<u8> {
     let mut chance = chance::Chance::new(seed);
     std::iter::repeat_with(|| (chance.next() >> 32) as u8).take(length).collect()

@@ -1,28 +1,28 @@
-//! Recorded bodies come out as they went in, however they are cut, and as the libraries' one-shot
-//! calls say.
+//! Recorded bodies survive encoding and decoding in any slices, and agree with the libraries' one-shot
+//! calls.
 
 use decode::Coding;
 use harness::Transcript;
 
-use crate::encode::Way;
+use crate::encode::Encoding;
 use crate::{Decoded, decode, decode_whole, noise};
 
-/// Slices every body is fed in; the last is "whole".
+/// Lengths of the slices that every body is fed in; the last means the whole body.
 const STEPS: [usize; 5] = [1, 7, 64, 1000, usize::MAX];
 
 #[test]
-fn every_recording_comes_out_as_it_went_in() {
+fn every_recording_survives_a_round_trip() {
     for transcript in Transcript::all() {
-        for way in Way::ALL {
-            let body = way.whole(&transcript.body);
-            assert_eq!(way.decode_at_once(&body).as_ref(), Some(&transcript.body), "the twin");
+        for encoding in Encoding::ALL {
+            let body = encoding.whole(&transcript.body);
+            assert_eq!(encoding.decode_at_once(&body).as_ref(), Some(&transcript.body), "the oracle");
             for step in STEPS {
-                // Byte by byte, half a megabyte times six says nothing more than a small one.
+                // Byte by byte, a large body tests nothing that a small one does not.
                 if step == 1 && transcript.body.len() > 20_000 {
                     continue;
                 }
-                let decoded = decode(way.coding(), body.chunks(step));
-                let case = format!("{} as {way:?} in steps of {step}", transcript.name);
+                let decoded = decode(encoding.coding(), body.chunks(step));
+                let case = format!("{} as {encoding:?} in steps of {step}", transcript.name);
                 assert_eq!(decoded.end, Ok(()), "{case}");
                 assert!(decoded.plain == transcript.body, "{case}");
             }
@@ -31,60 +31,64 @@ fn every_recording_comes_out_as_it_went_in() {
 }
 
 #[test]
-fn a_cut_anywhere_changes_nothing() {
+fn a_cut_at_any_byte_changes_nothing() {
     let transcript = Transcript::named("vllm-0.32.0/chat-stream-usage");
     let frames: Vec<&[u8]> = transcript.body.chunks(97).take(12).collect();
     let plain = frames.concat();
-    for way in Way::ALL {
-        for body in [way.whole(&plain), way.flushed(&frames).concat()] {
+    for encoding in Encoding::ALL {
+        for body in [encoding.whole(&plain), encoding.flushed(&frames).concat()] {
             for at in 0..=body.len() {
                 let (head, tail) = body.split_at(at);
-                let decoded = decode(way.coding(), [head, tail].into_iter());
-                assert_eq!(decoded.end, Ok(()), "{way:?} cut at {at}");
-                assert!(decoded.plain == plain, "{way:?} cut at {at}");
+                let decoded = decode(encoding.coding(), [head, tail].into_iter());
+                assert_eq!(decoded.end, Ok(()), "{encoding:?} cut at {at}");
+                assert!(decoded.plain == plain, "{encoding:?} cut at {at}");
             }
         }
     }
 }
 
 #[test]
-fn what_fills_pieces_exactly_and_what_does_not_compress() {
-    let piece = decode::limits::PIECE_BYTES;
+fn incompressible_bodies_of_any_size_survive() {
+    let piece = decode::limits::PIECE_MAX_BYTES;
     for length in [0, 1, piece - 1, piece, piece + 1, 4 * piece, 8 * piece, 1_000_000] {
         let plain = noise(length as u64, length);
-        for way in Way::ALL {
-            let body = way.whole(&plain);
-            assert_eq!(way.decode_at_once(&body).as_ref(), Some(&plain), "the twin");
+        for encoding in Encoding::ALL {
+            let body = encoding.whole(&plain);
+            assert_eq!(encoding.decode_at_once(&body).as_ref(), Some(&plain), "the oracle");
             for step in [1000, usize::MAX] {
-                let decoded = decode(way.coding(), body.chunks(step));
-                assert_eq!(decoded.end, Ok(()), "{length} bytes as {way:?} in steps of {step}");
-                assert!(decoded.plain == plain, "{length} bytes as {way:?} in steps of {step}");
+                let decoded = decode(encoding.coding(), body.chunks(step));
+                assert_eq!(decoded.end, Ok(()), "{length} bytes as {encoding:?} in steps of {step}");
+                assert!(decoded.plain == plain, "{length} bytes as {encoding:?} in steps of {step}");
             }
         }
     }
 }
 
 #[test]
-fn members_and_frames_may_follow_each_other() {
+fn several_members_or_frames_form_one_body() {
     let parts: [&[u8]; 4] = [b"data: one\n\n", b"", b"data: two\n\n", b"data: [DONE]\n\n"];
     let skippable: &[u8] = &[0x53, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3];
-    for way in [Way::Gzip, Way::Zstd, Way::ZstdChecked] {
-        let mut body: Vec<u8> = parts.iter().flat_map(|part| way.whole(part)).collect();
-        if way != Way::Gzip {
+    for encoding in [Encoding::Gzip, Encoding::Zstd, Encoding::ZstdChecked] {
+        let mut body: Vec<u8> = parts.iter().flat_map(|part| encoding.whole(part)).collect();
+        if encoding != Encoding::Gzip {
             body = [skippable, &body, skippable].concat();
         }
-        assert_eq!(way.decode_at_once(&body), Some(parts.concat()), "the twin");
+        assert_eq!(encoding.decode_at_once(&body), Some(parts.concat()), "the oracle");
         for step in STEPS {
-            let decoded = decode(way.coding(), body.chunks(step));
-            assert_eq!(decoded, Decoded { plain: parts.concat(), end: Ok(()) }, "{way:?} in steps of {step}");
+            let decoded = decode(encoding.coding(), body.chunks(step));
+            assert_eq!(
+                decoded,
+                Decoded { plain: parts.concat(), end: Ok(()) },
+                "{encoding:?} in steps of {step}"
+            );
         }
     }
 }
 
 #[test]
-fn gzip_headers_with_every_optional_field() {
+fn gzip_headers_may_have_every_optional_field() {
     let plain = b"data: [DONE]\n\n";
-    let deflated = Way::Gzip.whole(plain)[10..].to_vec();
+    let deflated = Encoding::Gzip.whole(plain)[10..].to_vec();
     let fields: [(u8, &[u8]); 4] =
         [(4, &[5, 0, b'e', b'x', b't', b'r', b'a']), (8, b"name\0"), (16, b"comment\0"), (2, &[1, 2])];
     for chosen in 0..16_u8 {
@@ -101,16 +105,24 @@ fn gzip_headers_with_every_optional_field() {
 }
 
 #[test]
-fn an_empty_body_is_whole() {
-    for way in Way::ALL {
+fn an_empty_body_is_complete() {
+    for encoding in Encoding::ALL {
         assert_eq!(
-            decode(way.coding(), std::iter::empty()),
+            decode(encoding.coding(), std::iter::empty()),
             Decoded { plain: vec![], end: Ok(()) },
-            "{way:?}"
+            "{encoding:?}"
         );
-        assert_eq!(decode_whole(way.coding(), b""), Decoded { plain: vec![], end: Ok(()) }, "{way:?}");
-        let encoded = way.whole(b"");
+        assert_eq!(
+            decode_whole(encoding.coding(), b""),
+            Decoded { plain: vec![], end: Ok(()) },
+            "{encoding:?}"
+        );
+        let encoded = encoding.whole(b"");
         assert!(!encoded.is_empty());
-        assert_eq!(decode_whole(way.coding(), &encoded), Decoded { plain: vec![], end: Ok(()) }, "{way:?}");
+        assert_eq!(
+            decode_whole(encoding.coding(), &encoded),
+            Decoded { plain: vec![], end: Ok(()) },
+            "{encoding:?}"
+        );
     }
 }
