@@ -35,7 +35,7 @@ fn main() -> std::io::Result<()> {
     scanner.end(&mut meter.tail(now()));
 
     let identity = Identity::new("stdin", "openai", dialect, scanner.model().as_str());
-    let record = meter.end(identity, Close::Clean { whole: false }, LoadSpan::alone(), now());
+    let record = meter.end(identity, Close::Clean { whole: false }, LoadSpan::single(), now());
     eprintln!();
     println!("{} of {}", record.ending.name(), record.identity.model);
     for kind in TokenType::ALL {

@@ -74,7 +74,7 @@ pub fn run<'a>(
         response_id: name(scanner.id()),
         ..meter::Identity::new("recorded", "recorded", transcript.dialect, model)
     };
-    Ran { record: meter.end(identity, close, meter::LoadSpan::alone(), ended), tail, work: scanner.work() }
+    Ran { record: meter.end(identity, close, meter::LoadSpan::single(), ended), tail, work: scanner.work() }
 }
 
 /// Two listeners.

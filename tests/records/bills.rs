@@ -69,7 +69,7 @@ fn counted(dialect: Dialect, body: &str) -> Tokens {
     scanner.feed(body.as_bytes(), &mut meter.read(Tick(1)));
     let tail = scanner.end(&mut meter.tail(Tick(2)));
     let identity = Identity::new("u", "p", dialect, "m");
-    meter.end(identity, Close::Clean { whole: tail.whole }, LoadSpan::alone(), Tick(3)).tokens
+    meter.end(identity, Close::Clean { whole: tail.whole }, LoadSpan::single(), Tick(3)).tokens
 }
 
 #[test]

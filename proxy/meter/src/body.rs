@@ -1,12 +1,12 @@
-//! How a response body can be read, which its head or its first byte says.
+//! The way a response body can be read. Its head or its first byte determines it.
 
-/// How a response body can be read.
+/// The way a response body can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
     /// Frame by frame, as it is generated.
     Frames,
-    /// As one value at the end.
+    /// As one value, complete at the end.
     Whole,
-    /// Not at all: it is compressed, or of no known kind. Only its times are known.
+    /// Not at all: it is encoded, or of an unknown type. Only its times are known.
     Unseen,
 }

@@ -1,19 +1,18 @@
-//! What the engine that carried a response says of its end. What that means is [`crate::Ending`].
+//! The end of a response as the engine saw it. Its meaning is [`crate::Ending`].
 
-/// How the bytes of a response ended, as the engine that carried them saw it.
+/// The end of a response's bytes, as the engine saw it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Close {
-    /// The body ended as HTTP says it should. `whole`: of an unstreamed body, its JSON was all
-    /// there.
+    /// The body ended as HTTP requires.
     Clean {
-        /// The scanner saw one whole value.
+        /// True if the scanner saw one complete JSON value: an unstreamed body is complete.
         whole: bool,
     },
     /// The upstream's bytes broke off.
     Cut,
-    /// The client left. `whole`: of an unstreamed body, its JSON was all there.
+    /// The client left.
     ClientGone {
-        /// The scanner saw one whole value.
+        /// True if the scanner saw one complete JSON value: an unstreamed body is complete.
         whole: bool,
     },
     /// The proxy answered itself.

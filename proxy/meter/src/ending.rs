@@ -1,14 +1,14 @@
-//! How an exchange ended and whose doing it was. Every exchange has exactly one ending; a dropped
-//! one has the ending its drop proves.
+//! The ending of an exchange, and its cause. Every exchange has exactly one; a dropped exchange gets the
+//! ending that its drop proves.
 
-/// How an exchange ended.
+/// The ending of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Ending {
-    /// The dialect's own end mark was seen.
+    /// The dialect's own end mark arrived.
     Complete,
-    /// The server's length limit ended it; a success.
+    /// The server's length limit ended the answer; a success.
     Length,
-    /// The client left. What was generated until then is counted.
+    /// The client left. The tokens generated until then are counted.
     ClientAbort,
     /// The upstream's bytes stopped before the dialect's end mark.
     UpstreamCut,
@@ -18,7 +18,7 @@ pub enum Ending {
     ErrorStatus,
     /// A clean end without any output.
     NoOutput,
-    /// Our own doing: no upstream could be reached, or a bug.
+    /// A failure of the proxy: no upstream could be reached, or a bug.
     ProxyError,
 }
 
@@ -49,7 +49,7 @@ impl Ending {
         }
     }
 
-    /// Whether the `gen_ai.*` series, which are for successes only, count it.
+    /// Returns true if the `gen_ai.*` series, which describe successes only, count it.
     pub fn is_success(self) -> bool {
         matches!(self, Self::Complete | Self::Length)
     }
@@ -60,7 +60,7 @@ mod tests {
     use super::Ending;
 
     #[test]
-    fn names_are_the_labels_values() {
+    fn names_are_the_label_values() {
         let names = Ending::ALL.map(Ending::name).join(" ");
         let expected =
             "complete length client_abort upstream_cut error_in_band error_status no_output proxy_error";

@@ -1,11 +1,11 @@
-//! How an exchange failed, in the words of the semantic convention's `error.type`. A closed list, but
-//! for the statuses of HTTP: what a server or a client writes is no part of it.
+//! The `error.type` of the semantic convention. A closed list, except for HTTP statuses: no text of a server
+//! or client is part of it.
 
 use std::fmt;
 
 use crate::{Ending, Record};
 
-/// The `error.type` of an exchange that failed.
+/// The `error.type` of a failed exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ErrorType {
     /// The server's status, 400 or above.
@@ -14,18 +14,18 @@ pub enum ErrorType {
     ClientDisconnect,
     /// The answer broke off.
     StreamTruncated,
-    /// The connection broke before the answer's first byte.
+    /// The connection broke before the first byte of the answer.
     UpstreamReset,
     /// The server reported an error inside its answer.
     ErrorInBand,
     /// The answer ended without any output.
     NoOutput,
-    /// None of these, among them the proxy's own failures.
+    /// Any other failure, such as the proxy's own.
     Other,
 }
 
 impl Record {
-    /// How it failed; `None` of a success.
+    /// The type of its error; `None` for a success.
     pub fn error_type(&self) -> Option<ErrorType> {
         Some(match self.ending {
             Ending::Complete | Ending::Length => return None,
@@ -59,7 +59,7 @@ mod tests {
     use super::ErrorType;
 
     #[test]
-    fn a_status_is_its_number_and_all_else_a_word() {
+    fn error_type_is_a_status_or_a_word() {
         assert_eq!(ErrorType::Status(503).to_string(), "503");
         assert_eq!(ErrorType::ClientDisconnect.to_string(), "client_disconnect");
         assert_eq!(ErrorType::Other.to_string(), "_OTHER");

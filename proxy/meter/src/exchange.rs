@@ -1,14 +1,14 @@
-//! One exchange's life, from the request to its one ending, in fixed memory:
+//! One exchange, from its request to its ending, in fixed memory:
 //!
-//! | state     | entered by                  | what counts in it                                   |
-//! |-----------|-----------------------------|-----------------------------------------------------|
-//! | sent      | [`Meter::new`]              | nothing; [`Meter::requested`] sets t0               |
-//! | answered  | [`Meter::answered`]         | first byte                                          |
-//! | streaming | the first token-bearing frame | gaps, weights, positions, stalls                  |
-//! | ended     | [`Meter::end`]              | the ladder is climbed, the [`crate::Record`] is made      |
+//! | state     | entered by                    | counted in it                                   |
+//! |-----------|-------------------------------|-------------------------------------------------|
+//! | sent      | [`Meter::new`]                | nothing; [`Meter::requested`] sets t0           |
+//! | answered  | [`Meter::answered`]           | the first byte                                  |
+//! | streaming | the first token-bearing frame | gaps, weights, positions, stalls                |
+//! | ended     | [`Meter::end`]                | the counts are resolved, the [`crate::Record`] is made |
 //!
-//! The meter owns no clock: ticks come in with the bytes. What the words mean is in the record's
-//! own documentation.
+//! The meter has no clock: ticks come in with the bytes. The terms are defined in the record's
+//! documentation.
 
 mod end;
 
@@ -17,20 +17,19 @@ use scan::{Dialect, Event, Extent, Finish, Piece, Request, Scope, ServerReport, 
 use crate::Tick;
 use crate::body::Body;
 use crate::edges::{POSITION, POSITION_NAMES};
-use crate::gaps::Summary;
-use crate::ladder::Ladder;
+use crate::gaps::GapHistogram;
 use crate::record::{FINISHES, Span};
 use crate::track::{FrameWeight, Track};
+use crate::usage_resolver::UsageResolver;
 
-/// Choices timed one by one; the rest are counted, untimed. Larger n is rare and its tail adds
-/// nothing to a latency picture.
+/// Choices that are timed one by one; further ones are counted only. A larger n is rare and adds nothing to
+/// the latency distribution.
 pub const TIMED_CHOICES: usize = 8;
 
-/// Choices whose running counts are kept apart; those of still higher numbers are not believed.
+/// Choices with running counts of their own; counts of higher indices are not trusted.
 pub const COUNTED_CHOICES: usize = 128;
 
-/// The most tokens one number of one exchange may claim, unless said otherwise: a hundred times the
-/// longest context there is.
+/// The default limit of one token count of one exchange: a hundred times the longest context of any model.
 pub const TOKENS_MAX: u64 = 10_000_000;
 
 /// Meters one exchange.
@@ -41,17 +40,17 @@ pub struct Meter {
     stall_ns: u64,
     dialect: Dialect,
     streamed: bool,
-    unseen: bool,
-    /// What was seen is a part of nothing known.
-    blind: bool,
+    unreadable: bool,
+    /// The body became unreadable: the counts so far are part of an unknown total.
+    became_unreadable: bool,
     status: u16,
     request: Request,
     first_byte: Option<Tick>,
     first_chunk: Option<Tick>,
     first_token: Option<Tick>,
-    /// Tick of the last token of any choice, and the client wait by then.
+    /// Tick of the last token of any choice, and the client wait until then.
     last_token: Tick,
-    last_token_waited: u64,
+    client_wait_at_last_token_ns: u64,
     first_visible: Option<Tick>,
     first_tool: Option<Tick>,
     last_visible: Tick,
@@ -61,33 +60,35 @@ pub struct Meter {
     choices: u32,
     finished: u32,
     finished_timed: u8,
-    /// Why the timed choices ended, as it was last said.
+    /// The last finish reason of each timed choice.
     finishes: [Option<Finish>; FINISHES],
-    /// Of the timed choices, those finished before the frame at hand.
+    /// Bits of the timed choices that finished before the current frame.
     finished_earlier: u8,
-    /// Timed choices whose last count was said.
+    /// Bits of the timed choices with a final count.
     counted_timed: u8,
     length: bool,
     aborted: bool,
     content: bool,
     done: bool,
     error: bool,
-    ladder: Ladder,
+    resolver: UsageResolver,
     track: Track,
-    /// The tracks of further choices; most exchanges have none.
+    /// Tracks of further choices; most exchanges have none.
     more: Option<Box<[Track; TIMED_CHOICES - 1]>>,
-    touched: u8,
-    /// Running counts of the choices after the timed ones.
+    /// Bits of the timed choices with tokens in the current frame.
+    in_frame: u8,
+    /// Running counts of the untimed choices.
     untimed_running: Option<Box<[u64; COUNTED_CHOICES - TIMED_CHOICES]>>,
-    /// The choice after the timed ones that the frame at hand has content of.
+    /// The untimed choice with content in the current frame.
     untimed_in_frame: Option<u32>,
     /// Tokens of the timed choices by frame weight.
     timed_weight: u64,
     /// Tokens in all frames so far.
     weight: u64,
+    /// Some frame's tokens are an estimate.
     inexact: bool,
-    inter_token: Summary,
-    chunk_gap: Summary,
+    inter_token: GapHistogram,
+    chunk_gap: GapHistogram,
     longest_gap_ns: u64,
     longest_token_gap_ns: u64,
     position: [Span; POSITION_NAMES.len()],
@@ -98,7 +99,8 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// A request begins at `began`. A gap of more than `stall_ns` between tokens is a stall.
+    /// Starts an exchange whose request began at `began`. A gap of more than `stall_ns` between tokens is a
+    /// stall.
     pub fn new(dialect: Dialect, began: Tick, stall_ns: u64) -> Self {
         Self {
             began,
@@ -106,15 +108,15 @@ impl Meter {
             stall_ns,
             dialect,
             streamed: false,
-            unseen: false,
-            blind: false,
+            unreadable: false,
+            became_unreadable: false,
             status: 0,
             request: Request::default(),
             first_byte: None,
             first_chunk: None,
             first_token: None,
             last_token: Tick::default(),
-            last_token_waited: 0,
+            client_wait_at_last_token_ns: 0,
             first_visible: None,
             first_tool: None,
             last_visible: Tick::default(),
@@ -131,17 +133,17 @@ impl Meter {
             content: false,
             done: false,
             error: false,
-            ladder: Ladder::new(TOKENS_MAX),
+            resolver: UsageResolver::new(TOKENS_MAX),
             track: Track::default(),
             more: None,
-            touched: 0,
+            in_frame: 0,
             untimed_running: None,
             untimed_in_frame: None,
             timed_weight: 0,
             weight: 0,
             inexact: false,
-            inter_token: Summary::default(),
-            chunk_gap: Summary::default(),
+            inter_token: GapHistogram::default(),
+            chunk_gap: GapHistogram::default(),
             longest_gap_ns: 0,
             longest_token_gap_ns: 0,
             position: Default::default(),
@@ -152,76 +154,76 @@ impl Meter {
         }
     }
 
-    /// No number may claim more than `tokens`, in place of [`TOKENS_MAX`]. To be said first of all.
+    /// Limits every count to `tokens`, in place of [`TOKENS_MAX`]. Must be called before any other method.
     pub fn believe_up_to(&mut self, tokens: u64) {
-        self.ladder = Ladder::new(tokens);
+        self.resolver = UsageResolver::new(tokens);
     }
 
-    /// The dialect turned out to be this one: the request's body told it.
+    /// Sets the dialect once the request's body determines it.
     pub fn speaks(&mut self, dialect: Dialect) {
         self.dialect = dialect;
         self.request = self.request.of(dialect);
     }
 
-    /// Returns whether the response head came with a status of success.
+    /// Returns true if the response head has a status of success.
     pub fn is_success(&self) -> bool {
         (200..300).contains(&self.status)
     }
 
-    /// What the request asked for, as far as it is known.
+    /// The facts of the request, as far as they are known.
     pub fn request(&self) -> &Request {
         &self.request
     }
 
-    /// The request was complete at the proxy and asked for this: t0.
+    /// Records the complete request at `at`, which is t0.
     pub fn requested(&mut self, request: Request, at: Tick) {
         self.request = request.of(self.dialect);
         self.requested = Some(at);
     }
 
-    /// The response head came, and this is how its body can be read.
+    /// Records the response head and the way its body can be read.
     pub fn answered(&mut self, status: u16, body: Body) {
         self.status = status;
         self.streamed = body == Body::Frames;
-        self.unseen = body == Body::Unseen;
-        self.ladder.is_body = body == Body::Whole;
+        self.unreadable = body == Body::Unseen;
+        self.resolver.is_body = body == Body::Whole;
     }
 
-    /// How the body can be read was found out only now, by its first byte.
+    /// Sets the way the body can be read, once its first byte determines it.
     pub fn found(&mut self, body: Body) {
         self.answered(self.status, body);
     }
 
-    /// The body cannot be read any further: what was counted so far is a part of nothing known.
+    /// Marks the rest of the body as unreadable: the counts so far are part of an unknown total.
     pub fn blinded(&mut self) {
-        self.unseen = true;
-        self.blind = true;
+        self.unreadable = true;
+        self.became_unreadable = true;
     }
 
-    /// Bytes of the body were read at `at`: hand the events they hold to what this returns.
+    /// Records body bytes read at `at`; the returned sink takes their events.
     pub fn read(&mut self, at: Tick) -> Reading<'_> {
         self.first_byte.get_or_insert(at);
         Reading { meter: self, at }
     }
 
-    /// The body is over, at `at`: events of its tail go to what this returns.
+    /// Records the end of the body at `at`; the returned sink takes the events of its tail.
     pub fn tail(&mut self, at: Tick) -> Reading<'_> {
         Reading { meter: self, at }
     }
 
-    /// A frame was ready for `ns` nanoseconds while the client's socket was not.
+    /// Records `ns` nanoseconds for which a frame was ready and the client's socket was not.
     pub fn client_waited(&mut self, ns: u64) {
         self.client_wait_ns = self.client_wait_ns.saturating_add(ns);
     }
 
-    /// The best count of output tokens so far; the final count once the server has said it.
+    /// The best count of output tokens so far; the final one once the server reported it.
     pub fn live_output(&self) -> u64 {
-        let reported = self.ladder.reported(self.choices, &self.request, self.is_over());
+        let reported = self.resolver.reported(self.choices, &self.request, self.is_finished());
         reported.and_then(|counts| counts.output).unwrap_or(if self.streamed { self.weight } else { 0 })
     }
 
-    /// Every answer asked for is finished, or the end mark was seen.
-    fn is_over(&self) -> bool {
+    /// Returns true if every requested answer finished, or the end mark arrived.
+    fn is_finished(&self) -> bool {
         self.done || !self.streamed || self.finished >= self.choices.max(self.request.answers)
     }
 
@@ -246,7 +248,7 @@ impl Meter {
         }
     }
 
-    fn see_choice(&mut self, choice: u32) {
+    fn note_choice(&mut self, choice: u32) {
         self.choices = self.choices.max(choice.saturating_add(1));
     }
 
@@ -257,7 +259,7 @@ impl Meter {
     }
 
     fn tokens_of(&mut self, mut piece: Piece, content: bool, reasoning: bool) {
-        self.see_choice(piece.choice);
+        self.note_choice(piece.choice);
         let echo = self.request.echo;
         let Some(track) = self.track(piece.choice) else {
             self.untimed(piece, content, reasoning);
@@ -267,54 +269,54 @@ impl Meter {
             // The first frame may hold the prompt, whose log probabilities are no output.
             piece.tokens = None;
         }
-        let again = track.frame.content;
+        let repeated = track.frame.content;
         track.frame.content |= content;
         if let Some(tokens) = piece.tokens {
             track.frame.tokens = Some(track.frame.tokens.unwrap_or(0).saturating_add(tokens));
         }
-        self.touched |= 1 << piece.choice;
+        self.in_frame |= 1 << piece.choice;
         self.count_ids(piece, reasoning);
-        if content && !again {
+        if content && !repeated {
             self.count_frame(reasoning);
         }
     }
 
-    /// A piece of a choice that is counted and not timed.
+    /// Counts a piece of an untimed choice.
     fn untimed(&mut self, piece: Piece, content: bool, reasoning: bool) {
         self.count_ids(piece, reasoning);
-        let again = self.untimed_in_frame.replace(piece.choice) == Some(piece.choice);
-        if content && !again {
+        let repeated = self.untimed_in_frame.replace(piece.choice) == Some(piece.choice);
+        if content && !repeated {
             self.count_frame(reasoning);
             self.inexact |= piece.tokens.is_none();
         }
-        let least = u64::from(content && !again);
+        let least = u64::from(content && !repeated);
         self.weight = self.weight.saturating_add(u64::from(piece.tokens.unwrap_or(0)).max(least));
     }
 
     fn count_ids(&mut self, piece: Piece, reasoning: bool) {
         let ids = u64::from(piece.tokens.unwrap_or(0));
-        self.ladder.ids = self.ladder.ids.saturating_add(ids);
+        self.resolver.ids = self.resolver.ids.saturating_add(ids);
         if reasoning {
-            self.ladder.ids_reasoning = self.ladder.ids_reasoning.saturating_add(ids);
+            self.resolver.ids_reasoning = self.resolver.ids_reasoning.saturating_add(ids);
         }
     }
 
     fn count_frame(&mut self, reasoning: bool) {
-        self.ladder.frames += 1;
+        self.resolver.frames += 1;
         if reasoning {
-            self.ladder.frames_reasoning += 1;
+            self.resolver.frames_reasoning += 1;
         }
     }
 
     fn usage(&mut self, usage: &Usage) {
         let usage = &Usage { scope: self.scope(usage.scope), ..*usage };
-        let counts = self.ladder.usage(usage);
+        let counts = self.resolver.usage(usage);
         let (Scope::Running(choice) | Scope::Choice(Some(choice))) = usage.scope else { return };
         let Some(output) = counts.output else { return };
-        self.see_choice(choice);
+        self.note_choice(choice);
         if let Some(track) = self.track(choice) {
             track.frame.running = Some(output);
-            self.touched |= 1 << choice;
+            self.in_frame |= 1 << choice;
         } else if (choice as usize) < COUNTED_CHOICES {
             let counts = self.untimed_running.get_or_insert_with(|| Box::new([0; _]));
             let count = &mut counts[choice as usize - TIMED_CHOICES];
@@ -322,16 +324,16 @@ impl Meter {
         }
     }
 
-    /// A count that comes after a choice's finish is its last, once: LiteLLM sends it in a frame of
-    /// its own that still names the choice. In the frame of the finish the scanner knows better:
-    /// llama.cpp's `timings` there are a running count.
-    fn scope(&mut self, said: Scope) -> Scope {
-        let (Scope::Running(choice) | Scope::Choice(Some(choice))) = said else { return said };
+    /// Returns the scope of a count. A count after the finish of its choice is final, once: LiteLLM sends it
+    /// in a frame of its own that still names the choice. In the frame of the finish the scanner decides:
+    /// the `timings` of llama.cpp there are a running count.
+    fn scope(&mut self, scope: Scope) -> Scope {
+        let (Scope::Running(choice) | Scope::Choice(Some(choice))) = scope else { return scope };
         if choice as usize >= TIMED_CHOICES {
-            return said;
+            return scope;
         }
         let bit = 1 << choice;
-        let last = matches!(said, Scope::Choice(_)) || self.finished_earlier & bit != 0;
+        let last = matches!(scope, Scope::Choice(_)) || self.finished_earlier & bit != 0;
         if last && self.counted_timed & bit == 0 {
             self.counted_timed |= bit;
             return Scope::Choice(Some(choice));
@@ -339,22 +341,22 @@ impl Meter {
         Scope::Running(choice)
     }
 
-    /// Takes in what the server reports of its work; the last word on each counts.
-    fn server(&mut self, said: ServerReport) {
+    /// Merges the server's report of its own work; the last value of each field counts.
+    fn merge_report(&mut self, report: ServerReport) {
         let server = &mut self.server;
-        server.queue_ns = said.queue_ns.or(server.queue_ns);
-        server.prefill_ns = said.prefill_ns.or(server.prefill_ns);
-        server.decode_ns = said.decode_ns.or(server.decode_ns);
-        server.draft_tokens = said.draft_tokens.or(server.draft_tokens);
-        server.accepted_draft_tokens = said.accepted_draft_tokens.or(server.accepted_draft_tokens);
+        server.queue_ns = report.queue_ns.or(server.queue_ns);
+        server.prefill_ns = report.prefill_ns.or(server.prefill_ns);
+        server.decode_ns = report.decode_ns.or(server.decode_ns);
+        server.draft_tokens = report.draft_tokens.or(server.draft_tokens);
+        server.accepted_draft_tokens = report.accepted_draft_tokens.or(server.accepted_draft_tokens);
     }
 
     fn finish(&mut self, choice: u32, reason: Finish) {
-        self.see_choice(choice);
+        self.note_choice(choice);
         let bit = if (choice as usize) < TIMED_CHOICES { 1 << choice } else { 0 };
-        if let Some(said) = self.finishes.get_mut(choice as usize) {
-            // Old Gemini models say `STOP` in every frame, and the last one says why.
-            *said = Some(reason);
+        if let Some(slot) = self.finishes.get_mut(choice as usize) {
+            // Old Gemini models send `STOP` in every frame; the last one has the reason.
+            *slot = Some(reason);
         }
         if self.finished_timed & bit == 0 {
             self.finished_timed |= bit;
@@ -367,9 +369,9 @@ impl Meter {
     fn end_frame(&mut self, at: Tick) {
         self.untimed_in_frame = None;
         self.finished_earlier = self.finished_timed;
-        while self.touched != 0 {
-            let choice = self.touched.trailing_zeros();
-            self.touched &= self.touched - 1;
+        while self.in_frame != 0 {
+            let choice = self.in_frame.trailing_zeros();
+            self.in_frame &= self.in_frame - 1;
             let Some(track) = self.track(choice) else { continue };
             if let Some(weight) = track.end_frame() {
                 self.token_frame(choice, weight, at);
@@ -377,21 +379,21 @@ impl Meter {
         }
     }
 
-    /// A frame brought tokens of a timed choice.
+    /// Times a frame with tokens of a timed choice.
     fn token_frame(&mut self, choice: u32, weight: FrameWeight, at: Tick) {
         self.first_token.get_or_insert(at);
         self.inexact |= !weight.exact;
         self.weight = self.weight.saturating_add(weight.tokens);
         self.timed_weight = self.timed_weight.saturating_add(weight.tokens);
-        (self.last_token, self.last_token_waited) = (at, self.client_wait_ns);
+        (self.last_token, self.client_wait_at_last_token_ns) = (at, self.client_wait_ns);
         let (waited, stall_ns) = (self.client_wait_ns, self.stall_ns);
         let Some(track) = self.track(choice) else { return };
         track.weight = track.weight.saturating_add(weight.tokens);
         let reached = track.weight;
-        let gap = track.first.map(|_| (at.since(track.last), waited.saturating_sub(track.waited)));
+        let gap = track.first.map(|_| (at.since(track.last), waited.saturating_sub(track.client_wait_ns)));
         track.first.get_or_insert(at);
         track.last = at;
-        track.waited = waited;
+        track.client_wait_ns = waited;
         let Some((gap, waited)) = gap else { return };
         self.chunk_gap.add(gap, 1);
         self.longest_gap_ns = self.longest_gap_ns.max(gap);
@@ -400,7 +402,7 @@ impl Meter {
         let span = &mut self.position[POSITION.partition_point(|&end| end < reached)];
         span.tokens = span.tokens.saturating_add(weight.tokens);
         span.ns = span.ns.saturating_add(gap);
-        // A slow reader is never blamed on the server.
+        // The client's wait is not part of the server's stall.
         let silent = gap.saturating_sub(waited);
         if silent > stall_ns {
             self.stalls += 1;
@@ -408,12 +410,12 @@ impl Meter {
         }
     }
 
-    /// A server that fell silent for good has stalled too.
+    /// Counts a stall of a server that sent nothing more until the end.
     fn stall_at_end(&mut self, at: Tick) {
         if self.timed_weight == 0 || self.done || self.finished >= self.choices.max(1) || !self.streamed {
             return;
         }
-        let waited = self.client_wait_ns.saturating_sub(self.last_token_waited);
+        let waited = self.client_wait_ns.saturating_sub(self.client_wait_at_last_token_ns);
         let silent = at.since(self.last_token).saturating_sub(waited);
         if silent > self.stall_ns {
             self.stalls += 1;
@@ -453,12 +455,12 @@ impl Sink for Reading<'_> {
             }
             Event::Refusal(piece) | Event::Audio(piece) => meter.content(piece, false, at),
             Event::Empty(piece) => meter.tokens_of(piece, false, false),
-            Event::Role { choice } => meter.see_choice(choice),
+            Event::Role { choice } => meter.note_choice(choice),
             Event::Usage(usage) => meter.usage(&usage),
             Event::Finish { choice, reason } => meter.finish(choice, reason),
             Event::Error => meter.error = true,
             Event::Done => meter.done = true,
-            Event::Server(times) => meter.server(times),
+            Event::Server(report) => meter.merge_report(report),
             Event::Progress | Event::Ping | Event::Meta | Event::Other => {}
         }
     }

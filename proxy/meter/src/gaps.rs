@@ -1,6 +1,5 @@
-//! Gaps between token-bearing frames, collected in the exported buckets as they happen: a fixed
-//! few words per exchange however long it runs. They are observed at the ending, when the total
-//! says how many tokens the frames really held.
+//! Gaps between token-bearing frames, collected in the exported buckets: a fixed size per exchange, for any
+//! length. They are observed at the ending, when the total gives the number of tokens in the frames.
 
 use crate::edges::GAP_S;
 use crate::record::Gaps;
@@ -16,15 +15,15 @@ const EDGES_NS: [u64; GAP_S.len()] = {
     edges
 };
 
-/// A histogram being filled.
+/// A histogram of gaps under construction.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Summary {
+pub(crate) struct GapHistogram {
     buckets: [u32; GAP_S.len() + 1],
     sum_ns: u64,
 }
 
-impl Summary {
-    /// Observes `times` tokens that took `ns` together; what each took, as it was observed.
+impl GapHistogram {
+    /// Observes `times` tokens that took `ns` together. Returns the observed time of each.
     #[inline]
     pub(crate) fn add(&mut self, ns: u64, times: u64) -> u64 {
         let each = ns / times.max(1);
@@ -34,34 +33,34 @@ impl Summary {
         each
     }
 
-    /// What was observed, as it is.
+    /// The observations, unchanged.
     pub(crate) fn exact(&self) -> Gaps {
         Gaps { buckets: self.buckets.map(u64::from), sum_ns: self.sum_ns }
     }
 
-    /// What was observed, spread over `total` tokens: each observation stands for `total ÷ seen`
-    /// tokens of as much shorter gaps. The time is the same, the count is exactly `total`.
+    /// The observations, spread over `total` tokens: each observation stands for `total ÷ seen` tokens with
+    /// gaps shorter by that factor. The sum of time stays, the count is exactly `total`.
     pub(crate) fn spread(&self, total: u64) -> Gaps {
         let seen: u64 = self.buckets.iter().map(|&n| u64::from(n)).sum();
         if seen == 0 || seen == total {
             return self.exact();
         }
         let mut gaps = Gaps { buckets: [0; GAP_S.len() + 1], sum_ns: self.sum_ns };
-        let (mut before, mut given) = (0_u64, 0_u64);
+        let (mut before, mut assigned) = (0_u64, 0_u64);
         for (from, &n) in self.buckets.iter().enumerate() {
             before += u64::from(n);
             // Rounding the running sum, not each bucket, keeps the total exact.
             let upto = rounded(before, total, seen);
             let middle = u128::from(middle_ns(from)) * u128::from(seen) / u128::from(total.max(1));
-            gaps.buckets[bucket(u64::try_from(middle).unwrap_or(u64::MAX))] += upto - given;
-            given = upto;
+            gaps.buckets[bucket(u64::try_from(middle).unwrap_or(u64::MAX))] += upto - assigned;
+            assigned = upto;
         }
         gaps
     }
 }
 
 impl Gaps {
-    /// Observations in all buckets.
+    /// The number of observations.
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
     }
@@ -77,7 +76,7 @@ fn bucket(ns: u64) -> usize {
     EDGES_NS.partition_point(|&edge| edge < ns)
 }
 
-/// A value that stands for a bucket: its geometric middle, and the last edge for the open one.
+/// The value that represents a bucket: its geometric mean; for the open one, the last edge.
 fn middle_ns(bucket: usize) -> u64 {
     match bucket {
         0 => EDGES_NS[0] / 2,
@@ -91,14 +90,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_edge_belongs_to_the_bucket_below() {
+    fn an_edge_belongs_to_the_lower_bucket() {
         assert_eq!(bucket(500_000), 0);
         assert_eq!(bucket(500_001), 1);
         assert_eq!(bucket(u64::MAX), GAP_S.len());
     }
 
     #[test]
-    fn value_of_a_bucket_falls_into_it() {
+    fn a_buckets_value_lies_in_the_bucket() {
         for at in 0..=GAP_S.len() {
             assert_eq!(bucket(middle_ns(at)), at);
         }
@@ -110,8 +109,8 @@ mod tests {
     }
 
     #[test]
-    fn spreading_keeps_the_time_and_makes_the_count() {
-        let mut summary = Summary::default();
+    fn spreading_keeps_the_time_and_sets_the_count() {
+        let mut summary = GapHistogram::default();
         for ns in [1_000_000, 12_000_000, 12_000_000, 900_000_000] {
             summary.add(ns, 1);
         }
@@ -119,14 +118,14 @@ mod tests {
             let gaps = summary.spread(total);
             assert_eq!((gaps.count(), gaps.sum_ns), (total, 925_000_000), "{total}");
         }
-        // Two tokens a frame: half the gap each.
+        // Two tokens per frame: half the gap each.
         let doubled = summary.spread(8);
         assert_eq!(doubled.buckets[bucket(6_000_000)], 4);
     }
 
     #[test]
     fn a_weighted_gap_is_observed_once_per_token() {
-        let mut summary = Summary::default();
+        let mut summary = GapHistogram::default();
         summary.add(30_000_000, 3);
         assert_eq!(summary.exact().buckets[bucket(10_000_000)], 3);
         assert_eq!(summary.exact().sum_ns, 30_000_000);

@@ -1,7 +1,7 @@
-//! Events and ticks to one record per exchange. Plain values: no clock, no I/O, fixed memory per
-//! exchange. The caller says when bytes were read; the meter says what that means.
+//! Turns events and ticks into one record per exchange. Plain values: no clock, no I/O, fixed memory per
+//! exchange. The caller supplies the time at which bytes were read.
 //!
-//! Modules in the order of an exchange's life:
+//! Modules in the order of an exchange:
 
 pub mod body;
 pub mod close;
@@ -11,7 +11,6 @@ mod error_type;
 pub mod exchange;
 mod exchange_id;
 mod gaps;
-mod ladder;
 pub mod load;
 mod position;
 pub mod record;
@@ -20,6 +19,7 @@ pub mod tick;
 pub mod tokens;
 pub mod trace;
 mod track;
+mod usage_resolver;
 
 pub use body::Body;
 pub use close::Close;
@@ -37,10 +37,10 @@ pub use tokens::{Provenance, TokenType, Tokens};
 pub use trace::{Spans, Trace};
 
 #[cfg(test)]
-mod ladder_tests;
-#[cfg(test)]
 mod record_tests;
 #[cfg(test)]
 mod source_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod usage_resolver_tests;

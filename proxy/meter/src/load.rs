@@ -1,16 +1,16 @@
-//! An upstream's load cell: how many exchanges are in flight, and the integrals that say what one
-//! of them shared the server with. Touched at an exchange's start and end, never per frame.
+//! The load cell of an upstream: its exchanges in flight, and the integrals from which each one's share of
+//! the server follows. It changes at the start and end of an exchange, never per frame.
 //!
-//! The law: every share that was granted belongs to somebody. Over all exchanges that have left,
-//! Σ (left.share − entered.share), and over all in flight, Σ (share now − entered.share), are
-//! together `granted`: exactly, always. What energy is attributed by rests on it.
+//! Invariant: every granted share belongs to one exchange. Σ (left.share − entered.share) over all exchanges
+//! that have left, plus Σ (share now − entered.share) over all in flight, is exactly `granted` at any time.
+//! Energy attribution rests on it.
 
 use crate::Tick;
 
-/// Units of share in a nanosecond.
+/// Units of share per nanosecond.
 pub const SHARES_PER_NS: u128 = 1 << 32;
 
-/// In flight n with ∫n dt, ∫[n>0] dt and ∫dt/n, as of the last change.
+/// The exchanges in flight n, with ∫n dt, ∫[n>0] dt and ∫dt/n, as of the last change.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Load {
     in_flight: u64,
@@ -23,7 +23,7 @@ pub struct Load {
     entered: u128,
 }
 
-/// The integrals of a load cell at one tick; differences of two are what lies between.
+/// The integrals of a load cell at one tick. The difference of two readings covers the time between them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadReading {
     /// Exchanges in flight.
@@ -32,20 +32,20 @@ pub struct LoadReading {
     pub exchange_ns: u128,
     /// ∫[n>0] dt in nanoseconds.
     pub busy_ns: u64,
-    /// ∫dt/n over busy time, in 2⁻³² ns, each step of it rounded down: what one exchange was granted
-    /// that was there from the beginning.
+    /// ∫dt/n over busy time, in 2⁻³² ns, each step rounded down: the grant of one exchange that is in flight
+    /// throughout.
     pub share: u128,
-    /// What all exchanges together were granted, in 2⁻³² ns: n times each step of `share`. Less than
-    /// ∫[n>0] dt by the rounding, which is under n units at each change of n.
+    /// The grants of all exchanges, in 2⁻³² ns: n times each step of `share`. It falls short of ∫[n>0] dt by
+    /// the rounding, less than n units at each change of n.
     pub granted: u128,
-    /// What those in flight were granted until now, in 2⁻³² ns.
+    /// The grants so far of those in flight, in 2⁻³² ns.
     pub pending: u128,
-    /// When it was read.
+    /// The tick of the reading.
     pub at: Tick,
 }
 
 impl Load {
-    /// An exchange begins.
+    /// Starts an exchange.
     pub fn enter(&mut self, at: Tick) -> LoadReading {
         self.advance(at);
         self.in_flight += 1;
@@ -53,7 +53,7 @@ impl Load {
         self.reading()
     }
 
-    /// The exchange ends that was told `entered` when it began.
+    /// Ends the exchange that got `entered` from [`Load::enter`].
     pub fn leave(&mut self, at: Tick, entered: &LoadReading) -> LoadReading {
         self.advance(at);
         self.in_flight = self.in_flight.saturating_sub(1);
@@ -61,7 +61,7 @@ impl Load {
         self.reading()
     }
 
-    /// The integrals up to `at`.
+    /// Returns the integrals up to `at`.
     pub fn read(&mut self, at: Tick) -> LoadReading {
         self.advance(at);
         self.reading()
@@ -74,7 +74,7 @@ impl Load {
             let n = u128::from(self.in_flight);
             self.exchange_ns += n * u128::from(ns);
             self.busy_ns += ns;
-            // The remainder is not carried: it would go to others, and to a time that may be
+            // The remainder is not carried over: it would go to other exchanges, and to a time that may be
             // shorter than itself.
             let step = u128::from(ns) * SHARES_PER_NS / n;
             self.share += step;
@@ -95,37 +95,37 @@ impl Load {
     }
 }
 
-/// What lies between the beginning and the end of one exchange.
+/// The load between the start and the end of one exchange.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LoadSpan {
-    /// As it entered, itself counted in.
+    /// The reading at its start, itself included.
     pub entered: LoadReading,
-    /// As it left, itself counted out.
+    /// The reading at its end, itself excluded.
     pub left: LoadReading,
 }
 
 impl LoadSpan {
-    /// The exchange's part of the upstream's time, nanoseconds: its own time divided, at each moment,
-    /// by how many were in flight.
+    /// The exchange's share of the upstream's time, nanoseconds: its own time divided, at each moment, by
+    /// the number in flight.
     pub fn share_ns(&self) -> u64 {
         let share = self.left.share.saturating_sub(self.entered.share) / SHARES_PER_NS;
         u64::try_from(share).unwrap_or(u64::MAX)
     }
 
-    /// Nobody else was there: for those who keep no load cell.
-    pub fn alone() -> Self {
+    /// The only exchange in flight, for callers without a load cell.
+    pub fn single() -> Self {
         let reading = LoadReading { in_flight: 1, ..LoadReading::default() };
         Self { entered: reading, left: reading }
     }
 
-    /// Mean number of exchanges in flight at the upstream, this one among them.
+    /// The mean number of exchanges in flight at the upstream, this one included.
     pub fn concurrency(&self) -> f64 {
         self.left.mean_since(&self.entered)
     }
 }
 
 impl LoadReading {
-    /// Mean number of exchanges in flight between two readings; the count itself if they coincide.
+    /// The mean number of exchanges in flight between two readings; the current number if they coincide.
     pub fn mean_since(&self, earlier: &Self) -> f64 {
         match self.at.since(earlier.at) {
             0 => earlier.in_flight as f64,
@@ -133,9 +133,9 @@ impl LoadReading {
         }
     }
 
-    /// What was granted to all that have left, in 2⁻³² ns. It only grows, by each who leaves, so it
-    /// also says who left before a reading was taken and who after, where their ticks are equal.
-    pub fn gone(&self) -> u128 {
+    /// The grants of all exchanges that have left, in 2⁻³² ns. It grows with each of them, so it also orders
+    /// leaves and readings that have equal ticks.
+    pub fn released(&self) -> u128 {
         self.granted.saturating_sub(self.pending)
     }
 }

@@ -1,11 +1,11 @@
-//! The load cell against its naive twin: a list of exchanges, looked at each nanosecond anew.
+//! The load cell against its oracle: a list of exchanges that is evaluated every nanosecond.
 
 use proptest::prelude::*;
 
 use super::{Load, LoadReading, LoadSpan, SHARES_PER_NS};
 use crate::Tick;
 
-/// At each number of nanoseconds: one enters, or the one of that number leaves.
+/// After the given nanoseconds, an exchange enters, or the one at that index leaves.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Enter(u64),
@@ -22,22 +22,22 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..80)
 }
 
-/// What each exchange was granted, in units of 1/TWIN nanosecond: each nanosecond is cut into as
-/// many equal parts as exchanges are there.
+/// The grants of each exchange, in units of 1/PARTS nanosecond: each nanosecond is divided by the
+/// number of exchanges in flight.
 #[derive(Default)]
-struct Twin {
-    there: Vec<(LoadReading, u128)>,
-    gone: u128,
+struct Oracle {
+    in_flight: Vec<(LoadReading, u128)>,
+    released: u128,
 }
 
-/// Divisible by every number of exchanges the steps can come to, up to 20; beyond, nobody enters.
-const TWIN: u128 = 232_792_560;
+/// Divisible by every number of exchanges up to 20, the most that the steps allow.
+const PARTS: u128 = 232_792_560;
 
-impl Twin {
+impl Oracle {
     fn pass(&mut self, ns: u64) {
-        let n = self.there.len() as u128;
+        let n = self.in_flight.len() as u128;
         for _ in 0..ns {
-            self.there.iter_mut().for_each(|(_, part)| *part += TWIN / n);
+            self.in_flight.iter_mut().for_each(|(_, part)| *part += PARTS / n);
         }
     }
 }
@@ -46,46 +46,46 @@ proptest! {
     #![proptest_config(chance::cases(256))]
 
     #[test]
-    fn every_share_belongs_to_somebody(steps in steps()) {
-        let (mut load, mut twin, mut now) = (Load::default(), Twin::default(), 0);
+    fn every_share_belongs_to_one_exchange(steps in steps()) {
+        let (mut load, mut oracle, mut now) = (Load::default(), Oracle::default(), 0);
         let mut left = 0;
         for (count, step) in steps.into_iter().enumerate() {
             let (Step::Enter(ns) | Step::Leave(ns, _) | Step::Read(ns)) = step;
-            twin.pass(ns);
+            oracle.pass(ns);
             now += ns;
             let reading = match step {
-                Step::Enter(_) if twin.there.len() < 20 => {
+                Step::Enter(_) if oracle.in_flight.len() < 20 => {
                     let entered = load.enter(Tick(now));
-                    twin.there.push((entered, 0));
+                    oracle.in_flight.push((entered, 0));
                     entered
                 }
-                Step::Leave(_, which) if !twin.there.is_empty() => {
-                    let (entered, part) = twin.there.swap_remove(which % twin.there.len());
+                Step::Leave(_, which) if !oracle.in_flight.is_empty() => {
+                    let (entered, part) = oracle.in_flight.swap_remove(which % oracle.in_flight.len());
                     let reading = load.leave(Tick(now), &entered);
                     let share = reading.share - entered.share;
                     left += share;
-                    twin.gone += part;
-                    // Rounded down once at each step, so short of the twin's by less than that.
-                    let exact = part * SHARES_PER_NS / TWIN;
+                    oracle.released += part;
+                    // Each step rounds down once, so the difference to the oracle is below the number of steps.
+                    let exact = part * SHARES_PER_NS / PARTS;
                     prop_assert!(share <= exact && exact - share <= count as u128 + 1);
                     reading
                 }
                 _ => load.read(Tick(now)),
             };
-            let in_flight: u128 = twin.there.iter().map(|(entered, _)| reading.share - entered.share).sum();
+            let in_flight: u128 = oracle.in_flight.iter().map(|(entered, _)| reading.share - entered.share).sum();
             prop_assert_eq!(reading.granted, left + in_flight);
             prop_assert_eq!(reading.pending, in_flight);
-            prop_assert_eq!(reading.gone(), left);
-            prop_assert_eq!(reading.in_flight, twin.there.len() as u64);
+            prop_assert_eq!(reading.released(), left);
+            prop_assert_eq!(reading.in_flight, oracle.in_flight.len() as u64);
             prop_assert!(reading.granted <= u128::from(reading.busy_ns) * SHARES_PER_NS);
-            let parts = twin.gone + twin.there.iter().map(|(_, part)| part).sum::<u128>();
-            prop_assert_eq!(parts, u128::from(reading.busy_ns) * TWIN);
+            let parts = oracle.released + oracle.in_flight.iter().map(|(_, part)| part).sum::<u128>();
+            prop_assert_eq!(parts, u128::from(reading.busy_ns) * PARTS);
         }
     }
 }
 
 #[test]
-fn a_clock_that_goes_back_grants_nothing() {
+fn a_backward_clock_grants_nothing() {
     let mut load = Load::default();
     let entered = load.enter(Tick(100));
     let left = load.leave(Tick(40), &entered);
@@ -101,14 +101,14 @@ fn share_of_an_exchange_is_in_nanoseconds() {
 }
 
 #[test]
-fn alone_is_one_in_flight() {
-    let LoadSpan { entered, left } = LoadSpan::alone();
+fn a_single_span_has_one_in_flight() {
+    let LoadSpan { entered, left } = LoadSpan::single();
     assert_eq!((entered.in_flight, left.in_flight), (1, 1));
-    assert_eq!(LoadSpan::alone().share_ns(), 0);
+    assert_eq!(LoadSpan::single().share_ns(), 0);
 }
 
 #[test]
-fn mean_in_flight_is_of_the_time_between_two_readings() {
+fn mean_in_flight_covers_the_time_between_readings() {
     let mut load = Load::default();
     load.enter(Tick(0));
     let earlier = load.enter(Tick(10));

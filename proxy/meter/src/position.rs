@@ -1,11 +1,11 @@
-//! Speed by output position, when the tokens of the frames become known only at the ending.
+//! Speed by output position, where the tokens of the frames are known only at the ending.
 
 use crate::edges::{POSITION, POSITION_NAMES};
 use crate::record::Span;
 
-/// Positions of an answer whose frames held more tokens than was known: `seen` tokens by weight
-/// stand for `output`, evenly. Several answers share the buckets and cannot be told apart again,
-/// so theirs are left out.
+/// Spreads the positions of an answer whose frames held more tokens than their weight: `seen` tokens by
+/// weight stand for `output`, evenly. Several answers share the buckets and cannot be separated again, so
+/// theirs are left out.
 pub(crate) fn spread(
     spans: &[Span; POSITION_NAMES.len()],
     seen: u64,
@@ -21,7 +21,7 @@ pub(crate) fn spread(
     }
     let timed: u64 = spans.iter().map(|span| span.tokens).sum();
     let scale = output as f64 / seen as f64;
-    // The first frame began the answer and has no gap before it.
+    // The first frame started the answer and has no gap before it.
     let mut from = seen.saturating_sub(timed) as f64 * scale;
     for span in spans {
         let (begin, end) = (from, from + span.tokens as f64 * scale);
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn positions_of_several_answers_or_of_none_are_left_out() {
+    fn positions_are_spread_for_one_answer_only() {
         let spans = [Span { tokens: 4, ns: 40 }; POSITION_NAMES.len()];
         let seen = 4 * POSITION_NAMES.len() as u64;
         let left_out = [Span::default(); POSITION_NAMES.len()];

@@ -1,5 +1,5 @@
-//! The one immutable value that leaves the data plane when an exchange ends. Everything after it
-//! (metrics, ledger, OTLP, the page) reads records and nothing else.
+//! The immutable value that leaves the data plane when an exchange ends. All later stages (metrics, ledger,
+//! OTLP, the page) read records and nothing else.
 
 use std::sync::Arc;
 
@@ -8,51 +8,52 @@ use scan::{Dialect, Finish, Sampling, ServerReport};
 use crate::edges::{GAP_S, POSITION_NAMES};
 use crate::{Ending, ExchangeId, LoadSpan, Provenance, Role, TokenType, Tokens, Trace};
 
-/// Who and what an exchange was, known from its request and response heads.
+/// The identity of an exchange, from its request and response heads.
 #[derive(Clone, Debug)]
 pub struct Identity {
-    /// The exchange's own name.
+    /// The id of the exchange.
     pub exchange: ExchangeId,
-    /// Whose exchange it is; `default` where nobody is told apart.
+    /// The tenant; `default` where no rule identifies one.
     pub tenant: Arc<str>,
-    /// The key or account it was made with: a name of ours, or a keyed hash.
+    /// The key or account of the request: a configured name, or a keyed hash.
     pub principal: Option<Arc<str>>,
-    /// The end user it was made for, as a keyed hash.
+    /// The end user of the request, as a keyed hash.
     pub consumer: Option<Arc<str>>,
-    /// The service tier: what the response says, else what the request asked for. At most 32 bytes.
+    /// The service tier: of the response, else of the request. At most 32 bytes.
     pub service_tier: Option<Arc<str>>,
-    /// Whether the response says that tier. If not, it is a client's word that no server confirmed.
+    /// True if the response states that tier. If not, only the client requested it, and no server confirmed
+    /// it.
     pub tier_said: bool,
     /// Name of the upstream, as configured.
     pub upstream: Arc<str>,
     /// `gen_ai.provider.name` of that upstream.
     pub provider: Arc<str>,
-    /// The part of a request that it is.
+    /// The role of the exchange in its request.
     pub role: Role,
-    /// The id that the client gave the request, which the legs and the repetitions of one request share.
-    /// Printable ASCII, at most [`MAX_REQUEST_ID_BYTES`] bytes.
+    /// The id that the client gave the request. The legs and repetitions of one request share it. Printable
+    /// ASCII, at most [`MAX_REQUEST_ID_BYTES`] bytes.
     pub request_id: Option<Arc<str>>,
-    /// The JSON shape spoken.
+    /// The JSON shape of request and response.
     pub dialect: Dialect,
-    /// The model the request named; else the response's; else `_unknown`. At most 128 bytes.
+    /// The model of the request; else of the response; else `_unknown`. At most 128 bytes.
     pub model: Arc<str>,
-    /// The model the response named, if it did. At most 128 bytes.
+    /// The model of the response, if it has one. At most 128 bytes.
     pub response_model: Option<Arc<str>>,
-    /// The response's own id, if it has one of at most 128 bytes.
+    /// The id of the response, if it has one of at most 128 bytes.
     pub response_id: Option<Arc<str>>,
-    /// The id of the response that the request continues, of at most 128 visible characters.
+    /// The id of the response that the request continues, at most 128 visible characters.
     pub previous_response_id: Option<Arc<str>>,
-    /// The id of the conversation that the request is part of, of at most 128 visible characters.
+    /// The id of the conversation that the request belongs to, at most 128 visible characters.
     pub conversation_id: Option<Arc<str>>,
-    /// Its place in a distributed trace, if it has one.
+    /// Its position in a distributed trace, if it has one.
     pub trace: Option<Box<Trace>>,
-    /// Wall time of the request's head, nanoseconds since 1970. No duration counts from here but
-    /// [`Timing::upload_ns`]: see [`Record::requested_unix_ns`].
+    /// Wall time of the request's head, nanoseconds since 1970. The only duration from here is
+    /// [`Timing::upload_ns`]; see [`Record::requested_unix_ns`].
     pub started_unix_ns: u64,
 }
 
 impl Identity {
-    /// An exchange of which nothing else is known.
+    /// The identity of an exchange with no other known facts.
     pub fn new(
         upstream: impl Into<Arc<str>>,
         provider: impl Into<Arc<str>>,
@@ -82,54 +83,53 @@ impl Identity {
     }
 }
 
-/// Whose an exchange is where nobody is told apart.
+/// The tenant where no rule identifies one.
 pub const DEFAULT_TENANT: &str = "default";
 
-/// The length of the longest request id that is kept, bytes.
+/// The longest request id that is kept, bytes.
 pub const MAX_REQUEST_ID_BYTES: usize = 128;
 
 /// One finished exchange.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// Who and what.
+    /// The identity.
     pub identity: Identity,
-    /// Whether the request asked for frames, or got some.
+    /// True if the request asked for a stream, or the answer was one.
     pub asked_stream: bool,
-    /// Whether the answer came in frames.
+    /// True if the answer came in frames.
     pub streamed: bool,
     /// HTTP status of the answer; 0 if there was none.
     pub status: u16,
-    /// Answers that were asked for.
+    /// Requested answers.
     pub answers: u32,
-    /// Answers that were seen.
+    /// Answers that arrived.
     pub choices: u32,
-    /// How the first eight answers ended, by index; `None` is "never said".
+    /// The finish reasons of the first eight answers, by index; `None` if the server sent none.
     pub finishes: [Option<Finish>; FINISHES],
-    /// How the request asked for its answers to be drawn, where it said so.
+    /// The sampling parameters that the request set.
     pub sampling: Sampling,
-    /// How it ended.
+    /// The ending.
     pub ending: Ending,
-    /// What it cost in tokens.
+    /// The token counts.
     pub tokens: Tokens,
-    /// How long each part took.
+    /// The times.
     pub timing: Timing,
-    /// The upstream's load cell when the exchange began and when it ended.
+    /// The upstream's load at the start and at the end of the exchange.
     pub load: LoadSpan,
     /// Characters of visible text.
     pub visible_chars: u64,
-    /// Counts the server sent that could not be counts and were refused.
+    /// Counts of the server that exceeded the limit and were rejected.
     pub usage_rejected: u32,
-    /// Cached prompt tokens that the server reported beyond the prompt itself; they are no part of
-    /// `tokens`.
+    /// Cached prompt tokens that the server reported beyond the prompt itself; `tokens` does not include
+    /// them.
     pub cached_excess: u64,
-    /// Times that the whole request was sent to the upstream, or answered there: 0 where it never got that far, 2 where
-    /// the upstream refused the question for usage and got the client's own request after it.
+    /// Times that the complete request was sent to the upstream, or answered there: 0 if it never got that
+    /// far, 2 if the upstream refused the injected usage option and then got the client's own request.
     pub upstream_attempts: u8,
 }
 
 impl Record {
-    /// Wall time of t0, the complete request, nanoseconds since 1970: what every duration counts
-    /// from.
+    /// Wall time of t0, the complete request, nanoseconds since 1970. Every duration counts from it.
     pub fn requested_unix_ns(&self) -> u64 {
         self.identity.started_unix_ns.saturating_add(self.timing.upload_ns)
     }
@@ -139,8 +139,8 @@ impl Record {
         self.requested_unix_ns().saturating_add(self.timing.duration_ns)
     }
 
-    /// The answer has `output` tokens by a local tokenizer's count, where there was only an estimate:
-    /// the counts, and the speeds made of them. Gaps stay those between frames.
+    /// Sets the output to `output` tokens, counted by a local tokenizer in place of an estimate, and updates
+    /// the speeds. Gaps remain those between frames.
     pub fn recount(&mut self, output: u64) {
         let tokens = &mut self.tokens;
         let before = tokens.output();
@@ -160,27 +160,27 @@ impl Record {
     }
 }
 
-/// Returns whether an upstream may have worked on a request that was sent to it `attempts` times, whole, and answered with
-/// `status` (0 for none): it did not refuse it.
+/// Returns true if an upstream may have worked on a request that was sent to it completely `attempts` times
+/// and answered with `status` (0 for none): it did not refuse it.
 pub fn is_processed(status: u16, attempts: u8) -> bool {
     attempts > 0 && status < 400
 }
 
-/// Answers whose ends are kept: those that are timed too.
+/// Answers whose finish reasons are kept: the timed ones.
 pub const FINISHES: usize = 8;
 
-/// The times of one exchange. Nanoseconds unless said otherwise; `None` is "did not happen". What
-/// came before the request was complete came at t0.
+/// The times of one exchange, in nanoseconds unless stated otherwise; `None` if the event did not happen.
+/// Events before t0 count as at t0.
 #[derive(Clone, Debug, Default)]
 pub struct Timing {
-    /// From the request's head to t0, the complete request. Of a request that never became complete
-    /// all its time: then t0 is its end.
+    /// From the request's head to t0, the complete request. If the request never became complete, t0 is its
+    /// end.
     pub upload_ns: u64,
     /// From the complete request to the end.
     pub duration_ns: u64,
     /// To the response's first body byte.
     pub first_byte_ns: Option<u64>,
-    /// To the first frame that is more than a sign of life, whatever it holds. Streams only.
+    /// To the first frame other than a keep-alive, whatever it holds. Streams only.
     pub first_chunk_ns: Option<u64>,
     /// To the first token of any kind. Streams only.
     pub first_token_ns: Option<u64>,
@@ -190,7 +190,7 @@ pub struct Timing {
     pub first_tool_ns: Option<u64>,
     /// From the first to the last token, summed over the timed choices. Streams only.
     pub generation_ns: u64,
-    /// Tokens that `generation_ns` produced: output less the first token of each choice.
+    /// Tokens produced in `generation_ns`: output less the first token of each choice.
     pub generation_tokens: u64,
     /// Time per output token by the semantic convention: (duration − TTFT) ÷ (output − 1).
     pub per_output_token_ns: Option<u64>,
@@ -204,19 +204,19 @@ pub struct Timing {
     pub inter_token: Gaps,
     /// Raw gaps between token-bearing frames.
     pub chunk_gap: Gaps,
-    /// The longest of them; 0 without any.
+    /// The longest of them; 0 if there is none.
     pub longest_gap_ns: u64,
-    /// The longest observation in `inter_token`; 0 without any, and where they are spread.
+    /// The longest observation in `inter_token`; 0 if there is none, and where they are spread.
     pub longest_token_gap_ns: u64,
-    /// Whether every frame's tokens were known (`exact`) or the total was spread over them.
+    /// `exact` if the tokens of every frame were known, `spread` if the total was spread over the frames.
     pub weight: Weight,
     /// Tokens and time by output position.
     pub position: [Span; POSITION_NAMES.len()],
-    /// Gaps over the stall limit.
+    /// Gaps above the stall limit.
     pub stalls: u32,
     /// Time in such gaps.
     pub stalled_ns: u64,
-    /// Time a frame was ready and the client's socket was not.
+    /// Time for which a frame was ready and the client's socket was not.
     pub client_wait_ns: u64,
     /// Mean number of exchanges in flight at the upstream during this one.
     pub concurrency: f64,
@@ -224,10 +224,10 @@ pub struct Timing {
     pub server: ServerReport,
 }
 
-/// How the tokens in a frame were known.
+/// The source of the number of tokens in a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Weight {
-    /// From ids, log probabilities or a running count, or proven to be one each by the total.
+    /// Ids, log probabilities or a running count, or proven to be one each by the total.
     Exact,
     /// One per frame, scaled to the total.
     #[default]
@@ -253,7 +253,7 @@ pub struct Gaps {
     pub sum_ns: u64,
 }
 
-/// Tokens made in a span of time.
+/// Tokens produced in a span of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     /// Tokens.

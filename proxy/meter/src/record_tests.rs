@@ -1,33 +1,33 @@
-//! Tests of a record: the changes by a local tokenizer's count, and a silence at the end.
+//! Records: recounting by a local tokenizer, stalls, errors and server reports.
 
 use scan::{Counts, Dialect, Event, Piece, Request, Scope, ServerReport, Usage};
 
 use crate::exchange::COUNTED_CHOICES;
 use crate::record::is_processed;
-use crate::tests::{Bench, MS, stop, text, usage};
+use crate::tests::{Fixture, MS, stop, text, usage};
 use crate::{Body, Close, ErrorType, Provenance, Record, Tick, TokenType};
 
-/// The record of an exchange asked at 100 ms that read these events, each at its millisecond.
+/// The record of an exchange that was requested at 100 ms and read these events, each at its millisecond.
 fn record(body: Body, events: &[(u64, Event)], end_ms: u64) -> Record {
-    let mut bench = Bench::new(Dialect::OpenaiChat);
-    bench.0.answered(200, body);
+    let mut fixture = Fixture::new(Dialect::OpenaiChat);
+    fixture.0.answered(200, body);
     for &(ms, event) in events {
-        bench.frame(ms, &[event]);
+        fixture.frame(ms, &[event]);
     }
-    bench.end(Close::Cut, end_ms)
+    fixture.end(Close::Cut, end_ms)
 }
 
 fn streamed(events: &[(u64, Event)], end_ms: u64) -> Record {
     record(Body::Frames, events, end_ms)
 }
 
-/// Speeds: tokens timed, rate, nanoseconds for each token.
+/// The speeds: timed tokens, tokens per second, nanoseconds per token.
 fn speeds(record: &Record) -> (u64, Option<f64>, Option<u64>) {
     (record.timing.generation_tokens, record.timing.output_rate, record.timing.per_output_token_ns)
 }
 
 #[test]
-fn tokenizers_count_replaces_the_estimate() {
+fn tokenizer_count_replaces_the_estimate() {
     let thought = Event::Reasoning(Piece { choice: 0, chars: 4, tokens: None });
     let mut counted = streamed(&[(200, text(0)), (210, thought), (230, text(0))], 240);
     assert_eq!(speeds(&counted), (2, Some(2.0 / 0.030), Some(20 * MS)));
@@ -38,7 +38,7 @@ fn tokenizers_count_replaces_the_estimate() {
 }
 
 #[test]
-fn recount_leaves_the_prompt_alone() {
+fn recount_keeps_the_prompt() {
     let mut counted = streamed(&[(200, text(0)), (210, text(0))], 240);
     counted.tokens.input_provenance = Provenance::Ids;
     counted.tokens.by_type[TokenType::Input as usize] = 7;
@@ -59,13 +59,13 @@ fn one_token_has_no_speed() {
 }
 
 #[test]
-fn stream_asked_for_and_not_given_is_recorded() {
+fn ungranted_stream_request_is_recorded() {
     let asked_stream = |stream: Option<bool>| {
-        let mut bench = Bench::new(Dialect::OpenaiChat);
-        bench.0.requested(Request { answers: 2, stream, ..Request::default() }, Tick(100 * MS));
-        bench.0.answered(200, Body::Whole);
-        assert_eq!(bench.0.request().answers, 2);
-        let record = bench.end(Close::Cut, 200);
+        let mut fixture = Fixture::new(Dialect::OpenaiChat);
+        fixture.0.requested(Request { answers: 2, stream, ..Request::default() }, Tick(100 * MS));
+        fixture.0.answered(200, Body::Whole);
+        assert_eq!(fixture.0.request().answers, 2);
+        let record = fixture.end(Close::Cut, 200);
         (record.asked_stream, record.streamed)
     };
     assert_eq!(asked_stream(Some(true)), (true, false));
@@ -74,7 +74,7 @@ fn stream_asked_for_and_not_given_is_recorded() {
 }
 
 #[test]
-fn choice_beyond_the_counted_ones_has_no_count() {
+fn choice_beyond_the_limit_has_no_count() {
     let counted = |choice: u32| {
         let counts = Counts { output: Some(7), ..Counts::default() };
         let usage = Event::Usage(Usage { scope: Scope::Running(choice), counts });
@@ -96,7 +96,7 @@ fn cut_before_the_first_byte_is_a_reset() {
 
 #[test]
 fn silence_beyond_the_limit_is_a_stall() {
-    assert_eq!(stalls(&streamed(&[(200, text(0))], 1200)), (0, 0), "the limit itself is none");
+    assert_eq!(stalls(&streamed(&[(200, text(0))], 1200)), (0, 0), "exactly the limit is no stall");
     assert_eq!(stalls(&streamed(&[(200, text(0))], 1201)), (1, 1001));
     assert_eq!(stalls(&streamed(&[(200, text(0)), (1200, text(0))], 1300)), (0, 0));
     assert_eq!(stalls(&streamed(&[(200, text(0)), (1201, text(0))], 1300)), (1, 1001));
@@ -116,18 +116,18 @@ fn finished_answer_does_not_stall() {
 }
 
 #[test]
-fn clients_wait_is_no_silence() {
-    let mut bench = Bench::new(Dialect::OpenaiChat);
-    bench.0.client_waited(500 * MS);
-    bench.frame(100, &[text(0)]);
-    bench.0.client_waited(700 * MS);
-    let ended = bench.end(Close::ClientGone { whole: false }, 2000);
+fn client_wait_is_no_stall() {
+    let mut fixture = Fixture::new(Dialect::OpenaiChat);
+    fixture.0.client_waited(500 * MS);
+    fixture.frame(100, &[text(0)]);
+    fixture.0.client_waited(700 * MS);
+    let ended = fixture.end(Close::ClientGone { whole: false }, 2000);
     assert_eq!(stalls(&ended), (1, 1200), "1900 ms less the 700 since that token");
     assert_eq!(ended.timing.client_wait_ns, 1200 * MS);
 }
 
 #[test]
-fn servers_last_word_on_each_time_counts() {
+fn last_report_of_each_time_counts() {
     let first = ServerReport { queue_ns: Some(1), prefill_ns: Some(2), ..ServerReport::default() };
     let last = ServerReport { prefill_ns: Some(3), decode_ns: Some(4), ..ServerReport::default() };
     let reported = streamed(&[(200, Event::Server(first)), (210, Event::Server(last))], 220).timing.server;
@@ -159,7 +159,7 @@ fn drafts_of_several_choices_are_not_reported() {
 }
 
 #[test]
-fn only_what_was_sent_whole_and_not_refused_is_processed() {
+fn sent_and_accepted_requests_are_processed() {
     for (status, attempts, expected) in [
         (0, 0, false),
         (200, 0, false),
@@ -175,9 +175,9 @@ fn only_what_was_sent_whole_and_not_refused_is_processed() {
 
 #[test]
 fn a_rate_needs_an_amount_and_a_time() {
-    // The last frame comes with the first: no time to divide by.
+    // The last frame arrives with the first: the time is zero.
     assert_eq!(speeds(&streamed(&[(200, text(0)), (200, text(0))], 240)).1, None);
-    // A prompt without a token, although its time is known.
+    // A prompt of zero tokens has a time but no rate.
     let nothing = usage(Scope::Whole, 0, 3);
     assert_eq!(streamed(&[(200, text(0)), (210, nothing)], 240).timing.input_rate, None);
 }

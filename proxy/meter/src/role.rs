@@ -1,14 +1,14 @@
-//! The part of a request that an exchange is: all of it, or one leg where prefill and decode run on
-//! two servers.
+//! The role of an exchange in its request: all of it, or one leg where prefill and decode run on two
+//! servers.
 
-/// The part of a request that an exchange is.
+/// The role of an exchange in its request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Role {
     /// The whole request: prefill and decode.
     #[default]
     Whole,
-    /// The prefill leg: it computes the prompt, and the decode leg answers. Its tokens are counted and
-    /// charged with the decode leg.
+    /// The prefill leg: it computes the prompt, and the decode leg answers. The decode leg counts and pays
+    /// for its tokens.
     Prefill,
     /// The decode leg: it takes the computed prompt from another server and generates the answer.
     Decode,
@@ -27,7 +27,7 @@ impl Role {
         }
     }
 
-    /// Returns false for a prefill leg: its decode leg brings the same prompt again, and is counted.
+    /// Returns false for a prefill leg: its decode leg has the same prompt again, and is counted.
     pub fn is_counted(self) -> bool {
         self != Self::Prefill
     }
@@ -43,7 +43,7 @@ mod tests {
     use super::Role;
 
     #[test]
-    fn whole_request_is_no_leg_and_prefill_is_not_counted() {
+    fn only_legs_are_legs_and_prefill_is_uncounted() {
         let facts = [Role::Whole, Role::Prefill, Role::Decode].map(|role| (role.is_leg(), role.is_counted()));
         assert_eq!(facts, [(false, true), (true, false), (true, true)]);
     }

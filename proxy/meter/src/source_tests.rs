@@ -1,11 +1,11 @@
-//! Each source of a count at its edges: the limit of a claim, the order of the sources, sums over choices and
+//! The sources of a count at their edges: the limit of a count, the order of the sources, sums over choices and
 //! over prompts.
 
 use scan::{Counts, Dialect, Event, Finish, Piece, Request, Scope, Usage};
 
-use crate::ladder::Ladder;
-use crate::tests::{Bench, MS, stop, text};
-use crate::track::{InFrame, Track};
+use crate::tests::{Fixture, MS, stop, text};
+use crate::track::{FrameFacts, Track};
+use crate::usage_resolver::UsageResolver;
 use crate::{Body, Close, Ending, Provenance, Record, Tick, TokenType, Tokens, Weight};
 
 const NONE: Counts = Counts {
@@ -31,13 +31,13 @@ fn counts(input: u64, output: u64) -> Counts {
     Counts { input: Some(input), output: Some(output), ..NONE }
 }
 
-/// A ladder that was given these usages.
-fn given(usages: &[(Scope, Counts)]) -> Ladder {
-    let mut ladder = Ladder::new(1 << 40);
+/// A resolver with these usages.
+fn resolver_with(usages: &[(Scope, Counts)]) -> UsageResolver {
+    let mut resolver = UsageResolver::new(1 << 40);
     for &(scope, counts) in usages {
-        ladder.usage(&Usage { scope, counts });
+        resolver.usage(&Usage { scope, counts });
     }
-    ladder
+    resolver
 }
 
 fn input(tokens: &Tokens) -> (Provenance, u64) {
@@ -49,27 +49,27 @@ fn output(tokens: &Tokens) -> (Provenance, u64) {
 }
 
 fn ended(limit: Option<u64>, usage: Counts) -> Record {
-    let mut bench = Bench::new(Dialect::OpenaiChat);
+    let mut fixture = Fixture::new(Dialect::OpenaiChat);
     if let Some(tokens) = limit {
-        bench.0.believe_up_to(tokens);
+        fixture.0.believe_up_to(tokens);
     }
-    bench.frame(200, &[text(0), Event::Usage(Usage { scope: Scope::Whole, counts: usage })]);
-    bench.end(Close::Cut, 210)
+    fixture.frame(200, &[text(0), Event::Usage(Usage { scope: Scope::Whole, counts: usage })]);
+    fixture.end(Close::Cut, 210)
 }
 
 #[test]
-fn claim_above_the_set_limit_is_refused() {
+fn count_above_the_configured_limit_is_rejected() {
     let within = ended(Some(100), counts(100, 100));
     assert_eq!((within.usage_rejected, output(&within.tokens)), (0, (Provenance::Reported, 100)));
     let above = ended(Some(100), counts(100, 101));
     assert_eq!((above.usage_rejected, output(&above.tokens)), (1, (Provenance::Frames, 1)));
-    assert_eq!(ended(None, counts(100, 101)).usage_rejected, 0, "the limit without a setting is higher");
+    assert_eq!(ended(None, counts(100, 101)).usage_rejected, 0, "the default limit is higher");
 }
 
 #[test]
-fn each_count_is_refused_for_itself() {
+fn each_count_is_rejected_separately() {
     let above = Some(1001);
-    let mut ladder = Ladder::new(1000);
+    let mut resolver = UsageResolver::new(1000);
     let all = Counts {
         input: above,
         input_cached: above,
@@ -84,9 +84,9 @@ fn each_count_is_refused_for_itself() {
         output_video: above,
         rejected: 1,
     };
-    let plausible = ladder.usage(&Usage { scope: Scope::Whole, counts: all });
+    let plausible = resolver.usage(&Usage { scope: Scope::Whole, counts: all });
     assert_eq!(plausible, Counts { output: Some(1000), rejected: 11, ..NONE });
-    assert_eq!(ladder.rejected, 11);
+    assert_eq!(resolver.rejected, 11);
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn prompt_is_taken_from_the_best_source() {
         (&[], ids, (Provenance::Ids, 8)),
         (&[], Request { prompt_ids: None, ..ids }, (Provenance::None, 0)),
     ] {
-        let tokens = given(usages).tokens(1, &request, true, 0);
+        let tokens = resolver_with(usages).tokens(1, &request, true, 0);
         assert_eq!(input(&tokens), expected, "{usages:?}");
     }
 }
@@ -124,12 +124,12 @@ fn prompt_is_taken_from_the_best_source() {
 #[test]
 fn output_is_taken_from_the_best_source() {
     let counted = |running: u64, ids: u64, frames: u64| {
-        let mut ladder = Ladder::new(1 << 40);
-        (ladder.ids, ladder.frames) = (ids, frames);
-        output(&ladder.tokens(1, &request(1, 1), true, running))
+        let mut resolver = UsageResolver::new(1 << 40);
+        (resolver.ids, resolver.frames) = (ids, frames);
+        output(&resolver.tokens(1, &request(1, 1), true, running))
     };
     assert_eq!(counted(5, 9, 5), (Provenance::Running, 5));
-    assert_eq!(counted(4, 9, 5), (Provenance::Ids, 9), "fewer than the frames is no count");
+    assert_eq!(counted(4, 9, 5), (Provenance::Ids, 9), "fewer tokens than frames are no count");
     assert_eq!(counted(0, 5, 5), (Provenance::Ids, 5));
     assert_eq!(counted(4, 4, 5), (Provenance::Frames, 5));
     assert_eq!(counted(0, 1, 0), (Provenance::Ids, 1));
@@ -138,58 +138,58 @@ fn output_is_taken_from_the_best_source() {
 
 #[test]
 fn zero_beside_content_or_ids_is_no_count() {
-    let counted = |said: u64, ids: u64, frames: u64| {
-        let mut ladder = given(&[(Scope::Whole, counts(3, said))]);
-        (ladder.ids, ladder.frames) = (ids, frames);
-        ladder.reported(1, &request(1, 1), true).and_then(|counts| counts.output)
+    let counted = |reported: u64, ids: u64, frames: u64| {
+        let mut resolver = resolver_with(&[(Scope::Whole, counts(3, reported))]);
+        (resolver.ids, resolver.frames) = (ids, frames);
+        resolver.reported(1, &request(1, 1), true).and_then(|counts| counts.output)
     };
     assert_eq!(counted(0, 0, 0), Some(0));
     assert_eq!(counted(0, 0, 2), None);
     assert_eq!(counted(0, 2, 0), None);
     assert_eq!(counted(1, 2, 2), Some(1));
     assert_eq!(counted(1, 0, 0), Some(1));
-    let mut ladder = given(&[(Scope::Whole, counts(3, 0))]);
-    ladder.frames = 2;
-    let tokens = ladder.tokens(1, &request(1, 1), true, 0);
+    let mut resolver = resolver_with(&[(Scope::Whole, counts(3, 0))]);
+    resolver.frames = 2;
+    let tokens = resolver.tokens(1, &request(1, 1), true, 0);
     assert_eq!((input(&tokens), output(&tokens)), ((Provenance::None, 0), (Provenance::Frames, 2)));
 }
 
-/// One usage may be that of all prompts, or of the first: the end tells.
+/// One usage may cover all prompts or the first; only the end tells which.
 #[test]
-fn end_mark_or_every_finish_ends_a_list() {
+fn end_mark_or_every_finish_ends_the_answers() {
     let usage = Event::Usage(Usage { scope: Scope::Whole, counts: counts(9, 4) });
     for (last, provenance) in [
         (&[stop(0), usage, Event::Done][..], Provenance::Reported),
         (&[stop(0), stop(1), usage], Provenance::Reported),
         (&[stop(0), usage], Provenance::Running),
     ] {
-        let mut bench = Bench::new(Dialect::OpenaiCompletions);
-        bench.0.requested(request(2, 2), Tick(100 * MS));
-        bench.frame(200, &[text(0)]).frame(210, &[text(1)]);
+        let mut fixture = Fixture::new(Dialect::OpenaiCompletions);
+        fixture.0.requested(request(2, 2), Tick(100 * MS));
+        fixture.frame(200, &[text(0)]).frame(210, &[text(1)]);
         for event in last {
-            bench.frame(220, &[*event]);
+            fixture.frame(220, &[*event]);
         }
-        assert_eq!(output(&bench.end(Close::Cut, 230).tokens), (provenance, 4), "{last:?}");
+        assert_eq!(output(&fixture.end(Close::Cut, 230).tokens), (provenance, 4), "{last:?}");
     }
 }
 
 #[test]
 fn untimed_choice_counts_once_in_a_frame() {
-    let mut bench = Bench::new(Dialect::OpenaiChat);
+    let mut fixture = Fixture::new(Dialect::OpenaiChat);
     for (frames, events) in [(1, &[text(9), text(9)][..]), (3, &[text(9), text(10)]), (4, &[text(9)])] {
-        bench.frame(200, events);
-        assert_eq!(bench.0.live_output(), frames);
+        fixture.frame(200, events);
+        assert_eq!(fixture.0.live_output(), frames);
     }
-    assert_eq!(output(&bench.end(Close::Cut, 210).tokens), (Provenance::Frames, 4));
+    assert_eq!(output(&fixture.end(Close::Cut, 210).tokens), (Provenance::Frames, 4));
 }
 
 #[test]
-fn body_is_read_as_what_it_is_found_to_be() {
-    let mut bench = Bench::new(Dialect::OpenaiChat);
-    bench.0.answered(200, Body::Whole);
-    bench.0.found(Body::Frames);
-    bench.frame(200, &[text(0)]);
-    let record = bench.end(Close::Cut, 210);
+fn detected_body_type_replaces_the_declared_one() {
+    let mut fixture = Fixture::new(Dialect::OpenaiChat);
+    fixture.0.answered(200, Body::Whole);
+    fixture.0.found(Body::Frames);
+    fixture.frame(200, &[text(0)]);
+    let record = fixture.end(Close::Cut, 210);
     assert_eq!(
         (record.timing.first_token_ns, output(&record.tokens)),
         (Some(100 * MS), (Provenance::Frames, 1))
@@ -203,8 +203,8 @@ fn usages_of_several_prompts_are_summed() {
         output_reasoning: Some(reasoning),
         ..counts(input, output)
     };
-    let said = [part(10, 3, 50, 2), part(20, 4, 60, 1), part(30, 5, 70, 3), part(60, 6, 180, 6)];
-    let said = said.map(|counts| (Scope::Whole, counts));
+    let usages = [part(10, 3, 50, 2), part(20, 4, 60, 1), part(30, 5, 70, 3), part(60, 6, 180, 6)];
+    let usages = usages.map(|counts| (Scope::Whole, counts));
     let three = request(3, 3);
     for (seen, over, expected) in [
         (1, false, (Provenance::Running, 50, 10)),
@@ -213,43 +213,43 @@ fn usages_of_several_prompts_are_summed() {
         (3, true, (Provenance::Reported, 180, 60)),
         (4, true, (Provenance::Reported, 180, 60)),
     ] {
-        let tokens = given(&said[..seen]).tokens(3, &three, over, 0);
+        let tokens = resolver_with(&usages[..seen]).tokens(3, &three, over, 0);
         let got = (tokens.output_provenance, tokens.output(), tokens.input());
         assert_eq!(got, expected, "{seen} {over}");
     }
-    let sum = given(&said[..3]).tokens(3, &three, true, 0);
+    let sum = resolver_with(&usages[..3]).tokens(3, &three, true, 0);
     assert_eq!(sum.by_type, [48, 12, 0, 0, 0, 0, 174, 6, 0, 0, 0]);
-    let last = given(&said).tokens(3, &three, true, 0);
-    assert_eq!(last.by_type, [54, 6, 0, 0, 0, 0, 174, 6, 0, 0, 0], "one in all, and running ones before it");
+    let last = resolver_with(&usages).tokens(3, &three, true, 0);
+    assert_eq!(last.by_type, [54, 6, 0, 0, 0, 0, 174, 6, 0, 0, 0], "one for all, after running ones");
 }
 
 #[test]
 fn prompts_repeated_for_each_answer_count_once() {
-    let said = |prompts, answers, seen: u32| {
+    let counted = |prompts, answers, seen: u32| {
         let counts = Counts { input_cached: Some(100), ..counts(900, 7) };
         let usages: Vec<_> = (0..seen).map(|choice| (Scope::Choice(Some(choice)), counts)).collect();
-        let tokens = given(&usages).tokens(seen, &request(prompts, answers), true, 0);
+        let tokens = resolver_with(&usages).tokens(seen, &request(prompts, answers), true, 0);
         (tokens.input(), tokens.of(TokenType::InputCached))
     };
-    assert_eq!(said(2, 4, 4), (1800, 200));
-    assert_eq!(said(2, 2, 4), (3600, 400), "one answer for each prompt was asked for");
-    assert_eq!(said(2, 6, 6), (1800, 200));
-    assert_eq!(said(2, 2, 1), (900, 100));
-    assert_eq!(said(1, 3, 3), (900, 100));
+    assert_eq!(counted(2, 4, 4), (1800, 200));
+    assert_eq!(counted(2, 2, 4), (3600, 400), "one answer per prompt was requested");
+    assert_eq!(counted(2, 6, 6), (1800, 200));
+    assert_eq!(counted(2, 2, 1), (900, 100));
+    assert_eq!(counted(1, 3, 3), (900, 100));
 }
 
 #[test]
-fn one_choices_usage_is_not_all() {
-    let one = given(&[(Scope::Choice(Some(0)), counts(6, 5))]);
+fn usage_of_one_choice_is_not_all() {
+    let one = resolver_with(&[(Scope::Choice(Some(0)), counts(6, 5))]);
     let reported = |choices, answers| one.reported(choices, &request(1, answers), true).is_some();
     assert!(reported(1, 1));
     assert!(!reported(2, 1));
     assert!(!reported(1, 2));
-    assert!(given(&[]).reported(0, &request(1, 0), true).is_none());
+    assert!(resolver_with(&[]).reported(0, &request(1, 0), true).is_none());
 }
 
 #[test]
-fn cached_tokens_beyond_the_prompt_are_the_excess() {
+fn cached_tokens_beyond_the_prompt_are_excess() {
     let claim = |input, cached, output| Counts { input_cached: Some(cached), ..counts(input, output) };
     for (scope, said, excess) in [
         (Scope::Whole, claim(2_023, 3_968, 2), 1_945),
@@ -257,46 +257,46 @@ fn cached_tokens_beyond_the_prompt_are_the_excess() {
         (Scope::Whole, claim(10, 4, 2), 0),
         (Scope::Running(0), claim(5, 9, 1), 4),
         (Scope::Choice(Some(0)), claim(5, 9, 1), 4),
-        // No count, because there was content; the claim is one all the same.
+        // Zero output beside content is no count, but its cached tokens still are.
         (Scope::Whole, claim(5, 9, 0), 4),
     ] {
-        let mut ladder = given(&[(scope, said)]);
-        ladder.frames = 1;
-        let (tokens, found) = ladder.billed(Dialect::OpenaiChat, 1, &request(1, 1), true, 0);
+        let mut resolver = resolver_with(&[(scope, said)]);
+        resolver.frames = 1;
+        let (tokens, found) = resolver.billed(Dialect::OpenaiChat, 1, &request(1, 1), true, 0);
         assert_eq!(found, excess, "{scope:?} {said:?}");
         assert!(tokens.of(TokenType::InputCached) <= said.input.unwrap_or(0));
     }
 }
 
 #[test]
-fn embeddings_count_what_the_server_reports() {
+fn embeddings_use_the_reported_counts() {
     let cached = Counts { input_cached: Some(4), ..counts(10, 3) };
-    let tokens = given(&[(Scope::Whole, cached)]).prompt();
+    let tokens = resolver_with(&[(Scope::Whole, cached)]).prompt();
     assert_eq!(tokens.by_type, [6, 4, 0, 0, 0, 0, 3, 0, 0, 0, 0]);
     assert_eq!(tokens.input_provenance, Provenance::Reported);
     assert_eq!(tokens.output_provenance, Provenance::Reported);
     let above = Counts { input_cached: Some(40), ..counts(10, 3) };
-    assert_eq!(given(&[(Scope::Whole, above)]).prompt().by_type, [0, 10, 0, 0, 0, 0, 3, 0, 0, 0, 0]);
-    assert_eq!(given(&[(Scope::Whole, Counts { output: Some(3), ..NONE })]).prompt(), Tokens::NONE);
-    assert_eq!(given(&[]).prompt(), Tokens::NONE);
+    assert_eq!(resolver_with(&[(Scope::Whole, above)]).prompt().by_type, [0, 10, 0, 0, 0, 0, 3, 0, 0, 0, 0]);
+    assert_eq!(resolver_with(&[(Scope::Whole, Counts { output: Some(3), ..NONE })]).prompt(), Tokens::NONE);
+    assert_eq!(resolver_with(&[]).prompt(), Tokens::NONE);
 }
 
-/// Ends an answer that was one body, asked for by `request`, with these events in it.
+/// The tokens of an unstreamed answer to `request` with these events.
 fn body(request: Request, events: &[Event], close: Close) -> Tokens {
-    let mut bench = Bench::new(Dialect::OpenaiChat);
-    bench.0.requested(request, Tick(100));
-    bench.0.answered(200, Body::Whole);
-    bench.frame(200, events);
-    bench.end(close, 210).tokens
+    let mut fixture = Fixture::new(Dialect::OpenaiChat);
+    fixture.0.requested(request, Tick(100));
+    fixture.0.answered(200, Body::Whole);
+    fixture.frame(200, events);
+    fixture.end(close, 210).tokens
 }
 
 const ENTIRE: Close = Close::Clean { whole: true };
 
-fn said(scope: Scope, counts: Counts) -> Event {
+fn usage_event(scope: Scope, counts: Counts) -> Event {
     Event::Usage(Usage { scope, counts })
 }
 
-/// llama.cpp's `response_fields`, TGI without `details`, Triton: one body is one frame, however long it is.
+/// llama.cpp's `response_fields`, TGI without `details`, Triton: one body is one frame of any length.
 #[test]
 fn body_without_a_count_is_uncounted() {
     let ids = Request { prompt_ids: Some(8), ..request(1, 1) };
@@ -304,24 +304,24 @@ fn body_without_a_count_is_uncounted() {
         assert_eq!(body(asked, &[text(0), stop(0)], ENTIRE), Tokens::NONE);
         assert_eq!(body(asked, &[text(0)], Close::ClientGone { whole: false }), Tokens::NONE);
     }
-    let prompt_alone = said(Scope::Choice(Some(0)), Counts { input: Some(7), ..NONE });
+    let prompt_alone = usage_event(Scope::Choice(Some(0)), Counts { input: Some(7), ..NONE });
     assert_eq!(body(request(1, 1), &[text(0), prompt_alone], ENTIRE), Tokens::NONE);
-    assert_eq!(body(request(1, 1), &[prompt_alone], ENTIRE), Tokens::NONE, "its text was left out, too");
-    let output_alone = said(Scope::Choice(Some(0)), Counts { output: Some(7), ..NONE });
+    assert_eq!(body(request(1, 1), &[prompt_alone], ENTIRE), Tokens::NONE, "its text is missing, too");
+    let output_alone = usage_event(Scope::Choice(Some(0)), Counts { output: Some(7), ..NONE });
     let tokens = body(request(1, 1), &[text(0), output_alone], ENTIRE);
     assert_eq!((input(&tokens), output(&tokens)), ((Provenance::None, 0), (Provenance::Reported, 7)));
     let listed = Event::Text(Piece { choice: 0, chars: 90, tokens: Some(30) });
     assert_eq!(output(&body(request(1, 1), &[listed], ENTIRE)), (Provenance::Ids, 30));
-    // Nothing of an answer came: the prompt was computed all the same.
+    // No answer arrived, but the prompt was computed.
     assert_eq!(input(&body(ids, &[], Close::ClientGone { whole: false })), (Provenance::Ids, 8));
 }
 
-/// vLLM's usage of a beam search is the truth of neither one choice nor several.
+/// vLLM's usage of a beam search covers neither one choice nor all.
 #[test]
-fn usage_of_beams_in_a_body_is_running() {
+fn usage_of_a_beam_search_is_running() {
     let beams = Request { beam_search: true, ..request(1, 1) };
     for scope in [Scope::Whole, Scope::Choice(Some(0))] {
-        let tokens = body(beams, &[text(0), stop(0), said(scope, counts(3, 4))], ENTIRE);
+        let tokens = body(beams, &[text(0), stop(0), usage_event(scope, counts(3, 4))], ENTIRE);
         assert_eq!(output(&tokens), (Provenance::Running, 4), "{scope:?}");
     }
 }
@@ -329,7 +329,7 @@ fn usage_of_beams_in_a_body_is_running() {
 /// llama.cpp counts one of several choices, or of several prompts, in an unstreamed answer.
 #[test]
 fn usage_of_some_choices_of_a_body_is_no_count() {
-    let some = said(Scope::Choice(None), counts(16, 20));
+    let some = usage_event(Scope::Choice(None), counts(16, 20));
     let four = [text(0), text(1), text(2), text(3), some];
     for asked in [request(1, 4), request(4, 4), request(1, 1)] {
         assert_eq!(body(asked, &four, ENTIRE), Tokens::NONE, "{asked:?}");
@@ -345,26 +345,26 @@ fn usage_of_some_choices_of_a_body_is_no_count() {
     assert_eq!((input(&tokens), output(&tokens)), ((Provenance::Reported, 16), (Provenance::Reported, 40)));
 }
 
-/// A client writes what it likes: choices that are not there cost no count.
+/// A client may request any number of choices; missing ones must not discard the count.
 #[test]
-fn choices_only_asked_for_uncount_no_body() {
-    let one = [text(0), stop(0), said(Scope::Choice(Some(0)), counts(16, 20))];
+fn missing_choices_keep_the_count_of_a_body() {
+    let one = [text(0), stop(0), usage_event(Scope::Choice(Some(0)), counts(16, 20))];
     let tokens = body(request(1, 9), &one, ENTIRE);
     assert_eq!((input(&tokens), output(&tokens)), ((Provenance::Reported, 16), (Provenance::Reported, 20)));
     let cut = body(request(1, 9), &one, Close::ClientGone { whole: false });
-    assert_eq!(output(&cut), (Provenance::Running, 20), "more may have been on the way");
+    assert_eq!(output(&cut), (Provenance::Running, 20), "more may have been in transit");
 }
 
-/// Responses streamed side by side: each counts itself, and none is all.
+/// Responses streamed in parallel: each has its own usage, and none covers all.
 #[test]
-fn usages_of_answers_side_by_side_are_summed() {
+fn usages_of_parallel_answers_are_summed() {
     let ended = |usages: u32, close| {
-        let mut bench = Bench::new(Dialect::OpenaiResponses);
-        bench.frame(200, &[text(0)]).frame(210, &[Event::Role { choice: 1 }]).frame(220, &[text(0)]);
+        let mut fixture = Fixture::new(Dialect::OpenaiResponses);
+        fixture.frame(200, &[text(0)]).frame(210, &[Event::Role { choice: 1 }]).frame(220, &[text(0)]);
         for answer in 0..usages {
-            bench.frame(230, &[stop(answer), said(Scope::Choice(None), counts(16, 20))]);
+            fixture.frame(230, &[stop(answer), usage_event(Scope::Choice(None), counts(16, 20))]);
         }
-        bench.end(close, 240).tokens
+        fixture.end(close, 240).tokens
     };
     let both = ended(2, Close::Clean { whole: false });
     assert_eq!((input(&both), output(&both)), ((Provenance::Reported, 16), (Provenance::Reported, 40)));
@@ -373,7 +373,7 @@ fn usages_of_answers_side_by_side_are_summed() {
 }
 
 #[test]
-fn names_are_the_labels_values() {
+fn names_are_the_label_values() {
     assert_eq!(Provenance::ALL.map(Provenance::name).join(" "), "reported running ids tokenized frames none");
 }
 
@@ -387,103 +387,107 @@ fn one_known_direction_makes_a_count() {
     assert!(known(Provenance::None, Provenance::Frames));
 }
 
-/// A running count in the first frame is that frame's; after frames weighed otherwise it is all of theirs.
+/// A running count in the first frame describes that frame; after frames weighed by other means it covers them all.
 #[test]
 fn first_running_count_weighs_its_frame() {
     let running = Event::Usage(Usage { scope: Scope::Running(0), counts: counts(5, 3) });
-    let mut bench = Bench::new(Dialect::OpenaiChat);
-    bench.frame(200, &[text(0), running]);
-    assert_eq!(bench.0.live_output(), 3);
-    let mut bench = Bench::new(Dialect::OpenaiChat);
-    bench.frame(200, &[text(0)]).frame(210, &[text(0), running]);
-    assert_eq!(bench.0.live_output(), 2);
+    let mut fixture = Fixture::new(Dialect::OpenaiChat);
+    fixture.frame(200, &[text(0), running]);
+    assert_eq!(fixture.0.live_output(), 3);
+    let mut fixture = Fixture::new(Dialect::OpenaiChat);
+    fixture.frame(200, &[text(0)]).frame(210, &[text(0), running]);
+    assert_eq!(fixture.0.live_output(), 2);
 }
 
 #[test]
-fn a_frame_with_text_and_a_count_of_zero_weighs_one_token() {
+fn text_with_a_zero_count_weighs_one_token() {
     for (tokens, running) in [(Some(0), None), (None, Some(0)), (Some(0), Some(0))] {
-        let frame = InFrame { content: true, tokens, running };
+        let frame = FrameFacts { content: true, tokens, running };
         let mut track = Track { frame, ..Track::default() };
         assert_eq!(track.end_frame().map(|weight| (weight.tokens, weight.exact)), Some((1, false)));
     }
 }
 
-fn said_by(choice: u32, input: u64, output: u64) -> Event {
+fn usage_of(choice: u32, input: u64, output: u64) -> Event {
     Event::Usage(Usage { scope: Scope::Choice(Some(choice)), counts: counts(input, output) })
 }
 
 #[test]
-fn every_frame_of_a_second_choice_is_weighed_by_its_running_count() {
+fn running_count_weighs_a_second_choices_frame() {
     let running = |output| Event::Usage(Usage { scope: Scope::Running(1), counts: counts(5, output) });
-    let mut bench = Bench::new(Dialect::OpenaiChat);
-    bench.frame(200, &[text(0), running(4)]);
-    assert_eq!(bench.0.live_output(), 5, "one of the first, and the four of the second");
+    let mut fixture = Fixture::new(Dialect::OpenaiChat);
+    fixture.frame(200, &[text(0), running(4)]);
+    assert_eq!(fixture.0.live_output(), 5, "one of the first choice, four of the second");
 }
 
 #[test]
-fn last_count_of_a_choice_counts_once() {
-    let mut bench = Bench::new(Dialect::OpenaiChat);
-    bench.frame(200, &[text(0), text(1)]).frame(210, &[said_by(1, 3, 10)]).frame(220, &[said_by(1, 3, 10)]);
-    bench.frame(230, &[said_by(0, 3, 7)]);
-    assert_eq!(output(&bench.end(Close::Clean { whole: false }, 240).tokens), (Provenance::Reported, 17));
+fn repeated_final_count_counts_once() {
+    let mut fixture = Fixture::new(Dialect::OpenaiChat);
+    fixture
+        .frame(200, &[text(0), text(1)])
+        .frame(210, &[usage_of(1, 3, 10)])
+        .frame(220, &[usage_of(1, 3, 10)]);
+    fixture.frame(230, &[usage_of(0, 3, 7)]);
+    assert_eq!(output(&fixture.end(Close::Clean { whole: false }, 240).tokens), (Provenance::Reported, 17));
 }
 
 #[test]
-fn choice_that_finishes_again_finishes_no_other() {
-    let mut bench = Bench::new(Dialect::OpenaiChat);
-    bench.frame(200, &[text(0), text(1)]).frame(210, &[stop(1)]).frame(220, &[stop(1)]);
-    assert_eq!(bench.end(Close::Clean { whole: false }, 230).ending, Ending::UpstreamCut);
+fn repeated_finish_counts_once() {
+    let mut fixture = Fixture::new(Dialect::OpenaiChat);
+    fixture.frame(200, &[text(0), text(1)]).frame(210, &[stop(1)]).frame(220, &[stop(1)]);
+    assert_eq!(fixture.end(Close::Clean { whole: false }, 230).ending, Ending::UpstreamCut);
 }
 
 #[test]
 fn aborted_choice_is_an_error_in_band() {
-    let mut bench = Bench::new(Dialect::OpenaiChat);
+    let mut fixture = Fixture::new(Dialect::OpenaiChat);
     let abort = Event::Finish { choice: 0, reason: Finish::Abort };
-    bench.frame(200, &[text(0)]).frame(210, &[abort, Event::Done]);
-    assert_eq!(bench.end(Close::Clean { whole: false }, 220).ending, Ending::ErrorInBand);
+    fixture.frame(200, &[text(0)]).frame(210, &[abort, Event::Done]);
+    assert_eq!(fixture.end(Close::Clean { whole: false }, 220).ending, Ending::ErrorInBand);
 }
 
 #[test]
-fn untimed_choice_without_ids_makes_weights_a_guess() {
+fn untimed_choice_without_ids_spreads_the_weights() {
     let ids = |choice, tokens| Event::Text(Piece { choice, chars: 4, tokens: Some(tokens) });
     for (last, expected) in [(ids(9, 1), Weight::Exact), (text(9), Weight::Spread)] {
-        let mut bench = Bench::new(Dialect::OpenaiChat);
-        bench.frame(200, &[ids(0, 2)]).frame(210, &[ids(0, 2), last]);
-        // More tokens than frames weigh.
-        bench.frame(220, &[Event::Usage(Usage { scope: Scope::Whole, counts: counts(1, 9) })]);
-        assert_eq!(bench.end(Close::Cut, 230).timing.weight, expected);
+        let mut fixture = Fixture::new(Dialect::OpenaiChat);
+        fixture.frame(200, &[ids(0, 2)]).frame(210, &[ids(0, 2), last]);
+        // More tokens than the frames' weight.
+        fixture.frame(220, &[Event::Usage(Usage { scope: Scope::Whole, counts: counts(1, 9) })]);
+        assert_eq!(fixture.end(Close::Cut, 230).timing.weight, expected);
     }
 }
 
-/// A prompt's running counts are the prompt's once, however many choices have them.
+/// Running counts of one prompt count once for any number of choices.
 #[test]
 fn one_prompt_of_several_choices_counts_once() {
     let running = [(Scope::Running(0), counts(10, 1)), (Scope::Running(1), counts(10, 1))];
-    let mut bench = Bench::new(Dialect::OpenaiChat);
+    let mut fixture = Fixture::new(Dialect::OpenaiChat);
     for (scope, counts) in running {
-        bench.frame(200, &[Event::Usage(Usage { scope, counts })]);
+        fixture.frame(200, &[Event::Usage(Usage { scope, counts })]);
     }
-    assert_eq!(input(&bench.end(Close::Cut, 210).tokens), (Provenance::Running, 10));
+    assert_eq!(input(&fixture.end(Close::Cut, 210).tokens), (Provenance::Running, 10));
 }
 
 #[test]
-fn prompts_of_all_choices_are_reported_once_each_choice_is() {
-    let ladder = given(&[(Scope::Choice(Some(0)), counts(10, 1)), (Scope::Choice(Some(1)), counts(20, 2))]);
-    let tokens = ladder.tokens(2, &request(2, 2), true, 0);
+fn prompts_are_reported_once_every_choice_is() {
+    let resolver =
+        resolver_with(&[(Scope::Choice(Some(0)), counts(10, 1)), (Scope::Choice(Some(1)), counts(20, 2))]);
+    let tokens = resolver.tokens(2, &request(2, 2), true, 0);
     assert_eq!((input(&tokens), output(&tokens)), ((Provenance::Reported, 30), (Provenance::Reported, 3)));
 }
 
 #[test]
-fn frames_of_thought_are_reasoning() {
+fn reasoning_frames_count_as_reasoning() {
     let thought = Event::Reasoning(Piece { choice: 0, chars: 4, tokens: None });
-    let mut bench = Bench::new(Dialect::OpenaiChat);
-    bench.frame(200, &[thought]).frame(210, &[thought]).frame(220, &[text(0)]);
-    let tokens = bench.end(Close::Cut, 230).tokens;
+    let mut fixture = Fixture::new(Dialect::OpenaiChat);
+    fixture.frame(200, &[thought]).frame(210, &[thought]).frame(220, &[text(0)]);
+    let tokens = fixture.end(Close::Cut, 230).tokens;
     assert_eq!((output(&tokens), tokens.of(TokenType::OutputReasoning)), ((Provenance::Frames, 3), 2));
 }
 
 #[test]
-fn complete_answers_and_those_at_their_limit_are_successes() {
+fn complete_and_length_endings_are_successes() {
     let successes: Vec<_> = Ending::ALL.into_iter().filter(|ending| ending.is_success()).collect();
     assert_eq!(successes, [Ending::Complete, Ending::Length]);
 }

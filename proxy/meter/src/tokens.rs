@@ -1,20 +1,20 @@
-//! Token counts and how each is known. Provenances never mix silently: a count is one number with
-//! one provenance, and a better source replaces a worse one whole.
+//! Token counts and their provenance. Provenances never mix: a count has one provenance, and a better source
+//! replaces a worse one completely.
 
-/// How a count is known, best first.
+/// The source of a count, best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Provenance {
     /// The server's final usage, covering every choice.
     Reported,
-    /// The server's own counter, seen before the end or covering only part of the choices.
+    /// The server's own counter, read before the end or covering only some of the choices.
     Running,
     /// Token ids or log-probability entries in the frames.
     Ids,
     /// A local tokenizer's count of the text.
     Tokenized,
-    /// One per content frame: an estimate.
+    /// One token per frame with content: an estimate.
     Frames,
-    /// Nothing is known.
+    /// No source.
     None,
 }
 
@@ -36,22 +36,22 @@ impl Provenance {
     }
 }
 
-/// The disjoint kinds a total is made of: a sum over them counts every token once.
+/// The disjoint types of tokens: their sum counts every token once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum TokenType {
-    /// Prompt tokens that were computed, those of audio, images and videos excepted.
+    /// Computed prompt tokens, other than those of audio, images and videos.
     Input,
     /// Prompt tokens served from a cache.
     InputCached,
     /// Prompt tokens computed and written to a cache.
     InputCacheWrite,
-    /// Prompt tokens of audio, computed: neither from a cache nor written to one.
+    /// Computed prompt tokens of audio: neither from a cache nor written to one.
     InputAudio,
-    /// Prompt tokens of images, computed.
+    /// Computed prompt tokens of images.
     InputImage,
-    /// Prompt tokens of videos, computed.
+    /// Computed prompt tokens of videos.
     InputVideo,
-    /// Generated tokens, those of reasoning, audio, images and videos excepted.
+    /// Generated tokens, other than those of reasoning, audio, images and videos.
     Output,
     /// Generated reasoning tokens.
     OutputReasoning,
@@ -96,7 +96,7 @@ impl TokenType {
         }
     }
 
-    /// Whether it is part of the prompt.
+    /// Returns true for a type of the prompt.
     pub fn is_input(self) -> bool {
         matches!(
             self,
@@ -110,26 +110,27 @@ impl TokenType {
     }
 }
 
-/// What an exchange cost in tokens.
+/// The tokens of an exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tokens {
-    /// How the input counts are known.
+    /// The provenance of the input counts.
     pub input_provenance: Provenance,
-    /// How the output counts are known.
+    /// The provenance of the output counts.
     pub output_provenance: Provenance,
     /// Counts by [`TokenType`], in the order of [`TokenType::ALL`].
     pub by_type: [u64; TokenType::ALL.len()],
 }
 
 impl Tokens {
-    /// Returns whether the tokens of at least one direction are known. Of others the zeros are no count.
+    /// Returns true if the tokens of at least one direction are known. Without a provenance, zeros are no
+    /// count.
     pub fn is_counted(&self) -> bool {
         self.input_provenance != Provenance::None || self.output_provenance != Provenance::None
     }
 }
 
 impl Tokens {
-    /// Nothing is known, and nothing is owed.
+    /// Unknown counts, without a price.
     pub const NONE: Self = Self {
         input_provenance: Provenance::None,
         output_provenance: Provenance::None,
@@ -159,7 +160,7 @@ impl Tokens {
             .fold(0, u64::saturating_add)
     }
 
-    /// The provenance that belongs to a type.
+    /// The provenance of a type's count.
     pub fn provenance(&self, kind: TokenType) -> Provenance {
         if kind.is_input() { self.input_provenance } else { self.output_provenance }
     }

@@ -1,27 +1,27 @@
-//! An exchange's place in a distributed trace, as plain values. What W3C Trace Context says of
-//! them is read and written in `relay`; what a span is, only the exporter knows.
+//! The position of an exchange in a distributed trace, as plain values. `relay` parses and writes W3C Trace
+//! Context; the exporter makes the spans.
 
-/// Where an exchange stands in a trace (W3C Trace Context).
+/// The position of an exchange in a trace (W3C Trace Context).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     /// The trace's id.
     pub trace_id: [u8; 16],
-    /// The span that called us; `None` if the trace begins here.
+    /// The caller's span; `None` if the trace starts here.
     pub parent: Option<[u8; 8]>,
-    /// Whether the trace is kept, by the caller's word or by our own draw.
+    /// True if the trace is sampled, by the caller's flag or by the local sampler.
     pub sampled: bool,
-    /// The spans of ours to be exported; `None` if none are.
+    /// The spans to export; `None` if there are none.
     pub spans: Option<Spans>,
-    /// `tracestate` as it came, at most 512 bytes; empty if there was none.
+    /// `tracestate` as received, at most 512 bytes; empty without one.
     pub state: Box<str>,
 }
 
 /// The ids of an exchange's two spans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Spans {
-    /// The request as we served it: kind SERVER, child of [`Trace::parent`].
+    /// The request as the proxy serves it: kind SERVER, child of [`Trace::parent`].
     pub server: [u8; 8],
-    /// The inference as we asked for it: kind CLIENT, child of [`Spans::server`], and what the
-    /// upstream sees as its parent, where it is told.
+    /// The inference request to the upstream: kind CLIENT, child of [`Spans::server`], and the parent that
+    /// the upstream sees, where it is propagated.
     pub client: [u8; 8],
 }

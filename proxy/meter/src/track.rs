@@ -1,28 +1,28 @@
-//! One answer's progress: its tokens so far by each source, and the ticks of its first and last.
+//! The progress of one choice: its tokens so far by each source, and the ticks of its first and last.
 
 use crate::Tick;
 
-/// What is known of one choice.
+/// The progress of one choice.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Track {
-    /// Tick of the first token; `None` before it.
+    /// Tick of the first token.
     pub(crate) first: Option<Tick>,
     /// Tick of the last token.
     pub(crate) last: Tick,
-    /// Client wait so far when the last token came.
-    pub(crate) waited: u64,
+    /// Client wait until the last token, nanoseconds.
+    pub(crate) client_wait_ns: u64,
     /// Tokens by frame weight.
     pub(crate) weight: u64,
     /// The server's own running count.
     pub(crate) running: Option<u64>,
-    /// What the frame at hand says of this choice.
-    pub(crate) frame: InFrame,
+    /// The facts of the current frame about this choice.
+    pub(crate) frame: FrameFacts,
 }
 
-/// What one frame says of one choice.
+/// The facts of one frame about one choice.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct InFrame {
-    /// There is content.
+pub(crate) struct FrameFacts {
+    /// True if it has content.
     pub(crate) content: bool,
     /// Tokens by ids or log probabilities.
     pub(crate) tokens: Option<u32>,
@@ -33,20 +33,20 @@ pub(crate) struct InFrame {
 /// The tokens in one frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FrameWeight {
-    /// How many.
+    /// Their number.
     pub(crate) tokens: u64,
-    /// Whether the frame itself says so.
+    /// True if the frame itself has the number.
     pub(crate) exact: bool,
 }
 
 impl Track {
-    /// Ends the frame for this choice: how many tokens it brought; `None` if none.
+    /// Ends the frame for this choice. Returns its tokens, if any.
     pub(crate) fn end_frame(&mut self) -> Option<FrameWeight> {
         let mut frame = std::mem::take(&mut self.frame);
-        // LiteLLM puts a usage of zeros beside content; whoever counts at all counts that.
+        // LiteLLM puts a usage of zeros beside content; a server that counts at all counts content.
         frame.running = frame.running.filter(|&running| running > 0 || !frame.content);
-        // The first running count, if it comes after frames weighed otherwise, says nothing of the
-        // frame it stands in: llama.cpp sends one with the finish, for all that went before.
+        // A first running count after frames weighed by other means does not describe its own frame:
+        // llama.cpp sends one with the finish, for everything before it.
         let late = self.running.is_none() && self.weight > 0;
         let before = self.running.unwrap_or(0);
         self.running = frame.running.map(|running| running.max(before)).or(self.running);

@@ -1,26 +1,26 @@
-//! The parts of a count, whichever usage says them: disjoint, a subset of their whole, lost by no way
-//! in which a usage may cover an answer.
+//! The parts of a count, for every scope of a usage: disjoint, a subset of their whole, and complete for
+//! every way in which a usage may cover an answer.
 
 use proptest::prelude::*;
 use scan::{Counts, Request, Scope, Usage};
 
 use crate::exchange::TOKENS_MAX;
-use crate::ladder::Ladder;
+use crate::usage_resolver::UsageResolver;
 use crate::{Provenance, TokenType, Tokens};
 
 fn one() -> Request {
     Request { answers: 1, prompts: 1, whole: true, ..Request::default() }
 }
 
-fn told(scope: Scope, counts: Counts) -> Tokens {
-    let mut ladder = Ladder::new(1 << 40);
-    ladder.usage(&Usage { scope, counts });
-    ladder.tokens(1, &one(), true, 0)
+fn tokens_of(scope: Scope, counts: Counts) -> Tokens {
+    let mut resolver = UsageResolver::new(1 << 40);
+    resolver.usage(&Usage { scope, counts });
+    resolver.tokens(1, &one(), true, 0)
 }
 
-/// An answer of every modality to a question of every modality, of whose prompt a part was cached and a
-/// part written.
-const SOUND: Counts = Counts {
+/// An answer in every modality to a prompt in every modality. Part of the prompt was cached and part
+/// written to the cache.
+const EVERY_PART: Counts = Counts {
     input: Some(100),
     input_cached: Some(40),
     input_cache_write: Some(10),
@@ -36,29 +36,29 @@ const SOUND: Counts = Counts {
 };
 
 #[test]
-fn no_part_is_lost_by_what_a_usage_covers() {
+fn every_scope_keeps_every_part() {
     for scope in [Scope::Whole, Scope::Choice(Some(0)), Scope::Choice(None)] {
-        let tokens = told(scope, SOUND);
+        let tokens = tokens_of(scope, EVERY_PART);
         assert_eq!(tokens.by_type, [20, 40, 10, 20, 7, 3, 20, 5, 20, 4, 1], "{scope:?}");
         assert_eq!(tokens.input_provenance, Provenance::Reported, "{scope:?}");
     }
-    // Anthropic's first frame, and then the client leaves: all of the prompt is known.
-    let counts = Counts { output: None, output_reasoning: None, output_audio: None, ..SOUND };
-    let tokens = told(Scope::Running(0), counts);
+    // The client leaves after Anthropic's first frame: the whole prompt is known.
+    let counts = Counts { output: None, output_reasoning: None, output_audio: None, ..EVERY_PART };
+    let tokens = tokens_of(Scope::Running(0), counts);
     assert_eq!(tokens.by_type, [20, 40, 10, 20, 7, 3, 0, 0, 0, 0, 0]);
     assert_eq!(tokens.input_provenance, Provenance::Running);
 }
 
 #[test]
-fn of_sound_that_may_have_been_cached_only_the_rest_is_sound() {
-    // OpenAI counts cached audio in both details; what was not cached is at most ten here.
-    let tokens = told(Scope::Whole, Counts { input_cached: Some(80), ..SOUND });
+fn cached_tokens_reduce_the_audio_tokens() {
+    // OpenAI counts cached audio in both details; at most ten tokens of audio are uncached here.
+    let tokens = tokens_of(Scope::Whole, Counts { input_cached: Some(80), ..EVERY_PART });
     assert_eq!(tokens.by_type[..6], [0, 80, 10, 10, 0, 0]);
 }
 
-/// Gemini and vLLM break a prompt down by modality; the parts and the text are disjoint.
+/// Gemini and vLLM split a prompt by modality; the parts and the text are disjoint.
 #[test]
-fn images_and_videos_are_parts_of_their_own() {
+fn images_and_videos_are_separate_parts() {
     let counts = Counts {
         input: Some(1200),
         input_image: Some(1000),
@@ -67,7 +67,7 @@ fn images_and_videos_are_parts_of_their_own() {
         output_image: Some(30),
         ..Counts::default()
     };
-    let tokens = told(Scope::Whole, counts);
+    let tokens = tokens_of(Scope::Whole, counts);
     let of = |kinds: [TokenType; 5]| kinds.map(|kind| tokens.of(kind));
     let kinds = [
         TokenType::Input,
@@ -80,51 +80,51 @@ fn images_and_videos_are_parts_of_their_own() {
     assert_eq!((tokens.input(), tokens.output()), (1200, 40));
 }
 
-/// Embeddings on a path of chats: the prompt is reported, and of an answer nothing is known.
+/// Embeddings on a path of chats: the prompt is reported, the answer is unknown.
 #[test]
 fn usage_without_output_counts_the_prompt() {
-    let tokens = told(Scope::Whole, Counts { input: Some(8), ..Counts::default() });
+    let tokens = tokens_of(Scope::Whole, Counts { input: Some(8), ..Counts::default() });
     assert_eq!((tokens.input(), tokens.input_provenance), (8, Provenance::Reported));
     assert_eq!((tokens.output(), tokens.output_provenance), (0, Provenance::None));
 }
 
 /// A chat on a path of embeddings.
 #[test]
-fn usage_with_output_counts_where_only_prompts_are() {
-    let mut ladder = Ladder::new(1000);
+fn output_counts_in_a_dialect_without_answers() {
+    let mut resolver = UsageResolver::new(1000);
     let counts = Counts { input: Some(9), output: Some(3), ..Counts::default() };
-    ladder.usage(&Usage { scope: Scope::Whole, counts });
-    let tokens = ladder.prompt();
+    resolver.usage(&Usage { scope: Scope::Whole, counts });
+    let tokens = resolver.prompt();
     assert_eq!((tokens.input(), tokens.output()), (9, 3));
     assert_eq!(tokens.output_provenance, Provenance::Reported);
 }
 
 #[test]
-fn sound_that_cannot_be_is_refused() {
-    let mut ladder = Ladder::new(1000);
-    let counts = Counts { input_audio: Some(1001), ..SOUND };
-    ladder.usage(&Usage { scope: Scope::Whole, counts });
-    assert_eq!(ladder.rejected, 1);
-    assert_eq!(ladder.tokens(1, &one(), true, 0).of(TokenType::InputAudio), 0);
+fn implausible_audio_count_is_rejected() {
+    let mut resolver = UsageResolver::new(1000);
+    let counts = Counts { input_audio: Some(1001), ..EVERY_PART };
+    resolver.usage(&Usage { scope: Scope::Whole, counts });
+    assert_eq!(resolver.rejected, 1);
+    assert_eq!(resolver.tokens(1, &one(), true, 0).of(TokenType::InputAudio), 0);
 }
 
-/// What a client says of answers that nobody gives makes no prompt shorter.
+/// An `n` of answers that never arrive must not shorten a prompt.
 #[test]
-fn what_only_a_client_says_divides_nothing() {
+fn requested_answers_alone_divide_no_prompt() {
     let lists = |prompts, answers, seen: u32| {
         let request = Request { answers, prompts, whole: true, ..Request::default() };
-        let mut ladder = Ladder::new(1 << 40);
+        let mut resolver = UsageResolver::new(1 << 40);
         for choice in 0..seen {
             let counts = Counts { input: Some(900), output: Some(7), ..Counts::default() };
-            ladder.usage(&Usage { scope: Scope::Choice(Some(choice)), counts });
+            resolver.usage(&Usage { scope: Scope::Choice(Some(choice)), counts });
         }
-        ladder.tokens(seen, &request, true, 0).input()
+        resolver.tokens(seen, &request, true, 0).input()
     };
     for (prompts, answers, seen, input) in [
         (2, 2_000_000, 1, 900),
         (2, 2_000_000, 2, 1800),
         (3, u32::MAX, 3, 2700),
-        // Each prompt is said twice, once for each of its answers.
+        // Each prompt is reported twice, once for each of its answers.
         (2, 4, 4, 1800),
         (1, 2, 2, 900),
         (1, 1_000_000, 1, 900),
@@ -136,20 +136,20 @@ fn what_only_a_client_says_divides_nothing() {
 proptest! {
     #![proptest_config(chance::cases(512))]
 
-    /// Whatever a server says of the parts, they make up the whole.
+    /// The parts add up to the total, for any counts of a server.
     #[test]
-    fn the_parts_make_up_the_whole(
-        said in proptest::array::uniform11(proptest::option::of(0_u64..200)),
+    fn parts_add_up_to_the_total(
+        parts in proptest::array::uniform11(proptest::option::of(0_u64..200)),
         scope in prop_oneof![Just(Scope::Whole), Just(Scope::Choice(Some(0))), Just(Scope::Running(0))],
     ) {
-        let [input, input_cached, input_cache_write, input_audio, input_image, input_video, ..] = said;
-        let [.., output, output_reasoning, output_audio, output_image, output_video] = said;
+        let [input, input_cached, input_cache_write, input_audio, input_image, input_video, ..] = parts;
+        let [.., output, output_reasoning, output_audio, output_image, output_video] = parts;
         let counts = Counts {
             input, input_cached, input_cache_write, input_audio, input_image, input_video,
             output, output_reasoning, output_audio, output_image, output_video,
             rejected: 0,
         };
-        let tokens = told(scope, counts);
+        let tokens = tokens_of(scope, counts);
         if tokens.input_provenance != Provenance::None {
             prop_assert_eq!(tokens.input(), input.unwrap_or(0));
         }
@@ -157,7 +157,7 @@ proptest! {
             prop_assert_eq!(tokens.output(), output.unwrap_or(0));
         }
         prop_assert_eq!(tokens.input() + tokens.output(), tokens.by_type.iter().sum::<u64>());
-        for (kind, most) in [
+        for (kind, max) in [
             (TokenType::InputCached, input_cached),
             (TokenType::InputCacheWrite, input_cache_write),
             (TokenType::InputAudio, input_audio),
@@ -168,12 +168,12 @@ proptest! {
             (TokenType::OutputImage, output_image),
             (TokenType::OutputVideo, output_video),
         ] {
-            prop_assert!(tokens.of(kind) <= most.unwrap_or(0));
+            prop_assert!(tokens.of(kind) <= max.unwrap_or(0));
         }
     }
 }
 
-/// A list of prompts that a client left was charged as its last one.
+/// Without the sum, an abandoned list of prompts would be charged as its last one.
 #[test]
 fn prompts_of_an_unfinished_list_are_added_up() {
     let counts = |input: u64, cached: u64| Counts {
@@ -183,13 +183,13 @@ fn prompts_of_an_unfinished_list_are_added_up() {
         ..Counts::default()
     };
     let running = |choice| Scope::Running(choice);
-    let input = |said: &[(Scope, Counts)], (answers, prompts): (u32, u32)| {
-        let mut ladder = Ladder::new(TOKENS_MAX);
-        for (scope, counts) in said {
-            ladder.usage(&Usage { scope: *scope, counts: *counts });
+    let input = |usages: &[(Scope, Counts)], (answers, prompts): (u32, u32)| {
+        let mut resolver = UsageResolver::new(TOKENS_MAX);
+        for (scope, counts) in usages {
+            resolver.usage(&Usage { scope: *scope, counts: *counts });
         }
         let request = Request { answers, prompts, ..one() };
-        let tokens = ladder.tokens(answers, &request, false, 3);
+        let tokens = resolver.tokens(answers, &request, false, 3);
         (tokens.input_provenance, tokens.input(), tokens.of(TokenType::InputCached))
     };
     let three = [(running(0), counts(100, 0)), (running(1), counts(7, 3)), (running(0), counts(100, 0))];
@@ -200,6 +200,6 @@ fn prompts_of_an_unfinished_list_are_added_up() {
     assert_eq!(input(&pairs, (4, 2)), (Provenance::Running, 21, 0));
     let ended =
         [(running(0), counts(5, 0)), (running(1), counts(6, 0)), (Scope::Choice(Some(0)), counts(5, 0))];
-    assert_eq!(input(&ended, (2, 2)), (Provenance::Running, 11, 0), "one has ended, one runs");
-    assert_eq!(input(&[(running(500), counts(5, 0))], (600, 600)).1, 5, "beyond what is kept");
+    assert_eq!(input(&ended, (2, 2)), (Provenance::Running, 11, 0), "one has ended, the other has not");
+    assert_eq!(input(&[(running(500), counts(5, 0))], (600, 600)).1, 5, "a choice beyond the kept ones");
 }

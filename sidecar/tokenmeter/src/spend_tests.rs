@@ -21,7 +21,7 @@ fn record(model: &str, response_model: Option<&str>, tier: Option<(&str, bool)>)
         tier_said: tier.is_some_and(|(_, said)| said),
         ..Identity::new("u", "openai", Dialect::OpenaiChat, model)
     };
-    meter.end(identity, Close::Clean { whole: true }, LoadSpan::alone(), Tick(1))
+    meter.end(identity, Close::Clean { whole: true }, LoadSpan::single(), Tick(1))
 }
 
 fn spend(metrics: &Metrics) -> Spend {

@@ -1,4 +1,5 @@
-//! The end of an exchange: its tokens are settled, its times computed, its ending named, and the record made.
+//! The end of an exchange: resolves its tokens, computes its times, determines its ending, and makes the
+//! record.
 
 use scan::{EndMark, ServerReport};
 
@@ -9,17 +10,21 @@ use crate::record::{Identity, Record, Timing, Weight};
 use crate::{Ending, LoadSpan, Provenance, Tick, Tokens};
 
 impl Meter {
-    /// Ends the exchange. `load` is what its upstream carried meanwhile.
+    /// Ends the exchange. `load` is the upstream's load meanwhile.
     pub fn end(mut self, identity: Identity, close: Close, load: LoadSpan, at: Tick) -> Record {
-        self.ladder.is_entire = self.ladder.is_body
+        self.resolver.is_entire = self.resolver.is_body
             && matches!(close, Close::Clean { whole: true } | Close::ClientGone { whole: true });
         let (tokens, cached_excess) = match self.status {
             // An error's body is never billed, whatever it claims.
             400.. => (Tokens::NONE, 0),
-            _ if self.blind => (Tokens::NONE, 0),
-            _ => {
-                self.ladder.billed(self.dialect, self.choices, &self.request, self.is_over(), self.running())
-            }
+            _ if self.became_unreadable => (Tokens::NONE, 0),
+            _ => self.resolver.billed(
+                self.dialect,
+                self.choices,
+                &self.request,
+                self.is_finished(),
+                self.running(),
+            ),
         };
         let ending = self.ending(close, self.content || tokens.output() > 0);
         let t0 = self.requested.unwrap_or(self.began);
@@ -37,8 +42,8 @@ impl Meter {
         };
         let timed = self.timed_share(output);
         let generation_tokens = if generation_ns > 0 { timed.saturating_sub(started) } else { 0 };
-        // Each frame holds at least one token, so a total equal to the number of frames proves one
-        // each; but a total that was itself made of frames proves nothing.
+        // Each frame holds at least one token, so a total equal to the number of frames proves one each. A
+        // total that is itself the number of frames proves nothing.
         let proven = tokens.output_provenance != Provenance::Frames && output == self.weight;
         let weight = match proven || !self.inexact {
             true => Weight::Exact,
@@ -85,7 +90,7 @@ impl Meter {
             concurrency: load.concurrency(),
             server: match self.choices {
                 0 | 1 => self.server,
-                // Of several answers each has drafts of its own, and the last word is of one.
+                // Each of several answers has its own drafts, and the last report covers one.
                 _ => ServerReport { draft_tokens: None, accepted_draft_tokens: None, ..self.server },
             },
         };
@@ -103,7 +108,7 @@ impl Meter {
             tokens,
             timing,
             visible_chars: self.visible_chars,
-            usage_rejected: self.ladder.rejected,
+            usage_rejected: self.resolver.rejected,
             cached_excess,
             upstream_attempts: 1,
         }
@@ -119,26 +124,26 @@ impl Meter {
         if self.error || self.aborted {
             return Ending::ErrorInBand;
         }
-        if self.unseen {
+        if self.unreadable {
             return match close {
                 Close::Clean { .. } => Ending::Complete,
                 Close::ClientGone { .. } => Ending::ClientAbort,
                 Close::Cut | Close::Local => Ending::UpstreamCut,
             };
         }
-        // Where there is an end mark, a finish of every answer asked for may stand in for it; where
-        // there is none, a server that gives fewer answers than asked for has still ended.
-        let marked = self.dialect.end_mark() == EndMark::Done;
-        let asked = if marked { self.request.answers.max(1) } else { 1 };
-        let finished = self.finished >= self.choices.max(asked);
+        // With an end mark, the finish of every requested answer may replace it. Without one, a server that
+        // gives fewer answers than requested has still ended.
+        let has_end_mark = self.dialect.end_mark() == EndMark::Done;
+        let expected = if has_end_mark { self.request.answers.max(1) } else { 1 };
+        let finished = self.finished >= self.choices.max(expected);
         let complete = match close {
             Close::Clean { whole } => {
-                // transformers ends its streams without `[DONE]`; every answer finished and a
-                // clean end of the body is as good a mark.
+                // transformers ends its streams without `[DONE]`: every answer finished and a clean end of
+                // the body are enough.
                 let eof = self.dialect.end_mark() == EndMark::Eof;
                 if self.streamed { self.done || finished || eof } else { whole }
             }
-            _ => self.streamed && (self.done || finished && !marked),
+            _ => self.streamed && (self.done || finished && !has_end_mark),
         };
         match (complete, close) {
             (false, Close::ClientGone { .. }) => Ending::ClientAbort,
@@ -149,7 +154,7 @@ impl Meter {
         }
     }
 
-    /// The part of `output` that belongs to the timed choices, whose weight is part of the whole.
+    /// Returns the part of `output` that belongs to the timed choices, by their weight.
     fn timed_share(&self, output: u64) -> u64 {
         if self.timed_weight == self.weight {
             return output;
@@ -168,7 +173,7 @@ mod tests {
     use super::per_second;
 
     #[test]
-    fn a_rate_is_an_amount_for_each_second() {
+    fn a_rate_is_an_amount_per_second() {
         assert_eq!(per_second(5, 2_000_000_000), Some(2.5));
         assert_eq!((per_second(0, 1), per_second(1, 0), per_second(0, 0)), (None, None, None));
     }

@@ -33,7 +33,7 @@ fn stream(model: &str, concurrency: f64, first_token_ms: u64, tokens_per_second:
         ending: Ending::Complete,
         tokens,
         timing,
-        load: LoadSpan::alone(),
+        load: LoadSpan::single(),
         visible_chars: 0,
         usage_rejected: 0,
         cached_excess: 0,

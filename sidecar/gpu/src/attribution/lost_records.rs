@@ -45,7 +45,7 @@ struct ExitSample {
 impl LostRecords {
     /// Starts at the upstream's current state.
     pub(crate) fn new(load: &LoadReading) -> Self {
-        let gone = load.gone();
+        let gone = load.released();
         Self { written_off_share: gone, first_share: gone, ..Self::default() }
     }
 
@@ -56,7 +56,7 @@ impl LostRecords {
 
     /// Records a sample; returns true if exchanges have ended since the one before.
     pub(crate) fn record_exits(&mut self, at: Tick, load: &LoadReading) -> bool {
-        let gone = load.gone();
+        let gone = load.released();
         let more = gone > self.exits.back().map_or(self.written_off_share, |exit| exit.gone);
         if more {
             let reported = std::mem::take(&mut self.reported_later);
@@ -67,7 +67,7 @@ impl LostRecords {
 
     /// Takes the notice of an ended exchange.
     pub(crate) fn notice(&mut self, entered: &LoadReading, left: &LoadReading) -> NoticeArrival {
-        let (share, gone) = (left.share.saturating_sub(entered.share), left.gone());
+        let (share, gone) = (left.share.saturating_sub(entered.share), left.released());
         if share == 0 {
             return NoticeArrival::OnTime;
         }

@@ -77,7 +77,7 @@ impl UnclaimedUse {
 
     /// Returns true if an exchange had ended when the device was first seen.
     pub(crate) fn had_ended_before(&self, left: &LoadReading) -> bool {
-        left.gone() <= self.first_load.gone() && left.at <= self.first_seen
+        left.released() <= self.first_load.released() && left.at <= self.first_seen
     }
 
     /// Returns the grant since the last `fill`.

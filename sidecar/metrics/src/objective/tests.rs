@@ -40,7 +40,7 @@ fn stream() -> Record {
             output_rate: Some(30.0),
             ..Timing::default()
         },
-        load: LoadSpan::alone(),
+        load: LoadSpan::single(),
         visible_chars: 0,
         usage_rejected: 0,
         cached_excess: 0,

@@ -96,7 +96,7 @@ fn a_tokens_gap_is_its_share_of_the_frames() {
     }
     let mut identity = Identity::new("gpu-1", "vllm", Dialect::OpenaiChat, "m");
     identity.trace = Some(Box::new(trace(1)));
-    let reading = read([meter.end(identity, Close::Cut, LoadSpan::alone(), tick(5000))]);
+    let reading = read([meter.end(identity, Close::Cut, LoadSpan::single(), tick(5000))]);
     for (metric, value) in [(Metric::InterToken, 0.1), (Metric::ChunkGap, 1.0)] {
         let [exemplar] = exemplars(&reading, metric)[..] else { panic!("{metric:?}") };
         assert_eq!(exemplar.value, value, "{metric:?}");

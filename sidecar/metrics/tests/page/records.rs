@@ -23,7 +23,7 @@ pub(crate) fn plain(model: &str) -> Record {
         choices: 1,
         finishes: [None; FINISHES],
         sampling: Sampling::default(),
-        load: LoadSpan::alone(),
+        load: LoadSpan::single(),
         ending: Ending::Complete,
         tokens: Tokens {
             input_provenance: Provenance::Reported,

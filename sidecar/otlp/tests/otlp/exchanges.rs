@@ -65,7 +65,7 @@ pub(crate) fn chat() -> Record {
             concurrency: 2.5,
             ..Timing::default()
         },
-        load: LoadSpan::alone(),
+        load: LoadSpan::single(),
         visible_chars: 160,
         usage_rejected: 0,
         cached_excess: 0,
