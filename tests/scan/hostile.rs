@@ -4,7 +4,7 @@
 use harness::cuts;
 use scan::Dialect::OpenaiChat as Chat;
 use scan::Framing::Sse;
-use scan::limits::{CARRY_BYTES, DEPTH};
+use scan::limits::{CARRY_BYTES, MAX_DEPTH};
 
 use crate::short::short;
 
@@ -29,7 +29,7 @@ fn content(text: &[u8]) -> String {
 #[test]
 fn depth_costs_no_stack_and_hides_nothing() {
     let deep = |depth: usize| format!("{{\"x\":{}{},\"choices\":[]}}", "[".repeat(depth), "]".repeat(depth));
-    let limit = DEPTH as usize;
+    let limit = MAX_DEPTH as usize;
     assert_eq!(hostile(deep(limit - 1).as_bytes()), "meta |");
     for depth in [limit, limit + 1, 10 * limit, 100_000] {
         assert_eq!(hostile(deep(depth).as_bytes()), "meta |", "{depth}");

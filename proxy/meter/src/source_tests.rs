@@ -251,7 +251,7 @@ fn usage_of_one_choice_is_not_all() {
 #[test]
 fn cached_tokens_beyond_the_prompt_are_excess() {
     let claim = |input, cached, output| Counts { input_cached: Some(cached), ..counts(input, output) };
-    for (scope, said, excess) in [
+    for (scope, counts, excess) in [
         (Scope::Whole, claim(2_023, 3_968, 2), 1_945),
         (Scope::Whole, claim(10, 10, 2), 0),
         (Scope::Whole, claim(10, 4, 2), 0),
@@ -260,11 +260,11 @@ fn cached_tokens_beyond_the_prompt_are_excess() {
         // Zero output beside content is no count, but its cached tokens still are.
         (Scope::Whole, claim(5, 9, 0), 4),
     ] {
-        let mut resolver = resolver_with(&[(scope, said)]);
+        let mut resolver = resolver_with(&[(scope, counts)]);
         resolver.frames = 1;
         let (tokens, found) = resolver.billed(Dialect::OpenaiChat, 1, &request(1, 1), true, 0);
-        assert_eq!(found, excess, "{scope:?} {said:?}");
-        assert!(tokens.of(TokenType::InputCached) <= said.input.unwrap_or(0));
+        assert_eq!(found, excess, "{scope:?} {counts:?}");
+        assert!(tokens.of(TokenType::InputCached) <= counts.input.unwrap_or(0));
     }
 }
 

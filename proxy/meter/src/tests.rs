@@ -1,5 +1,4 @@
-//! The definitions of a record, one by one, on constructed events. The end-to-end tests replay recorded
-//! streams.
+//! The definitions of a record, on constructed events. End-to-end tests replay recorded streams.
 
 use scan::{Counts, Dialect, Event, Extent, Finish, Piece, Request, RequestScanner, Scope, Sink, Usage};
 
@@ -249,8 +248,8 @@ fn finishes_and_gaps_are_kept_per_choice() {
     fixture.frame(902, &[ends(0, Finish::Length)]);
     let record = fixture.end(Close::Cut, 903);
     let none = None;
-    let said = [Some(Finish::Length), none, Some(Finish::ToolCalls), none, none, none, none, none];
-    assert_eq!(record.finishes, said, "the last reason of each");
+    let expected = [Some(Finish::Length), none, Some(Finish::ToolCalls), none, none, none, none, none];
+    assert_eq!(record.finishes, expected, "the last reason of each");
     assert_eq!(record.timing.longest_gap_ns, 60 * MS);
 
     let mut single = Fixture::new(Dialect::OpenaiChat);

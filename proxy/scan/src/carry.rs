@@ -1,9 +1,8 @@
-//! The few bytes that are kept when a key, a number or a captured string is torn between two slices,
-//! or has to be read without its escapes.
+//! The buffer for a key, a number or a captured string that is split between two slices or has escapes.
 
 use crate::limits::CARRY_BYTES;
 
-/// A torn key, number or captured string.
+/// A split key, number or captured string; `cut` if it is longer than the buffer.
 #[derive(Debug)]
 pub(crate) struct Carry {
     bytes: [u8; CARRY_BYTES],
@@ -33,8 +32,8 @@ impl Carry {
         &self.bytes[..self.len]
     }
 
-    /// Replaces escapes by what they stand for, in place: no whole escape is shorter than its
-    /// text, and one that the carry's end cut short is left out if its text has no room.
+    /// Replaces the escapes by their characters, in place: no complete escape is shorter than its text. An
+    /// escape that the buffer's end cut short is left out if its text does not fit.
     pub(crate) fn unescape(&mut self) {
         let (mut from, mut to) = (0, 0);
         while from < self.len {
@@ -66,7 +65,7 @@ impl Carry {
     }
 }
 
-/// Reads `\uXXXX` or a surrogate pair; a lone half is the replacement character.
+/// Reads `\uXXXX` or a surrogate pair; a lone surrogate becomes the replacement character.
 fn unicode(bytes: &[u8]) -> (char, usize) {
     let unit = |at: usize| {
         let digits = bytes.get(at..at + 6).filter(|d| d.starts_with(b"\\u"))?;

@@ -1,5 +1,5 @@
-//! Which JSON shape an endpoint speaks. One file each below, of the same shape: the table of the
-//! fields it looks at. What a frame with those fields means is said once, in [`crate::frame`].
+//! The JSON shape of each endpoint. One file per dialect below: the table of the fields it reads.
+//! [`crate::frame`] defines the meaning of a frame with these fields.
 
 mod anthropic;
 mod cohere;
@@ -60,18 +60,18 @@ pub enum Dialect {
     Rerank,
     /// `POST …/audio/transcriptions` and `translations`.
     Transcription,
-    /// An answer of no known shape: frames are counted, and nothing is read in it but a usage object.
+    /// An unknown shape: frames are counted, and only a usage object is read.
     Unknown,
 }
 
-/// What ends a complete stream of a dialect.
+/// The end of a complete stream of a dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EndMark {
-    /// A frame that says so (`[DONE]`, `message_stop`).
+    /// An explicit frame (`[DONE]`, `message_stop`).
     Done,
     /// Every answer is finished.
     Finish,
-    /// Nothing but the clean end of the body.
+    /// The clean end of the body only.
     Eof,
 }
 
@@ -98,7 +98,7 @@ impl Dialect {
         Self::Unknown,
     ];
 
-    /// The name used in labels, records and settings.
+    /// The name in labels, records and settings.
     pub fn name(self) -> &'static str {
         match self {
             Self::OpenaiChat => "openai_chat",
@@ -122,8 +122,8 @@ impl Dialect {
         }
     }
 
-    /// `gen_ai.operation.name` of the semantic convention; `rerank` and `transcription`, which it
-    /// does not know, are ours.
+    /// `gen_ai.operation.name` of the semantic convention. The convention lacks `rerank` and
+    /// `transcription`.
     pub fn operation(self) -> &'static str {
         match self {
             Self::OpenaiChat | Self::Anthropic | Self::OllamaChat | Self::Cohere => "chat",
@@ -143,7 +143,7 @@ impl Dialect {
         }
     }
 
-    /// What ends a complete stream.
+    /// The end of a complete stream.
     pub fn end_mark(self) -> EndMark {
         match self {
             Self::OpenaiChat
@@ -162,7 +162,7 @@ impl Dialect {
         }
     }
 
-    /// The dialect of an answer that calls itself so by `object`.
+    /// The dialect that an answer names in `object`.
     pub(crate) fn of_object(object: &[u8]) -> Option<Self> {
         Some(match object {
             b"chat.completion" | b"chat.completion.chunk" => Self::OpenaiChat,
@@ -173,12 +173,12 @@ impl Dialect {
         })
     }
 
-    /// Whether there is an answer made of tokens. Embeddings and rankings have only a prompt.
+    /// Returns true if answers consist of tokens. Embeddings and rankings have only a prompt.
     pub fn generates(self) -> bool {
         !matches!(self, Self::Embeddings | Self::Rerank)
     }
 
-    /// What is looked for in its frames.
+    /// The fields to read in its frames.
     pub(crate) fn fields(self) -> &'static Fields {
         match self {
             Self::OpenaiChat => &openai_chat::FIELDS,
@@ -202,7 +202,7 @@ impl Dialect {
         }
     }
 
-    /// How its frames are built.
+    /// The structure of its frames.
     pub(crate) fn form(self) -> Form {
         match self {
             Self::OpenaiChat
@@ -223,38 +223,38 @@ impl Dialect {
         }
     }
 
-    /// Whether a frame means the same wherever it stands.
-    pub(crate) fn frames_stand_alone(self) -> bool {
+    /// Returns true if the meaning of a frame does not depend on earlier ones.
+    pub(crate) fn frames_are_independent(self) -> bool {
         !matches!(self, Self::Sglang)
     }
 
-    /// Whether a count is more than one of the frame's numbers.
+    /// Returns true if a count is computed from more than one number of the frame.
     pub(crate) fn adds_counts(self) -> bool {
         matches!(self, Self::Gemini | Self::Tgi)
     }
 
-    /// Whether it is one of OpenAI's two, which most servers imitate.
+    /// Returns true for the two OpenAI dialects, which most servers imitate.
     pub(crate) fn is_openai(self) -> bool {
         matches!(self, Self::OpenaiChat | Self::OpenaiCompletions)
     }
 
-    /// Whether it is one of Ollama's own.
+    /// Returns true for Ollama's own dialects.
     pub(crate) fn is_ollama(self) -> bool {
         matches!(self, Self::OllamaChat | Self::OllamaGenerate)
     }
 }
 
-/// How the frames of a dialect are built.
+/// The structure of a dialect's frames.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     /// A list of answers.
     List,
-    /// The frame itself is the answer, or each element of an array is one.
+    /// The frame is the answer, or each element of an array is one.
     Native,
-    /// A word says what the frame means.
+    /// A type member determines the meaning of the frame.
     Typed,
-    /// There is only a prompt to count.
+    /// Only a prompt is counted.
     Prompt,
-    /// Nothing in it is known.
+    /// The content is unknown.
     Opaque,
 }

@@ -1,34 +1,34 @@
-//! The encoding of a JSON body. Python's `json.loads`, and with it `request.json()` of every Starlette server,
-//! takes UTF-8 with a byte order mark and UTF-16 and UTF-32 of either byte order, with a mark or without, and
-//! detects which by the first four bytes. [`Transcoder`] detects the same and hands the body on as UTF-8. A
-//! surrogate that stands alone becomes three bytes, as Python's `surrogatepass` reads it. Ordinary UTF-8 passes
-//! as it is; nothing is kept but a torn character.
+//! The encoding of a JSON body. Python's `json.loads`, and with it `request.json()` of every Starlette
+//! server, accepts UTF-8 with a byte order mark, and UTF-16 and UTF-32 of either byte order, with or without
+//! a mark, and detects the encoding by the first four bytes. [`Transcoder`] detects the same and passes the
+//! body on as UTF-8. A lone surrogate becomes three bytes, as in Python's `surrogatepass`. Ordinary UTF-8
+//! passes unchanged; only a split character is kept.
 
-/// Turns a body into UTF-8 slice by slice.
+/// Converts a body to UTF-8, slice by slice.
 #[derive(Debug)]
 pub(crate) struct Transcoder {
     encoding: Encoding,
-    /// The first bytes of the body, or the bytes of a torn unit.
+    /// The first bytes of the body, or the bytes of a split unit.
     torn: [u8; 4],
     torn_len: u8,
-    /// The first half of a surrogate pair, if that was the last unit.
+    /// The high surrogate, if that was the last unit.
     high: Option<u16>,
     is_broken: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Encoding {
-    /// Fewer bytes have come than tell it.
+    /// Too few bytes have arrived.
     Undetected,
     Utf8,
-    /// Units of two or four bytes, the first byte the highest or not.
+    /// Units of two or four bytes.
     Units {
         bytes: u8,
         is_big_endian: bool,
     },
 }
 
-/// Bytes of UTF-8 that are handed on at once.
+/// Bytes of UTF-8 that are passed on at once.
 const PIECE_BYTES: usize = 256;
 
 /// Bytes of the longest character in UTF-8.
@@ -39,12 +39,12 @@ impl Transcoder {
         Self { encoding: Encoding::Undetected, torn: [0; 4], torn_len: 0, high: None, is_broken: false }
     }
 
-    /// Returns whether the body is UTF-8 and all bytes before the next slice have been handed on.
+    /// Returns true if the body is UTF-8 and all bytes before the next slice have been passed on.
     pub(crate) fn is_utf8(&self) -> bool {
         self.encoding == Encoding::Utf8
     }
 
-    /// Hands the next slice on as UTF-8.
+    /// Passes the next slice on as UTF-8.
     pub(crate) fn feed(&mut self, bytes: &[u8], mut to: impl FnMut(&[u8])) {
         match self.encoding {
             Encoding::Utf8 => to(bytes),
@@ -67,7 +67,7 @@ impl Transcoder {
         }
     }
 
-    /// Hands on what is left at the end of the body.
+    /// Passes on the rest at the end of the body.
     pub(crate) fn end(&mut self, mut to: impl FnMut(&[u8])) {
         if self.encoding == Encoding::Undetected {
             let (head, known) = (self.torn, usize::from(self.torn_len));
@@ -84,7 +84,7 @@ impl Transcoder {
         }
     }
 
-    /// Returns whether the bytes are no text in their encoding.
+    /// Returns true if the bytes are invalid in their encoding.
     pub(crate) fn is_broken(&self) -> bool {
         self.is_broken
     }
@@ -129,8 +129,8 @@ impl Transcoder {
     }
 }
 
-/// The code points that are complete with the next unit of UTF-16: none, one, or a surrogate that stood alone
-/// and one more.
+/// Returns the code points that the next unit of UTF-16 completes: none, one, or a lone surrogate and one
+/// more.
 fn pair(high: &mut Option<u16>, unit: u16) -> [Option<u32>; 2] {
     let alone = |high: u16| Some(u32::from(high));
     match (high.take(), unit) {
@@ -146,8 +146,8 @@ fn pair(high: &mut Option<u16>, unit: u16) -> [Option<u32>; 2] {
     }
 }
 
-/// Detects an encoding as Python's `json.detect_encoding` does, and the length of its byte order mark; `None` if
-/// more bytes are needed.
+/// Detects an encoding as Python's `json.detect_encoding` does. Returns it with the length of its byte order
+/// mark, or `None` if more bytes are needed.
 fn detect(head: &[u8], is_all: bool) -> Option<(Encoding, usize)> {
     let units = |bytes, is_big_endian| Encoding::Units { bytes, is_big_endian };
     let (wide, narrow) = (|is_big| units(4, is_big), |is_big| units(2, is_big));
@@ -161,7 +161,7 @@ fn detect(head: &[u8], is_all: bool) -> Option<(Encoding, usize)> {
         [0x00, _, _, _] => (narrow(true), 0),
         [first, 0x00, 0x00, 0x00] if first != 0 => (wide(false), 0),
         [first, 0x00, _, _] if first != 0 => (narrow(false), 0),
-        // The ordinary case, known by two bytes.
+        // The ordinary case, determined by two bytes.
         [first, second, ..] if !matches!(first, 0x00 | 0xEF | 0xFE | 0xFF) && second != 0 => {
             (Encoding::Utf8, 0)
         }
@@ -174,7 +174,7 @@ fn detect(head: &[u8], is_all: bool) -> Option<(Encoding, usize)> {
     })
 }
 
-/// UTF-8 that is gathered to be handed on.
+/// A buffer of UTF-8 to be passed on.
 struct Piece<'a, F> {
     bytes: [u8; PIECE_BYTES],
     len: usize,
@@ -186,7 +186,7 @@ impl<'a, F: FnMut(&[u8])> Piece<'a, F> {
         Self { bytes: [0; PIECE_BYTES], len: 0, to }
     }
 
-    /// Adds a code point; a surrogate as the three bytes that its bits make.
+    /// Adds a code point; a surrogate becomes the three bytes of its bits.
     fn push(&mut self, code: u32) {
         if self.len + CHARACTER_BYTES > PIECE_BYTES {
             self.flush();
@@ -214,7 +214,7 @@ impl<'a, F: FnMut(&[u8])> Piece<'a, F> {
 mod tests {
     use super::*;
 
-    /// The body as UTF-8, handed in in steps; `None` if it is broken.
+    /// The body as UTF-8, fed in steps; `None` if it is invalid.
     fn transcoded(body: &[u8], step: usize) -> Option<Vec<u8>> {
         let mut transcoder = Transcoder::new();
         let mut out = Vec::new();

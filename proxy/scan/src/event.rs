@@ -1,19 +1,19 @@
-//! The closed vocabulary every dialect reduces to. What comes after the scanner (the meter, the
-//! editor, the C library) knows these words and no dialect: a server's quirk stops here.
+//! The closed set of events that every dialect is reduced to. The stages after the scanner (the meter, the
+//! editor, the C library) know these events and no dialect: a server's peculiarities stop here.
 
 use crate::extent::Extent;
 
-/// What one frame means. A frame may yield several events; [`Sink::frame`] closes the set.
+/// One fact of a frame. A frame may yield several events; [`Sink::frame`] ends them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A delta that only names the speaker. No token.
+    /// A delta that names the role only. No token.
     Role {
         /// The answer's index.
         choice: u32,
     },
     /// Visible text of the answer.
     Text(Piece),
-    /// Text the model thinks aloud and most clients hide.
+    /// Reasoning text, which most clients hide.
     Reasoning(Piece),
     /// A part of a tool call: its name or its arguments.
     Tool(Piece),
@@ -21,8 +21,8 @@ pub enum Event {
     Refusal(Piece),
     /// Audio data.
     Audio(Piece),
-    /// A delta without content. It may still have cost tokens (half a character, a withheld stop
-    /// string): [`Piece::tokens`] says so when the frame does.
+    /// A delta without content. It may contain tokens (half a character, a withheld stop string): then
+    /// [`Piece::tokens`] has their number, if the frame does.
     Empty(Piece),
     /// The server's own count.
     Usage(Usage),
@@ -32,20 +32,20 @@ pub enum Event {
     Finish {
         /// The answer's index.
         choice: u32,
-        /// Why.
+        /// The reason.
         reason: Finish,
     },
     /// The server reports an error inside the body.
     Error,
-    /// Prompt processing goes on; no token yet.
+    /// Prompt processing continues; no token yet.
     Progress,
-    /// A sign of life: a comment, an empty or `null` payload.
+    /// A keep-alive: a comment, an empty or `null` payload.
     Ping,
-    /// Facts about the exchange, no content.
+    /// Facts about the exchange, without content.
     Meta,
     /// The dialect's own end mark.
     Done,
-    /// A frame this dialect does not know.
+    /// A frame unknown to this dialect.
     Other,
 }
 
@@ -54,36 +54,36 @@ pub enum Event {
 pub struct Piece {
     /// The answer's index.
     pub choice: u32,
-    /// Unicode characters in it: UTF-8 lead bytes and escapes, counted in place.
+    /// Its Unicode characters: UTF-8 lead bytes and escapes, counted in place.
     pub chars: u32,
-    /// Tokens in it, if the frame carries token ids or log-probability entries for them. Where one
-    /// delta yields several pieces, the first carries the count and the others zero.
+    /// Its tokens, if the frame has token ids or log-probability entries for them. Where one delta yields
+    /// several pieces, the first has the count and the others zero.
     pub tokens: Option<u32>,
 }
 
 /// The server's own count, as of one frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
-    /// How much of the answer it covers.
+    /// The part of the answer that it covers.
     pub scope: Scope,
     /// The numbers.
     pub counts: Counts,
 }
 
-/// What part of an exchange a [`Usage`] covers.
+/// The part of an exchange that a [`Usage`] covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// Every choice, at the end.
     Whole,
-    /// One choice, at its end; the server sends one for each (llama.cpp). The index, if it is said.
+    /// One choice, at its end; the server sends one for each (llama.cpp). The index, if it is present.
     Choice(Option<u32>),
-    /// A running count of one choice; more may come.
+    /// A running count of one choice; more may follow.
     Running(u32),
 }
 
-/// Token counts as a server reports them: `cached`, `cache_write` and the tokens of audio, images and
-/// videos are part of `input` or of `output`, `reasoning` part of `output`. `None` is "not said", which is
-/// not zero.
+/// Token counts as a server reports them: `cached`, `cache_write` and the tokens of audio, images and videos
+/// are part of `input` or of `output`, `reasoning` is part of `output`. `None` means absent, which is not
+/// zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Prompt tokens, cached ones included.
@@ -108,45 +108,45 @@ pub struct Counts {
     pub output_image: Option<u64>,
     /// Generated video tokens.
     pub output_video: Option<u64>,
-    /// Numbers that could not be a count (negative, fractional, beyond 2^53) and were refused.
+    /// Numbers that cannot be a count (negative, fractional, beyond 2^53) and were rejected.
     pub rejected: u32,
 }
 
-/// A server's report of its own work on a request. The names that each server has for these, and how it
-/// measures them, are in its dialect's file.
+/// A server's report of its own work on a request. The file of each dialect has the server's names for these
+/// values and how it measures them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerReport {
-    /// Waiting before it was worked on, nanoseconds.
+    /// Time in the queue, nanoseconds.
     pub queue_ns: Option<u64>,
-    /// Reading the prompt, up to the first token, nanoseconds.
+    /// Time for the prompt, up to the first token, nanoseconds.
     pub prefill_ns: Option<u64>,
-    /// Generating the tokens after the first, nanoseconds.
+    /// Time for the tokens after the first, nanoseconds.
     pub decode_ns: Option<u64>,
-    /// Tokens that a draft of speculative decoding proposed.
+    /// Tokens proposed by the draft of speculative decoding.
     pub draft_tokens: Option<u64>,
-    /// Those of them that the model accepted.
+    /// Drafted tokens that the model accepted.
     pub accepted_draft_tokens: Option<u64>,
 }
 
-/// Why an answer ended (wire-format names mapped to one list; unknown words are [`Finish::Other`]).
+/// The reason an answer ended; unknown words are [`Finish::Other`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finish {
     /// The model's own end, or a stop string.
     Stop,
     /// The length limit or the context's end.
     Length,
-    /// A tool is to be called.
+    /// A tool call.
     ToolCalls,
-    /// A filter cut it.
+    /// A content filter.
     ContentFilter,
-    /// The server gave it up.
+    /// An abort by the server.
     Abort,
-    /// A word we do not know.
+    /// An unknown word.
     Other,
 }
 
 impl Finish {
-    /// Reads a dialect's word. `None` for the empty string, which TGI sends on every frame.
+    /// Reads a dialect's word. `None` for the empty string, which TGI sends in every frame.
     pub fn from_word(word: &[u8]) -> Option<Self> {
         Some(match word {
             b"" => return None,
@@ -164,10 +164,10 @@ impl Finish {
     }
 }
 
-/// Where events go, in the order of the bytes.
+/// The receiver of events, in the order of the bytes.
 pub trait Sink {
-    /// One event of the frame at hand.
+    /// Receives one event of the current frame.
     fn event(&mut self, event: Event);
-    /// The frame is over, and this is where it stood.
+    /// Receives the extent of the frame that ended.
     fn frame(&mut self, extent: Extent);
 }

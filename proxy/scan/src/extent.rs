@@ -1,26 +1,27 @@
-//! Where a frame stands in its body, for whoever edits the body. Offsets count the body's bytes
-//! from its beginning, however it was cut into slices.
+//! The position of a frame in its body, for an editor of the body. Offsets count from the start of the body,
+//! for any slicing.
 
-/// The place of one frame, and of the usage in it.
+/// The position of one frame, and of the usage in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    /// Where the frame begins. Of an SSE block: its first line that is not a comment.
+    /// The start of the frame. In an SSE block: its first line that is not a comment.
     pub from: u64,
-    /// Where it ends. Of an SSE block: after the blank line, less the LF if that ended in CRLF.
+    /// The end of the frame. In an SSE block: after the blank line, without the LF if that ended in CRLF.
     pub to: u64,
-    /// False for a frame that the end of the body cut short.
+    /// False for a frame cut short by the end of the body.
     pub whole: bool,
-    /// It holds a usage object and no error, beside an empty list of answers or (LiteLLM) one answer
-    /// with a number and an empty delta: what `stream_options.include_usage` adds to a stream.
+    /// True if it holds a usage object and no error, beside an empty list of answers or (LiteLLM) one answer
+    /// with an index and an empty delta: the frame that `stream_options.include_usage` adds.
     pub is_usage: bool,
-    /// Where its usage member stands, from the key's quote to the value's closing brace. Known
-    /// only if [`Scanner::locate_usage`](crate::Scanner::locate_usage) was asked for.
+    /// The usage member, from the key's quote to the value's closing brace. Present only after
+    /// [`Scanner::locate_usage`](crate::Scanner::locate_usage).
     pub usage: Option<(u64, u64)>,
-    /// The places of what `timings_per_token` brings (llama.cpp), known under the same condition.
+    /// The members that `timings_per_token` adds (llama.cpp); present under the same condition.
     pub timings: Option<Timings>,
 }
 
-/// The members that `timings_per_token` brings into a frame, and those that repeat it for a client that asked for `verbose`.
+/// The members that `timings_per_token` adds to a frame, and those that repeat it for a client that
+/// requested `verbose`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timings {
     /// The member `timings`.

@@ -1,27 +1,27 @@
-//! The facts a dialect may look for in a frame, and the tree of paths that lead to them. A path is
-//! written as in the documentation of the servers: `choices[].delta.content`; `[]` is "each
-//! element". A leading `[]` stands for a top-level array.
+//! The facts that a dialect may contain in a frame, and the tree of paths to them. A path is written as in
+//! the servers' documentation: `choices[].delta.content`; `[]` means each element. A leading `[]` is a
+//! top-level array.
 
 use crate::frame::Unit;
 use crate::limits::PATH_LEVELS;
-use crate::request::{Count, Key, Knob, LimitName};
+use crate::request::{CountMember, Key, LimitName, SamplingParam};
 
-/// One fact of a frame. What it means is the same in every dialect; where it stands is not.
+/// One fact of a frame. Its meaning is the same in every dialect; its path is not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Field {
-    /// Nothing is looked for here; the path leads on.
-    Passage,
-    /// A number or word that differs from frame to frame and means nothing to the meter.
+    /// A node on the path to other fields.
+    Intermediate,
+    /// A number or word that differs from frame to frame and has no meaning for the meter.
     Varying,
     /// The list of answers.
     Choices,
     /// One answer.
     Choice,
-    /// The part of an answer that holds its content.
+    /// The member of an answer that holds its content.
     Delta,
-    /// Number of the answer.
+    /// Number: the index of the answer.
     Index,
-    /// Word: who speaks.
+    /// Word: the role.
     Role,
     /// Visible text.
     Content,
@@ -37,13 +37,13 @@ pub(crate) enum Field {
     Audio,
     /// List of the token ids in this frame.
     Ids,
-    /// The same under a server's second name for them.
+    /// The token ids under a server's second name for them.
     OtherIds,
     /// List of the log-probability entries in this frame.
     Logprobs,
-    /// Object: the one token this frame is about.
+    /// Object: the one token of this frame.
     Token,
-    /// Word: why the answer ended.
+    /// Word: the finish reason.
     Finish,
     /// Flag: the answer has ended.
     Stop,
@@ -61,11 +61,11 @@ pub(crate) enum Field {
     InputImageTokens,
     /// Number: prompt tokens of videos.
     InputVideoTokens,
-    /// Of a prompt in parts. The part of one modality.
+    /// The part of one modality in a prompt.
     Modality,
-    /// Of an answer in parts. The part of one modality.
+    /// The part of one modality in an answer.
     OutputModality,
-    /// Word in it: which.
+    /// Word in it: the modality.
     ModalityName,
     /// Number: generated tokens.
     OutputTokens,
@@ -83,9 +83,9 @@ pub(crate) enum Field {
     Conversation,
     /// llama.cpp's object of timings.
     Timings,
-    /// The same, repeated for a client that asked for all.
+    /// The same object, repeated for a client that requested `verbose`.
     VerboseTimings,
-    /// Flag beside it: timings were asked for in each frame.
+    /// Flag beside it: timings were requested for each frame.
     VerboseSetting,
     /// Number in it: prompt tokens computed.
     TimingsPrompt,
@@ -95,15 +95,15 @@ pub(crate) enum Field {
     TimingsPredicted,
     /// Prompt processing in progress.
     Progress,
-    /// Object of the facts about an answer that a server puts apart: counts, why it ended.
+    /// Object of the facts that a server groups: counts, finish reason.
     Details,
     /// Text of a whole answer, repeated in its last frame; visible text where it stands alone.
     Generated,
     /// List of the prompt's tokens.
     PromptList,
-    /// Number: generated tokens of one more answer that nobody sees.
+    /// Number: generated tokens of one more answer that the client does not receive.
     Addend,
-    /// Number that is a count only together with others; each dialect says what its ranks are.
+    /// Number that is a count only together with others; each dialect defines its ranks.
     Extra(u8),
     /// Number: time spent waiting.
     Queue(Unit),
@@ -111,37 +111,37 @@ pub(crate) enum Field {
     Prefill(Unit),
     /// Number: time spent on the tokens after the first.
     Decode(Unit),
-    /// Number: tokens that a draft proposed.
+    /// Number: tokens proposed by a draft.
     Drafted,
-    /// Number: those of them that were accepted.
+    /// Number: drafted tokens that were accepted.
     DraftAccepted,
-    /// Element of a top-level array that means what a frame means.
+    /// Element of a top-level array that is equivalent to a frame.
     Element,
-    /// One part of an answer's content, of a kind that the part itself says.
+    /// One part of an answer's content; a member of it defines its kind.
     Part,
     /// Its text.
     PartText,
     /// Flag or word: its text is reasoning.
     Hidden,
-    /// Word: why there is no answer at all.
+    /// Word: the reason that there is no answer.
     Blocked,
-    /// The frame, whose type says what it means.
+    /// The frame, whose type determines its meaning.
     Root,
     /// Word: the type.
     Type,
-    /// Text of the kind that the type says.
+    /// Text of the kind that the type defines.
     DeltaText,
-    /// The object inside a frame that has what the whole answer has.
+    /// The object inside a frame with the members of a whole answer.
     Inner,
     /// The usage object inside it.
     InnerUsage,
-    /// Word in it: how the answer stands.
+    /// Word in it: the status of the answer.
     InnerStatus,
-    /// Word in it: why the answer is incomplete.
+    /// Word in it: the reason that the answer is incomplete.
     InnerReason,
-    /// Word: how a whole answer stands.
+    /// Word: the status of a whole answer.
     Status,
-    /// Word: why a whole answer is incomplete.
+    /// Word: the reason that a whole answer is incomplete.
     Reason,
     /// The list or object of a whole answer's content.
     Whole,
@@ -153,58 +153,58 @@ pub(crate) enum Field {
     WholeRefusal,
     /// A tool's name or arguments in a whole answer.
     WholeTool,
-    /// Word: why a whole answer ended.
+    /// Word: the finish reason of a whole answer.
     WholeFinish,
     /// Word: the answer's own id.
     Id,
     /// Word: the model's name.
     Model,
-    /// Of a request. A field whose path is written in other letter case, by its place among those that are
-    /// looked for so: servers in Go take it for the field, others ignore it.
+    /// Request. A field whose path is written in other letter case, by its index among those fields: servers
+    /// in Go accept it as the field, others ignore it.
     Cased(u8),
-    /// Word: what kind of object the frame is.
+    /// Word: the object type of the frame.
     Object,
     /// An error, of any shape.
     Error,
-    /// Word: how fast, and at which price, the answer was or is to be made.
+    /// Word: the service tier, requested or used.
     ServiceTier,
-    /// Of a request. The object of what the client notes for itself.
+    /// Request. The object `metadata`, whose members the client chooses.
     Metadata,
-    /// Of a request. Word: a member that names somebody, by its place among those wanted.
+    /// Request. Word: a configured member that identifies a person or account, by its index.
     Wanted(u8),
-    /// Of a request. Flag: frames are asked for.
+    /// Request. Flag: a stream is requested.
     Stream,
-    /// Of a request. Number: answers asked for, by the place that says so.
-    Answers(Count),
-    /// Of a request. What a stream shall be like, said in whatever form.
+    /// Request. Number: the requested answers, by member.
+    Answers(CountMember),
+    /// Request. `stream_options`, of any type.
     StreamOptions,
-    /// Of a request. Flag: usage is asked for.
+    /// Request. Flag: usage is requested.
     IncludeUsage,
-    /// Of a request. Flag: running usage is asked for.
+    /// Request. Flag: running usage is requested.
     ContinuousUsage,
-    /// Of a request. Flag: the prompt is sent back before the answer.
+    /// Request. Flag: the prompt is repeated before the answer.
     Echo,
-    /// Of a request. One of several prompts, or one token id of a prompt, in the list that this is.
+    /// Request. One of several prompts, or one token id of a prompt, in the list of this key.
     PromptPart(Key),
-    /// Of a request. Flag: the answers are searched for by beams.
+    /// Request. Flag: the answers come from a beam search.
     BeamSearch,
-    /// Of a request. Flag: the answer is not waited for.
+    /// Request. Flag: the answer is generated in the background.
     Background,
-    /// Of a request to TGI. Flag: the answer shall have details.
+    /// Request to TGI. Flag: the answer has details.
     RequestDetails,
-    /// Of a request to TGI. Number: sequences of which the best is the answer.
+    /// Request to TGI. Number: sequences of which the best is the answer.
     BestOf,
-    /// Of a request to llama.cpp. List of the members that the answer shall have.
+    /// Request to llama.cpp. List: the members that the answer has.
     AnswerMembers,
-    /// Of a request to llama.cpp. Word: one of them.
+    /// Request to llama.cpp. Word: one of them.
     AnswerMember,
-    /// A request's wanted form of an answer.
+    /// Request. Word: the requested format of an answer.
     AnswerFormat,
-    /// Of a request. A member whose presence says which server is meant.
+    /// Request. A member whose presence identifies the server.
     Key(Key),
-    /// Of a request. Number or word: how its answers are to be drawn.
-    Knob(Knob),
-    /// Number: the most output tokens, by a name at the top.
+    /// Request. Number or word: a sampling parameter.
+    SamplingParam(SamplingParam),
+    /// Number: the limit of output tokens, by its name at the top level.
     Limit(LimitName),
     /// Object: where prefill and decode of the request run.
     KvTransfer,
@@ -215,7 +215,7 @@ pub(crate) enum Field {
 }
 
 impl Field {
-    /// Whether its text is measured where it stands; other strings are captured.
+    /// Returns true if its text is measured in place; other strings are captured.
     pub(crate) fn is_measured(self) -> bool {
         matches!(
             self,
@@ -236,17 +236,17 @@ impl Field {
         )
     }
 
-    /// Whether only its presence matters: its string is walked over.
-    pub(crate) fn is_noted(self) -> bool {
+    /// Returns true if only its presence matters: its string is skipped.
+    pub(crate) fn is_presence_only(self) -> bool {
         matches!(self, Self::Key(_))
     }
 
-    /// Whether a word that is not all there is none.
+    /// Returns true if a word that does not fit the buffer counts as absent.
     pub(crate) fn is_exact(self) -> bool {
         matches!(self, Self::ServiceTier | Self::Wanted(_))
     }
 
-    /// Whether two frames of one shape may differ in it.
+    /// Returns true if two frames of one shape may differ in it.
     pub(crate) fn may_vary(self) -> bool {
         self.is_measured()
             || matches!(
@@ -261,14 +261,14 @@ impl Field {
     }
 }
 
-/// Index of "no node": nothing below is looked for.
+/// The index of no node: nothing below has a field.
 pub(crate) const NOWHERE: u8 = u8::MAX;
 
-/// The tree of a dialect's paths. Built once per process.
+/// The tree of a dialect's paths, built once per process.
 #[derive(Debug)]
 pub(crate) struct Fields {
     nodes: Vec<Node>,
-    /// The fields of [`Field::Cased`].
+    /// The fields of [`Field::Cased`], by index.
     cased: Vec<Field>,
 }
 
@@ -277,14 +277,14 @@ struct Node {
     field: Field,
     element: u8,
     keys: Vec<(Box<str>, u8)>,
-    /// Names in any letter case, where a key is none of `keys`.
+    /// Names in any letter case, used if no entry of `keys` matches.
     cased: Vec<(&'static str, u8)>,
 }
 
 impl Fields {
     /// Builds the tree of `paths`.
     pub(crate) fn of(paths: &[(&'static str, Field)]) -> Self {
-        let mut fields = Self { nodes: vec![Node::passage()], cased: Vec::new() };
+        let mut fields = Self { nodes: vec![Node::new()], cased: Vec::new() };
         for &(path, field) in paths {
             let mut node = 0;
             for step in steps(path) {
@@ -298,23 +298,23 @@ impl Fields {
         fields
     }
 
-    /// Looks for the same paths in each element of a top-level array, too.
+    /// Reads the same paths in each element of a top-level array, too.
     #[must_use]
     pub(crate) fn or_in_list(mut self) -> Self {
         self.nodes[0].element = 0;
         self
     }
 
-    /// Looks for `field` at the member of that path, whatever characters its keys have.
+    /// Adds `field` at a path of literal keys, which may contain `.` and `[]`.
     pub(crate) fn add_path<const N: usize>(&mut self, keys: [&str; N], field: Field) {
         const { assert!(N <= PATH_LEVELS) };
         let node = keys.into_iter().fold(0, |node, key| self.key_or_new(node, key));
         self.nodes[usize::from(node)].field = field;
     }
 
-    /// What is looked for at a node.
+    /// The field of a node.
     pub(crate) fn field(&self, node: u8) -> Field {
-        self.nodes.get(usize::from(node)).map_or(Field::Passage, |n| n.field)
+        self.nodes.get(usize::from(node)).map_or(Field::Intermediate, |n| n.field)
     }
 
     /// The node of an array's elements.
@@ -330,11 +330,10 @@ impl Fields {
         exact.or_else(|| cased().map(|&(_, to)| to)).unwrap_or(NOWHERE)
     }
 
-    /// Looks for the same paths where some key of theirs is written in other letter case, too: as
-    /// [`Field::Cased`].
+    /// Adds the same paths with keys in other letter case, as [`Field::Cased`].
     pub(crate) fn add_cased(&mut self, paths: &[(&'static str, Field)]) {
         for &(path, field) in paths {
-            // The node of the path so far as it is written, and the one of its other spellings.
+            // The node of the path with its exact keys, and the node of its other spellings.
             let (mut exact, mut cased) = (0, None);
             for step in steps(path) {
                 (exact, cased) = match step {
@@ -355,10 +354,10 @@ impl Fields {
 
     /// The field of a [`Field::Cased`].
     pub(crate) fn cased(&self, place: u8) -> Field {
-        self.cased.get(usize::from(place)).copied().unwrap_or(Field::Passage)
+        self.cased.get(usize::from(place)).copied().unwrap_or(Field::Intermediate)
     }
 
-    /// The node of `key` in other letter case, below a node and below its own other spelling.
+    /// The node of `key` in other letter case, below the exact node and below the node of other spellings.
     fn cased_or_new(&mut self, exact: u8, cased: Option<u8>, key: &'static str) -> u8 {
         let find = |node: &Node| node.cased.iter().find(|(name, _)| *name == key).map(|&(_, to)| to);
         if let Some(to) = find(&self.nodes[usize::from(exact)]) {
@@ -390,19 +389,19 @@ impl Fields {
     }
 
     fn add(&mut self) -> u8 {
-        self.nodes.push(Node::passage());
+        self.nodes.push(Node::new());
         u8::try_from(self.nodes.len() - 1).expect("a dialect's table has fewer than 255 nodes")
     }
 }
 
 impl Node {
-    fn passage() -> Self {
-        Self { field: Field::Passage, element: NOWHERE, keys: Vec::new(), cased: Vec::new() }
+    fn new() -> Self {
+        Self { field: Field::Intermediate, element: NOWHERE, keys: Vec::new(), cased: Vec::new() }
     }
 }
 
-/// Returns whether `encoding/json` of Go takes `key` for the member `name`: letters of any case, and the two characters
-/// beyond ASCII that fold to letters within it, the long s and the Kelvin sign.
+/// Returns true if Go's `encoding/json` accepts `key` for the member `name`: letters of any case, and the
+/// two characters beyond ASCII that fold to ASCII letters, the long s and the Kelvin sign.
 fn is_folded(name: &str, key: &[u8]) -> bool {
     let mut rest = key;
     name.bytes().all(|wanted| {
@@ -417,7 +416,7 @@ fn is_folded(name: &str, key: &[u8]) -> bool {
     }) && rest.is_empty()
 }
 
-/// `a[].b` → `a`, `[]`, `b`.
+/// Splits a path: `a[].b` → `a`, `[]`, `b`.
 fn steps(path: &'static str) -> impl Iterator<Item = &'static str> {
     let steps: Vec<_> = path
         .split('.')

@@ -1,11 +1,11 @@
-//! Flags as servers in Python take them: pydantic, in the lax mode that vLLM, SGLang and most others leave
-//! it in, reads some words and numbers as yes or no. The law: what pydantic refuses is neither here; who
-//! is stricter refuses the request, and nothing depends on how we read it.
+//! Flags as servers in Python read them: pydantic in lax mode, the default of vLLM, SGLang and most others,
+//! accepts some words and numbers as booleans. Values that pydantic refuses are no flag here; a stricter
+//! server refuses the request, so its reading has no effect.
 //!
-//! A server that takes its request as a plain dictionary asks for Python's truth of a value instead. `stream` is
-//! read so where pydantic refuses it: a stream that is not expected is a prompt that is not counted.
+//! A server that reads its request as a plain dictionary tests Python's truth of a value instead. `stream`
+//! is read that way where pydantic refuses it: in an unexpected stream the prompt would not be counted.
 
-/// A word (a string's inside, unescaped) as a flag; `None` if it is none.
+/// A word (an unescaped string) as a flag; `None` if it is none.
 pub fn word(word: &[u8]) -> Option<bool> {
     let is = |words: [&[u8]; 6]| words.iter().any(|other| word.eq_ignore_ascii_case(other));
     if is([b"true", b"1", b"yes", b"on", b"t", b"y"]) {
@@ -17,18 +17,18 @@ pub fn word(word: &[u8]) -> Option<bool> {
     }
 }
 
-/// A number, as JSON has it, as a flag: one and zero, however they are written; `None` of any other.
+/// A JSON number as a flag: one and zero, in any notation; `None` for others.
 pub fn number(text: &[u8]) -> Option<bool> {
     let number: f64 = str::from_utf8(text).ok()?.parse().ok()?;
     [(0.0, false), (1.0, true)].into_iter().find(|(of, _)| *of == number).map(|(_, flag)| flag)
 }
 
-/// A word as a flag, by Python's truth where it is none.
+/// A word as a flag, or its truth in Python if it is none.
 pub fn word_truth(text: &[u8]) -> bool {
     word(text).unwrap_or(!text.is_empty())
 }
 
-/// A number as a flag, by Python's truth where it is none.
+/// A number as a flag, or its truth in Python if it is none.
 pub fn number_truth(text: &[u8]) -> bool {
     number(text).unwrap_or(true)
 }
@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn truth_is_what_is_not_empty_or_zero() {
+    fn empty_words_and_zeros_are_false() {
         for text in ["true", "2", "please", " ", "1.0"] {
             assert!(word_truth(text.as_bytes()), "{text}");
         }
@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn words_and_numbers() {
+    fn pydantic_words_and_numbers_are_flags() {
         for text in ["true", "TRUE", "1", "yes", "Yes", "on", "t", "T", "y"] {
             assert_eq!(word(text.as_bytes()), Some(true), "{text}");
         }

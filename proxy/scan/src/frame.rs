@@ -1,15 +1,15 @@
-//! What a frame means: gathers the fields of one frame and turns them into events when it is
-//! complete. A frame that the end of the body cuts short yields its usage and end marks only, so
-//! nothing is let go before; [`held`] says what happens to a frame that outgrows that.
+//! The meaning of a frame: collects its fields and turns them into events when the frame is complete. A
+//! frame cut short by the end of the body yields its usage and end marks only, so no event is released
+//! earlier; [`pending`] defines the handling of frames with too many events.
 //!
-//! The gathering is here; beside it, one noun a file: an answer's facts ([`choice`]), counts
-//! ([`usage`]), times ([`times`]), the fields that most frames lack ([`rare`]), and the two ways of saying things that need more than the fields
-//! themselves: a type that decides ([`typed`]), frames that repeat what was said ([`cumulative`]).
+//! This file collects. Beside it: the facts of an answer ([`choice`]), counts ([`usage`]), times
+//! ([`times`]), uncommon fields ([`rare`]), and the two cases that need more than the fields: a type that
+//! decides ([`typed`]) and frames that repeat earlier ones ([`cumulative`]).
 
 mod choice;
 mod cumulative;
-mod held;
 mod kind;
+mod pending;
 mod rare;
 mod times;
 mod typed;
@@ -21,10 +21,10 @@ use crate::extent::Extent;
 use crate::field::Field;
 use crate::json::{Value, Visit};
 use crate::name::{Name, Tier};
-use crate::shape::Holes;
+use crate::shape::VariableSpans;
 use choice::Choice;
 use cumulative::Cumulative;
-use held::{Queue, Said};
+use pending::{ChoiceFacts, PendingEvents};
 use typed::Typed;
 use usage::{Extra, Modality, Timings};
 
@@ -32,62 +32,62 @@ pub(crate) use kind::{Chars, Kind};
 pub(crate) use times::Unit;
 pub(crate) use usage::{FOREIGN_INPUT, FOREIGN_OUTPUT, count};
 
-/// The facts of the frame at hand.
+/// The facts of the current frame.
 #[derive(Debug)]
 pub(crate) struct Frame {
     dialect: Dialect,
-    /// The frame is a whole unstreamed answer: its usage is final whatever it says of an end.
+    /// The frame is an unstreamed answer: its usage is final without a finish.
     unstreamed: bool,
     choice: Choice,
     /// The number of choices closed so far.
     choices: u32,
-    /// Number of the last choice closed.
+    /// Index of the last choice closed.
     last: u32,
     any_finish: bool,
     has_choices: bool,
-    /// Elements of the list of choices, whatever they are.
+    /// Elements in the list of choices, of any type.
     listed: u32,
-    /// The last choice closed has a number and an empty delta at most.
+    /// The last choice closed has at most an index and an empty delta.
     is_bare: bool,
     usage: Option<Counts>,
     extra: Extra,
     timings: Timings,
     times: ServerReport,
-    /// The frame names no model, in so many words.
+    /// The model's name in the frame is empty.
     is_nameless: bool,
-    /// There is no answer, and this is why.
+    /// The reason that there is no answer.
     blocked: Option<Finish>,
     /// Ollama loads or unloads a model, which is no answer.
     is_load: bool,
     progress: bool,
     error: bool,
-    /// The frame is a list whose elements may speak for themselves, and some have.
+    /// The frame is a list whose elements may be frames, and some were.
     is_list: bool,
     has_elements: bool,
-    /// We are inside one of them.
+    /// The current value is in one of them.
     in_element: bool,
-    /// Answers of a Responses body that have begun, and that have ended.
+    /// Answers of a Responses body that began, and that ended.
     begun: u32,
     ended: u32,
     typed: Typed,
-    held: Queue,
-    /// Where this frame's varying values stand in the buffer.
-    pub(crate) holes: Holes,
-    /// The first model name any frame carried.
+    pending: PendingEvents,
+    /// The variable values of this frame in the caller's buffer.
+    pub(crate) variable_spans: VariableSpans,
+    /// The first model name in any frame.
     pub(crate) model: Name,
-    /// The first id any frame gave its answer, and that is no longer than a name.
+    /// The first id in any frame that fits a name.
     pub(crate) id: Name,
-    /// The last service tier any frame told: what a Responses stream begins with is what was asked for.
+    /// The last service tier in any frame: a Responses stream begins with the requested one.
     pub(crate) tier: Tier,
-    /// Of an answer of no known dialect: the one that it says it is of.
+    /// In an answer of unknown dialect: the dialect that it names.
     pub(crate) answered: Option<Dialect>,
-    /// Anthropic's counts of the frames before, and those of a stream of no known dialect.
+    /// Counts of earlier frames: Anthropic's, and those of a stream of unknown dialect.
     earlier: Counts,
-    /// SGLang's frames before.
+    /// The earlier frames of SGLang.
     cumulative: Cumulative,
 }
 
-/// Reads one frame's fields into a [`Frame`], letting events go to `sink` where they may.
+/// Reads one frame's fields into a [`Frame`]; events beyond the limit go to `sink` early.
 pub(crate) struct Reader<'a, S> {
     pub(crate) frame: &'a mut Frame,
     pub(crate) sink: &'a mut S,
@@ -120,8 +120,8 @@ impl Frame {
             begun: 0,
             ended: 0,
             typed: Typed::default(),
-            held: Queue::new(),
-            holes: Holes::default(),
+            pending: PendingEvents::new(),
+            variable_spans: VariableSpans::default(),
             model: Name::default(),
             id: Name::default(),
             tier: Tier::default(),
@@ -131,12 +131,12 @@ impl Frame {
         }
     }
 
-    /// The frame is marked as an error from outside its payload (`event: error`).
+    /// Marks the frame as an error from outside its payload (`event: error`).
     pub(crate) fn mark_error(&mut self) {
         self.error = true;
     }
 
-    /// What a frame is whose payload could not be read.
+    /// Returns the event of a frame with an unreadable payload.
     pub(crate) fn unread(&self, whole: bool) -> Event {
         match self.dialect.form() == Form::Opaque && whole && !self.unstreamed {
             true => Event::Text(Piece::default()),
@@ -144,58 +144,57 @@ impl Frame {
         }
     }
 
-    /// What a frame of one piece is made of, if this is one: the shape of most frames. What it
-    /// means must follow from its own bytes, number by number.
+    /// Returns the content of a frame with a single piece, the shape of most frames. Its meaning must follow
+    /// from its own bytes, number by number.
     pub(crate) fn single_piece(&self) -> Option<(Kind, Piece, Option<Counts>)> {
         if self.choices != 1 || self.any_finish || self.error || self.progress || self.timings.seen {
             return None;
         }
-        if self.times != ServerReport::default() || !self.dialect.frames_stand_alone() {
+        if self.times != ServerReport::default() || !self.dialect.frames_are_independent() {
             return None;
         }
-        let (kind, piece, held) = self.held.single_piece()?;
-        let usage = held.or_else(|| self.said_usage());
+        let (kind, piece, pending) = self.pending.single_piece()?;
+        let usage = pending.or_else(|| self.frame_usage());
         let running = |usage: &Usage| usage.scope == Scope::Running(piece.choice);
         if usage.is_some_and(|usage| !running(&usage) || self.dialect.adds_counts()) {
             return None;
         }
-        // A usage object without a number says nothing, and its numbers may come.
+        // A usage object without a number is absent now, but its numbers may come.
         (usage.is_some() || self.usage.is_none()).then_some((kind, piece, usage.map(|usage| usage.counts)))
     }
 
-    /// Ends the frame: gives its events to `sink`. A frame that is not `whole` keeps its content to
-    /// itself.
+    /// Ends the frame: passes its events to `sink`. A frame that is not `whole` keeps its content.
     pub(crate) fn end(&mut self, mut extent: Extent, sink: &mut impl Sink) {
-        // LiteLLM puts the usage beside one choice that says nothing.
+        // LiteLLM puts the usage beside one choice without content.
         let is_alone = self.listed == 0 || self.listed == 1 && self.is_bare;
         extent.is_usage = self.has_choices && is_alone && self.usage.is_some() && !self.error;
         if !self.has_elements || self.error {
-            self.say(extent.whole, sink);
+            self.emit(extent.whole, sink);
         }
         sink.frame(extent);
     }
 
-    fn say(&mut self, whole: bool, sink: &mut impl Sink) {
+    fn emit(&mut self, whole: bool, sink: &mut impl Sink) {
         if let Some(reason) = self.blocked.filter(|_| self.choices == 0) {
             self.any_finish = true;
             self.choices = 1;
-            self.held.say(Said { finish: Some(reason), ..Said::default() }, sink);
+            self.pending.add(ChoiceFacts { finish: Some(reason), ..ChoiceFacts::default() }, sink);
         }
-        // Ollama's OpenAI routes turn an error into a delta of nothing by nobody.
+        // Ollama's OpenAI routes turn an error into an empty delta without a model.
         self.error |= self.is_nameless
             && self.dialect.is_openai()
             && self.choices > 0
             && !self.any_finish
-            && self.held.is_void();
+            && self.pending.is_empty_delta();
         let verdict = self.typed.verdict;
-        let usage = self.said_usage();
+        let usage = self.frame_usage();
         if self.error {
             sink.event(Event::Error);
         } else if self.progress {
-            self.held.clear();
+            self.pending.clear();
             sink.event(Event::Progress);
             if let Some(choice) = self.typed.begins {
-                self.held.say(Said { choice, role: true, ..Said::default() }, sink);
+                self.pending.add(ChoiceFacts { choice, role: true, ..ChoiceFacts::default() }, sink);
             }
         } else if self.is_load {
             sink.event(Event::Meta);
@@ -211,7 +210,7 @@ impl Frame {
         } else if self.choices == 0 && usage.is_none() {
             sink.event(if self.has_choices { Event::Meta } else { Event::Other });
         }
-        self.held.release(whole, sink);
+        self.pending.release(whole, sink);
         if let Some(usage) = usage {
             if self.dialect == Dialect::Unknown {
                 self.answered = usage::dialect(self.answered, &usage.counts);
@@ -226,7 +225,7 @@ impl Frame {
         }
     }
 
-    /// Forgets the frame without a word.
+    /// Clears the frame without events.
     pub(crate) fn forget(&mut self) {
         self.choice = Choice::default();
         self.choices = 0;
@@ -248,12 +247,12 @@ impl Frame {
         self.has_elements = false;
         self.in_element = false;
         self.typed = Typed::default();
-        self.held.clear();
-        self.holes.clear();
+        self.pending.clear();
+        self.variable_spans.clear();
     }
 
     /// The frame's own usage, which follows its choices.
-    fn said_usage(&self) -> Option<Usage> {
+    fn frame_usage(&self) -> Option<Usage> {
         if self.typed.verdict.is_final {
             return None;
         }
@@ -266,7 +265,7 @@ impl Frame {
             }
             Form::Opaque => {
                 let scope = if self.unstreamed { Scope::Whole } else { Scope::Running(0) };
-                let counts = usage::said(usage::of_any(self.usage?, &self.extra))?;
+                let counts = usage::non_empty(usage::of_any(self.usage?, &self.extra))?;
                 (scope, usage::merged(&self.earlier, &counts))
             }
             _ if self.dialect == Dialect::Gemini => {
@@ -276,16 +275,16 @@ impl Frame {
             }
             _ => self.listed_usage()?,
         };
-        usage::said(counts).map(|counts| Usage { scope, counts })
+        usage::non_empty(counts).map(|counts| Usage { scope, counts })
     }
 
-    /// Which part of the answer the usage beside a list of choices covers.
+    /// The scope and counts of a usage beside a list of choices.
     fn listed_usage(&self) -> Option<(Scope, Counts)> {
         let running = Scope::Running(self.last);
         if let Some(counts) = self.usage {
             let one = (self.choices == 1).then_some(self.last);
             let scope = match (self.timings.seen, self.choices, self.any_finish || self.unstreamed) {
-                // llama.cpp counts each choice for itself, and `timings` gives it away.
+                // llama.cpp counts each choice separately; `timings` identify it.
                 (true, 0, _) | (true, _, true) => Scope::Choice(one),
                 (false, 1, true) => Scope::Choice(one),
                 (_, 0, _) | (false, _, true) => Scope::Whole,
@@ -297,7 +296,7 @@ impl Frame {
         (self.choices == 1).then_some((running, counts))
     }
 
-    /// The server's times, where they are those of an answer and not of a step.
+    /// The server's times, if they cover an answer and not a step.
     fn final_times(&self) -> Option<ServerReport> {
         let worth = match self.dialect {
             Dialect::LlamacppCompletion | Dialect::OllamaChat | Dialect::OllamaGenerate => {
@@ -317,10 +316,10 @@ impl Frame {
         self.is_bare = !choice.has_member;
         self.any_finish |= choice.finish.is_some();
         let Choice { chars, role, finish, .. } = choice;
-        self.held.say(Said { choice: index, chars, tokens: choice.tokens(), role, finish }, sink);
+        self.pending.add(ChoiceFacts { choice: index, chars, tokens: choice.tokens(), role, finish }, sink);
     }
 
-    /// A frame that is its own choice closes, or one of several in a list.
+    /// Closes a frame that is its own choice, or one of several in a list.
     #[inline(never)]
     fn close_native(&mut self, sink: &mut impl Sink) {
         let mut choice = std::mem::take(&mut self.choice);
@@ -333,8 +332,8 @@ impl Frame {
         self.last = index;
         let mut counts = usage;
         if self.dialect == Dialect::Tgi {
-            choice.settle_tgi(self.unstreamed);
-            counts = usage::said(usage::with_ordinal(usage.unwrap_or_default(), &extra));
+            choice.resolve_tgi(self.unstreamed);
+            counts = usage::non_empty(usage::with_ordinal(usage.unwrap_or_default(), &extra));
         }
         if self.dialect.is_ollama() && choice.stopped {
             counts = counts.map(usage::with_zero);
@@ -348,18 +347,19 @@ impl Frame {
         let finish = choice.native_finish(self.dialect);
         self.is_load |= self.dialect.is_ollama() && choice.is_load && finish.is_some();
         self.any_finish |= finish.is_some();
-        self.held.say(Said { choice: index, chars: choice.chars, tokens, role: choice.role, finish }, sink);
+        self.pending
+            .add(ChoiceFacts { choice: index, chars: choice.chars, tokens, role: choice.role, finish }, sink);
         let is_last = finish.is_some() || self.unstreamed;
         let scope = choice.native_scope(self.dialect, index, is_last);
         if let Some((counts, scope)) = counts.zip(scope) {
-            self.held.count(Usage { scope, counts }, sink);
+            self.pending.add_usage(Usage { scope, counts }, sink);
         }
     }
 
-    /// An element of a list that stands for a frame closes.
+    /// Closes an element of a list that is equivalent to a frame.
     #[inline(never)]
     fn close_element(&mut self, sink: &mut impl Sink) {
-        self.say(true, sink);
+        self.emit(true, sink);
         self.forget();
         self.is_list = true;
         self.has_elements = true;
@@ -370,7 +370,7 @@ impl<S: Sink> Visit for Reader<'_, S> {
     fn value(&mut self, field: Field, value: Value<'_>, span: Option<(usize, usize)>) {
         let frame = &mut *self.frame;
         if field.may_vary() {
-            frame.holes.add(field, value, span);
+            frame.variable_spans.add(field, value, span);
         }
         frame.choice.has_member |= !matches!(field, Field::Index | Field::Delta);
         match (field, value) {
@@ -396,17 +396,17 @@ impl<S: Sink> Visit for Reader<'_, S> {
                     frame.choice.error = true;
                     frame.error = true;
                 }
-                frame.typed.is_called(word);
+                frame.typed.read_object(word);
                 if frame.dialect == Dialect::Unknown {
                     frame.answered = Dialect::of_object(word).or(frame.answered);
                 }
             }
             (Field::Choices, _) => {
-                // Of two lists the last counts, as every parser has it.
+                // The last of two lists counts, as in every parser.
                 if std::mem::replace(&mut frame.has_choices, true) {
-                    frame.holes.spoil();
+                    frame.variable_spans.exclude();
                 }
-                frame.held.clear();
+                frame.pending.clear();
                 frame.choices = 0;
                 frame.listed = 0;
                 frame.any_finish = false;
@@ -432,7 +432,7 @@ impl<S: Sink> Visit for Reader<'_, S> {
             }
             (Field::Usage, value) => {
                 if frame.usage.is_some() {
-                    frame.holes.spoil();
+                    frame.variable_spans.exclude();
                 }
                 frame.usage = (value == Value::Object).then(Counts::default);
                 frame.extra.ranks[..2].fill(None);
@@ -488,7 +488,7 @@ impl<S: Sink> Visit for Reader<'_, S> {
                 }
             }
             Field::Element if self.frame.in_element => self.frame.close_element(self.sink),
-            // An empty one was not asked for.
+            // An empty one was not requested.
             Field::PromptList if items > 0 => {
                 self.frame.usage.get_or_insert_default().input = Some(u64::from(items));
             }
@@ -501,7 +501,7 @@ impl<S: Sink> Visit for Reader<'_, S> {
 }
 
 impl Frame {
-    /// The part of one modality ends: its tokens go to the field that `of` names.
+    /// Ends the part of one modality: its tokens go to the field that `of` returns.
     fn close_modality(&mut self, of: fn(Modality) -> Field) {
         let slot = self.extra.modality.and_then(|modality| usage::slot(of(modality)));
         if let (Some(slot), Some(counts)) = (slot, &mut self.usage) {
@@ -509,7 +509,7 @@ impl Frame {
         }
     }
 
-    /// The part of an answer that holds its content begins.
+    /// Starts the member of an answer that target its content.
     fn begin_delta(&mut self) {
         self.choice.role = false;
         self.choice.chars = Chars::default();

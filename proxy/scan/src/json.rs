@@ -1,8 +1,8 @@
-//! A structural JSON scanner that is handed slices as they come and calls back for the fields of
-//! one table. It reads each byte once, keeps no text, and carries only a torn key, number or
-//! captured string (at most [`CARRY_BYTES`]). It is not a validator: what it accepts beyond the
-//! grammar (`NaN`, raw control characters) is skipped, and what makes no sense marks the value as
-//! [`End::Broken`]. Deeper than [`DEPTH`] it only counts brackets. Nothing in it recurses.
+//! A structural JSON scanner that reads slices as they arrive and reports the fields of one table. It reads
+//! each byte once, keeps no text, and buffers only a split key, number or captured string (at most
+//! [`CARRY_BYTES`]). It is not a validator: input beyond the grammar (`NaN`, raw control characters) is
+//! skipped, and input that it cannot parse makes the value [`End::Broken`]. Below [`MAX_DEPTH`] it only counts
+//! brackets. Nothing in it recurses.
 
 mod number;
 
@@ -11,11 +11,11 @@ use memchr::memchr2;
 use crate::carry::Carry;
 use crate::extent::Timings;
 use crate::field::{Field, Fields, NOWHERE};
-use crate::kept::Kept;
-use crate::limits::{CARRY_BYTES, DEPTH, PATH_LEVELS};
+use crate::limits::{CARRY_BYTES, MAX_DEPTH, PATH_LEVELS};
 use crate::text::{Escape, Text};
+use crate::text_buffer::TextBuffer;
 
-/// What stands at a field.
+/// The value of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Value<'a> {
     /// `null`.
@@ -24,11 +24,11 @@ pub(crate) enum Value<'a> {
     Bool(bool),
     /// A number, as written.
     Number(&'a [u8]),
-    /// A word that begins as a number does and is none (`05`, `1.`).
+    /// A word that begins like a number and is none (`05`, `1.`).
     Malformed,
-    /// A captured string, unescaped; cut if it is longer than the carry.
+    /// A captured string, unescaped; cut if it is longer than the buffer.
     Word(&'a [u8]),
-    /// A measured string: how many characters it has.
+    /// A measured string.
     Text {
         /// Unicode characters.
         chars: u32,
@@ -39,16 +39,16 @@ pub(crate) enum Value<'a> {
     List,
 }
 
-/// Who is told what was found, in the order of the bytes.
+/// The receiver of fields, in the order of the bytes.
 pub(crate) trait Visit {
-    /// A value stands at `field`. `span` is where its varying bytes (a number, the inside of a
-    /// string) stand in the caller's buffer, if they were not torn.
+    /// Receives the value of `field`. `span` is the range of its variable bytes (a number, the inside of a
+    /// string) in the caller's buffer, if they were not split.
     fn value(&mut self, field: Field, value: Value<'_>, span: Option<(usize, usize)>);
-    /// The object or array at `field` ends; `items` counts an array's elements.
+    /// Receives the end of the object or array at `field`; `items` counts an array's elements.
     fn close(&mut self, field: Field, items: u32);
 }
 
-/// How far a value came.
+/// The completeness of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// Nothing but white space.
@@ -63,37 +63,37 @@ pub(crate) enum End {
     Broken,
 }
 
-/// The scanner's whole memory between two slices.
+/// The scanner's state between two slices.
 #[derive(Debug)]
 pub(crate) struct Json {
     expects: Expects,
     depth: u32,
-    /// Brackets open below [`DEPTH`], of whichever kind.
+    /// Open brackets below [`MAX_DEPTH`], of either kind.
     deeper: u32,
     /// Bit d: the container at depth d is an object.
     objects: u128,
-    /// Nodes of the open containers, as deep as paths go.
+    /// Nodes of the open containers, to the depth of the paths.
     path: [u8; PATH_LEVELS],
     /// Elements seen in them.
     items: [u32; PATH_LEVELS],
-    /// Node of the value that is being read.
+    /// Node of the current value.
     node: u8,
     text: Text,
     carry: Carry,
     root_is_null: bool,
     scanned: u64,
-    /// Where the caller's buffer stands in the body.
+    /// The position of the caller's buffer in the body.
     pub(crate) origin: u64,
-    /// Where the last key began, in the body.
+    /// The start of the last key in the body.
     key_from: u64,
-    /// The positions at which the value's last members of each kind in [`place_of`] stand in the body; an end is 0 while a member
-    /// is open.
-    places: [(u64, u64); PLACES],
-    /// Where measured strings are kept, if they are.
-    pub(crate) kept: Option<Box<Kept>>,
+    /// The positions in the body of the value's last members of each kind in [`member_index`]; the end is 0
+    /// while a member is open.
+    member_spans: [(u64, u64); MEMBERS],
+    /// The buffer of measured strings, if they are kept.
+    pub(crate) text_buffer: Option<Box<TextBuffer>>,
 }
 
-/// What may come next.
+/// The next token that may follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Expects {
     Value,
@@ -106,21 +106,21 @@ enum Expects {
     String(Role),
     /// Inside a number or a bare word.
     Bare,
-    /// Below [`DEPTH`]: the bracket that leads back.
+    /// Below [`MAX_DEPTH`]: the bracket that returns above it.
     Deeper,
     Nothing,
     Broken,
 }
 
-/// What a string is for.
+/// The use of a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
     Key,
     Capture,
     Measure,
-    Note,
+    Presence,
     Skip,
-    /// Like [`Role::Skip`], below [`DEPTH`].
+    /// Like [`Role::Skip`], below [`MAX_DEPTH`].
     Deeper,
 }
 
@@ -140,43 +140,43 @@ impl Json {
             scanned: 0,
             origin: 0,
             key_from: 0,
-            places: [(0, 0); PLACES],
-            kept: None,
+            member_spans: [(0, 0); MEMBERS],
+            text_buffer: None,
         }
     }
 
-    /// Forgets the value at hand; the next slice begins another.
+    /// Discards the current value; the next slice begins another.
     pub(crate) fn restart(&mut self) {
         self.expects = Expects::Value;
         self.depth = 0;
         self.node = 0;
         self.root_is_null = false;
-        self.places = [(0, 0); PLACES];
+        self.member_spans = [(0, 0); MEMBERS];
         self.carry.clear();
     }
 
-    /// Whether the value at hand, an object or an array, is complete and nothing follows it.
+    /// Returns true if the current value, an object or an array, is complete and nothing follows it.
     pub(crate) fn is_whole(&self) -> bool {
         self.expects == Expects::Nothing
     }
 
-    /// Where the usage object and its key stand in the body, if there is one.
+    /// The position of the usage object with its key in the body, if there is one.
     pub(crate) fn usage_member(&self) -> Option<(u64, u64)> {
-        self.place(Field::Usage)
+        self.member_span(Field::Usage)
     }
 
-    /// The places of timings and of what repeats them, if there are any.
+    /// The positions of the timings and of their repetitions, if there are any.
     pub(crate) fn timings(&self) -> Option<Timings> {
         let timings = Timings {
-            member: self.place(Field::Timings),
-            verbose: self.place(Field::VerboseTimings),
-            setting: self.place(Field::VerboseSetting),
+            member: self.member_span(Field::Timings),
+            verbose: self.member_span(Field::VerboseTimings),
+            setting: self.member_span(Field::VerboseSetting),
         };
         (timings != Timings::default()).then_some(timings)
     }
 
-    fn place(&self, field: Field) -> Option<(u64, u64)> {
-        self.places.get(place_of(field)?).copied().filter(|(_, to)| *to > 0)
+    fn member_span(&self, field: Field) -> Option<(u64, u64)> {
+        self.member_spans.get(member_index(field)?).copied().filter(|(_, to)| *to > 0)
     }
 
     /// Bytes read so far, over all values.
@@ -184,10 +184,10 @@ impl Json {
         self.scanned
     }
 
-    /// Reads a slice that stands at `base` in the caller's buffer.
+    /// Reads a slice at offset `base` of the caller's buffer.
     pub(crate) fn feed(&mut self, fields: &Fields, bytes: &[u8], base: usize, visit: &mut impl Visit) {
         let mut at = 0;
-        // Where the current token began in this slice; tokens torn before it are in the carry.
+        // The start of the current token in this slice; an earlier part of it is in the carry buffer.
         let mut began = 0;
         while at < bytes.len() {
             let byte = bytes[at];
@@ -230,13 +230,13 @@ impl Json {
                             b'{' | b'[' => self.open(fields, byte == b'{', visit),
                             b'"' => {
                                 let field = fields.field(self.node);
-                                if let Some(kept) = &mut self.kept {
-                                    kept.begin(field);
+                                if let Some(buffer) = &mut self.text_buffer {
+                                    buffer.begin(field);
                                 }
                                 self.begin_string(match field {
-                                    Field::Passage => Role::Skip,
+                                    Field::Intermediate => Role::Skip,
                                     f if f.is_measured() => Role::Measure,
-                                    f if f.is_noted() => Role::Note,
+                                    f if f.is_presence_only() => Role::Presence,
                                     _ => Role::Capture,
                                 });
                                 began = at + 1;
@@ -276,8 +276,7 @@ impl Json {
         self.scanned += at as u64;
     }
 
-    /// No more bytes belong to this value. Says how far it came; a bare word at the top level ends
-    /// here.
+    /// Ends the value, and with it a bare word at the top level. Returns its completeness.
     pub(crate) fn end(&mut self, fields: &Fields, visit: &mut impl Visit) -> End {
         if self.expects == Expects::Bare && self.depth == 0 {
             self.end_bare(fields, &[], 0, visit);
@@ -291,7 +290,7 @@ impl Json {
         }
     }
 
-    /// A value begins: finds its node. In an object the key has set it.
+    /// Starts a value: finds its node. In an object the key has set it.
     fn begin_value(&mut self, fields: &Fields) {
         if self.depth > 0 && !self.in_object() {
             let level = self.depth as usize - 1;
@@ -304,8 +303,8 @@ impl Json {
     }
 
     fn open(&mut self, fields: &Fields, object: bool, visit: &mut impl Visit) {
-        if self.depth == DEPTH {
-            // No path leads here, so nothing is looked for; but what follows it may be.
+        if self.depth == MAX_DEPTH {
+            // No path is this deep, so no field is inside; fields may follow after it.
             self.deeper = 1;
             self.expects = Expects::Deeper;
             return;
@@ -321,16 +320,16 @@ impl Json {
         self.expects = if object { Expects::KeyOrEnd } else { Expects::ValueOrEnd };
         let field = fields.field(self.node);
         let key_from = self.key_from;
-        if let Some(place) = self.located(field) {
-            *place = (key_from, 0);
+        if let Some(span) = self.member_span_mut(field) {
+            *span = (key_from, 0);
         }
-        if field != Field::Passage {
+        if field != Field::Intermediate {
             visit.value(field, if object { Value::Object } else { Value::List }, None);
         }
     }
 
-    /// Reads on below [`DEPTH`]; returns where it stopped: behind the last bracket, behind a quote, or at
-    /// the slice's end.
+    /// Reads on below [`MAX_DEPTH`]. Returns the offset after the last bracket, after a quote, or the slice's
+    /// end.
     fn read_deeper(&mut self, bytes: &[u8], mut at: usize) -> usize {
         while let Some(&byte) = bytes.get(at) {
             at += 1;
@@ -359,10 +358,10 @@ impl Json {
         at
     }
 
-    /// The place of a member that an editor may change.
+    /// The position of a member that an editor may change.
     #[inline]
-    fn located(&mut self, field: Field) -> Option<&mut (u64, u64)> {
-        self.places.get_mut(place_of(field)?)
+    fn member_span_mut(&mut self, field: Field) -> Option<&mut (u64, u64)> {
+        self.member_spans.get_mut(member_index(field)?)
     }
 
     fn close(&mut self, fields: &Fields, at: usize, visit: &mut impl Visit) {
@@ -371,10 +370,10 @@ impl Json {
         if level < PATH_LEVELS {
             let field = fields.field(self.path[level]);
             let end = self.origin + at as u64 + 1;
-            if let Some(place) = self.located(field) {
-                place.1 = end;
+            if let Some(span) = self.member_span_mut(field) {
+                span.1 = end;
             }
-            if field != Field::Passage {
+            if field != Field::Intermediate {
                 visit.close(field, self.items[level]);
             }
         }
@@ -391,8 +390,8 @@ impl Json {
         self.expects = Expects::String(role);
     }
 
-    /// Reads on inside a string; returns where its closing quote is, if it is in this slice.
-    /// Otherwise what must be kept is kept.
+    /// Reads on inside a string. Returns the offset of its closing quote, if it is in this slice; otherwise
+    /// buffers the part that is needed.
     fn read_string(&mut self, role: Role, bytes: &[u8], mut at: usize, began: usize) -> Option<usize> {
         while at < bytes.len() {
             if self.text.escape == Escape::No {
@@ -423,13 +422,13 @@ impl Json {
 
     fn keep(&mut self, role: Role, piece: &[u8]) {
         if role == Role::Measure
-            && let Some(kept) = &mut self.kept
+            && let Some(buffer) = &mut self.text_buffer
         {
-            kept.push(piece);
+            buffer.push(piece);
         }
     }
 
-    /// A string ends. `tail` is what of it stands in this slice; the rest is in the carry.
+    /// Ends a string. `tail` is its part in this slice; the rest is in the carry buffer.
     fn end_string(
         &mut self,
         fields: &Fields,
@@ -442,8 +441,8 @@ impl Json {
         match role {
             Role::Skip => self.after_value(),
             Role::Deeper => self.expects = Expects::Deeper,
-            // A noted string has no characters: nobody counted them.
-            Role::Measure | Role::Note => {
+            // A string of which only the presence matters has no character count.
+            Role::Measure | Role::Presence => {
                 self.keep(role, tail);
                 let chars = self.text.chars;
                 visit.value(fields.field(self.node), Value::Text { chars }, span);
@@ -483,7 +482,7 @@ impl Json {
             self.carry.push(tail);
             self.carry.word()
         } else {
-            // As much as a torn one could be.
+            // The same limit as for a split one.
             &tail[..tail.len().min(CARRY_BYTES)]
         };
         let value = match word {
@@ -503,9 +502,9 @@ impl Json {
         let field = fields.field(self.node);
         if field == Field::VerboseSetting && value == Value::Bool(true) {
             let end = self.origin + (tail_at + tail.len()) as u64;
-            self.places[SETTING] = (end - b"true".len() as u64, end);
+            self.member_spans[SETTING] = (end - b"true".len() as u64, end);
         }
-        if field != Field::Passage {
+        if field != Field::Intermediate {
             let span =
                 (!torn && matches!(value, Value::Number(_))).then_some((tail_at, tail_at + tail.len()));
             visit.value(field, value, span);
@@ -518,12 +517,12 @@ impl Json {
     }
 }
 
-/// Members that an editor may change, and the place of the one that is a flag and no object.
-const PLACES: usize = 4;
+/// The members that an editor may change, and the index of the one that is a flag.
+const MEMBERS: usize = 4;
 const SETTING: usize = 3;
 
 #[inline]
-fn place_of(field: Field) -> Option<usize> {
+fn member_index(field: Field) -> Option<usize> {
     match field {
         Field::Usage => Some(0),
         Field::Timings => Some(1),

@@ -1,5 +1,5 @@
-//! Bytes to events. A [`Scanner`] is handed a response body slice by slice, as it passes, and says
-//! what the frames mean in one closed vocabulary:
+//! Bytes to events. A [`Scanner`] reads a response body slice by slice, as it passes, and reports the
+//! meaning of its frames as a closed set of events:
 //!
 //! ```
 //! use scan::{Dialect, Event, Framing, Scanner, Sink};
@@ -16,8 +16,8 @@
 //! scanner.end(&mut Print);
 //! ```
 //!
-//! Laws: no clock, no I/O, no allocation per frame, no recursion; each byte is read once however
-//! the body is cut; memory is bounded by [`limits`] whatever arrives.
+//! Laws: no clock, no I/O, no allocation per frame, no recursion. Each byte is read once for any slicing of
+//! the body; [`limits`] bounds the memory for any input.
 //!
 //! Modules in the order of the bytes:
 
@@ -30,7 +30,6 @@ mod field;
 pub mod flag;
 mod frame;
 mod json;
-mod kept;
 pub mod limits;
 mod multipart;
 mod name;
@@ -40,15 +39,16 @@ mod shape;
 mod short;
 mod sse;
 mod text;
+mod text_buffer;
 
 pub use dialect::{Dialect, EndMark};
 pub use event::{Counts, Event, Finish, Piece, Scope, ServerReport, Sink, Usage};
 pub use extent::{Extent, Timings};
 pub use multipart::MultipartFields;
-pub use name::{Brief, Name, Tier};
+pub use name::{BoundedText, Name, Tier};
 pub use request::{
-    Casing, ENCODING_FORMATS, KvTransfer, Links, Member, OutputLimits, OutputType, Places, ReasoningLevel,
-    Request, RequestScanner, Sampling, Shape, Wanted,
+    Casing, ENCODING_FORMATS, KvTransfer, Links, Member, OutputLimits, OutputType, ReasoningLevel, Request,
+    RequestScanner, RequestedCounts, Sampling, Shape, Wanted,
 };
 pub use scanner::{Framing, Scanner, Tail, Work};
 

@@ -1,49 +1,48 @@
-//! Every bound of the scanner, with its unit and its reason. Nothing a server sends grows our
-//! memory beyond them.
+//! The limits of the scanner, with units and reasons. No input exceeds them.
 
-/// Bytes of a torn or escaped key, number or captured string we carry. Longest captured value in
-/// recordings: a 64-byte model path; longest key we look for: 27 bytes; longest type: 41 bytes.
+/// Bytes of the carry buffer: a split or escaped key, number or captured string. The longest captured value
+/// in recordings is a model path of 64 bytes, the longest key has 27 and the longest type 41.
 pub const CARRY_BYTES: usize = 256;
 
-/// Bytes of a model name kept; longer ones are cut on a character boundary (label hygiene). A longer
-/// id is not kept at all: LiteLLM's for responses have 190, of which most are the same in all.
+/// Bytes of a model name; longer ones are cut on a character boundary, for use as a label. A longer id is
+/// not kept: LiteLLM's ids of responses have 190 bytes, most of them equal in all.
 pub const MODEL_BYTES: usize = 128;
 
-/// Bytes of a service tier; the longest known word is 13. A longer one is not kept: half a word is
-/// another word.
+/// Bytes of a service tier; the longest known word has 13. A longer one is not kept: half a word is another
+/// word.
 pub const TIER_BYTES: usize = 32;
 
-/// Members of a request that may be wanted because they name somebody: `user`, `safety_identifier`,
-/// and keys of `metadata` (OpenAI takes 16 of those).
-pub const WANTED: usize = 32;
+/// Members of a request that may be configured to identify a person or account: `user`, `safety_identifier`,
+/// and keys of `metadata` (OpenAI allows 16).
+pub const MAX_WANTED_MEMBERS: usize = 32;
 
-/// Open objects and arrays whose kind is known. Deeper, where no path leads, brackets are only counted,
-/// and whether one closes its own kind is not looked at: a client may choose how deep an answer is that
-/// repeats its tools, and must not hide the usage behind them.
-pub const DEPTH: u32 = 128;
+/// Open objects and arrays with a known kind. Deeper, where no path leads, brackets are only counted, and
+/// their kinds are not compared. The client controls the depth of an answer that repeats its tools, and must
+/// not hide the usage after them.
+pub const MAX_DEPTH: u32 = 128;
 
-/// Levels of a field's path. The deepest in any dialect is 8, a tool's name in Gemini's array.
+/// Levels of a field's path. The deepest path of any dialect has 8: a tool's name in Gemini's array.
 pub const PATH_LEVELS: usize = 8;
 
-/// Events held back until their frame is complete. A frame with more (only an unstreamed body has)
-/// lets them go early; only a torn tail could tell the difference.
-pub const FRAME_EVENTS: usize = 16;
+/// Events held back until their frame is complete. A frame with more (only in an unstreamed body) releases
+/// them early; only a torn tail would show the difference.
+pub const FRAME_MAX_EVENTS: usize = 16;
 
-/// Bytes of a frame's shape that are remembered. Recorded token frames have 120–420.
+/// Bytes of a frame's shape that are kept. Recorded token frames have 120 to 420.
 pub const SHAPE_BYTES: usize = 512;
 
-/// Values that may differ between two frames of one shape. A vLLM frame with running usage has 5.
-pub const SHAPE_HOLES: usize = 8;
+/// Variable values in frames of one shape. A vLLM frame with running usage has 5.
+pub const SHAPE_MAX_SPANS: usize = 8;
 
 /// Bytes of an SSE `event:` value kept; the longest known is 41.
 pub const EVENT_NAME_BYTES: usize = 48;
 
-/// Bytes of a form's boundary (RFC 2046 §5.1.1: no more than 70).
+/// Bytes of a form's boundary (RFC 2046 §5.1.1: at most 70).
 pub const BOUNDARY_BYTES: usize = 70;
 
-/// Bytes of a header line in a form's part. The longest we look for has 60; of longer ones (a file's
-/// name) only this much is read. Where the part's name stands beyond it, the form is not whole.
+/// Bytes of a header line in a form's part. The longest relevant one has 60; longer ones (a file's name) are
+/// read up to this limit. If the part's name is beyond it, the form is incomplete.
 pub const PART_HEADER_BYTES: usize = 256;
 
-/// Bytes of a form's field that is kept. A model's name is cut at as many.
+/// Bytes of a form's field. A model's name is cut at the same length.
 pub const FIELD_BYTES: usize = 128;

@@ -1,12 +1,10 @@
-//! The few short fields of a `multipart/form-data` request (RFC 7578, RFC 2046 §5.1) that say what
-//! a transcription is asked for, read as the body passes. Files are walked over, never kept; what
-//! is kept is bounded by [`FIELD_BYTES`] a field, whatever arrives.
+//! The short fields of a `multipart/form-data` request (RFC 7578, RFC 2046 §5.1) for a transcription, read
+//! as the body passes. Files are skipped, never kept; [`FIELD_BYTES`] bounds each field.
 //!
-//! A part begins after a line that is `--` and the boundary; its header lines end in CRLF (a lone
-//! LF is read, too) and a blank one, and its body goes on to the next such line. The body is
-//! compared with the delimiter byte by byte, and one pending match is all there is to remember:
-//! a delimiter begins with a CR, and has none inside, so a mismatch can only begin a new match at
-//! the byte it happened on.
+//! A part begins after a line of `--` and the boundary. Its header lines end in CRLF (a lone LF is accepted)
+//! and an empty line, and its body extends to the next delimiter. The body is compared with the delimiter
+//! byte by byte, and one pending match is the only state: a delimiter begins with its only CR, so a mismatch
+//! can only begin a new match at the byte where it happened.
 
 use memchr::memchr;
 
@@ -25,28 +23,28 @@ pub struct MultipartFields {
     state: State,
     line: Short<PART_HEADER_BYTES>,
     value: Short<FIELD_BYTES>,
-    /// Which field the part is.
+    /// The index of the part's field.
     part: Option<usize>,
-    /// Values of [`FIELDS`], as far as they were said.
+    /// Values of [`FIELDS`], as far as they were present.
     values: [Option<Short<FIELD_BYTES>>; FIELDS.len()],
-    /// One of its values of `response_format` is one whose transcript counts no tokens.
+    /// A value of `response_format` whose transcript has no token count was present.
     plain_transcript: bool,
-    /// A part's name stands beyond the bytes that are kept of its header line.
+    /// A part's name is beyond the kept bytes of its header line.
     is_unread: bool,
 }
 
 /// The fields that are kept.
 const FIELDS: [&[u8]; 4] = [b"model", b"stream", b"stream_include_usage", b"response_format"];
 
-/// The place of `response_format` in [`FIELDS`].
+/// The index of `response_format` in [`FIELDS`].
 const FORMAT: usize = 3;
 
-/// Where in the form we are.
+/// The position in the form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// In a part's body or the preamble; so many bytes of a delimiter have been seen.
+    /// In a part's body or the preamble: bytes of a delimiter matched so far.
     Body(usize),
-    /// After a delimiter, on its line: a part begins on the next one, unless this is the last.
+    /// After a delimiter, on its line: a part begins on the next line, unless this is the last.
     Delimited {
         /// Hyphens seen.
         hyphens: u8,
@@ -58,8 +56,8 @@ enum State {
 }
 
 impl MultipartFields {
-    /// A reader of a form whose parts are parted by `boundary`, as the content type says. `None` if
-    /// that is no boundary: empty, or longer than 70 bytes (RFC 2046 §5.1.1), or of two lines.
+    /// A reader of a form with this `boundary`. `None` if it is invalid: empty, longer than 70 bytes
+    /// (RFC 2046 §5.1.1), or of two lines.
     pub fn new(boundary: &[u8]) -> Option<Self> {
         let is_sound = (1..=BOUNDARY_BYTES).contains(&boundary.len())
             && !boundary.iter().any(|byte| matches!(byte, b'\r' | b'\n'));
@@ -70,7 +68,7 @@ impl MultipartFields {
             Self {
                 delimiter,
                 delimiter_len: boundary.len() + 4,
-                // The line end before the first delimiter may be the beginning of the body.
+                // The line end before the first delimiter may be missing at the start of the body.
                 state: State::Body(2),
                 line: Short::default(),
                 value: Short::default(),
@@ -82,8 +80,7 @@ impl MultipartFields {
         })
     }
 
-    /// The same, out of a `Content-Type`. `None` if that is no `multipart/form-data` with a
-    /// boundary.
+    /// A reader for this `Content-Type`. `None` unless that is `multipart/form-data` with a boundary.
     pub fn from_content_type(value: &[u8]) -> Option<Self> {
         let end = value.iter().position(|&b| b == b';').unwrap_or(value.len());
         if !value[..end].trim_ascii().eq_ignore_ascii_case(b"multipart/form-data") {
@@ -126,7 +123,7 @@ impl MultipartFields {
                         b'-' => State::Delimited { hyphens: 1 },
                         b'\n' => State::Header,
                         b'\r' | b' ' | b'\t' => State::Delimited { hyphens: 0 },
-                        // Whose line goes on broke the rule that no part has the delimiter in it.
+                        // A longer line is no delimiter line, although parts must not contain one.
                         _ => State::Body(0),
                     };
                     at += 1;
@@ -145,28 +142,28 @@ impl MultipartFields {
         }
     }
 
-    /// The model asked for, cut to a name's length; empty if it was not said.
+    /// The requested model, cut to a name's length; empty if absent.
     pub fn model(&self) -> Name {
         self.values[0].as_ref().map(|kept| Name::cut(kept.word())).unwrap_or_default()
     }
 
-    /// Whether frames are asked for, if that was said.
+    /// True if a stream is requested; `None` if absent.
     pub fn stream(&self) -> Option<bool> {
         self.flag(1)
     }
 
-    /// Whether usage is asked for, if that was said.
+    /// True if usage is requested; `None` if absent.
     pub fn include_usage(&self) -> Option<bool> {
         self.flag(2)
     }
 
-    /// Returns whether a transcript is asked for in a form that has no place for a count of tokens. Of two fields some
-    /// servers read the first and some the last, so each counts.
+    /// Returns true if a requested transcript format has no token count. With two fields, some servers read
+    /// the first and some the last, so each counts.
     pub fn plain_transcript(&self) -> bool {
         self.plain_transcript
     }
 
-    /// Returns whether the last part was over, and every part's name was read.
+    /// Returns true if the last part ended and every part's name was read.
     pub fn is_whole(&self) -> bool {
         self.state == State::Over && !self.is_unread
     }
@@ -190,7 +187,7 @@ impl MultipartFields {
         self.line.clear();
     }
 
-    /// A header line is over; a blank one ends the header.
+    /// Ends a header line; an empty one ends the header.
     fn end_header(&mut self) {
         let line = self.line.word();
         let line = line.strip_suffix(b"\r").unwrap_or(line);
@@ -205,8 +202,8 @@ impl MultipartFields {
     }
 }
 
-/// Which field a header line names: `None` if it is not the line that names one, `Some(None)` if it
-/// is and the field is none of ours, or a file.
+/// Returns the field that a header line names: `None` for another header, `Some(None)` for an unknown field
+/// or a file.
 fn field_of(line: &[u8]) -> Option<Option<usize>> {
     let parameters = disposition(line)?;
     let name = parameter(parameters, b"name");
@@ -214,13 +211,13 @@ fn field_of(line: &[u8]) -> Option<Option<usize>> {
     Some(name.filter(|_| !is_file).and_then(|name| FIELDS.iter().position(|&field| field == name)))
 }
 
-/// Returns the value of a `Content-Disposition`; `None` of another header line.
+/// Returns the value of a `Content-Disposition`; `None` for another header.
 fn disposition(line: &[u8]) -> Option<&[u8]> {
     let colon = memchr(b':', line)?;
     line[..colon].trim_ascii().eq_ignore_ascii_case(b"content-disposition").then_some(&line[colon + 1..])
 }
 
-/// A parameter of a header's value: what stands between the quotes, or up to the next semicolon.
+/// Returns a parameter of a header value: the text between the quotes, or up to the next semicolon.
 fn parameter<'a>(mut value: &'a [u8], name: &[u8]) -> Option<&'a [u8]> {
     loop {
         let semicolon = memchr(b';', value)?;

@@ -1,9 +1,9 @@
-//! The few facts of a request body the meter wants, read as the body passes. Prompts of any size
-//! are walked over, never kept.
+//! The facts of a request body that the meter needs, read as the body passes. Prompts of any size are
+//! skipped, never kept.
 
 mod casing;
 mod links;
-mod places;
+mod requested_counts;
 mod sampling;
 mod shape;
 mod transfer;
@@ -23,9 +23,9 @@ use crate::name::{Name, Tier};
 pub use casing::Casing;
 use casing::Readings;
 pub use links::Links;
-pub(crate) use places::Count;
-pub use places::Places;
-pub(crate) use sampling::Knob;
+pub(crate) use requested_counts::CountMember;
+pub use requested_counts::RequestedCounts;
+pub(crate) use sampling::SamplingParam;
 pub use sampling::{ENCODING_FORMATS, OutputType, ReasoningLevel, Sampling};
 pub(crate) use shape::Key;
 pub use shape::Shape;
@@ -33,85 +33,83 @@ pub(crate) use transfer::LimitName;
 pub use transfer::{KvTransfer, OutputLimits};
 pub use wanted::{Member, Wanted};
 
-/// What a request asks for. Absent fields have their dialect's default.
+/// The facts of a request. Absent members have their dialect's default.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Request {
-    /// The model's name; empty if it was not said, or said last by something that is no name.
+    /// The model's name; empty if it is absent, or if its last value is no name.
     pub model: Name,
-    /// The model was named last by a value that is neither a string nor `null`: some servers make a name of it,
-    /// others take their own.
+    /// True if the model's last value is neither a string nor `null`: some servers convert it to a name,
+    /// others use their default.
     pub model_is_odd: bool,
-    /// True if the request asks for frames, if it has the member; in any value that servers in Python take for it
+    /// True if a stream is requested, `None` if absent; in any value that servers in Python accept
     /// ([`flag`]).
     pub stream: Option<bool>,
-    /// That was said by something else than `true` or `false`, so that servers may differ about it.
+    /// True if that value is neither `true` nor `false`, so that servers may read it differently.
     pub stream_is_odd: bool,
-    /// Answers asked for: `n`, by whatever name the dialect has for it, times the number of prompts.
-    /// This and the two after it are by any dialect's names until [`Request::of`] takes one's.
+    /// The requested answers: `n`, by the dialect's name for it, times the number of prompts. This and the
+    /// next two consider every dialect's names until [`Request::of`] selects one.
     pub answers: u32,
-    /// Prompts in the request; more than one only where a list was sent.
+    /// The number of prompts; above one only for a list.
     pub prompts: u32,
-    /// Token ids in the prompt, if it came as one list of ids (`prompt` or `input_ids`).
+    /// The token ids of the prompt, if it is one list of ids (`prompt` or `input_ids`).
     pub prompt_ids: Option<u64>,
-    /// What those three are made of; `None` of a request that was not read from JSON.
-    pub places: Option<Places>,
-    /// Whether anything was said of `stream_options`, readable or not.
+    /// The source of these three; `None` if the request was not read from JSON.
+    pub counts: Option<RequestedCounts>,
+    /// True if `stream_options` is present, readable or not.
     pub stream_options: bool,
-    /// Whether usage was asked for, if that was said.
+    /// True if usage is requested; `None` if absent.
     pub include_usage: Option<bool>,
-    /// Whether running usage was asked for.
+    /// True if running usage is requested.
     pub continuous_usage: bool,
-    /// Whether the prompt is sent back before the answer.
+    /// True if the prompt is repeated before the answer.
     pub echo: bool,
-    /// Whether the answers are searched for by beams: they come at once, at the end.
+    /// True for a beam search: all answers come at the end.
     pub beam_search: bool,
-    /// Whether the answer is left to a later request (the Responses API).
+    /// True if the answer is generated in the background (the Responses API).
     pub background: bool,
-    /// True if llama.cpp is asked to leave its count of the prompt or of the output out of the answer
-    /// (`response_fields`).
+    /// True if llama.cpp is asked to leave a token count out of the answer (`response_fields`).
     pub hides_counts: bool,
-    /// True if vLLM is asked for the octets of an embedding and nothing beside them (`encoding_format`).
+    /// True if vLLM is asked for the bytes of an embedding only (`encoding_format`).
     pub octets_only: bool,
-    /// True if a transcript is asked for in a form that has no place for a count of tokens (`response_format`).
+    /// True if a transcript is requested in a format without a token count (`response_format`).
     pub plain_transcript: bool,
-    /// True if TGI is asked for details of the answer, its counts among them (`parameters.details`).
+    /// True if TGI is asked for the details of the answer, with its counts (`parameters.details`).
     pub details: bool,
     /// True if TGI is asked for the best of several sequences (`parameters.best_of`).
     pub best_of: bool,
-    /// The members that tell apart servers that share an address.
+    /// The members that identify servers that share a path.
     pub shape: Shape,
-    /// How the answers are to be drawn.
+    /// The sampling parameters.
     pub sampling: Sampling,
-    /// True if another server prefills or decodes for this one.
+    /// The division of prefill and decode between servers.
     pub kv_transfer: KvTransfer,
     /// The limits of output tokens.
     pub output_limits: OutputLimits,
-    /// The body was one whole JSON value.
+    /// True if the body was one complete JSON value.
     pub whole: bool,
 }
 
 impl Request {
-    /// The same request to a server that speaks `dialect`: of prompts and answers only those members say
-    /// anything that the dialect has.
+    /// The same request to a server of `dialect`: only that dialect's members count prompts and answers.
     #[must_use]
     pub fn of(self, dialect: Dialect) -> Self {
         self.asking(Some(dialect))
     }
 
-    /// Returns whether every server takes it for a request for frames.
+    /// Returns true if every server reads it as a request for a stream.
     pub fn streams_in_any_reading(&self) -> bool {
         self.stream == Some(true) && !self.stream_is_odd
     }
 
-    /// The answers asked for by llama.cpp's names, in whatever dialect: it takes them in those of OpenAI that
-    /// have no such member, too. At least one.
+    /// The answers requested by llama.cpp's names, in any dialect: llama.cpp reads them in OpenAI dialects
+    /// without such a member, too. At least one.
     pub fn named_answers(&self) -> u32 {
-        self.places.map_or(1, |places| places.named_answers())
+        self.counts.map_or(1, |counts| counts.named_answers())
     }
 
     fn asking(self, dialect: Option<Dialect>) -> Self {
-        let Some(places) = self.places else { return self };
-        let places::Said { prompts, answers, prompt_ids } = places.said(dialect);
+        let Some(counts) = self.counts else { return self };
+        let requested_counts::CountTotals { prompts, answers, prompt_ids } = counts.totals(dialect);
         Self { prompts, answers, prompt_ids, ..self }
     }
 }
@@ -123,7 +121,7 @@ pub struct RequestScanner {
     json: Json,
     facts: Facts,
     casing: Casing,
-    /// The facts as a server in Go reads them, once a member in other letter case makes a difference.
+    /// The facts as a server in Go reads them; present once a member in other letter case differs.
     cased: Option<Box<Facts>>,
     wanted: Option<Arc<Wanted>>,
 }
@@ -133,17 +131,17 @@ struct Facts {
     request: Request,
     max_completion_tokens: Option<u64>,
     tier: Tier,
-    /// What the wanted members say, in their order; empty where they say nothing.
-    said: Box<[Name]>,
-    /// Bit p: the member at place p is one of `metadata`.
+    /// The values of the configured members, in their order; empty where absent.
+    wanted_values: Box<[Name]>,
+    /// Bit p: the member at index p is one of `metadata`.
     metadata: u32,
-    /// The elements of `response_fields`, where that is a list, and of them those that name a count.
+    /// The number of elements in `response_fields`, if it is a list, and the counts it names.
     response_fields: Option<(u32, [bool; NATIVE_COUNTS.len()])>,
-    /// Few requests have one.
+    /// Boxed, since few requests have one.
     links: Option<Box<Links>>,
 }
 
-/// llama.cpp's names of the numbers of prompt and output tokens.
+/// llama.cpp's names of the prompt and output token counts.
 const NATIVE_COUNTS: [&[u8]; 2] = [b"tokens_evaluated", b"tokens_predicted"];
 
 static FIELDS: LazyLock<Fields> = LazyLock::new(fields);
@@ -157,10 +155,10 @@ fn fields() -> Fields {
 const FACTS: &[(&str, Field)] = &[
     ("model", Field::Model),
     ("stream", Field::Stream),
-    ("n", Field::Answers(Count::Top)),
-    ("n_cmpl", Field::Answers(Count::Completions)),
-    ("sampling_params.n", Field::Answers(Count::SamplingParams)),
-    ("generationConfig.candidateCount", Field::Answers(Count::GenerationConfig)),
+    ("n", Field::Answers(CountMember::Top)),
+    ("n_cmpl", Field::Answers(CountMember::Completions)),
+    ("sampling_params.n", Field::Answers(CountMember::SamplingParams)),
+    ("generationConfig.candidateCount", Field::Answers(CountMember::GenerationConfig)),
     ("echo", Field::Echo),
     ("stream_options", Field::StreamOptions),
     ("stream_options.include_usage", Field::IncludeUsage),
@@ -197,77 +195,77 @@ const FACTS: &[(&str, Field)] = &[
     ("data_1", Field::Key(Key::DataPair)),
 ];
 
-/// Where the dialects say how answers are drawn: OpenAI, Anthropic, llama.cpp, LMDeploy and Triton at
-/// the top; Cohere there, too, with `k` and `p`; in objects of their own TGI and Triton
-/// (`parameters`), SGLang and vLLM's tokens in, tokens out (`sampling_params`), Ollama (`options`),
-/// and Gemini. Then in which form they are wanted: Chat's and Responses' words, Anthropic's effort,
-/// Ollama's `think` and `format`, Gemini's type, and those of embeddings.
+/// The sampling parameters of all dialects. OpenAI, Anthropic, llama.cpp, LMDeploy and Triton have them at
+/// the top level, Cohere too, as `k` and `p`; others in objects: TGI and Triton (`parameters`), SGLang and
+/// vLLM's tokens in, tokens out (`sampling_params`), Ollama (`options`), and Gemini. Then the requested form
+/// of the answer: the words of Chat and Responses, Anthropic's effort, Ollama's `think` and `format`,
+/// Gemini's type, and those of embeddings.
 const SAMPLING: &[(&str, Field)] = &[
     ("previous_response_id", Field::PreviousResponse),
     ("conversation", Field::Conversation),
     ("conversation.id", Field::Conversation),
-    ("max_completion_tokens", Field::Knob(Knob::MaxCompletionTokens)),
+    ("max_completion_tokens", Field::SamplingParam(SamplingParam::MaxCompletionTokens)),
     ("max_tokens", Field::Limit(LimitName::Plain)),
     ("max_output_tokens", Field::Limit(LimitName::Output)),
     ("max_new_tokens", Field::Limit(LimitName::Foreign)),
     ("n_predict", Field::Limit(LimitName::Foreign)),
     ("num_predict", Field::Limit(LimitName::Foreign)),
-    ("temperature", Field::Knob(Knob::Temperature)),
-    ("top_p", Field::Knob(Knob::TopP)),
-    ("p", Field::Knob(Knob::TopP)),
-    ("top_k", Field::Knob(Knob::TopK)),
-    ("k", Field::Knob(Knob::TopK)),
-    ("seed", Field::Knob(Knob::Seed)),
-    ("frequency_penalty", Field::Knob(Knob::FrequencyPenalty)),
-    ("presence_penalty", Field::Knob(Knob::PresencePenalty)),
+    ("temperature", Field::SamplingParam(SamplingParam::Temperature)),
+    ("top_p", Field::SamplingParam(SamplingParam::TopP)),
+    ("p", Field::SamplingParam(SamplingParam::TopP)),
+    ("top_k", Field::SamplingParam(SamplingParam::TopK)),
+    ("k", Field::SamplingParam(SamplingParam::TopK)),
+    ("seed", Field::SamplingParam(SamplingParam::Seed)),
+    ("frequency_penalty", Field::SamplingParam(SamplingParam::FrequencyPenalty)),
+    ("presence_penalty", Field::SamplingParam(SamplingParam::PresencePenalty)),
     ("parameters.max_new_tokens", Field::Limit(LimitName::Foreign)),
     ("parameters.max_tokens", Field::Limit(LimitName::Foreign)),
-    ("parameters.temperature", Field::Knob(Knob::Temperature)),
-    ("parameters.top_p", Field::Knob(Knob::TopP)),
-    ("parameters.top_k", Field::Knob(Knob::TopK)),
-    ("parameters.seed", Field::Knob(Knob::Seed)),
-    ("parameters.frequency_penalty", Field::Knob(Knob::FrequencyPenalty)),
-    ("parameters.presence_penalty", Field::Knob(Knob::PresencePenalty)),
+    ("parameters.temperature", Field::SamplingParam(SamplingParam::Temperature)),
+    ("parameters.top_p", Field::SamplingParam(SamplingParam::TopP)),
+    ("parameters.top_k", Field::SamplingParam(SamplingParam::TopK)),
+    ("parameters.seed", Field::SamplingParam(SamplingParam::Seed)),
+    ("parameters.frequency_penalty", Field::SamplingParam(SamplingParam::FrequencyPenalty)),
+    ("parameters.presence_penalty", Field::SamplingParam(SamplingParam::PresencePenalty)),
     ("sampling_params.max_new_tokens", Field::Limit(LimitName::Foreign)),
     ("sampling_params.max_tokens", Field::Limit(LimitName::Foreign)),
-    ("sampling_params.temperature", Field::Knob(Knob::Temperature)),
-    ("sampling_params.top_p", Field::Knob(Knob::TopP)),
-    ("sampling_params.top_k", Field::Knob(Knob::TopK)),
-    ("sampling_params.seed", Field::Knob(Knob::Seed)),
-    ("sampling_params.sampling_seed", Field::Knob(Knob::Seed)),
-    ("sampling_params.frequency_penalty", Field::Knob(Knob::FrequencyPenalty)),
-    ("sampling_params.presence_penalty", Field::Knob(Knob::PresencePenalty)),
+    ("sampling_params.temperature", Field::SamplingParam(SamplingParam::Temperature)),
+    ("sampling_params.top_p", Field::SamplingParam(SamplingParam::TopP)),
+    ("sampling_params.top_k", Field::SamplingParam(SamplingParam::TopK)),
+    ("sampling_params.seed", Field::SamplingParam(SamplingParam::Seed)),
+    ("sampling_params.sampling_seed", Field::SamplingParam(SamplingParam::Seed)),
+    ("sampling_params.frequency_penalty", Field::SamplingParam(SamplingParam::FrequencyPenalty)),
+    ("sampling_params.presence_penalty", Field::SamplingParam(SamplingParam::PresencePenalty)),
     ("options.num_predict", Field::Limit(LimitName::Foreign)),
-    ("options.temperature", Field::Knob(Knob::Temperature)),
-    ("options.top_p", Field::Knob(Knob::TopP)),
-    ("options.top_k", Field::Knob(Knob::TopK)),
-    ("options.seed", Field::Knob(Knob::Seed)),
-    ("options.frequency_penalty", Field::Knob(Knob::FrequencyPenalty)),
-    ("options.presence_penalty", Field::Knob(Knob::PresencePenalty)),
+    ("options.temperature", Field::SamplingParam(SamplingParam::Temperature)),
+    ("options.top_p", Field::SamplingParam(SamplingParam::TopP)),
+    ("options.top_k", Field::SamplingParam(SamplingParam::TopK)),
+    ("options.seed", Field::SamplingParam(SamplingParam::Seed)),
+    ("options.frequency_penalty", Field::SamplingParam(SamplingParam::FrequencyPenalty)),
+    ("options.presence_penalty", Field::SamplingParam(SamplingParam::PresencePenalty)),
     ("generationConfig.maxOutputTokens", Field::Limit(LimitName::Foreign)),
-    ("generationConfig.temperature", Field::Knob(Knob::Temperature)),
-    ("generationConfig.topP", Field::Knob(Knob::TopP)),
-    ("generationConfig.topK", Field::Knob(Knob::TopK)),
-    ("generationConfig.seed", Field::Knob(Knob::Seed)),
-    ("generationConfig.frequencyPenalty", Field::Knob(Knob::FrequencyPenalty)),
-    ("generationConfig.presencePenalty", Field::Knob(Knob::PresencePenalty)),
-    ("reasoning_effort", Field::Knob(Knob::ReasoningLevel)),
-    ("reasoning.effort", Field::Knob(Knob::ReasoningLevel)),
-    ("output_config.effort", Field::Knob(Knob::ReasoningLevel)),
-    ("think", Field::Knob(Knob::ReasoningLevel)),
-    ("response_format.type", Field::Knob(Knob::OutputType)),
-    ("text.format.type", Field::Knob(Knob::OutputType)),
-    ("format", Field::Knob(Knob::OutputType)),
-    ("generationConfig.responseMimeType", Field::Knob(Knob::OutputType)),
-    ("modalities[]", Field::Knob(Knob::Modality)),
-    ("dimensions", Field::Knob(Knob::Dimensions)),
-    ("output_dimension", Field::Knob(Knob::Dimensions)),
-    ("encoding_format", Field::Knob(Knob::EncodingFormat)),
-    ("embedding_types[]", Field::Knob(Knob::EmbeddingType)),
+    ("generationConfig.temperature", Field::SamplingParam(SamplingParam::Temperature)),
+    ("generationConfig.topP", Field::SamplingParam(SamplingParam::TopP)),
+    ("generationConfig.topK", Field::SamplingParam(SamplingParam::TopK)),
+    ("generationConfig.seed", Field::SamplingParam(SamplingParam::Seed)),
+    ("generationConfig.frequencyPenalty", Field::SamplingParam(SamplingParam::FrequencyPenalty)),
+    ("generationConfig.presencePenalty", Field::SamplingParam(SamplingParam::PresencePenalty)),
+    ("reasoning_effort", Field::SamplingParam(SamplingParam::ReasoningLevel)),
+    ("reasoning.effort", Field::SamplingParam(SamplingParam::ReasoningLevel)),
+    ("output_config.effort", Field::SamplingParam(SamplingParam::ReasoningLevel)),
+    ("think", Field::SamplingParam(SamplingParam::ReasoningLevel)),
+    ("response_format.type", Field::SamplingParam(SamplingParam::OutputType)),
+    ("text.format.type", Field::SamplingParam(SamplingParam::OutputType)),
+    ("format", Field::SamplingParam(SamplingParam::OutputType)),
+    ("generationConfig.responseMimeType", Field::SamplingParam(SamplingParam::OutputType)),
+    ("modalities[]", Field::SamplingParam(SamplingParam::Modality)),
+    ("dimensions", Field::SamplingParam(SamplingParam::Dimensions)),
+    ("output_dimension", Field::SamplingParam(SamplingParam::Dimensions)),
+    ("encoding_format", Field::SamplingParam(SamplingParam::EncodingFormat)),
+    ("embedding_types[]", Field::SamplingParam(SamplingParam::EmbeddingType)),
 ];
 
 impl RequestScanner {
-    /// A scanner for one request body to a server of unknown kind.
+    /// A scanner for one request body to an unknown server.
     pub fn new() -> Self {
         Self {
             encoding: Transcoder::new(),
@@ -279,13 +277,14 @@ impl RequestScanner {
         }
     }
 
-    /// The same, which also keeps what `wanted` names.
+    /// The same, with the values of the `wanted` members.
     pub fn wanting(wanted: Arc<Wanted>) -> Self {
-        let facts = Facts { said: wanted.unsaid(), metadata: wanted.metadata(), ..Facts::default() };
+        let facts =
+            Facts { wanted_values: wanted.empty_values(), metadata: wanted.metadata(), ..Facts::default() };
         Self { facts, wanted: Some(wanted), ..Self::new() }
     }
 
-    /// The same, for a server that reads the names of members so.
+    /// The same, for a server with this reading of member names.
     #[must_use]
     pub fn casing(self, casing: Casing) -> Self {
         Self { casing, ..self }
@@ -303,7 +302,7 @@ impl RequestScanner {
         }
     }
 
-    /// The body is over: what it asked for.
+    /// Ends the body. Returns the request.
     pub fn end(&mut self) -> Request {
         let Self { encoding, json, facts, casing, cased, wanted } = self;
         let fields = wanted.as_deref().map_or(&*FIELDS, |wanted| &wanted.fields);
@@ -318,8 +317,8 @@ impl RequestScanner {
         casing.request(facts, cased.as_deref(), end).asking(None)
     }
 
-    /// The model that a server in Go takes the request to name, where it may be one and reads another name than
-    /// the others do; else empty.
+    /// The model that a server in Go reads, if the server may be one and reads another name than others do;
+    /// else empty.
     pub fn other_model(&self) -> Name {
         let exact = self.facts.request.model;
         let cased = self.cased.as_ref().map(|facts| facts.request.model);
@@ -327,20 +326,20 @@ impl RequestScanner {
         cased.filter(is_other).unwrap_or_default()
     }
 
-    /// The service tier asked for; empty if none was, or one longer than a tier.
+    /// The requested service tier; empty if it is absent or too long.
     pub fn service_tier(&self) -> &Tier {
         &self.facts.tier
     }
 
-    /// Returns the ids by which the request continues earlier ones, as the Responses API has them.
+    /// The ids by which the request continues earlier ones, in the Responses API.
     pub fn links(&self) -> Links {
         self.facts.links.as_deref().copied().unwrap_or_default()
     }
 
-    /// What the wanted members say, each by its place in [`Wanted::members`]; empty where one is not
-    /// there, is no string, or is longer than a name.
+    /// The values of the configured members, in the order of [`Wanted::members`]; empty where one is absent,
+    /// no string, or longer than a name.
     pub fn said(&self) -> &[Name] {
-        &self.facts.said
+        &self.facts.wanted_values
     }
 
     /// The model named so far.
@@ -355,8 +354,8 @@ impl Default for RequestScanner {
     }
 }
 
-/// A number of answers as llama.cpp reads it: the whole part of a fraction, and of an integer the low 32 bits, so that
-/// −4294967292 is 4.
+/// The number of answers as llama.cpp reads it: the integer part of a fraction, and the low 32 bits of an
+/// integer, so that −4294967292 is 4.
 fn answers(number: &[u8]) -> Option<u64> {
     count(number).or_else(|| {
         let number = str::from_utf8(number).ok()?;
@@ -368,22 +367,22 @@ fn answers(number: &[u8]) -> Option<u64> {
     })
 }
 
-/// A flag, as servers in Python take it.
+/// A flag, as servers in Python read it.
 fn lax(value: Value<'_>) -> Option<bool> {
     match value {
-        Value::Bool(said) => Some(said),
+        Value::Bool(flag) => Some(flag),
         Value::Word(word) => flag::word(word),
         Value::Number(_) => flag::number(sampling::number(value)?),
         _ => None,
     }
 }
 
-/// The flag `stream`, as the most lenient server takes it. A list or an object may be empty; it is taken for one
-/// that is not.
+/// The flag `stream`, as the most lenient server reads it. A list or an object may be empty, but is treated
+/// as not empty.
 fn truth(value: Value<'_>) -> Option<bool> {
     match value {
         Value::Null => None,
-        Value::Bool(said) => Some(said),
+        Value::Bool(flag) => Some(flag),
         Value::Word(word) => Some(flag::word_truth(word)),
         Value::Number(number) => Some(flag::number_truth(number)),
         _ => Some(true),
@@ -398,21 +397,21 @@ impl Facts {
         }
     }
 
-    fn places(&mut self) -> &mut Places {
-        self.request.places.get_or_insert_default()
+    fn counts(&mut self) -> &mut RequestedCounts {
+        self.request.counts.get_or_insert_default()
     }
 
-    /// Returns the request of a body that came so far.
+    /// Returns the request that was read, for this end of the body.
     fn request(&self, end: End) -> Request {
         Request {
-            places: Some(self.request.places.unwrap_or_default()),
+            counts: Some(self.request.counts.unwrap_or_default()),
             sampling: Sampling {
                 max_tokens: self.max_completion_tokens.or(self.request.sampling.max_tokens),
                 ..self.request.sampling
             },
-            // The server may read this body otherwise than we do, so the model named last is unknown.
+            // The server may parse this body differently, so its model is unknown.
             model: if end == End::Broken { Name::default() } else { self.request.model },
-            // An empty list asks for all, as does anything that is no list.
+            // An empty list or another value requests all members.
             hides_counts: self
                 .response_fields
                 .is_some_and(|(elements, named)| elements > 0 && named != [true; 2]),
@@ -424,8 +423,8 @@ impl Facts {
     fn take(&mut self, field: Field, value: Value<'_>) {
         let yes = value == Value::Bool(true);
         match (field, value) {
-            // Of two the last counts, as it does for the servers' parsers, though it says nothing: who
-            // names a cheap model and then none gets the server's own.
+            // The last of two members counts, as in the servers' parsers, even if it is no name: then the
+            // server uses its default, not a cheap model that was named first.
             (Field::Model, value) => {
                 self.request.model = match value {
                     Value::Word(word) => Name::cut(word),
@@ -436,26 +435,26 @@ impl Facts {
             (Field::ServiceTier, Value::Word(word)) => self.tier = Tier::of(word).unwrap_or_default(),
             (Field::ServiceTier, _) => self.tier = Tier::default(),
             (Field::Wanted(place), value) => {
-                if let Some(said) = self.said.get_mut(usize::from(place)) {
-                    *said = match value {
+                if let Some(slot) = self.wanted_values.get_mut(usize::from(place)) {
+                    *slot = match value {
                         Value::Word(word) => Name::whole(word).unwrap_or_default(),
                         _ => Name::default(),
                     };
                 }
             }
             (Field::Metadata, _) => {
-                // Of two the last counts.
-                let places = self.said.iter_mut().enumerate();
+                // The last of two objects counts.
+                let values = self.wanted_values.iter_mut().enumerate();
                 let metadata = self.metadata;
-                places
+                values
                     .filter(|(place, _)| metadata >> place & 1 == 1)
-                    .for_each(|(_, said)| *said = Name::default());
+                    .for_each(|(_, slot)| *slot = Name::default());
             }
             (Field::Stream, value) => {
                 self.request.stream = truth(value);
                 self.request.stream_is_odd = !matches!(value, Value::Bool(_) | Value::Null);
             }
-            (Field::Answers(place), Value::Number(number)) => self.places().answers(place, answers(number)),
+            (Field::Answers(member), Value::Number(number)) => self.counts().answers(member, answers(number)),
             (Field::Echo, _) => self.request.echo = yes,
             (Field::StreamOptions, value) => {
                 self.request.stream_options = value != Value::Null;
@@ -486,12 +485,12 @@ impl Facts {
                     matches!(value, Value::Word(word) if !transcription::may_count_tokens(word));
             }
             (Field::Background, value) => self.request.background = lax(value) == Some(true),
-            (Field::Knob(Knob::MaxCompletionTokens), value) => {
+            (Field::SamplingParam(SamplingParam::MaxCompletionTokens), value) => {
                 self.max_completion_tokens = sampling::number(value).and_then(count);
                 self.request.output_limits.set(LimitName::Completion, value);
             }
             (Field::Limit(name), value) => {
-                self.request.sampling.take(Knob::MaxTokens, value);
+                self.request.sampling.take(SamplingParam::MaxTokens, value);
                 self.request.output_limits.set(name, value);
             }
             (Field::PreviousResponse, value) => self.link(value, |links| &mut links.previous_response),
@@ -501,19 +500,19 @@ impl Facts {
             (Field::RemotePrefill, value) => {
                 self.request.kv_transfer.remote_prefill = transfer::is_true(value)
             }
-            (Field::Knob(Knob::EncodingFormat), value) => {
+            (Field::SamplingParam(SamplingParam::EncodingFormat), value) => {
                 self.request.octets_only = value == Value::Word(b"bytes_only");
-                self.request.sampling.take(Knob::EncodingFormat, value);
+                self.request.sampling.take(SamplingParam::EncodingFormat, value);
             }
-            (Field::Knob(knob), value) => self.request.sampling.take(knob, value),
+            (Field::SamplingParam(param), value) => self.request.sampling.take(param, value),
             (Field::Key(key), value) => {
                 self.request.shape.set(key, value != Value::Null);
                 if key == Key::Parameters {
                     (self.request.details, self.request.best_of) = (false, false);
                 }
-                self.places().begin(key);
+                self.counts().begin(key);
             }
-            (Field::PromptPart(key), value) => self.places().element(key, matches!(value, Value::Number(_))),
+            (Field::PromptPart(key), value) => self.counts().element(key, matches!(value, Value::Number(_))),
             _ => {}
         }
     }

@@ -1,5 +1,5 @@
-//! The scanner of one response body: slices in, events out, in the order of the bytes. It may be
-//! handed any cut of the body and says the same; it reads each byte once and keeps none.
+//! The scanner of one response body: slices in, events out, in the order of the bytes. Any slicing of the
+//! body yields the same events. It reads each byte once and keeps none.
 
 use memchr::memchr;
 
@@ -9,24 +9,24 @@ use crate::extent::Extent;
 use crate::field::Fields;
 use crate::frame::{Frame, Reader};
 use crate::json::{End, Json};
-use crate::kept::Kept;
 use crate::name::{Name, Tier};
 use crate::shape::Shape;
 use crate::sse::{Sse, Step};
+use crate::text_buffer::TextBuffer;
 
-/// How a body is cut into frames; the response's content type says it.
+/// The framing of a body, from the response's content type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     /// `text/event-stream`.
     Sse,
-    /// One JSON value a line.
+    /// One JSON value per line.
     Ndjson,
-    /// One JSON value, the whole body.
+    /// One JSON value: the whole body.
     Json,
 }
 
 impl Framing {
-    /// Reads a `Content-Type`. `None` for what is none of ours.
+    /// Reads a `Content-Type`. `None` for an unsupported one.
     pub fn from_content_type(value: &[u8]) -> Option<Self> {
         let end = value.iter().position(|&b| b == b';').unwrap_or(value.len());
         let media = value[..end].trim_ascii();
@@ -43,25 +43,25 @@ impl Framing {
     }
 }
 
-/// What became of the body, known at its end.
+/// The state of the body at its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tail {
     /// The body ended inside a frame.
     pub torn: bool,
-    /// Of a whole-body value: it was all there.
+    /// True if a whole-body value was complete.
     pub whole: bool,
 }
 
-/// How many bytes went which way; the proof that each is read once.
+/// The bytes by kind of processing; tests use it to prove that each byte is read once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Work {
-    /// Bytes handed in.
+    /// Bytes received.
     pub fed: u64,
-    /// Payload bytes the JSON scanner walked.
+    /// Payload bytes that the JSON scanner read.
     pub walked: u64,
-    /// Bytes of frames recognised by their shape, which it did not walk.
+    /// Bytes of frames recognised by their shape, which it did not read.
     pub matched: u64,
-    /// Frames that were not JSON and were let pass unread.
+    /// Frames that were not JSON and were skipped.
     pub unparsed: u64,
 }
 
@@ -74,11 +74,11 @@ pub struct Scanner {
     json: Json,
     frame: Frame,
     shape: Shape,
-    /// Nobody edits the body, so frames need not be walked to find where their usage stands.
+    /// The body is not edited, so frames need not be walked to locate their usage.
     may_match: bool,
-    /// Where the slice at hand stands in the body.
+    /// The position of the current slice in the body.
     position: u64,
-    /// Where the frame at hand began, in the body.
+    /// The start of the current frame in the body.
     begun: u64,
     work: Work,
 }
@@ -90,14 +90,14 @@ enum Lines {
     Json,
 }
 
-/// What the payload of the frame at hand has turned out to be.
+/// The payload of the current frame, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Payload {
     /// Nothing yet.
     Fresh,
-    /// So many bytes of `[DONE]`.
+    /// Bytes of `[DONE]` matched so far.
     MaybeDone(usize),
-    /// The end mark; what follows it in the frame is ignored, as the SDKs do.
+    /// The end mark; the rest of the frame is ignored, as in the SDKs.
     Done,
     Json,
 }
@@ -125,23 +125,22 @@ impl Scanner {
         }
     }
 
-    /// Makes each frame say where its usage member and its timings stand. Costs the shortcut by which most frames
-    /// are read without a walk through their JSON.
+    /// Reports the position of each frame's usage member and timings. Disables shape matching, so every
+    /// frame's JSON is walked.
     pub fn locate_usage(&mut self) {
         self.may_match = false;
     }
 
-    /// Keeps the answer's text, up to `most` bytes as they stand in the frames. Costs the same
-    /// shortcut.
-    pub fn keep_text(&mut self, most: usize) {
+    /// Keeps the answer's text, up to `max_bytes` as they stand in the frames. Disables shape matching, too.
+    pub fn keep_text(&mut self, max_bytes: usize) {
         self.may_match = false;
-        self.json.kept = Some(Box::new(Kept::new(most)));
+        self.json.text_buffer = Some(Box::new(TextBuffer::new(max_bytes)));
     }
 
-    /// Takes the text that was kept: the insides of JSON strings, joined, escapes as they stand.
-    /// `None` if none was, or it was too long.
+    /// Takes the kept text: the insides of JSON strings, joined, with their escapes. `None` if no text was
+    /// kept, or it was too long.
     pub fn take_text(&mut self) -> Option<Vec<u8>> {
-        self.json.kept.take()?.into_bytes()
+        self.json.text_buffer.take()?.into_bytes()
     }
 
     /// Reads the next slice of the body.
@@ -156,10 +155,10 @@ impl Scanner {
         }
     }
 
-    /// The body is over.
+    /// Ends the body.
     pub fn end(&mut self, sink: &mut impl Sink) -> Tail {
         let whole = match &mut self.lines {
-            // The client never sees an unfinished block.
+            // The client never receives an unfinished block.
             Lines::Sse(sse) => match sse.end() {
                 Some(Step::Block { data, error }) => Some((false, data, error)),
                 _ => None,
@@ -175,27 +174,27 @@ impl Scanner {
         }
     }
 
-    /// The first model name the body carried.
+    /// The first model name in the body.
     pub fn model(&self) -> &Name {
         &self.frame.model
     }
 
-    /// The first id by which the body calls its answer; one longer than a name is passed over.
+    /// The first id in the body that fits a name.
     pub fn id(&self) -> &Name {
         &self.frame.id
     }
 
-    /// The dialect that an answer scanned as [`Dialect::Unknown`] says it is of, by its `object`.
+    /// The dialect that an answer scanned as [`Dialect::Unknown`] names in `object`.
     pub fn answered(&self) -> Option<Dialect> {
         self.frame.answered
     }
 
-    /// The last service tier the body told; one longer than a tier is passed over.
+    /// The last service tier in the body that fits a tier.
     pub fn service_tier(&self) -> &Tier {
         &self.frame.tier
     }
 
-    /// Where an SSE block that is not over yet began, in the body.
+    /// The start of an unfinished SSE block in the body.
     pub fn unfinished(&self) -> Option<u64> {
         match &self.lines {
             Lines::Sse(sse) => sse.is_open().then_some(self.begun),
@@ -203,14 +202,14 @@ impl Scanner {
         }
     }
 
-    /// How the bytes were read.
+    /// The bytes by kind of processing.
     pub fn work(&self) -> Work {
         Work { walked: self.json.scanned(), ..self.work }
     }
 
     fn feed_sse(&mut self, bytes: &[u8], sink: &mut impl Sink) {
         let mut at = 0;
-        // Where the block at hand began, if it did in this slice.
+        // The start of the current block, if it is in this slice.
         let mut block = None;
         loop {
             let Lines::Sse(sse) = &mut self.lines else { return };
@@ -237,7 +236,7 @@ impl Scanner {
                 Some(Step::Payload(from, to)) => self.payload(bytes, (from, to), sink),
                 Some(Step::NextLine) => self.next_line(sink),
                 Some(Step::Comment) => {
-                    // A block with a comment in it says more than its payload.
+                    // A block with a comment is more than its payload.
                     block = None;
                     sink.event(Event::Ping);
                 }
@@ -249,7 +248,7 @@ impl Scanner {
                         && !error
                         && let Some(piece) = self.frame.single_piece()
                     {
-                        self.shape.learn(bytes, (from, at), &self.frame.holes, piece);
+                        self.shape.store(bytes, (from, at), &self.frame.variable_spans, piece);
                     }
                     self.end_frame(self.position + at as u64, (true, data, error), sink);
                 }
@@ -271,10 +270,10 @@ impl Scanner {
         self.payload(bytes, (at, bytes.len()), sink);
     }
 
-    /// Takes payload bytes that stand at `from..to` of `bytes`.
+    /// Reads the payload bytes at `from..to` of `bytes`.
     fn payload(&mut self, bytes: &[u8], (mut from, to): (usize, usize), sink: &mut impl Sink) {
         if self.payload == Payload::Fresh {
-            // Blank lines between NDJSON values and before a JSON body are nothing.
+            // Empty lines between NDJSON values and before a JSON body are skipped.
             if !matches!(self.lines, Lines::Sse(_)) {
                 from += bytes[from..to].iter().take_while(|b| b.is_ascii_whitespace()).count();
             }
@@ -300,7 +299,7 @@ impl Scanner {
         }
     }
 
-    /// The payload goes on after a line end, which makes JSON of what began like an end mark.
+    /// Continues the payload after a line end, which makes JSON of a partial end mark.
     fn next_line(&mut self, sink: &mut impl Sink) {
         let begun = match self.payload {
             Payload::Done => return,
@@ -317,7 +316,7 @@ impl Scanner {
         self.json.feed(self.fields, &bytes[from..to], from, &mut reader);
     }
 
-    /// Ends the frame at hand; false if its payload could not be read.
+    /// Ends the current frame; returns false if its payload was unreadable.
     fn end_frame(&mut self, to: u64, (whole, data, error): (bool, bool, bool), sink: &mut impl Sink) -> bool {
         let extent = self.extent(to, whole);
         let payload = std::mem::replace(&mut self.payload, Payload::Fresh);
@@ -341,8 +340,8 @@ impl Scanner {
             Payload::Json => read = self.end_json(extent, error, b"", sink),
         }
         self.frame.forget();
-        if let Some(kept) = &mut self.json.kept {
-            kept.end_frame(read && whole);
+        if let Some(buffer) = &mut self.json.text_buffer {
+            buffer.end_frame(read && whole);
         }
         self.json.restart();
         read

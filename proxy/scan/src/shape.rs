@@ -1,8 +1,7 @@
-//! The memory of one frame's shape. The token frames of a stream differ only in a few values: the
-//! text, a count, an index. If a frame equals the last one read, byte for byte outside those
-//! values, it means the same with other values, and reading it costs a few comparisons instead of
-//! a walk through its JSON. Nothing is guessed: the comparison covers every other byte, framing
-//! included, and any difference sends the frame down the ordinary path.
+//! The shape of the last frame. The token frames of a stream differ only in a few values: the text, a count,
+//! an index. If a frame equals the last one, byte for byte outside those values, it has the same meaning
+//! with other values, and reading it costs a few comparisons in place of a walk through its JSON. The match
+//! is exact: it covers every other byte, framing included, and any difference selects the ordinary path.
 
 use memchr::memchr2;
 
@@ -10,62 +9,62 @@ use crate::event::{Counts, Piece};
 use crate::field::Field;
 use crate::frame::Kind;
 use crate::json::Value;
-use crate::limits::{SHAPE_BYTES, SHAPE_HOLES};
+use crate::limits::{SHAPE_BYTES, SHAPE_MAX_SPANS};
 use crate::text::chars;
 
-/// Where the varying values of one frame stand in the caller's buffer.
+/// The variable values of one frame in the caller's buffer.
 #[derive(Debug, Default)]
-pub(crate) struct Holes {
-    list: [Hole; SHAPE_HOLES],
+pub(crate) struct VariableSpans {
+    list: [VariableSpan; SHAPE_MAX_SPANS],
     len: usize,
-    /// A value was torn, or there were too many: the frame cannot serve as a shape.
-    spoilt: bool,
+    /// A value was split, or there were too many: the frame cannot serve as a shape.
+    unusable: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Hole {
+struct VariableSpan {
     field: Field,
     from: usize,
     to: usize,
 }
 
-/// The last frame read whole, without its varying values.
+/// The last complete frame, without its variable values.
 #[derive(Debug)]
 pub(crate) struct Shape {
     bytes: [u8; SHAPE_BYTES],
     /// Its length; zero if there is none.
     len: usize,
-    gaps: [Gap; SHAPE_HOLES],
-    gaps_len: usize,
+    slots: [Slot; SHAPE_MAX_SPANS],
+    slots_len: usize,
     kind: Kind,
     piece: Piece,
     usage: Option<Counts>,
 }
 
-/// A hole of the remembered frame.
+/// A variable value of the stored frame.
 #[derive(Clone, Copy, Debug)]
-struct Gap {
-    /// Where the stretch before it ends, in the shape's bytes.
+struct Slot {
+    /// The end of the fixed bytes before it, in the shape's bytes.
     after: u16,
-    holds: Holds,
+    target: Target,
 }
 
-/// What a hole holds.
+/// The target of a variable value.
 #[derive(Clone, Copy, Debug)]
-enum Holds {
+enum Target {
     /// The inside of the one string.
     Text,
-    /// A number, and where it goes.
+    /// A number, by its target.
     Choice,
     Input,
     Cached,
     Output,
     Reasoning,
-    /// A number that means nothing.
+    /// A number without meaning.
     Nothing,
 }
 
-impl Holds {
+impl Target {
     fn of(field: Field) -> Self {
         match field {
             Field::Index => Self::Choice,
@@ -79,7 +78,7 @@ impl Holds {
     }
 }
 
-/// What a frame of the remembered shape says.
+/// The content of a frame that has the stored shape.
 #[derive(Debug)]
 pub(crate) struct Match {
     /// Its length in bytes.
@@ -89,29 +88,29 @@ pub(crate) struct Match {
     pub(crate) usage: Option<Counts>,
 }
 
-impl Holes {
+impl VariableSpans {
     pub(crate) fn clear(&mut self) {
         self.len = 0;
-        self.spoilt = false;
+        self.unusable = false;
     }
 
-    pub(crate) fn add(&mut self, field: Field, value: Value<'_>, span: Option<(usize, usize)>) {
-        let again = self.list[..self.len].iter().any(|hole| hole.field == field);
-        self.spoilt |= again && field != Field::Varying;
-        match (value, span) {
-            (Value::Text { .. } | Value::Number(_), Some((from, to))) if self.len < SHAPE_HOLES => {
-                self.list[self.len] = Hole { field, from, to };
+    pub(crate) fn add(&mut self, field: Field, value: Value<'_>, range: Option<(usize, usize)>) {
+        let again = self.list[..self.len].iter().any(|span| span.field == field);
+        self.unusable |= again && field != Field::Varying;
+        match (value, range) {
+            (Value::Text { .. } | Value::Number(_), Some((from, to))) if self.len < SHAPE_MAX_SPANS => {
+                self.list[self.len] = VariableSpan { field, from, to };
                 self.len += 1;
             }
             // A word or `null` in place of a number is part of the shape.
             (Value::Null | Value::Bool(_), _) => {}
-            _ => self.spoilt = true,
+            _ => self.unusable = true,
         }
     }
 
-    /// The frame takes back what it said (a member that stands there twice).
-    pub(crate) fn spoil(&mut self) {
-        self.spoilt = true;
+    /// Excludes the frame: a member that occurs twice replaces earlier values.
+    pub(crate) fn exclude(&mut self) {
+        self.unusable = true;
     }
 }
 
@@ -120,50 +119,54 @@ impl Shape {
         Self {
             bytes: [0; SHAPE_BYTES],
             len: 0,
-            gaps: [Gap { after: 0, holds: Holds::Nothing }; SHAPE_HOLES],
-            gaps_len: 0,
+            slots: [Slot { after: 0, target: Target::Nothing }; SHAPE_MAX_SPANS],
+            slots_len: 0,
             kind: Kind::Text,
             piece: Piece::default(),
             usage: None,
         }
     }
 
-    /// Remembers the frame that stands at `from..to` of `buffer` and says `kind`, `piece`, `usage`.
-    pub(crate) fn learn(
+    /// Stores the frame at `from..to` of `buffer`, which means `kind`, `piece` and `usage`.
+    pub(crate) fn store(
         &mut self,
         buffer: &[u8],
         (from, to): (usize, usize),
-        holes: &Holes,
+        variable_spans: &VariableSpans,
         (kind, piece, usage): (Kind, Piece, Option<Counts>),
     ) {
         self.len = 0;
-        let holes_list = &holes.list[..holes.len];
-        let fixed = (to - from) - holes_list.iter().map(|h| h.to - h.from).sum::<usize>();
-        let texts = holes_list.iter().filter(|h| h.field.is_measured()).count();
-        if holes.spoilt || fixed > SHAPE_BYTES || texts != 1 || usage.is_some_and(|u| u.rejected > 0) {
+        let spans = &variable_spans.list[..variable_spans.len];
+        let fixed = (to - from) - spans.iter().map(|h| h.to - h.from).sum::<usize>();
+        let texts = spans.iter().filter(|h| h.field.is_measured()).count();
+        if variable_spans.unusable
+            || fixed > SHAPE_BYTES
+            || texts != 1
+            || usage.is_some_and(|u| u.rejected > 0)
+        {
             return;
         }
         let (mut at, mut len) = (from, 0);
-        for (slot, hole) in self.gaps.iter_mut().zip(holes_list) {
-            let part = &buffer[at..hole.from];
+        for (slot, span) in self.slots.iter_mut().zip(spans) {
+            let part = &buffer[at..span.from];
             self.bytes[len..len + part.len()].copy_from_slice(part);
             len += part.len();
-            *slot = Gap {
+            *slot = Slot {
                 after: u16::try_from(len).expect("SHAPE_BYTES is below 65536"),
-                holds: Holds::of(hole.field),
+                target: Target::of(span.field),
             };
-            at = hole.to;
+            at = span.to;
         }
         let rest = &buffer[at..to];
         self.bytes[len..len + rest.len()].copy_from_slice(rest);
-        self.gaps_len = holes_list.len();
+        self.slots_len = spans.len();
         self.kind = kind;
         self.piece = piece;
         self.usage = usage;
         self.len = len + rest.len();
     }
 
-    /// Reads the frame at the beginning of `bytes`, if it is all there and has this shape.
+    /// Reads the frame at the start of `bytes`, if it is complete and has this shape.
     #[inline]
     pub(crate) fn read(&self, bytes: &[u8]) -> Option<Match> {
         if self.len == 0 || bytes.len() < self.len {
@@ -171,13 +174,13 @@ impl Shape {
         }
         let mut found = Match { len: 0, kind: self.kind, piece: self.piece, usage: self.usage };
         let (mut at, mut done) = (0, 0);
-        for &Gap { after, holds } in &self.gaps[..self.gaps_len] {
+        for &Slot { after, target } in &self.slots[..self.slots_len] {
             let part = &self.bytes[done..usize::from(after)];
             done = usize::from(after);
             at = skip(bytes, at, part)?;
-            at = match holds {
-                Holds::Text => text(bytes, at, &mut found.piece.chars)?,
-                _ => number(bytes, at, holds, &mut found)?,
+            at = match target {
+                Target::Text => text(bytes, at, &mut found.piece.chars)?,
+                _ => number(bytes, at, target, &mut found)?,
             };
         }
         found.len = skip(bytes, at, &self.bytes[done..self.len])?;
@@ -185,9 +188,9 @@ impl Shape {
     }
 }
 
-impl Default for Hole {
+impl Default for VariableSpan {
     fn default() -> Self {
-        Self { field: Field::Passage, from: 0, to: 0 }
+        Self { field: Field::Intermediate, from: 0, to: 0 }
     }
 }
 
@@ -197,9 +200,8 @@ fn skip(bytes: &[u8], at: usize, part: &[u8]) -> Option<usize> {
     (bytes.get(at..end)? == part).then_some(end)
 }
 
-/// Reads the inside of a string that is not empty and holds no escape but the common two-byte
-/// ones; anything rarer takes the ordinary path, and so does a control character: it may be a line
-/// end, and then the frame is over.
+/// Reads the inside of a string that is not empty and has only two-byte escapes. Other escapes take the
+/// ordinary path, and so does a control character: it may be a line end that ends the frame.
 #[inline]
 fn text(bytes: &[u8], from: usize, counted: &mut u32) -> Option<usize> {
     let (mut at, mut total) = (from, 0_u32);
@@ -223,24 +225,23 @@ fn text(bytes: &[u8], from: usize, counted: &mut u32) -> Option<usize> {
     }
 }
 
-/// Reads a plain whole number and puts it where it goes. A leading zero is no number: the ordinary path
-/// refuses it.
+/// Reads a plain whole number into its target. A leading zero is no number: the ordinary path rejects it.
 #[inline]
-fn number(bytes: &[u8], from: usize, holds: Holds, found: &mut Match) -> Option<usize> {
+fn number(bytes: &[u8], from: usize, target: Target, found: &mut Match) -> Option<usize> {
     let digits = bytes[from..].iter().take(16).take_while(|b| b.is_ascii_digit()).count();
     if digits == 0 || digits > 15 || digits > 1 && bytes[from] == b'0' {
         return None;
     }
     let value = bytes[from..from + digits].iter().fold(0_u64, |n, &d| n * 10 + u64::from(d - b'0'));
-    if let Holds::Choice = holds {
+    if let Target::Choice = target {
         found.piece.choice = u32::try_from(value).ok()?;
     } else if let Some(usage) = &mut found.usage {
-        match holds {
-            Holds::Input => usage.input = Some(value),
-            Holds::Cached => usage.input_cached = Some(value),
-            Holds::Output => usage.output = Some(value),
-            Holds::Reasoning => usage.output_reasoning = Some(value),
-            Holds::Text | Holds::Choice | Holds::Nothing => {}
+        match target {
+            Target::Input => usage.input = Some(value),
+            Target::Cached => usage.input_cached = Some(value),
+            Target::Output => usage.output = Some(value),
+            Target::Reasoning => usage.output_reasoning = Some(value),
+            Target::Text | Target::Choice | Target::Nothing => {}
         }
     }
     Some(from + digits)

@@ -1,11 +1,11 @@
-//! A short word gathered over slices, in place. What is longer is marked as cut.
+//! A short word collected over slices, in place. A longer one is marked as cut.
 
 /// At most `N` bytes of a word.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Short<const N: usize> {
     bytes: [u8; N],
     len: usize,
-    /// It was longer.
+    /// The word was longer.
     pub(crate) cut: bool,
 }
 
@@ -22,12 +22,12 @@ impl<const N: usize> Short<N> {
         self.cut |= take < bytes.len();
     }
 
-    /// What there is of it.
+    /// The collected bytes.
     pub(crate) fn word(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 
-    /// Whether it is this, and no more.
+    /// Returns true if the word equals `word` and is not cut.
     pub(crate) fn is(&self, word: &[u8]) -> bool {
         !self.cut && self.word() == word
     }

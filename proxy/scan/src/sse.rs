@@ -1,13 +1,13 @@
-//! Server-Sent Events, by the rules of the WHATWG HTML standard ("Server-sent events"): UTF-8 with
-//! one leading byte order mark; lines end in LF, CR or CRLF, mixed freely; `:` begins a comment; one
-//! space after the colon belongs to neither name nor value; names are compared exactly; a blank
-//! line dispatches if there was a `data` line; several join with LF. The end of the body discards
-//! an unfinished block for the client; the meter is told, because the tail may hold the usage.
-//! A line that begins with `{` names a field that nobody knows; Gemini writes an error so, over
-//! several lines and without `data:`, and its block is marked as one.
+//! Server-Sent Events, by the WHATWG HTML standard ("Server-sent events"): UTF-8 with one leading byte order
+//! mark; lines end in LF, CR or CRLF, mixed freely; `:` begins a comment; one space after the colon belongs
+//! to neither name nor value; names are compared exactly; an empty line dispatches if there was a `data`
+//! line; several are joined with LF. The end of the body discards an unfinished block for the client; the
+//! meter reads it, because the tail may hold the usage. A line that begins with `{` has an unknown field
+//! name; Gemini writes an error so, over several lines and without `data:`, and its block is marked as an
+//! error.
 //!
-//! Lines are never gathered: payload bytes go on as they come, and only a torn field name or event
-//! name is kept.
+//! Lines are never buffered: payload bytes pass on as they arrive, and only a split field name or event name
+//! is kept.
 
 use memchr::memchr2;
 
@@ -17,22 +17,22 @@ use crate::short::Short;
 /// The state between two slices.
 #[derive(Debug)]
 pub(crate) struct Sse {
-    /// Bytes of a byte order mark seen at the very beginning; 3 when that is over.
+    /// Bytes of a leading byte order mark seen; 3 once it ended.
     mark: u8,
-    /// The last byte was a CR: an LF now belongs to it.
+    /// The last byte was a CR: a following LF belongs to it.
     after_cr: bool,
     line: Line,
     name: Short<8>,
     event: Short<EVENT_NAME_BYTES>,
     /// Data lines of the block so far.
     data_lines: u32,
-    /// Something of the block was seen.
+    /// The block has bytes.
     open: bool,
-    /// A line of the block is bare JSON.
+    /// A line of the block is JSON without a field name.
     bare: bool,
 }
 
-/// Where in a line we are.
+/// The position in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Line {
     Start,
@@ -42,7 +42,7 @@ enum Line {
     Value(Field),
 }
 
-/// What a line is.
+/// The field of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Field {
     Data,
@@ -51,16 +51,16 @@ enum Field {
     Other,
 }
 
-/// What the slices were found to say, in order.
+/// A result of reading a slice, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Payload bytes stand at these offsets of the slice.
+    /// Payload bytes at these offsets of the slice.
     Payload(usize, usize),
-    /// Another data line begins: the payload goes on after an LF.
+    /// Another data line begins: the payload continues after an LF.
     NextLine,
-    /// A comment's line is over.
+    /// The end of a comment line.
     Comment,
-    /// A block is over; whether it had data.
+    /// The end of a block.
     Block { data: bool, error: bool },
 }
 
@@ -80,7 +80,7 @@ impl Sse {
         }
     }
 
-    /// Whether a block begins with the byte at `at`; skips the LF of a CRLF before it.
+    /// Returns true if a block begins with the byte at `at`; skips the LF of a CRLF before it.
     #[inline]
     pub(crate) fn at_block_start(&mut self, bytes: &[u8], at: &mut usize) -> bool {
         if self.open || self.line != Line::Start {
@@ -93,18 +93,18 @@ impl Sse {
         self.mark == 3
     }
 
-    /// A whole block was read elsewhere; `last` is its last byte.
+    /// Records that a complete block ending in `last` was read elsewhere.
     #[inline]
     pub(crate) fn skipped_block(&mut self, last: u8) {
         self.after_cr = last == b'\r';
     }
 
-    /// A block has begun and is not over.
+    /// Returns true inside an unfinished block.
     pub(crate) fn is_open(&self) -> bool {
         self.open
     }
 
-    /// Reads on from `at`, which moves; returns at each thing found, `None` at the slice's end.
+    /// Reads on from `at`, which advances. Returns each result, `None` at the slice's end.
     pub(crate) fn step(&mut self, bytes: &[u8], at: &mut usize) -> Option<Step> {
         while let Some(&byte) = bytes.get(*at) {
             if std::mem::take(&mut self.after_cr) && byte == b'\n' {
@@ -118,7 +118,7 @@ impl Sse {
                     continue;
                 }
                 if self.mark > 0 {
-                    // Half a mark is the beginning of a name nobody knows.
+                    // Part of a mark is the beginning of an unknown name.
                     self.line = Line::Value(Field::Other);
                     self.open = true;
                 }
@@ -155,7 +155,7 @@ impl Sse {
                         *at += 1;
                         self.line = Line::Gap(field);
                     } else {
-                        // No colon: the whole line is the name, its value is empty.
+                        // No colon: the whole line is the name, with an empty value.
                         self.line = Line::Value(field);
                     }
                     if field == Field::Event {
@@ -196,7 +196,7 @@ impl Sse {
         None
     }
 
-    /// The body is over: whether it left a block with data unfinished.
+    /// Ends the body. Returns its unfinished block, if that has data.
     pub(crate) fn end(&mut self) -> Option<Step> {
         self.end_block()
     }
@@ -207,9 +207,9 @@ impl Sse {
         self.data_lines = 0;
         self.event.clear();
         self.line = Line::Start;
-        // A block without data dispatches nothing, except that Dynamo reports errors in one.
-        let said = std::mem::take(&mut self.open) && (data || error);
-        said.then_some(Step::Block { data, error })
+        // A block without data dispatches nothing, but Dynamo reports errors in one.
+        let dispatches = std::mem::take(&mut self.open) && (data || error);
+        dispatches.then_some(Step::Block { data, error })
     }
 
     fn field(&self) -> Field {

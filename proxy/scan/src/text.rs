@@ -1,14 +1,14 @@
-//! Measuring a JSON string where it stands: its characters, escapes counted as what they stand for.
+//! Measures a JSON string in place: its characters, with each escape counted as its character.
 
 /// Progress inside a string.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Text {
     pub(crate) chars: u32,
     pub(crate) escape: Escape,
-    /// The last character was the first half of a surrogate pair.
+    /// The last character was a high surrogate.
     pub(crate) high: bool,
     pub(crate) escaped: bool,
-    /// A part of it stood in an earlier slice.
+    /// A part of the string was in an earlier slice.
     pub(crate) torn: bool,
 }
 
@@ -29,7 +29,7 @@ impl Text {
         self.high = false;
     }
 
-    /// Takes one byte of an escape; false if the byte is not part of it and must be read again.
+    /// Reads one byte of an escape; returns false if the byte is not part of it and must be read again.
     pub(crate) fn escape_byte(&mut self, byte: u8) -> bool {
         match self.escape {
             Escape::No => return false,
@@ -40,7 +40,7 @@ impl Text {
             }
             Escape::Unicode(left, value) => {
                 let Some(digit) = char::from(byte).to_digit(16) else {
-                    // A broken escape counts as one character; the byte is ordinary text.
+                    // An invalid escape counts as one character; the byte is ordinary text.
                     self.escape = Escape::No;
                     self.character(false);
                     return false;
@@ -66,7 +66,7 @@ impl Text {
     }
 }
 
-/// Unicode characters in UTF-8 bytes: those that are not continuation bytes.
+/// Counts the Unicode characters of UTF-8 bytes: those that are not continuation bytes.
 pub(crate) fn chars(bytes: &[u8]) -> u32 {
     let count = bytes.iter().filter(|&&b| b & 0xC0 != 0x80).count();
     u32::try_from(count).unwrap_or(u32::MAX)

@@ -68,7 +68,7 @@ impl Told {
             lead = Some(Lead::Error);
         }
         let mut events: Vec<Event> = choices.iter().flat_map(|choice| choice.events.clone()).collect();
-        let many = events.len() > scan::limits::FRAME_EVENTS;
+        let many = events.len() > scan::limits::FRAME_MAX_EVENTS;
         let early = each_counts && choices.len() > 1;
         let late = matches!(lead, Some(Lead::Error | Lead::Progress)) || !outside.whole || outside.commented;
         if (many || early) && late {

@@ -1,15 +1,14 @@
-//! `POST …/messages`: Anthropic, vLLM, llama.cpp, SGLang, Ollama, LMDeploy. Typed events; the
-//! first says what the prompt costs, the last but one what the answer does, and each overwrites
-//! what the ones before said, name by name; what the first says of an output is no count of it, and
-//! an input that is only its cached part is none. `index` numbers the blocks of one answer. Cached input is counted
-//! beside `input_tokens`, not in it.
+//! `POST …/messages`: Anthropic, vLLM, llama.cpp, SGLang, Ollama, LMDeploy. Typed events. The first has the
+//! counts of the prompt, the last but one those of the answer, and each overwrites the counts before it,
+//! name by name. The output count of the first event is ignored, as is an input that consists of its cached
+//! part only. `index` numbers the blocks of one answer. `input_tokens` excludes cached input.
 
 use std::sync::LazyLock;
 
 use crate::field::{Field, Fields};
 use crate::frame::{FOREIGN_INPUT, FOREIGN_OUTPUT};
 
-/// What is looked for in a typed frame.
+/// The fields of a typed frame.
 const FRAME: &[(&str, Field)] = &[
     ("", Field::Root),
     ("type", Field::Type),
@@ -30,7 +29,7 @@ const FRAME: &[(&str, Field)] = &[
     ("message.usage.cache_read_input_tokens", Field::CachedTokens),
 ];
 
-/// What is looked for in a whole answer; the usage is the last typed frame's, too.
+/// The fields of an unstreamed answer; the usage is also that of the last typed frame.
 const WHOLE: &[(&str, Field)] = &[
     ("id", Field::Id),
     ("model", Field::Model),
@@ -46,10 +45,10 @@ const WHOLE: &[(&str, Field)] = &[
     ("usage.cache_read_input_tokens", Field::CachedTokens),
     ("usage.output_tokens", Field::OutputTokens),
     ("usage.output_tokens_details.thinking_tokens", Field::ReasoningTokens),
-    // Of an answer in the shape of another path.
+    // An answer in the shape of another path.
     ("usage.prompt_tokens", Field::Extra(FOREIGN_INPUT)),
     ("usage.completion_tokens", Field::Extra(FOREIGN_OUTPUT)),
 ];
 
-/// What is looked for.
+/// The fields of this dialect.
 pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, WHOLE].concat()));

@@ -1,12 +1,12 @@
-//! Cohere's `POST …/v2/chat`, as vLLM serves it: typed events, everything in their `delta`. Counts
-//! are written as fractions (`12.0`).
+//! Cohere's `POST …/v2/chat`, as vLLM serves it: typed events with all content in `delta`. Counts are
+//! written as fractions (`12.0`).
 
 use std::sync::LazyLock;
 
 use crate::field::{Field, Fields};
 use crate::frame::{FOREIGN_INPUT, FOREIGN_OUTPUT};
 
-/// What is looked for in a typed frame.
+/// The fields of a typed frame.
 const FRAME: &[(&str, Field)] = &[
     ("", Field::Root),
     ("type", Field::Type),
@@ -27,7 +27,7 @@ const FRAME: &[(&str, Field)] = &[
     ("delta.usage.cached_tokens", Field::CachedTokens),
 ];
 
-/// What is looked for in a whole answer.
+/// The fields of an unstreamed answer.
 const WHOLE: &[(&str, Field)] = &[
     ("message", Field::Whole),
     ("message.content[].text", Field::WholeText),
@@ -40,12 +40,12 @@ const WHOLE: &[(&str, Field)] = &[
     ("usage.tokens.input_tokens", Field::InputTokens),
     ("usage.tokens.output_tokens", Field::OutputTokens),
     ("usage.cached_tokens", Field::CachedTokens),
-    // Of an answer in the shape of another path.
+    // An answer in the shape of another path.
     ("usage.prompt_tokens", Field::Extra(FOREIGN_INPUT)),
     ("usage.completion_tokens", Field::Extra(FOREIGN_OUTPUT)),
     ("usage.input_tokens", Field::Extra(FOREIGN_INPUT)),
     ("usage.output_tokens", Field::Extra(FOREIGN_OUTPUT)),
 ];
 
-/// What is looked for.
+/// The fields of this dialect.
 pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, WHOLE].concat()));

@@ -1,11 +1,11 @@
-//! Embeddings and pooling, of any server: a prompt is counted, and what became of it is not looked
-//! at. Servers have many names for the one number; the first of the ranks that is said counts.
+//! Embeddings and pooling, of any server: only the prompt is counted. Servers have many names for this
+//! number; the first rank that is present counts.
 
 use std::sync::LazyLock;
 
 use crate::field::{Field, Fields};
 
-/// What is looked for.
+/// The fields of a frame.
 pub(crate) const FRAME: &[(&str, Field)] = &[
     ("id", Field::Id),
     ("model", Field::Model),
@@ -14,7 +14,7 @@ pub(crate) const FRAME: &[(&str, Field)] = &[
     ("usage", Field::Usage),
     ("usage.prompt_tokens", Field::Extra(0)),
     ("usage.total_tokens", Field::Extra(1)),
-    // Of an answer in the shape of another path.
+    // An answer in the shape of another path.
     ("usage.input_tokens", Field::Extra(0)),
     ("usage.completion_tokens", Field::OutputTokens),
     ("usage.output_tokens", Field::OutputTokens),
@@ -23,5 +23,5 @@ pub(crate) const FRAME: &[(&str, Field)] = &[
     ("meta.billed_units.input_tokens", Field::Extra(4)),
 ];
 
-/// What is looked for.
+/// The fields of this dialect.
 pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(FRAME));

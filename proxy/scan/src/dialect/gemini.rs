@@ -1,13 +1,13 @@
-//! Gemini's `:generateContent` and `:streamGenerateContent`. Candidates are the choices; a part of
-//! one is text, a thought or a call. The usage grows from frame to frame, and is whole in one with an
-//! end. A stream that was not asked for as events is one JSON array, whose elements are the frames.
+//! Gemini's `:generateContent` and `:streamGenerateContent`. Candidates are the choices; a part of one is
+//! text, a thought or a call. The usage grows from frame to frame and is final in a frame with an end. A
+//! stream that was not requested as events is one JSON array with the frames as its elements.
 
 use std::sync::LazyLock;
 
 use crate::field::{Field, Fields};
 use crate::frame::{FOREIGN_INPUT, FOREIGN_OUTPUT};
 
-/// What is looked for in a frame. Rank 0 is what the tools said to the prompt.
+/// The fields of a frame. Rank 0 counts the tool results in the prompt.
 const FRAME: &[(&str, Field)] = &[
     ("responseId", Field::Id),
     ("modelVersion", Field::Model),
@@ -34,14 +34,14 @@ const FRAME: &[(&str, Field)] = &[
     ("usageMetadata.candidatesTokensDetails[].modality", Field::ModalityName),
     ("usageMetadata.candidatesTokensDetails[].tokenCount", Field::Extra(1)),
     ("usageMetadata.thoughtsTokenCount", Field::ReasoningTokens),
-    // Of an answer in the shape of another path.
+    // An answer in the shape of another path.
     ("usage.prompt_tokens", Field::Extra(FOREIGN_INPUT)),
     ("usage.completion_tokens", Field::Extra(FOREIGN_OUTPUT)),
     ("usage.input_tokens", Field::Extra(FOREIGN_INPUT)),
     ("usage.output_tokens", Field::Extra(FOREIGN_OUTPUT)),
 ];
 
-/// The same in each element of an array.
+/// The fields of each element of an array.
 const ELEMENT: &[(&str, Field)] = &[
     ("[]", Field::Element),
     ("[].responseId", Field::Id),
@@ -71,5 +71,5 @@ const ELEMENT: &[(&str, Field)] = &[
     ("[].usageMetadata.thoughtsTokenCount", Field::ReasoningTokens),
 ];
 
-/// What is looked for.
+/// The fields of this dialect.
 pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, ELEMENT].concat()));

@@ -1,15 +1,15 @@
-//! llama.cpp's own `POST /completion`, `/completions` and `/infill`. The frame is the choice; each
-//! carries a running count (`tokens_predicted`), which sees tokens that send no frame; the one with
-//! `stop` ends its choice. Several prompts, unstreamed, come as an array of such objects. The times
-//! of the last frame count the first token to the prompt; those of earlier frames are running, and
-//! those in an array are of one answer each, so neither are the request's.
+//! llama.cpp's own `POST /completion`, `/completions` and `/infill`. The frame is the choice. Each has a
+//! running count (`tokens_predicted`) that includes tokens without a frame; the one with `stop` ends its
+//! choice. Several prompts, unstreamed, come as an array of such objects. The times of the last frame count
+//! the first token to the prompt. Those of earlier frames are running, and those in an array belong to one
+//! answer each, so neither are the request's.
 
 use std::sync::LazyLock;
 
 use crate::field::{Field, Fields};
 use crate::frame::Unit;
 
-/// What is looked for in a frame.
+/// The fields of a frame.
 const FRAME: &[(&str, Field)] = &[
     ("", Field::Choice),
     ("index", Field::Index),
@@ -31,7 +31,7 @@ const FRAME: &[(&str, Field)] = &[
     ("error", Field::Error),
 ];
 
-/// The same in each element of an array.
+/// The fields of each element of an array.
 const ELEMENT: &[(&str, Field)] = &[
     ("[]", Field::Choice),
     ("[].index", Field::Index),
@@ -48,5 +48,5 @@ const ELEMENT: &[(&str, Field)] = &[
     ("[].error", Field::Error),
 ];
 
-/// What is looked for.
+/// The fields of this dialect.
 pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, ELEMENT].concat()));

@@ -1,13 +1,13 @@
-//! Ollama's own `POST /api/chat`: one JSON value a line. A tool's arguments are an object, and
-//! nothing in it counts. The last line has the counts, of which zero ones are left out, and the
-//! times in nanoseconds: loading the model, which the request waited for, prompt and answer.
+//! Ollama's own `POST /api/chat`: one JSON value per line. A tool's arguments are an object, whose content
+//! is not counted. The last line has the counts, without those of zero, and the times in nanoseconds:
+//! loading the model, while the request waited, prompt and answer.
 
 use std::sync::LazyLock;
 
 use crate::field::{Field, Fields};
 use crate::frame::Unit;
 
-/// What Ollama's two dialects share.
+/// The fields that Ollama's two dialects share.
 pub(crate) const COMMON: &[(&str, Field)] = &[
     ("", Field::Choice),
     ("model", Field::Model),
@@ -22,7 +22,7 @@ pub(crate) const COMMON: &[(&str, Field)] = &[
     ("error", Field::Error),
 ];
 
-/// What is looked for in a line.
+/// The fields of a line.
 const FRAME: &[(&str, Field)] = &[
     ("message", Field::Delta),
     ("message.content", Field::Content),
@@ -30,5 +30,5 @@ const FRAME: &[(&str, Field)] = &[
     ("message.tool_calls[].function.name", Field::Tool),
 ];
 
-/// What is looked for.
+/// The fields of this dialect.
 pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[COMMON, FRAME].concat()));

@@ -1,15 +1,15 @@
-//! What the two OpenAI dialects share: the frame around the choices, and the usage object with the
-//! additions of vLLM, SGLang, LMDeploy (`output_ids`) and llama.cpp.
+//! The fields that the two OpenAI dialects share: the frame around the choices, and the usage object with
+//! the additions of vLLM, SGLang, LMDeploy (`output_ids`) and llama.cpp.
 //!
-//! Times: llama.cpp's `timings` count the first token to the prompt. vLLM's `metrics` measure its
-//! first token from when the request was scheduled, beside the time it was queued. mistral.rs gives
-//! seconds inside `usage`. Dynamo's `nvext.timing` is there for clients that ask for it. Speculative decoding is
-//! counted by llama.cpp in `timings` and by vLLM in `metrics` (`--per-request-spec-decode-metrics`).
+//! Times: llama.cpp's `timings` count the first token to the prompt. vLLM's `metrics` measure the first
+//! token from the scheduling of the request, and the queue time separately. mistral.rs reports seconds
+//! inside `usage`. Dynamo sends `nvext.timing` to clients that request it. llama.cpp counts speculative
+//! decoding in `timings`, vLLM in `metrics` (`--per-request-spec-decode-metrics`).
 
 use crate::field::Field;
 use crate::frame::Unit;
 
-/// Paths of both dialects.
+/// The fields of both dialects.
 pub(crate) const COMMON: &[(&str, Field)] = &[
     ("id", Field::Id),
     ("model", Field::Model),
@@ -28,7 +28,7 @@ pub(crate) const COMMON: &[(&str, Field)] = &[
     ("usage", Field::Usage),
     ("usage.prompt_tokens", Field::InputTokens),
     ("usage.completion_tokens", Field::OutputTokens),
-    // Of an answer in the shape of another path: the Responses API's names.
+    // An answer in the shape of another path: the names of the Responses API.
     ("usage.input_tokens", Field::InputTokens),
     ("usage.output_tokens", Field::OutputTokens),
     ("usage.input_tokens_details.cached_tokens", Field::CachedTokens),

@@ -1,11 +1,11 @@
-//! `POST …/chat/completions`: wire-formats of vLLM, llama.cpp, SGLang, TGI, Ollama, TensorRT-LLM,
-//! LMDeploy, mistral.rs and OpenAI. Streamed answers stand in `delta`, whole ones in `message`.
+//! `POST …/chat/completions`: the formats of vLLM, llama.cpp, SGLang, TGI, Ollama, TensorRT-LLM, LMDeploy,
+//! mistral.rs and OpenAI. Streamed answers are in `delta`, unstreamed ones in `message`.
 
 use std::sync::LazyLock;
 
 use crate::field::{Field, Fields};
 
-/// What is looked for.
+/// The fields of this dialect.
 pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| {
     let mut paths = super::openai::COMMON.to_vec();
     paths.extend([

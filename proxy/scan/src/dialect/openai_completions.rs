@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use crate::field::{Field, Fields};
 
-/// What is looked for.
+/// The fields of this dialect.
 pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| {
     let mut paths = super::openai::COMMON.to_vec();
     paths.extend([("choices[].text", Field::Content), ("choices[].logprobs.tokens", Field::Logprobs)]);

@@ -1,19 +1,18 @@
-//! `POST …/responses`: OpenAI, vLLM, llama.cpp, SGLang, Ollama, TensorRT-LLM, LMDeploy. Typed
-//! events; the last one holds the answer with its usage and how it stands: vLLM's is always
-//! `response.completed`, so there the status inside decides, and in the others their own word. The
-//! first ones echo the
-//! request, tools and all, and nothing in them counts; nor does what `*.done` repeats. An unstreamed
-//! answer is that same object alone, or an array of such objects (llama.cpp, asked for several answers).
-//! llama.cpp streams several answers side by side, each with a first and a last event of its own. Times are vLLM's
-//! `metrics` and llama.cpp's `timings`, as beside the other OpenAI routes; `timings` beside a piece
-//! (`timings_per_token`) are a running count, if the stream has one answer.
+//! `POST …/responses`: OpenAI, vLLM, llama.cpp, SGLang, Ollama, TensorRT-LLM, LMDeploy. Typed events; the
+//! last has the answer with its usage and its status. vLLM's last event is always `response.completed`, so
+//! there the inner status decides; otherwise the event does. The first events echo the request, including
+//! its tools, and nothing in them is counted, nor are the repetitions in `*.done`. An unstreamed answer is
+//! the same object alone, or an array of such objects (llama.cpp, several answers). llama.cpp streams
+//! several answers in parallel, each with its own first and last event. Times are vLLM's `metrics` and
+//! llama.cpp's `timings`, as on the other OpenAI routes; `timings` beside a piece (`timings_per_token`) are
+//! a running count if the stream has one answer.
 
 use std::sync::LazyLock;
 
 use crate::field::{Field, Fields};
 use crate::frame::Unit;
 
-/// What is looked for in a typed frame.
+/// The fields of a typed frame.
 const FRAME: &[(&str, Field)] = &[
     ("", Field::Root),
     ("type", Field::Type),
@@ -58,7 +57,7 @@ const FRAME: &[(&str, Field)] = &[
     ("timings.draft_n_accepted", Field::DraftAccepted),
 ];
 
-/// What is looked for in a whole answer.
+/// The fields of an unstreamed answer.
 const WHOLE: &[(&str, Field)] = &[
     ("id", Field::Id),
     ("status", Field::Status),
@@ -72,7 +71,7 @@ const WHOLE: &[(&str, Field)] = &[
     ("output[].arguments", Field::WholeTool),
     ("output[].input", Field::WholeTool),
     ("usage", Field::Usage),
-    // Of an answer in the shape of another path: the chat's names.
+    // An answer in the shape of another path: the names of the chat.
     ("usage.prompt_tokens", Field::InputTokens),
     ("usage.completion_tokens", Field::OutputTokens),
     ("usage.prompt_tokens_details.cached_tokens", Field::CachedTokens),
@@ -92,6 +91,6 @@ const WHOLE: &[(&str, Field)] = &[
     ("metrics.speculative_decoding.num_accepted_draft_tokens", Field::DraftAccepted),
 ];
 
-/// What is looked for.
+/// The fields of this dialect.
 pub(crate) static FIELDS: LazyLock<Fields> =
     LazyLock::new(|| Fields::of(&[FRAME, WHOLE].concat()).or_in_list());

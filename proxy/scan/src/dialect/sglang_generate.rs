@@ -1,13 +1,12 @@
-//! SGLang's own `POST /generate`. The frame is the choice, numbered at the top, and repeats text and
-//! ids from the answer's beginning: [`crate::frame`] takes the differences to the most that was
-//! there, since a stop string is taken back when it is complete. Several answers, unstreamed, come as
-//! an array.
+//! SGLang's own `POST /generate`. The frame is the choice, numbered at the top level, and repeats text and
+//! ids from the start of the answer. [`crate::frame`] takes the difference to the longest frame so far,
+//! since a complete stop string is removed again. Several answers, unstreamed, come as an array.
 
 use std::sync::LazyLock;
 
 use crate::field::{Field, Fields};
 
-/// What is looked for in a frame.
+/// The fields of a frame.
 pub(crate) const FRAME: &[(&str, Field)] = &[
     ("", Field::Choice),
     ("index", Field::Index),
@@ -26,7 +25,7 @@ pub(crate) const FRAME: &[(&str, Field)] = &[
     ("error", Field::Error),
 ];
 
-/// The same in each element of an array.
+/// The fields of each element of an array.
 pub(crate) const ELEMENT: &[(&str, Field)] = &[
     ("[]", Field::Choice),
     ("[].index", Field::Index),
@@ -43,5 +42,5 @@ pub(crate) const ELEMENT: &[(&str, Field)] = &[
     ("[].error", Field::Error),
 ];
 
-/// What is looked for.
+/// The fields of this dialect.
 pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, ELEMENT].concat()));

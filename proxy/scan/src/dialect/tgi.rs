@@ -1,14 +1,13 @@
-//! TGI's own `POST /generate_stream`, `/generate` and `/`. Each frame of a stream is one token, and
-//! says which; the last one repeats the text and, if asked, tells the details. Unstreamed, the text
-//! stands alone, at `/` in an array. The last token's ordinal
-//! is the answer's count where the details do not say it. The sequences that `best_of` threw away
-//! were generated too.
+//! TGI's own `POST /generate_stream`, `/generate` and `/`. Each frame of a stream is one token; the last one
+//! repeats the text and, on request, has the details. Unstreamed, the text stands alone, at `/` in an array.
+//! The ordinal of the last token is the answer's count if the details have none. The sequences discarded by
+//! `best_of` were generated too.
 
 use std::sync::LazyLock;
 
 use crate::field::{Field, Fields};
 
-/// What is looked for in a frame. Rank 0 is the token's ordinal, from 1.
+/// The fields of a frame. Rank 0 is the token's ordinal, from 1.
 const FRAME: &[(&str, Field)] = &[
     ("", Field::Choice),
     ("index", Field::Extra(0)),
@@ -25,7 +24,7 @@ const FRAME: &[(&str, Field)] = &[
     ("error", Field::Error),
 ];
 
-/// The same in each element of an array; they are numbered by their place.
+/// The fields of each element of an array. Elements are numbered by position.
 const ELEMENT: &[(&str, Field)] = &[
     ("[]", Field::Choice),
     ("[].generated_text", Field::Generated),
@@ -39,5 +38,5 @@ const ELEMENT: &[(&str, Field)] = &[
     ("[].error", Field::Error),
 ];
 
-/// What is looked for.
+/// The fields of this dialect.
 pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, ELEMENT].concat()));

@@ -1,18 +1,18 @@
-//! `POST …/audio/transcriptions` and `translations`. vLLM streams the frames of its chat;
-//! OpenAI and llama.cpp type theirs. Unstreamed, the text stands at the top, beside a usage that may
-//! count seconds and no tokens.
+//! `POST …/audio/transcriptions` and `translations`. vLLM streams the frames of its chat; OpenAI and
+//! llama.cpp send typed frames. Unstreamed, the text is at the top level, beside a usage that may count
+//! seconds and no tokens.
 
 use std::sync::LazyLock;
 
 use crate::field::{Field, Fields};
 
-/// Returns whether a transcript in `format` may hold a count of its tokens. Text and subtitles (`srt`, `vtt`) have no
-/// place for one, and `verbose_json` counts seconds.
+/// Returns true if a transcript in `format` may contain its token count. Text and subtitles (`srt`, `vtt`)
+/// cannot, and `verbose_json` counts seconds.
 pub(crate) fn may_count_tokens(format: &[u8]) -> bool {
     matches!(format, b"json" | b"diarized_json")
 }
 
-/// What is looked for beside the chat's frame.
+/// The fields besides those of the chat's frame.
 const FRAME: &[(&str, Field)] = &[
     ("", Field::Root),
     ("type", Field::Type),
@@ -26,6 +26,6 @@ const FRAME: &[(&str, Field)] = &[
     ("usage.input_token_details.audio_tokens", Field::InputAudioTokens),
 ];
 
-/// What is looked for.
+/// The fields of this dialect.
 pub(crate) static FIELDS: LazyLock<Fields> =
     LazyLock::new(|| Fields::of(&[super::openai::COMMON, FRAME].concat()));

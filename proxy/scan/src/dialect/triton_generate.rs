@@ -1,12 +1,12 @@
-//! Triton's generate extension, `POST /v2/models/…/generate` and `generate_stream`: the model's
-//! output tensors by name. The text has a name by convention; counts, ends and end marks do not
-//! exist, and whether frames repeat the text depends on the model.
+//! Triton's generate extension, `POST /v2/models/…/generate` and `generate_stream`: the model's output
+//! tensors by name. The name of the text is a convention. There are no counts, finish reasons or end marks,
+//! and the model determines if frames repeat the text.
 
 use std::sync::LazyLock;
 
 use crate::field::{Field, Fields};
 
-/// What is looked for in a frame.
+/// The fields of a frame.
 const FRAME: &[(&str, Field)] = &[
     ("", Field::Choice),
     ("text_output", Field::Content),
@@ -15,5 +15,5 @@ const FRAME: &[(&str, Field)] = &[
     ("error", Field::Error),
 ];
 
-/// What is looked for.
+/// The fields of this dialect.
 pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(FRAME));

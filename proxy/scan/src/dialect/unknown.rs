@@ -1,14 +1,14 @@
-//! An answer of no known shape, from an endpoint we do not know or of a request we cannot read. The frames of a
-//! stream are counted and not looked into, but for what nearly every server has in the same place: the model's name,
-//! an error, and a usage object by the names of OpenAI's two APIs, Anthropic's or Ollama's. Counts in a stream are
-//! taken as running ones: which is the last, nothing says.
+//! An answer of unknown shape, from an unknown endpoint or to an unreadable request. The frames of a stream
+//! are counted and not read, except for members that nearly every server has in the same place: the model's
+//! name, an error, and a usage object with the names of OpenAI's two APIs, Anthropic's or Ollama's. Counts
+//! in a stream are running ones: no mark tells which is the last.
 
 use std::sync::LazyLock;
 
 use crate::field::{Field, Fields};
 
-/// The names of a usage object. Rank 0 counts where nothing else does; ranks 1 and 2 are parts of the prompt that
-/// Anthropic counts beside it.
+/// The names of a usage object. Rank 0 counts if nothing else does; ranks 1 and 2 are parts of the prompt
+/// that Anthropic counts separately.
 const USAGE: &[(&str, Field)] = &[
     ("usage", Field::Usage),
     ("usage.prompt_tokens", Field::InputTokens),
@@ -36,5 +36,5 @@ const USAGE: &[(&str, Field)] = &[
 const FRAME: &[(&str, Field)] =
     &[("id", Field::Id), ("model", Field::Model), ("object", Field::Object), ("error", Field::Error)];
 
-/// What is looked for.
+/// The fields of this dialect.
 pub(crate) static FIELDS: LazyLock<Fields> = LazyLock::new(|| Fields::of(&[FRAME, USAGE].concat()));

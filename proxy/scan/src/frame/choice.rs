@@ -12,25 +12,25 @@ pub(crate) struct Choice {
     pub(crate) index: Option<u32>,
     pub(crate) role: bool,
     pub(crate) chars: Chars,
-    /// Token ids, if they are listed, and under their second name.
+    /// Number of token ids, if they are listed, and of those under the second name.
     pub(crate) ids: Option<u32>,
     pub(crate) other_ids: Option<u32>,
-    /// Log-probability entries, if they are listed.
+    /// Number of log-probability entries, if they are listed.
     pub(crate) logprobs: Option<u32>,
-    /// The frame is about one token.
+    /// The frame has one token.
     pub(crate) token: bool,
-    /// Characters of the whole answer, if it stands there.
+    /// Characters of the whole answer, if it is present.
     pub(crate) generated: Option<u32>,
-    /// The facts that a server puts apart stand there.
+    /// The grouped facts of the answer are present.
     pub(crate) detailed: bool,
     pub(crate) stopped: bool,
     pub(crate) finish: Option<Finish>,
-    /// Its word of an end is about the model and no answer.
+    /// Its finish reason concerns the model and no answer.
     pub(crate) is_load: bool,
     pub(crate) error: bool,
     /// It is an object, as a choice is.
     pub(crate) open: bool,
-    /// It has a known member besides its number and its delta, if only `"finish_reason":null`.
+    /// It has a known member besides its index and its delta, even if `"finish_reason":null`.
     pub(crate) has_member: bool,
     pub(crate) part: Part,
 }
@@ -53,12 +53,12 @@ impl Part {
 }
 
 impl Choice {
-    /// An answer begins.
+    /// Starts an answer.
     pub(crate) fn begun(value: Value<'_>) -> Self {
         Self { open: value == Value::Object, ..Self::default() }
     }
 
-    /// Takes in a part of its content; false if `field` is none.
+    /// Reads a member of a content part; returns false if `field` is none.
     pub(crate) fn take_part(&mut self, field: Field, value: Value<'_>) -> bool {
         match (field, value) {
             (Field::Part, _) => self.part = Part::default(),
@@ -69,7 +69,7 @@ impl Choice {
         true
     }
 
-    /// The part is over, and what it is is known.
+    /// Ends the part, whose kind is now known.
     pub(crate) fn close_part(&mut self) {
         let slot = &mut self.chars[self.part.kind() as usize];
         *slot = slot.saturating_add(self.part.chars);
@@ -80,7 +80,7 @@ impl Choice {
             Field::Content => (Kind::Text, false),
             Field::ContentPart => (Kind::Text, true),
             Field::Reasoning => {
-                // A server that knows both of its names sends the same text twice.
+                // A server with both of its names sends the same text twice.
                 let slot = &mut self.chars[Kind::Reasoning as usize];
                 *slot = chars.max(*slot);
                 return;
@@ -94,7 +94,7 @@ impl Choice {
         *slot = if adds { slot.saturating_add(chars) } else { chars };
     }
 
-    /// Tokens in it. Ids are exact where there are any: log probabilities may cover the prompt too.
+    /// The tokens in it. Ids are exact; log probabilities may cover the prompt too.
     pub(crate) fn tokens(&self) -> Option<u32> {
         let ids = self.ids.max(self.other_ids);
         match (ids, self.logprobs) {
@@ -103,7 +103,7 @@ impl Choice {
         }
     }
 
-    /// Where the frame is the choice: why the answer ended, if it did.
+    /// The finish of a choice that is the frame itself.
     pub(crate) fn native_finish(&self, dialect: Dialect) -> Option<Finish> {
         match dialect {
             Dialect::LlamacppCompletion | Dialect::OllamaChat | Dialect::OllamaGenerate => {
@@ -114,7 +114,7 @@ impl Choice {
         }
     }
 
-    /// Where the frame is the choice: what its counts cover, if they count.
+    /// The scope of the counts of a choice that is the frame itself, if they count.
     pub(crate) fn native_scope(&self, dialect: Dialect, index: u32, is_last: bool) -> Option<Scope> {
         let is_last = match dialect {
             // The ordinal of the last token is no count of the answer; the details are.
@@ -127,9 +127,9 @@ impl Choice {
         Some(if is_last { Scope::Choice(Some(index)) } else { Scope::Running(index) })
     }
 
-    /// TGI's streams name one token a frame, and the last one repeats the text; unstreamed, the text
-    /// stands alone.
-    pub(crate) fn settle_tgi(&mut self, unstreamed: bool) {
+    /// Completes a TGI choice. A stream has one token per frame, and the last frame repeats the text;
+    /// unstreamed, the text stands alone.
+    pub(crate) fn resolve_tgi(&mut self, unstreamed: bool) {
         if unstreamed {
             self.chars = Kind::Text.only(self.generated.unwrap_or(0));
         } else {

@@ -1,11 +1,11 @@
-//! SGLang's `/generate`, whose frames repeat everything said so far: what is new in a frame is the
-//! difference to the answer's last frame. A server set to stream increments sends the same keys; a
-//! list of ids shorter than the answer's count of tokens gives it away, for the whole stream.
+//! SGLang's `/generate`, whose frames repeat all earlier text: the new part of a frame is the difference to
+//! the answer's last frame. A server configured to stream increments sends the same keys. A list of ids
+//! shorter than the answer's token count identifies it, for the whole stream.
 
-/// Answers whose lengths are remembered; of the others nobody knows what is new.
+/// Answers whose lengths are kept; the new part of further ones is unknown.
 const CHOICES: usize = 8;
 
-/// What the frames so far have said.
+/// The lengths of the frames so far.
 #[derive(Debug, Default)]
 pub(crate) struct Cumulative {
     is_incremental: bool,
@@ -14,8 +14,8 @@ pub(crate) struct Cumulative {
 }
 
 impl Cumulative {
-    /// The new characters and ids of a frame that shows `chars` characters and `ids` ids of an
-    /// answer, and says that there are `total` tokens of it.
+    /// Returns the new characters and ids of a frame with `chars` characters and `ids` ids of an answer that
+    /// has `total` tokens.
     pub(crate) fn new_in(
         &mut self,
         choice: u32,
@@ -31,7 +31,7 @@ impl Cumulative {
             return (chars, None);
         };
         let new = (chars.saturating_sub(seen.0), ids.map(|ids| ids.saturating_sub(seen.1)));
-        // A stop string is taken back when it is complete: what follows is measured from the most.
+        // A complete stop string is removed again: the maximum is the base of the difference.
         *seen = (chars.max(seen.0), ids.map_or(seen.1, |ids| ids.max(seen.1)));
         new
     }

@@ -1,8 +1,8 @@
-//! What a piece of content is.
+//! The kind of a piece of content.
 
 use crate::event::{Event, Piece};
 
-/// What a piece of content is; the order is that of the events.
+/// The kind of a piece of content, in the order of the events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Reasoning,
@@ -29,7 +29,7 @@ impl Kind {
         }
     }
 
-    /// So many characters of this kind and none of another.
+    /// Returns `chars` characters of this kind and none of the others.
     pub(crate) fn only(self, chars: u32) -> Chars {
         let mut all = Chars::default();
         all[self as usize] = chars;

@@ -1,4 +1,4 @@
-//! The fields that most frames do not have; apart, so that the others are read without the weight of these.
+//! The fields that most frames lack, in a separate function to keep the common path small.
 
 use crate::dialect::{Dialect, Form};
 use crate::event::Finish;
@@ -9,7 +9,7 @@ use crate::json::Value;
 use crate::name::Tier;
 
 impl Frame {
-    /// Takes in a value of such a field.
+    /// Reads the value of such a field.
     #[inline(never)]
     pub(super) fn value(&mut self, field: Field, value: Value<'_>) {
         let chars = match value {
@@ -65,7 +65,7 @@ impl Frame {
         }
     }
 
-    /// A token count of the usage object, or of a frame that is its own usage.
+    /// Reads a token count of the usage object, or of a frame that is its own usage.
     pub(super) fn count_tokens(&mut self, field: Field, value: Value<'_>) {
         let slot = usage::slot(field);
         if slot.is_none() && !matches!(field, Field::Addend | Field::Extra(_)) {

@@ -1,6 +1,6 @@
-//! The server's report of its own work, as one frame says it. Servers write times in three units, mostly as
-//! fractions; we keep whole nanoseconds, and whole tokens. What is no amount (negative, not finite, beyond
-//! 2^53) is not said.
+//! The server's report of its own work in one frame. Servers write times in three units, mostly as
+//! fractions; they become whole nanoseconds, and whole tokens. An impossible amount (negative, not finite,
+//! beyond 2^53) counts as absent.
 
 use crate::event::ServerReport;
 use crate::field::Field;
@@ -15,7 +15,7 @@ pub(crate) enum Unit {
     Tokens,
 }
 
-/// Takes in a number of the report; false if `field` is none.
+/// Reads a number of the report; returns false if `field` is none.
 pub(crate) fn take(times: &mut ServerReport, field: Field, value: Value<'_>) -> bool {
     let (slot, unit) = match field {
         Field::Queue(unit) => (&mut times.queue_ns, unit),
@@ -32,7 +32,7 @@ pub(crate) fn take(times: &mut ServerReport, field: Field, value: Value<'_>) -> 
 }
 
 fn whole(number: &[u8], unit: Unit) -> Option<u64> {
-    const MOST: f64 = (1_u64 << 53) as f64;
+    const MAX: f64 = (1_u64 << 53) as f64;
     let number: f64 = str::from_utf8(number).ok()?.parse().ok()?;
     let scale = match unit {
         Unit::Nanoseconds | Unit::Tokens => 1.0,
@@ -40,5 +40,5 @@ fn whole(number: &[u8], unit: Unit) -> Option<u64> {
         Unit::Seconds => 1e9,
     };
     let amount = (number * scale).round();
-    (number >= 0.0 && amount <= MOST).then_some(amount as u64)
+    (number >= 0.0 && amount <= MAX).then_some(amount as u64)
 }

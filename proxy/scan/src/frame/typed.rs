@@ -1,76 +1,77 @@
-//! Frames that a word decides: `type` says what the rest of the frame means, and it may come last.
-//! So the frame is gathered first and resolved when its object closes. An unstreamed answer of
-//! these dialects says everything at once and is resolved by its own members.
+//! Frames that `type` gives their meaning. It may be the last member, so the frame is collected first and
+//! resolved when its object closes. An unstreamed answer of these dialects has everything at once and is
+//! resolved by its own members.
 
 use crate::dialect::Dialect;
 use crate::event::{Counts, Event, Finish, Scope, Sink, Usage};
 use crate::field::Field;
 use crate::frame::choice::Part;
-use crate::frame::held::Said;
+use crate::frame::pending::ChoiceFacts;
 use crate::frame::usage::{merged, or_foreign, with_cache};
 use crate::frame::{Chars, Frame, Kind};
 use crate::json::Value;
 
-/// The facts of a frame that a type decides about.
+/// The facts of a typed frame.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Typed {
-    says: Type,
-    /// `object` says that the frame is a whole answer of the Responses API.
+    frame_type: Type,
+    /// `object` marks the frame as a whole answer of the Responses API.
     is_response: bool,
-    /// Text of the kind the type says.
+    /// Text of the kind that the type defines.
     delta: Option<u32>,
     whole: Chars,
-    /// A whole answer's content stands there.
+    /// The content of a whole answer is present.
     has_whole: bool,
     whole_finish: Option<Finish>,
     part: Part,
-    /// How the answer stands, and why it is incomplete: of the frame, and of the object in it.
+    /// The status of the answer, and the reason that it is incomplete: of the frame, and of the inner
+    /// object.
     status: [Option<Status>; 2],
     reason: [Option<Finish>; 2],
-    /// The usage of the object in it.
+    /// The usage of the inner object.
     pub(crate) inner: Option<Counts>,
-    /// Numbers are those of the object in it.
+    /// Numbers belong to the inner object.
     pub(crate) counts_inner: bool,
-    /// What the frame says beside its events in waiting.
+    /// The result of the type, besides the pending events.
     pub(crate) verdict: Verdict,
-    /// The number of the answer that begins, if it is not the first.
+    /// The index of the answer that begins, if it is not the first.
     pub(crate) begins: Option<u32>,
 }
 
-/// What a type has decided.
+/// The result of a type.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Verdict {
     /// A type decided, and no list of choices.
     pub(crate) is_final: bool,
     pub(crate) note: Option<Event>,
-    /// The frame's times are worth something.
+    /// The frame's times are valid.
     pub(crate) has_times: bool,
     pub(crate) done: bool,
 }
 
-/// What a type says.
+/// The meaning of a type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Type {
-    /// There is none.
+    /// No type.
     #[default]
     Nothing,
     /// A piece of this kind.
     Delta(Kind),
-    /// A piece of one of these kinds; the field that holds it says which.
+    /// A piece of one of these kinds; the field that holds it decides.
     Parts(&'static [Kind]),
     /// The answer begins.
     Begin,
-    /// The answer of a Responses body begins, and is worked on.
+    /// The answer of a Responses body begins and is in progress.
     Created,
-    /// The answer is worked on.
+    /// The answer is in progress.
     Progress,
-    /// The counts, and why the answer ended.
+    /// The counts, and the finish reason.
     Counts,
-    /// The answer is over.
+    /// The answer ended.
     End(Status),
-    /// Nothing more will come.
+    /// The stream ended.
     Stop,
-    /// A sign of life.
+    /// A keep-alive.
     Ping,
     Error,
     /// The frame is a whole answer.
@@ -79,7 +80,7 @@ enum Type {
     Meta,
 }
 
-/// How an answer of the Responses API stands.
+/// The status of an answer of the Responses API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Status {
     Waiting,
@@ -90,7 +91,7 @@ enum Status {
 }
 
 impl Typed {
-    /// Takes in a field; false if it is none of ours.
+    /// Reads a field; returns false if it belongs to another reader.
     pub(crate) fn take(&mut self, dialect: Dialect, field: Field, value: Value<'_>) -> bool {
         let word = match value {
             Value::Word(word) => Some(word),
@@ -105,7 +106,7 @@ impl Typed {
             *slot = slot.saturating_add(chars.unwrap_or(0));
         };
         match field {
-            Field::Type => self.says = word.map_or(Type::Nothing, |word| Type::read(dialect, word)),
+            Field::Type => self.frame_type = word.map_or(Type::Nothing, |word| Type::read(dialect, word)),
             Field::DeltaText => self.delta = chars,
             Field::PartText => self.part.add(chars.unwrap_or(0)),
             Field::Part => self.part = Part::default(),
@@ -140,12 +141,12 @@ impl Typed {
         true
     }
 
-    /// The frame calls itself this.
-    pub(crate) fn is_called(&mut self, object: &[u8]) {
+    /// Reads the `object` member.
+    pub(crate) fn read_object(&mut self, object: &[u8]) {
         self.is_response = object == b"response";
     }
 
-    /// A container closes.
+    /// Closes a container.
     pub(crate) fn close(&mut self, field: Field) {
         match field {
             Field::InnerUsage => self.counts_inner = false,
@@ -157,10 +158,10 @@ impl Typed {
         }
     }
 
-    /// How the answer stands and why it ended, by the frame's own members or the inner object's.
+    /// Returns the status and the finish of the answer, from the frame's own members or the inner object's.
     fn outcome(&self, at: usize, default: Option<Status>) -> (Option<Status>, Option<Finish>) {
         let status = match default {
-            // vLLM says that an answer is completed whatever became of it.
+            // vLLM reports `completed` for every answer.
             None | Some(Status::Completed) => {
                 let refines = |status: &Status| default.is_none() || *status != Status::Waiting;
                 self.status[at].filter(refines).or(default)
@@ -179,52 +180,52 @@ impl Typed {
 }
 
 impl Frame {
-    /// The frame's object closes: its type decides.
+    /// Closes the frame's object: its type decides.
     #[inline(never)]
     pub(crate) fn close_root(&mut self, sink: &mut impl Sink) {
-        let says = self.typed.says;
+        let frame_type = self.typed.frame_type;
         let lists = self.dialect == Dialect::Transcription;
-        if self.error || says == Type::Error {
+        if self.error || frame_type == Type::Error {
             self.error = true;
         }
-        if says == Type::Whole
-            || self.unstreamed && says != Type::Error
-            || says == Type::Nothing && self.typed.is_response
+        if frame_type == Type::Whole
+            || self.unstreamed && frame_type != Type::Error
+            || frame_type == Type::Nothing && self.typed.is_response
         {
             if !lists || !self.has_choices {
-                self.say_whole(sink);
+                self.add_whole_answer(sink);
             }
             return;
         }
-        if says == Type::Nothing && lists {
+        if frame_type == Type::Nothing && lists {
             return;
         }
         self.typed.verdict.is_final = true;
-        match says {
+        match frame_type {
             Type::Delta(kind) => {
                 let chars = kind.only(self.typed.delta.unwrap_or(0));
                 let tokens = self.choice.logprobs.filter(|&entries| entries > 0);
-                self.say_one(Said { chars, tokens, ..Said::default() }, sink);
-                self.say_running(sink);
+                self.add_choice(ChoiceFacts { chars, tokens, ..ChoiceFacts::default() }, sink);
+                self.add_running_usage(sink);
             }
             Type::Parts(kinds) => {
                 let mut chars = Chars::default();
                 for &kind in kinds {
                     chars[kind as usize] = self.choice.chars[kind as usize];
                 }
-                self.say_one(Said { chars, ..Said::default() }, sink);
+                self.add_choice(ChoiceFacts { chars, ..ChoiceFacts::default() }, sink);
             }
             Type::Begin => {
-                self.say_one(Said { role: true, ..Said::default() }, sink);
+                self.add_choice(ChoiceFacts { role: true, ..ChoiceFacts::default() }, sink);
                 if self.dialect == Dialect::Anthropic {
                     self.earlier = self.typed.inner.unwrap_or_default();
                     let counts = self.typed.inner.map(with_cache);
                     let counts = counts.filter(|counts| counts.input.is_some() || counts.rejected > 0);
-                    self.say_usage(Scope::Running(0), counts, sink);
+                    self.add_usage(Scope::Running(0), counts, sink);
                 }
             }
-            Type::Counts => self.say_counts(sink),
-            Type::End(status) => self.say_end(status, sink),
+            Type::Counts => self.add_counts(sink),
+            Type::End(status) => self.end_answer(status, sink),
             Type::Stop => self.typed.verdict.done = true,
             Type::Created => {
                 self.progress = true;
@@ -235,39 +236,39 @@ impl Frame {
             Type::Ping => self.typed.verdict.note = Some(Event::Ping),
             Type::Meta => {
                 self.typed.verdict.note = Some(Event::Meta);
-                self.say_running(sink);
+                self.add_running_usage(sink);
             }
             Type::Nothing => self.typed.verdict.note = Some(Event::Other),
             Type::Error | Type::Whole => {}
         }
     }
 
-    fn say_one(&mut self, said: Said, sink: &mut impl Sink) {
+    fn add_choice(&mut self, facts: ChoiceFacts, sink: &mut impl Sink) {
         self.choices = 1;
-        self.last = said.choice;
-        self.any_finish |= said.finish.is_some();
-        self.held.say(said, sink);
+        self.last = facts.choice;
+        self.any_finish |= facts.finish.is_some();
+        self.pending.add(facts, sink);
     }
 
-    /// Says what was counted, if anything was.
-    fn say_usage(&mut self, scope: Scope, counts: Option<Counts>, sink: &mut impl Sink) -> bool {
-        let counts = counts.and_then(super::usage::said);
+    /// Adds the usage, if there are counts. Returns true if it was added.
+    fn add_usage(&mut self, scope: Scope, counts: Option<Counts>, sink: &mut impl Sink) -> bool {
+        let counts = counts.and_then(super::usage::non_empty);
         if let Some(counts) = counts {
-            self.held.count(Usage { scope, counts }, sink);
+            self.pending.add_usage(Usage { scope, counts }, sink);
         }
         counts.is_some()
     }
 
-    /// Reports llama.cpp's running count of the one answer. Of several Responses side by side, no count says which
-    /// answer it belongs to; after the answer's end it would count the answer twice.
-    fn say_running(&mut self, sink: &mut impl Sink) {
+    /// Adds llama.cpp's running count of the one answer. With several parallel Responses, a count does not
+    /// identify its answer; after the answer's end it would count the answer twice.
+    fn add_running_usage(&mut self, sink: &mut impl Sink) {
         if self.begun <= 1 && self.ended == 0 {
-            self.say_usage(Scope::Running(0), self.timings.counts(), sink);
+            self.add_usage(Scope::Running(0), self.timings.counts(), sink);
         }
     }
 
-    /// The counts of the whole answer, and why it ended.
-    fn say_counts(&mut self, sink: &mut impl Sink) {
+    /// Adds the counts of the whole answer, and its finish reason.
+    fn add_counts(&mut self, sink: &mut impl Sink) {
         let counts = match self.dialect {
             Dialect::Anthropic => {
                 let counts = self.usage.map(|later| merged(&self.earlier, &later));
@@ -278,15 +279,15 @@ impl Frame {
         };
         let finish = self.choice.finish;
         if finish.is_some() {
-            self.say_one(Said { finish, ..Said::default() }, sink);
+            self.add_choice(ChoiceFacts { finish, ..ChoiceFacts::default() }, sink);
         }
-        if !self.say_usage(Scope::Whole, counts, sink) && finish.is_none() {
+        if !self.add_usage(Scope::Whole, counts, sink) && finish.is_none() {
             self.typed.verdict.note = Some(Event::Meta);
         }
     }
 
-    /// The answer is over, and so is the stream, unless others that it began are not.
-    fn say_end(&mut self, default: Status, sink: &mut impl Sink) {
+    /// Ends the answer, and the stream if every answer that began has ended.
+    fn end_answer(&mut self, default: Status, sink: &mut impl Sink) {
         let inner = self.dialect == Dialect::OpenaiResponses;
         let choice = self.ended;
         self.ended = self.ended.saturating_add(u32::from(inner));
@@ -295,17 +296,17 @@ impl Frame {
         let (status, finish) = self.typed.outcome(usize::from(inner), Some(default));
         self.error |= status == Some(Status::Failed);
         if finish.is_some() {
-            self.say_one(Said { choice, finish, ..Said::default() }, sink);
+            self.add_choice(ChoiceFacts { choice, finish, ..ChoiceFacts::default() }, sink);
         }
         match inner {
-            // The counts are those of one answer, and the stream may hold several.
-            true => self.say_usage(Scope::Choice(None), self.typed.inner, sink),
-            false => self.say_usage(Scope::Whole, self.usage, sink),
+            // The counts cover one answer, and the stream may hold several.
+            true => self.add_usage(Scope::Choice(None), self.typed.inner, sink),
+            false => self.add_usage(Scope::Whole, self.usage, sink),
         };
     }
 
-    /// The frame, or the element of a list, is a whole answer.
-    fn say_whole(&mut self, sink: &mut impl Sink) {
+    /// Adds a whole answer: the frame, or the element of a list.
+    fn add_whole_answer(&mut self, sink: &mut impl Sink) {
         self.typed.verdict.is_final = true;
         self.typed.verdict.has_times = true;
         let mut finish = self.typed.whole_finish;
@@ -332,9 +333,9 @@ impl Frame {
         if answers {
             let chars = self.typed.whole;
             self.ended = self.ended.saturating_add(u32::from(self.in_element));
-            self.say_one(Said { choice, chars, finish, ..Said::default() }, sink);
+            self.add_choice(ChoiceFacts { choice, chars, finish, ..ChoiceFacts::default() }, sink);
         }
-        if !self.say_usage(scope, counts, sink) && !answers {
+        if !self.add_usage(scope, counts, sink) && !answers {
             self.typed.verdict.note = Some(Event::Other);
         }
     }

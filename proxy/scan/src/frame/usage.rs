@@ -1,4 +1,4 @@
-//! Token counts out of a frame: which number goes where, and which together make one.
+//! Token counts of a frame: the target of each number, and the numbers that form one count together.
 
 use crate::dialect::Dialect;
 use crate::event::Counts;
@@ -10,26 +10,26 @@ pub(crate) struct Extra {
     pub(crate) ranks: [Option<u64>; Self::RANKS],
     /// The sum of [`Field::Addend`].
     pub(crate) addends: Option<u64>,
-    /// The modality of the part at hand; how long it is has rank 1.
+    /// The modality of the current part; rank 1 has its length.
     pub(crate) modality: Option<Modality>,
 }
 
 impl Extra {
     const RANKS: usize = 5;
 
-    /// A part of one modality begins.
+    /// Starts the part of one modality.
     pub(crate) fn begin_modality(&mut self) {
         self.ranks[1] = None;
         self.modality = None;
     }
 
-    /// The first that was said.
+    /// The first rank that is present.
     pub(crate) fn first(&self) -> Option<u64> {
         self.ranks.iter().copied().flatten().next()
     }
 }
 
-/// A modality that has counts of its own.
+/// A modality with its own counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Modality {
     Audio,
@@ -77,7 +77,7 @@ pub(crate) struct Timings {
 }
 
 impl Timings {
-    /// The counts in it, where there is no usage object.
+    /// Its counts, used if there is no usage object.
     pub(crate) fn counts(&self) -> Option<Counts> {
         let output = self.predicted?;
         let input = self.prompt.map(|n| n + self.cached.unwrap_or(0));
@@ -85,12 +85,12 @@ impl Timings {
     }
 }
 
-/// The counts, if any number was said.
-pub(crate) fn said(counts: Counts) -> Option<Counts> {
+/// The counts, if any number is present.
+pub(crate) fn non_empty(counts: Counts) -> Option<Counts> {
     (counts != Counts::default()).then_some(counts)
 }
 
-/// Where a field's number goes.
+/// The target of a field's number.
 pub(crate) fn slot(field: Field) -> Option<fn(&mut Counts) -> &mut Option<u64>> {
     Some(match field {
         Field::InputTokens => |c| &mut c.input,
@@ -108,7 +108,7 @@ pub(crate) fn slot(field: Field) -> Option<fn(&mut Counts) -> &mut Option<u64>> 
     })
 }
 
-/// `earlier`, each number overwritten where `later` says one.
+/// `earlier`, overwritten by each number of `later`.
 pub(crate) fn merged(earlier: &Counts, later: &Counts) -> Counts {
     Counts {
         input: later.input.or(earlier.input),
@@ -123,30 +123,31 @@ pub(crate) fn merged(earlier: &Counts, later: &Counts) -> Counts {
     }
 }
 
-/// Anthropic's input excludes what a cache had or took.
+/// Adds the cached tokens, which Anthropic's input excludes.
 pub(crate) fn with_cache(counts: Counts) -> Counts {
     let cache = counts.input_cached.unwrap_or(0) + counts.input_cache_write.unwrap_or(0);
     Counts { input: counts.input.map(|n| n + cache), ..counts }
 }
 
-/// Gemini's prompt excludes what its tools said, and its candidates exclude its thoughts.
+/// Adds the tool results and the thoughts, which Gemini's prompt and candidates exclude.
 pub(crate) fn with_thoughts(counts: Counts, extra: &Extra) -> Counts {
     let [tools, ..] = extra.ranks;
     Counts { input: sum(counts.input, tools), output: sum(counts.output, counts.output_reasoning), ..counts }
 }
 
-/// The ranks of the counts in an answer in the shape of another path, by the names of a chat and of a response.
+/// The ranks of the counts in an answer in the shape of another path, by the names of a chat and of a
+/// response.
 pub(crate) const FOREIGN_INPUT: u8 = 3;
 pub(crate) const FOREIGN_OUTPUT: u8 = 4;
 
-/// The counts, or where the dialect's own names say none, those by another dialect's names.
+/// The counts, or those by another dialect's names where the dialect's own are absent.
 pub(crate) fn or_foreign(counts: Counts, extra: &Extra) -> Counts {
     let [.., input, output] = extra.ranks;
     Counts { input: counts.input.or(input), output: counts.output.or(output), ..counts }
 }
 
-/// Counts by any server's names. Of a total alone all is prompt, as of embeddings; what Anthropic's cache had or took
-/// stands beside the prompt.
+/// Counts by any server's names. A total alone is all prompt, as in embeddings. Anthropic's cached tokens
+/// are added to the prompt.
 pub(crate) fn of_any(counts: Counts, extra: &Extra) -> Counts {
     let [total, read, written, ..] = extra.ranks;
     let input = match (counts.input, counts.output) {
@@ -161,8 +162,8 @@ pub(crate) fn of_any(counts: Counts, extra: &Extra) -> Counts {
     }
 }
 
-/// The dialect of an answer with these counts that says it is of `named`: one without an output is a ranking, and
-/// one with an output is no list of embeddings.
+/// The dialect of an answer with these counts that names itself `named`: without an output it is a ranking,
+/// and with an output it is no list of embeddings.
 pub(crate) fn dialect(named: Option<Dialect>, counts: &Counts) -> Option<Dialect> {
     match (named, counts.output) {
         (Some(Dialect::Embeddings), Some(1..)) => None,
@@ -171,12 +172,12 @@ pub(crate) fn dialect(named: Option<Dialect>, counts: &Counts) -> Option<Dialect
     }
 }
 
-/// Ollama leaves out a count of zero beside one of the prompt.
+/// Adds the zero output that Ollama leaves out beside a prompt count.
 pub(crate) fn with_zero(counts: Counts) -> Counts {
     Counts { output: counts.output.or((counts.rejected == 0).then_some(0)), ..counts }
 }
 
-/// TGI's ordinal of the token, unless the details say how many there are, in all sequences.
+/// TGI's ordinal of the token, unless the details have the count of all sequences.
 pub(crate) fn with_ordinal(counts: Counts, extra: &Extra) -> Counts {
     let [ordinal, ..] = extra.ranks;
     Counts { output: sum(counts.output, extra.addends).or(ordinal), ..counts }
@@ -189,13 +190,13 @@ fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
     }
 }
 
-/// A number as a count: a whole number from 0 to 2^53, however it is written (`12`, `12.0`).
+/// A number as a count: a whole number from 0 to 2^53, in any notation (`12`, `12.0`).
 pub(crate) fn count(number: &[u8]) -> Option<u64> {
-    const MOST: u64 = 1 << 53;
+    const MAX: u64 = 1 << 53;
     if number.len() <= 16 && number.iter().all(u8::is_ascii_digit) {
         let n = number.iter().fold(0_u64, |n, &digit| n * 10 + u64::from(digit - b'0'));
-        return (n <= MOST).then_some(n);
+        return (n <= MAX).then_some(n);
     }
     let n: f64 = str::from_utf8(number).ok()?.parse().ok()?;
-    (n >= 0.0 && n <= MOST as f64 && n.fract() == 0.0).then_some(n as u64)
+    (n >= 0.0 && n <= MAX as f64 && n.fract() == 0.0).then_some(n as u64)
 }

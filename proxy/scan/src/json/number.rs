@@ -1,9 +1,9 @@
-//! The grammar of a JSON number (RFC 8259, section 6). Every parser that a server or a client has refuses
-//! a number with a leading zero: a count written so is no count.
+//! The grammar of a JSON number (RFC 8259, section 6). Every parser of the servers and clients refuses a
+//! number with a leading zero, so such a count is no count.
 
 use crate::limits::CARRY_BYTES;
 
-/// Returns whether `word` is a JSON number. Of a word that fills the carry only the whole part is
+/// Returns true if `word` is a JSON number. In a word that fills the carry buffer, only the integer part is
 /// checked: the rest may be cut.
 pub(super) fn is_number(word: &[u8]) -> bool {
     let unsigned = word.strip_prefix(b"-").unwrap_or(word);
@@ -38,14 +38,14 @@ mod tests {
     use super::is_number;
 
     #[test]
-    fn numbers_of_the_grammar_are_numbers() {
+    fn numbers_follow_the_json_grammar() {
         for word in ["0", "-0", "0.5", "10", "1e05", "1E+05", "1e-5", "-12.50e7", "0e0", "9007199254740993"] {
             assert!(is_number(word.as_bytes()), "{word}");
         }
     }
 
     #[test]
-    fn other_words_are_no_numbers() {
+    fn malformed_numbers_are_no_numbers() {
         for word in [
             "", "-", "00", "01", "-01", "05000000", "00.5", "1.", ".5", "1.e5", "1e", "1e+", "+1", "1-2",
             "0x10", "1_0", "1.2.3", "--1", "1e5.0",
@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn cut_number_is_a_number() {
+    fn a_cut_number_is_a_number() {
         let long = "1".repeat(255) + ".";
         assert!(is_number(long.as_bytes()));
         assert!(!is_number(("0".to_owned() + &long).as_bytes()));

@@ -1,19 +1,19 @@
-//! How a server reads the names of a request's members. `encoding/json` of Go, Ollama's, takes `MODEL` for `model`,
-//! and of both the last; all other servers ignore it. So a request with such a member has two readings, and which
-//! counts depends on the server's kind. Where that is unknown, a flag counts that either reading raises.
+//! A server's reading of member names. Go's `encoding/json`, in Ollama, accepts `MODEL` for `model`, and the
+//! last of both; all other servers ignore it. A request with such a member has two readings, and the kind of
+//! server decides. For an unknown server, a flag counts if either reading sets it.
 
 use super::{Facts, Request};
 use crate::field::{Field, Fields};
 use crate::json::{End, Value, Visit};
 
-/// How a server reads the names of members.
+/// A server's reading of member names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Casing {
-    /// As they are written.
+    /// Exact names.
     Exact,
-    /// In any letter case: Ollama.
+    /// Any letter case: Ollama.
     Any,
-    /// In one way or the other: a server of unknown kind.
+    /// One or the other: an unknown server.
     #[default]
     Either,
 }
@@ -48,7 +48,7 @@ impl Visit for Readings<'_> {
 }
 
 impl Casing {
-    /// Returns the request, of its readings.
+    /// Returns the request of the reading that applies.
     pub(super) fn request(self, exact: &Facts, cased: Option<&Facts>, end: End) -> Request {
         let request = exact.request(end);
         let Some(cased) = cased.map(|facts| facts.request(end)) else { return request };

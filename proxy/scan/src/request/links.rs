@@ -1,10 +1,10 @@
-//! The ids by which a request of the Responses API continues earlier ones: names and no content. A client writes
-//! them freely, so what is longer than a name, or has spaces or other than ASCII's visible characters, is no id.
+//! The ids by which a request of the Responses API continues earlier ones: no content. The client chooses
+//! them, so a value that is longer than a name, or has characters other than visible ASCII, is no id.
 
 use crate::json::Value;
 use crate::name::Name;
 
-/// The ids in a request; each is empty where the request has none.
+/// The ids in a request; empty where absent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Links {
     /// `previous_response_id`.

@@ -1,15 +1,14 @@
-//! How a request asks for its answers to be drawn, and in which form. Numbers, each as exact as it was
-//! written, and words of closed lists; what is neither, or no number that can be, was not said. So
-//! nothing that a client writes freely is kept.
+//! The sampling parameters of a request and the requested form of its answer: numbers at full precision, and
+//! words of closed lists. Other values count as absent, so no free text of a client is kept.
 
 use crate::frame::count;
 use crate::json::Value;
 use crate::limits::CARRY_BYTES;
 
-/// How a request asks for its answers to be drawn, and in which form, where it says so.
+/// The sampling parameters of a request and the requested form of its answer, where present.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sampling {
-    /// Most tokens of one answer, by whatever name the dialect has for it.
+    /// The limit of tokens of one answer, by any of the dialects' names.
     pub max_tokens: Option<u64>,
     /// `temperature`.
     pub temperature: Option<f64>,
@@ -23,17 +22,17 @@ pub struct Sampling {
     pub frequency_penalty: Option<f64>,
     /// `presence_penalty`.
     pub presence_penalty: Option<f64>,
-    /// How much to reason.
+    /// The reasoning level.
     pub reasoning_level: Option<ReasoningLevel>,
-    /// The kind of content that is asked for.
+    /// The requested kind of content.
     pub output_type: Option<OutputType>,
-    /// Numbers of an embedding.
+    /// The number of dimensions of an embedding.
     pub dimensions: Option<u32>,
-    /// How numbers of an embedding are to be written, in the order of [`ENCODING_FORMATS`].
+    /// The requested formats of an embedding's numbers, in the order of [`ENCODING_FORMATS`].
     pub encoding_formats: [bool; ENCODING_FORMATS.len()],
 }
 
-/// The levels of reasoning that servers know.
+/// The reasoning levels of the servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReasoningLevel {
     /// No reasoning at all.
@@ -48,16 +47,16 @@ pub enum ReasoningLevel {
     High,
     /// More than high.
     XHigh,
-    /// As much as the server allows.
+    /// The maximum of the server.
     Max,
 }
 
 impl ReasoningLevel {
-    /// Every level, rising.
+    /// Every level, ascending.
     pub const ALL: [Self; 7] =
         [Self::None, Self::Minimal, Self::Low, Self::Medium, Self::High, Self::XHigh, Self::Max];
 
-    /// The word that a request has for it.
+    /// The word in a request.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -71,10 +70,10 @@ impl ReasoningLevel {
     }
 }
 
-/// The kinds of content that can be asked for.
+/// The kinds of content that can be requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputType {
-    /// Text without a form of its own.
+    /// Plain text.
     Text,
     /// JSON, with a schema or without.
     Json,
@@ -85,7 +84,7 @@ pub enum OutputType {
 }
 
 impl OutputType {
-    /// The convention's word, a value of `gen_ai.output.type`.
+    /// The value of `gen_ai.output.type`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Text => "text",
@@ -96,13 +95,13 @@ impl OutputType {
     }
 }
 
-/// The forms of an embedding's numbers.
+/// The formats of an embedding's numbers.
 pub const ENCODING_FORMATS: [&str; 6] = ["float", "base64", "int8", "uint8", "binary", "ubinary"];
 
-/// One of these numbers, by its place in a request.
+/// A parameter, by its member in a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Knob {
-    /// `max_completion_tokens`, beside which OpenAI's older name for it counts for nothing.
+pub(crate) enum SamplingParam {
+    /// `max_completion_tokens`, which replaces OpenAI's older name.
     MaxCompletionTokens,
     MaxTokens,
     Temperature,
@@ -118,45 +117,49 @@ pub(crate) enum Knob {
     Modality,
     Dimensions,
     EncodingFormat,
-    /// One of the forms in a list.
+    /// One of the formats in a list.
     EmbeddingType,
 }
 
 impl Sampling {
-    /// Takes in a value; of two at one place the last counts, as in every parser.
-    pub(crate) fn take(&mut self, knob: Knob, value: Value<'_>) {
-        match knob {
-            Knob::MaxCompletionTokens | Knob::MaxTokens => self.max_tokens = number(value).and_then(count),
-            Knob::Temperature => self.temperature = float(value),
-            Knob::TopP => self.top_p = float(value),
-            Knob::TopK => self.top_k = float(value),
-            Knob::Seed => self.seed = number(value).and_then(|text| str::from_utf8(text).ok()?.parse().ok()),
-            Knob::FrequencyPenalty => self.frequency_penalty = float(value),
-            Knob::PresencePenalty => self.presence_penalty = float(value),
-            Knob::ReasoningLevel => self.reasoning_level = reasoning_level(value),
-            Knob::OutputType => self.output_type = output_type(value),
+    /// Reads a value; the last of two counts, as in every parser.
+    pub(crate) fn take(&mut self, param: SamplingParam, value: Value<'_>) {
+        match param {
+            SamplingParam::MaxCompletionTokens | SamplingParam::MaxTokens => {
+                self.max_tokens = number(value).and_then(count)
+            }
+            SamplingParam::Temperature => self.temperature = float(value),
+            SamplingParam::TopP => self.top_p = float(value),
+            SamplingParam::TopK => self.top_k = float(value),
+            SamplingParam::Seed => {
+                self.seed = number(value).and_then(|text| str::from_utf8(text).ok()?.parse().ok())
+            }
+            SamplingParam::FrequencyPenalty => self.frequency_penalty = float(value),
+            SamplingParam::PresencePenalty => self.presence_penalty = float(value),
+            SamplingParam::ReasoningLevel => self.reasoning_level = reasoning_level(value),
+            SamplingParam::OutputType => self.output_type = output_type(value),
             // Text is in every such list.
-            Knob::Modality => match value {
+            SamplingParam::Modality => match value {
                 Value::Word(b"audio") => self.output_type = Some(OutputType::Speech),
                 Value::Word(b"image") => self.output_type = Some(OutputType::Image),
                 _ => {}
             },
-            Knob::Dimensions => {
+            SamplingParam::Dimensions => {
                 self.dimensions = number(value).and_then(count).and_then(|n| n.try_into().ok())
             }
-            Knob::EncodingFormat => {
+            SamplingParam::EncodingFormat => {
                 self.encoding_formats = [false; ENCODING_FORMATS.len()];
                 self.add_encoding_format(value);
             }
-            Knob::EmbeddingType => self.add_encoding_format(value),
+            SamplingParam::EmbeddingType => self.add_encoding_format(value),
         }
     }
 }
 
 impl Sampling {
     fn add_encoding_format(&mut self, value: Value<'_>) {
-        let places = self.encoding_formats.iter_mut().zip(ENCODING_FORMATS);
-        places.filter(|(_, format)| is_word(value, format)).for_each(|(place, _)| *place = true);
+        let flags = self.encoding_formats.iter_mut().zip(ENCODING_FORMATS);
+        flags.filter(|(_, format)| is_word(value, format)).for_each(|(flag, _)| *flag = true);
     }
 }
 
@@ -178,7 +181,7 @@ fn output_type(value: Value<'_>) -> Option<OutputType> {
     }
 }
 
-/// A number's text, unless there may have been more of it than is carried.
+/// The text of a number, unless it may have been cut at the carry buffer.
 pub(crate) fn number(value: Value<'_>) -> Option<&[u8]> {
     match value {
         Value::Number(number) if number.len() < CARRY_BYTES => Some(number),

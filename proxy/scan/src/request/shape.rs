@@ -1,6 +1,6 @@
-//! Which server a request means at an address that several share. Each has a member of its own:
+//! The server that a request is for, at a path that several servers share. Each has its own member:
 //!
-//! | address | member | dialect |
+//! | path | member | dialect |
 //! |---|---|---|
 //! | `/generate` | `inputs` | TGI |
 //! | | `text` | SGLang |
@@ -14,12 +14,12 @@
 //! | | `query` or `queries`, with `documents` or `items` | ranking |
 //! | | `text_1` or `data_1` | scoring, as ranking |
 //!
-//! The first row of an address that holds decides. A member that is `null` is not there.
+//! The first matching row of a path decides. A member that is `null` is absent.
 
 use super::Request;
 use crate::dialect::Dialect;
 
-/// A top-level member of a request that tells servers apart.
+/// A top-level member that identifies servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Key {
     Messages,
@@ -39,7 +39,7 @@ pub(crate) enum Key {
     DataPair,
 }
 
-/// Which of the members that tell servers apart a request has.
+/// The members of a request that identify servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shape {
     keys: u16,
@@ -51,7 +51,7 @@ impl Shape {
         self.keys = if is_there { self.keys | bit } else { self.keys & !bit };
     }
 
-    /// The members that either has.
+    /// The union of both.
     pub(crate) fn or(self, other: Self) -> Self {
         Self { keys: self.keys | other.keys }
     }
@@ -60,52 +60,52 @@ impl Shape {
         self.keys & 1 << key as u16 != 0
     }
 
-    /// `messages`: a chat.
+    /// True if `messages` is present: a chat.
     pub fn has_messages(self) -> bool {
         self.has(Key::Messages)
     }
 
-    /// `prompt`: OpenAI completions, llama.cpp, LMDeploy, Ollama.
+    /// True if `prompt` is present: OpenAI completions, llama.cpp, LMDeploy, Ollama.
     pub fn has_prompt(self) -> bool {
         self.has(Key::Prompt)
     }
 
-    /// `input`: the Responses API, embeddings.
+    /// True if `input` is present: the Responses API, embeddings.
     pub fn has_input(self) -> bool {
         self.has(Key::Input)
     }
 
-    /// `inputs`: TGI.
+    /// True if `inputs` is present: TGI.
     pub fn has_inputs(self) -> bool {
         self.has(Key::Inputs)
     }
 
-    /// `text`: SGLang's prompt. (The Responses API has a `text`, too: a format.)
+    /// True if `text` is present: SGLang's prompt. (In the Responses API `text` is a format.)
     pub fn has_text(self) -> bool {
         self.has(Key::Text)
     }
 
-    /// `input_ids`: a prompt of token ids, SGLang's or LMDeploy's.
+    /// True if `input_ids` is present: a prompt of token ids, SGLang's or LMDeploy's.
     pub fn has_input_ids(self) -> bool {
         self.has(Key::InputIds)
     }
 
-    /// `contents`: Gemini.
+    /// True if `contents` is present: Gemini.
     pub fn has_contents(self) -> bool {
         self.has(Key::Contents)
     }
 
-    /// `parameters`: TGI and Triton.
+    /// True if `parameters` is present: TGI and Triton.
     pub fn has_parameters(self) -> bool {
         self.has(Key::Parameters)
     }
 
-    /// `sampling_params`: SGLang and vLLM's tokens in, tokens out.
+    /// True if `sampling_params` is present: SGLang and vLLM's tokens in, tokens out.
     pub fn has_sampling_params(self) -> bool {
         self.has(Key::SamplingParams)
     }
 
-    /// `query` with `documents`, or the texts of a score, by any of their names: a ranking.
+    /// True for a ranking: `query` with `documents`, or the texts of a score, by any of their names.
     fn has_ranking(self) -> bool {
         let asks = self.has(Key::Query) || self.has(Key::Queries);
         let offers = self.has(Key::Documents) || self.has(Key::Items);
@@ -114,7 +114,7 @@ impl Shape {
 }
 
 impl Request {
-    /// Whose `/generate` this request is for; `None` if it has no prompt that we know.
+    /// The dialect of this request at `/generate`; `None` without a known prompt member.
     pub fn dialect_at_generate(&self) -> Option<Dialect> {
         let shape = self.shape;
         if shape.has_inputs() {
@@ -130,8 +130,8 @@ impl Request {
         }
     }
 
-    /// Returns the dialect at an unknown path; `None` where the members are those of several endpoints, and the
-    /// answer says more.
+    /// The dialect of this request at an unknown path; `None` if several endpoints have its members. Then
+    /// the answer decides.
     pub fn dialect_by_shape(&self) -> Option<Dialect> {
         let shape = self.shape;
         if shape.has_messages() {
@@ -143,8 +143,8 @@ impl Request {
         }
     }
 
-    /// What this request is at `/invocations` (SageMaker's one address for everything); `None` if it
-    /// has no prompt that we know.
+    /// The dialect of this request at `/invocations`, SageMaker's path for all endpoints; `None` without a
+    /// known prompt member.
     pub fn dialect_at_invocations(&self) -> Option<Dialect> {
         let shape = self.shape;
         if shape.has_messages() {

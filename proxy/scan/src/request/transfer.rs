@@ -1,13 +1,13 @@
-//! How a request's prefill and decode are divided between two servers, and how many tokens it asks for
-//! at most. vLLM's `kv_transfer_params` say it: the router sends one request with `do_remote_decode` and
-//! a limit of one token, and another with `do_remote_prefill`.
+//! The division of a request's prefill and decode between two servers, and its limit of output tokens.
+//! vLLM's `kv_transfer_params` express it: the router sends one request with `do_remote_decode` and a limit
+//! of one token, and another with `do_remote_prefill`.
 
 use super::sampling::number;
 use crate::dialect::Dialect;
 use crate::frame::count;
 use crate::json::Value;
 
-/// The members of `kv_transfer_params`. Only `true` itself counts.
+/// The members of `kv_transfer_params`. Only `true` counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KvTransfer {
     /// `do_remote_decode`: another server decodes what this one prefills.
@@ -25,30 +25,30 @@ pub(crate) enum LimitName {
     Completion,
     /// `max_output_tokens`.
     Output,
-    /// The limit of another interface, which llama.cpp and others obey at OpenAI's paths, too.
+    /// The limit of another interface, which llama.cpp and others apply at OpenAI's paths, too.
     Foreign,
 }
 
-/// The limits of output tokens, under every name and at every place that a dialect has for them.
+/// The limits of output tokens, under every name and path of the dialects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OutputLimits {
-    /// By [`LimitName`]: the last value is one token or none.
+    /// By [`LimitName`]: the last value is one token or zero.
     is_one: [bool; 4],
-    /// A value was anything else: more tokens, a negative number, which is no limit to llama.cpp, or no count.
+    /// Another value was present: more tokens, a negative number (no limit in llama.cpp), or no count.
     allows_more: bool,
 }
 
 impl OutputLimits {
-    /// Takes in a value. Parsers differ in which of two members counts, so that a value which allows more
-    /// stays; `null` says nothing.
+    /// Reads a value. Parsers differ in which of two members counts, so a value that allows more persists;
+    /// `null` counts as absent.
     pub(crate) fn set(&mut self, name: LimitName, value: Value<'_>) {
         let is_one = matches!(number(value).and_then(count), Some(0 | 1));
         self.is_one[name as usize] = is_one;
         self.allows_more |= !is_one && value != Value::Null;
     }
 
-    /// Returns true if a server that speaks `dialect` makes one token at most: the dialect has one of the
-    /// names that are there, and no name at any place allows more.
+    /// Returns true if a server of `dialect` generates at most one token: one of the dialect's own names is
+    /// present, and no name at any path allows more.
     pub fn is_one_token(&self, dialect: Dialect) -> bool {
         let read: &[LimitName] = match dialect {
             Dialect::OpenaiChat => &[LimitName::Plain, LimitName::Completion],
@@ -60,14 +60,14 @@ impl OutputLimits {
     }
 }
 
-/// A flag of `kv_transfer_params`.
+/// Returns true for a set flag of `kv_transfer_params`.
 pub(super) fn is_true(value: Value<'_>) -> bool {
     value == Value::Bool(true)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{KvTransfer, OutputLimits};
+    use super::KvTransfer;
     use crate::{Dialect, Request, RequestScanner};
 
     fn read(body: &str) -> Request {
@@ -81,7 +81,7 @@ mod tests {
     const DECODE: &str = r#"{"model":"m","messages":[{"role":"user","content":"hi"}],"stream":true,"max_tokens":200,"kv_transfer_params":{"do_remote_prefill":true,"do_remote_decode":false,"remote_block_ids":[1,2,3],"remote_engine_id":"e","remote_host":"10.0.0.1","remote_port":5559}}"#;
 
     #[test]
-    fn toy_proxy_bodies_say_their_legs() {
+    fn toy_proxy_bodies_identify_their_legs() {
         let (prefill, decode) = (read(PREFILL), read(DECODE));
         assert_eq!(prefill.kv_transfer, KvTransfer { remote_decode: true, remote_prefill: false });
         assert!(prefill.output_limits.is_one_token(Dialect::OpenaiChat));
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn last_kv_transfer_params_count() {
+    fn the_last_kv_transfer_params_count() {
         for body in [
             r#"{"kv_transfer_params":{"do_remote_decode":true},"kv_transfer_params":{}}"#,
             r#"{"kv_transfer_params":{"do_remote_decode":true},"kv_transfer_params":null}"#,
@@ -105,8 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn one_token_needs_the_dialects_own_name() {
-        let limits = |body: &str| -> OutputLimits { read(body).output_limits };
+    fn a_limit_of_one_needs_the_dialects_name() {
         for (body, chat, completions, responses) in [
             (r#"{"max_tokens":1}"#, true, true, false),
             (r#"{"max_tokens":0}"#, true, true, false),
@@ -124,15 +123,15 @@ mod tests {
             (r#"{"max_tokens":-1}"#, false, false, false),
             ("{}", false, false, false),
         ] {
-            let said = limits(body);
-            assert_eq!(said.is_one_token(Dialect::OpenaiChat), chat, "{body}");
-            assert_eq!(said.is_one_token(Dialect::OpenaiCompletions), completions, "{body}");
-            assert_eq!(said.is_one_token(Dialect::OpenaiResponses), responses, "{body}");
-            assert!(!said.is_one_token(Dialect::Sglang), "{body}");
+            let limits = read(body).output_limits;
+            assert_eq!(limits.is_one_token(Dialect::OpenaiChat), chat, "{body}");
+            assert_eq!(limits.is_one_token(Dialect::OpenaiCompletions), completions, "{body}");
+            assert_eq!(limits.is_one_token(Dialect::OpenaiResponses), responses, "{body}");
+            assert!(!limits.is_one_token(Dialect::Sglang), "{body}");
         }
     }
     #[test]
-    fn foreign_limit_above_one_vetoes() {
+    fn a_foreign_limit_above_one_prevails() {
         const FOREIGN: [&str; 10] = [
             r#""n_predict":@"#,
             r#""num_predict":@"#,
@@ -160,9 +159,6 @@ mod tests {
             }
         }
         let hidden = r#"{"max_tokens":0,"n_predict":-1,"n_predict":1,"max_new_tokens":1}"#;
-        assert!(
-            !read(hidden).output_limits.is_one_token(Dialect::OpenaiChat),
-            "llama.cpp knows no limit here"
-        );
+        assert!(!read(hidden).output_limits.is_one_token(Dialect::OpenaiChat), "llama.cpp has no limit here");
     }
 }

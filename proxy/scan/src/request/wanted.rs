@@ -1,22 +1,22 @@
-//! What a request says of the person or account it is made for. These are names and no content, but
-//! they are nobody's business unless somebody asks: who wants none keeps none (law 11).
+//! The members of a request that identify its end user or account. They are kept only if the operator
+//! configures them (law 11).
 
 use crate::field::{Field, Fields};
-use crate::limits::WANTED;
+use crate::limits::MAX_WANTED_MEMBERS;
 use crate::name::Name;
 
-/// A member of a request that names somebody.
+/// A member of a request that identifies a person or account.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Member {
-    /// `user`, at the top (OpenAI's older name for it).
+    /// `user`, at the top level (OpenAI's older name).
     User,
-    /// `safety_identifier`, at the top.
+    /// `safety_identifier`, at the top level.
     SafetyIdentifier,
     /// A member of `metadata`: OpenAI's are free, Anthropic's is `user_id`.
     Metadata(Box<str>),
 }
 
-/// The members that are wanted; made once, for all requests.
+/// The configured members, built once for all requests.
 #[derive(Debug)]
 pub struct Wanted {
     pub(super) fields: Fields,
@@ -24,9 +24,9 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Wants `members`: the first [`WANTED`] of them.
+    /// Selects the first [`MAX_WANTED_MEMBERS`] of `members`.
     pub fn new(members: impl IntoIterator<Item = Member>) -> Self {
-        let members: Box<[Member]> = members.into_iter().take(WANTED).collect();
+        let members: Box<[Member]> = members.into_iter().take(MAX_WANTED_MEMBERS).collect();
         let mut fields = super::fields();
         for (place, member) in (0..).zip(&members) {
             let field = Field::Wanted(place);
@@ -47,14 +47,14 @@ impl Wanted {
         &self.members
     }
 
-    /// No answer yet to any of them.
-    pub(super) fn unsaid(&self) -> Box<[Name]> {
+    /// An empty value for each of them.
+    pub(super) fn empty_values(&self) -> Box<[Name]> {
         self.members.iter().map(|_| Name::default()).collect()
     }
 
-    /// Bit p: the member at place p is one of `metadata`.
+    /// Bit p: the member at index p is one of `metadata`.
     pub(super) fn metadata(&self) -> u32 {
-        const { assert!(WANTED <= 32) };
+        const { assert!(MAX_WANTED_MEMBERS <= 32) };
         let bit = |(place, member)| u32::from(matches!(member, &Member::Metadata(_))) << place;
         (0..).zip(&self.members).map(bit).sum()
     }

@@ -1,12 +1,12 @@
-//! The dialects with a list of answers: what vLLM's tokens, Gemini and the servers that imitate
-//! OpenAI add to the OpenAI chat.
+//! The dialects with a list of answers: vLLM's tokens, Gemini, and the additions of other servers to
+//! the OpenAI chat.
 
-use super::{says, short, stream, whole};
+use super::{scan_every_way, short, stream, whole};
 use crate::Dialect::{Gemini, OpenaiChat as Chat, OpenaiCompletions, VllmGenerate};
 use crate::Framing::{Json, Sse};
 
 #[test]
-fn additions_to_the_chat() {
+fn additions_to_the_chat_yield_their_events() {
     let cases = [
         (r#"{"choices":[{"index":0,"delta":{"content":"a"},"output_ids":[7,8]}]}"#, "text0/1=2 |"),
         (
@@ -36,22 +36,22 @@ fn additions_to_the_chat() {
         (r#"{"choices":[],"usage":{"type":"duration","seconds":4}}"#, "meta |"),
         (r#"{"choices":[{"index":0,"delta":{"content":"a"}}],"usage":{}}"#, "text0/1 |"),
     ];
-    for (frame, said) in cases {
-        assert_eq!(stream(Chat, &[frame]), said, "{frame}");
+    for (frame, expected) in cases {
+        assert_eq!(stream(Chat, &[frame]), expected, "{frame}");
     }
 }
 
 #[test]
-fn a_delta_of_nothing_by_nobody_is_an_error() {
+fn an_empty_delta_without_a_model_is_an_error() {
     let chat = |rest: &str| format!(r#"{{"model":"","choices":[{{"index":0,{rest}}}]}}"#);
-    for (rest, said) in [
+    for (rest, expected) in [
         (r#""delta":{"role":"assistant","content":""},"finish_reason":null"#, "error role0 |"),
         (r#""delta":{},"finish_reason":null"#, "error empty0 |"),
         (r#""delta":{"content":"a"},"finish_reason":null"#, "text0/1 |"),
         (r#""delta":{},"finish_reason":"stop""#, "stop0 |"),
         (r#""delta":{},"token_ids":[7]"#, "empty0=1 |"),
     ] {
-        assert_eq!(stream(Chat, &[&chat(rest)]), said, "{rest}");
+        assert_eq!(stream(Chat, &[&chat(rest)]), expected, "{rest}");
     }
     assert_eq!(stream(OpenaiCompletions, &[r#"{"model":"","choices":[{"text":""}]}"#]), "error empty0 |");
     assert_eq!(stream(Chat, &[r#"{"model":"","choices":[]}"#]), "meta |");
@@ -72,7 +72,7 @@ fn vllm_tokens_have_no_text() {
 }
 
 #[test]
-fn gemini_frames() {
+fn gemini_frames_yield_their_events() {
     let cases = [
         (
             r#"{"candidates":[{"content":{"parts":[{"text":" ox"}],"role":"model"},"index":1}],"usageMetadata":{"promptTokenCount":5,"candidatesTokenCount":3,"totalTokenCount":8},"modelVersion":"m-001"}"#,
@@ -104,20 +104,20 @@ fn gemini_frames() {
         (r#"{"error":{"code":503,"message":"x","status":"UNAVAILABLE"}}"#, "error |"),
         ("{}", "other |"),
     ];
-    for (frame, said) in cases {
-        assert_eq!(stream(Gemini, &[frame]), said, "{frame}");
+    for (frame, expected) in cases {
+        assert_eq!(stream(Gemini, &[frame]), expected, "{frame}");
     }
 }
 
 #[test]
 fn a_gemini_array_is_a_stream_of_frames() {
     let body = "[{\n  \"candidates\": [{\"content\": {\"parts\": [{\"text\": \"A\"}]}}],\n  \"usageMetadata\": {\"promptTokenCount\": 5, \"candidatesTokenCount\": 1},\n  \"modelVersion\": \"m\"\n}\n,\n{\"candidates\": [{\"content\": {\"parts\": [{\"text\": \" ox\"}]}, \"finishReason\": \"STOP\"}], \"usageMetadata\": {\"promptTokenCount\": 5, \"candidatesTokenCount\": 3}}]";
-    let said = "text0/1 running0(in 5 out 1) text0/3 stop0 whole(in 5 out 3)";
-    let seen = says(Gemini, Json, body);
-    assert_eq!(short(&seen), format!("{said} |"));
+    let expected = "text0/1 running0(in 5 out 1) text0/3 stop0 whole(in 5 out 3)";
+    let seen = scan_every_way(Gemini, Json, body);
+    assert_eq!(short(&seen), format!("{expected} |"));
     assert_eq!(seen.model, "m");
-    // Cut short, it has still said what it said.
-    assert_eq!(whole(Gemini, &body[..body.len() - 1]), format!("{said} other |"));
+    // A cut array keeps its complete elements.
+    assert_eq!(whole(Gemini, &body[..body.len() - 1]), format!("{expected} other |"));
     assert_eq!(
         whole(Gemini, r#"[{"candidates":[{"content":{"parts":[{"text":"A"}]}}]},{"error":{"code":503}}]"#),
         "text0/1 error |"
@@ -129,13 +129,13 @@ fn a_gemini_array_is_a_stream_of_frames() {
 }
 
 #[test]
-fn frames_that_add_counts_are_never_known_by_their_shape_alone() {
+fn frames_with_computed_counts_have_no_shape() {
     let body: String = (1..9)
         .map(|n| format!("data: {{\"candidates\":[{{\"content\":{{\"parts\":[{{\"text\":\"a\"}}]}},\"index\":{}}}],\"usageMetadata\":{{\"promptTokenCount\":5,\"candidatesTokenCount\":{n},\"thoughtsTokenCount\":2}}}}\n\n", n % 2))
         .collect();
-    let said: Vec<String> =
+    let expected: Vec<String> =
         (1..9).map(|n| format!("text{}/1 running0(in 5 out {} reasoning 2) |", n % 2, n + 2)).collect();
-    assert_eq!(short(&says(Gemini, Sse, &body)), said.join(" "));
+    assert_eq!(short(&scan_every_way(Gemini, Sse, &body)), expected.join(" "));
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn chat_on_a_path_of_responses_is_counted() {
     assert!(whole(crate::Dialect::OpenaiResponses, body).contains("in 9 out 3"));
 }
 
-/// Each server's own form, and the times that Dynamo has beside the answer.
+/// Each server's format of drafts, and Dynamo's times.
 #[test]
 fn drafts_and_times_are_reported() {
     let chat = |members: &str| stream(Chat, &[&format!(r#"{{"choices":[],{members}}}"#)]);
@@ -157,8 +157,8 @@ fn drafts_and_times_are_reported() {
     let vllm = r#""usage":{"prompt_tokens":11742,"completion_tokens":35},"metrics":{"speculative_decoding":{"mean_acceptance_length":1.23,"draft_acceptance_rate":0.07,"acceptance_histogram":[39,1,0,3],"num_spec_steps":43,"num_accepted_draft_tokens":10,"num_draft_tokens":129,"num_spec_tokens":3}}"#;
     assert!(chat(vllm).contains("times(drafted 129 accepted 10)"), "{}", chat(vllm));
     for nothing in ["null", "[]", "7", r#"{"num_draft_tokens":-1,"num_accepted_draft_tokens":"x"}"#] {
-        let said = chat(&format!(r#""metrics":{{"speculative_decoding":{nothing}}}"#));
-        assert!(!said.contains("times"), "{said}");
+        let expected = chat(&format!(r#""metrics":{{"speculative_decoding":{nothing}}}"#));
+        assert!(!expected.contains("times"), "{expected}");
     }
     let dynamo = r#""nvext":{"timing":{"request_received_ms":1777312800000,"prefill_wait_time_ms":12.1,"prefill_time_ms":70.3,"ttft_ms":82.4,"total_time_ms":1000.1}}"#;
     assert!(chat(dynamo).contains("times(queue 12100000 prefill 70300000)"), "{}", chat(dynamo));

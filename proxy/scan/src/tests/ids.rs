@@ -1,15 +1,15 @@
-//! By what name a response calls itself.
+//! The id of a response.
 
-use super::says;
+use super::scan_every_way;
 use crate::{Dialect, Framing};
 
 fn id(dialect: Dialect, payloads: &[&str]) -> String {
     let body: String = payloads.iter().map(|payload| format!("data: {payload}\n\n")).collect();
-    says(dialect, Framing::Sse, &body).id
+    scan_every_way(dialect, Framing::Sse, &body).id
 }
 
 #[test]
-fn every_dialect_has_its_place() {
+fn every_dialect_has_its_id() {
     for (dialect, frame, expected) in [
         (
             Dialect::OpenaiChat,
@@ -34,7 +34,7 @@ fn every_dialect_has_its_place() {
 }
 
 #[test]
-fn the_first_that_is_one_counts() {
+fn the_first_valid_id_counts() {
     let long = format!(r#"{{"id":"{}","choices":[]}}"#, "x".repeat(129));
     let longest = format!(r#"{{"id":"{}","choices":[]}}"#, "y".repeat(128));
     let (empty, none) = (r#"{"id":"","choices":[]}"#, r#"{"id":null,"choices":[]}"#);

@@ -1,5 +1,5 @@
-//! Small laws of the scanner; the transcripts, the naive twin and the cuts live in the end-to-end
-//! tests, where the fuzzers find them too.
+//! Small laws of the scanner. The transcripts, the oracle and the cuts are in the end-to-end tests,
+//! where the fuzzers use them too.
 
 mod chats;
 mod ids;
@@ -20,49 +20,49 @@ use crate::{Dialect, Event, Extent, Framing, Scanner, Sink, Tail};
 
 pub(crate) use short::short;
 
-/// Collects what a body says; frames are marked by their `whole`.
+/// Collects the events and frames of a body; frames by their `whole`.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Seen {
-    pub(crate) said: Vec<Said>,
+    pub(crate) outputs: Vec<Output>,
     pub(crate) model: String,
     pub(crate) id: String,
     pub(crate) tier: String,
     pub(crate) tail: Option<Tail>,
 }
 
-/// An event, or a frame's end.
+/// An event, or the end of a frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Said {
+pub(crate) enum Output {
     Event(Event),
     Frame { whole: bool },
 }
 
 impl Sink for Seen {
     fn event(&mut self, event: Event) {
-        self.said.push(Said::Event(event));
+        self.outputs.push(Output::Event(event));
     }
 
     fn frame(&mut self, extent: Extent) {
-        self.said.push(Said::Frame { whole: extent.whole });
+        self.outputs.push(Output::Frame { whole: extent.whole });
     }
 }
 
 impl Seen {
     pub(crate) fn events(&self) -> Vec<Event> {
-        let event = |said: &Said| match said {
-            Said::Event(event) => Some(*event),
-            Said::Frame { .. } => None,
+        let event = |output: &Output| match output {
+            Output::Event(event) => Some(*event),
+            Output::Frame { .. } => None,
         };
-        self.said.iter().filter_map(event).collect()
+        self.outputs.iter().filter_map(event).collect()
     }
 }
 
-/// Scans a body handed over in slices.
+/// Scans a body in slices.
 pub(crate) fn scan<'a>(dialect: Dialect, framing: Framing, slices: impl Iterator<Item = &'a [u8]>) -> Seen {
     scan_with(Scanner::new(dialect, framing), slices)
 }
 
-/// The same, each frame walked: none is known by its shape.
+/// Scans a body without shape matching.
 pub(crate) fn walk(dialect: Dialect, framing: Framing, body: &[u8]) -> Seen {
     let mut scanner = Scanner::new(dialect, framing);
     scanner.locate_usage();
@@ -86,9 +86,9 @@ fn scan_with<'a>(mut scanner: Scanner, slices: impl Iterator<Item = &'a [u8]>) -
     seen
 }
 
-/// Scans a body whole, walked, in steps, cut in two at every byte, and with other line ends; all must say
-/// the same.
-pub(crate) fn says(dialect: Dialect, framing: Framing, body: &str) -> Seen {
+/// Scans a body whole, without shape matching, in steps, cut in two at every byte, and with other line
+/// ends. All results must agree.
+pub(crate) fn scan_every_way(dialect: Dialect, framing: Framing, body: &str) -> Seen {
     let expected = scan(dialect, framing, std::iter::once(body.as_bytes()));
     assert_eq!(walk(dialect, framing, body.as_bytes()), expected, "{dialect:?}: {body:?} walked");
     let ends: &[&str] = match framing {
@@ -111,19 +111,19 @@ pub(crate) fn says(dialect: Dialect, framing: Framing, body: &str) -> Seen {
     expected
 }
 
-/// What the frames of a stream say, in short: each frame ends in `|`.
+/// The events of a stream in the notation of [`short`].
 pub(crate) fn stream(dialect: Dialect, payloads: &[&str]) -> String {
     let body: String = payloads.iter().map(|payload| format!("data: {payload}\n\n")).collect();
-    short(&says(dialect, Framing::Sse, &body))
+    short(&scan_every_way(dialect, Framing::Sse, &body))
 }
 
-/// What the lines of a body say, in short.
+/// The events of NDJSON lines in the notation of [`short`].
 pub(crate) fn lines(dialect: Dialect, lines: &[&str]) -> String {
     let body: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    short(&says(dialect, Framing::Ndjson, &body))
+    short(&scan_every_way(dialect, Framing::Ndjson, &body))
 }
 
-/// What a whole body says, in short.
+/// The events of an unstreamed body in the notation of [`short`].
 pub(crate) fn whole(dialect: Dialect, body: &str) -> String {
-    short(&says(dialect, Framing::Json, body))
+    short(&scan_every_way(dialect, Framing::Json, body))
 }

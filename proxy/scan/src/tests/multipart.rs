@@ -1,8 +1,8 @@
-//! The fields of a form.
+//! The fields of a multipart form.
 
 use crate::MultipartFields;
 
-/// What a form says, read whole, byte by byte and cut in two at every byte.
+/// The facts of a form; equal for the whole body, in steps, and for every cut in two.
 fn read(body: &[u8]) -> (String, Option<bool>, Option<bool>, bool) {
     let read = |slices: &mut dyn Iterator<Item = &[u8]>| {
         let mut form =
@@ -30,7 +30,7 @@ const END: &[u8] = b"--XyZ--\r\n";
 
 #[test]
 fn fields_are_found_around_a_file() {
-    // A file full of what looks like a delimiter, and is none.
+    // A file full of near delimiters.
     let audio = b"\r\n--Xy\r\n-\r\r\n--XyA\r\n\r\nstream\xff\x00".repeat(20);
     let body = [
         part("name=\"stream\"", b"true"),
@@ -44,7 +44,7 @@ fn fields_are_found_around_a_file() {
 }
 
 #[test]
-fn what_is_no_field_of_ours_says_nothing() {
+fn other_fields_are_ignored() {
     let cases: [(Vec<u8>, &str); 7] = [
         (part("name=\"model\"; filename=\"model\"", b"a file"), ""),
         (part("name=\"models\"", b"x"), ""),
@@ -61,21 +61,21 @@ fn what_is_no_field_of_ours_says_nothing() {
 }
 
 #[test]
-fn headers_preamble_and_line_ends() {
+fn headers_and_preamble_are_skipped() {
     let body = b"preamble\r\n--XyZ \t\r\nContent-Type: text/plain\r\ncontent-disposition:form-data;name=\"model\"\r\nX: y\r\n\r\nm\r\n--XyZ--\r\nepilogue\r\n--XyZ\r\n";
     assert_eq!(read(body), ("m".to_owned(), None, None, true));
     let long = format!(
         "--XyZ\r\nX-Long: {}\r\nContent-Disposition: form-data; name=\"model\"\r\n\r\nm",
         "x".repeat(9000)
     );
-    // The end never came: the field is not over, and says nothing.
+    // Without its end, the field does not count.
     assert_eq!(read(long.as_bytes()), (String::new(), None, None, false));
     assert_eq!(read(format!("{long}\r\n--XyZ--").as_bytes()).0, "m");
     assert_eq!(read(b""), (String::new(), None, None, false));
 }
 
 #[test]
-fn form_is_not_whole_where_a_name_is_beyond_its_line() {
+fn a_name_beyond_its_line_makes_a_form_incomplete() {
     let long = "x".repeat(300);
     for (disposition, is_whole) in [
         (format!("x=\"{long}\"; name=\"stream\""), false),
@@ -88,7 +88,7 @@ fn form_is_not_whole_where_a_name_is_beyond_its_line() {
 }
 
 #[test]
-fn flags_as_form_parsers_read_them() {
+fn flags_are_read_as_form_parsers_do() {
     for (word, flag) in [
         ("true", Some(true)),
         ("1", Some(true)),
@@ -103,7 +103,7 @@ fn flags_as_form_parsers_read_them() {
 }
 
 #[test]
-fn transcript_is_plain_in_any_form_but_json() {
+fn a_transcript_is_plain_unless_json() {
     let plain = |formats: &[&str]| {
         let parts = formats.iter().map(|format| part("name=\"response_format\"", format.as_bytes()));
         let body = parts.chain([END.to_vec()]).collect::<Vec<_>>().concat();
@@ -116,12 +116,12 @@ fn transcript_is_plain_in_any_form_but_json() {
     }
     assert!(plain(&[&format!("json{}", "x".repeat(500))]));
     assert!(!plain(&[]) && !plain(&["json"]) && !plain(&["diarized_json"]));
-    // Of two some servers read the first and some the last.
+    // Some servers read the first of two, some the last.
     assert!(plain(&["text", "json"]) && plain(&["json", "text"]));
 }
 
 #[test]
-fn a_content_type_names_the_boundary() {
+fn the_content_type_has_the_boundary() {
     let read = |value: &str| MultipartFields::from_content_type(value.as_bytes()).is_some();
     assert!(read("multipart/form-data; boundary=abc"));
     assert!(read("Multipart/Form-Data;charset=utf-8 ; Boundary=\"a b;c\""));

@@ -1,8 +1,8 @@
-//! Who a request names, where somebody asks, and the service tier on both ways.
+//! The configured members of a request, and the service tier of requests and answers.
 
 use std::sync::Arc;
 
-use super::says;
+use super::scan_every_way;
 use crate::{Dialect, Framing, Member, RequestScanner, Wanted};
 
 fn wanted() -> Arc<Wanted> {
@@ -14,8 +14,8 @@ fn wanted() -> Arc<Wanted> {
     ]))
 }
 
-/// What the wanted members say, and the tier: whole and cut in two at every byte, always the same.
-fn said(body: &str) -> ([String; 4], String) {
+/// The values of the configured members, and the tier; equal for the whole body and every cut in two.
+fn values(body: &str) -> ([String; 4], String) {
     let wanted = wanted();
     let read = |slices: [&[u8]; 2]| {
         let mut scanner = RequestScanner::wanting(Arc::clone(&wanted));
@@ -23,7 +23,11 @@ fn said(body: &str) -> ([String; 4], String) {
         let request = scanner.end();
         let words: Vec<String> = scanner.said().iter().map(|name| name.as_str().to_owned()).collect();
         let model = request.model.as_str().to_owned();
-        (words.try_into().expect("four are wanted"), scanner.service_tier().as_str().to_owned(), model)
+        (
+            words.try_into().expect("four members are configured"),
+            scanner.service_tier().as_str().to_owned(),
+            model,
+        )
     };
     let expected = read([body.as_bytes(), b""]);
     for cut in 0..body.len() {
@@ -34,7 +38,7 @@ fn said(body: &str) -> ([String; 4], String) {
 }
 
 #[test]
-fn members_that_name_somebody_are_found() {
+fn configured_members_are_read() {
     let long = "u".repeat(128);
     let longer = format!("{long}u");
     let escaped = "\\u0041".repeat(60);
@@ -50,22 +54,22 @@ fn members_that_name_somebody_are_found() {
             ["yes", "", "", ""],
         ),
         (r#"{"user":"\u00e9\"","metadata":null,"safety_identifier":7}"#.to_owned(), ["\u{e9}\"", "", "", ""]),
-        // Of two the last counts, and of an object that is replaced nothing.
+        // The last of two members counts; a replaced object is discarded.
         (
             r#"{"user":"a","user":"b","metadata":{"user_id":"m"},"metadata":{"x":"y"}}"#.to_owned(),
             ["b", "", "", ""],
         ),
         (r#"{"user":"a","user":null,"metadata":{"user_id":["m"]}}"#.to_owned(), ["", "", "", ""]),
-        // Half a name is somebody else's.
+        // Half a name would identify another person.
         (format!(r#"{{"user":"{long}","safety_identifier":"{longer}"}}"#), [long.as_str(), "", "", ""]),
         (format!(r#"{{"user":"{escaped}"}}"#), ["", "", "", ""]),
     ] {
-        assert_eq!(said(&body).0, expected, "{body}");
+        assert_eq!(values(&body).0, expected, "{body}");
     }
 }
 
 #[test]
-fn who_wants_nothing_keeps_nothing() {
+fn nothing_is_kept_without_configured_members() {
     let mut scanner = RequestScanner::new();
     scanner.feed(br#"{"user":"u1","metadata":{"user_id":"m1"},"model":"m"}"#);
     assert_eq!(scanner.end().model.as_str(), "m");
@@ -73,17 +77,17 @@ fn who_wants_nothing_keeps_nothing() {
 }
 
 #[test]
-fn more_than_can_be_wanted_are_not() {
+fn members_beyond_the_limit_are_ignored() {
     let members = (0..40).map(|n| Member::Metadata(format!("k{n}").into()));
     let wanted = Arc::new(Wanted::new(members));
     let mut scanner = RequestScanner::wanting(wanted);
     scanner.feed(br#"{"metadata":{"k0":"first","k31":"last","k32":"none"}}"#);
-    let said: Vec<&str> = scanner.said().iter().map(|name| name.as_str()).collect();
-    assert_eq!((said.len(), said[0], said[31]), (crate::limits::WANTED, "first", "last"));
+    let values: Vec<&str> = scanner.said().iter().map(|name| name.as_str()).collect();
+    assert_eq!((values.len(), values[0], values[31]), (crate::limits::MAX_WANTED_MEMBERS, "first", "last"));
 }
 
 #[test]
-fn a_request_says_its_tier() {
+fn the_tier_of_a_request_is_read() {
     for (body, tier) in [
         (r#"{"service_tier":"flex"}"#, "flex"),
         (r#"{"serviceTier":"priority"}"#, "priority"),
@@ -92,12 +96,12 @@ fn a_request_says_its_tier() {
         (r#"{"service_tier":"a\nb"}"#, ""),
         (r#"{"service_tier":"a-word-that-is-longer-than-any-tier-is"}"#, ""),
     ] {
-        assert_eq!(said(body).1, tier, "{body}");
+        assert_eq!(values(body).1, tier, "{body}");
     }
 }
 
 #[test]
-fn an_answer_says_its_tier_and_the_last_word_counts() {
+fn the_last_tier_of_an_answer_counts() {
     let sse =
         |payloads: &[&str]| payloads.iter().map(|payload| format!("data: {payload}\n\n")).collect::<String>();
     let chunk = |tier: &str| {
@@ -139,11 +143,11 @@ fn an_answer_says_its_tier_and_the_last_word_counts() {
         ),
         (Dialect::Tgi, Framing::Json, r#"{"generated_text":"a","service_tier":"flex"}"#.to_owned(), ""),
     ] {
-        assert_eq!(says(dialect, framing, &body).tier, tier, "{dialect:?}: {body}");
+        assert_eq!(scan_every_way(dialect, framing, &body).tier, tier, "{dialect:?}: {body}");
     }
 }
 
 #[test]
-fn name_shows_its_text() {
+fn debug_of_a_name_shows_its_text() {
     assert_eq!(format!("{:?}", crate::Name::cut(b"m\"1")), r#""m\"1""#);
 }

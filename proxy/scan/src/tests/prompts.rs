@@ -1,12 +1,12 @@
-//! The dialects that count a prompt only, and the one nothing is known of.
+//! The dialects that count a prompt only, and the unknown dialect.
 
-use super::{lines, says, short, stream, whole};
+use super::{lines, scan_every_way, short, stream, whole};
 use crate::Dialect::{Embeddings, Rerank, Unknown};
 use crate::Framing::Sse;
 use crate::{Dialect, Extent, Framing, Scanner, Sink};
 
 #[test]
-fn a_prompt_has_many_names() {
+fn every_name_of_a_prompt_count_is_read() {
     let cases = [
         (
             r#"{"object":"list","model":"m","data":[{"usage":{"prompt_tokens":1},"embedding":[1.5]}],"usage":{"prompt_tokens":5,"total_tokens":6}}"#,
@@ -25,14 +25,14 @@ fn a_prompt_has_many_names() {
         (r#"{"object":"error","message":"x"}"#, "error |"),
         (r#"{"detail":"Not Found"}"#, "other |"),
     ];
-    for (body, said) in cases {
-        assert_eq!(whole(Embeddings, body), said, "{body}");
-        assert_eq!(whole(Rerank, body), said, "{body}");
+    for (body, expected) in cases {
+        assert_eq!(whole(Embeddings, body), expected, "{body}");
+        assert_eq!(whole(Rerank, body), expected, "{body}");
     }
 }
 
 #[test]
-fn frames_of_no_known_shape_are_counted() {
+fn frames_of_unknown_shape_are_counted() {
     assert_eq!(
         stream(
             Unknown,
@@ -41,12 +41,12 @@ fn frames_of_no_known_shape_are_counted() {
         "text0/0 | text0/0 | text0/0 | ping | ping | done | error |"
     );
     assert_eq!(lines(Unknown, &[r#"{"model":"m"}"#, "plain"]), "text0/0 | text0/0 |");
-    assert_eq!(short(&says(Unknown, Sse, "data: {\"a\":1}\n\ndata: {\"a\":1}\n")), "text0/0 | ~");
+    assert_eq!(short(&scan_every_way(Unknown, Sse, "data: {\"a\":1}\n\ndata: {\"a\":1}\n")), "text0/0 | ~");
 }
 
 #[test]
-fn a_usage_of_no_known_dialect_is_counted() {
-    for (body, said) in [
+fn usage_of_an_unknown_dialect_is_counted() {
+    for (body, expected) in [
         (r#"{"usage":{"prompt_tokens":9,"completion_tokens":2,"total_tokens":11}}"#, "whole(in 9 out 2) |"),
         (r#"{"usage":{"input_tokens":9,"output_tokens":2}}"#, "whole(in 9 out 2) |"),
         (r#"{"usage":{"prompt_tokens":9,"total_tokens":9}}"#, "whole(in 9) |"),
@@ -61,7 +61,7 @@ fn a_usage_of_no_known_dialect_is_counted() {
         ("no JSON", "other |"),
         (r#"{"error":{"message":"x"},"usage":{"prompt_tokens":9}}"#, "error whole(in 9) |"),
     ] {
-        assert_eq!(whole(Unknown, body), said, "{body}");
+        assert_eq!(whole(Unknown, body), expected, "{body}");
     }
     let chats = [
         r#"{"choices":[{"delta":{"content":"a"}}],"usage":null}"#,
@@ -73,15 +73,15 @@ fn a_usage_of_no_known_dialect_is_counted() {
         r#"{"type":"message_start","message":{"usage":{"input_tokens":9,"output_tokens":1}}}"#,
         r#"{"type":"message_delta","usage":{"output_tokens":5}}"#,
     ];
-    let said = "text0/0 running0(in 9) | text0/0 running0(in 9 out 5) |";
-    assert_eq!(stream(Unknown, &messages), said);
+    let expected = "text0/0 running0(in 9) | text0/0 running0(in 9 out 5) |";
+    assert_eq!(stream(Unknown, &messages), expected);
     let responses =
         [r#"{"type":"response.completed","response":{"usage":{"input_tokens":9,"output_tokens":5}}}"#];
     assert_eq!(stream(Unknown, &responses), "text0/0 running0(in 9 out 5) |");
 }
 
 #[test]
-fn an_answer_of_no_known_dialect_says_which() {
+fn object_names_the_dialect_of_an_answer() {
     for (object, dialect) in [
         ("chat.completion", Some(Dialect::OpenaiChat)),
         ("chat.completion.chunk", Some(Dialect::OpenaiChat)),
@@ -100,7 +100,7 @@ fn an_answer_of_no_known_dialect_says_which() {
     }
 }
 
-/// A sink that takes no notice.
+/// A sink that ignores everything.
 struct Ignore;
 
 impl Sink for Ignore {

@@ -1,12 +1,12 @@
-//! Laws over bodies nobody would send: whatever the dialect and the bytes, the cut changes nothing,
-//! nor does the memory of a frame's shape, and nothing panics.
+//! Laws over arbitrary bodies: for any dialect and bytes, neither the slicing nor shape matching changes
+//! the events, and nothing panics.
 
 use proptest::prelude::*;
 
 use super::{scan, walk};
 use crate::{Dialect, Framing};
 
-/// Members and values of every dialect, to be thrown together.
+/// Members and values of every dialect, to be combined at random.
 const WORDS: &[&str] = &[
     "{",
     "}",
@@ -80,7 +80,7 @@ const WORDS: &[&str] = &[
     "\"text_output\":\"a\"",
 ];
 
-/// Frames that differ in what a shape may differ in.
+/// Frames with the variable values of a shape.
 const FRAMES: &[&str] = &[
     r#"{"type":"response.output_text.delta","sequence_number":N,"delta":"T"}"#,
     r#"{"delta":"T","type":"response.refusal.delta","sequence_number":N,"logprobs":[{}]}"#,
@@ -101,9 +101,9 @@ fn dialect() -> impl Strategy<Value = Dialect> {
     proptest::sample::select(&Dialect::ALL[..])
 }
 
-/// Any words in any order mean one thing, in pieces of any size.
+/// Any words in any order yield the same events for any slicing.
 #[test]
-fn any_words_say_the_same_however_they_are_cut() {
+fn slicing_never_changes_the_events() {
     let framing = proptest::sample::select(&[Framing::Sse, Framing::Ndjson, Framing::Json][..]);
     let words = proptest::collection::vec(proptest::sample::select(WORDS), 0..60);
     proptest!(chance::cases(4000), |(dialect in dialect(), framing in framing, words in words, step in 1_usize..9, cut in 0.0..1.0)| {
@@ -117,7 +117,7 @@ fn any_words_say_the_same_however_they_are_cut() {
     });
 }
 
-/// Frames of one shape say what they say one by one.
+/// Frames read by their shape yield the same events as frames that are walked.
 #[test]
 fn a_shape_is_exact_in_every_dialect() {
     let fills = proptest::collection::vec((0..FRAMES.len(), 0_u32..20, "[a-zé\\\\\"n]{0,4}"), 1..12);

@@ -1,8 +1,8 @@
-//! What a request asks for.
+//! The facts of a request.
 
 use crate::{Casing, Dialect, Request, RequestScanner};
 
-/// Reads a request whole and cut in two at every byte; all must say the same.
+/// Reads a request whole and cut in two at every byte. All results must agree.
 fn read(body: &str) -> Request {
     let facts = |r: &Request| (r.model.as_str().to_owned(), Request { model: crate::Name::default(), ..*r });
     let read = |slices: [&[u8]; 2]| {
@@ -23,7 +23,7 @@ fn read(body: &str) -> Request {
 }
 
 #[test]
-fn absent_means_default() {
+fn absent_members_have_their_defaults() {
     let request = read("{}");
     assert_eq!((request.answers, request.prompts, request.prompt_ids), (1, 1, None));
     assert!(!request.beam_search && !request.background && request.whole);
@@ -31,7 +31,7 @@ fn absent_means_default() {
 }
 
 #[test]
-fn answers_have_many_names() {
+fn every_name_of_an_answer_count_is_read() {
     for (body, answers) in [
         (r#"{"n":3}"#, 3),
         (r#"{"text":"a","sampling_params":{"n":2}}"#, 2),
@@ -48,9 +48,9 @@ fn answers_have_many_names() {
     }
 }
 
-/// llama.cpp takes the larger of its two names, of `3.7` the whole part, and of an integer the low 32 bits.
+/// llama.cpp takes the larger of its two members, the integer part of `3.7`, and the low 32 bits of an integer.
 #[test]
-fn llama_cpp_answers_have_two_names() {
+fn llama_cpp_reads_both_answer_counts() {
     for (body, answers) in [
         ("{}", 1),
         (r#"{"n":2}"#, 2),
@@ -72,19 +72,19 @@ fn llama_cpp_answers_have_two_names() {
 }
 
 #[test]
-fn counts_left_out_of_an_answer_are_hidden() {
+fn response_fields_may_hide_the_counts() {
     for (body, hidden) in [
         (r#"{"response_fields":["content"]}"#, true),
         (r#"{"response_fields":["content","tokens_predicted"]}"#, true),
         (r#"{"response_fields":["tokens_evaluated"]}"#, true),
         (r#"{"response_fields":["tokens_evaluated","content","tokens_predicted"]}"#, false),
         (r#"{"response_fields":["timings/predicted_n","Tokens_predicted"]}"#, true),
-        // All of them are sent.
+        // The answer has all members.
         (r#"{"response_fields":[]}"#, false),
         (r#"{"response_fields":"content"}"#, false),
         (r#"{"response_fields":null}"#, false),
         ("{}", false),
-        // Of two the last counts.
+        // The last of two counts.
         (r#"{"response_fields":["content"],"response_fields":[]}"#, false),
         (r#"{"response_fields":[],"response_fields":["content"]}"#, true),
         (
@@ -97,7 +97,7 @@ fn counts_left_out_of_an_answer_are_hidden() {
 }
 
 #[test]
-fn octets_and_plain_transcripts_have_words_of_their_own() {
+fn formats_without_counts_are_recognised() {
     for (body, octets, plain) in [
         (r#"{"encoding_format":"bytes_only"}"#, true, false),
         (r#"{"encoding_format":"bytes"}"#, false, false),
@@ -122,7 +122,7 @@ fn octets_and_plain_transcripts_have_words_of_their_own() {
 }
 
 #[test]
-fn details_are_asked_for_in_parameters() {
+fn details_and_best_of_are_read() {
     for (body, details) in [
         (r#"{"parameters":{"details":true}}"#, true),
         (r#"{"parameters":{"details":false}}"#, false),
@@ -145,7 +145,7 @@ fn details_are_asked_for_in_parameters() {
 }
 
 #[test]
-fn ids_are_counted() {
+fn prompt_ids_are_counted() {
     for (body, prompts, ids) in [
         (r#"{"input_ids":[1,2,3]}"#, 1, Some(3)),
         (r#"{"prompt":[1,2,3]}"#, 1, Some(3)),
@@ -159,9 +159,9 @@ fn ids_are_counted() {
     }
 }
 
-/// A member that the server ignores says nothing of what it computes.
+/// A member that the server ignores has no effect on its work.
 #[test]
-fn only_a_dialects_own_places_count() {
+fn only_a_dialects_own_members_count() {
     use Dialect::{
         Anthropic, Gemini, Lmdeploy, OllamaChat, OpenaiChat as Chat, OpenaiCompletions, Sglang, VllmGenerate,
     };
@@ -180,7 +180,7 @@ fn only_a_dialects_own_places_count() {
         (Lmdeploy, r#"{"input_ids":[1,2],"n":2}"#, 1, 1, Some(2)),
         (OpenaiCompletions, r#"{"prompt":[1,2]}"#, 1, 1, Some(2)),
         (Chat, r#"{"prompt":[1],"n":3}"#, 3, 1, None),
-        // Of two the last counts.
+        // The last of two counts.
         (OpenaiCompletions, r#"{"prompt":[1],"prompt":["a","b"]}"#, 2, 2, None),
         (OpenaiCompletions, r#"{"prompt":["a","b"],"prompt":"c"}"#, 1, 1, None),
         (Sglang, r#"{"sampling_params":{"n":3},"sampling_params":{}}"#, 1, 1, None),
@@ -195,7 +195,7 @@ fn only_a_dialects_own_places_count() {
 }
 
 #[test]
-fn flags() {
+fn flags_are_read_as_booleans() {
     let request = read(r#"{"use_beam_search":true,"background":true,"x":{"echo":true}}"#);
     assert!(request.beam_search && request.background && !request.echo);
     let request = read(r#"{"use_beam_search":"true","background":null}"#);
@@ -203,7 +203,7 @@ fn flags() {
 }
 
 #[test]
-fn frames_are_asked_for_in_many_words() {
+fn lenient_stream_flags_are_recognised() {
     for (value, flag) in [
         ("true", Some(true)),
         ("1", Some(true)),
@@ -222,7 +222,7 @@ fn frames_are_asked_for_in_many_words() {
     ] {
         for first in ["", r#""stream":true,"#, r#""stream":false,"#] {
             let body = format!(r#"{{{first}"stream":{value}}}"#);
-            // Python's truth of a value makes streams of what is no flag.
+            // Python's truth of a value applies where it is no flag.
             let stream = flag.or((value != "null").then_some(true));
             assert_eq!(read(&body).stream, stream, "{body}");
             let body = format!(r#"{{"stream_options":{{"include_usage":{value}}}}}"#);
@@ -240,10 +240,10 @@ fn frames_are_asked_for_in_many_words() {
     assert_eq!((request.include_usage, request.continuous_usage), (None, false));
 }
 
-/// A server takes the last, and of one that is no name its own default: so a cheap model named first is
-/// not the one that answers.
+/// A server takes the last model, or its default if that is no name, so a cheap model named first must
+/// not count.
 #[test]
-fn of_two_models_the_last_counts() {
+fn the_last_of_two_models_counts() {
     let deep = format!(r#"{{"model":"a","x":{}{},"model":"b"}}"#, "[".repeat(129), "]".repeat(129));
     for (body, model) in [
         (r#"{"model":"a","model":"b"}"#, "b"),
@@ -255,11 +255,11 @@ fn of_two_models_the_last_counts() {
         (r#"{"model":"a","model":["c"]}"#, ""),
         (r#"{"model":null,"model":"b"}"#, "b"),
         (r#"{"model":"a","x":{"model":null}}"#, "a"),
-        // Deeper than we look.
+        // Deeper than the scanner tracks.
         (&deep, "b"),
-        // No JSON to us: what comes after is not known.
+        // Invalid JSON: the rest is unknown.
         (r#"{"model":"a","x":True}"#, ""),
-        // Its client left: as far as it came.
+        // The client left: the part that arrived counts.
         (r#"{"model":"a","x":"#, "a"),
     ] {
         assert_eq!(read(body).model.as_str(), model, "{body}");
@@ -267,7 +267,7 @@ fn of_two_models_the_last_counts() {
 }
 
 #[test]
-fn a_shared_address_is_told_by_its_members() {
+fn members_determine_the_dialect_of_a_shared_path() {
     let cases = [
         (r#"{"inputs":"a","parameters":{}}"#, Some(Dialect::Tgi), Some(Dialect::Tgi)),
         (r#"{"text":"a","sampling_params":{}}"#, Some(Dialect::Sglang), None),
@@ -296,7 +296,7 @@ fn a_shared_address_is_told_by_its_members() {
 }
 
 #[test]
-fn only_known_words_of_a_form_are_kept() {
+fn only_known_format_words_are_kept() {
     let float = [true, false, false, false, false, false];
     let several = [true, false, true, false, false, false];
     for (body, level, output, dimensions, formats) in [
@@ -337,15 +337,15 @@ fn only_known_words_of_a_form_are_kept() {
         ),
     ] {
         let sampling = read(body).sampling;
-        let said_level = sampling.reasoning_level.map(crate::ReasoningLevel::name);
-        let said_output = sampling.output_type.map(crate::OutputType::name);
-        let said = (said_level, said_output, sampling.dimensions, sampling.encoding_formats);
-        assert_eq!(said, (level, output, dimensions, formats), "{body}");
+        let level_name = sampling.reasoning_level.map(crate::ReasoningLevel::name);
+        let output_name = sampling.output_type.map(crate::OutputType::name);
+        let facts = (level_name, output_name, sampling.dimensions, sampling.encoding_formats);
+        assert_eq!(facts, (level, output, dimensions, formats), "{body}");
     }
 }
 
 #[test]
-fn how_answers_are_drawn() {
+fn sampling_parameters_are_read() {
     let sampling = read(
         r#"{"max_tokens":256,"temperature":0.7,"top_p":9.5e-1,"top_k":-1,"seed":4294967295,"frequency_penalty":-0.25,"presence_penalty":2}"#,
     )
@@ -361,7 +361,7 @@ fn how_answers_are_drawn() {
         ..Default::default()
     };
     assert_eq!(sampling, expected);
-    for (body, most) in [
+    for (body, limit) in [
         (r#"{"max_completion_tokens":8,"max_tokens":9}"#, Some(8)),
         (r#"{"max_tokens":9,"max_completion_tokens":null}"#, Some(9)),
         (r#"{"max_output_tokens":9}"#, Some(9)),
@@ -373,13 +373,17 @@ fn how_answers_are_drawn() {
         (r#"{"generationConfig":{"maxOutputTokens":9}}"#, Some(9)),
         (r#"{"metadata":{"max_tokens":9}}"#, None),
     ] {
-        assert_eq!(read(body).sampling, crate::Sampling { max_tokens: most, ..Default::default() }, "{body}");
+        assert_eq!(
+            read(body).sampling,
+            crate::Sampling { max_tokens: limit, ..Default::default() },
+            "{body}"
+        );
     }
 }
 
-/// A server in Go takes `MODEL` for `model`, and of both the last; the others ignore it.
+/// A server in Go accepts `MODEL` for `model`, and the last of both; others ignore it.
 #[test]
-fn two_readings_name_two_models() {
+fn go_and_other_servers_read_different_models() {
     let read = |body: &str, casing: Casing, step: usize| {
         let mut scanner = RequestScanner::new().casing(casing);
         body.as_bytes().chunks(step).for_each(|slice| scanner.feed(slice));
@@ -404,7 +408,7 @@ fn two_readings_name_two_models() {
 }
 
 #[test]
-fn members_in_other_letters_count_where_they_may() {
+fn cased_members_count_where_go_may_read() {
     let read = |body: &str, casing: Casing| {
         let mut scanner = RequestScanner::new().casing(casing);
         scanner.feed(body.as_bytes());
@@ -441,7 +445,7 @@ fn members_in_other_letters_count_where_they_may() {
 }
 
 #[test]
-fn a_model_that_is_no_name_is_odd() {
+fn a_model_of_another_type_is_odd() {
     for (body, is_odd) in [
         (r#"{"model":5}"#, true),
         (r#"{"model":["a"]}"#, true),
@@ -458,7 +462,7 @@ fn a_model_that_is_no_name_is_odd() {
     }
 }
 
-/// Python's `json.loads` takes a mark and UTF-16 and UTF-32 of either order.
+/// Python's `json.loads` accepts a byte order mark, and UTF-16 and UTF-32 of either byte order.
 #[test]
 fn every_encoding_is_read() {
     let body = r#"{"messages":[{"content":"\ud800 é 😀"}],"model":"m-é","stream":true,"n":2}"#;

@@ -1,15 +1,15 @@
-//! What a body says in short words, for tables: `text0/5` is a piece of choice 0 with 5 characters,
-//! `text0/5=2` the same with 2 tokens; `|` ends a frame, `~` one that the body's end cut short.
+//! A short notation of events for tables: `text0/5` is a piece of choice 0 with 5 characters,
+//! `text0/5=2` the same with 2 tokens; `|` ends a frame, `~` a frame that the body's end cut short.
 
-use super::{Said, Seen};
+use super::{Output, Seen};
 use crate::{Counts, Event, Finish, Piece, Scope, ServerReport, Usage};
 
-/// What was seen, in short.
+/// The events and frames in the short notation.
 pub(crate) fn short(seen: &Seen) -> String {
-    let words = seen.said.iter().map(|said| match said {
-        Said::Event(event) => word(*event),
-        Said::Frame { whole: true } => "|".to_owned(),
-        Said::Frame { whole: false } => "~".to_owned(),
+    let words = seen.outputs.iter().map(|output| match output {
+        Output::Event(event) => word(*event),
+        Output::Frame { whole: true } => "|".to_owned(),
+        Output::Frame { whole: false } => "~".to_owned(),
     });
     words.collect::<Vec<_>>().join(" ")
 }
@@ -73,21 +73,21 @@ fn usage_words(usage: Usage) -> String {
         output_video,
         rejected,
     } = usage.counts;
-    let said = [
+    let counts = [
         ("in", input),
         ("cached", input_cached),
-        ("written", input_cache_write),
-        ("heard", input_audio),
-        ("image", input_image),
-        ("video", input_video),
+        ("cache_write", input_cache_write),
+        ("audio_in", input_audio),
+        ("image_in", input_image),
+        ("video_in", input_video),
         ("out", output),
         ("reasoning", output_reasoning),
-        ("audio", output_audio),
-        ("drawn", output_image),
-        ("filmed", output_video),
+        ("audio_out", output_audio),
+        ("image_out", output_image),
+        ("video_out", output_video),
         ("rejected", (rejected > 0).then_some(u64::from(rejected))),
     ];
-    format!("{scope}({})", numbers(&said))
+    format!("{scope}({})", numbers(&counts))
 }
 
 fn times_words(times: ServerReport) -> String {
@@ -97,7 +97,7 @@ fn times_words(times: ServerReport) -> String {
     format!("times({})", numbers(&[&times[..], &drafts].concat()))
 }
 
-fn numbers(said: &[(&str, Option<u64>)]) -> String {
-    let said = said.iter().filter_map(|(name, n)| n.map(|n| format!("{name} {n}")));
-    said.collect::<Vec<_>>().join(" ")
+fn numbers(counts: &[(&str, Option<u64>)]) -> String {
+    let counts = counts.iter().filter_map(|(name, n)| n.map(|n| format!("{name} {n}")));
+    counts.collect::<Vec<_>>().join(" ")
 }

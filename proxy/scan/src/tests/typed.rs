@@ -1,15 +1,15 @@
-//! The dialects whose frames have a type: Responses, Anthropic, Cohere, and half of transcription.
+//! The dialects with typed frames: Responses, Anthropic, Cohere, and part of transcription.
 
-use super::{says, short, stream, whole};
+use super::{scan_every_way, short, stream, whole};
 use crate::Dialect::{Anthropic, Cohere, Gemini, OpenaiResponses as Responses, Transcription};
 use crate::Framing::Sse;
 
 #[test]
-fn responses_deltas_are_what_their_type_says() {
+fn the_type_decides_the_kind_of_a_delta() {
     let delta = |of: &str| {
         format!(r#"{{"type":"response.{of}.delta","sequence_number":5,"delta":"Ok","logprobs":[]}}"#)
     };
-    for (of, said) in [
+    for (of, expected) in [
         ("output_text", "text0/2 |"),
         ("refusal", "refusal0/2 |"),
         ("reasoning_text", "reasoning0/2 |"),
@@ -22,12 +22,12 @@ fn responses_deltas_are_what_their_type_says() {
         ("audio.transcript", "audio0/2 |"),
         ("shell_call_command", "meta |"),
     ] {
-        assert_eq!(stream(Responses, &[&delta(of)]), said, "{of}");
+        assert_eq!(stream(Responses, &[&delta(of)]), expected, "{of}");
     }
 }
 
 #[test]
-fn responses_frames() {
+fn responses_frames_yield_their_events() {
     let cases = [
         (r#"{"delta":"Ok","sequence_number":1,"type":"response.output_text.delta"}"#, "text0/2 |"),
         (r#"{"type":"response.output_text.delta","delta":""}"#, "empty0 |"),
@@ -44,7 +44,7 @@ fn responses_frames() {
         (r#"[DONE]"#, "done |"),
         (
             r#"{"type":"response.completed","response":{"status":"completed","error":null,"incomplete_details":null,"output":[{"content":[{"text":"all of it"}]}],"usage":{"input_tokens":9,"input_tokens_details":{"cached_tokens":8,"cache_write_tokens":1},"output_tokens":5,"output_tokens_details":{"reasoning_tokens":2},"total_tokens":14}}}"#,
-            "stop0 choice(in 9 cached 8 written 1 out 5 reasoning 2) done |",
+            "stop0 choice(in 9 cached 8 cache_write 1 out 5 reasoning 2) done |",
         ),
         (
             r#"{"response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"usage":{"input_tokens":9,"output_tokens":5}},"type":"response.completed"}"#,
@@ -72,19 +72,19 @@ fn responses_frames() {
             "stop0 times(queue 500000 prefill 5500000 decode 2000000) done |",
         ),
     ];
-    for (frame, said) in cases {
-        assert_eq!(stream(Responses, &[frame]), said, "{frame}");
+    for (frame, expected) in cases {
+        assert_eq!(stream(Responses, &[frame]), expected, "{frame}");
     }
 }
 
 #[test]
-fn what_stands_outside_the_response_does_not_end_it() {
+fn members_outside_the_response_do_not_end_it() {
     let frame = r#"{"type":"response.completed","usage":{"input_tokens":1,"output_tokens":1},"status":"failed","response":{"status":"completed"}}"#;
     assert_eq!(stream(Responses, &[frame]), "stop0 done |");
 }
 
 #[test]
-fn an_unstreamed_response_is_read_by_its_items() {
+fn an_unstreamed_response_yields_its_items() {
     let cases = [
         (
             r#"{"object":"response","model":"m","output":[{"content":[{"type":"reasoning_text","text":"hmm"}],"summary":[{"text":"so"}],"type":"reasoning"},{"type":"message","content":[{"type":"output_text","text":"Hi"},{"type":"output_text","text":"!"},{"type":"refusal","refusal":"no"}]},{"type":"function_call","name":"dig","arguments":"{}"},{"type":"custom_tool_call","input":"abc"}],"status":"completed","error":null,"usage":{"input_tokens":9,"output_tokens":5}}"#,
@@ -103,15 +103,15 @@ fn an_unstreamed_response_is_read_by_its_items() {
         (r#"{"detail":"Not Found"}"#, "other |"),
         (r#"{"error":"Unauthorized"}"#, "error |"),
     ];
-    for (body, said) in cases {
-        assert_eq!(whole(Responses, body), said, "{body}");
+    for (body, expected) in cases {
+        assert_eq!(whole(Responses, body), expected, "{body}");
     }
     assert_eq!(stream(Responses, &[r#"{"object":"response","status":"completed","output":[]}"#]), "stop0 |");
 }
 
-/// llama.cpp, asked for several answers by `n` or `n_cmpl`, gives one array of them.
+/// llama.cpp sends several answers (`n` or `n_cmpl`) as one array.
 #[test]
-fn responses_in_one_array_are_counted_one_by_one() {
+fn responses_in_an_array_are_counted_separately() {
     let answer = |text: &str, output: u32| {
         format!(
             r#"{{"completed_at":1,"id":"resp_{text}","model":"tiny","object":"response","output":[{{"id":"rs_1","summary":[],"type":"reasoning","content":[{{"text":"{text}","type":"reasoning_text"}}],"status":"completed"}}],"status":"completed","usage":{{"input_tokens":16,"output_tokens":{output},"total_tokens":36,"input_tokens_details":{{"cached_tokens":3}}}}}}"#
@@ -122,7 +122,7 @@ fn responses_in_one_array_are_counted_one_by_one() {
         whole(Responses, &both),
         "reasoning0/2 stop0 choice(in 16 cached 3 out 20) reasoning1/1 stop1 choice(in 16 cached 3 out 4) |"
     );
-    assert_eq!(says(Responses, crate::Framing::Json, &both).model, "tiny");
+    assert_eq!(scan_every_way(Responses, crate::Framing::Json, &both).model, "tiny");
     let one = format!("[{}]", answer("ab", 20));
     assert_eq!(whole(Responses, &one), "reasoning0/2 stop0 choice(in 16 cached 3 out 20) |");
     assert_eq!(whole(Responses, "[]"), "other |");
@@ -131,9 +131,9 @@ fn responses_in_one_array_are_counted_one_by_one() {
     assert_eq!(whole(Responses, cut), "reasoning0/2 stop0 choice(in 16 cached 3 out 20) other |");
 }
 
-/// Streamed, its answers stand side by side; the stream is over when all that began have ended.
+/// Streamed, its answers are parallel; the stream ends when every answer that began has ended.
 #[test]
-fn responses_side_by_side_end_with_the_last() {
+fn parallel_responses_end_with_the_last() {
     let begin =
         r#"{"type":"response.created","response":{"id":"r","object":"response","status":"in_progress"}}"#;
     let text = r#"{"type":"response.output_text.delta","delta":"Ok","item_id":"m"}"#;
@@ -143,16 +143,16 @@ fn responses_side_by_side_end_with_the_last() {
         "progress | text0/2 | progress role1 | text0/2 | stop0 choice(in 16 out 20) | text0/2 | \
          stop1 choice(in 16 out 20) done |"
     );
-    // One that ends before the next begins.
+    // The first ends before the second begins.
     assert_eq!(
         stream(Responses, &[begin, end, begin, end]),
         "progress | stop0 choice(in 16 out 20) done | progress role1 | stop1 choice(in 16 out 20) done |"
     );
 }
 
-/// Nothing in a running count says which of several answers it is of. After the answer's end it would be a second count.
+/// A running count does not identify its answer among several. After the answer's end it would count twice.
 #[test]
-fn only_a_lone_unfinished_response_has_running_counts() {
+fn only_a_single_open_response_has_running_counts() {
     let begin = r#"{"type":"response.created","response":{"status":"in_progress"}}"#;
     let timings = r#""timings":{"cache_n":15,"prompt_n":1,"predicted_n":5}"#;
     let delta = format!(r#"{{"type":"response.output_text.delta","delta":"Ok","item_id":"m",{timings}}}"#);
@@ -160,7 +160,7 @@ fn only_a_lone_unfinished_response_has_running_counts() {
     let end =
         r#"{"type":"response.completed","response":{"status":"completed","usage":{"output_tokens":5}}}"#;
     let running = "running0(in 16 cached 15 out 5)";
-    for (frames, said) in [
+    for (frames, expected) in [
         (vec![&*delta], format!("text0/2 {running} |")),
         (vec![begin, &*delta, &*done], format!("progress | text0/2 {running} | meta {running} |")),
         (
@@ -174,14 +174,14 @@ fn only_a_lone_unfinished_response_has_running_counts() {
         (vec![begin, end, &*done], "progress | stop0 choice(out 5) done | meta |".into()),
         (vec![end, &*delta], "stop0 choice(out 5) done | text0/2 |".into()),
     ] {
-        assert_eq!(stream(Responses, &frames), said, "{frames:?}");
+        assert_eq!(stream(Responses, &frames), expected, "{frames:?}");
     }
 }
 
 #[test]
-fn anthropic_frames() {
+fn anthropic_frames_yield_their_events() {
     let start = r#"{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","content":[],"model":"m","stop_reason":null,"usage":{"input_tokens":5,"cache_creation_input_tokens":1,"cache_read_input_tokens":90,"output_tokens":1}}}"#;
-    let seen = says(
+    let seen = scan_every_way(
         Anthropic,
         Sse,
         &format!(
@@ -192,8 +192,8 @@ fn anthropic_frames() {
     );
     assert_eq!(
         short(&seen),
-        "role0 running0(in 96 cached 90 written 1) | \
-         stop0 whole(in 96 cached 90 written 1 out 12 reasoning 3) | done |"
+        "role0 running0(in 96 cached 90 cache_write 1) | \
+         stop0 whole(in 96 cached 90 cache_write 1 out 12 reasoning 3) | done |"
     );
     assert_eq!(seen.model, "m");
     let cases = [
@@ -235,18 +235,18 @@ fn anthropic_frames() {
         (r#"{"type":"nobody_knows"}"#, "meta |"),
         (r#"{"type":"content_block_delta","delta":{"text":"x"},"error":{"type":"x"}}"#, "error text0/1 |"),
     ];
-    for (frame, said) in cases {
-        assert_eq!(stream(Anthropic, &[frame]), said, "{frame}");
+    for (frame, expected) in cases {
+        assert_eq!(stream(Anthropic, &[frame]), expected, "{frame}");
     }
 }
 
 #[test]
-fn anthropic_counts_are_overwritten_key_by_key() {
+fn anthropic_counts_are_overwritten_by_name() {
     let start = r#"{"type":"message_start","message":{"usage":{"input_tokens":0,"cache_creation_input_tokens":0,"cache_read_input_tokens":0}}}"#;
     let end = r#"{"type":"message_delta","delta":{"stop_reason":"max_tokens"},"usage":{"input_tokens":1,"output_tokens":24,"cache_read_input_tokens":18,"cache_creation_input_tokens":null}}"#;
     assert_eq!(
         stream(Anthropic, &[start, end]),
-        "role0 running0(in 0 cached 0 written 0) | length0 whole(in 19 cached 18 written 0 out 24) |"
+        "role0 running0(in 0 cached 0 cache_write 0) | length0 whole(in 19 cached 18 cache_write 0 out 24) |"
     );
     let early = r#"{"type":"message_delta","delta":{},"usage":{"output_tokens":7,"output_tokens_details":{"thinking_tokens":2}}}"#;
     let late = r#"{"type":"message_delta","delta":{},"usage":{"input_tokens":3}}"#;
@@ -257,7 +257,7 @@ fn anthropic_counts_are_overwritten_key_by_key() {
 }
 
 #[test]
-fn an_unstreamed_message() {
+fn an_unstreamed_message_yields_its_events() {
     let body = r#"{"id":"m1","type":"message","role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s"},{"type":"text","text":"Hi"},{"type":"tool_use","id":"t","name":"dig","input":{"text":"x","usage":{"output_tokens":9}}}],"model":"m","stop_reason":"tool_use","usage":{"cache_read_input_tokens":18,"input_tokens":1,"output_tokens":24}}"#;
     assert_eq!(whole(Anthropic, body), "reasoning0/2 text0/2 tool0/3 tools0 whole(in 19 cached 18 out 24) |");
     assert_eq!(stream(Anthropic, &[body]), whole(Anthropic, body));
@@ -266,7 +266,7 @@ fn an_unstreamed_message() {
 }
 
 #[test]
-fn cohere_frames() {
+fn cohere_frames_yield_their_events() {
     let cases = [
         (r#"{"type":"message-start","id":"c","delta":{"message":{"role":"assistant"}}}"#, "role0 |"),
         (
@@ -296,15 +296,15 @@ fn cohere_frames() {
         (r#"{"type":"message-end","delta":{"finish_reason":"ERROR"}}"#, "abort0 |"),
         ("[DONE]", "done |"),
     ];
-    for (frame, said) in cases {
-        assert_eq!(stream(Cohere, &[frame]), said, "{frame}");
+    for (frame, expected) in cases {
+        assert_eq!(stream(Cohere, &[frame]), expected, "{frame}");
     }
     let body = r#"{"id":"c","finish_reason":"MAX_TOKENS","message":{"role":"assistant","content":[{"type":"text","text":"Hi"}]},"usage":{"tokens":{"input_tokens":12.0,"output_tokens":3.0}}}"#;
     assert_eq!(whole(Cohere, body), "text0/2 length0 whole(in 12 out 3) |");
 }
 
 #[test]
-fn transcription_frames() {
+fn transcription_frames_yield_their_events() {
     let cases = [
         (
             r#"{"object":"transcription.chunk","model":"m","choices":[{"delta":{"content":" so"},"finish_reason":null}]}"#,
@@ -321,8 +321,8 @@ fn transcription_frames() {
         (r#"{"error":{"message":"boom"}}"#, "error |"),
         ("[DONE]", "done |"),
     ];
-    for (frame, said) in cases {
-        assert_eq!(stream(Transcription, &[frame]), said, "{frame}");
+    for (frame, expected) in cases {
+        assert_eq!(stream(Transcription, &[frame]), expected, "{frame}");
     }
     assert_eq!(whole(Transcription, r#"{"text":"so","usage":{"type":"duration","seconds":4}}"#), "text0/2 |");
     assert_eq!(
@@ -343,7 +343,7 @@ fn transcription_frames() {
     assert_eq!(whole(Transcription, body), "text0/2 whole(in 9 out 2) |");
 }
 
-/// Deltas of one shape are recognised, and say the same.
+/// Deltas of one shape are recognised and yield the same events.
 #[test]
 fn typed_deltas_have_a_shape() {
     for (dialect, head, tail) in [
@@ -364,7 +364,7 @@ fn typed_deltas_have_a_shape() {
         ),
     ] {
         let body: String = (0..20).map(|n| format!("event: x\ndata: {head}{n}{tail}\n\n")).collect();
-        assert_eq!(short(&says(dialect, Sse, &body)), vec!["text0/5 |"; 20].join(" "));
+        assert_eq!(short(&scan_every_way(dialect, Sse, &body)), vec!["text0/5 |"; 20].join(" "));
         let mut scanner = crate::Scanner::new(dialect, Sse);
         scanner.feed(body.as_bytes(), &mut super::Seen::default());
         let work = scanner.work();
@@ -372,7 +372,7 @@ fn typed_deltas_have_a_shape() {
     }
 }
 
-/// A server may answer in the shape of another path: its usage counts where the path's own names say nothing.
+/// A server may answer in the shape of another path: its usage counts where the path's own names are absent.
 #[test]
 fn usage_by_another_dialects_names_is_counted() {
     const CHAT: &str = r#"{"object":"chat.completion","choices":[{"message":{"content":"a"}}],"usage":{"prompt_tokens":9,"completion_tokens":2}}"#;
@@ -380,8 +380,8 @@ fn usage_by_another_dialects_names_is_counted() {
         r#"{"object":"response","output":[],"usage":{"input_tokens":9,"output_tokens":2}}"#;
     for dialect in [Anthropic, Cohere, Gemini] {
         for body in [CHAT, RESPONSE] {
-            let said = whole(dialect, body);
-            assert!(said.contains("whole(in 9 out 2)"), "{dialect:?} {body}: {said}");
+            let events = whole(dialect, body);
+            assert!(events.contains("whole(in 9 out 2)"), "{dialect:?} {body}: {events}");
         }
         let refused = whole(dialect, &CHAT.replace(":9", ":-9"));
         assert!(!refused.contains("in "), "{dialect:?}: {refused}");
@@ -404,7 +404,10 @@ fn usage_by_another_dialects_names_is_counted() {
             r#"{"usage":{"prompt_tokens":70,"output_tokens":70},"usageMetadata":{"promptTokenCount":9,"candidatesTokenCount":2}}"#,
         ),
     ] {
-        let said = whole(dialect, own);
-        assert!(said.contains("in 9") && said.contains("out 2") && !said.contains("70"), "{own}: {said}");
+        let events = whole(dialect, own);
+        assert!(
+            events.contains("in 9") && events.contains("out 2") && !events.contains("70"),
+            "{own}: {events}"
+        );
     }
 }

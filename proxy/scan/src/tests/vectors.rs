@@ -1,12 +1,12 @@
-//! Hand-made bodies, each read whole, one byte at a time, cut at every byte, and with other line
-//! ends; all must say the same.
+//! Constructed bodies, each scanned whole, byte by byte, cut at every byte, and with other line
+//! ends. All results must agree.
 
-use super::says;
+use super::scan_every_way;
 use crate::event::{Counts, Finish, Piece, Scope, Usage};
 use crate::{Dialect, Event, Framing, Scanner};
 
 fn sse(body: &str) -> Vec<Event> {
-    says(Dialect::OpenaiChat, Framing::Sse, body).events()
+    scan_every_way(Dialect::OpenaiChat, Framing::Sse, body).events()
 }
 
 fn text(choice: u32, chars: u32) -> Event {
@@ -32,7 +32,7 @@ fn comments_are_pings_and_make_no_frame() {
 }
 
 #[test]
-fn done_needs_its_blank_line_but_the_meter_takes_the_tail() {
+fn done_in_an_unfinished_tail_counts() {
     assert_eq!(sse("data: [DONE]\n\n"), [Event::Done]);
     assert_eq!(sse("data:[DONE]\n\n"), [Event::Done]);
     assert_eq!(sse("data: [DONE]"), [Event::Done]);
@@ -40,7 +40,7 @@ fn done_needs_its_blank_line_but_the_meter_takes_the_tail() {
 }
 
 #[test]
-fn a_look_alike_inside_a_string_is_text() {
+fn usage_inside_a_string_is_text() {
     let body = r#"data: {"choices":[{"index":0,"delta":{"content":"\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":999}"}}],"usage":null}"#;
     assert_eq!(sse(&format!("{body}\n\n")), [text(0, 51)]);
 }
@@ -62,7 +62,7 @@ fn usage_is_found_before_and_after_the_choices() {
 }
 
 #[test]
-fn an_escaped_key_is_the_key() {
+fn an_escaped_key_is_recognised() {
     assert_eq!(
         sse("data: {\"us\\u0061ge\":{\"prompt_tokens\":1,\"completion_tokens\":1},\"choices\":[]}\n\n"),
         [usage(Scope::Whole, 1, 1)]
@@ -80,7 +80,7 @@ fn an_even_run_of_backslashes_escapes_no_quote() {
 }
 
 #[test]
-fn escapes_count_as_the_characters_they_stand_for() {
+fn escapes_count_as_their_characters() {
     assert_eq!(
         sse(
             "data: {\"choices\":[{\"index\":3,\"delta\":{\"content\":\"é😀\"}}]}\n\ndata: {\"choices\":[{\"index\":3,\"delta\":{\"content\":\"\\u00e9\\ud83d\\ude00\"}}]}\n\n"
@@ -98,7 +98,7 @@ fn a_payload_may_span_lines() {
 }
 
 #[test]
-fn frames_of_one_shape_say_the_same_as_frames_read_one_by_one() {
+fn frames_of_one_shape_yield_their_own_events() {
     let mut body = String::new();
     for (index, content) in ["a", "bc", "", "\\n", "\\u00e9", "d"].iter().enumerate() {
         body.push_str(&format!(
@@ -126,7 +126,7 @@ fn frames_of_one_shape_say_the_same_as_frames_read_one_by_one() {
 }
 
 #[test]
-fn roles_finishes_and_tool_calls() {
+fn roles_finishes_and_tool_calls_are_events() {
     assert_eq!(
         sse("data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":null}}]}\n\n\
              data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":7,\"function\":{\"name\":\"dig\",\"arguments\":\"{\\\"usage\\\":1\"}}]}}]}\n\n\
@@ -142,7 +142,7 @@ fn roles_finishes_and_tool_calls() {
 }
 
 #[test]
-fn an_unfinished_block_gives_its_usage_and_end_but_no_text() {
+fn an_unfinished_block_yields_usage_but_no_text() {
     let body = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"x\"},\"finish_reason\":\"stop\"}],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":1}}\n";
     assert_eq!(
         sse(body),
@@ -151,14 +151,14 @@ fn an_unfinished_block_gives_its_usage_and_end_but_no_text() {
 }
 
 #[test]
-fn a_depth_bomb_is_one_unread_frame() {
+fn a_depth_bomb_is_one_unreadable_frame() {
     let body = format!("data: {}\n\ndata: [DONE]\n\n", "[".repeat(100_000));
     let seen = super::scan(Dialect::OpenaiChat, Framing::Sse, body.as_bytes().chunks(4096));
     assert_eq!(seen.events(), [Event::Other, Event::Done]);
 }
 
 #[test]
-fn numbers_that_are_no_counts_are_refused() {
+fn impossible_counts_are_rejected() {
     for number in ["-1", "1.5", "1e400", "9007199254740994", "18446744073709551616", "NaN", "\"7\""] {
         let body = format!(
             "data: {{\"choices\":[],\"usage\":{{\"prompt_tokens\":3,\"completion_tokens\":{number}}}}}\n\n"

@@ -1,4 +1,4 @@
-//! Vectors of the wire formats, by number: what is counted, and how much of an answer a count is.
+//! Vectors of the wire formats, by number: counts and their scope.
 
 use super::{stream, whole};
 use crate::Dialect::{
@@ -7,7 +7,7 @@ use crate::Dialect::{
 };
 
 #[test]
-fn vector_10_an_empty_word_ends_nothing() {
+fn vector_10_an_empty_reason_is_no_finish() {
     let frame = |text: &str, reason: &str, usage: &str| {
         format!(
             r#"{{"choices":[{{"index":0,"text":"{text}","logprobs":null,"finish_reason":"{reason}"}}]{usage}}}"#
@@ -47,7 +47,7 @@ fn vector_12_llamacpp_counts_each_choice() {
 }
 
 #[test]
-fn vector_13_vllm_counts_as_it_goes_and_in_the_end() {
+fn vector_13_vllm_has_running_and_final_counts() {
     let running = |n: u32, out: u32| {
         format!(
             r#"{{"choices":[{{"index":{n},"delta":{{"content":"a"}},"finish_reason":null}}],"usage":{{"prompt_tokens":9,"total_tokens":{},"completion_tokens":{out}}}}}"#,
@@ -77,12 +77,12 @@ fn vector_14_the_same_keys_with_opposite_meanings() {
         };
         [frame(0), frame(1), frame(2)]
     };
-    let said = "text0/1=1 running0(in 5 out 1) | text0/4=1 running0(in 5 out 2) | \
+    let expected = "text0/1=1 running0(in 5 out 1) | text0/4=1 running0(in 5 out 2) | \
                 text0/3=1 running0(in 5 out 3) | done |";
     let sglang = frames(["8", "8,40", "8,40,311"], ["A", "A red", "A red ox"]);
-    assert_eq!(stream(Sglang, &[&sglang[0], &sglang[1], &sglang[2], "[DONE]"]), said);
+    assert_eq!(stream(Sglang, &[&sglang[0], &sglang[1], &sglang[2], "[DONE]"]), expected);
     let lmdeploy = frames(["8", "40", "311"], ["A", " red", " ox"]);
-    assert_eq!(stream(Lmdeploy, &[&lmdeploy[0], &lmdeploy[1], &lmdeploy[2], "[DONE]"]), said);
+    assert_eq!(stream(Lmdeploy, &[&lmdeploy[0], &lmdeploy[1], &lmdeploy[2], "[DONE]"]), expected);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn vector_15_tokens_without_a_frame() {
 }
 
 #[test]
-fn vector_16_anthropic_overwrites() {
+fn vector_16_anthropic_overwrites_counts() {
     let start = r#"{"type":"message_start","message":{"usage":{"input_tokens":5,"output_tokens":1}}}"#;
     let end = |usage: &str| {
         format!(r#"{{"type":"message_delta","delta":{{"stop_reason":"end_turn"}},"usage":{{{usage}}}}}"#)
@@ -116,7 +116,7 @@ fn vector_16_anthropic_overwrites() {
 }
 
 #[test]
-fn vector_18_gemini_counts_thoughts_apart() {
+fn vector_18_gemini_counts_thoughts_separately() {
     let frame = |out: u32, thoughts: u32, end: &str| {
         format!(
             r#"{{"candidates":[{{"content":{{"parts":[{{"text":"a"}}]}}{end}}}],"usageMetadata":{{"promptTokenCount":5,"candidatesTokenCount":{out},"thoughtsTokenCount":{thoughts}}}}}"#
@@ -155,15 +155,15 @@ fn vector_40_vllms_rust_front_end() {
 }
 
 #[test]
-fn a_prompt_of_sound_says_how_much_of_it_was_sound() {
+fn audio_tokens_of_a_prompt_are_counted() {
     let usage = r#"{"prompt_tokens":40,"completion_tokens":9,"prompt_tokens_details":{"cached_tokens":8,"text_tokens":10,"audio_tokens":30},"completion_tokens_details":{"audio_tokens":6}}"#;
     let last = format!(r#"{{"choices":[],"usage":{usage}}}"#);
-    let said = "in 40 cached 8 heard 30 out 9 audio 6";
-    assert_eq!(stream(Chat, &[&last, "[DONE]"]), format!("whole({said}) | done |"));
+    let expected = "in 40 cached 8 audio_in 30 out 9 audio_out 6";
+    assert_eq!(stream(Chat, &[&last, "[DONE]"]), format!("whole({expected}) | done |"));
     let body = format!(
         r#"{{"choices":[{{"index":0,"message":{{"content":"a"}},"finish_reason":"stop"}}],"usage":{usage}}}"#
     );
-    assert_eq!(whole(Chat, &body), format!("text0/1 stop0 choice0({said}) |"));
+    assert_eq!(whole(Chat, &body), format!("text0/1 stop0 choice0({expected}) |"));
     assert_eq!(
         stream(
             Responses,
@@ -171,7 +171,7 @@ fn a_prompt_of_sound_says_how_much_of_it_was_sound() {
                 r#"{"type":"response.completed","response":{"status":"completed","usage":{"input_tokens":40,"input_tokens_details":{"cached_tokens":8,"audio_tokens":30},"output_tokens":9}}}"#
             ]
         ),
-        "stop0 choice(in 40 cached 8 heard 30 out 9) done |"
+        "stop0 choice(in 40 cached 8 audio_in 30 out 9) done |"
     );
     assert_eq!(
         stream(
@@ -180,25 +180,25 @@ fn a_prompt_of_sound_says_how_much_of_it_was_sound() {
                 r#"{"type":"transcript.text.done","text":"a","usage":{"type":"tokens","input_tokens":14,"input_token_details":{"text_tokens":0,"audio_tokens":14},"output_tokens":4}}"#
             ]
         ),
-        "stop0 whole(in 14 heard 14 out 4) done |"
+        "stop0 whole(in 14 audio_in 14 out 4) done |"
     );
 }
 
 #[test]
-fn geminis_parts_of_a_prompt_come_in_any_order() {
+fn gemini_modalities_may_come_in_any_order() {
     let frame = |parts: &str| {
         format!(
             r#"{{"candidates":[{{"content":{{"parts":[{{"text":"a"}}]}},"finishReason":"STOP"}}],"usageMetadata":{{"promptTokenCount":40,"candidatesTokenCount":9,"promptTokensDetails":[{parts}]}}}}"#
         )
     };
-    for (parts, heard) in [
-        (r#"{"modality":"TEXT","tokenCount":10},{"modality":"AUDIO","tokenCount":30}"#, " heard 30"),
-        (r#"{"tokenCount":30,"modality":"AUDIO"},{"tokenCount":10,"modality":"TEXT"}"#, " heard 30"),
-        (r#"{"modality":"TEXT","tokenCount":10},{"modality":"IMAGE","tokenCount":30}"#, " image 30"),
+    for (parts, audio) in [
+        (r#"{"modality":"TEXT","tokenCount":10},{"modality":"AUDIO","tokenCount":30}"#, " audio_in 30"),
+        (r#"{"tokenCount":30,"modality":"AUDIO"},{"tokenCount":10,"modality":"TEXT"}"#, " audio_in 30"),
+        (r#"{"modality":"TEXT","tokenCount":10},{"modality":"IMAGE","tokenCount":30}"#, " image_in 30"),
         (r#"{"modality":"AUDIO"},{"tokenCount":30},7"#, ""),
     ] {
-        let said = format!("text0/1 stop0 whole(in 40{heard} out 9) |");
-        assert_eq!(stream(Gemini, &[&frame(parts)]), said, "{parts}");
-        assert_eq!(whole(Gemini, &frame(parts)), said, "{parts}");
+        let expected = format!("text0/1 stop0 whole(in 40{audio} out 9) |");
+        assert_eq!(stream(Gemini, &[&frame(parts)]), expected, "{parts}");
+        assert_eq!(whole(Gemini, &frame(parts)), expected, "{parts}");
     }
 }

@@ -1,11 +1,11 @@
 //! Vectors of the wire formats, by number: errors inside a body.
 
-use super::{says, short, stream, whole};
+use super::{scan_every_way, short, stream, whole};
 use crate::Dialect::{Anthropic, Gemini, OpenaiChat as Chat};
 use crate::{Dialect, Framing};
 
 fn sse(dialect: Dialect, body: &str) -> String {
-    short(&says(dialect, Framing::Sse, body))
+    short(&scan_every_way(dialect, Framing::Sse, body))
 }
 
 #[test]
@@ -13,7 +13,7 @@ fn vector_17_an_error_after_some_deltas() {
     let delta = "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"a\"}}\n\n";
     for error in [
         r#"{"type":"error","error":{"type":"overloaded_error","message":"x"}}"#,
-        // llama.cpp says no more than this.
+        // llama.cpp sends no more than this.
         r#"{"code":500,"message":"x","type":"server_error"}"#,
     ] {
         let body = format!("{}event: error\ndata: {error}\n\n", delta.repeat(5));
@@ -30,7 +30,7 @@ fn vector_19_geminis_error_without_data() {
     for dialect in Dialect::ALL {
         assert_eq!(sse(dialect, &format!("{error}\n")), "error |", "{dialect:?}");
     }
-    // A block of its own: what follows is what it was.
+    // A separate block: the next one is unaffected.
     assert_eq!(sse(Gemini, &format!("{error}\n{text}")), "error | text0/1 |");
 }
 

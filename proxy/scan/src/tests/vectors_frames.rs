@@ -1,12 +1,12 @@
-//! Vectors of the wire formats, by number: how frames are cut and what JSON hides in them. (34, 35
+//! Vectors of the wire formats, by number: framing, and JSON inside frames. (34, 35
 //! and parts of 39 and 41 concern an editor or a connection, not a scanner.)
 
-use super::{lines, says, short, stream, whole};
+use super::{lines, scan_every_way, short, stream, whole};
 use crate::Dialect::{Anthropic, OllamaChat, OpenaiChat as Chat, OpenaiResponses as Responses};
 use crate::{Dialect, Framing, RequestScanner, Tail};
 
 fn sse(dialect: Dialect, body: &str) -> String {
-    short(&says(dialect, Framing::Sse, body))
+    short(&scan_every_way(dialect, Framing::Sse, body))
 }
 
 #[test]
@@ -16,28 +16,28 @@ fn vector_01_no_space_after_the_colon() {
 }
 
 #[test]
-fn vector_02_comments() {
+fn vector_02_comments_are_pings() {
     assert_eq!(sse(Chat, ":\n\n: keep-alive\n\n:\t\n\n"), "ping ping ping");
 }
 
 #[test]
-fn vector_03_done() {
+fn vector_03_done_ends_the_stream() {
     for body in ["data: [DONE]\n\n", "data:[DONE]\n\n"] {
         assert_eq!(sse(Chat, body), "done |");
     }
-    let torn = says(Chat, Framing::Sse, "data: [DONE]");
+    let torn = scan_every_way(Chat, Framing::Sse, "data: [DONE]");
     assert_eq!(short(&torn), "done ~");
     assert_eq!(torn.tail, Some(Tail { torn: true, whole: false }));
 }
 
 #[test]
-fn vector_04_a_look_alike_in_a_string() {
+fn vector_04_usage_in_a_string_is_text() {
     let frame = r#"{"choices":[{"index":0,"delta":{"content":"\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":999}"}}],"usage":null}"#;
     assert_eq!(stream(Chat, &[frame]), "text0/51 |");
 }
 
 #[test]
-fn vector_05_a_look_alike_in_a_tools_arguments() {
+fn vector_05_usage_in_tool_arguments_is_text() {
     let line = r#"{"message":{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{"usage":{"prompt_tokens":7},"done":true,"eval_count":99}}}]},"done":false}"#;
     assert_eq!(lines(OllamaChat, &[line]), "tool0/1 |");
 }
@@ -49,7 +49,7 @@ fn vector_06_usage_before_the_choices() {
 }
 
 #[test]
-fn vector_07_of_two_members_the_last() {
+fn vector_07_the_last_of_two_members_counts() {
     let frame = r#"{"usage":{"completion_tokens":1},"usage":{"completion_tokens":2},"choices":[]}"#;
     assert_eq!(stream(Chat, &[frame]), "whole(out 2) |");
 }
@@ -71,7 +71,7 @@ fn vector_09_backslashes_before_a_quote() {
 fn vector_22_the_end_of_a_body_ends_a_line_and_no_block() {
     let body =
         "{\"message\":{\"content\":\"a\"},\"done\":false}\n{\"message\":{\"content\":\"\"},\"done\":true}";
-    let seen = says(OllamaChat, Framing::Ndjson, body);
+    let seen = scan_every_way(OllamaChat, Framing::Ndjson, body);
     assert_eq!(
         (short(&seen).as_str(), seen.tail),
         ("text0/1 | stop0 |", Some(Tail { torn: false, whole: true }))
@@ -91,7 +91,7 @@ fn vector_23_a_space_after_the_payload() {
 }
 
 #[test]
-fn vector_24_null_and_nothing_are_signs_of_life() {
+fn vector_24_null_and_empty_are_pings() {
     assert_eq!(sse(Chat, "data: null\n\ndata\n\n"), "ping | ping |");
 }
 
@@ -161,16 +161,16 @@ fn vector_37_numbers_that_are_no_json() {
 fn vector_38_a_depth_bomb() {
     let body = format!("data: {}\n\ndata: [DONE]\n\n", "[".repeat(100_000));
     for dialect in Dialect::ALL {
-        let said = if dialect == Dialect::Unknown { "text0/0" } else { "other" };
+        let expected = if dialect == Dialect::Unknown { "text0/0" } else { "other" };
         for step in [4096, usize::MAX] {
             let seen = super::scan(dialect, Framing::Sse, body.as_bytes().chunks(step));
-            assert_eq!(short(&seen), format!("{said} | done |"), "{dialect:?}");
+            assert_eq!(short(&seen), format!("{expected} | done |"), "{dialect:?}");
         }
     }
 }
 
 #[test]
-fn vector_41_what_a_request_says_of_usage() {
+fn vector_41_usage_options_of_a_request() {
     for (body, stream, include_usage) in [
         (r#"{"stream_options":null,"stream":true}"#, Some(true), None),
         (r#"{"stream":true,"stream_options":{"include_usage":false}}"#, Some(true), Some(false)),

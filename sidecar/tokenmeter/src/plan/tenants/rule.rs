@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use scan::limits::WANTED;
+use scan::limits::MAX_WANTED_MEMBERS;
 use tenant::{
     Algorithm, ApiKeys, BodyKey, Claim, Jwt, KEY_FIELDS, KeyHash, KeySet, Name, Owner, Rule, begins_path,
 };
@@ -169,11 +169,12 @@ impl Reading<'_> {
             }
         };
         // The one too many is kept as well, so that it is told once.
-        if !self.members.contains(&key) && self.members.len() <= WANTED {
+        if !self.members.contains(&key) && self.members.len() <= MAX_WANTED_MEMBERS {
             self.members.push(key.clone());
-            if self.members.len() > WANTED {
-                let what = format!("more than {WANTED} members of a body are looked at");
-                let remedy = format!("keep {WANTED} different ones, those of `end_user` included");
+            if self.members.len() > MAX_WANTED_MEMBERS {
+                let what = format!("more than {MAX_WANTED_MEMBERS} members of a body are looked at");
+                let remedy =
+                    format!("keep {MAX_WANTED_MEMBERS} different ones, those of `end_user` included");
                 self.mistake(origin, what, remedy);
             }
         }

@@ -1,0 +1,127 @@
+//! The events of a frame, pending until its end: a frame cut short by the end of the body keeps its content.
+//! A frame with more than [`FRAME_MAX_EVENTS`] releases them early.
+
+use crate::event::{Event, Finish, Piece, Sink, Usage};
+use crate::frame::{Chars, Kind};
+use crate::limits::FRAME_MAX_EVENTS;
+
+/// The pending events of the current frame, in order.
+#[derive(Debug)]
+pub(crate) struct PendingEvents {
+    list: [PendingEvent; FRAME_MAX_EVENTS],
+    len: usize,
+    /// The usage of [`PendingEvent::Usage`].
+    usage: Option<Usage>,
+}
+
+/// An event pending until its frame's end.
+#[derive(Clone, Copy, Debug)]
+enum PendingEvent {
+    Role(u32),
+    Piece(Kind, Piece),
+    Empty(Piece),
+    Finish(u32, Finish),
+    /// The usage in [`PendingEvents::usage`]: a native frame has one per choice.
+    Usage,
+}
+
+/// The facts of one answer's part of a frame.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ChoiceFacts {
+    pub(crate) choice: u32,
+    pub(crate) chars: Chars,
+    pub(crate) tokens: Option<u32>,
+    pub(crate) role: bool,
+    pub(crate) finish: Option<Finish>,
+}
+
+impl PendingEvents {
+    pub(crate) fn new() -> Self {
+        Self { list: [PendingEvent::Role(0); FRAME_MAX_EVENTS], len: 0, usage: None }
+    }
+
+    /// Discards the pending events.
+    pub(crate) fn clear(&mut self) {
+        self.len = 0;
+        self.usage = None;
+    }
+
+    /// Returns the single pending piece, with a pending usage, if there is nothing else.
+    pub(crate) fn single_piece(&self) -> Option<(Kind, Piece, Option<Usage>)> {
+        match self.list[..self.len] {
+            [PendingEvent::Piece(kind, piece)] => Some((kind, piece, None)),
+            [PendingEvent::Piece(kind, piece), PendingEvent::Usage] => Some((kind, piece, self.usage)),
+            _ => None,
+        }
+    }
+
+    /// Returns true if no content and no token is pending.
+    pub(crate) fn is_empty_delta(&self) -> bool {
+        self.list[..self.len].iter().all(|event| match event {
+            PendingEvent::Role(_) => true,
+            PendingEvent::Empty(piece) => piece.tokens.unwrap_or(0) == 0,
+            PendingEvent::Piece(..) | PendingEvent::Finish(..) | PendingEvent::Usage => false,
+        })
+    }
+
+    /// Adds the facts of one answer. Without content they are a role, an end or an empty delta.
+    pub(crate) fn add(&mut self, facts: ChoiceFacts, sink: &mut impl Sink) {
+        let ChoiceFacts { choice, chars, mut tokens, role, finish } = facts;
+        let mut content = false;
+        for kind in Kind::ALL {
+            let chars = chars[kind as usize];
+            if chars > 0 {
+                self.push(PendingEvent::Piece(kind, Piece { choice, chars, tokens }), sink);
+                tokens = tokens.map(|_| 0);
+                content = true;
+            }
+        }
+        let unsent = tokens.is_some_and(|n| n > 0);
+        if !content && role {
+            self.push(PendingEvent::Role(choice), sink);
+        }
+        if !content && (unsent || !role && finish.is_none()) {
+            self.push(PendingEvent::Empty(Piece { choice, chars: 0, tokens }), sink);
+        }
+        if let Some(reason) = finish {
+            self.push(PendingEvent::Finish(choice, reason), sink);
+        }
+    }
+
+    /// Adds the usage of one answer; an earlier pending one releases all events.
+    pub(crate) fn add_usage(&mut self, usage: Usage, sink: &mut impl Sink) {
+        if self.usage.is_some() {
+            self.release(true, sink);
+        }
+        self.usage = Some(usage);
+        self.push(PendingEvent::Usage, sink);
+    }
+
+    fn push(&mut self, event: PendingEvent, sink: &mut impl Sink) {
+        if self.len == FRAME_MAX_EVENTS {
+            self.release(true, sink);
+        }
+        self.list[self.len] = event;
+        self.len += 1;
+    }
+
+    /// Releases the events; if the frame is not `whole`, only counts and finishes.
+    pub(crate) fn release(&mut self, whole: bool, sink: &mut impl Sink) {
+        for pending in &self.list[..self.len] {
+            let event = match *pending {
+                PendingEvent::Role(choice) => Event::Role { choice },
+                PendingEvent::Piece(kind, piece) => kind.event(piece),
+                PendingEvent::Empty(piece) => Event::Empty(piece),
+                PendingEvent::Finish(choice, reason) => Event::Finish { choice, reason },
+                PendingEvent::Usage => match self.usage.take() {
+                    Some(usage) => Event::Usage(usage),
+                    None => continue,
+                },
+            };
+            if whole || matches!(pending, PendingEvent::Finish(..) | PendingEvent::Usage) {
+                sink.event(event);
+            }
+        }
+        self.len = 0;
+    }
+}
