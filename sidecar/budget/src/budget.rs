@@ -1,4 +1,4 @@
-//! A budget: for whom, for how long, how much, and at which parts of it someone is told.
+//! A budget: its tenants, period, limits and thresholds.
 
 use std::sync::Arc;
 
@@ -6,39 +6,39 @@ use text::Glob;
 
 use crate::period::Period;
 
-/// What tenants may spend in a period.
+/// A spending limit of tenants in a period.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Budget {
-    /// Its name, told apart from all others.
+    /// Its unique name.
     pub name: Arc<str>,
-    /// Whom it covers; empty: every tenant. Several budgets may cover one.
+    /// The tenants it covers; empty: every tenant. Several budgets may cover one tenant.
     pub tenants: Vec<Glob>,
-    /// All tenants it covers spend from one purse; else each has its own.
+    /// All covered tenants share one limit; else each tenant has a limit of its own.
     pub shared: bool,
-    /// How long it lasts.
+    /// Its period.
     pub period: Period,
-    /// From this sum on people are told, pico-units of the currency.
+    /// The soft limit, which only sends alerts, in pico-units of the currency.
     pub soft: Option<i128>,
-    /// What may be spent, pico-units of the currency.
+    /// The hard limit, in pico-units of the currency.
     pub hard: Option<i128>,
-    /// Whether requests are refused once the hard limit is reached.
+    /// Rejects requests once the hard limit is reached.
     pub enforce: bool,
-    /// Whether requests for a model without a price are refused, at any time.
+    /// Rejects requests for a model without a price, whatever is spent.
     pub refuse_unpriced: bool,
 }
 
-/// What people are told of.
+/// A threshold of a budget, with an alert of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Threshold {
-    /// Half of the limit is spent.
+    /// 50 % of the limit is spent.
     Half,
-    /// 80 % of it.
+    /// 80 % of it is spent.
     Most,
-    /// All of it.
+    /// 100 % of it is spent.
     All,
-    /// The soft limit is reached, where there is a hard one besides.
+    /// The soft limit is reached, if there is a hard one too.
     Soft,
-    /// The limit will be reached before the period ends, if things go on.
+    /// At this pace the limit will be reached before the period ends.
     Forecast,
 }
 
@@ -57,13 +57,13 @@ impl Threshold {
         }
     }
 
-    /// Its bit among those of one account.
+    /// Returns its bit in the set of thresholds sent.
     pub(crate) const fn bit(self) -> u8 {
         1 << self as u8
     }
 
-    /// Whether this much of a limit is spent. Nothing passes a threshold by spending nothing.
-    pub(crate) fn passed(self, used: i128, limit: i128) -> bool {
+    /// Returns true if `used` reaches it. Zero spend never does.
+    pub(crate) fn is_crossed(self, used: i128, limit: i128) -> bool {
         let percent = match self {
             Self::Half => 50,
             Self::Most => 80,
@@ -75,22 +75,22 @@ impl Threshold {
 }
 
 impl Budget {
-    /// The limit that thresholds are parts of: the hard one, or the soft one if that is all there is.
+    /// Returns the limit that percentages refer to: the hard one, or else the soft one.
     pub fn limit(&self) -> Option<i128> {
         self.hard.or(self.soft)
     }
 
-    /// Whether it covers a tenant.
+    /// Returns true if it covers a tenant.
     pub fn covers(&self, tenant: &str) -> bool {
         self.tenants.is_empty() || self.tenants.iter().any(|glob| glob.matches(tenant))
     }
 
-    /// The tenants it names in full.
+    /// Returns the tenants that it names without a wildcard.
     pub(crate) fn named(&self) -> impl Iterator<Item = &str> {
         self.tenants.iter().map(Glob::text).filter(|text| !text.contains(['*', '?']))
     }
 
-    /// What is told of, and the limit it is a part of; the forecast not among them.
+    /// Returns each threshold with its limit, without the forecast.
     pub(crate) fn thresholds(&self) -> impl Iterator<Item = (Threshold, i128)> + use<> {
         let parts = [Threshold::Half, Threshold::Most, Threshold::All];
         let limit = self.limit();

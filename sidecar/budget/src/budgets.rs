@@ -1,63 +1,63 @@
-//! All budgets and what was spent under them: charges and the clock's word go in, notices, readings
-//! and refusals come out. It owns no clock and no thread, and everything it says follows from the
-//! sums of days and from what was told, so that neither the order of charges nor a clock that is
-//! set matters.
+//! All budgets and the spend under them: charges and times go in; notices, readings
+//! and rejections come out. No clock and no thread. The output follows from the daily
+//! sums and the alerts sent, so neither the order of charges nor a clock
+//! change matters.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use text::money;
 
-use crate::account::{Account, Look, Mark, Passed};
+use crate::alert_state::{AlertState, Crossed, Evaluation, SentAlert};
 use crate::budget::{Budget, Threshold};
 use crate::fleet::Observed;
 use crate::notice::{Notice, shared_label};
 use crate::period::{DAY_US, Period, ROLLING_DAYS, Span, day_of};
-use crate::reading::{Reading, Refused};
+use crate::reading::{Reading, Rejection};
+use crate::sent_alerts::{SentAlerts, SentEntry, limits_text};
 use crate::spend::Spend;
-use crate::told::{Entry, Told, form};
 
-/// All budgets, and what was spent under them.
+/// All budgets, and the spend under them.
 #[derive(Debug)]
 pub struct Budgets {
     budgets: Vec<Budget>,
     currency: Arc<str>,
     tenants: HashMap<Arc<str>, Tenant>,
-    /// By budget: the purse of those who share one.
-    pools: Vec<Option<(Spend, Account)>>,
+    /// By budget: the spend and alerts of the tenants that share its limit.
+    shared_states: Vec<Option<(Spend, AlertState)>>,
     untracked: u64,
     observed: bool,
-    /// The day of the last tick, and whether room was made for new tenants on it.
+    /// The day of the last tick, and true if idle tenants were evicted on it.
     today: i32,
-    tidied: bool,
+    evicted_today: bool,
 }
 
-/// A tenant that some budget covers.
+/// A tenant that a budget covers.
 #[derive(Debug, Default)]
 struct Tenant {
     spend: Spend,
-    /// Under each budget of its own, by the budget's place.
-    accounts: Vec<(usize, Account)>,
-    /// The budgets it shares, by their place.
+    /// By budget index: the alerts under each budget with a limit per tenant.
+    alert_states: Vec<(usize, AlertState)>,
+    /// The indices of its budgets with a shared limit.
     shared: Vec<usize>,
 }
 
 impl Budgets {
-    /// Budgets in a currency, nothing being spent yet.
+    /// Returns budgets in a currency, without spend.
     pub fn new(budgets: Vec<Budget>, currency: &str) -> Self {
-        let pools = budgets.iter().map(|budget| budget.shared.then(Default::default)).collect();
+        let shared_states = budgets.iter().map(|budget| budget.shared.then(Default::default)).collect();
         let named: Vec<Arc<str>> = budgets.iter().flat_map(Budget::named).map(Into::into).collect();
         let mut all = Self {
             budgets,
             currency: currency.into(),
             tenants: HashMap::new(),
-            pools,
+            shared_states,
             untracked: 0,
             observed: false,
             today: 0,
-            tidied: false,
+            evicted_today: false,
         };
-        // So that those named have a reading from the start, and room whatever happens.
+        // Tenants that a budget names have a reading from the start, and their place is never taken by others.
         for name in named {
             if let Some(tenant) = all.covered(&name) {
                 all.tenants.insert(name, tenant);
@@ -66,8 +66,8 @@ impl Budgets {
         all
     }
 
-    /// From which day on sums are of use: the first of the earliest period before the one that is on, and of
-    /// the thirty days before each of the last thirty.
+    /// Returns the first day whose sums are needed: the first day of the earliest previous period, or
+    /// thirty days before the last thirty.
     pub fn since(&self, now_us: i64) -> i32 {
         let today = day_of(now_us);
         let starts = self.budgets.iter().map(|budget| {
@@ -77,54 +77,55 @@ impl Budgets {
         starts.min().unwrap_or(today).max(0)
     }
 
-    /// Takes what this process's own ledger has, by tenant and day, before the first charge. Without
-    /// `told`, whatever these sums pass counts as told.
-    pub fn restore(&mut self, now_us: i64, sums: &[(Arc<str>, i32, i128)], told: Option<&Told>) {
+    /// Adds the sums of this process's own ledger, by tenant and day, before the first charge. Without
+    /// `sent`, every threshold that these sums cross counts as sent.
+    pub fn restore(&mut self, now_us: i64, sums: &[(Arc<str>, i32, i128)], sent: Option<&SentAlerts>) {
         for (tenant, day, pico) in sums {
             self.add(tenant, *day, *pico);
         }
-        match told {
-            Some(told) => self.remember(told),
-            None => self.take_for_told(now_us),
+        match sent {
+            Some(sent) => self.restore_sent(sent),
+            None => self.mark_all_sent(now_us),
         }
     }
 
-    /// Adds what an exchange that ended at `at_us` costs; a correction is negative.
+    /// Adds the cost of an exchange that ended at `at_us`; a correction is negative.
     pub fn charge(&mut self, tenant: &str, at_us: i64, pico: i64) {
         self.add(tenant, day_of(at_us), pico.into());
     }
 
-    /// The same for a sum over exchanges of a day.
+    /// Adds the sum of a day's exchanges.
     pub fn add(&mut self, tenant: &str, day: i32, pico: i128) {
-        self.book(tenant, &mut |spend| spend.add(day, pico));
+        self.apply(tenant, &mut |spend| spend.add(day, pico));
     }
 
-    /// Replaces what a central store has. What the first such look passes counts as told: others did.
-    /// Whether it was the first, so that [`Budgets::told`] may have more in it than before.
+    /// Replaces the totals of a central store. Thresholds that the first totals cross count as sent, because other
+    /// processes sent them. Returns true for the first totals, which may have changed [`Budgets::sent_alerts`].
     pub fn observe(&mut self, now_us: i64, all: &[Observed]) -> bool {
         self.tenants.values_mut().for_each(|tenant| tenant.spend.forget_observed());
-        self.pools.iter_mut().flatten().for_each(|(spend, _)| spend.forget_observed());
+        self.shared_states.iter_mut().flatten().for_each(|(spend, _)| spend.forget_observed());
         for one in all {
             let others = one.all.saturating_sub(one.ours);
-            self.book(&one.tenant, &mut |spend| spend.observe(one.day, one.ours, others));
+            self.apply(&one.tenant, &mut |spend| spend.observe(one.day, one.ours, others));
         }
         let is_first = !std::mem::replace(&mut self.observed, true);
         if is_first {
-            self.take_for_told(now_us);
+            self.mark_all_sent(now_us);
         }
         is_first
     }
 
-    /// What is to be told now: each threshold once for each budget, tenant and period.
+    /// Returns the notices that are due: each threshold once for each budget, tenant and period.
     pub fn tick(&mut self, now_us: i64) -> Vec<Notice> {
         let today = day_of(now_us);
         if self.today != today {
-            (self.today, self.tidied) = (today, false);
+            (self.today, self.evicted_today) = (today, false);
         }
         let currency = Arc::clone(&self.currency);
         let mut notices = Vec::new();
-        self.each(now_us, |look, tenant, account| {
-            account.tell(look, |passed| notices.push(notice(look, tenant, &currency, passed)));
+        self.evaluate_all(now_us, |evaluation, tenant, state| {
+            state
+                .evaluate(evaluation, |crossed| notices.push(notice(evaluation, tenant, &currency, crossed)));
         });
         notices.sort_unstable_by(|a, b| {
             (&a.budget, &a.tenant, a.span.start, a.threshold).cmp(&(
@@ -137,153 +138,156 @@ impl Budgets {
         notices
     }
 
-    /// Who is refused now, and for how long. A tenant beyond those tracked never is.
-    pub fn refused(&self, now_us: i64) -> HashMap<Arc<str>, Refused> {
-        let mut refused: HashMap<Arc<str>, Refused> = HashMap::new();
+    /// Returns the tenants to reject now. A tenant that is not tracked is never rejected.
+    pub fn rejections(&self, now_us: i64) -> HashMap<Arc<str>, Rejection> {
+        let mut rejections: HashMap<Arc<str>, Rejection> = HashMap::new();
         if !self.budgets.iter().any(|budget| budget.enforce) {
-            return refused;
+            return rejections;
         }
-        let mut refuse = |tenant: &Arc<str>, why: Refused| match refused.get(tenant) {
-            Some(other) if other.retry_after_s >= why.retry_after_s => {}
+        let mut reject = |tenant: &Arc<str>, reason: Rejection| match rejections.get(tenant) {
+            Some(other) if other.retry_after_s >= reason.retry_after_s => {}
             _ => {
-                refused.insert(Arc::clone(tenant), why);
+                rejections.insert(Arc::clone(tenant), reason);
             }
         };
         let spans = Spans::at(now_us);
-        let pools: Vec<_> = (self.pools.iter().enumerate())
-            .map(|(at, pool)| self.refusal(&spans.look(&self.budgets[at], &pool.as_ref()?.0)))
+        let shared_states: Vec<_> = (self.shared_states.iter().enumerate())
+            .map(|(at, shared_state)| {
+                self.rejection(&spans.evaluation(&self.budgets[at], &shared_state.as_ref()?.0))
+            })
             .collect();
         for (name, tenant) in &self.tenants {
-            for (at, _) in &tenant.accounts {
-                if let Some(why) = self.refusal(&spans.look(&self.budgets[*at], &tenant.spend)) {
-                    refuse(name, why);
+            for (at, _) in &tenant.alert_states {
+                if let Some(reason) = self.rejection(&spans.evaluation(&self.budgets[*at], &tenant.spend)) {
+                    reject(name, reason);
                 }
             }
-            for why in tenant.shared.iter().filter_map(|at| pools[*at].as_ref()) {
-                refuse(name, why.clone());
+            for reason in tenant.shared.iter().filter_map(|at| shared_states[*at].as_ref()) {
+                reject(name, reason.clone());
             }
         }
-        refused
+        rejections
     }
 
-    /// How every budget stands, in the order of tenants and then of budgets.
+    /// Returns the state of every budget, ordered by tenant and then by budget.
     pub fn readings(&self, now_us: i64) -> Vec<Reading> {
         let spans = Spans::at(now_us);
         let mut tenants: Vec<_> = self.tenants.iter().collect();
         tenants.sort_unstable_by_key(|(name, _)| *name);
         let own = tenants.into_iter().flat_map(|(name, tenant)| {
-            tenant.accounts.iter().map(move |(at, _)| (Arc::clone(name), *at, &tenant.spend))
+            tenant.alert_states.iter().map(move |(at, _)| (Arc::clone(name), *at, &tenant.spend))
         });
-        let pools = self.pools.iter().enumerate();
-        let pools = pools
-            .filter_map(|(at, pool)| Some((shared_label(&self.budgets[at].name), at, &pool.as_ref()?.0)));
-        own.chain(pools)
+        let shared_states = self.shared_states.iter().enumerate();
+        let shared_states = shared_states.filter_map(|(at, shared_state)| {
+            Some((shared_label(&self.budgets[at].name), at, &shared_state.as_ref()?.0))
+        });
+        own.chain(shared_states)
             .map(|(tenant, at, spend)| {
-                let look = spans.look(&self.budgets[at], spend);
+                let evaluation = spans.evaluation(&self.budgets[at], spend);
                 Reading {
-                    budget: Arc::clone(&look.budget.name),
+                    budget: Arc::clone(&evaluation.budget.name),
                     tenant,
-                    period: look.budget.period,
-                    soft: look.budget.soft,
-                    hard: look.budget.hard,
-                    used: look.used(),
-                    forecast: look.forecast(),
-                    refused: refuses(&look),
+                    period: evaluation.budget.period,
+                    soft: evaluation.budget.soft,
+                    hard: evaluation.budget.hard,
+                    used: evaluation.used(),
+                    forecast: evaluation.forecast(),
+                    refused: is_rejecting(&evaluation),
                 }
             })
             .collect()
     }
 
-    /// What was told of periods that can still be told of, for the next process.
-    pub fn told(&self, now_us: i64) -> Told {
+    /// Returns the alerts sent for periods that can still send one, for the next process.
+    pub fn sent_alerts(&self, now_us: i64) -> SentAlerts {
         let spans = Spans::at(now_us);
         let mut entries = Vec::new();
-        let mut note = |at: usize, tenant: Option<&Arc<str>>, account: &Account| {
+        let mut note = |at: usize, tenant: Option<&Arc<str>>, state: &AlertState| {
             let budget = &self.budgets[at];
-            // Of a rolling period the last time is what counts, however long ago.
+            // Of a rolling period only the last time matters, however long ago.
             let since = spans.spans[budget.period as usize].1.map_or(0, |before| before.start);
-            entries.extend(account.marks().iter().filter(|mark| mark.at >= since).map(|mark| Entry {
+            entries.extend(state.sent().iter().filter(|alert| alert.at >= since).map(|alert| SentEntry {
                 budget: Arc::clone(&budget.name),
-                form: form(budget),
+                limits: limits_text(budget),
                 tenant: tenant.cloned(),
-                at: mark.at,
-                bits: mark.bits,
+                at: alert.at,
+                bits: alert.bits,
             }));
         };
         for (name, tenant) in &self.tenants {
-            tenant.accounts.iter().for_each(|(at, account)| note(*at, Some(name), account));
+            tenant.alert_states.iter().for_each(|(at, state)| note(*at, Some(name), state));
         }
-        for (at, pool) in self.pools.iter().enumerate() {
-            if let Some((_, account)) = pool {
-                note(at, None, account);
+        for (at, shared_state) in self.shared_states.iter().enumerate() {
+            if let Some((_, state)) = shared_state {
+                note(at, None, state);
             }
         }
         entries.sort_unstable_by(|a, b| (&a.budget, &a.tenant, a.at).cmp(&(&b.budget, &b.tenant, b.at)));
-        Told(entries)
+        SentAlerts(entries)
     }
 
-    /// Charges to tenants beyond those tracked: no budget but a shared one knows of them.
+    /// Returns the number of charges to tenants that are not tracked: only shared limits include them.
     pub fn untracked(&self) -> u64 {
         self.untracked
     }
 
-    fn remember(&mut self, told: &Told) {
-        for entry in &told.0 {
+    fn restore_sent(&mut self, sent: &SentAlerts) {
+        for entry in &sent.0 {
             let Some(at) = self.budgets.iter().position(|budget| budget.name == entry.budget) else {
                 continue;
             };
-            if form(&self.budgets[at]) != entry.form {
+            if limits_text(&self.budgets[at]) != entry.limits {
                 continue;
             }
-            let account = match &entry.tenant {
-                None => self.pools[at].as_mut().map(|(_, account)| account),
+            let state = match &entry.tenant {
+                None => self.shared_states[at].as_mut().map(|(_, state)| state),
                 Some(name) if self.track(name) => self.tenants.get_mut(name).and_then(|tenant| {
-                    tenant.accounts.iter_mut().find(|(of, _)| *of == at).map(|(_, account)| account)
+                    tenant.alert_states.iter_mut().find(|(of, _)| *of == at).map(|(_, state)| state)
                 }),
                 Some(_) => None,
             };
-            if let Some(account) = account {
-                account.remember(Mark { at: entry.at, bits: entry.bits });
+            if let Some(state) = state {
+                state.restore_sent(SentAlert { at: entry.at, bits: entry.bits });
             }
         }
     }
 
-    fn take_for_told(&mut self, now_us: i64) {
-        self.each(now_us, |look, _, account| account.take_for_told(look));
+    fn mark_all_sent(&mut self, now_us: i64) {
+        self.evaluate_all(now_us, |evaluation, _, state| state.mark_all_sent(evaluation));
     }
 
-    /// Does something to the sums of a tenant and of all it shares.
-    fn book(&mut self, name: &str, change: &mut dyn FnMut(&mut Spend)) {
+    /// Applies a change to the sums of a tenant and of every shared limit that covers it.
+    fn apply(&mut self, name: &str, change: &mut dyn FnMut(&mut Spend)) {
         if self.track(name) {
-            let tenant = self.tenants.get_mut(name).expect("it is tracked");
+            let tenant = self.tenants.get_mut(name).expect("the tenant is tracked");
             change(&mut tenant.spend);
             for at in &tenant.shared {
-                if let Some((spend, _)) = &mut self.pools[*at] {
+                if let Some((spend, _)) = &mut self.shared_states[*at] {
                     change(spend);
                 }
             }
             return;
         }
         let mut covered = false;
-        for (budget, pool) in self.budgets.iter().zip(&mut self.pools) {
+        for (budget, shared_state) in self.budgets.iter().zip(&mut self.shared_states) {
             if !budget.covers(name) {
                 continue;
             }
             covered = true;
-            if let Some((spend, _)) = pool {
+            if let Some((spend, _)) = shared_state {
                 change(spend);
             }
         }
         self.untracked += u64::from(covered);
     }
 
-    /// Whether the tenant is tracked, from now on if not before: a budget covers it and there is room.
+    /// Tracks the tenant if a budget covers it and there is room; returns true if it is tracked.
     fn track(&mut self, name: &str) -> bool {
         if self.tenants.contains_key(name) {
             return true;
         }
         let Some(tenant) = self.covered(name) else { return false };
-        if self.tenants.len() >= TRACKED && !self.make_room() {
+        if self.tenants.len() >= TRACKED_MAX_TENANTS && !self.evict_idle() {
             return false;
         }
         self.tenants.insert(name.into(), tenant);
@@ -295,95 +299,106 @@ impl Budgets {
         for (at, budget) in self.budgets.iter().enumerate().filter(|(_, budget)| budget.covers(name)) {
             match budget.shared {
                 true => tenant.shared.push(at),
-                false => tenant.accounts.push((at, Account::default())),
+                false => tenant.alert_states.push((at, AlertState::default())),
             }
         }
-        let some = !tenant.accounts.is_empty() || !tenant.shared.is_empty();
+        let some = !tenant.alert_states.is_empty() || !tenant.shared.is_empty();
         (some && name != OTHER).then_some(tenant)
     }
 
-    /// Lets those go who spent nothing for two months; looked for once a day, since it takes a while.
-    fn make_room(&mut self) -> bool {
-        if !std::mem::replace(&mut self.tidied, true) {
+    /// Evicts tenants without spend for two months. At most once a day, because it visits every tenant.
+    fn evict_idle(&mut self) -> bool {
+        if !std::mem::replace(&mut self.evicted_today, true) {
             let since = self.today - IDLE_DAYS;
             let named: Vec<&str> = self.budgets.iter().flat_map(Budget::named).collect();
             self.tenants.retain(|name, tenant| {
                 tenant.spend.last().is_some_and(|last| last >= since) || named.contains(&&**name)
             });
         }
-        self.tenants.len() < TRACKED
+        self.tenants.len() < TRACKED_MAX_TENANTS
     }
 
-    /// Every account, with what it is looked at with.
-    fn each(&mut self, now_us: i64, mut look_at: impl FnMut(&Look<'_>, Option<&Arc<str>>, &mut Account)) {
+    /// Evaluates every budget of every tenant, and every shared limit.
+    fn evaluate_all(
+        &mut self,
+        now_us: i64,
+        mut evaluate: impl FnMut(&Evaluation<'_>, Option<&Arc<str>>, &mut AlertState),
+    ) {
         let spans = Spans::at(now_us);
         for (name, tenant) in &mut self.tenants {
-            for (at, account) in &mut tenant.accounts {
-                look_at(&spans.look(&self.budgets[*at], &tenant.spend), Some(name), account);
+            for (at, state) in &mut tenant.alert_states {
+                evaluate(&spans.evaluation(&self.budgets[*at], &tenant.spend), Some(name), state);
             }
         }
-        for (budget, pool) in self.budgets.iter().zip(&mut self.pools) {
-            if let Some((spend, account)) = pool {
-                look_at(&spans.look(budget, spend), None, account);
+        for (budget, shared_state) in self.budgets.iter().zip(&mut self.shared_states) {
+            if let Some((spend, state)) = shared_state {
+                evaluate(&spans.evaluation(budget, spend), None, state);
             }
         }
     }
 
-    fn refusal(&self, look: &Look<'_>) -> Option<Refused> {
-        if !refuses(look) {
+    fn rejection(&self, evaluation: &Evaluation<'_>) -> Option<Rejection> {
+        if !is_rejecting(evaluation) {
             return None;
         }
-        let hard = look.budget.hard?;
-        let end = match look.budget.period {
+        let hard = evaluation.budget.hard?;
+        let end = match evaluation.budget.period {
             Period::Rolling => {
-                let held = |day| look.spend.between(day - ROLLING_DAYS + 1, day + 1);
-                let later = look.today + 1..=look.today + ROLLING_DAYS;
-                { later }.find(|day| held(*day) < hard).unwrap_or(look.today + ROLLING_DAYS)
+                let held = |day| evaluation.spend.between(day - ROLLING_DAYS + 1, day + 1);
+                let later = evaluation.today + 1..=evaluation.today + ROLLING_DAYS;
+                { later }.find(|day| held(*day) < hard).unwrap_or(evaluation.today + ROLLING_DAYS)
             }
-            _ => look.span.end,
+            _ => evaluation.span.end,
         };
-        let left_us = i64::from(end).saturating_mul(DAY_US).saturating_sub(look.now_us);
+        let left_us = i64::from(end).saturating_mul(DAY_US).saturating_sub(evaluation.now_us);
         let (limit, until) = (money(hard), Span { start: end, end }.start_text());
-        let period = match look.budget.period {
+        let period = match evaluation.budget.period {
             Period::Rolling => "any 30 days",
             period => &format!("a {}", period.name()),
         };
         let message = format!(
             "budget exceeded: `{}` allows {limit} {} for {period}, and that is spent; try again after {until}",
-            look.budget.name, self.currency
+            evaluation.budget.name, self.currency
         );
-        Some(Refused {
+        Some(Rejection {
             retry_after_s: u64::try_from(left_us).unwrap_or(0).div_ceil(1_000_000).max(1),
             message: message.into(),
         })
     }
 }
 
-/// Whether requests are refused.
-fn refuses(look: &Look<'_>) -> bool {
-    look.budget.enforce && look.budget.hard.is_some_and(|hard| look.used() >= hard)
+/// Returns true if requests are rejected.
+fn is_rejecting(evaluation: &Evaluation<'_>) -> bool {
+    evaluation.budget.enforce && evaluation.budget.hard.is_some_and(|hard| evaluation.used() >= hard)
 }
 
-fn notice(look: &Look<'_>, tenant: Option<&Arc<str>>, currency: &Arc<str>, passed: Passed) -> Notice {
+fn notice(
+    evaluation: &Evaluation<'_>,
+    tenant: Option<&Arc<str>>,
+    currency: &Arc<str>,
+    crossed: Crossed,
+) -> Notice {
     Notice {
-        budget: Arc::clone(&look.budget.name),
+        budget: Arc::clone(&evaluation.budget.name),
         tenant: tenant.cloned(),
-        period: look.budget.period,
-        span: passed.span,
-        threshold: passed.threshold,
-        limit: passed.limit,
-        used: passed.used,
-        forecast: passed.forecast,
-        soft: look.budget.soft,
-        hard: look.budget.hard,
-        // Other thresholds may be passed by the same charge; it is this one that shuts the gate.
-        refusing: passed.threshold == Threshold::All && passed.span == look.span && refuses(look),
+        period: evaluation.budget.period,
+        span: crossed.span,
+        threshold: crossed.threshold,
+        limit: crossed.limit,
+        used: crossed.used,
+        forecast: crossed.forecast,
+        soft: evaluation.budget.soft,
+        hard: evaluation.budget.hard,
+        // The same charge may cross other thresholds; only this one starts the rejections.
+        refusing: crossed.threshold == Threshold::All
+            && crossed.span == evaluation.span
+            && is_rejecting(evaluation),
         currency: Arc::clone(currency),
-        at_us: look.now_us,
+        at_us: evaluation.now_us,
     }
 }
 
-/// The periods that are on, worked out once for all accounts.
+/// The current periods, calculated once for all tenants.
 struct Spans {
     now_us: i64,
     today: i32,
@@ -396,17 +411,17 @@ impl Spans {
         Self { now_us, today, spans: Period::ALL.map(|period| (period.span(today), period.before(today))) }
     }
 
-    fn look<'a>(&self, budget: &'a Budget, spend: &'a Spend) -> Look<'a> {
+    fn evaluation<'a>(&self, budget: &'a Budget, spend: &'a Spend) -> Evaluation<'a> {
         let (span, before) = self.spans[budget.period as usize];
-        Look { budget, spend, now_us: self.now_us, today: self.today, span, before }
+        Evaluation { budget, spend, now_us: self.now_us, today: self.today, span, before }
     }
 }
 
-/// The tenant of those who are too many to be told apart.
+/// The tenant label of all tenants beyond the label limit.
 pub const OTHER: &str = "_other";
 
-/// Tenants tracked, besides those that budgets name in full: some kilobytes each.
-pub const TRACKED: usize = 10_000;
+/// Maximum number of tracked tenants, besides those that budgets name: some kilobytes each.
+pub const TRACKED_MAX_TENANTS: usize = 10_000;
 
-/// Longer than any period and the one before.
+/// Longer than any period together with the one before.
 const IDLE_DAYS: i32 = 62;

@@ -1,4 +1,4 @@
-//! Where notices are posted. Chat systems hide a key in the path or the query, so of the address
+//! The webhook's address. Chat systems put a key into the path or the query, so
 //! only scheme, host and port are ever shown.
 
 use std::fmt;
@@ -6,45 +6,45 @@ use std::net::IpAddr;
 
 use ureq::http::Uri;
 
-/// A webhook's address, checked.
+/// A validated webhook address.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Endpoint(Uri);
 
-/// What is wrong with an address; it never repeats the address.
+/// An invalid address; the error never repeats the address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndpointError {
-    /// What is wrong.
+    /// The problem.
     pub what: &'static str,
-    /// What to do.
+    /// The remedy.
     pub remedy: &'static str,
 }
 
 impl Endpoint {
-    /// Checks what was written.
+    /// Parses and validates an address.
     pub fn parse(text: &str) -> Result<Self, EndpointError> {
-        let Ok(uri) = text.parse::<Uri>() else { return refuse("it is not a URL", WRITE) };
+        let Ok(uri) = text.parse::<Uri>() else { return refuse("it is not a URL", REMEDY) };
         if !matches!(uri.scheme_str(), Some("http" | "https")) {
-            return refuse("its scheme is neither https nor http", WRITE);
+            return refuse("its scheme is neither https nor http", REMEDY);
         }
         if uri.host().is_none_or(str::is_empty) {
-            return refuse("it names no host", WRITE);
+            return refuse("it names no host", REMEDY);
         }
         if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
             return refuse(
-                "it holds a name or a password before the host",
-                "remove them, and let the receiver know us by `budget_webhook_secret_file`",
+                "it contains a user name or a password",
+                "remove them, and sign notices with `budget_webhook_secret_file`",
             );
         }
         let authority = uri.authority().map_or("", |authority| authority.as_str());
         let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));
         if has_port && uri.port_u16().is_none_or(|port| port == 0) {
-            return refuse("its port is not a number from 1 to 65535", WRITE);
+            return refuse("its port is not a number from 1 to 65535", REMEDY);
         }
         Ok(Self(uri))
     }
 
-    /// Whether what is posted can be read on the way: it leaves this machine without TLS.
-    pub fn in_clear(&self) -> bool {
+    /// Returns true if notices leave this machine without TLS.
+    pub fn is_unencrypted(&self) -> bool {
         let host = self.0.host().unwrap_or_default().trim_matches(['[', ']']);
         let near = host.eq_ignore_ascii_case("localhost")
             || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());
@@ -56,7 +56,7 @@ impl Endpoint {
     }
 }
 
-/// Scheme, host and port, and whether there is more.
+/// Shows scheme, host and port, and `…` for a path or query.
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let authority = self.0.authority().map_or("", |authority| authority.as_str());
@@ -78,14 +78,14 @@ fn refuse<T>(what: &'static str, remedy: &'static str) -> Result<T, EndpointErro
     Err(EndpointError { what, remedy })
 }
 
-const WRITE: &str = "write https://HOST[:PORT]/PATH";
+const REMEDY: &str = "write https://HOST[:PORT]/PATH";
 
 #[cfg(test)]
 mod tests {
     use super::Endpoint;
 
     #[test]
-    fn only_where_it_goes_is_shown() {
+    fn only_scheme_host_and_port_are_shown() {
         for (text, shown) in [
             ("https://hooks.example.com/services/T0/B0/key", "https://hooks.example.com/…"),
             ("http://127.0.0.1:9093?key=1", "http://127.0.0.1:9093/…"),
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_this_machine_without_tls() {
+    fn plain_http_beyond_loopback_is_unencrypted() {
         for (text, clear) in [
             ("http://hooks.example.com/key", true),
             ("http://10.0.0.7:9093/", true),
@@ -109,12 +109,12 @@ mod tests {
             ("http://127.0.0.9/", false),
             ("http://[::1]:80/", false),
         ] {
-            assert_eq!(Endpoint::parse(text).unwrap().in_clear(), clear, "{text}");
+            assert_eq!(Endpoint::parse(text).unwrap().is_unencrypted(), clear, "{text}");
         }
     }
 
     #[test]
-    fn what_is_wrong_is_said_and_nothing_repeated() {
+    fn errors_name_the_problem_and_never_the_address() {
         for (text, what) in [
             ("", "it is not a URL"),
             ("https://exa mple.com/key", "it is not a URL"),
@@ -122,7 +122,7 @@ mod tests {
             ("hooks.example.com", "its scheme is neither https nor http"),
             ("ftp://example.com/key", "its scheme is neither https nor http"),
             ("/key", "its scheme is neither https nor http"),
-            ("https://user:key@example.com/", "it holds a name or a password before the host"),
+            ("https://user:key@example.com/", "it contains a user name or a password"),
             ("https://example.com:0/", "its port is not a number from 1 to 65535"),
             ("https://example.com:99999/", "its port is not a number from 1 to 65535"),
         ] {

@@ -1,15 +1,15 @@
-//! What will have been spent by the period's end, if things go on: the mean of two straight lines,
+//! The forecast of a period's spend: the mean of two linear extrapolations,
 //! one at the pace of the period so far, one at the pace of the last 24 hours. The first alone
-//! would be late to see a change, the second would take every burst for one.
+//! would react late, the second would follow every burst.
 //!
-//! Both are made of the days' sums alone: of yesterday the part counts that is less than 24 hours
-//! ago, as if its sum had been spent evenly. So the forecast is the same after a restart.
+//! Both use the daily sums alone: yesterday counts by the fraction of it that is less than 24 hours
+//! ago, as if it had been spent evenly. So the forecast is the same after a restart.
 
 use crate::period::{DAY_S, Period, Span, day_of};
 use crate::spend::Spend;
 
-/// The forecast in pico-units; none while there is too little to say. Of the rolling period it is
-/// what its thirty days will hold thirty days from now.
+/// Returns the forecast in pico-units, or `None` while too little of the period is over. For the rolling period it is
+/// the sum of its thirty days thirty days from now.
 pub(crate) fn forecast(spend: &Spend, period: Period, span: Span, now_s: i64) -> Option<i128> {
     let length_s = span.seconds();
     let start = match period {
@@ -17,7 +17,7 @@ pub(crate) fn forecast(spend: &Spend, period: Period, span: Span, now_s: i64) ->
         _ => span.start,
     };
     let elapsed_s = now_s - i64::from(start) * DAY_S;
-    if elapsed_s < (length_s / LEAST_PART).max(LEAST_S) || elapsed_s > length_s {
+    if elapsed_s < (length_s / MIN_ELAPSED_DIVISOR).max(MIN_ELAPSED_S) || elapsed_s > length_s {
         return None;
     }
     let used = spend.between(span.start, span.end);
@@ -34,7 +34,7 @@ pub(crate) fn forecast(spend: &Spend, period: Period, span: Span, now_s: i64) ->
     })
 }
 
-/// What was spent in the last 24 hours, times the seconds of a day: so nothing is rounded yet.
+/// Returns the spend of the last 24 hours, times the seconds of a day, so that nothing is rounded yet.
 fn last_day_seconds(spend: &Spend, now_s: i64) -> i128 {
     let today = day_of(now_s.saturating_mul(1_000_000));
     let still_s = DAY_S - now_s.rem_euclid(DAY_S);
@@ -47,8 +47,8 @@ fn scaled(pico: i128, by: i64, of: i64) -> i128 {
     pico.saturating_mul(i128::from(by)) / i128::from(of)
 }
 
-/// No forecast before a twentieth of the period is over: 72 minutes of a day, 36 hours of a month.
-const LEAST_PART: i64 = 20;
+/// The forecast starts when this part of the period (a twentieth) is over: 72 minutes of a day, 36 hours of a month.
+const MIN_ELAPSED_DIVISOR: i64 = 20;
 
-/// Nor before an hour is.
-const LEAST_S: i64 = 3600;
+/// The least elapsed time of a forecast: an hour.
+const MIN_ELAPSED_S: i64 = 3600;

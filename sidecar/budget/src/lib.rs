@@ -1,38 +1,38 @@
-//! Budgets: what a tenant may spend in a period, how much of it is gone, and who is to be told.
+//! Budgets: spending limits of tenants per period, the spend under them, alerts and rejections.
 //!
-//! Laws: money is exact and whole pico-units; a threshold is told of once in a period; nobody is
-//! refused unless a budget says so. [`Budgets`] is a pure value: charges and times go in, notices,
-//! readings and refusals come out. [`Webhook`] is the only part with a thread and a socket.
+//! Laws: money is exact, in whole pico-units; each threshold is sent once per period; requests are
+//! rejected only by an enforced budget. [`Budgets`] is pure: charges and times go in; notices,
+//! readings and rejections come out. [`Webhook`] is the only part with a thread and a socket.
 
-// What is promised.
+// Definition.
 mod budget;
 mod period;
 
-// What was spent, and what follows from it.
-mod account;
+// Spend and its evaluation.
+mod alert_state;
 mod budgets;
 mod fleet;
 mod forecast;
+mod sent_alerts;
 mod spend;
-mod told;
 
-// What leaves.
+// Output.
 mod notice;
 mod reading;
 
-// Where it goes.
+// Delivery.
 mod endpoint;
 mod post;
 mod signature;
 mod webhook;
 
 pub use budget::{Budget, Threshold};
-pub use budgets::{Budgets, OTHER, TRACKED};
+pub use budgets::{Budgets, OTHER, TRACKED_MAX_TENANTS};
 pub use endpoint::{Endpoint, EndpointError};
 pub use fleet::Observed;
 pub use notice::Notice;
 pub use period::{DAY_US, Period, Span, day_of};
-pub use reading::{Reading, Refused, tightest};
+pub use reading::{Reading, Rejection, tightest};
+pub use sent_alerts::{SentAlerts, SentAlertsError};
 pub use signature::{SIGNATURE, Secret, SecretError};
-pub use told::{Told, ToldError};
-pub use webhook::{KEPT, Plan, QUEUE, Sent, Webhook};
+pub use webhook::{Plan, QUEUE_MAX_ITEMS, RETRY_MAX_ITEMS, Webhook, WebhookCounts};

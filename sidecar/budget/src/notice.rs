@@ -1,5 +1,5 @@
-//! What people are told, as a sentence and as the webhook's JSON. The schema has a version; members
-//! are added to one, never renamed or removed.
+//! An alert as a sentence and as the webhook's JSON. The schema has a version; members
+//! may be added, never renamed or removed.
 
 use std::sync::Arc;
 
@@ -10,52 +10,52 @@ use text::money;
 use crate::budget::Threshold;
 use crate::period::{Period, Span};
 
-/// A threshold was passed. Money is in pico-units of the currency.
+/// A crossed threshold. Money is in pico-units of the currency.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
     /// The budget's name.
     pub budget: Arc<str>,
-    /// The tenant; `None` if all whom the budget covers share it.
+    /// The tenant; `None` for a shared limit.
     pub tenant: Option<Arc<str>>,
     /// The budget's period.
     pub period: Period,
-    /// The period in which it was passed.
+    /// The period in which the threshold was crossed.
     pub span: Span,
-    /// What was passed.
+    /// The threshold.
     pub threshold: Threshold,
-    /// The limit it is a part of.
+    /// The limit that the threshold refers to.
     pub limit: i128,
-    /// What was spent.
+    /// The spend in that period.
     pub used: i128,
-    /// What will have been spent by the end, if that can be said.
+    /// The forecast of the period's spend, if there is one.
     pub forecast: Option<i128>,
     /// The soft limit.
     pub soft: Option<i128>,
     /// The hard limit.
     pub hard: Option<i128>,
-    /// Whether requests are refused because of it: only where all of a hard limit that is enforced is
-    /// spent.
+    /// True if requests are rejected from now on: only when an enforced hard limit is reached in the
+    /// current period.
     pub refusing: bool,
     /// The currency's code.
     pub currency: Arc<str>,
-    /// When, microseconds since 1970-01-01.
+    /// The time of the evaluation, microseconds since 1970-01-01.
     pub at_us: i64,
 }
 
 impl Notice {
-    /// The same for the same budget, tenant, period and threshold, whoever tells it and however
-    /// often: receivers that join what is one can do so by it.
+    /// Returns its id, equal for the same budget, tenant, period and threshold, whichever process sends it and however
+    /// often: a deduplication key for receivers.
     pub fn id(&self) -> String {
         let tenant = self.tenant.as_deref().unwrap_or("*");
         format!("{}/{tenant}/{}/{}", self.budget, self.span.start_date(), self.threshold.name())
     }
 
-    /// The label value of the tenant.
+    /// Returns the tenant's label value.
     pub fn label(&self) -> Arc<str> {
         self.tenant.clone().unwrap_or_else(|| shared_label(&self.budget))
     }
 
-    /// One sentence.
+    /// Returns the notice as one sentence.
     pub fn sentence(&self) -> String {
         let who = match &self.tenant {
             Some(tenant) => format!("Tenant `{tenant}`"),
@@ -90,7 +90,7 @@ impl Notice {
         )
     }
 
-    /// The webhook's body.
+    /// Returns the webhook's body.
     pub fn json(&self) -> Value {
         let decimal = |pico: i128| money(pico).to_string();
         json!({
@@ -115,12 +115,12 @@ impl Notice {
     }
 }
 
-/// The label value of a purse that several share.
+/// Returns the label value of a shared limit.
 pub(crate) fn shared_label(budget: &str) -> Arc<str> {
     format!("_shared:{budget}").into()
 }
 
-/// Text in which Slack sees no markup: a tenant named `<!channel>` shall call nobody.
+/// Escapes Slack's markup: a tenant named `<!channel>` must notify no channel.
 fn slack(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

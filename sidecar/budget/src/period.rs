@@ -1,28 +1,28 @@
-//! Periods as days of UTC: a day, a week from Monday on, a month, or the thirty days up to today.
-//! A charge belongs to the day in which its exchange ended, and by it to its period.
+//! Periods as UTC days: a day, a week from Monday, a month, or the thirty days up to today.
+//! A charge belongs to the day on which its exchange ended.
 
 use jiff::ToSpan;
 use jiff::civil::{Date, date};
 
-/// How long a budget lasts before it begins anew.
+/// The period of a budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Period {
     /// A day.
     Day,
-    /// Monday to Sunday, as ISO 8601 has it.
+    /// Monday to Sunday, as in ISO 8601.
     Week,
-    /// A month of the calendar.
+    /// A calendar month.
     Month,
-    /// Today and the 29 days before: every day one comes and one goes.
+    /// Today and the 29 days before.
     Rolling,
 }
 
-/// Days of a period, since 1970-01-01.
+/// The days of a period, counted from 1970-01-01.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Span {
-    /// The first.
+    /// The first day.
     pub start: i32,
-    /// The one after the last.
+    /// The day after the last.
     pub end: i32,
 }
 
@@ -30,7 +30,7 @@ impl Period {
     /// Every period.
     pub const ALL: [Self; 4] = [Self::Day, Self::Week, Self::Month, Self::Rolling];
 
-    /// The label value, and the word in the settings.
+    /// Returns the label value, which is also the value in the settings.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Day => "day",
@@ -40,7 +40,7 @@ impl Period {
         }
     }
 
-    /// The period a day is in.
+    /// Returns the period that contains a day.
     pub fn span(self, day: i32) -> Span {
         let day = day.clamp(0, LAST_DAY);
         match self {
@@ -58,7 +58,7 @@ impl Period {
         }
     }
 
-    /// The period before the one that a day is in; none for the rolling one, which has today in all.
+    /// Returns the period before the one that contains a day; `None` for the rolling period, which always includes today.
     pub fn before(self, day: i32) -> Option<Span> {
         match self {
             Self::Rolling => None,
@@ -68,35 +68,35 @@ impl Period {
 }
 
 impl Span {
-    /// Seconds it lasts.
+    /// Returns its length in seconds.
     pub(crate) fn seconds(self) -> i64 {
         i64::from(self.end - self.start) * DAY_S
     }
 
-    /// When its first day begins, RFC 3339.
+    /// Returns the start of its first day, in RFC 3339.
     pub fn start_text(self) -> String {
         midnight(self.start)
     }
 
-    /// When the day after its last begins, RFC 3339.
+    /// Returns the end of its last day, in RFC 3339.
     pub fn end_text(self) -> String {
         midnight(self.end)
     }
 
-    /// Its first day, as `2026-11-01`.
+    /// Returns its first day, as `2026-11-01`.
     pub fn start_date(self) -> String {
         date_of(self.start).to_string()
     }
 }
 
-/// The day of a time in microseconds since 1970-01-01, UTC. Times before that or after 9999-12-30,
-/// which no clock of ours says, are taken for the first and the last day.
+/// Returns the UTC day of a time in microseconds since 1970-01-01. Earlier times, and times after 9999-12-30,
+/// are clamped to the first and the last day.
 pub fn day_of(at_us: i64) -> i32 {
     let day = at_us.div_euclid(DAY_US).clamp(0, i64::from(LAST_DAY));
     i32::try_from(day).unwrap_or(LAST_DAY)
 }
 
-/// The day of a date, if it is one that [`day_of`] says.
+/// Parses a date; `None` outside the range of [`day_of`].
 pub(crate) fn day_named(text: &str) -> Option<i32> {
     let day = number_of(text.parse().ok()?);
     (0..=LAST_DAY).contains(&day).then_some(day)
@@ -116,16 +116,16 @@ fn number_of(day: Date) -> i32 {
 
 const EPOCH: Date = date(1970, 1, 1);
 
-/// 9999-12-30: jiff knows one more, which is where the period of this one ends.
+/// 9999-12-30: jiff's last date is one day later, and is the end of this day's period.
 const LAST_DAY: i32 = 2_932_895;
 
-/// Days of the rolling period.
+/// Days in the rolling period.
 pub(crate) const ROLLING_DAYS: i32 = 30;
 
-/// Seconds of a day: UTC as computers count it has no others.
+/// Seconds in a day; computer clocks have no leap seconds.
 pub(crate) const DAY_S: i64 = 86_400;
 
-/// Microseconds of a day.
+/// Microseconds in a day.
 pub const DAY_US: i64 = DAY_S * 1_000_000;
 
 #[cfg(test)]
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn each_day_is_in_its_period() {
+    fn days_map_to_the_expected_periods() {
         for (period, day, start, end) in [
             (Period::Day, "2026-11-21", "2026-11-21", "2026-11-22"),
             (Period::Day, "1970-01-01", "1970-01-01", "1970-01-02"),
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn every_day_is_in_the_period_it_says_and_periods_touch() {
+    fn periods_contain_their_days_and_are_contiguous() {
         for day in (0..80_000).chain(LAST_DAY - 80..=LAST_DAY) {
             for period in Period::ALL {
                 let span = period.span(day);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn absurd_times_have_a_day() {
+    fn out_of_range_times_are_clamped() {
         assert_eq!(day_of(i64::MIN), 0);
         assert_eq!(day_of(-1), 0);
         assert_eq!(day_of(DAY_US - 1), 0);

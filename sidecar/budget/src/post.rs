@@ -1,6 +1,6 @@
-//! One attempt to post a notice. Nothing a receiver does holds us for longer than the attempt may
-//! take, or makes us read more than it may send: redirects are not followed, and what it answers
-//! is read, within bounds, only so that the connection can be used again.
+//! One delivery attempt of a notice. It has a timeout, and bounds on what it reads: a receiver can neither block
+//! it longer nor make it read more. Redirects are not followed, and the response body
+//! is read only so that the connection can be reused.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -20,13 +20,13 @@ pub(crate) struct Post {
     secret: Option<Secret>,
 }
 
-/// Why a notice was not taken.
+/// The failure of a delivery.
 #[derive(Debug)]
-pub(crate) enum Refusal {
-    /// The receiver does not want it, and would not want it again.
-    Never(String),
-    /// It may want it later.
-    Later(String),
+pub(crate) enum DeliveryError {
+    /// Permanent: a retry would fail as well.
+    Permanent(String),
+    /// Temporary: a retry may succeed.
+    Temporary(String),
 }
 
 impl Post {
@@ -48,7 +48,7 @@ impl Post {
             .max_redirects(0)
             .max_redirects_will_error(false)
             .http_status_as_error(false)
-            .max_response_header_size(REPLY_HEAD_BYTES)
+            .max_response_header_size(RESPONSE_HEAD_MAX_BYTES)
             .user_agent(concat!("tokenmeter/", env!("CARGO_PKG_VERSION")));
         if !through_proxy {
             config = config.proxy(None);
@@ -56,20 +56,22 @@ impl Post {
         Self { agent: config.build().new_agent(), endpoint, secret }
     }
 
-    pub(crate) fn attempt(&self, body: &[u8]) -> Result<(), Refusal> {
+    pub(crate) fn attempt(&self, body: &[u8]) -> Result<(), DeliveryError> {
         let mut request = self.agent.post(self.endpoint.uri()).header("content-type", "application/json");
         if let Some(secret) = &self.secret {
             request = request.header(SIGNATURE, secret.sign(body));
         }
-        let mut reply = request.send(body).map_err(|error| Refusal::Later(said(&error)))?;
+        let mut reply = request.send(body).map_err(|error| DeliveryError::Temporary(describe(&error)))?;
         let status = reply.status().as_u16();
-        // The status counts, whatever comes after it.
-        let _ = io::copy(&mut reply.body_mut().as_reader().take(REPLY_BYTES), &mut io::sink());
+        // The status decides, whatever follows it.
+        let _ = io::copy(&mut reply.body_mut().as_reader().take(RESPONSE_BODY_MAX_BYTES), &mut io::sink());
         match status {
             200..=299 => Ok(()),
-            408 | 425 | 429 | 500..=599 => Err(Refusal::Later(format!("it answered {status}"))),
-            300..=399 => Err(Refusal::Never(format!("it answered {status}, and redirects are not followed"))),
-            _ => Err(Refusal::Never(format!("it answered {status}"))),
+            408 | 425 | 429 | 500..=599 => Err(DeliveryError::Temporary(format!("status {status}"))),
+            300..=399 => {
+                Err(DeliveryError::Permanent(format!("status {status}, and redirects are not followed")))
+            }
+            _ => Err(DeliveryError::Permanent(format!("status {status}"))),
         }
     }
 }
@@ -85,29 +87,29 @@ fn certificates(endpoint: &Endpoint, roots: Option<&[Vec<u8>]>) -> Vec<Certifica
     match roots {
         _ if endpoint.uri().scheme_str() != Some("https") => Vec::new(),
         Some(roots) => roots.iter().map(|der| owned(der)).collect(),
-        // Those that can be read; on some systems a few cannot.
+        // Skips certificates that cannot be read; some systems have a few.
         None => rustls_native_certs::load_native_certs().certs.iter().map(|der| owned(der)).collect(),
     }
 }
 
-/// What happened, in words that hold no address: the library's may.
-fn said(error: &Error) -> String {
+/// Describes an error without the address, which the library's own text may contain.
+fn describe(error: &Error) -> String {
     match error {
-        Error::Io(cause) => format!("it cannot be reached: {}", cause.kind()),
-        Error::Timeout(_) => "it took too long".to_owned(),
-        Error::HostNotFound => "its host is not known".to_owned(),
-        Error::ConnectionFailed => "it cannot be reached".to_owned(),
+        Error::Io(cause) => format!("connection failed: {}", cause.kind()),
+        Error::Timeout(_) => "timeout".to_owned(),
+        Error::HostNotFound => "host not found".to_owned(),
+        Error::ConnectionFailed => "connection failed".to_owned(),
         Error::Rustls(cause) => format!("TLS failed: {cause}"),
         Error::Tls(_) | Error::TlsRequired => "TLS failed".to_owned(),
-        Error::LargeResponseHeader(..) => "its answer's head is too large".to_owned(),
-        Error::Protocol(_) | Error::Http(_) => "its answer is not HTTP".to_owned(),
-        Error::ConnectProxyFailed(_) | Error::InvalidProxyUrl => "the proxy did not help".to_owned(),
-        _ => "it cannot be posted to".to_owned(),
+        Error::LargeResponseHeader(..) => "response head too large".to_owned(),
+        Error::Protocol(_) | Error::Http(_) => "response is not HTTP".to_owned(),
+        Error::ConnectProxyFailed(_) | Error::InvalidProxyUrl => "proxy connection failed".to_owned(),
+        _ => "request failed".to_owned(),
     }
 }
 
-/// Bytes of an answer that are read; receivers answer `ok`.
-const REPLY_BYTES: u64 = 64 * 1024;
+/// Bytes of a response body that are read; receivers answer `ok`.
+const RESPONSE_BODY_MAX_BYTES: u64 = 64 * 1024;
 
-/// Bytes of its head.
-const REPLY_HEAD_BYTES: usize = 32 * 1024;
+/// The maximum bytes of a response head.
+const RESPONSE_HEAD_MAX_BYTES: usize = 32 * 1024;

@@ -1,16 +1,16 @@
-//! How a budget stands, for the metrics, and who is refused, for the gate.
+//! The state of a budget, for the metrics, and the rejection of a tenant, for the gate.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::period::Period;
 
-/// How one purse stands under one budget. Money is in pico-units.
+/// The state of one budget for one tenant, or for all who share its limit. Money is in pico-units.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reading {
     /// The budget's name.
     pub budget: Arc<str>,
-    /// The tenant; of a shared purse `_shared:` and the budget's name.
+    /// The tenant; for a shared limit `_shared:` and the budget's name.
     pub tenant: Arc<str>,
     /// Its period.
     pub period: Period,
@@ -18,24 +18,24 @@ pub struct Reading {
     pub soft: Option<i128>,
     /// Its hard limit.
     pub hard: Option<i128>,
-    /// What was spent in the period that is on.
+    /// The spend in the current period.
     pub used: i128,
-    /// What will have been spent by its end.
+    /// The forecast of the period's spend.
     pub forecast: Option<i128>,
-    /// Whether requests are refused for it now.
+    /// True if requests are rejected now.
     pub refused: bool,
 }
 
-/// Why a tenant's requests are refused, and for how long.
+/// The rejection of a tenant's requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
-    /// Seconds until the period is over, at least 1.
+pub struct Rejection {
+    /// Seconds until the period ends, at least 1.
     pub retry_after_s: u64,
-    /// What the client is told: which budget, how much, until when. Of names it has the budget's alone.
+    /// The message to the client: budget, limit, end. It names the budget and no tenant.
     pub message: Box<str>,
 }
 
-/// Of several budgets over one period, the one that leaves a tenant the least: gauges have no label
+/// Returns, of several budgets with the same tenant and period, the one with the least left: gauges have no label
 /// for the budget.
 pub fn tightest(readings: Vec<Reading>) -> Vec<Reading> {
     let mut kept: BTreeMap<(Arc<str>, Period), Reading> = BTreeMap::new();

@@ -1,15 +1,14 @@
-//! By what a receiver knows that a notice is ours: HMAC-SHA256 over the body, as GitHub's webhooks
-//! and many after them have it.
+//! The signature of a notice: HMAC-SHA256 over the body, in the format of GitHub's webhooks.
 
 use std::fmt::{self, Write};
 
 use ring::hmac;
 
-/// What both sides know.
+/// The shared secret.
 #[derive(Clone)]
 pub struct Secret(hmac::Key);
 
-/// A secret that is none.
+/// A secret of invalid length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SecretError;
 
@@ -22,7 +21,7 @@ impl fmt::Display for SecretError {
 impl std::error::Error for SecretError {}
 
 impl Secret {
-    /// The contents of a file, without the line end that editors put behind them.
+    /// Takes the contents of a file, without whitespace at the end.
     pub fn new(contents: &[u8]) -> Result<Self, SecretError> {
         let secret = contents.trim_ascii_end();
         match (SECRET_BYTES_MIN..=SECRET_BYTES_MAX).contains(&secret.len()) {
@@ -31,7 +30,7 @@ impl Secret {
         }
     }
 
-    /// The header's value for a body.
+    /// Returns the header value for a body.
     pub(crate) fn sign(&self, body: &[u8]) -> String {
         let mut value = "sha256=".to_owned();
         for byte in hmac::sign(&self.0, body).as_ref() {
@@ -47,13 +46,13 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The header that has it.
+/// The header of the signature.
 pub const SIGNATURE: &str = "tokenmeter-signature";
 
-/// Fewer could be guessed.
+/// Shorter secrets could be guessed.
 const SECRET_BYTES_MIN: usize = 16;
 
-/// More is a file named by mistake.
+/// A longer one is probably the wrong file.
 const SECRET_BYTES_MAX: usize = 4096;
 
 #[cfg(test)]
@@ -61,7 +60,7 @@ mod tests {
     use super::Secret;
 
     #[test]
-    fn as_anyone_can_compute_it() {
+    fn signature_matches_rfc_4231() {
         // RFC 4231, test case 6: a key of 131 bytes 0xaa.
         let secret = Secret::new(&[0xaa; 131]).unwrap();
         assert_eq!(
@@ -71,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_end_is_no_part_of_it() {
+    fn line_end_is_not_part_of_the_secret() {
         let body = b"{}";
         let secret = Secret::new(b"0123456789abcdef").unwrap();
         assert_eq!(Secret::new(b"0123456789abcdef\r\n").unwrap().sign(body), secret.sign(body));

@@ -1,6 +1,6 @@
-//! The webhook: a thread that posts notices one after the other, from a bounded queue. A receiver
-//! that is slow or gone costs no traffic; what it did not take is counted and kept, so many of them,
-//! and posted when it is back. What is still owed can be asked, so that a new process tells it.
+//! The webhook: a thread that posts notices one after the other, from a bounded queue. A slow or absent receiver
+//! delays no request. Undelivered notices are counted and kept up to a limit,
+//! and retried. The caller can read them, so that the next process sends them.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::RandomState;
@@ -14,57 +14,57 @@ use std::time::Duration;
 
 use crate::endpoint::Endpoint;
 use crate::notice::Notice;
-use crate::post::{Post, Refusal};
+use crate::post::{DeliveryError, Post};
 use crate::signature::Secret;
 
-/// Where notices go, and how patiently.
+/// The receiver, and the timing of attempts.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The address.
     pub endpoint: Endpoint,
-    /// By what they are signed.
+    /// The secret that signs notices.
     pub secret: Option<Secret>,
-    /// Certificates (DER) that are trusted instead of the system's.
+    /// Trusted certificates (DER) in place of the system's.
     pub roots: Option<Vec<Vec<u8>>>,
-    /// How long an attempt may take, all in all.
-    pub attempt: Duration,
-    /// How long the first pause between attempts is, give or take half; each later one is four
+    /// The timeout of an attempt.
+    pub attempt_timeout: Duration,
+    /// The first pause between attempts, ± 50 %; each later one is four
     /// times as long.
     pub pause: Duration,
-    /// How long after a failure what was not taken is tried again, give or take half, if nothing else
-    /// is to be posted before.
-    pub again: Duration,
-    /// Whether the proxy that the environment names is used (`HTTPS_PROXY` and its like).
+    /// The interval, ± 50 %, at which undelivered notices are retried if no other notice is
+    /// posted before.
+    pub retry_interval: Duration,
+    /// Uses the proxy of the environment (`HTTPS_PROXY` and the like).
     pub through_proxy: bool,
 }
 
 impl Plan {
-    /// Ordinary patience: 10 s an attempt, pauses of 1, 4 and 16 s, and each minute after that.
+    /// Returns the default timing: 10 s an attempt, pauses of 1, 4 and 16 s, and retries each minute after that.
     pub fn to(endpoint: Endpoint, secret: Option<Secret>) -> Self {
-        let (attempt, pause) = (Duration::from_secs(10), Duration::from_secs(1));
-        let again = Duration::from_secs(60);
-        Self { endpoint, secret, roots: None, attempt, pause, again, through_proxy: true }
+        let (attempt_timeout, pause) = (Duration::from_secs(10), Duration::from_secs(1));
+        let retry_interval = Duration::from_secs(60);
+        Self { endpoint, secret, roots: None, attempt_timeout, pause, retry_interval, through_proxy: true }
     }
 }
 
-/// What became of notices.
+/// Counts of notices by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sent {
-    /// Taken by the receiver.
+pub struct WebhookCounts {
+    /// Accepted by the receiver.
     pub sent: u64,
-    /// Not taken, after every attempt. One that is taken later counts as sent too.
+    /// Not accepted by any attempt. A notice that is accepted later counts as sent too.
     pub failed: u64,
-    /// Never tried: the queue was full, or the process ended.
+    /// Never attempted: the queue was full, or the process ended.
     pub dropped: u64,
 }
 
-/// Posts notices.
+/// A webhook with its thread.
 #[derive(Debug)]
 pub struct Webhook {
     queue: Option<SyncSender<Notice>>,
-    /// Dropped so that pauses end.
-    patience: Option<SyncSender<()>>,
-    /// Ends when the thread does.
+    /// Dropped to end a pause.
+    pause_guard: Option<SyncSender<()>>,
+    /// Disconnects when the thread ends.
     done: Receiver<()>,
     counts: Arc<Counts>,
 }
@@ -74,55 +74,55 @@ struct Counts {
     sent: AtomicU64,
     failed: AtomicU64,
     dropped: AtomicU64,
-    /// Taken into the queue, and out of it.
+    /// Queued and not finished.
     waiting: AtomicU64,
-    /// Neither taken nor given up.
-    owed: Mutex<Vec<Notice>>,
+    /// Neither accepted nor dropped.
+    undelivered: Mutex<Vec<Notice>>,
 }
 
 impl Counts {
-    fn owed(&self) -> MutexGuard<'_, Vec<Notice>> {
-        self.owed.lock().unwrap_or_else(PoisonError::into_inner)
+    fn undelivered(&self) -> MutexGuard<'_, Vec<Notice>> {
+        self.undelivered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One is taken, or given up.
+    /// Removes a notice that was accepted or dropped.
     fn settle(&self, notice: &Notice) {
-        let mut owed = self.owed();
-        if let Some(at) = owed.iter().position(|one| one == notice) {
-            owed.remove(at);
+        let mut undelivered = self.undelivered();
+        if let Some(at) = undelivered.iter().position(|one| one == notice) {
+            undelivered.remove(at);
         }
     }
 }
 
 impl Webhook {
-    /// Starts its thread.
+    /// Starts the thread.
     pub fn start(plan: Plan) -> io::Result<Self> {
-        let (queue, waiting) = mpsc::sync_channel::<Notice>(QUEUE);
-        let (patience, stop) = mpsc::sync_channel(0);
+        let (queue, waiting) = mpsc::sync_channel::<Notice>(QUEUE_MAX_ITEMS);
+        let (pause_guard, stop) = mpsc::sync_channel(0);
         let (ended, done) = mpsc::sync_channel(0);
         let counts = Arc::new(Counts::default());
         let mut sender = Sender {
             stop,
             counts: Arc::clone(&counts),
             pause: plan.pause,
-            again: plan.again,
-            kept: VecDeque::new(),
+            retry_interval: plan.retry_interval,
+            retry_queue: VecDeque::new(),
         };
         thread::Builder::new().name("budget-webhook".to_owned()).spawn(move || {
             let _ended: SyncSender<()> = ended;
-            // Here, since reading the system's certificates takes a while.
+            // On the thread, because reading the system's certificates takes a while.
             let roots = plan.roots.as_deref();
-            let post = Post::new(plan.endpoint, plan.secret, roots, plan.attempt, plan.through_proxy);
+            let post = Post::new(plan.endpoint, plan.secret, roots, plan.attempt_timeout, plan.through_proxy);
             sender.run(&post, &waiting);
         })?;
-        Ok(Self { queue: Some(queue), patience: Some(patience), done, counts })
+        Ok(Self { queue: Some(queue), pause_guard: Some(pause_guard), done, counts })
     }
 
-    /// Posts a notice some time soon. Never waits for the receiver.
+    /// Queues a notice. Never waits for the receiver.
     pub fn post(&self, notice: &Notice) {
         self.counts.waiting.fetch_add(1, Ordering::Relaxed);
-        // Before it may be taken.
-        self.counts.owed().push(notice.clone());
+        // Before the thread can settle it.
+        self.counts.undelivered().push(notice.clone());
         if self.queue.as_ref().is_none_or(|queue| queue.try_send(notice.clone()).is_err()) {
             self.counts.settle(notice);
             self.counts.waiting.fetch_sub(1, Ordering::Relaxed);
@@ -130,56 +130,56 @@ impl Webhook {
         }
     }
 
-    /// Notices that nobody took yet and that were not given up: those that wait, and those that are
-    /// tried again.
-    pub fn owed(&self) -> Vec<Notice> {
-        self.counts.owed().clone()
+    /// Returns the notices that are neither accepted nor dropped: those in the queue and those that are
+    /// retried.
+    pub fn undelivered(&self) -> Vec<Notice> {
+        self.counts.undelivered().clone()
     }
 
-    /// What became of notices so far.
-    pub fn counts(&self) -> Sent {
+    /// Returns the counts so far.
+    pub fn counts(&self) -> WebhookCounts {
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        Sent {
+        WebhookCounts {
             sent: read(&self.counts.sent),
             failed: read(&self.counts.failed),
             dropped: read(&self.counts.dropped),
         }
     }
 
-    /// Takes no more, gives each that waits one attempt, and is done after `within` at the latest. Says
-    /// what is owed still, too.
-    pub fn shutdown(mut self, within: Duration) -> (Sent, Vec<Notice>) {
+    /// Accepts no more notices, gives each queued one an attempt, and returns after `within` at the latest, with the
+    /// counts and the undelivered notices.
+    pub fn shutdown(mut self, within: Duration) -> (WebhookCounts, Vec<Notice>) {
         self.queue = None;
-        self.patience = None;
+        self.pause_guard = None;
         let ended = self.done.recv_timeout(within);
         let mut sent = self.counts();
         if ended == Err(RecvTimeoutError::Timeout) {
             sent.dropped += self.counts.waiting.load(Ordering::Relaxed);
         }
-        (sent, self.owed())
+        (sent, self.undelivered())
     }
 }
 
-/// The thread's own.
+/// The state of the thread.
 struct Sender {
     stop: Receiver<()>,
     counts: Arc<Counts>,
     pause: Duration,
-    again: Duration,
-    /// What was not taken, the oldest first.
-    kept: VecDeque<Notice>,
+    retry_interval: Duration,
+    /// Undelivered notices, the oldest first.
+    retry_queue: VecDeque<Notice>,
 }
 
 impl Sender {
     fn run(&mut self, post: &Post, waiting: &Receiver<Notice>) {
         loop {
-            let next = match self.kept.is_empty() {
+            let next = match self.retry_queue.is_empty() {
                 true => waiting.recv().map_err(|_| RecvTimeoutError::Disconnected),
-                false => waiting.recv_timeout(jittered(self.again)),
+                false => waiting.recv_timeout(jittered(self.retry_interval)),
             };
             match next {
                 Ok(notice) => self.send(post, notice),
-                Err(RecvTimeoutError::Timeout) => self.send_kept(post),
+                Err(RecvTimeoutError::Timeout) => self.send_retries(post),
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }
@@ -190,81 +190,81 @@ impl Sender {
             Ok(()) => {
                 self.counts.sent.fetch_add(1, Ordering::Relaxed);
                 self.counts.settle(&notice);
-                // The receiver is there: it gets what it missed.
-                self.send_kept(post);
+                // The receiver is available again: deliver what it missed.
+                self.send_retries(post);
             }
             Err(refusal) => {
                 self.counts.failed.fetch_add(1, Ordering::Relaxed);
                 match refusal {
-                    Refusal::Later(why) => {
+                    DeliveryError::Temporary(reason) => {
                         tracing::warn!(
                             notice = name(&notice),
-                            "not delivered to {post}: {why}; it is kept and tried again"
+                            "not delivered to {post}: {reason}; will be retried"
                         );
-                        self.keep(notice);
+                        self.queue_retry(notice);
                     }
-                    Refusal::Never(why) => self.give_up(&notice, post, &why),
+                    DeliveryError::Permanent(reason) => self.drop_permanently(&notice, post, &reason),
                 }
             }
         }
         self.counts.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// One attempt for each that was not taken, until one fails.
-    fn send_kept(&mut self, post: &Post) {
-        while let Some(notice) = self.kept.pop_front() {
+    /// Attempts each undelivered notice once, until one fails.
+    fn send_retries(&mut self, post: &Post) {
+        while let Some(notice) = self.retry_queue.pop_front() {
             match post.attempt(&body(&notice)) {
                 Ok(()) => {
-                    tracing::info!(notice = name(&notice), "delivered to {post} after all");
+                    tracing::info!(notice = name(&notice), "delivered to {post} by a retry");
                     self.counts.sent.fetch_add(1, Ordering::Relaxed);
                     self.counts.settle(&notice);
                 }
-                Err(Refusal::Never(why)) => self.give_up(&notice, post, &why),
-                Err(Refusal::Later(_)) => return self.kept.push_front(notice),
+                Err(DeliveryError::Permanent(reason)) => self.drop_permanently(&notice, post, &reason),
+                Err(DeliveryError::Temporary(_)) => return self.retry_queue.push_front(notice),
             }
         }
     }
 
-    fn keep(&mut self, notice: Notice) {
-        self.kept.push_back(notice);
-        if self.kept.len() > KEPT
-            && let Some(oldest) = self.kept.pop_front()
+    fn queue_retry(&mut self, notice: Notice) {
+        self.retry_queue.push_back(notice);
+        if self.retry_queue.len() > RETRY_MAX_ITEMS
+            && let Some(oldest) = self.retry_queue.pop_front()
         {
             tracing::warn!(
                 notice = name(&oldest),
-                "given up: {KEPT} later ones could not be delivered either"
+                "dropped: {RETRY_MAX_ITEMS} later notices are undelivered, too"
             );
             self.counts.settle(&oldest);
         }
     }
 
-    fn give_up(&self, notice: &Notice, post: &Post, why: &str) {
-        tracing::warn!(notice = name(notice), "not delivered to {post}: {why}; it counts as told");
+    fn drop_permanently(&self, notice: &Notice, post: &Post, reason: &str) {
+        tracing::warn!(notice = name(notice), "not delivered to {post}: {reason}; counts as sent");
         self.counts.settle(notice);
     }
 
-    fn deliver(&self, post: &Post, body: &[u8]) -> Result<(), Refusal> {
+    fn deliver(&self, post: &Post, body: &[u8]) -> Result<(), DeliveryError> {
         let mut pause = self.pause;
-        for _ in 0..RETRIES {
+        for _ in 0..MAX_RETRIES {
             match post.attempt(body) {
                 Ok(()) => return Ok(()),
-                Err(Refusal::Never(why)) => return Err(Refusal::Never(why)),
-                Err(Refusal::Later(why)) if self.stops_within(jittered(pause)) => {
-                    return Err(Refusal::Later(why));
+                Err(DeliveryError::Permanent(reason)) => return Err(DeliveryError::Permanent(reason)),
+                Err(DeliveryError::Temporary(reason)) if self.stops_within(jittered(pause)) => {
+                    return Err(DeliveryError::Temporary(reason));
                 }
-                Err(Refusal::Later(_)) => pause = pause.saturating_mul(4),
+                Err(DeliveryError::Temporary(_)) => pause = pause.saturating_mul(4),
             }
         }
         post.attempt(body)
     }
 
-    /// Waits, and says whether it is over.
+    /// Pauses; returns true on shutdown.
     fn stops_within(&self, pause: Duration) -> bool {
         self.stop.recv_timeout(pause) != Err(RecvTimeoutError::Timeout)
     }
 }
 
-/// A notice's id for the log: tenants' names are others' words.
+/// Returns a notice's id for the log, escaped: it contains a tenant's name.
 fn name(notice: &Notice) -> String {
     notice.id().escape_debug().to_string()
 }
@@ -273,17 +273,17 @@ fn body(notice: &Notice) -> Vec<u8> {
     notice.json().to_string().into_bytes()
 }
 
-/// Half to one and a half of a pause, so that those who were refused together do not come together.
+/// Returns a pause ± 50 %, so that rejected senders do not return together.
 fn jittered(pause: Duration) -> Duration {
     let random = RandomState::new().build_hasher().finish() % 1001;
     pause / 2 + pause.mul_f64(random as f64 / 1000.0)
 }
 
-/// Notices that may wait: more than every threshold of fifty tenants at once, 1 kB each.
-pub const QUEUE: usize = 256;
+/// Maximum number of queued notices: more than every threshold of fifty tenants at once, 1 kB each.
+pub const QUEUE_MAX_ITEMS: usize = 256;
 
-/// Notices that are kept for a receiver that is not there; of more the oldest are given up.
-pub const KEPT: usize = 256;
+/// Maximum number of undelivered notices; beyond it the oldest is dropped.
+pub const RETRY_MAX_ITEMS: usize = 256;
 
 /// Attempts after the first.
-const RETRIES: u32 = 3;
+const MAX_RETRIES: u32 = 3;

@@ -189,7 +189,7 @@ fn gate(plan: &BudgetsPlan, prices: &Prices) -> Option<Arc<Gate>> {
     is_enforced.then(|| Arc::new(Gate::minding(Box::new(Priced::new(enforced, Arc::clone(prices))))))
 }
 
-fn refused(why: budget::Refused) -> relay::Refused {
+fn refused(why: budget::Rejection) -> relay::Refused {
     relay::Refused { retry_after_s: why.retry_after_s, message: why.message }
 }
 

@@ -11,7 +11,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use std::{io, mem};
 
-use budget::{Budgets, Notice, Observed, Refused, Webhook, day_of, tightest};
+use budget::{Budgets, Notice, Observed, Rejection, Webhook, day_of, tightest};
 use ledger::now_us;
 use metrics::{BudgetReading, Metrics};
 
@@ -29,7 +29,7 @@ pub(crate) struct Hooks {
 }
 
 /// Refuses these tenants from now on, and no others.
-pub(crate) type Refuse = Box<dyn Fn(HashMap<Arc<str>, Refused>) + Send>;
+pub(crate) type Refuse = Box<dyn Fn(HashMap<Arc<str>, Rejection>) + Send>;
 
 /// What was spent, by tenant and day: pico-units.
 pub(crate) type Sums = Vec<(Arc<str>, i32, i128)>;
@@ -206,12 +206,12 @@ impl Looks {
             }
             news = true;
         }
-        let owed = self.webhook.as_ref().map(Webhook::owed).unwrap_or_default();
+        let owed = self.webhook.as_ref().map(Webhook::undelivered).unwrap_or_default();
         if mem::take(&mut self.unkept) || !notices.is_empty() || owed != self.owed {
-            self.memory.keep(&self.budgets.told(now_us).without(&owed));
+            self.memory.keep(&self.budgets.sent_alerts(now_us).without(&owed));
             self.owed = owed;
         }
-        let refused = self.budgets.refused(now_us);
+        let refused = self.budgets.rejections(now_us);
         if self.refusing || !refused.is_empty() {
             self.refusing = !refused.is_empty();
             (self.refuse)(refused);
@@ -228,7 +228,7 @@ impl Looks {
             self.warned = true;
             tracing::warn!(
                 "more than {} tenants have spent: budgets of their own are kept for those only",
-                budget::TRACKED
+                budget::TRACKED_MAX_TENANTS
             );
         }
     }
@@ -250,7 +250,7 @@ impl Looks {
             let (sent, owed) = webhook.shutdown(POSTING);
             self.metrics.budget_webhooks([sent.sent, sent.failed, sent.dropped]);
             if owed != self.owed {
-                self.memory.keep(&self.budgets.told(now_us).without(&owed));
+                self.memory.keep(&self.budgets.sent_alerts(now_us).without(&owed));
             }
         }
         self.memory.end();

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, mpsc};
 
-use budget::{Budget, DAY_US, Observed, Period, Refused, Webhook};
+use budget::{Budget, DAY_US, Observed, Period, Rejection, Webhook};
 use metrics::{Format, Metrics};
 
 use super::{Charges, Hooks, Looks, Refuse, Sums, WAITING, start};
@@ -50,7 +50,7 @@ struct Bench {
 fn gate() -> (Gate, Refuse) {
     let gate = Gate::default();
     let told = Arc::clone(&gate);
-    let refuse = move |refused: HashMap<Arc<str>, Refused>| {
+    let refuse = move |refused: HashMap<Arc<str>, Rejection>| {
         let mut names: Vec<_> = refused.into_keys().collect();
         names.sort();
         told.lock().unwrap().push(names);
@@ -321,7 +321,7 @@ fn the_thread_looks_and_ends_with_a_last_look() {
 #[test]
 fn a_panic_lets_everybody_in() {
     let (gate, refuse) = gate();
-    let failing = move |refused: HashMap<Arc<str>, Refused>| {
+    let failing = move |refused: HashMap<Arc<str>, Rejection>| {
         let over = !refused.is_empty();
         refuse(refused);
         assert!(!over, "as if something were wrong");

@@ -83,7 +83,7 @@ impl Sidecar {
         let all = self.fleet.ask(NOON_US).unwrap();
         self.budgets.observe(NOON_US, &all);
         let used = self.budgets.readings(NOON_US)[0].used;
-        (used / i128::from(UNIT), self.budgets.refused(NOON_US).contains_key("acme"))
+        (used / i128::from(UNIT), self.budgets.rejections(NOON_US).contains_key("acme"))
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
 use std::thread;
 use std::time::Duration;
 
-use budget::Told;
+use budget::SentAlerts;
 
 /// The file, if there is to be one.
 pub(crate) struct Memory {
@@ -41,13 +41,13 @@ impl Memory {
     }
 
     /// What was kept; `None` if nobody can say. Where there is no file, nothing was told yet.
-    pub(crate) fn kept(&self) -> Option<Told> {
+    pub(crate) fn kept(&self) -> Option<SentAlerts> {
         let path = self.path.as_deref()?;
         let text = match text(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Some(Told::default()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Some(SentAlerts::default()),
             read => read.map_err(|error| error.to_string()),
         };
-        let told = text.and_then(|text| Told::from_json(&text).map_err(|error| error.to_string()));
+        let told = text.and_then(|text| SentAlerts::from_json(&text).map_err(|error| error.to_string()));
         told.map_err(|why| {
             tracing::warn!("{}: {why}; what is spent already counts as told", path.display());
         })
@@ -55,7 +55,7 @@ impl Memory {
     }
 
     /// Keeps this from now on. Never waits for the disk.
-    pub(crate) fn keep(&mut self, told: &Told) {
+    pub(crate) fn keep(&mut self, told: &SentAlerts) {
         let Some(path) = self.path.clone() else { return };
         let text = told.to_json();
         if self.writer.is_none() {
@@ -148,11 +148,11 @@ mod tests {
         let path = memory.path.clone().unwrap();
         // What an end in the middle left behind may have any mode.
         fs::write(path.with_extension("json.new"), "").unwrap();
-        memory.keep(&Told::default());
+        memory.keep(&SentAlerts::default());
         memory.end();
         let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o027, 0, "{mode:o}");
-        assert_eq!(memory.kept(), Some(Told::default()));
+        assert_eq!(memory.kept(), Some(SentAlerts::default()));
         fs::remove_file(path).unwrap();
     }
 }

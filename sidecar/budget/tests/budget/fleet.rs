@@ -1,4 +1,4 @@
-//! What a central store says of the others is added to ours, and ours is not counted twice.
+//! The totals of a central store: other processes' spend is added, and our own is not counted twice.
 
 use budget::{Budgets, Observed, Period};
 
@@ -13,29 +13,29 @@ fn used(budgets: &Budgets) -> i128 {
 }
 
 #[test]
-fn ours_counts_once_wherever_it_has_got_to() {
+fn own_spend_counts_once_before_and_after_shipping() {
     let mut budgets = dollars(vec![budget("b", "a", Period::Month, None, Some(100))]);
     budgets.charge("a", at(3, 0), 5 * UNIT);
     assert_eq!(used(&budgets), 5);
-    // 3 of our 5 have arrived, beside 10 of others.
+    // 3 of our 5 have arrived, beside 10 of other processes.
     budgets.observe(at(3, 1), &[seen(3, 3, 13)]);
     assert_eq!(used(&budgets), 15);
-    // All of them.
+    // All of ours have arrived.
     budgets.observe(at(3, 2), &[seen(3, 5, 16)]);
     assert_eq!(used(&budgets), 16);
     budgets.charge("a", at(3, 3), UNIT);
     assert_eq!(used(&budgets), 17);
-    // Our own ledger was lost; the central store knows.
+    // Our own ledger was lost; the central store has our part.
     let mut budgets = dollars(vec![budget("b", "a", Period::Month, None, Some(100))]);
     budgets.observe(at(3, 2), &[seen(3, 5, 16), seen(2, 0, 1)]);
     assert_eq!(used(&budgets), 17);
-    // A look replaces the one before.
+    // Later totals replace earlier ones.
     budgets.observe(at(3, 3), &[seen(2, 0, 2)]);
     assert_eq!(used(&budgets), 2);
 }
 
 #[test]
-fn what_the_first_look_passes_was_told_by_others() {
+fn thresholds_of_the_first_totals_count_as_sent() {
     let mut budgets = dollars(vec![budget("b", "a", Period::Month, None, Some(20))]);
     budgets.observe(at(3, 1), &[seen(3, 0, 11)]);
     assert_eq!(ids(&budgets.tick(at(3, 1))), [""; 0]);

@@ -1,5 +1,5 @@
-//! A forecast is told of once, when it has been above the limit for a while, and not before there
-//! is something to forecast from.
+//! The forecast, and its alert: sent once, after it has been above the limit for a while, and only if
+//! enough of the period is over.
 
 use budget::{Budgets, Notice, Period, Threshold};
 
@@ -17,7 +17,7 @@ fn forecast(budgets: &Budgets, now_us: i64) -> Option<i128> {
 
 #[test]
 fn steady_spending_is_forecast_exactly() {
-    // A unit each hour.
+    // One unit an hour.
     for (period, hours, whole) in [
         (Period::Day, 24, 24),
         (Period::Week, 168, 168),
@@ -25,14 +25,14 @@ fn steady_spending_is_forecast_exactly() {
         (Period::Rolling, 720, 720),
     ] {
         let mut budgets = dollars(vec![budget("b", "a", period, None, Some(1_000_000))]);
-        // From the 2nd of November, a Monday; the month's from the 1st.
+        // From the 2nd of November, a Monday; the month from the 1st.
         let start = if period == Period::Month { 1 } else { 2 };
         let mut seen = 0;
         for hour in 0..hours {
             budgets.charge("a", at(start, hour), UNIT);
             if let Some(forecast) = forecast(&budgets, at(start, hour + 1) - 1) {
                 let off = (forecast - i128::from(whole * UNIT)).abs();
-                // Of the first day the 24 hours before it are missing.
+                // On the first day the 24 hours before it are missing.
                 let allowed = if hour < 24 { i128::from(whole * UNIT) / 2 } else { i128::from(UNIT) / 50 };
                 assert!(off <= allowed, "{period:?} hour {hour}: {forecast}");
                 seen += 1;
@@ -43,7 +43,7 @@ fn steady_spending_is_forecast_exactly() {
 }
 
 #[test]
-fn there_is_none_from_too_little() {
+fn too_little_elapsed_time_gives_no_forecast() {
     for (period, none, some) in [
         (Period::Day, at(2, 0) + 71 * MINUTE_US, at(2, 0) + 72 * MINUTE_US),
         (Period::Week, at(2, 8), at(2, 9)),
@@ -59,7 +59,7 @@ fn there_is_none_from_too_little() {
 }
 
 #[test]
-fn it_is_told_of_once_and_after_a_while() {
+fn forecast_alert_is_sent_once_after_ten_minutes() {
     let mut budgets = dollars(vec![budget("b", "a", Period::Month, None, Some(100))]);
     budgets.charge("a", at(10, 0), 40 * UNIT);
     let start = at(10, 0);
@@ -73,7 +73,7 @@ fn it_is_told_of_once_and_after_a_while() {
     assert_eq!(notice.id(), "b/a/2026-11-01/forecast");
     assert!(notice.forecast.unwrap() > notice.limit && notice.used < notice.limit);
     assert!(notice.sentence().contains(" will have spent "), "{}", notice.sentence());
-    // It falls below for days, then is above again.
+    // Below the limit for days, then above it again.
     for day in 11..30 {
         assert!(budgets.tick(at(day, 0)).iter().all(|notice| notice.threshold != Threshold::Forecast));
         budgets.charge("a", at(day, 0), if day > 25 { 5 * UNIT } else { 0 });
@@ -81,7 +81,7 @@ fn it_is_told_of_once_and_after_a_while() {
 }
 
 #[test]
-fn a_burst_that_is_taken_back_is_not_told_of() {
+fn reverted_burst_sends_no_forecast_alert() {
     let mut budgets = dollars(vec![budget("b", "a", Period::Month, None, Some(100))]);
     budgets.charge("a", at(10, 0), 40 * UNIT);
     assert_eq!(ids(&budgets.tick(at(10, 0))), [""; 0]);
@@ -89,22 +89,22 @@ fn a_burst_that_is_taken_back_is_not_told_of() {
     budgets.charge("a", at(10, 0), -38 * UNIT);
     assert_eq!(ids(&budgets.tick(at(10, 0) + 10 * MINUTE_US)), [""; 0]);
     budgets.charge("a", at(10, 0), 38 * UNIT);
-    assert_eq!(ids(&budgets.tick(at(10, 0) + 11 * MINUTE_US)), [""; 0], "the while begins anew");
+    assert_eq!(ids(&budgets.tick(at(10, 0) + 11 * MINUTE_US)), [""; 0], "the ten minutes start again");
     assert_eq!(ids(&budgets.tick(at(10, 0) + 21 * MINUTE_US)), ["b/a/2026-11-01/forecast"]);
 }
 
 #[test]
-fn one_about_the_limit_counts_as_above_until_it_is_clearly_below() {
+fn forecast_near_the_limit_counts_as_above() {
     let mut budgets = dollars(vec![budget("b", "a", Period::Month, None, Some(100))]);
     let start = at(15, 0);
-    // Half of the month is over: 40 and the same again come to 80, and to that today's burst.
+    // Half of the month is over: 40 and the same again are 80, plus today's burst.
     budgets.charge("a", at(1, 0), 40 * UNIT);
     let burst = |budgets: &mut Budgets, units: i64| budgets.charge("a", at(15, 0), units * UNIT);
     burst(&mut budgets, 3);
     assert!(forecast(&budgets, start).unwrap() > i128::from(100 * UNIT / 100 * 90));
     burst(&mut budgets, 1);
     let above = forecast(&budgets, start).unwrap();
-    // Make the limit lie between: found by what the forecast says.
+    // A limit just below this forecast.
     let limit = above - 1;
     let mut budget_ = budget("b", "a", Period::Month, None, None);
     budget_.hard = Some(limit);
@@ -112,7 +112,7 @@ fn one_about_the_limit_counts_as_above_until_it_is_clearly_below() {
     budgets.charge("a", at(1, 0), 40 * UNIT);
     burst(&mut budgets, 4);
     assert_eq!(ids(&budgets.tick(start)), [""; 0]);
-    // A minute later it is a little below, and stays so for a while.
+    // A minute later it is slightly below, and stays so for a while.
     for minute in 1..=15 {
         assert!(forecast(&budgets, start + minute * MINUTE_US).unwrap() <= limit);
         assert_eq!(ids(&budgets.tick(start + minute * MINUTE_US)), [""; 0]);
@@ -121,12 +121,12 @@ fn one_about_the_limit_counts_as_above_until_it_is_clearly_below() {
     assert_eq!(
         ids(&budgets.tick(start + 16 * MINUTE_US)),
         ["b/a/2026-11-01/forecast"],
-        "it never was clearly below"
+        "it was never below 95 %"
     );
 }
 
 #[test]
-fn nothing_is_foreseen_that_has_happened() {
+fn reached_limit_sends_no_forecast_alert() {
     let mut budgets = dollars(vec![budget("b", "a", Period::Month, None, Some(100))]);
     budgets.charge("a", at(10, 0), 200 * UNIT);
     for hour in 0..24 {

@@ -1,13 +1,13 @@
-//! Budgets from outside: what is told, once; who is refused; the same sums as a naive twin.
+//! Budgets from outside: alerts, rejections, and equal sums in a naive twin.
 
 #![expect(clippy::unwrap_used, reason = "all of it is a test; the lint spares only functions marked so")]
 
+mod alerts;
 mod fleet;
 mod forecast;
-mod refused;
+mod rejections;
 mod restart;
 mod tenants;
-mod told;
 mod twin;
 mod webhook;
 
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use budget::{Budget, Budgets, DAY_US, Notice, Period, Threshold};
 use text::Glob;
 
-/// A budget in whole units.
+/// Returns a budget with limits in whole units.
 fn budget(name: &str, tenants: &str, period: Period, soft: Option<i64>, hard: Option<i64>) -> Budget {
     let unit = |units: Option<i64>| units.map(|units| i128::from(units) * i128::from(UNIT));
     let globs = tenants.split(',').filter(|glob| *glob != "*").map(Glob::new);
@@ -36,7 +36,7 @@ fn dollars(budgets: Vec<Budget>) -> Budgets {
     Budgets::new(budgets, "USD")
 }
 
-/// A time of November 2026, or of the months before and after by days below 1 and above 30.
+/// Returns a time in November 2026; days below 1 and above 30 are in the months around it.
 fn at(day: i64, hour: i64) -> i64 {
     (DAY_0 + day) * DAY_US + hour * HOUR_US
 }
@@ -45,7 +45,7 @@ fn day(day: i64) -> i32 {
     i32::try_from(DAY_0 + day).unwrap()
 }
 
-/// What was told, forecasts not among it.
+/// Returns the ids of the notices without forecasts.
 fn ids(notices: &[Notice]) -> Vec<String> {
     let passed = notices.iter().filter(|notice| notice.threshold != Threshold::Forecast);
     passed.map(Notice::id).collect()
@@ -60,10 +60,10 @@ const DAY_0: i64 = 20_757;
 
 const HOUR_US: i64 = 3_600_000_000;
 
-/// Pico-units of a unit.
+/// Pico-units in a unit.
 const UNIT: i64 = 1_000_000_000_000;
 
 #[test]
-fn the_calendar_is_right() {
+fn test_days_match_the_calendar() {
     assert_eq!(budget::Span { start: day(1), end: day(31) }.start_text(), "2026-11-01T00:00:00Z");
 }

@@ -1,8 +1,8 @@
-//! A new process tells nothing that the one before told, and what that one did not get to.
+//! A new process repeats no alert of the previous one, and sends those that it missed.
 
 use std::sync::Arc;
 
-use budget::{Budgets, Period, Told};
+use budget::{Budgets, Period, SentAlerts};
 
 use super::{UNIT, at, budget, day, dollars, ids, tenant};
 
@@ -22,17 +22,17 @@ fn sums() -> Vec<(Arc<str>, i32, i128)> {
 }
 
 #[test]
-fn sums_are_asked_for_from_the_period_before() {
+fn sums_are_needed_from_the_previous_period() {
     let month = dollars(vec![budget("month", "*", Period::Month, None, Some(1))]);
     assert_eq!(month.since(at(15, 3)), day(-30), "the first of October");
-    assert_eq!(new(1).since(at(15, 3)), day(-43), "thirty days of which some are of the last thirty");
+    assert_eq!(new(1).since(at(15, 3)), day(-43), "thirty days before the last thirty");
     let week = dollars(vec![budget("week", "*", Period::Week, None, Some(1))]);
     assert_eq!(week.since(at(4, 3)), day(-5), "Monday the 26th of October");
     assert_eq!(dollars(Vec::new()).since(at(4, 3)), day(4));
 }
 
 #[test]
-fn without_memory_what_is_passed_counts_as_told() {
+fn without_state_file_crossed_thresholds_count_as_sent() {
     let mut budgets = new(10);
     budgets.restore(at(3, 5), &sums(), None);
     assert_eq!(ids(&budgets.tick(at(3, 5))), [""; 0]);
@@ -43,7 +43,7 @@ fn without_memory_what_is_passed_counts_as_told() {
 }
 
 #[test]
-fn without_memory_a_forecast_above_the_limit_counts_as_notified() {
+fn without_state_file_forecast_above_limit_counts_as_sent() {
     // 8 of 20 units in two days.
     let mut budgets = dollars(vec![budget("month", "*", Period::Month, None, Some(20))]);
     budgets.restore(at(3, 5), &sums(), None);
@@ -54,9 +54,9 @@ fn without_memory_a_forecast_above_the_limit_counts_as_notified() {
 }
 
 #[test]
-fn with_memory_only_what_was_told_counts_as_told() {
+fn with_state_file_only_sent_alerts_count_as_sent() {
     let mut before = new(10);
-    before.restore(at(2, 0), &sums()[..2], Some(&Told::default()));
+    before.restore(at(2, 0), &sums()[..2], Some(&SentAlerts::default()));
     assert_eq!(
         ids(&before.tick(at(2, 5))),
         [
@@ -68,19 +68,19 @@ fn with_memory_only_what_was_told_counts_as_told() {
             "month/a/2026-11-01/50",
         ]
     );
-    let kept = Told::from_json(&before.told(at(3, 5)).to_json()).unwrap();
-    assert_eq!(kept, before.told(at(3, 5)));
-    // It ended before it told of the third day.
+    let kept = SentAlerts::from_json(&before.sent_alerts(at(3, 5)).to_json()).unwrap();
+    assert_eq!(kept, before.sent_alerts(at(3, 5)));
+    // The process ended before it evaluated the third day.
     let mut after = new(10);
     after.restore(at(3, 1), &sums(), Some(&kept));
     assert_eq!(ids(&after.tick(at(3, 1))), ["month/a/2026-11-01/80"]);
     assert_eq!(ids(&after.tick(at(3, 2))), [""; 0]);
 }
 
-/// Of a purse of 20 that is spent at all times, each of its days a new process.
+/// Returns the `100` alerts of a rolling limit of 20, with a new process on each day of `restarts`.
 fn spent_on(spent: &[(i64, i64)], restarts: impl Iterator<Item = i64>) -> Vec<String> {
     let new = || dollars(vec![budget("30d", "*", Period::Rolling, None, Some(20))]);
-    let (mut budgets, mut told) = (new(), Told::default());
+    let (mut budgets, mut told) = (new(), SentAlerts::default());
     let mut all = Vec::new();
     for on in restarts {
         let kept = spent.iter().filter(|(of, _)| *of <= on && day(*of) >= budgets.since(at(on, 1)));
@@ -89,23 +89,23 @@ fn spent_on(spent: &[(i64, i64)], restarts: impl Iterator<Item = i64>) -> Vec<St
         budgets = new();
         budgets.restore(at(on, 1), &sums, Some(&told));
         all.extend(ids(&budgets.tick(at(on, 2))).into_iter().filter(|id| id.ends_with("/100")));
-        told = Told::from_json(&budgets.told(at(on, 3)).to_json()).unwrap();
+        told = SentAlerts::from_json(&budgets.sent_alerts(at(on, 3)).to_json()).unwrap();
     }
     all
 }
 
 #[test]
-fn a_purse_that_never_held_less_is_told_of_once_whoever_restarts() {
-    // On the 11th only what was spent before the last thirty days of the 31st makes it full.
+fn constantly_full_rolling_period_alerts_once_across_restarts() {
+    // On the 11th the sum needs charges from before the last thirty days of the 31st.
     let spent = [(0, 15), (10, 10), (12, 12)];
     assert_eq!(spent_on(&spent, [10, 31].into_iter()), ["30d/a/2026-10-12/100"]);
-    // Nor is it forgotten when it was told longer ago than thirty days.
+    // An alert sent more than thirty days ago is not forgotten either.
     let spent: Vec<_> = (1..=90).map(|on| (on, 20)).collect();
     assert_eq!(spent_on(&spent, 1..=90), ["30d/a/2026-10-03/100"]);
 }
 
 #[test]
-fn only_what_can_still_be_told_of_is_kept() {
+fn only_alerts_of_open_periods_are_kept() {
     let mut budgets = dollars(vec![
         budget("day", "a", Period::Day, None, Some(1)),
         budget("30d", "a", Period::Rolling, None, Some(20)),
@@ -114,7 +114,7 @@ fn only_what_can_still_be_told_of_is_kept() {
         budgets.charge("a", at(on, 1), UNIT);
         budgets.tick(at(on, 2));
     }
-    let kept = budgets.told(at(12, 3)).to_json();
+    let kept = budgets.sent_alerts(at(12, 3)).to_json();
     let dates = |name: &str| kept.split(name).skip(1).count();
     assert_eq!(dates("\"day\""), 2, "{kept}");
     assert_eq!(dates("\"30d\""), 1, "{kept}");
@@ -125,45 +125,45 @@ fn only_what_can_still_be_told_of_is_kept() {
 }
 
 #[test]
-fn notices_of_a_tenant_without_sums_are_remembered() {
+fn alerts_of_a_tenant_without_sums_are_kept() {
     let month = || dollars(vec![budget("month", "*", Period::Month, None, Some(10))]);
     let mut before = month();
     before.charge("a", at(3, 0), 6 * UNIT);
     assert_eq!(ids(&before.tick(at(3, 1))), ["month/a/2026-11-01/50"]);
     let mut after = month();
-    after.restore(at(3, 2), &[], Some(&before.told(at(3, 2))));
+    after.restore(at(3, 2), &[], Some(&before.sent_alerts(at(3, 2))));
     after.charge("a", at(3, 3), 6 * UNIT);
     assert_eq!(ids(&after.tick(at(3, 4))), [""; 0]);
 }
 
 #[test]
-fn a_changed_limit_is_told_of_anew() {
+fn changed_limit_sends_alerts_anew() {
     let mut before = new(16);
     before.restore(at(3, 5), &sums(), None);
     let mut after = new(10);
-    after.restore(at(3, 6), &sums(), Some(&before.told(at(3, 5))));
+    after.restore(at(3, 6), &sums(), Some(&before.sent_alerts(at(3, 5))));
     let told = ids(&after.tick(at(3, 6)));
     assert!(told.contains(&"month/a/2026-11-01/50".to_owned()), "{told:?}");
     assert!(told.contains(&"month/a/2026-11-01/80".to_owned()), "{told:?}");
 }
 
 #[test]
-fn what_is_not_ours_is_refused() {
+fn foreign_text_is_rejected() {
     for text in
         ["", "{}", "[]", "{\"version\":2,\"told\":[]}", "{\"version\":1,\"told\":[{\"budget\":\"b\"}]}"]
     {
-        assert!(Told::from_json(text).is_err(), "{text}");
+        assert!(SentAlerts::from_json(text).is_err(), "{text}");
     }
-    assert_eq!(Told::from_json("{\"version\":1,\"told\":[]}"), Ok(Told::default()));
+    assert_eq!(SentAlerts::from_json("{\"version\":1,\"told\":[]}"), Ok(SentAlerts::default()));
 }
 
 #[test]
-fn unsent_notices_are_not_kept() {
+fn undelivered_notices_are_not_kept() {
     let mut budgets = new(10);
     budgets.charge("a", at(3, 0), 9 * UNIT);
     let notices = budgets.tick(at(3, 1));
     assert_eq!(notices.len(), 4, "{notices:?}");
-    let all = budgets.told(at(3, 1));
+    let all = budgets.sent_alerts(at(3, 1));
     for owed in &notices {
         let kept = all.clone().without(std::slice::from_ref(owed));
         assert_ne!(kept, all);
@@ -171,14 +171,14 @@ fn unsent_notices_are_not_kept() {
         after.restore(at(3, 2), &[(tenant("a"), day(3), i128::from(9 * UNIT))], Some(&kept));
         assert_eq!(ids(&after.tick(at(3, 2))), [owed.id()]);
     }
-    assert_eq!(all.without(&notices), Told::default());
+    assert_eq!(all.without(&notices), SentAlerts::default());
 }
 
 #[test]
 fn threshold_that_is_kept_twice_is_kept() {
     let text = |told: &str| {
         let entry = format!(r#"{{"budget":"b","form":"f","tenant":"a","at":"2026-11-01","told":[{told}]}}"#);
-        Told::from_json(&format!(r#"{{"version":1,"told":[{entry}]}}"#)).unwrap()
+        SentAlerts::from_json(&format!(r#"{{"version":1,"told":[{entry}]}}"#)).unwrap()
     };
     assert_eq!(text(r#""50","50""#), text(r#""50""#));
 }

@@ -1,11 +1,11 @@
-//! Whom budgets cover, and how many of them are told apart.
+//! The tenants that budgets cover, and the limit of tracked tenants.
 
-use budget::{Budget, OTHER, Period, TRACKED, tightest};
+use budget::{Budget, OTHER, Period, TRACKED_MAX_TENANTS, tightest};
 
 use super::{UNIT, at, budget, dollars, ids};
 
 #[test]
-fn each_tenant_has_a_purse_of_its_own_unless_they_share() {
+fn limits_are_per_tenant_unless_shared() {
     let shared = Budget { shared: true, ..budget("all", "*", Period::Day, None, Some(10)) };
     let mut budgets = dollars(vec![budget("each", "team-*", Period::Day, None, Some(10)), shared]);
     for name in ["team-a", "team-b", "lone"] {
@@ -22,7 +22,7 @@ fn each_tenant_has_a_purse_of_its_own_unless_they_share() {
 }
 
 #[test]
-fn those_named_are_known_before_they_spend() {
+fn named_tenants_have_readings_before_they_spend() {
     let budgets = dollars(vec![budget("b", "a,b,c*", Period::Day, Some(1), None)]);
     let readings = budgets.readings(at(3, 0));
     assert_eq!(readings.iter().map(|one| &*one.tenant).collect::<Vec<_>>(), ["a", "b"]);
@@ -30,38 +30,41 @@ fn those_named_are_known_before_they_spend() {
 }
 
 #[test]
-fn there_is_an_end_to_those_told_apart() {
+fn tracked_tenants_are_bounded() {
     let strict = Budget { enforce: true, ..budget("each", "*", Period::Day, None, Some(1)) };
     let shared = Budget { shared: true, ..budget("all", "*", Period::Day, None, Some(1)) };
     let mut budgets = dollars(vec![strict, shared]);
     budgets.tick(at(3, 0));
-    for number in 0..TRACKED + 7 {
+    for number in 0..TRACKED_MAX_TENANTS + 7 {
         budgets.charge(&format!("t{number}"), at(3, 0), UNIT);
     }
     budgets.charge(OTHER, at(3, 0), UNIT);
     assert_eq!(budgets.untracked(), 8);
-    assert_eq!(budgets.refused(at(3, 0)).len(), TRACKED);
+    assert_eq!(budgets.rejections(at(3, 0)).len(), TRACKED_MAX_TENANTS);
     let readings = budgets.readings(at(3, 0));
-    assert_eq!(readings.len(), TRACKED + 1);
-    // The shared purse has them all the same.
+    assert_eq!(readings.len(), TRACKED_MAX_TENANTS + 1);
+    // The shared limit includes them all.
     let shared = readings.last().unwrap();
-    assert_eq!((&*shared.tenant, shared.used), ("_shared:all", i128::from(UNIT) * (TRACKED as i128 + 8)));
-    // Months later there is room again, for those who come then.
+    assert_eq!(
+        (&*shared.tenant, shared.used),
+        ("_shared:all", i128::from(UNIT) * (TRACKED_MAX_TENANTS as i128 + 8))
+    );
+    // Months later idle tenants make room for new ones.
     budgets.tick(at(80, 0));
     budgets.charge("new", at(80, 0), UNIT);
     assert_eq!(budgets.untracked(), 8);
-    assert_eq!(budgets.refused(at(80, 0)).len(), 1);
+    assert_eq!(budgets.rejections(at(80, 0)).len(), 1);
 }
 
 #[test]
-fn tenants_no_budget_covers_are_not_kept() {
+fn uncovered_tenants_are_not_tracked() {
     let mut budgets = dollars(vec![budget("b", "a*", Period::Day, None, Some(1))]);
     budgets.charge("b", at(3, 0), UNIT);
     assert_eq!((budgets.readings(at(3, 0)).len(), budgets.untracked()), (0, 0));
 }
 
 #[test]
-fn of_two_budgets_over_one_period_gauges_show_the_tighter() {
+fn gauges_show_the_tightest_budget_of_a_period() {
     let mut budgets = dollars(vec![
         budget("wide", "a", Period::Day, None, Some(10)),
         budget("tight", "a", Period::Day, Some(3), None),

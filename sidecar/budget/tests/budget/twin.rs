@@ -1,9 +1,9 @@
-//! The naive twin: it keeps every charge, and sums what is in a period by comparing dates, in
+//! The naive twin: it keeps every charge, and sums a period by comparing dates, with
 //! numbers of any size.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use budget::{Budget, Budgets, DAY_US, Period, Threshold, Told, day_of};
+use budget::{Budget, Budgets, DAY_US, Period, SentAlerts, Threshold, day_of};
 use jiff::ToSpan;
 use jiff::civil::Date;
 use num_bigint::BigInt;
@@ -22,7 +22,7 @@ enum Step {
     Tick {
         now_us: i64,
     },
-    /// A new process, with the ledger's sums and what the one before kept.
+    /// A new process, with the ledger's sums and the alerts sent.
     Restart {
         now_us: i64,
     },
@@ -32,7 +32,7 @@ enum Step {
 struct Twin {
     charges: Vec<(&'static str, i64, i64)>,
     told: BTreeSet<String>,
-    /// Rolling: when a threshold was told of last.
+    /// The last alert of each rolling threshold.
     last: BTreeMap<String, Date>,
 }
 
@@ -52,7 +52,7 @@ fn together(period: Period, day: Date, of: Date) -> bool {
     }
 }
 
-/// The first day of a period, the last of the one before, found by walking.
+/// Returns the first day of the period of `of`, found by walking back.
 fn first(period: Period, mut of: Date) -> Date {
     let today = of;
     while together(period, of - 1.days(), today) {
@@ -72,7 +72,7 @@ impl Twin {
         let today = date(now_us);
         let mut ids = Vec::new();
         for budget in budgets {
-            for tenant in purses(budget, &self.charges) {
+            for tenant in tenant_keys(budget, &self.charges) {
                 for of in [first(budget.period, today) - 1.days(), today] {
                     if budget.period == Period::Rolling && of != today {
                         continue;
@@ -114,7 +114,7 @@ impl Twin {
         ids
     }
 
-    /// Whether a rolling threshold told of on `last` may be told of again.
+    /// Returns true if the alert of a rolling threshold, sent on `last`, may be sent again.
     fn again(
         &self,
         budget: &Budget,
@@ -177,8 +177,8 @@ impl Twin {
     }
 }
 
-/// Who has a purse under a budget.
-fn purses<'a>(budget: &Budget, charges: &[(&'a str, i64, i64)]) -> BTreeSet<&'a str> {
+/// Returns the tenants with a limit of their own, or `*` for a shared one.
+fn tenant_keys<'a>(budget: &Budget, charges: &[(&'a str, i64, i64)]) -> BTreeSet<&'a str> {
     if budget.shared {
         return BTreeSet::from(["*"]);
     }
@@ -199,7 +199,7 @@ fn budgets() -> Vec<Budget> {
     all
 }
 
-/// Mostly the time goes on, sometimes it jumps by months.
+/// Time steps: mostly forward, sometimes jumps of months.
 fn jumps() -> impl Strategy<Value = i64> {
     prop_oneof![
         12 => 0..30_i64 * 3_600,
@@ -208,7 +208,7 @@ fn jumps() -> impl Strategy<Value = i64> {
     ]
 }
 
-/// It goes on.
+/// Time steps forward.
 fn forth() -> impl Strategy<Value = i64> {
     prop_oneof![12 => 0..30_i64 * 3_600, 1 => 0..40_i64 * 86_400]
 }
@@ -249,7 +249,7 @@ fn agree(steps: Vec<Step>) -> Result<(), TestCaseError> {
                 twin.charges.push((tenant, at_us, pico));
             }
             Step::Restart { now_us } => {
-                let told = Told::from_json(&ours.told(now_us).to_json()).unwrap();
+                let told = SentAlerts::from_json(&ours.sent_alerts(now_us).to_json()).unwrap();
                 ours = Budgets::new(all.clone(), "USD");
                 let kept = twin.charges.iter().filter(|(_, at_us, _)| day_of(*at_us) >= ours.since(now_us));
                 let sums =
@@ -284,18 +284,17 @@ proptest! {
     #![proptest_config(chance::cases(20))]
 
     #[test]
-    fn as_the_twin(steps in steps(jumps(), false)) {
+    fn budgets_agree_with_their_naive_twin(steps in steps(jumps(), false)) {
         agree(steps)?;
     }
 
     #[test]
-    fn whatever_restarts(steps in steps(forth(), true)) {
+    fn restarts_change_no_alert(steps in steps(forth(), true)) {
         agree(steps)?;
     }
 
-    /// The order of charges between two ticks is nothing.
     #[test]
-    fn the_order_is_nothing(charges in prop::collection::vec((0..60_i64, -9_i64..50), 0..40)) {
+    fn order_of_charges_does_not_matter(charges in prop::collection::vec((0..60_i64, -9_i64..50), 0..40)) {
         let (mut forth, mut back) = (Budgets::new(budgets(), "USD"), Budgets::new(budgets(), "USD"));
         for (day, units) in &charges {
             forth.charge("a", at(0, 0) + day * DAY_US, units * 1_000_000_000_000);

@@ -1,4 +1,4 @@
-//! What a receiver gets, and what one that misbehaves costs.
+//! Webhook deliveries, also to receivers that misbehave.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,7 +7,10 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use budget::{Endpoint, KEPT, Notice, Period, Plan, QUEUE, SIGNATURE, Secret, Sent, Threshold, Webhook};
+use budget::{
+    Endpoint, Notice, Period, Plan, QUEUE_MAX_ITEMS, RETRY_MAX_ITEMS, SIGNATURE, Secret, Threshold, Webhook,
+    WebhookCounts,
+};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -15,16 +18,16 @@ use serde_json::Value;
 
 use super::{UNIT, at, budget, dollars};
 
-/// A receiver that does to each connection what it is told, and says what it was sent.
-struct Receiving {
+/// A receiver that answers each connection as scripted, and forwards the requests.
+struct TestReceiver {
     url: String,
     requests: Receiver<String>,
 }
 
-/// What is done to a connection once its request is there.
+/// The handling of a connection after its request.
 type Answer = fn(&mut TcpStream);
 
-fn receiver(answers: &'static [Answer]) -> Receiving {
+fn receiver(answers: &'static [Answer]) -> TestReceiver {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/services/T0/key?token=secret", listener.local_addr().unwrap());
     let (seen, requests) = mpsc::channel();
@@ -41,10 +44,10 @@ fn receiver(answers: &'static [Answer]) -> Receiving {
             });
         }
     });
-    Receiving { url, requests }
+    TestReceiver { url, requests }
 }
 
-/// A whole request, head and body.
+/// Reads a whole request, head and body.
 fn request(stream: &mut impl Read) -> Option<String> {
     let mut bytes = Vec::new();
     let mut piece = [0; 4096];
@@ -81,15 +84,15 @@ const ELSEWHERE: Answer = |stream| {
 const GARBAGE: Answer = |stream| say(stream, "\u{1}\u{2} no HTTP at all\r\n\r\n\r\n");
 const CLOSE: Answer = |_| {};
 const HANG: Answer = |stream| {
-    // Until the other side gives up.
+    // Until the client closes.
     let _ = stream.read(&mut [0; 16]);
 };
-/// 200 and then bytes without end, for as long as someone takes them.
+/// 200 and then an endless body.
 const FLOOD: Answer = |stream| {
     say(stream, "HTTP/1.1 200 OK\r\n\r\n");
     while stream.write_all(&[b'x'; 65_536]).is_ok() {}
 };
-/// A head without end.
+/// An endless head.
 const FLOOD_HEAD: Answer = |stream| {
     say(stream, "HTTP/1.1 200 OK\r\n");
     while stream.write_all(b"x-more: and more of the same, and more of the same\r\n").is_ok() {}
@@ -103,22 +106,22 @@ fn notice() -> Notice {
 
 fn quick(url: &str) -> Plan {
     Plan {
-        attempt: Duration::from_millis(300),
+        attempt_timeout: Duration::from_millis(300),
         pause: Duration::from_millis(1),
         through_proxy: false,
         ..Plan::to(Endpoint::parse(url).unwrap(), None)
     }
 }
 
-/// Posts one notice and waits for its end, whatever that is.
-fn post_one(plan: Plan) -> Sent {
+/// Posts one notice and waits for its outcome.
+fn post_one(plan: Plan) -> WebhookCounts {
     let webhook = Webhook::start(plan).unwrap();
     webhook.post(&notice());
     wait_for(&webhook, |sent| sent.sent + sent.failed == 1);
     webhook.shutdown(Duration::from_secs(20)).0
 }
 
-fn wait_for(webhook: &Webhook, what: impl Fn(Sent) -> bool) {
+fn wait_for(webhook: &Webhook, what: impl Fn(WebhookCounts) -> bool) {
     let until = Instant::now() + Duration::from_secs(60);
     while !what(webhook.counts()) {
         assert!(Instant::now() < until, "{:?}", webhook.counts());
@@ -127,11 +130,11 @@ fn wait_for(webhook: &Webhook, what: impl Fn(Sent) -> bool) {
 }
 
 #[test]
-fn a_notice_arrives_whole_and_signed() {
+fn notice_arrives_complete_and_signed() {
     let receiver = receiver(&[OK]);
     let secret = Secret::new(b"0123456789abcdef\n").unwrap();
     let sent = post_one(Plan { secret: Some(secret), ..quick(&receiver.url) });
-    assert_eq!(sent, Sent { sent: 1, failed: 0, dropped: 0 });
+    assert_eq!(sent, WebhookCounts { sent: 1, failed: 0, dropped: 0 });
     let request = receiver.requests.recv().unwrap();
     let (head, body) = request.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("POST /services/T0/key?token=secret HTTP/1.1\r\n"), "{head}");
@@ -147,18 +150,18 @@ fn a_notice_arrives_whole_and_signed() {
 }
 
 #[test]
-fn the_document_shows_what_is_sent() {
+fn documented_example_is_the_sent_body() {
     let document = include_str!("../../budgets.md");
     let shown = document.split("```json\n").nth(1).unwrap().split("```").next().unwrap();
     assert_eq!(serde_json::from_str::<Value>(shown).unwrap(), notice().json());
 }
 
 #[test]
-fn what_receivers_do_and_what_becomes_of_it() {
+fn each_receiver_behaviour_has_its_outcome() {
     let one = |answers: &'static [Answer], attempts: usize, delivered: bool| {
         let receiver = receiver(answers);
         let sent = post_one(quick(&receiver.url));
-        let expected = Sent { sent: delivered.into(), failed: (!delivered).into(), dropped: 0 };
+        let expected = WebhookCounts { sent: delivered.into(), failed: (!delivered).into(), dropped: 0 };
         assert_eq!(sent, expected, "{attempts} {delivered}");
         assert_eq!(receiver.requests.try_iter().count(), attempts, "{delivered}");
     };
@@ -174,34 +177,40 @@ fn what_receivers_do_and_what_becomes_of_it() {
 }
 
 #[test]
-fn nobody_there() {
+fn closed_port_is_a_failure() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     assert_eq!(post_one(quick(&format!("http://{closed}/"))).failed, 1);
 }
 
 #[test]
-fn what_a_receiver_missed_it_gets_when_it_is_back() {
-    let patience = |again| Plan { again, ..quick("http://127.0.0.1:9/") };
-    // Down at first: four attempts for the first notice, and then it is back by itself.
+fn undelivered_notices_arrive_after_recovery() {
+    let pause_guard = |again| Plan { retry_interval: again, ..quick("http://127.0.0.1:9/") };
+    // Down at first: four attempts for the first notice, then the timed retry succeeds.
     let down_first = receiver(&[BUSY, BUSY, BUSY, BUSY, BUSY, OK]);
     let endpoint = Endpoint::parse(&down_first.url).unwrap();
-    let webhook = Webhook::start(Plan { endpoint, ..patience(Duration::from_millis(5)) }).unwrap();
+    let webhook = Webhook::start(Plan { endpoint, ..pause_guard(Duration::from_millis(5)) }).unwrap();
     webhook.post(&notice());
     wait_for(&webhook, |sent| sent.sent == 1);
-    assert_eq!(webhook.shutdown(Duration::from_secs(20)), (Sent { sent: 1, failed: 1, dropped: 0 }, vec![]));
+    assert_eq!(
+        webhook.shutdown(Duration::from_secs(20)),
+        (WebhookCounts { sent: 1, failed: 1, dropped: 0 }, vec![])
+    );
     assert_eq!(down_first.requests.try_iter().count(), 6);
 
-    // Nobody tries again in this test's time, but the next notice finds it back.
+    // Without a timed retry in this test, the next notice finds the receiver available.
     let down_first = receiver(&[BUSY, BUSY, BUSY, BUSY, OK]);
     let endpoint = Endpoint::parse(&down_first.url).unwrap();
-    let webhook = Webhook::start(Plan { endpoint, ..patience(Duration::from_secs(600)) }).unwrap();
+    let webhook = Webhook::start(Plan { endpoint, ..pause_guard(Duration::from_secs(600)) }).unwrap();
     webhook.post(&notice());
     wait_for(&webhook, |sent| sent.failed == 1);
-    assert_eq!(webhook.owed(), [notice()]);
+    assert_eq!(webhook.undelivered(), [notice()]);
     let next = Notice { used: 9 * i128::from(UNIT), threshold: Threshold::Most, ..notice() };
     webhook.post(&next);
     wait_for(&webhook, |sent| sent.sent == 2);
-    assert_eq!(webhook.shutdown(Duration::from_secs(20)), (Sent { sent: 2, failed: 1, dropped: 0 }, vec![]));
+    assert_eq!(
+        webhook.shutdown(Duration::from_secs(20)),
+        (WebhookCounts { sent: 2, failed: 1, dropped: 0 }, vec![])
+    );
     let ids = down_first.requests.try_iter().map(|request| {
         let body: Value = serde_json::from_str(request.split_once("\r\n\r\n").unwrap().1).unwrap();
         body["id"].as_str().unwrap().to_owned()
@@ -211,17 +220,17 @@ fn what_a_receiver_missed_it_gets_when_it_is_back() {
 }
 
 #[test]
-fn what_is_kept_for_a_receiver_is_bounded_and_what_it_will_never_take_is_not_kept() {
+fn undelivered_notices_are_bounded_and_permanent_failures_dropped() {
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let at_once = Plan { pause: Duration::ZERO, ..quick(&format!("http://{closed}/")) };
     let webhook = Webhook::start(at_once).unwrap();
-    for number in 0..=KEPT as u64 {
+    for number in 0..=RETRY_MAX_ITEMS as u64 {
         webhook.post(&Notice { used: number.into(), ..notice() });
         wait_for(&webhook, |sent| sent.failed == number + 1);
     }
     let (sent, owed) = webhook.shutdown(Duration::from_secs(20));
-    assert_eq!(sent, Sent { sent: 0, failed: KEPT as u64 + 1, dropped: 0 });
-    assert_eq!((owed.len(), owed[0].used), (KEPT, 1), "the oldest was given up");
+    assert_eq!(sent, WebhookCounts { sent: 0, failed: RETRY_MAX_ITEMS as u64 + 1, dropped: 0 });
+    assert_eq!((owed.len(), owed[0].used), (RETRY_MAX_ITEMS, 1), "the oldest was dropped");
 
     let gone = receiver(&[GONE]);
     let webhook = Webhook::start(quick(&gone.url)).unwrap();
@@ -231,38 +240,39 @@ fn what_is_kept_for_a_receiver_is_bounded_and_what_it_will_never_take_is_not_kep
 }
 
 #[test]
-fn the_queue_is_bounded_and_the_rest_counted() {
+fn full_queue_drops_and_counts() {
     let receiver = receiver(&[HANG]);
-    let webhook = Webhook::start(Plan { attempt: Duration::from_secs(60), ..quick(&receiver.url) }).unwrap();
+    let webhook =
+        Webhook::start(Plan { attempt_timeout: Duration::from_secs(60), ..quick(&receiver.url) }).unwrap();
     let notice = notice();
     webhook.post(&notice);
-    // The first is on its way, so the queue is empty.
+    // The first is in delivery, so the queue is empty.
     receiver.requests.recv().unwrap();
-    for _ in 0..QUEUE + 5 {
+    for _ in 0..QUEUE_MAX_ITEMS + 5 {
         webhook.post(&notice);
     }
-    assert_eq!(webhook.counts(), Sent { sent: 0, failed: 0, dropped: 5 });
-    // The end does not wait for it either, and counts who was left.
+    assert_eq!(webhook.counts(), WebhookCounts { sent: 0, failed: 0, dropped: 5 });
+    // Shutdown does not wait for it, and counts the queued ones.
     let before = Instant::now();
     let (sent, owed) = webhook.shutdown(Duration::from_millis(50));
-    assert_eq!(owed.len(), 1 + QUEUE, "the next process tells them");
+    assert_eq!(owed.len(), 1 + QUEUE_MAX_ITEMS, "the next process sends them");
     assert!(before.elapsed() < Duration::from_secs(30));
-    assert_eq!(sent, Sent { sent: 0, failed: 0, dropped: 5 + 1 + QUEUE as u64 });
+    assert_eq!(sent, WebhookCounts { sent: 0, failed: 0, dropped: 5 + 1 + QUEUE_MAX_ITEMS as u64 });
 }
 
 #[test]
-fn at_the_end_each_has_one_attempt() {
+fn shutdown_gives_each_notice_one_attempt() {
     let receiver = receiver(&[BUSY]);
     let webhook = Webhook::start(Plan { pause: Duration::from_secs(600), ..quick(&receiver.url) }).unwrap();
     let notice = notice();
     (0..3).for_each(|_| webhook.post(&notice));
     receiver.requests.recv().unwrap();
     let (sent, owed) = webhook.shutdown(Duration::from_secs(60));
-    assert_eq!((sent, owed.len()), (Sent { sent: 0, failed: 3, dropped: 0 }, 3));
+    assert_eq!((sent, owed.len()), (WebhookCounts { sent: 0, failed: 3, dropped: 0 }, 3));
 }
 
 #[test]
-fn tls_by_those_who_are_trusted() {
+fn only_trusted_certificates_are_accepted() {
     let mut params = CertificateParams::new(vec![]).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
@@ -289,9 +299,9 @@ fn tls_by_those_who_are_trusted() {
             }
         }
     });
-    let patient = Plan { attempt: Duration::from_secs(10), ..quick(&url) };
+    let patient = Plan { attempt_timeout: Duration::from_secs(10), ..quick(&url) };
     let trusted = Plan { roots: Some(vec![issuer.der().to_vec()]), ..patient.clone() };
-    assert_eq!(post_one(trusted), Sent { sent: 1, failed: 0, dropped: 0 });
-    assert_eq!(post_one(Plan { roots: Some(Vec::new()), ..patient.clone() }).failed, 1, "nobody is trusted");
-    assert_eq!(post_one(patient).failed, 1, "the system's roots do not vouch for it");
+    assert_eq!(post_one(trusted), WebhookCounts { sent: 1, failed: 0, dropped: 0 });
+    assert_eq!(post_one(Plan { roots: Some(Vec::new()), ..patient.clone() }).failed, 1, "no root is trusted");
+    assert_eq!(post_one(patient).failed, 1, "the system's roots do not include it");
 }

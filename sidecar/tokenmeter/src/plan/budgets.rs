@@ -224,7 +224,7 @@ impl Reader<'_> {
         let secret = self.secret(&file);
         match Endpoint::parse(&url.text) {
             Ok(endpoint) => {
-                if endpoint.in_clear() {
+                if endpoint.is_unencrypted() {
                     let what = "the webhook is http://, so that everybody on the way can read what tenants spend \
                                 and the key that may be in the address";
                     self.warnings.push(Mistake::at(&url.origin, what, "use https:// beyond this machine"));

@@ -325,8 +325,8 @@ fn the_webhook_and_its_secret() {
         told_of(&with("https://me:hunter2@example.com/", &short)),
         [
             &*short_told,
-            "--budget-webhook: the webhook's address is no good: it holds a name or a password before the host; \
-             remove them, and let the receiver know us by `budget_webhook_secret_file`",
+            "--budget-webhook: the webhook's address is no good: it contains a user name or a password; \
+             remove them, and sign notices with `budget_webhook_secret_file`",
         ]
     );
     assert!(told_of(&with("https://example.com/", "/nonexistent"))[0].contains("No such file"));

@@ -1,5 +1,5 @@
-//! What was told, kept from one process to the next. An entry holds for the budget as it was: one
-//! whose period or limits have changed since is a new one, and its thresholds are told anew.
+//! The alerts sent, which survive a restart. An entry holds for a budget with the same period
+//! and limits: a budget with other ones is new, and its alerts are sent anew.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,42 +11,42 @@ use crate::budget::{Budget, Threshold};
 use crate::notice::Notice;
 use crate::period::{Period, Span, day_named, day_of};
 
-/// All that was told.
+/// All alerts sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told(pub(crate) Vec<Entry>);
+pub struct SentAlerts(pub(crate) Vec<SentEntry>);
 
-/// What was told of one purse in one period.
+/// The alerts sent for one tenant or shared limit in one period.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct SentEntry {
     pub(crate) budget: Arc<str>,
-    /// The budget's period and limits, as one text.
-    pub(crate) form: String,
-    /// `None` for a shared purse.
+    /// The budget's period and limits as text.
+    pub(crate) limits: String,
+    /// `None` for a shared limit.
     pub(crate) tenant: Option<Arc<str>>,
     pub(crate) at: i32,
     pub(crate) bits: u8,
 }
 
-/// What was kept is not what [`Told::to_json`] writes.
+/// The text is not in the format of [`SentAlerts::to_json`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ToldError;
+pub struct SentAlertsError;
 
-impl fmt::Display for ToldError {
+impl fmt::Display for SentAlertsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("what was kept of the budgets' notices cannot be read")
+        f.write_str("the file of sent budget alerts cannot be parsed")
     }
 }
 
-impl std::error::Error for ToldError {}
+impl std::error::Error for SentAlertsError {}
 
-impl Told {
-    /// As text to keep.
+impl SentAlerts {
+    /// Returns the text of the state file.
     pub fn to_json(&self) -> String {
         let entries = self.0.iter().map(|entry| {
             let told = Threshold::ALL.into_iter().filter(|one| entry.bits & one.bit() != 0);
             json!({
                 "budget": &*entry.budget,
-                "form": entry.form,
+                "form": entry.limits,
                 "tenant": entry.tenant.as_deref(),
                 "at": Span { start: entry.at, end: entry.at + 1 }.start_date(),
                 "told": told.map(Threshold::name).collect::<Vec<_>>(),
@@ -55,35 +55,35 @@ impl Told {
         json!({ "version": VERSION, "told": entries.collect::<Vec<_>>() }).to_string()
     }
 
-    /// The same, without what nobody took yet: the next process shall tell it.
+    /// Returns the alerts without those that are undelivered, so that the next process sends them.
     #[must_use]
-    pub fn without(mut self, owed: &[Notice]) -> Self {
-        for notice in owed {
+    pub fn without(mut self, undelivered: &[Notice]) -> Self {
+        for notice in undelivered {
             let at = match notice.period {
                 Period::Rolling => day_of(notice.at_us),
                 _ => notice.span.start,
             };
-            let told = self.0.iter_mut().filter(|entry| {
+            let sent = self.0.iter_mut().filter(|entry| {
                 entry.budget == notice.budget && entry.tenant == notice.tenant && entry.at == at
             });
-            told.for_each(|entry| entry.bits &= !notice.threshold.bit());
+            sent.for_each(|entry| entry.bits &= !notice.threshold.bit());
         }
         self.0.retain(|entry| entry.bits != 0);
         self
     }
 
-    /// Reads what was kept.
-    pub fn from_json(text: &str) -> Result<Self, ToldError> {
-        let kept: Value = serde_json::from_str(text).map_err(|_| ToldError)?;
+    /// Parses the text of the state file.
+    pub fn from_json(text: &str) -> Result<Self, SentAlertsError> {
+        let kept: Value = serde_json::from_str(text).map_err(|_| SentAlertsError)?;
         if kept["version"] != VERSION {
-            return Err(ToldError);
+            return Err(SentAlertsError);
         }
-        let entries = kept["told"].as_array().ok_or(ToldError)?;
-        entries.iter().map(|entry| read(entry).ok_or(ToldError)).collect::<Result<_, _>>().map(Self)
+        let entries = kept["told"].as_array().ok_or(SentAlertsError)?;
+        entries.iter().map(|entry| read(entry).ok_or(SentAlertsError)).collect::<Result<_, _>>().map(Self)
     }
 }
 
-fn read(entry: &Value) -> Option<Entry> {
+fn read(entry: &Value) -> Option<SentEntry> {
     let bit = |name: &Value| {
         Threshold::ALL.into_iter().find(|one| name == one.name()).map(|threshold| threshold.bit())
     };
@@ -91,17 +91,17 @@ fn read(entry: &Value) -> Option<Entry> {
         Value::Null => None,
         tenant => Some(tenant.as_str()?.into()),
     };
-    Some(Entry {
+    Some(SentEntry {
         budget: entry["budget"].as_str()?.into(),
-        form: entry["form"].as_str()?.to_owned(),
+        limits: entry["form"].as_str()?.to_owned(),
         tenant,
         at: day_named(entry["at"].as_str()?)?,
         bits: entry["told"].as_array()?.iter().map(bit).try_fold(0, |bits, bit| Some(bits | bit?))?,
     })
 }
 
-/// A budget's period and limits.
-pub(crate) fn form(budget: &Budget) -> String {
+/// Returns a budget's period and limits as text.
+pub(crate) fn limits_text(budget: &Budget) -> String {
     let limit = |pico: Option<i128>| pico.map_or("-".to_owned(), |pico| money(pico).to_string());
     format!("{} {} {}", budget.period.name(), limit(budget.soft), limit(budget.hard))
 }

@@ -1,5 +1,5 @@
-//! Each threshold is told of once in a period: whatever order charges come in, whatever is taken
-//! back, whatever the clock does.
+//! Each threshold is sent once per period, whatever the order of charges, the
+//! corrections, and the clock.
 
 use budget::{Notice, Period, Threshold};
 use serde_json::json;
@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{UNIT, at, budget, dollars, ids};
 
 #[test]
-fn each_threshold_once_and_anew_in_the_next_period() {
+fn each_threshold_is_sent_once_per_period() {
     let mut budgets = dollars(vec![budget("gold", "acme", Period::Month, None, Some(10))]);
     assert_eq!(ids(&budgets.tick(at(3, 0))), [""; 0]);
     budgets.charge("acme", at(3, 1), 5 * UNIT - 1);
@@ -17,7 +17,7 @@ fn each_threshold_once_and_anew_in_the_next_period() {
     assert_eq!(ids(&budgets.tick(at(3, 3))), [""; 0]);
     budgets.charge("acme", at(4, 0), 20 * UNIT);
     assert_eq!(ids(&budgets.tick(at(4, 0))), ["gold/acme/2026-11-01/80", "gold/acme/2026-11-01/100"]);
-    // Taken back and spent again.
+    // Corrected and spent again.
     budgets.charge("acme", at(4, 0), -24 * UNIT);
     assert_eq!(ids(&budgets.tick(at(4, 1))), [""; 0]);
     budgets.charge("acme", at(5, 0), 24 * UNIT);
@@ -28,7 +28,7 @@ fn each_threshold_once_and_anew_in_the_next_period() {
 }
 
 #[test]
-fn the_clock_may_jump() {
+fn clock_jumps_repeat_no_alert() {
     for period in Period::ALL {
         let mut budgets = dollars(vec![budget("gold", "acme", period, None, Some(10))]);
         budgets.charge("acme", at(20, 1), 9 * UNIT);
@@ -41,7 +41,7 @@ fn the_clock_may_jump() {
 }
 
 #[test]
-fn what_comes_late_counts_in_its_own_period_and_is_told_of_it() {
+fn late_charges_count_and_alert_in_their_period() {
     let mut budgets = dollars(vec![budget("gold", "acme", Period::Month, None, Some(10))]);
     budgets.charge("acme", at(31, 0), UNIT);
     budgets.charge("acme", at(30, 23), 6 * UNIT);
@@ -49,13 +49,13 @@ fn what_comes_late_counts_in_its_own_period_and_is_told_of_it() {
     assert_eq!(ids(&told), ["gold/acme/2026-11-01/50"]);
     assert_eq!((told[0].used, told[0].refusing), (i128::from(6 * UNIT), false));
     assert_eq!(budgets.readings(at(31, 0))[0].used, i128::from(UNIT));
-    // Of a period further back nobody is told any more.
+    // Older periods send no alerts any more.
     budgets.charge("acme", at(0, 0), 60 * UNIT);
     assert_eq!(ids(&budgets.tick(at(31, 1))), [""; 0]);
 }
 
 #[test]
-fn a_soft_limit_alone_is_the_limit_and_beside_a_hard_one_a_threshold() {
+fn soft_limit_is_a_threshold_beside_a_hard_one() {
     let mut budgets = dollars(vec![
         budget("both", "acme", Period::Day, Some(6), Some(10)),
         budget("soft", "acme", Period::Day, Some(6), None),
@@ -69,14 +69,14 @@ fn a_soft_limit_alone_is_the_limit_and_beside_a_hard_one_a_threshold() {
 }
 
 #[test]
-fn the_rolling_period_tells_again_when_it_held_less_in_between() {
+fn rolling_alert_repeats_after_the_sum_fell() {
     let mut budgets = dollars(vec![budget("gold", "acme", Period::Rolling, None, Some(10))]);
     budgets.charge("acme", at(1, 1), 6 * UNIT);
     assert_eq!(ids(&budgets.tick(at(1, 2))), ["gold/acme/2026-10-03/50"]);
     for day in 2..=30 {
         assert_eq!(ids(&budgets.tick(at(day, 2))), [""; 0], "{day}");
     }
-    // The first of November is no longer among them, and the same is spent again.
+    // The 1st of November has left the period, and the same is spent again.
     assert_eq!(budgets.readings(at(31, 2))[0].used, 0);
     budgets.charge("acme", at(31, 3), 6 * UNIT);
     assert_eq!(ids(&budgets.tick(at(31, 4))), ["gold/acme/2026-11-02/50"]);
@@ -84,18 +84,18 @@ fn the_rolling_period_tells_again_when_it_held_less_in_between() {
 }
 
 #[test]
-fn the_rolling_period_does_not_tell_again_while_it_holds_as_much() {
+fn rolling_alert_does_not_repeat_at_a_steady_sum() {
     let mut budgets = dollars(vec![budget("gold", "acme", Period::Rolling, None, Some(10))]);
     for day in 1..=90 {
         budgets.charge("acme", at(day, 1), UNIT / 4);
         let told = budgets.tick(at(day, 2));
-        // 20 days of it are half of the limit, and 30 never come to 80 %.
+        // 20 of its days are half of the limit, and 30 never reach 80 %.
         assert_eq!(ids(&told).len(), usize::from(day == 20), "{day}");
     }
 }
 
 #[test]
-fn the_webhooks_body() {
+fn webhook_body_matches_the_schema() {
     let mut budgets = dollars(vec![budget("gold", "*", Period::Month, Some(8), Some(10))]);
     budgets.charge("<!channel>&", at(21, 12), 8 * UNIT + 50_000_000_000);
     let told = budgets.tick(at(21, 12));
@@ -125,7 +125,7 @@ fn the_webhooks_body() {
 }
 
 #[test]
-fn the_sentences() {
+fn sentences_describe_each_threshold() {
     let sentences = |notices: &[Notice]| notices.iter().map(Notice::sentence).collect::<Vec<_>>();
     let mut rolling = budget("both", "*", Period::Rolling, Some(6), Some(10));
     (rolling.shared, rolling.enforce) = (true, true);
@@ -156,6 +156,6 @@ fn the_sentences() {
 }
 
 #[test]
-fn thresholds_have_the_names_of_the_metric() {
+fn thresholds_match_the_metric_labels() {
     assert_eq!(Threshold::ALL.map(Threshold::name), ["50", "80", "100", "soft", "forecast"]);
 }
