@@ -1,26 +1,25 @@
-//! What the accelerators' energy, time and cost were spent on. The law: attributed, idle,
-//! unattributed and pending together are all there was; it is shared out elsewhere, exactly, and
-//! only printed here.
+//! The attribution of the accelerators' energy, time and cost. Invariant: attributed, idle, unattributed and
+//! pending sum to the total. The crate `gpu` computes the shares exactly; here they are only exported.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::names::OTHER;
 
-/// How everything was shared out so far, since the baseline.
+/// The attribution since the baseline.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AttributionReading {
-    /// By tenant. Several of one name are added up.
+    /// The shares by tenant. Several of one name are summed.
     pub tenants: Vec<TenantShare>,
-    /// By model: the attributed energy again. Several of one name are added up.
+    /// The attributed energy by model. Several of one name are summed.
     pub models: Vec<ModelShare>,
-    /// By device: what belongs to no exchange.
+    /// The shares of the devices that belong to no exchange.
     pub devices: Vec<DeviceShare>,
-    /// Exchanges that went on without their share, since their notice came too late or found no room.
+    /// Exchanges settled without their share, because their notice came too late or the queue was full.
     pub lost: u64,
 }
 
-/// What one tenant's exchanges used.
+/// One tenant's share.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TenantShare {
     /// The tenant.
@@ -29,7 +28,7 @@ pub struct TenantShare {
     pub share: Share,
 }
 
-/// What one model's exchanges used.
+/// One model's share.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ModelShare {
     /// The model's label, as of [`Metrics::model_label`](crate::Metrics::model_label).
@@ -38,22 +37,22 @@ pub struct ModelShare {
     pub energy_joules: f64,
 }
 
-/// What of one device belongs to no exchange.
+/// The share of one device that belongs to no exchange.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeviceShare {
     /// The device's identity.
     pub id: Arc<str>,
-    /// While nothing ran.
+    /// The share while no exchange was in flight.
     pub idle: Share,
-    /// While something ran that was not ours, or that nobody can tell.
+    /// The share of work that belongs to no known exchange.
     pub unattributed: Share,
-    /// Joules of exchanges that still run or are not settled.
+    /// Joules of exchanges in flight or not settled.
     pub pending_joules: f64,
-    /// Device seconds of exchanges that still run or are not settled.
+    /// Device seconds of exchanges in flight or not settled.
     pub pending_seconds: f64,
 }
 
-/// A part of what was used.
+/// An amount of energy, device time and money.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Share {
     /// Joules.
@@ -65,7 +64,8 @@ pub struct Share {
 }
 
 impl Share {
-    fn less(&self, other: &Self) -> Self {
+    /// Returns the difference, at least 0 in each field.
+    fn minus(&self, other: &Self) -> Self {
         let mut cost_usd = self.cost_usd;
         for (mine, theirs) in cost_usd.iter_mut().zip(other.cost_usd) {
             *mine = mine.map(|usd| (usd - theirs.unwrap_or_default()).max(0.0));
@@ -88,19 +88,19 @@ impl Share {
     }
 }
 
-/// Shares that were counted under `_other` while their names had no label, by name. They stay there: a counter
-/// does not go down.
+/// The shares counted under `_other` while their names had no label, by name. They stay there, because a
+/// counter never decreases.
 #[derive(Debug, Default)]
-pub(crate) struct Moved(BTreeMap<Arc<str>, Share>);
+pub(crate) struct OverflowShares(BTreeMap<Arc<str>, Share>);
 
-impl Moved {
-    /// The part of a name's share that is its label's, and the part that stays with `_other`.
+impl OverflowShares {
+    /// Splits a name's share into the part of its label and the part that stays with `_other`.
     pub(crate) fn split(&mut self, name: &Arc<str>, label: &str, share: &Share) -> (Share, Option<Share>) {
         if label == OTHER && **name != *OTHER {
             self.0.insert(Arc::clone(name), *share);
         }
         match self.0.get(name) {
-            Some(moved) if label != OTHER => (share.less(moved), Some(*moved)),
+            Some(moved) if label != OTHER => (share.minus(moved), Some(*moved)),
             _ => (*share, None),
         }
     }

@@ -1,26 +1,26 @@
-//! What the control plane says of budgets. The law: a tenant beyond the cap is counted under
-//! `_other`, and its money is added to theirs.
+//! The budgets, as the control plane reports them. Invariant: a tenant beyond the cap is counted under `_other`,
+//! and its money is added there.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::names::OTHER;
 
-/// One tenant's budget for one kind of period, as of now. Sums are pico-units of the price book's
+/// The current state of one tenant's budget for one kind of period. Sums are pico-units of the price book's
 /// currency.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BudgetReading {
-    /// Whose it is.
+    /// The tenant.
     pub tenant: Arc<str>,
-    /// The period: the label.
+    /// The period, as its label value.
     pub period: Arc<str>,
-    /// What is to be told of, if anything is.
+    /// The soft limit, which only alerts.
     pub soft_pico: Option<i128>,
-    /// What may be spent at most, if that is said.
+    /// The hard limit.
     pub hard_pico: Option<i128>,
-    /// What is spent.
+    /// The spend since the start of the period.
     pub used_pico: i128,
-    /// What will be spent when the period ends, once there is enough to tell by.
+    /// The forecast spend at the end of the period; `None` until there is enough data.
     pub forecast_pico: Option<i128>,
 }
 
@@ -57,17 +57,17 @@ pub(crate) struct Budgets {
     pub(crate) readings: Vec<BudgetReading>,
     /// By tenant and period, each in the order of [`BUDGET_THRESHOLDS`].
     pub(crate) alerts: BTreeMap<(Arc<str>, Arc<str>), [u64; BUDGET_THRESHOLDS.len()]>,
-    /// In the order of [`WEBHOOK_OUTCOMES`]; `None` where nobody is to be told.
+    /// In the order of [`WEBHOOK_OUTCOMES`]; `None` without a webhook.
     pub(crate) webhooks: Option<[u64; WEBHOOK_OUTCOMES.len()]>,
 }
 
 impl Budgets {
-    /// Takes the place of what was said before. Tenants are labels.
+    /// Replaces the readings. Tenants are labels.
     pub(crate) fn set(&mut self, readings: Vec<BudgetReading>) {
         let mut by_label: BTreeMap<(Arc<str>, Arc<str>), BudgetReading> = BTreeMap::new();
         for reading in readings {
             let key = (Arc::clone(&reading.tenant), Arc::clone(&reading.period));
-            // From zero, so that the first alert is a step.
+            // The series begins at zero, so that `increase` sees the first alert.
             self.alerts.entry(key.clone()).or_default();
             let new = || BudgetReading {
                 tenant: Arc::clone(&key.0),
@@ -79,8 +79,8 @@ impl Budgets {
         self.readings = by_label.into_values().collect();
     }
 
-    /// Alerts counted under a tenant's label go on in `_other`.
-    pub(crate) fn give_back(&mut self, label: &Arc<str>) {
+    /// Moves the alerts of an evicted label to `_other`.
+    pub(crate) fn evict(&mut self, label: &Arc<str>) {
         let moved: Vec<_> = self.alerts.extract_if(.., |(tenant, _), _| tenant == label).collect();
         for ((_, period), alerts) in moved {
             let others = self.alerts.entry((OTHER.into(), period)).or_default();
@@ -88,7 +88,7 @@ impl Budgets {
         }
     }
 
-    /// Counts a threshold that was reached; one that is not of the list is none.
+    /// Counts a threshold that was reached; a threshold outside the list is ignored.
     pub(crate) fn alert(&mut self, tenant: Arc<str>, period: &str, threshold: &str) {
         let at = BUDGET_THRESHOLDS.iter().position(|known| *known == threshold);
         debug_assert!(at.is_some(), "{threshold} is no threshold");

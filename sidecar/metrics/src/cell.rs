@@ -1,6 +1,5 @@
-//! The smallest things a worker writes. The law: one writer, any number of readers, so an addition
-//! is a relaxed load and a relaxed store and never a locked instruction. Cells are added to each
-//! other to sum the workers.
+//! Single-writer cells. Invariant: one writer, any number of readers, so that an addition is a relaxed load and a
+//! relaxed store, never a locked instruction. A scrape merges the cells of all workers.
 
 use std::sync::atomic::{
     AtomicU64,
@@ -9,67 +8,66 @@ use std::sync::atomic::{
 };
 use std::thread;
 
-/// Adding another of the same kind to oneself, which is how a scrape sums the workers.
-pub(crate) trait Absorb {
+/// The sum of two cells of one type; a scrape sums the workers with it.
+pub(crate) trait Merge {
     /// Adds all of `other`. Only `self`'s one writer may call it.
-    fn absorb(&self, other: &Self);
+    fn merge(&self, other: &Self);
 }
 
-/// A whole number.
+/// A counter or gauge of whole numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Count(AtomicU64);
 
 impl Count {
-    /// Nothing counted yet.
+    /// Returns a count of 0.
     pub(crate) const fn zero() -> Self {
         Self(AtomicU64::new(0))
     }
 
-    /// Adds, not past the end: a server may claim any number of tokens. Only the one writer may call it.
+    /// Adds, saturating: a server may report any number of tokens. Only the writer may call it.
     pub(crate) fn add(&self, n: u64) {
         self.0.store(self.get().saturating_add(n), Relaxed);
     }
 
-    /// Subtracts, not below zero: a gauge may not go round because a caller miscounted.
+    /// Subtracts, not below zero: a caller's mistake must not wrap a gauge. Only the writer may call it.
     pub(crate) fn take(&self, n: u64) {
         self.0.store(self.get().saturating_sub(n), Relaxed);
     }
 
-    /// The number as the writer last left it.
+    /// Returns the last value written.
     pub(crate) fn get(&self) -> u64 {
         self.0.load(Relaxed)
     }
 }
 
-impl Absorb for Count {
-    fn absorb(&self, other: &Self) {
+impl Merge for Count {
+    fn merge(&self, other: &Self) {
         self.add(other.get());
     }
 }
 
-/// A sum of whole nanoseconds or of whole millionths, held as the bits of an f64: exact up to 2^53
-/// (104 days of summed time), then rounded to sixteen digits, where a u64 would go round after
-/// two weeks of sixteen thousand streams.
+/// A sum of whole nanoseconds or millionths, stored as the bits of an f64: exact up to 2^53 (104 days of summed
+/// time), then rounded to sixteen digits. A u64 would wrap after two weeks of sixteen thousand streams.
 #[derive(Debug, Default)]
 pub(crate) struct Sum(AtomicU64);
 
 impl Sum {
-    /// Adds; only the one writer may call it.
+    /// Adds a whole number. Only the writer may call it.
     pub(crate) fn add(&self, whole: u64) {
         self.set(self.get() + whole as f64);
     }
 
-    /// Adds what another sum came to; only the one writer may call it.
+    /// Adds another sum. Only the writer may call it.
     pub(crate) fn add_sum(&self, other: f64) {
         self.set(self.get() + other);
     }
 
-    /// The sum as the writer last left it.
+    /// Returns the last value written.
     pub(crate) fn get(&self) -> f64 {
         f64::from_bits(self.0.load(Relaxed))
     }
 
-    /// The sum in seconds, if it is one of nanoseconds.
+    /// Returns a sum of nanoseconds in seconds.
     pub(crate) fn seconds(&self) -> f64 {
         self.get() / 1e9
     }
@@ -79,43 +77,42 @@ impl Sum {
     }
 }
 
-impl Absorb for Sum {
-    fn absorb(&self, other: &Self) {
+impl Merge for Sum {
+    fn merge(&self, other: &Self) {
         self.add_sum(other.get());
     }
 }
 
-/// Makes several cells one: a reader sees all of a write or nothing of it. The writer never waits;
-/// a reader that came in the middle reads again. (A sequence lock whose data are atomics, so that a
-/// torn read is a wrong number that is thrown away, and nothing worse.)
+/// A sequence lock over several cells: a reader sees a whole write or none. The writer never waits; a reader that
+/// overlaps a write retries. The cells are atomics, so that a torn read only yields numbers that are discarded.
 #[derive(Debug, Default)]
-pub(crate) struct Turn(AtomicU64);
+pub(crate) struct SeqLock(AtomicU64);
 
-impl Turn {
-    /// Lets `write` change the cells; only the one writer may call it.
+impl SeqLock {
+    /// Runs `write`, which changes the cells. Only the writer may call it.
     pub(crate) fn write(&self, write: impl FnOnce()) {
-        // Odd while it writes. The fence keeps the cells' stores behind this one.
-        let turn = self.0.load(Relaxed);
-        self.0.store(turn.wrapping_add(1), Relaxed);
+        // The sequence is odd during a write. The fence keeps the stores to the cells after this one.
+        let sequence = self.0.load(Relaxed);
+        self.0.store(sequence.wrapping_add(1), Relaxed);
         fence(Release);
         write();
-        self.0.store(turn.wrapping_add(2), Release);
+        self.0.store(sequence.wrapping_add(2), Release);
     }
 
-    /// What `read` finds in the cells between two writes; or `Err` with what it found at last, if
-    /// the writer was in the middle of one all the time: it was put to sleep there.
+    /// Returns the result of a `read` that overlapped no write, or `Err` with the last result if every attempt
+    /// overlapped one, because the writer was suspended during a write.
     pub(crate) fn read<T>(&self, mut read: impl FnMut() -> T) -> Result<T, T> {
-        for attempt in 0..ATTEMPTS {
+        for attempt in 0..MAX_ATTEMPTS {
             let before = self.0.load(Acquire);
             if before.is_multiple_of(2) {
                 let found = read();
-                // The fence keeps the cells' loads before the next one.
+                // The fence keeps the loads of the cells before the next one.
                 fence(Acquire);
                 if self.0.load(Relaxed) == before {
                     return Ok(found);
                 }
             }
-            if attempt >= SPINS {
+            if attempt >= MAX_SPINS {
                 thread::yield_now();
             }
         }
@@ -123,16 +120,16 @@ impl Turn {
     }
 }
 
-/// Readings before a writer that does not finish is taken to sleep. A write takes 50 ns.
-const ATTEMPTS: u32 = 50_000;
+/// Maximum number of reads before the writer is considered suspended. A write takes 50 ns.
+const MAX_ATTEMPTS: u32 = 50_000;
 
-/// Readings before the reader gives way to others between them.
-const SPINS: u32 = 100;
+/// Reads before the reader yields its thread between two reads.
+const MAX_SPINS: u32 = 100;
 
-impl<T: Absorb, const N: usize> Absorb for [T; N] {
-    fn absorb(&self, other: &Self) {
+impl<T: Merge, const N: usize> Merge for [T; N] {
+    fn merge(&self, other: &Self) {
         for (mine, theirs) in self.iter().zip(other) {
-            mine.absorb(theirs);
+            mine.merge(theirs);
         }
     }
 }

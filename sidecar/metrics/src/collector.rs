@@ -1,7 +1,6 @@
-//! From the workers' sums to a reading's samples. The law: every metric of the table is opened, in
-//! the table's order; the samples below it are sorted by model, and closed lists come in their own
-//! order. A series appears with its first event, except where its zero says something: that nothing
-//! was lost, or that a model is there.
+//! The samples of a reading, from the workers' sums. Invariant: every metric of the table has a family, in the
+//! table's order; samples are sorted by model, and closed lists keep their order. A series appears with its first
+//! event, or with 0 if a zero is informative: no loss, an idle model.
 
 use std::fmt::Result;
 use std::sync::Arc;
@@ -12,23 +11,23 @@ use meter::{Ending, Provenance, TokenType};
 use relay::{Class, Passthrough, Refusal, UsageStep};
 use tenant::{Distrust, RuleKind};
 
-use crate::board::Board;
 use crate::cell::{Count, Sum};
 use crate::currency::Currency;
 use crate::engine::{EngineReading, PROMPT_SOURCES};
 use crate::family::Family;
 use crate::format::Format;
 use crate::gpu::{GPU_CLOCKS, GPU_THROTTLES, GPU_UNITS};
-use crate::held;
 use crate::histogram::Distribution;
 use crate::model::{
-    Chunks, Flavour, GenAi, Loaded, ModelCells, Operations, Position, Served, Timed, UpstreamCells, WEIGHTS,
-    no_first_token_names,
+    ByConcurrency, Chunks, GenAi, GenAiAttributes, ModelCells, Operations, Position, ServerReports, Timings,
+    UpstreamCells, WEIGHTS, no_first_token_names,
 };
 use crate::names::UNKNOWN;
 use crate::process::Process;
 use crate::proxy::{DIRECTIONS, dropped_names};
 use crate::reading::Reading;
+use crate::registry::Registry;
+use crate::resources;
 use crate::spend::Basis;
 use crate::table::Metric;
 use crate::totals::Totals;
@@ -43,29 +42,29 @@ mod telemetry;
 mod tenants;
 mod usage;
 
-impl Board {
-    /// Everything at one moment, from one sum over the workers.
+impl Registry {
+    /// Returns all samples at one moment, from one sum over the workers.
     pub(crate) fn reading(&self) -> Reading {
         let totals = self.totals();
         let process = Process::read();
         let at = SystemTime::now();
         let mut families = Vec::with_capacity(Metric::ALL.len());
         for metric in Metric::ALL.iter().copied().filter(|metric| self.semconv.has(*metric)) {
-            for (currency, bases) in self.parts(metric) {
+            for (currency, bases) in self.families_of(metric) {
                 let mut family = Family::open(metric, currency);
-                let told =
-                    Told { totals: &totals, process: &process, version: &self.version, currency, bases };
-                // It only appends to a list: there is nothing that could fail.
-                let _ = write(metric, &told, &mut family);
+                let source =
+                    Source { totals: &totals, process: &process, version: &self.version, currency, bases };
+                // It only appends to a list, which cannot fail.
+                let _ = write(metric, &source, &mut family);
                 families.push(Arc::new(family.close()));
             }
         }
         Reading { at_unix_ns: unix_ns(at), since_unix_ns: unix_ns(self.since), families }
     }
 
-    /// The families of a metric: the currency in its name, and the bases in it. GPU costs are US
-    /// dollars, so beside a book in another currency they have a family to themselves.
-    fn parts(&self, metric: Metric) -> Vec<(Currency, &'static [Basis])> {
+    /// Returns the families of a metric: the currency in the name, and the bases in it. GPU costs are in US dollars, so
+    /// that with a price book in another currency they have a family of their own.
+    fn families_of(&self, metric: Metric) -> Vec<(Currency, &'static [Basis])> {
         let on_two_bases = matches!(metric, Metric::TenantSpend | Metric::ModelSpend);
         if on_two_bases && self.currency != Currency::USD {
             return vec![(self.currency, &[Basis::Price]), (Currency::USD, &[Basis::Gpu])];
@@ -74,8 +73,8 @@ impl Board {
     }
 }
 
-/// What one family is made of.
-struct Told<'a> {
+/// The source of the samples of one family.
+struct Source<'a> {
     totals: &'a Totals,
     process: &'a Process,
     version: &'a str,
@@ -83,22 +82,22 @@ struct Told<'a> {
     bases: &'a [Basis],
 }
 
-/// Nanoseconds since 1970; 0 before.
+/// Returns nanoseconds since 1970; 0 for an earlier time.
 fn unix_ns(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
-fn write(metric: Metric, told: &Told<'_>, family: &mut Family) -> Result {
-    let Told { totals, process, version, currency, bases } = *told;
+fn write(metric: Metric, source: &Source<'_>, family: &mut Family) -> Result {
+    let Source { totals, process, version, currency, bases } = *source;
     let proxy = &totals.proxy;
     match metric {
-        Metric::Exchanges => at_upstreams(totals, |labels, cells| exchanges(family, labels, cells)),
+        Metric::Exchanges => by_upstream(totals, |labels, cells| exchanges(family, labels, cells)),
         Metric::InFlight => models(totals, |name, model| family.count(&[name], model.in_flight.get())),
         Metric::Passthrough => closed(family, Passthrough::ALL.map(Passthrough::name), &proxy.passthrough),
         Metric::Refused => closed(family, Refusal::ALL.map(Refusal::name), &proxy.refused),
         Metric::Tokens => models(totals, |name, model| tokens(family, name, model)),
-        Metric::LiveTokens => known(totals, family, |model| &model.live_tokens),
+        Metric::LiveTokens => by_model(totals, family, |model| &model.live_tokens),
         Metric::UsageProvenance => usage_provenance(family, totals),
         Metric::UsageSteps => closed(family, UsageStep::ALL.map(UsageStep::name), &proxy.usage),
         Metric::TenantTokens => tenants::tokens(totals, family),
@@ -116,18 +115,20 @@ fn write(metric: Metric, told: &Told<'_>, family: &mut Family) -> Result {
         Metric::UsageCacheRead => usage::unknown(totals, family, |usage| &usage.cache_read),
         Metric::UsageCacheWrite => usage::unknown(totals, family, |usage| &usage.cache_write),
         Metric::UsageReasoning => usage::unknown(totals, family, |usage| &usage.reasoning),
-        Metric::OperationInput => operations(totals, family, infers, |cells| cells.input.read()),
-        Metric::OperationOutput => operations(totals, family, infers, |cells| cells.output.read()),
-        Metric::ClientDuration => operations(totals, family, infers, |cells| cells.duration.read()),
+        Metric::OperationInput => operations(totals, family, is_inference, |cells| cells.input.read()),
+        Metric::OperationOutput => operations(totals, family, is_inference, |cells| cells.output.read()),
+        Metric::ClientDuration => operations(totals, family, is_inference, |cells| cells.duration.read()),
         Metric::ClientFirstChunk => chunks(totals, family, |cells| cells.first.read()),
         Metric::ClientPerChunk => chunks(totals, family, |cells| cells.gaps.read()),
         Metric::EmbeddingsDuration => {
-            operations(totals, family, Flavour::embeds, |cells| cells.duration.read())
+            operations(totals, family, GenAiAttributes::is_embedding, |cells| cells.duration.read())
         }
-        Metric::EmbeddingsInput => operations(totals, family, Flavour::embeds, |cells| cells.input.read()),
+        Metric::EmbeddingsInput => {
+            operations(totals, family, GenAiAttributes::is_embedding, |cells| cells.input.read())
+        }
         Metric::ClientTokenUsage => usage::legacy(totals, family),
         Metric::FirstToken => by_concurrency(totals, family, |cells| cells.first_token.read()),
-        Metric::NoFirstToken => at_upstreams(totals, |labels, cells| no_first_token(family, labels, cells)),
+        Metric::NoFirstToken => by_upstream(totals, |labels, cells| no_first_token(family, labels, cells)),
         Metric::FirstByte => timed(totals, family, |cells| cells.first_byte.read()),
         Metric::FirstVisible => timed(totals, family, |cells| cells.first_visible.read()),
         Metric::FirstTool => timed(totals, family, |cells| cells.first_tool.read()),
@@ -138,21 +139,21 @@ fn write(metric: Metric, told: &Told<'_>, family: &mut Family) -> Result {
         Metric::OutputRate => by_concurrency(totals, family, |cells| cells.output_rate.read()),
         Metric::InputRate => by_concurrency(totals, family, |cells| cells.input_rate.read()),
         Metric::CharacterRate => timed(totals, family, |cells| cells.character_rate.read()),
-        Metric::Characters => known(totals, family, |model| &model.characters),
+        Metric::Characters => by_model(totals, family, |model| &model.characters),
         Metric::PositionTokens => {
             by_position(totals, |labels, position| family.count(labels, position.tokens.get()))
         }
         Metric::PositionSeconds => {
             by_position(totals, |labels, position| family.number(labels, position.ns.seconds()))
         }
-        Metric::ServerQueue => served(totals, family, |server| server.queue.read()),
-        Metric::ServerPrefill => served(totals, family, |server| server.prefill.read()),
-        Metric::ServerDecode => served(totals, family, |server| server.decode.read()),
+        Metric::ServerQueue => server_reported(totals, family, |server| server.queue.read()),
+        Metric::ServerPrefill => server_reported(totals, family, |server| server.prefill.read()),
+        Metric::ServerDecode => server_reported(totals, family, |server| server.decode.read()),
         Metric::DraftTokens => drafts(totals, family, |server| &server.draft_tokens),
         Metric::AcceptedDraftTokens => drafts(totals, family, |server| &server.accepted_draft_tokens),
-        Metric::Stalls => known(totals, family, |model| &model.stalls),
-        Metric::Stalled => known_seconds(totals, family, |model| &model.stalled_ns),
-        Metric::ClientWait => known_seconds(totals, family, |model| &model.client_wait_ns),
+        Metric::Stalls => by_model(totals, family, |model| &model.stalls),
+        Metric::Stalled => seconds_by_model(totals, family, |model| &model.stalled_ns),
+        Metric::ClientWait => seconds_by_model(totals, family, |model| &model.client_wait_ns),
         Metric::ObjectiveExchanges => objectives::exchanges(totals, family),
         Metric::GoodputExchanges => objectives::goodput(totals, family),
         Metric::GoodputTokens => objectives::tokens(totals, family, |cells| &cells.good_tokens),
@@ -245,18 +246,28 @@ fn write(metric: Metric, told: &Told<'_>, family: &mut Family) -> Result {
         Metric::OtlpQueued => telemetry::queued(totals, family),
         Metric::OtlpUp => telemetry::up(totals, family),
         Metric::OtlpExport => telemetry::export(totals, family),
-        Metric::Connections => held::one(totals.held.as_ref(), family, |held| held.connections.taken),
-        Metric::ConnectionsLimit => held::one(totals.held.as_ref(), family, |held| held.connections.limit),
-        Metric::UpstreamConnections => held::upstreams(totals.held.as_ref(), family, |one| one.taken),
-        Metric::UpstreamConnectionsLimit => held::upstreams(totals.held.as_ref(), family, |one| one.limit),
-        Metric::GatheredBytes => held::one(totals.held.as_ref(), family, |held| held.gathered_bytes.taken),
-        Metric::GatheredLimit => held::one(totals.held.as_ref(), family, |held| held.gathered_bytes.limit),
+        Metric::Connections => resources::one(totals.resources.as_ref(), family, |one| one.connections.used),
+        Metric::ConnectionsLimit => {
+            resources::one(totals.resources.as_ref(), family, |one| one.connections.limit)
+        }
+        Metric::UpstreamConnections => {
+            resources::upstreams(totals.resources.as_ref(), family, |one| one.used)
+        }
+        Metric::UpstreamConnectionsLimit => {
+            resources::upstreams(totals.resources.as_ref(), family, |one| one.limit)
+        }
+        Metric::GatheredBytes => {
+            resources::one(totals.resources.as_ref(), family, |one| one.gathered_bytes.used)
+        }
+        Metric::GatheredLimit => {
+            resources::one(totals.resources.as_ref(), family, |one| one.gathered_bytes.limit)
+        }
         Metric::Scrapes => closed(family, Format::ALL.map(Format::name), &totals.scrapes),
         Metric::Overhead => overhead(family, totals),
         Metric::Dropped => {
             closed(family, dropped_names(), &proxy.dropped)?;
-            if totals.held.is_some() || totals.admin_evicted > 0 {
-                family.count(&[held::ADMIN_CONNECTION], totals.admin_evicted)?;
+            if totals.resources.is_some() || totals.admin_evicted > 0 {
+                family.count(&[resources::ADMIN_CONNECTION], totals.admin_evicted)?;
             }
             telemetry::dropped(totals, family)?;
             ledger::dropped(totals, family)
@@ -269,7 +280,7 @@ fn write(metric: Metric, told: &Told<'_>, family: &mut Family) -> Result {
     }
 }
 
-/// Every ending of a dialect once one was met, so that the first error is a step up from zero.
+/// Writes every ending of a dialect once one occurred, so that the series of errors begin at zero.
 fn exchanges(family: &mut Family, [model, upstream]: [&str; 2], cells: &UpstreamCells) -> Result {
     let mut dialects: Vec<_> = cells.exchanges.iter().collect();
     dialects.sort_unstable_by_key(|(dialect, _)| dialect.name());
@@ -322,7 +333,7 @@ fn upstream_up(family: &mut Family, totals: &Totals) -> Result {
     totals.upstreams.iter().try_for_each(|(name, up)| family.count(&[name], u64::from(*up)))
 }
 
-/// One gauge for each upstream whose page says it.
+/// Writes one gauge for each upstream that reports the value.
 fn engines(totals: &Totals, family: &mut Family, pick: impl Fn(&EngineReading) -> Option<f64>) -> Result {
     for (name, engine) in &totals.engines {
         if let Some(value) = pick(engine) {
@@ -364,7 +375,7 @@ fn engine_drift(family: &mut Family, totals: &Totals) -> Result {
     Ok(())
 }
 
-/// One sample for each value of a closed list, zeros too.
+/// Writes one sample for each value of a closed list, zeros included.
 fn closed(family: &mut Family, names: impl IntoIterator<Item = &'static str>, counts: &[Count]) -> Result {
     names.into_iter().zip(counts).try_for_each(|(name, n)| family.count(&[name], n.get()))
 }
@@ -373,25 +384,24 @@ fn models(totals: &Totals, mut write: impl FnMut(&str, &ModelCells) -> Result) -
     totals.models.iter().try_for_each(|(name, model)| write(name, model))
 }
 
-/// One counter for each model, from zero as soon as the model is met. `_unknown` is always there
-/// and mostly idle, so that its zeros say nothing.
-fn known(totals: &Totals, family: &mut Family, pick: impl Fn(&ModelCells) -> &Count) -> Result {
+/// Writes one counter for each model, zeros included. `_unknown` always exists, so that its zeros are omitted.
+fn by_model(totals: &Totals, family: &mut Family, pick: impl Fn(&ModelCells) -> &Count) -> Result {
     models(totals, |name, model| match pick(model).get() {
         0 if name == UNKNOWN => Ok(()),
         n => family.count(&[name], n),
     })
 }
 
-/// As [`known`], for a time.
-fn known_seconds(totals: &Totals, family: &mut Family, pick: impl Fn(&ModelCells) -> &Sum) -> Result {
+/// Writes one time for each model, as [`by_model`].
+fn seconds_by_model(totals: &Totals, family: &mut Family, pick: impl Fn(&ModelCells) -> &Sum) -> Result {
     models(totals, |name, model| match pick(model).seconds() {
         0.0 if name == UNKNOWN => Ok(()),
         seconds => family.number(&[name], seconds),
     })
 }
 
-/// Every upstream of every model, with the two labels that name it.
-fn at_upstreams(totals: &Totals, mut write: impl FnMut([&str; 2], &UpstreamCells) -> Result) -> Result {
+/// Writes every upstream of every model, with its two labels.
+fn by_upstream(totals: &Totals, mut write: impl FnMut([&str; 2], &UpstreamCells) -> Result) -> Result {
     models(totals, |model, cells| {
         let mut upstreams: Vec<_> = cells.upstreams.iter().collect();
         upstreams.sort_unstable_by_key(|(upstream, _)| *upstream);
@@ -399,23 +409,27 @@ fn at_upstreams(totals: &Totals, mut write: impl FnMut([&str; 2], &UpstreamCells
     })
 }
 
-fn timed(totals: &Totals, family: &mut Family, pick: impl Fn(&Timed) -> Distribution) -> Result {
-    at_upstreams(totals, |labels, cells| match cells.timed.get() {
+fn timed(totals: &Totals, family: &mut Family, pick: impl Fn(&Timings) -> Distribution) -> Result {
+    by_upstream(totals, |labels, cells| match cells.timings.get() {
         Some(timed) => family.histogram(&labels, &pick(timed)),
         None => Ok(()),
     })
 }
 
-fn served(totals: &Totals, family: &mut Family, pick: impl Fn(&Served) -> Distribution) -> Result {
-    at_upstreams(totals, |labels, cells| match cells.served.get().map(&pick) {
+fn server_reported(
+    totals: &Totals,
+    family: &mut Family,
+    pick: impl Fn(&ServerReports) -> Distribution,
+) -> Result {
+    by_upstream(totals, |labels, cells| match cells.server_reports.get().map(&pick) {
         Some(distribution) if distribution.count() > 0 => family.histogram(&labels, &distribution),
         _ => Ok(()),
     })
 }
 
-/// A count of draft tokens, where the server counts any.
-fn drafts(totals: &Totals, family: &mut Family, pick: impl Fn(&Served) -> &Count) -> Result {
-    at_upstreams(totals, |labels, cells| match cells.served.get() {
+/// Writes a count of draft tokens, if the server reports any.
+fn drafts(totals: &Totals, family: &mut Family, pick: impl Fn(&ServerReports) -> &Count) -> Result {
+    by_upstream(totals, |labels, cells| match cells.server_reports.get() {
         Some(server) if server.draft_tokens.get() > 0 => family.count(&labels, pick(server).get()),
         _ => Ok(()),
     })
@@ -424,11 +438,11 @@ fn drafts(totals: &Totals, family: &mut Family, pick: impl Fn(&Served) -> &Count
 fn by_weight(
     totals: &Totals,
     family: &mut Family,
-    pick: impl Fn(&Timed, usize) -> Option<Distribution>,
+    pick: impl Fn(&Timings, usize) -> Option<Distribution>,
 ) -> Result {
-    at_upstreams(totals, |[model, upstream], cells| {
+    by_upstream(totals, |[model, upstream], cells| {
         for (at, weight) in WEIGHTS.iter().enumerate() {
-            if let Some(distribution) = cells.timed.get().and_then(|timed| pick(timed, at)) {
+            if let Some(distribution) = cells.timings.get().and_then(|timed| pick(timed, at)) {
                 family.histogram(&[model, upstream, weight.name()], &distribution)?;
             }
         }
@@ -437,8 +451,8 @@ fn by_weight(
 }
 
 fn by_position(totals: &Totals, mut write: impl FnMut(&[&str], &Position) -> Result) -> Result {
-    at_upstreams(totals, |[model, upstream], cells| {
-        let positions = cells.timed.get().map(|timed| &timed.position).into_iter().flatten();
+    by_upstream(totals, |[model, upstream], cells| {
+        let positions = cells.timings.get().map(|timed| &timed.position).into_iter().flatten();
         for (range, position) in POSITION_NAMES.iter().zip(positions) {
             if position.tokens.get() > 0 || position.ns.seconds() > 0.0 {
                 write(&[model, upstream, range], position)?;
@@ -448,9 +462,13 @@ fn by_position(totals: &Totals, mut write: impl FnMut(&[&str], &Position) -> Res
     })
 }
 
-fn by_concurrency(totals: &Totals, family: &mut Family, pick: impl Fn(&Loaded) -> Distribution) -> Result {
-    at_upstreams(totals, |[model, upstream], cells| {
-        for (range, loaded) in CONCURRENCY_NAMES.iter().zip(&cells.loaded) {
+fn by_concurrency(
+    totals: &Totals,
+    family: &mut Family,
+    pick: impl Fn(&ByConcurrency) -> Distribution,
+) -> Result {
+    by_upstream(totals, |[model, upstream], cells| {
+        for (range, loaded) in CONCURRENCY_NAMES.iter().zip(&cells.by_concurrency) {
             if let Some(loaded) = loaded.get() {
                 family.histogram(&[model, upstream, range], &pick(loaded))?;
             }
@@ -460,23 +478,23 @@ fn by_concurrency(totals: &Totals, family: &mut Family, pick: impl Fn(&Loaded) -
 }
 
 fn gen_ai(totals: &Totals, family: &mut Family, pick: impl Fn(&GenAi) -> Distribution) -> Result {
-    flavours(totals, |_, labels, cells| family.histogram(&labels, &pick(cells)))
+    by_attributes(totals, |_, labels, cells| family.histogram(&labels, &pick(cells)))
 }
 
-/// Returns whether a flavour is an inference to the convention: everything but embeddings.
-fn infers(flavour: &Flavour) -> bool {
-    !flavour.embeds()
+/// Returns true for every operation that the convention calls an inference: all but embeddings.
+fn is_inference(attributes: &GenAiAttributes) -> bool {
+    !attributes.is_embedding()
 }
 
-/// Ended operations of some flavours, by `error.type`; successes, which have none, first.
+/// Writes the finished operations with some attributes, by `error.type`; successes, which have none, come first.
 fn operations(
     totals: &Totals,
     family: &mut Family,
-    wanted: impl Fn(&Flavour) -> bool,
+    wanted: impl Fn(&GenAiAttributes) -> bool,
     pick: impl Fn(&Operations) -> Distribution,
 ) -> Result {
-    flavours(totals, |flavour, [operation, provider, model, address, port], cells| {
-        if !wanted(flavour) {
+    by_attributes(totals, |attributes, [operation, provider, model, address, port], cells| {
+        if !wanted(attributes) {
             return Ok(());
         }
         let mut operations: Vec<_> = cells.operations.iter().collect();
@@ -489,21 +507,24 @@ fn operations(
 }
 
 fn chunks(totals: &Totals, family: &mut Family, pick: impl Fn(&Chunks) -> Distribution) -> Result {
-    flavours(totals, |_, labels, cells| match cells.chunks.get() {
+    by_attributes(totals, |_, labels, cells| match cells.chunks.get() {
         Some(chunks) => family.histogram(&labels, &pick(chunks)),
         None => Ok(()),
     })
 }
 
-/// Every flavour of every model, with the five labels that name it.
-fn flavours(totals: &Totals, mut write: impl FnMut(&Flavour, [&str; 5], &GenAi) -> Result) -> Result {
+/// Writes every attribute set of every model, with its five labels.
+fn by_attributes(
+    totals: &Totals,
+    mut write: impl FnMut(&GenAiAttributes, [&str; 5], &GenAi) -> Result,
+) -> Result {
     models(totals, |model, cells| {
-        let mut flavours: Vec<_> = cells.gen_ai.iter().collect();
-        flavours.sort_unstable_by_key(|(flavour, _)| *flavour);
-        flavours.into_iter().try_for_each(|(flavour, cells)| {
-            let server = flavour.server.as_ref();
+        let mut attribute_sets: Vec<_> = cells.gen_ai.iter().collect();
+        attribute_sets.sort_unstable_by_key(|(attributes, _)| *attributes);
+        attribute_sets.into_iter().try_for_each(|(attributes, cells)| {
+            let server = attributes.server.as_ref();
             let (address, port) = server.map_or(("", String::new()), |at| (&at.host, at.port.to_string()));
-            write(flavour, [flavour.operation, &flavour.provider, model, address, &port], cells)
+            write(attributes, [attributes.operation, &attributes.provider, model, address, &port], cells)
         })
     })
 }

@@ -1,24 +1,24 @@
-//! What the control plane says and the page shows, beside what the workers count. The law: names
-//! that came with requests are labels here, capped as they are at the workers.
+//! The readings of the control plane. Invariant: names from requests are stored as labels, with the same caps as in
+//! the workers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::attribution::{AttributionReading, ModelShare, Moved, Share, TenantShare};
+use crate::attribution::{AttributionReading, ModelShare, OverflowShares, Share, TenantShare};
 use crate::budget::Budgets;
-use crate::cell::{Absorb, Count};
+use crate::cell::{Count, Merge};
 use crate::format::Format;
 use crate::gpu::GpuReading;
-use crate::held::HeldReading;
 use crate::histogram::{Distribution, Histogram};
 use crate::ledger::{LedgerReading, ShipReading};
 use crate::names::OTHER;
 use crate::reload::Reloads;
+use crate::resources::ResourceReading;
 use crate::spend::Spend;
 use crate::table::{ENERGY_PER_TOKEN_J, Metric};
 use crate::telemetry::TelemetryReading;
 
-/// The last that was said.
+/// The latest readings of the control plane.
 #[derive(Debug, Default)]
 pub(crate) struct Control {
     /// By identity, sorted.
@@ -27,8 +27,8 @@ pub(crate) struct Control {
     pub(crate) gpu_samples_lost: u64,
     /// Under labels, sorted by them.
     pub(crate) shares: AttributionReading,
-    moved_tenants: Moved,
-    moved_models: Moved,
+    overflow_tenants: OverflowShares,
+    overflow_models: OverflowShares,
     per_token: BTreeMap<Arc<str>, Histogram<{ ENERGY_PER_TOKEN_J.len() + 1 }>>,
     pub(crate) telemetry: TelemetryReading,
     /// Under labels.
@@ -38,8 +38,8 @@ pub(crate) struct Control {
     pub(crate) ledger: Option<LedgerReading>,
     pub(crate) ship: Option<ShipReading>,
     pub(crate) reloads: Reloads,
-    pub(crate) held: Option<HeldReading>,
-    /// Connections to the admin address that gave way.
+    pub(crate) resources: Option<ResourceReading>,
+    /// Evicted connections to the admin address.
     pub(crate) admin_evicted: u64,
     /// In the order of [`Format::ALL`].
     pub(crate) scrapes: [Count; Format::ALL.len()],
@@ -49,13 +49,12 @@ impl Control {
     pub(crate) fn set_gpus(&mut self, mut readings: Vec<GpuReading>, samples_lost: u64) {
         self.gpu_samples_lost = samples_lost;
         readings.sort_by(|a, b| a.id.cmp(&b.id));
-        // Two of one identity would be two samples of one series, which no scraper takes.
+        // Two readings of one device would be two samples of one series, which scrapers reject.
         readings.dedup_by(|a, b| a.id == b.id);
         self.gpus = readings;
     }
 
-    /// Takes the place of what was said before, under the labels that names have now. What a name used before
-    /// its label was given back stays with `_other`.
+    /// Replaces the attribution, under the current labels. A share that was once counted under `_other` stays there.
     pub(crate) fn set_shares(
         &mut self,
         reading: &AttributionReading,
@@ -65,7 +64,7 @@ impl Control {
         let mut tenants: BTreeMap<Arc<str>, Share> = BTreeMap::new();
         for TenantShare { tenant, share } in &reading.tenants {
             let label = tenant_label(tenant);
-            let (own, others) = self.moved_tenants.split(tenant, &label, share);
+            let (own, others) = self.overflow_tenants.split(tenant, &label, share);
             if let Some(others) = others {
                 tenants.entry(OTHER.into()).or_default().add(&others);
             }
@@ -75,7 +74,7 @@ impl Control {
         for ModelShare { model, energy_joules } in &reading.models {
             let (label, share) =
                 (model_label(model), Share { energy_joules: *energy_joules, ..Share::default() });
-            let (own, others) = self.moved_models.split(model, &label, &share);
+            let (own, others) = self.overflow_models.split(model, &label, &share);
             if let Some(others) = others {
                 models.entry(OTHER.into()).or_default().add(&others);
             }
@@ -90,25 +89,25 @@ impl Control {
         self.shares = AttributionReading { tenants, models, devices, lost: reading.lost };
     }
 
-    /// A model's label was given back: what was counted under it goes on in `_other`.
-    pub(crate) fn give_back_model(&mut self, label: &Arc<str>) {
-        self.spend.give_back_model(label);
+    /// Moves everything counted under an evicted model label to `_other`.
+    pub(crate) fn evict_model(&mut self, label: &Arc<str>) {
+        self.spend.evict_model(label);
         if let Some(energies) = self.per_token.remove(label) {
-            self.per_token.entry(OTHER.into()).or_default().absorb(&energies);
+            self.per_token.entry(OTHER.into()).or_default().merge(&energies);
         }
     }
 
-    /// The same of a tenant's.
-    pub(crate) fn give_back_tenant(&mut self, label: &Arc<str>) {
-        self.spend.give_back_tenant(label);
-        self.budgets.give_back(label);
+    /// Moves everything counted under an evicted tenant label to `_other`.
+    pub(crate) fn evict_tenant(&mut self, label: &Arc<str>) {
+        self.spend.evict_tenant(label);
+        self.budgets.evict(label);
     }
 
     pub(crate) fn energy_per_token(&mut self, label: Arc<str>, joules: f64) {
         self.per_token.entry(label).or_default().joules(Metric::EnergyPerToken, joules);
     }
 
-    /// Energy for each output token, by model.
+    /// Returns the energy per output token, by model.
     pub(crate) fn energies(&self) -> Vec<(Arc<str>, Distribution)> {
         self.per_token.iter().map(|(model, of)| (Arc::clone(model), of.read())).collect()
     }

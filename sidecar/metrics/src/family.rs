@@ -1,5 +1,5 @@
-//! One metric's samples while they are collected. The law: what a sample is called and which labels
-//! it has comes from the table; only the values come from the caller.
+//! The samples of one metric during collection. Invariant: name and label names come from the table; only values come
+//! from the caller.
 
 use std::fmt::Result;
 use std::sync::Arc;
@@ -17,22 +17,22 @@ pub(crate) struct Family {
 }
 
 impl Family {
-    /// No sample yet.
+    /// Returns a family without samples.
     pub(crate) fn open(metric: Metric, currency: Currency) -> Self {
         Self { metric, currency, samples: Vec::new() }
     }
 
-    /// A whole number.
+    /// Adds a whole number.
     pub(crate) fn count(&mut self, labels: &[&str], n: u64) -> Result {
         self.sample(labels, Value::Count(n))
     }
 
-    /// A number.
+    /// Adds a number.
     pub(crate) fn number(&mut self, labels: &[&str], n: f64) -> Result {
         self.sample(labels, Value::Number(n))
     }
 
-    /// A distribution; left out while it is empty.
+    /// Adds a distribution, unless it is empty.
     pub(crate) fn histogram(&mut self, labels: &[&str], of: &Distribution) -> Result {
         if of.count() == 0 {
             return Ok(());
@@ -40,9 +40,8 @@ impl Family {
         self.sample(labels, Value::Histogram(Box::new(of.reading(self.metric))))
     }
 
-    /// A distribution that somebody else kept; left out while it is empty, or if its buckets are
-    /// not those of the table.
-    pub(crate) fn given(&mut self, labels: &[&str], of: &HistogramReading) -> Result {
+    /// Adds a distribution from outside the crate, unless it is empty or its buckets are not those of the table.
+    pub(crate) fn external_histogram(&mut self, labels: &[&str], of: &HistogramReading) -> Result {
         let Kind::Histogram(edges) = self.metric.entry().kind else { return Ok(()) };
         let uppers = of.buckets.iter().map(|(upper, _)| *upper);
         if of.count() == 0 || !uppers.eq(edges.iter().copied().chain([f64::INFINITY])) {
@@ -51,7 +50,7 @@ impl Family {
         self.sample(labels, Value::Histogram(Box::new(of.clone())))
     }
 
-    /// All of it.
+    /// Returns the collected samples.
     pub(crate) fn close(self) -> FamilyReading {
         FamilyReading { metric: self.metric, currency: self.currency, samples: self.samples }
     }
@@ -66,7 +65,7 @@ impl Family {
 }
 
 impl HistogramReading {
-    /// How many observations.
+    /// Returns the number of observations.
     pub fn count(&self) -> u64 {
         self.buckets.iter().map(|(_, n)| *n).fold(0, u64::saturating_add)
     }

@@ -1,5 +1,5 @@
-//! The forms a reading is printed in, by prometheus-client. The law: every form holds the same
-//! numbers, made from the same [`Reading`]; a form leaves out only what it has no words for.
+//! The formats of the metrics page, encoded by prometheus-client. Invariant: every format contains the same numbers
+//! of the same [`Reading`], except for what the format cannot express.
 
 mod collector;
 mod protobuf;
@@ -10,23 +10,22 @@ use std::io::{self, Write};
 
 use crate::reading::Reading;
 
-/// A form of the scrape page.
+/// A format of the metrics page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// OpenMetrics 1.0 text: with units and exemplars, without native histograms.
     OpenMetrics,
-    /// Prometheus' protobuf, each family after its length: with units, exemplars and native
-    /// histograms.
+    /// Prometheus' protobuf, length-delimited: with units, exemplars and native histograms.
     Protobuf,
-    /// Prometheus' text 0.0.4, which every scraper reads: classic histograms alone.
+    /// Prometheus' text 0.0.4, which every scraper reads: classic histograms only.
     Text,
 }
 
 impl Format {
-    /// Every form, in the order of their declaration.
+    /// Every format, in the order of declaration.
     pub const ALL: [Self; 3] = [Self::OpenMetrics, Self::Protobuf, Self::Text];
 
-    /// The label value.
+    /// Returns the label value.
     pub fn name(self) -> &'static str {
         match self {
             Self::OpenMetrics => "openmetrics",
@@ -35,7 +34,7 @@ impl Format {
         }
     }
 
-    /// The content type of a page in this form.
+    /// Returns the content type of a page in this format.
     pub fn content_type(self) -> &'static str {
         match self {
             Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
@@ -46,9 +45,8 @@ impl Format {
         }
     }
 
-    /// The form that an `Accept` field asks for: the highest `q`, then the most exact name, then the
-    /// first named. Whoever asks for nothing, for anything or for nothing we have gets
-    /// [`Format::Text`], as from any other exporter: a scraper that understands more says so.
+    /// Returns the format that an `Accept` field prefers: the highest `q`, then the most specific range, then the
+    /// first. The fallback is [`Format::Text`], as in other exporters: a scraper that reads another format names it.
     pub fn accepted(accept: &str) -> Self {
         let mut best = (0.0, 0, Self::Text);
         for range in accept.split(',') {
@@ -58,7 +56,7 @@ impl Format {
             let value =
                 |key: &str| parameters.iter().find(|(known, _)| known == key).map(|(_, value)| *value);
             let quality = value("q").map_or(1.0, |q| q.parse::<f64>().unwrap_or(0.0)).clamp(0.0, 1.0);
-            if let Some((exact, format)) = named(&name, value)
+            if let Some((exact, format)) = format_of(&name, value)
                 && quality > 0.0
                 && (quality, exact) > (best.0, best.1)
             {
@@ -69,9 +67,9 @@ impl Format {
     }
 }
 
-/// What a media range names, and how exactly.
-fn named<'a>(name: &str, value: impl Fn(&str) -> Option<&'a str>) -> Option<(u8, Format)> {
-    let version = |ours: &str| value("version").is_none_or(|version| version == ours);
+/// Returns the format of a media range, and how specific the range is.
+fn format_of<'a>(name: &str, value: impl Fn(&str) -> Option<&'a str>) -> Option<(u8, Format)> {
+    let version = |known: &str| value("version").is_none_or(|version| version == known);
     match name {
         "application/openmetrics-text" if version("1.0.0") => Some((3, Format::OpenMetrics)),
         "application/vnd.google.protobuf"
@@ -88,14 +86,14 @@ fn named<'a>(name: &str, value: impl Fn(&str) -> Option<&'a str>) -> Option<(u8,
     }
 }
 
-/// `key=value`, the key in lower case, the value without its quotes.
+/// Parses `key=value`: the key in lower case, the value without quotes.
 fn parameter(word: &str) -> Option<(String, &str)> {
     let (key, value) = word.split_once('=')?;
     Some((key.trim().to_ascii_lowercase(), value.trim().trim_matches('"')))
 }
 
 impl Reading {
-    /// Prints it; in pieces, so that `out` should have a buffer.
+    /// Writes the page in small pieces, so that `out` should be buffered.
     pub fn write(&self, format: Format, out: &mut dyn Write) -> io::Result<()> {
         match format {
             Format::OpenMetrics => text::open_metrics(self, out),

@@ -1,13 +1,12 @@
-//! Observations in buckets. The laws: the count is never kept, it is the sum of the buckets; and a
-//! reader sees a whole observation or none, so that no scrape finds classic buckets, exponential
-//! buckets, sum and exemplars that disagree.
+//! Single-writer histograms. Invariants: the count is not stored, it is the sum of the buckets; and a reader sees a
+//! whole observation or none, so that classic buckets, exponential buckets, sum and exemplars of a scrape agree.
 
 mod exemplar;
 mod native;
 
 use meter::Gaps;
 
-use crate::cell::{Absorb, Count, Sum, Turn};
+use crate::cell::{Count, Merge, SeqLock, Sum};
 use crate::lazy::Lazy;
 use crate::reading::{Exemplar, HistogramReading};
 use crate::table::{Entry, Kind, Metric, Unit};
@@ -15,17 +14,17 @@ use crate::table::{Entry, Kind, Metric, Unit};
 use exemplar::Exemplars;
 use native::{Native, NativeCounts};
 
-pub(crate) use exemplar::Seen;
+pub(crate) use exemplar::TraceRef;
 
-/// A worker's histogram with `BUCKETS` buckets, the last one open: one more than its metric's edges.
+/// A worker's histogram with `BUCKETS` buckets: one per edge of its metric, and an open one.
 #[derive(Debug)]
 pub(crate) struct Histogram<const BUCKETS: usize> {
-    /// Makes all that is below one.
-    turn: Turn,
+    /// Guards all other fields.
+    lock: SeqLock,
     buckets: [Count; BUCKETS],
-    /// In parts of the metric's unit, [`scale`] to one.
+    /// In parts of the metric's unit; [`scale`] parts are one unit.
     sum: Sum,
-    /// The same observations again, where they came one by one.
+    /// The observations that were added one by one.
     native: Lazy<Native>,
     exemplars: Lazy<Exemplars<BUCKETS>>,
 }
@@ -33,7 +32,7 @@ pub(crate) struct Histogram<const BUCKETS: usize> {
 impl<const BUCKETS: usize> Default for Histogram<BUCKETS> {
     fn default() -> Self {
         Self {
-            turn: Turn::default(),
+            lock: SeqLock::default(),
             buckets: [const { Count::zero() }; BUCKETS],
             sum: Sum::default(),
             native: Lazy::default(),
@@ -43,79 +42,78 @@ impl<const BUCKETS: usize> Default for Histogram<BUCKETS> {
 }
 
 impl<const BUCKETS: usize> Histogram<BUCKETS> {
-    /// One duration, for a metric in seconds.
+    /// Adds a duration, for a metric in seconds.
     pub(crate) fn seconds(&self, metric: Metric, ns: u64) {
-        self.seconds_seen(metric, ns, None);
+        self.seconds_traced(metric, ns, None);
     }
 
-    /// One duration, and the trace that tells more of it.
-    pub(crate) fn seconds_seen(&self, metric: Metric, ns: u64, seen: Option<&Seen>) {
-        // A correctly rounded quotient: 1_000_000 ns is the same f64 as the edge written 0.001.
-        self.observe(metric, ns as f64 / NANOS, ns, seen);
+    /// Adds a duration with its trace.
+    pub(crate) fn seconds_traced(&self, metric: Metric, ns: u64, trace: Option<&TraceRef>) {
+        // The quotient is correctly rounded: 1_000_000 ns is the same f64 as the edge written 0.001.
+        self.observe(metric, ns as f64 / NANOS, ns, trace);
     }
 
-    /// One rate, for a metric per second. What is not a rate (NaN, infinite, negative) is left out.
+    /// Adds a rate, for a metric per second. NaN, infinite and negative values are ignored.
     pub(crate) fn rate(&self, metric: Metric, per_second: f64) {
         if per_second.is_finite() && per_second >= 0.0 {
             self.observe(metric, per_second, (per_second * MILLIONTHS).round() as u64, None);
         }
     }
 
-    /// One amount of energy, for a metric in joules. What is not one is left out.
+    /// Adds an energy, for a metric in joules. NaN, infinite and negative values are ignored.
     pub(crate) fn joules(&self, metric: Metric, joules: f64) {
         if joules.is_finite() && joules >= 0.0 {
             self.observe(metric, joules, (joules * NANOS).round() as u64, None);
         }
     }
 
-    /// One number of tokens.
+    /// Adds a number of tokens.
     pub(crate) fn tokens(&self, metric: Metric, n: u64) {
         self.observe(metric, n as f64, n, None);
     }
 
-    /// An exchange's gaps, which were put in these very buckets when they were seen; and the longest
-    /// of them, which a trace tells more of.
-    pub(crate) fn gaps(&self, metric: Metric, gaps: &Gaps, longest_ns: u64, seen: Option<&Seen>) {
-        self.turn.write(|| {
+    /// Adds an exchange's gaps, which it counted in the same buckets, and its longest gap as the exemplar.
+    pub(crate) fn gaps(&self, metric: Metric, gaps: &Gaps, longest_ns: u64, trace: Option<&TraceRef>) {
+        self.lock.write(|| {
             for (bucket, n) in self.buckets.iter().zip(gaps.buckets) {
                 bucket.add(n);
             }
             self.sum.add(gaps.sum_ns);
-            let Some(seen) = seen else { return };
+            let Some(trace) = trace else { return };
             let longest = longest_ns as f64 / NANOS;
             let at = bucket(metric, longest);
-            // An exemplar is an observation: where there is none, a record was not made by a meter.
+            // An exemplar must be an observation. Only a record that no meter produced lacks one in this bucket.
             if gaps.buckets.get(at).is_some_and(|n| *n > 0) {
-                self.exemplars.make().keep(&seen.exemplar(at, longest));
+                self.exemplars.make().keep(&trace.exemplar(at, longest));
             }
         });
     }
 
-    fn observe(&self, metric: Metric, value: f64, sum: u64, seen: Option<&Seen>) {
+    fn observe(&self, metric: Metric, value: f64, sum: u64, trace: Option<&TraceRef>) {
         let at = bucket(metric, value);
-        // A metric whose edges do not fit its cells is a mistake of the table; the tests find it.
+        // Edges that do not fit the cells are an error of the table, which the tests find.
         let Some(bucket) = self.buckets.get(at) else { return };
-        self.turn.write(|| {
+        self.lock.write(|| {
             bucket.add(1);
             self.sum.add(sum);
             self.native.make().observe(metric.entry().unit, value);
-            if let Some(seen) = seen {
-                self.exemplars.make().keep(&seen.exemplar(at, value));
+            if let Some(trace) = trace {
+                self.exemplars.make().keep(&trace.exemplar(at, value));
             }
         });
     }
 
-    /// What it holds now.
+    /// Returns its current content.
     pub(crate) fn read(&self) -> Distribution {
-        self.turn.read(|| self.copy()).unwrap_or_else(|torn| {
-            // The count is that of the buckets: others that do not come to it no scraper takes.
+        self.lock.read(|| self.copy()).unwrap_or_else(|torn| {
+            // Scrapers reject native buckets whose count differs from that of the classic ones.
             let native = torn.native.clone().filter(|native| native.count() == torn.count());
             Distribution { native, ..torn }
         })
     }
 
     fn copy(&self) -> Distribution {
-        // A server may claim any number of tokens; even so the buckets' sum has to fit a u64.
+        // The sum of the buckets must fit a u64, for any number of tokens that a server reports.
         let most = u64::MAX / (BUCKETS as u64);
         Distribution {
             buckets: self.buckets.iter().map(|bucket| bucket.get().min(most)).collect(),
@@ -126,10 +124,10 @@ impl<const BUCKETS: usize> Histogram<BUCKETS> {
     }
 }
 
-impl<const BUCKETS: usize> Absorb for Histogram<BUCKETS> {
-    fn absorb(&self, other: &Self) {
+impl<const BUCKETS: usize> Merge for Histogram<BUCKETS> {
+    fn merge(&self, other: &Self) {
         let read = other.read();
-        self.turn.write(|| {
+        self.lock.write(|| {
             for (bucket, n) in self.buckets.iter().zip(&read.buckets) {
                 bucket.add(*n);
             }
@@ -144,7 +142,7 @@ impl<const BUCKETS: usize> Absorb for Histogram<BUCKETS> {
     }
 }
 
-/// A histogram as it was at one moment.
+/// The content of a histogram at one moment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Distribution {
     buckets: Vec<u64>,
@@ -154,23 +152,23 @@ pub(crate) struct Distribution {
 }
 
 impl Distribution {
-    /// How many observations.
+    /// Returns the number of observations.
     pub(crate) fn count(&self) -> u64 {
         self.buckets.iter().copied().fold(0, u64::saturating_add)
     }
 
-    /// Their sum, in the unit of `metric`.
+    /// Returns the sum of the observations, in the unit of `metric`.
     pub(crate) fn sum(&self, metric: Metric) -> f64 {
         self.sum / scale(metric.entry().unit)
     }
 
-    /// Each bucket's upper edge and its own observations, not cumulated.
+    /// Returns each bucket's upper edge and its observations, not cumulative.
     pub(crate) fn buckets(&self, metric: Metric) -> Vec<(f64, u64)> {
         let open = std::iter::once(f64::INFINITY);
         edges(metric.entry()).iter().copied().chain(open).zip(self.buckets.iter().copied()).collect()
     }
 
-    /// For whoever exports it.
+    /// Returns it in the form for exports.
     pub(crate) fn reading(&self, metric: Metric) -> HistogramReading {
         HistogramReading {
             sum: self.sum(metric),
@@ -180,7 +178,7 @@ impl Distribution {
         }
     }
 
-    /// Adds another's buckets, which is all that quantiles need.
+    /// Adds another's buckets and sum, which is enough for quantiles.
     pub(crate) fn add(&mut self, other: &Self) {
         self.buckets.resize(self.buckets.len().max(other.buckets.len()), 0);
         for (mine, theirs) in self.buckets.iter_mut().zip(&other.buckets) {
@@ -189,8 +187,8 @@ impl Distribution {
         self.sum += other.sum;
     }
 
-    /// The value below which a share `q` of the observations lies, as PromQL's `histogram_quantile`
-    /// estimates it: linear within a bucket, the last edge for the open one. `None` when empty.
+    /// Returns the `q`-quantile as PromQL's `histogram_quantile` estimates it: linear within a bucket, the last edge
+    /// for the open one. `None` if it is empty.
     pub(crate) fn quantile(&self, metric: Metric, q: f64) -> Option<f64> {
         let rank = q * self.count() as f64;
         let (mut below, mut lower) = (0.0, 0.0);
@@ -207,7 +205,7 @@ impl Distribution {
     }
 }
 
-/// The bucket a value lies in.
+/// Returns the index of a value's bucket.
 fn bucket(metric: Metric, value: f64) -> usize {
     edges(metric.entry()).partition_point(|edge| *edge < value)
 }
@@ -219,7 +217,7 @@ fn edges(entry: &'static Entry) -> &'static [f64] {
     }
 }
 
-/// The parts of a unit that sums are kept in: whole ones, so that they are exact.
+/// Returns the number of parts of a unit in which sums are kept: whole numbers, so that they are exact.
 fn scale(unit: Unit) -> f64 {
     match unit {
         Unit::Seconds | Unit::Joules => NANOS,

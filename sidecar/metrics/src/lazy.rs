@@ -1,11 +1,11 @@
-//! Cells made on first use, so that what never happens costs no memory. The law: a cell once made
-//! stays where it is, and readers find it without a lock.
+//! Cells allocated on first use, so that unused ones need no memory. Invariant: an allocated cell never moves, and
+//! readers need no lock.
 
 use std::sync::OnceLock;
 
-use crate::cell::Absorb;
+use crate::cell::Merge;
 
-/// Cells for one thing that may never happen.
+/// Cells that are allocated on first use.
 #[derive(Debug)]
 pub(crate) struct Lazy<T>(OnceLock<Box<T>>);
 
@@ -16,26 +16,26 @@ impl<T> Default for Lazy<T> {
 }
 
 impl<T: Default> Lazy<T> {
-    /// The cells, made if there are none; only the one writer may call it.
+    /// Returns the cells, allocated if necessary. Only the writer may call it.
     pub(crate) fn make(&self) -> &T {
         self.0.get_or_init(Box::default)
     }
 
-    /// The cells, if it ever happened.
+    /// Returns the cells, if they were ever used.
     pub(crate) fn get(&self) -> Option<&T> {
         self.0.get().map(Box::as_ref)
     }
 }
 
-impl<T: Absorb + Default> Absorb for Lazy<T> {
-    fn absorb(&self, other: &Self) {
+impl<T: Merge + Default> Merge for Lazy<T> {
+    fn merge(&self, other: &Self) {
         if let Some(cells) = other.get() {
-            self.make().absorb(cells);
+            self.make().merge(cells);
         }
     }
 }
 
-/// Cells by key, in the order the keys were met. For a handful of keys; they are looked up in turn.
+/// Cells by key, in order of insertion: a linked list for few keys, searched linearly.
 #[derive(Debug)]
 pub(crate) struct Chain<K, T>(OnceLock<Box<Link<K, T>>>);
 
@@ -53,7 +53,7 @@ impl<K, T> Default for Chain<K, T> {
 }
 
 impl<K: Clone + PartialEq, T: Default> Chain<K, T> {
-    /// The cells of `key`, made if there are none; only the one writer may call it.
+    /// Returns the cells of `key`, allocated if necessary. Only the writer may call it.
     pub(crate) fn make(&self, key: &K) -> &T {
         let mut chain = self;
         loop {
@@ -66,12 +66,12 @@ impl<K: Clone + PartialEq, T: Default> Chain<K, T> {
         }
     }
 
-    /// The cells of `key`, if there are any.
+    /// Returns the cells of `key`, if they were ever used.
     pub(crate) fn get(&self, key: &K) -> Option<&T> {
         self.iter().find(|(known, _)| *known == key).map(|(_, cells)| cells)
     }
 
-    /// Every key and its cells, in the order they were made.
+    /// Returns every key and its cells, in order of insertion.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&K, &T)> {
         let mut chain = self;
         std::iter::from_fn(move || {
@@ -82,10 +82,10 @@ impl<K: Clone + PartialEq, T: Default> Chain<K, T> {
     }
 }
 
-impl<K: Clone + PartialEq, T: Absorb + Default> Absorb for Chain<K, T> {
-    fn absorb(&self, other: &Self) {
+impl<K: Clone + PartialEq, T: Merge + Default> Merge for Chain<K, T> {
+    fn merge(&self, other: &Self) {
         for (key, cells) in other.iter() {
-            self.make(key).absorb(cells);
+            self.make(key).merge(cells);
         }
     }
 }

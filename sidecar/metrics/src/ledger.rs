@@ -1,30 +1,30 @@
-//! What the control plane says of the ledger and of its way to the central store. The law: what is
-//! acknowledged, shed and lost are three numbers, and a row is in one of them.
+//! The readings of the ledger and of its shipping to the central store. Invariant: each row is in exactly one of
+//! committed, shed and lost.
 
 use std::time::Duration;
 
-/// The ledger as of now; counts are since the start of the process.
+/// The current state of the ledger; counts are since the start of the process.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LedgerReading {
-    /// Whether it can be written.
+    /// True if it is writable.
     pub up: bool,
-    /// Rows that are on the disk.
+    /// Rows committed to the disk.
     pub rows: u64,
-    /// Rows that wait, and what waits beside them.
+    /// Queued rows, energies and idle shares.
     pub queued_rows: u64,
     /// Age of the oldest row that is not on the disk; zero if there is none.
     pub commit_lag: Duration,
-    /// Rows of which only totals are kept.
+    /// Rows dropped because the queue was full, with their totals kept.
     pub shed_rows: u64,
-    /// Rows of which nothing is kept.
+    /// Rows dropped together with their totals.
     pub lost_rows: u64,
-    /// Exchanges' energies and devices' idle shares of which nothing is kept.
+    /// Dropped energies of exchanges and idle shares of devices.
     pub lost_energies: u64,
-    /// Bytes of the open month's file and of its log, in the order of [`LEDGER_FILES`].
+    /// Bytes of the current month's file and of its log, in the order of [`LEDGER_FILES`].
     pub bytes: [Option<u64>; LEDGER_FILES.len()],
     /// Gap markers written.
     pub gaps: u64,
-    /// Files set aside as corrupt.
+    /// Corrupt files that were quarantined.
     pub quarantined: u64,
     /// Failed writes, in the order of [`LEDGER_FAULTS`].
     pub faults: [u64; LEDGER_FAULTS.len()],
@@ -36,24 +36,24 @@ pub const LEDGER_FILES: [&str; 2] = ["database", "log"];
 /// Label values of `fault`.
 pub const LEDGER_FAULTS: [&str; 6] = ["full", "read_only", "io", "corrupt", "locked", "other"];
 
-/// The `what` of `tokenmeter_dropped_total` for rows that the ledger does not have, shed or lost.
+/// The `what` of `tokenmeter_dropped_total` for shed and lost rows.
 pub const LEDGER_ROW: &str = "ledger_row";
 
-/// The `what` of `tokenmeter_dropped_total` for energies and idle shares that the ledger does not have.
+/// The `what` of `tokenmeter_dropped_total` for dropped energies and idle shares.
 pub const LEDGER_ENERGY: &str = "ledger_energy";
 
-/// The way to the central store as of now; counts are since the start of the process.
+/// The current state of shipping to the central store; counts are since the start of the process.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ShipReading {
-    /// Whether it took the last rows; `None` before the first try.
+    /// True if the store accepted the last rows; `None` before the first attempt.
     pub up: Option<bool>,
-    /// Rows it has confirmed.
+    /// Rows that the store has confirmed.
     pub rows: u64,
-    /// Rows it has not.
+    /// Rows that the store has not confirmed.
     pub pending_rows: u64,
     /// Age of the oldest of those; zero if there is none.
     pub lag: Duration,
-    /// Failed tries, in the order of [`SHIP_FAILURES`].
+    /// Failed attempts, in the order of [`SHIP_FAILURES`].
     pub failures: [u64; SHIP_FAILURES.len()],
 }
 

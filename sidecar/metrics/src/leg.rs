@@ -4,25 +4,25 @@
 use meter::edges::DURATION_S;
 use meter::{Ending, Record, Role};
 
-use crate::cell::{Absorb, Count};
+use crate::cell::{Count, Merge};
 use crate::histogram::Histogram;
 use crate::table::Metric;
 
 /// The roles of legs, in the order of the cells.
 pub(crate) const LEGS: [Role; 2] = [Role::Prefill, Role::Decode];
 
-/// The legs of one role.
+/// The cells of the legs of one role.
 #[derive(Debug, Default)]
 pub(crate) struct LegCells {
     /// In the order of [`Ending::ALL`].
     pub(crate) endings: [Count; Ending::ALL.len()],
     pub(crate) duration: Histogram<{ DURATION_S.len() + 1 }>,
-    /// Of prefill legs.
+    /// Prompt tokens of prefill legs.
     pub(crate) prompt_tokens: Count,
 }
 
 impl LegCells {
-    /// Adds an ended leg.
+    /// Adds a finished leg.
     pub(crate) fn end(&self, record: &Record) {
         self.endings[record.ending as usize].add(1);
         self.duration.seconds(Metric::LegDuration, record.timing.duration_ns);
@@ -32,11 +32,11 @@ impl LegCells {
     }
 }
 
-impl Absorb for LegCells {
-    fn absorb(&self, other: &Self) {
+impl Merge for LegCells {
+    fn merge(&self, other: &Self) {
         let Self { endings, duration, prompt_tokens } = self;
-        endings.absorb(&other.endings);
-        duration.absorb(&other.duration);
-        prompt_tokens.absorb(&other.prompt_tokens);
+        endings.merge(&other.endings);
+        duration.merge(&other.duration);
+        prompt_tokens.merge(&other.prompt_tokens);
     }
 }

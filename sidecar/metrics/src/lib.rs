@@ -1,8 +1,8 @@
-//! The table of all metric names, and the page made of the workers' cells.
+//! The table of all metrics, and the metrics page rendered from the workers' cells.
 //!
 //! Each worker of the data plane owns a [`WorkerCells`] and writes into it without a lock; a scrape
-//! sums the workers into a [`Reading`], in the order of the [`Metric`] table. The page, in each
-//! [`Format`], and every other way out are made of that.
+//! sums the workers into a [`Reading`], in the order of the [`Metric`] table. The page in each [`Format`]
+//! and every other export are rendered from it.
 //!
 //! ```
 //! use relay::Observer;
@@ -14,44 +14,43 @@
 //! assert!(metrics.text().contains("tokenmeter_exchanges_in_flight{model=\"qwen3-8b\"} 1"));
 //! ```
 
-// What there is to measure.
+// The metrics.
 pub mod table;
 
-// What the control plane says: of the upstreams' own pages, of the accelerators and what they were
-// used for, of the exporter.
+// Readings of the control plane: the upstreams' metrics pages, the accelerators, the exporter.
 mod attribution;
 mod control;
 mod engine;
 mod gpu;
 mod telemetry;
 
-// And of money: what exchanges cost, what they may, and where that is written down.
+// Money: spend, budgets, the ledger.
 mod budget;
 mod currency;
 mod ledger;
 mod reload;
 mod spend;
 
-// Where the data plane writes: from the smallest cell to a worker's whole set.
+// The cells of the data plane, from one number to a worker's set.
 mod cell;
-mod claims;
 mod histogram;
 mod lazy;
 mod leg;
 mod model;
+mod name_counts;
 mod objective;
 mod preset;
 mod proxy;
 mod tenant;
 mod worker;
 
-// Which models and tenants have a label of their own, and whose cells are whose.
-mod board;
-mod held;
+// The labels of models and tenants, and the cells of all workers.
 mod labels;
 mod names;
+mod registry;
+mod resources;
 
-// What a scrape makes of it.
+// The scrape.
 mod collector;
 mod family;
 mod format;
@@ -69,7 +68,6 @@ pub use currency::Currency;
 pub use engine::{EngineReading, PROMPT_SOURCES};
 pub use format::Format;
 pub use gpu::{GPU_CLOCKS, GPU_ERRORS, GPU_SAMPLE, GPU_SHARE, GPU_THROTTLES, GPU_UNITS, GpuReading};
-pub use held::{ADMIN_CONNECTION, Bounded, HeldReading};
 pub use ledger::{
     LEDGER_ENERGY, LEDGER_FAULTS, LEDGER_FILES, LEDGER_ROW, LedgerReading, SHIP_FAILURES, ShipReading,
 };
@@ -79,6 +77,7 @@ pub use page::{Metrics, Options};
 pub use preset::{PRESETS, Preset, TARGET_RATIO};
 pub use reading::{Exemplar, FamilyReading, HistogramReading, NativeReading, Reading, Sample, Value};
 pub use reload::{RELOAD_OUTCOMES, ReloadedFile};
+pub use resources::{ADMIN_CONNECTION, Bounded, ResourceReading};
 pub use semconv::Semconv;
 pub use snapshot::{ModelSnapshot, Snapshot};
 pub use spend::{Basis, BookReading, UNPRICED, units};

@@ -1,12 +1,12 @@
-//! One worker's cells for one model. The law: written by that worker alone, at an exchange's start
-//! and end and at each look of the live counter; nothing here is touched per frame.
+//! One worker's cells for one model. Invariant: only that worker writes them, when an exchange begins or ends and when
+//! the live counter is updated, never per frame.
 
 use std::sync::Arc;
 
 use meter::{Provenance, Record, TokenType};
 
-use crate::cell::{Absorb, Count, Sum};
-use crate::histogram::Seen;
+use crate::cell::{Count, Merge, Sum};
+use crate::histogram::TraceRef;
 use crate::labels::Traffic;
 use crate::lazy::{Chain, Lazy};
 use crate::leg::{LEGS, LegCells};
@@ -19,12 +19,14 @@ mod gen_ai;
 mod upstream;
 mod usage;
 
-pub(crate) use gen_ai::{Chunks, Flavour, GenAi, Operations};
-pub(crate) use upstream::{Loaded, Position, Served, Timed, UpstreamCells, WEIGHTS, no_first_token_names};
+pub(crate) use gen_ai::{Chunks, GenAi, GenAiAttributes, Operations};
+pub(crate) use upstream::{
+    ByConcurrency, Position, ServerReports, Timings, UpstreamCells, WEIGHTS, no_first_token_names,
+};
 pub(crate) use usage::{MODALITIES, Usage};
 
-/// A model's block. What most models need lies in it; the rest hangs off it once it happens.
-/// A cache line of its own, so that two workers' blocks never share one.
+/// A model's block. Cells that most models use are inline; the others are allocated on first use. It is aligned to a
+/// cache line, so that two workers' blocks never share one.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub(crate) struct ModelCells {
@@ -36,41 +38,42 @@ pub(crate) struct ModelCells {
     pub(crate) client_wait_ns: Sum,
     /// By provenance, then by type, each in the order of its `ALL`.
     pub(crate) tokens: [Lazy<[Count; TokenType::ALL.len()]>; Provenance::ALL.len()],
-    /// By the upstream's name: as many as are configured, and of those the ones that served the model.
+    /// By the name of the upstreams that served the model.
     pub(crate) upstreams: Chain<Arc<str>, UpstreamCells>,
-    pub(crate) gen_ai: Chain<Flavour, GenAi>,
-    /// By the objective's place in the list.
+    pub(crate) gen_ai: Chain<GenAiAttributes, GenAi>,
+    /// By the objective's index.
     pub(crate) objectives: Chain<usize, ObjectiveCells>,
     /// In the order of [`LEGS`].
     pub(crate) legs: [Lazy<LegCells>; LEGS.len()],
 }
 
 impl ModelCells {
-    /// Adds an ended exchange to the legs, if it is one.
+    /// Adds a finished exchange to the legs, if it is a leg.
     pub(crate) fn end_leg(&self, record: &Record) {
         if let Some(at) = LEGS.iter().position(|role| *role == record.identity.role) {
             self.legs[at].make().end(record);
         }
     }
 
-    /// Adds an ended exchange. Its place in flight is not given back here.
+    /// Adds a finished exchange. It does not change `in_flight`.
     pub(crate) fn end(&self, record: &Record, server: Option<Address>, semconv: Semconv) {
-        self.spend(record);
+        self.add_tokens(record);
         self.characters.add(record.visible_chars);
         self.stalls.add(u64::from(record.timing.stalls));
         self.stalled_ns.add(record.timing.stalled_ns);
         self.client_wait_ns.add(record.timing.client_wait_ns);
-        let seen = Seen::of(record);
-        self.upstreams.make(&record.identity.upstream).end(record, seen.as_ref());
-        let flavour = Flavour {
+        let trace = TraceRef::of(record);
+        self.upstreams.make(&record.identity.upstream).end(record, trace.as_ref());
+        let attributes = GenAiAttributes {
             operation: record.identity.dialect.operation(),
             provider: Arc::clone(&record.identity.provider),
             server,
         };
-        self.flavour(&flavour).end(record, flavour.embeds(), semconv, seen.as_ref());
+        let is_embedding = attributes.is_embedding();
+        self.gen_ai(&attributes).end(record, is_embedding, semconv, trace.as_ref());
     }
 
-    fn spend(&self, record: &Record) {
+    fn add_tokens(&self, record: &Record) {
         for kind in TokenType::ALL {
             let n = record.tokens.of(kind);
             if n > 0 {
@@ -79,11 +82,12 @@ impl ModelCells {
         }
     }
 
-    fn flavour(&self, flavour: &Flavour) -> &GenAi {
-        if self.gen_ai.get(flavour).is_some() || self.gen_ai.iter().count() < MAX_FLAVOURS {
-            return self.gen_ai.make(flavour);
+    fn gen_ai(&self, attributes: &GenAiAttributes) -> &GenAi {
+        if self.gen_ai.get(attributes).is_some() || self.gen_ai.iter().count() < MAX_ATTRIBUTE_SETS {
+            return self.gen_ai.make(attributes);
         }
-        self.gen_ai.make(&Flavour { operation: flavour.operation, provider: OTHER.into(), server: None })
+        let operation = attributes.operation;
+        self.gen_ai.make(&GenAiAttributes { operation, provider: OTHER.into(), server: None })
     }
 }
 
@@ -93,9 +97,9 @@ impl Traffic for ModelCells {
     }
 }
 
-impl Absorb for ModelCells {
-    fn absorb(&self, other: &Self) {
-        // Taken apart, so that a new cell which is not summed is a warning.
+impl Merge for ModelCells {
+    fn merge(&self, other: &Self) {
+        // Destructured, so that the compiler warns of a new cell that is not summed.
         let Self {
             in_flight,
             live_tokens,
@@ -109,23 +113,23 @@ impl Absorb for ModelCells {
             objectives,
             legs,
         } = self;
-        in_flight.absorb(&other.in_flight);
-        live_tokens.absorb(&other.live_tokens);
-        characters.absorb(&other.characters);
-        stalls.absorb(&other.stalls);
-        stalled_ns.absorb(&other.stalled_ns);
-        client_wait_ns.absorb(&other.client_wait_ns);
-        tokens.absorb(&other.tokens);
-        upstreams.absorb(&other.upstreams);
-        gen_ai.absorb(&other.gen_ai);
-        objectives.absorb(&other.objectives);
-        legs.absorb(&other.legs);
+        in_flight.merge(&other.in_flight);
+        live_tokens.merge(&other.live_tokens);
+        characters.merge(&other.characters);
+        stalls.merge(&other.stalls);
+        stalled_ns.merge(&other.stalled_ns);
+        client_wait_ns.merge(&other.client_wait_ns);
+        tokens.merge(&other.tokens);
+        upstreams.merge(&other.upstreams);
+        gen_ai.merge(&other.gen_ai);
+        objectives.merge(&other.objectives);
+        legs.merge(&other.legs);
     }
 }
 
-/// Flavours of one model before the rest is `_other`: providers and addresses are configured and
-/// operations are a closed list, so this is met by a model on very many upstreams only.
-const MAX_FLAVOURS: usize = 64;
+/// Maximum number of attribute sets of one model; further ones are `_other`. Providers and addresses are configured and
+/// operations are a closed list, so that only a model on very many upstreams reaches it.
+const MAX_ATTRIBUTE_SETS: usize = 64;
 
 #[cfg(test)]
 mod tests;

@@ -1,16 +1,15 @@
-//! Objectives: what is wanted of the exchanges of some models and tenants, and whether an exchange
-//! was as wanted. The law: judged is what can be judged, by bounds that are edges of our own
-//! histograms, so that nobody's panel tells another story than the verdicts.
+//! Objectives for the exchanges of some models and tenants, and the verdicts on exchanges. Invariant: the bounds are
+//! bucket edges of the exported histograms, so that a panel of a histogram agrees with the verdicts.
 //!
-//! | the exchange | its verdict |
+//! | exchange | verdict |
 //! |---|---|
-//! | a streamed success | by its time to first token (≤ the bound) and its speed (≥ the bound); one that did not happen, as the speed of a single token, counts as met |
-//! | a success in one piece | late if it took longer than a stream that just keeps both bounds: first token + (tokens per answer - 1) / speed. That is all that can be seen of it, and `slow_output` |
-//! | cut, an error, empty, our own doing | `failed` |
-//! | a status of 500 and above, 429, 408, 424 | `failed`: the server had no room or no time, or (424, TGI's) its model failed |
-//! | another status of 400 and above | none: the client's own mistake |
-//! | a client that left | none: why it left is not known |
-//! | embeddings and rankings | none: they have no tokens to wait for |
+//! | a streamed success | by its time to first token (≤ the bound) and its speed (≥ the bound); a value that does not exist, such as the speed of a single token, counts as met |
+//! | a success that was not streamed | `slow_output` if it took longer than a stream that just meets both bounds: first token + (tokens per answer - 1) / speed; only its duration is known |
+//! | cut, an error in the stream, empty, an error of the proxy | `failed` |
+//! | a status of 500 and above, 429, 408, 424 | `failed`: the server was overloaded or too slow, or (424, TGI's) its model failed |
+//! | another status of 400 and above | none: a client error |
+//! | a client that left | `slow_first_token` if it asked for a stream and waited longer than the bound; else none: its reason is unknown |
+//! | embeddings and rankings | none: they have no output tokens |
 
 use std::sync::Arc;
 
@@ -18,37 +17,37 @@ use meter::{Ending, Provenance, Record, TokenType, Tokens};
 use scan::Dialect;
 use text::Glob;
 
-use crate::cell::{Absorb, Count};
+use crate::cell::{Count, Merge};
 
-/// What is wanted of some exchanges.
+/// An objective for some exchanges.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Objective {
-    /// Its name: the label.
+    /// Its name, the label value.
     pub name: Arc<str>,
-    /// The models it is for; empty is all.
+    /// The models it covers; empty for all.
     pub models: Vec<Glob>,
-    /// The tenants it is for; empty is all.
+    /// The tenants it covers; empty for all.
     pub tenants: Vec<Glob>,
-    /// The most time to the first token, nanoseconds: an edge of that histogram.
+    /// Maximum time to the first token, nanoseconds: an edge of its histogram.
     pub first_token_ns: u64,
-    /// The least speed of one exchange, tokens per second: an edge of that histogram.
+    /// Minimum speed of one exchange, tokens per second: an edge of its histogram.
     pub output_rate: f64,
-    /// The share of exchanges that are to meet both, above 0 and below 1.
+    /// Target share of exchanges that meet both, above 0 and below 1.
     pub target_ratio: f64,
 }
 
-/// What came of an objective in one exchange.
+/// The verdict of an objective on one exchange.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Everything that can be judged was as wanted.
+    /// Every known value met its bound.
     Met,
     /// The first token was late.
     SlowFirstToken,
-    /// The tokens after it were slow, or an answer in one piece was late.
+    /// The tokens after it were slow, or an answer that was not streamed was late.
     SlowOutput,
     /// Both.
     SlowBoth,
-    /// No answer, or not all of it.
+    /// The answer is missing or incomplete.
     Failed,
 }
 
@@ -57,7 +56,7 @@ impl Verdict {
     pub const ALL: [Self; 5] =
         [Self::Met, Self::SlowFirstToken, Self::SlowOutput, Self::SlowBoth, Self::Failed];
 
-    /// The label value.
+    /// Returns the label value.
     pub fn name(self) -> &'static str {
         match self {
             Self::Met => "met",
@@ -70,13 +69,13 @@ impl Verdict {
 }
 
 impl Objective {
-    /// Whether it is for a model's and a tenant's exchanges.
+    /// Returns true if it covers the exchanges of this model and tenant.
     pub fn covers(&self, model: &str, tenant: &str) -> bool {
         let any = |globs: &[Glob], name| globs.is_empty() || globs.iter().any(|glob| glob.matches(name));
         any(&self.models, model) && any(&self.tenants, tenant)
     }
 
-    /// What came of it in an exchange; `None` if that exchange says nothing about it.
+    /// Returns the verdict on an exchange; `None` if the exchange does not count.
     pub fn judge(&self, record: &Record) -> Option<Verdict> {
         if matches!(record.identity.dialect, Dialect::Embeddings | Dialect::Rerank) {
             return None;
@@ -84,8 +83,8 @@ impl Objective {
         match record.ending {
             Ending::Complete | Ending::Length if record.streamed => Some(self.stream(record)),
             Ending::Complete | Ending::Length => Some(self.body(record)),
-            Ending::ClientAbort => self.abandoned(record),
-            Ending::ErrorStatus => servers_fault(record.status).then_some(Verdict::Failed),
+            Ending::ClientAbort => self.aborted(record),
+            Ending::ErrorStatus => is_server_error(record.status).then_some(Verdict::Failed),
             Ending::UpstreamCut | Ending::ErrorInBand | Ending::NoOutput | Ending::ProxyError => {
                 Some(Verdict::Failed)
             }
@@ -103,15 +102,15 @@ impl Objective {
         }
     }
 
-    /// Why a client left is not known, and what it did not wait for cannot be judged. But one that had
-    /// waited longer for its first token than was promised was let down, whyever it left.
-    fn abandoned(&self, record: &Record) -> Option<Verdict> {
+    /// Returns the verdict on an exchange that the client left. Its reason is unknown, but a wait for the first token
+    /// beyond the bound is a miss for any reason.
+    fn aborted(&self, record: &Record) -> Option<Verdict> {
         let waited_ns = record.timing.first_token_ns.unwrap_or(record.timing.duration_ns);
         (record.asked_stream && waited_ns > self.first_token_ns).then_some(Verdict::SlowFirstToken)
     }
 
     fn body(&self, record: &Record) -> Verdict {
-        // Several answers are generated side by side.
+        // Several answers are generated in parallel.
         let each = output(&record.tokens) as f64 / f64::from(record.choices.max(1));
         let after_first_ns = (each - 1.0).max(0.0) / self.output_rate * 1e9;
         let known = record.tokens.output_provenance != Provenance::None;
@@ -120,20 +119,19 @@ impl Objective {
     }
 }
 
-/// Whether a status says that the server could not, rather than that the client asked wrongly.
-/// 408 is what gateways answer when the server behind them took too long (LiteLLM).
-fn servers_fault(status: u16) -> bool {
+/// Returns true for a status that reports a failure of the server and not a client error. Gateways (LiteLLM) answer 408
+/// if the server behind them was too slow.
+fn is_server_error(status: u16) -> bool {
     status >= 500 || matches!(status, 408 | 424 | 429)
 }
 
-/// All generated tokens, not past the end: a server may claim any number of each type.
+/// Returns all generated tokens, saturating: a server may report any number of each type.
 fn output(tokens: &Tokens) -> u64 {
     let generated = TokenType::ALL.into_iter().filter(|kind| !kind.is_input());
     generated.map(|kind| tokens.of(kind)).fold(0, u64::saturating_add)
 }
 
-/// The objective of an exchange, by its place in the list, and what came of it: the first one that
-/// covers it counts.
+/// Returns the index of the objective of an exchange and its verdict: the first objective that covers it applies.
 pub(crate) fn judge(objectives: &[Objective], record: &Record) -> Option<(usize, Verdict)> {
     let identity = &record.identity;
     let at = objectives.iter().position(|one| one.covers(&identity.model, &identity.tenant))?;
@@ -147,7 +145,7 @@ pub(crate) struct ObjectiveCells {
     pub(crate) verdicts: [Count; Verdict::ALL.len()],
     /// Output tokens by provenance, in the order of [`Provenance::ALL`].
     pub(crate) tokens: [Count; Provenance::ALL.len()],
-    /// Those of them in exchanges that met it.
+    /// Output tokens of the exchanges that met it, by provenance.
     pub(crate) good_tokens: [Count; Provenance::ALL.len()],
 }
 
@@ -163,12 +161,12 @@ impl ObjectiveCells {
     }
 }
 
-impl Absorb for ObjectiveCells {
-    fn absorb(&self, other: &Self) {
+impl Merge for ObjectiveCells {
+    fn merge(&self, other: &Self) {
         let Self { verdicts, tokens, good_tokens } = self;
-        verdicts.absorb(&other.verdicts);
-        tokens.absorb(&other.tokens);
-        good_tokens.absorb(&other.good_tokens);
+        verdicts.merge(&other.verdicts);
+        tokens.merge(&other.tokens);
+        good_tokens.merge(&other.good_tokens);
     }
 }
 

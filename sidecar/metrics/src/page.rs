@@ -1,19 +1,20 @@
-//! The scrape page. The law: reading it never makes a worker wait.
+//! The interface of the crate to the control plane and to scrapes. Invariant: a scrape never blocks a worker while it
+//! sums or renders.
 
 use std::sync::Arc;
 
 use crate::attribution::AttributionReading;
-use crate::board::Board;
 use crate::budget::{BudgetReading, WEBHOOK_OUTCOMES};
 use crate::currency::Currency;
 use crate::engine::EngineReading;
 use crate::format::Format;
 use crate::gpu::GpuReading;
-use crate::held::HeldReading;
 use crate::ledger::{LedgerReading, ShipReading};
 use crate::objective::Objective;
 use crate::reading::Reading;
+use crate::registry::Registry;
 use crate::reload::ReloadedFile;
+use crate::resources::ResourceReading;
 use crate::semconv::Semconv;
 use crate::snapshot::Snapshot;
 use crate::spend::{Basis, BookReading};
@@ -21,26 +22,26 @@ use crate::telemetry::TelemetryReading;
 use crate::upstream::Upstream;
 use crate::worker::WorkerCells;
 
-/// What the page needs to be told.
+/// The configuration of [`Metrics`].
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Models with a label of their own; the rest are counted as `_other`.
+    /// Maximum number of models with a label of their own; further ones are counted as `_other`.
     pub models: usize,
-    /// Which vintage of the GenAI convention's token metrics is there.
+    /// The enabled families of the GenAI convention.
     pub semconv: Semconv,
-    /// The upstreams and where they are.
+    /// The upstreams and their addresses.
     pub upstreams: Vec<Upstream>,
     /// The `version` of `tokenmeter_build_info`.
     pub version: String,
-    /// What is wanted of whose exchanges; of an exchange, the first that covers it counts.
+    /// The objectives; the first that covers an exchange applies.
     pub objectives: Vec<Objective>,
-    /// What the price book is in: the word in the names of money by price.
+    /// The currency of the price book; it is part of metric names.
     pub currency: Currency,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        // 50: a page of fifty busy models is some twenty thousand lines, which a scrape still bears.
+        // A page of fifty busy models has some twenty thousand lines, which is still acceptable for a scrape.
         let version = env!("CARGO_PKG_VERSION").to_owned();
         Self {
             models: 50,
@@ -53,168 +54,163 @@ impl Default for Options {
     }
 }
 
-/// All that is measured in this process. Cheap to clone; the clones are one.
+/// All metrics of this process. Clones share their state.
 #[derive(Clone, Debug)]
 pub struct Metrics {
-    board: Arc<Board>,
+    registry: Arc<Registry>,
 }
 
 impl Metrics {
-    /// Nothing measured yet.
+    /// Returns metrics without observations.
     pub fn new(options: Options) -> Self {
-        Self { board: Arc::new(Board::new(options)) }
+        Self { registry: Arc::new(Registry::new(options)) }
     }
 
-    /// The cells of one more worker. They stay on the page after the worker is gone.
+    /// Adds a worker and returns its cells. They stay on the page after the worker has ended.
     pub fn worker(&self) -> WorkerCells {
-        WorkerCells::new(Arc::clone(&self.board))
+        WorkerCells::new(Arc::clone(&self.registry))
     }
 
-    /// Says whether an upstream can be reached.
+    /// Sets if an upstream is reachable.
     pub fn set_upstream_up(&self, name: &str, up: bool) {
-        self.board.set_upstream_up(name, up);
+        self.registry.set_upstream_up(name, up);
     }
 
-    /// Says what an upstream's own page says; it stays on our page until the next one comes.
+    /// Replaces the reading of an upstream's metrics page.
     pub fn engine(&self, upstream: &str, reading: EngineReading) {
-        self.board.set_engine(upstream, reading);
+        self.registry.set_engine(upstream, reading);
     }
 
-    /// Says what the accelerators say: all of them, in place of what was said before; and how many
-    /// samples of them could not be taken or were refused so far.
+    /// Replaces the readings of all accelerators, and the number of samples that failed or were rejected so far.
     pub fn gpu(&self, readings: Vec<GpuReading>, samples_lost: u64) {
-        self.board.control().set_gpus(readings, samples_lost);
+        self.registry.control().set_gpus(readings, samples_lost);
     }
 
-    /// The label under which the workers count a model's exchanges at this moment. Whoever sums by
-    /// model sums under this, looked up once for each exchange: few names, and none that moves.
+    /// Returns the label under which the workers currently count a model's exchanges. A caller that sums by model
+    /// sums by this label, with one look-up per exchange.
     pub fn model_label(&self, model: &str) -> Arc<str> {
-        self.board.label(model)
+        self.registry.label(model)
     }
 
-    /// Says what energy, device time and money were spent on, in place of what was said before.
+    /// Replaces the attribution of energy, device time and money.
     pub fn attribution(&self, reading: &AttributionReading) {
-        self.board.set_shares(reading);
+        self.registry.set_shares(reading);
     }
 
-    /// One settled exchange's energy for each of its output tokens, in joules.
+    /// Adds the energy of one settled exchange per output token, in joules.
     pub fn energy_per_output_token(&self, model: &str, joules: f64) {
-        let mut control = self.board.control();
-        let label = self.board.label(model);
+        let mut control = self.registry.control();
+        let label = self.registry.label(model);
         control.energy_per_token(label, joules);
     }
 
-    /// The label under which a tenant is counted; it gets one of its own if there is room. Whoever
-    /// sums by tenant may sum under this, looked up once for each exchange.
+    /// Returns the label of a tenant, which gets one of its own until the cap is reached. A caller that sums by tenant
+    /// sums by this label, with one look-up per exchange.
     pub fn tenant_label(&self, tenant: &str) -> Arc<str> {
-        self.board.tenant_label(tenant)
+        self.registry.tenant_label(tenant)
     }
 
-    /// One exchange's cost on one basis: pico-units of the price book's currency, or of the US dollar
-    /// on the basis [`Basis::Gpu`]. Less than nothing counts as nothing.
+    /// Adds the cost of one exchange on one basis: pico-units of the price book's currency, or of the US dollar on the
+    /// basis [`Basis::Gpu`]. A negative cost counts as 0.
     pub fn charge(&self, tenant: &str, model: &str, basis: Basis, pico: i128) {
-        let mut control = self.board.control();
-        let (tenant, model) = (self.board.tenant_label(tenant), self.board.label(model));
+        let mut control = self.registry.control();
+        let (tenant, model) = (self.registry.tenant_label(tenant), self.registry.label(model));
         control.spend.charge(tenant, model, basis, pico);
     }
 
-    /// One exchange of which nobody can say the price; the reason is one of
-    /// [`UNPRICED`](crate::UNPRICED).
+    /// Adds an exchange without a price; the reason is one of [`UNPRICED`](crate::UNPRICED).
     pub fn unpriced(&self, model: &str, reason: &'static str) {
-        let mut control = self.board.control();
-        let model = self.board.label(model);
+        let mut control = self.registry.control();
+        let model = self.registry.label(model);
         control.spend.unpriced(model, reason);
     }
 
-    /// One exchange of a service tier that the price book has no prices for: it was charged as an
-    /// ordinary one.
+    /// Adds an exchange of a service tier without prices in the price book, charged at base prices.
     pub fn unpriced_tier(&self, model: &str) {
-        let mut control = self.board.control();
-        let model = self.board.label(model);
+        let mut control = self.registry.control();
+        let model = self.registry.label(model);
         control.spend.unpriced_tier(model);
     }
 
-    /// Says which price book exchanges are charged by from now on; `None` if there is none.
+    /// Replaces the price book in force; `None` if there is none.
     pub fn price_book(&self, book: Option<BookReading>) {
-        self.board.control().spend.book = book;
+        self.registry.control().spend.book = book;
     }
 
-    /// Says what budgets there are and how they stand: all of them, in place of what was said before.
+    /// Replaces the states of all budgets.
     pub fn budgets(&self, mut readings: Vec<BudgetReading>) {
-        let mut control = self.board.control();
+        let mut control = self.registry.control();
         for reading in &mut readings {
-            reading.tenant = self.board.tenant_label(&reading.tenant);
+            reading.tenant = self.registry.tenant_label(&reading.tenant);
         }
         control.budgets.set(readings);
     }
 
-    /// One threshold of a budget that was reached: one of
-    /// [`BUDGET_THRESHOLDS`](crate::BUDGET_THRESHOLDS).
+    /// Counts a threshold of a budget that was reached: one of [`BUDGET_THRESHOLDS`](crate::BUDGET_THRESHOLDS).
     pub fn budget_alert(&self, tenant: &str, period: &str, threshold: &str) {
-        let mut control = self.board.control();
-        let tenant = self.board.tenant_label(tenant);
+        let mut control = self.registry.control();
+        let tenant = self.registry.tenant_label(tenant);
         control.budgets.alert(tenant, period, threshold);
     }
 
-    /// Says what became of messages about thresholds so far, in the order of
-    /// [`WEBHOOK_OUTCOMES`](crate::WEBHOOK_OUTCOMES).
+    /// Replaces the outcomes of webhook messages, in the order of [`WEBHOOK_OUTCOMES`](crate::WEBHOOK_OUTCOMES).
     pub fn budget_webhooks(&self, outcomes: [u64; WEBHOOK_OUTCOMES.len()]) {
-        self.board.control().budgets.webhooks = Some(outcomes);
+        self.registry.control().budgets.webhooks = Some(outcomes);
     }
 
-    /// Says how the ledger is, in place of what was said before.
+    /// Replaces the state of the ledger.
     pub fn ledger(&self, reading: LedgerReading) {
-        self.board.control().ledger = Some(reading);
+        self.registry.control().ledger = Some(reading);
     }
 
-    /// Says how the way to the central store is, in place of what was said before.
+    /// Replaces the state of shipping to the central store.
     pub fn ship(&self, reading: ShipReading) {
-        self.board.control().ship = Some(reading);
+        self.registry.control().ship = Some(reading);
     }
 
-    /// Counts a file that was read, for the first time or again, and whether it was taken.
-    pub fn reloaded(&self, file: ReloadedFile, taken: bool) {
-        self.board.control().reloads.add(file, taken);
+    /// Counts a read of a file, the first or a later one, and its outcome.
+    pub fn reloaded(&self, file: ReloadedFile, accepted: bool) {
+        self.registry.control().reloads.add(file, accepted);
     }
 
-    /// Says what clients hold of what they share, in place of what was said before.
-    pub fn held(&self, reading: HeldReading) {
-        self.board.control().held = Some(reading);
+    /// Replaces the use of the resources that clients share.
+    pub fn resources(&self, reading: ResourceReading) {
+        self.registry.control().resources = Some(reading);
     }
 
-    /// Counts a connection to the admin address that gave way to another.
+    /// Counts an evicted connection to the admin address.
     pub fn admin_evicted(&self) {
-        self.board.control().admin_evicted += 1;
+        self.registry.control().admin_evicted += 1;
     }
 
-    /// Says what became of the telemetry that was exported, in place of what was said before.
+    /// Replaces the state of the OTLP exporter.
     pub fn telemetry(&self, reading: TelemetryReading) {
-        self.board.control().telemetry = reading;
+        self.registry.control().telemetry = reading;
     }
 
-    /// Counts a page that was asked for, and reads it.
+    /// Counts a scrape and returns its reading.
     pub fn scrape(&self, format: Format) -> Reading {
-        self.board.control().scrapes[format as usize].add(1);
+        self.registry.control().scrapes[format as usize].add(1);
         self.reading()
     }
 
-    /// Everything at one moment: what every way out is made of.
+    /// Returns all samples at one moment; every export is rendered from them.
     pub fn reading(&self) -> Reading {
-        self.board.reading()
+        self.registry.reading()
     }
 
-    /// The page in OpenMetrics text.
+    /// Returns the page in OpenMetrics text.
     pub fn text(&self) -> String {
-        let mut page = Vec::with_capacity(PAGE_BYTES);
+        let mut page = Vec::with_capacity(PAGE_INITIAL_BYTES);
         self.reading().write(Format::OpenMetrics, &mut page).expect("a Vec takes any bytes");
         String::from_utf8(page).expect("names are strings, and all else is ASCII")
     }
 
-    /// The same numbers for people, by model.
+    /// Returns the numbers of the live page, by model.
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot::of(&self.board.totals())
+        Snapshot::of(&self.registry.totals())
     }
 }
 
-/// Bytes a page of two busy models comes to; a first guess that saves most of the growing.
-const PAGE_BYTES: usize = 64 * 1024;
+/// Initial capacity of a page: the size for two busy models, which avoids most reallocations.
+const PAGE_INITIAL_BYTES: usize = 64 * 1024;

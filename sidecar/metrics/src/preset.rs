@@ -1,25 +1,23 @@
-//! Objectives with a name of their own: what four kinds of users need. The law: every bound is an
-//! edge of the histogram it speaks of.
+//! Predefined objectives for four kinds of use. Invariant: every bound is a bucket edge of its histogram.
 
-/// What one kind of user needs of each exchange.
+/// The bounds for one kind of use.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Preset {
     /// Its name.
     pub name: &'static str,
-    /// The most time to the first token, nanoseconds.
+    /// Maximum time to the first token, nanoseconds.
     pub first_token_ns: u64,
-    /// The least speed, tokens per second.
+    /// Minimum speed, tokens per second.
     pub output_rate: f64,
 }
 
 /// The presets, most demanding first.
 ///
-/// - `voice`: someone is spoken to. People answer each other within some 200 ms.
-/// - `chat`: someone waits for the whole answer, or skims it. A second is what a train of thought
-///   bears.
-/// - `reading`: someone reads along. Three times the speed of reading, after what MLPerf allows a
-///   server (2 s) at the next edge.
-/// - `floor`: below this people leave: ten seconds hold nobody's attention.
+/// - `voice`: speech. In conversation people respond within about 200 ms.
+/// - `chat`: the user waits for the whole answer or skims it. A second does not interrupt the flow of thought.
+/// - `reading`: the user reads along. Three times the speed of reading, after the time that MLPerf allows a server
+///   (2 s), rounded up to the next edge.
+/// - `floor`: below it users leave; ten seconds is the limit of attention.
 pub const PRESETS: [Preset; 4] = [
     Preset { name: "voice", first_token_ns: 250_000_000, output_rate: 100.0 },
     Preset { name: "chat", first_token_ns: 1_000_000_000, output_rate: 30.0 },
@@ -27,7 +25,7 @@ pub const PRESETS: [Preset; 4] = [
     Preset { name: "floor", first_token_ns: 10_000_000_000, output_rate: 10.0 },
 ];
 
-/// The share of exchanges that are to meet an objective that does not say.
+/// Default target share of exchanges that meet an objective.
 pub const TARGET_RATIO: f64 = 0.99;
 
 #[cfg(test)]
@@ -37,7 +35,7 @@ mod tests {
     use super::PRESETS;
 
     #[test]
-    fn every_bound_is_an_edge_and_each_preset_is_harder_than_the_next() {
+    fn bounds_are_edges_and_presets_are_ordered() {
         for preset in PRESETS {
             assert!(FIRST_TOKEN_S.contains(&(preset.first_token_ns as f64 / 1e9)), "{preset:?}");
             assert!(OUTPUT_RATE.contains(&preset.output_rate), "{preset:?}");

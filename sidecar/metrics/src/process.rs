@@ -1,5 +1,4 @@
-//! What the kernel says about this process. The law: what it does not say is left out of the page,
-//! never guessed.
+//! Resource use of this process as the kernel reports it. A value that the kernel does not report is omitted.
 
 use std::fs;
 
@@ -40,8 +39,8 @@ fn start_seconds(stat: &str) -> Option<f64> {
     Some(boot.trim().parse::<f64>().ok()? + ticks(stat, STARTTIME)? / TICKS_PER_SECOND)
 }
 
-/// A field of `/proc/self/stat`, numbered as in proc(5). Field 2, the program's name, may itself
-/// hold spaces and brackets; the last bracket ends it.
+/// Returns a field of `/proc/self/stat`, numbered as in proc(5). Field 2, the program's name, may contain spaces and
+/// brackets; the last bracket ends it.
 fn ticks(stat: &str, field: usize) -> Option<f64> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(field - 3)?.parse().ok()
 }
@@ -50,5 +49,5 @@ const UTIME: usize = 14;
 const STIME: usize = 15;
 const STARTTIME: usize = 22;
 
-/// `USER_HZ`: the unit of times in `/proc`, which is 100 on every architecture we build for.
+/// `USER_HZ`, the unit of times in `/proc`: 100 on every supported architecture.
 const TICKS_PER_SECOND: f64 = 100.0;

@@ -1,15 +1,15 @@
-//! One worker's cells for what has no model: the proxy's own doing. Written by that worker alone.
+//! One worker's cells without a model: the proxy's own work. Only that worker writes them.
 
 use meter::edges::OVERHEAD_S;
 use meter::{Provenance, Tokens};
 use relay::{Class, Dropped, Passthrough, Refusal, UsageStep};
 use tenant::{Distrust, RuleKind};
 
-use crate::cell::{Absorb, Count};
+use crate::cell::{Count, Merge};
 use crate::histogram::Histogram;
 use crate::table::{LABEL_OVERFLOW, Metric};
 
-/// A worker's block. A cache line of its own, so that two workers' blocks never share one.
+/// A worker's block, aligned to a cache line, so that two workers' blocks never share one.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub(crate) struct ProxyCells {
@@ -33,7 +33,7 @@ pub(crate) struct ProxyCells {
 }
 
 impl ProxyCells {
-    /// Adds how an ended exchange's counts are known.
+    /// Adds the provenance of a finished exchange's counts.
     pub(crate) fn end(&self, tokens: &Tokens) {
         let [input, output] = &self.provenance;
         input[tokens.input_provenance as usize].add(1);
@@ -51,8 +51,8 @@ impl ProxyCells {
     }
 }
 
-impl Absorb for ProxyCells {
-    fn absorb(&self, other: &Self) {
+impl Merge for ProxyCells {
+    fn merge(&self, other: &Self) {
         let Self {
             passthrough,
             refused,
@@ -64,19 +64,19 @@ impl Absorb for ProxyCells {
             provenance,
             overhead,
         } = self;
-        passthrough.absorb(&other.passthrough);
-        refused.absorb(&other.refused);
-        tenant_rules.absorb(&other.tenant_rules);
-        untrusted_headers.absorb(&other.untrusted_headers);
-        untrusted_tokens.absorb(&other.untrusted_tokens);
-        usage.absorb(&other.usage);
-        dropped.absorb(&other.dropped);
-        provenance.absorb(&other.provenance);
-        overhead.absorb(&other.overhead);
+        passthrough.merge(&other.passthrough);
+        refused.merge(&other.refused);
+        tenant_rules.merge(&other.tenant_rules);
+        untrusted_headers.merge(&other.untrusted_headers);
+        untrusted_tokens.merge(&other.untrusted_tokens);
+        usage.merge(&other.usage);
+        dropped.merge(&other.dropped);
+        provenance.merge(&other.provenance);
+        overhead.merge(&other.overhead);
     }
 }
 
-/// Label values of [`ProxyCells::dropped`], in its order.
+/// Returns the label values of [`ProxyCells::dropped`], in its order.
 pub(crate) fn dropped_names() -> impl Iterator<Item = &'static str> {
     Dropped::ALL.into_iter().map(Dropped::name).chain([LABEL_OVERFLOW])
 }

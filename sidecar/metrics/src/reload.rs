@@ -1,14 +1,13 @@
-//! Files that are read again while the process runs. The law: a file that is refused changes nothing
-//! but these numbers.
+//! Counts of the files that are reloaded while the process runs. Invariant: a rejected file changes only these counts.
 
-/// A file that is read again when it changes.
+/// A file that is reloaded when it changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReloadedFile {
-    /// The rules that say whose a request is.
+    /// The tenant rules.
     Tenants,
     /// The price book.
     Prices,
-    /// The keys that tokens are verified by.
+    /// The keys that verify tokens.
     Keys,
 }
 
@@ -16,7 +15,7 @@ impl ReloadedFile {
     /// Every file.
     pub const ALL: [Self; 3] = [Self::Tenants, Self::Prices, Self::Keys];
 
-    /// The label value.
+    /// Returns the label value.
     pub fn name(self) -> &'static str {
         match self {
             Self::Tenants => "tenants",
@@ -29,23 +28,23 @@ impl ReloadedFile {
 /// Label values of `outcome` of `tokenmeter_config_reloads_total`.
 pub const RELOAD_OUTCOMES: [&str; 2] = ["loaded", "refused"];
 
-/// How often each file was read; in the order of [`ReloadedFile::ALL`].
+/// The reads of each file, in the order of [`ReloadedFile::ALL`].
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reloads(pub(crate) [Reload; ReloadedFile::ALL.len()]);
 
-/// How often one file was read.
+/// The reads of one file.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Reload {
-    /// Whether it was taken the last time; `None` before the first.
+    /// True if the last read was accepted; `None` before the first.
     pub(crate) last: Option<bool>,
     /// In the order of [`RELOAD_OUTCOMES`].
     pub(crate) outcomes: [u64; RELOAD_OUTCOMES.len()],
 }
 
 impl Reloads {
-    pub(crate) fn add(&mut self, file: ReloadedFile, taken: bool) {
+    pub(crate) fn add(&mut self, file: ReloadedFile, accepted: bool) {
         let reload = &mut self.0[file as usize];
-        reload.last = Some(taken);
-        reload.outcomes[usize::from(!taken)] += 1;
+        reload.last = Some(accepted);
+        reload.outcomes[usize::from(!accepted)] += 1;
     }
 }

@@ -1,5 +1,5 @@
-//! Plain numbers for people: the live page and the demo's table. Estimated from the same sums the
-//! scrape page prints, so that the two cannot tell different stories.
+//! Numbers for the live page and the demo's table, computed from the same sums as the metrics page, so that the two
+//! agree.
 
 use std::sync::Arc;
 
@@ -11,47 +11,47 @@ use crate::model::ModelCells;
 use crate::table::Metric;
 use crate::totals::Totals;
 
-/// Everything at one moment; counts since the start of the process.
+/// The numbers at one moment; counts are since the start of the process.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Snapshot {
-    /// One for each model that was met, sorted by name; `_other` and `_unknown` among them.
+    /// One for each label, sorted; `_other` and `_unknown` included.
     pub models: Vec<ModelSnapshot>,
-    /// Each upstream's name, and whether it can be reached.
+    /// Each upstream's name, and true if it is reachable.
     pub upstreams: Vec<(Arc<str>, bool)>,
-    /// Upstreams whose usage leaves out cached tokens that their own pages show, with their kinds.
+    /// Upstreams whose usage omits cached tokens that their metrics pages show, with their kinds.
     pub hide_cached_tokens: Vec<(Arc<str>, Option<Kind>)>,
     /// Requests forwarded unmetered.
     pub passthrough: u64,
-    /// Requests the proxy answered itself.
+    /// Requests that the proxy itself answered with an error.
     pub refused: u64,
-    /// Things lost, of whatever kind.
+    /// Losses of every kind.
     pub dropped: u64,
 }
 
-/// One model at one moment; counts since the start of the process.
+/// One model at one moment; counts are since the start of the process.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelSnapshot {
     /// The model's label.
     pub model: Arc<str>,
-    /// Exchanges that ended.
+    /// Finished exchanges.
     pub exchanges: u64,
-    /// Those of them that failed, by whatever but the client's leaving.
+    /// Finished exchanges that failed; those that the client left are not included.
     pub errors: u64,
-    /// Those of them that the client left.
+    /// Finished exchanges that the client left.
     pub aborts: u64,
-    /// Exchanges that began and did not end yet.
+    /// Exchanges in flight.
     pub in_flight: u64,
-    /// Prompt tokens of ended exchanges, cached ones included.
+    /// Prompt tokens of finished exchanges, cached ones included.
     pub input_tokens: u64,
-    /// Generated tokens of ended exchanges.
+    /// Generated tokens of finished exchanges.
     pub output_tokens: u64,
-    /// Generated tokens so far, those of running exchanges included.
+    /// Generated tokens, those of exchanges in flight included.
     pub live_output_tokens: u64,
-    /// Seconds to the first token that half of the streams stayed below; an estimate within a bucket.
+    /// Median seconds to the first token, interpolated within a bucket.
     pub first_token_p50_s: Option<f64>,
-    /// Seconds to the first token that 99 of 100 streams stayed below; an estimate within a bucket.
+    /// 99th percentile of the seconds to the first token, interpolated within a bucket.
     pub first_token_p99_s: Option<f64>,
-    /// Output tokens per second that half of the streams stayed below; an estimate within a bucket.
+    /// Median output tokens per second, interpolated within a bucket.
     pub output_rate_p50: Option<f64>,
 }
 

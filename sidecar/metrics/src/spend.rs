@@ -1,12 +1,12 @@
-//! What exchanges cost, as the control plane says it. The law: sums are whole pico-units and exact;
-//! they become floats when they are printed, and every name in them is a label already.
+//! The cost of exchanges, as the control plane reports it. Invariant: sums are whole pico-units and exact; they become
+//! floats in a reading. Names are labels.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::names::OTHER;
 
-/// By what an exchange is charged. Sums on two bases are never added up.
+/// The basis of a cost. Sums on two bases are never added up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Basis {
     /// Tokens by the price book, in its currency.
@@ -16,10 +16,10 @@ pub enum Basis {
 }
 
 impl Basis {
-    /// Both.
+    /// Both bases.
     pub const ALL: [Self; 2] = [Self::Price, Self::Gpu];
 
-    /// The label value.
+    /// Returns the label value.
     pub fn name(self) -> &'static str {
         match self {
             Self::Price => "price",
@@ -40,7 +40,7 @@ pub struct BookReading {
 /// Label values of `reason` of `tokenmeter_unpriced_exchanges_total`.
 pub const UNPRICED: [&str; 5] = ["no_book", "model", "token_type", "overflow", "uncounted"];
 
-/// Everything charged so far, under labels.
+/// The costs so far, by label.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Spend {
     /// By label and basis, pico-units.
@@ -49,7 +49,7 @@ pub(crate) struct Spend {
     pub(crate) models: Sums,
     /// By the model's label and the reason.
     pub(crate) unpriced: BTreeMap<(Arc<str>, &'static str), u64>,
-    /// By the model's label: charged as ordinary ones, for want of the tier's prices.
+    /// By the model's label: exchanges of a tier without prices, charged at base prices.
     pub(crate) unpriced_tiers: BTreeMap<Arc<str>, u64>,
     pub(crate) book: Option<BookReading>,
 }
@@ -61,13 +61,13 @@ impl Spend {
     pub(crate) fn charge(&mut self, tenant: Arc<str>, model: Arc<str>, basis: Basis, pico: i128) {
         for (sums, label) in [(&mut self.tenants, tenant), (&mut self.models, model)] {
             let sum = sums.entry(label).or_default()[basis as usize].get_or_insert_default();
-            // A counter does not go back: what a correction takes away is the ledger's to say.
+            // A counter never decreases; corrections are in the ledger only.
             *sum = sum.saturating_add(pico.max(0));
         }
     }
 
-    /// Moves what was counted under a model's label to `_other`.
-    pub(crate) fn give_back_model(&mut self, label: &Arc<str>) {
+    /// Moves the sums of an evicted model label to `_other`.
+    pub(crate) fn evict_model(&mut self, label: &Arc<str>) {
         move_sums(&mut self.models, label);
         for reason in UNPRICED {
             if let Some(n) = self.unpriced.remove(&(Arc::clone(label), reason)) {
@@ -79,8 +79,8 @@ impl Spend {
         }
     }
 
-    /// Moves what was counted under a tenant's label to `_other`.
-    pub(crate) fn give_back_tenant(&mut self, label: &Arc<str>) {
+    /// Moves the sums of an evicted tenant label to `_other`.
+    pub(crate) fn evict_tenant(&mut self, label: &Arc<str>) {
         move_sums(&mut self.tenants, label);
     }
 
@@ -105,25 +105,25 @@ fn move_sums(sums: &mut Sums, label: &Arc<str>) {
     }
 }
 
-/// Pico-units in units: the float nearest to the exact sum, rounded once. What has fifteen digits or fewer
-/// is printed as it is; made a float first and divided then, a sum above 9,007 units would be rounded twice.
+/// Converts pico-units to units: the float nearest to the exact sum, rounded once. A sum of up to fifteen digits is
+/// printed exactly. A division of floats would round a sum above 9,007 units twice.
 pub fn units(pico: i128) -> f64 {
     let sign = if pico < 0 { "-" } else { "" };
     let size = pico.unsigned_abs();
-    let written = format!("{sign}{}.{:012}", size / UNIT, size % UNIT);
-    written.parse().expect("digits around a point are a float")
+    let decimal = format!("{sign}{}.{:012}", size / UNIT, size % UNIT);
+    decimal.parse().expect("digits around a point are a float")
 }
 
-/// Pico-units in a unit.
+/// Pico-units per unit.
 const UNIT: u128 = 1_000_000_000_000;
 
 #[cfg(test)]
 mod tests {
     use super::units;
 
-    /// Of each, the float that is nearest, in its shortest form, is the sum itself.
+    /// The shortest form of the nearest float is the sum itself.
     #[test]
-    fn money_is_shown_without_noise() {
+    fn sum_of_fifteen_digits_is_exact() {
         for (pico, shown) in [
             (0, "0"),
             (1, "0.000000000001"),
@@ -139,9 +139,9 @@ mod tests {
         }
     }
 
-    /// More digits than a float has, rounded up and down.
+    /// Sums with more digits than a float has, rounded up and down.
     #[test]
-    fn what_a_float_cannot_hold_is_the_nearest() {
+    fn longer_sum_is_nearest_float() {
         assert_eq!(units(9_007_199_254_740_993_000_000_000_001), 9_007_199_254_740_994.0);
         assert_eq!(units(9_007_199_254_740_993_000_000_000_000), 9_007_199_254_740_992.0);
         assert_eq!(units(i128::MAX), 1.701_411_834_604_692_3e26);

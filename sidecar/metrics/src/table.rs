@@ -1,6 +1,6 @@
-//! The one table of every metric: its name, kind, unit, labels and meaning. The law: code, the
-//! manual (`metrics.md`) and the tests read this table and nothing else. A sample can only be
-//! written through a [`Metric`], and the collector's match over [`Metric`] leaves none unwritten.
+//! The table of all metrics: name, kind, unit, labels and meaning. Invariant: code, manual (`metrics.md`)
+//! and tests read only this table. A sample can only be written through a [`Metric`], and the collector's
+//! exhaustive match over [`Metric`] writes every one.
 
 use meter::edges;
 
@@ -12,20 +12,20 @@ pub use entry::{Entry, Kind, Unit};
 pub use label::{LABELS, Label};
 pub use otlp::{Instrument, attribute};
 
-/// The `reason` of `tokenmeter_no_first_token_total` for a success that did not come in frames.
+/// The `reason` of `tokenmeter_no_first_token_total` for a success that was not streamed.
 pub const NOT_STREAMED: &str = "not_streamed";
 
 /// The `what` of `tokenmeter_dropped_total` for an exchange counted under `_other`.
 pub const LABEL_OVERFLOW: &str = "label_overflow";
 
-/// Visible characters per second of one request. Four times the token edges, which is what a token
-/// of English comes to, so that the two speeds can be laid side by side.
+/// Bucket edges of the visible characters per second of one exchange: four times the token edges, since an
+/// English token has about four characters, so that the two speeds can be compared.
 pub const CHARACTER_RATE: [f64; 19] = [
     4.0, 8.0, 20.0, 40.0, 60.0, 80.0, 100.0, 120.0, 160.0, 200.0, 240.0, 300.0, 400.0, 500.0, 600.0, 800.0,
     1200.0, 2000.0, 4000.0,
 ];
 
-/// Tokens of one operation, as the semantic convention gives them.
+/// Bucket edges of the tokens of one operation, as the semantic convention gives them.
 pub const USAGE_TOKENS: [f64; 14] = [
     1.0,
     4.0,
@@ -43,13 +43,13 @@ pub const USAGE_TOKENS: [f64; 14] = [
     67_108_864.0,
 ];
 
-/// Joules for one output token: from a small model on a full batch to a large one alone.
+/// Bucket edges of the joules per output token: from a small model in a full batch to a large one alone.
 pub const ENERGY_PER_TOKEN_J: [f64; 11] = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0];
 
-/// Writes the enum and the table from one list, so that neither can miss a line of the other.
+/// Generates the enum and the table from one list, so that they always agree.
 macro_rules! table {
     ($($metric:ident: $kind:expr, $name:literal, $unit:ident, [$($label:literal),*], $meaning:literal;)*) => {
-        /// A metric: the key of its line in the table.
+        /// A metric: the key of its entry in the table.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Metric {
             $(#[doc = $meaning] $metric,)*
@@ -59,7 +59,7 @@ macro_rules! table {
             /// Every metric, in the order of the page.
             pub const ALL: &[Self] = &[$(Self::$metric,)*];
 
-            /// Its line in the table.
+            /// Returns its entry in the table.
             pub fn entry(self) -> &'static Entry {
                 &TABLE[self as usize]
             }
@@ -79,38 +79,38 @@ use Kind::{Counter, Gauge, Histogram};
 
 table! {
     Exchanges: Counter, "tokenmeter_exchanges_total", Exchanges, ["model", "upstream", "dialect", "ending"],
-        "Exchanges that ended.";
+        "Finished exchanges.";
     InFlight: Gauge, "tokenmeter_exchanges_in_flight", Exchanges, ["model"],
-        "Exchanges that began and did not end yet.";
+        "Exchanges in flight.";
     Passthrough: Counter, "tokenmeter_passthrough_total", Requests, ["reason"],
-        "Requests forwarded without being read; of those with a reason of the body (`encoding`, `content_type`) the exchange still counts.";
+        "Requests forwarded unmetered; with the reasons `encoding` and `content_type` only the body is unmetered and the exchange is counted.";
     Refused: Counter, "tokenmeter_refused_total", Requests, ["reason"],
-        "Requests that the proxy answered itself.";
+        "Requests that the proxy itself answered with an error.";
 
     Tokens: Counter, "tokenmeter_tokens_total", Tokens, ["model", "type", "provenance"],
-        "Tokens of ended exchanges; the types are disjoint.";
+        "Tokens of finished exchanges; the types are disjoint.";
     LiveTokens: Counter, "tokenmeter_live_output_tokens_total", Tokens, ["model"],
-        "Output tokens as they are generated, by the best running count; an overshoot is held against the next tokens.";
+        "Output tokens as they are generated, by the best running count; an overcount is subtracted from later tokens.";
     UsageProvenance: Counter, "tokenmeter_usage_provenance_total", Exchanges, ["direction", "provenance"],
-        "Ended exchanges by how their token counts are known.";
+        "Finished exchanges, by the source of their token counts.";
 
     UsageSteps: Counter, "tokenmeter_usage_steps_total", Requests, ["step"],
-        "Requests of the OpenAI dialects by what was done so that their answers carry usage.";
+        "Requests of the OpenAI dialects, by the step taken to have usage in the response.";
 
     TenantTokens: Counter, "tokenmeter_tenant_tokens_total", Tokens, ["tenant", "type"],
-        "The tokens of `tokenmeter_tokens_total` again, by tenant.";
+        "The tokens of `tokenmeter_tokens_total`, by tenant.";
     TenantExchanges: Counter, "tokenmeter_tenant_exchanges_total", Exchanges, ["tenant", "ending"],
-        "The exchanges of `tokenmeter_exchanges_total` again, by tenant.";
+        "The exchanges of `tokenmeter_exchanges_total`, by tenant.";
     TenantRefused: Counter, "tokenmeter_tenant_refused_total", Requests, ["tenant", "reason"],
-        "The requests of `tokenmeter_refused_total` again, by tenant, where one was known by then.";
+        "The requests of `tokenmeter_refused_total`, by tenant, if the tenant was known.";
     TenantUncounted: Counter, "tokenmeter_tenant_uncounted_prompts_total", Exchanges, ["tenant"],
-        "Ended exchanges that the server may have worked on and whose prompt nothing counted, by tenant: what they cost lacks it.";
+        "Finished exchanges that the server may have processed and whose prompt was not counted, by tenant; their cost lacks the prompt.";
     TenantRule: Counter, "tokenmeter_tenant_rule_total", Requests, ["rule"],
-        "Requests by the rule that said whose they are.";
+        "Requests, by the kind of tenant rule that matched.";
     UntrustedHeaders: Counter, "tokenmeter_untrusted_tenant_headers_total", Things, [],
-        "Header fields that would name a tenant, from peers that are not trusted to; they decided nothing.";
+        "Header fields that name a tenant, received from untrusted peers and ignored.";
     UntrustedTokens: Counter, "tokenmeter_untrusted_tenant_tokens_total", Requests, ["reason"],
-        "Requests with a token of which no rule believed any, by what was wrong with the one that got furthest.";
+        "Requests whose tokens no rule accepted, by the error of the token that passed the most checks.";
 
     GenAiFirstToken: Histogram(&edges::FIRST_TOKEN_S), "gen_ai_server_time_to_first_token_seconds", Seconds,
         ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address", "server_port"],
@@ -120,52 +120,52 @@ table! {
         "Time per output token after the first of a streamed success: (duration - time to first token) / (output tokens - 1).";
     GenAiDuration: Histogram(&edges::DURATION_S), "gen_ai_server_request_duration_seconds", Seconds,
         ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address", "server_port", "error_type"],
-        "Time from the complete request to the end of the operation, failed ones included; `error_type` is empty for a success.";
+        "Time from the complete request to the end of the operation, failed operations included; `error_type` is empty for a success.";
 
     UsageInput: Counter, "gen_ai_client_inference_usage_input_tokens_total", Tokens,
         ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address", "server_port", "gen_ai_token_modality"],
-        "Prompt tokens spent, cached ones included, as the server reported them; an operation without a report adds 0.";
+        "Prompt tokens, cached ones included, as the server reported them; an operation without a report adds 0.";
     UsageOutput: Counter, "gen_ai_client_inference_usage_output_tokens_total", Tokens,
         ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address", "server_port", "gen_ai_token_modality"],
-        "Generated tokens spent, those of reasoning included, as the server reported them; an operation without a report adds 0.";
+        "Generated tokens, reasoning included, as the server reported them; an operation without a report adds 0.";
     UsageCacheRead: Counter, "gen_ai_client_inference_usage_cache_read_input_tokens_total", Tokens,
         ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address", "server_port", "gen_ai_token_modality"],
-        "Of the prompt tokens spent, those read from a cache, as the server reported them.";
+        "Prompt tokens read from a cache, as the server reported them; part of the input tokens.";
     UsageCacheWrite: Counter, "gen_ai_client_inference_usage_cache_write_input_tokens_total", Tokens,
         ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address", "server_port", "gen_ai_token_modality"],
-        "Of the prompt tokens spent, those written to a cache, as the server reported them.";
+        "Prompt tokens written to a cache, as the server reported them; part of the input tokens.";
     UsageReasoning: Counter, "gen_ai_client_inference_usage_reasoning_output_tokens_total", Tokens,
         ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address", "server_port", "gen_ai_token_modality"],
-        "Of the generated tokens spent, those of reasoning, as the server reported them.";
+        "Generated reasoning tokens, as the server reported them; part of the output tokens.";
     OperationInput: Histogram(&USAGE_TOKENS), "gen_ai_client_inference_operation_input_tokens", Tokens,
         ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address", "server_port", "error_type"],
-        "Prompt tokens of one operation, cached ones included, failed operations included; 0 where the server reported none.";
+        "Prompt tokens of one operation, cached ones included, failed operations included; 0 without a report of the server.";
     OperationOutput: Histogram(&USAGE_TOKENS), "gen_ai_client_inference_operation_output_tokens", Tokens,
         ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address", "server_port", "error_type"],
-        "Generated tokens of one operation, those of reasoning included, failed operations included; 0 where the server reported none.";
+        "Generated tokens of one operation, reasoning included, failed operations included; 0 without a report of the server.";
     ClientDuration: Histogram(&edges::DURATION_S), "gen_ai_client_inference_duration_seconds", Seconds,
         ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address", "server_port", "error_type"],
-        "Time from the complete request to the end of an inference operation, failed ones included; the numbers of `gen_ai_server_request_duration_seconds` again.";
+        "Time from the complete request to the end of an inference operation, failed operations included; the same values as `gen_ai_server_request_duration_seconds`.";
     ClientFirstChunk: Histogram(&edges::DURATION_S), "gen_ai_client_inference_time_to_first_chunk_seconds", Seconds,
         ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address", "server_port"],
-        "Time from the complete request to the first frame of a stream, whatever it holds, however the stream ended.";
+        "Time from the complete request to the first frame of a stream, for any content and any ending.";
     ClientPerChunk: Histogram(&edges::GAP_S), "gen_ai_client_inference_time_per_output_chunk_seconds", Seconds,
         ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address", "server_port"],
-        "Time between successive frames with tokens, observed once per frame; the numbers of `tokenmeter_chunk_gap_seconds` again.";
+        "Time between successive frames with tokens, observed once per frame; the same values as `tokenmeter_chunk_gap_seconds`.";
     EmbeddingsDuration: Histogram(&edges::DURATION_S), "gen_ai_client_embeddings_duration_seconds", Seconds,
         ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address", "server_port", "error_type"],
-        "Time from the complete request to the end of an embeddings operation, failed ones included; `error_type` is empty for a success.";
+        "Time from the complete request to the end of an embeddings operation, failed operations included; `error_type` is empty for a success.";
     EmbeddingsInput: Histogram(&USAGE_TOKENS), "gen_ai_client_embeddings_operation_input_tokens", Tokens,
         ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address", "server_port", "error_type"],
-        "Tokens of the inputs of one embeddings operation, failed ones included; 0 where the server reported none.";
+        "Input tokens of one embeddings operation, failed operations included; 0 without a report of the server.";
     ClientTokenUsage: Histogram(&USAGE_TOKENS), "gen_ai_client_token_usage", Tokens,
         ["gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model", "server_address", "server_port", "gen_ai_token_type"],
-        "Tokens of one operation whose server reported them, under the semantic convention's former name; only on request.";
+        "Tokens of one operation, as the server reported them, under the former name of the semantic convention; off by default.";
 
     FirstToken: Histogram(&edges::FIRST_TOKEN_S), "tokenmeter_time_to_first_token_seconds", Seconds, ["model", "upstream", "concurrency"],
-        "Time from the complete request to the first token of any kind, however the exchange ended.";
+        "Time from the complete request to the first token of any kind, for every ending.";
     NoFirstToken: Counter, "tokenmeter_no_first_token_total", Exchanges, ["model", "upstream", "reason"],
-        "Ended exchanges without a time to first token.";
+        "Finished exchanges without a time to first token.";
     FirstByte: Histogram(&edges::FIRST_TOKEN_S), "tokenmeter_time_to_first_byte_seconds", Seconds, ["model", "upstream"],
         "Time from the complete request to the first byte of the response body.";
     FirstVisible: Histogram(&edges::FIRST_TOKEN_S), "tokenmeter_time_to_first_visible_token_seconds", Seconds, ["model", "upstream"],
@@ -185,235 +185,235 @@ table! {
     CharacterRate: Histogram(&CHARACTER_RATE), "tokenmeter_visible_characters_rate_per_second", PerSecond, ["model", "upstream"],
         "Visible characters per second of one exchange, between its first and its last token.";
     Characters: Counter, "tokenmeter_visible_characters_total", Characters, ["model"],
-        "Characters of visible text in ended exchanges.";
+        "Characters of visible text in finished exchanges.";
     PositionTokens: Counter, "tokenmeter_output_position_tokens_total", Tokens, ["model", "upstream", "position"],
-        "Output tokens after the first, by their position in the answer.";
+        "Output tokens after the first, by their position in the response.";
     PositionSeconds: Counter, "tokenmeter_output_position_seconds_total", Seconds, ["model", "upstream", "position"],
-        "Time spent on output tokens by their position in the answer.";
+        "Time spent on output tokens, by their position in the response.";
 
     ServerQueue: Histogram(&edges::FIRST_TOKEN_S), "tokenmeter_upstream_queue_seconds", Seconds, ["model", "upstream"],
-        "Time a request waited at the server, where the server says so.";
+        "Time a request waited in the server's queue, as the server reports it.";
     ServerPrefill: Histogram(&edges::FIRST_TOKEN_S), "tokenmeter_upstream_prefill_seconds", Seconds, ["model", "upstream"],
-        "Time the server read the prompt, up to the first token, where it says so.";
+        "Time the server took for prefill, up to the first token, as the server reports it.";
     ServerDecode: Histogram(&edges::DURATION_S), "tokenmeter_upstream_decode_seconds", Seconds, ["model", "upstream"],
-        "Time the server generated the tokens after the first, where it says so.";
+        "Time the server took to generate the tokens after the first, as the server reports it.";
     DraftTokens: Counter, "tokenmeter_upstream_draft_tokens_total", Tokens, ["model", "upstream"],
-        "Tokens that speculative decoding proposed, where the server counts them for each request.";
+        "Tokens proposed by speculative decoding, where the server reports them per request; requests for several answers are left out.";
     AcceptedDraftTokens: Counter, "tokenmeter_upstream_accepted_draft_tokens_total", Tokens, ["model", "upstream"],
-        "Those of them that the model accepted; both say nothing of requests for several answers.";
+        "Proposed tokens that the model accepted, where the server reports them per request; requests for several answers are left out.";
 
     Stalls: Counter, "tokenmeter_stalls_total", Things, ["model"],
-        "Gaps between tokens over the stall limit.";
+        "Gaps between tokens longer than the stall limit.";
     Stalled: Counter, "tokenmeter_stalled_seconds_total", Seconds, ["model"],
-        "Time spent in gaps over the stall limit.";
+        "Time spent in gaps between tokens longer than the stall limit.";
     ClientWait: Counter, "tokenmeter_client_wait_seconds_total", Seconds, ["model"],
-        "Time in which a frame was ready and the client's socket was not.";
+        "Time in which a frame was ready and the client's socket was not writable.";
 
     ObjectiveExchanges: Counter, "tokenmeter_objective_exchanges_total", Exchanges, ["model", "objective", "verdict"],
-        "Ended exchanges under an objective, by what came of it; clients that left and clients' own mistakes are not counted.";
+        "Finished exchanges under an objective, by verdict; exchanges without a verdict are left out.";
     GoodputExchanges: Counter, "tokenmeter_goodput_exchanges_total", Exchanges, ["model", "objective"],
-        "Ended exchanges that met their objective.";
+        "Finished exchanges that met their objective.";
     GoodputTokens: Counter, "tokenmeter_goodput_tokens_total", Tokens, ["model", "objective", "provenance"],
         "Output tokens of exchanges that met their objective.";
     ObjectiveTokens: Counter, "tokenmeter_objective_tokens_total", Tokens, ["model", "objective", "provenance"],
-        "Output tokens of all exchanges that an objective was counted for.";
+        "Output tokens of all exchanges with a verdict.";
     TenantObjectiveExchanges: Counter, "tokenmeter_tenant_objective_exchanges_total", Exchanges, ["tenant", "objective", "verdict"],
-        "The exchanges of `tokenmeter_objective_exchanges_total` again, by tenant.";
+        "The exchanges of `tokenmeter_objective_exchanges_total`, by tenant.";
     ObjectiveFirstToken: Gauge, "tokenmeter_objective_first_token_seconds", Seconds, ["objective"],
-        "The most time to the first token that the objective allows, as configured.";
+        "Maximum time to first token that the objective allows, as configured.";
     ObjectiveOutputRate: Gauge, "tokenmeter_objective_output_token_rate_per_second", PerSecond, ["objective"],
-        "The least output tokens per second of one exchange that the objective allows, as configured.";
+        "Minimum output tokens per second of one exchange that the objective allows, as configured.";
     ObjectiveTarget: Gauge, "tokenmeter_objective_target_ratio", Ratio, ["objective"],
-        "The share of exchanges that are to meet the objective, as configured.";
+        "Target share of exchanges that meet the objective, as configured.";
 
     LegExchanges: Counter, "tokenmeter_leg_exchanges_total", Exchanges, ["model", "role", "ending"],
-        "Ended legs of requests whose prefill and decode run on two servers; a prefill leg is in no other count of exchanges or tokens.";
+        "Finished legs of requests whose prefill and decode run on two servers; a prefill leg is in no other count of exchanges or tokens.";
     LegDuration: Histogram(&edges::DURATION_S), "tokenmeter_leg_duration_seconds", Seconds, ["model", "role"],
-        "Time from the complete request to the end of a leg, however it ended.";
+        "Time from the complete request to the end of a leg, for every ending.";
     LegPromptTokens: Counter, "tokenmeter_leg_prompt_tokens_total", Tokens, ["model"],
-        "Prompt tokens of ended prefill legs; their decode legs count the same prompts in `tokenmeter_tokens_total`.";
+        "Prompt tokens of finished prefill legs; their decode legs count the same prompts in `tokenmeter_tokens_total`.";
 
     UpstreamUp: Gauge, "tokenmeter_upstream_up", Truth, ["upstream"],
-        "Whether the upstream can be reached.";
+        "1 if the upstream is reachable, else 0.";
 
     EngineUp: Gauge, "tokenmeter_engine_up", Truth, ["upstream"],
-        "Whether the upstream's own metrics page could be read the last time; absent where it is not asked for.";
+        "1 if the last read of the upstream's metrics page succeeded, else 0; absent if the page is not read.";
     EngineInfo: Gauge, "tokenmeter_engine_info", Truth, ["upstream", "kind"],
-        "Always 1; the label says what kind of server the upstream is.";
+        "Always 1; the label `kind` names the server software.";
     EngineRunning: Gauge, "tokenmeter_engine_running_requests", Requests, ["upstream"],
-        "Requests in the server's running batch, by its own page.";
+        "Requests in the server's running batch, from its metrics page.";
     EngineWaiting: Gauge, "tokenmeter_engine_waiting_requests", Requests, ["upstream"],
-        "Requests that wait in the server's queue, by its own page.";
+        "Requests in the server's queue, from its metrics page.";
     EngineKvCache: Gauge, "tokenmeter_engine_kv_cache_usage_ratio", Ratio, ["upstream"],
-        "Share of the server's KV cache in use, by its own page; the mean over its engines.";
+        "Share of the server's KV cache in use, from its metrics page; the mean over its engines.";
     EnginePrefixCache: Gauge, "tokenmeter_engine_prefix_cache_hit_ratio", Ratio, ["upstream"],
-        "Share of the prompt tokens looked up since the last reading that the server's prefix cache had, or the share the server itself states; absent without look-ups.";
+        "Share of the prompt tokens looked up since the last read that the server's prefix cache held, or the share the server itself reports; absent without look-ups.";
     EnginePromptTokens: Gauge, "tokenmeter_engine_prompt_tokens", Tokens, ["upstream"],
-        "Prompt tokens by the server's own counter since the baseline, cached ones included.";
+        "Prompt tokens counted by the server since the baseline, cached ones included.";
     EngineGenerationTokens: Gauge, "tokenmeter_engine_generation_tokens", Tokens, ["upstream"],
-        "Generated tokens by the server's own counter since the baseline.";
+        "Generated tokens counted by the server since the baseline.";
     EnginePromptSource: Gauge, "tokenmeter_engine_prompt_source_tokens", Tokens, ["upstream", "source"],
-        "Prompt tokens since the baseline by where they came from, by the server's own counters.";
+        "Prompt tokens counted by the server since the baseline, by source.";
     EngineHiddenCached: Gauge, "tokenmeter_engine_hidden_cached_tokens", Tokens, ["upstream"],
-        "The least number of prompt tokens since the baseline that the server's cache had and its usage did not report.";
+        "Lower bound of the cached prompt tokens since the baseline that the server's usage did not report.";
     EnginePreemptions: Gauge, "tokenmeter_engine_preemptions", Things, ["upstream"],
-        "Requests that the server put back into its queue since the baseline, by its own counter.";
+        "Requests that the server preempted and queued again since the baseline, from its metrics page.";
     EngineRejections: Gauge, "tokenmeter_engine_admission_rejections", Requests, ["upstream"],
-        "Requests that the server turned away for a limit of its queue since the baseline, by its own counter.";
+        "Requests that the server rejected because of a queue limit since the baseline, from its metrics page.";
     EngineDrift: Gauge, "tokenmeter_engine_drift_tokens", Tokens, ["upstream", "direction"],
-        "The server's own token count less ours, both since the baseline; positive is work that we did not see.";
+        "Tokens counted by the server minus tokens counted here, both since the baseline; positive is work that this process did not see.";
 
     HwUtilization: Gauge, "hw_gpu_utilization_ratio", Ratio, ["hw_id"],
-        "Share of time in which anything ran on the device.";
+        "Share of time in which the device was busy.";
     HwMemoryUsage: Gauge, "hw_gpu_memory_usage_bytes", Bytes, ["hw_id"],
         "Device memory in use.";
     HwMemoryLimit: Gauge, "hw_gpu_memory_limit_bytes", Bytes, ["hw_id"],
-        "Device memory there is.";
+        "Total device memory.";
     HwMemoryUtilization: Gauge, "hw_gpu_memory_utilization_ratio", Ratio, ["hw_id"],
         "Share of the device's memory in use.";
     HwPower: Gauge, "hw_power_watts", Watts, ["hw_id", "hw_type"],
-        "Power the device draws.";
+        "Power drawn by the device.";
     HwEnergy: Counter, "hw_energy_joules_total", Joules, ["hw_id", "hw_type"],
-        "Energy the device drew since the baseline.";
+        "Energy drawn by the device since the baseline.";
     HwTemperature: Gauge, "hw_temperature_celsius", Celsius, ["hw_id", "hw_type"],
         "Temperature of the device.";
     HwErrors: Counter, "hw_errors_total", Things, ["hw_id", "hw_type", "error_type"],
-        "Memory errors that the device found.";
+        "Memory errors detected by the device.";
     GpuInfo: Gauge, "tokenmeter_gpu_info", Truth,
         ["hw_id", "hw_name", "hw_vendor", "hw_driver_version", "hw_parent", "source", "upstream", "shared"],
-        "Always 1; the labels say what the device is and whom it serves, several upstreams with commas between.";
+        "Always 1; the labels describe the device and list the upstreams it serves, separated by commas.";
     GpuUp: Gauge, "tokenmeter_gpu_up", Truth, ["hw_id"],
-        "Whether the device's last sample is fresh.";
+        "1 if the device's last sample is fresh, else 0.";
     GpuActivity: Gauge, "tokenmeter_gpu_activity_ratio", Ratio, ["hw_id", "unit"],
-        "Share of time in which a part of the device was busy.";
+        "Share of time in which a unit of the device was busy.";
     GpuClock: Gauge, "tokenmeter_gpu_clock_hertz", Hertz, ["hw_id", "clock"],
-        "Clock rates of the device.";
+        "Clock rate of the device.";
     GpuPowerLimit: Gauge, "tokenmeter_gpu_power_limit_watts", Watts, ["hw_id"],
-        "Power the device may draw.";
+        "Power limit of the device.";
     GpuThrottled: Counter, "tokenmeter_gpu_throttled_seconds_total", Seconds, ["hw_id", "reason"],
-        "Time in which the device was held back.";
+        "Time in which the device was throttled, by reason.";
     GpuProcesses: Gauge, "tokenmeter_gpu_processes", Things, ["hw_id"],
         "Processes that use the device.";
     GpuResets: Counter, "tokenmeter_gpu_resets_total", Things, ["hw_id"],
-        "How often the device's counters began again, or it was gone and came back.";
+        "Restarts of the device's counters, and returns of a device that was lost.";
     GpuGap: Counter, "tokenmeter_gpu_gap_seconds_total", Seconds, ["hw_id"],
         "Time that no sample of the device covers.";
 
     EnergyAttributed: Counter, "tokenmeter_energy_attributed_joules_total", Joules, ["tenant"],
-        "Energy of settled exchanges; with idle, unattributed and pending it is what the devices drew since the baseline.";
+        "Energy of settled exchanges; with idle, unattributed and pending energy it sums to the energy drawn since the baseline.";
     EnergyIdle: Counter, "tokenmeter_energy_idle_joules_total", Joules, ["hw_id"],
-        "Energy the device drew while nothing of ours ran.";
+        "Energy drawn by the device while no exchange was in flight.";
     EnergyUnattributed: Counter, "tokenmeter_energy_unattributed_joules_total", Joules, ["hw_id"],
-        "Energy the device drew for work that was not ours or that nobody can tell.";
+        "Energy drawn by the device for work that belongs to no known exchange.";
     EnergyPending: Gauge, "tokenmeter_energy_pending_joules", Joules, ["hw_id"],
-        "Energy of exchanges that still run or are not settled.";
+        "Energy of exchanges in flight or not settled.";
     EnergyModel: Counter, "tokenmeter_energy_model_joules_total", Joules, ["model"],
-        "The attributed energy again, by model.";
+        "The attributed energy, by model.";
     EnergyPerToken: Histogram(&ENERGY_PER_TOKEN_J), "tokenmeter_request_energy_per_output_token_joules", Joules, ["model"],
-        "Energy of one settled exchange for each of its output tokens.";
+        "Energy of one settled exchange per output token.";
     GpuSecondsAttributed: Counter, "tokenmeter_gpu_attributed_seconds_total", Seconds, ["tenant"],
         "Device time of settled exchanges.";
     GpuSecondsIdle: Counter, "tokenmeter_gpu_idle_seconds_total", Seconds, ["hw_id"],
-        "Device time in which nothing of ours ran.";
+        "Device time in which no exchange was in flight.";
     GpuSecondsUnattributed: Counter, "tokenmeter_gpu_unattributed_seconds_total", Seconds, ["hw_id"],
-        "Device time of work that was not ours or that nobody can tell.";
+        "Device time of work that belongs to no known exchange.";
     GpuSecondsPending: Gauge, "tokenmeter_gpu_pending_seconds", Seconds, ["hw_id"],
-        "Device time of exchanges that still run or are not settled.";
+        "Device time of exchanges in flight or not settled.";
     GpuCost: Counter, "tokenmeter_gpu_cost_usd_total", Usd, ["tenant", "part"],
-        "What settled exchanges cost in device hours and energy, where prices are set.";
+        "Cost of settled exchanges in device hours and energy, if prices are configured.";
     GpuIdleCost: Counter, "tokenmeter_gpu_idle_cost_usd_total", Usd, ["hw_id", "part"],
-        "What the device cost while nothing of ours ran, where prices are set.";
+        "Cost of the device while no exchange was in flight, if prices are configured.";
     GpuUnattributedCost: Counter, "tokenmeter_gpu_unattributed_cost_usd_total", Usd, ["hw_id", "part"],
-        "What the device cost for work that was not ours or that nobody can tell, where prices are set.";
+        "Cost of the device for work that belongs to no known exchange, if prices are configured.";
 
     TenantSpend: Counter, "tokenmeter_tenant_spend_usd_total", Money, ["tenant", "basis"],
-        "What ended exchanges cost, by tenant; on the basis `gpu`, always US dollars, once they are settled.";
+        "Cost of finished exchanges, by tenant; on the basis `gpu` in US dollars, added when the exchange is settled.";
     ModelSpend: Counter, "tokenmeter_model_spend_usd_total", Money, ["model", "basis"],
-        "The spend of `tokenmeter_tenant_spend_usd_total` again, by model.";
+        "The cost of `tokenmeter_tenant_spend_usd_total`, by model.";
     Unpriced: Counter, "tokenmeter_unpriced_exchanges_total", Exchanges, ["model", "reason"],
-        "Ended exchanges of which nobody can say the price; they are in no spend on the basis `price`.";
+        "Finished exchanges without a price, by reason; the spend on the basis `price` does not include them.";
     UnpricedTier: Counter, "tokenmeter_unpriced_tier_exchanges_total", Exchanges, ["model"],
-        "Ended exchanges of a service tier that the price book has no prices for; they are charged as ordinary ones.";
+        "Finished exchanges of a service tier without prices in the price book; they are charged at the base prices of their entry.";
     PriceBookInfo: Gauge, "tokenmeter_price_book_info", Truth, ["version", "hash", "currency"],
-        "Always 1; the labels say which price book exchanges are charged by.";
+        "Always 1; the labels identify the price book in force.";
     BudgetLimit: Gauge, "tokenmeter_budget_limit_usd", Money, ["tenant", "period", "limit"],
-        "What a tenant may spend in the running period, as configured.";
+        "Spending limit of a tenant for the current period, as configured.";
     BudgetUsed: Gauge, "tokenmeter_budget_used_usd", Money, ["tenant", "period"],
-        "What a tenant has spent in the running period, from its start on.";
+        "Spend of a tenant in the current period, since its start.";
     BudgetForecast: Gauge, "tokenmeter_budget_forecast_usd", Money, ["tenant", "period"],
-        "What a tenant will have spent when the running period ends, at its pace so far; absent while it is too early to say.";
+        "Forecast spend of a tenant at the end of the current period, at its rate so far; absent until there is enough data.";
     BudgetAlerts: Counter, "tokenmeter_budget_alerts_total", Things, ["tenant", "period", "threshold"],
-        "Thresholds that were reached, each once in a period.";
+        "Budget thresholds reached, each counted once per period.";
     BudgetWebhooks: Counter, "tokenmeter_budget_webhooks_total", Things, ["outcome"],
-        "Messages about thresholds, by what became of them.";
+        "Webhook messages about budget thresholds, by outcome.";
 
     LedgerUp: Gauge, "tokenmeter_ledger_up", Truth, [],
-        "Whether the ledger can be written; absent where there is none.";
+        "1 if the ledger is writable, else 0; absent without a ledger.";
     LedgerRows: Counter, "tokenmeter_ledger_rows_total", Things, [],
-        "Rows that are on the disk: acknowledged, and lost by no crash.";
+        "Rows committed to the disk; no crash loses them.";
     LedgerLag: Gauge, "tokenmeter_ledger_commit_lag_seconds", Seconds, [],
-        "Age of the oldest row that is not on the disk yet; 0 if there is none.";
+        "Age of the oldest row that is not on the disk; 0 if there is none.";
     LedgerQueued: Gauge, "tokenmeter_ledger_queued_rows", Things, [],
-        "What waits for the disk: rows, and what GPUs did for them or for nobody.";
+        "Rows, energies of exchanges and idle shares of devices that wait for the disk.";
     LedgerShed: Counter, "tokenmeter_ledger_shed_rows_total", Things, [],
-        "Rows whose detail was given up for want of room; their totals by day, tenant and model are kept.";
+        "Rows dropped because the queue was full; their totals by day, tenant and model are kept.";
     LedgerLost: Counter, "tokenmeter_ledger_lost_rows_total", Things, [],
-        "Rows of which not even the totals were kept.";
+        "Rows dropped together with their totals.";
     LedgerBytes: Gauge, "tokenmeter_ledger_bytes", Bytes, ["file"],
-        "Size of the open month's file, and of its write-ahead log.";
+        "Size of the current month's database file and of its write-ahead log.";
     LedgerGaps: Counter, "tokenmeter_ledger_gaps_total", Things, [],
-        "Gap markers written: times of which the ledger says itself that it may lack rows.";
+        "Gap markers written; a gap is a time in which the ledger may lack rows.";
     LedgerQuarantined: Counter, "tokenmeter_ledger_quarantined_total", Things, [],
-        "Files that were found corrupt and set aside.";
+        "Files found corrupt and quarantined.";
     LedgerFaults: Counter, "tokenmeter_ledger_faults_total", Things, ["fault"],
-        "Writes that failed, by what was the matter; their rows are tried again.";
+        "Failed writes, by cause; their rows are retried.";
 
     ShipUp: Gauge, "tokenmeter_ship_up", Truth, [],
-        "Whether the central store took the last rows; absent where none is set, and before the first try.";
+        "1 if the central store accepted the last rows, else 0; absent without a store and before the first attempt.";
     ShipRows: Counter, "tokenmeter_ship_rows_total", Things, [],
-        "Rows that the central store has confirmed.";
+        "Rows confirmed by the central store.";
     ShipPending: Gauge, "tokenmeter_ship_pending_rows", Things, [],
         "Rows in the ledger that the central store has not confirmed.";
     ShipLag: Gauge, "tokenmeter_ship_lag_seconds", Seconds, [],
         "Age of the oldest row that the central store has not confirmed; 0 if there is none.";
     ShipFailures: Counter, "tokenmeter_ship_failures_total", Things, ["reason"],
-        "Tries to ship rows that failed; the rows are tried again.";
+        "Failed attempts to ship rows, by reason; the rows are retried.";
 
     ReloadSuccess: Gauge, "tokenmeter_config_last_reload_success", Truth, ["file"],
-        "Whether the file was taken when it was last read; if not, what was read before it stays in force.";
+        "1 if the file was accepted when it was last read, else 0; a rejected file leaves the previous content in force.";
     Reloads: Counter, "tokenmeter_config_reloads_total", Things, ["file", "outcome"],
-        "How often a file was read, and whether it was taken.";
+        "Reads of a file, by outcome.";
 
     OtlpItems: Counter, "tokenmeter_otlp_items_total", Things, ["signal", "outcome"],
-        "Data points, spans and log records by what became of them.";
+        "Data points, spans and log records, by outcome.";
     OtlpQueued: Gauge, "tokenmeter_otlp_queued_items", Things, ["signal"],
-        "Data points, spans and log records that wait for the collector.";
+        "Data points, spans and log records that wait to be exported.";
     OtlpUp: Gauge, "tokenmeter_otlp_up", Truth, ["signal"],
-        "Whether the collector took the last export; absent before the first.";
+        "1 if the collector accepted the last export, else 0; absent before the first.";
     OtlpExport: Histogram(&edges::DURATION_S), "tokenmeter_otlp_export_seconds", Seconds, ["signal"],
-        "Time that one export took, retries included.";
+        "Duration of one export, retries included.";
     Connections: Gauge, "tokenmeter_connections", Things, [],
-        "Connections of clients that are open.";
+        "Open client connections.";
     ConnectionsLimit: Gauge, "tokenmeter_connections_limit", Things, [],
-        "Connections of clients that may be open.";
+        "Maximum number of open client connections.";
     UpstreamConnections: Gauge, "tokenmeter_upstream_connections", Things, ["upstream"],
         "Connections to the upstream that carry a request.";
     UpstreamConnectionsLimit: Gauge, "tokenmeter_upstream_connections_limit", Things, ["upstream"],
-        "Connections to the upstream that may carry a request.";
+        "Maximum number of connections to the upstream that carry a request.";
     GatheredBytes: Gauge, "tokenmeter_gathered_bytes", Bytes, [],
-        "Memory taken by request bodies that are read whole before they go on.";
+        "Memory used by request bodies that are buffered whole before they are forwarded.";
     GatheredLimit: Gauge, "tokenmeter_gathered_limit_bytes", Bytes, [],
-        "Memory that such request bodies may take.";
+        "Maximum memory for buffered request bodies.";
 
     Scrapes: Counter, "tokenmeter_scrapes_total", Things, ["format"],
-        "Pages that were asked for, by form.";
+        "Scrapes of the metrics page, by format.";
 
     Overhead: Histogram(&edges::OVERHEAD_S), "tokenmeter_proxy_overhead_seconds", Seconds, ["class"],
-        "The proxy's own time in one exchange.";
+        "Processing time of the proxy itself in one exchange.";
     Dropped: Counter, "tokenmeter_dropped_total", Things, ["what"],
-        "Telemetry and work that was lost, by what it was.";
+        "Lost telemetry and work, by kind.";
     BuildInfo: Gauge, "tokenmeter_build_info", Truth, ["version"],
-        "Always 1; the labels say what is running.";
+        "Always 1; the label `version` names the running version.";
 
     ProcessMemory: Gauge, "process_resident_memory_bytes", Bytes, [],
         "Resident memory of this process.";
@@ -422,5 +422,5 @@ table! {
     ProcessFiles: Gauge, "process_open_fds", Things, [],
         "Open file descriptors of this process.";
     ProcessStart: Gauge, "process_start_time_seconds", Seconds, [],
-        "Start of this process, in seconds since 1970.";
+        "Start time of this process, in seconds since 1970.";
 }

@@ -1,40 +1,40 @@
-//! Telemetry about telemetry: what became of everything that was made for a collector. The law:
-//! made is sent, dropped and queued, exactly, for spans and logs.
+//! Telemetry about telemetry: the outcomes of the items for a collector. Invariant: for spans and logs, made = sent +
+//! dropped + queued, exactly.
 
 use crate::reading::HistogramReading;
 
-/// What the exporter did so far.
+/// The state of the exporter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TelemetryReading {
     /// In the order of [`SIGNALS`]; `None` where the signal is not exported.
     pub signals: [Option<SignalReading>; SIGNALS.len()],
 }
 
-/// What became of one signal's items: data points of exports, spans or log records.
+/// The items of one signal: data points of exports, spans or log records.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SignalReading {
     /// Items made.
     pub made: u64,
-    /// Items a collector took.
+    /// Items that the collector accepted.
     pub sent: u64,
-    /// Items there was no room for.
+    /// Items dropped because the queue was full.
     pub dropped_full: u64,
-    /// Items the collector refused.
+    /// Items that the collector rejected.
     pub dropped_refused: u64,
-    /// Items that found no collector.
+    /// Items dropped because the collector was unreachable.
     pub dropped_unreachable: u64,
-    /// Items that were left when the process ended.
+    /// Items dropped at the end of the process.
     pub dropped_shutdown: u64,
-    /// Items that wait.
+    /// Queued items.
     pub queued: u64,
-    /// Whether the last export was taken; `None` before the first.
+    /// True if the collector accepted the last export; `None` before the first.
     pub up: Option<bool>,
-    /// How long exports took, in seconds and in the buckets of the table.
+    /// Durations of exports in seconds, in the buckets of the table.
     pub export_seconds: HistogramReading,
 }
 
 impl SignalReading {
-    /// Items by what became of them, in the order of [`OUTCOMES`].
+    /// Returns the items by outcome, in the order of [`OUTCOMES`].
     pub(crate) fn outcomes(&self) -> [u64; OUTCOMES.len()] {
         [
             self.made,

@@ -1,16 +1,16 @@
-//! One worker's cells for one tenant. The law: written by that worker alone, when an
-//! exchange ends or a request is turned away.
+//! One worker's cells for one tenant. Invariant: only that worker writes them, when an exchange ends or a request is
+//! rejected.
 
 use meter::{Ending, Provenance, Record, TokenType};
 
 use relay::Refusal;
 
-use crate::cell::{Absorb, Count};
+use crate::cell::{Count, Merge};
 use crate::labels::Traffic;
 use crate::lazy::Chain;
 use crate::objective::Verdict;
 
-/// A tenant's block. A cache line of its own, as a model's.
+/// A tenant's block, aligned to a cache line as a model's.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub(crate) struct TenantCells {
@@ -18,7 +18,7 @@ pub(crate) struct TenantCells {
     pub(crate) tokens: [Count; TokenType::ALL.len()],
     /// In the order of [`Ending::ALL`].
     pub(crate) exchanges: [Count; Ending::ALL.len()],
-    /// Exchanges that the server may have worked on and whose prompt was not counted.
+    /// Exchanges that the server may have processed and whose prompt was not counted.
     pub(crate) uncounted: Count,
     /// In the order of [`Refusal::ALL`].
     pub(crate) refused: [Count; Refusal::ALL.len()],
@@ -27,7 +27,7 @@ pub(crate) struct TenantCells {
 }
 
 impl TenantCells {
-    /// Adds an ended exchange.
+    /// Adds a finished exchange.
     pub(crate) fn end(&self, record: &Record) {
         self.exchanges[record.ending as usize].add(1);
         let is_processed = meter::is_processed(record.status, record.upstream_attempts);
@@ -46,13 +46,13 @@ impl Traffic for TenantCells {
     }
 }
 
-impl Absorb for TenantCells {
-    fn absorb(&self, other: &Self) {
+impl Merge for TenantCells {
+    fn merge(&self, other: &Self) {
         let Self { tokens, exchanges, uncounted, refused, verdicts } = self;
-        tokens.absorb(&other.tokens);
-        exchanges.absorb(&other.exchanges);
-        uncounted.absorb(&other.uncounted);
-        refused.absorb(&other.refused);
-        verdicts.absorb(&other.verdicts);
+        tokens.merge(&other.tokens);
+        exchanges.merge(&other.exchanges);
+        uncounted.merge(&other.uncounted);
+        refused.merge(&other.refused);
+        verdicts.merge(&other.verdicts);
     }
 }

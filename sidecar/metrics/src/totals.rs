@@ -1,5 +1,5 @@
-//! What a scrape sees: every worker's cells, summed. Values of one moment per cell; two cells of a
-//! running worker may be an exchange apart.
+//! The sums over the cells of all workers, for one scrape. Each cell is read at one moment; two cells of a running
+//! worker may differ by an exchange.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use crate::cell::Count;
 use crate::engine::EngineReading;
 use crate::format::Format;
 use crate::gpu::GpuReading;
-use crate::held::HeldReading;
 use crate::histogram::Distribution;
 use crate::lazy::Lazy;
 use crate::ledger::{LedgerReading, ShipReading};
-use crate::model::{Loaded, ModelCells};
+use crate::model::{ByConcurrency, ModelCells};
 use crate::objective::Objective;
 use crate::proxy::ProxyCells;
 use crate::reload::Reloads;
+use crate::resources::ResourceReading;
 use crate::spend::Spend;
 use crate::telemetry::TelemetryReading;
 use crate::tenant::TenantCells;
@@ -31,7 +31,7 @@ pub(crate) struct Totals {
     pub(crate) models: Vec<(Arc<str>, ModelCells)>,
     /// By label, sorted.
     pub(crate) tenants: Vec<(Arc<str>, TenantCells)>,
-    /// As configured; cells know them by their place in it.
+    /// The configured objectives; cells refer to them by index.
     pub(crate) objectives: Arc<[Objective]>,
     /// By name, sorted.
     pub(crate) upstreams: Vec<(Arc<str>, bool)>,
@@ -39,9 +39,9 @@ pub(crate) struct Totals {
     pub(crate) engines: Vec<(Arc<str>, EngineReading)>,
     /// By identity, sorted.
     pub(crate) gpus: Vec<GpuReading>,
-    /// Samples of them that could not be taken or were refused.
+    /// Samples of them that failed or were rejected.
     pub(crate) gpu_samples_lost: u64,
-    /// Under labels of their own, sorted.
+    /// By label, sorted.
     pub(crate) shares: AttributionReading,
     /// By model, sorted.
     pub(crate) energy_per_token: Vec<(Arc<str>, Distribution)>,
@@ -56,20 +56,20 @@ pub(crate) struct Totals {
     pub(crate) ship: Option<ShipReading>,
     pub(crate) reloads: Reloads,
     /// `None` where there is no data plane.
-    pub(crate) held: Option<HeldReading>,
+    pub(crate) resources: Option<ResourceReading>,
     pub(crate) admin_evicted: u64,
-    /// Pages that were asked for, in the order of [`Format::ALL`].
+    /// Scrapes, in the order of [`Format::ALL`].
     pub(crate) scrapes: [Count; Format::ALL.len()],
 }
 
 impl ModelCells {
-    /// Exchanges with one ending, over all upstreams and dialects.
+    /// Returns the exchanges with one ending, over all upstreams and dialects.
     pub(crate) fn ended(&self, ending: Ending) -> u64 {
         let endings = self.upstreams.iter().flat_map(|(_, cells)| cells.exchanges.iter());
         endings.map(|(_, endings)| endings[ending as usize].get()).fold(0, u64::saturating_add)
     }
 
-    /// Tokens of one type, over all provenances.
+    /// Returns the tokens of one type, over all provenances.
     pub(crate) fn tokens_of(&self, kind: TokenType) -> u64 {
         self.tokens
             .iter()
@@ -78,12 +78,12 @@ impl ModelCells {
             .fold(0, u64::saturating_add)
     }
 
-    /// One distribution of those kept by concurrency, over all upstreams and all of it.
-    pub(crate) fn over_concurrency(&self, pick: impl Fn(&Loaded) -> Distribution) -> Distribution {
+    /// Returns one of the distributions by concurrency, over all upstreams and concurrencies.
+    pub(crate) fn over_concurrency(&self, pick: impl Fn(&ByConcurrency) -> Distribution) -> Distribution {
         let mut all = Distribution::default();
-        let loaded = self.upstreams.iter().flat_map(|(_, cells)| &cells.loaded);
-        for loaded in loaded.filter_map(Lazy::get) {
-            all.add(&pick(loaded));
+        let cells = self.upstreams.iter().flat_map(|(_, cells)| &cells.by_concurrency);
+        for cells in cells.filter_map(Lazy::get) {
+            all.add(&pick(cells));
         }
         all
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 /// An upstream and its address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Upstream {
-    /// Its name, as in the records.
+    /// Its name, as in records.
     pub name: Arc<str>,
-    /// Name or address of its host.
+    /// The name or address of its host.
     pub host: Arc<str>,
     /// Its port.
     pub port: u16,
@@ -21,7 +21,7 @@ pub(crate) struct Address {
 }
 
 impl Address {
-    /// The address of the upstream of this name, if it is one of those configured.
+    /// Returns the address of the upstream with this name, if it is configured.
     pub(crate) fn of(upstreams: &[Upstream], name: &str) -> Option<Self> {
         let upstream = upstreams.iter().find(|upstream| *upstream.name == *name)?;
         Some(Self { host: Arc::clone(&upstream.host), port: upstream.port })

@@ -1,5 +1,5 @@
-//! One worker's cells. The law: one writer. A worker writes plain cells that only it writes, and a
-//! scrape on another thread reads them; neither waits for the other.
+//! One worker's cells. Invariant: one writer. Only the worker writes its cells, and a scrape on another thread reads
+//! them; neither waits for the other.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,80 +9,81 @@ use meter::Record;
 use relay::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
 use tenant::{Distrust, RuleKind};
 
-use crate::board::Board;
-use crate::claims::Claims;
-use crate::labels::Closed;
+use crate::labels::LabelSet;
 use crate::model::ModelCells;
+use crate::name_counts::NameCounts;
 use crate::names::{self, OTHER, UNKNOWN};
 use crate::objective;
 use crate::proxy::ProxyCells;
+use crate::registry::Registry;
 use crate::tenant::TenantCells;
 use crate::upstream::Address;
 
-/// What one worker observes. It may be moved to the worker's thread, and is used on that alone.
+/// The observer of one worker. It can be moved to the worker's thread and is used only there.
 #[derive(Debug)]
 pub struct WorkerCells {
-    board: Arc<Board>,
+    registry: Arc<Registry>,
     proxy: Arc<ProxyCells>,
     /// By slot; the first is `_unknown`.
     slots: Vec<Slot>,
-    /// The labels this worker has slots for: at most the board's.
+    /// The slots of this worker by label.
     by_name: HashMap<Arc<str>, ModelSlot>,
-    /// All labels there are, once the board told us that it is full.
-    closed: Option<Closed>,
-    /// Names beyond the cap.
-    claims: Claims,
+    /// All labels of models, once the registry is at its cap.
+    at_cap: Option<LabelSet>,
+    /// Counts of model names beyond the cap.
+    beyond_cap: NameCounts,
     tenants: HashMap<Arc<str>, Arc<TenantCells>>,
-    /// As `closed`, of the tenants.
-    tenants_closed: Option<Closed>,
-    tenant_claims: Claims,
-    /// The number of labels that had been given back at the last look.
-    given_back: u64,
-    /// Slots whose label was given back, and that exchanges under way still write.
-    ending: Vec<ModelSlot>,
-    /// Slots for other names.
+    /// All labels of tenants, once the registry is at its cap.
+    tenants_at_cap: Option<LabelSet>,
+    /// Counts of tenant names beyond the cap.
+    tenants_beyond_cap: NameCounts,
+    /// The number of evictions at the last [`Self::sync_labels`].
+    evictions: u64,
+    /// Slots of evicted labels that exchanges in flight still write.
+    draining: Vec<ModelSlot>,
+    /// Slots that can be reused.
     free: Vec<ModelSlot>,
 }
 
 #[derive(Debug)]
 struct Slot {
     cells: Arc<ModelCells>,
-    /// Tokens the live counter is ahead of the truth.
-    debt: u64,
+    /// Tokens by which the live counter exceeds the true count.
+    overcount: u64,
 }
 
 impl WorkerCells {
-    pub(crate) fn new(board: Arc<Board>) -> Self {
-        let proxy = board.worker();
+    pub(crate) fn new(registry: Arc<Registry>) -> Self {
+        let proxy = registry.worker();
         let mut worker = Self {
-            board,
+            registry,
             proxy,
             slots: Vec::new(),
             by_name: HashMap::new(),
-            closed: None,
-            claims: Claims::default(),
+            at_cap: None,
+            beyond_cap: NameCounts::default(),
             tenants: HashMap::new(),
-            tenants_closed: None,
-            tenant_claims: Claims::default(),
-            given_back: 0,
-            ending: Vec::new(),
+            tenants_at_cap: None,
+            tenants_beyond_cap: NameCounts::default(),
+            evictions: 0,
+            draining: Vec::new(),
             free: Vec::new(),
         };
         worker.reserved(UNKNOWN);
         worker
     }
 
-    /// The slot of one of our own labels, for which there is always room.
+    /// Returns the slot of a reserved label, to which no cap applies.
     fn reserved(&mut self, label: &str) -> ModelSlot {
         if let Some(slot) = self.by_name.get(label) {
             return *slot;
         }
-        let (label, cells) = self.board.open(label).expect("the cap does not count our own labels");
+        let (label, cells) = self.registry.open(label).expect("the cap does not count reserved labels");
         self.slot(label, cells)
     }
 
     fn slot(&mut self, label: Arc<str>, cells: Arc<ModelCells>) -> ModelSlot {
-        let new = Slot { cells, debt: 0 };
+        let new = Slot { cells, overcount: 0 };
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.slots[slot.0 as usize] = new;
@@ -98,88 +99,89 @@ impl WorkerCells {
         slot
     }
 
-    /// Lets go of labels that were given back since the last call: their blocks are `_other`'s.
-    fn catch_up(&mut self) {
-        let given_back = self.board.given_back();
-        if given_back == self.given_back {
+    /// Forgets the labels that were evicted since the last call: their blocks belong to `_other`. A slot is reused once
+    /// its exchanges in flight have ended.
+    fn sync_labels(&mut self) {
+        let evictions = self.registry.evictions();
+        if evictions == self.evictions {
             return;
         }
-        self.given_back = given_back;
-        (self.closed, self.tenants_closed) = self.board.closed();
-        if let Some(tenants) = &self.tenants_closed {
-            self.tenants.retain(|label, _| names::is_ours(label) || tenants.contains(label));
+        self.evictions = evictions;
+        (self.at_cap, self.tenants_at_cap) = self.registry.at_cap();
+        if let Some(tenants) = &self.tenants_at_cap {
+            self.tenants.retain(|label, _| names::is_reserved(label) || tenants.contains(label));
         }
-        if let Some(models) = &self.closed {
-            let gone = |label: &Arc<str>| !names::is_ours(label) && !models.contains(label);
-            self.ending.extend(self.by_name.extract_if(|label, _| gone(label)).map(|(_, slot)| slot));
+        if let Some(models) = &self.at_cap {
+            let evicted = |label: &Arc<str>| !names::is_reserved(label) && !models.contains(label);
+            self.draining.extend(self.by_name.extract_if(|label, _| evicted(label)).map(|(_, slot)| slot));
         }
         let slots = &self.slots;
-        let (running, ended) = std::mem::take(&mut self.ending)
+        let (in_flight, unused) = std::mem::take(&mut self.draining)
             .into_iter()
             .partition(|slot| slots[slot.0 as usize].cells.in_flight.get() > 0);
-        self.ending = running;
-        let ended: Vec<ModelSlot> = ended;
-        for slot in ended {
-            // The block is let go of; a free slot has one that is always there.
+        self.draining = in_flight;
+        let unused: Vec<ModelSlot> = unused;
+        for slot in unused {
+            // Dropping the block lets the registry merge it; a free slot refers to the block of `_unknown`.
             let unknown = Arc::clone(&self.slots[0].cells);
-            let Slot { debt, .. } =
-                std::mem::replace(&mut self.slots[slot.0 as usize], Slot { cells: unknown, debt: 0 });
+            let Slot { overcount, .. } =
+                std::mem::replace(&mut self.slots[slot.0 as usize], Slot { cells: unknown, overcount: 0 });
             let other = self.reserved(OTHER);
-            self.slots[other.0 as usize].debt += debt;
+            self.slots[other.0 as usize].overcount += overcount;
             self.free.push(slot);
         }
     }
 
-    /// The slot of a name beyond the cap, if it has earned a label.
-    fn claim(&mut self, name: &str) -> Option<ModelSlot> {
-        let exchanges = self.claims.count(name);
-        // Asked for at each doubling, so that a name beyond the cap rarely costs a lock.
+    /// Counts a model beyond the cap and returns its slot if it replaced the least used label.
+    fn replace_model(&mut self, name: &str) -> Option<ModelSlot> {
+        let exchanges = self.beyond_cap.count(name);
+        // Only at each doubling, so that a name beyond the cap rarely takes the lock.
         if exchanges < 2 || !exchanges.is_power_of_two() {
             return None;
         }
-        let (label, cells) = self.board.claim(name, exchanges)?;
-        self.claims.settle(name);
-        self.catch_up();
+        let (label, cells) = self.registry.replace_model(name, exchanges)?;
+        self.beyond_cap.remove(name);
+        self.sync_labels();
         Some(self.slot(label, cells))
     }
 
-    /// Returns true if a tenant beyond the cap has earned a label.
-    fn claim_tenant(&mut self, name: &str) -> bool {
-        let exchanges = self.tenant_claims.count(name);
+    /// Counts a tenant beyond the cap and returns true if it replaced the least used label.
+    fn replace_tenant(&mut self, name: &str) -> bool {
+        let exchanges = self.tenants_beyond_cap.count(name);
         if exchanges < 2 || !exchanges.is_power_of_two() {
             return false;
         }
-        let Some((label, cells)) = self.board.claim_tenant(name, exchanges) else { return false };
-        self.tenant_claims.settle(name);
-        self.catch_up();
+        let Some((label, cells)) = self.registry.replace_tenant(name, exchanges) else { return false };
+        self.tenants_beyond_cap.remove(name);
+        self.sync_labels();
         self.tenants.insert(label, cells);
         true
     }
 
-    /// Whether the board could know a name that we do not.
+    /// Returns true if the registry may have a label for a name without a slot here.
     fn may_have_label(&self, name: &str) -> bool {
-        self.closed.as_ref().is_none_or(|labels| labels.contains(name))
+        self.at_cap.as_ref().is_none_or(|labels| labels.contains(name))
     }
 
     fn cells(&self, slot: ModelSlot) -> &ModelCells {
         &self.slots[index(&self.slots, slot)].cells
     }
 
-    /// Adds an ended exchange to its tenant's cells, and what came of the objective, if one covers it.
-    fn end_of_tenant(&mut self, model: ModelSlot, record: &Record) {
-        let judged = objective::judge(&self.board.objectives, record);
-        if let Some((at, verdict)) = judged {
+    /// Adds a finished exchange to its tenant's cells, and the verdict of its objective.
+    fn end_tenant(&mut self, model: ModelSlot, record: &Record) {
+        let verdict = objective::judge(&self.registry.objectives, record);
+        if let Some((at, verdict)) = verdict {
             self.cells(model).objectives.make(&at).end(verdict, &record.tokens);
         }
-        // Asked for once, since a name beyond the cap is counted.
+        // One look-up per exchange, because each counts a name beyond the cap.
         let tenant = self.tenant_cells(&record.identity.tenant);
         tenant.end(record);
-        if let Some((at, verdict)) = judged {
+        if let Some((at, verdict)) = verdict {
             tenant.verdicts.make(&at)[verdict as usize].add(1);
         }
     }
 
-    /// A tenant's cells. A name beyond the cap counts one `label_overflow`, as a model's does.
+    /// Returns a tenant's cells. A name beyond the cap adds one `label_overflow`, as a model's.
     fn tenant_cells(&mut self, name: &str) -> &TenantCells {
         let label = self.tenant_label(name);
         if label.is_none() {
@@ -188,35 +190,34 @@ impl WorkerCells {
         &self.tenants[label.as_deref().unwrap_or(OTHER)]
     }
 
-    /// The label under which a tenant has cells, which are made; `None` if that is `_other` for want of
-    /// room.
+    /// Returns the label of a tenant, with its cells created; `None` for `_other` because of the cap.
     fn tenant_label<'a>(&mut self, name: &'a str) -> Option<Cow<'a, str>> {
         let name = names::label(name);
         let name = if name.is_empty() { Cow::Borrowed(UNKNOWN) } else { name };
-        self.catch_up();
-        if self.open_tenant(&name) || self.claim_tenant(&name) {
+        self.sync_labels();
+        if self.open_tenant(&name) || self.replace_tenant(&name) {
             return Some(name);
         }
         self.open_tenant(OTHER);
         None
     }
 
-    /// Whether the tenant has a label, made if there is room for it.
+    /// Returns true if the tenant has a label, created below the cap.
     fn open_tenant(&mut self, name: &str) -> bool {
         if self.tenants.contains_key(name) {
             return true;
         }
-        let closed = self.tenants_closed.as_ref();
-        if name != OTHER && closed.is_some_and(|labels| !labels.contains(name)) {
+        let at_cap = self.tenants_at_cap.as_ref();
+        if name != OTHER && at_cap.is_some_and(|labels| !labels.contains(name)) {
             return false;
         }
-        match self.board.open_tenant(name) {
+        match self.registry.open_tenant(name) {
             Ok((label, cells)) => {
                 self.tenants.insert(label, cells);
                 true
             }
             Err(labels) => {
-                self.tenants_closed = Some(labels);
+                self.tenants_at_cap = Some(labels);
                 false
             }
         }
@@ -224,10 +225,10 @@ impl WorkerCells {
 }
 
 impl Observer for WorkerCells {
-    /// A name beyond the cap counts one `label_overflow`, so this is asked once per exchange.
+    /// Adds one `label_overflow` for a name beyond the cap; the caller calls it once per exchange.
     fn model(&mut self, name: &str) -> ModelSlot {
         let name = names::label(name);
-        self.catch_up();
+        self.sync_labels();
         if let Some(slot) = self.by_name.get(&*name) {
             return *slot;
         }
@@ -237,12 +238,12 @@ impl Observer for WorkerCells {
             _ => {}
         }
         if self.may_have_label(&name) {
-            match self.board.open(&name) {
+            match self.registry.open(&name) {
                 Ok((label, cells)) => return self.slot(label, cells),
-                Err(labels) => self.closed = Some(labels),
+                Err(labels) => self.at_cap = Some(labels),
             }
         }
-        if let Some(slot) = self.claim(&name) {
+        if let Some(slot) = self.replace_model(&name) {
             return slot;
         }
         self.proxy.overflow();
@@ -251,14 +252,14 @@ impl Observer for WorkerCells {
 
     fn known_model(&mut self, name: &str) -> Option<ModelSlot> {
         let name = names::label(name);
-        self.catch_up();
+        self.sync_labels();
         if let Some(slot) = self.by_name.get(&*name) {
             return Some(*slot);
         }
         if !self.may_have_label(&name) {
             return None;
         }
-        let (label, cells) = self.board.open_known(&name)?;
+        let (label, cells) = self.registry.open_known(&name)?;
         Some(self.slot(label, cells))
     }
 
@@ -275,27 +276,27 @@ impl Observer for WorkerCells {
         self.cells(to).in_flight.add(1);
     }
 
-    fn live(&mut self, model: ModelSlot, tokens: u64, owed: u64) {
+    fn live(&mut self, model: ModelSlot, tokens: u64, overcount: u64) {
         let at = index(&self.slots, model);
         let slot = &mut self.slots[at];
-        slot.debt = slot.debt.saturating_add(owed);
-        let paid = slot.debt.min(tokens);
-        slot.debt -= paid;
-        slot.cells.live_tokens.add(tokens - paid);
+        slot.overcount = slot.overcount.saturating_add(overcount);
+        let skipped = slot.overcount.min(tokens);
+        slot.overcount -= skipped;
+        slot.cells.live_tokens.add(tokens - skipped);
     }
 
     fn end(&mut self, model: ModelSlot, record: &Record) {
-        let server = Address::of(&self.board.upstreams, &record.identity.upstream);
+        let server = Address::of(&self.registry.upstreams, &record.identity.upstream);
         let cells = self.cells(model);
         cells.in_flight.take(1);
         cells.end_leg(record);
-        // Its tokens and its time to first token are the decode leg's.
+        // The decode leg counts the tokens and the time to first token of a prefill leg.
         if !record.identity.role.is_counted() {
             return;
         }
-        cells.end(record, server, self.board.semconv);
+        cells.end(record, server, self.registry.semconv);
         self.proxy.end(&record.tokens);
-        self.end_of_tenant(model, record);
+        self.end_tenant(model, record);
     }
 
     fn abandon(&mut self, model: ModelSlot) {
@@ -340,8 +341,8 @@ impl Observer for WorkerCells {
     }
 }
 
-/// Where a slot lies. One that is not this worker's is a bug of the caller, and counts as `_unknown`
-/// rather than end a connection.
+/// Returns the index of a slot. A slot of another worker is a bug of the caller; it counts as `_unknown` instead of a
+/// panic, which would end a connection.
 fn index(slots: &[Slot], slot: ModelSlot) -> usize {
     let at = slot.0 as usize;
     if at < slots.len() { at } else { 0 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use metrics::{Bounded, HeldReading, Metrics};
+use metrics::{Bounded, Metrics, ResourceReading};
 use relay::{Held, HeldOf};
 
 /// Reads the data plane once it runs.
@@ -25,7 +25,7 @@ impl Holdings {
     pub(crate) fn refresh(&self, metrics: &Metrics) {
         let Some(Running { read, upstreams }) = self.0.get() else { return };
         let held = read();
-        metrics.held(HeldReading {
+        metrics.resources(ResourceReading {
             connections: bounded(held.connections),
             gathered_bytes: bounded(held.gathered_bytes),
             upstream_connections: upstreams
@@ -38,5 +38,5 @@ impl Holdings {
 }
 
 fn bounded(of: HeldOf) -> Bounded {
-    Bounded { taken: of.taken as u64, limit: of.most as u64 }
+    Bounded { used: of.taken as u64, limit: of.most as u64 }
 }

@@ -1,14 +1,14 @@
-//! What a reader may see of a writer on another thread.
+//! Reads of cells that another thread writes.
 
 use std::sync::atomic::AtomicBool;
 
 use super::*;
 
 #[test]
-fn a_reader_sees_all_of_a_write_or_nothing_of_it() {
+fn reader_sees_whole_write_or_none() {
     const WRITES: u64 = 200_000;
     let cells: [Count; 16] = Default::default();
-    let turn = Turn::default();
+    let lock = SeqLock::default();
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let readers: Vec<_> = (0..2)
@@ -16,8 +16,8 @@ fn a_reader_sees_all_of_a_write_or_nothing_of_it() {
                 scope.spawn(|| {
                     let mut seen = Vec::new();
                     while !done.load(Relaxed) || seen.is_empty() {
-                        // A writer that was put to sleep in the middle is told as such.
-                        if let Ok(read) = turn.read(|| cells.each_ref().map(Count::get)) {
+                        // An `Err` says that the writer was suspended during a write.
+                        if let Ok(read) = lock.read(|| cells.each_ref().map(Count::get)) {
                             seen.push(read);
                         }
                     }
@@ -26,24 +26,24 @@ fn a_reader_sees_all_of_a_write_or_nothing_of_it() {
             })
             .collect();
         for _ in 0..WRITES {
-            turn.write(|| cells.iter().for_each(|cell| cell.add(1)));
+            lock.write(|| cells.iter().for_each(|cell| cell.add(1)));
         }
         done.store(true, Relaxed);
         for reader in readers {
             let seen = reader.join().unwrap();
             assert!(seen.iter().all(|cells| cells.iter().all(|n| *n == cells[0])), "torn");
-            assert!(seen.is_sorted_by_key(|cells| cells[0]), "never back");
+            assert!(seen.is_sorted_by_key(|cells| cells[0]), "never backwards");
         }
     });
-    assert_eq!(turn.read(|| cells[15].get()), Ok(WRITES));
+    assert_eq!(lock.read(|| cells[15].get()), Ok(WRITES));
 }
 
 #[test]
-fn a_writer_that_sleeps_in_the_middle_holds_up_no_reader_for_ever() {
-    let (cell, turn) = (Count::zero(), Turn::default());
-    turn.write(|| {
+fn suspended_writer_does_not_block_reader() {
+    let (cell, lock) = (Count::zero(), SeqLock::default());
+    lock.write(|| {
         cell.add(1);
-        assert_eq!(turn.read(|| cell.get()), Err(1));
+        assert_eq!(lock.read(|| cell.get()), Err(1));
     });
-    assert_eq!(turn.read(|| cell.get()), Ok(1));
+    assert_eq!(lock.read(|| cell.get()), Ok(1));
 }

@@ -1,4 +1,4 @@
-//! The samples of the accelerators.
+//! Samples of the accelerators.
 
 use std::fmt::Result;
 
@@ -6,7 +6,7 @@ use crate::family::Family;
 use crate::gpu::{GPU_ERRORS, GpuReading};
 use crate::totals::Totals;
 
-/// One number for each device that says it.
+/// Writes one number for each device that reports it.
 pub(super) fn number(
     totals: &Totals,
     family: &mut Family,
@@ -15,7 +15,7 @@ pub(super) fn number(
     each(totals, |gpu| pick(gpu).map_or(Ok(()), |n| family.number(&[&gpu.id], n)))
 }
 
-/// One whole number for each device that says it.
+/// Writes one whole number for each device that reports it.
 pub(super) fn count(
     totals: &Totals,
     family: &mut Family,
@@ -24,7 +24,7 @@ pub(super) fn count(
     each(totals, |gpu| pick(gpu).map_or(Ok(()), |n| family.count(&[&gpu.id], n)))
 }
 
-/// As [`number`], for a metric that is not of accelerators alone.
+/// Writes as [`number`], for a metric with the label `hw_type`.
 pub(super) fn hardware(
     totals: &Totals,
     family: &mut Family,
@@ -33,7 +33,7 @@ pub(super) fn hardware(
     each(totals, |gpu| pick(gpu).map_or(Ok(()), |n| family.number(&[&gpu.id, TYPE], n)))
 }
 
-/// One number for each name of a closed list that the device says.
+/// Writes one number for each name of a closed list that the device reports.
 pub(super) fn listed<const N: usize>(
     totals: &Totals,
     family: &mut Family,
@@ -79,5 +79,5 @@ fn each(totals: &Totals, write: impl FnMut(&GpuReading) -> Result) -> Result {
     totals.gpus.iter().try_for_each(write)
 }
 
-/// `hw.type` of every device here.
+/// The `hw.type` of every device.
 const TYPE: &str = "gpu";

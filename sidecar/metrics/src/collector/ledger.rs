@@ -1,4 +1,4 @@
-//! The samples of the ledger, of its way to the central store, and of files that are read again.
+//! Samples of the ledger, of its shipping to the central store, and of reloaded files.
 
 use std::fmt::Result;
 
@@ -9,7 +9,7 @@ use crate::ledger::{
 use crate::reload::{RELOAD_OUTCOMES, ReloadedFile};
 use crate::totals::Totals;
 
-/// One whole number, where there is a ledger.
+/// Writes one whole number, if the process has a ledger.
 pub(super) fn count(totals: &Totals, family: &mut Family, pick: impl Fn(&LedgerReading) -> u64) -> Result {
     totals.ledger.as_ref().map_or(Ok(()), |ledger| family.count(&[], pick(ledger)))
 }
@@ -33,7 +33,7 @@ pub(super) fn faults(totals: &Totals, family: &mut Family) -> Result {
     faults.try_for_each(|(fault, n)| family.count(&[fault], n))
 }
 
-/// What the ledger lost, among what was lost; a process without one lost none.
+/// Writes the losses of the ledger, if the process has one.
 pub(super) fn dropped(totals: &Totals, family: &mut Family) -> Result {
     totals.ledger.as_ref().map_or(Ok(()), |ledger| {
         family.count(&[LEDGER_ROW], ledger.shed_rows.saturating_add(ledger.lost_rows))?;
@@ -41,7 +41,7 @@ pub(super) fn dropped(totals: &Totals, family: &mut Family) -> Result {
     })
 }
 
-/// One whole number, where rows are shipped.
+/// Writes one whole number, if rows are shipped.
 pub(super) fn shipped(
     totals: &Totals,
     family: &mut Family,
@@ -62,17 +62,17 @@ pub(super) fn ship_failures(totals: &Totals, family: &mut Family) -> Result {
     failures.try_for_each(|(reason, n)| family.count(&[reason], n))
 }
 
-/// Of each file that was ever read.
+/// Writes the last result of each file that was ever read.
 pub(super) fn reload_success(totals: &Totals, family: &mut Family) -> Result {
     for (file, reload) in ReloadedFile::ALL.iter().zip(&totals.reloads.0) {
-        if let Some(taken) = reload.last {
-            family.count(&[file.name()], u64::from(taken))?;
+        if let Some(accepted) = reload.last {
+            family.count(&[file.name()], u64::from(accepted))?;
         }
     }
     Ok(())
 }
 
-/// Of each file that was ever read.
+/// Writes the outcomes of each file that was ever read.
 pub(super) fn reloads(totals: &Totals, family: &mut Family) -> Result {
     for (file, reload) in ReloadedFile::ALL.iter().zip(&totals.reloads.0) {
         if reload.last.is_some() {

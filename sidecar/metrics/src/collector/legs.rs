@@ -1,4 +1,4 @@
-//! The samples of legs.
+//! Samples of legs.
 
 use std::fmt::Result;
 
@@ -9,7 +9,7 @@ use crate::family::Family;
 use crate::leg::{LEGS, LegCells};
 use crate::totals::Totals;
 
-/// Every ending of a role once one was met, so that the first error is a step up from zero.
+/// Writes every ending of a role once one occurred, so that the series of errors begin at zero.
 pub(super) fn exchanges(totals: &Totals, family: &mut Family) -> Result {
     each(totals, |name, role, cells| {
         Ending::ALL

@@ -1,4 +1,4 @@
-//! The samples of the objectives: what was configured, and what came of it.
+//! Samples of the objectives: their configuration and their verdicts.
 
 use std::fmt::Result;
 
@@ -24,8 +24,7 @@ pub(super) fn goodput(totals: &Totals, family: &mut Family) -> Result {
     })
 }
 
-/// By provenance; the good ones from zero too, so that their share can be told from the first
-/// exchange on.
+/// Writes tokens by provenance; goodput begins at zero with the first exchange, so that its share is defined.
 pub(super) fn tokens(
     totals: &Totals,
     family: &mut Family,
@@ -52,7 +51,7 @@ pub(super) fn tenants(totals: &Totals, family: &mut Family) -> Result {
     Ok(())
 }
 
-/// Each model's cells of each objective it was judged by, in the order of the list.
+/// Writes each model's cells of each objective that applied to it, in the order of the list.
 fn judged(totals: &Totals, mut write: impl FnMut(&str, &Objective, &ObjectiveCells) -> Result) -> Result {
     models(totals, |name, model| {
         for (at, objective) in totals.objectives.iter().enumerate() {
@@ -64,7 +63,7 @@ fn judged(totals: &Totals, mut write: impl FnMut(&str, &Objective, &ObjectiveCel
     })
 }
 
-/// Every verdict once there was one, so that the first failure is a step up from zero.
+/// Writes every verdict once one occurred, so that the series of failures begin at zero.
 fn verdicts(family: &mut Family, name: &str, objective: &Objective, counts: &[Count]) -> Result {
     Verdict::ALL
         .iter()

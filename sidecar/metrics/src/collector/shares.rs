@@ -1,4 +1,4 @@
-//! The samples of what energy, device time and money were spent on.
+//! Samples of the attribution of energy, device time and money.
 
 use std::fmt::Result;
 
@@ -6,12 +6,12 @@ use crate::attribution::{COST_PARTS, DeviceShare, Share};
 use crate::family::Family;
 use crate::totals::Totals;
 
-/// One number for each tenant.
+/// Writes one number for each tenant.
 pub(super) fn tenants(totals: &Totals, family: &mut Family, pick: impl Fn(&Share) -> f64) -> Result {
     totals.shares.tenants.iter().try_for_each(|tenant| family.number(&[&tenant.tenant], pick(&tenant.share)))
 }
 
-/// One number for each device.
+/// Writes one number for each device.
 pub(super) fn devices(totals: &Totals, family: &mut Family, pick: impl Fn(&DeviceShare) -> f64) -> Result {
     totals.shares.devices.iter().try_for_each(|device| family.number(&[&device.id], pick(device)))
 }

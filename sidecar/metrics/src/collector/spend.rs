@@ -1,4 +1,4 @@
-//! The samples of money: what exchanges cost, and what they may.
+//! Samples of spend and budgets.
 
 use std::fmt::Result;
 
@@ -8,7 +8,7 @@ use crate::family::Family;
 use crate::spend::{Basis, Sums, units};
 use crate::totals::Totals;
 
-/// Money on these bases.
+/// Writes the sums on these bases.
 pub(super) fn sums(sums: &Sums, bases: &[Basis], family: &mut Family) -> Result {
     for (name, sums) in sums {
         for basis in bases {
@@ -46,7 +46,7 @@ pub(super) fn limits(totals: &Totals, family: &mut Family) -> Result {
     Ok(())
 }
 
-/// One sum of each budget that has it.
+/// Writes one sum of each budget that has it.
 pub(super) fn budgets(
     totals: &Totals,
     family: &mut Family,

@@ -1,4 +1,4 @@
-//! The samples of telemetry about telemetry.
+//! Samples of telemetry about telemetry.
 
 use std::fmt::Result;
 
@@ -23,11 +23,11 @@ pub(super) fn up(totals: &Totals, family: &mut Family) -> Result {
 }
 
 pub(super) fn export(totals: &Totals, family: &mut Family) -> Result {
-    each(totals, |signal, reading| family.given(&[signal], &reading.export_seconds))
+    each(totals, |signal, reading| family.external_histogram(&[signal], &reading.export_seconds))
 }
 
-/// What the control plane lost, beside all else that was lost: on the way to a collector, and samples
-/// of accelerators, and exchanges' shares of them. A machine that never had any lost none.
+/// Writes the losses of the control plane: exports, samples of accelerators, and exchanges' shares of them. A process
+/// without accelerators has no series of their losses.
 pub(super) fn dropped(totals: &Totals, family: &mut Family) -> Result {
     if !totals.gpus.is_empty() || totals.gpu_samples_lost > 0 {
         family.count(&[GPU_SAMPLE], totals.gpu_samples_lost)?;

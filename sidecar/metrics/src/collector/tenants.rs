@@ -1,4 +1,4 @@
-//! The samples of tenants: what the workers counted of each.
+//! Samples of tenants, from the workers' cells.
 
 use std::fmt::Result;
 
@@ -19,7 +19,7 @@ pub(super) fn tokens(totals: &Totals, family: &mut Family) -> Result {
     Ok(())
 }
 
-/// Every ending once there was one, so that the first error is a step up from zero.
+/// Writes every ending once one occurred, so that the series of errors begin at zero.
 pub(super) fn exchanges(totals: &Totals, family: &mut Family) -> Result {
     for (name, tenant) in &totals.tenants {
         if tenant.exchanges.iter().any(|n| n.get() > 0) {
@@ -31,7 +31,7 @@ pub(super) fn exchanges(totals: &Totals, family: &mut Family) -> Result {
     Ok(())
 }
 
-/// Zero, too, of each that had an exchange: so the first is a step up.
+/// Writes each tenant that had an exchange, zeros included, so that the series begins at zero.
 pub(super) fn uncounted(totals: &Totals, family: &mut Family) -> Result {
     for (name, tenant) in &totals.tenants {
         if tenant.exchanges.iter().any(|n| n.get() > 0) {
@@ -41,7 +41,7 @@ pub(super) fn uncounted(totals: &Totals, family: &mut Family) -> Result {
     Ok(())
 }
 
-/// What there was; and, of every tenant, those for its budget, so that the first is a step up from zero.
+/// Writes the reasons that occurred. Each tenant has the reason `budget`, so that this series begins at zero.
 pub(super) fn refused(totals: &Totals, family: &mut Family) -> Result {
     for (name, tenant) in &totals.tenants {
         for (reason, n) in Refusal::ALL.iter().zip(&tenant.refused) {

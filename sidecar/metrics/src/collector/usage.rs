@@ -1,20 +1,20 @@
-//! The samples of the semantic convention's token usage.
+//! Samples of the semantic convention's token usage.
 
 use std::fmt::Result;
 
-use super::{flavours, infers};
+use super::{by_attributes, is_inference};
 use crate::cell::Count;
 use crate::family::Family;
 use crate::model::{MODALITIES, Usage};
 use crate::proxy::DIRECTIONS;
 use crate::totals::Totals;
 
-/// A count of which nobody says what kind of content it was.
+/// Writes a count without modality.
 pub(super) fn unknown(totals: &Totals, family: &mut Family, pick: impl Fn(&Usage) -> &Count) -> Result {
     inferences(totals, |labels, usage| by_modality(family, labels, MODALITIES[0], pick(usage).get()))
 }
 
-/// Prompt or generated tokens; kinds of content that were never met are left out.
+/// Writes prompt or generated tokens by modality; modalities that never occurred are omitted.
 pub(super) fn modalities(
     totals: &Totals,
     family: &mut Family,
@@ -30,9 +30,9 @@ pub(super) fn modalities(
     })
 }
 
-/// The former metric, which had both directions in one.
+/// Writes the former metric, which has both directions in one family.
 pub(super) fn legacy(totals: &Totals, family: &mut Family) -> Result {
-    flavours(totals, |_, [operation, provider, model, address, port], cells| {
+    by_attributes(totals, |_, [operation, provider, model, address, port], cells| {
         let Some(legacy) = cells.legacy.get() else { return Ok(()) };
         DIRECTIONS.iter().zip([&legacy.input, &legacy.output]).try_for_each(|(direction, histogram)| {
             family.histogram(&[operation, provider, model, address, port, direction], &histogram.read())
@@ -40,9 +40,9 @@ pub(super) fn legacy(totals: &Totals, family: &mut Family) -> Result {
     })
 }
 
-/// The counters of every flavour that infers.
+/// Writes the counters of every attribute set of an inference.
 fn inferences(totals: &Totals, mut write: impl FnMut([&str; 5], &Usage) -> Result) -> Result {
-    flavours(totals, |flavour, labels, cells| match infers(flavour) {
+    by_attributes(totals, |attributes, labels, cells| match is_inference(attributes) {
         true => write(labels, &cells.usage),
         false => Ok(()),
     })

@@ -1,5 +1,5 @@
-//! A reading as prometheus-client collects it: which encoder of that library is told what. The law:
-//! names, units, escapes and numbers are the library's to write, and nothing here writes a byte.
+//! A reading as a collector of prometheus-client. Invariant: the library writes names, units, escapes and numbers;
+//! this module only passes values to its encoders.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -17,23 +17,24 @@ use super::splice::Exemplars;
 use crate::reading::{FamilyReading, HistogramReading, NativeReading, Sample, Value};
 use crate::table::{Entry, Kind};
 
-/// What the library cannot know about the form it is asked to write.
+/// The format that the library encodes, which a collector cannot query.
 #[derive(Clone, Debug)]
-pub(super) enum Form {
-    /// OpenMetrics text, whose writer is handed the exemplars.
+pub(super) enum Encoding {
+    /// OpenMetrics text, whose writer inserts the exemplars.
     OpenMetrics(Exemplars),
     /// Protobuf messages.
     Protobuf,
-    /// Text 0.0.4. It calls a counter's family by its sample's name and has no units.
+    /// Text 0.0.4. It names a counter's family like its sample and has no units.
     Text,
 }
 
-/// These families, for one of the library's encoders. A collector must own what it collects, which
-/// is why a reading's families are shared.
-pub(super) fn registry(families: &[Arc<FamilyReading>], form: &Form) -> Registry {
+/// Returns these families as a registry of the library. A collector must own its data, therefore the families of a
+/// reading are shared.
+pub(super) fn registry(families: &[Arc<FamilyReading>], encoding: &Encoding) -> Registry {
     let mut registry = Registry::default();
     for family in families {
-        registry.register_collector(Box::new(Family { read: Arc::clone(family), form: form.clone() }));
+        registry
+            .register_collector(Box::new(Family { read: Arc::clone(family), encoding: encoding.clone() }));
     }
     registry
 }
@@ -41,7 +42,7 @@ pub(super) fn registry(families: &[Arc<FamilyReading>], form: &Form) -> Registry
 #[derive(Debug)]
 struct Family {
     read: Arc<FamilyReading>,
-    form: Form,
+    encoding: Encoding,
 }
 
 impl Collector for Family {
@@ -52,9 +53,9 @@ impl Collector for Family {
             Kind::Gauge => MetricType::Gauge,
             Kind::Histogram(_) => MetricType::Histogram,
         };
-        let (name, unit) = match self.form {
-            Form::Text => (self.read.name().into_owned(), None),
-            Form::OpenMetrics(_) | Form::Protobuf => apart(&self.read),
+        let (name, unit) = match self.encoding {
+            Encoding::Text => (self.read.name().into_owned(), None),
+            Encoding::OpenMetrics(_) | Encoding::Protobuf => split_unit(&self.read),
         };
         let mut encoder = encoder.encode_descriptor(&name, entry.meaning, unit.as_ref(), kind)?;
         for sample in &self.read.samples {
@@ -70,16 +71,17 @@ impl Collector for Family {
 
 impl Family {
     fn sample(&self, sample: &Sample, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
-        // The counter's encoder would append another `_total` to a name of text 0.0.4.
-        let counts = self.read.metric.entry().kind == Kind::Counter && !matches!(self.form, Form::Text);
+        // In text 0.0.4 the name already ends in `_total`, which the counter's encoder would append again.
+        let is_counter =
+            self.read.metric.entry().kind == Kind::Counter && !matches!(self.encoding, Encoding::Text);
         match &sample.value {
-            Value::Count(n) if counts => encoder.encode_counter::<NoLabelSet, _, u64>(n, None),
-            Value::Number(n) if counts => encoder.encode_counter::<NoLabelSet, _, u64>(n, None),
+            Value::Count(n) if is_counter => encoder.encode_counter::<NoLabelSet, _, u64>(n, None),
+            Value::Number(n) if is_counter => encoder.encode_counter::<NoLabelSet, _, u64>(n, None),
             Value::Count(n) => encoder.encode_gauge(n),
             Value::Number(n) => encoder.encode_gauge(n),
             Value::Histogram(of) => {
-                if let Form::OpenMetrics(exemplars) = &self.form {
-                    exemplars.hand_over(of);
+                if let Encoding::OpenMetrics(exemplars) = &self.encoding {
+                    exemplars.queue(of);
                 }
                 histogram(of, encoder)
             }
@@ -88,11 +90,11 @@ impl Family {
 }
 
 fn histogram(of: &HistogramReading, encoder: &mut MetricEncoder<'_>) -> fmt::Result {
-    let (count, buckets) = (of.count(), addable(&of.buckets));
+    let (count, buckets) = (of.count(), without_overflow(&of.buckets));
     let Some(native) = &of.native else {
         return encoder.encode_histogram::<NoLabelSet>(of.sum, count, &buckets, None);
     };
-    let (spans, deltas) = runs(native);
+    let (spans, deltas) = spans_and_deltas(native);
     let positive = NativeHistogramBuckets { spans: &spans, deltas: &deltas };
     let native = NativeHistogram {
         schema: native.schema.into(),
@@ -105,8 +107,8 @@ fn histogram(of: &HistogramReading, encoder: &mut MetricEncoder<'_>) -> fmt::Res
     encoder.encode_histogram_with_native::<NoLabelSet>(of.sum, count, &buckets, None, native)
 }
 
-/// The buckets, cut where their sum would overflow: the library adds them up unchecked.
-fn addable(buckets: &[(f64, u64)]) -> Cow<'_, [(f64, u64)]> {
+/// Returns the buckets, truncated where their sum would overflow: the library sums them unchecked.
+fn without_overflow(buckets: &[(f64, u64)]) -> Cow<'_, [(f64, u64)]> {
     if buckets.iter().try_fold(0u64, |sum, (_, n)| sum.checked_add(*n)).is_some() {
         return Cow::Borrowed(buckets);
     }
@@ -119,9 +121,9 @@ fn addable(buckets: &[(f64, u64)]) -> Cow<'_, [(f64, u64)]> {
     Cow::Owned(cut.collect())
 }
 
-/// Runs of buckets, each as the gap before it and its length, and every bucket's count as the
-/// difference to the one before: how the model of the protobuf form wants them.
-fn runs(native: &NativeReading) -> (Vec<(i32, u32)>, Vec<i64>) {
+/// Returns the buckets in the protobuf encoding: spans of consecutive buckets (gap before, length), and each count as
+/// the difference to the previous one.
+fn spans_and_deltas(native: &NativeReading) -> (Vec<(i32, u32)>, Vec<i64>) {
     let (mut spans, mut deltas) = (Vec::<(i32, u32)>::new(), Vec::with_capacity(native.buckets.len()));
     let (mut next, mut before) = (0, 0);
     for (at, n) in &native.buckets {
@@ -137,8 +139,8 @@ fn runs(native: &NativeReading) -> (Vec<(i32, u32)>, Vec<i64>) {
     (spans, deltas)
 }
 
-/// A family's name without its unit, and the unit: the library puts them together again.
-fn apart(read: &FamilyReading) -> (String, Option<Unit>) {
+/// Splits a family's name into name and unit, which the library joins again.
+fn split_unit(read: &FamilyReading) -> (String, Option<Unit>) {
     let (entry, name) = (read.metric.entry(), read.name());
     let family = match entry.kind {
         Kind::Counter => name.strip_suffix("_total").unwrap_or(&name),

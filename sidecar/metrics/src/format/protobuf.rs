@@ -1,9 +1,7 @@
-//! Prometheus' protobuf form, `io.prometheus.client.MetricFamily`: the one form that carries native
-//! histograms. prometheus-client makes the messages; the exemplars, which it cannot be handed
-//! (`splice` says why), are put into them here.
+//! Prometheus' protobuf format, `io.prometheus.client.MetricFamily`: the only one with native histograms.
+//! prometheus-client builds the messages; this module adds the exemplars, which its API does not accept (see `splice`).
 //!
-//! The law: messages are made a family at a time, so that what is held is the largest family and not
-//! the page.
+//! Invariant: one family is encoded at a time, so that memory is bounded by the largest family.
 
 use std::io::{self, Write};
 use std::slice;
@@ -13,14 +11,14 @@ use prometheus_client::encoding::prometheus_protobuf::encode;
 use prometheus_client::encoding::prometheus_protobuf::prometheus_data_model as model;
 use prost::Message;
 
-use super::collector::{Form, registry};
+use super::collector::{Encoding, registry};
 use crate::reading::{Exemplar, FamilyReading, Reading, Value};
 
-/// Every family, each after its length.
+/// Writes every family, length-delimited.
 pub(super) fn delimited(reading: &Reading, out: &mut dyn Write) -> io::Result<()> {
     let mut bytes = Vec::new();
     for family in &reading.families {
-        let registry = registry(slice::from_ref(family), &Form::Protobuf);
+        let registry = registry(slice::from_ref(family), &Encoding::Protobuf);
         for mut message in encode(&registry).map_err(io::Error::other)? {
             add_exemplars(family, &mut message);
             bytes.clear();
@@ -31,15 +29,15 @@ pub(super) fn delimited(reading: &Reading, out: &mut dyn Write) -> io::Result<()
     Ok(())
 }
 
-/// Each to its bucket, and all beside the native buckets, where a scraper of those looks for them.
+/// Adds each exemplar to its bucket, and all to the native histogram, where scrapers of native buckets read them.
 fn add_exemplars(family: &FamilyReading, message: &mut model::MetricFamily) {
     for (sample, metric) in family.samples.iter().zip(&mut message.metric) {
         let (Value::Histogram(of), Some(histogram)) = (&sample.value, &mut metric.histogram) else {
             continue;
         };
-        for seen in &of.exemplars {
-            if let Some(bucket) = histogram.bucket.get_mut(seen.bucket) {
-                bucket.exemplar = Some(exemplar(seen));
+        for source in &of.exemplars {
+            if let Some(bucket) = histogram.bucket.get_mut(source.bucket) {
+                bucket.exemplar = Some(exemplar(source));
             }
         }
         if of.native.is_some() {
@@ -48,11 +46,11 @@ fn add_exemplars(family: &FamilyReading, message: &mut model::MetricFamily) {
     }
 }
 
-fn exemplar(seen: &Exemplar) -> model::Exemplar {
+fn exemplar(source: &Exemplar) -> model::Exemplar {
     let label = |(name, value): (&str, String)| model::LabelPair { name: name.to_owned(), value };
     model::Exemplar {
-        label: seen.labels().map(label).into(),
-        value: seen.value,
-        timestamp: Some((UNIX_EPOCH + Duration::from_nanos(seen.at_unix_ns)).into()),
+        label: source.labels().map(label).into(),
+        value: source.value,
+        timestamp: Some((UNIX_EPOCH + Duration::from_nanos(source.at_unix_ns)).into()),
     }
 }

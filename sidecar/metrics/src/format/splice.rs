@@ -1,11 +1,11 @@
-//! Exemplars, spliced into the text that prometheus-client writes. That library writes exemplars, but
-//! only of its own histograms: nobody outside it can construct the `Exemplar` that its encoders take
-//! (`metrics/exemplar.rs` in <https://docs.rs/crate/prometheus-client/0.25.2/source/src>). To be
-//! removed when one can.
+//! Insertion of exemplars into the text that prometheus-client writes. The library writes exemplars only of its own
+//! histograms: the `Exemplar` that its encoders take has no public constructor
+//! (`metrics/exemplar.rs` in <https://docs.rs/crate/prometheus-client/0.25.2/source/src>). Remove this module when it
+//! has one.
 //!
-//! The law: a histogram's lines are its sum, its count and its buckets in order. The collector hands
-//! over the exemplars of one histogram just before it has that histogram encoded, and the writer puts
-//! each before its own bucket's line feed.
+//! Invariant: the lines of a histogram are its sum, its count and its buckets in order. The collector queues the
+//! exemplars of a histogram just before the library encodes it, and the writer inserts each before the line feed of
+//! its bucket.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -14,13 +14,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::reading::{Exemplar, HistogramReading};
 
-/// What the lines to come end in; shared by the collector and the writer.
+/// The exemplars of the next lines, one entry per line; shared by the collector and the writer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Exemplars(Arc<Mutex<VecDeque<Option<Exemplar>>>>);
 
 impl Exemplars {
-    /// Says that this histogram's lines come next.
-    pub(super) fn hand_over(&self, of: &HistogramReading) {
+    /// Queues the exemplars of a histogram whose lines are written next.
+    pub(super) fn queue(&self, of: &HistogramReading) {
         if of.exemplars.is_empty() {
             return;
         }
@@ -29,12 +29,12 @@ impl Exemplars {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(lines);
     }
 
-    fn of_this_line(&self) -> Option<Exemplar> {
+    fn next_line(&self) -> Option<Exemplar> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front().flatten()
     }
 }
 
-/// Where the library writes to, a few bytes at a time.
+/// The writer for the library, which writes a few bytes at a time.
 pub(super) struct Splice<'a> {
     out: &'a mut dyn Write,
     exemplars: Exemplars,
@@ -46,12 +46,12 @@ impl<'a> Splice<'a> {
         Self { out, exemplars: Exemplars::default(), failed: None }
     }
 
-    /// To be handed to the collector.
+    /// Returns the queue for the collector.
     pub(super) fn exemplars(&self) -> Exemplars {
         self.exemplars.clone()
     }
 
-    /// What came of it all: the library passes on only that something failed.
+    /// Returns the result with the I/O error; the library reports only that formatting failed.
     pub(super) fn finish(self, written: fmt::Result) -> io::Result<()> {
         written.map_err(|error| self.failed.unwrap_or_else(|| io::Error::other(error)))
     }
@@ -60,7 +60,7 @@ impl<'a> Splice<'a> {
         for piece in text.split_inclusive('\n') {
             let Some(line) = piece.strip_suffix('\n') else { return self.out.write_all(piece.as_bytes()) };
             self.out.write_all(line.as_bytes())?;
-            if let Some(exemplar) = self.exemplars.of_this_line() {
+            if let Some(exemplar) = self.exemplars.next_line() {
                 self.exemplar(&exemplar)?;
             }
             self.out.write_all(b"\n")?;
@@ -86,7 +86,7 @@ impl fmt::Write for Splice<'_> {
 }
 
 impl Exemplar {
-    /// Its labels, the ids as W3C Trace Context writes them.
+    /// Returns its labels, with the ids in the form of W3C Trace Context.
     pub(super) fn labels(&self) -> [(&'static str, String); 2] {
         let trace_id = format!("{:032x}", u128::from_be_bytes(self.trace_id));
         let span_id = format!("{:016x}", u64::from_be_bytes(self.span_id));

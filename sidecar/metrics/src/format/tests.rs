@@ -1,12 +1,12 @@
-//! Which form an `Accept` field asks for.
+//! The format by `Accept`.
 
 use super::Format;
 
 #[test]
-fn the_form_follows_the_accept_field() {
+fn accept_field_selects_format() {
     const PROTOBUF: &str =
         "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited";
-    // What Prometheus 3.x sends, without and with `scrape_native_histograms`.
+    // `Accept` of Prometheus 3.x, without and with `scrape_native_histograms`.
     let prometheus = "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.6,\
                       application/openmetrics-text;version=0.0.1;q=0.5,\
                       text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,text/plain;version=0.0.4;q=0.3,*/*;q=0.2";
@@ -15,12 +15,12 @@ fn the_form_follows_the_accept_field() {
         (prometheus, Format::OpenMetrics),
         (&native, Format::Protobuf),
         (&format!("{PROTOBUF};q=0.2,{prometheus}"), Format::OpenMetrics),
-        // Prometheus 2.5 to 2.30 asked for an OpenMetrics that was never finished.
+        // Prometheus 2.5 to 2.30 asks for a draft of OpenMetrics.
         (
             "application/openmetrics-text; version=0.0.1,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
             Format::Text,
         ),
-        // curl, a browser, and who says nothing.
+        // curl, a browser, and a request without `Accept`.
         ("*/*", Format::Text),
         ("text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", Format::Text),
         ("", Format::Text),
@@ -46,7 +46,7 @@ fn the_form_follows_the_accept_field() {
 }
 
 #[test]
-fn a_form_is_answered_when_its_own_content_type_is_asked_for() {
+fn own_content_type_selects_format() {
     for format in Format::ALL {
         assert_eq!(Format::accepted(format.content_type()), format);
     }

@@ -1,5 +1,5 @@
-//! The latest observation of each bucket that a trace tells more of. Cells of a histogram: written
-//! and read within its turn, so that no trace is seen with another's value.
+//! The exemplar of each bucket: the latest observation with a trace. The histogram's lock guards the cells, so that
+//! no reader sees a trace with another's value.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -7,17 +7,17 @@ use meter::Record;
 
 use crate::reading::Exemplar;
 
-/// The trace an observation belongs to.
+/// The trace of an observation.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct TraceRef {
     trace_id: [u8; 16],
     span_id: [u8; 8],
     at_unix_ns: u64,
 }
 
-impl Seen {
-    /// The trace of an exchange, if it is kept: under our own span where we export one, else under
-    /// the caller's.
+impl TraceRef {
+    /// Returns the trace of an exchange if it is sampled: with tokenmeter's own span if it exports one, else with the
+    /// caller's.
     pub(crate) fn of(record: &Record) -> Option<Self> {
         let trace = record.identity.trace.as_deref().filter(|trace| trace.sampled)?;
         let span_id = trace.spans.map(|spans| spans.server).or(trace.parent)?;
@@ -30,41 +30,41 @@ impl Seen {
     }
 }
 
-/// One place for each bucket.
+/// One slot for each bucket.
 #[derive(Debug)]
-pub(crate) struct Exemplars<const BUCKETS: usize>([Place; BUCKETS]);
+pub(crate) struct Exemplars<const BUCKETS: usize>([Slot; BUCKETS]);
 
 impl<const BUCKETS: usize> Default for Exemplars<BUCKETS> {
     fn default() -> Self {
-        Self([const { Place::empty() }; BUCKETS])
+        Self([const { Slot::empty() }; BUCKETS])
     }
 }
 
 impl<const BUCKETS: usize> Exemplars<BUCKETS> {
-    /// Keeps it in place of an older one; only the one writer may call it.
+    /// Replaces an older exemplar of the bucket. Only the writer may call it.
     pub(crate) fn keep(&self, exemplar: &Exemplar) {
-        if let Some(place) = self.0.get(exemplar.bucket)
-            && place.at_unix_ns.load(Relaxed) <= exemplar.at_unix_ns
+        if let Some(slot) = self.0.get(exemplar.bucket)
+            && slot.at_unix_ns.load(Relaxed) <= exemplar.at_unix_ns
         {
-            place.set(exemplar);
+            slot.set(exemplar);
         }
     }
 
     pub(crate) fn read(&self) -> Vec<Exemplar> {
-        self.0.iter().enumerate().filter_map(|(bucket, place)| place.get(bucket)).collect()
+        self.0.iter().enumerate().filter_map(|(bucket, slot)| slot.get(bucket)).collect()
     }
 }
 
 #[derive(Debug)]
-struct Place {
+struct Slot {
     trace_id: [AtomicU64; 2],
     span_id: AtomicU64,
     value: AtomicU64,
-    /// 0 while the place is empty.
+    /// 0 for an empty slot.
     at_unix_ns: AtomicU64,
 }
 
-impl Place {
+impl Slot {
     const fn empty() -> Self {
         Self {
             trace_id: [AtomicU64::new(0), AtomicU64::new(0)],

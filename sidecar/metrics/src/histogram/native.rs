@@ -1,7 +1,6 @@
-//! Observations in exponential buckets, as Prometheus' native histograms have them: eight to an
-//! octave ([`SCHEMA`]), so that each bucket is 9 % wider than the one below. The law: the range is
-//! fixed, so that memory is bounded. What lies below is in the zero bucket, what lies above in the
-//! last one; an octave without observations has no cells.
+//! Exponential buckets of Prometheus' native histograms: eight per octave ([`SCHEMA`]), so that each bucket is 9 %
+//! wider than the one below. Invariant: the range is fixed, so that memory is bounded. Values below it are in the zero
+//! bucket, values above it in the last one. An octave without observations has no cells.
 
 use crate::cell::Count;
 use crate::lazy::Lazy;
@@ -12,21 +11,21 @@ use crate::table::Unit;
 #[derive(Debug, Default)]
 pub(crate) struct Native {
     zero: Count,
-    /// From the first of the unit's [`range`] on.
+    /// The octaves from the unit's [`first_octave`] on.
     octaves: [Lazy<[Count; SLOTS]>; OCTAVES],
 }
 
 impl Native {
-    /// One observation: finite, and not negative.
+    /// Adds an observation, which must be finite and not negative.
     pub(crate) fn observe(&self, unit: Unit, value: f64) {
-        let Some(at) = place(unit, value) else { return self.zero.add(1) };
+        let Some(at) = position(unit, value) else { return self.zero.add(1) };
         self.octaves[at / SLOTS].make()[at % SLOTS].add(1);
     }
 
     pub(crate) fn read(&self) -> NativeCounts {
         let octaves = self.octaves.iter().enumerate();
-        let met = octaves.filter_map(|(at, octave)| Some((at, octave.get()?.each_ref().map(Count::get))));
-        NativeCounts { zero: self.zero.get(), octaves: met.collect() }
+        let used = octaves.filter_map(|(at, octave)| Some((at, octave.get()?.each_ref().map(Count::get))));
+        NativeCounts { zero: self.zero.get(), octaves: used.collect() }
     }
 
     pub(crate) fn add(&self, counts: &NativeCounts) {
@@ -38,45 +37,45 @@ impl Native {
     }
 }
 
-/// Exponential buckets as they were at one moment.
+/// Exponential buckets at one moment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct NativeCounts {
     zero: u64,
-    /// Those that were met, by their place in the range.
+    /// The octaves with observations, by their position in the range.
     octaves: Vec<(usize, [u64; SLOTS])>,
 }
 
 impl NativeCounts {
-    /// How many observations.
+    /// Returns the number of observations.
     pub(crate) fn count(&self) -> u64 {
         self.octaves.iter().flat_map(|(_, octave)| octave).fold(self.zero, |sum, n| sum.saturating_add(*n))
     }
 
-    /// For whoever exports it.
+    /// Returns them in the form for exports.
     pub(crate) fn reading(&self, unit: Unit) -> NativeReading {
         let octaves = self.octaves.iter().flat_map(|(octave, slots)| {
-            let first = (range(unit) + *octave as i32) * SLOTS as i32;
+            let first = (first_octave(unit) + *octave as i32) * SLOTS as i32;
             slots.iter().enumerate().map(move |(slot, n)| (first + slot as i32, *n))
         });
         NativeReading {
             schema: SCHEMA,
             zero_count: self.zero,
-            zero_threshold: f64::from(range(unit)).exp2(),
+            zero_threshold: f64::from(first_octave(unit)).exp2(),
             buckets: octaves.filter(|(_, n)| *n > 0).collect(),
         }
     }
 }
 
-/// Where a value lies, counted from the start of the range; `None` in the zero bucket.
-fn place(unit: Unit, value: f64) -> Option<usize> {
-    let from = range(unit) * SLOTS as i32;
-    let at = number(value).checked_sub(from).filter(|at| *at > 0)?;
+/// Returns the position of a value's bucket from the start of the range; `None` for the zero bucket.
+fn position(unit: Unit, value: f64) -> Option<usize> {
+    let from = first_octave(unit) * SLOTS as i32;
+    let at = bucket_number(value).checked_sub(from).filter(|at| *at > 0)?;
     Some((at as usize).min(OCTAVES * SLOTS - 1))
 }
 
-/// The number of a value's bucket, as Prometheus counts them: bucket `i` ends at 2^(i/8).
-fn number(value: f64) -> i32 {
-    // The value is a fraction from 0.5 up to 1 times a power of two; read off its bits.
+/// Returns the number of a value's bucket by Prometheus' numbering: bucket `i` ends at 2^(i/8).
+fn bucket_number(value: f64) -> i32 {
+    // The bits of the value are a fraction from 0.5 up to 1, and a power of two.
     let bits = value.to_bits();
     let power = (bits >> FRACTION_BITS & 0x7ff) as i32 - 1022;
     let fraction = f64::from_bits(bits & ((1 << FRACTION_BITS) - 1) | 1022 << FRACTION_BITS);
@@ -84,13 +83,13 @@ fn number(value: f64) -> i32 {
     (power - 1) * SLOTS as i32 + within as i32
 }
 
-/// The octave at which a unit's range begins. Seconds: from a microsecond to an hour. Rates, tokens
-/// and joules: from half a thousandth to two millions.
-fn range(unit: Unit) -> i32 {
+/// Returns the octave at which a unit's range begins. Seconds: from a microsecond to an hour. Rates, tokens and
+/// joules: from half a thousandth to two millions.
+fn first_octave(unit: Unit) -> i32 {
     if unit == Unit::Seconds { -20 } else { -11 }
 }
 
-/// Two to the power of 3 buckets to an octave.
+/// Base-2 logarithm of the buckets per octave.
 const SCHEMA: i8 = 3;
 
 const SLOTS: usize = 1 << SCHEMA;
@@ -99,8 +98,8 @@ const OCTAVES: usize = 32;
 
 const FRACTION_BITS: u32 = 52;
 
-/// Upper ends of an octave's buckets as parts of its own end, from the end of the octave below:
-/// 2^(i/8) / 2, the very numbers that Prometheus has.
+/// Lower ends of an octave's buckets as fractions of the octave's upper end: 2^(i/8) / 2, the constants of
+/// Prometheus.
 const BOUNDS: [f64; SLOTS] = [
     0.5,
     0.5452538663326288,

@@ -1,4 +1,4 @@
-//! A histogram's buckets and sums, one law each.
+//! Buckets, sums and quantiles of a histogram.
 
 use meter::edges::{FIRST_TOKEN_S, OUTPUT_RATE};
 
@@ -8,7 +8,7 @@ type FirstToken = Histogram<{ FIRST_TOKEN_S.len() + 1 }>;
 type OutputRate = Histogram<{ OUTPUT_RATE.len() + 1 }>;
 
 #[test]
-fn an_edge_belongs_to_the_bucket_below() {
+fn edge_belongs_to_bucket_below() {
     for (at, edge) in FIRST_TOKEN_S.iter().enumerate() {
         let histogram = FirstToken::default();
         let ns = (edge * 1e9).round() as u64;
@@ -20,7 +20,7 @@ fn an_edge_belongs_to_the_bucket_below() {
 }
 
 #[test]
-fn what_is_not_a_rate_is_left_out() {
+fn invalid_rate_is_ignored() {
     let histogram = OutputRate::default();
     for rate in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -1.0] {
         histogram.rate(Metric::OutputRate, rate);
@@ -29,7 +29,7 @@ fn what_is_not_a_rate_is_left_out() {
 }
 
 #[test]
-fn quantiles_at_the_ends() {
+fn quantiles_at_both_ends() {
     let read = |values: &[f64]| {
         let histogram = OutputRate::default();
         values.iter().for_each(|value| histogram.rate(Metric::OutputRate, *value));
@@ -40,18 +40,18 @@ fn quantiles_at_the_ends() {
     assert_eq!(
         read(&[9999.0]).quantile(Metric::OutputRate, 0.5),
         Some(1000.0),
-        "no upper end: the last edge"
+        "the open bucket yields the last edge"
     );
     assert_eq!(read(&[12.0, 9999.0]).quantile(Metric::OutputRate, 0.0), Some(10.0));
     assert_eq!(read(&[12.0]).quantile(Metric::OutputRate, 1.0), Some(15.0));
 }
 
 #[test]
-fn claims_beyond_reason_still_have_a_sum() {
+fn overflowing_gaps_still_have_a_sum() {
     let histogram = Histogram::<{ meter::edges::GAP_S.len() + 1 }>::default();
     let gaps = Gaps { buckets: [u64::MAX; meter::edges::GAP_S.len() + 1], sum_ns: u64::MAX };
     histogram.gaps(Metric::ChunkGap, &gaps, 0, None);
     histogram.gaps(Metric::ChunkGap, &gaps, 0, None);
     let read = histogram.read();
-    assert_eq!(read.count(), read.buckets.iter().sum::<u64>(), "which would overflow if they could");
+    assert_eq!(read.count(), read.buckets.iter().sum::<u64>(), "the buckets are capped");
 }

@@ -1,6 +1,6 @@
-//! The semantic convention's series of one flavour. The laws: durations and tokens are of all ended
-//! operations, told apart by `error.type`, so that a share of failures can be asked of them; times to
-//! and between tokens are of successes only.
+//! The semantic convention's series of one attribute set. Invariants: durations and tokens cover all finished
+//! operations, by `error.type`, so that a query can compute the share of failures; times to and between tokens cover
+//! successes only.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use meter::record::Timing;
 use meter::{ErrorType, Record};
 
 use super::usage::{Legacy, Usage, reported};
-use crate::cell::Absorb;
-use crate::histogram::{Histogram, Seen};
+use crate::cell::Merge;
+use crate::histogram::{Histogram, TraceRef};
 use crate::lazy::{Chain, Lazy};
 use crate::semconv::Semconv;
 use crate::table::{Metric, USAGE_TOKENS};
@@ -18,35 +18,35 @@ use crate::upstream::Address;
 
 /// The attributes by which the semantic convention splits a model.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Flavour {
+pub(crate) struct GenAiAttributes {
     pub(crate) operation: &'static str,
     pub(crate) provider: Arc<str>,
     /// The address of the upstream; `None` for one that is not configured.
     pub(crate) server: Option<Address>,
 }
 
-impl Flavour {
-    /// Returns whether its operations are embeddings, for which the convention has families of their own.
-    pub(crate) fn embeds(&self) -> bool {
+impl GenAiAttributes {
+    /// Returns true for embeddings, which have families of their own in the convention.
+    pub(crate) fn is_embedding(&self) -> bool {
         self.operation == EMBEDDINGS
     }
 }
 
-/// The cells of a flavour.
+/// The cells of one attribute set.
 #[derive(Debug, Default)]
 pub(crate) struct GenAi {
     pub(crate) usage: Usage,
     pub(crate) first_token: Histogram<{ FIRST_TOKEN_S.len() + 1 }>,
     pub(crate) per_token: Histogram<{ PER_TOKEN_S.len() + 1 }>,
-    /// By how it failed; `None` of successes.
+    /// By `error.type`; `None` for successes.
     pub(crate) operations: Chain<Option<ErrorType>, Operations>,
-    /// Only where they are asked for.
+    /// Allocated only if enabled.
     pub(crate) chunks: Lazy<Chunks>,
-    /// Only where it is asked for.
+    /// Allocated only if enabled.
     pub(crate) legacy: Lazy<Legacy>,
 }
 
-/// Ended operations of one `error.type`.
+/// The finished operations of one `error.type`.
 #[derive(Debug, Default)]
 pub(crate) struct Operations {
     pub(crate) duration: Histogram<{ DURATION_S.len() + 1 }>,
@@ -63,21 +63,27 @@ pub(crate) struct Chunks {
 }
 
 impl GenAi {
-    /// Adds an ended operation.
-    pub(crate) fn end(&self, record: &Record, embeds: bool, semconv: Semconv, seen: Option<&Seen>) {
+    /// Adds a finished operation.
+    pub(crate) fn end(
+        &self,
+        record: &Record,
+        is_embedding: bool,
+        semconv: Semconv,
+        trace: Option<&TraceRef>,
+    ) {
         let error = record.error_type();
         let [input, output] = reported(&record.tokens);
         let operation = self.operation(error);
         operation.duration.seconds(Metric::GenAiDuration, record.timing.duration_ns);
         operation.input.tokens(Metric::OperationInput, input.unwrap_or_default());
-        if !embeds {
+        if !is_embedding {
             operation.output.tokens(Metric::OperationOutput, output.unwrap_or_default());
             self.usage.end(&record.tokens);
         }
         if error.is_none() {
-            self.time(&record.timing, seen);
+            self.time(&record.timing, trace);
         }
-        if !embeds && record.streamed && semconv.has(Metric::ClientFirstChunk) {
+        if !is_embedding && record.streamed && semconv.has(Metric::ClientFirstChunk) {
             self.chunks.make().end(&record.timing);
         }
         if semconv.has(Metric::ClientTokenUsage) {
@@ -85,18 +91,18 @@ impl GenAi {
         }
     }
 
-    /// The cells of an `error.type`; those of `_OTHER` where there are enough.
+    /// Returns the cells of an `error.type`, or those of `_OTHER` beyond [`MAX_ERROR_TYPES`].
     fn operation(&self, error: Option<ErrorType>) -> &Operations {
-        let met = self.operations.get(&error).is_some();
-        if met || error.is_none() || self.operations.iter().count() < MAX_ERROR_TYPES {
+        let is_known = self.operations.get(&error).is_some();
+        if is_known || error.is_none() || self.operations.iter().count() < MAX_ERROR_TYPES {
             return self.operations.make(&error);
         }
         self.operations.make(&Some(ErrorType::Other))
     }
 
-    fn time(&self, timing: &Timing, seen: Option<&Seen>) {
+    fn time(&self, timing: &Timing, trace: Option<&TraceRef>) {
         if let Some(ns) = timing.first_token_ns {
-            self.first_token.seconds_seen(Metric::GenAiFirstToken, ns, seen);
+            self.first_token.seconds_traced(Metric::GenAiFirstToken, ns, trace);
         }
         if let Some(ns) = timing.per_output_token_ns {
             self.per_token.seconds(Metric::GenAiPerToken, ns);
@@ -113,39 +119,39 @@ impl Chunks {
     }
 }
 
-impl Absorb for GenAi {
-    fn absorb(&self, other: &Self) {
-        // Taken apart, so that a new cell which is not summed is a warning.
+impl Merge for GenAi {
+    fn merge(&self, other: &Self) {
+        // Destructured, so that the compiler warns of a new cell that is not summed.
         let Self { usage, first_token, per_token, operations, chunks, legacy } = self;
-        usage.absorb(&other.usage);
-        first_token.absorb(&other.first_token);
-        per_token.absorb(&other.per_token);
-        operations.absorb(&other.operations);
-        chunks.absorb(&other.chunks);
-        legacy.absorb(&other.legacy);
+        usage.merge(&other.usage);
+        first_token.merge(&other.first_token);
+        per_token.merge(&other.per_token);
+        operations.merge(&other.operations);
+        chunks.merge(&other.chunks);
+        legacy.merge(&other.legacy);
     }
 }
 
-impl Absorb for Operations {
-    fn absorb(&self, other: &Self) {
+impl Merge for Operations {
+    fn merge(&self, other: &Self) {
         let Self { duration, input, output } = self;
-        duration.absorb(&other.duration);
-        input.absorb(&other.input);
-        output.absorb(&other.output);
+        duration.merge(&other.duration);
+        input.merge(&other.input);
+        output.merge(&other.output);
     }
 }
 
-impl Absorb for Chunks {
-    fn absorb(&self, other: &Self) {
+impl Merge for Chunks {
+    fn merge(&self, other: &Self) {
         let Self { first, gaps } = self;
-        first.absorb(&other.first);
-        gaps.absorb(&other.gaps);
+        first.merge(&other.first);
+        gaps.merge(&other.gaps);
     }
 }
 
 /// `gen_ai.operation.name` of embeddings.
 const EMBEDDINGS: &str = "embeddings";
 
-/// Values of `error.type` within a flavour, successes among them, before the rest is `_OTHER`: the
-/// closed list and the statuses that servers send. A server can invent hundreds more.
+/// Maximum number of `error.type` values per attribute set, successes included; further ones are `_OTHER`. It is enough
+/// for the closed list and the usual statuses; a server can invent hundreds more.
 const MAX_ERROR_TYPES: usize = 24;

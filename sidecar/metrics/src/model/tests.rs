@@ -1,4 +1,4 @@
-//! A model's cells, one law each.
+//! Memory of a model's cells.
 
 use std::mem::size_of;
 
@@ -9,30 +9,30 @@ use scan::Dialect;
 use super::*;
 use crate::histogram::Histogram;
 
-/// Dialects one model is spoken to in: two of OpenAI's, Anthropic's, the server's own.
+/// Dialects of one model: two of OpenAI's, Anthropic's, the server's own.
 const DIALECTS: usize = 4;
 
 #[test]
-fn a_models_block_is_small_until_it_is_used() {
+fn unused_block_is_small() {
     let most = size_of::<ModelCells>()
         + link::<Arc<str>, UpstreamCells>()
         + link::<Dialect, [Count; Ending::ALL.len()]>() * DIALECTS
-        + size_of::<Served>()
+        + size_of::<ServerReports>()
         + size_of::<[Count; TokenType::ALL.len()]>() * Provenance::ALL.len()
-        + size_of::<Timed>()
+        + size_of::<Timings>()
         + size_of::<Histogram<{ GAP_S.len() + 1 }>>() * 2 * WEIGHTS.len()
-        + size_of::<Loaded>() * CONCURRENCY_NAMES.len();
+        + size_of::<ByConcurrency>() * CONCURRENCY_NAMES.len();
     println!("idle {} B, all but gen_ai {most} B", size_of::<ModelCells>());
-    let flavour = link::<Flavour, GenAi>() + link::<Option<ErrorType>, Operations>();
-    println!("a flavour of gen_ai with successes alone {flavour} B");
+    let gen_ai = link::<GenAiAttributes, GenAi>() + link::<Option<ErrorType>, Operations>();
+    println!("one attribute set of gen_ai with successes only {gen_ai} B");
     println!("a worker's own {} B", size_of::<crate::proxy::ProxyCells>());
     println!("an upstream of a model {} B", link::<Arc<str>, UpstreamCells>());
     assert!(size_of::<ModelCells>() <= 256);
     assert!(link::<Arc<str>, UpstreamCells>() <= 288, "a model at one more upstream");
-    assert!(most + 3 * flavour <= 12 * 1024, "every cell in use, with three flavours");
+    assert!(most + 3 * gen_ai <= 12 * 1024, "every cell in use, with three attribute sets");
 }
 
-/// Bytes of one link of a chain: its key, its cells and the way to the next.
+/// Returns the bytes of one link of a chain: its key, its cells and the pointer to the next.
 fn link<K, T>() -> usize {
     size_of::<(K, T, Chain<K, T>)>()
 }

@@ -1,5 +1,5 @@
-//! One worker's cells for one model at one upstream: endings, times and speeds. The law: made when the
-//! first exchange of the model ends there, so that a model costs what the upstreams that serve it need.
+//! One worker's cells for one model at one upstream: endings, times and speeds. They are allocated when the model's
+//! first exchange at the upstream ends, so that memory depends on the upstreams that serve the model.
 
 use meter::edges::{
     CONCURRENCY, CONCURRENCY_NAMES, DURATION_S, FIRST_TOKEN_S, GAP_S, INPUT_RATE, OUTPUT_RATE, POSITION_NAMES,
@@ -8,8 +8,8 @@ use meter::record::Timing;
 use meter::{Ending, Record, Weight};
 use scan::{Dialect, ServerReport};
 
-use crate::cell::{Absorb, Count, Sum};
-use crate::histogram::{Histogram, Seen};
+use crate::cell::{Count, Merge, Sum};
+use crate::histogram::{Histogram, TraceRef};
 use crate::lazy::{Chain, Lazy};
 use crate::table::{CHARACTER_RATE, Metric, NOT_STREAMED};
 
@@ -20,15 +20,15 @@ pub(crate) struct UpstreamCells {
     pub(crate) exchanges: Chain<Dialect, [Count; Ending::ALL.len()]>,
     /// In the order of [`no_first_token_names`].
     pub(crate) no_first_token: [Count; Ending::ALL.len() + 1],
-    pub(crate) timed: Lazy<Timed>,
-    pub(crate) served: Lazy<Served>,
+    pub(crate) timings: Lazy<Timings>,
+    pub(crate) server_reports: Lazy<ServerReports>,
     /// By concurrency, in the order of [`CONCURRENCY_NAMES`].
-    pub(crate) loaded: [Lazy<Loaded>; CONCURRENCY_NAMES.len()],
+    pub(crate) by_concurrency: [Lazy<ByConcurrency>; CONCURRENCY_NAMES.len()],
 }
 
-/// How long the parts of an exchange took.
+/// The times of exchanges.
 #[derive(Debug, Default)]
-pub(crate) struct Timed {
+pub(crate) struct Timings {
     pub(crate) first_byte: Histogram<{ FIRST_TOKEN_S.len() + 1 }>,
     pub(crate) first_visible: Histogram<{ FIRST_TOKEN_S.len() + 1 }>,
     pub(crate) first_tool: Histogram<{ FIRST_TOKEN_S.len() + 1 }>,
@@ -41,9 +41,9 @@ pub(crate) struct Timed {
     pub(crate) position: [Position; POSITION_NAMES.len()],
 }
 
-/// The reports of servers on their own work.
+/// The values that servers report about their own work.
 #[derive(Debug, Default)]
-pub(crate) struct Served {
+pub(crate) struct ServerReports {
     pub(crate) queue: Histogram<{ FIRST_TOKEN_S.len() + 1 }>,
     pub(crate) prefill: Histogram<{ FIRST_TOKEN_S.len() + 1 }>,
     pub(crate) decode: Histogram<{ DURATION_S.len() + 1 }>,
@@ -60,48 +60,48 @@ pub(crate) struct Position {
 
 /// The series by concurrency at the upstream.
 #[derive(Debug, Default)]
-pub(crate) struct Loaded {
+pub(crate) struct ByConcurrency {
     pub(crate) first_token: Histogram<{ FIRST_TOKEN_S.len() + 1 }>,
     pub(crate) output_rate: Histogram<{ OUTPUT_RATE.len() + 1 }>,
     pub(crate) input_rate: Histogram<{ INPUT_RATE.len() + 1 }>,
 }
 
 impl UpstreamCells {
-    /// Adds an ended exchange.
-    pub(crate) fn end(&self, record: &Record, seen: Option<&Seen>) {
+    /// Adds a finished exchange.
+    pub(crate) fn end(&self, record: &Record, trace: Option<&TraceRef>) {
         self.exchanges.make(&record.identity.dialect)[record.ending as usize].add(1);
-        self.time(&record.timing, seen);
-        self.load(record, seen);
+        self.time(&record.timing, trace);
+        self.by_concurrency(record, trace);
     }
 
-    fn time(&self, timing: &Timing, seen: Option<&Seen>) {
-        // An exchange refused before its first byte has no times; it needs no cells for them.
+    fn time(&self, timing: &Timing, trace: Option<&TraceRef>) {
+        // An exchange that ended before its first byte has no times and needs no cells for them.
         if timing.first_byte_ns.is_some() {
-            self.timed.make().end(timing, seen);
+            self.timings.make().end(timing, trace);
         }
         if timing.server != ServerReport::default() {
-            self.served.make().end(&timing.server);
+            self.server_reports.make().end(&timing.server);
         }
     }
 
-    fn load(&self, record: &Record, seen: Option<&Seen>) {
+    fn by_concurrency(&self, record: &Record, trace: Option<&TraceRef>) {
         let timing = &record.timing;
-        let loaded = &self.loaded[concurrency(timing.concurrency)];
+        let cells = &self.by_concurrency[concurrency(timing.concurrency)];
         match timing.first_token_ns {
-            Some(ns) => loaded.make().first_token.seconds_seen(Metric::FirstToken, ns, seen),
+            Some(ns) => cells.make().first_token.seconds_traced(Metric::FirstToken, ns, trace),
             None => self.no_first_token[no_first_token(record)].add(1),
         }
         if let Some(rate) = timing.output_rate {
-            loaded.make().output_rate.rate(Metric::OutputRate, rate);
+            cells.make().output_rate.rate(Metric::OutputRate, rate);
         }
         if let Some(rate) = timing.input_rate {
-            loaded.make().input_rate.rate(Metric::InputRate, rate);
+            cells.make().input_rate.rate(Metric::InputRate, rate);
         }
     }
 }
 
-impl Timed {
-    fn end(&self, timing: &Timing, seen: Option<&Seen>) {
+impl Timings {
+    fn end(&self, timing: &Timing, trace: Option<&TraceRef>) {
         if let Some(ns) = timing.first_byte_ns {
             self.first_byte.seconds(Metric::FirstByte, ns);
         }
@@ -114,8 +114,8 @@ impl Timed {
         if let Some(rate) = timing.visible_chars_rate {
             self.character_rate.rate(Metric::CharacterRate, rate);
         }
-        // Where a total was spread over the frames, no token's own gap is known.
-        let of_token = seen.filter(|_| timing.weight == Weight::Exact);
+        // If the total was spread over the frames, the gap of a single token is unknown.
+        let of_token = trace.filter(|_| timing.weight == Weight::Exact);
         let gaps = [
             (
                 Metric::InterToken,
@@ -124,11 +124,11 @@ impl Timed {
                 timing.longest_token_gap_ns,
                 of_token,
             ),
-            (Metric::ChunkGap, &self.chunk_gap, &timing.chunk_gap, timing.longest_gap_ns, seen),
+            (Metric::ChunkGap, &self.chunk_gap, &timing.chunk_gap, timing.longest_gap_ns, trace),
         ];
-        for (metric, cells, gaps, longest, seen) in gaps {
+        for (metric, cells, gaps, longest, trace) in gaps {
             if gaps.buckets.iter().any(|n| *n > 0) {
-                cells[timing.weight as usize].make().gaps(metric, gaps, longest, seen);
+                cells[timing.weight as usize].make().gaps(metric, gaps, longest, trace);
             }
         }
         for (position, span) in self.position.iter().zip(timing.position) {
@@ -138,95 +138,95 @@ impl Timed {
     }
 }
 
-impl Served {
-    fn end(&self, said: &ServerReport) {
-        if let Some(ns) = said.queue_ns {
+impl ServerReports {
+    fn end(&self, report: &ServerReport) {
+        if let Some(ns) = report.queue_ns {
             self.queue.seconds(Metric::ServerQueue, ns);
         }
-        if let Some(ns) = said.prefill_ns {
+        if let Some(ns) = report.prefill_ns {
             self.prefill.seconds(Metric::ServerPrefill, ns);
         }
-        if let Some(ns) = said.decode_ns {
+        if let Some(ns) = report.decode_ns {
             self.decode.seconds(Metric::ServerDecode, ns);
         }
-        self.draft_tokens.add(said.draft_tokens.unwrap_or(0));
-        self.accepted_draft_tokens.add(said.accepted_draft_tokens.unwrap_or(0));
+        self.draft_tokens.add(report.draft_tokens.unwrap_or(0));
+        self.accepted_draft_tokens.add(report.accepted_draft_tokens.unwrap_or(0));
     }
 }
 
-impl Absorb for UpstreamCells {
-    fn absorb(&self, other: &Self) {
-        // Taken apart, so that a new cell which is not summed is a warning.
-        let Self { exchanges, no_first_token, timed, served, loaded } = self;
-        exchanges.absorb(&other.exchanges);
-        no_first_token.absorb(&other.no_first_token);
-        timed.absorb(&other.timed);
-        served.absorb(&other.served);
-        loaded.absorb(&other.loaded);
+impl Merge for UpstreamCells {
+    fn merge(&self, other: &Self) {
+        // Destructured, so that the compiler warns of a new cell that is not summed.
+        let Self { exchanges, no_first_token, timings, server_reports, by_concurrency } = self;
+        exchanges.merge(&other.exchanges);
+        no_first_token.merge(&other.no_first_token);
+        timings.merge(&other.timings);
+        server_reports.merge(&other.server_reports);
+        by_concurrency.merge(&other.by_concurrency);
     }
 }
 
-impl Absorb for Timed {
-    fn absorb(&self, other: &Self) {
+impl Merge for Timings {
+    fn merge(&self, other: &Self) {
         let Self { first_byte, first_visible, first_tool, inter_token, chunk_gap, character_rate, position } =
             self;
-        first_byte.absorb(&other.first_byte);
-        first_visible.absorb(&other.first_visible);
-        first_tool.absorb(&other.first_tool);
-        inter_token.absorb(&other.inter_token);
-        chunk_gap.absorb(&other.chunk_gap);
-        character_rate.absorb(&other.character_rate);
-        position.absorb(&other.position);
+        first_byte.merge(&other.first_byte);
+        first_visible.merge(&other.first_visible);
+        first_tool.merge(&other.first_tool);
+        inter_token.merge(&other.inter_token);
+        chunk_gap.merge(&other.chunk_gap);
+        character_rate.merge(&other.character_rate);
+        position.merge(&other.position);
     }
 }
 
-impl Absorb for Served {
-    fn absorb(&self, other: &Self) {
+impl Merge for ServerReports {
+    fn merge(&self, other: &Self) {
         let Self { queue, prefill, decode, draft_tokens, accepted_draft_tokens } = self;
-        queue.absorb(&other.queue);
-        prefill.absorb(&other.prefill);
-        decode.absorb(&other.decode);
-        draft_tokens.absorb(&other.draft_tokens);
-        accepted_draft_tokens.absorb(&other.accepted_draft_tokens);
+        queue.merge(&other.queue);
+        prefill.merge(&other.prefill);
+        decode.merge(&other.decode);
+        draft_tokens.merge(&other.draft_tokens);
+        accepted_draft_tokens.merge(&other.accepted_draft_tokens);
     }
 }
 
-impl Absorb for Position {
-    fn absorb(&self, other: &Self) {
+impl Merge for Position {
+    fn merge(&self, other: &Self) {
         let Self { tokens, ns } = self;
-        tokens.absorb(&other.tokens);
-        ns.absorb(&other.ns);
+        tokens.merge(&other.tokens);
+        ns.merge(&other.ns);
     }
 }
 
-impl Absorb for Loaded {
-    fn absorb(&self, other: &Self) {
+impl Merge for ByConcurrency {
+    fn merge(&self, other: &Self) {
         let Self { first_token, output_rate, input_rate } = self;
-        first_token.absorb(&other.first_token);
-        output_rate.absorb(&other.output_rate);
-        input_rate.absorb(&other.input_rate);
+        first_token.merge(&other.first_token);
+        output_rate.merge(&other.output_rate);
+        input_rate.merge(&other.input_rate);
     }
 }
 
-/// The bucket of a mean concurrency: of the whole number nearest to it, since an exchange that
-/// overlapped another for a moment had the server to itself.
+/// Returns the bucket of a mean concurrency, rounded to the nearest whole number: an exchange that overlapped another
+/// only briefly counts as alone.
 fn concurrency(mean: f64) -> usize {
     let nearest = mean.round() as u64;
     CONCURRENCY.partition_point(|upper| *upper < nearest)
 }
 
-/// Why an exchange has no time to first token.
+/// Returns the index of the reason for which an exchange has no time to first token.
 fn no_first_token(record: &Record) -> usize {
     if record.ending.is_success() && !record.streamed { Ending::ALL.len() } else { record.ending as usize }
 }
 
-/// Label values of [`UpstreamCells::no_first_token`], in its order: the endings, then one for a success
-/// in one piece.
+/// Returns the label values of [`UpstreamCells::no_first_token`], in its order: the endings, then one for a success
+/// that was not streamed.
 pub(crate) fn no_first_token_names() -> impl Iterator<Item = &'static str> {
     Ending::ALL.into_iter().map(Ending::name).chain([NOT_STREAMED])
 }
 
-/// The weights, in the order of their declaration.
+/// The weights, in the order of declaration.
 pub(crate) const WEIGHTS: [Weight; 2] = [Weight::Exact, Weight::Spread];
 
 #[cfg(test)]
@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_concurrency_is_rounded_before_it_is_put_in_a_bucket() {
+    fn concurrency_is_rounded_to_its_bucket() {
         for (mean, name) in [
             (0.0, "1"),
             (1.4, "1"),

@@ -1,14 +1,14 @@
-//! The semantic convention's token usage of one flavour. The law: reported counts only, because a
-//! metric never mixes provenances; every ended operation is here, failed ones too, so that one
-//! without a report shows a zero and not nothing.
+//! The semantic convention's token usage of one attribute set. Invariants: it contains reported counts only, because a
+//! metric never mixes provenances; and every finished operation, failed ones included, so that one without a report
+//! adds a zero.
 
 use meter::{Provenance, TokenType, Tokens};
 
-use crate::cell::{Absorb, Count};
+use crate::cell::{Count, Merge};
 use crate::histogram::Histogram;
 use crate::table::{Metric, USAGE_TOKENS};
 
-/// Tokens spent.
+/// The token counters.
 #[derive(Debug, Default)]
 pub(crate) struct Usage {
     /// Prompt tokens, cached ones included; in the order of [`MODALITIES`].
@@ -20,26 +20,26 @@ pub(crate) struct Usage {
     pub(crate) reasoning: Count,
 }
 
-/// The tokens of each operation whose server reported them: the family that the convention had before
-/// its counters. An operation without a report is not in it.
+/// The tokens of each operation with a report: the former family of the convention. Operations without a report are
+/// omitted.
 #[derive(Debug, Default)]
 pub(crate) struct Legacy {
     pub(crate) input: Histogram<{ USAGE_TOKENS.len() + 1 }>,
     pub(crate) output: Histogram<{ USAGE_TOKENS.len() + 1 }>,
 }
 
-/// Prompt tokens and generated tokens, as far as the server reported them.
+/// Returns prompt tokens and generated tokens, each if the server reported it.
 pub(crate) fn reported(tokens: &Tokens) -> [Option<u64>; 2] {
     let of = |provenance, n| (provenance == Provenance::Reported).then_some(n);
     [of(tokens.input_provenance, tokens.input()), of(tokens.output_provenance, tokens.output())]
 }
 
 impl Usage {
-    /// Adds an ended operation.
+    /// Adds a finished operation.
     pub(crate) fn end(&self, tokens: &Tokens) {
         let [input, output] = reported(tokens);
         if let Some(all) = input {
-            // Of cached tokens no server says the modality.
+            // No server reports the modality of cached tokens.
             let cached =
                 tokens.of(TokenType::InputCached).saturating_add(tokens.of(TokenType::InputCacheWrite));
             let named = [TokenType::InputAudio, TokenType::InputImage, TokenType::InputVideo];
@@ -55,8 +55,8 @@ impl Usage {
     }
 }
 
-/// Adds `all` tokens by modality, of which `unknown` have none. The rest is text where the server
-/// names audio, images or videos, and unknown where it names none. The convention has no word for videos.
+/// Adds `all` tokens by modality, of which `unknown` have none. The rest is text if the server reports audio, images or
+/// videos, else unknown. The convention has no modality for videos, which count as unknown.
 fn split(cells: &[Count; MODALITIES.len()], all: u64, unknown: u64, [audio, image, video]: [u64; 3]) {
     let [unknown_cell, text_cell, audio_cell, image_cell] = cells;
     let named = audio.saturating_add(image).saturating_add(video);
@@ -69,19 +69,19 @@ fn split(cells: &[Count; MODALITIES.len()], all: u64, unknown: u64, [audio, imag
     image_cell.add(image);
 }
 
-impl Absorb for Usage {
-    fn absorb(&self, other: &Self) {
+impl Merge for Usage {
+    fn merge(&self, other: &Self) {
         let Self { input, cache_read, cache_write, output, reasoning } = self;
-        input.absorb(&other.input);
-        cache_read.absorb(&other.cache_read);
-        cache_write.absorb(&other.cache_write);
-        output.absorb(&other.output);
-        reasoning.absorb(&other.reasoning);
+        input.merge(&other.input);
+        cache_read.merge(&other.cache_read);
+        cache_write.merge(&other.cache_write);
+        output.merge(&other.output);
+        reasoning.merge(&other.reasoning);
     }
 }
 
 impl Legacy {
-    /// Adds an ended operation: its prompt tokens and its generated tokens.
+    /// Adds a finished operation: its prompt tokens and its generated tokens.
     pub(crate) fn end(&self, reported: [Option<u64>; 2]) {
         for (histogram, tokens) in [&self.input, &self.output].into_iter().zip(reported) {
             if let Some(tokens) = tokens {
@@ -91,11 +91,11 @@ impl Legacy {
     }
 }
 
-impl Absorb for Legacy {
-    fn absorb(&self, other: &Self) {
+impl Merge for Legacy {
+    fn merge(&self, other: &Self) {
         let Self { input, output } = self;
-        input.absorb(&other.input);
-        output.absorb(&other.output);
+        input.merge(&other.input);
+        output.merge(&other.output);
     }
 }
 

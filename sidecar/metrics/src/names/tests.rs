@@ -1,9 +1,9 @@
-//! Names as labels: short, and without what some scrapers stumble over.
+//! Names as labels.
 
 use super::*;
 
 #[test]
-fn a_name_is_cut_between_characters_and_has_no_nul() {
+fn name_is_cut_at_character_boundary_without_nul() {
     assert_eq!(label(&"x".repeat(200)).len(), 128);
     assert_eq!(label(&"ü".repeat(100)).chars().count(), 64);
     assert_eq!(label(&format!("x{}", "ü".repeat(100))).len(), 127, "no half character");
@@ -29,7 +29,7 @@ fn leading_underscore_is_replaced() {
 }
 
 #[test]
-fn own_labels_are_kept() {
+fn reserved_labels_are_kept() {
     assert_eq!(label(OTHER), OTHER);
     assert_eq!(label(UNKNOWN), UNKNOWN);
 }

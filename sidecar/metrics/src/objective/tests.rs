@@ -1,4 +1,4 @@
-//! One exchange each, and its verdict.
+//! Verdicts on single exchanges.
 
 use meter::{Ending, Identity, LoadSpan, Provenance, Record, Timing, TokenType, Tokens};
 use scan::{Dialect, Sampling};
@@ -6,7 +6,7 @@ use text::Glob;
 
 use super::{Objective, Verdict, judge};
 
-/// Half a second to the first token, then 30 tokens per second.
+/// Returns an objective of half a second to the first token and 30 tokens per second.
 fn chat(models: &[&str], tenants: &[&str]) -> Objective {
     let globs = |names: &[&str]| names.iter().map(|name| Glob::new(name)).collect();
     Objective {
@@ -19,7 +19,7 @@ fn chat(models: &[&str], tenants: &[&str]) -> Objective {
     }
 }
 
-/// A streamed success that keeps both bounds to the last bit.
+/// Returns a streamed success that exactly meets both bounds.
 fn stream() -> Record {
     let mut tokens = Tokens { output_provenance: Provenance::Reported, ..Tokens::NONE };
     tokens.by_type[TokenType::Output as usize] = 31;
@@ -49,7 +49,7 @@ fn stream() -> Record {
 }
 
 #[test]
-fn every_row_of_the_table() {
+fn verdict_follows_table() {
     type Change = fn(&mut Record);
     let cases: &[(&str, Change, Option<Verdict>)] = &[
         ("both bounds just kept", |_| {}, Some(Verdict::Met)),
@@ -120,7 +120,7 @@ fn every_row_of_the_table() {
 }
 
 #[test]
-fn whose_fault_a_status_is() {
+fn only_server_error_status_is_failed() {
     for (status, failed) in [
         (400, false),
         (401, false),
@@ -142,7 +142,7 @@ fn whose_fault_a_status_is() {
 }
 
 #[test]
-fn the_first_that_covers_it_counts() {
+fn first_covering_objective_applies() {
     let list = [chat(&["llama*"], &[]), chat(&["*"], &["gold", "silver"]), chat(&["qwen*", "phi*"], &[])];
     for (model, tenant, expected) in [
         ("llama-3", "gold", Some(0)),
@@ -160,7 +160,7 @@ fn the_first_that_covers_it_counts() {
 }
 
 #[test]
-fn the_first_that_covers_it_counts_even_if_it_has_no_verdict() {
+fn first_covering_objective_applies_without_verdict() {
     let record = Record { ending: Ending::ClientAbort, ..stream() };
     assert_eq!(judge(&[chat(&[], &[]), chat(&[], &[])], &record), None);
 }

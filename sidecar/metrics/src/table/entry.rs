@@ -1,6 +1,5 @@
-//! What is known about one metric: its kind and its unit. The law: a name carries the word of its unit,
-//! and a name in money the currency's; only the currency's word is not fixed, since whoever runs the
-//! meter chooses it.
+//! One metric's entry in the table. Invariant: a name contains the word of its unit, and a name in money the
+//! word of its currency. Only the currency's word is variable, since the operator chooses the currency.
 
 use std::borrow::Cow;
 
@@ -8,23 +7,23 @@ use Kind::{Counter, Gauge, Histogram};
 
 use crate::currency::Currency;
 
-/// What is known about one metric.
+/// One metric's entry in the table.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// The Prometheus name as it is queried: a counter's ends in `_total`.
     pub name: &'static str,
     /// Counter, gauge or histogram.
     pub kind: Kind,
-    /// What one unit of its value is.
+    /// The unit of its value.
     pub unit: Unit,
     /// Its labels, in the order of the page; each is described in [`LABELS`].
     pub labels: &'static [&'static str],
-    /// One sentence; the page's HELP text.
+    /// The HELP text: one sentence.
     pub meaning: &'static str,
 }
 
 impl Entry {
-    /// The name of the family on an OpenMetrics page: a counter's without its `_total`.
+    /// Returns the family name on an OpenMetrics page: without `_total` for a counter.
     pub fn family(&self) -> &'static str {
         match self.kind {
             Counter => self.name.strip_suffix("_total").unwrap_or(self.name),
@@ -32,13 +31,13 @@ impl Entry {
         }
     }
 
-    /// The name where the price book is in this currency; another than the table's only if the unit
-    /// is [`Unit::Money`].
+    /// Returns the name for a price book in this currency; it differs from the table's only if the unit is
+    /// [`Unit::Money`].
     pub fn name_in(&self, currency: Currency) -> Cow<'static, str> {
         self.in_currency(self.name, currency)
     }
 
-    /// A name of this metric's, with this currency's word in it.
+    /// Returns a name of this metric with the word of this currency.
     pub(super) fn in_currency(&self, name: &'static str, currency: Currency) -> Cow<'static, str> {
         if self.unit != Unit::Money || currency == Currency::USD {
             return Cow::Borrowed(name);
@@ -47,19 +46,19 @@ impl Entry {
     }
 }
 
-/// How a metric behaves.
+/// The kind of a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// Only grows.
     Counter,
     /// Goes up and down.
     Gauge,
-    /// Observations in buckets with these upper edges (inclusive), and one open bucket above.
+    /// Counts observations in buckets with these inclusive upper edges, and in an open bucket above.
     Histogram(&'static [f64]),
 }
 
 impl Kind {
-    /// The word used on the page and in the manual.
+    /// Returns the name used on the page and in the manual.
     pub fn name(self) -> &'static str {
         match self {
             Self::Counter => "counter",
@@ -69,7 +68,7 @@ impl Kind {
     }
 }
 
-/// What one unit of a value is.
+/// The unit of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Seconds.
@@ -86,20 +85,19 @@ pub enum Unit {
     Hertz,
     /// US dollars.
     Usd,
-    /// The price book's currency. The table says `usd`, which another currency's word takes the place
-    /// of: [`Entry::name_in`].
+    /// The price book's currency. The table writes `usd`; [`Entry::name_in`] replaces it.
     Money,
-    /// Something per second; the name says what.
+    /// A rate per second; the name states of what.
     PerSecond,
     /// Tokens.
     Tokens,
     /// Characters of visible text.
     Characters,
-    /// Exchanges: a request and its response.
+    /// Exchanges.
     Exchanges,
     /// HTTP requests.
     Requests,
-    /// Things counted, which the meaning names.
+    /// A count of what the meaning names.
     Things,
     /// A share, 0 to 1.
     Ratio,
@@ -108,7 +106,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The word used in the manual.
+    /// Returns the name used in the manual.
     pub fn name(self) -> &'static str {
         match self {
             Self::Seconds => "seconds",
@@ -130,7 +128,7 @@ impl Unit {
         }
     }
 
-    /// The word a name must carry because of its unit. Counts are named after what they count.
+    /// Returns the word that the unit requires in a name. Counts are named after the counted items.
     pub fn suffix(self) -> Option<&'static str> {
         match self {
             Self::Seconds => Some("seconds"),
@@ -146,7 +144,7 @@ impl Unit {
         }
     }
 
-    /// The word of the page's UNIT line. OpenMetrics has none for a rate or a currency.
+    /// Returns the word of the page's UNIT line. OpenMetrics has none for a rate or a currency.
     pub fn word(self) -> Option<&'static str> {
         match self {
             Self::PerSecond | Self::Usd | Self::Money | Self::Ratio => None,

@@ -1,66 +1,63 @@
-//! Every label of the table, described once.
+//! The labels of the table.
 
-/// What a label says.
+/// A label and its meaning.
 #[derive(Clone, Copy, Debug)]
 pub struct Label {
     /// The label's name.
     pub name: &'static str,
-    /// What its values are; the manual adds the list where it is closed.
+    /// The meaning of its values; the manual adds the list of a closed label.
     pub meaning: &'static str,
 }
 
-/// Every label, described once.
+/// All labels, each once.
 pub const LABELS: &[Label] = &[
     Label {
         name: "model",
-        meaning: "The model the request named, at most 128 bytes; `_other` beyond the cap, `_unknown` before it is known",
+        meaning: "Model named in the request, at most 128 bytes; `_other` beyond the cap, `_unknown` before it is known",
     },
-    Label { name: "dialect", meaning: "The JSON shape spoken at the endpoint" },
-    Label { name: "ending", meaning: "How the exchange ended and whose doing it was" },
-    Label { name: "reason", meaning: "Why; each metric has its own closed list" },
-    Label { name: "role", meaning: "The part of a request that a leg is" },
-    Label { name: "type", meaning: "The kind of token; kinds are disjoint" },
-    Label { name: "provenance", meaning: "How the count is known" },
-    Label { name: "direction", meaning: "`input` (the prompt) or `output` (the answer)" },
+    Label { name: "dialect", meaning: "JSON shape of the endpoint" },
+    Label { name: "ending", meaning: "Ending of the exchange; it names the party that caused it" },
+    Label { name: "reason", meaning: "Reason; each metric has its own closed list" },
+    Label { name: "role", meaning: "Part of the request that the leg performs" },
+    Label { name: "type", meaning: "Token type; types are disjoint" },
+    Label { name: "provenance", meaning: "Source of the token count" },
+    Label { name: "direction", meaning: "`input` (the prompt) or `output` (the response)" },
     Label {
         name: "weight",
-        meaning: "Whether each frame's token count was known or the total was spread over the frames",
+        meaning: "`exact` if the token count of each frame is known, `spread` if the total is divided over the frames",
     },
     Label {
         name: "concurrency",
         meaning: "Mean number of exchanges in flight to the upstream through this process during the exchange, rounded",
     },
-    Label { name: "position", meaning: "Where in the answer: a range of output token positions" },
-    Label { name: "step", meaning: "What was done about a request's usage" },
-    Label { name: "class", meaning: "`stream` for answers in frames, `body` for answers in one piece" },
-    Label { name: "what", meaning: "What was lost" },
-    Label { name: "objective", meaning: "The objective's name, as configured" },
-    Label { name: "rule", meaning: "Which rule said whose a request is; `default` where none did" },
+    Label { name: "position", meaning: "Range of output token positions" },
+    Label { name: "step", meaning: "Step taken to have usage in the response" },
+    Label { name: "class", meaning: "`stream` for streamed responses, `body` for the others" },
+    Label { name: "what", meaning: "Kind of loss" },
+    Label { name: "objective", meaning: "Name of the objective, as configured" },
+    Label { name: "rule", meaning: "Kind of tenant rule that matched; `default` if none did" },
     Label {
         name: "basis",
         meaning: "`price`: tokens by the price book; `gpu`: device hours and energy, in US dollars",
     },
-    Label { name: "hash", meaning: "The content hash of the price book" },
-    Label { name: "currency", meaning: "The currency of the price book, by ISO 4217" },
-    Label { name: "period", meaning: "The period of the budget; `30d` is the last thirty days, whenever" },
-    Label { name: "limit", meaning: "Which of the budget's two limits" },
+    Label { name: "hash", meaning: "Content hash of the price book" },
+    Label { name: "currency", meaning: "ISO 4217 code of the price book's currency" },
+    Label { name: "period", meaning: "Period of the budget; `30d` is a sliding window of thirty days" },
+    Label { name: "limit", meaning: "Kind of the budget's limit" },
     Label {
         name: "threshold",
-        meaning: "Per cent of the limit that were reached, the `soft` limit below a hard one, or `forecast`: at this pace the limit will be",
+        meaning: "Percentage of the limit that was reached, `soft` for the soft limit below a hard one, or `forecast` if the forecast exceeds the limit",
     },
-    Label { name: "file", meaning: "Which file; each metric has its own closed list" },
-    Label { name: "fault", meaning: "What the disk or the file would not do" },
-    Label { name: "verdict", meaning: "What came of the objective in the exchange" },
+    Label { name: "file", meaning: "File; each metric has its own closed list" },
+    Label { name: "fault", meaning: "Cause of the failed write" },
+    Label { name: "verdict", meaning: "Verdict of the objective on the exchange" },
     Label {
         name: "tenant",
-        meaning: "Whose exchange it was: `default` where nobody is told apart; `_other` beyond a hundred",
+        meaning: "Tenant of the exchange; `default` without tenant rules, `_other` beyond a hundred tenants",
     },
-    Label { name: "upstream", meaning: "The inference server's name, as configured" },
-    Label { name: "kind", meaning: "The kind of inference server, as configured or as it was recognised" },
-    Label {
-        name: "version",
-        meaning: "The version: of this program, or of the price book as its file names it",
-    },
+    Label { name: "upstream", meaning: "Name of the inference server, as configured" },
+    Label { name: "kind", meaning: "Inference server software, as configured or detected" },
+    Label { name: "version", meaning: "Version of this program, or of the price book as stated in its file" },
     Label { name: "gen_ai_operation_name", meaning: "`gen_ai.operation.name` of the semantic convention" },
     Label {
         name: "gen_ai_provider_name",
@@ -72,24 +69,24 @@ pub const LABELS: &[Label] = &[
     },
     Label {
         name: "gen_ai_token_modality",
-        meaning: "`gen_ai.token.modality` of the semantic convention; `unknown` where the server does not tell",
+        meaning: "`gen_ai.token.modality` of the semantic convention; `unknown` if the server does not report it",
     },
     Label { name: "gen_ai_token_type", meaning: "`gen_ai.token.type` of the semantic convention" },
     Label { name: "hw_id", meaning: "`hw.id` of the semantic convention: the device's UUID" },
     Label { name: "hw_type", meaning: "`hw.type` of the semantic convention" },
     Label {
         name: "hw_name",
-        meaning: "`hw.name` of the semantic convention: what its maker calls the device",
+        meaning: "`hw.name` of the semantic convention: the vendor's name for the device",
     },
     Label { name: "hw_vendor", meaning: "`hw.vendor` of the semantic convention" },
     Label { name: "hw_driver_version", meaning: "`hw.driver_version` of the semantic convention" },
     Label {
         name: "hw_parent",
-        meaning: "`hw.parent` of the semantic convention: the device it is a slice of",
+        meaning: "`hw.parent` of the semantic convention: the device of which it is a partition",
     },
     Label {
         name: "error_type",
-        meaning: "`error.type` of the semantic convention; of an exchange how it failed, empty for a success",
+        meaning: "`error.type` of the semantic convention; empty for a successful exchange",
     },
     Label {
         name: "server_address",
@@ -101,13 +98,13 @@ pub const LABELS: &[Label] = &[
     },
     Label {
         name: "source",
-        meaning: "Of a device: who says so, `power` where the energy is reckoned from the power; of a prompt token: where it came from",
+        meaning: "Of a device: the source of its samples, `power` if energy is integrated from power; of a prompt token: its origin",
     },
-    Label { name: "shared", meaning: "Whether others but these upstreams use the device" },
-    Label { name: "unit", meaning: "Which part of the device" },
-    Label { name: "clock", meaning: "Which of the device's clocks" },
-    Label { name: "part", meaning: "What was paid for: the device's hours, or its energy" },
-    Label { name: "signal", meaning: "What was exported by OTLP" },
-    Label { name: "outcome", meaning: "What became of it; each metric has its own closed list" },
-    Label { name: "format", meaning: "The form of the page" },
+    Label { name: "shared", meaning: "`true` if the device is also used by others than these upstreams" },
+    Label { name: "unit", meaning: "Unit of the device" },
+    Label { name: "clock", meaning: "Clock of the device" },
+    Label { name: "part", meaning: "Component of the cost: device hours or energy" },
+    Label { name: "signal", meaning: "OTLP signal" },
+    Label { name: "outcome", meaning: "Outcome; each metric has its own closed list" },
+    Label { name: "format", meaning: "Format of the metrics page" },
 ];

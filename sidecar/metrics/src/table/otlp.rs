@@ -1,10 +1,9 @@
-//! What a metric and its labels are called in OTLP. The law: translated to Prometheus by
-//! OpenTelemetry's own rules (points to underscores, the unit's word and `_total` appended), every
-//! name is the one on our page, so that it does not matter which way a number came. The tests
-//! translate each.
+//! The names of metrics and labels in OTLP. Invariant: translated to Prometheus by OpenTelemetry's rules
+//! (dots to underscores, the unit's word and `_total` appended), every name equals the one on the page, so
+//! that a query works for both paths. The tests translate each.
 //!
-//! Names follow from the page's: the unit's word and `_total` go, and a point follows the prefix.
-//! Only those of a semantic convention, which has points of its own, are written out.
+//! A name is derived from the page's: the unit's word and `_total` are removed, and the first underscore
+//! becomes a dot. Only the names of a semantic convention, which has dots of its own, are listed.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
@@ -12,12 +11,12 @@ use std::sync::LazyLock;
 use super::{Entry, Kind, Metric, Unit};
 use crate::currency::Currency;
 
-/// What kind of instrument a metric is in OTLP.
+/// The kind of instrument in OTLP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Instrument {
     /// Only grows.
     Counter,
-    /// Goes up and down, and sums over its labels mean something.
+    /// Goes up and down; sums over its labels are meaningful.
     UpDownCounter,
     /// Goes up and down.
     Gauge,
@@ -26,14 +25,14 @@ pub enum Instrument {
 }
 
 impl Entry {
-    /// The metric's name in OTLP.
+    /// Returns the metric's name in OTLP.
     pub fn otlp_name(&self) -> &'static str {
         let at = Metric::ALL.iter().position(|metric| metric.entry().name == self.name);
-        // An entry that is not the table's has no other name than its own.
+        // An entry outside the table keeps its own name.
         at.map_or(self.name, |at| NAMES[at].as_str())
     }
 
-    /// The metric's unit in OTLP, in UCUM.
+    /// Returns the metric's unit in OTLP, in UCUM.
     pub fn otlp_unit(&self) -> &'static str {
         let counted = COUNTED.iter().find(|(name, _)| *name == self.name);
         match (counted, self.unit) {
@@ -44,7 +43,7 @@ impl Entry {
             (_, Unit::Watts) => "W",
             (_, Unit::Celsius) => "Cel",
             (_, Unit::Hertz) => "Hz",
-            // The currency is in the name: a unit without braces would be appended to it.
+            // The name already contains the currency; a unit without braces would be appended to it.
             (_, Unit::Usd | Unit::Money) => "{USD}",
             (_, Unit::PerSecond) => "{token}/s",
             (_, Unit::Tokens) => "{token}",
@@ -53,17 +52,17 @@ impl Entry {
             (_, Unit::Requests) => "{request}",
             (_, Unit::Things) => "{thing}",
             (_, Unit::Ratio) => "1",
-            // Not `1`, which would make the name end in `_ratio`.
+            // `1` would make the translated name end in `_ratio`.
             (_, Unit::Truth) => "{truth}",
         }
     }
 
-    /// The name in OTLP where the price book is in this currency.
+    /// Returns the name in OTLP for a price book in this currency.
     pub fn otlp_name_in(&self, currency: Currency) -> Cow<'static, str> {
         self.in_currency(self.otlp_name(), currency)
     }
 
-    /// The unit in OTLP where the price book is in this currency.
+    /// Returns the unit in OTLP for a price book in this currency.
     pub fn otlp_unit_in(&self, currency: Currency) -> Cow<'static, str> {
         match self.unit {
             Unit::Money => Cow::Owned(format!("{{{}}}", currency.code())),
@@ -71,7 +70,7 @@ impl Entry {
         }
     }
 
-    /// The kind of instrument it is in OTLP.
+    /// Returns the kind of instrument in OTLP.
     pub fn instrument(&self) -> Instrument {
         match self.kind {
             Kind::Counter => Instrument::Counter,
@@ -82,7 +81,7 @@ impl Entry {
     }
 }
 
-/// What a label is called in OTLP: the semantic convention's name if it has one, else ours.
+/// Returns the name of a label in OTLP: that of the semantic convention if it has one, else the same.
 pub fn attribute(label: &'static str) -> &'static str {
     match label {
         "gen_ai_operation_name" => "gen_ai.operation.name",
@@ -103,7 +102,7 @@ pub fn attribute(label: &'static str) -> &'static str {
     }
 }
 
-/// Gauges whose sum over their labels is a number of its own.
+/// Gauges whose sum over their labels is meaningful.
 const SUMMABLE: &[&str] = &[
     "tokenmeter_exchanges_in_flight",
     "hw_gpu_memory_usage_bytes",
@@ -111,7 +110,7 @@ const SUMMABLE: &[&str] = &[
     "tokenmeter_ledger_bytes",
 ];
 
-/// Units of what is counted, where the table does not say it.
+/// Units of counts that the table does not state.
 const COUNTED: &[(&str, &str)] = &[
     ("tokenmeter_visible_characters_rate_per_second", "{character}/s"),
     ("tokenmeter_stalls_total", "{stall}"),
@@ -140,22 +139,23 @@ const COUNTED: &[(&str, &str)] = &[
     ("process_open_fds", "{file_descriptor}"),
 ];
 
-/// Names that a semantic convention gave, and ours by the rule, in the order of the table.
+/// The names in OTLP, in the order of the table.
 static NAMES: LazyLock<Vec<String>> =
     LazyLock::new(|| Metric::ALL.iter().map(|metric| name(metric.entry())).collect());
 
 fn name(entry: &Entry) -> String {
-    let conventional = CONVENTIONAL.iter().find(|(ours, _)| *ours == entry.name);
-    if let Some((_, theirs)) = conventional {
-        return (*theirs).to_owned();
+    let conventional = CONVENTIONAL.iter().find(|(name, _)| *name == entry.name);
+    if let Some((_, otlp)) = conventional {
+        return (*otlp).to_owned();
     }
     let family = entry.family();
-    // A currency is no unit of OTLP's translation: it stays in the name.
+    // OTLP's translation appends no currency, so the currency stays in the name.
     let suffix = entry.unit.suffix().filter(|_| ![Unit::Usd, Unit::Money].contains(&entry.unit));
     let unit = suffix.and_then(|unit| family.strip_suffix(unit)?.strip_suffix('_'));
     unit.unwrap_or(family).replacen('_', ".", 1)
 }
 
+/// Names given by a semantic convention: on the page, and in OTLP.
 const CONVENTIONAL: &[(&str, &str)] = &[
     ("gen_ai_server_time_to_first_token_seconds", "gen_ai.server.time_to_first_token"),
     ("gen_ai_server_time_per_output_token_seconds", "gen_ai.server.time_per_output_token"),

@@ -1,6 +1,5 @@
-//! A client may name any model and any tenant, a million times others: the series stay within the
-//! caps, the totals exact and the memory where it was.
-//! In a process of its own, since other tests' memory would be in the way.
+//! A million invented names of models and tenants: the series stay within the caps, the totals are exact and memory
+//! does not grow. It runs in a process of its own, because it measures memory.
 
 #![expect(
     clippy::unwrap_used,
@@ -26,7 +25,7 @@ const NAMES: u64 = 1_000_000;
 const MODELS: usize = 50;
 const TENANTS: usize = 100;
 
-/// A name nobody would give a model or a tenant. Some come again, most do not.
+/// Writes an invented name. Some names repeat, most do not.
 fn name(at: u64, random: u64, name: &mut String) {
     name.clear();
     match at % 11 {
@@ -38,7 +37,7 @@ fn name(at: u64, random: u64, name: &mut String) {
         5 => *name = format!("模型-{random:x}-😀"),
         6 => *name = format!("a{{b=\"{random:x}\"}} 1 # EOF"),
         7 => *name = format!("\0{random:x}\\"),
-        // Any characters at all.
+        // Any characters.
         8 => name.extend((0..8).filter_map(|at| char::from_u32((random >> (at * 7)) as u32 & 0x1f_ffff))),
         9 if at % 100 == 9 => {
             *name = format!("{random:x}");
@@ -49,17 +48,17 @@ fn name(at: u64, random: u64, name: &mut String) {
 }
 
 #[test]
-fn a_million_names_cost_fifty_and_a_hundred() {
+fn million_names_stay_within_caps() {
     let before = resident_kib();
-    let everybody = Objective {
-        name: "everybody".into(),
+    let objective = Objective {
+        name: "all".into(),
         models: Vec::new(),
         tenants: Vec::new(),
         first_token_ns: 1_000_000_000,
         output_rate: 30.0,
         target_ratio: 0.99,
     };
-    let metrics = Metrics::new(Options { models: MODELS, objectives: vec![everybody], ..Options::default() });
+    let metrics = Metrics::new(Options { models: MODELS, objectives: vec![objective], ..Options::default() });
     let mut workers = [metrics.worker(), metrics.worker()];
     let (mut random, mut text) = (1u64, String::with_capacity(101 << 10));
     let mut record = plain("by another name");
@@ -71,7 +70,7 @@ fn a_million_names_cost_fifty_and_a_hundred() {
         let slot = worker.model(&text);
         worker.begin(slot);
         worker.live(slot, 11, 0);
-        // Other tenants than models: the kinds of name do not go together.
+        // The kinds of names of tenants and models are independent.
         name(at + 5, random.rotate_left(17), &mut text);
         record.identity.tenant = text.as_str().into();
         worker.end(slot, &record);
@@ -91,8 +90,7 @@ fn a_million_names_cost_fifty_and_a_hundred() {
     assert_eq!(page.sum("tokenmeter_live_output_tokens_total"), all * 11.0);
     assert_eq!(page.sum("tokenmeter_time_to_first_token_seconds_count"), all);
     assert_eq!(page.sum("gen_ai_client_inference_usage_input_tokens_total"), all * 20.0);
-    // Every exchange is under a name of its own, beyond the cap, or without a name; who names
-    // `_other` is no overflow.
+    // Every exchange is under its own label, beyond the cap, or without a name; the name `_other` is no overflow.
     let own = |label: &str| exchanges(&page, label);
     let named_other = (0..NAMES).filter(|at| at % 11 == 2).count() as f64;
     let tenants_named_other = (0..NAMES).filter(|at| (at + 5) % 11 == 2).count() as f64;
@@ -125,11 +123,11 @@ fn exchanges(page: &Page, model: &str) -> f64 {
 }
 
 fn of_tenant(page: &Page, tenant: &str) -> f64 {
-    let labels = [("tenant", tenant), ("objective", "everybody"), ("verdict", "met")];
+    let labels = [("tenant", tenant), ("objective", "all"), ("verdict", "met")];
     page.get("tokenmeter_tenant_objective_exchanges_total", &labels).unwrap()
 }
 
-/// How many values a label has.
+/// Returns the number of values of a label.
 fn labels(page: &Page, label: &str) -> usize {
     let values: std::collections::BTreeSet<_> =
         page.samples.keys().filter_map(|series| series.labels.get(label)).collect();

@@ -1,6 +1,5 @@
-//! The worst that the cells can come to: every model of the cap, with every histogram at every
-//! concurrency and an observation in every octave of each.
-//! In a process of its own, since other tests' memory would be in the way.
+//! Maximum memory of the cells: every model of the cap, every histogram at every concurrency, and an observation in
+//! every octave of each. It runs in a process of its own, because it measures memory.
 
 #![expect(
     clippy::unwrap_used,
@@ -27,7 +26,7 @@ mod records;
 mod resident;
 
 #[test]
-fn every_bucket_of_fifty_models_has_a_bound() {
+fn memory_of_all_buckets_is_bounded() {
     let before = resident_kib();
     let metrics = Metrics::new(Options::default());
     let mut worker = metrics.worker();
@@ -35,7 +34,7 @@ fn every_bucket_of_fifty_models_has_a_bound() {
         let slot = worker.model(&format!("organisation/a-model-with-a-long-name-{model}"));
         let mut record = plain("");
         for octave in 0..32 {
-            // From 2^-20 s and 2^-11 on.
+            // The octaves begin at 2^-20 s and 2^-11.
             let (ns, rate) = (1_100u64 << octave, 0.0006 * f64::from(octave).exp2());
             let timing = &mut record.timing;
             (timing.first_byte_ns, timing.first_token_ns) = (Some(ns), Some(ns));
@@ -71,7 +70,7 @@ fn every_bucket_of_fifty_models_has_a_bound() {
     assert!(full.len() >= 50 * 36 && full.iter().filter(|octaves| **octaves >= 32).count() >= 50 * 34);
     assert!(grown < 8 * 1024, "{grown} KiB");
 
-    // A scraper that reads slowly holds its page compressed.
+    // The page of a slow scraper is held compressed.
     for format in Format::ALL {
         let mut page = Vec::new();
         reading.write(format, &mut page).unwrap();

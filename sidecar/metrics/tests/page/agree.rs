@@ -1,4 +1,4 @@
-//! Whatever several workers observe in whatever order, the page says what the naive twin says.
+//! For any observations of several workers in any order, the page agrees with the naive twin.
 
 use std::io;
 
@@ -24,7 +24,7 @@ enum Step {
     End(usize, Box<Record>),
     Pass(Passthrough),
     Refuse(Refusal),
-    TurnAway(&'static str, Refusal),
+    TenantRefusal(&'static str, Refusal),
     Usage(UsageStep),
     Tenant(RuleKind, bool, Option<Distrust>),
     Charge(&'static str, usize, Basis, u64),
@@ -38,12 +38,12 @@ fn any_step() -> impl Strategy<Value = Step> {
         4 => Just(Step::Begin),
         4 => (0..MODELS.len()).prop_map(Step::Admit),
         4 => (0..MODELS.len(), 0u64..100, prop_oneof![3 => Just(0), 1 => 0u64..200])
-            .prop_map(|(model, tokens, owed)| Step::Live(model, tokens, owed)),
+            .prop_map(|(model, tokens, overcount)| Step::Live(model, tokens, overcount)),
         6 => (any::<usize>(), any_record()).prop_map(|(which, record)| Step::End(which, Box::new(record))),
         1 => prop::sample::select(Passthrough::ALL.to_vec()).prop_map(Step::Pass),
         1 => prop::sample::select(Refusal::ALL.to_vec()).prop_map(Step::Refuse),
         1 => (prop::sample::select(vec!["default", "gold", "silver"]), prop::sample::select(Refusal::ALL.to_vec()))
-            .prop_map(|(tenant, reason)| Step::TurnAway(tenant, reason)),
+            .prop_map(|(tenant, reason)| Step::TenantRefusal(tenant, reason)),
         1 => prop::sample::select(UsageStep::ALL.to_vec()).prop_map(Step::Usage),
         1 => (
             prop::sample::select(RuleKind::ALL.to_vec()),
@@ -66,39 +66,41 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// One worker and the exchanges it has in flight, as label and slot.
-struct Desk {
+/// One worker and its exchanges in flight, as label and slot.
+struct Worker {
     cells: WorkerCells,
     open: Vec<(&'static str, ModelSlot)>,
 }
 
-fn play(at: usize, metrics: &Metrics, desk: &mut Desk, step: &Step, twin: &mut Twin) {
-    let cells = &mut desk.cells;
+fn play(at: usize, metrics: &Metrics, worker: &mut Worker, step: &Step, twin: &mut Twin) {
+    let cells = &mut worker.cells;
     match step {
         Step::Begin => {
             let slot = cells.unknown_model();
             cells.begin(slot);
-            desk.open.push(("_unknown", slot));
+            worker.open.push(("_unknown", slot));
             twin.add("tokenmeter_exchanges_in_flight", &[("model", "_unknown")], 1.0);
         }
         Step::Admit(model) => {
-            let Some(exchange) = desk.open.iter_mut().find(|(label, _)| *label == "_unknown") else { return };
+            let Some(exchange) = worker.open.iter_mut().find(|(label, _)| *label == "_unknown") else {
+                return;
+            };
             let to = cells.model(MODELS[*model]);
             cells.admit(exchange.1, to);
             *exchange = (MODELS[*model], to);
             twin.add("tokenmeter_exchanges_in_flight", &[("model", "_unknown")], -1.0);
             twin.add("tokenmeter_exchanges_in_flight", &[("model", MODELS[*model])], 1.0);
         }
-        Step::Live(model, tokens, owed) => {
+        Step::Live(model, tokens, overcount) => {
             let slot = cells.model(MODELS[*model]);
-            cells.live(slot, *tokens, *owed);
-            twin.live(at, MODELS[*model], *tokens, *owed);
+            cells.live(slot, *tokens, *overcount);
+            twin.live(at, MODELS[*model], *tokens, *overcount);
         }
         Step::End(which, record) => {
-            if desk.open.is_empty() {
+            if worker.open.is_empty() {
                 return;
             }
-            let (label, slot) = desk.open.swap_remove(which % desk.open.len());
+            let (label, slot) = worker.open.swap_remove(which % worker.open.len());
             cells.end(slot, record);
             twin.end(label, record);
             twin.objective(label, record);
@@ -111,7 +113,7 @@ fn play(at: usize, metrics: &Metrics, desk: &mut Desk, step: &Step, twin: &mut T
             cells.refuse(*reason);
             twin.add("tokenmeter_refused_total", &[("reason", reason.name())], 1.0);
         }
-        Step::TurnAway(tenant, reason) => {
+        Step::TenantRefusal(tenant, reason) => {
             cells.turn_away(tenant, *reason);
             let labels = [("tenant", *tenant), ("reason", reason.name())];
             twin.add("tokenmeter_tenant_refused_total", &labels, 1.0);
@@ -133,7 +135,7 @@ fn play(at: usize, metrics: &Metrics, desk: &mut Desk, step: &Step, twin: &mut T
             }
         }
         Step::Charge(tenant, model, basis, pico) => {
-            // A model is met by a worker before it is charged for.
+            // A worker meets a model before the model is charged.
             cells.model(MODELS[*model]);
             metrics.charge(tenant, MODELS[*model], *basis, i128::from(*pico));
             twin.charge(tenant, MODELS[*model], basis.name(), *pico);
@@ -159,22 +161,22 @@ proptest! {
     #![proptest_config(chance::cases(96))]
 
     #[test]
-    fn the_page_says_what_the_twin_says(steps in prop::collection::vec((0..WORKERS, any_step()), 0..120)) {
+    fn page_agrees_with_naive_twin(steps in prop::collection::vec((0..WORKERS, any_step()), 0..120)) {
         let upstreams = vec![Upstream { name: "gpu-1".into(), host: "10.0.0.7".into(), port: 8000 }];
         let options =
             Options { objectives: objectives(), semconv: Semconv::Both, upstreams, ..Options::default() };
         let metrics = Metrics::new(options);
-        let desk = || Desk { cells: metrics.worker(), open: Vec::new() };
-        let mut desks = [desk(), desk(), desk()];
+        let worker = || Worker { cells: metrics.worker(), open: Vec::new() };
+        let mut workers = [worker(), worker(), worker()];
         let mut twin = Twin::default();
         twin.configured();
-        for (worker, step) in &steps {
-            play(*worker, &metrics, &mut desks[*worker], step, &mut twin);
+        for (at, step) in &steps {
+            play(*at, &metrics, &mut workers[*at], step, &mut twin);
         }
         let page = openmetrics::read(&metrics.text());
         twin.agrees(&page);
 
-        // Each ended exchange has a first token or a reason why not.
+        // Each finished exchange has a first token or a reason for its absence.
         let ended = page.sum("tokenmeter_exchanges_total");
         let first = page.sum("tokenmeter_time_to_first_token_seconds_count");
         prop_assert_eq!(ended, first + page.sum("tokenmeter_no_first_token_total"));
@@ -182,7 +184,7 @@ proptest! {
 }
 
 #[test]
-fn claims_beyond_reason_do_not_stop_the_page() {
+fn overflowing_counts_do_not_stop_page() {
     let metrics = Metrics::new(Options { objectives: objectives(), ..Options::default() });
     let mut workers = [metrics.worker(), metrics.worker()];
     for worker in &mut workers {

@@ -1,5 +1,4 @@
-//! A client may name any model. However many names come, the labels stay few. (What a million cost
-//! is in tests/cardinality.)
+//! Labels stay within the cap for any number of names. (`tests/cardinality` measures a million.)
 
 use std::collections::BTreeMap;
 
@@ -10,7 +9,7 @@ use crate::openmetrics::{self, Page};
 use crate::records::plain;
 
 #[test]
-fn a_label_another_worker_made_is_found_after_the_cap() {
+fn label_of_another_worker_is_found_at_cap() {
     let metrics = Metrics::new(Options { models: 1, ..Options::default() });
     let (mut first, mut second) = (metrics.worker(), metrics.worker());
     first.model("known");
@@ -24,7 +23,7 @@ fn a_label_another_worker_made_is_found_after_the_cap() {
 }
 
 #[test]
-fn a_refused_request_makes_no_label_but_finds_one() {
+fn rejected_request_finds_label_but_creates_none() {
     let metrics = Metrics::new(Options { models: 1, ..Options::default() });
     let (mut first, mut second) = (metrics.worker(), metrics.worker());
     assert_eq!(first.known_model("noise"), None);
@@ -35,11 +34,11 @@ fn a_refused_request_makes_no_label_but_finds_one() {
     second.model("too many");
     assert_eq!(second.known_model("noise"), None);
     let page = openmetrics::read(&metrics.text());
-    assert_eq!(overflow(&page), 1.0, "asking is no overflow");
+    assert_eq!(overflow(&page), 1.0, "a look-up is no overflow");
     assert_eq!(labels(&page), 3);
 }
 
-/// One exchange of a model, from its first byte to its last.
+/// Performs one exchange of a model.
 fn exchange(worker: &mut impl Observer, model: &str) {
     let unknown = worker.unknown_model();
     worker.begin(unknown);
@@ -48,7 +47,7 @@ fn exchange(worker: &mut impl Observer, model: &str) {
     worker.end(slot, &plain(model));
 }
 
-/// Exchanges on the page by model.
+/// Returns the exchanges on the page by model.
 fn exchanges(page: &Page) -> BTreeMap<String, f64> {
     let mut sums = BTreeMap::new();
     for (series, n) in &page.samples {
@@ -61,7 +60,7 @@ fn exchanges(page: &Page) -> BTreeMap<String, f64> {
 }
 
 #[test]
-fn invented_names_do_not_hide_a_busy_model() {
+fn busy_model_replaces_invented_name() {
     let metrics = Metrics::new(Options::default());
     let mut worker = metrics.worker();
     for n in 0..55 {
@@ -80,9 +79,9 @@ fn invented_names_do_not_hide_a_busy_model() {
     assert_eq!(before["_other"], 7.0);
 }
 
-/// Another worker goes on with the label, and with what was under way.
+/// One worker evicts the label while another has an exchange in flight under it.
 #[test]
-fn label_given_back_is_given_back_in_every_worker() {
+fn label_is_evicted_in_every_worker() {
     let metrics = Metrics::new(Options { models: 1, ..Options::default() });
     let (mut first, mut second) = (metrics.worker(), metrics.worker());
     exchange(&mut first, "old");
@@ -103,9 +102,9 @@ fn label_given_back_is_given_back_in_every_worker() {
     assert_eq!(page.get("tokenmeter_live_output_tokens_total", &[("model", "_other")]), Some(15.0));
 }
 
-/// The sums of the control plane move along.
+/// The sums of the control plane move with the label.
 #[test]
-fn money_of_a_label_given_back_goes_on_under_other() {
+fn money_of_evicted_label_moves_to_other() {
     let metrics = Metrics::new(Options { models: 1, ..Options::default() });
     let mut worker = metrics.worker();
     exchange(&mut worker, "old");
@@ -140,7 +139,7 @@ fn money_of_a_label_given_back_goes_on_under_other() {
 }
 
 #[test]
-fn our_own_labels_need_no_room_and_are_no_overflow() {
+fn reserved_labels_are_no_overflow() {
     let metrics = Metrics::new(Options { models: 0, ..Options::default() });
     let mut worker = metrics.worker();
     assert_eq!(worker.model("_unknown"), worker.unknown_model());
@@ -153,7 +152,7 @@ fn our_own_labels_need_no_room_and_are_no_overflow() {
 }
 
 #[test]
-fn a_slot_that_is_not_the_workers_own_counts_as_unknown() {
+fn slot_of_another_worker_counts_as_unknown() {
     let metrics = Metrics::new(Options::default());
     let (mut maker, mut worker) = (metrics.worker(), metrics.worker());
     let foreign = maker.model("foreign");

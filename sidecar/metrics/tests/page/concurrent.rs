@@ -1,5 +1,5 @@
-//! A scrape while a worker writes: the page is whole, a histogram's count is the sum of its buckets
-//! (the reader checks it), no counter steps back, and nothing is missing in the end.
+//! Scrapes while a worker writes: the page is complete, a histogram's count is the sum of its buckets (the reader
+//! checks it), no counter decreases, and no observation is lost.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -12,7 +12,7 @@ use crate::openmetrics::{self, Page};
 use crate::records::plain;
 
 #[test]
-fn scrapes_during_writes_are_whole_and_monotonic() {
+fn scrapes_during_writes_are_complete_and_monotonic() {
     const EXCHANGES: u64 = 20_000;
     let metrics = Metrics::new(Options::default());
     let done = AtomicBool::new(false);
@@ -36,7 +36,7 @@ fn scrapes_during_writes_are_whole_and_monotonic() {
         while !done.load(Relaxed) {
             let page = openmetrics::read(&metrics.text());
             for (series, earlier) in before.samples.iter().filter(|(series, _)| grows(&series.name)) {
-                assert!(page.samples[series] >= *earlier, "{series:?} stepped back");
+                assert!(page.samples[series] >= *earlier, "{series:?} decreased");
             }
             before = page;
         }
@@ -52,18 +52,18 @@ fn grows(name: &str) -> bool {
     ["_total", "_bucket", "_count", "_sum"].iter().any(|suffix| name.ends_with(suffix))
 }
 
-/// Does what a worker and the control plane do whenever a piece of the page comes, on the very thread
-/// that prints: a lock held while a page is printed would never be given.
-struct Meanwhile {
+/// A writer that acts as worker and as control plane at each write, on the rendering thread: a lock held during
+/// rendering would deadlock.
+struct ActingWriter {
     metrics: Metrics,
     worker: WorkerCells,
     pieces: u64,
 }
 
-impl Write for Meanwhile {
+impl Write for ActingWriter {
     fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
         self.pieces += 1;
-        let model = self.worker.model(&format!("met while printing {}", self.pieces % 60));
+        let model = self.worker.model(&format!("met while rendering {}", self.pieces % 60));
         self.worker.begin(model);
         self.worker.end(model, &plain(""));
         self.metrics.set_upstream_up("gpu-1", true);
@@ -77,13 +77,13 @@ impl Write for Meanwhile {
 }
 
 #[test]
-fn no_lock_is_held_while_a_page_is_printed() {
+fn no_lock_is_held_while_page_is_rendered() {
     for format in Format::ALL {
         let metrics = Metrics::new(Options::default());
-        let mut meanwhile = Meanwhile { metrics: metrics.clone(), worker: metrics.worker(), pieces: 0 };
-        metrics.scrape(format).write(format, &mut meanwhile).unwrap();
+        let mut writer = ActingWriter { metrics: metrics.clone(), worker: metrics.worker(), pieces: 0 };
+        metrics.scrape(format).write(format, &mut writer).unwrap();
         let page = openmetrics::read(&metrics.text());
-        assert_eq!(page.sum("tokenmeter_exchanges_total"), meanwhile.pieces as f64);
-        assert!(meanwhile.pieces > 60);
+        assert_eq!(page.sum("tokenmeter_exchanges_total"), writer.pieces as f64);
+        assert!(writer.pieces > 60);
     }
 }

@@ -1,4 +1,4 @@
-//! What the control plane says of accelerators, shares and exports comes out as it went in.
+//! Readings of accelerators, shares and exports on the page.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ fn page(metrics: &Metrics) -> Page {
 }
 
 #[test]
-fn a_device_says_what_it_says_and_no_more() {
+fn only_reported_values_of_device_are_exported() {
     let metrics = Metrics::new(Options::default());
     let whole = GpuReading {
         id: "GPU-1".into(),
@@ -70,15 +70,19 @@ fn a_device_says_what_it_says_and_no_more() {
     assert_eq!(page.get("tokenmeter_dropped_total", &[("what", "gpu_sample")]), Some(3.0));
 
     metrics.gpu(Vec::new(), 0);
-    assert_eq!(openmetrics::read(&metrics.text()).sum("tokenmeter_gpu_info"), 0.0, "all of them, each time");
+    assert_eq!(
+        openmetrics::read(&metrics.text()).sum("tokenmeter_gpu_info"),
+        0.0,
+        "each call replaces all devices"
+    );
 }
 
 #[test]
-fn shares_are_added_up_under_capped_names() {
+fn shares_are_summed_under_capped_names() {
     let metrics = Metrics::new(Options { models: 1, ..Options::default() });
     let mut worker = metrics.worker();
     worker.model("b");
-    assert_eq!(&*metrics.model_label("a"), "_unknown", "as yet it could get a label");
+    assert_eq!(&*metrics.model_label("a"), "_unknown", "it could still get a label");
     worker.model("a");
     let labels = ["b", "a", "_unknown", "_other", ""].map(|name| metrics.model_label(name));
     assert_eq!(labels.each_ref().map(|label| &**label), ["b", "_other", "_unknown", "_other", "_unknown"]);
@@ -134,7 +138,7 @@ fn shares_are_added_up_under_capped_names() {
 }
 
 #[test]
-fn what_was_dropped_on_the_way_out_is_among_what_was_lost() {
+fn dropped_exports_are_counted_as_lost() {
     let metrics = Metrics::new(Options::default());
     let Kind::Histogram(edges) = Metric::OtlpExport.entry().kind else { unreachable!() };
     let uppers = edges.iter().copied().chain([f64::INFINITY]);
@@ -166,12 +170,12 @@ fn what_was_dropped_on_the_way_out_is_among_what_was_lost() {
     assert_eq!(
         page.sum("tokenmeter_otlp_export_seconds_count"),
         1.0,
-        "buckets that are not the table's are left out"
+        "buckets that are not the table's are rejected"
     );
 }
 
 #[test]
-fn scrapes_are_counted_by_form_and_a_look_is_none() {
+fn scrapes_are_counted_by_format() {
     let metrics = Metrics::new(Options::default());
     metrics.scrape(Format::Protobuf);
     metrics.scrape(Format::Protobuf);

@@ -1,4 +1,4 @@
-//! Names come from clients and from settings; none may break a line or make two names one.
+//! Escaping of names from clients and settings: none breaks a line, and no two names become one.
 
 use metrics::{Metrics, Options};
 use relay::Observer;
@@ -7,7 +7,7 @@ use crate::openmetrics::{self, Page};
 use crate::records::plain;
 
 #[test]
-fn quotes_backslashes_line_feeds_and_any_utf8_come_back_as_they_went_in() {
+fn special_characters_survive_round_trip() {
     for name in ["plain", "say \"hi\"", r"back\slash", "\\", "\"", "模型-β é", "a{b=\"c\"} 1 # EOF"] {
         let page = page_of(name);
         assert_eq!(in_flight(&page, name), Some(1.0), "{name:?}");
@@ -31,9 +31,9 @@ fn control_characters_of_models_are_replaced() {
     assert!(!metrics.text().contains('\u{1b}'));
 }
 
-/// `_` begins the labels of ours; a model of such a name counts under a label that is its own.
+/// Reserved labels begin with `_`; a model of such a name has a label of its own.
 #[test]
-fn models_take_no_label_of_ours() {
+fn model_cannot_use_reserved_label() {
     for (name, label) in [("__name__", "\u{fffd}_name__"), ("_others", "\u{fffd}others")] {
         let page = page_of(name);
         assert_eq!(in_flight(&page, label), Some(1.0), "{name:?}");
@@ -41,9 +41,9 @@ fn models_take_no_label_of_ours() {
     }
 }
 
-/// Our labels take no room. No model has such a name: the relay escapes it (`spelling.rs` of its tests).
+/// No model has a reserved name: the relay escapes it (`spelling.rs` of its tests).
 #[test]
-fn our_labels_take_no_room() {
+fn reserved_labels_do_not_count_for_cap() {
     let metrics = Metrics::new(Options { models: 1, ..Options::default() });
     let mut worker = metrics.worker();
     for name in ["_other", "_unknown", "plain"] {
@@ -58,7 +58,7 @@ fn our_labels_take_no_room() {
 }
 
 #[test]
-fn long_names_are_cut_between_characters() {
+fn long_names_are_cut_at_character_boundary() {
     let label = |name: &str| {
         let page = page_of(name);
         let label = page.samples.keys().filter(|series| series.name == "tokenmeter_exchanges_in_flight");

@@ -1,4 +1,4 @@
-//! Exemplars: the latest trace of each bucket, whole, and only where there is one to be found.
+//! Exemplars: the latest sampled trace of each bucket, never torn.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
@@ -41,13 +41,13 @@ fn traced(trace: Trace) -> Record {
 }
 
 #[test]
-fn an_outlier_leads_to_its_trace() {
+fn outlier_links_to_its_trace() {
     let reading = read([traced(trace(7))]);
     for (metric, value) in WITH_EXEMPLARS.into_iter().zip([0.05, 0.05, 0.01, 0.01]) {
         let [exemplar] = exemplars(&reading, metric)[..] else { panic!("{metric:?}") };
         assert_eq!(exemplar.value, value, "{metric:?}");
         assert_eq!((exemplar.trace_id, exemplar.span_id), (trace(7).trace_id, 7u64.to_be_bytes()));
-        assert_eq!(exemplar.at_unix_ns, 1_700_000_000_171_000_000, "when it ended");
+        assert_eq!(exemplar.at_unix_ns, 1_700_000_000_171_000_000, "the time at which it ended");
     }
     let others = Metric::ALL.iter().filter(|metric| !WITH_EXEMPLARS.contains(metric));
     let others = others.filter(|metric| reading.families.iter().any(|family| family.metric == **metric));
@@ -55,7 +55,7 @@ fn an_outlier_leads_to_its_trace() {
 }
 
 #[test]
-fn where_there_is_no_trace_to_be_found_there_is_none() {
+fn exchange_without_stored_trace_has_no_exemplar() {
     let none = |trace: Option<Trace>| {
         let mut record = plain("m");
         record.identity.trace = trace.map(Box::new);
@@ -64,17 +64,17 @@ fn where_there_is_no_trace_to_be_found_there_is_none() {
     };
     assert!(none(None));
     assert!(none(Some(Trace { sampled: false, ..trace(7) })));
-    assert!(none(Some(Trace { spans: None, parent: None, ..trace(7) })), "no span to look at");
-    let theirs = read([traced(Trace { spans: None, ..trace(7) })]);
+    assert!(none(Some(Trace { spans: None, parent: None, ..trace(7) })), "no span to refer to");
+    let caller = read([traced(Trace { spans: None, ..trace(7) })]);
     assert_eq!(
-        exemplars(&theirs, Metric::FirstToken)[0].span_id,
+        exemplars(&caller, Metric::FirstToken)[0].span_id,
         [2; 8],
-        "the caller's span, if we have none"
+        "the caller's span if the proxy has none"
     );
 }
 
 #[test]
-fn a_gap_that_was_shared_out_is_no_gap_of_a_token() {
+fn spread_gap_is_no_exemplar_of_tokens() {
     let mut spread = traced(trace(1));
     spread.timing.weight = Weight::Spread;
     let reading = read([spread]);
@@ -82,9 +82,9 @@ fn a_gap_that_was_shared_out_is_no_gap_of_a_token() {
     assert_eq!(exemplars(&reading, Metric::ChunkGap).len(), 1);
 }
 
-/// Ten tokens a frame and a second between frames, as a meter sees them.
+/// A meter sees ten tokens per frame and a second between frames.
 #[test]
-fn a_tokens_gap_is_its_share_of_the_frames() {
+fn token_gap_is_frame_gap_divided_by_tokens() {
     let tick = |ms: u64| Tick(ms * 1_000_000);
     let mut meter = Meter::new(Dialect::OpenaiChat, tick(0), 10_000_000_000);
     meter.requested(Request { answers: 1, prompts: 1, ..Request::default() }, tick(0));
@@ -108,7 +108,7 @@ fn a_tokens_gap_is_its_share_of_the_frames() {
 }
 
 #[test]
-fn the_latest_of_each_bucket_is_kept_whoever_saw_it() {
+fn latest_exemplar_of_all_workers_is_kept() {
     let metrics = Metrics::new(Options::default());
     let mut workers = [metrics.worker(), metrics.worker()];
     for (at, (ms, later)) in [(50, 3), (55, 1), (5, 0), (51, 2)].into_iter().enumerate() {
@@ -126,7 +126,7 @@ fn the_latest_of_each_bucket_is_kept_whoever_saw_it() {
 }
 
 #[test]
-fn no_reader_sees_one_traces_id_with_another_ones_value() {
+fn exemplar_is_never_torn() {
     const EXCHANGES: u64 = 30_000;
     let metrics = Metrics::new(Options::default());
     let done = AtomicBool::new(false);
@@ -137,7 +137,7 @@ fn no_reader_sees_one_traces_id_with_another_ones_value() {
             let model = cells.model("m");
             let mut record = traced(trace(1));
             for n in 1..=EXCHANGES {
-                // All in one bucket, so that each writes over the one before.
+                // All are in one bucket, so that each overwrites the previous one.
                 record.timing.first_token_ns = Some(41_000_000 + n);
                 record.identity.started_unix_ns += 1;
                 record.identity.trace = Some(Box::new(trace(41_000_000 + n)));

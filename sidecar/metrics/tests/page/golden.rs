@@ -1,4 +1,4 @@
-//! One page, byte by byte. `UPDATE_GOLDEN=1` rewrites the file; the diff is the review.
+//! One page, compared byte by byte. `UPDATE_GOLDEN=1` rewrites the file; review the diff.
 
 use std::path::Path;
 use std::{env, fs};
@@ -14,7 +14,7 @@ use crate::records::{plain, refused, types};
 use crate::traces::trace;
 
 #[test]
-fn a_page_of_two_workers() {
+fn page_of_two_workers_is_golden() {
     let metrics = Metrics::new(Options {
         models: 2,
         upstreams: vec![Upstream { name: "gpu-1".into(), host: "10.0.0.7".into(), port: 8000 }],
@@ -61,8 +61,8 @@ fn a_page_of_two_workers() {
     one.end(qwen, &plain("qwen3-8b"));
     one.overhead(Class::Stream, 18_000);
 
-    // The other worker: the same model busier, cut short; another model in one piece; a third beyond
-    // the cap, refused; a fourth still running.
+    // The other worker: the same model at higher concurrency, aborted; another model, not streamed; a third beyond the
+    // cap, refused; a fourth in flight.
     let qwen = two.model("qwen3-8b");
     two.begin(qwen);
     two.live(qwen, 9, 2);
@@ -97,7 +97,7 @@ fn a_page_of_two_workers() {
     let beyond = two.model("one too many");
     two.begin(beyond);
     two.end(beyond, &refused("one too many"));
-    // A prefill leg, in no count but those of legs.
+    // A prefill leg, only in the counts of legs.
     two.begin(qwen);
     let mut leg = plain("qwen3-8b");
     leg.identity.role = Role::Prefill;
@@ -111,11 +111,11 @@ fn a_page_of_two_workers() {
 
     let text = metrics.text();
     openmetrics::read(&text);
-    compare("tests/golden/page.txt", &settled(&text));
+    compare("tests/golden/page.txt", &without_volatile(&text));
 }
 
-/// The page without what differs from run to run.
-fn settled(text: &str) -> String {
+/// Returns the page without the values that differ between runs.
+fn without_volatile(text: &str) -> String {
     let line = |line: &str| match line.split_once(' ') {
         Some((name, _)) if name.starts_with("process_") => format!("{name} …\n"),
         _ => format!("{line}\n"),
@@ -130,8 +130,8 @@ pub(crate) fn compare(path: &str, text: &str) {
         fs::write(&path, text).unwrap();
     }
     let golden = fs::read_to_string(&path).unwrap_or_default();
-    for (at, (ours, theirs)) in text.lines().zip(golden.lines()).enumerate() {
-        assert_eq!(ours, theirs, "{}:{} (UPDATE_GOLDEN=1 rewrites it)", path.display(), at + 1);
+    for (at, (line, expected)) in text.lines().zip(golden.lines()).enumerate() {
+        assert_eq!(line, expected, "{}:{} (UPDATE_GOLDEN=1 rewrites it)", path.display(), at + 1);
     }
     assert_eq!(text.len(), golden.len(), "{} (UPDATE_GOLDEN=1 rewrites it)", path.display());
 }

@@ -1,33 +1,32 @@
-//! The scrape page, seen from outside: what workers observed is what the page says, in a form that
-//! every scraper reads.
+//! The metrics page contains the workers' observations, in formats that every scraper reads.
 
 #![expect(
     clippy::unwrap_used,
     reason = "in a test a panic is the report; clippy knows only #[test] functions"
 )]
 
-mod openmetrics; // a strict reader of the text form
-mod protobuf; // a reader of the protobuf form
+mod openmetrics; // a strict reader of the text format
+mod protobuf; // a reader of the protobuf format
 mod random; // random exchanges
 mod records; // exchanges to observe
-mod traces; // traces to belong to
-mod twin; // the naive twin: sums made of a list of everything observed
+mod traces; // traces of exchanges
+mod twin; // the naive twin: one number per series
 
-mod agree; // the page says what the twin says
+mod agree; // page and twin agree
 mod cap; // names beyond the cap
 mod concurrent; // a scrape while a worker writes
-mod control; // what the control plane says
+mod control; // readings of the control plane
 mod escape; // names that could break a line
 mod exemplars; // the traces of outliers
-mod forms; // three forms, one story
+mod formats; // the three formats agree
 mod golden; // one page, byte by byte
-mod live; // the live counter's debt
+mod live; // the live counter's overcount
 mod manual; // metrics.md
-mod money; // what exchanges cost, and where it is written down
+mod money; // spend, budgets, the ledger
 mod names; // the table keeps Prometheus' rules
-mod native; // native buckets, sorted out naively
-mod objectives; // which are counted for whom, and a thousand tenants
+mod native; // native buckets against a naive computation
+mod objectives; // objectives, and a thousand tenants
 mod otlp; // names in OTLP, translated back
-mod people; // the snapshot
-mod semconv; // which vintage of the convention is there
-mod splice; // exemplars, where the official encoder has no words for them
+mod semconv; // the enabled families of the convention
+mod snapshot; // the numbers of the live page
+mod splice; // exemplars, which the encoder does not accept

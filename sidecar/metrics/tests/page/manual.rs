@@ -1,5 +1,4 @@
-//! `metrics.md`, generated: the hand-written introduction is below, the rest is the table.
-//! `UPDATE_GOLDEN=1` rewrites it.
+//! `metrics.md` is generated from the introduction below and from the table. `UPDATE_GOLDEN=1` rewrites it.
 
 use std::fmt::Write;
 
@@ -13,7 +12,7 @@ use tenant::{Distrust, RuleKind};
 use crate::golden::compare;
 
 #[test]
-fn the_manual_is_up_to_date() {
+fn manual_is_up_to_date() {
     compare("metrics.md", &manual());
 }
 
@@ -37,7 +36,7 @@ fn manual() -> String {
     let renamed: Vec<_> = renamed.map(|label| format!("`{}`", attribute(label.name))).collect();
     writeln!(
         page,
-        "\nLabels keep their names, but for those of a semantic convention: {}.",
+        "\nLabels keep their names, except those of a semantic convention: {}.",
         renamed.join(", ")
     )
     .unwrap();
@@ -53,7 +52,7 @@ fn manual() -> String {
             writeln!(page, "- `{}`: {}", metric.entry().name, values.join(" · ")).unwrap();
         }
     }
-    page += "\n## Buckets\n\nUpper edges, inclusive; above the last lies an open bucket.\n\n";
+    page += "\n## Buckets\n\nUpper edges, inclusive; an open bucket follows the last edge.\n\n";
     for metric in Metric::ALL {
         if let Kind::Histogram(edges) = metric.entry().kind {
             let edges: Vec<_> = edges.iter().map(f64::to_string).collect();
@@ -63,7 +62,7 @@ fn manual() -> String {
     page
 }
 
-/// The values of a closed label.
+/// Returns the values of a closed label.
 fn values(label: &str) -> Vec<&'static str> {
     match label {
         "dialect" => Dialect::ALL.map(Dialect::name).to_vec(),
@@ -123,7 +122,7 @@ fn values(label: &str) -> Vec<&'static str> {
 /// Each metric's closed list of one label.
 type Lists = Vec<(Metric, Vec<&'static str>)>;
 
-/// Labels that have another closed list for each metric.
+/// Returns the labels whose closed list differs by metric.
 fn by_metric() -> [(&'static str, Lists); 3] {
     let no_first_token = Ending::ALL.map(Ending::name).into_iter().chain([metrics::table::NOT_STREAMED]);
     let reasons = vec![
@@ -153,7 +152,7 @@ fn by_metric() -> [(&'static str, Lists); 3] {
 const OTLP: &str = "
 ## In OTLP
 
-The same numbers, by the same names once Prometheus or VictoriaMetrics has translated them (points to underscores,
+The same metrics, under the same names after Prometheus or VictoriaMetrics has translated them (dots to underscores,
 the unit's word and `_total` appended).
 
 | Name | In OTLP | Unit | Instrument |
@@ -161,249 +160,249 @@ the unit's word and `_total` appended).
 ";
 
 const INTRODUCTION: &str = "\
-# What tokenmeter measures
+# Metrics of tokenmeter
 
 <!-- Generated from the table in src/table.rs by tests/page/manual.rs. `UPDATE_GOLDEN=1 cargo test -p tokenmeter-metrics` rewrites it. -->
 
-The page `/metrics` comes in three forms, by `Accept`: OpenMetrics 1.0 text, Prometheus' protobuf, and text 0.0.4
-for whoever asks for nothing in particular (`curl`, a browser, older agents). Every metric below is on it from the
-start, with its HELP and TYPE; a series appears with its first event, except where a zero says something (nothing
-was refused, nothing was lost, a model is there and idle).
+The page `/metrics` has three formats, chosen by `Accept`: OpenMetrics 1.0 text, Prometheus' protobuf, and text 0.0.4
+for every other request (`curl`, a browser, older agents). Every metric below has its HELP and TYPE lines from the
+start. A series appears with its first event, or with 0 if a zero is informative (no refusal, no loss, an idle model).
 
-## How counts are known
+## Provenance of token counts
 
-A token count is only as good as its source, so each carries its `provenance`, and no number mixes two:
+A token count is as reliable as its source. Each count carries its `provenance`, and no number mixes two:
 
-| Provenance | The count comes from |
+| Provenance | Source of the count |
 |---|---|
 | `reported` | the server's final usage, covering every choice |
-| `running` | the server's own counter, seen before a cut, or covering only part of the choices |
+| `running` | the server's running counter, seen before a cut or covering only some of the choices |
 | `ids` | token ids or log-probability entries in the frames |
-| `tokenized` | a local tokenizer's count of the text (`--tokenizers`): an estimate of what was sampled |
-| `frames` | one per content frame: an estimate |
-| `none` | nothing: the exchange was counted, its tokens are not known |
+| `tokenized` | a local tokenizer on the text (`--tokenizers`): an estimate of the sampled tokens |
+| `frames` | one token per content frame: an estimate |
+| `none` | none: the exchange is counted, its tokens are unknown |
 
-Bill from `provenance=\"reported\"`; watch the rest. `tokenmeter_usage_provenance_total` says how many exchanges
-each source was used for.
+Bill from `provenance=\"reported\"` and monitor the rest. `tokenmeter_usage_provenance_total` counts the exchanges
+of each source.
 
-The `type`s of `tokenmeter_tokens_total` are disjoint: `input` is without `input_cached`, `output` is without
-`output_reasoning`. A sum over `type` counts every token once. Reasoning is split off only where the source of the count
-does so: a server's usage may not, while frames of an aborted stream do. Tokens are added when an exchange ends; for
-what is generated at this moment use `tokenmeter_live_output_tokens_total`, which is at most a second behind.
-When it turns out to have been ahead (the server's final count is smaller than the running one), it stands
-still until the truth has caught up; it never decreases.
+The `type`s of `tokenmeter_tokens_total` are disjoint: `input` excludes `input_cached`, `output` excludes
+`output_reasoning`. A sum over `type` counts every token once. Reasoning is separate only if the source of the count
+separates it: a server's usage may not, while the frames of an aborted stream do. Tokens are added when an exchange
+ends. For tokens as they are generated use `tokenmeter_live_output_tokens_total`, which is at most a second behind. If
+it was ahead (the server's final count is below the running one), it stands still until the difference is used up; it
+never decreases.
 
-Endings, times and speeds have a label `upstream`, the server that was asked: sums over it are the model's. Upstreams are
-configured, so there are as many values as there are servers, and a model has series only at those where an exchange of
-it ended.
+Endings, times and speeds have the label `upstream`; sum over it for the values of a model. A model has series only at
+the upstreams where an exchange of it ended.
 
-`weight` says how the time of single tokens is known: `exact` where each frame's tokens were known, `spread`
-where the total was spread over the frames.
+`weight` is `exact` if the tokens of each frame are known, and `spread` if the total is divided over the frames.
 
-The `gen_ai_server_*` series follow OpenTelemetry's semantic convention. Times to and between tokens are of successes only
-(`complete` and `length`). The duration is of every ended operation, and `error_type` says how it failed: the server's
-status, `client_disconnect`, `stream_truncated` (the answer broke off), `upstream_reset` (before its first byte),
-`error_in_band`, `no_output` or `_OTHER`; it is empty for a success. Of a model at a server 24 values have series of their
-own, later ones are `_OTHER`. `server_address` and `server_port` are those of the upstream's URL; two upstreams at one address
-are one server here. The convention also recommends `gen_ai.response.model`, which is on spans and not on metrics: a server
-may name a model with every answer anew.
+The `gen_ai_server_*` series follow OpenTelemetry's semantic convention. Times to and between tokens cover successes
+only (`complete` and `length`). The duration covers every finished operation; `error_type` is the server's status,
+`client_disconnect`, `stream_truncated` (the response was cut), `upstream_reset` (before its first byte),
+`error_in_band`, `no_output` or `_OTHER`, and empty for a success. For one model at one server 24 values have series of
+their own; later ones are `_OTHER`. `server_address` and `server_port` come from the upstream's URL; two upstreams with
+one address share their series. The convention also recommends `gen_ai.response.model`. It is on spans and not on
+metrics, because a server may return a new model name with every response.
 
-Our own times and speeds take every exchange in which the thing happened: a client that left after the first token has a time to first
-token. Each ended exchange is either in `tokenmeter_time_to_first_token_seconds` or, with the reason, in
-`tokenmeter_no_first_token_total`.
+The `tokenmeter_*` times and speeds cover every exchange in which the event occurred: a client that left after the first
+token has a time to first token. Each finished exchange is either in `tokenmeter_time_to_first_token_seconds` or, with
+the reason, in `tokenmeter_no_first_token_total`.
 
 ## Objectives
 
-An objective (`--objective`, or `objectives` in the settings file) is a promise: a time to the first token, a speed of
-one exchange, and the share of exchanges that are to keep both. Each ended exchange under one has a `verdict`; its bounds
-are edges of `tokenmeter_time_to_first_token_seconds` and `tokenmeter_request_output_token_rate_per_second`, so that
-the histograms tell the same story.
+An objective (`--objective`, or `objectives` in the settings file) states a maximum time to first token, a minimum speed
+of one exchange, and the share of exchanges that must meet both. Each finished exchange under an objective has a
+`verdict`. The bounds are bucket edges of `tokenmeter_time_to_first_token_seconds` and
+`tokenmeter_request_output_token_rate_per_second`, so that verdicts and histograms agree.
 
-| The exchange | Its verdict |
+| Exchange | Verdict |
 |---|---|
-| a success in frames | by its time to first token (at most the bound) and its speed (at least the bound), `slow_both` if it kept neither; one that did not happen, as the speed of a single token, counts as met |
-| a success in one piece | `slow_output` if it took longer than a stream that just keeps both bounds: first token + (tokens per answer - 1) / speed; else `met` |
+| a streamed success | by its time to first token (at most the bound) and its speed (at least the bound), `slow_both` if it missed both; a value that does not exist, such as the speed of a single token, counts as met |
+| a success that was not streamed | `slow_output` if it took longer than a stream that just meets both bounds: first token + (tokens per answer - 1) / speed; else `met` |
 | cut, an error in the stream, empty, or `proxy_error` | `failed` |
 | a status of 500 and above, 408, 424 or 429 | `failed` |
-| another status of 400 and above | not counted: the client's own mistake |
-| a client that left | `slow_first_token` if it had asked for a stream and waited longer for the first token than the bound; else not counted: why it left is not known |
-| embeddings and rankings | not counted: they have no tokens to wait for |
+| another status of 400 and above | none: a client error |
+| a client that left | `slow_first_token` if it asked for a stream and waited longer for the first token than the bound; else none: its reason is unknown |
+| embeddings and rankings | none: they have no output tokens |
 
-Of several objectives the first that covers the model and the tenant counts. Goodput is what was met: exchanges, and the
-output tokens in them. A speed that is exactly the bound is met, and lies in the histogram's bucket below it.
+If several objectives cover the model and the tenant, the first one applies. Goodput is the number of exchanges that met
+their objective, and the output tokens in them. A speed equal to the bound is met, and lies in the histogram's bucket
+below it.
 
 ## Token usage by the semantic convention
 
-`gen_ai_client_inference_usage_*` and `gen_ai_client_inference_operation_*` are made of `reported` counts alone and
-hold every ended operation, failed ones too; one without a report is a 0 in them, with the modality `unknown`. The
-distributions say by `error_type` how an operation failed. `input` includes what was
-read from or written to a cache, `output` includes reasoning: the other counters are parts of these two, not more.
-They carry no tenant. Embeddings are in `gen_ai_client_embeddings_*` instead.
+`gen_ai_client_inference_usage_*` and `gen_ai_client_inference_operation_*` contain `reported` counts only, and every
+finished operation, failed ones included. An operation without a report adds 0, with the modality `unknown`. The
+distributions have the label `error_type`. `input` includes tokens read from or written to a cache, and `output`
+includes reasoning: the other counters are parts of these two. They have no tenant. Embeddings are in
+`gen_ai_client_embeddings_*`.
 
-| `--semconv` | Families beside `gen_ai_server_*` |
+| `--semconv` | Families besides `gen_ai_server_*` |
 |---|---|
 | `latest` (the default) | `gen_ai_client_inference_usage_*`, `gen_ai_client_inference_operation_*`, `gen_ai_client_embeddings_*` |
 | `client` | those, and `gen_ai_client_inference_duration_seconds`, `…_time_to_first_chunk_seconds`, `…_time_per_output_chunk_seconds` |
-| `legacy` | `gen_ai_client_token_usage`, as the convention had it before: reported counts, no zeros |
+| `legacy` | `gen_ai_client_token_usage`, as in the convention until 1.41: reported counts, no zeros |
 | `both` | those of `latest` and `legacy` |
 
-The times of `client` are measured here, at the server's door, from the complete request on. The time per chunk is between
-frames with tokens, in the buckets of `tokenmeter_chunk_gap_seconds`. What is switched off is on no page and in no export.
+The times of `client` are measured in the proxy, from the complete request on. The time per chunk is the time between
+frames with tokens, in the buckets of `tokenmeter_chunk_gap_seconds`. A disabled family is on no page and in no export.
 
-## Forms of the page
+## Formats of the page
 
-| Form | Asked for by | Has |
+| Format | `Accept` | Contains |
 |---|---|---|
 | OpenMetrics 1.0 | `application/openmetrics-text` (Prometheus' first choice) | units, exemplars |
 | protobuf | `application/vnd.google.protobuf` (Prometheus with `scrape_native_histograms`, or its feature `native-histograms` before 3.8) | units, exemplars, native histograms |
-| text 0.0.4 | `text/plain`, `*/*`, nothing, anything we do not have | classic histograms |
+| text 0.0.4 | `text/plain`, `*/*`, no `Accept`, an unknown type | classic histograms |
 
-All three hold the same numbers. They are compressed where gzip is accepted. Four pages are printed at once, off the
-thread that answers probes; a scrape beyond them waits up to five seconds and then gets 503 with `Retry-After`.
+All three contain the same numbers. They are compressed if the client accepts gzip. Up to four pages are rendered at
+once, on other threads than the probes'; a further scrape waits up to five seconds and then gets 503 with `Retry-After`.
 
-**Exemplars** lead from a bucket to a trace. The latest observation of each bucket whose request carried a sampled
-`traceparent` is kept with its trace and span (ours if we export spans, else the caller's): in both times to first token
-with the time itself, in `tokenmeter_chunk_gap_seconds` and `tokenmeter_inter_token_seconds{weight=\"exact\"}` with the
-exchange's longest gap, if a gap of that bucket was among its own. Prometheus keeps them with
+**Exemplars** link a bucket to a trace. Each bucket keeps its latest observation whose request carried a sampled
+`traceparent`, with trace and span (the proxy's own span if it exports spans, else the caller's). Both times to first
+token keep the time itself. `tokenmeter_chunk_gap_seconds` and `tokenmeter_inter_token_seconds{weight=\"exact\"}` keep
+the exchange's longest gap, if the exchange has a gap in that bucket. Prometheus stores exemplars with
 `--enable-feature=exemplar-storage`.
 
-**Native histograms** are beside the classic ones of everything that is observed one by one: all histograms but
-`tokenmeter_inter_token_seconds` and `tokenmeter_chunk_gap_seconds`, whose gaps are put in the classic buckets while an
-exchange runs, and `tokenmeter_otlp_export_seconds`. Their schema is 3: a bucket is 9 % wider than the one below. What is
-at most 2^-20 s (a microsecond) is in the zero bucket, what is over 2^12 s (68 minutes) in the last one; of rates,
-tokens and joules 2^-11 and 2^21.
+**Native histograms** accompany every classic one except `tokenmeter_inter_token_seconds` and
+`tokenmeter_chunk_gap_seconds`, whose gaps are counted in classic buckets while an exchange runs, and
+`tokenmeter_otlp_export_seconds`. Their schema is 3: each bucket is 9 % wider than the one below. The zero bucket ends at
+2^-20 s (a microsecond) and the last one begins at 2^12 s (68 minutes); for rates, tokens and joules the bounds are
+2^-11 and 2^21.
 
-## What the server says of itself
+## Metrics read from the inference server
 
-Where the inference server has a metrics page of its own, it is read every 15 seconds (`engine_metrics_interval_ms`)
-and said here in one vocabulary, whatever the server calls it: the series `tokenmeter_engine_*`. Several models
-or engines behind one page are added up; shares are averaged. What a server does not say is absent. All of them
-but `tokenmeter_engine_info` vanish while its page cannot be read; then `tokenmeter_engine_up` is 0. It is absent where the page is not asked
-for: `engine_metrics: off`, a server without one (Ollama, hosted interfaces), and llama.cpp unless `engine_metrics:
-on`, because some gauges of its page are averages since the last reading, so a second reader spoils them for the
-first.
+If the inference server has a metrics page, tokenmeter reads it every 15 seconds (`engine_metrics_interval_ms`) and
+exports it as `tokenmeter_engine_*`, under the same names for every server. Several models or engines on one page are
+summed; shares are averaged. A value that the server does not report is absent. While the page cannot be read, all these
+series except `tokenmeter_engine_info` are absent and `tokenmeter_engine_up` is 0. `tokenmeter_engine_up` is absent if
+the page is not read: with `engine_metrics: off`, for a server without a page (Ollama, hosted interfaces), and for
+llama.cpp unless `engine_metrics: on`, because some gauges of its page are averages since the last read, which a second
+reader distorts.
 
-The baseline is the first page we read of a server's life; a counter that fell or another start time begins
-another life. `tokenmeter_engine_drift_tokens` is the server's count less ours, each since the baseline:
+The baseline is the first page read since the server's start; a counter that fell or a new start time sets a new
+baseline. `tokenmeter_engine_drift_tokens` is the server's count minus tokenmeter's, each since the baseline:
 
-- **0, between requests**: every token the server counted passed through here and was counted the same.
-- **positive**: the server did what we did not see. Requests that went past us, warm-up and health requests,
-  paths we do not meter, tokens generated after a client had left, the prompt of a stream that was cut before
-  the server said how long it was, a prompt counted once per choice (vLLM), and records lost to a full outbox
+- **0, between requests**: every token the server counted passed through tokenmeter and was counted the same.
+- **positive**: the server did work that tokenmeter did not see: requests that bypass it, warm-up and health requests,
+  unmetered paths, tokens generated after a client left, the prompt of a stream that was cut before the server reported
+  its length, a prompt counted once per choice (vLLM), and records lost to a full outbox
   (`tokenmeter_dropped_total{what=\"record\"}`).
-- **negative**: we counted what the server did not. Tokens of requests that it counts only when they end well
-  (text-generation-inference), or another server than the one whose page it is, as behind a load balancer.
+- **negative**: tokenmeter counted tokens that the server did not: requests that the server counts only if they succeed
+  (text-generation-inference), or requests to another server than the one that served the page, as behind a load
+  balancer.
 
-Exchanges that run while a page is read are counted by one side and not yet by the other (most servers count
-as they generate, we when an exchange ends), also those that ran at the baseline: under load the drift swings
-by what is in flight. Look at its trend, or at quiet times.
+Exchanges in flight during a read are counted by one side only (most servers count while they generate, tokenmeter when
+an exchange ends), also those in flight at the baseline. Under load the drift varies by the tokens in flight: look at its
+trend, or at times without traffic.
 
-`tokenmeter_engine_prompt_source_tokens` says where prompt tokens came from: computed (`compute`), held by the server's
-own prefix cache (`cache`), fetched from a KV store or another server (`transfer`).
+`tokenmeter_engine_prompt_source_tokens` counts prompt tokens by origin: computed (`compute`), held by the server's own
+prefix cache (`cache`), fetched from a KV store or another server (`transfer`).
 
-`tokenmeter_engine_hidden_cached_tokens` is above 0 where a server's page shows cached tokens that its usage does not
+`tokenmeter_engine_hidden_cached_tokens` is above 0 if a server's page shows cached tokens that its usage does not
 report: vLLM without `--enable-prompt-tokens-details`, SGLang without `--enable-cache-report`. Such tokens are counted
-and priced as computed ones. The number is the least that can be true: cached tokens of the page before, less all prompt
-tokens that did not pass through here, less those that were reported. Above a hundredth of all prompt tokens the log and
-the live page say so, with the flag to set.
+and priced as computed ones. The number is a lower bound: cached tokens of the previous page, minus all prompt tokens
+that did not pass through tokenmeter, minus the reported ones. Above a hundredth of all prompt tokens the log and the
+live page name the flag to set.
 
-## Accelerators and what they were used for
+## Accelerators: energy, time and cost
 
-`hw_*` follows OpenTelemetry's hardware convention; `hw_id` is the device's UUID. What a device does not say is absent,
-and while `tokenmeter_gpu_up` is 0 its gauges are too: counters stay. Time that no sample covers is counted in
-`tokenmeter_gpu_gap_seconds_total` and not guessed.
+`hw_*` follows OpenTelemetry's hardware convention; `hw_id` is the device's UUID. A value that a device does not report
+is absent. While `tokenmeter_gpu_up` is 0 the gauges of the device are absent too; its counters stay. Time that no sample
+covers is counted in `tokenmeter_gpu_gap_seconds_total` and not estimated.
 
-Energy, device time and cost are shared out, and nothing is left over. Since the baseline:
+Energy, device time and cost are attributed completely. Since the baseline:
 
 - energy: `hw_energy_joules_total` has grown by the sum of `tokenmeter_energy_attributed_joules_total`,
   `…_idle_joules_total`, `…_unattributed_joules_total` and `tokenmeter_energy_pending_joules`;
-- device time and cost likewise, by `tokenmeter_gpu_*`. Costs are there where prices are set, by `part`.
+- device time and cost likewise, by `tokenmeter_gpu_*`. Costs exist where prices are configured, by `part`.
 
-`pending` belongs to exchanges that still run or are not settled; it goes over to the others and is no counter.
-`tokenmeter_energy_model_joules_total` is the attributed energy a second time, by model: do not add it to the others.
+`pending` belongs to exchanges in flight or not settled. It moves to the other three and is a gauge.
+`tokenmeter_energy_model_joules_total` is the attributed energy again, by model: do not add it to the others.
 
 ## Tenants and money
 
-A tenant's tokens and exchanges are counted at the same moment and by the same types and endings as its models'. The first
-hundred tenants have series of their own, the rest is `_other`, the same ones in every family: sums stay exact. The
-ledger has no such cap.
+A tenant's tokens and exchanges are counted at the same moment and by the same types and endings as those of its models.
+The first hundred tenants have series of their own; the others share `_other`, in every family the same tenants, so that
+sums are exact. The ledger has no such cap.
 
-Spend has two bases, which are never added up. `price`: tokens by the price book, once for each ended exchange, in the
+Spend has two bases, which are never added up. `price`: tokens by the price book, once per finished exchange, in the
 book's currency. `gpu`: device hours and energy of settled exchanges, in US dollars; the same money as
-`tokenmeter_gpu_cost_usd_total`, by tenant and by model. Sums are kept in whole pico-units (10^-12) and become a float when
-the page is printed; a bill is made of the ledger. An exchange without a price is in
-`tokenmeter_unpriced_exchanges_total`, with the reason, and in no sum on the basis `price`. One whose response says a
-service tier that its price entry does not have is charged by the entry's own prices, which may be less than the tier
+`tokenmeter_gpu_cost_usd_total`, by tenant and by model. Sums are kept in whole pico-units (10^-12) and converted to a
+float when the page is rendered; bill from the ledger. An exchange without a price is in
+`tokenmeter_unpriced_exchanges_total`, with the reason, and in no sum on the basis `price`. An exchange whose response
+states a service tier that its price entry lacks is charged at the entry's base prices, which may be less than the tier
 costs; it is in `tokenmeter_unpriced_tier_exchanges_total`, and the log names each such tier once.
 
-The currency is in the names: the table says `usd`, and where the price book is in euros the page says
-`tokenmeter_tenant_spend_eur_total{basis=\"price\"}`, `tokenmeter_budget_used_eur` and so on. What GPUs cost stays in
-dollars, in `tokenmeter_tenant_spend_usd_total{basis=\"gpu\"}`.
+Names contain the currency. The table below writes `usd`; with a price book in euros the page has
+`tokenmeter_tenant_spend_eur_total{basis=\"price\"}`, `tokenmeter_budget_used_eur` and so on. GPU costs are always in
+US dollars, in `tokenmeter_tenant_spend_usd_total{basis=\"gpu\"}`.
 
-Of several budgets of one tenant for one kind of period the one that leaves it the least is shown. The limits, use and
-forecasts of tenants under `_other` are added up.
+If a tenant has several budgets for one kind of period, the page shows the one with the least remaining. Limits, use and
+forecasts of the tenants under `_other` are summed.
 
 ## The ledger
 
-A row is in `tokenmeter_ledger_rows_total` once it is on the disk and no crash can lose it. Until then it waits
-(`tokenmeter_ledger_queued_rows`), the oldest for `tokenmeter_ledger_commit_lag_seconds`. Where there was no room for it, it is in
-`tokenmeter_ledger_shed_rows_total`, and the ledger has its totals, or in `tokenmeter_ledger_lost_rows_total`; both are in
-`tokenmeter_dropped_total{what=\"ledger_row\"}`. There are no series of a ledger, of a central store, of budgets or of files where
-there are none. Counts are since the start of the process; a gap, or a file found corrupt, as the process starts makes its
-counter begin at 1, which a rate does not see.
+A row is in `tokenmeter_ledger_rows_total` once it is durable on the disk. Until then it is in
+`tokenmeter_ledger_queued_rows`, and `tokenmeter_ledger_commit_lag_seconds` is the age of the oldest. If the queue is
+full, the row is either in `tokenmeter_ledger_shed_rows_total`, and the ledger keeps its totals, or in
+`tokenmeter_ledger_lost_rows_total`; both are in `tokenmeter_dropped_total{what=\"ledger_row\"}`. A process without a
+ledger, a central store, budgets or reloaded files has no series of them. Counts begin at the start of the process. A gap
+or a corrupt file found at the start makes its counter begin at 1, which `rate` does not see.
 
 ## Telemetry about telemetry
 
-Of spans and log records, `made` is `sent`, all that was `dropped_*` and `tokenmeter_otlp_queued_items`, exactly. For
-the signal `metric` the items are the data points of exports. What was dropped is in `tokenmeter_dropped_total` too, as
-`span`, `log_record` and `metric_export`.
+For spans and log records, `made` = `sent` + all `dropped_*` + `tokenmeter_otlp_queued_items`, exactly. For the signal
+`metric` the items are the data points of exports. Dropped items are in `tokenmeter_dropped_total` too, as `span`,
+`log_record` and `metric_export`.
 
-## Label values of our own
+## Reserved label values
 
-- `_other`: the name came after the cap was reached (50 models unless set otherwise, 100 tenants). All its numbers are here,
-  so sums stay exact; each exchange counted so adds to `tokenmeter_dropped_total{what=\"label_overflow\"}`. A name that
-  has more exchanges under `_other` than the label with the least takes its place, at most one a minute. What the other
-  counted goes on under `_other`, which grows by it at once: no series goes down, but `rate` of `_other` sees the step.
-  A name that gets a label again counts from zero, which Prometheus takes for a restart. Older exchanges weigh half as
-  much every ten minutes, so that a model that is no longer used gives its label back.
-- `_unknown`: the request's model is not known yet, was never learned, or named no model that a server has accepted
-  (a refused request cannot make a label).
+- `_other`: the name came after the cap was reached (50 models by default, 100 tenants). All its numbers are here, so
+  that sums are exact; each such exchange adds to `tokenmeter_dropped_total{what=\"label_overflow\"}`. A name with more
+  exchanges under `_other` than the least used label replaces that label, at most one per minute. The counts of the
+  replaced label move to `_other`, which grows at once: no series decreases, but `rate` of `_other` shows the step. A
+  name that gets a label again counts from zero, which Prometheus treats as a restart. The weight of older exchanges
+  halves every ten minutes, so that an unused model loses its label.
+- `_unknown`: the request's model is not known yet, could not be determined, or was accepted by no server (a rejected
+  request cannot create a label).
 
-Names longer than 128 bytes are cut between characters. Control characters and a leading `_` are shown as U+FFFD (`�`),
-so that a model's name neither orders a terminal nor takes a label that is kept; a model named `_other` or `_unknown`
-adds to that series. The ledger keeps every name as it was.
+Names longer than 128 bytes are cut at a character boundary. Control characters and a leading `_` become U+FFFD (`�`),
+so that a model name can neither control a terminal nor use a reserved label; a model named `_other` or `_unknown` adds
+to that series. The ledger keeps every name unchanged.
 
-`tokenmeter_usage_steps_total` says, for each request to chat and completions, what was done so that its answer carries
-usage. The first that holds counts: `observed` (the policy), `sent_unasked` (this server sends it anyway, or always ends
-its completions with it), `refused` (it refuses to be asked), `unreadable` (compressed, sealed by a digest, or not the
-JSON it should be), `too_large` (over 8 MiB, or no room), `not_streamed`, `client_asked`, `continuous`, `injected`.
+`tokenmeter_usage_steps_total` counts, for each request to chat and completions, the step taken to have usage in the
+response. The first that applies counts: `observed` (the policy), `sent_unasked` (this server sends usage anyway, or
+always ends its completions with it), `refused` (the server rejects the option), `unreadable` (compressed, sealed by a
+digest, or not valid JSON), `too_large` (over 8 MiB, or no memory left), `not_streamed`, `client_asked`, `continuous`,
+`injected`.
 
-## How to ask
+## Queries
 
 ```promql
-# Output tokens per second, by model, as users are served now
+# Output tokens per second, by model, as they are generated
 sum by (model) (rate(tokenmeter_live_output_tokens_total[1m]))
 
-# Tokens of a day, by type, that a bill may rest on
+# Billable tokens of a day, by type
 sum by (model, type) (increase(tokenmeter_tokens_total{provenance=\"reported\"}[1d]))
 
 # Time to first token, 99th percentile
 histogram_quantile(0.99, sum by (le, model) (rate(tokenmeter_time_to_first_token_seconds_bucket[5m])))
 
-# The speed one user sees, against how many share the server
+# Median speed of one request, by concurrency at the server
 histogram_quantile(0.5, sum by (le, model, upstream, concurrency) (rate(tokenmeter_request_output_token_rate_per_second_bucket[1h])))
 
 # Share of streams faster than 30 tokens per second (10, 15, 30 and 100 are edges)
 1 - sum(rate(tokenmeter_request_output_token_rate_per_second_bucket{le=\"30.0\"}[5m]))
   / sum(rate(tokenmeter_request_output_token_rate_per_second_count[5m]))
 
-# Errors and clients that left, as shares
+# Shares of errors and of clients that left
 sum by (model) (rate(tokenmeter_exchanges_total{ending!~\"complete|length|client_abort\"}[5m]))
   / sum by (model) (rate(tokenmeter_exchanges_total[5m]))
 sum by (model) (rate(tokenmeter_exchanges_total{ending=\"client_abort\"}[5m]))
   / sum by (model) (rate(tokenmeter_exchanges_total[5m]))
 
-# The share of failures by the semantic convention, by server
+# Share of failures by the semantic convention, by server
 1 - sum by (server_address, server_port) (rate(gen_ai_server_request_duration_seconds_count{error_type=\"\"}[5m]))
   / sum by (server_address, server_port) (rate(gen_ai_server_request_duration_seconds_count[5m]))
 
@@ -413,26 +412,26 @@ sum by (model, objective) (rate(tokenmeter_goodput_exchanges_total[5m]))
 sum by (model, objective) (rate(tokenmeter_goodput_tokens_total[5m]))
   / sum by (model, objective) (rate(tokenmeter_objective_tokens_total[5m]))
 
-# How fast the error budget burns: 1 is just as fast as the target allows
+# Burn rate of the error budget: 1 is the rate that the target allows
 (1 - sum by (objective) (rate(tokenmeter_objective_exchanges_total{verdict=\"met\"}[1h]))
    / sum by (objective) (rate(tokenmeter_objective_exchanges_total[1h])))
   / (1 - max by (objective) (tokenmeter_objective_target_ratio))
 
-# What each tenant spends in an hour, by price; dollars that its exchanges cost in GPU time and energy
+# Spend of each tenant per hour: by price, and by GPU time and energy
 sum by (tenant) (rate(tokenmeter_tenant_spend_usd_total{basis=\"price\"}[1h])) * 3600
 sum by (tenant) (rate(tokenmeter_tenant_spend_usd_total{basis=\"gpu\"}[1h])) * 3600
 
-# Does an answer slow down as it grows? Seconds per token by position
+# Seconds per token by position: a rise means that long responses slow down
 sum by (upstream, position) (rate(tokenmeter_output_position_seconds_total[1h]))
   / sum by (upstream, position) (rate(tokenmeter_output_position_tokens_total[1h]))
 
-# Tokens a minute that the server generated and we did not see, smoothed over what is in flight
+# Tokens per minute that the server generated and tokenmeter did not see, smoothed over the tokens in flight
 deriv(tokenmeter_engine_drift_tokens{direction=\"output\"}[30m]) * 60
 
-# Requests that wait although the server's cache has room
+# Servers with queued requests and free KV cache
 tokenmeter_engine_waiting_requests > 0 and tokenmeter_engine_kv_cache_usage_ratio < 0.9
 
-# Who is slow: the server, or the client that reads
+# Waiting time caused by the server, and by the client
 rate(tokenmeter_stalled_seconds_total[5m])
 rate(tokenmeter_client_wait_seconds_total[5m])
 ```

@@ -1,4 +1,4 @@
-//! Money on the page: exact to the last pico-unit, under few names, and each currency by itself.
+//! Money on the page: exact to the pico-unit, under capped names, each currency separately.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ fn euros() -> Metrics {
 }
 
 #[test]
-fn charges_are_added_up_exactly() {
+fn charges_are_summed_exactly() {
     let metrics = Metrics::new(Options::default());
     // A float that had this sum could not count the pico-dollars that follow.
     metrics.charge("a", "m", Basis::Price, 9_000_000_000_000_000_000_000);
@@ -33,14 +33,14 @@ fn charges_are_added_up_exactly() {
     let page = page(&metrics);
     let of =
         |tenant| page.get("tokenmeter_tenant_spend_usd_total", &[("tenant", tenant), ("basis", "price")]);
-    assert_eq!(of("a"), Some(9_000_000_001.0), "and nothing is taken back");
-    assert_eq!(of("b"), Some(0.0), "what costs nothing was charged all the same");
+    assert_eq!(of("a"), Some(9_000_000_001.0), "a negative charge adds 0");
+    assert_eq!(of("b"), Some(0.0), "a charge of 0 creates the series");
     let gpu = [("tenant", "a"), ("basis", "gpu")];
-    assert_eq!(page.get("tokenmeter_tenant_spend_usd_total", &gpu), None, "nobody said anything of GPUs");
+    assert_eq!(page.get("tokenmeter_tenant_spend_usd_total", &gpu), None, "no charge on the basis gpu");
 }
 
 #[test]
-fn a_currency_is_in_the_names_and_dollars_stay_dollars() {
+fn names_contain_currency_and_gpu_costs_dollars() {
     let metrics = euros();
     let mut worker = metrics.worker();
     let model = worker.model("m");
@@ -72,7 +72,7 @@ fn a_currency_is_in_the_names_and_dollars_stay_dollars() {
     );
     let book = [("version", "2026-11"), ("hash", "cafe"), ("currency", "EUR")];
     assert_eq!(page.get("tokenmeter_price_book_info", &book), Some(1.0));
-    // Beside the two families in dollars there are only the costs of GPUs.
+    // Besides the two families in dollars only GPU costs remain.
     let dollars = page.families.iter().filter(|family| family.name.ends_with("_usd"));
     let dollars: Vec<_> = dollars.map(|family| family.name.as_str()).collect();
     let expected = [
@@ -86,7 +86,7 @@ fn a_currency_is_in_the_names_and_dollars_stay_dollars() {
 }
 
 #[test]
-fn every_name_in_money_takes_every_currency_in_one_place() {
+fn money_name_contains_currency_once() {
     assert!(["", "EU", "EURO", "E R", "ÄB"].iter().all(|code| Currency::new(code).is_none()));
     let euro = Currency::new("EUR").unwrap();
     assert_eq!((euro.code().as_str(), euro.word().as_str()), ("EUR", "eur"));
@@ -110,7 +110,7 @@ fn every_name_in_money_takes_every_currency_in_one_place() {
 }
 
 #[test]
-fn workers_and_control_plane_agree_about_who_is_other() {
+fn workers_and_control_plane_agree_about_other() {
     let metrics = Metrics::new(Options::default());
     let mut worker = metrics.worker();
     let model = worker.model("m");
@@ -164,7 +164,7 @@ fn workers_and_control_plane_agree_about_who_is_other() {
 }
 
 #[test]
-fn what_has_no_price_is_counted_and_not_charged() {
+fn unpriced_exchange_is_counted_and_not_charged() {
     let metrics = Metrics::new(Options::default());
     let mut worker = metrics.worker();
     worker.model("m");
@@ -184,9 +184,9 @@ fn what_has_no_price_is_counted_and_not_charged() {
 }
 
 #[test]
-fn a_ledger_says_how_it_is_and_without_one_nothing_is_said() {
+fn ledger_series_exist_only_with_ledger() {
     let metrics = Metrics::new(Options::default());
-    let told = |page: &Page| {
+    let ledger_series = |page: &Page| {
         let ours = |name: &str| {
             ["tokenmeter_ledger_", "tokenmeter_ship_", "tokenmeter_config_", "tokenmeter_budget_"]
                 .iter()
@@ -194,7 +194,7 @@ fn a_ledger_says_how_it_is_and_without_one_nothing_is_said() {
         };
         page.samples.keys().filter(|one| ours(&one.name)).count()
     };
-    assert_eq!(told(&page(&metrics)), 0);
+    assert_eq!(ledger_series(&page(&metrics)), 0);
     assert_eq!(page(&metrics).get("tokenmeter_dropped_total", &[("what", "ledger_row")]), None);
     metrics.ledger(LedgerReading {
         up: true,
@@ -236,7 +236,7 @@ fn a_ledger_says_how_it_is_and_without_one_nothing_is_said() {
     ] {
         assert_eq!(of(name, &[]), Some(value), "{name}");
     }
-    assert_eq!(of("ship_up", &[]), None, "nothing was tried yet");
+    assert_eq!(of("ship_up", &[]), None, "before the first attempt");
     for (name, labels, value) in [
         ("ledger_bytes", &[("file", "database")][..], Some(4096.0)),
         ("ledger_bytes", &[("file", "log")], None),

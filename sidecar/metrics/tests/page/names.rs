@@ -1,4 +1,4 @@
-//! The table keeps Prometheus' rules, and the page and the table hold the same metrics.
+//! The table follows Prometheus' naming rules, and page and table contain the same metrics.
 
 use std::collections::BTreeSet;
 
@@ -8,12 +8,12 @@ use metrics::{Format, Kind, LABELS, Metric, Metrics, Options, Semconv, Unit};
 use crate::openmetrics;
 
 #[test]
-fn every_name_follows_the_rules() {
+fn every_name_follows_naming_rules() {
     let mut seen = BTreeSet::new();
     for metric in Metric::ALL {
         let entry = metric.entry();
         let name = entry.name;
-        assert!(seen.insert(name), "{name} is there twice");
+        assert!(seen.insert(name), "{name} occurs twice");
         let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
         assert!(name.chars().all(allowed) && !name.contains("__") && !name.ends_with('_'), "{name}");
         let prefix = ["tokenmeter_", "gen_ai_server_", "gen_ai_client_", "hw_", "process_"];
@@ -22,7 +22,7 @@ fn every_name_follows_the_rules() {
         assert_eq!(
             base.is_some(),
             entry.kind == Kind::Counter,
-            "{name}: _total is for counters, and for all"
+            "{name}: every counter, and only a counter, ends in _total"
         );
         let base = base.unwrap_or(name);
         match entry.unit.suffix() {
@@ -51,7 +51,7 @@ fn every_name_follows_the_rules() {
 }
 
 #[test]
-fn every_label_is_described_and_every_description_used() {
+fn described_labels_are_the_used_ones() {
     let described: BTreeSet<_> = LABELS.iter().map(|label| label.name).collect();
     assert_eq!(described.len(), LABELS.len());
     let used: BTreeSet<_> = Metric::ALL.iter().flat_map(|metric| metric.entry().labels).copied().collect();
@@ -71,7 +71,7 @@ fn every_meaning_is_one_sentence() {
     for metric in Metric::ALL {
         let meaning = metric.entry().meaning;
         assert!(meaning.ends_with('.') && !meaning.contains(['\n', '\\', '|']), "{meaning}");
-        assert!(meaning.starts_with(char::is_uppercase) && !meaning.contains(". "), "{meaning}");
+        assert!(!meaning.starts_with(char::is_lowercase) && !meaning.contains(". "), "{meaning}");
     }
 }
 
@@ -93,7 +93,7 @@ fn every_histogram_has_rising_edges() {
 }
 
 #[test]
-fn the_page_opens_every_metric_of_the_table_and_no_other() {
+fn page_has_exactly_the_metrics_of_table() {
     let families = |semconv| {
         let page = openmetrics::read(&Metrics::new(Options { semconv, ..Options::default() }).text());
         page.families
@@ -117,9 +117,9 @@ fn the_page_opens_every_metric_of_the_table_and_no_other() {
     }
 }
 
-/// The cells are laid out by `as usize`, the page by `ALL`: they must agree.
+/// Cells are indexed by `as usize` and the page by `ALL`, which must agree.
 #[test]
-fn closed_lists_are_in_the_order_of_their_declaration() {
+fn closed_lists_are_in_order_of_declaration() {
     fn in_order<T: Copy>(all: &[T], index: impl Fn(T) -> usize) {
         assert!(all.iter().enumerate().all(|(at, one)| index(*one) == at));
     }
@@ -140,7 +140,7 @@ fn closed_lists_are_in_the_order_of_their_declaration() {
 }
 
 #[test]
-fn a_new_process_already_says_its_zeros() {
+fn new_process_exports_informative_zeros() {
     let metrics = Metrics::new(Options::default());
     let _worker = metrics.worker();
     let page = openmetrics::read(&metrics.text());

@@ -1,4 +1,4 @@
-//! Native buckets as a scraper gets them, against buckets sorted out naively.
+//! Native buckets as a scraper receives them, against a naive computation.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::openmetrics::Series;
 use crate::protobuf;
 use crate::records::plain;
 
-/// The first bucket whose end is not below the value: bucket `i` of schema 3 ends at 2^(i/8).
+/// Returns the first bucket whose end is not below the value: bucket `i` of schema 3 ends at 2^(i/8).
 fn bucket(seconds: f64) -> i32 {
     (-160..).find(|at| seconds <= (f64::from(*at) / 8.0).exp2()).unwrap()
 }
@@ -19,14 +19,14 @@ proptest! {
     #![proptest_config(chance::cases(64))]
 
     #[test]
-    fn a_scraper_finds_each_observation_in_its_bucket(
-        // From below the range's start, a microsecond, to past its end at 4096 s, in even octaves.
+    fn scraper_finds_each_observation_in_its_bucket(
+        // From below the start of the range, a microsecond, to beyond its end at 4096 s, evenly by octave.
         octaves in prop::collection::vec(8.0f64..43.0, 1..60),
     ) {
         let metrics = Metrics::new(Options::default());
         let mut worker = metrics.worker();
         let model = worker.model("m");
-        let mut meant = BTreeMap::<i32, i64>::new();
+        let mut expected = BTreeMap::<i32, i64>::new();
         let mut zero = 0;
         for octave in octaves {
             let ns = octave.exp2() as u64;
@@ -35,9 +35,9 @@ proptest! {
             worker.begin(model);
             worker.end(model, &record);
             match bucket(ns as f64 / 1e9) {
-                // The zero bucket ends at 2^-20 s; what lies beyond the last bucket is in it.
+                // The zero bucket ends at 2^-20 s; values beyond the last bucket are in it.
                 ..=-160 => zero += 1,
-                at => *meant.entry(at.min(12 * 8 - 1)).or_default() += 1,
+                at => *expected.entry(at.min(12 * 8 - 1)).or_default() += 1,
             }
         }
         let natives = protobuf::of(&metrics.reading()).natives;
@@ -47,6 +47,6 @@ proptest! {
         prop_assert_eq!(labels.get("model").map(String::as_str), Some("m"));
         prop_assert_eq!((native.schema, native.zero_threshold), (3, (-20f64).exp2()));
         prop_assert_eq!(native.zero_count, zero);
-        prop_assert_eq!(&native.buckets, &meant);
+        prop_assert_eq!(&native.buckets, &expected);
     }
 }

@@ -1,4 +1,4 @@
-//! Objectives on the page: whose they are, and that tenants stay few.
+//! Objectives on the page, and the cap of tenants.
 
 use meter::Ending;
 use metrics::{Metrics, Options};
@@ -9,22 +9,22 @@ use crate::records::{plain, refused};
 use crate::twin::objectives;
 
 #[test]
-fn without_objectives_there_is_no_series_of_them() {
+fn no_objective_no_series() {
     let metrics = Metrics::new(Options::default());
     let mut worker = metrics.worker();
     let model = worker.model("qwen3-8b");
     worker.begin(model);
     worker.end(model, &plain("qwen3-8b"));
     let page = openmetrics::read(&metrics.text());
-    let told = page
+    let series = page
         .samples
         .keys()
         .filter(|series| series.name.contains("objective") || series.name.contains("goodput"));
-    assert_eq!(told.count(), 0, "an objective nobody set cannot be missed");
+    assert_eq!(series.count(), 0);
 }
 
 #[test]
-fn a_verdict_and_its_goodput() {
+fn verdicts_and_goodput_are_counted() {
     let metrics = Metrics::new(Options { objectives: objectives(), ..Options::default() });
     let mut worker = metrics.worker();
     let model = worker.model("mistral");
@@ -32,7 +32,7 @@ fn a_verdict_and_its_goodput() {
         worker.begin(model);
         worker.end(model, record);
     };
-    // 100 tokens per second, and 50 ms: met. A refusal for want of room: failed. A client that left: nothing.
+    // 100 tokens per second and 50 ms: met. A refusal by the server: failed. A client that left: no verdict.
     end(&plain("mistral"));
     end(&refused("mistral"));
     end(&meter::Record { ending: Ending::ClientAbort, ..plain("mistral") });
@@ -43,7 +43,7 @@ fn a_verdict_and_its_goodput() {
     };
     assert_eq!(verdict("met"), Some(1.0));
     assert_eq!(verdict("failed"), Some(1.0));
-    assert_eq!(verdict("slow_both"), Some(0.0), "every verdict is there from the first on");
+    assert_eq!(verdict("slow_both"), Some(0.0), "every verdict has a series from the first one on");
     assert_eq!(page.sum("tokenmeter_objective_exchanges_total"), 2.0);
     assert_eq!(page.sum("tokenmeter_goodput_exchanges_total"), 1.0);
     assert_eq!(page.sum("tokenmeter_goodput_tokens_total"), 11.0);
@@ -51,7 +51,7 @@ fn a_verdict_and_its_goodput() {
 }
 
 #[test]
-fn a_thousand_tenants_make_no_more_series_than_the_cap() {
+fn series_of_many_tenants_stay_within_cap() {
     let metrics = Metrics::new(Options { objectives: objectives(), ..Options::default() });
     let mut workers = [metrics.worker(), metrics.worker()];
     for at in 0..1000 {

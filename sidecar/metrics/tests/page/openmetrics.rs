@@ -1,9 +1,9 @@
-//! A strict reader of OpenMetrics 1.0 text: what it does not know, it refuses. Written from the
-//! specification and not from the encoder, so that the two can disagree.
+//! A strict reader of OpenMetrics 1.0 text, which rejects everything unknown. It is written from the specification and
+//! not from the encoder, so that it finds errors of the encoder.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A page taken apart.
+/// A parsed page.
 #[derive(Debug, Default)]
 pub(crate) struct Page {
     /// Families in the order of the page: name, type, unit.
@@ -14,7 +14,7 @@ pub(crate) struct Page {
     pub(crate) exemplars: BTreeMap<Series, Exemplar>,
 }
 
-/// One observation of a bucket that a trace tells more of.
+/// One observation of a bucket with its trace.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Exemplar {
     pub(crate) labels: BTreeMap<String, String>,
@@ -29,15 +29,15 @@ pub(crate) struct Family {
     pub(crate) kind: String,
     pub(crate) unit: Option<String>,
     pub(crate) help: Option<String>,
-    /// Samples below it.
+    /// The number of its samples.
     pub(crate) samples: usize,
 }
 
-/// What tells one sample from another.
+/// The identity of a sample.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Series {
     pub(crate) name: String,
-    /// By name. An edge `le` is spelled as Rust spells the number.
+    /// By name. An edge `le` is formatted as Rust formats the number.
     pub(crate) labels: BTreeMap<String, String>,
 }
 
@@ -47,13 +47,13 @@ impl Series {
         Self { name: name.to_owned(), labels }
     }
 
-    /// The upper edge, if it is a bucket.
+    /// Returns the upper edge of a bucket.
     fn edge(&self) -> Option<f64> {
         let edge = self.labels.get("le")?;
         Some(if edge == "+Inf" { f64::INFINITY } else { edge.parse().unwrap() })
     }
 
-    /// The series beside it with another suffix and no edge.
+    /// Returns the series with another suffix and without an edge.
     fn sibling(&self, from: &str, to: &str) -> Self {
         let mut labels = self.labels.clone();
         labels.remove("le");
@@ -62,18 +62,18 @@ impl Series {
 }
 
 impl Page {
-    /// A sample's value, if it is there.
+    /// Returns the value of a sample, if it exists.
     pub(crate) fn get(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
         self.samples.get(&Series::new(name, labels)).copied()
     }
 
-    /// The sum over all samples of a name.
+    /// Returns the sum over all samples of a name.
     pub(crate) fn sum(&self, name: &str) -> f64 {
         self.samples.iter().filter(|(series, _)| series.name == name).map(|(_, value)| value).sum()
     }
 }
 
-/// Reads a page, or says which line is not one.
+/// Parses a page; panics with the invalid line.
 pub(crate) fn read(text: &str) -> Page {
     let body = text.strip_suffix("# EOF\n").expect("a page ends with # EOF and a line feed");
     assert!(!text.contains('\0'), "some scrapers end at a NUL");
@@ -139,8 +139,7 @@ fn sample(page: &mut Page, line: &str) {
     assert!(page.samples.insert(series, value).is_none(), "twice on one page: {line:?}");
 }
 
-/// `name`, `{label="value",…}` and a number, and perhaps an exemplar; nothing before, between or
-/// after.
+/// Splits a line into `name`, `{label="value",…}`, a number and an optional exemplar, without any other text.
 fn split(line: &str) -> (Series, f64, Option<Exemplar>) {
     let end = line.find([' ', '{']).unwrap_or_else(|| panic!("no value: {line:?}"));
     let (name, rest) = line.split_at(end);
@@ -163,7 +162,7 @@ fn split_exemplar(text: &str, line: &str) -> Exemplar {
     Exemplar { labels, value: number(value, line), at: number(at, line) }
 }
 
-/// `{label="value",…}`, if there is any, and what follows it.
+/// Returns the labels of `{label="value",…}`, if there are any, and the rest.
 fn split_labels<'a>(text: &'a str, line: &str) -> (BTreeMap<String, String>, &'a str) {
     let mut labels = BTreeMap::new();
     let Some(mut rest) = text.strip_prefix('{') else { return (labels, text) };
@@ -188,7 +187,7 @@ fn number(text: &str, line: &str) -> f64 {
     text.parse().unwrap_or_else(|_| panic!("not a number: {line:?}"))
 }
 
-/// A quoted value and what follows its closing quote.
+/// Returns a quoted value and the text after its closing quote.
 fn unescape(text: &str) -> (String, &str) {
     let mut value = String::new();
     let mut chars = text.char_indices();
@@ -207,7 +206,7 @@ fn unescape(text: &str) -> (String, &str) {
     panic!("no closing quote: {text:?}")
 }
 
-/// Buckets only rise, the last is open, and it equals the count.
+/// Checks that buckets are cumulative, and that the last one is open and equals the count.
 fn histograms(page: &Page) {
     let mut buckets: BTreeMap<Series, Vec<(f64, f64)>> = BTreeMap::new();
     for (series, value) in &page.samples {

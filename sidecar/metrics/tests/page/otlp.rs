@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 
 use metrics::{Currency, Instrument, Kind, Metric, attribute};
 
-/// What Prometheus calls a metric that came by OTLP.
+/// Returns the name in Prometheus of a metric received by OTLP.
 fn translated(name: &str, unit: &str, instrument: Instrument) -> String {
     let mut words: Vec<String> = words(name);
-    // Annotations are no unit.
+    // An annotation is not a unit.
     let unit = match (unit.find('{'), unit.find('}')) {
         (Some(from), Some(to)) => format!("{}{}", &unit[..from], &unit[to + 1..]),
         _ => unit.to_owned(),
@@ -32,7 +32,7 @@ fn translated(name: &str, unit: &str, instrument: Instrument) -> String {
     words.join("_")
 }
 
-/// What is left of a name between the characters that Prometheus does not know.
+/// Returns the parts of a name between the characters that Prometheus does not allow.
 fn words(name: &str) -> Vec<String> {
     let allowed = |c: char| c.is_ascii_alphanumeric() || c == ':';
     name.split(|c| !allowed(c)).filter(|word| !word.is_empty()).map(str::to_owned).collect()
@@ -59,7 +59,7 @@ fn singular(per: &str) -> &str {
 }
 
 #[test]
-fn a_few_translations_by_hand() {
+fn translation_follows_known_examples() {
     for (name, unit, instrument, prometheus) in [
         (
             "gen_ai.server.time_to_first_token",
@@ -78,7 +78,7 @@ fn a_few_translations_by_hand() {
 }
 
 #[test]
-fn every_metric_comes_by_otlp_under_the_name_of_the_page() {
+fn translated_metric_has_name_of_page() {
     let euro = Currency::new("EUR").unwrap();
     let mut names = BTreeSet::new();
     for metric in Metric::ALL {
@@ -87,7 +87,7 @@ fn every_metric_comes_by_otlp_under_the_name_of_the_page() {
         assert_eq!(translated(name, unit, instrument), entry.name, "{name} in {unit}");
         let (euros, unit_in) = (entry.otlp_name_in(euro), entry.otlp_unit_in(euro));
         assert_eq!(translated(&euros, &unit_in, instrument), entry.name_in(euro), "{euros} in {unit_in}");
-        assert!(names.insert(name), "{name} is there twice");
+        assert!(names.insert(name), "{name} occurs twice");
         let fits = match entry.kind {
             Kind::Counter => instrument == Instrument::Counter,
             Kind::Gauge => [Instrument::Gauge, Instrument::UpDownCounter].contains(&instrument),
@@ -102,7 +102,7 @@ fn every_metric_comes_by_otlp_under_the_name_of_the_page() {
 }
 
 #[test]
-fn every_label_comes_by_otlp_under_the_name_of_the_page() {
+fn translated_label_has_name_of_page() {
     for metric in Metric::ALL {
         for label in metric.entry().labels {
             assert_eq!(words(attribute(label)).join("_"), *label);

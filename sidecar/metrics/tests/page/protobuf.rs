@@ -1,5 +1,5 @@
-//! A reader of Prometheus' protobuf form. Its bytes are prost's business; what the messages mean is
-//! read from `metrics.proto` and not from what writes them.
+//! A reader of Prometheus' protobuf format. prost decodes the bytes; the meaning of the messages follows
+//! `metrics.proto` and not the encoder.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use prost::Message;
 
 use crate::openmetrics::{Exemplar, Family, Page, Series};
 
-/// A page and what only this form has.
+/// A page, and the native histograms, which only this format has.
 #[derive(Debug, Default)]
 pub(crate) struct Pages {
     pub(crate) page: Page,
-    /// By series, with the name of the family.
+    /// By series, under the name of the family.
     pub(crate) natives: BTreeMap<Series, Native>,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Native {
     pub(crate) exemplars: Vec<Exemplar>,
 }
 
-/// Prints a reading in this form and reads it.
+/// Encodes a reading in this format and parses it.
 pub(crate) fn of(reading: &Reading) -> Pages {
     let mut bytes = Vec::new();
     reading.write(Format::Protobuf, &mut bytes).unwrap();
@@ -56,7 +56,7 @@ fn read_family(family: model::MetricFamily, pages: &mut Pages) {
 }
 
 fn read_metric(metric: model::Metric, name: &str, kind: model::MetricType, pages: &mut Pages) {
-    assert_eq!(metric.timestamp_ms, 0, "the scraper knows when it asked");
+    assert_eq!(metric.timestamp_ms, 0, "the scraper sets the time");
     let series = Series { name: name.to_owned(), labels: read_labels(metric.label) };
     let number = match (kind, metric.counter, metric.gauge, metric.histogram) {
         (model::MetricType::Counter, Some(counter), None, None) => counter.value,

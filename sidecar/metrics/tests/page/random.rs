@@ -1,4 +1,4 @@
-//! Random exchanges to observe.
+//! Random exchanges.
 
 use meter::edges::{GAP_S, POSITION_NAMES};
 use meter::{Ending, Gaps, Identity, Provenance, Record, Role, Span, Timing, TokenType, Tokens, Weight};
@@ -9,7 +9,7 @@ use scan::{Dialect, ServerReport};
 
 use crate::records::plain;
 
-/// Any exchange: fields need not fit each other, except that nothing is timed before a first byte.
+/// Generates any exchange: fields are independent, except that no time exists before a first byte.
 pub(crate) fn any_record() -> BoxedStrategy<Record> {
     let what = (
         prop::sample::select(Dialect::ALL.to_vec()),
@@ -56,7 +56,7 @@ pub(crate) fn any_record() -> BoxedStrategy<Record> {
                 ..any
             }
         })
-        // On the heap: a tree of so many parts is more than a test thread's stack.
+        // Boxed, because the tree of so many strategies exceeds a test thread's stack.
         .boxed()
 }
 
@@ -104,7 +104,7 @@ fn any_timing() -> BoxedStrategy<Timing> {
         .boxed()
 }
 
-/// A server's report of its work: often nothing. No draft is accepted that was not proposed.
+/// Generates a server's report of its work, often empty. Accepted drafts never exceed proposed ones.
 fn any_server() -> impl Strategy<Value = ServerReport> {
     let drafts = option::of((1..1000_u64, 0..1000_u64));
     (option::of(any_ns()), option::of(any_ns()), option::of(any_ns()), drafts).prop_map(
@@ -118,7 +118,7 @@ fn any_server() -> impl Strategy<Value = ServerReport> {
     )
 }
 
-/// Times from a microsecond to minutes, exact edges among them.
+/// Generates times from a microsecond to minutes, exact edges included.
 fn any_ns() -> impl Strategy<Value = u64> {
     prop_oneof![
         Just(0),
@@ -130,7 +130,7 @@ fn any_ns() -> impl Strategy<Value = u64> {
     ]
 }
 
-/// Rates, exact edges and impossible ones among them.
+/// Generates rates, exact edges and invalid ones included.
 fn any_rate() -> impl Strategy<Value = Option<f64>> {
     option::of(prop_oneof![Just(30.0), Just(100.0), Just(f64::NAN), Just(f64::INFINITY), 0.0..5000.0f64])
 }
@@ -139,7 +139,7 @@ fn any_gaps() -> BoxedStrategy<Gaps> {
     let some = vec(0u64..50, GAP_S.len() + 1).prop_map(|counts| {
         let mut gaps = Gaps::default();
         gaps.buckets.copy_from_slice(&counts);
-        // A sum that the buckets could have: the twin checks that it is carried, not what it is.
+        // Any sum that the buckets allow: the twin checks only that it is passed on.
         gaps.sum_ns = counts.iter().sum::<u64>() * 1_234_567;
         gaps
     });

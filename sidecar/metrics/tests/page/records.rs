@@ -1,11 +1,11 @@
-//! Exchanges to observe: one plain success to change at will, and a refusal.
+//! Records of exchanges: a plain success, and a refusal.
 
 use meter::edges::{GAP_S, POSITION_NAMES};
 use meter::record::FINISHES;
 use meter::{Ending, Gaps, Identity, LoadSpan, Provenance, Record, Span, Timing, TokenType, Tokens, Weight};
 use scan::{Dialect, Sampling, ServerReport};
 
-/// A streamed success of `model`: 20 tokens in, 11 out, the first after 50 ms and one each 10 ms.
+/// Returns a streamed success of `model`: 20 tokens in, 11 out, the first after 50 ms, then one every 10 ms.
 pub(crate) fn plain(model: &str) -> Record {
     let mut gaps = Gaps { buckets: [0; GAP_S.len() + 1], sum_ns: 100_000_000 };
     gaps.buckets[6] = 10;
@@ -68,14 +68,14 @@ pub(crate) fn plain(model: &str) -> Record {
     }
 }
 
-/// Counts by type, 0 for those that are not named.
+/// Returns counts by type, 0 for the others.
 pub(crate) fn types(counts: &[(TokenType, u64)]) -> [u64; TokenType::ALL.len()] {
     let mut types = [0; TokenType::ALL.len()];
     counts.iter().for_each(|(kind, n)| types[*kind as usize] = *n);
     types
 }
 
-/// A body that the upstream refused.
+/// Returns a request that the upstream refused.
 pub(crate) fn refused(model: &str) -> Record {
     Record {
         streamed: false,

@@ -1,4 +1,4 @@
-//! Which vintage of the GenAI convention's token metrics is on the page.
+//! The families of the GenAI convention on the page.
 
 use std::collections::BTreeMap;
 
@@ -20,12 +20,12 @@ fn page(semconv: Semconv) -> Page {
     let page = openmetrics::read(&metrics.text());
     let read: Vec<_> = families.iter().map(|family| family.metric.entry().family()).collect();
     let printed: Vec<_> = page.families.iter().map(|family| family.name.as_str()).collect();
-    assert_eq!(read, printed, "every way out has the same families");
+    assert_eq!(read, printed, "page and reading have the same families");
     page
 }
 
 #[test]
-fn a_vintage_that_is_switched_off_is_nowhere() {
+fn disabled_family_is_not_exported() {
     for (semconv, inference, usage) in
         [(Semconv::Latest, 7, 0), (Semconv::Client, 10, 0), (Semconv::Legacy, 0, 1), (Semconv::Both, 7, 1)]
     {
@@ -42,7 +42,7 @@ fn a_vintage_that_is_switched_off_is_nowhere() {
 }
 
 #[test]
-fn usage_is_of_reported_counts_and_zero_without() {
+fn usage_counts_only_reports() {
     let metrics = Metrics::new(Options::default());
     let mut worker = metrics.worker();
     let model = worker.model("m");
@@ -57,14 +57,14 @@ fn usage_is_of_reported_counts_and_zero_without() {
     let page = openmetrics::read(&metrics.text());
     let zeros =
         page.samples.keys().filter(|one| one.name.starts_with("gen_ai_client_inference_usage_")).count();
-    assert_eq!(zeros, 5, "a failed operation shows zeros and not nothing");
+    assert_eq!(zeros, 5, "a failed operation adds zeros");
     worker.begin(model);
     worker.end(model, &plain("m"));
     assert_eq!(sum(), [20.0, 5.0, 11.0, 3.0]);
 }
 
 #[test]
-fn modality_is_of_tokens_that_a_server_tells_apart() {
+fn modality_needs_report_of_server() {
     let metrics = Metrics::new(Options::default());
     let mut worker = metrics.worker();
     let model = worker.model("m");
@@ -94,7 +94,7 @@ fn modality_is_of_tokens_that_a_server_tells_apart() {
     assert_eq!(of("output"), expected(&[("unknown", 0), ("text", 10), ("image", 1290)]));
 }
 
-/// The share of failures, as it is asked for: counts with an `error_type` over all counts.
+/// The share of failures: counts with an `error_type` over all counts.
 #[test]
 fn error_rate_follows_from_request_duration() {
     let metrics = Metrics::new(Options::default());
@@ -123,7 +123,7 @@ fn error_rate_follows_from_request_duration() {
     ] {
         assert_eq!(counts(name), expected, "{name}");
     }
-    // Nothing was reported of the refused one: a zero, and not no observation.
+    // The refused operation has no report, which is an observation of 0.
     let zero = page.samples.iter().find(|(series, _)| {
         series.name == "gen_ai_client_inference_operation_input_tokens_sum"
             && series.labels["error_type"] == "429"
@@ -175,7 +175,7 @@ fn embeddings_have_families_of_their_own() {
     assert_eq!(page.sum("gen_ai_client_embeddings_duration_seconds_count"), 2.0);
     assert_eq!(page.sum("gen_ai_server_request_duration_seconds_count"), 2.0);
     let inference = page.samples.keys().filter(|series| series.name.starts_with("gen_ai_client_inference_"));
-    assert_eq!(inference.count(), 0, "an embedding is no inference");
+    assert_eq!(inference.count(), 0, "an embedding is not an inference");
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn client_times_are_those_of_the_stream() {
 }
 
 #[test]
-fn upstream_is_told_by_its_address() {
+fn upstreams_with_one_address_share_series() {
     let upstreams =
         ["gpu-1", "gpu-0"].map(|name| Upstream { name: name.into(), host: "10.0.0.7".into(), port: 8000 });
     let metrics = Metrics::new(Options { upstreams: upstreams.to_vec(), ..Options::default() });
@@ -217,5 +217,5 @@ fn upstream_is_told_by_its_address() {
         .filter(|(series, _)| series.name == "gen_ai_server_time_to_first_token_seconds_count")
         .map(|(series, n)| (&*series.labels["server_address"], &*series.labels["server_port"], *n))
         .collect();
-    assert_eq!(series, [("", "", 1.0), ("10.0.0.7", "8000", 2.0)], "two upstreams at one address are one");
+    assert_eq!(series, [("", "", 1.0), ("10.0.0.7", "8000", 2.0)], "two upstreams at one address");
 }

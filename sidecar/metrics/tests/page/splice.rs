@@ -1,5 +1,5 @@
-//! What is ours of a page that prometheus-client prints: every exemplar at its own bucket, however
-//! few bytes the page is taken in, and counts beyond reason that the library would trip over.
+//! The additions to prometheus-client's page: every exemplar is at its bucket for any size of writes, and counts that
+//! overflow do not stop the library.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Write};
@@ -12,10 +12,10 @@ use metrics::{
 
 use crate::{openmetrics, protobuf};
 
-/// The last edge is open.
+/// The edges; the last bucket is open.
 const EDGES: [f64; 3] = [0.001, 30.0, f64::INFINITY];
 
-/// Exemplars in the buckets whose bit is set, latest bucket first: their order is nobody's promise.
+/// Returns exemplars in the buckets whose bit is set, the last bucket first, because readings promise no order.
 fn exemplars(set: usize) -> Vec<Exemplar> {
     let at = |bucket: usize| Exemplar {
         bucket,
@@ -41,8 +41,8 @@ fn family(metric: Metric, values: impl IntoIterator<Item = Value>) -> Arc<Family
     Arc::new(FamilyReading { metric, currency: Currency::USD, samples })
 }
 
-/// Histograms with these sets of exemplars one after the other, one with native buckets, and
-/// families of other kinds between and behind them.
+/// Returns histograms with these sets of exemplars, one with native buckets, and families of other kinds between and
+/// after them.
 fn reading(sets: [usize; 3]) -> Reading {
     let native =
         NativeReading { schema: 3, zero_threshold: 1e-6, zero_count: 4, buckets: vec![(-9, 1), (5, 5)] };
@@ -56,9 +56,9 @@ fn reading(sets: [usize; 3]) -> Reading {
     Reading { at_unix_ns: 0, since_unix_ns: 0, families }
 }
 
-/// Where each exemplar is to be found: written from the format and not from the encoder.
-fn meant(reading: &Reading) -> BTreeMap<openmetrics::Series, openmetrics::Exemplar> {
-    let mut meant = BTreeMap::new();
+/// Returns the expected place of each exemplar, by the format's specification.
+fn expected(reading: &Reading) -> BTreeMap<openmetrics::Series, openmetrics::Exemplar> {
+    let mut expected = BTreeMap::new();
     for family in &reading.families {
         let entry = family.metric.entry();
         for sample in &family.samples {
@@ -69,11 +69,11 @@ fn meant(reading: &Reading) -> BTreeMap<openmetrics::Series, openmetrics::Exempl
                     entry.labels.iter().zip(&sample.labels).map(|(name, value)| (*name, &**value)).collect();
                 labels.push(("le", le));
                 let series = openmetrics::Series::new(&format!("{}_bucket", entry.name), &labels);
-                meant.insert(series, printed(exemplar));
+                expected.insert(series, printed(exemplar));
             }
         }
     }
-    meant
+    expected
 }
 
 fn printed(exemplar: &Exemplar) -> openmetrics::Exemplar {
@@ -98,19 +98,19 @@ fn text(reading: &Reading, format: Format) -> String {
 }
 
 #[test]
-fn every_exemplar_is_at_its_own_bucket_and_changes_nothing_else() {
+fn exemplar_is_at_its_bucket_and_changes_nothing_else() {
     let without = reading([0; 3]);
     let (plain, classic) = (openmetrics::read(&text(&without, Format::OpenMetrics)), protobuf::of(&without));
     for sets in 0..1 << (3 * EDGES.len()) {
         let reading = reading([sets & 7, sets >> 3 & 7, sets >> 6]);
-        let meant = meant(&reading);
-        assert_eq!(meant.len(), sets.count_ones() as usize);
+        let expected = expected(&reading);
+        assert_eq!(expected.len(), sets.count_ones() as usize);
         let page = openmetrics::read(&text(&reading, Format::OpenMetrics));
-        assert_eq!(page.exemplars, meant, "{sets:b}");
+        assert_eq!(page.exemplars, expected, "{sets:b}");
         assert_eq!((&page.families, &page.samples), (&plain.families, &plain.samples), "{sets:b}");
 
         let pages = protobuf::of(&reading);
-        assert_eq!(pages.page.exemplars, meant, "{sets:b}");
+        assert_eq!(pages.page.exemplars, expected, "{sets:b}");
         assert_eq!(pages.page.samples, classic.page.samples, "{sets:b}");
         let [native] = &pages.natives.into_values().collect::<Vec<_>>()[..] else { panic!("one is native") };
         assert_eq!(native.exemplars, exemplars(sets >> 6).iter().map(printed).collect::<Vec<_>>());
@@ -119,16 +119,16 @@ fn every_exemplar_is_at_its_own_bucket_and_changes_nothing_else() {
     }
 }
 
-/// Takes a few bytes at a time, and in the end no more.
-struct Narrow {
+/// A writer that accepts a few bytes at a time, and fails when it is full.
+struct NarrowWriter {
     taken: Vec<u8>,
     at_a_time: usize,
-    room: usize,
+    capacity: usize,
 }
 
-impl Write for Narrow {
+impl Write for NarrowWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let n = bytes.len().min(self.at_a_time).min(self.room - self.taken.len());
+        let n = bytes.len().min(self.at_a_time).min(self.capacity - self.taken.len());
         if n == 0 {
             return Err(io::Error::new(ErrorKind::ConnectionReset, "gone"));
         }
@@ -142,26 +142,26 @@ impl Write for Narrow {
 }
 
 #[test]
-fn a_page_is_the_same_in_pieces_of_any_size_and_stops_where_its_reader_does() {
+fn page_is_independent_of_write_sizes() {
     let reading = reading([0b101, 0b010, 0b111]);
     for format in Format::ALL {
         let whole = print(&reading, format);
         for at_a_time in [1, 2, 3, 7, 64] {
-            let mut narrow = Narrow { taken: Vec::new(), at_a_time, room: whole.len() };
+            let mut narrow = NarrowWriter { taken: Vec::new(), at_a_time, capacity: whole.len() };
             reading.write(format, &mut narrow).unwrap();
             assert_eq!(narrow.taken, whole, "{format:?}, {at_a_time} bytes at a time");
         }
-        for room in 0..whole.len() {
-            let mut narrow = Narrow { taken: Vec::new(), at_a_time: usize::MAX, room };
+        for capacity in 0..whole.len() {
+            let mut narrow = NarrowWriter { taken: Vec::new(), at_a_time: usize::MAX, capacity };
             let error = reading.write(format, &mut narrow).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::ConnectionReset, "the reader's own error");
-            assert_eq!(narrow.taken, whole[..room], "{format:?}");
+            assert_eq!(error.kind(), ErrorKind::ConnectionReset, "the error of the writer");
+            assert_eq!(narrow.taken, whole[..capacity], "{format:?}");
         }
     }
 }
 
 #[test]
-fn buckets_that_overflow_together_stop_at_the_count() {
+fn overflowing_buckets_saturate() {
     let buckets: Vec<_> = EDGES.into_iter().zip([u64::MAX - 3, 5, u64::MAX]).collect();
     let of = HistogramReading { buckets, ..HistogramReading::default() };
     let reading = Reading {

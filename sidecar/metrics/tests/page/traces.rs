@@ -1,8 +1,8 @@
-//! Traces to belong to, each made of one number, so that a torn one is seen.
+//! Traces made of one number each, so that a torn one is detected.
 
 use meter::{Spans, Trace};
 
-/// A trace that is kept, with spans of ours.
+/// Returns a sampled trace with spans of the proxy.
 pub(crate) fn trace(n: u64) -> Trace {
     let half = n.to_be_bytes();
     let mut trace_id = [0; 16];

@@ -1,5 +1,5 @@
-//! The naive twin: it keeps a number for every series it was ever told of, in one map, and puts an
-//! observation in every bucket that holds it. No cells, no workers, no table but the edges.
+//! The naive twin: it keeps one number per series in a map, and adds an observation to every bucket that contains it.
+//! It uses no cells, no workers, and of the table only the edges.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::openmetrics::{Page, Series};
 #[derive(Debug, Default)]
 pub(crate) struct Twin {
     samples: BTreeMap<Series, f64>,
-    debts: BTreeMap<(usize, String), u64>,
+    overcounts: BTreeMap<(usize, String), u64>,
 }
 
 /// Objectives of every kind: by model and tenant, by model, and for the rest.
@@ -40,7 +40,7 @@ impl Twin {
         *self.samples.entry(Series::new(name, labels)).or_default() += n;
     }
 
-    /// One observation, in the unit of the metric.
+    /// Adds one observation, in the unit of the metric.
     pub(crate) fn observe(&mut self, metric: Metric, labels: &[(&str, &str)], value: f64) {
         let Kind::Histogram(edges) = metric.entry().kind else { panic!("not a histogram") };
         for edge in edges {
@@ -50,7 +50,7 @@ impl Twin {
         self.totals(metric, labels, 1.0, value);
     }
 
-    /// Observations that were put in buckets when they were made.
+    /// Adds observations that are already in buckets.
     pub(crate) fn gaps(&mut self, metric: Metric, labels: &[(&str, &str)], gaps: &Gaps) {
         let all: u64 = gaps.buckets.iter().sum();
         if all == 0 {
@@ -74,15 +74,15 @@ impl Twin {
         self.add(&format!("{}_sum", metric.entry().name), labels, sum);
     }
 
-    /// The live counter: what a worker's debt leaves of new tokens.
-    pub(crate) fn live(&mut self, worker: usize, model: &str, tokens: u64, owed: u64) {
-        let debt = self.debts.entry((worker, model.to_owned())).or_default();
-        let left = (*debt + owed) as i64 - tokens as i64;
-        *debt = left.max(0) as u64;
+    /// Adds new tokens to the live counter, less the worker's overcount.
+    pub(crate) fn live(&mut self, worker: usize, model: &str, tokens: u64, overcount: u64) {
+        let before = self.overcounts.entry((worker, model.to_owned())).or_default();
+        let left = (*before + overcount) as i64 - tokens as i64;
+        *before = left.max(0) as u64;
         self.add("tokenmeter_live_output_tokens_total", &[("model", model)], (-left).max(0) as f64);
     }
 
-    /// An ended exchange.
+    /// Adds a finished exchange.
     pub(crate) fn end(&mut self, model: &str, record: &Record) {
         let (timing, ending) = (&record.timing, record.ending.name());
         let m = ("model", model);
@@ -150,7 +150,7 @@ impl Twin {
 
         self.usage(&flavour, error, record);
 
-        let crowd = [m, u, ("concurrency", crowd(timing.concurrency))];
+        let crowd = [m, u, ("concurrency", concurrency(timing.concurrency))];
         self.moment(Metric::FirstToken, &crowd, timing.first_token_ns);
         self.moment(Metric::FirstByte, &[m, u], timing.first_byte_ns);
         self.moment(Metric::FirstVisible, &[m, u], timing.first_visible_ns);
@@ -185,14 +185,14 @@ impl Twin {
         self.add("tokenmeter_client_wait_seconds_total", &[m], seconds(timing.client_wait_ns));
     }
 
-    /// What an exchange cost, in pico-dollars.
+    /// Adds the cost of an exchange, in pico-dollars.
     pub(crate) fn charge(&mut self, tenant: &str, model: &str, basis: &str, pico: u64) {
         let dollars = pico as f64 / 1e12;
         self.add("tokenmeter_tenant_spend_usd_total", &[("tenant", tenant), ("basis", basis)], dollars);
         self.add("tokenmeter_model_spend_usd_total", &[("model", model), ("basis", basis)], dollars);
     }
 
-    /// An ended exchange under [`objectives`], told apart by hand.
+    /// Adds a finished exchange under [`objectives`], whose patterns are repeated by hand.
     pub(crate) fn objective(&mut self, model: &str, record: &Record) {
         if record.identity.role == Role::Prefill {
             return;
@@ -249,7 +249,7 @@ impl Twin {
         }
     }
 
-    /// What was configured of [`objectives`].
+    /// Adds the configuration of [`objectives`].
     pub(crate) fn configured(&mut self) {
         for (name, first_s, rate) in [("gold", 0.1, 30.0), ("llama", 10.0, 100.0), ("rest", 1.0, 100.0)] {
             let labels = [("objective", name)];
@@ -259,7 +259,7 @@ impl Twin {
         }
     }
 
-    /// The semantic convention's token usage.
+    /// Adds the semantic convention's token usage.
     fn usage(&mut self, flavour: &[(&str, &str); 5], error: &str, record: &Record) {
         let embeds = record.identity.dialect == Dialect::Embeddings;
         let count =
@@ -280,15 +280,15 @@ impl Twin {
         );
         if asked && !embeds {
             let cached = count(&[TokenType::InputCached, TokenType::InputCacheWrite]);
-            let told = [TokenType::InputAudio, TokenType::InputImage, TokenType::InputVideo];
-            modalities(&mut add, "input", input, cached, told.map(|kind| count(&[kind])));
+            let reported = [TokenType::InputAudio, TokenType::InputImage, TokenType::InputVideo];
+            modalities(&mut add, "input", input, cached, reported.map(|kind| count(&[kind])));
             add("cache_read_input", "unknown", count(&[TokenType::InputCached]));
             add("cache_write_input", "unknown", count(&[TokenType::InputCacheWrite]));
         }
         if answered && !embeds {
             add("reasoning_output", "unknown", count(&[TokenType::OutputReasoning]));
-            let told = [TokenType::OutputAudio, TokenType::OutputImage, TokenType::OutputVideo];
-            modalities(&mut add, "output", output, 0.0, told.map(|kind| count(&[kind])));
+            let reported = [TokenType::OutputAudio, TokenType::OutputImage, TokenType::OutputVideo];
+            modalities(&mut add, "output", output, 0.0, reported.map(|kind| count(&[kind])));
         }
         let directions = [
             (asked, Metric::OperationInput, "input", input),
@@ -321,16 +321,16 @@ impl Twin {
         }
     }
 
-    /// Whether a page says the same: every series of either that is not zero, to a millionth.
+    /// Asserts that a page has the same values, to a millionth; a series that is absent counts as 0.
     pub(crate) fn agrees(&self, page: &Page) {
-        let ours =
+        let compared =
             |series: &&Series| series.name.starts_with("tokenmeter_") || series.name.starts_with("gen_ai_");
-        let all = self.samples.keys().chain(page.samples.keys().filter(ours));
+        let all = self.samples.keys().chain(page.samples.keys().filter(compared));
         for series in all.filter(|series| series.name != "tokenmeter_build_info") {
-            let said = page.samples.get(series).copied().unwrap_or_default();
-            let meant = self.samples.get(series).copied().unwrap_or_default();
-            let near = (said - meant).abs() <= 1e-6 * meant.abs().max(1.0);
-            assert!(near, "{series:?}: the page says {said}, the twin {meant}");
+            let on_page = page.samples.get(series).copied().unwrap_or_default();
+            let expected = self.samples.get(series).copied().unwrap_or_default();
+            let near = (on_page - expected).abs() <= 1e-6 * expected.abs().max(1.0);
+            assert!(near, "{series:?}: the page says {on_page}, the twin {expected}");
         }
     }
 }
@@ -339,8 +339,8 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-/// The concurrency bucket, spelled out.
-fn crowd(mean: f64) -> &'static str {
+/// Returns the concurrency bucket.
+fn concurrency(mean: f64) -> &'static str {
     let at = match mean.round() as u64 {
         0..=1 => 0,
         2..=4 => 1,
@@ -354,12 +354,12 @@ fn crowd(mean: f64) -> &'static str {
     CONCURRENCY_NAMES[at]
 }
 
-/// One direction's tokens by modality: where one is told, the rest but the cached ones is text.
-fn modalities(add: &mut impl FnMut(&str, &str, f64), side: &str, all: f64, cached: f64, told: [f64; 3]) {
-    let [audio, image, video] = told;
-    let is_told = told.iter().any(|n| *n > 0.0);
+/// Adds one direction's tokens by modality: if the server reports any, the rest except cached tokens is text.
+fn modalities(add: &mut impl FnMut(&str, &str, f64), side: &str, all: f64, cached: f64, reported: [f64; 3]) {
+    let [audio, image, video] = reported;
+    let is_reported = reported.iter().any(|n| *n > 0.0);
     let (text, unknown) =
-        if is_told { (all - cached - audio - image - video, cached + video) } else { (0.0, all) };
+        if is_reported { (all - cached - audio - image - video, cached + video) } else { (0.0, all) };
     for (modality, n) in [("unknown", unknown), ("text", text), ("audio", audio), ("image", image)] {
         if n > 0.0 || modality == "unknown" {
             add(side, modality, n);

@@ -1,10 +1,10 @@
-//! Exponential buckets against a naive reckoning.
+//! Exponential buckets against a naive computation.
 
 use super::*;
 
-/// The bucket whose ends the value lies between, by trying them all.
+/// Returns the bucket between whose ends the value lies, by trying all.
 fn naive(unit: Unit, value: f64) -> Option<i32> {
-    let first = range(unit) * 8;
+    let first = first_octave(unit) * 8;
     let last = first + 32 * 8 - 1;
     let upper = |i: i32| (f64::from(i) / 8.0).exp2();
     if value <= upper(first) {
@@ -22,7 +22,7 @@ fn only(unit: Unit, value: f64) -> Option<i32> {
 }
 
 #[test]
-fn every_value_lies_where_a_naive_reckoning_puts_it() {
+fn every_value_is_in_the_naive_bucket() {
     for unit in [Unit::Seconds, Unit::PerSecond, Unit::Tokens, Unit::Joules] {
         // A step of half a percent visits each of the 9 % wide buckets about eighteen times.
         let mut value = 1e-9;
@@ -34,7 +34,7 @@ fn every_value_lies_where_a_naive_reckoning_puts_it() {
 }
 
 #[test]
-fn ends_belong_to_the_bucket_below() {
+fn upper_end_belongs_to_its_bucket() {
     for power in -19..12 {
         let end = f64::from(power).exp2();
         assert_eq!(only(Unit::Seconds, end), Some(power * 8), "2^{power}");
@@ -47,7 +47,7 @@ fn ends_belong_to_the_bucket_below() {
 }
 
 #[test]
-fn what_lies_beyond_the_range_is_in_its_ends() {
+fn values_beyond_range_are_in_outer_buckets() {
     for tiny in [0.0, f64::MIN_POSITIVE / 2.0, 1e-300, 9e-7, (-20.0f64).exp2()] {
         assert_eq!(only(Unit::Seconds, tiny), None, "{tiny}");
     }

@@ -1,4 +1,4 @@
-//! The snapshot: the same sums, for people.
+//! The snapshot for the live page.
 
 use meter::Ending;
 use metrics::{Metrics, Options};
@@ -7,7 +7,7 @@ use relay::{Observer, Passthrough, Refusal};
 use crate::records::{plain, refused};
 
 #[test]
-fn a_snapshot_adds_up_and_estimates_within_a_bucket() {
+fn snapshot_sums_workers_and_interpolates_quantiles() {
     let metrics = Metrics::new(Options::default());
     metrics.set_upstream_up("gpu-1", true);
     let mut workers = [metrics.worker(), metrics.worker()];
@@ -40,7 +40,7 @@ fn a_snapshot_adds_up_and_estimates_within_a_bucket() {
     let model = &snapshot.models[1];
     assert_eq!((model.exchanges, model.errors, model.aborts, model.in_flight), (104, 2, 2, 2));
     assert_eq!((model.input_tokens, model.output_tokens, model.live_output_tokens), (2000, 1100, 1100));
-    // 50 ms lies half way from 40 to 60 ms, where the observations lie evenly: so does the estimate.
+    // 50 ms is the middle of the bucket from 40 to 60 ms, in which the observations are evenly distributed.
     assert!((model.first_token_p50_s.unwrap() - 0.050).abs() < 1e-9);
     assert!((model.first_token_p99_s.unwrap() - 0.099).abs() < 1e-9);
     assert!((model.output_rate_p50.unwrap() - 50.0).abs() < 1e-9);

@@ -1,45 +1,45 @@
-//! The parts that clients hold of what they share. The law: a number without its bound says nothing, so both are there.
+//! Use of the resources that clients share. Invariant: each number comes with its limit.
 
 use std::fmt::Result;
 use std::sync::Arc;
 
 use crate::family::Family;
 
-/// The amount taken of one thing, and its bound.
+/// The use of one resource, and its limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Bounded {
-    /// The amount that is taken.
-    pub taken: u64,
-    /// The bound.
+    /// The amount in use.
+    pub used: u64,
+    /// The limit.
     pub limit: u64,
 }
 
-/// The parts that clients hold of what they share.
+/// Use of the resources that clients share.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HeldReading {
-    /// Connections of clients.
+pub struct ResourceReading {
+    /// Open client connections.
     pub connections: Bounded,
-    /// Bytes of request bodies that are gathered.
+    /// Bytes of buffered request bodies.
     pub gathered_bytes: Bounded,
-    /// Connections that carry a request, by the upstream's name.
+    /// Upstream connections that carry a request, by the upstream's name.
     pub upstream_connections: Vec<(Arc<str>, Bounded)>,
 }
 
-/// The label value of `what` for connections to the admin address that gave way to others.
+/// Label value of `what` of `tokenmeter_dropped_total` for an evicted connection to the admin address.
 pub const ADMIN_CONNECTION: &str = "admin_connection";
 
-/// One sample, if there is a data plane.
+/// Writes one sample, if the process has a data plane.
 pub(crate) fn one(
-    reading: Option<&HeldReading>,
+    reading: Option<&ResourceReading>,
     family: &mut Family,
-    pick: impl Fn(&HeldReading) -> u64,
+    pick: impl Fn(&ResourceReading) -> u64,
 ) -> Result {
     reading.map_or(Ok(()), |reading| family.count(&[], pick(reading)))
 }
 
-/// A sample for each upstream.
+/// Writes one sample for each upstream.
 pub(crate) fn upstreams(
-    reading: Option<&HeldReading>,
+    reading: Option<&ResourceReading>,
     family: &mut Family,
     pick: impl Fn(Bounded) -> u64,
 ) -> Result {

@@ -1,4 +1,4 @@
-//! The three forms of one reading say the same.
+//! The three formats of one reading agree.
 
 use std::collections::BTreeSet;
 
@@ -42,7 +42,7 @@ fn protobuf_has_the_samples_of_the_text() {
 }
 
 #[test]
-fn native_buckets_are_beside_the_classic_ones_of_all_that_is_observed_one_by_one() {
+fn native_buckets_accompany_single_observations() {
     let reading = reading();
     let pages = protobuf::of(&reading);
     let mut without = BTreeSet::new();
@@ -54,28 +54,28 @@ fn native_buckets_are_beside_the_classic_ones_of_all_that_is_observed_one_by_one
             let series = Series::new(entry.name, &labels.collect::<Vec<_>>());
             match (&of.native, pages.natives.get(&series)) {
                 (None, None) => _ = without.insert(entry.name),
-                (Some(ours), Some(printed)) => {
-                    let buckets = ours.buckets.iter().map(|(at, n)| (*at, *n as i64));
-                    let meant = Native {
-                        schema: i32::from(ours.schema),
-                        zero_threshold: ours.zero_threshold,
-                        zero_count: ours.zero_count,
+                (Some(read), Some(printed)) => {
+                    let buckets = read.buckets.iter().map(|(at, n)| (*at, *n as i64));
+                    let expected = Native {
+                        schema: i32::from(read.schema),
+                        zero_threshold: read.zero_threshold,
+                        zero_count: read.zero_count,
                         buckets: buckets.collect(),
-                        // `splice` is about these.
+                        // `splice` tests these.
                         exemplars: printed.exemplars.clone(),
                     };
-                    assert_eq!(*printed, meant, "{series:?}");
+                    assert_eq!(*printed, expected, "{series:?}");
                 }
                 other => panic!("{series:?}: {other:?}"),
             }
         }
     }
     let gaps = ["tokenmeter_chunk_gap_seconds", "tokenmeter_inter_token_seconds"];
-    assert_eq!(without.into_iter().collect::<Vec<_>>(), gaps, "gaps come in buckets");
+    assert_eq!(without.into_iter().collect::<Vec<_>>(), gaps, "gaps are counted in classic buckets");
 }
 
 #[test]
-fn text_0_0_4_has_the_same_lines_but_for_what_it_does_not_know() {
+fn text_0_0_4_has_same_samples() {
     let reading = reading();
     let newer = print(&reading, Format::OpenMetrics);
     let older = print(&reading, Format::Text);
@@ -86,7 +86,7 @@ fn text_0_0_4_has_the_same_lines_but_for_what_it_does_not_know() {
     assert_eq!(samples(&newer), samples(&older));
     assert!(!older.contains(" # {") && !older.contains("# UNIT ") && !older.contains("# EOF"));
     assert!(older.ends_with('\n'));
-    // Each sample lies below the TYPE line of its own name.
+    // Each sample follows the TYPE line of its name.
     let mut family = String::new();
     for line in older.lines() {
         if let Some(described) = line.strip_prefix("# TYPE ") {
