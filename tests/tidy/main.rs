@@ -3,6 +3,7 @@
 
 mod dependencies;
 mod documents;
+mod engines;
 mod files;
 mod links;
 

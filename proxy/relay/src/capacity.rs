@@ -1,5 +1,5 @@
-//! Capacity that workers share, such as memory for request bodies that are gathered to be edited: one number
-//! for all, taken and given back with each such request. Who finds it full does without, or waits for a
+//! A capacity that workers share, such as memory for request bodies that are gathered to be edited: one number
+//! for all, taken and given back with each such request. A request that finds it full does without, or waits for a
 //! moment in which room is made.
 //!
 //! A holder's share of it binds only while another holder waits.
@@ -56,12 +56,12 @@ impl Capacity {
 
     /// A part of so many bytes, if there is room for them.
     pub(crate) fn room_for(&self, bytes: usize) -> Option<Permit> {
-        let mut share = self.share(None);
+        let mut share = self.permit(None);
         share.grow(bytes).then_some(share)
     }
 
     /// An empty part of it for this holder; one without a holder is bound by no share.
-    pub(crate) fn share(&self, holder: Option<Arc<Holder>>) -> Permit {
+    pub(crate) fn permit(&self, holder: Option<Arc<Holder>>) -> Permit {
         Permit { room: self.clone(), bytes: 0, holder }
     }
 
@@ -226,9 +226,9 @@ mod tests {
     #[test]
     fn what_is_taken_is_given_back() {
         let room = Capacity::new(10);
-        let mut one = room.share(None);
+        let mut one = room.permit(None);
         assert!(one.grow(4) && one.grow(4));
-        let mut other = room.share(None);
+        let mut other = room.permit(None);
         assert!(!other.grow(3) && other.grow(2));
         drop(one);
         assert!(other.grow(8) && !other.grow(1));
@@ -238,18 +238,18 @@ mod tests {
     fn share_binds_only_while_another_waits() {
         let (room, holders) = (Capacity::held(16, Resource::GatheredBytes), Holders::new(0));
         let holder = |n| Some(holders.of(Key::network([127, 0, 0, n].into())));
-        let mut greedy = room.share(holder(1));
+        let mut greedy = room.permit(holder(1));
         assert!(greedy.grow(16) && !greedy.grow(1));
         drop(greedy);
-        let mut greedy = room.share(holder(1));
+        let mut greedy = room.permit(holder(1));
         assert!(greedy.grow(15), "alone it may have everything");
-        let mut other = room.share(holder(2));
+        let mut other = room.permit(holder(2));
         assert!(!other.grow(2));
         drop(greedy);
-        let mut greedy = room.share(holder(1));
+        let mut greedy = room.permit(holder(1));
         assert!(greedy.grow(4) && !greedy.grow(1), "another one waited");
         assert!(other.grow(2));
-        let mut trusted = room.share(None);
+        let mut trusted = room.permit(None);
         assert!(trusted.grow(8), "no share binds a trusted peer");
     }
 
@@ -257,14 +257,14 @@ mod tests {
     fn shares_of_many_leave_one_free() {
         let (room, holders) = (Capacity::held(60, Resource::GatheredBytes), Holders::new(0));
         let holder = |n| Some(holders.of(Key::network([127, 0, 0, n].into())));
-        let mut greedy: Vec<_> = (1..=4).map(|n| room.share(holder(n))).collect();
+        let mut greedy: Vec<_> = (1..=4).map(|n| room.permit(holder(n))).collect();
         assert!(
             greedy.iter_mut().all(|share| share.grow(15)),
             "a quarter each, as long as no other one waits"
         );
         assert_eq!((room.share_max(), room.missing()), (12, 12));
         assert!(!room.is_crowded(clock::now()));
-        assert!(!room.share(holder(5)).grow(1));
+        assert!(!room.permit(holder(5)).grow(1));
         assert!(room.is_crowded(clock::now()) && room.binds(holder(1).as_ref()));
         assert_eq!(room.excess(holder(1).as_ref()), 3);
         greedy.truncate(2);
@@ -278,7 +278,7 @@ mod tests {
             holders.of(Key::network([127, 0, 0, 1].into())),
             holders.of(Key::network([127, 0, 0, 2].into())),
         );
-        let mut share = room.share(Some(Arc::clone(&one)));
+        let mut share = room.permit(Some(Arc::clone(&one)));
         assert!(share.grow(3));
         share.charge(None);
         assert_eq!((one.held(Resource::Sockets), room.taken()), (0, 3));

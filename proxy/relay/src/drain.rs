@@ -9,11 +9,14 @@
 //!
 //! A worker whose last connection ends is done before the grace is over.
 
+use std::cell::Cell;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::Poll;
 
-use tokio::sync::watch;
+use tokio::sync::futures::OwnedNotified;
+use tokio::sync::{Notify, watch};
 
 /// What all workers were told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,5 +48,30 @@ impl Phase {
             Poll::Pending => or.as_mut().poll(cx),
         })
         .await;
+    }
+}
+
+/// The order to every connection of one worker to end after the request it is at.
+#[derive(Debug, Default)]
+pub(crate) struct Leaving {
+    is_ordered: Cell<bool>,
+    ordered: Arc<Notify>,
+}
+
+impl Leaving {
+    /// Gives the order.
+    pub(crate) fn order(&self) {
+        self.is_ordered.set(true);
+        self.ordered.notify_waiters();
+    }
+
+    /// Returns true once the order was given.
+    pub(crate) fn is_ordered(&self) -> bool {
+        self.is_ordered.get()
+    }
+
+    /// Ends when the order is given.
+    pub(crate) fn ordered(&self) -> OwnedNotified {
+        Arc::clone(&self.ordered).notified_owned()
     }
 }

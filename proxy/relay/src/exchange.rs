@@ -4,12 +4,12 @@
 //! cannot fail (law 2, law 3).
 
 mod admission;
+mod guard;
 mod header_facts;
 pub(crate) mod metered;
 mod request_reader;
 mod response_reader;
 mod rest;
-mod seat;
 pub(crate) mod trace;
 mod watch;
 
@@ -23,9 +23,9 @@ use meter::{
 use scan::{Dialect, Framing, Links, Name, Request, Tier};
 use usage::{Added, Marks, Watch};
 
+use self::guard::InFlightGuard;
 use self::request_reader::RequestReader;
 use self::response_reader::{BodySummary, Readable, ResponseReader};
-use self::seat::Seat;
 use self::trace::TracePosition;
 use crate::capacity::Permit;
 use crate::outbox::Text;
@@ -33,14 +33,14 @@ use crate::request::headers::is_sealed;
 use crate::request::route::{Route, Speaks};
 use crate::request::tenant::TenantResolution;
 use crate::request::usage_policy;
-use crate::worker::Worker;
+use crate::state::WorkerState;
 use crate::{
     Class, Dropped, Kind, ModelSlot, Passthrough, Refusal, RoleSource, UpstreamProfile, clock, limits, role,
 };
 
 /// One metered exchange.
 pub(crate) struct Exchange {
-    worker: Rc<Worker>,
+    worker: Rc<WorkerState>,
     upstream: usize,
     speaks: Speaks,
     dialect: Dialect,
@@ -107,7 +107,7 @@ impl Exchange {
     /// A request head of an inference path arrived on `upstream`, an index into the plan; the tenant
     /// rules have said of it what its head says.
     pub(crate) fn begin(
-        worker: &Rc<Worker>,
+        worker: &Rc<WorkerState>,
         upstream: usize,
         route: Route,
         headers: &HeaderMap,
@@ -129,8 +129,8 @@ impl Exchange {
         let mut meter = Meter::new(dialect, at, stall_ns);
         meter.believe_up_to(plan.tokens_max);
         let started_unix_ns = clock::wall_unix_ns();
-        let kind = plan.upstreams[upstream].kind.or_else(|| worker.learned[upstream].found_kind());
-        let mut place = TracePosition::of(headers, plan.trace.as_ref(), &worker.chance);
+        let kind = plan.upstreams[upstream].kind.or_else(|| worker.profiles[upstream].found_kind());
+        let mut place = TracePosition::of(headers, plan.trace.as_ref(), &worker.ids);
         if matches!(route.speaks, Speaks::Anything | Speaks::Root) {
             place.keep_to_ourselves();
         }
@@ -139,7 +139,7 @@ impl Exchange {
             upstream,
             speaks: route.speaks,
             dialect,
-            id: ExchangeId::new(started_unix_ns, worker.chance.wide()),
+            id: ExchangeId::new(started_unix_ns, worker.ids.wide()),
             place,
             started_unix_ns,
             meter: Some(meter),
@@ -398,7 +398,7 @@ impl Exchange {
     }
 
     fn learned(&self) -> &UpstreamProfile {
-        &self.worker.learned[self.upstream]
+        &self.worker.profiles[self.upstream]
     }
 
     /// The upstream's kind, as configured or found out.
@@ -456,7 +456,7 @@ impl Exchange {
         let Some(mut meter) = self.meter.take() else { return };
         // First of all, so that nothing that fails below can leave them behind.
         let left = load(&self.worker, self.upstream).leave(at, &self.entered);
-        let mut seat = Seat { worker: Rc::clone(&self.worker), slot: self.slot, taken: true };
+        let mut guard = InFlightGuard { worker: Rc::clone(&self.worker), slot: self.slot, taken: true };
         if let Some(mut request) = self.request.take() {
             // It ended before its request was complete.
             let facts = self.settle(&mut request);
@@ -525,7 +525,7 @@ impl Exchange {
         }
         if was_unknown || is_other || says_model {
             self.admit(true);
-            seat.slot = self.slot;
+            guard.slot = self.slot;
         }
         self.learn(&record, at);
         let is_estimate = record.tokens.output_provenance == Provenance::Frames;
@@ -546,7 +546,7 @@ impl Exchange {
         let counted_elsewhere = text.is_some();
         if !counted_elsewhere {
             observer.end(self.slot, &record);
-            seat.taken = false;
+            guard.taken = false;
         }
         observer.overhead(if self.streamed { Class::Stream } else { Class::Body }, self.overhead_ns);
         for (what, count) in [
@@ -568,7 +568,7 @@ impl Exchange {
                 observer.lose(Dropped::Record, 1);
             }
         }
-        seat.taken = false;
+        guard.taken = false;
     }
 }
 
@@ -577,7 +577,7 @@ const UNCOUNTED: (Provenance, Provenance) = (Provenance::None, Provenance::None)
 
 /// The upstream's load cell. A thread that panicked while it held it cannot have left it half
 /// changed in a way that matters: it is a few numbers.
-fn load(worker: &Worker, upstream: usize) -> MutexGuard<'_, Load> {
+fn load(worker: &WorkerState, upstream: usize) -> MutexGuard<'_, Load> {
     worker.loads[upstream].lock().unwrap_or_else(PoisonError::into_inner)
 }
 

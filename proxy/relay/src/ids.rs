@@ -13,7 +13,7 @@ pub(crate) struct IdSource {
 }
 
 impl IdSource {
-    /// IdSource of its own, unlike that of any other thread or process.
+    /// A source, unlike that of any other thread or process.
     pub(crate) fn new() -> Self {
         Self { keys: RandomState::new(), drawn: Cell::new(0) }
     }

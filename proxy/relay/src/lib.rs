@@ -12,9 +12,14 @@ pub mod start;
 pub mod plan;
 mod worker;
 
+mod connections;
 mod engine;
 mod exchange;
 mod request;
+mod response;
+mod state;
+mod sweep;
+mod watched;
 
 mod capacity;
 pub mod clock;

@@ -124,8 +124,8 @@ impl Outbox {
     /// Puts word of a refusal out; whether there was room and somebody listens.
     #[must_use]
     pub fn tell(&self, turned: Rejection) -> bool {
-        self.words.room_for(1).is_some_and(|seat| {
-            let told = Told { turned, _seat: seat };
+        self.words.room_for(1).is_some_and(|guard| {
+            let told = Told { turned, _seat: guard };
             self.sender.try_send(Notice::Rejection(Box::new(told))).is_ok()
         })
     }

@@ -1,10 +1,190 @@
-//! The rules of a request, whichever engine carries it.
+//! One request, from its head to the head of its response. Dropping the future, or the response body, is the client
+//! leaving.
 
+pub(crate) mod admission;
 pub(crate) mod answer;
-pub(crate) mod error_shape;
+pub(crate) mod body;
+mod error_shape;
 pub(crate) mod headers;
+pub(crate) mod in_flight;
+mod inject_usage;
 mod path;
 pub(crate) mod policy;
+pub(crate) mod reject;
 pub(crate) mod route;
+pub(crate) mod send;
 pub(crate) mod tenant;
+mod upstream_head;
 pub(crate) mod usage_policy;
+
+use std::rc::Rc;
+
+use http::request::Parts;
+use http::{Method, Request, Response, Uri, Version};
+use http_body::Body;
+use meter::Tick;
+
+use self::admission::{admit, admit_tunnel, admit_uncounted};
+use self::answer::Answer;
+use self::body::Upload;
+use self::in_flight::InFlight;
+use self::inject_usage::{inject, is_refusal, settle};
+use self::reject::{Stop, reject, reject_unopened};
+use self::route::{Speaks, begins_batch, route};
+use self::send::send;
+use self::tenant::TenantResolver;
+use self::upstream_head::{rewrite, target};
+use self::usage_policy::{Question, UsagePolicy, keeps_conversations};
+use crate::connections::Connections;
+use crate::engine::Engine;
+use crate::engine::net::client::Client;
+use crate::exchange::metered::Metered;
+use crate::response::{ResponseBody, own, respond};
+use crate::upstream_profile::ClientKey;
+use crate::{Passthrough, clock};
+
+/// Forwards one request and returns its response, whose body carries on from there; `None` if its client left.
+pub(crate) async fn forward<E: Engine>(
+    connections: Rc<Connections<E>>,
+    client: Rc<Client>,
+    upstream: usize,
+    request: Request<E::RequestBody>,
+) -> Option<Response<ResponseBody<E>>> {
+    let begun = clock::now();
+    let (mut parts, body) = request.into_parts();
+    let opened = match open(&connections, &client, upstream, &mut parts, begun) {
+        Ok(opened) => opened,
+        Err(answer) => {
+            if !body.is_end_stream() {
+                client.leave_unread();
+            }
+            return Some(own(answer, parts.version != Version::HTTP_2));
+        }
+    };
+    let in_flight = Rc::clone(&opened.in_flight);
+    match opened.carry(&connections, parts, body).await {
+        Ok(response) => Some(response),
+        Err(Stop::ClientGone) => None,
+        Err(Stop::Reject(answer)) => {
+            let answer = reject(&in_flight, answer);
+            Some(own(answer, in_flight.is_http1 && !in_flight.is_complete()))
+        }
+    }
+}
+
+/// A request that was let in; nothing of its body was read.
+struct Opened {
+    in_flight: Rc<InFlight>,
+    resolver: TenantResolver,
+    /// The target as the upstream gets it.
+    target: Uri,
+    /// The request asks to switch protocols.
+    upgrade: bool,
+    /// The request begins a batch.
+    is_batch: bool,
+    /// The language of its path, or the reason why it is not metered.
+    route: Result<Speaks, Passthrough>,
+    client: ClientKey,
+    /// The question for usage, as far as the path decides it.
+    question: Option<Question>,
+    begun: Tick,
+}
+
+/// Decides by its head if a request is let in: check, tenant, route.
+fn open<E: Engine>(
+    connections: &Connections<E>,
+    client: &Rc<Client>,
+    index: usize,
+    parts: &mut Parts,
+    begun: Tick,
+) -> Result<Opened, Answer> {
+    let worker = &connections.worker;
+    let (upstream, profile) = (&worker.plan.upstreams[index], &worker.profiles[index]);
+    policy::check(&parts.method, &parts.uri, parts.version, &parts.headers)
+        .map_err(|violation| reject_unopened(worker, index, Answer::refused(violation)))?;
+    let upgrade = policy::asks_upgrade(parts.version, &parts.headers);
+
+    let resolver = TenantResolver::of(worker, client.peer);
+    resolver.strip_untrusted_headers(worker, &mut parts.headers);
+    let prefix_len = resolver.strip_prefix_len(worker, parts.uri.path());
+    // Both halves are valid, so only their sum can fail: it is too long.
+    let target = target(&parts.uri, prefix_len, upstream)
+        .map_err(|_too_long| reject_unopened(worker, index, Answer::target_too_long()))?;
+    let resolve = |headers: &_| resolver.clone().resolve(worker, parts.uri.path(), headers);
+
+    let refuse_detached = worker.plan.refuse_detached;
+    if refuse_detached && keeps_conversations(upstream, profile) {
+        parts.headers.remove(headers::CONVERSATION_ID);
+    }
+    let route = route(upstream.kind.or_else(|| profile.found_kind()), &parts.method, target.path());
+    let is_batch = refuse_detached && parts.method == Method::POST && begins_batch(target.path());
+
+    let mut metered = match &route {
+        Ok(route) => {
+            let role = upstream.role.of_peer(resolver.trusts_peer(worker));
+            Metered::begin(worker, index, *route, &parts.headers, (resolve(&parts.headers), role), begun)
+        }
+        Err(_) if upgrade => {
+            admit_tunnel(worker, index, || resolve(&parts.headers))?;
+            Metered::not(worker)
+        }
+        Err(_) => Metered::not(worker),
+    };
+    let client_key =
+        metered.with(|exchange| ClientKey::of(exchange.tenant().map(|tenant| &**tenant), client.peer));
+    let client_key = client_key.unwrap_or_else(|| ClientKey::of(None, client.peer));
+    let route = route.map(|route| route.speaks);
+    let policy = UsagePolicy { upstream, profile, client: client_key, now: begun };
+    let question = route.ok().and_then(|speaks| policy.question_by_path(speaks, &parts.headers));
+
+    let is_http1 = parts.version != Version::HTTP_2;
+    // gRPC needs HTTP/2, and no endpoint that is known speaks it.
+    let may_pause = !is_http1 && route == Ok(Speaks::Anything) && headers::is_grpc(&parts.headers);
+    let in_flight = connections.request(index, client, metered, (is_http1, may_pause));
+    if let (Err(reason), false) = (route, upgrade) {
+        worker.pass(reason);
+    }
+    Ok(Opened { in_flight, resolver, target, upgrade, is_batch, route, client: client_key, question, begun })
+}
+
+impl Opened {
+    /// Carries the request to its upstream and the response back: admit, inject usage, send, maybe send again.
+    async fn carry<E: Engine>(
+        self,
+        connections: &Rc<Connections<E>>,
+        mut parts: Parts,
+        body: E::RequestBody,
+    ) -> Result<Response<ResponseBody<E>>, Stop> {
+        let Self { in_flight, resolver, target, upgrade, is_batch, route, client, question, begun } = self;
+        let (in_flight, worker, version) = (&in_flight, &in_flight.worker, parts.version);
+        let (upstream, profile) =
+            (&worker.plan.upstreams[in_flight.upstream], &worker.profiles[in_flight.upstream]);
+        rewrite(&mut parts, target, upstream, upgrade, !body.is_end_stream());
+        in_flight.metered.borrow_mut().with(|exchange| exchange.trace_onward(&mut parts.headers));
+
+        let mut upload = Upload::new(body, resolver, in_flight, begun);
+        let (gathered, terms) = admit(in_flight, &mut upload, is_batch).await?;
+        let policy = UsagePolicy { upstream, profile, client, now: begun };
+        let path = (route.ok(), &parts.headers);
+        let (question, gathered) = settle(in_flight, policy, path, question, &mut upload, gathered).await?;
+        let original = inject(in_flight, question, client, &mut parts, &mut upload, gathered).await?;
+        admit_uncounted(in_flight, terms)?;
+
+        let request = Request::from_parts(parts, upload);
+        let mut sent = send(connections, in_flight, request, (version, begun)).await?;
+        if let Some(original) = original
+            && is_refusal(sent.response.status())
+        {
+            match send(connections, in_flight, original.request(in_flight), (version, clock::now())).await {
+                // The refusal goes, and its connection with it, unless it is all there is.
+                Ok(again) => {
+                    original.answered(in_flight, again.response.status());
+                    sent = again;
+                }
+                Err(Stop::ClientGone) => return Err(Stop::ClientGone),
+                Err(Stop::Reject(_)) => {}
+            }
+        }
+        respond(connections, in_flight, sent, upgrade, route.err()).await
+    }
+}

@@ -15,7 +15,8 @@ use crate::drain::Phase;
 use crate::holder::{Holders, Resource};
 use crate::listen::listen;
 use crate::outbox::Outbox;
-use crate::worker::{self, Common, Start};
+use crate::state::Capacities;
+use crate::worker::{self, Start};
 use crate::{Observer, Plan, UpstreamProfile, limits};
 
 /// Starts the workers. When it returns, every address is bound and connections are taken.
@@ -51,12 +52,12 @@ pub fn start(
     }
 
     let loads: Vec<_> = plan.upstreams.iter().map(|_| Arc::default()).collect();
-    let learned: Vec<_> = plan.upstreams.iter().map(|_| Arc::default()).collect();
+    let profiles: Vec<_> = plan.upstreams.iter().map(|_| Arc::default()).collect();
     let shares = &plan.shares;
-    let common = Common {
+    let capacities = Capacities {
         holders: Holders::new(plan.upstreams.len()),
         connections: Capacity::held(plan.connections.saturating_mul(plan.workers), Resource::Connections),
-        room: Capacity::held(shares.gather_room_bytes, Resource::GatheredBytes),
+        gathered_bytes: Capacity::held(shares.gather_room_bytes, Resource::GatheredBytes),
         upstreams: plan
             .upstreams
             .iter()
@@ -74,8 +75,8 @@ pub fn start(
     let mut running = Running {
         addresses,
         loads,
-        learned,
-        common,
+        profiles,
+        capacities,
         phase,
         in_flight: Vec::new(),
         threads: Mutex::default(),
@@ -88,8 +89,8 @@ pub fn start(
             observer,
             outbox: outbox.clone(),
             loads: running.loads.clone(),
-            learned: running.learned.clone(),
-            common: running.common.clone(),
+            profiles: running.profiles.clone(),
+            capacities: running.capacities.clone(),
             texts: texts.clone(),
             listeners,
             in_flight,
@@ -111,8 +112,8 @@ pub fn start(
 pub struct Running {
     addresses: Vec<(Arc<str>, SocketAddr)>,
     loads: Vec<Arc<Mutex<meter::Load>>>,
-    learned: Vec<Arc<UpstreamProfile>>,
-    common: Common,
+    profiles: Vec<Arc<UpstreamProfile>>,
+    capacities: Capacities,
     in_flight: Vec<Arc<AtomicUsize>>,
     phase: watch::Sender<Phase>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -131,7 +132,7 @@ impl Running {
 
     /// What is learned about each upstream, in the plan's order: others may know more and say it.
     pub fn learned(&self) -> &[Arc<UpstreamProfile>] {
-        &self.learned
+        &self.profiles
     }
 
     /// Requests not yet fully answered, tunnels included.
@@ -146,12 +147,12 @@ impl Running {
 
     /// Reads that at any time.
     pub fn reader(&self) -> impl Fn() -> Held + Send + Sync + use<> {
-        let common = self.common.clone();
+        let capacities = self.capacities.clone();
         let of = |room: &Capacity| HeldOf { taken: room.taken(), most: room.most() };
         move || Held {
-            connections: of(&common.connections),
-            gathered_bytes: of(&common.room),
-            upstream_connections: common.upstreams.iter().map(of).collect(),
+            connections: of(&capacities.connections),
+            gathered_bytes: of(&capacities.gathered_bytes),
+            upstream_connections: capacities.upstreams.iter().map(of).collect(),
         }
     }
 

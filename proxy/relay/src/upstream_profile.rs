@@ -55,9 +55,9 @@ impl Until {
 /// The client of a request, as far as refusals are counted by clients: its tenant, or its address
 /// if no tenant rule matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asker(u64);
+pub struct ClientKey(u64);
 
-impl Asker {
+impl ClientKey {
     /// The client with this tenant, if that is known, at this address.
     pub fn of(tenant: Option<&str>, peer: IpAddr) -> Self {
         let mut hasher = DefaultHasher::new();
@@ -94,7 +94,7 @@ impl Verdict {
     }
 
     /// One that lately accepted does not refuse them all.
-    fn refuse(&self, asker: Asker, now: Tick) {
+    fn refuse(&self, asker: ClientKey, now: Tick) {
         if self.accepts.holds(now) {
             return;
         }
@@ -106,7 +106,7 @@ impl Verdict {
         self.probe_at.store(now.0.saturating_add(limits::PROBE_AFTER_NS), Ordering::Relaxed);
     }
 
-    fn refuses(&self, asker: Asker, now: Tick) -> bool {
+    fn refuses(&self, asker: ClientKey, now: Tick) -> bool {
         let is_its = || self.refused.load(Ordering::Relaxed) == asker.0 && self.refuses_one.holds(now);
         if !self.refuses_all.holds(now) && !is_its() {
             return false;
@@ -152,18 +152,18 @@ impl UpstreamProfile {
     }
 
     /// The server answered 400 to the request of `asker` with what was `added` to it, and not to the original.
-    pub fn refuses(&self, added: Added, asker: Asker, now: Tick) {
+    pub fn refuses(&self, added: Added, asker: ClientKey, now: Tick) {
         let verdict = if added.is_running() { &self.running } else { &self.include };
         verdict.refuse(asker, now);
     }
 
     /// Returns whether it refuses to be asked for usage at the end.
-    pub fn refuses_include(&self, asker: Asker, now: Tick) -> bool {
+    pub fn refuses_include(&self, asker: ClientKey, now: Tick) -> bool {
         self.include.refuses(asker, now)
     }
 
     /// Returns whether it refuses to be asked for running counts.
-    pub fn refuses_running(&self, asker: Asker, now: Tick) -> bool {
+    pub fn refuses_running(&self, asker: ClientKey, now: Tick) -> bool {
         self.running.refuses(asker, now)
     }
 
@@ -200,8 +200,8 @@ mod tests {
     const END: Added = Added { include: true, continuous: false, timings: false };
     const BOTH: Added = Added { continuous: true, ..END };
 
-    fn asker(number: u8) -> Asker {
-        Asker::of(None, [127, 0, 0, number].into())
+    fn asker(number: u8) -> ClientKey {
+        ClientKey::of(None, [127, 0, 0, number].into())
     }
 
     #[test]
@@ -245,10 +245,10 @@ mod tests {
     #[test]
     fn client_is_its_tenant_where_one_is_known() {
         let (one, other) = ([127, 0, 0, 1].into(), [127, 0, 0, 2].into());
-        assert_eq!(Asker::of(Some("a"), one), Asker::of(Some("a"), other));
-        assert_ne!(Asker::of(Some("a"), one), Asker::of(Some("b"), one));
-        assert_ne!(Asker::of(Some(DEFAULT_TENANT), one), Asker::of(Some(DEFAULT_TENANT), other));
-        assert_eq!(Asker::of(None, one), Asker::of(Some(DEFAULT_TENANT), one));
+        assert_eq!(ClientKey::of(Some("a"), one), ClientKey::of(Some("a"), other));
+        assert_ne!(ClientKey::of(Some("a"), one), ClientKey::of(Some("b"), one));
+        assert_ne!(ClientKey::of(Some(DEFAULT_TENANT), one), ClientKey::of(Some(DEFAULT_TENANT), other));
+        assert_eq!(ClientKey::of(None, one), ClientKey::of(Some(DEFAULT_TENANT), one));
     }
 
     #[test]

@@ -1,130 +1,42 @@
 //! One worker: a thread, a single-threaded runtime, and everything that lives on it (law 7). It
-//! accepts connections of every upstream's listener and runs each as a task of its own; nothing it
-//! does can be seen by another worker but the load cells and the outbox.
+//! accepts connections of every upstream's listener and runs each as a task of its own.
 
 use std::cell::{Cell, RefCell};
-use std::future::Future;
 use std::io;
 use std::net::TcpListener as StdListener;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 
-use scan::Wanted;
-use tenant::Rules;
 use tokio::net::TcpListener;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::{JoinSet, LocalSet};
 
 use crate::capacity::{Capacity, Permit};
-use crate::drain::Phase;
-use crate::engine::hyper::{Client, Engine};
-use crate::holder::Holders;
+use crate::connections::Connections;
+use crate::drain::{Leaving, Phase};
+use crate::engine::hyper::Hyper;
+use crate::engine::net::client::Client;
+use crate::engine::net::tunnel;
+use crate::engine::{Engine, Served};
+use crate::exchange::metered::Metered;
 use crate::ids::IdSource;
 use crate::outbox::Outbox;
-use crate::rejection::{Known, Rejection};
-use crate::request::tenant as tenant_rules;
-use crate::{Dropped, Observer, Passthrough, Plan, Refusal, UpstreamProfile, UsageStep, clock, limits};
+use crate::request::forward;
+use crate::state::{Capacities, WorkerState, contain};
+use crate::sweep::sweep;
+use crate::{Dropped, Observer, Plan, UpstreamProfile, clock, limits};
 
-/// What the exchanges of one worker share. `Rc`, never `Arc`: it stays on its thread.
-pub(crate) struct Worker {
-    /// The numbers we run by.
-    pub(crate) plan: Arc<Plan>,
-    /// This worker's cells.
-    pub(crate) observer: RefCell<Box<dyn Observer>>,
-    /// The way out for finished records.
-    pub(crate) outbox: Outbox,
-    /// One load cell per upstream, in the plan's order; shared by all workers, touched at an
-    /// exchange's start and end only.
-    pub(crate) loads: Vec<Arc<Mutex<meter::Load>>>,
-    /// What was learned about each upstream, in the plan's order; shared by all workers.
-    pub(crate) learned: Vec<Arc<UpstreamProfile>>,
-    /// For the ids this worker gives.
-    pub(crate) chance: IdSource,
-    /// What the last rules asked for want of a body, and for which rules that is.
-    pub(crate) wanted: RefCell<Option<(Arc<Rules>, Arc<Wanted>)>>,
-    /// The resources that clients share, in all workers.
-    pub(crate) common: Common,
-    /// For texts that are kept to be counted; shared by all workers.
-    pub(crate) texts: Capacity,
-    /// What is still under way is being cut: its end is our doing, not its client's.
-    pub(crate) cutting: Cell<bool>,
-}
-
-/// The resources that the clients of all workers share.
-#[derive(Clone)]
-pub(crate) struct Common {
-    pub(crate) holders: Holders,
-    /// For connections of clients.
-    pub(crate) connections: Capacity,
-    /// For request bodies that are gathered.
-    pub(crate) room: Capacity,
-    /// For connections that carry a request, in the plan's order.
-    pub(crate) upstreams: Vec<Capacity>,
-    /// For sockets of either side.
-    pub(crate) sockets: Capacity,
-}
-
-impl Worker {
-    /// Tells the observer of a request that passes unmetered.
-    pub(crate) fn pass(&self, reason: Passthrough) {
-        self.observer.borrow_mut().pass(reason);
-    }
-
-    /// Tells the observer of a request that was answered here.
-    pub(crate) fn refuse(&self, reason: Refusal) {
-        self.observer.borrow_mut().refuse(reason);
-    }
-
-    /// Tells whoever keeps the access log of a request that makes no record.
-    pub(crate) fn turned_away(&self, upstream: usize, answer: (Refusal, u16), known: Option<Known>) {
-        if !self.plan.tell_turned_away {
-            return;
-        }
-        let (reason, status) = answer;
-        let upstream = Arc::clone(&self.plan.upstreams[upstream].name);
-        if !self.outbox.tell(Rejection { upstream, reason, status, known }) {
-            self.lose(Dropped::Refusal);
-        }
-    }
-
-    /// What these rules want of a body; made anew only when the rules change.
-    pub(crate) fn wanted(&self, rules: &Arc<Rules>) -> Arc<Wanted> {
-        let mut kept = self.wanted.borrow_mut();
-        match &*kept {
-            Some((of, wanted)) if Arc::ptr_eq(of, rules) => Arc::clone(wanted),
-            _ => {
-                let wanted = Arc::new(tenant_rules::wanted(rules));
-                *kept = Some((Arc::clone(rules), Arc::clone(&wanted)));
-                wanted
-            }
-        }
-    }
-
-    /// Tells the observer what was done about a request's usage.
-    pub(crate) fn usage(&self, step: UsageStep) {
-        self.observer.borrow_mut().usage(step);
-    }
-
-    /// Tells the observer of a loss. A loss inside the observer itself goes untold.
-    pub(crate) fn lose(&self, what: Dropped) {
-        if let Ok(mut observer) = self.observer.try_borrow_mut() {
-            observer.lose(what, 1);
-        }
-    }
-}
-
-/// What a worker's thread is started with.
+/// The parts from which a worker's thread is started.
 pub(crate) struct Start {
     pub(crate) plan: Arc<Plan>,
     pub(crate) observer: Box<dyn Observer + Send>,
     pub(crate) outbox: Outbox,
     pub(crate) loads: Vec<Arc<Mutex<meter::Load>>>,
-    pub(crate) learned: Vec<Arc<UpstreamProfile>>,
-    pub(crate) common: Common,
+    pub(crate) profiles: Vec<Arc<UpstreamProfile>>,
+    pub(crate) capacities: Capacities,
     pub(crate) texts: Capacity,
     /// One listener per upstream, in the plan's order.
     pub(crate) listeners: Vec<StdListener>,
@@ -140,47 +52,55 @@ pub(crate) fn run(start: Start) -> io::Result<()> {
         .max_blocking_threads(limits::RESOLVER_THREADS)
         .build()?;
     let tasks = LocalSet::new();
-    let done = runtime.block_on(tasks.run_until(serve(start)));
+    let done = runtime.block_on(tasks.run_until(serve::<Hyper>(start)));
     // Connections that were cut go with the tasks; a name being resolved is not waited for.
     drop(tasks);
     runtime.shutdown_background();
     done
 }
 
-async fn serve(start: Start) -> io::Result<()> {
-    let Start { plan, observer, outbox, loads, learned, common, texts, listeners, in_flight, mut phase } =
+async fn serve<E: Engine>(start: Start) -> io::Result<()> {
+    let Start { plan, observer, outbox, loads, profiles, capacities, texts, listeners, in_flight, mut phase } =
         start;
-    let observer = RefCell::new(observer);
-    let cutting = Cell::new(false);
-    // On the worker's own thread, so that its keys are no other's.
-    let chance = IdSource::new();
-    let wanted = RefCell::new(None);
-    let worker =
-        Rc::new(Worker { plan, observer, outbox, loads, learned, chance, wanted, common, texts, cutting });
-    let engine = Engine::new(&worker, in_flight);
-    let room = Arc::new(Semaphore::new(worker.plan.connections));
-    let connections = Rc::new(RefCell::new(JoinSet::new()));
+    let worker = Rc::new(WorkerState {
+        plan,
+        observer: RefCell::new(observer),
+        outbox,
+        loads,
+        profiles,
+        // On the worker's own thread, so that its keys are no other's.
+        ids: IdSource::new(),
+        wanted: RefCell::default(),
+        capacities,
+        texts,
+        cutting: Cell::new(false),
+        leaving: Leaving::default(),
+        in_flight,
+    });
+    let connections = Connections::<E>::new(&worker);
+    let places = Arc::new(Semaphore::new(worker.plan.connections));
+    let tasks = Rc::new(RefCell::new(JoinSet::new()));
 
     let mut accepting = JoinSet::new();
     for (upstream, listener) in listeners.into_iter().enumerate() {
         let listener = TcpListener::from_std(listener)?;
-        let (engine, room, connections) = (Rc::clone(&engine), Arc::clone(&room), Rc::clone(&connections));
-        accepting.spawn_local(accept(listener, upstream, engine, room, connections));
+        let (connections, places, tasks) = (Rc::clone(&connections), Arc::clone(&places), Rc::clone(&tasks));
+        accepting.spawn_local(accept(listener, upstream, connections, places, tasks));
     }
-    let sweeping = tokio::task::spawn_local(sweep(Rc::clone(&engine)));
+    let sweeping = tokio::task::spawn_local(sweep_forever(Rc::clone(&connections)));
 
     let plan = &worker.plan;
     if Phase::reached(&mut phase, Phase::Draining).await == Phase::Draining {
-        // The way to us is still being unlearned elsewhere: whoever comes is served.
+        // Load balancers still send connections here for a while: they are served.
         let delay = pin!(tokio::time::sleep(plan.drain_delay));
         Phase::reached_before(&mut phase, Phase::Stopped, delay).await;
         accepting.shutdown().await;
-        engine.leave();
+        connections.leave();
         let ended = pin!(async {
             // Stops at whichever comes first; what is left is cut below.
             let _ = tokio::time::timeout(plan.drain_grace, async {
-                all_ended(&connections).await;
-                all_ended(&engine.rests).await;
+                all_ended(&tasks).await;
+                all_ended(&connections.rests).await;
             })
             .await;
         });
@@ -189,23 +109,23 @@ async fn serve(start: Start) -> io::Result<()> {
     worker.cutting.set(true);
     accepting.shutdown().await;
     sweeping.abort();
-    let mut connections = connections.take();
-    connections.shutdown().await;
+    let mut tasks = tasks.take();
+    tasks.shutdown().await;
     Ok(())
 }
 
 /// Accepts one listener's connections, as long as there is room for them. Some may wait for a place beside the
 /// others, so that one that gets none keeps no other from being seen.
-async fn accept(
+async fn accept<E: Engine>(
     listener: TcpListener,
     upstream: usize,
-    engine: Rc<Engine>,
-    room: Arc<Semaphore>,
-    connections: Rc<RefCell<JoinSet<()>>>,
+    connections: Rc<Connections<E>>,
+    places: Arc<Semaphore>,
+    tasks: Rc<RefCell<JoinSet<()>>>,
 ) {
     let mut warned = None;
     let mut waiting = JoinSet::new();
-    let plan = &engine.worker().plan;
+    let plan = &connections.worker.plan;
     // Their sockets are beyond the bound for all.
     let sockets = plan.shares.sockets / (16 * plan.workers * plan.upstreams.len());
     let waiting_max = sockets.clamp(1, limits::WAITING_CONNECTIONS);
@@ -213,7 +133,7 @@ async fn accept(
         let (stream, peer) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
-                engine.worker().lose(Dropped::Accept);
+                connections.worker.lose(Dropped::Accept);
                 if error.kind() != io::ErrorKind::ConnectionAborted {
                     let now = clock::now();
                     if warned.is_none_or(|before| now.since(before) > limits::ACCEPT_WARNING_NS) {
@@ -230,61 +150,85 @@ async fn accept(
         if stream.set_nodelay(true).is_err() {
             continue;
         }
-        let client = engine.client(stream, peer);
-        if let Some(place) = place_at_once(&engine, &client, &room) {
-            serve_client(&engine, upstream, client, place, &mut connections.borrow_mut());
+        let client = connections.client(stream, peer);
+        if let Some(place) = place_at_once(&connections.worker, &client, &places) {
+            spawn_connection(&connections, upstream, client, place, &mut tasks.borrow_mut());
             continue;
         }
         while waiting.try_join_next().is_some() {}
         while waiting.len() >= waiting_max {
             waiting.join_next().await;
         }
-        let (engine, room, connections) = (Rc::clone(&engine), Arc::clone(&room), Rc::clone(&connections));
+        let (connections, places, tasks) = (Rc::clone(&connections), Arc::clone(&places), Rc::clone(&tasks));
         waiting.spawn_local(async move {
-            if let Some(place) = place(&engine, &client, &room).await {
-                serve_client(&engine, upstream, client, place, &mut connections.borrow_mut());
+            if let Some(place) = place(&connections, &client, &places).await {
+                spawn_connection(&connections, upstream, client, place, &mut tasks.borrow_mut());
             }
         });
     }
 }
 
 /// Serves a client's connection in a task of its own, as long as it has its place.
-fn serve_client(
-    engine: &Rc<Engine>,
+fn spawn_connection<E: Engine>(
+    connections: &Rc<Connections<E>>,
     upstream: usize,
     client: Rc<Client>,
     place: Place,
-    connections: &mut JoinSet<()>,
+    tasks: &mut JoinSet<()>,
 ) {
     // Boxed once: each future around it would otherwise hold it twice, moved from and moved to.
-    let serving = Box::pin(Rc::clone(engine).serve(upstream, Rc::clone(&client)));
-    let connection = guard(Rc::clone(engine.worker()), serving);
-    let remembered = Remembered { engine: Rc::clone(engine), number: client.number };
-    let task = connections.spawn_local(async move {
-        connection.await;
+    let serving = Box::pin(serve_connection(Rc::clone(connections), upstream, Rc::clone(&client)));
+    let serving = contain(Rc::clone(&connections.worker), serving);
+    let remembered = Remembered { connections: Rc::clone(connections), number: client.number };
+    let task = tasks.spawn_local(async move {
+        serving.await;
         drop((remembered, place));
     });
-    engine.remember(client, task);
-    while connections.try_join_next().is_some() {}
+    connections.remember(client, task);
+    while tasks.try_join_next().is_some() {}
+}
+
+/// Serves one client connection of an upstream's listener until it ends; dropping the future cuts the connection.
+async fn serve_connection<E: Engine>(connections: Rc<Connections<E>>, upstream: usize, client: Rc<Client>) {
+    let serving = {
+        let (connections, client) = (Rc::clone(&connections), Rc::clone(&client));
+        let engine = Rc::clone(&connections.engine);
+        engine.serve(Rc::clone(&client), move |request| {
+            forward(Rc::clone(&connections), Rc::clone(&client), upstream, request)
+        })
+    };
+    if let Served::Switched(first) = serving.await
+        && let Some(upstream_io) = client.switched()
+    {
+        let metered = Metered::not(&connections.worker);
+        // The request lasts as long as its tunnel.
+        let in_flight = connections.request(upstream, &client, metered, (true, true));
+        // A tunnel ends when either side breaks; no one is left to be told of an error.
+        let _ = tunnel::run(client.stream(), first, upstream_io).await;
+        drop(in_flight);
+    }
+    if client.has_timed_out() {
+        connections.worker.lose(Dropped::SlowClient);
+    }
 }
 
 /// The place of a client's connection: its own in this worker, and its socket's in the process.
 type Place = (OwnedSemaphorePermit, Permit);
 
 /// A place that is free now. A holder above its share gets none of those that another one may wait for.
-fn place_at_once(engine: &Engine, client: &Client, room: &Arc<Semaphore>) -> Option<Place> {
-    let common = &engine.worker().common;
+fn place_at_once(worker: &WorkerState, client: &Client, places: &Arc<Semaphore>) -> Option<Place> {
+    let capacities = &worker.capacities;
     let holder = client.holder.as_ref();
-    if common.connections.binds(holder) || common.sockets.binds(holder) {
+    if capacities.connections.binds(holder) || capacities.sockets.binds(holder) {
         return None;
     }
-    let mut socket = common.sockets.share(client.holder.clone());
+    let mut socket = capacities.sockets.permit(client.holder.clone());
     if !socket.grow(1) {
         return None;
     }
-    let place = Arc::clone(room).try_acquire_owned().ok();
+    let place = Arc::clone(places).try_acquire_owned().ok();
     if place.is_none() {
-        common.connections.note_full(holder);
+        capacities.connections.note_full(holder);
     }
     Some((place?, socket))
 }
@@ -292,28 +236,32 @@ fn place_at_once(engine: &Engine, client: &Client, room: &Arc<Semaphore>) -> Opt
 /// A place as soon as there is one: other connections give way to it. A holder above its share may only take the
 /// place of another connection above its share; if there is none, `None` while another holder waits, or may wait
 /// unseen because uploads take the places.
-async fn place(engine: &Engine, client: &Client, room: &Arc<Semaphore>) -> Option<Place> {
-    let common = &engine.worker().common;
+async fn place<E: Engine>(
+    connections: &Connections<E>,
+    client: &Client,
+    places: &Arc<Semaphore>,
+) -> Option<Place> {
+    let capacities = &connections.worker.capacities;
     let mut pause = limits::ROOM_PAUSE;
     loop {
-        if let Some(place) = place_at_once(engine, client, room) {
+        if let Some(place) = place_at_once(&connections.worker, client, places) {
             return Some(place);
         }
-        let is_made = engine.make_place(client);
+        let is_made = connections.make_place(client);
         // A connection that was told to go is gone after this turn.
         tokio::task::yield_now().await;
         if is_made {
-            let mut socket = common.sockets.share(client.holder.clone());
+            let mut socket = capacities.sockets.permit(client.holder.clone());
             if socket.grow_unbound(1)
-                && let Ok(place) = Arc::clone(room).try_acquire_owned()
+                && let Ok(place) = Arc::clone(places).try_acquire_owned()
             {
                 return Some((place, socket));
             }
         }
         let holder = client.holder.as_ref();
-        let is_bound = common.connections.binds(holder) || common.sockets.binds(holder);
-        if !is_made && (is_bound || engine.is_greedy(client) && engine.is_clogged()) {
-            engine.worker().lose(Dropped::Connection);
+        let is_bound = capacities.connections.binds(holder) || capacities.sockets.binds(holder);
+        if !is_made && (is_bound || connections.is_greedy(client) && connections.is_clogged()) {
+            connections.worker.lose(Dropped::Connection);
             return None;
         }
         tokio::time::sleep(pause).await;
@@ -321,22 +269,23 @@ async fn place(engine: &Engine, client: &Client, room: &Arc<Semaphore>) -> Optio
     }
 }
 
-/// A connection among those that the engine remembers; forgotten when dropped.
-struct Remembered {
-    engine: Rc<Engine>,
+/// A connection among those that are remembered; forgotten when dropped.
+struct Remembered<E: Engine> {
+    connections: Rc<Connections<E>>,
     number: u64,
 }
 
-impl Drop for Remembered {
+impl<E: Engine> Drop for Remembered<E> {
     fn drop(&mut self) {
-        self.engine.forget(self.number);
+        self.connections.forget(self.number);
     }
 }
 
-async fn sweep(engine: Rc<Engine>) {
+async fn sweep_forever<E: Engine>(connections: Rc<Connections<E>>) {
     loop {
         tokio::time::sleep(limits::SWEEP).await;
-        engine.sweep();
+        connections.sweep();
+        sweep(&connections);
     }
 }
 
@@ -348,25 +297,4 @@ async fn all_ended(tasks: &RefCell<JoinSet<()>>) {
         if tasks.is_empty() { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
-}
-
-/// Contains a panic to the task it happened in, and counts it (law 3).
-pub(crate) async fn guard(worker: Rc<Worker>, task: impl Future<Output = ()>) {
-    let mut task = pin!(task);
-    std::future::poll_fn(|cx| {
-        catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(cx))).unwrap_or_else(|_panic| {
-            worker.lose(Dropped::Panic);
-            Poll::Ready(())
-        })
-    })
-    .await;
-}
-
-/// Whether the process, or the machine, is out of descriptors or memory.
-pub(crate) fn is_exhausted(error: &io::Error) -> bool {
-    const ENOMEM: i32 = 12;
-    const ENFILE: i32 = 23;
-    const EMFILE: i32 = 24;
-    const ENOBUFS: i32 = 105;
-    matches!(error.raw_os_error(), Some(ENOMEM | ENFILE | EMFILE | ENOBUFS))
 }

@@ -1,5 +1,6 @@
 //! What is refused, and that nothing of it reaches an upstream.
 
+use std::io::Read;
 use std::net::TcpListener;
 use std::time::Duration;
 
@@ -68,6 +69,22 @@ fn what_the_refused_body_says_is_not_a_request() {
     let answer = client.rest();
     assert!(answer.starts_with("HTTP/1.1 400"), "{answer}");
     assert_eq!(answer.matches("HTTP/1.1").count(), 1, "{answer}");
+    assert_eq!(upstream.connections(), 0);
+}
+
+#[test]
+fn unread_body_of_long_target_resets_nothing() {
+    let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    let proxy = Proxy::with(upstream.address, |plan| plan.upstreams[0].prefix = "/p".repeat(500).into());
+    let mut client = proxy.connect();
+    let (target, body) = ("/x".repeat(32_300), "x".repeat(500_000));
+    client.send(format!("POST {target} HTTP/1.1\r\nHost: h\r\nContent-Length: {}\r\n\r\n", body.len()));
+    client.send(&body);
+    let head = client.head().unwrap();
+    assert!(head.starts_with("HTTP/1.1 414 "), "{head}");
+    client.until("}}");
+    let mut end = [0; 1];
+    assert_eq!(client.stream().read(&mut end).unwrap(), 0, "the connection ends without a reset");
     assert_eq!(upstream.connections(), 0);
 }
 

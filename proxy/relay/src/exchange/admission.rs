@@ -11,7 +11,7 @@ use crate::{Kind, Refusal, clock};
 
 /// Returns the name of a model for labels and records. `_unknown` stands for no name and `_other` for all names
 /// beyond a cap, so that a model of such a name has U+FFFD in place of `_`.
-pub(super) fn recorded(name: &str) -> &str {
+pub(crate) fn recorded(name: &str) -> &str {
     match name {
         "" => "_unknown",
         "_unknown" => "\u{fffd}unknown",
@@ -21,7 +21,7 @@ pub(super) fn recorded(name: &str) -> &str {
 }
 
 /// Returns a name for a record, if it is one.
-pub(super) fn named(name: &Name) -> Option<Arc<str>> {
+pub(crate) fn named(name: &Name) -> Option<Arc<str>> {
     (!name.is_empty()).then(|| name.as_str().into())
 }
 
@@ -144,6 +144,6 @@ impl Exchange {
             dialect: self.dialect,
             model: self.model().map(|model| recorded(model).into()),
         };
-        self.worker.turned_away(self.upstream, (reason, status), Some(known));
+        self.worker.report_rejection(self.upstream, (reason, status), Some(known));
     }
 }

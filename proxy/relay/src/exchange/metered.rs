@@ -9,12 +9,12 @@ use meter::Tick;
 
 use crate::request::route::Route;
 use crate::request::tenant::TenantResolution;
-use crate::worker::Worker;
+use crate::state::WorkerState;
 use crate::{Dropped, Exchange, RoleSource, clock};
 
 /// The exchange of one request, if it is metered and its meter still stands.
 pub(crate) struct Metered {
-    worker: Rc<Worker>,
+    worker: Rc<WorkerState>,
     /// In its own allocation: it is moved from one future to the next, and is large.
     exchange: Option<Box<Exchange>>,
 }
@@ -22,7 +22,7 @@ pub(crate) struct Metered {
 impl Metered {
     /// A request for an inference path begins.
     pub(crate) fn begin(
-        worker: &Rc<Worker>,
+        worker: &Rc<WorkerState>,
         upstream: usize,
         route: Route,
         headers: &HeaderMap,
@@ -37,7 +37,7 @@ impl Metered {
     }
 
     /// A request that passes unmetered.
-    pub(crate) fn not(worker: &Rc<Worker>) -> Self {
+    pub(crate) fn not(worker: &Rc<WorkerState>) -> Self {
         Self { worker: Rc::clone(worker), exchange: None }
     }
 

@@ -10,14 +10,14 @@ use meter::{Meter, Tick};
 use super::Exchange;
 
 /// Returns whether the head of an unstreamed answer shows that it is generated. Of a compressed one no byte tells.
-pub(super) fn is_generated(headers: &HeaderMap, codings: Codings) -> bool {
+pub(crate) fn is_generated(headers: &HeaderMap, codings: Codings) -> bool {
     let has_length = headers.contains_key(CONTENT_LENGTH) && !headers.contains_key(TRANSFER_ENCODING);
     has_length || codings != Codings::Identity
 }
 
 impl Exchange {
     /// Looks for the beginning of a JSON object in a slice of the body.
-    pub(super) fn note_beginning(&mut self, bytes: &[u8]) {
+    pub(crate) fn note_beginning(&mut self, bytes: &[u8]) {
         if !self.is_generated && !self.streamed {
             self.is_generated = bytes.trim_ascii_start().first() == Some(&b'{');
         }

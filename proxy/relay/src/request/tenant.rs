@@ -11,10 +11,10 @@ use http::HeaderMap;
 use http::header::{HeaderName, HeaderValue};
 use meter::DEFAULT_TENANT;
 use scan::{Member, Name, Wanted};
-use tenant::{BodyFacts, BodyKey, Head, Pending, RuleKind, Rules, Said, Who};
+use tenant::{BodyFacts, Head, Pending, RuleKind, Rules, Said, Who};
 
 use crate::request::headers;
-use crate::worker::Worker;
+use crate::state::WorkerState;
 use crate::{Dropped, clock};
 
 /// The rules of one request, and who sent it.
@@ -26,23 +26,23 @@ pub(crate) struct TenantResolver {
 
 impl TenantResolver {
     /// The rules of this moment, for a request from `peer`.
-    pub(crate) fn of(worker: &Worker, peer: IpAddr) -> Self {
+    pub(crate) fn of(worker: &WorkerState, peer: IpAddr) -> Self {
         Self { rules: worker.plan.tenants.load(), peer }
     }
 
     /// Returns true if the peer is one whose word counts.
-    pub(crate) fn trusts_peer(&self, worker: &Worker) -> bool {
+    pub(crate) fn trusts_peer(&self, worker: &WorkerState) -> bool {
         guarded(worker, || self.rules.trusts(self.peer)).unwrap_or(false)
     }
 
     /// How many bytes of `path` the upstream is spared.
-    pub(crate) fn spared(&self, worker: &Worker, path: &str) -> usize {
+    pub(crate) fn strip_prefix_len(&self, worker: &WorkerState, path: &str) -> usize {
         guarded(worker, || self.rules.strip(path)).unwrap_or(0)
     }
 
     /// Counts the fields that this peer may not send, before its body or behind it, and takes them out if the
     /// rules say so.
-    pub(crate) fn distrust(&self, worker: &Worker, headers: &mut HeaderMap) {
+    pub(crate) fn strip_untrusted_headers(&self, worker: &WorkerState, headers: &mut HeaderMap) {
         guarded(worker, || {
             for field in self.rules.untrusted(self.peer) {
                 if headers.contains_key(field) {
@@ -58,7 +58,7 @@ impl TenantResolver {
     }
 
     /// Whose a request with this head is; `path` is as it came.
-    pub(crate) fn whose(self, worker: &Worker, path: &str, headers: &HeaderMap) -> TenantResolution {
+    pub(crate) fn resolve(self, worker: &WorkerState, path: &str, headers: &HeaderMap) -> TenantResolution {
         let field =
             |name: &str, at| headers.get_all(name).iter().nth(at).map(|value: &HeaderValue| value.as_bytes());
         let now_unix_s = clock::wall_unix_ns() / 1_000_000_000;
@@ -124,7 +124,7 @@ impl TenantResolution {
     }
 
     /// The body was read, and `said` is what the wanted members say; `None` if it could not be read.
-    pub(crate) fn body(&mut self, worker: &Worker, said: Option<&[Name]>) {
+    pub(crate) fn body(&mut self, worker: &WorkerState, said: Option<&[Name]>) {
         let Self::Asks(_) = self else { return };
         let Self::Asks(asks) = std::mem::take(self) else { return };
         let Asks { rules, pending, wanted } = *asks;
@@ -140,7 +140,7 @@ impl TenantResolution {
     }
 
     /// Whose it is; asked when nothing more can be known.
-    pub(crate) fn take(&mut self, worker: &Worker) -> Who {
+    pub(crate) fn take(&mut self, worker: &WorkerState) -> Who {
         self.body(worker, None);
         match std::mem::take(self) {
             Self::Known(who) => who,
@@ -175,16 +175,7 @@ fn facts<R>(wanted: &Wanted, said: &[Name], ask: impl FnOnce(&BodyFacts<'_>) -> 
     ask(&BodyFacts { metadata: &metadata, ..facts })
 }
 
-/// What a scanner has to look for, for these rules.
-pub(crate) fn wanted(rules: &Rules) -> Wanted {
-    Wanted::new(rules.wanted().iter().map(|key| match key {
-        BodyKey::User => Member::User,
-        BodyKey::SafetyIdentifier => Member::SafetyIdentifier,
-        BodyKey::Metadata(key) => Member::Metadata(key.clone()),
-    }))
-}
-
 /// Asks the rules. A panic is counted, and the answer is missing.
-fn guarded<R>(worker: &Worker, ask: impl FnOnce() -> R) -> Option<R> {
+fn guarded<R>(worker: &WorkerState, ask: impl FnOnce() -> R) -> Option<R> {
     catch_unwind(AssertUnwindSafe(ask)).map_err(|_panic| worker.lose(Dropped::Panic)).ok()
 }

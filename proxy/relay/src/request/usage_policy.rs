@@ -7,21 +7,14 @@ use meter::Tick;
 use scan::Dialect;
 use usage::{Ask, Policy};
 
-use crate::request::headers::{self, is_sealed};
-use crate::upstream_profile::{Asker, UpstreamProfile};
+use super::headers::{self, is_sealed};
+use super::route::Speaks;
+use crate::upstream_profile::{ClientKey, UpstreamProfile};
 use crate::{Kind, Upstream, UsageStep};
 
 /// Whether the dialect has `stream_options`.
 pub(crate) fn has_stream_options(dialect: Dialect) -> bool {
     matches!(dialect, Dialect::OpenaiChat | Dialect::OpenaiCompletions)
-}
-
-/// Returns whether the dialect has anything that can be asked for, as far as the upstream's kind is known.
-pub(crate) fn is_askable(upstream: &Upstream, learned: &UpstreamProfile, dialect: Dialect) -> bool {
-    has_stream_options(dialect)
-        || dialect == Dialect::OpenaiResponses
-            && upstream.usage == Policy::Continuous
-            && kind_of(upstream, learned) == Some(Kind::LlamaCpp)
 }
 
 /// Returns whether a server of this kind may go on with a named conversation when its client left; unknown ones may.
@@ -33,48 +26,85 @@ fn kind_of(upstream: &Upstream, learned: &UpstreamProfile) -> Option<Kind> {
     upstream.kind.or_else(|| learned.found_kind())
 }
 
-/// What to ask for, or why nothing is.
-pub(crate) fn want(
-    upstream: &Upstream,
-    learned: &UpstreamProfile,
-    dialect: Dialect,
-    headers: &HeaderMap,
-    (asker, now): (Asker, Tick),
-) -> Result<Ask, UsageStep> {
-    if upstream.usage == Policy::Observe {
-        return Err(UsageStep::Observed);
+/// The usage to ask for, or the reason why none is asked for.
+pub(crate) type Question = Result<Ask, UsageStep>;
+
+/// The rules by which usage is asked for in one request.
+#[derive(Clone, Copy)]
+pub(crate) struct UsagePolicy<'a> {
+    pub(crate) upstream: &'a Upstream,
+    pub(crate) profile: &'a UpstreamProfile,
+    /// The client of the request.
+    pub(crate) client: ClientKey,
+    /// The time at which the request began.
+    pub(crate) now: Tick,
+}
+
+impl UsagePolicy<'_> {
+    /// The question to ask in a request with these fields, as far as its path decides it; `None` if there is nothing
+    /// to ask for, or the body decides.
+    pub(crate) fn question_by_path(&self, speaks: Speaks, headers: &HeaderMap) -> Option<Question> {
+        match speaks {
+            Speaks::Known(dialect) => self.askable(dialect, headers),
+            // The body decides whether there is a question at all; a completion may need less.
+            Speaks::Invocations => Some(self.question(Dialect::OpenaiChat, headers)),
+            _ => None,
+        }
     }
-    let kind = kind_of(upstream, learned);
-    let running = upstream.usage == Policy::Continuous && !learned.refuses_running(asker, now);
-    // A replay begins at an offset in the bytes that the server sent, so those must be the client's.
-    let timings = running && kind == Some(Kind::LlamaCpp) && !headers.contains_key(headers::CONVERSATION_ID);
-    let ends_counted = dialect == Dialect::OpenaiCompletions && kind.is_some_and(completions_always_count);
-    let include = if !has_stream_options(dialect) || ends_counted || learned.sends_usage_unasked(now) {
-        Err(UsageStep::SentUnasked)
-    } else if learned.refuses_include(asker, now) {
-        Err(UsageStep::Refused)
-    } else {
-        Ok(())
-    };
-    if let (Err(step), false) = (include, timings) {
-        return Err(step);
+
+    /// The question to ask in a request of this dialect, if it has anything that can be asked for.
+    pub(crate) fn askable(&self, dialect: Dialect, headers: &HeaderMap) -> Option<Question> {
+        self.is_askable(dialect).then(|| self.question(dialect, headers))
     }
-    // A body under a digest cannot be edited unnoticed. One in a coding is no JSON, and is left alone for
-    // that; a `Content-Encoding` alone proves nothing, since most servers never look at it.
-    if is_sealed(headers) {
-        return Err(UsageStep::Unreadable);
+
+    /// Returns true if the dialect has anything that can be asked for, as far as the upstream's kind is known.
+    fn is_askable(&self, dialect: Dialect) -> bool {
+        has_stream_options(dialect)
+            || dialect == Dialect::OpenaiResponses
+                && self.upstream.usage == Policy::Continuous
+                && kind_of(self.upstream, self.profile) == Some(Kind::LlamaCpp)
     }
-    let include = include.is_ok();
-    // A server that nobody has recognised might answer with other frames.
-    let continuous = include && running && kind.is_some_and(|kind| counts_continuously(kind, learned));
-    let alone_is_void = continuous && kind == Some(Kind::Vllm) || kind == Some(Kind::LlamaCpp);
-    Ok(Ask {
-        include,
-        continuous,
-        timings,
-        alone_is_void,
-        is_strict: kind.is_some_and(takes_plain_flags_only),
-    })
+
+    /// The question to ask in a request with these fields.
+    fn question(&self, dialect: Dialect, headers: &HeaderMap) -> Question {
+        let Self { upstream, profile: learned, client: asker, now } = *self;
+        if upstream.usage == Policy::Observe {
+            return Err(UsageStep::Observed);
+        }
+        let kind = kind_of(upstream, learned);
+        let running = upstream.usage == Policy::Continuous && !learned.refuses_running(asker, now);
+        // A replay begins at an offset in the bytes that the server sent, so those must be the client's.
+        let timings =
+            running && kind == Some(Kind::LlamaCpp) && !headers.contains_key(headers::CONVERSATION_ID);
+        let ends_counted =
+            dialect == Dialect::OpenaiCompletions && kind.is_some_and(completions_always_count);
+        let include = if !has_stream_options(dialect) || ends_counted || learned.sends_usage_unasked(now) {
+            Err(UsageStep::SentUnasked)
+        } else if learned.refuses_include(asker, now) {
+            Err(UsageStep::Refused)
+        } else {
+            Ok(())
+        };
+        if let (Err(step), false) = (include, timings) {
+            return Err(step);
+        }
+        // A body under a digest cannot be edited unnoticed. One in a coding is no JSON, and is left alone for
+        // that; a `Content-Encoding` alone proves nothing, since most servers never look at it.
+        if is_sealed(headers) {
+            return Err(UsageStep::Unreadable);
+        }
+        let include = include.is_ok();
+        // A server that nobody has recognised might answer with other frames.
+        let continuous = include && running && kind.is_some_and(|kind| counts_continuously(kind, learned));
+        let alone_is_void = continuous && kind == Some(Kind::Vllm) || kind == Some(Kind::LlamaCpp);
+        Ok(Ask {
+            include,
+            continuous,
+            timings,
+            alone_is_void,
+            is_strict: kind.is_some_and(takes_plain_flags_only),
+        })
+    }
 }
 
 /// Returns whether the server refuses a flag that is neither `true` nor `false`.

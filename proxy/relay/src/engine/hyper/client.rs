@@ -1,383 +1,141 @@
-//! The client's side of one connection: its socket, what stage it is at, and whether it is gone.
-//!
-//! The socket is shared between hyper, which reads and writes, and the connection's own future,
-//! which watches it: hyper stops reading while it has input left over or half-closing is allowed,
-//! and a client that leaves meanwhile must still cancel its upstream at once (law 4).
+//! One connection to an upstream through hyper's client. No task is behind it: `drive` moves it, dropping it
+//! closes its socket.
 
-use std::cell::{Cell, RefCell};
-use std::io::{self, IoSlice};
-use std::net::{IpAddr, SocketAddr};
+use std::cell::RefCell;
+use std::error::Error;
+use std::future::Future;
+use std::io;
+use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::Arc;
-use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::task::{Context, Poll};
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::Bytes;
+use http::{Request, Response};
+use hyper::body::Incoming;
+use hyper::client::conn::{TrySendError, http1};
 use hyper::rt::ReadBufCursor;
-use meter::Tick;
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
 use socket2::SockRef;
-use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-use super::Engine;
-use super::pace::Pace;
-use super::tunnel::Far;
-use crate::capacity::Permit;
-use crate::holder::{Holder, Key};
-use crate::worker::Worker;
-use crate::{clock, limits};
+use crate::engine::{BodyError, Connection, SendError, SendFailure, UpstreamBody};
 
-/// What a connection waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
-    /// Its first request.
-    Fresh,
-    /// Its next request.
-    Idle,
-    /// The rest of a head whose first bytes came.
-    Head,
-    /// The end of at least one request.
-    Busy,
+/// One connection to an upstream.
+pub(crate) struct HyperConnection<B: UpstreamBody> {
+    sender: http1::SendRequest<B>,
+    /// Gone once it is of no more use.
+    protocol: Option<http1::Connection<Socket, B>>,
+    socket: Socket,
+    closed: bool,
 }
 
-/// One client connection.
-pub(crate) struct Client {
-    stream: TcpStream,
-    /// Who is at its other end.
-    pub(super) peer: IpAddr,
-    /// Names the connection within its worker.
-    pub(crate) number: u64,
-    /// The holder that is charged for it; `None` for a trusted peer, whose requests are its tenants'.
-    pub(crate) holder: Option<Arc<Holder>>,
-    _counted: Permit,
-    /// True once the kernel ends it when its client takes nothing.
-    is_timed: Cell<bool>,
-    has_timed_out: Cell<bool>,
-    /// The pace at which it takes what is written.
-    pub(super) taking: Pace,
-    /// Bytes read to tell the protocol, which hyper has yet to see.
-    first: RefCell<Bytes>,
-    /// Interim responses to write before anything else.
-    interim: RefCell<BytesMut>,
-    /// Since when the socket takes no more bytes.
-    blocked: Cell<Option<Tick>>,
-    waited: Cell<u64>,
-    stage: Cell<Stage>,
-    since: Cell<Tick>,
-    /// Counts changes of stage, so that a deadline knows it is stale.
-    turn: Cell<u64>,
-    requests: Cell<usize>,
-    /// Under HTTP/2 bytes may come without a request to follow.
-    http2: Cell<bool>,
-    /// Whether a request was answered before it was read.
-    unread: Cell<bool>,
-    /// The upstream's side of a connection that switches protocols.
-    far: RefCell<Option<Far>>,
+impl<B: UpstreamBody> HyperConnection<B> {
+    /// Speaks HTTP/1.1 over a socket.
+    pub(crate) async fn new(builder: &http1::Builder, stream: TcpStream) -> io::Result<Self> {
+        let socket = Socket(Rc::new(RefCell::new(TokioIo::new(stream))));
+        let (sender, protocol) = builder.handshake(socket.clone()).await.map_err(io::Error::other)?;
+        Ok(Self { sender, protocol: Some(protocol), socket, closed: false })
+    }
 }
 
-impl Client {
-    /// A connection from `peer`. An IPv4 address that came in IPv6's clothes is one all the same.
-    pub(super) fn new(worker: &Worker, stream: TcpStream, peer: SocketAddr, number: u64) -> Self {
-        let peer = peer.ip().to_canonical();
-        let is_trusted = worker.plan.tenants.load().trusts(peer);
-        let holder = (!is_trusted).then(|| worker.common.holders.of(Key::network(peer)));
-        let mut counted = worker.common.connections.share(holder.clone());
-        counted.add(1);
-        Self {
-            stream,
-            peer,
-            number,
-            holder,
-            _counted: counted,
-            is_timed: Cell::new(false),
-            has_timed_out: Cell::new(false),
-            taking: Pace::default(),
-            first: RefCell::default(),
-            interim: RefCell::default(),
-            blocked: Cell::new(None),
-            waited: Cell::new(0),
-            stage: Cell::new(Stage::Fresh),
-            since: Cell::new(clock::now()),
-            turn: Cell::new(0),
-            requests: Cell::new(0),
-            unread: Cell::new(false),
-            far: RefCell::new(None),
-            http2: Cell::new(false),
+impl<B: UpstreamBody> Connection for HyperConnection<B> {
+    type RequestBody = B;
+    type ResponseBody = Incoming;
+
+    fn send(
+        &mut self,
+        request: Request<B>,
+    ) -> impl Future<Output = Result<Response<Incoming>, SendError<B>>> + use<B> {
+        let sending = self.sender.try_send_request(request);
+        async move {
+            let mut response = sending.await.map_err(failed)?;
+            response.extensions_mut().remove::<OnUpgrade>();
+            Ok(response)
         }
     }
 
-    /// A request begins.
-    pub(super) fn enter(&self) {
-        self.requests.set(self.requests.get() + 1);
-        self.set_stage(Stage::Busy);
-    }
-
-    /// A request ended.
-    pub(super) fn leave(&self) {
-        self.requests.set(self.requests.get() - 1);
-        if self.requests.get() == 0 {
-            self.set_stage(Stage::Idle);
-        }
-    }
-
-    /// A request was answered with some of its body unread: the connection ends after the answer.
-    pub(super) fn leave_unread(&self) {
-        self.unread.set(true);
-    }
-
-    /// Queues an interim response; it goes out when hyper next flushes, in this turn.
-    pub(super) fn interim(&self, head: &[u8]) {
-        self.interim.borrow_mut().extend_from_slice(head);
-    }
-
-    /// Leaves the upstream's side here for when hyper is done with the 101.
-    pub(super) fn switch(&self, far: Far) {
-        self.far.replace(Some(far));
-    }
-
-    /// Takes it.
-    pub(super) fn switched(&self) -> Option<Far> {
-        self.far.take()
-    }
-
-    /// Takes the time since the last call in which bytes were ready and the socket was not.
-    pub(super) fn take_waited(&self) -> u64 {
-        if let Some(since) = self.blocked.get() {
-            let now = clock::now();
-            self.blocked.set(Some(now));
-            self.waited.set(self.waited.get() + now.since(since));
-        }
-        self.waited.take()
-    }
-
-    /// Whether the socket takes no more bytes.
-    pub(super) fn is_blocked(&self) -> bool {
-        self.blocked.get().is_some()
-    }
-
-    /// The number of requests it carries.
-    pub(super) fn requests(&self) -> usize {
-        self.requests.get()
-    }
-
-    pub(super) fn stage(&self) -> (Stage, u64) {
-        (self.stage.get(), self.turn.get())
-    }
-
-    /// Has the kernel end the connection when its client takes nothing for so long. Only the kernel knows: a
-    /// socket is writable again only when much of its buffer is free.
-    pub(super) fn end_unread_after(&self, stall: Duration) {
-        if !self.is_timed.replace(true)
-            && let Err(error) = SockRef::from(&self.stream).set_tcp_user_timeout(Some(stall))
+    fn drive(&mut self, cx: &mut Context<'_>) {
+        if !self.closed
+            && let Some(protocol) = &mut self.protocol
+            && protocol.poll_without_shutdown(cx).is_ready()
         {
-            tracing::debug!(%error, "a client's socket takes no timeout");
+            self.closed = true;
         }
     }
 
-    /// Returns true if the kernel did so.
-    pub(super) fn has_timed_out(&self) -> bool {
-        self.note(self.stream.take_error().ok().flatten().as_ref());
-        self.is_timed.get() && self.has_timed_out.get()
+    fn bury(&mut self) -> bool {
+        self.closed && self.protocol.take().is_some()
     }
 
-    /// The socket gives an error once, to whichever asks first.
-    fn note(&self, error: Option<&io::Error>) {
-        if error.is_some_and(|error| error.kind() == io::ErrorKind::TimedOut) {
-            self.has_timed_out.set(true);
+    fn is_reusable(&self) -> bool {
+        !self.closed && self.sender.is_ready()
+    }
+
+    fn is_alive(&mut self, cx: &mut Context<'_>) -> bool {
+        self.drive(cx);
+        if !self.is_reusable() {
+            return false;
         }
+        let socket = self.socket.0.borrow();
+        let peeked = SockRef::from(socket.inner()).peek(&mut [MaybeUninit::uninit()]);
+        matches!(peeked, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 
-    /// The time at which its stage began.
-    pub(super) fn since(&self) -> Tick {
-        self.since.get()
-    }
-
-    pub(super) fn stream(&self) -> &TcpStream {
-        &self.stream
-    }
-
-    /// Whether the client speaks HTTP/2 from its first byte; `None` if it left before that was
-    /// known. Ends as soon as one byte differs, so a short HTTP/1 request is never waited on.
-    pub(super) async fn speaks_http2(&self) -> io::Result<Option<bool>> {
-        let mut first = [0; PREFACE.len()];
-        let mut filled = 0;
-        let http2 = loop {
-            self.stream.readable().await?;
-            match self.stream.try_read(&mut first[filled..]) {
-                Ok(0) => return Ok(None),
-                Ok(read) => filled += read,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
-                Err(error) => return Err(error),
-            }
-            if !PREFACE.starts_with(&first[..filled]) {
-                break false;
-            } else if filled == first.len() {
-                break true;
-            }
-        };
-        self.http2.set(http2);
-        self.first.replace(Bytes::copy_from_slice(&first[..filled]));
-        Ok(Some(http2))
-    }
-
-    /// Ends when the client is gone: its socket is reset, or closed on its side and half-closing
-    /// is not allowed.
-    pub(super) async fn gone(&self, half_close: bool) {
-        let watched = if half_close { Interest::ERROR } else { Interest::READABLE | Interest::ERROR };
-        loop {
-            match self.stream.ready(watched).await {
-                Ok(ready) if ready.is_error() => return,
-                Ok(ready) if ready.is_read_closed() && !half_close => return,
-                Ok(_unread) => tokio::time::sleep(limits::GONE_RECHECK).await,
-                Err(_) => return,
-            }
-        }
-    }
-
-    /// After an early answer: says that we are done and reads on for a moment, so that the answer
-    /// is not destroyed by the reset that closing with unread bytes would cause.
-    pub(super) async fn linger(&self) {
-        if !self.unread.get() || self.shutdown().is_err() {
-            return;
-        }
-        let drain = async {
-            let mut left = limits::LINGER_BYTES;
-            let mut away = [0; 4096];
-            while left > 0 && self.stream.readable().await.is_ok() {
-                match self.stream.try_read(&mut away) {
-                    Ok(0) => break,
-                    Ok(read) => left = left.saturating_sub(read),
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                    Err(_) => break,
-                }
-            }
-        };
-        // Either end is the end of the connection.
-        let _ = tokio::time::timeout(limits::LINGER, drain).await;
-    }
-
-    fn shutdown(&self) -> io::Result<()> {
-        match SockRef::from(&self.stream).shutdown(std::net::Shutdown::Write) {
-            Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
-            done => done,
-        }
-    }
-
-    fn set_stage(&self, stage: Stage) {
-        self.stage.set(stage);
-        self.since.set(clock::now());
-        self.turn.set(self.turn.get().wrapping_add(1));
-    }
-
-    /// One write to the socket; keeps the time in which it takes none.
-    fn poll_write(
-        &self,
-        cx: &mut Context<'_>,
-        write: impl Fn(&TcpStream) -> io::Result<usize>,
-    ) -> Poll<io::Result<usize>> {
-        loop {
-            match self.stream.poll_write_ready(cx) {
-                Poll::Ready(ready) => ready?,
-                Poll::Pending => {
-                    if self.blocked.get().is_none() {
-                        self.blocked.set(Some(clock::now()));
-                        self.taking.wait();
-                    }
-                    return Poll::Pending;
-                }
-            }
-            match write(&self.stream) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                written => {
-                    self.note(written.as_ref().err());
-                    self.taking.moved(*written.as_ref().unwrap_or(&0));
-                    if let Some(since) = self.blocked.take() {
-                        self.waited.set(self.waited.get() + clock::now().since(since));
-                    }
-                    return Poll::Ready(written);
-                }
-            }
-        }
-    }
-
-    fn poll_interim(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        while !self.interim.borrow().is_empty() {
-            let mut interim = self.interim.borrow_mut();
-            let written = ready!(self.poll_write(cx, |stream| stream.try_write(&interim)))?;
-            interim.advance(written);
-        }
-        Poll::Ready(Ok(()))
+    async fn into_socket(mut self) -> Option<(TcpStream, Bytes)> {
+        std::future::poll_fn(|cx| {
+            self.drive(cx);
+            if self.closed { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        let Self { sender, protocol, socket, .. } = self;
+        drop(sender);
+        let parts = protocol?.into_parts();
+        drop(parts.io);
+        let stream = Rc::into_inner(socket.0)?.into_inner().into_inner();
+        Some((stream, parts.read_buf))
     }
 }
 
-/// The socket as hyper sees it.
-pub(super) struct ClientIo {
-    client: Rc<Client>,
-    engine: Rc<Engine>,
+fn failed<B>(mut error: TrySendError<Request<B>>) -> SendError<B> {
+    let unsent = error.take_message();
+    let error = error.error();
+    let body = error.source().and_then(|cause| cause.downcast_ref::<BodyError>());
+    let cause = match body {
+        Some(body) => SendFailure::Body(body.clone()),
+        None if error.is_parse_too_large() => SendFailure::HeadTooLarge,
+        None if error.is_parse() => SendFailure::Invalid,
+        None => SendFailure::Closed,
+    };
+    SendError { unsent, cause }
 }
 
-impl ClientIo {
-    pub(super) fn new(client: &Rc<Client>, engine: &Rc<Engine>) -> Self {
-        Self { client: Rc::clone(client), engine: Rc::clone(engine) }
-    }
-}
+/// The socket, shared so that the pool can ask it whether its peer is still there.
+#[derive(Clone)]
+struct Socket(Rc<RefCell<TokioIo<TcpStream>>>);
 
-impl hyper::rt::Read for ClientIo {
+impl hyper::rt::Read for Socket {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        mut into: ReadBufCursor<'_>,
+        into: ReadBufCursor<'_>,
     ) -> Poll<io::Result<()>> {
-        let Client { stream, first, .. } = &*self.client;
-        {
-            let mut first = first.borrow_mut();
-            if !first.is_empty() {
-                let taken = first.len().min(into.remaining());
-                into.put_slice(&first.split_to(taken));
-                return Poll::Ready(Ok(()));
-            }
-        }
-        let mut buffer = self.engine.read_buffer.borrow_mut();
-        let room = buffer.len().min(into.remaining());
-        loop {
-            ready!(stream.poll_read_ready(cx))?;
-            match stream.try_read(&mut buffer[..room]) {
-                Ok(read) => {
-                    if 0 < read && read < room {
-                        // The socket is drained: say so, which saves the read that would tell.
-                        let drained = || io::Result::<()>::Err(io::ErrorKind::WouldBlock.into());
-                        let _ = stream.try_io(Interest::READABLE, drained);
-                    }
-                    into.put_slice(&buffer[..read]);
-                    if read > 0 && !self.client.http2.get() && self.client.stage.get() == Stage::Idle {
-                        self.client.set_stage(Stage::Head);
-                    }
-                    return Poll::Ready(Ok(()));
-                }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) => {
-                    self.client.note(Some(&error));
-                    return Poll::Ready(Err(error));
-                }
-            }
-        }
+        Pin::new(&mut *self.0.borrow_mut()).poll_read(cx, into)
     }
 }
 
-impl hyper::rt::Write for ClientIo {
+impl hyper::rt::Write for Socket {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        ready!(self.client.poll_interim(cx))?;
-        self.client.poll_write(cx, |stream| stream.try_write(bytes))
+        Pin::new(&mut *self.0.borrow_mut()).poll_write(cx, bytes)
     }
 
     fn poll_write_vectored(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-        slices: &[IoSlice<'_>],
+        slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        ready!(self.client.poll_interim(cx))?;
-        self.client.poll_write(cx, |stream| stream.try_write_vectored(slices))
+        Pin::new(&mut *self.0.borrow_mut()).poll_write_vectored(cx, slices)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -385,13 +143,10 @@ impl hyper::rt::Write for ClientIo {
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.client.poll_interim(cx)
+        Pin::new(&mut *self.0.borrow_mut()).poll_flush(cx)
     }
 
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(self.client.shutdown())
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut *self.0.borrow_mut()).poll_shutdown(cx)
     }
 }
-
-/// What a client with prior knowledge of HTTP/2 sends first (RFC 9113 §3.4).
-const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

@@ -8,7 +8,7 @@ use memmap2::MmapMut;
 use crate::limits;
 
 /// Slices that are becoming one. A single one stays as it is.
-pub(super) struct Slices {
+pub(crate) struct Slices {
     joined: Joined,
     len: usize,
     len_max: usize,
@@ -22,15 +22,15 @@ enum Joined {
 
 impl Slices {
     /// No slice yet, of at most so many bytes in all.
-    pub(super) fn new(len_max: usize) -> Self {
+    pub(crate) fn new(len_max: usize) -> Self {
         Self { joined: Joined::One(Bytes::new()), len: 0, len_max }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    pub(super) fn push(&mut self, slice: Bytes) {
+    pub(crate) fn push(&mut self, slice: Bytes) {
         if self.len == 0 {
             self.len = slice.len();
             self.joined = Joined::One(slice);
@@ -56,7 +56,7 @@ impl Slices {
         }
     }
 
-    pub(super) fn join(self) -> Bytes {
+    pub(crate) fn join(self) -> Bytes {
         match self.joined {
             Joined::One(slice) => slice,
             Joined::Heap(heap) => heap.freeze(),

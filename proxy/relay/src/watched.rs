@@ -3,35 +3,38 @@
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
-use super::visit::Visit;
-
 /// Requests by their place.
-#[derive(Default)]
-pub(super) struct Watched {
-    places: RefCell<Vec<Option<Weak<Visit>>>>,
+pub(crate) struct Watched<T> {
+    places: RefCell<Vec<Option<Weak<T>>>>,
     free: RefCell<Vec<usize>>,
 }
 
-impl Watched {
+impl<T> Default for Watched<T> {
+    fn default() -> Self {
+        Self { places: RefCell::default(), free: RefCell::default() }
+    }
+}
+
+impl<T> Watched<T> {
     /// Adds a request; its place.
-    pub(super) fn add(&self, visit: Weak<Visit>) -> usize {
+    pub(crate) fn add(&self, request: Weak<T>) -> usize {
         let mut places = self.places.borrow_mut();
         if let Some(place) = self.free.borrow_mut().pop() {
-            places[place] = Some(visit);
+            places[place] = Some(request);
             return place;
         }
-        places.push(Some(visit));
+        places.push(Some(request));
         places.len() - 1
     }
 
     /// Removes the request at a place.
-    pub(super) fn remove(&self, place: usize) {
+    pub(crate) fn remove(&self, place: usize) {
         self.places.borrow_mut()[place] = None;
         self.free.borrow_mut().push(place);
     }
 
     /// All requests.
-    pub(super) fn all(&self) -> Vec<Rc<Visit>> {
+    pub(crate) fn all(&self) -> Vec<Rc<T>> {
         self.places.borrow().iter().flatten().filter_map(Weak::upgrade).collect()
     }
 }

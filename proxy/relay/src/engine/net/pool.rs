@@ -1,5 +1,5 @@
 //! Idle connections to one upstream, of one worker. The most recently used is taken first, so that
-//! the others age and go. Nobody polls an idle connection: it is looked at when taken, and swept.
+//! the others age and go. An idle connection is not polled: it is looked at when taken, and swept.
 //!
 //! Some servers (llama.cpp) close a connection after each stream without saying so, and a request
 //! that meets the closing socket is lost. Such a connection therefore rests before it is used
@@ -8,38 +8,79 @@
 //! stream lasts seconds.
 
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
 use meter::Tick;
 
-use super::connection::Connection;
+use super::tunnel::UpstreamIo;
+use crate::capacity::Permit;
+use crate::engine::Connection;
+use crate::holder::Holder;
 use crate::{clock, limits};
 
 /// Idle connections, oldest first.
-pub(super) struct Pool {
-    idle: RefCell<Vec<Idle>>,
+pub(crate) struct Pool<C> {
+    idle: RefCell<Vec<Idle<C>>>,
     size: usize,
     age_max_ns: u64,
     /// When the server was last seen to close a connection after a stream.
     closed_after_stream: Cell<Option<Tick>>,
 }
 
-struct Idle {
-    connection: Box<Connection>,
+struct Idle<C> {
+    connection: Box<PooledConnection<C>>,
     since: Tick,
     /// Its last response was a stream.
     streamed: bool,
 }
 
-impl Pool {
-    pub(super) fn new(size: usize, age_max: Duration) -> Self {
+/// A connection to an upstream, and its places among those that are bounded.
+pub(crate) struct PooledConnection<C> {
+    pub(crate) http: C,
+    /// True if it carried a request before this one.
+    pub(crate) is_reused: bool,
+    /// Its place among those that carry a request, while it does.
+    slot: Option<Permit>,
+    /// Its place among all sockets.
+    place: Permit,
+}
+
+impl<C: Connection> PooledConnection<C> {
+    /// A fresh connection with its place among all sockets.
+    pub(crate) fn new(http: C, place: Permit) -> Self {
+        Self { http, is_reused: false, slot: None, place }
+    }
+
+    /// Charges it to the holder of its next request.
+    pub(crate) fn occupy(&mut self, slot: Permit, holder: Option<Arc<Holder>>) {
+        self.slot = Some(slot);
+        self.place.charge(holder);
+    }
+
+    /// Charges it to no holder: it is idle.
+    fn release(&mut self) {
+        self.slot = None;
+        self.place.charge(None);
+    }
+
+    /// Takes the socket out after the upstream switched protocols.
+    pub(crate) async fn into_upstream_io(self) -> Option<UpstreamIo> {
+        let Self { http, slot, place, .. } = self;
+        let (stream, first) = http.into_socket().await?;
+        Some(UpstreamIo { stream, first, _places: (slot, place) })
+    }
+}
+
+impl<C: Connection> Pool<C> {
+    pub(crate) fn new(size: usize, age_max: Duration) -> Self {
         let age_max_ns = u64::try_from(age_max.as_nanos()).unwrap_or(u64::MAX);
         Self { idle: RefCell::default(), size, age_max_ns, closed_after_stream: Cell::new(None) }
     }
 
     /// A connection that is still alive, if there is one.
-    pub(super) fn take(&self) -> Option<Box<Connection>> {
+    pub(crate) fn take(&self) -> Option<Box<PooledConnection<C>>> {
         let now = clock::now();
         loop {
             let mut idle = self.idle.borrow_mut();
@@ -49,7 +90,7 @@ impl Pool {
             let mut entry = idle.remove(rested);
             drop(idle);
             if self.is_usable(&mut entry, now) {
-                entry.connection.reused = true;
+                entry.connection.is_reused = true;
                 return Some(entry.connection);
             }
         }
@@ -57,7 +98,7 @@ impl Pool {
 
     /// Keeps a connection that is ready for another request; the oldest makes room. `streamed`:
     /// its response had no length that was known at its beginning.
-    pub(super) fn give(&self, mut connection: Box<Connection>, streamed: bool) {
+    pub(crate) fn give(&self, mut connection: Box<PooledConnection<C>>, streamed: bool) {
         connection.release();
         let now = clock::now();
         let closes = self.closed_after_stream.get();
@@ -73,7 +114,7 @@ impl Pool {
     }
 
     /// Closes what is too old, or was closed at the other end.
-    pub(super) fn sweep(&self) {
+    pub(crate) fn sweep(&self) {
         let mut idle = self.idle.borrow_mut();
         if idle.is_empty() {
             return;
@@ -83,15 +124,15 @@ impl Pool {
     }
 
     /// Closes all.
-    pub(super) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.idle.take();
     }
 
-    fn is_usable(&self, entry: &mut Idle, now: Tick) -> bool {
+    fn is_usable(&self, entry: &mut Idle<C>, now: Tick) -> bool {
         if now.since(entry.since) >= self.age_max_ns {
             return false;
         }
-        let alive = entry.connection.is_alive(&mut Context::from_waker(Waker::noop()));
+        let alive = entry.connection.http.is_alive(&mut Context::from_waker(Waker::noop()));
         if !alive && entry.streamed {
             self.closed_after_stream.set(Some(now));
         }

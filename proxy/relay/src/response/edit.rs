@@ -10,14 +10,14 @@ use bytes::Bytes;
 use tokio::time::Sleep;
 use usage::{Editor, Marks};
 
-use super::visit::Visit;
 use crate::Dropped;
+use crate::request::in_flight::InFlight;
 
 /// Edits one response body.
 #[derive(Default)]
-pub(super) struct Edit {
+pub(crate) struct Edit {
     editor: Editor,
-    pub(super) marks: Marks,
+    pub(crate) marks: Marks,
     /// Runs while bytes wait, and where in the body those bytes begin.
     overdue: Option<(u64, Pin<Box<Sleep>>)>,
     /// What could not be cut and was told.
@@ -29,7 +29,7 @@ pub(super) struct Edit {
 impl Edit {
     /// Takes the next slice, its marks made, and gives away what may go now: all that waits, too, if
     /// it is the `last` or nobody marks any more.
-    pub(super) fn apply(&mut self, visit: &Visit, slice: Bytes, last: bool) -> Bytes {
+    pub(crate) fn apply(&mut self, in_flight: &InFlight, slice: Bytes, last: bool) -> Bytes {
         if self.failed {
             return slice;
         }
@@ -39,11 +39,11 @@ impl Edit {
         let given = slice.clone();
         match catch_unwind(AssertUnwindSafe(|| editor.edit(given, marks))) {
             Ok(edited) => {
-                self.tell(visit);
+                self.tell(in_flight);
                 if last { joined(edited, self.editor.release()) } else { edited }
             }
             Err(_panic) => {
-                visit.engine.worker().lose(Dropped::Panic);
+                in_flight.worker.lose(Dropped::Panic);
                 self.editor = Editor::new();
                 self.failed = true;
                 joined(waiting, slice)
@@ -52,13 +52,13 @@ impl Edit {
     }
 
     /// What still waits when no more comes.
-    pub(super) fn release(&mut self) -> Option<Bytes> {
+    pub(crate) fn release(&mut self) -> Option<Bytes> {
         Some(self.editor.release()).filter(|bytes| !bytes.is_empty())
     }
 
     /// Nothing more can be read for now: gives back what has waited long enough, and sees to it that
     /// the task is woken when what waits has.
-    pub(super) fn poll_overdue(&mut self, cx: &mut Context<'_>) -> Option<Bytes> {
+    pub(crate) fn poll_overdue(&mut self, cx: &mut Context<'_>) -> Option<Bytes> {
         let Some(held) = self.editor.held_from() else {
             self.overdue = None;
             return None;
@@ -74,10 +74,10 @@ impl Edit {
         self.release()
     }
 
-    fn tell(&mut self, visit: &Visit) {
+    fn tell(&mut self, in_flight: &InFlight) {
         while self.told < self.editor.missed() {
             self.told += 1;
-            visit.engine.worker().lose(Dropped::UsageEdit);
+            in_flight.worker.lose(Dropped::UsageEdit);
         }
     }
 }

@@ -12,19 +12,19 @@ tokio::task_local! {
 
 /// The handle of one stream.
 #[derive(Debug, Default)]
-pub(super) struct Stream {
+pub(crate) struct Stream {
     is_cut: Cell<bool>,
     task: RefCell<Option<Waker>>,
 }
 
 impl Stream {
     /// The stream whose task this is, if it is one.
-    pub(super) fn current() -> Option<Rc<Self>> {
+    pub(crate) fn current() -> Option<Rc<Self>> {
         CURRENT.try_with(Rc::clone).ok()
     }
 
     /// Ends the stream: its future is dropped, which resets it.
-    pub(super) fn cut(&self) {
+    pub(crate) fn cut(&self) {
         self.is_cut.set(true);
         if let Some(task) = &*self.task.borrow() {
             task.wake_by_ref();
@@ -32,7 +32,7 @@ impl Stream {
     }
 
     /// Runs the future of a stream until it ends or is cut.
-    pub(super) async fn run(future: impl Future) {
+    pub(crate) async fn run(future: impl Future) {
         let stream = Rc::new(Self::default());
         let of_it = Rc::clone(&stream);
         let mut future = pin!(CURRENT.scope(stream, future));

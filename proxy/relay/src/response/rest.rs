@@ -5,24 +5,24 @@ use std::pin::Pin;
 use std::task::{Context, Waker};
 
 use http_body::Body;
-use hyper::body::Incoming;
 use usage::Marks;
 
-use super::connection::Connection;
+use crate::connections::{UpstreamConnection, UpstreamResponse};
+use crate::engine::{Connection, Engine};
 use crate::exchange::metered::Metered;
 use crate::{Exchange, clock, limits};
 
-/// What is left of an answer.
-pub(super) struct Rest {
-    pub(super) body: Incoming,
-    pub(super) connection: Box<Connection>,
+/// The rest of an answer.
+pub(super) struct Rest<E: Engine> {
+    pub(super) body: UpstreamResponse<E>,
+    pub(super) connection: Box<UpstreamConnection<E>>,
     /// Its exchange, which ends with it.
     pub(super) metered: Metered,
 }
 
-impl Rest {
+impl<E: Engine> Rest<E> {
     /// Reads it, for no longer than [`limits::REST_TIME`], and ends when no byte came for [`limits::REST_IDLE`].
-    pub(super) async fn read(mut self) {
+    pub(crate) async fn read(mut self) {
         // An answer that takes longer has the counts that came.
         let _ = tokio::time::timeout(limits::REST_TIME, async {
             while let Ok(true) = tokio::time::timeout(limits::REST_IDLE, self.slice()).await {}
@@ -33,7 +33,7 @@ impl Rest {
     /// Reads the next slice; false if there is none, or no more of them are wanted.
     async fn slice(&mut self) -> bool {
         let frame = std::future::poll_fn(|cx| {
-            self.connection.drive(cx);
+            self.connection.http.drive(cx);
             // Only driving the connection makes the body ready, and we just did.
             Pin::new(&mut self.body).poll_frame(&mut Context::from_waker(Waker::noop()))
         });

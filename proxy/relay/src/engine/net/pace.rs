@@ -10,7 +10,7 @@ use crate::limits::{RATE_GRACE_SWEEPS, SILENT_SWEEPS, SLOW_BYTES_PER_S};
 
 /// One body's way.
 #[derive(Debug, Default)]
-pub(super) struct Pace {
+pub(crate) struct Pace {
     bytes: Cell<u64>,
     /// True while the client is waited for.
     waiting: Cell<bool>,
@@ -27,7 +27,7 @@ pub(super) struct Pace {
 
 /// A decision about a body from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(crate) enum Verdict {
     /// It is no longer gathered.
     Ungathered,
     /// The client is too slow.
@@ -38,29 +38,29 @@ pub(super) enum Verdict {
 
 /// The least that is asked of a client.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Least {
+pub(crate) struct Least {
     /// Seconds without a byte.
-    pub(super) silent_s: u64,
+    pub(crate) silent_s: u64,
     /// Bytes per second, on the mean.
-    pub(super) bytes_per_s: u64,
+    pub(crate) bytes_per_s: u64,
     /// Seconds in all, and one more for each [`SLOW_BYTES_PER_S`] bytes.
-    pub(super) whole_s: u64,
+    pub(crate) whole_s: u64,
 }
 
 impl Pace {
     /// So many bytes came.
-    pub(super) fn moved(&self, bytes: usize) {
+    pub(crate) fn moved(&self, bytes: usize) {
         self.waiting.set(false);
         self.bytes.set(self.bytes.get() + bytes as u64);
     }
 
     /// The client is waited for from now on.
-    pub(super) fn wait(&self) {
+    pub(crate) fn wait(&self) {
         self.waiting.set(true);
     }
 
     /// The same, and this task is woken by a verdict.
-    pub(super) fn wait_in(&self, task: &Waker) {
+    pub(crate) fn wait_in(&self, task: &Waker) {
         self.waiting.set(true);
         let mut known = self.task.borrow_mut();
         if !known.as_ref().is_some_and(|known| known.will_wake(task)) {
@@ -69,7 +69,7 @@ impl Pace {
     }
 
     /// Decides about the body; the first decision that ends it stands.
-    pub(super) fn decide(&self, verdict: Verdict) {
+    pub(crate) fn decide(&self, verdict: Verdict) {
         if !self.is_over() {
             self.verdict.set(Some(verdict));
             if let Some(task) = &*self.task.borrow() {
@@ -79,39 +79,39 @@ impl Pace {
     }
 
     /// The decision, if there is one.
-    pub(super) fn verdict(&self) -> Option<Verdict> {
+    pub(crate) fn verdict(&self) -> Option<Verdict> {
         self.verdict.get()
     }
 
     /// Returns true if the body was ended.
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         matches!(self.verdict.get(), Some(Verdict::Slow | Verdict::Crowding))
     }
 
     /// For how many sweeps the client has been waited for in vain.
-    pub(super) fn silent_sweeps(&self) -> u64 {
+    pub(crate) fn silent_sweeps(&self) -> u64 {
         self.silent_sweeps.get()
     }
 
     /// Its place among those that give way: the slowest of late first, of equals the most silent.
-    pub(super) fn standing(&self) -> (u64, Reverse<u64>) {
+    pub(crate) fn standing(&self) -> (u64, Reverse<u64>) {
         (self.recent_rate.get(), Reverse(self.silent_sweeps.get()))
     }
 
     /// Returns true if the client has been waited for long enough to know its pace: a second.
-    pub(super) fn is_known(&self) -> bool {
+    pub(crate) fn is_known(&self) -> bool {
         self.waiting.get() && (self.silent_sweeps.get() > 0 || self.waited_sweeps.get() > 1)
     }
 
     /// Returns true if the client has been waited for for long, and sends next to nothing.
-    pub(super) fn is_slow(&self) -> bool {
+    pub(crate) fn is_slow(&self) -> bool {
         self.waiting.get()
             && self.waited_sweeps.get() >= SILENT_SWEEPS
             && self.recent_rate.get() < SLOW_BYTES_PER_S
     }
 
     /// One second has passed; returns true if the client keeps to the least that is asked of it.
-    pub(super) fn sweep(&self, least: Least) -> bool {
+    pub(crate) fn sweep(&self, least: Least) -> bool {
         let moved = self.bytes.get() - self.swept.replace(self.bytes.get());
         if moved > 0 || !self.waiting.get() {
             self.silent_sweeps.set(0);

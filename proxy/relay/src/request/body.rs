@@ -3,46 +3,44 @@
 //! tick at which a request was complete is the client's doing and not the upstream's. A body that
 //! may be edited is gathered first: its length has to be known before its first byte goes out.
 
+mod slices;
+
 use std::collections::VecDeque;
-use std::error::Error;
-use std::fmt;
-use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
-use hyper::body::Incoming;
-
 use meter::Tick;
 
-use super::pace::Verdict;
-use super::slices::Slices;
-use super::visit::{self, Visit};
+use self::slices::Slices;
 use crate::capacity::Permit;
 use crate::clock;
+use crate::engine::net::pace::Verdict;
+use crate::engine::{BodyError, ClientBody};
 use crate::limits::BUFFER_BYTES;
-use crate::request::answer::Answer;
 use crate::request::headers::is_sealed;
+use crate::request::in_flight::{InFlight, UploadState};
 use crate::request::tenant::TenantResolver;
 
 /// A request body as the upstream connection takes it.
-pub(super) struct Upload {
+pub(crate) struct Upload<B> {
     /// Where it comes from, until it is over.
-    body: Option<Incoming>,
-    /// What was read of it and not yet handed on.
-    ahead: VecDeque<Result<Frame<Bytes>, UploadError>>,
+    body: Option<B>,
+    /// Frames that were read of it and not yet handed on.
+    ahead: VecDeque<Result<Frame<Bytes>, BodyError>>,
     /// Its part of the room for gathered bodies, as long as there is something ahead.
     share: Option<Rc<Permit>>,
-    /// What its sender may not say, behind the body as before it.
-    tenancy: Option<TenantResolver>,
-    visit: Rc<Visit>,
+    /// The rules for the fields that its sender may not send, in trailers as in the head.
+    resolver: Option<TenantResolver>,
+    in_flight: Rc<InFlight>,
 }
 
 /// A body that was gathered.
-pub(super) enum Gathered {
+pub(crate) enum Gathered {
     /// All of it. Trailers may stand behind it, which say nothing of its bytes.
     Whole(Bytes),
     /// All of it was read, but its trailers vouch for its bytes: it goes on as it came.
@@ -53,30 +51,30 @@ pub(super) enum Gathered {
     Crowded,
 }
 
-impl Upload {
+impl<B: ClientBody> Upload<B> {
     /// A body that is empty is complete at once: the request was complete with its head, at `at`.
-    pub(super) fn new(body: Incoming, tenancy: TenantResolver, visit: &Rc<Visit>, at: Tick) -> Self {
+    pub(crate) fn new(body: B, resolver: TenantResolver, in_flight: &Rc<InFlight>, at: Tick) -> Self {
         if body.is_end_stream() {
-            visit.complete(at);
+            in_flight.complete(at);
         }
         Self {
             body: Some(body),
             ahead: VecDeque::new(),
             share: None,
-            tenancy: Some(tenancy),
-            visit: Rc::clone(visit),
+            resolver: Some(resolver),
+            in_flight: Rc::clone(in_flight),
         }
     }
 
     /// The same body once more, from memory, and what stood behind it. The exchange has seen it.
-    pub(super) fn again(body: Bytes, trailers: Option<HeaderMap>, visit: &Rc<Visit>) -> Self {
+    pub(crate) fn again(body: Bytes, trailers: Option<HeaderMap>, in_flight: &Rc<InFlight>) -> Self {
         let trailers = trailers.map(Frame::trailers);
         let ahead = [Frame::data(body)].into_iter().chain(trailers).map(Ok).collect();
-        Self { body: None, ahead, share: None, tenancy: None, visit: Rc::clone(visit) }
+        Self { body: None, ahead, share: None, resolver: None, in_flight: Rc::clone(in_flight) }
     }
 
     /// The next frame to be sent.
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, UploadError>>> {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let Some(frame) = self.ahead.pop_front() else {
             self.share = None;
             return self.poll_body(cx);
@@ -96,9 +94,9 @@ impl Upload {
     }
 
     /// Reads one slice ahead, if there is one.
-    pub(super) fn read_ahead(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn read_ahead(&mut self, cx: &mut Context<'_>) {
         if self.ahead.is_empty()
-            && self.visit.upload.get() == visit::Upload::Open
+            && self.in_flight.upload.get() == UploadState::Open
             && let Poll::Ready(Some(frame)) = self.poll_body(cx)
         {
             self.ahead.push_back(frame);
@@ -108,14 +106,14 @@ impl Upload {
     /// Reads all of the body, as long as it has at most `most` bytes and there is room for them. It
     /// stays the body to be sent. Slices are joined as they come: many small ones would weigh more
     /// than their bytes.
-    pub(super) async fn gather(&mut self, most: usize) -> Result<Gathered, UploadError> {
-        let visit = Rc::clone(&self.visit);
-        visit.must_not_pause();
-        let mut share = visit.engine.worker.common.room.share(visit.holder.clone());
+    pub(crate) async fn gather(&mut self, most: usize) -> Result<Gathered, BodyError> {
+        let in_flight = Rc::clone(&self.in_flight);
+        in_flight.must_not_pause();
+        let mut share = in_flight.worker.capacities.gathered_bytes.permit(in_flight.holder.clone());
         let mut gathered = Slices::new(most);
         let mut is_crowded = false;
         let rest = loop {
-            visit.gathering.set(share.bytes());
+            in_flight.gathering.set(share.bytes());
             let frame = match std::future::poll_fn(|cx| self.poll_gathered(cx)).await {
                 Some(Some(frame)) => frame?,
                 Some(None) => break None,
@@ -136,7 +134,7 @@ impl Upload {
                 Err(trailers) => break Some(trailers),
             }
         };
-        visit.gathering.set(0);
+        in_flight.gathering.set(0);
         let whole = gathered.join();
         if !whole.is_empty() {
             self.ahead.push_back(Ok(Frame::data(whole.clone())));
@@ -155,64 +153,72 @@ impl Upload {
     }
 
     /// The gathered body's part of the room, for who keeps the body longer.
-    pub(super) fn share(&self) -> Option<Rc<Permit>> {
+    pub(crate) fn share(&self) -> Option<Rc<Permit>> {
         self.share.clone()
     }
 
     /// The trailers behind a body that was gathered whole.
-    pub(super) fn trailers(&self) -> Option<&HeaderMap> {
+    pub(crate) fn trailers(&self) -> Option<&HeaderMap> {
         self.ahead.back()?.as_ref().ok()?.trailers_ref()
     }
 
     /// Sends these slices in place of a body that was gathered whole. Its trailers stay behind it.
-    pub(super) fn replace(&mut self, slices: impl Iterator<Item = Bytes>) {
+    pub(crate) fn replace(&mut self, slices: impl Iterator<Item = Bytes>) {
         let trailers = self.ahead.pop_back().filter(|frame| frame.as_ref().is_ok_and(Frame::is_trailers));
         let slices = slices.filter(|slice| !slice.is_empty()).map(|slice| Ok(Frame::data(slice)));
         self.ahead = slices.chain(trailers).collect();
     }
 
     /// The next frame of a body that is gathered; `None` inside if it is no longer to be.
-    #[expect(clippy::type_complexity, reason = "the frame is hyper's, and a name for it would say no more")]
+    #[expect(
+        clippy::type_complexity,
+        reason = "the frame is http-body's, and a name for it would say no more"
+    )]
     fn poll_gathered(
         &mut self,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Option<Result<Frame<Bytes>, UploadError>>>> {
+    ) -> Poll<Option<Option<Result<Frame<Bytes>, BodyError>>>> {
         match self.poll_body(cx) {
-            Poll::Pending if self.visit.uploading.verdict() == Some(Verdict::Ungathered) => Poll::Ready(None),
+            Poll::Pending if self.in_flight.uploading.verdict() == Some(Verdict::Ungathered) => {
+                Poll::Ready(None)
+            }
             polled => polled.map(Some),
         }
     }
 
-    fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, UploadError>>> {
-        let Self { body: source, tenancy, visit, .. } = self;
+    fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let Self { body: source, resolver, in_flight, .. } = self;
         let Some(body) = source else { return Poll::Ready(None) };
         let Poll::Ready(polled) = Pin::new(&mut *body).poll_frame(cx) else {
-            visit.uploading.wait_in(cx.waker());
-            visit.watch();
-            return match visit.uploading.verdict() {
-                Some(Verdict::Slow) => Poll::Ready(Some(Err(fail(visit, UploadError::TooSlow)))),
-                Some(Verdict::Crowding) => Poll::Ready(Some(Err(fail(visit, UploadError::Crowding)))),
+            in_flight.uploading.wait_in(cx.waker());
+            in_flight.watch();
+            return match in_flight.uploading.verdict() {
+                Some(Verdict::Slow) => Poll::Ready(Some(Err(fail(in_flight, BodyError::TooSlow)))),
+                Some(Verdict::Crowding) => Poll::Ready(Some(Err(fail(
+                    in_flight,
+                    BodyError::Crowding(Arc::clone(in_flight.upstream_name())),
+                )))),
                 Some(Verdict::Ungathered) | None => Poll::Pending,
             };
         };
         match polled {
             Some(Ok(mut frame)) => {
-                visit.uploading.moved(frame.data_ref().map_or(0, Bytes::len));
-                if let (Some(trailers), Some(tenancy)) = (frame.trailers_mut(), tenancy) {
-                    tenancy.distrust(visit.engine.worker(), trailers);
+                in_flight.uploading.moved(frame.data_ref().map_or(0, Bytes::len));
+                if let (Some(trailers), Some(resolver)) = (frame.trailers_mut(), resolver) {
+                    resolver.strip_untrusted_headers(&in_flight.worker, trailers);
                 }
                 if let Some(bytes) = frame.data_ref() {
-                    visit.metered.borrow_mut().with(|exchange| exchange.request_body(bytes));
+                    in_flight.metered.borrow_mut().with(|exchange| exchange.request_body(bytes));
                 }
-                if (frame.is_trailers() || body.is_end_stream()) && !visit.is_complete() {
-                    visit.complete(clock::now());
+                if (frame.is_trailers() || body.is_end_stream()) && !in_flight.is_complete() {
+                    in_flight.complete(clock::now());
                 }
                 Poll::Ready(Some(Ok(frame)))
             }
-            Some(Err(error)) => Poll::Ready(Some(Err(fail(visit, UploadError::from(error))))),
+            Some(Err(error)) => Poll::Ready(Some(Err(fail(in_flight, error.into())))),
             None => {
-                if !visit.is_complete() {
-                    visit.complete(clock::now());
+                if !in_flight.is_complete() {
+                    in_flight.complete(clock::now());
                 }
                 *source = None;
                 Poll::Ready(None)
@@ -221,27 +227,27 @@ impl Upload {
     }
 }
 
-fn fail(visit: &Visit, error: UploadError) -> UploadError {
-    visit.upload.set(visit::Upload::Failed);
+fn fail(in_flight: &InFlight, error: BodyError) -> BodyError {
+    in_flight.upload.set(UploadState::Failed);
     error
 }
 
-impl Body for Upload {
+impl<B: ClientBody> Body for Upload<B> {
     type Data = Bytes;
-    type Error = UploadError;
+    type Error = BodyError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, UploadError>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
         let polled = self.poll_next(cx);
         // Of a body whose length is known, the server has all with its last byte: a client of HTTP/2 may leave its
         // stream open behind it, and its upload is complete all the same.
-        if !self.visit.is_complete()
+        if !self.in_flight.is_complete()
             && matches!(polled, Poll::Ready(Some(Ok(_))))
             && self.size_hint().exact() == Some(0)
         {
-            self.visit.complete(clock::now());
+            self.in_flight.complete(clock::now());
         }
         polled
     }
@@ -262,51 +268,3 @@ impl Body for Upload {
         hint
     }
 }
-
-/// Why a request body broke off.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum UploadError {
-    /// The client left.
-    Gone,
-    /// The client is there, but its body is not framed as its head said.
-    Malformed,
-    /// The client is there, but its body comes too slowly.
-    TooSlow,
-    /// The client is slow, and holds more than its share while another one waits.
-    Crowding,
-}
-
-impl UploadError {
-    /// The answer to its client; `None` if it left.
-    pub(super) fn answer(self, upstream: &str) -> Option<Answer> {
-        match self {
-            Self::Gone => None,
-            Self::Malformed => Some(Answer::malformed_body()),
-            Self::TooSlow => Some(Answer::slow_body()),
-            Self::Crowding => Some(Answer::upstream_full(upstream)),
-        }
-    }
-}
-
-impl From<hyper::Error> for UploadError {
-    fn from(error: hyper::Error) -> Self {
-        let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
-        match cause.map(io::Error::kind) {
-            Some(io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData) => Self::Malformed,
-            _ => Self::Gone,
-        }
-    }
-}
-
-impl fmt::Display for UploadError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Gone => "the client left while it sent its request",
-            Self::Malformed => "the request body is not framed as its head says",
-            Self::TooSlow => "the request body comes too slowly",
-            Self::Crowding => "the client holds more than its share",
-        })
-    }
-}
-
-impl Error for UploadError {}

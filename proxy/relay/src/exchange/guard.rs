@@ -3,16 +3,16 @@
 use std::rc::Rc;
 
 use crate::ModelSlot;
-use crate::worker::Worker;
+use crate::state::WorkerState;
 
 /// An exchange's place in the in-flight gauge: given back even if the meter fails at the end.
-pub(super) struct Seat {
-    pub(super) worker: Rc<Worker>,
-    pub(super) slot: ModelSlot,
-    pub(super) taken: bool,
+pub(crate) struct InFlightGuard {
+    pub(crate) worker: Rc<WorkerState>,
+    pub(crate) slot: ModelSlot,
+    pub(crate) taken: bool,
 }
 
-impl Drop for Seat {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
         if self.taken
             && let Ok(mut observer) = self.worker.observer.try_borrow_mut()

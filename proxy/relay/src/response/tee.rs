@@ -2,7 +2,7 @@
 //! client in the same turn (law 2). It owns the upstream connection: polling the body moves it,
 //! dropping the body closes its socket (law 4), but for the rest of an unstreamed answer.
 //!
-//! Backpressure needs no code: while the client's socket is full hyper does not poll the body, so
+//! Backpressure needs no code: while the client's socket is full the engine does not poll the body, so
 //! nothing reads the upstream.
 
 use std::pin::Pin;
@@ -11,27 +11,24 @@ use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
-use hyper::body::Incoming;
 use meter::Tick;
-use pin_project::{pin_project, pinned_drop};
 use usage::Marks;
 
-use super::connection::Connection;
 use super::edit::Edit;
-use super::outgoing::Cut;
 use super::rest::Rest;
-use super::visit::{Upload, Visit};
+use crate::connections::{Connections, UpstreamConnection, UpstreamResponse};
+use crate::engine::{Connection, Cut, Engine};
 use crate::exchange::metered::Metered;
+use crate::request::in_flight::{InFlight, UploadState};
 use crate::{clock, limits};
 
 /// A response body on its way.
-#[pin_project(PinnedDrop)]
-pub(super) struct Tee {
+pub(crate) struct Tee<E: Engine> {
     /// Taken when its client has left.
-    body: Option<Incoming>,
-    // Before `visit`: at the exchange's end the upstream's socket is closed.
-    connection: Option<Box<Connection>>,
-    upstream: usize,
+    body: Option<UpstreamResponse<E>>,
+    // Before `in_flight`: at the exchange's end the upstream's socket is closed.
+    connection: Option<Box<UpstreamConnection<E>>>,
+    connections: Rc<Connections<E>>,
     /// The length of the body was not known at its beginning.
     streamed: bool,
     state: State,
@@ -44,10 +41,10 @@ pub(super) struct Tee {
     edit: Option<Box<Edit>>,
     /// The body's last frame, while what waited is handed on before it.
     trailers: Option<Frame<Bytes>>,
-    visit: Rc<Visit>,
+    in_flight: Rc<InFlight>,
 }
 
-/// Where the body is.
+/// The state of the body.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     /// More comes.
@@ -60,72 +57,74 @@ enum State {
     Ended,
 }
 
-impl Tee {
+impl<E: Engine> Tee<E> {
     /// The body of a response that `connection` brings. `edited`: something was added to the request
     /// that has to be taken out of it.
-    pub(super) fn new(
-        body: Incoming,
-        connection: Box<Connection>,
-        upstream: usize,
-        visit: Rc<Visit>,
+    pub(crate) fn new(
+        body: UpstreamResponse<E>,
+        connection: Box<UpstreamConnection<E>>,
+        connections: Rc<Connections<E>>,
+        in_flight: Rc<InFlight>,
         edited: bool,
     ) -> Self {
         Self {
             streamed: body.size_hint().exact().is_none(),
             body: Some(body),
             connection: Some(connection),
-            upstream,
+            connections,
             state: State::Open,
             slices: 0,
             ahead: Bytes::new(),
             handed: None,
             edit: edited.then(Box::default),
             trailers: None,
-            visit,
+            in_flight,
         }
     }
 }
 
-impl Body for Tee {
+impl<E: Engine> Body for Tee<E> {
     type Data = Bytes;
     type Error = Cut;
 
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
-        let this = self.project();
-        let visit = &**this.visit;
-        let Some(body) = this.body else { return Poll::Ready(None) };
-        waited(visit, this.handed);
+        let this = self.get_mut();
+        let in_flight = &*this.in_flight;
+        let Some(body) = &mut this.body else { return Poll::Ready(None) };
+        waited(in_flight, &mut this.handed);
         if !this.ahead.is_empty() {
-            let bytes = std::mem::take(this.ahead);
-            let bytes = piece(visit, bytes, this.ahead);
-            if *this.state == State::Open || !this.ahead.is_empty() {
-                hand(visit, &bytes, clock::now(), this.handed);
+            let bytes = std::mem::take(&mut this.ahead);
+            let bytes = piece(in_flight, bytes, &mut this.ahead);
+            if this.state == State::Open || !this.ahead.is_empty() {
+                hand(in_flight, &bytes, clock::now(), &mut this.handed);
             }
             return Poll::Ready(Some(Ok(Frame::data(bytes))));
         }
-        match *this.state {
+        match this.state {
             State::Open => {}
             State::Ended => return Poll::Ready(this.trailers.take().map(Ok)),
             State::Broken => {
-                *this.state = State::Cut;
+                this.state = State::Cut;
                 cx.waker().wake_by_ref();
                 return Poll::Pending;
             }
             // The socket wakes this task when it takes bytes again. Under HTTP/2 that is another
             // task's socket; there, one turn has put the bytes on their way.
-            State::Cut if visit.alone && visit.client.is_blocked() => return Poll::Pending,
+            State::Cut if in_flight.is_http1 && in_flight.client.is_blocked() => return Poll::Pending,
             State::Cut => return Poll::Ready(Some(Err(Cut))),
         }
         loop {
-            if let Some(connection) = this.connection {
-                connection.drive(cx);
+            if let Some(connection) = &mut this.connection {
+                connection.http.drive(cx);
             }
             // Only driving the connection makes the body ready, and we just did: no need to be woken.
             let mut driven = Context::from_waker(Waker::noop());
             let polled = Pin::new(&mut *body).poll_frame(&mut driven);
             let Poll::Ready(frame) = polled else {
                 return match this.edit.as_mut().and_then(|edit| edit.poll_overdue(cx)) {
-                    Some(bytes) => Poll::Ready(Some(Ok(Frame::data(piece(visit, bytes, this.ahead))))),
+                    Some(bytes) => {
+                        Poll::Ready(Some(Ok(Frame::data(piece(in_flight, bytes, &mut this.ahead)))))
+                    }
                     None => Poll::Pending,
                 };
             };
@@ -135,20 +134,21 @@ impl Body for Tee {
                     let ended = frame.is_trailers() || body.is_end_stream();
                     let frame = match frame.into_data() {
                         Ok(bytes) => {
-                            let bytes = show(visit, bytes, at, this.slices, this.edit.as_deref_mut(), ended);
-                            Frame::data(piece(visit, bytes, this.ahead))
+                            let bytes =
+                                show(in_flight, bytes, at, &mut this.slices, this.edit.as_deref_mut(), ended);
+                            Frame::data(piece(in_flight, bytes, &mut this.ahead))
                         }
-                        Err(trailers) => match held(this.edit) {
+                        Err(trailers) => match held(&mut this.edit) {
                             Some(bytes) => {
-                                *this.trailers = Some(trailers);
-                                Frame::data(piece(visit, bytes, this.ahead))
+                                this.trailers = Some(trailers);
+                                Frame::data(piece(in_flight, bytes, &mut this.ahead))
                             }
                             None => trailers,
                         },
                     };
                     if ended {
-                        *this.state = State::Ended;
-                        end(visit, this.connection.take(), (*this.upstream, *this.streamed), at, cx);
+                        this.state = State::Ended;
+                        end(&this.connections, in_flight, this.connection.take(), this.streamed, at, cx);
                     } else if frame.data_ref().is_some_and(Bytes::is_empty) {
                         // All of it waits, or was cut out.
                         continue;
@@ -156,30 +156,37 @@ impl Body for Tee {
                     if let Some(bytes) = frame.data_ref()
                         && (!ended || !this.ahead.is_empty())
                     {
-                        hand(visit, bytes, at, this.handed);
+                        hand(in_flight, bytes, at, &mut this.handed);
                     }
                     return Poll::Ready(Some(Ok(frame)));
                 }
                 None => {
-                    *this.state = State::Ended;
-                    end(visit, this.connection.take(), (*this.upstream, *this.streamed), clock::now(), cx);
-                    let held = held(this.edit).map(|bytes| piece(visit, bytes, this.ahead));
+                    this.state = State::Ended;
+                    end(
+                        &this.connections,
+                        in_flight,
+                        this.connection.take(),
+                        this.streamed,
+                        clock::now(),
+                        cx,
+                    );
+                    let held = held(&mut this.edit).map(|bytes| piece(in_flight, bytes, &mut this.ahead));
                     return Poll::Ready(held.map(|bytes| Ok(Frame::data(bytes))));
                 }
                 Some(Err(_)) => {
-                    *this.connection = None;
+                    this.connection = None;
                     // A client that left while it still sent its request breaks the response too, and
                     // that is its own doing.
-                    if visit.upload.get() != Upload::Failed {
-                        let mut metered = visit.metered.borrow_mut();
+                    if in_flight.upload.get() != UploadState::Failed {
+                        let mut metered = in_flight.metered.borrow_mut();
                         metered.with(|exchange| exchange.upstream_cut(clock::now()));
                         metered.finish();
                     }
-                    if let Some(bytes) = held(this.edit) {
-                        *this.state = State::Broken;
-                        return Poll::Ready(Some(Ok(Frame::data(piece(visit, bytes, this.ahead)))));
+                    if let Some(bytes) = held(&mut this.edit) {
+                        this.state = State::Broken;
+                        return Poll::Ready(Some(Ok(Frame::data(piece(in_flight, bytes, &mut this.ahead)))));
                     }
-                    *this.state = State::Cut;
+                    this.state = State::Cut;
                     cx.waker().wake_by_ref();
                     return Poll::Pending;
                 }
@@ -207,42 +214,42 @@ impl Body for Tee {
     }
 }
 
-#[pinned_drop]
-impl PinnedDrop for Tee {
-    fn drop(self: Pin<&mut Self>) {
-        let this = self.project();
-        let visit = this.visit;
-        if *this.state == State::Open
-            && visit.metered.borrow_mut().with(|exchange| exchange.client_left(clock::now())) == Some(true)
-            && let (Some(connection), Some(body)) = (this.connection.take(), this.body.take())
+impl<E: Engine> Drop for Tee<E> {
+    fn drop(&mut self) {
+        let in_flight = &self.in_flight;
+        if self.state == State::Open
+            && in_flight.metered.borrow_mut().with(|exchange| exchange.client_left(clock::now()))
+                == Some(true)
+            && let (Some(connection), Some(body)) = (self.connection.take(), self.body.take())
         {
-            let metered = visit.metered.replace(Metered::not(visit.engine.worker()));
-            visit.engine.read_on(Rest { body, connection, metered });
+            let metered = in_flight.metered.replace(Metered::not(&in_flight.worker));
+            self.connections.read_on(Rest::<E> { body, connection, metered }.read());
         }
     }
 }
 
 /// Ends a fully read response: the exchange is told, the connection goes back to its upstream's
 /// pool if the server keeps it and has the whole request.
-pub(super) fn end(
-    visit: &Visit,
-    connection: Option<Box<Connection>>,
-    (upstream, streamed): (usize, bool),
+pub(crate) fn end<E: Engine>(
+    connections: &Connections<E>,
+    in_flight: &InFlight,
+    connection: Option<Box<UpstreamConnection<E>>>,
+    streamed: bool,
     at: Tick,
     cx: &mut Context<'_>,
 ) {
     {
-        let mut metered = visit.metered.borrow_mut();
+        let mut metered = in_flight.metered.borrow_mut();
         metered.with(|exchange| exchange.response_end(at));
         metered.finish();
     }
     let Some(mut connection) = connection else { return };
-    if visit.is_complete() {
-        if !connection.is_reusable() {
-            connection.drive(cx);
+    if in_flight.is_complete() {
+        if !connection.http.is_reusable() {
+            connection.http.drive(cx);
         }
-        if connection.is_reusable() && !visit.engine.leaving.get() {
-            visit.engine.pools[upstream].give(connection, streamed);
+        if connection.http.is_reusable() && !in_flight.worker.leaving.is_ordered() {
+            connections.pools[in_flight.upstream].give(connection, streamed);
         }
     }
 }
@@ -250,14 +257,14 @@ pub(super) fn end(
 /// Shows a slice to the exchange and returns what of it goes to the client now. One slice in
 /// [`limits::SPENT_SAMPLE`] is timed, and stands for all.
 fn show(
-    visit: &Visit,
+    in_flight: &InFlight,
     bytes: Bytes,
     at: Tick,
     slices: &mut u32,
     mut edit: Option<&mut Edit>,
     last: bool,
 ) -> Bytes {
-    let mut metered = visit.metered.borrow_mut();
+    let mut metered = in_flight.metered.borrow_mut();
     let mut unmarked = Marks::default();
     let marks = edit.as_deref_mut().map_or(&mut unmarked, |edit| &mut edit.marks);
     if metered.is_watching() {
@@ -272,7 +279,7 @@ fn show(
     let last = last || !metered.is_watching();
     drop(metered);
     match edit {
-        Some(edit) => edit.apply(visit, bytes, last),
+        Some(edit) => edit.apply(in_flight, bytes, last),
         None => bytes,
     }
 }
@@ -282,33 +289,33 @@ fn held(edit: &mut Option<Box<Edit>>) -> Option<Bytes> {
     edit.as_mut()?.release()
 }
 
-/// The first piece of a slice; the rest waits in `ahead`. hyper takes a slice whole however small the client's window
+/// The first piece of a slice; the rest waits in `ahead`. The engine takes a slice whole however small the client's window
 /// is, so that under HTTP/2 the pace at which the client takes it shows between the pieces only.
-fn piece(visit: &Visit, mut bytes: Bytes, ahead: &mut Bytes) -> Bytes {
-    if !visit.alone && bytes.len() > limits::H2_PIECE_BYTES {
+fn piece(in_flight: &InFlight, mut bytes: Bytes, ahead: &mut Bytes) -> Bytes {
+    if !in_flight.is_http1 && bytes.len() > limits::H2_PIECE_BYTES {
         *ahead = bytes.split_off(limits::H2_PIECE_BYTES);
     }
     bytes
 }
 
-/// Notes that bytes were handed on, which wait for the client until hyper comes back for more.
-fn hand(visit: &Visit, bytes: &Bytes, at: Tick, handed: &mut Option<(Tick, usize)>) {
-    if !visit.alone {
+/// Notes that bytes were handed on, which wait for the client until the engine comes back for more.
+fn hand(in_flight: &InFlight, bytes: &Bytes, at: Tick, handed: &mut Option<(Tick, usize)>) {
+    if !in_flight.is_http1 {
         *handed = Some((at, bytes.len()));
-        visit.downloading.wait();
+        in_flight.downloading.wait();
     }
 }
 
 /// Tells the exchange how long a slice waited for the client. Under HTTP/1.1 the socket itself
-/// says so. Under HTTP/2 it is the time until hyper comes back for more, if that was longer than
+/// says so. Under HTTP/2 it is the time until the engine comes back for more, if that was longer than
 /// a turn: it does so at once unless the stream's or the connection's window is full.
-fn waited(visit: &Visit, handed: &mut Option<(Tick, usize)>) {
-    visit.waited();
+fn waited(in_flight: &InFlight, handed: &mut Option<(Tick, usize)>) {
+    in_flight.waited();
     if let Some((handed, bytes)) = handed.take() {
-        visit.downloading.moved(bytes);
+        in_flight.downloading.moved(bytes);
         let ns = clock::now().since(handed);
         if ns >= limits::CLIENT_WAIT_MIN_NS {
-            visit.metered.borrow_mut().with(|exchange| exchange.client_waited(ns));
+            in_flight.metered.borrow_mut().with(|exchange| exchange.client_waited(ns));
         }
     }
 }

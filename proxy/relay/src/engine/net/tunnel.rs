@@ -10,16 +10,16 @@ use tokio::net::TcpStream;
 use crate::capacity::Permit;
 
 /// The upstream's side of a tunnel.
-pub(super) struct Far {
-    pub(super) stream: TcpStream,
+pub(crate) struct UpstreamIo {
+    pub(crate) stream: TcpStream,
     /// What the upstream already said after its 101.
-    pub(super) first: Bytes,
+    pub(crate) first: Bytes,
     /// Its places among the upstream's connections and among all sockets.
-    pub(super) _places: (Option<Permit>, Permit),
+    pub(crate) _places: (Option<Permit>, Permit),
 }
 
 /// Carries bytes until each side has closed its half, or one of them broke.
-pub(super) async fn run(client: &TcpStream, first: Bytes, far: Far) -> io::Result<()> {
+pub(crate) async fn run(client: &TcpStream, first: Bytes, far: UpstreamIo) -> io::Result<()> {
     tokio::try_join!(pump(client, &far.stream, first), pump(&far.stream, client, far.first))?;
     Ok(())
 }

@@ -1,0 +1,195 @@
+//! The connections of one worker: those of its clients, and the idle ones to its upstreams. Where a place is
+//! missing, one of them gives way.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::atomic::Ordering;
+
+use tokio::net::TcpStream;
+use tokio::task::{AbortHandle, JoinSet};
+
+use crate::capacity::Permit;
+use crate::engine::net::client::{Client, Stage};
+use crate::engine::net::pace::Verdict;
+use crate::engine::net::pool::{Pool, PooledConnection};
+use crate::engine::{Connection, Engine};
+use crate::exchange::metered::Metered;
+use crate::request::body::Upload;
+use crate::request::in_flight::InFlight;
+use crate::state::{WorkerState, contain};
+use crate::watched::Watched;
+use crate::{Dropped, clock, limits};
+
+/// A connection to an upstream, as the engine makes it for the requests of its clients.
+pub(crate) type UpstreamConnection<E> =
+    PooledConnection<<E as Engine>::Connection<Upload<<E as Engine>::RequestBody>>>;
+
+/// The body of an upstream's response, as the engine reads it.
+pub(crate) type UpstreamResponse<E> =
+    <<E as Engine>::Connection<Upload<<E as Engine>::RequestBody>> as Connection>::ResponseBody;
+
+/// The connections of one worker.
+pub(crate) struct Connections<E: Engine> {
+    pub(crate) worker: Rc<WorkerState>,
+    pub(crate) engine: Rc<E>,
+    /// Idle connections, one pool per upstream in the plan's order.
+    pub(crate) pools: Vec<Pool<E::Connection<Upload<E::RequestBody>>>>,
+    /// Connections of clients, oldest first, and their tasks.
+    pub(crate) clients: RefCell<BTreeMap<u64, (Rc<Client>, AbortHandle)>>,
+    /// Client connections so far.
+    connected: Cell<u64>,
+    /// The requests that the sweep looks at: those whose client has been waited for.
+    pub(crate) watched: Rc<Watched<InFlight>>,
+    /// Tasks that read answers without their clients.
+    pub(crate) rests: RefCell<JoinSet<()>>,
+}
+
+impl<E: Engine> Connections<E> {
+    /// No connection yet.
+    pub(crate) fn new(worker: &Rc<WorkerState>) -> Rc<Self> {
+        let plan = &worker.plan;
+        Rc::new(Self {
+            worker: Rc::clone(worker),
+            engine: Rc::new(E::new(worker)),
+            pools: plan.upstreams.iter().map(|_| Pool::new(plan.pool_size, plan.pool_idle)).collect(),
+            clients: RefCell::default(),
+            connected: Cell::new(0),
+            watched: Rc::default(),
+            rests: RefCell::default(),
+        })
+    }
+
+    /// A client's connection that was accepted from `peer`.
+    pub(crate) fn client(&self, stream: TcpStream, peer: SocketAddr) -> Rc<Client> {
+        self.connected.set(self.connected.get() + 1);
+        Rc::new(Client::new(&self.worker, stream, peer, self.connected.get()))
+    }
+
+    /// A request on a client's connection to an upstream. `is_http1`: its version; `may_pause`: its protocol lets
+    /// the client be silent.
+    pub(crate) fn request(
+        &self,
+        upstream: usize,
+        client: &Rc<Client>,
+        metered: Metered,
+        (is_http1, may_pause): (bool, bool),
+    ) -> Rc<InFlight> {
+        InFlight::new((&self.worker, &self.watched), upstream, client, metered, (is_http1, may_pause))
+    }
+
+    /// Runs a task that reads the rest of an answer whose client left.
+    pub(crate) fn read_on(&self, rest: impl Future<Output = ()> + 'static) {
+        let mut rests = self.rests.borrow_mut();
+        while rests.try_join_next().is_some() {}
+        rests.spawn_local(contain(Rc::clone(&self.worker), rest));
+    }
+
+    /// Remembers a connection that is served, so that it can be ended for another.
+    pub(crate) fn remember(&self, client: Rc<Client>, task: AbortHandle) {
+        if !task.is_finished() {
+            self.clients.borrow_mut().insert(client.number, (client, task));
+        }
+    }
+
+    /// Forgets a connection.
+    pub(crate) fn forget(&self, number: u64) {
+        self.clients.borrow_mut().remove(&number);
+    }
+
+    /// A place for another socket, for a request; for a while, other connections give way to it.
+    pub(crate) async fn socket(&self, for_request: &InFlight) -> Option<Permit> {
+        let mut socket = self.worker.capacities.sockets.permit(for_request.holder.clone());
+        let begun = clock::now();
+        let mut pause = limits::ROOM_PAUSE;
+        while !socket.grow(1) {
+            if clock::now().since(begun) >= limits::ROOM_WAIT_NS {
+                return None;
+            }
+            self.make_place(&for_request.client);
+            tokio::time::sleep(pause).await;
+            pause = limits::PLACE_PAUSE_MAX.min(pause * 2);
+        }
+        Some(socket)
+    }
+
+    /// Returns true if the client's holder is above its share of connections or of sockets.
+    pub(crate) fn is_greedy(&self, client: &Client) -> bool {
+        let (connections, sockets) = (&self.worker.capacities.connections, &self.worker.capacities.sockets);
+        let holder = client.holder.as_ref();
+        connections.excess(holder) > 0 || sockets.excess(holder) > 0
+    }
+
+    /// Returns true if at least half of the requests wait for their clients to send more.
+    pub(crate) fn is_clogged(&self) -> bool {
+        let stuck = |in_flight: &Rc<InFlight>| in_flight.is_sending() && in_flight.uploading.is_known();
+        let stuck = self.watched.all().iter().filter(|in_flight| stuck(in_flight)).count();
+        stuck > 0 && 2 * stuck >= self.worker.in_flight.load(Ordering::Relaxed)
+    }
+
+    /// Ends a connection so that there is a place for that of `asking`; false if none may be ended. It is one of a
+    /// holder above its share if there is one, and of those the one that has been without a request for longest. A
+    /// holder above its share takes no place of one within it. If all have requests, the one with the slowest
+    /// uploads goes, unless `asking` is above its share itself.
+    pub(crate) fn make_place(&self, asking: &Client) -> bool {
+        if self.worker.capacities.sockets.is_short(clock::now()) {
+            self.pools.iter().for_each(Pool::clear);
+        }
+        let is_greedy = self.is_greedy(asking);
+        let clients = self.clients.borrow();
+        let candidates = clients.values().filter_map(|(client, _)| {
+            let is_above = self.is_greedy(client);
+            let is_idle = client.stage().0 != Stage::Busy;
+            (is_idle && (is_above || !is_greedy)).then(|| (!is_above, client.since().0, client.number))
+        });
+        let idle = candidates.min().map(|(_, _, number)| number);
+        drop(clients);
+        let Some(number) = idle.or_else(|| self.slowest(asking).filter(|_| !is_greedy)) else { return false };
+        let ended = self.clients.borrow_mut().remove(&number);
+        if let Some((_, task)) = &ended {
+            self.worker.lose(Dropped::Connection);
+            task.abort();
+        }
+        ended.is_some()
+    }
+
+    /// The connection with the slowest uploads, of those that carry nothing else: of a holder above its share, else
+    /// one whose uploads have been slow for long. Its requests are decided against.
+    fn slowest(&self, asking: &Client) -> Option<u64> {
+        let mut uploads = BTreeMap::<u64, Vec<Rc<InFlight>>>::new();
+        for in_flight in self.watched.all() {
+            let is_above = self.is_greedy(&in_flight.client);
+            let gives_way = in_flight.uploading.is_slow() || is_above && in_flight.uploading.is_known();
+            if in_flight.is_sending() && gives_way && in_flight.client.number != asking.number {
+                uploads.entry(in_flight.client.number).or_default().push(in_flight);
+            }
+        }
+        uploads.retain(|_, requests| requests.len() == requests[0].client.requests());
+        let (_, _, number) = uploads
+            .iter()
+            .filter_map(|(number, requests)| {
+                let fastest = requests.iter().map(|in_flight| in_flight.uploading.standing()).max()?;
+                Some((!self.is_greedy(&requests[0].client), fastest, *number))
+            })
+            .min()?;
+        uploads[&number].iter().for_each(|in_flight| in_flight.uploading.decide(Verdict::Crowding));
+        Some(number)
+    }
+
+    /// Orders every connection to end after the request it is at; idle ones end now.
+    pub(crate) fn leave(&self) {
+        self.worker.leaving.order();
+        for pool in &self.pools {
+            pool.clear();
+        }
+    }
+
+    /// Closes idle upstream connections that are too old or were closed by their server.
+    pub(crate) fn sweep(&self) {
+        for pool in &self.pools {
+            pool.sweep();
+        }
+    }
+}

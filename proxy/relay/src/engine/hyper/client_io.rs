@@ -1,0 +1,67 @@
+//! The socket of a client as hyper reads and writes it.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use hyper::rt::ReadBufCursor;
+
+use super::Hyper;
+use crate::engine::net::client::Client;
+
+/// A client's socket as hyper sees it.
+pub(crate) struct ClientIo {
+    client: Rc<Client>,
+    engine: Rc<Hyper>,
+}
+
+impl ClientIo {
+    pub(crate) fn new(client: &Rc<Client>, engine: &Rc<Hyper>) -> Self {
+        Self { client: Rc::clone(client), engine: Rc::clone(engine) }
+    }
+}
+
+impl hyper::rt::Read for ClientIo {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        mut into: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        if let Some(first) = self.client.take_first(into.remaining()) {
+            into.put_slice(&first);
+            return Poll::Ready(Ok(()));
+        }
+        let mut buffer = self.engine.read_buffer.borrow_mut();
+        let len = buffer.len().min(into.remaining());
+        let read = ready!(self.client.poll_read(cx, &mut buffer[..len]))?;
+        into.put_slice(&buffer[..read]);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl hyper::rt::Write for ClientIo {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.client.poll_write(cx, |stream| stream.try_write(bytes))
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.client.poll_write(cx, |stream| stream.try_write_vectored(slices))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.client.poll_interim(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(self.client.shutdown())
+    }
+}

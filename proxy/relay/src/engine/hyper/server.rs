@@ -1,0 +1,178 @@
+//! A client's connection through hyper's server, from its first byte to its last: which protocol it speaks, how long
+//! it may take, when its client is gone, and what is left to do when hyper is done with it.
+
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::Body;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper::upgrade::OnUpgrade;
+
+use super::Hyper;
+use super::client_io::ClientIo;
+use crate::Refusal;
+use crate::engine::net::client::{Client, Stage};
+use crate::engine::net::deadlines::{Deadlines, Due};
+use crate::engine::net::stream::Stream;
+use crate::engine::{Cut, Served};
+use crate::state::{WorkerState, contain};
+
+/// A forwarding future in its own allocation: a connection that waits for its next request keeps
+/// no memory for it, and hyper gives the socket back only if it can move the service.
+struct Forwarding<B>(Pin<Box<dyn Future<Output = Option<Response<B>>>>>);
+
+impl<B> Future for Forwarding<B> {
+    type Output = Result<Response<B>, ClientGone>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.as_mut().poll(cx).map(|response| response.ok_or(ClientGone))
+    }
+}
+
+pub(super) async fn serve<F, R, B>(engine: Rc<Hyper>, client: Rc<Client>, forward: F) -> Served
+where
+    F: Fn(Request<Incoming>) -> R + Unpin + 'static,
+    R: Future<Output = Option<Response<B>>> + 'static,
+    B: Body<Data = Bytes, Error = Cut> + 'static,
+{
+    let mut deadlines = pin!(Deadlines::new(&engine.worker, &client));
+    let is_http2 = {
+        let mut protocol = pin!(client.speaks_http2());
+        std::future::poll_fn(|cx| match protocol.as_mut().poll(cx) {
+            Poll::Ready(known) => Poll::Ready(known.ok().flatten()),
+            Poll::Pending => deadlines.as_mut().poll_waiting(cx).map(|_overdue| None),
+        })
+        .await
+    };
+    match is_http2 {
+        // In its own allocation: HTTP/2's state is large, and most connections do not have it.
+        Some(true) => Box::pin(http2(&engine, &client, forward, deadlines)).await,
+        Some(false) => return http1(&engine, &client, forward, deadlines).await,
+        None => {}
+    }
+    Served::Ended
+}
+
+async fn http1<F, R, B>(
+    engine: &Rc<Hyper>,
+    client: &Rc<Client>,
+    forward: F,
+    mut deadlines: Pin<&mut Deadlines>,
+) -> Served
+where
+    F: Fn(Request<Incoming>) -> R + Unpin + 'static,
+    R: Future<Output = Option<Response<B>>> + 'static,
+    B: Body<Data = Bytes, Error = Cut> + 'static,
+{
+    let service = service_fn(move |request| forwarding(&forward, request));
+    let mut connection = engine.http1.serve_connection(ClientIo::new(client, engine), service);
+    let half_close = engine.worker.plan.half_close;
+    let mut gone = pin!(client.gone(half_close));
+    let served = std::future::poll_fn(|cx| {
+        loop {
+            if let Poll::Ready(served) = connection.poll_without_shutdown(cx) {
+                return Poll::Ready(Some(served));
+            }
+            if client.stage().0 == Stage::Busy && gone.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(None);
+            }
+            match deadlines.as_mut().poll_due(cx) {
+                Poll::Ready(Due::Leave) => Pin::new(&mut connection).graceful_shutdown(),
+                Poll::Ready(Due::Cut) => return Poll::Ready(None),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    })
+    .await;
+    match served {
+        Some(Ok(())) => {
+            let parts = connection.into_parts();
+            if client.has_switched() {
+                return Served::Switched(parts.read_buf);
+            }
+            client.linger().await;
+        }
+        Some(Err(error)) if error.is_parse() => {
+            // hyper answered it; what is left to do is to count it.
+            engine.worker.refuse(Refusal::Framing);
+            drop(connection);
+            client.leave_unread();
+            client.linger().await;
+        }
+        Some(Err(_)) | None => {}
+    }
+    Served::Ended
+}
+
+async fn http2<F, R, B>(
+    engine: &Rc<Hyper>,
+    client: &Rc<Client>,
+    forward: F,
+    mut deadlines: Pin<&mut Deadlines>,
+) where
+    F: Fn(Request<Incoming>) -> R + Unpin + 'static,
+    R: Future<Output = Option<Response<B>>> + 'static,
+    B: Body<Data = Bytes, Error = Cut> + 'static,
+{
+    let service = service_fn(move |request| forwarding(&forward, request));
+    let mut connection = pin!(engine.http2.serve_connection(ClientIo::new(client, engine), service));
+    std::future::poll_fn(|cx| {
+        loop {
+            // hyper has sent the client all there was to send, whether it ended well or not.
+            if connection.as_mut().poll(cx).is_ready() {
+                return Poll::Ready(());
+            }
+            match deadlines.as_mut().poll_due(cx) {
+                Poll::Ready(Due::Leave) => connection.as_mut().graceful_shutdown(),
+                Poll::Ready(Due::Cut) => return Poll::Ready(()),
+                Poll::Pending => return Poll::Pending,
+            }
+        }
+    })
+    .await;
+}
+
+fn forwarding<F, R, B>(forward: &F, mut request: Request<Incoming>) -> Forwarding<B>
+where
+    F: Fn(Request<Incoming>) -> R,
+    R: Future<Output = Option<Response<B>>> + 'static,
+{
+    // A tunnel takes the socket itself.
+    request.extensions_mut().remove::<OnUpgrade>();
+    Forwarding(Box::pin(forward(request)))
+}
+
+/// Runs HTTP/2 streams as tasks of this thread. A panic ends the stream, not the connection.
+#[derive(Clone)]
+pub(super) struct StreamTasks(pub(super) Rc<WorkerState>);
+
+impl<F> hyper::rt::Executor<F> for StreamTasks
+where
+    F: Future + 'static,
+{
+    fn execute(&self, stream: F) {
+        let stream = async move {
+            Stream::run(stream).await;
+        };
+        tokio::task::spawn_local(contain(Rc::clone(&self.0), stream));
+    }
+}
+
+/// The client left before its response: hyper closes the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ClientGone;
+
+impl fmt::Display for ClientGone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the client left before its answer")
+    }
+}
+
+impl Error for ClientGone {}

@@ -1,0 +1,9 @@
+//! Sockets and time, as every engine uses them.
+
+pub(crate) mod client;
+pub(crate) mod connect;
+pub(crate) mod deadlines;
+pub(crate) mod pace;
+pub(crate) mod pool;
+pub(crate) mod stream;
+pub(crate) mod tunnel;

@@ -1,0 +1,190 @@
+//! The gate: whether the tenant may spend, and on this model. It is asked before anything goes upstream, and only
+//! where there is a gate. Where the body says whose it is, it is gathered first, within the bound of all
+//! gathered bodies; one that is longer, or finds no room, is the default tenant's. It is gathered too where the
+//! budget's terms depend on what stands in it. A request to switch protocols is
+//! judged by its head alone: the bytes of a tunnel cannot be counted or
+//! stopped any more.
+
+use scan::Dialect;
+
+use super::answer::Answer;
+use super::body::{Gathered, Upload};
+use super::in_flight::InFlight;
+use super::reject::Stop;
+use super::tenant::TenantResolution;
+use crate::engine::ClientBody;
+use crate::limits;
+use crate::rejection::Known;
+use crate::state::WorkerState;
+use crate::{Exchange, Gap, Gate, Terms, UnknownPaths, UsageStep, Wanted};
+
+/// A request that goes on: its body, if that had to be gathered, and the terms of its tenant.
+type Admitted = (Option<Gathered>, Terms);
+
+/// Asks the gate, if there is one. `is_batch`: the request begins a batch. A request that is rejected makes no record.
+pub(crate) async fn admit<B: ClientBody>(
+    in_flight: &InFlight,
+    upload: &mut Upload<B>,
+    is_batch: bool,
+) -> Result<Admitted, Stop> {
+    let plan = &in_flight.worker.plan;
+    let admitted = match &plan.gate {
+        Some(gate) => admit_spending(in_flight, upload, gate).await?,
+        None => (None, Terms::default()),
+    };
+    if plan.refuse_detached {
+        return admit_attached(in_flight, upload, admitted, is_batch).await;
+    }
+    Ok(admitted)
+}
+
+/// Asks the gate if the tenant may spend, and on this model.
+async fn admit_spending<B: ClientBody>(
+    in_flight: &InFlight,
+    upload: &mut Upload<B>,
+    gate: &Gate,
+) -> Result<Admitted, Stop> {
+    let asks = in_flight.metered.borrow_mut().with(|exchange| exchange.tenant().is_none());
+    let mut gathered = None;
+    if asks == Some(true) {
+        let body = gather(in_flight, upload).await?;
+        if matches!(body, Gathered::Not) {
+            in_flight.metered.borrow_mut().with(|exchange| exchange.tenant_unread());
+        }
+        gathered = Some(body);
+    }
+    refuse_if(in_flight, |exchange| over_budget(gate, exchange))?;
+    let terms = in_flight.metered.borrow_mut().with(|exchange| {
+        let terms = exchange.tenant().map(|tenant| gate.terms(tenant)).unwrap_or_default();
+        if terms.unknown_paths == UnknownPaths::Meter {
+            exchange.read_by_shape();
+        }
+        terms
+    });
+    let terms = terms.unwrap_or_default();
+    let gap = |exchange: &Exchange| match terms.unknown_paths {
+        UnknownPaths::Refuse if exchange.is_of_unknown_path() => Some(Gap::UnknownPath),
+        _ => None,
+    };
+    refuse_if(in_flight, |exchange| unmetered(gate, exchange, gap(exchange)?))?;
+    let needs_body = in_flight.metered.borrow_mut().with(|exchange| {
+        let minds = exchange.tenant().is_some_and(|tenant| gate.models(tenant).is_some());
+        let judges = minds || terms.refuse_unreadable;
+        terms.refuse_uncountable || exchange.is_told_by_body() || judges && !exchange.is_readable()
+    });
+    if needs_body == Some(true) && gathered.is_none() {
+        let body = gather(in_flight, upload).await?;
+        gathered = Some(body);
+    }
+    let gap = |exchange: &Exchange| {
+        let is_read = exchange.is_readable() || exchange.is_of_unknown_path();
+        (terms.refuse_unreadable && !is_read).then_some(Gap::Unreadable)
+    };
+    refuse_if(in_flight, |exchange| unmetered(gate, exchange, gap(exchange)?))?;
+    refuse_if(in_flight, |exchange| unpriced(gate, exchange))?;
+    Ok((gathered, terms))
+}
+
+/// Asks the gate, if there is one, about a request once usage has been asked for in it, or has not: it is rejected if
+/// its tenant may not ask for what cannot be counted.
+pub(crate) fn admit_uncounted(in_flight: &InFlight, terms: Terms) -> Result<(), Stop> {
+    let Some(gate) = in_flight.worker.plan.gate.as_ref().filter(|_| terms.refuse_uncountable) else {
+        return Ok(());
+    };
+    let step = in_flight.usage_step.get();
+    let is_gap = |exchange: &Exchange| match step {
+        _ if exchange.may_hide_counts() => true,
+        Some(UsageStep::ClientAsked) => !exchange.asks_for_usage(),
+        None | Some(UsageStep::Injected | UsageStep::Continuous | UsageStep::SentUnasked) => false,
+        // One that the editor finds not streamed may stream by another reading.
+        Some(
+            UsageStep::Refused
+            | UsageStep::TooLarge
+            | UsageStep::Unreadable
+            | UsageStep::Observed
+            | UsageStep::NotStreamed,
+        ) => exchange.asks_for_frames(),
+    };
+    let gap = |exchange: &Exchange| is_gap(exchange).then_some(Gap::Uncountable);
+    refuse_if(in_flight, |exchange| unmetered(gate, exchange, gap(exchange)?))
+}
+
+/// Gathers a body that has to be read before it may pass. A request whose body finds no room is rejected: without its
+/// body it is no other tenant's.
+async fn gather<B: ClientBody>(in_flight: &InFlight, upload: &mut Upload<B>) -> Result<Gathered, Stop> {
+    let body = upload.gather(limits::GATHERED_BYTES).await?;
+    if matches!(body, Gathered::Crowded) {
+        let dialect = in_flight.metered.borrow_mut().with(|exchange| exchange.dialect());
+        return Err(Answer::no_gather_room(dialect.unwrap_or(Dialect::Unknown)).into());
+    }
+    Ok(body)
+}
+
+/// Refuses a batch and a response in the background: their tokens are fetched by requests that are not metered.
+async fn admit_attached<B: ClientBody>(
+    in_flight: &InFlight,
+    upload: &mut Upload<B>,
+    (mut gathered, terms): Admitted,
+    is_batch: bool,
+) -> Result<Admitted, Stop> {
+    let may_detach =
+        in_flight.metered.borrow_mut().with(|exchange| exchange.dialect() == Dialect::OpenaiResponses);
+    if gathered.is_none() && may_detach == Some(true) {
+        gathered = Some(gather(in_flight, upload).await?);
+    }
+    refuse_if(in_flight, |exchange| {
+        (is_batch || exchange.asks_background()).then(|| Answer::detached(exchange.dialect()))
+    })?;
+    Ok((gathered, terms))
+}
+
+/// Rejects a request with the answer that `why` has to its exchange, which ends without a record then.
+fn refuse_if(in_flight: &InFlight, why: impl FnOnce(&Exchange) -> Option<Answer>) -> Result<(), Stop> {
+    let mut metered = in_flight.metered.borrow_mut();
+    let answer = metered.with(|exchange| {
+        let answer = why(exchange)?;
+        exchange.refused(answer.refusal, answer.status.as_u16());
+        Some(answer)
+    });
+    let Some(answer) = answer.flatten() else { return Ok(()) };
+    metered.finish();
+    Err(answer.into())
+}
+
+fn over_budget(gate: &Gate, exchange: &Exchange) -> Option<Answer> {
+    Some(Answer::over_budget(exchange.dialect(), gate.refused(exchange.tenant()?)?))
+}
+
+fn unpriced(gate: &Gate, exchange: &Exchange) -> Option<Answer> {
+    let tenant = exchange.tenant()?;
+    let models = gate.models(tenant)?;
+    let (provider, upstream) = exchange.place();
+    // Of two names either may be the server's.
+    let message = exchange.models().find_map(|model| {
+        models.refused(tenant, &Wanted { model, provider: &provider, upstream: &upstream })
+    })?;
+    Some(Answer::unpriced(exchange.dialect(), message))
+}
+
+fn unmetered(gate: &Gate, exchange: &Exchange, gap: Gap) -> Option<Answer> {
+    Some(Answer::unmetered(exchange.dialect(), gap, gate.told(exchange.tenant()?, gap)))
+}
+
+/// Asks the gate, if there is one, about a request that is not metered but would become a tunnel: the
+/// answer if its tenant may not spend. `resolve` finds its tenant, and is not called without a gate.
+pub(crate) fn admit_tunnel(
+    worker: &WorkerState,
+    upstream: usize,
+    resolve: impl FnOnce() -> TenantResolution,
+) -> Result<(), Answer> {
+    let Some(gate) = worker.plan.gate.as_ref() else { return Ok(()) };
+    let identity = resolve().take(worker);
+    let Some(refused) = gate.refused(&identity.tenant) else { return Ok(()) };
+    let answer = Answer::over_budget(Dialect::Unknown, refused);
+    worker.refuse(answer.refusal);
+    worker.observer.borrow_mut().turn_away(&identity.tenant, answer.refusal);
+    let (tenant, principal) = (identity.tenant, identity.principal);
+    let known = Known { tenant, principal, dialect: Dialect::Unknown, model: None };
+    worker.report_rejection(upstream, (answer.refusal, answer.status.as_u16()), Some(known));
+    Err(answer)
+}

@@ -1,0 +1,166 @@
+//! Asking for usage in a request's name: the body is gathered, the question merged into it, the
+//! head made to fit, and the original kept until the server has taken it. A server that answers 400
+//! or 422 gets the original once more, and only that answer reaches the client.
+
+use std::rc::Rc;
+
+use bytes::Bytes;
+use http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, HeaderValue};
+use http::{HeaderMap, Request, StatusCode, request};
+use scan::Dialect;
+use usage::{Added, Asking, Why};
+
+use super::body::{Gathered, Upload};
+use super::in_flight::InFlight;
+use super::route::Speaks;
+use super::usage_policy::{Question, UsagePolicy};
+use crate::capacity::Permit;
+use crate::engine::{BodyError, ClientBody};
+use crate::upstream_profile::ClientKey;
+use crate::{Exchange, UsageStep, clock, limits};
+
+/// A request as it was before it was edited.
+pub(crate) struct Original {
+    parts: request::Parts,
+    body: Bytes,
+    /// What stands behind it.
+    trailers: Option<HeaderMap>,
+    added: Added,
+    client: ClientKey,
+    /// What it was refused for may be its question.
+    plain: bool,
+    /// Its bytes' part of the room for all of them.
+    _share: Option<Rc<Permit>>,
+}
+
+/// Settles the question of a request whose path does not decide it. Gathers a body that alone says its dialect.
+pub(crate) async fn settle<B: ClientBody>(
+    in_flight: &InFlight,
+    policy: UsagePolicy<'_>,
+    (speaks, headers): (Option<Speaks>, &HeaderMap),
+    question: Option<Question>,
+    upload: &mut Upload<B>,
+    gathered: Option<Gathered>,
+) -> Result<(Option<Question>, Option<Gathered>), BodyError> {
+    match (speaks, question) {
+        (Some(Speaks::Invocations), Some(Ok(_))) => {
+            let gathered = match gathered {
+                Some(gathered) => gathered,
+                None => upload.gather(limits::GATHERED_BYTES).await?,
+            };
+            let question = match gathered {
+                Gathered::Not | Gathered::Crowded => Some(Err(UsageStep::TooLarge)),
+                Gathered::Whole(_) | Gathered::Sealed => question_by_body(in_flight, policy, headers),
+            };
+            Ok((question, Some(gathered)))
+        }
+        (Some(Speaks::Anything), _) => {
+            // The shape of the body has decided the dialect, where a budget asks for that.
+            let dialect = in_flight.metered.borrow_mut().with(|exchange| exchange.dialect());
+            Ok((dialect.and_then(|dialect| policy.askable(dialect, headers)), gathered))
+        }
+        (_, question) => Ok((question, gathered)),
+    }
+}
+
+fn question_by_body(in_flight: &InFlight, policy: UsagePolicy<'_>, headers: &HeaderMap) -> Option<Question> {
+    let facts = |exchange: &mut Exchange| (exchange.dialect(), exchange.asks_for_frames());
+    let (dialect, asks_for_frames) = in_flight.metered.borrow_mut().with(facts)?;
+    let question = policy.askable(dialect, headers);
+    match dialect {
+        Dialect::Unknown if question.is_none() && asks_for_frames => Some(Err(UsageStep::Unreadable)),
+        _ => question,
+    }
+}
+
+/// Edits the request if the question can be asked in it; returns the original then. `gathered` is
+/// its body, if that was gathered before.
+pub(crate) async fn inject<B: ClientBody>(
+    in_flight: &InFlight,
+    question: Option<Question>,
+    client: ClientKey,
+    parts: &mut request::Parts,
+    upload: &mut Upload<B>,
+    gathered: Option<Gathered>,
+) -> Result<Option<Original>, BodyError> {
+    let ask = match question {
+        Some(Ok(ask)) => ask,
+        Some(Err(step)) => {
+            in_flight.usage(step);
+            return Ok(None);
+        }
+        None => return Ok(None),
+    };
+    let gathered = match gathered {
+        Some(gathered) => gathered,
+        None => upload.gather(limits::GATHERED_BYTES).await?,
+    };
+    let body = match gathered {
+        Gathered::Whole(body) => body,
+        Gathered::Sealed => {
+            in_flight.usage(UsageStep::Unreadable);
+            return Ok(None);
+        }
+        Gathered::Not | Gathered::Crowded => {
+            in_flight.usage(UsageStep::TooLarge);
+            return Ok(None);
+        }
+    };
+    // Under the meter's guard: should it fail, the request goes as it came, and nobody looks.
+    let edited = in_flight.metered.borrow_mut().with(|exchange| {
+        if !exchange.asks_for_frames() {
+            return Err(UsageStep::NotStreamed);
+        }
+        match usage::ask(&body, ask) {
+            Asking::Edit { edit, added, plain } => {
+                exchange.asked_more(Some(added));
+                let slices: Vec<Bytes> = edit.apply(&body).collect();
+                Ok((slices, edit.new_len(body.len()), added, plain))
+            }
+            Asking::Nothing(Why::NotStreamed) => Err(UsageStep::NotStreamed),
+            Asking::Nothing(Why::AskedAlready) => Err(UsageStep::ClientAsked),
+            Asking::Nothing(Why::NotJson | Why::Odd) => Err(UsageStep::Unreadable),
+        }
+    });
+    let (slices, length, added, plain) = match edited {
+        Some(Ok(edited)) => edited,
+        Some(Err(step)) => {
+            in_flight.usage(step);
+            return Ok(None);
+        }
+        None => return Ok(None),
+    };
+    let (head, trailers) = (parts.clone(), upload.trailers().cloned());
+    let original = Original { parts: head, body, trailers, added, client, plain, _share: upload.share() };
+    upload.replace(slices.into_iter());
+    if parts.headers.contains_key(CONTENT_LENGTH) {
+        parts.headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
+    }
+    // What is to be taken out of the answer must be readable in it.
+    parts.headers.insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    in_flight.usage(if added.is_running() { UsageStep::Continuous } else { UsageStep::Injected });
+    Ok(Some(original))
+}
+
+/// Returns true if an answer may be due to what was added.
+pub(crate) fn is_refusal(status: StatusCode) -> bool {
+    matches!(status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY)
+}
+
+impl Original {
+    /// The request, to be sent once more.
+    pub(crate) fn request<B: ClientBody>(&self, in_flight: &Rc<InFlight>) -> Request<Upload<B>> {
+        in_flight.metered.borrow_mut().with(|exchange| exchange.asked_more(None));
+        let body = Upload::again(self.body.clone(), self.trailers.clone(), in_flight);
+        Request::from_parts(self.parts.clone(), body)
+    }
+
+    /// It was answered with `status`: if that is a success, the question was what was refused. Unless a
+    /// flag was written in a way that this server may have read otherwise: a client could make us ask
+    /// nobody any more.
+    pub(crate) fn answered(&self, in_flight: &InFlight, status: StatusCode) {
+        if self.plain && status.is_success() {
+            in_flight.worker.profiles[in_flight.upstream].refuses(self.added, self.client, clock::now());
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The end of a request that gets no response from its upstream: its client left, or the proxy answers.
+
+use super::answer::Answer;
+use super::in_flight::InFlight;
+use crate::clock;
+use crate::engine::BodyError;
+use crate::state::WorkerState;
+
+/// The reason why a request does not go on.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// The client left: there is no one to answer.
+    ClientGone,
+    /// The proxy answers.
+    Reject(Answer),
+}
+
+impl From<Answer> for Stop {
+    fn from(answer: Answer) -> Self {
+        Self::Reject(answer)
+    }
+}
+
+impl From<BodyError> for Stop {
+    fn from(error: BodyError) -> Self {
+        Self::Reject(match error {
+            BodyError::ClientGone => return Self::ClientGone,
+            BodyError::Malformed => Answer::malformed_body(),
+            BodyError::TooSlow => Answer::slow_body(),
+            BodyError::Crowding(upstream) => Answer::upstream_full(&upstream),
+        })
+    }
+}
+
+/// Counts and reports the answer to a request whose tenant is not known yet.
+pub(super) fn reject_unopened(worker: &WorkerState, upstream: usize, answer: Answer) -> Answer {
+    worker.refuse(answer.refusal);
+    worker.report_rejection(upstream, (answer.refusal, answer.status.as_u16()), None);
+    answer
+}
+
+/// Counts the answer to a request that was let in, and ends its exchange.
+pub(super) fn reject(in_flight: &InFlight, answer: Answer) -> Answer {
+    in_flight.worker.refuse(answer.refusal);
+    let status = answer.status.as_u16();
+    let mut metered = in_flight.metered.borrow_mut();
+    metered.with(|exchange| exchange.answered_locally(answer.refusal, status, clock::now()));
+    metered.finish();
+    answer
+}

@@ -1,0 +1,54 @@
+//! The head of a request as the upstream gets it.
+
+use http::Version;
+use http::header::{CONTENT_LENGTH, HOST, HeaderValue, TRANSFER_ENCODING};
+use http::request;
+use http::uri::{PathAndQuery, Uri};
+
+use super::headers;
+use crate::Upstream;
+
+/// The target as the upstream gets it: origin form, under its prefix, without its first `prefix_len` bytes.
+pub(crate) fn target(uri: &Uri, prefix_len: usize, upstream: &Upstream) -> Result<Uri, http::Error> {
+    let path = uri.path_and_query().map_or("/", PathAndQuery::as_str);
+    if path == "*" {
+        return Ok(Uri::from(PathAndQuery::from_static("*")));
+    }
+    if prefix_len == 0 && upstream.prefix.is_empty() && uri.authority().is_none() {
+        return Ok(uri.clone());
+    }
+    let path = path.get(prefix_len..).unwrap_or(path);
+    let slash = if path.starts_with('/') { "" } else { "/" };
+    Ok(Uri::from(PathAndQuery::try_from(format!("{}{slash}{path}", upstream.prefix))?))
+}
+
+/// Makes the head one of the next hop's. Only what has to differ does.
+pub(crate) fn rewrite(
+    parts: &mut request::Parts,
+    uri: Uri,
+    upstream: &Upstream,
+    upgrade: bool,
+    has_body: bool,
+) {
+    parts.headers = headers::for_upstream(std::mem::take(&mut parts.headers), upgrade);
+    // In absolute form, and under HTTP/2, the target names the host (RFC 9112 §3.2.2).
+    if let Some(authority) = parts.uri.authority() {
+        if let Ok(authority) = HeaderValue::from_str(authority.as_str()) {
+            parts.headers.insert(HOST, authority);
+        }
+    } else if !parts.headers.contains_key(HOST) {
+        // HTTP/1.0 may come without one; the upstream is spoken to in 1.1.
+        if let Ok(host) = HeaderValue::from_str(&format!("{}:{}", upstream.host, upstream.port)) {
+            parts.headers.insert(HOST, host);
+        }
+    }
+    if parts.version == Version::HTTP_2 {
+        headers::join_cookies(&mut parts.headers);
+        // HTTP/2 needs neither to have a body. An engine would send a GET without either as empty.
+        if has_body && !parts.headers.contains_key(CONTENT_LENGTH) {
+            parts.headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+        }
+    }
+    parts.uri = uri;
+    parts.version = Version::HTTP_11;
+}

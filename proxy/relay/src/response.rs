@@ -1,0 +1,149 @@
+//! The response to the client: its head, and the body that goes on reading the upstream.
+
+mod edit;
+pub(crate) mod interim;
+mod rest;
+mod tee;
+
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, Waker};
+
+use bytes::Bytes;
+use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::{Response, StatusCode, Version, response};
+use http_body::{Body, Frame, SizeHint};
+
+use self::tee::Tee;
+use crate::connections::Connections;
+use crate::engine::{Cut, Engine};
+use crate::request::answer::Answer;
+use crate::request::in_flight::InFlight;
+use crate::request::reject::Stop;
+use crate::request::send::Sent;
+use crate::request::{headers, policy};
+use crate::{Passthrough, clock};
+
+/// Makes the response to the client. `upgrade`: the request asks to switch protocols; `unmetered`: the reason why it
+/// is not metered.
+pub(crate) async fn respond<E: Engine>(
+    connections: &Rc<Connections<E>>,
+    in_flight: &Rc<InFlight>,
+    sent: Sent<E>,
+    upgrade: bool,
+    unmetered: Option<Passthrough>,
+) -> Result<Response<ResponseBody<E>>, Stop> {
+    let at = clock::now();
+    let worker = &in_flight.worker;
+    let Sent { connection, response } = sent;
+    let (mut head, body) = response.into_parts();
+    let invalid = |what| Answer::invalid(in_flight.upstream_name(), what);
+    policy::check_response(head.status, &head.headers, upgrade).map_err(invalid)?;
+    let switching = head.status == StatusCode::SWITCHING_PROTOCOLS;
+    if upgrade && let Some(reason) = unmetered {
+        worker.pass(if switching { Passthrough::Upgrade } else { reason });
+    }
+    let shown = {
+        let mut metered = in_flight.metered.borrow_mut();
+        let shown = metered.with(|exchange| exchange.response_head(head.status.as_u16(), &head.headers, at));
+        if shown == Some(None) {
+            // Not an answer we meter.
+            worker.pass(Passthrough::Path);
+            metered.finish();
+        }
+        shown.flatten().unwrap_or_default()
+    };
+    if let Some(reason) = shown.unread {
+        worker.pass(reason);
+    }
+
+    head.version = Version::HTTP_11;
+    head.headers = headers::for_client(head.headers, switching);
+    if head.headers.contains_key(TRANSFER_ENCODING) {
+        // The one that did not frame the body (RFC 9112 §6.3).
+        head.headers.remove(CONTENT_LENGTH);
+        if !in_flight.is_http1 {
+            head.headers.remove(TRANSFER_ENCODING);
+        }
+    }
+    if shown.edited {
+        head.headers.remove(CONTENT_LENGTH);
+    }
+
+    in_flight.answering.set(true);
+    let body = if switching {
+        let upstream_io = connection.into_upstream_io().await;
+        in_flight.client.switch(upstream_io.ok_or_else(|| invalid("broke off while switching protocols"))?);
+        ResponseBody::Empty
+    } else if body.is_end_stream() {
+        let mut driven = Context::from_waker(Waker::noop());
+        tee::end(connections, in_flight, Some(connection), false, at, &mut driven);
+        declared(&head, in_flight.is_http1)
+    } else {
+        if in_flight.stream.is_some() {
+            in_flight.watch();
+        }
+        let (connections, in_flight) = (Rc::clone(connections), Rc::clone(in_flight));
+        ResponseBody::Tee(Tee::new(body, connection, connections, in_flight, shown.edited))
+    };
+    in_flight.spent(at);
+    Ok(Response::from_parts(head, body))
+}
+
+/// The response that the proxy makes itself. `close` ends the client's connection after it.
+pub(crate) fn own<E: Engine>(answer: Answer, close: bool) -> Response<ResponseBody<E>> {
+    answer.into_response(close).map(|body| ResponseBody::Answer(Some(body)))
+}
+
+/// A 304 says how long the body would be that it does not send.
+fn declared<E: Engine>(head: &response::Parts, http1: bool) -> ResponseBody<E> {
+    let length = head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    match length {
+        Some(length) if http1 && head.status == StatusCode::NOT_MODIFIED => ResponseBody::Declared(length),
+        _ => ResponseBody::Empty,
+    }
+}
+
+/// A response body.
+pub(crate) enum ResponseBody<E: Engine> {
+    /// The upstream's.
+    Tee(Tee<E>),
+    /// One of our own answers.
+    Answer(Option<Bytes>),
+    /// None, but the head names a length: as a 304 says of the body it does not send. An engine
+    /// would take the field away from a body that says it is empty.
+    Declared(u64),
+    /// None.
+    Empty,
+}
+
+impl<E: Engine> Body for ResponseBody<E> {
+    type Data = Bytes;
+    type Error = Cut;
+
+    fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Cut>>> {
+        match self.get_mut() {
+            Self::Tee(tee) => Pin::new(tee).poll_frame(cx),
+            Self::Answer(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Self::Declared(_) | Self::Empty => Poll::Ready(None),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Tee(tee) => tee.is_end_stream(),
+            Self::Answer(bytes) => bytes.is_none(),
+            Self::Declared(_) => false,
+            Self::Empty => true,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Tee(tee) => tee.size_hint(),
+            Self::Answer(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |b| b.len() as u64)),
+            Self::Declared(length) => SizeHint::with_exact(*length),
+            Self::Empty => SizeHint::with_exact(0),
+        }
+    }
+}

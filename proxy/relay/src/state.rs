@@ -1,0 +1,144 @@
+//! The state that the requests of one worker share. `Rc`, never `Arc`: it stays on its thread (law 7). Other
+//! workers see of it the load cells, the profiles, the capacities and the outbox only.
+
+use std::cell::{Cell, RefCell};
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
+
+use scan::{Member, Wanted};
+use tenant::{BodyKey, Rules};
+
+use crate::capacity::Capacity;
+use crate::drain::Leaving;
+use crate::holder::Holders;
+use crate::ids::IdSource;
+use crate::outbox::Outbox;
+use crate::rejection::{Known, Rejection};
+use crate::{Dropped, Observer, Passthrough, Plan, Refusal, UpstreamProfile, UsageStep};
+
+/// The state of one worker.
+pub(crate) struct WorkerState {
+    /// The settings in force.
+    pub(crate) plan: Arc<Plan>,
+    /// The worker's cells.
+    pub(crate) observer: RefCell<Box<dyn Observer>>,
+    /// The queue of finished records.
+    pub(crate) outbox: Outbox,
+    /// One load cell per upstream, in the plan's order; shared by all workers, touched at an
+    /// exchange's start and end only.
+    pub(crate) loads: Vec<Arc<Mutex<meter::Load>>>,
+    /// One profile per upstream, in the plan's order; shared by all workers.
+    pub(crate) profiles: Vec<Arc<UpstreamProfile>>,
+    /// The source of the ids this worker gives.
+    pub(crate) ids: IdSource,
+    /// The body members that the last rules asked for, and those rules.
+    pub(crate) wanted: RefCell<Option<(Arc<Rules>, Arc<Wanted>)>>,
+    /// The resources that clients share, in all workers.
+    pub(crate) capacities: Capacities,
+    /// The capacity for texts that are kept to be counted; shared by all workers.
+    pub(crate) texts: Capacity,
+    /// True while the rest is being cut: an exchange's end is then the proxy's doing, not its client's.
+    pub(crate) cutting: Cell<bool>,
+    /// The order to every connection to end.
+    pub(crate) leaving: Leaving,
+    /// Requests not yet fully answered. This thread alone writes it.
+    pub(crate) in_flight: Arc<AtomicUsize>,
+}
+
+/// The resources that the clients of all workers share.
+#[derive(Clone)]
+pub(crate) struct Capacities {
+    pub(crate) holders: Holders,
+    /// Connections of clients.
+    pub(crate) connections: Capacity,
+    /// Bytes of request bodies that are gathered.
+    pub(crate) gathered_bytes: Capacity,
+    /// Connections that carry a request, in the plan's order.
+    pub(crate) upstreams: Vec<Capacity>,
+    /// Sockets of either side.
+    pub(crate) sockets: Capacity,
+}
+
+impl WorkerState {
+    /// Counts a request that passes unmetered.
+    pub(crate) fn pass(&self, reason: Passthrough) {
+        self.observer.borrow_mut().pass(reason);
+    }
+
+    /// Counts a request that was answered here.
+    pub(crate) fn refuse(&self, reason: Refusal) {
+        self.observer.borrow_mut().refuse(reason);
+    }
+
+    /// Reports a request that makes no record to the access log.
+    pub(crate) fn report_rejection(&self, upstream: usize, answer: (Refusal, u16), known: Option<Known>) {
+        if !self.plan.tell_turned_away {
+            return;
+        }
+        let (reason, status) = answer;
+        let upstream = Arc::clone(&self.plan.upstreams[upstream].name);
+        if !self.outbox.tell(Rejection { upstream, reason, status, known }) {
+            self.lose(Dropped::Refusal);
+        }
+    }
+
+    /// Returns the body members that these rules ask for; made anew only when the rules change.
+    pub(crate) fn wanted(&self, rules: &Arc<Rules>) -> Arc<Wanted> {
+        let mut kept = self.wanted.borrow_mut();
+        match &*kept {
+            Some((of, wanted)) if Arc::ptr_eq(of, rules) => Arc::clone(wanted),
+            _ => {
+                let wanted = Arc::new(members(rules));
+                *kept = Some((Arc::clone(rules), Arc::clone(&wanted)));
+                wanted
+            }
+        }
+    }
+
+    /// Counts a step taken about a request's usage.
+    pub(crate) fn usage(&self, step: UsageStep) {
+        self.observer.borrow_mut().usage(step);
+    }
+
+    /// Counts a loss. A loss inside the observer itself is not counted.
+    pub(crate) fn lose(&self, what: Dropped) {
+        if let Ok(mut observer) = self.observer.try_borrow_mut() {
+            observer.lose(what, 1);
+        }
+    }
+
+    /// Counts a request that begins.
+    pub(crate) fn request_began(&self) {
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a request that ended.
+    pub(crate) fn request_ended(&self) {
+        self.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn members(rules: &Rules) -> Wanted {
+    Wanted::new(rules.wanted().iter().map(|key| match key {
+        BodyKey::User => Member::User,
+        BodyKey::SafetyIdentifier => Member::SafetyIdentifier,
+        BodyKey::Metadata(key) => Member::Metadata(key.clone()),
+    }))
+}
+
+/// Contains a panic to the task it happened in, and counts it (law 3).
+pub(crate) async fn contain(worker: Rc<WorkerState>, task: impl Future<Output = ()>) {
+    let mut task = pin!(task);
+    std::future::poll_fn(|cx| {
+        catch_unwind(AssertUnwindSafe(|| task.as_mut().poll(cx))).unwrap_or_else(|_panic| {
+            worker.lose(Dropped::Panic);
+            Poll::Ready(())
+        })
+    })
+    .await;
+}

@@ -1,0 +1,50 @@
+//! An HTTP library is named in the folder of the engine that is made of it, so that requests, exchanges and
+//! responses are the same for every engine.
+
+use std::path::Path;
+
+/// The source files below `folder`, with their texts.
+fn sources(folder: &Path) -> Vec<(String, String)> {
+    let mut sources = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display())) {
+        let path = entry.expect("a readable entry").path();
+        if path.is_dir() {
+            sources.extend(self::sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = std::fs::read_to_string(&path).expect("UTF-8");
+            sources.push((path.display().to_string(), text));
+        }
+    }
+    sources
+}
+
+/// Returns true if a line names a path of this library.
+fn names(line: &str, library: &str) -> bool {
+    let code = line.split("//").next().unwrap_or_default();
+    code.match_indices(&format!("{library}::")).any(|(at, _)| {
+        let before = code[..at].chars().next_back();
+        before.is_none_or(|before| !(before.is_alphanumeric() || matches!(before, '_' | ':')))
+    })
+}
+
+#[test]
+fn hyper_is_named_in_its_engine_only() {
+    let relay = super::root().join("proxy/relay/src");
+    let sources = sources(&relay);
+    assert!(sources.len() > 40, "the walk found only {} files", sources.len());
+    let engine = relay.join("engine/hyper").display().to_string();
+    for (path, text) in sources.iter().filter(|(path, _)| !path.starts_with(&engine)) {
+        for library in ["hyper", "hyper_util"] {
+            assert!(!text.lines().any(|line| names(line, library)), "{path} names {library}");
+        }
+    }
+}
+
+#[test]
+fn paths_of_a_library_are_found() {
+    assert!(names("use hyper::body::Incoming;", "hyper"));
+    assert!(names("fn f(error: &hyper::Error) {}", "hyper"));
+    assert!(!names("use crate::engine::hyper::Hyper;", "hyper"));
+    assert!(!names("// hyper::Error", "hyper"));
+    assert!(!names("use hyper_util::rt::TokioIo;", "hyper"));
+}
