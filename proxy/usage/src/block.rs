@@ -1,11 +1,11 @@
-//! The lines of one SSE event, as the editor needs them: which of them are the event's own, and
-//! which of their bytes are payload. Lines end in LF, CR or CRLF.
+//! The lines of one SSE event, as the editor needs them: the lines that belong to the event, and their
+//! payload bytes. Lines end in LF, CR or CRLF.
 
 use std::ops::Range;
 
 use memchr::memchr2;
 
-/// One line: where it begins, where its text ends, and where it ends.
+/// One line: its start, the end of its text, and its end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Line {
     pub(crate) from: usize,
@@ -13,7 +13,7 @@ pub(crate) struct Line {
     pub(crate) to: usize,
 }
 
-/// The lines of `bytes`; the last may lack its end.
+/// The lines of `bytes`; the last may lack its line end.
 pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = Line> {
     let mut from = 0;
     std::iter::from_fn(move || {
@@ -59,9 +59,9 @@ pub(crate) fn payloads(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
     lines(bytes).filter_map(|line| line.payload(bytes))
 }
 
-/// Where the event that `bytes` end with begins. Blank lines and blocks without data may stand
-/// before it: they are silent, and the scanner counts them to the next event. `None` if no blank
-/// line is the last.
+/// Returns the start of the event that `bytes` end with. Empty lines and blocks without data may precede it:
+/// they dispatch nothing, and the scanner counts them to the next event. `None` unless the last line is
+/// empty.
 pub(crate) fn last_event(bytes: &[u8]) -> Option<usize> {
     let (mut from, mut ended) = (0, false);
     for line in lines(bytes) {
@@ -73,9 +73,9 @@ pub(crate) fn last_event(bytes: &[u8]) -> Option<usize> {
     ended.then_some(from)
 }
 
-/// What must go so that the object around the member at `from..to` stays one: the member and one
-/// comma. `None` if there is no such member.
-pub(crate) fn with_comma(bytes: &[u8], from: usize, to: usize) -> Option<Range<usize>> {
+/// Returns the range to remove so that the object around the member at `from..to` stays valid: the member
+/// and one comma. `None` if there is no such member.
+pub(crate) fn removable_range(bytes: &[u8], from: usize, to: usize) -> Option<Range<usize>> {
     let last = to.checked_sub(1)?;
     let is_payload = |at: usize| payloads(bytes).any(|part| part.contains(&at));
     if from >= last || !is_payload(from) || !is_payload(last) || (bytes[from], bytes[last]) != (b'"', b'}') {

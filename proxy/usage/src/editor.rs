@@ -1,9 +1,8 @@
-//! The editor: takes what is marked out of a body that passes, and holds the bytes that may still
-//! have to go. It owns held bytes and nothing else; whether they have waited long enough is for the
-//! relay to say.
+//! Removes marked ranges from a passing body, and holds back bytes that may have to be removed. The relay
+//! decides when they were held long enough.
 //!
-//! Marks are not trusted. One that does not lie within the bytes at hand, or does not stand around
-//! what it should, cuts nothing and is counted.
+//! Marks are not trusted. A mark outside the available bytes, or around other content than it claims, cuts
+//! nothing and is counted.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,12 +12,12 @@ use bytes::Bytes;
 use crate::block;
 use crate::mark::{Cut, Marks, Part};
 
-/// Bytes held at most. The longest usage events recorded have under 1 KiB; what is longer is an
-/// answer's content, whose usage member (`continuous`) then stays in.
-pub const HOLD_BYTES: usize = 64 * 1024;
+/// The limit of held bytes. The longest recorded usage events have less than 1 KiB; a longer event has an
+/// answer's content, whose usage member (`continuous`) then stays.
+pub const HOLD_MAX_BYTES: usize = 64 * 1024;
 
-/// How long bytes may be held. The relay keeps the time and calls [`Editor::release`]; a server
-/// that writes an event in two pieces does so within a few milliseconds.
+/// The limit of the time that bytes are held. The relay measures it and calls [`Editor::release`]; a server
+/// that writes an event in two parts does so within a few milliseconds.
 pub const HOLD_TIME: Duration = Duration::from_millis(50);
 
 const BYTE_ORDER_MARK: &[u8] = "\u{FEFF}".as_bytes();
@@ -27,14 +26,14 @@ const BYTE_ORDER_MARK: &[u8] = "\u{FEFF}".as_bytes();
 #[derive(Default)]
 pub struct Editor {
     held: Vec<u8>,
-    /// Where the first byte that was not given away yet stands in the body.
+    /// The position in the body of the first byte that was not passed on.
     position: u64,
-    /// What was cut ended in CR: an LF that comes next belongs to it.
+    /// The removed range ended in CR: a following LF belongs to it.
     after_cr: bool,
     missed: u64,
 }
 
-/// Says how much is held, and not what: it is an answer's text.
+/// Prints the number of held bytes but not the bytes: they are an answer's text.
 impl fmt::Debug for Editor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Editor")
@@ -51,8 +50,8 @@ impl Editor {
         Self::default()
     }
 
-    /// Takes the next slice and gives away what may go: the slice itself if there is nothing to do,
-    /// or something new, which may be empty. `marks` are emptied.
+    /// Takes the next slice and returns the bytes to pass on: the slice itself if nothing changes, or new
+    /// bytes, possibly none. Empties `marks`.
     #[inline]
     pub fn edit(&mut self, slice: Bytes, marks: &mut Marks) -> Bytes {
         if marks.cuts.is_empty() && marks.hold.is_none() && self.held.is_empty() && !self.after_cr {
@@ -62,29 +61,29 @@ impl Editor {
         self.edit_marked(slice, marks)
     }
 
-    /// Gives back what is held: its time is over, or the body is, or something went wrong. What
-    /// comes of the same event later passes untouched.
+    /// Returns the held bytes: their time is over, the body ended, or an error occurred. The rest of their
+    /// event passes unchanged.
     pub fn release(&mut self) -> Bytes {
         self.position += self.held.len() as u64;
         Bytes::from(std::mem::take(&mut self.held))
     }
 
-    /// The bytes that are held.
+    /// The held bytes.
     pub fn held(&self) -> &[u8] {
         &self.held
     }
 
-    /// Where the bytes that are held begin in the body.
+    /// The position of the held bytes in the body.
     pub fn held_from(&self) -> Option<u64> {
         self.is_holding().then_some(self.position)
     }
 
-    /// Whether bytes are held.
+    /// Returns true if bytes are held.
     pub fn is_holding(&self) -> bool {
         !self.held.is_empty()
     }
 
-    /// Edits that could not be made, because their bytes had gone or the hold was full.
+    /// Edits that were not made, because their bytes had passed or the hold was full.
     pub fn missed(&self) -> u64 {
         self.missed
     }
@@ -96,12 +95,12 @@ impl Editor {
         } else {
             self.held.extend_from_slice(&slice);
             let goes_on = marks.cuts.is_empty() && hold.is_some_and(|from| from <= self.position);
-            if goes_on && self.held.len() <= HOLD_BYTES {
+            if goes_on && self.held.len() <= HOLD_MAX_BYTES {
                 return Bytes::new();
             }
             Bytes::from(std::mem::take(&mut self.held))
         };
-        let mut draft = Draft { bytes: &bytes, kept: Vec::new(), from: 0, cut: false };
+        let mut draft = Draft { bytes: &bytes, out: Vec::new(), from: 0, cut: false };
         if self.after_cr && !bytes.is_empty() {
             self.after_cr = false;
             if bytes[0] == b'\n' {
@@ -113,13 +112,13 @@ impl Editor {
                 self.missed += 1;
             }
         }
-        let Draft { mut kept, from, cut, .. } = draft;
+        let Draft { mut out, from, cut, .. } = draft;
         self.after_cr |= cut && from == bytes.len() && bytes.last() == Some(&b'\r');
 
         let hold = hold.and_then(|at| usize::try_from(at.checked_sub(self.position)?).ok());
         let to = match hold {
-            // What is held must be whole in hand, and not too much.
-            Some(at) if at >= from && at < bytes.len() && bytes.len() - at <= HOLD_BYTES => at,
+            // Bytes are held from `at` to the end, if they are all available and not too many.
+            Some(at) if at >= from && at < bytes.len() && bytes.len() - at <= HOLD_MAX_BYTES => at,
             _ => bytes.len(),
         };
         self.held.extend_from_slice(&bytes[to..]);
@@ -127,23 +126,23 @@ impl Editor {
         if !cut {
             return bytes.slice(..to);
         }
-        kept.extend_from_slice(&bytes[from..to]);
-        Bytes::from(kept)
+        out.extend_from_slice(&bytes[from..to]);
+        Bytes::from(out)
     }
 }
 
-/// An edit under way.
+/// An edit in progress.
 struct Draft<'a> {
     bytes: &'a [u8],
-    /// What stays of `bytes[..from]`.
-    kept: Vec<u8>,
+    /// The remaining bytes of `bytes[..from]`.
+    out: Vec<u8>,
     from: usize,
-    /// Something was taken out.
+    /// A range was removed.
     cut: bool,
 }
 
 impl Draft<'_> {
-    /// Makes one cut; `position` is where the bytes stand in the body. `None` if it cannot be made.
+    /// Makes one cut; `position` is that of the bytes in the body. `None` if it cannot be made.
     fn make(&mut self, cut: Cut, position: u64) -> Option<()> {
         let at = |offset: u64| usize::try_from(offset.checked_sub(position)?).ok();
         let (mut from, to) = (at(cut.frame.0)?, at(cut.frame.1)?);
@@ -164,11 +163,11 @@ impl Draft<'_> {
                 }
             }
             Part::Member(first, last) => {
-                let member = block::with_comma(event, inside(first)?, inside(last)?)?;
+                let member = block::removable_range(event, inside(first)?, inside(last)?)?;
                 if from + member.start < self.from {
                     return None;
                 }
-                // Only payload goes: line ends, field names and comments between stay.
+                // Only payload is removed: line ends, field names and comments between stay.
                 for part in block::payloads(event) {
                     let (start, end) = (part.start.max(member.start), part.end.min(member.end));
                     if start < end {
@@ -182,7 +181,7 @@ impl Draft<'_> {
                     return None;
                 }
                 self.remove(from + first, from + last);
-                self.kept.extend_from_slice(b"false");
+                self.out.extend_from_slice(b"false");
             }
         }
         Some(())
@@ -191,9 +190,9 @@ impl Draft<'_> {
     fn remove(&mut self, from: usize, to: usize) {
         if !self.cut {
             self.cut = true;
-            self.kept.reserve(self.bytes.len() - (to - from));
+            self.out.reserve(self.bytes.len() - (to - from));
         }
-        self.kept.extend_from_slice(&self.bytes[self.from..from]);
+        self.out.extend_from_slice(&self.bytes[self.from..from]);
         self.from = to;
     }
 }

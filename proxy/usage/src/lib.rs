@@ -1,10 +1,9 @@
-//! The usage editor. A server reports what a stream cost only if it is asked to; a client that did
-//! not ask must not see the answer. This crate merges the question into the request, and takes out
-//! of the response what the question added: bytes become keep, cut and insert. It knows no HTTP
-//! and no clock.
+//! The usage editor. A server reports the counts of a stream only on request, and a client that did not
+//! request them must not receive them. This crate adds the request for usage and removes its effects from
+//! the response. It knows no HTTP and no clock.
 //!
-//! Of a request: [`ask`] says what to insert where ([`Splices`]) and what is then [`Added`]. Of the
-//! response, for each slice:
+//! For a request, [`ask`] returns the insertions ([`Splices`]) and the [`Added`] options. For the response,
+//! for each slice:
 //!
 //! ```
 //! use bytes::Bytes;
@@ -28,22 +27,22 @@
 //! assert_eq!(seen, "data: [DONE]\n\n");
 //! ```
 //!
-//! Laws: no byte is lost, doubled or moved but those that were marked; nothing is held but while an
-//! edit is armed, and then at most [`HOLD_BYTES`] for at most [`HOLD_TIME`]; nonsense cuts nothing.
+//! Laws: no byte is lost, doubled or moved except marked ones. Bytes are held only while an edit is armed,
+//! at most [`HOLD_MAX_BYTES`] for at most [`HOLD_TIME`]. Invalid marks cut nothing.
 //!
 //! Modules in the order of the bytes:
 
-mod ask;
 mod block;
 mod editor;
+mod inject_usage;
 mod mark;
 mod policy;
 mod python;
 mod splice;
 mod watch;
 
-pub use ask::{Added, Ask, Asking, Why, ask};
-pub use editor::{Editor, HOLD_BYTES, HOLD_TIME};
+pub use editor::{Editor, HOLD_MAX_BYTES, HOLD_TIME};
+pub use inject_usage::{Added, Ask, Asking, Why, ask};
 pub use mark::{Cut, Marks, Part};
 pub use policy::Policy;
 pub use splice::Splices;

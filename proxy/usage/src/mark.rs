@@ -1,27 +1,27 @@
-//! What the watch tells the editor about the bytes at hand. Offsets count the body's bytes from its
-//! beginning, as in [`scan::Extent`].
+//! The marks that the watch sets for the editor. Offsets count from the start of the body, as in
+//! [`scan::Extent`].
 
-/// Something to be changed.
+/// A change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// Where the frame stands.
+    /// The position of the frame.
     pub frame: (u64, u64),
-    /// The part of it.
+    /// The part of the frame.
     pub part: Part,
 }
 
 /// The part of a frame that is changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// The whole event goes.
+    /// The whole event is removed.
     Event,
-    /// This member goes, from its key's quote to its value's brace.
+    /// This member is removed, from its key's quote to its value's brace.
     Member(u64, u64),
-    /// The word `true` that stands here becomes `false`.
+    /// The word `true` at this position becomes `false`.
     Flag(u64, u64),
 }
 
-/// The ranges to cut, in the order of the bytes, and the position from which bytes are held.
+/// The cuts, in the order of the bytes, and the position from which bytes are held.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Marks {
     pub(crate) cuts: Vec<Cut>,
@@ -29,17 +29,17 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Nothing to do.
+    /// Marks without cuts and holds.
     pub const fn new() -> Self {
         Self { cuts: Vec::new(), hold: None }
     }
 
-    /// Something is to be taken out.
+    /// Adds a change.
     pub fn cut(&mut self, cut: Cut) {
         self.cuts.push(cut);
     }
 
-    /// The bytes from here on are not to be given away yet: what they belong to may have to go.
+    /// Holds the bytes from this position on: the frame they belong to may have to be removed.
     pub fn hold(&mut self, from: Option<u64>) {
         self.hold = from;
     }

@@ -1,16 +1,16 @@
-//! How far the proxy may go to learn what a stream cost. Set for each upstream.
+//! The usage policy of an upstream: the options that the proxy may inject.
 
-/// What is asked of an upstream that the client did not ask.
+/// The usage options that the proxy adds to a client's request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Policy {
     /// Usage at the end of each stream.
     #[default]
     Inject,
-    /// That, and running counts in every frame, in the way the server has. The relay falls back to
-    /// [`Policy::Inject`] where a server has none, or would answer with other frames for it (vLLM's
-    /// Rust front end).
+    /// Usage at the end, and running counts in every frame, by the server's own option. The relay falls back
+    /// to [`Policy::Inject`] for a server without running counts, or one that changes its frames for them
+    /// (vLLM's Rust front end).
     Continuous,
-    /// Nothing: requests and responses are left as they are.
+    /// None: requests and responses stay unchanged.
     Observe,
 }
 
@@ -18,7 +18,7 @@ impl Policy {
     /// Every policy.
     pub const ALL: [Self; 3] = [Self::Inject, Self::Continuous, Self::Observe];
 
-    /// Its name, as settings and metrics write it.
+    /// The name in settings and metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Inject => "inject",

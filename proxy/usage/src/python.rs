@@ -1,9 +1,9 @@
-//! What Python's `json` reads beyond JSON by the letter, and servers in Python with it: a byte order mark,
-//! `NaN` and `Infinity`, surrogates that stand alone in a string's bytes. The law: every byte keeps its
-//! place, so that what is found in the copy is found in the body.
+//! The input that Python's `json` accepts beyond JSON, and with it servers in Python: a byte order mark,
+//! `NaN` and `Infinity`, lone surrogates in a string's bytes. Law: every byte keeps its position, so that a
+//! position in the copy is valid in the body.
 
-/// The body with something of the same length in the place of each of these; `None` if it has none of
-/// them. Whether the rest is JSON is not looked at.
+/// Returns the body with each of these replaced by JSON of the same length; `None` if it has none of them.
+/// The rest is not checked.
 pub(crate) fn as_json(body: &[u8]) -> Option<Vec<u8>> {
     let mut copy = body.to_vec();
     let mut at = 0;
@@ -11,15 +11,15 @@ pub(crate) fn as_json(body: &[u8]) -> Option<Vec<u8>> {
         copy[..MARK.len()].fill(b' ');
         at = MARK.len();
     }
-    let mut inside = false;
+    let mut in_string = false;
     while at < body.len() {
         let mut read = 1;
         match body[at] {
-            b'"' => inside = !inside,
-            b'\\' if inside => read = 2,
-            // No name we look for has an x in it.
-            0x80.. if inside => copy[at] = b'x',
-            b'N' | b'I' if !inside => {
+            b'"' => in_string = !in_string,
+            b'\\' if in_string => read = 2,
+            // No relevant name contains an x.
+            0x80.. if in_string => copy[at] = b'x',
+            b'N' | b'I' if !in_string => {
                 let known = NUMBERS.iter().find(|(word, _)| body[at..].starts_with(word));
                 if let Some((word, number)) = known {
                     copy[at..at + word.len()].copy_from_slice(number);
@@ -35,7 +35,7 @@ pub(crate) fn as_json(body: &[u8]) -> Option<Vec<u8>> {
 
 const MARK: &[u8] = "\u{FEFF}".as_bytes();
 
-/// Numbers that are no flag, either.
+/// Numbers that are no flag either.
 const NUMBERS: [(&[u8], &[u8]); 2] = [(b"NaN", b"2.0"), (b"Infinity", b"2.000000")];
 
 #[cfg(test)]

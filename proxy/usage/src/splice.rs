@@ -1,16 +1,16 @@
-//! An edit of a body that is all there: a few places where bytes are replaced or inserted. The rest
-//! is handed on as slices of the original, uncopied.
+//! An edit of a complete body: a few positions where bytes are replaced or inserted. The rest passes on as
+//! slices of the original, without a copy.
 
 use bytes::Bytes;
 
-/// Places in one edit. A question takes at most three: of the usage options one flag overridden and one
-/// inserted, and the flag of the timings.
-const PLACES: usize = 3;
+/// The limit of changes in one edit: of the usage options one flag replaced and one inserted, and the flag
+/// of the timings.
+const MAX_SPLICES: usize = 3;
 
 /// An edit of one body, in the order of its bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Splices {
-    list: [Splice; PLACES],
+    list: [Splice; MAX_SPLICES],
     len: usize,
 }
 
@@ -18,21 +18,22 @@ pub struct Splices {
 struct Splice {
     /// Offset in the original.
     at: usize,
-    /// Bytes of the original that go.
+    /// Bytes of the original to remove.
     remove: usize,
     insert: &'static [u8],
 }
 
 impl Splices {
-    /// Adds one; they may come in any order, and must not overlap. Insertions at one place keep theirs.
+    /// Adds a change. Changes may come in any order and must not overlap; insertions at one position keep
+    /// their order.
     pub(crate) fn add(&mut self, at: usize, remove: usize, insert: &'static [u8]) {
         self.list[self.len] = Splice { at, remove, insert };
         self.len += 1;
         self.list[..self.len].sort_by_key(|splice| splice.at);
     }
 
-    /// The edited body in parts, none of them empty: slices of `body` with the insertions between.
-    /// `body` must be the one the edit was made for; of any other, what does not fit is left out.
+    /// Returns the edited body in non-empty parts: slices of `body` with the insertions between. `body` must
+    /// be the one the edit was made for; changes that do not fit another body are left out.
     pub fn apply(&self, body: &Bytes) -> impl Iterator<Item = Bytes> {
         let body = body.clone();
         let Self { list, len } = *self;
@@ -45,7 +46,7 @@ impl Splices {
         (0..=len).flat_map(parts).filter(|part| !part.is_empty())
     }
 
-    /// Bytes by which the body grows.
+    /// The growth of the body in bytes.
     pub fn delta_len(&self) -> i64 {
         let delta = |splice: &Splice| splice.insert.len() as i64 - splice.remove as i64;
         self.list[..self.len].iter().map(delta).sum()

@@ -1,32 +1,32 @@
-//! What of a response is not for the client. A [`Watch`] stands between scanner and meter: it hands
-//! every event on and notes the frames that only our question brought.
+//! Finds the parts of a response that are not for the client. A [`Watch`] stands between scanner and meter:
+//! it passes every event on and marks the frames that exist only due to injected options.
 //!
-//! A server that sends usage unasked sends it to clients that did not ask, too. As soon as a stream
-//! gives that away, nothing more is cut from it.
+//! A server that sends usage without a request sends it to every client. Once a stream proves that, nothing
+//! more is cut from it.
 
 use scan::{Counts, Event, Extent, Scanner, Scope, Sink, Usage};
 
-use crate::ask::Added;
+use crate::inject_usage::Added;
 use crate::mark::{Cut, Marks, Part};
 
 /// Watches one response.
 #[derive(Debug)]
 pub struct Watch {
     added: Added,
-    /// The client asked for usage itself.
+    /// The client requested usage itself.
     asked: bool,
     unasked: bool,
-    /// There is nothing to cut and nothing to learn: events only pass.
+    /// Nothing to cut and nothing to detect: events only pass.
     idle: bool,
-    /// Answers finished.
+    /// Number of finished answers.
     finished: u32,
-    /// So many have to be before bytes may be held.
-    awaited: u32,
-    /// A frame with content had no usage in it.
-    bare: bool,
-    /// A frame before an answer's last one had usage in it.
-    running: bool,
-    /// Of the frame at hand.
+    /// Number of finished answers from which bytes may be held.
+    min_finished: u32,
+    /// A frame with content had no usage.
+    content_without_usage: bool,
+    /// A frame before an answer's last one had usage.
+    running_usage: bool,
+    /// The facts of the current frame.
     frame: Facts,
     marks: Marks,
 }
@@ -37,16 +37,16 @@ struct Facts {
     finish: bool,
     /// A running count above zero.
     counted: bool,
-    /// The server's own times.
+    /// The server's own times are present.
     times: bool,
     /// An answer, or all of them, ended.
     ends: bool,
 }
 
 impl Watch {
-    /// A watch for the response to a request to which this was `added`; `client_asked` if the client
-    /// had asked for usage itself, at the end or running. Only an event stream may be watched: an
-    /// unstreamed answer has usage always.
+    /// A watch for the response to a request with these `added` options; `client_asked` if the client
+    /// requested usage itself, final or running. Only an event stream may be watched: an unstreamed answer
+    /// always has usage.
     pub fn new(added: Option<Added>, client_asked: bool) -> Self {
         let added = added.unwrap_or_default();
         Self {
@@ -55,54 +55,54 @@ impl Watch {
             unasked: false,
             idle: client_asked && added == Added::default(),
             finished: 0,
-            awaited: 1,
-            bare: false,
-            running: false,
+            min_finished: 1,
+            content_without_usage: false,
+            running_usage: false,
             frame: Facts::default(),
             marks: Marks::new(),
         }
     }
 
-    /// Lets bytes be held (without running counts) only when so many answers are finished, in place of
-    /// the first: for servers that count all of them at the end.
+    /// Lets bytes be held (without running counts) only after this number of finished answers, in place of
+    /// one: for servers that report all counts at the end.
     #[must_use]
     pub fn awaiting(mut self, answers: u32) -> Self {
-        self.awaited = answers.max(1);
+        self.min_finished = answers.max(1);
         self
     }
 
-    /// Returns whether frames have to say where their counts stand.
+    /// Returns true if the scanner must report the position of counts.
     pub fn locates(&self) -> bool {
         self.added.is_running()
     }
 
-    /// Makes the scanner say what this watch needs to know. To be called before the first byte.
+    /// Configures the scanner for this watch. Must be called before the first byte.
     pub fn arm(&self, scanner: &mut Scanner) {
         if self.locates() {
             scanner.locate_usage();
         }
     }
 
-    /// A sink that hands everything on to `sink` and lets this watch see it.
+    /// A sink that passes everything on to `sink` and to this watch.
     #[inline]
     pub fn listen<'a, S: Sink>(&'a mut self, sink: &'a mut S) -> Listen<'a, S> {
         Listen { watch: self, sink }
     }
 
-    /// What is to be done with the slice that was just fed to `scanner`; the editor takes it away.
+    /// The changes for the slice that `scanner` just read; the editor removes them.
     #[inline]
     pub fn marks(&mut self, scanner: &Scanner) -> &mut Marks {
-        let armed = self.added.is_running() || self.added.include && self.finished >= self.awaited;
+        let armed = self.added.is_running() || self.added.include && self.finished >= self.min_finished;
         self.marks.hold = if armed && !self.unasked { scanner.unfinished() } else { None };
         &mut self.marks
     }
 
-    /// Whether usage was asked for, by the client or by us.
+    /// Returns true if the client or the proxy requested usage.
     pub fn asked(&self) -> bool {
         self.asked || self.added != Added::default()
     }
 
-    /// Whether this server was seen to send usage that nobody asked for.
+    /// Returns true if the server sent usage without a request.
     pub fn unasked(&self) -> bool {
         self.unasked
     }
@@ -132,36 +132,37 @@ impl Watch {
 
     #[inline]
     fn end_frame(&mut self, extent: Extent) {
-        // Most frames are of no interest.
+        // Most frames are irrelevant.
         if extent.is_usage || self.added.is_running() || self.frame.counted {
-            self.end_telling_frame(extent);
+            self.end_relevant_frame(extent);
         }
         self.frame = Facts::default();
     }
 
-    fn end_telling_frame(&mut self, extent: Extent) {
+    fn end_relevant_frame(&mut self, extent: Extent) {
         let Facts { content, finish, counted, times, ends } = self.frame;
         let nothing_added = self.added == Added::default();
-        // llama.cpp counts in `timings`, which is no usage member: a client may ask for those alone.
+        // llama.cpp's running count is in `timings`, which is no usage member: a client may request only
+        // those.
         let is_member = extent.usage.is_some() || !times && !self.added.timings;
         if counted && is_member && !extent.is_usage && !self.added.continuous && !self.asked {
-            self.give_up();
+            self.disarm();
         } else if !extent.whole {
-            // The client discards a torn block, so there is nothing to hide.
+            // The client discards a torn block, so nothing has to be removed.
         } else if extent.is_usage {
             if self.added.include {
                 self.cut(extent, Part::Event);
             } else if nothing_added && !self.asked {
-                self.give_up();
+                self.disarm();
             }
         } else if self.added.continuous {
             self.end_counted_frame(extent, content, finish);
         }
         if let Some(timings) = extent.timings.filter(|_| self.added.timings && extent.whole) {
-            // The timings of an answer's end come unasked.
+            // The server always sends the timings of an answer's end.
             let is_running = !ends && extent.usage.is_none();
-            let member = |place: Option<(u64, u64)>| {
-                place.filter(|_| is_running).map(|(from, to)| (from, Part::Member(from, to)))
+            let member = |span: Option<(u64, u64)>| {
+                span.filter(|_| is_running).map(|(from, to)| (from, Part::Member(from, to)))
             };
             let setting = timings.setting.map(|(from, to)| (from, Part::Flag(from, to)));
             let mut parts = [member(timings.member), member(timings.verbose), setting];
@@ -176,30 +177,30 @@ impl Watch {
 
     fn end_counted_frame(&mut self, extent: Extent, content: bool, finish: bool) {
         let Some(member) = extent.usage else {
-            self.bare |= content;
+            self.content_without_usage |= content;
             return;
         };
-        // Some servers have usage in an answer's last frame always (llama.cpp's and mistral.rs's
-        // completions). One that then was silent before does not count for us.
-        let own = finish && self.bare && !self.running;
-        self.running |= !finish;
+        // Some servers always send usage in an answer's last frame (the completions of llama.cpp and
+        // mistral.rs). If earlier frames had none, it is not due to the injected option.
+        let own = finish && self.content_without_usage && !self.running_usage;
+        self.running_usage |= !finish;
         if !own {
             self.cut(extent, Part::Member(member.0, member.1));
         }
     }
 
-    fn give_up(&mut self) {
+    fn disarm(&mut self) {
         self.unasked = true;
         self.idle = true;
     }
 }
 
-/// Zeros prove nothing: Ollama sends them in every frame when usage was asked for at the end.
+/// Zeros prove nothing: Ollama sends them in every frame when final usage was requested.
 fn is_above_zero(counts: &Counts) -> bool {
     counts.input.is_some_and(|n| n > 0) || counts.output.is_some_and(|n| n > 0)
 }
 
-/// Hands everything on, and lets its watch see it. See [`Watch::listen`].
+/// Passes everything on to a sink and to its watch. See [`Watch::listen`].
 #[derive(Debug)]
 pub struct Listen<'a, S> {
     watch: &'a mut Watch,

@@ -1,9 +1,9 @@
-//! What becomes of bytes under marks.
+//! The editor's output for given marks.
 
 use bytes::Bytes;
 use proptest::prelude::*;
 
-use crate::{Cut, Editor, HOLD_BYTES, Marks, Part};
+use crate::{Cut, Editor, HOLD_MAX_BYTES, Marks, Part};
 
 fn event(from: usize, to: usize) -> Cut {
     Cut { frame: (from as u64, to as u64), part: Part::Event }
@@ -15,7 +15,7 @@ fn holding(from: usize) -> Marks {
     marks
 }
 
-/// Cuts the part between `[` and `]`, which are no part of the body, in one slice.
+/// Cuts the event between `[` and `]`, which are not part of the body, in one slice.
 fn without_event(marked: &str) -> (String, u64) {
     let (from, to) = (marked.find('[').expect("["), marked.find(']').expect("]"));
     let body = marked.replace(['[', ']'], "");
@@ -23,28 +23,28 @@ fn without_event(marked: &str) -> (String, u64) {
     marks.cut(event(from, to - 1));
     let mut editor = Editor::new();
     let out = editor.edit(Bytes::from(body), &mut marks);
-    assert_eq!(marks, Marks::new(), "marks are taken away");
+    assert_eq!(marks, Marks::new(), "marks are emptied");
     assert!(!editor.is_holding());
     (String::from_utf8(out.to_vec()).expect("UTF-8"), editor.missed())
 }
 
 #[test]
-fn an_event_goes_with_its_lines_and_comments_stay() {
+fn an_event_is_cut_without_its_comments() {
     for (marked, kept) in [
         ("data: a\n\n[data: u\n\n]data: b\n\n", "data: a\n\ndata: b\n\n"),
         ("data: a\r\n\r\n[data: u\r\n\r]\ndata: b\r\n\r\n", "data: a\r\n\r\ndata: b\r\n\r\n"),
         ("data: a\r\r[data: u\r\r]data: b\r\r", "data: a\r\rdata: b\r\r"),
-        // Vector 34: its own event and id lines go, comments inside and after it stay.
+        // Vector 34: its event and id lines are removed; comments inside and after it stay.
         ("[event: x\nid: 7\n: in\ndata: u\nretry: 3\n\n]: after\n\n", ": in\n: after\n\n"),
         ("[event: x\r\n: in\r\ndata: u\r\n\r]\n: after\r\n", ": in\r\n: after\r\n"),
         // Several data lines (vector 33) are one event.
         ("[data: {\ndata: u\ndata\n\n]data: b\n\n", "data: b\n\n"),
-        // Blank lines and silent blocks before it, which the scanner counts to it, stay.
+        // Empty lines and blocks without data before it, which the scanner counts to it, stay.
         ("[\n\nid: 3\n\ndata: u\n\n]data: b\n\n", "\n\nid: 3\n\ndata: b\n\n"),
         ("[\u{FEFF}data: u\n\n]data: b\n\n", "\u{FEFF}data: b\n\n"),
         ("[data: u\n\n]", ""),
     ] {
-        // Brackets count in bytes, as the mark does.
+        // The brackets are byte positions, as are the marks.
         assert_eq!(without_event(marked), (kept.to_owned(), 0), "{marked:?}");
     }
 }
@@ -58,7 +58,7 @@ fn marks_around_no_event_cut_nothing() {
 }
 
 #[test]
-fn a_member_goes_with_one_comma() {
+fn a_member_is_cut_with_one_comma() {
     const USAGE: &str = r#""usage":{"a":[1,{"b":2}],"c":"}\","}"#;
     for (before, after, kept_before, kept_after) in [
         (r#"{"c":[1],"#, "}", r#"{"c":[1]"#, "}"),
@@ -94,7 +94,7 @@ fn a_member_goes_with_one_comma() {
 }
 
 #[test]
-fn a_member_that_is_none_stays() {
+fn a_range_that_is_no_member_stays() {
     let body = "data: {\"a\":{}}\n\n: \"x\":{}\n\ndata: [{\"u\":{}}, \"u\":{}]\n\n";
     let at = |text: &str| body.find(text).expect(text) as u64;
     for (frame, member) in [
@@ -116,12 +116,12 @@ fn a_member_that_is_none_stays() {
 }
 
 #[test]
-fn nothing_to_do_hands_on_the_slice_itself() {
+fn an_unmarked_slice_passes_without_a_copy() {
     let slice = Bytes::from("data: a\n\n".repeat(9));
     let mut editor = Editor::new();
     let out = editor.edit(slice.clone(), &mut Marks::new());
     assert_eq!((out.as_ptr(), out.len()), (slice.as_ptr(), slice.len()));
-    // What is given away before a torn tail is not copied either.
+    // The part before a torn tail is not copied either.
     let out = editor.edit(slice.clone(), &mut holding(2 * slice.len() - 9));
     assert_eq!((out.as_ptr(), out.len()), (slice.as_ptr(), slice.len() - 9));
     assert!(editor.is_holding());
@@ -129,7 +129,7 @@ fn nothing_to_do_hands_on_the_slice_itself() {
 }
 
 #[test]
-fn a_torn_event_waits_and_goes() {
+fn a_torn_event_is_held_and_cut() {
     let mut editor = Editor::new();
     let mut marks = holding(3);
     assert_eq!(editor.edit(Bytes::from("a\n\ndata: "), &mut marks), "a\n\n");
@@ -145,7 +145,7 @@ fn a_torn_event_waits_and_goes() {
 }
 
 #[test]
-fn the_line_feed_of_the_next_slice_goes_too() {
+fn a_line_feed_in_the_next_slice_is_cut() {
     for (next, kept) in [("\ndata", "data"), ("\n", ""), ("\n\n", "\n"), ("data", "data"), ("\r\n", "\r\n")] {
         let mut editor = Editor::new();
         let mut marks = Marks::new();
@@ -153,7 +153,7 @@ fn the_line_feed_of_the_next_slice_goes_too() {
         assert_eq!(editor.edit(Bytes::from("data: u\r\n\r"), &mut marks), "");
         assert_eq!(editor.edit(Bytes::new(), &mut Marks::new()), "");
         assert_eq!(editor.edit(Bytes::from(next), &mut Marks::new()), kept, "{next:?}");
-        assert_eq!(editor.edit(Bytes::from("\n"), &mut Marks::new()), "\n", "one only");
+        assert_eq!(editor.edit(Bytes::from("\n"), &mut Marks::new()), "\n", "only one");
     }
     // A CR that was not cut keeps its LF.
     let mut editor = Editor::new();
@@ -164,24 +164,24 @@ fn the_line_feed_of_the_next_slice_goes_too() {
 }
 
 #[test]
-fn a_hold_within_what_was_cut_is_none() {
+fn a_hold_inside_a_cut_is_ignored() {
     for at in 0..18 {
         let mut marks = holding(at);
         marks.cut(event(0, 9));
         let mut editor = Editor::new();
-        let given = editor.edit(Bytes::from("data: u\n\ndata: b\n\n"), &mut marks);
+        let out = editor.edit(Bytes::from("data: u\n\ndata: b\n\n"), &mut marks);
         assert_eq!(editor.is_holding(), at >= 9, "{at}");
-        assert_eq!([given, editor.release()].concat(), b"data: b\n\n", "{at}");
+        assert_eq!([out, editor.release()].concat(), b"data: b\n\n", "{at}");
     }
 }
 
 #[test]
-fn what_was_released_passes() {
+fn released_bytes_pass_unchanged() {
     let mut editor = Editor::new();
     assert_eq!(editor.edit(Bytes::from("data: "), &mut holding(0)), "");
     assert_eq!(editor.release(), "data: ");
     assert_eq!(editor.release(), "");
-    // The event goes on: none of it is held again, and nothing of it is cut.
+    // The event continues: it is neither held again nor cut.
     assert_eq!(editor.edit(Bytes::from("u\n"), &mut holding(0)), "u\n");
     assert!(!editor.is_holding());
     let mut marks = Marks::new();
@@ -194,22 +194,25 @@ fn what_was_released_passes() {
 #[test]
 fn the_hold_is_bounded() {
     let mut editor = Editor::new();
-    let half = Bytes::from(vec![b'a'; HOLD_BYTES / 2]);
+    let half = Bytes::from(vec![b'a'; HOLD_MAX_BYTES / 2]);
     assert_eq!(editor.edit(half.clone(), &mut holding(0)), "");
     assert_eq!(editor.edit(half.clone(), &mut holding(0)), "");
-    assert_eq!(editor.edit(Bytes::from("b"), &mut holding(0)).len(), HOLD_BYTES + 1);
+    assert_eq!(editor.edit(Bytes::from("b"), &mut holding(0)).len(), HOLD_MAX_BYTES + 1);
     assert!(!editor.is_holding());
     assert_eq!(editor.edit(half.clone(), &mut holding(0)), half);
     assert_eq!(editor.missed(), 0, "nothing was to be cut yet");
     let mut marks = Marks::new();
-    marks.cut(event(0, HOLD_BYTES * 3 / 2 + 3));
+    marks.cut(event(0, HOLD_MAX_BYTES * 3 / 2 + 3));
     assert_eq!(editor.edit(Bytes::from("\n\n"), &mut marks), "\n\n");
     assert_eq!(editor.missed(), 1);
-    // A slice longer than that passes at once, but its tail waits.
+    // A slice above the limit passes at once, but its tail is held.
     let mut editor = Editor::new();
-    assert_eq!(editor.edit(Bytes::from(vec![b'a'; HOLD_BYTES + 1]), &mut holding(0)).len(), HOLD_BYTES + 1);
+    assert_eq!(
+        editor.edit(Bytes::from(vec![b'a'; HOLD_MAX_BYTES + 1]), &mut holding(0)).len(),
+        HOLD_MAX_BYTES + 1
+    );
     let mut editor = Editor::new();
-    assert_eq!(editor.edit(Bytes::from(vec![b'a'; HOLD_BYTES + 1]), &mut holding(1)).len(), 1);
+    assert_eq!(editor.edit(Bytes::from(vec![b'a'; HOLD_MAX_BYTES + 1]), &mut holding(1)).len(), 1);
 }
 
 /// Offsets in and around a body of a few hundred bytes, and far outside.
@@ -220,10 +223,10 @@ fn offset() -> impl Strategy<Value = u64> {
 proptest! {
     #![proptest_config(chance::cases(2_000))]
 
-    /// Whatever the marks say: no panic, no byte doubled or moved, and none gone that lies outside
-    /// the marks, but commas, white space and a CR's LF next to them.
+    /// For any marks: no panic, no byte doubled or moved, and none outside the marks removed, except
+    /// adjacent commas, white space and the LF of a CR.
     #[test]
-    fn nonsense_marks_lose_nothing_else(
+    fn invalid_marks_remove_nothing_else(
         words in prop::collection::vec(prop::sample::select(&[
             "data: ", "{\"a\":1,", "\"u\":{}", "}", "\n", "\n\n", "\r\n", "\r", ": c\n", "id: 1\n", " ,", "x",
         ][..]), 1..60),
@@ -258,7 +261,7 @@ proptest! {
         }
         out.extend_from_slice(rest);
         let held = editor.release();
-        prop_assert!(held.len() <= HOLD_BYTES);
+        prop_assert!(held.len() <= HOLD_MAX_BYTES);
         let at = out.len() - rest.len();
         out.splice(at..at, held);
         let mut bytes = body.iter();
@@ -270,7 +273,7 @@ proptest! {
     }
 
     #[test]
-    fn held_or_not_nothing_is_lost(
+    fn holding_loses_no_byte(
         body in prop::collection::vec(any::<u8>(), 0..300),
         steps in prop::collection::vec((1..40_usize, prop::option::of(offset()), any::<bool>()), 1..20),
     ) {

@@ -1,6 +1,6 @@
-//! Tables of cases, one file for each noun. Recordings, the naive twin and made-up streams live in
-//! the end-to-end tests, where the fuzzers find them too.
+//! Tables of cases, one file for each noun. Recordings, the oracle and generated streams are in the
+//! end-to-end tests, where the fuzzers use them too.
 
-mod ask;
 mod editor;
+mod inject_usage;
 mod watch;

@@ -1,4 +1,4 @@
-//! What a response is watched for.
+//! The marks of a watched response.
 
 use bytes::Bytes;
 use scan::{Dialect, Event, Extent, Framing, Scanner, Sink};
@@ -25,15 +25,15 @@ impl Sink for Counter {
     }
 }
 
-/// What came of a body: what the client got, whether usage was unasked, and edits missed.
+/// The result of a body: the client's bytes, whether usage was unrequested, and missed edits.
 #[derive(Debug, PartialEq)]
-struct Got {
+struct Outcome {
     body: String,
     unasked: bool,
     missed: u64,
 }
 
-fn watched(added: Option<Added>, asked: bool, slices: &[&str]) -> Got {
+fn watched(added: Option<Added>, asked: bool, slices: &[&str]) -> Outcome {
     let mut scanner = Scanner::new(Dialect::OpenaiChat, Framing::Sse);
     let mut watch = Watch::new(added, asked);
     watch.arm(&mut scanner);
@@ -46,7 +46,7 @@ fn watched(added: Option<Added>, asked: bool, slices: &[&str]) -> Got {
     scanner.end(&mut watch.listen(&mut Counter::default()));
     body.extend_from_slice(&editor.release());
     let body = String::from_utf8(body).expect("UTF-8");
-    Got { body, unasked: watch.unasked(), missed: editor.missed() }
+    Outcome { body, unasked: watch.unasked(), missed: editor.missed() }
 }
 
 fn text(usage: &str) -> String {
@@ -63,18 +63,18 @@ const NULL: &str = ",\"usage\":null";
 const LAST: &str = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":4,\"completion_tokens\":2}}\n\n";
 const DONE: &str = "data: [DONE]\n\n";
 
-/// A stream of these frames, and what is expected of it.
-fn check(what: &str, (added, asked): (Option<Added>, bool), frames: &[&str], kept: &[&str], unasked: bool) {
+/// Checks a stream of these frames against the expected outcome.
+fn check(case: &str, (added, asked): (Option<Added>, bool), frames: &[&str], kept: &[&str], unasked: bool) {
     let got = watched(added, asked, &[&frames.concat()]);
-    assert_eq!(got, Got { body: kept.concat(), unasked, missed: 0 }, "{what}");
+    assert_eq!(got, Outcome { body: kept.concat(), unasked, missed: 0 }, "{case}");
     let whole = frames.concat();
     let bytes: Vec<&str> = (0..whole.len()).map(|at| &whole[at..at + 1]).collect();
     let pieces = watched(added, asked, &bytes);
-    assert_eq!(pieces, Got { body: kept.concat(), unasked, missed: 0 }, "{what}, byte by byte");
+    assert_eq!(pieces, Outcome { body: kept.concat(), unasked, missed: 0 }, "{case}, byte by byte");
 }
 
 #[test]
-fn what_we_asked_for_goes() {
+fn injected_usage_is_cut() {
     let (plain, counted) = (text(""), text(SOME));
     let (end, counted_end) = (finish(""), finish(SOME));
     let all = [&*counted, &*counted_end, LAST, DONE];
@@ -83,12 +83,12 @@ fn what_we_asked_for_goes() {
     check("each of several", (END, false), &[&end, LAST, &end, LAST, DONE], &[&end, &end, DONE], false);
     check("members and event", (BOTH, false), &all, &[&plain, &end, DONE], false);
     check("members only", (RUNNING, true), &all, &[&plain, &end, LAST, DONE], false);
-    check("all of it is the client's", (None, true), &all, &all, false);
-    check("a server that cannot count as it goes", (BOTH, false), &bare, &[&plain, &end, DONE], false);
+    check("the client requested all", (None, true), &all, &all, false);
+    check("a server without running counts", (BOTH, false), &bare, &[&plain, &end, DONE], false);
 }
 
 #[test]
-fn what_is_not_usage_stays() {
+fn other_frames_stay() {
     // Vector 11: an extension beside null usage; answers beside usage; an error.
     let extension = "data: {\"choices\":[],\"sglext\":{\"usage\":{}},\"usage\":null}\n\n";
     let error = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":4},\"error\":{\"message\":\"x\"}}\n\n";
@@ -99,7 +99,13 @@ fn what_is_not_usage_stays() {
     }
     check("null stays", (BOTH, false), &[&text(NULL), LAST], &[&text(NULL)], false);
     let (plain, counted) = (text(""), finish(SOME));
-    check("usage of its own", (BOTH, false), &[&plain, &counted, DONE], &[&plain, &counted, DONE], false);
+    check(
+        "the server's own usage",
+        (BOTH, false),
+        &[&plain, &counted, DONE],
+        &[&plain, &counted, DONE],
+        false,
+    );
     check("a single frame", (BOTH, false), &[&counted, DONE], &[&finish(""), DONE], false);
 }
 
@@ -122,26 +128,26 @@ fn vector_34_keeps_the_comment() {
 }
 
 #[test]
-fn usage_nobody_asked_for_is_recognised() {
+fn unrequested_usage_is_detected() {
     let (plain, counted, end) = (text(""), text(SOME), finish(""));
     let own = finish(SOME);
     let forced = [&*counted, &*end, LAST, DONE];
-    check("running counts give it away", (END, false), &forced, &forced, true);
-    check("to a watcher too", (None, false), &forced, &forced, true);
+    check("running counts prove it", (END, false), &forced, &forced, true);
+    check("without injection, too", (None, false), &forced, &forced, true);
     let last = [&*plain, &*end, LAST, DONE];
     check("so does the last event", (None, false), &last, &last, true);
-    for proves_nothing in [ZERO, NULL, ""] {
-        let frame = text(proves_nothing);
-        check(proves_nothing, (END, false), &[&frame, &end, LAST, DONE], &[&frame, &end, DONE], false);
-        check(proves_nothing, (None, false), &[&frame, &end, DONE], &[&frame, &end, DONE], false);
+    for no_proof in [ZERO, NULL, ""] {
+        let frame = text(no_proof);
+        check(no_proof, (END, false), &[&frame, &end, LAST, DONE], &[&frame, &end, DONE], false);
+        check(no_proof, (None, false), &[&frame, &end, DONE], &[&frame, &end, DONE], false);
     }
     check("an answer's own usage", (None, false), &[&plain, &own, DONE], &[&plain, &own, DONE], false);
     let after = [&*end, &*counted, LAST, DONE];
     check("after a finish it proves nothing", (END, false), &after, &[&end, &counted, DONE], false);
-    check("asked for by the client", (RUNNING, true), &forced, &[&plain, &end, LAST, DONE], false);
+    check("requested by the client", (RUNNING, true), &forced, &[&plain, &end, LAST, DONE], false);
 }
 
-/// LiteLLM's usage event has a choice, of which nothing is said.
+/// LiteLLM's usage event has a choice without content.
 #[test]
 fn usage_beside_a_bare_choice_is_cut() {
     let (plain, end) = (text(""), finish(""));
@@ -154,7 +160,7 @@ fn usage_beside_a_bare_choice_is_cut() {
         let all = [&*plain, &end, &last, DONE];
         check(bare, (None, true), &all, &all, false);
     }
-    for spoken in [
+    for choice in [
         r#"{"index":0,"delta":{"content":""}}"#,
         r#"{"index":0,"delta":{"role":"assistant"}}"#,
         r#"{"index":0,"delta":{},"finish_reason":null}"#,
@@ -163,15 +169,15 @@ fn usage_beside_a_bare_choice_is_cut() {
         r#"{"index":0,"delta":{}},{"index":1,"delta":{}}"#,
         "null",
     ] {
-        let last = event(spoken);
+        let last = event(choice);
         let all = [&*plain, &end, &last, DONE];
-        check(spoken, (END, false), &all, &all, false);
+        check(choice, (END, false), &all, &all, false);
     }
 }
 
 #[test]
 fn the_servers_own_times_are_no_usage() {
-    // llama.cpp's `timings_per_token` counts, too, but its client asked for that alone.
+    // llama.cpp's `timings_per_token` counts, too, but the client requested only that.
     let mut watch = Watch::new(END, false);
     let mut sink = Counter::default();
     let counts = scan::Counts { output: Some(3), ..scan::Counts::default() };
@@ -186,7 +192,7 @@ fn the_servers_own_times_are_no_usage() {
     listen.event(Event::Usage(usage));
     listen.frame(extent);
     assert!(watch.unasked());
-    assert_eq!((sink.events, sink.frames), (3, 2), "all is handed on");
+    assert_eq!((sink.events, sink.frames), (3, 2), "everything passes on");
 }
 
 #[test]
@@ -202,22 +208,22 @@ fn inject_holds_nothing_before_a_finish() {
     };
     assert_eq!(pass(&plain[..30]), (true, false));
     assert_eq!(pass(&plain[30..]), (true, false));
-    assert_eq!(pass(&end), (true, false), "a finish that is whole is not held");
+    assert_eq!(pass(&end), (true, false), "a complete finish is not held");
     assert_eq!(pass(": keep"), (true, false), "nor is a comment");
     assert_eq!(pass("-alive\n\n"), (true, false));
     assert_eq!(pass("d"), (false, true));
-    // In mid-stream, before any finish, a torn usage event cannot be taken back.
+    // Before any finish, a torn usage event has already passed.
     let got = watched(END, false, &[&plain, &LAST[..20], &LAST[20..], &end, DONE]);
-    assert_eq!(got, Got { body: [&plain, LAST, &end, DONE].concat(), unasked: false, missed: 1 });
+    assert_eq!(got, Outcome { body: [&plain, LAST, &end, DONE].concat(), unasked: false, missed: 1 });
 }
 
 #[test]
-fn a_torn_end_is_given_back() {
+fn a_torn_end_is_released() {
     let end = finish("");
     for cut in 1..LAST.len() {
         let got = watched(END, false, &[&end, &LAST[..cut]]);
         let kept = [&end, &LAST[..cut]].concat();
-        assert_eq!(got, Got { body: kept, unasked: false, missed: 0 }, "{cut}");
+        assert_eq!(got, Outcome { body: kept, unasked: false, missed: 0 }, "{cut}");
     }
 }
 
@@ -236,7 +242,7 @@ fn timings_of_each_piece_are_cut() {
     let only = Some(Added { include: false, continuous: false, timings: true });
     let kept = [&*plain, &*counted_end, DONE];
     check(
-        "those of the finish are the server's own",
+        "the server always sends those of the finish",
         (only, true),
         &[&counted, &counted_end, DONE],
         &kept,
@@ -250,9 +256,9 @@ fn timings_of_each_piece_are_cut() {
     check("the first member", (only, false), &[first, DONE], &[bare, DONE], false);
 }
 
-/// llama.cpp repeats a frame's timings for a client that asks for `verbose`, and the setting in the last one.
+/// llama.cpp repeats a frame's timings for a client that requests `verbose`, and the setting in the last one.
 #[test]
-fn verbose_frames_lose_what_timings_brought() {
+fn injected_timings_are_cut_from_verbose_frames() {
     const TIMINGS: Option<Added> = Some(Added { include: false, continuous: false, timings: true });
     let times = r#"{"prompt_n":1,"prompt_ms":0.5,"predicted_n":2,"predicted_ms":0.25}"#;
     let frame = |verbose: &str, timings: &str| {
@@ -277,12 +283,12 @@ fn verbose_frames_lose_what_timings_brought() {
         whole.body
     };
     assert_eq!(got(TIMINGS, &asked), plain);
-    assert_eq!(got(None, &asked), asked, "the client asked itself");
-    // The other order, and none but ours.
-    let turned = asked.replace(
+    assert_eq!(got(None, &asked), asked, "the client requested it");
+    // The other order, and only injected ones.
+    let reordered = asked.replace(
         "\"__verbose\":{\"stop\":false",
         "\"timings\":{\"predicted_n\":2},\"__verbose\":{\"stop\":false",
     );
-    let turned = turned.replacen(&format!("}},\"timings\":{times}}}\n"), "}}\n", 1);
-    assert_eq!(got(TIMINGS, &turned), plain);
+    let reordered = reordered.replacen(&format!("}},\"timings\":{times}}}\n"), "}}\n", 1);
+    assert_eq!(got(TIMINGS, &reordered), plain);
 }

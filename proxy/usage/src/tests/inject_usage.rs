@@ -1,4 +1,4 @@
-//! What becomes of a request.
+//! The edit of a request.
 
 use bytes::Bytes;
 
@@ -11,9 +11,9 @@ const CONTINUOUS: Ask =
 const RUNNING: Ask =
     Ask { include: false, continuous: true, timings: false, alone_is_void: false, is_strict: false };
 
-/// The body after the edit, or why there is none.
-fn asked(body: &str, want: Ask) -> Result<(String, Added), Why> {
-    match ask(body.as_bytes(), want) {
+/// The body after the edit, or the reason that there is none.
+fn inject(body: &str, allowed: Ask) -> Result<(String, Added), Why> {
+    match ask(body.as_bytes(), allowed) {
         Asking::Nothing(why) => Err(why),
         Asking::Edit { edit, added, .. } => {
             let original = Bytes::copy_from_slice(body.as_bytes());
@@ -28,12 +28,12 @@ fn asked(body: &str, want: Ask) -> Result<(String, Added), Why> {
 }
 
 #[test]
-fn the_question_is_merged_into_what_stands_there() {
-    // Body, what is wanted, body after it; both flags are added unless the body had one.
+fn options_are_merged_into_the_request() {
+    // Body, allowed options, edited body, added options.
     let both = Added { include: true, continuous: true, timings: false };
     let end = Added { include: true, continuous: false, timings: false };
     let running = Added { include: false, continuous: true, timings: false };
-    for (body, want, edited, added) in [
+    for (body, allowed, edited, added) in [
         // No stream_options.
         (r#"{"stream":true}"#, INJECT, r#"{"stream":true,"stream_options":{"include_usage":true}}"#, end),
         (
@@ -48,7 +48,7 @@ fn the_question_is_merged_into_what_stands_there() {
             r#"{"stream":true,"stream_options":{"continuous_usage_stats":true}}"#,
             running,
         ),
-        // Vector 41: null, and a flag that says no.
+        // Vector 41: null, and a false flag.
         (
             r#"{"stream":true,"stream_options":null}"#,
             INJECT,
@@ -98,7 +98,7 @@ fn the_question_is_merged_into_what_stands_there() {
             r#"{"stream_options":{"include_usage":true, "include_obfuscation": false },"stream":true}"#,
             end,
         ),
-        // One is there, the other is wanted.
+        // One option is present, the other is added.
         (
             r#"{"stream_options":{"include_usage":true},"stream":true}"#,
             CONTINUOUS,
@@ -117,7 +117,7 @@ fn the_question_is_merged_into_what_stands_there() {
             r#"{"stream_options":{"include_usage":true,"continuous_usage_stats":false},"stream":true}"#,
             end,
         ),
-        // Escaped keys are the same keys.
+        // Escaped keys are recognised.
         (
             r#"{"str\u0065am":true,"stream_\u006fptions":{"incl\u0075de_usage":false}}"#,
             INJECT,
@@ -143,7 +143,7 @@ fn the_question_is_merged_into_what_stands_there() {
             r#"{"stream":true,"stream_options":{"include_usage":true,"include_usage":true}}"#,
             end,
         ),
-        // Look-alikes elsewhere, and text of every kind.
+        // Equal names at other paths, and text of every kind.
         (
             r#"{"messages":[{"content":"\"stream_options\":{} é😀\ud83d\ude00\u0000","stream":false}],"tools":{"stream_options":{"include_usage":true}},"stream":true}"#,
             INJECT,
@@ -156,14 +156,14 @@ fn the_question_is_merged_into_what_stands_there() {
             " \r\n\t{\r\n\t\"stream\"\t:\r\ntrue,\"stream_options\":{\"include_usage\":true}\r\n}\r\n ",
             end,
         ),
-        // Half a surrogate pair in a text is the server's business.
+        // Half a surrogate pair in a text is left to the server.
         (
             r#"{"x":"\ud800","stream":true}"#,
             INJECT,
             r#"{"x":"\ud800","stream":true,"stream_options":{"include_usage":true}}"#,
             end,
         ),
-        // And so is half a pair in a key.
+        // Half a pair in a key, too.
         (
             r#"{"\ud800":0,"model":"m","stream":true}"#,
             INJECT,
@@ -176,7 +176,7 @@ fn the_question_is_merged_into_what_stands_there() {
             r#"{"stream":true,"stream_options":{"\uDFFF\\":[],"include_usage":true}}"#,
             end,
         ),
-        // An escaped key is the key.
+        // More escaped keys.
         (
             r#"{"\u0073trea\u006d":true}"#,
             INJECT,
@@ -190,13 +190,13 @@ fn the_question_is_merged_into_what_stands_there() {
             end,
         ),
     ] {
-        assert_eq!(asked(body, want), Ok((edited.to_owned(), added)), "{body}");
+        assert_eq!(inject(body, allowed), Ok((edited.to_owned(), added)), "{body}");
     }
 }
 
-/// As pydantic reads them; what stands there stays but for the no that becomes a yes.
+/// Flags as pydantic reads them; only a false one is replaced.
 #[test]
-fn a_yes_or_no_has_many_forms() {
+fn flags_in_pydantics_forms_are_recognised() {
     for yes in
         ["1", "1.0", "1e0", r#""true""#, r#""True""#, r#""1""#, r#""yes""#, r#""on""#, r#""t""#, r#""Y""#]
     {
@@ -206,7 +206,7 @@ fn a_yes_or_no_has_many_forms() {
             format!(r#"{{"stream":{yes},"stream_options":null}}"#),
             format!(r#"{{"stream":{yes},"stream_options":{{}}}}"#),
         ] {
-            assert_eq!(asked(&before, INJECT).expect("an edit").0, edited, "{before}");
+            assert_eq!(inject(&before, INJECT).expect("an edit").0, edited, "{before}");
         }
     }
     for no in [
@@ -222,18 +222,18 @@ fn a_yes_or_no_has_many_forms() {
         r#""N""#,
     ] {
         let before = format!(r#"{{"stream":true,"stream_options":{{"include_usage": {no} }}}}"#);
-        let (edited, added) = asked(&before, INJECT).expect("an edit");
+        let (edited, added) = inject(&before, INJECT).expect("an edit");
         assert_eq!(edited, r#"{"stream":true,"stream_options":{"include_usage": true }}"#);
         assert_eq!(added, Added { include: true, continuous: false, timings: false });
     }
 }
 
-/// By Python's truth of a value: the one reading in which these are no mistakes.
+/// Python's truth of a value decides where these values are no flags.
 #[test]
-fn stream_is_asked_for_by_any_true_value() {
+fn any_true_value_requests_a_stream() {
     for value in ["2", "-1", "0.5", r#""please""#, r#"" ""#, "[1]", "[]", "{}", "1e999", "NaN"] {
         let edited = format!(r#"{{"stream":{value},"stream_options":{{"include_usage":true}}}}"#);
-        assert_eq!(asked(&format!(r#"{{"stream":{value}}}"#), INJECT).expect("an edit").0, edited);
+        assert_eq!(inject(&format!(r#"{{"stream":{value}}}"#), INJECT).expect("an edit").0, edited);
     }
     let long = format!("0.{}", "0".repeat(40));
     for value in ["0", "-0.0", "null", "false", r#""""#, r#""off""#, &long] {
@@ -242,10 +242,10 @@ fn stream_is_asked_for_by_any_true_value() {
     }
 }
 
-/// The question stands where it would stand in JSON, and every other byte where it stood.
+/// The options have the position they would have in JSON, and every other byte is unchanged.
 #[test]
-fn what_python_reads_is_edited() {
-    let question = br#","stream_options":{"include_usage":true}"#;
+fn input_that_python_accepts_is_edited() {
+    let options = br#","stream_options":{"include_usage":true}"#;
     for (before, after) in [
         (&b"\xEF\xBB\xBF{\"stream\":true"[..], &b"}"[..]),
         (b"{\"x\":NaN,\"stream\":true", b",\"y\":[-Infinity,Infinity]}"),
@@ -254,12 +254,12 @@ fn what_python_reads_is_edited() {
         let body = Bytes::from([before, after].concat());
         let Asking::Edit { edit, .. } = ask(&body, INJECT) else { panic!("an edit: {body:?}") };
         let edited: Vec<u8> = edit.apply(&body).flatten().collect();
-        assert_eq!(edited, [before, question, after].concat());
+        assert_eq!(edited, [before, options, after].concat());
     }
 }
 
 #[test]
-fn it_is_said_whether_the_flags_were_plain() {
+fn json_booleans_are_plain_flags() {
     for (body, expected) in [
         (r#"{"stream":true}"#, true),
         (r#"{"stream":true,"stream_options":{"include_usage":null}}"#, true),
@@ -274,9 +274,9 @@ fn it_is_said_whether_the_flags_were_plain() {
 }
 
 #[test]
-fn what_is_not_ours_to_edit_stays() {
-    for (body, want, why) in [
-        // Vector 41: never without a stream.
+fn other_requests_stay_unchanged() {
+    for (body, allowed, why) in [
+        // Vector 41: no option without a stream.
         (r#"{"stream":false,"stream_options":null}"#, INJECT, Why::NotStreamed),
         (r#"{"stream":null}"#, INJECT, Why::NotStreamed),
         (r#"{"stream":"no"}"#, INJECT, Why::NotStreamed),
@@ -293,7 +293,7 @@ fn what_is_not_ours_to_edit_stays() {
             Why::AskedAlready,
         ),
         (r#"{"stream":true,"stream_options":{"continuous_usage_stats":true}}"#, RUNNING, Why::AskedAlready),
-        // vLLM answers this with no usage at all, SGLang with running counts.
+        // vLLM answers this without usage, SGLang with running counts.
         (r#"{"stream":true,"stream_options":{"continuous_usage_stats":true}}"#, INJECT, Why::AskedAlready),
         (
             r#"{"stream":true,"stream_options":{"continuous_usage_stats":1,"include_usage":false}}"#,
@@ -309,7 +309,7 @@ fn what_is_not_ours_to_edit_stays() {
         (r#"{"stream":true,"stream_options":true}"#, INJECT, Why::Odd),
         (r#"{"stream":true,"stream_options":"{}"}"#, INJECT, Why::Odd),
         (r#"{"stream":true,"stream_options":7}"#, INJECT, Why::Odd),
-        // In words of its own, but it asks.
+        // Flags in other forms.
         (r#"{"stream":1,"stream_options":{"include_usage":1}}"#, INJECT, Why::AskedAlready),
         (r#"{"stream":true,"stream_options":{"continuous_usage_stats":"yes"}}"#, RUNNING, Why::AskedAlready),
         (r#"{"stream":true,"stream_options":{"include_usage":2}}"#, INJECT, Why::Odd),
@@ -328,25 +328,25 @@ fn what_is_not_ours_to_edit_stays() {
         ("{\"stream\":true,\"x\":\"\n\"}", INJECT, Why::NotJson),
         ("stream=true", INJECT, Why::NotJson),
     ] {
-        assert_eq!(asked(body, want), Err(why), "{body}");
+        assert_eq!(inject(body, allowed), Err(why), "{body}");
     }
     assert_eq!(ask(b"{\0\"\0s\0", INJECT), Asking::Nothing(Why::NotJson));
 }
 
 #[test]
-fn depth_and_size_are_passed_over() {
+fn depth_and_size_are_no_limit() {
     let deep = "[".repeat(1_000_000);
     let torn = format!(r#"{{"stream":true,"x":{deep}"#);
-    assert_eq!(asked(&torn, INJECT), Err(Why::NotJson));
+    assert_eq!(inject(&torn, INJECT), Err(Why::NotJson));
     let options = format!(r#"{{"stream":true,"stream_options":{deep}}}"#);
-    assert_eq!(asked(&options, INJECT), Err(Why::NotJson));
-    // Whole, it is the server's to refuse: nothing here recurses.
+    assert_eq!(inject(&options, INJECT), Err(Why::NotJson));
+    // A complete body is left to the server: nothing here recurses.
     let whole = format!(r#"{{"x":{deep}{},"stream":true}}"#, "]".repeat(1_000_000));
-    let (edited, _) = asked(&whole, INJECT).expect("an edit");
+    let (edited, _) = inject(&whole, INJECT).expect("an edit");
     assert_eq!(edited, whole.replace("true}", r#"true,"stream_options":{"include_usage":true}}"#));
 
     let long = format!(r#"{{"prompt":"{}","stream":true}}"#, "a".repeat(4 << 20));
-    let (edited, _) = asked(&long, INJECT).expect("an edit");
+    let (edited, _) = inject(&long, INJECT).expect("an edit");
     assert_eq!(edited.len(), long.len() + r#","stream_options":{"include_usage":true}"#.len());
 }
 
@@ -371,7 +371,7 @@ fn an_edit_made_for_another_body_does_not_panic() {
 }
 
 #[test]
-fn policies_have_their_names() {
+fn policy_names_are_the_settings() {
     assert_eq!(Policy::ALL.map(Policy::name), ["inject", "continuous", "observe"]);
 }
 
@@ -379,7 +379,7 @@ const TIMINGS: Ask =
     Ask { include: true, continuous: false, timings: true, alone_is_void: true, is_strict: true };
 
 #[test]
-fn timings_are_asked_beside_the_usage_options() {
+fn timings_are_injected_beside_usage_options() {
     let both = Added { include: true, continuous: false, timings: true };
     let alone = Added { include: false, ..both };
     for (body, expected, added) in [
@@ -409,15 +409,15 @@ fn timings_are_asked_beside_the_usage_options() {
             Added { continuous: true, ..both },
         ),
     ] {
-        assert_eq!(edited(body, TIMINGS), (expected.to_owned(), added), "{body}");
+        assert_eq!(injected(body, TIMINGS), (expected.to_owned(), added), "{body}");
     }
     let only = Ask { include: false, ..TIMINGS };
     let body = r#"{"stream":true,"stream_options":[]}"#;
     let expected = r#"{"stream":true,"timings_per_token":true,"stream_options":[]}"#;
-    assert_eq!(edited(body, only), (expected.to_owned(), alone), "options are left alone");
-    for (body, want, why) in [
+    assert_eq!(injected(body, only), (expected.to_owned(), alone), "options stay unchanged");
+    for (body, allowed, why) in [
         (r#"{"stream":true,"timings_per_token":"x"}"#, TIMINGS, Why::Odd),
-        // llama.cpp refuses these, and so does it through us.
+        // llama.cpp must refuse these through the proxy, too.
         (r#"{"stream":true,"timings_per_token":0}"#, TIMINGS, Why::Odd),
         (r#"{"stream":true,"timings_per_token":1}"#, TIMINGS, Why::Odd),
         (r#"{"stream":true,"timings_per_token":"false"}"#, TIMINGS, Why::Odd),
@@ -426,22 +426,22 @@ fn timings_are_asked_beside_the_usage_options() {
         (r#"{"stream":true,"timings_per_token":true}"#, only, Why::AskedAlready),
         (r#"{"stream":false}"#, TIMINGS, Why::NotStreamed),
     ] {
-        assert_eq!(ask(body.as_bytes(), want), Asking::Nothing(why), "{body}");
+        assert_eq!(ask(body.as_bytes(), allowed), Asking::Nothing(why), "{body}");
     }
 }
 
 #[test]
-fn running_counts_asked_in_vain_become_ours() {
+fn ineffective_running_counts_become_added() {
     let body = r#"{"stream":true,"stream_options":{"include_usage":false,"continuous_usage_stats":true}}"#;
     assert_eq!(ask(body.as_bytes(), CONTINUOUS), Asking::Nothing(Why::AskedAlready));
     let expected = r#"{"stream":true,"stream_options":{"include_usage":true,"continuous_usage_stats":true}}"#;
     let added = Added { include: true, continuous: true, timings: false };
-    assert_eq!(edited(body, Ask { alone_is_void: true, ..CONTINUOUS }), (expected.to_owned(), added));
+    assert_eq!(injected(body, Ask { alone_is_void: true, ..CONTINUOUS }), (expected.to_owned(), added));
 }
 
-/// The body as it goes upstream, and what was added.
-fn edited(body: &str, want: Ask) -> (String, Added) {
-    let Asking::Edit { edit, added, .. } = ask(body.as_bytes(), want) else { panic!("no edit of {body}") };
+/// The edited body and the added options.
+fn injected(body: &str, allowed: Ask) -> (String, Added) {
+    let Asking::Edit { edit, added, .. } = ask(body.as_bytes(), allowed) else { panic!("no edit of {body}") };
     let parts: Vec<u8> = edit.apply(&Bytes::copy_from_slice(body.as_bytes())).flatten().collect();
     (String::from_utf8(parts).expect("UTF-8"), added)
 }

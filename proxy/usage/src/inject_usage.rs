@@ -1,11 +1,10 @@
-//! The question for usage, merged into a request as it stands: nothing else of the body changes by
-//! a byte. Where members stand is read off the parts of the body that serde_json lends out
-//! (`RawValue`), so there is no second JSON grammar here.
+//! Merges usage options into a request without changing any other byte of its body. The positions of members
+//! come from the parts of the body that serde_json borrows (`RawValue`), so there is no second JSON grammar
+//! here.
 //!
-//! Only a request for a stream is touched: vLLM answers 400 to `stream_options` without one. Of
-//! members that stand there twice the last counts, as it does for the servers' parsers. A yes and a no
-//! may be written in any way that the server may take ([`scan::flag`]): a client that is counted only if it
-//! writes `true` writes `1`.
+//! Only a request for a stream is edited: vLLM answers 400 to `stream_options` without one. The last of two
+//! equal members counts, as in the servers' parsers. Flags may be written in any form that the server may
+//! accept ([`scan::flag`]): otherwise a client could avoid being counted by writing `1` for `true`.
 
 use std::fmt;
 
@@ -17,7 +16,7 @@ use serde_json::value::RawValue;
 use crate::python;
 use crate::splice::Splices;
 
-/// What may be asked for.
+/// The usage options that may be injected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ask {
     /// Usage at the end: `stream_options.include_usage`.
@@ -28,12 +27,11 @@ pub struct Ask {
     pub timings: bool,
     /// The server ignores `continuous_usage_stats` without `include_usage` (vLLM).
     pub alone_is_void: bool,
-    /// The server takes no flag but JSON's own, so that another must reach it as it is, to be refused.
+    /// The server accepts JSON booleans only; other flags must reach it unchanged, so that it refuses them.
     pub is_strict: bool,
 }
 
-/// What a request asks for now that its client had not asked for, and so what must be taken out of
-/// the response.
+/// The options added to a request, whose effects must be removed from the response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Added {
     /// Usage at the end.
@@ -45,40 +43,40 @@ pub struct Added {
 }
 
 impl Added {
-    /// Returns whether running counts were added, of either form.
+    /// Returns true if running counts of either form were added.
     pub fn is_running(self) -> bool {
         self.continuous || self.timings
     }
 }
 
-/// What is to be done with a request.
+/// The decision about a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asking {
-    /// To be edited.
+    /// The request is edited.
     Edit {
         /// The edit.
         edit: Splices,
-        /// What it adds.
+        /// The options that it adds.
         added: Added,
-        /// Each flag stood there as JSON has flags. Who refuses another says nothing of the question.
+        /// True if every flag was a JSON boolean. Then a refusal may be due to the injected options.
         plain: bool,
     },
-    /// To be left as it is.
+    /// The request stays unchanged.
     Nothing(Why),
 }
 
-/// Why a request is left as it is.
+/// The reason a request stays unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// Its top level does not ask for a stream.
+    /// It does not ask for a stream at the top level.
     NotStreamed,
-    /// What is wanted is in it already; or it asks for running counts but for none at the end,
-    /// which servers take differently, so that nobody could say what an addition adds.
+    /// It already has all allowed options; or it asks for running counts without a final count, which
+    /// servers read differently, so that the effect of an addition is unknown.
     AskedAlready,
-    /// It is not JSON, not even as Python reads it: raw control characters, UTF-16, a second value, an
-    /// end too soon.
+    /// It is not JSON, not even as Python reads it: raw control characters, UTF-16, a second value, or cut
+    /// off.
     NotJson,
-    /// `stream_options`, a flag in it or the body itself is of a type we do not expect.
+    /// `stream_options`, a flag in it or the body itself has an unexpected type.
     Odd,
 }
 
@@ -86,12 +84,12 @@ const INCLUDE: &str = "include_usage";
 const CONTINUOUS: &str = "continuous_usage_stats";
 const TIMINGS: &str = "timings_per_token";
 
-/// Says how `want` is merged into the request `body`. Takes time in proportion to the body, and
-/// recurses nowhere.
-pub fn ask(body: &[u8], want: Ask) -> Asking {
-    let merged = match merge(body, want) {
-        // Who refuses such a body refuses it with the question, too.
-        Err(Why::NotJson) => python::as_json(body).map_or(Err(Why::NotJson), |copy| merge(&copy, want)),
+/// Merges the `allowed` options into the request `body`. Takes time proportional to the body and does not
+/// recurse.
+pub fn ask(body: &[u8], allowed: Ask) -> Asking {
+    let merged = match merge(body, allowed) {
+        // A server that refuses such a body refuses it with the options, too.
+        Err(Why::NotJson) => python::as_json(body).map_or(Err(Why::NotJson), |copy| merge(&copy, allowed)),
         merged => merged,
     };
     match merged {
@@ -106,36 +104,36 @@ struct Merged {
     plain: bool,
 }
 
-fn merge(body: &[u8], want: Ask) -> Result<Merged, Why> {
+fn merge(body: &[u8], allowed: Ask) -> Result<Merged, Why> {
     let top: Members<'_> = serde_json::from_slice(body).map_err(|error| match error.classify() {
         Category::Data => Why::Odd,
         _ => Why::NotJson,
     })?;
-    let stream = top.stream.filter(|value| asks_for_frames(value)).ok_or(Why::NotStreamed)?;
+    let stream = top.stream.filter(|value| requests_stream(value)).ok_or(Why::NotStreamed)?;
     let mut merged =
         Merged { edit: Splices::default(), added: Added::default(), plain: is_plain(Some(stream)) };
-    let (at, len) = place(body, stream);
-    if want.timings {
-        merged.ask_timings(body, want, top.timings, at + len)?;
+    let (at, len) = span(body, stream);
+    if allowed.timings {
+        merged.inject_timings(body, allowed, top.timings, at + len)?;
     }
-    match merged.ask_options(body, want, top.options, at + len) {
-        // One question is as good as two where the other has its answer.
+    match merged.inject_options(body, allowed, top.options, at + len) {
+        // The timings alone are enough where the other option is already present.
         Err(Why::AskedAlready) if merged.added.timings => Ok(merged),
-        asked => asked.map(|()| merged),
+        result => result.map(|()| merged),
     }
 }
 
 impl Merged {
     /// Merges `timings_per_token` in, at `end`, the end of a member, if the request has none.
-    fn ask_timings(
+    fn inject_timings(
         &mut self,
         body: &[u8],
-        want: Ask,
+        allowed: Ask,
         written: Option<&RawValue>,
         end: usize,
     ) -> Result<(), Why> {
         self.plain &= is_plain(written);
-        match Flag::of(body, want, written)? {
+        match Flag::of(body, allowed, written)? {
             Flag::On => return Ok(()),
             Flag::Off(at, len) => self.edit.add(at, len, b"true"),
             Flag::Absent => self.edit.add(end, 0, b",\"timings_per_token\":true"),
@@ -144,40 +142,40 @@ impl Merged {
         Ok(())
     }
 
-    /// Merges the members of `stream_options` in; the object goes to `end` if there is none.
-    fn ask_options(
+    /// Merges the members of `stream_options` in; a new object goes to `end`.
+    fn inject_options(
         &mut self,
         body: &[u8],
-        want: Ask,
+        allowed: Ask,
         options: Option<&RawValue>,
         end: usize,
     ) -> Result<(), Why> {
-        let all = Added { include: want.include, continuous: want.continuous, timings: false };
+        let all = Added { include: allowed.include, continuous: allowed.continuous, timings: false };
         if all == Added::default() {
             return Err(Why::AskedAlready);
         }
         let Some(options) = options else {
-            self.edit.add(end, 0, text(all, Within::Request));
+            self.edit.add(end, 0, text(all, InsertContext::Request));
             self.add(all);
             return Ok(());
         };
-        let (at, len) = place(body, options);
+        let (at, len) = span(body, options);
         if options.get() == "null" {
-            self.edit.add(at, len, text(all, Within::Nothing));
+            self.edit.add(at, len, text(all, InsertContext::Nothing));
             self.add(all);
             return Ok(());
         }
         // No server reads a list as the members of an object.
         let inner: Members<'_> = serde_json::from_str(options.get()).map_err(|_| Why::Odd)?;
-        let include = Flag::of(body, want, inner.include)?;
-        let continuous = Flag::of(body, want, inner.continuous)?;
-        let is_alone = continuous == Flag::On && include != Flag::On;
-        if is_alone && !want.alone_is_void {
+        let include = Flag::of(body, allowed, inner.include)?;
+        let continuous = Flag::of(body, allowed, inner.continuous)?;
+        let is_continuous_only = continuous == Flag::On && include != Flag::On;
+        if is_continuous_only && !allowed.alone_is_void {
             return Err(Why::AskedAlready);
         }
         let written = Added {
-            include: want.include && include != Flag::On,
-            continuous: want.continuous && continuous != Flag::On,
+            include: allowed.include && include != Flag::On,
+            continuous: allowed.continuous && continuous != Flag::On,
             timings: false,
         };
         if written == Added::default() {
@@ -195,11 +193,11 @@ impl Merged {
             }
         }
         if absent != Added::default() {
-            let within = if inner.any { Within::Options } else { Within::Empty };
-            self.edit.add(at + 1, 0, text(absent, within));
+            let context = if inner.any { InsertContext::Options } else { InsertContext::Empty };
+            self.edit.add(at + 1, 0, text(absent, context));
         }
-        // The running counts that the client asked for in vain come with what we ask for.
-        self.add(Added { continuous: written.continuous || is_alone, ..written });
+        // Running counts that the client requested in vain arrive with the injected option.
+        self.add(Added { continuous: written.continuous || is_continuous_only, ..written });
         self.plain &= is_plain(inner.include) && is_plain(inner.continuous);
         Ok(())
     }
@@ -209,9 +207,9 @@ impl Merged {
     }
 }
 
-/// What stands around the members that are inserted.
+/// The context of the inserted members.
 #[derive(Clone, Copy)]
-enum Within {
+enum InsertContext {
     /// A request without `stream_options`, after one of its members.
     Request,
     /// `stream_options: null`.
@@ -222,14 +220,14 @@ enum Within {
     Options,
 }
 
-fn text(added: Added, within: Within) -> &'static [u8] {
+fn text(added: Added, context: InsertContext) -> &'static [u8] {
     macro_rules! texts {
         ($members:literal) => {
-            match within {
-                Within::Request => concat!(",\"stream_options\":{", $members, "}"),
-                Within::Nothing => concat!("{", $members, "}"),
-                Within::Empty => $members,
-                Within::Options => concat!($members, ","),
+            match context {
+                InsertContext::Request => concat!(",\"stream_options\":{", $members, "}"),
+                InsertContext::Nothing => concat!("{", $members, "}"),
+                InsertContext::Empty => $members,
+                InsertContext::Options => concat!($members, ","),
             }
         };
     }
@@ -242,68 +240,68 @@ fn text(added: Added, within: Within) -> &'static [u8] {
     text.as_bytes()
 }
 
-/// What a request says of one flag.
+/// A flag of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flag {
     Absent,
     On,
-    /// A no, or `null`, and where it stands: offset and length.
+    /// `false` or `null`, with its offset and length.
     Off(usize, usize),
 }
 
 impl Flag {
-    fn of(body: &[u8], want: Ask, value: Option<&RawValue>) -> Result<Self, Why> {
-        if want.is_strict && !is_plain(value) {
+    fn of(body: &[u8], allowed: Ask, value: Option<&RawValue>) -> Result<Self, Why> {
+        if allowed.is_strict && !is_plain(value) {
             return Err(Why::Odd);
         }
         let Some(value) = value else { return Ok(Self::Absent) };
-        match says(value) {
+        match as_flag(value) {
             Some(true) => Ok(Self::On),
             None if value.get() != "null" => Err(Why::Odd),
             _ => {
-                let (at, len) = place(body, value);
+                let (at, len) = span(body, value);
                 Ok(Self::Off(at, len))
             }
         }
     }
 }
 
-/// A value as a flag, as servers in Python take it; `None` if it is none.
-fn says(value: &RawValue) -> Option<bool> {
+/// A value as a flag, as servers in Python read it; `None` if it is none.
+fn as_flag(value: &RawValue) -> Option<bool> {
     match value.get() {
         "true" => Some(true),
         "false" => Some(false),
-        text if text.len() > FLAG_BYTES => None,
+        text if text.len() > FLAG_MAX_BYTES => None,
         text if text.starts_with('"') => flag::word(serde_json::from_str::<String>(text).ok()?.as_bytes()),
         text => flag::number(text.as_bytes()),
     }
 }
 
-/// Returns whether a value of `stream` asks for frames, as the most lenient server takes it.
-fn asks_for_frames(value: &RawValue) -> bool {
+/// Returns true if a value of `stream` requests a stream, as the most lenient server reads it.
+fn requests_stream(value: &RawValue) -> bool {
     match value.get() {
         "null" => false,
-        text if says(value).is_some() || text.starts_with(['[', '{']) => says(value) != Some(false),
+        text if as_flag(value).is_some() || text.starts_with(['[', '{']) => as_flag(value) != Some(false),
         text if text.starts_with('"') => text != "\"\"",
         text => flag::number_truth(text.as_bytes()),
     }
 }
 
-/// Whether a value is absent, or a flag as JSON has them.
+/// Returns true for an absent value, `null` or a JSON boolean.
 fn is_plain(value: Option<&RawValue>) -> bool {
     value.is_none_or(|value| matches!(value.get(), "true" | "false" | "null"))
 }
 
-/// No flag is written longer: the longest word, each character escaped, and its quotes.
-const FLAG_BYTES: usize = 5 * 6 + 2;
+/// The longest flag: the longest word with each character escaped, and its quotes.
+const FLAG_MAX_BYTES: usize = 5 * 6 + 2;
 
-/// Offset and length of a value lent out of `body`.
-fn place(body: &[u8], value: &RawValue) -> (usize, usize) {
+/// The offset and length in `body` of a value borrowed from it.
+fn span(body: &[u8], value: &RawValue) -> (usize, usize) {
     let text = value.get();
     (text.as_ptr().addr() - body.as_ptr().addr(), text.len())
 }
 
-/// The members we look for, of a request or of its `stream_options`; the last of each.
+/// The relevant members of a request or of its `stream_options`; the last of each.
 #[derive(Default)]
 struct Members<'a> {
     stream: Option<&'a RawValue>,
@@ -311,7 +309,7 @@ struct Members<'a> {
     include: Option<&'a RawValue>,
     continuous: Option<&'a RawValue>,
     timings: Option<&'a RawValue>,
-    /// There is a member at all.
+    /// True if there is any member.
     any: bool,
 }
 
@@ -326,8 +324,8 @@ enum Key {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Read;
-        impl<'de> Visitor<'de> for Read {
+        struct MembersVisitor;
+        impl<'de> Visitor<'de> for MembersVisitor {
             type Value = Members<'de>;
 
             fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -354,25 +352,25 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
                 Ok(found)
             }
         }
-        from.deserialize_map(Read)
+        from.deserialize_map(MembersVisitor)
     }
 }
 
 impl Key {
-    /// Reads a key as it stands in the body, in its quotes. One with half a surrogate pair, which only some servers
-    /// refuse, is none of ours.
+    /// Reads a key as it is in the body, with its quotes. A key with half a surrogate pair, which only some
+    /// servers refuse, is another key.
     fn of(key: &RawValue) -> Self {
         let text = key.get();
         let inside = &text[1..text.len() - 1];
         if !inside.contains('\\') {
-            return Self::named(inside);
+            return Self::from_name(inside);
         }
-        let is_short = text.len() <= KEY_BYTES;
+        let is_short = text.len() <= KEY_MAX_BYTES;
         let name = is_short.then(|| serde_json::from_str::<String>(text).ok()).flatten();
-        name.map_or(Self::Other, |name| Self::named(&name))
+        name.map_or(Self::Other, |name| Self::from_name(&name))
     }
 
-    fn named(name: &str) -> Self {
+    fn from_name(name: &str) -> Self {
         match name {
             "stream" => Self::Stream,
             "stream_options" => Self::Options,
@@ -384,5 +382,5 @@ impl Key {
     }
 }
 
-/// No key we look for is written longer: each character escaped, and its quotes.
-const KEY_BYTES: usize = CONTINUOUS.len() * 6 + 2;
+/// The longest relevant key: each character escaped, and its quotes.
+const KEY_MAX_BYTES: usize = CONTINUOUS.len() * 6 + 2;
