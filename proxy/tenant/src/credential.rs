@@ -1,6 +1,6 @@
-//! The API keys that a header field's value may hold. Servers and gateways differ in how they take a key: bare,
-//! behind `Bearer`, behind any scheme (LiteLLM takes `Basic KEY`), as user or password of `Basic`, or in the
-//! credential of an AWS signature. A key proves itself, so each reading is tried.
+//! The API keys in a header field's value. Servers and gateways accept a key bare, after `Bearer`, after any
+//! scheme (LiteLLM accepts `Basic KEY`), as user or password of `Basic`, or in the credential of an AWS
+//! signature. A key proves itself, so each form is tried.
 
 use base64::Engine;
 use base64::engine::general_purpose::GeneralPurpose;
@@ -12,14 +12,14 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Returns the first hit of `known` among the keys that `value` may hold.
+/// Returns the first result of `known` for the keys that `value` may contain.
 pub(crate) fn find<R>(value: &[u8], mut known: impl FnMut(&[u8]) -> Option<R>) -> Option<R> {
     let mut known = |key: &[u8]| {
         let key = key.trim_ascii();
         if key.is_empty() { None } else { known(key) }
     };
     let value = value.trim_ascii();
-    // Behind a scheme first: nearly every client sends the key there.
+    // After a scheme first: nearly every client sends the key there.
     if let Some(space) = value.iter().position(u8::is_ascii_whitespace) {
         let (scheme, rest) = (&value[..space], value[space..].trim_ascii());
         if let Some(hit) = known(rest) {
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_spelling_of_a_key_is_found() {
+    fn every_form_of_a_key_is_found() {
         let basic = |text: &str| BASE64.encode(text);
         let encoded = [basic("sk-1:"), basic("user:sk-1"), basic("sk-1"), basic(":sk-1")];
         let mut spellings = vec![

@@ -1,8 +1,8 @@
-//! The escapes of a path, as the servers read them that route by what they mean: `%61`, and `%u0061` as
-//! cpp-httplib has it, llama.cpp's.
+//! The escapes of a path, as servers that decode paths before routing read them: `%61`, and `%u0061` in
+//! cpp-httplib, which llama.cpp uses.
 
-/// What the escape at the beginning of this path says, a byte (`%61`) or a code point or half a surrogate pair
-/// (`%u0061`), and how many bytes it has; `None` if there is none.
+/// Decodes the escape at the start of a path. Returns a byte (`%61`), or a code point or surrogate
+/// (`%u0061`), and the length of the escape in bytes; `None` if there is none.
 pub fn escape(path: &[u8]) -> Option<(u32, usize)> {
     let (digits, length) = match path {
         [b'%', b'u', digits @ ..] => (digits.get(..4)?, 6),

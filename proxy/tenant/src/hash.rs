@@ -1,10 +1,9 @@
-//! Secrets and personal names, seen as keyed hashes only (law 11). One key file, the same across a
-//! fleet, gives a key for each purpose, so that the hash of an API key tells nothing of an end user
-//! of the same text.
+//! Keyed hashes of secrets and personal names (law 11). One key file, shared by a fleet, yields a key for
+//! each purpose, so that the hash of an API key reveals nothing about an end user of the same text.
 
 use std::fmt;
 
-/// What is hashed.
+/// The purpose of a hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// An API key.
@@ -15,7 +14,7 @@ pub enum Purpose {
     EndUser,
 }
 
-/// The keys made of a key file.
+/// The keys derived from a key file.
 #[derive(Clone)]
 pub struct HashKey {
     api_key: [u8; 32],
@@ -24,15 +23,14 @@ pub struct HashKey {
     mark: [u8; 4],
 }
 
-/// A key file that is too short to be one.
+/// The error of a key file that is too short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WeakKey {
-    /// Its bytes.
+pub struct ShortKeyError {
+    /// Its length in bytes.
     pub bytes: usize,
 }
 
-/// The keyed hash of an API key, as a tenants file holds it: `b3-MARK-HASH`, the mark telling which
-/// key file made it.
+/// The keyed hash of an API key, as in a tenants file: `b3-MARK-HASH`. The mark identifies the key file.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyHash {
     /// The mark of the key file.
@@ -42,16 +40,16 @@ pub struct KeyHash {
 }
 
 impl HashKey {
-    /// Bytes a key file has at least.
-    pub const LEAST: usize = 32;
+    /// The minimum length of a key file, bytes.
+    pub const MIN_BYTES: usize = 32;
 
-    /// The keys made of a key file's content. Where that is text, white space at its end does not
-    /// count, since editors add it; in random bytes every one does.
-    pub fn of(content: &[u8]) -> Result<Self, WeakKey> {
+    /// Derives the keys from a key file's content. In a text file, trailing white space is ignored, since
+    /// editors add it; in random bytes every byte counts.
+    pub fn of(content: &[u8]) -> Result<Self, ShortKeyError> {
         let is_text = content.iter().all(|byte| byte.is_ascii_graphic() || byte.is_ascii_whitespace());
         let material = if is_text { content.trim_ascii_end() } else { content };
-        if material.len() < Self::LEAST {
-            return Err(WeakKey { bytes: material.len() });
+        if material.len() < Self::MIN_BYTES {
+            return Err(ShortKeyError { bytes: material.len() });
         }
         let made = |context| blake3::derive_key(context, material);
         let mark = made("tokenmeter 2026-11 hash key mark");
@@ -63,7 +61,7 @@ impl HashKey {
         })
     }
 
-    /// Which key file this is: safe to show, and enough to tell two apart.
+    /// The mark of the key file: not secret, and enough to identify the file.
     pub fn mark(&self) -> [u8; 4] {
         self.mark
     }
@@ -73,7 +71,7 @@ impl HashKey {
         KeyHash { mark: self.mark, hash: *blake3::keyed_hash(&self.api_key, key).as_bytes() }
     }
 
-    /// The hash that stands for a name: 32 hexadecimal digits, of 128 bits.
+    /// The hash that replaces a name: 32 hexadecimal digits, 128 bits.
     pub fn name(&self, purpose: Purpose, name: &str) -> String {
         let key = match purpose {
             Purpose::ApiKey => &self.api_key,

@@ -1,4 +1,4 @@
-//! What a key file makes, and what a hash's text may be.
+//! Keys derived from a key file, and the text of a hash.
 
 use super::{HashKey, KeyHash, Purpose};
 
@@ -7,7 +7,7 @@ fn key() -> HashKey {
 }
 
 #[test]
-fn a_key_file_holds_32_bytes_besides_its_line_ends() {
+fn a_key_file_has_32_bytes_besides_line_ends() {
     assert_eq!(HashKey::of(&[7; 31]).unwrap_err().bytes, 31);
     assert_eq!(HashKey::of(b"0123456789012345678901234567890\n\r\n").unwrap_err().bytes, 31);
     let (bare, line) = ([b'k'; 32].to_vec(), [&[b'k'; 32][..], b"\n"].concat());
@@ -18,7 +18,7 @@ fn a_key_file_holds_32_bytes_besides_its_line_ends() {
 }
 
 #[test]
-fn hashes_depend_on_the_key_file_the_purpose_and_the_text() {
+fn hashes_depend_on_key_file_purpose_and_text() {
     let other = HashKey::of(&[8; 32]).unwrap();
     assert_ne!(key().api_key(b"sk-1").hash, other.api_key(b"sk-1").hash);
     assert_ne!(key().api_key(b"sk-1").hash, key().api_key(b"sk-2").hash);
@@ -29,7 +29,7 @@ fn hashes_depend_on_the_key_file_the_purpose_and_the_text() {
 }
 
 #[test]
-fn a_hash_reads_as_it_is_written_and_nothing_else_does() {
+fn only_a_well_formed_hash_is_read() {
     let hash = key().api_key(b"sk-1");
     let text = hash.to_string();
     assert_eq!(KeyHash::read(&text), Some(hash));
@@ -50,6 +50,6 @@ fn a_hash_reads_as_it_is_written_and_nothing_else_does() {
 
 #[test]
 fn debug_shows_no_secret() {
-    let told = format!("{:?}", HashKey::of(b"a secret of more than 32 bytes, to be sure").unwrap());
-    assert!(told.starts_with("HashKey(\"") && told.len() == "HashKey(\"01234567\")".len(), "{told}");
+    let shown = format!("{:?}", HashKey::of(b"a secret of more than 32 bytes, to be sure").unwrap());
+    assert!(shown.starts_with("HashKey(\"") && shown.len() == "HashKey(\"01234567\")".len(), "{shown}");
 }

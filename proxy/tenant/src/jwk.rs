@@ -1,5 +1,5 @@
-//! Published keys (RFC 7517): which tokens they can verify. Only public keys of asymmetric
-//! algorithms are taken: a shared secret in such a set would let everybody who can read it sign.
+//! Published keys (RFC 7517) and the verification of tokens. Only public keys of asymmetric algorithms are
+//! accepted: with a published shared secret, every reader of the set could sign.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -18,15 +18,14 @@ use serde_json::Value;
 
 use crate::miss::Distrust;
 
-/// Keys a set may have. Identity providers publish a handful.
-pub const KEYS_MOST: usize = 64;
+/// The limit of keys in a set. Identity providers publish a handful.
+pub const MAX_KEYS: usize = 64;
 
-/// Keys that one token is tried on, if it does not say which made it: each costs as much as a
-/// small exchange.
-const TRIED_MOST: usize = 8;
+/// The limit of keys tried for a token without a key id: each try costs as much as a small exchange.
+const MAX_TRIED_KEYS: usize = 8;
 
-/// The signature algorithms there are for us. There is no `none`, and none with a shared secret:
-/// a public key would otherwise do as that secret.
+/// The supported signature algorithms. Neither `none` nor algorithms with a shared secret: a public key
+/// could serve as that secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Algorithm {
     /// RSASSA-PKCS1-v1_5 with SHA-256.
@@ -50,7 +49,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// All.
+    /// All algorithms.
     pub const ALL: [Self; 9] = [
         Self::Rs256,
         Self::Rs384,
@@ -63,7 +62,7 @@ impl Algorithm {
         Self::EdDsa,
     ];
 
-    /// Its name in a token's head.
+    /// The name in a token's header.
     pub fn name(self) -> &'static str {
         match self {
             Self::Rs256 => "RS256",
@@ -78,13 +77,13 @@ impl Algorithm {
         }
     }
 
-    /// The algorithm of a name, letter for letter.
-    pub fn named(name: &str) -> Option<Self> {
+    /// The algorithm with this name; the comparison is case-sensitive.
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|algorithm| algorithm.name() == name)
     }
 }
 
-/// A set of published keys. Clones are the same set.
+/// A set of published keys. Clones share the set.
 #[derive(Clone, Default)]
 pub struct KeySet(Arc<Keys>);
 
@@ -94,10 +93,10 @@ struct Keys {
     missed: AtomicBool,
 }
 
-/// One key.
+/// A published key.
 struct Key {
     id: Option<Box<str>>,
-    /// The only algorithm it is for, if it says so.
+    /// The only algorithm it is for, if it has an `alg`.
     only: Option<Algorithm>,
     material: Material,
 }
@@ -109,29 +108,29 @@ enum Material {
     Ed25519(Vec<u8>),
 }
 
-/// Text that is no set of keys.
+/// The error of text that is no usable set of keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NotKeys(Box<str>);
+pub struct KeySetError(Box<str>);
 
-impl fmt::Display for NotKeys {
+impl fmt::Display for KeySetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for NotKeys {}
+impl std::error::Error for KeySetError {}
 
 impl KeySet {
-    /// Reads a JWKS. Keys that are not for verifying, or of kinds we have no use for, are passed
-    /// over; a set in which none is left is a mistake.
-    pub fn read(json: &[u8]) -> Result<Self, NotKeys> {
-        let no = |what: String| NotKeys(what.into());
+    /// Reads a JWKS. Keys for other uses or of unsupported types are skipped; a set without a usable key is
+    /// an error.
+    pub fn read(json: &[u8]) -> Result<Self, KeySetError> {
+        let error = |what: String| KeySetError(what.into());
         let set: Value = serde_json::from_slice(json)
-            .map_err(|error| no(format!("not JSON at line {} column {}", error.line(), error.column())))?;
+            .map_err(|parse| error(format!("not JSON at line {} column {}", parse.line(), parse.column())))?;
         let listed = set.get("keys").and_then(Value::as_array);
-        let listed = listed.ok_or_else(|| no("no JWKS: it has no list `keys`".to_owned()))?;
-        if listed.len() > KEYS_MOST {
-            return Err(no(format!("{} keys, more than {KEYS_MOST}", listed.len())));
+        let listed = listed.ok_or_else(|| error("not a JWKS: the list `keys` is missing".to_owned()))?;
+        if listed.len() > MAX_KEYS {
+            return Err(error(format!("{} keys, more than {MAX_KEYS}", listed.len())));
         }
         let (mut keys, mut unusable) = (Vec::new(), BTreeSet::new());
         for key in listed {
@@ -142,7 +141,7 @@ impl KeySet {
         }
         if keys.is_empty() {
             let why = unusable.into_iter().collect::<Vec<_>>().join(", ");
-            return Err(no(match why.as_str() {
+            return Err(error(match why.as_str() {
                 "" => "the list `keys` is empty".to_owned(),
                 why => format!("none of its keys can verify a token: {why}"),
             }));
@@ -150,22 +149,22 @@ impl KeySet {
         Ok(Self(Arc::new(Keys { keys, missed: AtomicBool::new(false) })))
     }
 
-    /// How many keys there are.
+    /// The number of keys.
     pub fn len(&self) -> usize {
         self.0.keys.len()
     }
 
-    /// Whether there is none, as before the first could be fetched.
+    /// Returns true if there are no keys, as before the first fetch.
     pub fn is_empty(&self) -> bool {
         self.0.keys.is_empty()
     }
 
-    /// Whether a key was missed since this was last asked: the set may have changed at its source.
+    /// Returns true if a key was missing since the last call: the set may have changed at its source.
     pub fn take_missed(&self) -> bool {
         self.0.missed.swap(false, Ordering::Relaxed)
     }
 
-    /// Whether one of the keys made this signature of this message.
+    /// Verifies the signature of a message by one of the keys.
     pub(crate) fn verify(
         &self,
         algorithm: Algorithm,
@@ -175,11 +174,11 @@ impl KeySet {
     ) -> Result<(), Distrust> {
         let named = |key: &&Key| match (id, &key.id) {
             (Some(id), Some(known)) => **known == *id,
-            // A key without an id may be the one; a token without one may be of any.
+            // A key without an id may match any token, and a token without an id may match any key.
             _ => true,
         };
         let fits = |key: &&Key| key.only.is_none_or(|only| only == algorithm) && key.material.fits(algorithm);
-        let mut tried = self.0.keys.iter().filter(named).filter(fits).take(TRIED_MOST);
+        let mut tried = self.0.keys.iter().filter(named).filter(fits).take(MAX_TRIED_KEYS);
         if tried.any(|key| key.material.verifies(algorithm, message, signature)) {
             return Ok(());
         }
@@ -187,7 +186,7 @@ impl KeySet {
         if id.is_none_or(|id| !has(id)) {
             self.0.missed.store(true, Ordering::Relaxed);
         }
-        // Without an id any key may be meant.
+        // A token without an id may be of any key.
         let known = id.map_or(!self.is_empty(), has);
         Err(if known { Distrust::Signature } else { Distrust::UnknownKey })
     }
@@ -211,7 +210,7 @@ impl Key {
             return Err("a key's `key_ops` lack `verify`");
         }
         let only = match text("alg") {
-            Some(name) => Some(Algorithm::named(name).ok_or("a key's `alg` is not one of ours")?),
+            Some(name) => Some(Algorithm::from_name(name).ok_or("a key's `alg` is not supported")?),
             None => None,
         };
         let bytes = |name: &str| {
@@ -234,7 +233,7 @@ impl Key {
                 Material::Ed25519(x.ok_or("an Ed25519 key's `x` is not 32 bytes")?)
             }
             (Some("oct"), _) => return Err("a key is a shared secret, which must not be published"),
-            _ => return Err("a key is of a kind we cannot use"),
+            _ => return Err("a key has an unsupported type"),
         };
         Ok(Self { id: text("kid").map(Into::into), only, material })
     }

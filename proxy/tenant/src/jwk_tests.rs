@@ -1,16 +1,16 @@
-//! Which sets of keys are taken, and what is said of the others.
+//! Accepted key sets, and the errors of others.
 
-use super::{Algorithm, KEYS_MOST, KeySet, TRIED_MOST};
+use super::{Algorithm, KeySet, MAX_KEYS, MAX_TRIED_KEYS};
 use crate::miss::Distrust;
 
 #[test]
-fn a_set_without_a_usable_key_says_why() {
-    let many = format!("{{\"keys\":[{}]}}", vec!["{}"; KEYS_MOST + 1].join(","));
+fn a_set_without_a_usable_key_is_an_error() {
+    let many = format!("{{\"keys\":[{}]}}", vec!["{}"; MAX_KEYS + 1].join(","));
     for (json, why) in [
         ("", "not JSON at line 1 column 0"),
         ("{\n\"keys\":", "not JSON at line 2 column 7"),
-        ("[]", "no JWKS: it has no list `keys`"),
-        ("{\"keys\":{}}", "no JWKS: it has no list `keys`"),
+        ("[]", "not a JWKS: the list `keys` is missing"),
+        ("{\"keys\":{}}", "not a JWKS: the list `keys` is missing"),
         ("{\"keys\":[]}", "the list `keys` is empty"),
         (&many, "65 keys, more than 64"),
         (
@@ -19,12 +19,12 @@ fn a_set_without_a_usable_key_says_why() {
         ),
         (
             r#"{"keys":[{"kty":"RSA","n":"AQAB","e":"AQAB"},{"kty":"EC","crv":"P-256","x":"AA","y":"AA"},3]}"#,
-            "none of its keys can verify a token: a key is of a kind we cannot use, an EC key's `x` and `y` are \
+            "none of its keys can verify a token: a key has an unsupported type, an EC key's `x` and `y` are \
              not of its curve's length, an RSA key is shorter than 2048 bits",
         ),
         (
             r#"{"keys":[{"kty":"EC","crv":"P-256","alg":"HS256"},{"use":"enc"},{"key_ops":["sign"]}]}"#,
-            "none of its keys can verify a token: a key is for encryption, a key's `alg` is not one of ours, a \
+            "none of its keys can verify a token: a key is for encryption, a key's `alg` is not supported, a \
              key's `key_ops` lack `verify`",
         ),
     ] {
@@ -32,16 +32,16 @@ fn a_set_without_a_usable_key_says_why() {
     }
 }
 
-/// A key of another kind is not tried: neither does it take the place of one that may be meant, nor does its signature
-/// count as that of the algorithm that a token names.
+/// A key of another type is not tried: it neither uses up a try, nor counts its signature for the
+/// algorithm that a token names.
 #[test]
-fn keys_of_another_kind_are_not_tried() {
+fn keys_of_another_type_are_not_tried() {
     use base64::Engine;
     use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
     use ring::signature::{Ed25519KeyPair, KeyPair};
     let key = Ed25519KeyPair::from_seed_unchecked(&[7; 32]).expect("a key");
     let half = BASE64.encode([7; 32]);
-    let other = format!(r#"{{"kty":"EC","crv":"P-256","x":"{half}","y":"{half}"}},"#).repeat(TRIED_MOST);
+    let other = format!(r#"{{"kty":"EC","crv":"P-256","x":"{half}","y":"{half}"}},"#).repeat(MAX_TRIED_KEYS);
     let own = BASE64.encode(key.public_key());
     let set = format!(r#"{{"keys":[{other}{{"kty":"OKP","crv":"Ed25519","x":"{own}"}}]}}"#);
     let set = KeySet::read(set.as_bytes()).expect("a set");

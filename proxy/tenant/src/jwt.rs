@@ -1,9 +1,9 @@
-//! Signed tokens (RFC 7519, 7515), as RFC 8725 would have them checked: the algorithm is one that
-//! the rule allows and that the key is for, whatever the token says; issuer, audience and time are
-//! checked after the signature, the time against the one handed in.
+//! Signed tokens (RFC 7519, 7515), verified by the rules of RFC 8725: the algorithm must be allowed by the
+//! rule and match the key. Issuer, audience and time are checked after the signature, the time against the
+//! caller's clock.
 //!
-//! Not followed: keys or addresses of keys inside a token (`jwk`, `jku`, `x5c`); not understood:
-//! anything under `crit`, so such a token counts for nothing.
+//! Keys and key URLs inside a token (`jwk`, `jku`, `x5c`) are not used. Extensions under `crit` are
+//! unsupported, so a token with `crit` is invalid.
 
 use std::sync::Arc;
 
@@ -11,56 +11,56 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
 
-use crate::asked::Head;
 use crate::jwk::{Algorithm, KeySet};
 use crate::miss::Distrust;
 use crate::name::bounded;
+use crate::request::Head;
 
-/// Bytes of a token that is looked at. Those in use have one or two thousand; header fields of
-/// more than 16 KiB are refused by most servers.
-pub const TOKEN_BYTES: usize = 16 * 1024;
+/// The limit of a token's length, bytes. Tokens in use have one or two thousand; most servers refuse header
+/// fields above 16 KiB.
+pub const TOKEN_MAX_BYTES: usize = 16 * 1024;
 
-/// A rule that believes the claims of tokens.
+/// A rule that takes the tenant from a token's claims.
 #[derive(Clone, Debug)]
 pub struct Jwt {
-    /// Where the keys come from, as written: a file or a URL. Only a name here.
+    /// The source of the keys as written, a file or a URL; used as a name only.
     pub source: Arc<str>,
-    /// The keys; none as long as they could not be had.
+    /// The keys; empty until they are available.
     pub keys: KeySet,
-    /// Which algorithms are allowed.
+    /// The allowed algorithms.
     pub algorithms: Vec<Algorithm>,
-    /// Who may have issued it: `iss` is one of these.
+    /// The allowed issuers: `iss` is one of these.
     pub issuers: Vec<Box<str>>,
-    /// For whom it may be: one of `aud` is one of these. Empty to ask nothing, which also takes
-    /// tokens that were made for other services.
+    /// The allowed audiences: one of `aud` is one of these. If empty, the audience is not checked, so tokens
+    /// for other services count too.
     pub audiences: Vec<Box<str>>,
-    /// The claim that names the tenant.
+    /// The claim with the tenant.
     pub tenant: Claim,
-    /// The claim that names the principal, if any.
+    /// The claim with the principal, if any.
     pub principal: Option<Claim>,
-    /// Seconds by which clocks may differ.
+    /// The allowed clock difference in seconds.
     pub leeway_s: u64,
-    /// The header field it comes in, in lower case; `Authorization: Bearer` if none is named.
+    /// The header field of the token, in lower case; `Authorization: Bearer` if none is set.
     pub field: Option<Box<str>>,
 }
 
-/// A claim, by its name or by the names on the way to it.
+/// A claim, by its name or its path of names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim(pub Vec<Box<str>>);
 
-/// What a token that was signed as it should be says.
+/// The claims of a correctly signed token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Claims {
     pub(crate) tenant: Box<str>,
     pub(crate) principal: Option<Box<str>>,
-    /// Good from this second on, in seconds since 1970, leeway included.
+    /// The start of validity in seconds since 1970, leeway included.
     pub(crate) from: u64,
-    /// Good until this second, exclusive.
+    /// The end of validity, exclusive.
     pub(crate) until: u64,
 }
 
 impl Jwt {
-    /// What may be a token in a head, in the order sent.
+    /// Returns the possible tokens in a head, in the order sent.
     pub(crate) fn tokens<'a>(&self, head: &Head<'a>) -> impl Iterator<Item = &'a [u8]> {
         let named = self.field.as_deref();
         let bearers = named.is_none().then(|| head.bearers()).into_iter().flatten();
@@ -68,16 +68,16 @@ impl Jwt {
         let named = named.map(|value| value.strip_prefix(b"Bearer ").unwrap_or(value));
         bearers.chain(named).filter(|token| {
             let dots = token.iter().filter(|byte| **byte == b'.').count();
-            token.len() <= TOKEN_BYTES && dots == 2
+            token.len() <= TOKEN_MAX_BYTES && dots == 2
         })
     }
 
-    /// What the token says, if its signature is right and it is meant for us; when it is good is
-    /// for the caller to see.
+    /// Returns the claims of a token with a valid signature, issuer and audience. The caller checks the
+    /// validity in time.
     pub(crate) fn claims(&self, token: &[u8]) -> Result<Claims, Distrust> {
         let Parts { head, payload, message, signature } = parts(token).ok_or(Distrust::Malformed)?;
         let algorithm = head.get("alg").and_then(Value::as_str).ok_or(Distrust::Malformed)?;
-        let algorithm = Algorithm::named(algorithm).filter(|one| self.algorithms.contains(one));
+        let algorithm = Algorithm::from_name(algorithm).filter(|one| self.algorithms.contains(one));
         let algorithm = algorithm.ok_or(Distrust::Algorithm)?;
         let id = match head.get("kid") {
             Some(id) => Some(id.as_str().ok_or(Distrust::Malformed)?),
@@ -87,15 +87,15 @@ impl Jwt {
             return Err(Distrust::Malformed);
         }
         self.keys.verify(algorithm, id, message.as_bytes(), &signature)?;
-        self.meant_for_us(&json(payload).ok_or(Distrust::Malformed)?)
+        self.check_claims(&json(payload).ok_or(Distrust::Malformed)?)
     }
 
-    fn meant_for_us(&self, claims: &Value) -> Result<Claims, Distrust> {
+    fn check_claims(&self, claims: &Value) -> Result<Claims, Distrust> {
         let issuer = claims.get("iss").and_then(Value::as_str).ok_or(Distrust::Issuer)?;
         if !self.issuers.iter().any(|known| **known == *issuer) {
             return Err(Distrust::Issuer);
         }
-        if !self.for_us(claims.get("aud")) {
+        if !self.has_audience(claims.get("aud")) {
             return Err(Distrust::Audience);
         }
         let until = claims.get("exp").and_then(|exp| second(exp, f64::floor)).ok_or(Distrust::Times)?;
@@ -111,7 +111,7 @@ impl Jwt {
         })
     }
 
-    fn for_us(&self, audience: Option<&Value>) -> bool {
+    fn has_audience(&self, audience: Option<&Value>) -> bool {
         let known = |one: &Value| self.audiences.iter().any(|known| one.as_str() == Some(known));
         self.audiences.is_empty()
             || match audience {
@@ -123,8 +123,8 @@ impl Jwt {
 }
 
 impl Claim {
-    /// The claim's text: a string, or a whole number as it is written. A list with one entry is
-    /// that entry; one with several names nobody.
+    /// Returns the claim's text: a string, or a whole number as written. A list with one entry counts as
+    /// that entry; a list with several names no tenant.
     fn text(&self, claims: &Value) -> Option<Box<str>> {
         let mut value = self.0.iter().try_fold(claims, |value, name| value.get(&**name))?;
         if let Value::Array(entries) = value {
@@ -142,11 +142,11 @@ impl Claim {
     }
 }
 
-/// A token taken apart.
+/// A token split into its parts.
 struct Parts<'a> {
     head: Value,
     payload: &'a str,
-    /// What was signed.
+    /// The signed text.
     message: &'a str,
     signature: Vec<u8>,
 }
@@ -162,12 +162,12 @@ fn json(part: &str) -> Option<Value> {
     matches!(value, Value::Object(_)).then_some(value)
 }
 
-/// A time in seconds since 1970, which may have a fraction.
+/// Reads a time in seconds since 1970, which may have a fraction.
 fn second(value: &Value, round: fn(f64) -> f64) -> Option<u64> {
     if let Some(whole) = value.as_u64() {
         return Some(whole);
     }
-    // Past 2^53 a fraction has no meaning; such a time is no time.
+    // Above 2^53 a fraction has no meaning; such a time is invalid.
     let second = value.as_f64().filter(|second| (0.0..9e15).contains(second))?;
     Some(round(second) as u64)
 }

@@ -1,14 +1,14 @@
-//! Tokens signed and forged by another implementation (tests/tokens/make.py), taken and refused.
+//! Tokens signed and forged by another implementation (tests/tokens/make.py), accepted and rejected.
 
 use std::net::IpAddr;
 
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::{Claim, Jwt, TOKEN_BYTES};
-use crate::asked::Head;
+use super::{Claim, Jwt, TOKEN_MAX_BYTES};
 use crate::jwk::{Algorithm, KeySet};
 use crate::miss::Distrust;
+use crate::request::Head;
 
 const KEYS: &str = include_str!("../tests/tokens/keys.json");
 const TOKENS: &str = include_str!("../tests/tokens/tokens.json");
@@ -44,27 +44,23 @@ fn token(name: &str) -> String {
     tokens().into_iter().find(|(known, ..)| known == name).unwrap().2
 }
 
-/// Whose a token is at a moment.
+/// The tenant of a token at a time.
 fn tenant(rule: &Jwt, token: &str, now: u64) -> Option<String> {
     let claims = rule.claims(token.as_bytes()).ok()?;
     (claims.from..claims.until).contains(&now).then(|| claims.tenant.to_string())
 }
 
 #[test]
-fn good_tokens_are_believed_and_no_others() {
+fn only_valid_tokens_are_accepted() {
     let rule = rule();
-    assert_eq!(
-        rule.keys.len(),
-        4,
-        "of seven: those for encryption, secrets and unknown curves are not taken"
-    );
+    assert_eq!(rule.keys.len(), 4, "of seven: those for encryption, secrets and unknown curves are skipped");
     for (name, good, token) in tokens() {
         assert_eq!(tenant(&rule, &token, NOW), good.then(|| "acme".to_owned()), "{name}");
     }
 }
 
 #[test]
-fn why_a_token_is_not_believed() {
+fn rejected_tokens_have_a_reason() {
     let why = |name: &str| rule().claims(token(name).as_bytes()).err();
     for (name, expected) in [
         ("RS256", None),
@@ -93,7 +89,7 @@ fn why_a_token_is_not_believed() {
 }
 
 #[test]
-fn an_algorithm_that_is_not_allowed_does_not_count() {
+fn a_disallowed_algorithm_is_rejected() {
     for allowed in Algorithm::ALL {
         let rule = Jwt { algorithms: vec![allowed], ..rule() };
         for other in Algorithm::ALL {
@@ -104,7 +100,7 @@ fn an_algorithm_that_is_not_allowed_does_not_count() {
 }
 
 #[test]
-fn a_key_that_says_what_it_is_for_is_for_nothing_else() {
+fn a_key_with_alg_verifies_only_that_algorithm() {
     let only = KEYS.replace("\"kid\": \"rsa\"", "\"kid\": \"rsa\", \"alg\": \"PS384\"");
     let rule = Jwt { keys: KeySet::read(only.as_bytes()).unwrap(), ..rule() };
     for name in ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"] {
@@ -113,7 +109,7 @@ fn a_key_that_says_what_it_is_for_is_for_nothing_else() {
 }
 
 #[test]
-fn times_are_asked_with_leeway() {
+fn times_are_checked_with_leeway() {
     let rule = rule();
     let token = token("EdDSA");
     for (now, taken) in [
@@ -136,9 +132,9 @@ fn times_are_asked_with_leeway() {
 }
 
 #[test]
-fn a_claim_is_found_by_its_way() {
+fn a_claim_is_found_by_its_path() {
     let token = token("EdDSA");
-    for (way, tenant) in [
+    for (path, tenant) in [
         (&["realm", "tenant", "id"][..], Some("deep")),
         (&["realm", "number"], Some("42")),
         (&["https://example.com/tenant"], Some("spaced")),
@@ -149,9 +145,9 @@ fn a_claim_is_found_by_its_way() {
         (&["aud"], Some("tokenmeter")),
         (&[], None),
     ] {
-        let rule = Jwt { tenant: claim(way), ..rule() };
+        let rule = Jwt { tenant: claim(path), ..rule() };
         let found = rule.claims(token.as_bytes()).ok().map(|claims| claims.tenant);
-        assert_eq!(found.as_deref(), tenant, "{way:?}");
+        assert_eq!(found.as_deref(), tenant, "{path:?}");
     }
     let rule = Jwt { principal: Some(claim(&["missing"])), ..rule() };
     assert_eq!(rule.claims(token.as_bytes()).unwrap().principal, None, "a principal may be missing");
@@ -168,24 +164,24 @@ fn without_an_audience_any_token_of_the_issuer_counts() {
 }
 
 #[test]
-fn a_key_that_is_not_there_is_told_once() {
+fn a_missing_key_is_reported_once() {
     let rule = rule();
-    let told = |name: &str| {
+    let reported = |name: &str| {
         let _ = rule.claims(token(name).as_bytes());
         rule.keys.take_missed()
     };
-    assert!(!told("RS256"));
-    assert!(!told("another key under our id"), "fetching the same key again would not help");
-    assert!(told("an unknown id"));
+    assert!(!reported("RS256"));
+    assert!(!reported("another key under our id"), "fetching the same key again would not help");
+    assert!(reported("an unknown id"));
     assert!(!rule.keys.take_missed());
-    assert!(!told("alg none") && !told("HS256 with the modulus"), "no key would help");
+    assert!(!reported("alg none") && !reported("HS256 with the modulus"), "no key would help");
 }
 
 #[test]
-fn a_token_is_taken_from_its_field_only() {
+fn a_token_is_read_from_its_field_only() {
     let rs256 = token("RS256");
     let bearer = |scheme: &str| format!("{scheme}{rs256}").into_bytes();
-    let long = [&b"Bearer a.b."[..], &b"c".repeat(TOKEN_BYTES)].concat();
+    let long = [&b"Bearer a.b."[..], &b"c".repeat(TOKEN_MAX_BYTES)].concat();
     let cases: [(Option<&str>, &str, Vec<u8>, bool); 8] = [
         (None, "authorization", bearer("Bearer "), true),
         (None, "authorization", bearer("bearer  "), true),
@@ -208,9 +204,9 @@ fn a_token_is_taken_from_its_field_only() {
 proptest! {
     #![proptest_config(chance::cases(512))]
 
-    /// Whatever is changed in a good token, nobody else's name comes out of it.
+    /// No change of a valid token yields another tenant.
     #[test]
-    fn a_changed_token_is_never_somebody_elses(which in 0..14_usize, at in any::<usize>(), byte in any::<u8>()) {
+    fn a_changed_token_yields_no_other_tenant(which in 0..14_usize, at in any::<usize>(), byte in any::<u8>()) {
         let mut token = tokens().swap_remove(which).2.into_bytes();
         let at = at % token.len();
         token[at] = byte;
@@ -218,9 +214,9 @@ proptest! {
         prop_assert!(claims.ok().is_none_or(|claims| &*claims.tenant == "acme"));
     }
 
-    /// Whatever is sent, nothing panics and nobody is believed.
+    /// Random bytes neither panic nor count as a token.
     #[test]
-    fn noise_is_nobodys(noise in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn random_bytes_are_no_token(noise in proptest::collection::vec(any::<u8>(), 0..200)) {
         prop_assert!(rule().claims(&noise).is_err());
     }
 }

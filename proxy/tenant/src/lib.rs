@@ -1,11 +1,9 @@
-//! Whose a request is: an ordered list of rules over what its head and body say, first hit wins.
+//! The tenant of a request: an ordered list of rules over its head and body; the first match decides.
 //!
-//! Laws: rules only, no I/O and no clock (the time is handed in); nothing that a client can write
-//! counts unless its peer is trusted, its claim verified or the rule says in so many words that
-//! clients are believed; an API key is seen as a keyed hash and nowhere kept (law 11); names are
-//! bounded in length and in the memory they take (law 6, law 12).
+//! Laws: rules only, no I/O and no clock (the caller supplies the time). A client's value counts only if its
+//! peer is trusted, its claim is verified, or the rule explicitly trusts clients. An API key is used as a
+//! keyed hash only and never stored (law 11). Names are bounded in length and memory (law 6, law 12).
 
-mod asked;
 mod credential;
 mod escape;
 mod hash;
@@ -16,20 +14,21 @@ mod miss;
 mod name;
 mod nets;
 mod path;
+mod request;
 mod rule;
 mod rules;
-mod verdicts;
+mod token_cache;
 
-pub use asked::{BodyFacts, Head, Pending, RuleKind, Said, Who};
 pub use escape::escape;
-pub use hash::{HashKey, KeyHash, Purpose, WeakKey};
-pub use jwk::{Algorithm, KEYS_MOST, KeySet, NotKeys};
-pub use jwt::{Claim, Jwt, TOKEN_BYTES};
+pub use hash::{HashKey, KeyHash, Purpose, ShortKeyError};
+pub use jwk::{Algorithm, KeySet, KeySetError, MAX_KEYS};
+pub use jwt::{Claim, Jwt, TOKEN_MAX_BYTES};
 pub use live::Live;
 pub use miss::{Distrust, Miss};
-pub use name::{NAME_BYTES, Name};
+pub use name::{NAME_MAX_BYTES, Name};
 pub use nets::Nets;
 pub use path::begins_path;
+pub use request::{BodyFacts, Head, Pending, RuleKind, Said, Who};
 pub use rule::{ApiKeys, BodyKey, EndUser, KEY_FIELDS, Owner, Rule};
 pub use rules::{Rules, Spec};
 

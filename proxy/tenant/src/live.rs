@@ -1,5 +1,5 @@
-//! The rules in force. A snapshot is taken for each request and swapped whole, so that no request
-//! is judged by half of one file and half of another.
+//! The active rules. Each request takes a snapshot, and a reload replaces it as a whole, so that no request
+//! sees parts of two files.
 
 use std::sync::Arc;
 
@@ -7,22 +7,22 @@ use arc_swap::ArcSwap;
 
 use crate::Rules;
 
-/// The rules in force, shared by those who ask and the one who reloads.
+/// The active rules, shared by the workers and the reloader.
 #[derive(Debug, Default)]
 pub struct Live(ArcSwap<Rules>);
 
 impl Live {
-    /// Begins with `rules`.
+    /// Starts with `rules`.
     pub fn new(rules: Rules) -> Self {
         Self(ArcSwap::from_pointee(rules))
     }
 
-    /// The rules of this moment.
+    /// The current rules.
     pub fn load(&self) -> Arc<Rules> {
         self.0.load_full()
     }
 
-    /// Puts `rules` into force; requests that hold earlier ones end with those.
+    /// Activates `rules`; requests with an earlier snapshot end with that.
     pub fn store(&self, rules: Rules) {
         self.0.store(Arc::new(rules));
     }

@@ -1,33 +1,33 @@
-//! Why a rule did not hit. What is counted and told are these words alone, never what was sent: a
-//! token that one service does not believe may be good at another.
+//! The reasons that a rule did not match. Counters and logs contain these words only, never the values sent:
+//! a token that is invalid here may be valid at another service.
 
-/// Why a token was not believed; the later ones were found out later.
+/// The reason a token was rejected, in the order of the checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Distrust {
-    /// It is no token of a kind that is read: its parts are not what they should be, or it has `crit`.
+    /// It is no readable token: a part is malformed, or it has `crit`.
     Malformed,
-    /// Its algorithm is not allowed, or is none.
+    /// Its algorithm is not allowed, or is `none`.
     Algorithm,
-    /// There is no key of its id, or no key at all yet.
+    /// There is no key with its id, or no key yet.
     UnknownKey,
-    /// No key made its signature.
+    /// No key verifies its signature.
     Signature,
-    /// It is from another issuer.
+    /// Its issuer is not allowed.
     Issuer,
-    /// It is for another audience.
+    /// Its audience is not allowed.
     Audience,
-    /// It has no `exp`, or a time that is none.
+    /// It has no `exp`, or an invalid time.
     Times,
-    /// Its claim that names the tenant is not there, or cannot be a name.
+    /// Its tenant claim is missing, or cannot be a name.
     Tenant,
-    /// It is not good yet.
+    /// It is not valid yet.
     Early,
-    /// It is not good any more.
+    /// It has expired.
     Expired,
 }
 
 impl Distrust {
-    /// All, in the order of their indices.
+    /// All reasons, in the order of their indices.
     pub const ALL: [Self; 10] = [
         Self::Malformed,
         Self::Algorithm,
@@ -41,7 +41,7 @@ impl Distrust {
         Self::Expired,
     ];
 
-    /// Its name as a label.
+    /// The label value.
     pub fn name(self) -> &'static str {
         match self {
             Self::Malformed => "malformed",
@@ -58,23 +58,23 @@ impl Distrust {
     }
 }
 
-/// Why a rule did not hit.
+/// The reason that a rule did not match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Miss {
-    /// What it looks at is not in the request.
+    /// The request lacks the value.
     Absent,
-    /// Its header field is there, but the peer is not trusted.
+    /// The header field is present, but the peer is not trusted.
     Untrusted,
-    /// Its header field was sent more than once.
-    Several,
-    /// What is there cannot be a name.
-    NoName,
-    /// The keys that were sent are none that it lists.
+    /// The header field occurs more than once.
+    Repeated,
+    /// The value cannot be a name.
+    InvalidName,
+    /// The rule lists none of the keys.
     UnknownKey,
-    /// The token was not believed; of several the one that got furthest.
+    /// The token was rejected; of several the one that passed most checks.
     Token(Distrust),
-    /// The path or the peer is another one.
-    Elsewhere,
-    /// It asks the body, which was not read. No rule after it is asked.
-    NoBody,
+    /// The path or the peer differs.
+    Mismatch,
+    /// The rule needs the body, which was not read. Later rules are not tried.
+    BodyUnread,
 }

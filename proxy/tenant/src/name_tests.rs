@@ -1,11 +1,11 @@
-//! Which text may be a name, and how many are kept.
+//! Valid names, and the limit of shared ones.
 
-use super::{KEPT, NAME_BYTES, Name, Names};
+use super::{MAX_SHARED_NAMES, NAME_MAX_BYTES, Name, Names};
 
 #[test]
 fn names_are_bounded() {
-    let long = "a".repeat(NAME_BYTES + 1);
-    let wide = format!("{}é", "a".repeat(NAME_BYTES - 1));
+    let long = "a".repeat(NAME_MAX_BYTES + 1);
+    let wide = format!("{}é", "a".repeat(NAME_MAX_BYTES - 1));
     for (text, name) in [
         ("", None),
         ("  ", None),
@@ -16,8 +16,8 @@ fn names_are_bounded() {
         ("a\0", None),
         ("a\u{85}b", None),
         ("é", Some("é")),
-        (&*long, Some(&long[..NAME_BYTES])),
-        (&*wide, Some(&wide[..NAME_BYTES - 1])),
+        (&*long, Some(&long[..NAME_MAX_BYTES])),
+        (&*wide, Some(&wide[..NAME_MAX_BYTES - 1])),
     ] {
         assert_eq!(Name::of(text).as_ref().map(|name| &**name.text()), name, "{text:?}");
         assert_eq!(Names::default().shared(text).as_deref(), name, "{text:?}");
@@ -25,13 +25,13 @@ fn names_are_bounded() {
 }
 
 #[test]
-fn equal_names_are_one_and_made_up_ones_fill_nothing() {
+fn equal_names_are_shared_up_to_the_limit() {
     let names = Names::default();
     let first = names.shared("acme").unwrap();
-    for index in 0..2 * KEPT {
-        names.shared(&format!("made-up-{index}")).unwrap();
+    for index in 0..2 * MAX_SHARED_NAMES {
+        names.shared(&format!("invented-{index}")).unwrap();
     }
-    assert_eq!(names.kept(), KEPT);
+    assert_eq!(names.len(), MAX_SHARED_NAMES);
     assert!(std::sync::Arc::ptr_eq(&first, &names.shared("acme").unwrap()));
-    assert_eq!(names.shared("made-up-9999").as_deref(), Some("made-up-9999"), "though it is not kept");
+    assert_eq!(names.shared("invented-9999").as_deref(), Some("invented-9999"), "although it is not shared");
 }

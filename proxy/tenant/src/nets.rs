@@ -1,20 +1,20 @@
-//! Networks that peers are in.
+//! Networks of peers.
 
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-/// Some networks. An IPv4 address that came as an IPv6 one is the IPv4 address.
+/// A list of networks. An IPv4-mapped IPv6 address counts as the IPv4 address.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Nets(Box<[IpNet]>);
 
 impl Nets {
-    /// Reads networks as `10.0.0.0/8`, or single addresses; the error is the text that is neither.
+    /// Reads networks such as `10.0.0.0/8`, or single addresses. The error is the invalid text.
     pub fn read<'a>(texts: impl IntoIterator<Item = &'a str>) -> Result<Self, &'a str> {
         texts.into_iter().map(|text| net(text.trim()).ok_or(text)).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Whether the address is in one of them.
+    /// Returns true if the address is in one of them.
     pub fn contains(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         self.0.iter().any(|net| net.contains(&address))
@@ -25,7 +25,7 @@ impl Nets {
         self.0.iter().map(IpNet::to_string)
     }
 
-    /// Whether there is none.
+    /// Returns true if the list is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -38,8 +38,8 @@ fn net(text: &str) -> Option<IpNet> {
     }
 }
 
-/// A network of IPv4 addresses written as IPv6 ones, as that of the IPv4 addresses: as nothing else are
-/// peers asked for. One that reaches beyond them is none.
+/// Converts a network of IPv4-mapped addresses to the IPv4 network, since peers are compared as such. `None`
+/// if it includes other addresses.
 fn canonical(net: IpNet) -> Option<IpNet> {
     let IpAddr::V4(address) = net.addr().to_canonical() else { return Some(net) };
     let bits = match net {

@@ -1,9 +1,9 @@
-//! Which texts are networks, and which addresses are in them.
+//! Valid networks, and the addresses in them.
 
 use super::Nets;
 
 #[test]
-fn addresses_are_in_networks_whichever_way_they_came() {
+fn mapped_addresses_count_as_ipv4() {
     let nets = Nets::read(["10.0.0.0/8", " 192.0.2.7 ", "2001:db8::/32", "::1", "172.16.5.5/12"]).unwrap();
     for (address, inside) in [
         ("10.255.255.255", true),
@@ -25,7 +25,7 @@ fn addresses_are_in_networks_whichever_way_they_came() {
 }
 
 #[test]
-fn networks_of_addresses_that_came_as_ipv6_ones_are_the_ipv4_networks() {
+fn mapped_networks_count_as_ipv4() {
     for (text, read) in [
         ("::ffff:10.0.0.0/104", "10.0.0.0/8"),
         ("::ffff:10.1.2.3/104", "10.0.0.0/8"),
@@ -44,7 +44,7 @@ fn networks_of_addresses_that_came_as_ipv6_ones_are_the_ipv4_networks() {
 }
 
 #[test]
-fn what_is_no_network_is_told() {
+fn an_invalid_network_is_returned() {
     for wrong in [
         "::ffff:10.0.0.0/95",
         "",

@@ -1,35 +1,35 @@
-//! How a path begins, as a server reads it that unescapes paths before it routes them: `%61` is `a`,
-//! `//` is `/`, and an escaped slash is a slash. The path is compared in
-//! place and never changed, and nothing is unescaped twice (`%2561` is `%61`, no `a`).
+//! The prefix of a path, as a server reads it that decodes paths before routing: `%61` is `a`, `//` is `/`,
+//! and an escaped slash is a slash. The path is compared in place and never changed, and nothing is decoded
+//! twice (`%2561` is `%61`, not `a`).
 
 use crate::escape::escape;
 
-/// How many bytes of `path` say `prefix`, if what follows is nothing or a segment of its own.
+/// Returns the number of bytes of `path` that form `prefix`, if the end or a new segment follows.
 pub(crate) fn covered(path: &str, prefix: &str) -> Option<usize> {
     let mut path = Plain::of(path);
-    let mut said = 0;
+    let mut length = 0;
     for (wanted, _) in Plain::of(prefix) {
         let (byte, until) = path.next()?;
         if byte != wanted {
             return None;
         }
-        said = until;
+        length = until;
     }
-    path.next().is_none_or(|(byte, _)| byte == b'/').then_some(said)
+    path.next().is_none_or(|(byte, _)| byte == b'/').then_some(length)
 }
 
-/// Returns whether a rule for paths below `prefix` is for all paths below `path`.
+/// Returns true if every path below `path` is below `prefix`.
 pub fn begins_path(path: &str, prefix: &str) -> bool {
     covered(path, prefix).is_some()
 }
 
-/// The bytes a path means, each with where in the path it ends.
+/// The decoded bytes of a path, each with the position where it ends.
 struct Plain<'a> {
     path: &'a [u8],
     at: usize,
-    /// The byte before was a slash.
+    /// The previous byte was a slash.
     slash: bool,
-    /// What is left of a character of several bytes.
+    /// The remaining bytes of a multi-byte character.
     rest: Vec<u8>,
 }
 
@@ -38,7 +38,7 @@ impl<'a> Plain<'a> {
         Self { path: path.as_bytes(), at: 0, slash: false, rest: Vec::new() }
     }
 
-    /// The byte that is next and how much of the path says it; no byte where an escape means none.
+    /// Returns the next byte and its length in the path; no byte for an escape that yields none.
     fn read(&mut self) -> Option<(Option<u8>, usize)> {
         let path = &self.path[self.at..];
         Some(match escape(path) {
@@ -47,8 +47,8 @@ impl<'a> Plain<'a> {
             Some((code, length)) => {
                 let mut bytes = [0; 4];
                 // cpp-httplib drops half a surrogate pair.
-                let bytes =
-                    char::from_u32(code).map_or(&[][..], |meant| meant.encode_utf8(&mut bytes).as_bytes());
+                let bytes = char::from_u32(code)
+                    .map_or(&[][..], |character| character.encode_utf8(&mut bytes).as_bytes());
                 self.rest.extend(bytes.iter().skip(1).rev());
                 (bytes.first().copied(), length)
             }
@@ -68,9 +68,9 @@ impl Iterator for Plain<'_> {
             let (byte, length) = self.read()?;
             self.at += length;
             let Some(byte) = byte else { continue };
-            let again = self.slash && byte == b'/';
+            let repeated = self.slash && byte == b'/';
             self.slash = byte == b'/';
-            if !again {
+            if !repeated {
                 return Some((byte, self.at));
             }
         }

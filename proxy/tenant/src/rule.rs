@@ -1,4 +1,4 @@
-//! The rules there are, one variant each.
+//! The rules, one variant each.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::jwt::Jwt;
 use crate::name::Name;
 use crate::nets::Nets;
 
-/// A rule: what it looks at, and whose a request is that has it.
+/// A rule: the value that it reads, and the tenant of a matching request.
 #[derive(Clone, Debug)]
 pub enum Rule {
     /// A claim of a verified token.
@@ -22,29 +22,29 @@ pub enum Rule {
         /// The field that names the principal, if there is one; as trusted as the other.
         principal: Option<Box<str>>,
     },
-    /// The value of a member of the body is the tenant. Clients are believed.
+    /// The value of a member of the body is the tenant. Clients are trusted.
     Body(BodyKey),
-    /// How the path begins.
+    /// The prefix of the path.
     Path {
-        /// The beginning: `/` and segments, without `/` at its end.
+        /// The prefix: `/` and segments, without a trailing `/`.
         prefix: Box<str>,
-        /// Whose such requests are.
+        /// The tenant of such requests.
         tenant: Name,
-        /// Whether the upstream is spared the beginning.
+        /// True if the prefix is removed from the path that the upstream receives.
         strip: bool,
     },
-    /// Where the connection came from.
+    /// The network of the peer.
     Peer {
-        /// From one of these.
+        /// The networks.
         nets: Nets,
-        /// Whose such requests are.
+        /// The tenant of such requests.
         tenant: Name,
     },
 }
 
 impl Rule {
-    /// The fields whose word only a trusted peer's is taken for.
-    pub(crate) fn spoofable(&self) -> impl Iterator<Item = &Box<str>> {
+    /// Returns the header fields that count from trusted peers only.
+    pub(crate) fn trusted_only_fields(&self) -> impl Iterator<Item = &Box<str>> {
         let fields = match self {
             Self::Header { field, principal } => [Some(field), principal.as_ref()],
             _ => [None, None],
@@ -53,17 +53,17 @@ impl Rule {
     }
 }
 
-/// API keys by their hashes: what is looked up is a keyed hash, so that neither the time it takes
-/// nor this table tells a key.
+/// API keys by their hashes. The lookup uses a keyed hash, so neither its duration nor this table reveals a
+/// key.
 #[derive(Clone, Debug)]
 pub struct ApiKeys {
     pub(crate) owners: Arc<HashMap<[u8; 32], Owner>>,
-    /// Names of the header fields that may hold a key, in lower case, in the order they are tried.
+    /// The header fields that may contain a key, in lower case, in the order of the search.
     pub(crate) fields: Arc<[Box<str>]>,
 }
 
-/// The header fields in which servers and gateways take an API key: OpenAI and all who speak like it, Anthropic,
-/// Azure, Google, and those that LiteLLM takes besides.
+/// The header fields in which servers and gateways accept an API key: OpenAI and compatible servers,
+/// Anthropic, Azure, Google, and the further ones of LiteLLM.
 pub const KEY_FIELDS: [&str; 6] = [
     "authorization",
     "x-api-key",
@@ -73,39 +73,39 @@ pub const KEY_FIELDS: [&str; 6] = [
     "ocp-apim-subscription-key",
 ];
 
-/// Whose an API key is.
+/// The owner of an API key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
-    /// Who pays.
+    /// The paying tenant.
     pub tenant: Name,
     /// The key's own name, if it has one.
     pub principal: Option<Name>,
 }
 
 impl ApiKeys {
-    /// The keys by their hashes, in the fields [`KEY_FIELDS`]; of two the same, the later.
+    /// The keys by their hashes, in the fields [`KEY_FIELDS`]; the last of two equal keys counts.
     pub fn new(keys: impl IntoIterator<Item = (KeyHash, Owner)>) -> Self {
         let owners = keys.into_iter().map(|(key, owner)| (key.hash, owner)).collect();
         Self { owners: Arc::new(owners), fields: KEY_FIELDS.map(Box::from).into() }
     }
 
-    /// The same keys in these header fields, whose names are in lower case.
+    /// The same keys in these header fields, in lower case.
     #[must_use]
     pub fn in_fields(self, fields: impl IntoIterator<Item = Box<str>>) -> Self {
         Self { fields: fields.into_iter().collect(), ..self }
     }
 
-    /// Whose they are; one that has several keys comes several times.
+    /// The owners; an owner of several keys occurs several times.
     pub fn owners(&self) -> impl Iterator<Item = &Owner> {
         self.owners.values()
     }
 
-    /// How many there are.
+    /// The number of keys.
     pub fn len(&self) -> usize {
         self.owners.len()
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no keys.
     pub fn is_empty(&self) -> bool {
         self.owners.is_empty()
     }
@@ -122,7 +122,7 @@ pub enum BodyKey {
     Metadata(Box<str>),
 }
 
-/// Where an end user is named.
+/// The place of the end user's name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EndUser {
     /// In the body.

@@ -1,10 +1,9 @@
-//! The ordered list: first hit wins. A rule that comes after one that asks the body waits for it.
+//! The ordered list of rules: the first match decides. A rule after one on the body waits for the body.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use crate::asked::{BodyFacts, Head, Pending, RuleKind, Said, Who};
 use crate::credential;
 use crate::hash::{HashKey, Purpose};
 use crate::jwk::KeySet;
@@ -13,45 +12,46 @@ use crate::miss::{Distrust, Miss};
 use crate::name::{Name, Names, bounded};
 use crate::nets::Nets;
 use crate::path::covered;
+use crate::request::{BodyFacts, Head, Pending, RuleKind, Said, Who};
 use crate::rule::{ApiKeys, BodyKey, EndUser, Rule};
-use crate::verdicts::Verdicts;
+use crate::token_cache::TokenCache;
 
-/// What rules are made of.
+/// The configuration of rules.
 #[derive(Clone, Debug, Default)]
 pub struct Spec {
     /// The rules, in their order.
     pub rules: Vec<Rule>,
-    /// Whose a request is that no rule hits; `default` if nobody is named.
+    /// The tenant of a request that no rule matches; `default` if unset.
     pub default: Option<Name>,
-    /// Peers whose header fields are believed.
+    /// The peers whose header fields are trusted.
     pub trusted: Nets,
-    /// Whether fields that only trusted peers may send are taken out of others' requests.
+    /// True if fields that only trusted peers may send are removed from other requests.
     pub strip_untrusted: bool,
-    /// Where the end user is named: the first that says one.
+    /// The places of the end user's name; the first with a value counts.
     pub end_user: Vec<EndUser>,
-    /// The keys of all hashes.
+    /// The key of all hashes.
     pub hash: Option<HashKey>,
-    /// Whether principals of claims and headers are told as they are, not as a hash.
+    /// True if principals of claims and headers are reported in plain text, not as a hash.
     pub plain_principals: bool,
-    /// Whether end users are told as they are, not as a hash.
+    /// True if end users are reported in plain text, not as a hash.
     pub plain_end_users: bool,
 }
 
-/// Rules, ready to be asked. Cheap to ask, made anew to change.
+/// Rules prepared for lookups. They are immutable; a change builds new ones.
 #[derive(Debug)]
 pub struct Rules {
     spec: Spec,
     default: Arc<str>,
     names: Names,
-    /// Fields that only trusted peers may send.
-    spoofable: Box<[Box<str>]>,
+    /// The fields that only trusted peers may send.
+    trusted_only_fields: Box<[Box<str>]>,
     wanted: Box<[BodyKey]>,
-    /// Of each rule in its place; empty where a rule is not about tokens.
-    verdicts: Box<[Verdicts]>,
+    /// One per rule, by index; empty for rules without tokens.
+    token_caches: Box<[TokenCache]>,
 }
 
 impl Spec {
-    /// The keys of a source, if a rule asks it.
+    /// Returns the keys of a source, if a rule uses it.
     pub fn keys(&self, source: &str) -> Option<&KeySet> {
         self.rules.iter().find_map(|rule| match rule {
             Rule::Jwt(jwt) if *jwt.source == *source => Some(&jwt.keys),
@@ -59,13 +59,13 @@ impl Spec {
         })
     }
 
-    /// The tenants that a request can be, if the rules name them all; `None` if tokens, headers or bodies
-    /// say any name there is.
+    /// Returns the possible tenants, if the rules list them all; `None` if tokens, headers or bodies may
+    /// contain any name.
     pub fn tenants(&self) -> Option<BTreeSet<&str>> {
         let mut all: BTreeSet<&str> = [self.default.as_ref().map_or(DEFAULT, |name| name.text())].into();
         for rule in &self.rules {
             match rule {
-                // Nobody's header is believed, so this rule names nobody.
+                // No peer is trusted, so this rule never matches.
                 Rule::Header { .. } if self.trusted.is_empty() => {}
                 Rule::Jwt(_) | Rule::Header { .. } | Rule::Body(_) => return None,
                 Rule::ApiKeys(keys) => all.extend(keys.owners().map(|owner| &**owner.tenant.text())),
@@ -77,7 +77,7 @@ impl Spec {
         Some(all)
     }
 
-    /// Gives every rule whose keys come from this source these keys.
+    /// Sets the keys of every rule with this source.
     pub fn set_keys(&mut self, source: &str, keys: &KeySet) {
         for rule in &mut self.rules {
             if let Rule::Jwt(jwt) = rule
@@ -89,7 +89,7 @@ impl Spec {
     }
 }
 
-/// A tenant, and perhaps a principal, that a rule found.
+/// The tenant, and optionally the principal, of a matching rule.
 pub(crate) struct Hit {
     pub(crate) tenant: Arc<str>,
     pub(crate) principal: Option<Arc<str>>,
@@ -102,17 +102,17 @@ impl Default for Rules {
 }
 
 impl Rules {
-    /// Rules as told.
+    /// Prepares the rules of `spec`.
     pub fn new(spec: Spec) -> Self {
         let end_users = spec.end_user.iter().filter_map(|end_user| match end_user {
             EndUser::Header(field) => Some(field),
             EndUser::Body(_) => None,
         });
-        let fields = spec.rules.iter().flat_map(Rule::spoofable).chain(end_users);
-        let mut spoofable: Vec<Box<str>> = fields.cloned().collect();
-        spoofable.sort();
-        spoofable.dedup();
-        let asked = spec.rules.iter().filter_map(|rule| match rule {
+        let fields = spec.rules.iter().flat_map(Rule::trusted_only_fields).chain(end_users);
+        let mut trusted_only_fields: Vec<Box<str>> = fields.cloned().collect();
+        trusted_only_fields.sort();
+        trusted_only_fields.dedup();
+        let rule_keys = spec.rules.iter().filter_map(|rule| match rule {
             Rule::Body(key) => Some(key),
             _ => None,
         });
@@ -121,7 +121,7 @@ impl Rules {
             EndUser::Header(_) => None,
         });
         let mut wanted: Vec<BodyKey> = Vec::new();
-        for key in asked.chain(end_users) {
+        for key in rule_keys.chain(end_users) {
             if !wanted.contains(key) {
                 wanted.push(key.clone());
             }
@@ -130,19 +130,19 @@ impl Rules {
         Self {
             default,
             names: Names::default(),
-            spoofable: spoofable.into(),
+            trusted_only_fields: trusted_only_fields.into(),
             wanted: wanted.into(),
-            verdicts: spec.rules.iter().map(|_| Verdicts::default()).collect(),
+            token_caches: spec.rules.iter().map(|_| TokenCache::default()).collect(),
             spec,
         }
     }
 
-    /// Whether any rule, or the end user, asks the body.
+    /// Returns true if a rule, or the end user, needs the body.
     pub fn needs_body(&self) -> bool {
         !self.wanted.is_empty()
     }
 
-    /// What is to be found in the body; nothing else of it is looked at.
+    /// The members of the body that are read; nothing else of it is.
     pub fn wanted(&self) -> &[BodyKey] {
         &self.wanted
     }
@@ -152,36 +152,36 @@ impl Rules {
         self.spec.trusted.contains(peer)
     }
 
-    /// The fields that this peer may not send, to be ignored and counted; none if it is trusted.
+    /// Returns the fields that this peer may not send, to be ignored and counted; none if it is trusted.
     pub fn untrusted(&self, peer: IpAddr) -> impl Iterator<Item = &str> {
-        let fields = if self.trusts(peer) { &[] } else { &*self.spoofable };
+        let fields = if self.trusts(peer) { &[] } else { &*self.trusted_only_fields };
         fields.iter().map(|field| &**field)
     }
 
-    /// Whether such fields are taken out as well.
+    /// Returns true if such fields are also removed.
     pub fn strips_untrusted(&self) -> bool {
         self.spec.strip_untrusted
     }
 
-    /// How many bytes the upstream is spared at the beginning of this path: those of the first rule
-    /// that covers it and says so, whichever rule decides the tenant. What remains begins with `/`,
-    /// or is nothing, which means `/`: nothing is spared of a path whose next slash is an escaped one.
+    /// Returns the length of the prefix to remove from this path for the upstream: that of the first rule
+    /// with `strip` that covers it, whichever rule determines the tenant. The rest begins with `/` or is
+    /// empty, which means `/`; a path whose next slash is escaped is not stripped.
     pub fn strip(&self, path: &str) -> usize {
-        let strips = self.spec.rules.iter().find_map(|rule| match rule {
+        let length = self.spec.rules.iter().find_map(|rule| match rule {
             Rule::Path { prefix, strip: true, .. } => covered(path, prefix),
             _ => None,
         });
         let whole = |at: &usize| path.get(*at..).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-        strips.filter(whole).unwrap_or(0)
+        length.filter(whole).unwrap_or(0)
     }
 
-    /// Whose a request with this head is.
+    /// Returns the tenant of a request with this head.
     pub fn head(&self, head: &Head<'_>) -> Said {
         self.judge(head).0
     }
 
-    /// The same, and why its tokens were not believed, if it has some and no other of them was: of
-    /// several the one that got furthest.
+    /// Returns the same, and the reason its tokens were rejected, if it has tokens and none was accepted: of
+    /// several the one that passed most checks.
     pub fn judge(&self, head: &Head<'_>) -> (Said, Option<Distrust>) {
         let mut distrust = None;
         let hit = self.spec.rules.iter().enumerate().find_map(|(index, rule)| {
@@ -193,18 +193,18 @@ impl Rules {
             None
         });
         let distrust = distrust.filter(|_| !matches!(hit, Some((.., RuleKind::Jwt))));
-        (self.said(head, hit), distrust)
+        (self.resolve(head, hit), distrust)
     }
 
-    /// Each rule that was asked before one hit, and why it did not; `facts` are the body's, if it was
-    /// read.
+    /// Returns each rule before the matching one, and the reason that it did not match; `facts` are the
+    /// body's, if it was read.
     pub fn misses(&self, head: &Head<'_>, facts: Option<&BodyFacts<'_>>) -> Vec<(&Rule, Miss)> {
         let mut misses = Vec::new();
         for (index, rule) in self.spec.rules.iter().enumerate() {
             let miss = match (rule, facts) {
                 (Rule::Body(key), Some(facts)) => match facts.text(key).map(|text| self.names.tenant(text)) {
                     Some(Some(_)) => break,
-                    Some(None) => Miss::NoName,
+                    Some(None) => Miss::InvalidName,
                     None => Miss::Absent,
                 },
                 _ => match self.hit(index, rule, head) {
@@ -213,14 +213,14 @@ impl Rules {
                 },
             };
             misses.push((rule, miss));
-            if miss == Miss::NoBody {
+            if miss == Miss::BodyUnread {
                 break;
             }
         }
         misses
     }
 
-    fn said(&self, head: &Head<'_>, hit: Option<(usize, Hit, RuleKind)>) -> Said {
+    fn resolve(&self, head: &Head<'_>, hit: Option<(usize, Hit, RuleKind)>) -> Said {
         let (until, hit, rule) = hit.unwrap_or_else(|| {
             let default = Hit { tenant: self.default.clone(), principal: None };
             (self.spec.rules.len(), default, RuleKind::Default)
@@ -245,7 +245,7 @@ impl Rules {
         Said::AskBody(Pending { until, consumer_until, otherwise, unread, decided })
     }
 
-    /// Whose it is, now that the body was read.
+    /// Returns the result for a body that was read.
     pub fn body(&self, pending: Pending, facts: &BodyFacts<'_>) -> Who {
         let mut who = pending.otherwise;
         let rules = self.spec.rules.iter().take(pending.until);
@@ -268,8 +268,8 @@ impl Rules {
     fn hit(&self, index: usize, rule: &Rule, head: &Head<'_>) -> Result<(Hit, RuleKind), Miss> {
         let fixed = |tenant: &Name| Hit { tenant: tenant.text().clone(), principal: None };
         Ok(match rule {
-            Rule::Jwt(jwt) => (self.claimed(jwt, &self.verdicts[index], head)?, RuleKind::Jwt),
-            Rule::ApiKeys(keys) => (self.known_key(keys, head)?, RuleKind::ApiKey),
+            Rule::Jwt(jwt) => (self.token_hit(jwt, &self.token_caches[index], head)?, RuleKind::Jwt),
+            Rule::ApiKeys(keys) => (self.key_hit(keys, head)?, RuleKind::ApiKey),
             Rule::Header { field, principal } => {
                 let sent = |at| (head.field)(field, at).is_some();
                 if !self.spec.trusted.contains(head.peer) {
@@ -278,8 +278,8 @@ impl Rules {
                 let tenant = head.text(field).and_then(|text| self.names.tenant(text));
                 let tenant = tenant.ok_or_else(|| match (sent(0), sent(1)) {
                     (false, _) => Miss::Absent,
-                    (true, false) => Miss::NoName,
-                    (true, true) => Miss::Several,
+                    (true, false) => Miss::InvalidName,
+                    (true, true) => Miss::Repeated,
                 })?;
                 let principal = principal.as_ref().and_then(|field| head.text(field));
                 let principal = principal.and_then(|text| self.personal(Purpose::Principal, text));
@@ -289,25 +289,25 @@ impl Rules {
                 (fixed(tenant), RuleKind::Path)
             }
             Rule::Peer { nets, tenant } if nets.contains(head.peer) => (fixed(tenant), RuleKind::Peer),
-            Rule::Path { .. } | Rule::Peer { .. } => return Err(Miss::Elsewhere),
-            Rule::Body(_) => return Err(Miss::NoBody),
+            Rule::Path { .. } | Rule::Peer { .. } => return Err(Miss::Mismatch),
+            Rule::Body(_) => return Err(Miss::BodyUnread),
         })
     }
 
-    fn claimed(&self, jwt: &Jwt, verdicts: &Verdicts, head: &Head<'_>) -> Result<Hit, Miss> {
-        let mut furthest = None;
+    fn token_hit(&self, jwt: &Jwt, cache: &TokenCache, head: &Head<'_>) -> Result<Hit, Miss> {
+        let mut best = None;
         let mut hit = |token: &[u8]| {
-            let found = self.believed(jwt, verdicts, head.now_unix_s, token);
-            found.map_err(|why| furthest = furthest.max(Some(why))).ok()
+            let found = self.verified(jwt, cache, head.now_unix_s, token);
+            found.map_err(|why| best = best.max(Some(why))).ok()
         };
         let mut tokens = jwt.tokens(head);
-        let among_first = tokens.by_ref().take(TOKENS_MOST - 1).find_map(&mut hit);
+        let among_first = tokens.by_ref().take(MAX_VERIFIED_TOKENS - 1).find_map(&mut hit);
         let found = among_first.or_else(|| hit(tokens.last()?));
-        found.ok_or_else(|| furthest.map_or(Miss::Absent, Miss::Token))
+        found.ok_or_else(|| best.map_or(Miss::Absent, Miss::Token))
     }
 
-    fn believed(&self, jwt: &Jwt, verdicts: &Verdicts, now: u64, token: &[u8]) -> Result<Hit, Distrust> {
-        let claims = verdicts.of(token, || jwt.claims(token))?;
+    fn verified(&self, jwt: &Jwt, cache: &TokenCache, now: u64, token: &[u8]) -> Result<Hit, Distrust> {
+        let claims = cache.of(token, || jwt.claims(token))?;
         if now < claims.from {
             return Err(Distrust::Early);
         }
@@ -319,7 +319,7 @@ impl Rules {
         Ok(Hit { tenant: self.names.tenant(&claims.tenant).ok_or(Distrust::Tenant)?, principal })
     }
 
-    fn known_key(&self, keys: &ApiKeys, head: &Head<'_>) -> Result<Hit, Miss> {
+    fn key_hit(&self, keys: &ApiKeys, head: &Head<'_>) -> Result<Hit, Miss> {
         let mut missed = Miss::Absent;
         let mut values = keys.fields.iter().flat_map(|field| head.each(field));
         let owner = values.find_map(|value| {
@@ -333,7 +333,7 @@ impl Rules {
         Ok(Hit { tenant: owner.tenant.text().clone(), principal })
     }
 
-    /// The end user that the head names, and before which place in the list the body comes first.
+    /// Returns the end user in the head, and the index in the list before which the body comes first.
     fn end_user_of_head(&self, head: &Head<'_>) -> (Option<Arc<str>>, usize) {
         let named = self.spec.end_user.iter().enumerate().find_map(|(index, end_user)| match end_user {
             EndUser::Header(field) if self.spec.trusted.contains(head.peer) => {
@@ -344,7 +344,7 @@ impl Rules {
         named.unwrap_or((None, self.spec.end_user.len()))
     }
 
-    /// A person's name: hashed, unless told otherwise. Without a key to hash with there is none.
+    /// Returns a person's name: hashed, unless configured as plain. Without a hash key there is none.
     fn personal(&self, purpose: Purpose, text: &str) -> Option<Arc<str>> {
         let plain = match purpose {
             Purpose::EndUser => self.spec.plain_end_users,
@@ -353,18 +353,18 @@ impl Rules {
         if plain {
             return self.names.shared(text);
         }
-        // The whole text is hashed: two that differ beyond what a name may hold stay two.
+        // The whole text is hashed: two texts that differ beyond a name's length get different hashes.
         let text = text.trim();
         bounded(text)?;
         Some(self.spec.hash.as_ref()?.name(purpose, text).into())
     }
 }
 
-/// Tokens of one request that are verified, which costs time: the first ones and the last, since a
-/// server that takes one of several takes the first or the last.
-const TOKENS_MOST: usize = 8;
+/// The limit of verified tokens per request, since verification costs time: the first ones and the last,
+/// because a server that accepts one of several takes the first or the last.
+const MAX_VERIFIED_TOKENS: usize = 8;
 
-/// Whose a request is that no rule hits.
+/// The tenant of a request that no rule matches.
 const DEFAULT: &str = "default";
 
 #[cfg(test)]

@@ -1,36 +1,36 @@
-//! The list against a naive twin that is told everything at once.
+//! The rules against an oracle that has the whole request at once.
 
 use std::net::IpAddr;
 
 use proptest::prelude::*;
 
 use super::{Rules, Spec};
-use crate::asked::{BodyFacts, Head, RuleKind, Said, Who};
 use crate::hash::HashKey;
 use crate::jwk::{Algorithm, KeySet};
 use crate::jwt::{Claim, Jwt};
 use crate::miss::Distrust;
 use crate::name::Name;
 use crate::nets::Nets;
+use crate::request::{BodyFacts, Head, RuleKind, Said, Who};
 use crate::rule::{ApiKeys, BodyKey, EndUser, Owner, Rule};
 
 fn key() -> HashKey {
     HashKey::of(b"thirty-two bytes for the tests..").unwrap()
 }
 
-/// A request as a whole.
+/// A whole request.
 #[derive(Clone, Debug)]
 struct Request {
     peer: [u8; 4],
     path: &'static str,
-    /// A name may be there several times.
+    /// A name may occur several times.
     fields: Vec<(&'static str, &'static str)>,
     user: Option<&'static str>,
     team: Option<&'static str>,
 }
 
 impl Request {
-    fn asked(&self, rules: &Rules, read_body: bool) -> Who {
+    fn resolve(&self, rules: &Rules, read_body: bool) -> Who {
         let field = |name: &str, at| self.values(name).nth(at).map(str::as_bytes);
         let head = Head { peer: IpAddr::from(self.peer), path: self.path, field: &field, now_unix_s: 0 };
         let metadata: Vec<(&str, &[u8])> = self.team.iter().map(|team| ("team", team.as_bytes())).collect();
@@ -52,7 +52,7 @@ impl Request {
         self.fields.iter().filter(move |(known, _)| *known == name).map(|(_, value)| *value)
     }
 
-    /// What a field says that is there once.
+    /// The value of a field that occurs once.
     fn only(&self, name: &str) -> Option<&'static str> {
         let values: Vec<_> = self.values(name).collect();
         if let [only] = values[..] { Some(only).filter(|text| !text.is_empty()) } else { None }
@@ -67,8 +67,8 @@ impl Request {
         text.filter(|text| !text.is_empty())
     }
 
-    /// Who it is by the naive twin: one look at everything, in the order of the list.
-    fn naively(&self, spec: &Spec) -> (String, RuleKind) {
+    /// The tenant by the oracle: everything at once, in the order of the list.
+    fn by_oracle(&self, spec: &Spec) -> (String, RuleKind) {
         let trusted = self.peer[0] == 10;
         for rule in &spec.rules {
             let hit = match rule {
@@ -101,10 +101,10 @@ impl Request {
                 return (tenant.to_owned(), kind);
             }
         }
-        ("nobody".to_owned(), RuleKind::Default)
+        ("fallback".to_owned(), RuleKind::Default)
     }
 
-    fn consumer_naively(&self, spec: &Spec) -> Option<&'static str> {
+    fn end_user_by_oracle(&self, spec: &Spec) -> Option<&'static str> {
         spec.end_user.iter().find_map(|end_user| match end_user {
             EndUser::Body(key) => self.member(key),
             EndUser::Header(field) => self.only(field).filter(|_| self.peer[0] == 10),
@@ -112,7 +112,7 @@ impl Request {
     }
 }
 
-/// Each escape's character in its place, in one go.
+/// Replaces each escape by its character, in one pass.
 fn unescaped(path: &str) -> String {
     let mut parts = path.split('%');
     let mut plain = parts.next().unwrap_or_default().to_owned();
@@ -151,7 +151,7 @@ fn spec() -> impl Strategy<Value = Spec> {
     lists.prop_map(|(rules, end_user)| Spec {
         rules,
         end_user,
-        default: Some(name("nobody")),
+        default: Some(name("fallback")),
         trusted: Nets::read(["10.0.0.0/8"]).unwrap(),
         hash: Some(key()),
         plain_end_users: true,
@@ -211,41 +211,41 @@ proptest! {
     #![proptest_config(chance::cases(4096))]
 
     #[test]
-    fn the_list_says_what_the_naive_twin_says(spec in spec(), request in request()) {
+    fn the_rules_agree_with_the_oracle(spec in spec(), request in request()) {
         let rules = Rules::new(spec.clone());
-        let who = request.asked(&rules, true);
-        let (tenant, kind) = request.naively(&spec);
+        let who = request.resolve(&rules, true);
+        let (tenant, kind) = request.by_oracle(&spec);
         prop_assert_eq!((&*who.tenant, who.rule), (&*tenant, kind));
-        prop_assert_eq!(who.consumer.as_deref(), request.consumer_naively(&spec));
+        prop_assert_eq!(who.consumer.as_deref(), request.end_user_by_oracle(&spec));
         prop_assert_eq!(who.principal.as_deref(), (kind == RuleKind::ApiKey).then_some("laptop"));
     }
 
-    /// An unread body gives the default tenant, unless no rule would have asked it.
+    /// An unread body yields the default tenant, unless no body rule comes first.
     #[test]
-    fn an_unread_body_gives_nobody_a_choice(spec in spec(), request in request()) {
+    fn an_unread_body_yields_the_default(spec in spec(), request in request()) {
         let rules = Rules::new(spec.clone());
         let silent = Request { user: None, team: None, ..request.clone() };
-        let (tenant, kind) = silent.naively(&spec);
-        let hits = |rule: &Rule| silent.naively(&Spec { rules: vec![rule.clone()], ..spec.clone() }).1 == kind;
+        let (tenant, kind) = silent.by_oracle(&spec);
+        let hits = |rule: &Rule| silent.by_oracle(&Spec { rules: vec![rule.clone()], ..spec.clone() }).1 == kind;
         let before = spec.rules.iter().take_while(|rule| kind == RuleKind::Default || !hits(rule));
-        let asks = { before }.any(|rule| matches!(rule, Rule::Body(_)));
-        let who = request.asked(&rules, false);
-        let expected = if asks { ("nobody", RuleKind::Default) } else { (&*tenant, kind) };
+        let needs_body = { before }.any(|rule| matches!(rule, Rule::Body(_)));
+        let who = request.resolve(&rules, false);
+        let expected = if needs_body { ("fallback", RuleKind::Default) } else { (&*tenant, kind) };
         prop_assert_eq!((&*who.tenant, who.rule), expected);
     }
 }
 
 #[test]
-fn without_rules_everything_is_the_defaults() {
+fn without_rules_every_tenant_is_the_default() {
     let rules = Rules::default();
     let request = Request { peer: [10, 1, 0, 1], path: "/", fields: Vec::new(), user: Some("u"), team: None };
-    let who = request.asked(&rules, true);
+    let who = request.resolve(&rules, true);
     assert_eq!((&*who.tenant, who.rule), ("default", RuleKind::Default));
     assert_eq!((who.principal, who.consumer), (None, None));
     assert!(!rules.needs_body());
 }
 
-/// A token that says this, by a key of the tests' own, and the set that publishes it.
+/// A token with these claims, signed by a test key, and the set with that key.
 fn signed(claims: &str) -> (String, KeySet) {
     use base64::Engine;
     use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
@@ -259,7 +259,7 @@ fn signed(claims: &str) -> (String, KeySet) {
 }
 
 #[test]
-fn a_tokens_tenant_counts_in_its_time_only_however_often_it_was_seen() {
+fn a_cached_token_counts_in_its_time_only() {
     for (tenant, now, who) in [
         ("acme", 1500, "acme"),
         ("acme", 999, "default"),
@@ -284,38 +284,38 @@ fn a_tokens_tenant_counts_in_its_time_only_however_often_it_was_seen() {
         let spec = Spec { rules: vec![Rule::Jwt(jwt)], plain_principals: true, ..Spec::default() };
         assert!(spec.keys("keys").is_some() && spec.keys("other").is_none());
         let rules = Rules::new(spec);
-        assert!(!rules.strips_untrusted(), "only where it is asked for");
-        // Beside others that nobody made, and the second time that it is sent.
+        assert!(!rules.strips_untrusted(), "only if configured");
+        // Beside invalid tokens, and sent twice.
         let sent = [&b"Basic YTpi"[..], b"Bearer a.b.c", token.as_bytes(), token.as_bytes()];
         let field = |name: &str, at: usize| sent.get(at).filter(|_| name == "authorization").copied();
         let ask = |now_unix_s| {
             let head = Head { peer: IpAddr::from([10, 0, 0, 1]), path: "/", field: &field, now_unix_s };
             match rules.head(&head) {
                 Said::Is(who) => who,
-                Said::AskBody(_) => unreachable!("no rule here asks the body"),
+                Said::AskBody(_) => unreachable!("no rule here needs the body"),
             }
         };
-        // A good time first: what was found then must not outlive it.
+        // A valid time first: the cached result must not outlive it.
         ask(1500);
-        let asked = ask(now);
-        assert_eq!(&*asked.tenant, who, "{tenant} at {now}");
+        let resolved = ask(now);
+        assert_eq!(&*resolved.tenant, who, "{tenant} at {now}");
         let principal = (who != "default").then_some("ann");
-        assert_eq!(asked.principal.as_deref(), principal, "{tenant} at {now}");
+        assert_eq!(resolved.principal.as_deref(), principal, "{tenant} at {now}");
     }
 }
 
 #[test]
-fn names_that_are_ours_cannot_be_taken_by_a_body() {
+fn a_body_cannot_name_a_reserved_tenant() {
     let rules = Rules::new(Spec { rules: vec![Rule::Body(BodyKey::User)], ..Spec::default() });
     for (user, tenant) in [("_other", "default"), ("other", "other"), ("a\0", "default")] {
         let request =
             Request { peer: [10, 0, 0, 1], path: "/", fields: Vec::new(), user: Some(user), team: None };
-        assert_eq!(&*request.asked(&rules, true).tenant, tenant);
+        assert_eq!(&*request.resolve(&rules, true).tenant, tenant);
     }
 }
 
 #[test]
-fn only_what_a_rule_asks_is_wanted_of_the_body_and_once() {
+fn each_needed_member_is_wanted_once() {
     let rules = Rules::new(Spec {
         rules: vec![Rule::Body(BodyKey::User), Rule::Body(BodyKey::Metadata("team".into()))],
         end_user: vec![EndUser::Body(BodyKey::User), EndUser::Header("x-user".into())],
@@ -325,7 +325,7 @@ fn only_what_a_rule_asks_is_wanted_of_the_body_and_once() {
 }
 
 #[test]
-fn a_decided_tenant_is_told_before_the_end_user() {
+fn a_decided_tenant_is_known_before_the_end_user() {
     let near = Rule::Peer { nets: Nets::read(["10.0.0.1"]).unwrap(), tenant: name("near") };
     let end_user = vec![EndUser::Body(BodyKey::User)];
     for (rules, tenant) in [
@@ -343,7 +343,7 @@ fn a_decided_tenant_is_told_before_the_end_user() {
 }
 
 #[test]
-fn persons_are_hashed_unless_told_otherwise_and_never_plain_by_accident() {
+fn persons_are_hashed_unless_configured_as_plain() {
     let trusted = Nets::read(["10.0.0.0/8"]).unwrap();
     let rules = vec![Rule::Header { field: "x-tenant".into(), principal: Some("x-user".into()) }];
     let end_user = vec![EndUser::Header("x-user".into())];
@@ -355,22 +355,22 @@ fn persons_are_hashed_unless_told_otherwise_and_never_plain_by_accident() {
         team: None,
     };
     let spec = Spec { rules, end_user, trusted, ..Spec::default() };
-    let told = |spec: Spec| {
-        let who = request.asked(&Rules::new(spec), true);
+    let names = |spec: Spec| {
+        let who = request.resolve(&Rules::new(spec), true);
         (who.principal.map(|it| it.to_string()), who.consumer.map(|it| it.to_string()))
     };
-    assert_eq!(told(spec.clone()), (None, None), "without a key file");
+    assert_eq!(names(spec.clone()), (None, None), "without a key file");
     let ann = Some("ann@example.com".to_owned());
     assert_eq!(
-        told(Spec { plain_principals: true, plain_end_users: true, ..spec.clone() }),
+        names(Spec { plain_principals: true, plain_end_users: true, ..spec.clone() }),
         (ann.clone(), ann)
     );
-    let (Some(principal), Some(consumer)) = told(Spec { hash: Some(key()), ..spec }) else { panic!() };
+    let (Some(principal), Some(consumer)) = names(Spec { hash: Some(key()), ..spec }) else { panic!() };
     assert!(principal.len() == 32 && consumer.len() == 32 && principal != consumer, "{principal} {consumer}");
 }
 
 #[test]
-fn a_path_is_covered_by_whole_segments_and_stripped_whoever_decides() {
+fn a_path_is_stripped_by_whole_segments() {
     let path = |prefix: &str, strip| Rule::Path { prefix: prefix.into(), tenant: name("pathed"), strip };
     let near = Rule::Peer { nets: Nets::read(["10.0.0.0/8"]).unwrap(), tenant: name("near") };
     let rules = vec![near, path("/kept", false), path("/t/a", true), path("/é世", true)];
@@ -406,9 +406,9 @@ fn a_path_is_covered_by_whole_segments_and_stripped_whoever_decides() {
     }
 }
 
-/// Of the tokens of a request only those count as not believed that no rule believed.
+/// Tokens of a request count as rejected only if no rule accepts any of them.
 #[test]
-fn a_token_that_some_rule_believes_is_not_counted() {
+fn a_token_accepted_by_a_rule_is_not_rejected() {
     let rows: Vec<serde_json::Value> =
         serde_json::from_str(include_str!("../tests/tokens/tokens.json")).unwrap();
     let token = |name: &str| {
@@ -445,7 +445,7 @@ fn a_token_that_some_rule_believes_is_not_counted() {
         let field =
             |name: &str, at: usize| sent.get(at).filter(|_| name == "authorization").map(String::as_bytes);
         let head = Head { peer: IpAddr::from([10, 0, 0, 1]), path: "/", field: &field, now_unix_s: now };
-        // Known from before, too.
+        // The second time from the cache.
         for _ in 0..2 {
             assert_eq!(rules.judge(&head).1, why, "{names:?} {now}");
         }
@@ -453,7 +453,7 @@ fn a_token_that_some_rule_believes_is_not_counted() {
 }
 
 #[test]
-fn who_a_request_can_be_is_known_unless_anybody_names_it() {
+fn possible_tenants_are_known_for_fixed_rules() {
     let peer = |tenant: &str| Rule::Peer {
         nets: Nets::read(["10.0.0.0/8"]).unwrap(),
         tenant: Name::of(tenant).unwrap(),
@@ -470,7 +470,7 @@ fn who_a_request_can_be_is_known_unless_anybody_names_it() {
     assert_eq!(
         names(&spec(vec![peer("a"), header()], &[])).as_deref(),
         Some("a default"),
-        "nobody is trusted"
+        "no peer is trusted"
     );
     assert_eq!(names(&spec(vec![peer("a"), header()], &["10.0.0.1"])), None);
     assert_eq!(names(&spec(vec![peer("a"), Rule::Body(BodyKey::User)], &[])), None);

@@ -1,5 +1,5 @@
-//! Who may say whose a request is: 24 cases of order, peer, header and key, and what an untrusted
-//! peer's fields are worth.
+//! Spoofing: 24 cases of order, peer, header and key, and the fields of an untrusted
+//! peer.
 
 use std::net::IpAddr;
 
@@ -15,7 +15,7 @@ fn name(text: &str) -> Name {
     Name::of(text).unwrap()
 }
 
-/// Rules that believe a key and a header, in this order or the other.
+/// Rules with a key and a header, in this order or the other.
 fn rules(key_first: bool) -> Rules {
     let owner = Owner { tenant: name("keyed"), principal: None };
     let mut rules = vec![
@@ -35,8 +35,8 @@ fn rules(key_first: bool) -> Rules {
     })
 }
 
-/// Asks with fields as a server has them: a name may be there several times.
-fn ask(rules: &Rules, peer: &str, fields: &[(&str, &str)]) -> Who {
+/// Resolves a request with these fields; a name may occur several times.
+fn resolve(rules: &Rules, peer: &str, fields: &[(&str, &str)]) -> Who {
     let field = |name: &str, at| {
         let mut values = fields.iter().filter(|(known, _)| *known == name).map(|(_, value)| value.as_bytes());
         values.nth(at)
@@ -50,30 +50,30 @@ fn ask(rules: &Rules, peer: &str, fields: &[(&str, &str)]) -> Who {
 }
 
 #[test]
-fn a_header_counts_from_trusted_peers_only_and_an_earlier_key_wins() {
+fn a_header_counts_from_trusted_peers_only() {
     use RuleKind::{ApiKey, Default, Header};
     const ONE: &[(&str, &str)] = &[("x-tenant", "claimed")];
     const TWO: &[(&str, &str)] = &[("x-tenant", "claimed"), ("x-tenant", "other")];
     const BEARER: (&str, &str) = ("authorization", "Bearer sk-1");
-    let (keyed, claimed, nobody) = (("keyed", ApiKey), ("claimed", Header), ("default", Default));
+    let (keyed, claimed, fallback) = (("keyed", ApiKey), ("claimed", Header), ("default", Default));
     let mut cases = 0;
     for (peer, header, with_key, key_first, header_first) in [
         ("10.0.0.1", ONE, true, keyed, claimed),
         ("10.0.0.1", ONE, false, claimed, claimed),
         ("10.0.0.1", TWO, true, keyed, keyed),
-        ("10.0.0.1", TWO, false, nobody, nobody),
+        ("10.0.0.1", TWO, false, fallback, fallback),
         ("::ffff:10.0.0.1", ONE, true, keyed, claimed),
         ("::ffff:10.0.0.1", ONE, false, claimed, claimed),
         ("::ffff:10.0.0.1", TWO, true, keyed, keyed),
-        ("::ffff:10.0.0.1", TWO, false, nobody, nobody),
+        ("::ffff:10.0.0.1", TWO, false, fallback, fallback),
         ("192.0.2.1", ONE, true, keyed, keyed),
-        ("192.0.2.1", ONE, false, nobody, nobody),
+        ("192.0.2.1", ONE, false, fallback, fallback),
         ("192.0.2.1", TWO, true, keyed, keyed),
-        ("192.0.2.1", TWO, false, nobody, nobody),
+        ("192.0.2.1", TWO, false, fallback, fallback),
     ] {
         for (first, (tenant, rule)) in [(true, key_first), (false, header_first)] {
             let fields: Vec<_> = header.iter().copied().chain(with_key.then_some(BEARER)).collect();
-            let who = ask(&rules(first), peer, &fields);
+            let who = resolve(&rules(first), peer, &fields);
             let case = format!("{peer} {fields:?}, key first: {first}");
             assert_eq!((&*who.tenant, who.rule), (tenant, rule), "{case}");
             cases += 1;
@@ -83,15 +83,15 @@ fn a_header_counts_from_trusted_peers_only_and_an_earlier_key_wins() {
 }
 
 #[test]
-fn a_peer_is_the_connections_and_no_field_can_change_it() {
+fn no_field_changes_the_peer() {
     for field in ["x-forwarded-for", "forwarded", "x-real-ip", "via"] {
-        let who = ask(&rules(false), "192.0.2.1", &[(field, "10.0.0.1"), ("x-tenant", "claimed")]);
+        let who = resolve(&rules(false), "192.0.2.1", &[(field, "10.0.0.1"), ("x-tenant", "claimed")]);
         assert_eq!(&*who.tenant, "default", "{field}");
     }
 }
 
 #[test]
-fn a_key_is_known_in_each_of_its_fields_and_in_no_other() {
+fn a_key_counts_in_its_fields_only() {
     for (fields, tenant) in [
         (&[("authorization", "Bearer sk-1")][..], "keyed"),
         (&[("authorization", "bearer  sk-1 ")], "keyed"),
@@ -113,32 +113,32 @@ fn a_key_is_known_in_each_of_its_fields_and_in_no_other() {
         (&[("api-key", "other"), ("api-key", "sk-1x")], "default"),
         (&[("cookie", "sk-1")], "default"),
     ] {
-        assert_eq!(&*ask(&rules(true), "192.0.2.1", fields).tenant, tenant, "{fields:?}");
+        assert_eq!(&*resolve(&rules(true), "192.0.2.1", fields).tenant, tenant, "{fields:?}");
     }
 }
 
 #[test]
 fn a_hash_is_no_key() {
     let hash = key().api_key(b"sk-1").to_string();
-    assert_eq!(&*ask(&rules(true), "192.0.2.1", &[("x-api-key", &hash)]).tenant, "default");
+    assert_eq!(&*resolve(&rules(true), "192.0.2.1", &[("x-api-key", &hash)]).tenant, "default");
 }
 
 #[test]
-fn what_an_untrusted_peer_may_not_send_is_told() {
+fn fields_of_an_untrusted_peer_are_ignored() {
     let rules = rules(true);
-    let told = |peer: &str| rules.untrusted(peer.parse().unwrap()).collect::<Vec<_>>();
-    assert_eq!(told("192.0.2.1"), ["x-principal", "x-tenant", "x-user"]);
-    assert_eq!(told("fe80::1"), ["x-principal", "x-tenant", "x-user"]);
-    assert_eq!(told("10.9.9.9"), [""; 0]);
-    assert_eq!(told("fd00::1"), [""; 0]);
+    let untrusted = |peer: &str| rules.untrusted(peer.parse().unwrap()).collect::<Vec<_>>();
+    assert_eq!(untrusted("192.0.2.1"), ["x-principal", "x-tenant", "x-user"]);
+    assert_eq!(untrusted("fe80::1"), ["x-principal", "x-tenant", "x-user"]);
+    assert_eq!(untrusted("10.9.9.9"), [""; 0]);
+    assert_eq!(untrusted("fd00::1"), [""; 0]);
     assert!(rules.strips_untrusted());
-    let who = ask(&rules, "192.0.2.1", &[("x-user", "ann"), ("x-principal", "ann")]);
-    assert_eq!((who.principal, who.consumer), (None, None), "nor are they believed");
-    assert!(ask(&rules, "10.0.0.1", &[("x-user", "ann")]).consumer.is_some());
+    let who = resolve(&rules, "192.0.2.1", &[("x-user", "ann"), ("x-principal", "ann")]);
+    assert_eq!((who.principal, who.consumer), (None, None), "the fields are ignored");
+    assert!(resolve(&rules, "10.0.0.1", &[("x-user", "ann")]).consumer.is_some());
 }
 
 #[test]
-fn names_that_are_ours_cannot_be_taken() {
+fn reserved_names_are_no_tenants() {
     for (claimed, tenant) in [
         ("_other", "default"),
         (" _unknown", "default"),
@@ -148,12 +148,16 @@ fn names_that_are_ours_cannot_be_taken() {
         ("a\u{7f}b", "default"),
         ("münchen", "münchen"),
     ] {
-        assert_eq!(&*ask(&rules(true), "10.0.0.1", &[("x-tenant", claimed)]).tenant, tenant, "{claimed:?}");
+        assert_eq!(
+            &*resolve(&rules(true), "10.0.0.1", &[("x-tenant", claimed)]).tenant,
+            tenant,
+            "{claimed:?}"
+        );
     }
 }
 
 #[test]
-fn a_key_is_known_in_every_spelling_a_gateway_takes() {
+fn every_form_of_a_key_is_recognised() {
     let rules = rules(true);
     for field in [
         ("authorization", "Bearer sk-1"),
@@ -169,19 +173,19 @@ fn a_key_is_known_in_every_spelling_a_gateway_takes() {
         ("x-litellm-api-key", "Bearer sk-1"),
         ("ocp-apim-subscription-key", "sk-1"),
     ] {
-        let who = ask(&rules, "192.0.2.1", &[field]);
+        let who = resolve(&rules, "192.0.2.1", &[field]);
         assert_eq!((&*who.tenant, who.rule), ("keyed", RuleKind::ApiKey), "{field:?}");
     }
     for field in [("x-other", "sk-1"), ("authorization", "Basic c2stMjo="), ("cookie", "sk-1")] {
-        assert_eq!(ask(&rules, "192.0.2.1", &[field]).rule, RuleKind::Default, "{field:?}");
+        assert_eq!(resolve(&rules, "192.0.2.1", &[field]).rule, RuleKind::Default, "{field:?}");
     }
 }
 
 #[test]
-fn a_rule_may_name_its_fields() {
+fn a_rule_may_set_its_fields() {
     let owner = Owner { tenant: name("keyed"), principal: None };
     let keys = ApiKeys::new([(key().api_key(b"sk-1"), owner)]).in_fields(["x-other".into()]);
     let rules = Rules::new(Spec { rules: vec![Rule::ApiKeys(keys)], hash: Some(key()), ..Spec::default() });
-    assert_eq!(ask(&rules, "192.0.2.1", &[("x-other", "sk-1")]).rule, RuleKind::ApiKey);
-    assert_eq!(ask(&rules, "192.0.2.1", &[("authorization", "Bearer sk-1")]).rule, RuleKind::Default);
+    assert_eq!(resolve(&rules, "192.0.2.1", &[("x-other", "sk-1")]).rule, RuleKind::ApiKey);
+    assert_eq!(resolve(&rules, "192.0.2.1", &[("authorization", "Bearer sk-1")]).rule, RuleKind::Default);
 }

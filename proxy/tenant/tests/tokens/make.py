@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes keys.json (a JWKS) and tokens.json: tokens signed, and forged, by another implementation.
 
-The private keys are thrown away. Run it in this folder only if a case is to be added: everything
+The private keys are discarded. Run it in this folder only to add a case: everything
 changes then. Needs Python's `cryptography`.
 """
 import base64, hashlib, hmac, json

@@ -286,9 +286,9 @@ impl Reading<'_> {
 
     fn tenant(&mut self, key: &str, node: Node) -> Option<Name> {
         let (text, origin) = self.text(key, node)?;
-        if text.len() > tenant::NAME_BYTES {
+        if text.len() > tenant::NAME_MAX_BYTES {
             let what = format!("a tenant's name has {} bytes", text.len());
-            let remedy = format!("keep it to {}", tenant::NAME_BYTES);
+            let remedy = format!("keep it to {}", tenant::NAME_MAX_BYTES);
             self.mistakes.push(Mistake::at(&origin, what, remedy));
             return None;
         }

@@ -362,8 +362,8 @@ fn files_are_read_beside_the_rules_and_told_when_they_cannot_be() {
     assert_eq!(
         told(),
         "--hash-key-file: the hash key file hash.key holds 5 bytes, and 32 are the least; name a file of 32 random \
-         bytes or more, as `head -c 32 /dev/urandom` makes them\nt.yaml:2: the keys of keys.json: no JWKS: it has no \
-         list `keys`; name a file that holds a JWKS (RFC 7517)"
+         bytes or more, as `head -c 32 /dev/urandom` makes them\nt.yaml:2: the keys of keys.json: not a JWKS: the \
+         list `keys` is missing; name a file that holds a JWKS (RFC 7517)"
     );
     fs::write(folder.at("hash.key"), [99; 32]).unwrap();
     fs::write(folder.at("keys.json"), include_str!("../../../../proxy/tenant/tests/tokens/keys.json"))

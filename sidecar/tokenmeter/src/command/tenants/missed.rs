@@ -46,15 +46,15 @@ pub(super) fn in_words(rule: &Rule, miss: Miss) -> String {
         (Rule::Header { field, .. }, Miss::Untrusted) => {
             format!("header: `{field}` is there, but the peer is not one of `trusted_peers`")
         }
-        (Rule::Header { field, .. }, Miss::Several) => {
+        (Rule::Header { field, .. }, Miss::Repeated) => {
             format!("header: `{field}` is there more than once, so that nobody can tell whose it is")
         }
-        (Rule::Header { field, .. }, Miss::NoName) => format!("header: what is in `{field}` is no name"),
+        (Rule::Header { field, .. }, Miss::InvalidName) => format!("header: what is in `{field}` is no name"),
         (Rule::Header { field, .. }, _) => format!("header: there is no `{field}`"),
-        (Rule::Body(key), Miss::NoBody) => {
+        (Rule::Body(key), Miss::BodyUnread) => {
             format!("body: no body was read for `{}`; then no rule after it is asked", member(key))
         }
-        (Rule::Body(key), Miss::NoName) => format!("body: what is in `{}` is no name", member(key)),
+        (Rule::Body(key), Miss::InvalidName) => format!("body: what is in `{}` is no name", member(key)),
         (Rule::Body(key), _) => format!("body: there is no text in `{}`", member(key)),
         (Rule::Path { prefix, .. }, _) => format!("path: it does not begin with {prefix}"),
         (Rule::Peer { nets, .. }, _) => {

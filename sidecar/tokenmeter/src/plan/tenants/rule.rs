@@ -223,7 +223,7 @@ impl Reading<'_> {
             };
             let principal = fields.take("principal").and_then(|node| {
                 let (text, origin) = self.text("principal", node)?;
-                let name = Name::of(&text).filter(|_| text.len() <= tenant::NAME_BYTES);
+                let name = Name::of(&text).filter(|_| text.len() <= tenant::NAME_MAX_BYTES);
                 if name.is_none() {
                     let remedy = "write at most 128 bytes without control characters";
                     self.mistake(&origin, "a principal's name is none", remedy);
@@ -368,7 +368,7 @@ impl Reading<'_> {
     fn algorithms(&mut self, node: Node) -> Vec<Algorithm> {
         let mut all = Vec::new();
         for (text, origin) in self.texts("algorithms", node) {
-            match Algorithm::named(&text) {
+            match Algorithm::from_name(&text) {
                 Some(algorithm) => all.push(algorithm),
                 None => {
                     let what = format!("`{}` is not an algorithm that tokens may have", text.escape_debug());

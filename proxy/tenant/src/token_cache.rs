@@ -1,6 +1,6 @@
-//! What was found of tokens seen before, since a signature costs twenty times a lookup (RS256) to a
-//! thousand (ES384). Tokens are known by their hash; good and bad ones are kept apart, so that made-up tokens cannot push
-//! out real ones. When a token is good is asked anew each time.
+//! A cache of verified tokens, since a signature costs twenty (RS256) to a thousand (ES384) times a lookup.
+//! Tokens are identified by their hash. Valid and invalid ones are kept separately, so that forged tokens
+//! cannot evict valid ones. The validity in time is checked on each request.
 
 use std::collections::HashMap;
 use std::mem;
@@ -9,22 +9,22 @@ use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use crate::jwt::Claims;
 use crate::miss::Distrust;
 
-/// Tokens of each sort that are known for certain; up to twice as many are. 4,096 callers with a
-/// token each fit, in some two megabytes.
-const KEPT: usize = 4096;
+/// The guaranteed number of entries of each kind; up to twice as many are kept. 4,096 callers with one token
+/// each fit, in about two megabytes.
+const MAX_ENTRIES: usize = 4096;
 
-/// What was found, by a token's hash.
+/// The results by a token's hash.
 #[derive(Debug, Default)]
-pub(crate) struct Verdicts(Mutex<Both>);
+pub(crate) struct TokenCache(Mutex<Caches>);
 
 #[derive(Debug, Default)]
-struct Both {
-    good: Generations<Arc<Claims>>,
-    bad: Generations<Distrust>,
+struct Caches {
+    valid: Generations<Arc<Claims>>,
+    invalid: Generations<Distrust>,
 }
 
-/// Two maps: once the young one is full it becomes the old one, and the old one is gone. What is
-/// asked for is young again.
+/// Two maps: once the young one is full, it replaces the old one. A lookup in the old map moves the entry to
+/// the young one.
 #[derive(Debug)]
 struct Generations<T> {
     young: HashMap<[u8; 32], T>,
@@ -47,16 +47,17 @@ impl<T: Clone> Generations<T> {
         Some(known)
     }
 
-    fn put(&mut self, token: [u8; 32], verdict: T) {
-        if self.young.len() >= KEPT {
+    fn put(&mut self, token: [u8; 32], entry: T) {
+        if self.young.len() >= MAX_ENTRIES {
             self.old = mem::take(&mut self.young);
         }
-        self.young.insert(token, verdict);
+        self.young.insert(token, entry);
     }
 }
 
-impl Verdicts {
-    /// What the token says, by `find` if it was not seen lately. Never waits for another thread.
+impl TokenCache {
+    /// Returns the result for a token, from `find` if it was not seen recently. Never waits for another
+    /// thread.
     pub(crate) fn of(
         &self,
         token: &[u8],
@@ -64,27 +65,27 @@ impl Verdicts {
     ) -> Result<Arc<Claims>, Distrust> {
         let hash = *blake3::hash(token).as_bytes();
         if let Some(mut known) = self.lock() {
-            if let Some(claims) = known.good.get(&hash) {
+            if let Some(claims) = known.valid.get(&hash) {
                 return Ok(claims);
             }
-            if let Some(why) = known.bad.get(&hash) {
+            if let Some(why) = known.invalid.get(&hash) {
                 return Err(why);
             }
         }
         let found = find().map(Arc::new);
         if let Some(mut known) = self.lock() {
             match &found {
-                Ok(claims) => known.good.put(hash, claims.clone()),
-                Err(why) => known.bad.put(hash, *why),
+                Ok(claims) => known.valid.put(hash, claims.clone()),
+                Err(why) => known.invalid.put(hash, *why),
             }
         }
         found
     }
 
-    fn lock(&self) -> Option<MutexGuard<'_, Both>> {
+    fn lock(&self) -> Option<MutexGuard<'_, Caches>> {
         match self.0.try_lock() {
             Ok(known) => Some(known),
-            // A panic between two steps leaves at worst a verdict that is found again.
+            // A panic between two steps loses at most a result, which is found again.
             Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => None,
         }
@@ -92,5 +93,5 @@ impl Verdicts {
 }
 
 #[cfg(test)]
-#[path = "verdicts_tests.rs"]
+#[path = "token_cache_tests.rs"]
 mod tests;

@@ -1,41 +1,41 @@
-//! What a request says of itself, and what the rules say of it. Borrowed in, shared text out.
+//! The facts of a request that the rules read, and the tenant that they determine.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::rule::BodyKey;
 
-/// A request's head, as far as the rules look at it.
+/// The head of a request, as far as the rules read it.
 #[derive(Clone, Copy)]
 pub struct Head<'a> {
-    /// Who connected to us: the other end of the connection, never what a header claims.
+    /// The peer of the connection, never an address that a header claims.
     pub peer: IpAddr,
-    /// The path, without the query, as it came.
+    /// The path as received, without the query.
     pub path: &'a str,
-    /// A value of a header field, asked by its name in lower case and its place among the values of
-    /// that name, from 0 on. `None` if there are not so many.
+    /// Returns a value of a header field by its name in lower case and its index among the values of that
+    /// name. `None` beyond the last.
     pub field: &'a dyn Fn(&str, usize) -> Option<&'a [u8]>,
-    /// Now, in seconds since 1970: the clock is the caller's (law 8).
+    /// The current time in seconds since 1970, from the caller's clock (law 8).
     pub now_unix_s: u64,
 }
 
-/// What a request's body says, as far as the rules may ask ([`Rules::wanted`]). Values are JSON
-/// strings, unescaped; what is no string, or too long to be a name, is `None` or not there.
+/// The members of a request's body that the rules read ([`Rules::wanted`]). Values are JSON strings,
+/// unescaped; a value that is no string, or too long for a name, is absent.
 ///
 /// [`Rules::wanted`]: crate::Rules::wanted
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BodyFacts<'a> {
-    /// `user`, at the top.
+    /// `user`, at the top level.
     pub user: Option<&'a [u8]>,
-    /// `safety_identifier`, at the top.
+    /// `safety_identifier`, at the top level.
     pub safety_identifier: Option<&'a [u8]>,
-    /// Members of `metadata`, by their key; `user_id` of Anthropic's requests is one.
+    /// Members of `metadata`, by key; `user_id` of Anthropic's requests is one.
     pub metadata: &'a [(&'a str, &'a [u8])],
 }
 
 impl<'a> Head<'a> {
-    /// The text of a field that is there once: of several nobody can tell which a trusted peer wrote,
-    /// and a proxy that appends to what a client sent must not be taken for one that replaced it.
+    /// Returns the text of a field that occurs once. With several, the one from a trusted peer is unknown: a
+    /// proxy that appends to a client's header must not be taken for one that replaces it.
     pub(crate) fn text(&self, field: &str) -> Option<&'a str> {
         let only = (self.field)(field, 0)?;
         if (self.field)(field, 1).is_some() {
@@ -44,14 +44,14 @@ impl<'a> Head<'a> {
         std::str::from_utf8(only).ok()
     }
 
-    /// All values of a field, without spaces around them. A credential proves itself, so each counts:
-    /// one that is sent twice goes upstream twice, and is good there.
+    /// Returns all values of a field, trimmed. A credential proves itself, so each value counts: a repeated
+    /// one reaches the upstream repeated, and is valid there.
     pub(crate) fn each<'n>(&self, field: &'n str) -> impl Iterator<Item = &'a [u8]> + use<'a, 'n> {
         let values = self.field;
         (0..).map_while(move |at| values(field, at)).map(<[u8]>::trim_ascii)
     }
 
-    /// Whatever is given with the scheme `Bearer`.
+    /// Returns the credentials with the scheme `Bearer`.
     pub(crate) fn bearers(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         self.each("authorization").filter_map(|value| {
             let (scheme, token) = value.split_at_checked(7)?;
@@ -73,55 +73,55 @@ impl<'a> BodyFacts<'a> {
     }
 }
 
-/// What the head comes to.
+/// The result of the rules for a head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
-    /// Everything is decided.
+    /// The tenant and all names are determined.
     Is(Who),
-    /// A rule that asks the body comes first, or the end user is named there: hand this back to
-    /// [`Rules::body`](crate::Rules::body) with what the body said.
+    /// A rule on the body comes first, or the end user is named there: pass this to
+    /// [`Rules::body`](crate::Rules::body) with the facts of the body.
     AskBody(Pending),
 }
 
-/// What the head decided, as long as the body has not been read.
+/// The result for the head, until the body has been read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending {
-    /// Body rules before this place in the list come first.
+    /// Body rules before this index of the list come first.
     pub(crate) until: usize,
-    /// Places before this one of the list of end users come first.
+    /// End users before this index of their list come first.
     pub(crate) consumer_until: usize,
-    /// Whose it is if the body says nothing.
+    /// The result if the body names none.
     pub(crate) otherwise: Who,
-    /// Whose it is if the body cannot be read.
+    /// The result if the body cannot be read.
     pub(crate) unread: Who,
-    /// Whether only the end user is still to be asked for.
+    /// True if only the end user is still open.
     pub(crate) decided: bool,
 }
 
 impl Pending {
-    /// The tenant, if the body can only add the end user: a budget can be asked at once.
+    /// The tenant, if the body can only add the end user: its budget can be checked at once.
     pub fn tenant(&self) -> Option<&Arc<str>> {
         self.decided.then_some(&self.otherwise.tenant)
     }
 
-    /// Whose it is if the body is not read, because it is too long or no JSON: the default tenant
-    /// where a body rule would have come first, since guessing on would let a client choose its
-    /// tenant by the length of what it sends.
+    /// The result if the body is not read, because it is too long or no JSON: the default tenant where a
+    /// body rule comes first. A later rule must not apply, or a client could choose its tenant by the length
+    /// of its body.
     pub fn unread(self) -> Who {
         self.unread
     }
 }
 
-/// Whose a request is.
+/// The identity of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Who {
-    /// Who pays. Never empty.
+    /// The paying tenant. Never empty.
     pub tenant: Arc<str>,
-    /// On whose behalf within the tenant: an API key's name, or a claim, hashed unless told otherwise.
+    /// The principal within the tenant: an API key's name, or a claim, hashed unless configured as plain.
     pub principal: Option<Arc<str>>,
-    /// The end user, hashed unless told otherwise.
+    /// The end user, hashed unless configured as plain.
     pub consumer: Option<Arc<str>>,
-    /// Which kind of rule decided the tenant.
+    /// The kind of rule that determined the tenant.
     pub rule: RuleKind,
 }
 
@@ -136,20 +136,20 @@ pub enum RuleKind {
     Header,
     /// A member of the body.
     Body,
-    /// How the path begins.
+    /// The prefix of the path.
     Path,
-    /// Where the connection came from.
+    /// The network of the peer.
     Peer,
     /// No rule.
     Default,
 }
 
 impl RuleKind {
-    /// All, in the order of their indices.
+    /// All kinds, in the order of their indices.
     pub const ALL: [Self; 7] =
         [Self::Jwt, Self::ApiKey, Self::Header, Self::Body, Self::Path, Self::Peer, Self::Default];
 
-    /// Its name as a label.
+    /// The label value.
     pub fn name(self) -> &'static str {
         match self {
             Self::Jwt => "jwt",
@@ -162,7 +162,7 @@ impl RuleKind {
         }
     }
 
-    /// Its place in [`RuleKind::ALL`].
+    /// The index in [`RuleKind::ALL`].
     pub fn index(self) -> usize {
         self as usize
     }
