@@ -1,22 +1,22 @@
-//! A histogram as a page has it. The law: an edge belongs to the bucket below it, and within a
-//! bucket observations are taken to lie evenly.
+//! A histogram of a metrics page. The law: an edge belongs to the bucket below it, and within a
+//! bucket observations are taken to be evenly distributed.
 
 /// Observations by bucket.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Distribution {
-    /// Each bucket's upper edge, rising, the last one infinite; and its own observations.
+    /// Each bucket's upper edge, ascending, the last one infinite, with the count of this bucket alone.
     buckets: Vec<(f64, f64)>,
     /// The sum of all observations, in their unit.
     pub sum: f64,
 }
 
 impl Distribution {
-    /// Makes one of the page's counts, each of all observations up to its edge, in any order.
-    pub fn cumulative(mut upto: Vec<(f64, f64)>, sum: f64) -> Self {
-        upto.retain(|(edge, n)| !edge.is_nan() && n.is_finite());
-        upto.sort_by(|one, other| one.0.total_cmp(&other.0));
+    /// Builds one from the page's cumulative counts, in any order.
+    pub fn cumulative(mut cumulative: Vec<(f64, f64)>, sum: f64) -> Self {
+        cumulative.retain(|(edge, n)| !edge.is_nan() && n.is_finite());
+        cumulative.sort_by(|one, other| one.0.total_cmp(&other.0));
         let mut below = 0.0;
-        let own = upto.into_iter().map(|(edge, n)| {
+        let own = cumulative.into_iter().map(|(edge, n)| {
             let own = (n - below).max(0.0);
             below = n.max(below);
             (edge, own)
@@ -24,18 +24,18 @@ impl Distribution {
         Self { buckets: own.collect(), sum }
     }
 
-    /// How many observations.
+    /// Returns the number of observations.
     pub fn count(&self) -> f64 {
         self.buckets.iter().map(|(_, n)| n).sum()
     }
 
-    /// Their mean; `None` without any.
+    /// Returns the mean; `None` without observations.
     pub fn mean(&self) -> Option<f64> {
         let count = self.count();
         (count > 0.0).then(|| self.sum / count)
     }
 
-    /// The value that a share `q` of the observations does not exceed; the last edge if it lies
+    /// Returns the value that a share `q` of the observations does not exceed, or the last edge if it is
     /// beyond that. `None` without observations.
     pub fn quantile(&self, q: f64) -> Option<f64> {
         let rank = q * self.count();
@@ -51,7 +51,7 @@ impl Distribution {
         None
     }
 
-    /// The share of the observations above a value: exact at an edge. `None` without observations.
+    /// Returns the share of the observations above a value, exact at an edge. `None` without observations.
     pub fn share_above(&self, value: f64) -> Option<f64> {
         let count = self.count();
         let (mut above, mut lower) = (0.0, 0.0);
@@ -59,7 +59,7 @@ impl Distribution {
             above += match (lower >= value, upper > value) {
                 (true, _) => n,
                 (false, true) if upper.is_finite() => n * (upper - value) / (upper - lower),
-                // Nothing is known of where in the open bucket they lie.
+                // The position within the open bucket is unknown: count all of it.
                 (false, true) => n,
                 (false, false) => 0.0,
             };
@@ -68,7 +68,7 @@ impl Distribution {
         (count > 0.0).then(|| above / count)
     }
 
-    /// What came since an earlier one of the same edges; `None` if that is not an earlier one.
+    /// Returns the observations since an earlier histogram with the same edges; `None` if it is not an earlier one.
     pub fn less(&self, earlier: &Self) -> Option<Self> {
         if earlier.buckets.is_empty() {
             return Some(self.clone());
@@ -81,7 +81,7 @@ impl Distribution {
         Some(Self { buckets, sum: self.sum - earlier.sum })
     }
 
-    /// The highest edge that is a number.
+    /// Returns the highest finite edge.
     pub fn last_edge(&self) -> Option<f64> {
         self.buckets.iter().rev().map(|(edge, _)| *edge).find(|edge| edge.is_finite())
     }
@@ -97,14 +97,14 @@ mod tests {
 
     fn of(counts: &[u32]) -> Distribution {
         let mut below = 0.0;
-        let upto = EDGES.iter().zip(counts).map(|(edge, n)| {
+        let cumulative = EDGES.iter().zip(counts).map(|(edge, n)| {
             below += f64::from(*n);
             (*edge, below)
         });
-        Distribution::cumulative(upto.collect(), 1.0)
+        Distribution::cumulative(cumulative.collect(), 1.0)
     }
 
-    /// Every observation spelled out, lying evenly in its bucket, sorted.
+    /// Lists every observation, evenly distributed in its bucket, sorted.
     fn spelled(counts: &[u32]) -> Vec<f64> {
         let mut lower = 0.0;
         let mut all = Vec::new();
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn edges_are_exact() {
+    fn quantiles_and_shares_are_exact_at_edges() {
         let some = of(&[0, 3, 0, 1, 0]);
         assert_eq!(some.share_above(2.0), Some(0.25));
         assert_eq!(some.share_above(1.0), Some(1.0));
@@ -132,15 +132,15 @@ mod tests {
     }
 
     #[test]
-    fn a_page_in_disorder_is_still_a_histogram() {
-        let upto = vec![(f64::INFINITY, 9.0), (1.0, 4.0), (f64::NAN, 3.0), (2.0, 3.0), (5.0, f64::NAN)];
-        let odd = Distribution::cumulative(upto, 0.0);
+    fn unordered_or_invalid_buckets_are_tolerated() {
+        let cumulative = vec![(f64::INFINITY, 9.0), (1.0, 4.0), (f64::NAN, 3.0), (2.0, 3.0), (5.0, f64::NAN)];
+        let odd = Distribution::cumulative(cumulative, 0.0);
         assert_eq!(odd.count(), 9.0);
         assert_eq!(odd.share_above(1.0), Some(5.0 / 9.0));
     }
 
     #[test]
-    fn a_difference_wants_an_earlier_one() {
+    fn difference_requires_an_earlier_histogram() {
         let (now, then) = (of(&[1, 3, 0, 1, 0]), of(&[0, 2, 0, 1, 0]));
         assert_eq!(now.less(&then).map(|it| it.count()), Some(2.0));
         assert_eq!(then.less(&now), None);
@@ -152,11 +152,11 @@ mod tests {
         #![proptest_config(chance::cases(500))]
 
         #[test]
-        fn as_the_naive_one(counts in prop::collection::vec(0u32..30, 5), q in 0.0..=1.0f64, value in 0.0..12.0f64) {
+        fn quantiles_and_shares_agree_with_naive_twin(counts in prop::collection::vec(0u32..30, 5), q in 0.0..=1.0f64, value in 0.0..12.0f64) {
             let (some, all) = (of(&counts), spelled(&counts));
             prop_assert_eq!(some.quantile(q).is_none(), all.is_empty());
             let Some(quantile) = some.quantile(q) else { return Ok(()) };
-            // The naive one takes the observation of that rank; the estimate lies between it and the one before.
+            // The naive twin takes the observation of that rank; the estimate lies between it and the one before.
             let rank = (q * all.len() as f64).ceil() as usize;
             let upper = all[rank.clamp(1, all.len()) - 1];
             prop_assert!(quantile <= upper + 1e-9, "{quantile} {upper}");
@@ -166,7 +166,7 @@ mod tests {
             let inside = all.iter().filter(|one| (**one - value).abs() < 5.0).count().min(1) as f64;
             let share = some.share_above(value).unwrap() * all.len() as f64;
             let open = f64::from(counts[4]);
-            // One observation's width off at most; in the open bucket it is not known at all.
+            // At most one observation's width off; in the open bucket the position is unknown.
             prop_assert!((share - counted).abs() <= inside + if value >= 10.0 { open } else { 1e-9 }, "{share} {counted}");
         }
     }

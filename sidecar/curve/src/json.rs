@@ -1,13 +1,13 @@
-//! The curves for programs; `curve.md` says what each member is. Units stand in the names; what was
-//! not measured is `null`.
+//! The curves as JSON; `curve.md` documents each member. Names contain the units; `null` means
+//! not measured.
 
 use serde_json::{Value, json as value};
 
-use crate::curves::{Crowd, Curves, ModelCurves, PositionSpeed, Window};
+use crate::curves::{ConcurrencyPoint, Curves, ModelCurves, PositionSpeed, Window};
 use crate::distribution::Distribution;
 use crate::knee::Knee;
 
-/// As JSON, with a line's end at its end.
+/// Returns the curves as JSON, with a line feed at the end.
 pub fn json(curves: &Curves) -> String {
     let window = match curves.window {
         Window::SinceStart => Value::Null,
@@ -22,23 +22,23 @@ fn model(curves: &ModelCurves) -> Value {
     value!({
         "model": curves.model,
         "upstream": curves.upstream,
-        "by_concurrency": curves.crowds.iter().map(crowd).collect::<Vec<_>>(),
+        "by_concurrency": curves.by_concurrency.iter().map(point).collect::<Vec<_>>(),
         "by_position": curves.positions.iter().map(position).collect::<Vec<_>>(),
         "knees": curves.knees.iter().map(knee).collect::<Vec<_>>(),
     })
 }
 
-fn crowd(crowd: &Crowd) -> Value {
+fn point(point: &ConcurrencyPoint) -> Value {
     value!({
-        "concurrency": crowd.range,
-        "concurrency_least": crowd.least,
-        "concurrency_most": crowd.most,
-        "exchanges": crowd.exchanges() as u64,
-        "speed_tokens_per_second": distribution(&crowd.output_rate, |share| 1.0 - share),
-        "aggregate_tokens_per_second_estimate": number(crowd.aggregate_estimate()),
-        "aggregate_concurrency": crowd.middle(),
-        "first_token_seconds": distribution(&crowd.first_token, |share| share),
-        "prompt_tokens_per_second": distribution(&crowd.input_rate, |share| 1.0 - share),
+        "concurrency": point.range,
+        "concurrency_least": point.min,
+        "concurrency_most": point.max,
+        "exchanges": point.exchanges() as u64,
+        "speed_tokens_per_second": distribution(&point.output_rate, |share| 1.0 - share),
+        "aggregate_tokens_per_second_estimate": number(point.aggregate_estimate()),
+        "aggregate_concurrency": point.middle(),
+        "first_token_seconds": distribution(&point.first_token, |share| share),
+        "prompt_tokens_per_second": distribution(&point.input_rate, |share| 1.0 - share),
     })
 }
 
@@ -78,7 +78,7 @@ fn knee(knee: &Knee) -> Value {
     })
 }
 
-/// To a millionth: what comes after that is the arithmetic's, not the page's.
+/// Rounds to a millionth: further digits come from the arithmetic.
 fn number(number: Option<f64>) -> Value {
     number.map_or(Value::Null, |number| value!((number * 1e6).round() / 1e6))
 }

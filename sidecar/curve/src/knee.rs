@@ -1,52 +1,52 @@
-//! The knee: up to how many at once an objective's speed is kept. The law: kept is what more than
-//! half of the streams reach, counted and not interpolated, since a bound is an edge of the histogram.
+//! The knee: the concurrency up to which an objective's speed is kept. The law: kept means that at least
+//! half of the streams are faster, counted and not interpolated, because the speed is an edge of the histogram.
 
 use std::fmt;
 
 use metrics::PRESETS;
 
-use crate::curves::Crowd;
+use crate::curves::ConcurrencyPoint;
 use crate::reading::Reading;
 
-/// Where one objective's speed ends.
+/// The knee of one objective.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Knee {
     /// The objective's name.
     pub objective: String,
-    /// Its least speed.
+    /// Its minimum speed.
     pub tokens_per_second: f64,
-    /// The highest range at which, and below which, it is kept.
+    /// The highest range up to which it is kept in every range.
     pub kept_up_to: Option<&'static str>,
     /// The lowest range at which it is not kept.
     pub missed_at: Option<&'static str>,
-    /// Ranges above that at which it is kept all the same.
+    /// Higher ranges in which it is kept nevertheless.
     pub kept_again_at: Vec<&'static str>,
-    /// What came of all of it, if somebody set it.
+    /// The verdicts, if the objective is configured.
     pub outcome: Option<Outcome>,
 }
 
-/// What came of an objective, its first token included: the verdicts of the page.
+/// The page's verdicts on an objective, including its first token.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
-    /// Exchanges that it was counted for.
+    /// Judged exchanges.
     pub exchanges: f64,
-    /// Those of them that met all of it.
+    /// Those that met the whole objective.
     pub met: f64,
-    /// The share that was to meet it.
+    /// The target share of exchanges that meet it.
     pub target_ratio: f64,
 }
 
-/// Who set an objective.
+/// The origin of an objective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
-    /// Whoever configured that tokenmeter.
+    /// The configuration of that tokenmeter.
     Configured,
-    /// Nobody: the presets, so that one sees what could be promised.
+    /// A preset, as a candidate.
     Preset,
 }
 
 impl Basis {
-    /// The word used in JSON.
+    /// Returns the value in JSON.
     pub fn name(self) -> &'static str {
         match self {
             Self::Configured => "configured",
@@ -56,13 +56,13 @@ impl Basis {
 }
 
 impl Knee {
-    /// Who set the objective.
+    /// Returns the objective's origin.
     pub fn basis(&self) -> Basis {
         if self.outcome.is_some() { Basis::Configured } else { Basis::Preset }
     }
 
-    /// One for each objective the model was judged by; where there are none, for each preset.
-    pub(crate) fn all(reading: &Reading, model: &str, crowds: &[Crowd]) -> Vec<Self> {
+    /// Returns a knee for each objective of the model, or for each preset if it has none.
+    pub(crate) fn all(reading: &Reading, model: &str, by_concurrency: &[ConcurrencyPoint]) -> Vec<Self> {
         let judged =
             reading.judged.iter().filter(|((name, _), judged)| name == model && judged.exchanges > 0.0);
         let mut configured: Vec<_> = judged
@@ -73,21 +73,27 @@ impl Knee {
                     met: judged.met,
                     target_ratio: objective.target_ratio,
                 };
-                Some(Self::of(name, objective.output_rate, Some(outcome), crowds))
+                Some(Self::of(name, objective.output_rate, Some(outcome), by_concurrency))
             })
             .collect();
         configured.sort_by(|one, other| other.tokens_per_second.total_cmp(&one.tokens_per_second));
         match configured.is_empty() {
             false => configured,
-            true => {
-                PRESETS.iter().map(|preset| Self::of(preset.name, preset.output_rate, None, crowds)).collect()
-            }
+            true => PRESETS
+                .iter()
+                .map(|preset| Self::of(preset.name, preset.output_rate, None, by_concurrency))
+                .collect(),
         }
     }
 
-    fn of(objective: &str, tokens_per_second: f64, outcome: Option<Outcome>, crowds: &[Crowd]) -> Self {
-        let timed = crowds.iter().filter_map(|crowd| {
-            Some((crowd.range, crowd.output_rate.share_above(tokens_per_second)? >= 0.5))
+    fn of(
+        objective: &str,
+        tokens_per_second: f64,
+        outcome: Option<Outcome>,
+        by_concurrency: &[ConcurrencyPoint],
+    ) -> Self {
+        let timed = by_concurrency.iter().filter_map(|point| {
+            Some((point.range, point.output_rate.share_above(tokens_per_second)? >= 0.5))
         });
         let (mut kept_up_to, mut missed_at, mut kept_again_at) = (None, None, Vec::new());
         for (range, kept) in timed {
@@ -114,14 +120,16 @@ impl fmt::Display for Knee {
         write!(f, "{} ({} tokens/s", self.objective, self.tokens_per_second)?;
         f.write_str(if self.basis() == Basis::Preset { ", a preset): " } else { "): " })?;
         match (self.kept_up_to, self.missed_at) {
-            (None, None) => write!(f, "no stream had a speed"),
-            (Some(kept), None) => write!(f, "kept up to {kept} at once, the most there were"),
+            (None, None) => write!(f, "no speed was measured"),
+            (Some(kept), None) => write!(f, "kept up to {kept} at once, the highest measured"),
             (Some(kept), Some(missed)) => write!(f, "kept up to {kept} at once, no longer at {missed}"),
-            (None, Some(missed)) => write!(f, "not kept at {missed} at once, the fewest there were"),
+            (None, Some(missed)) => write!(f, "not kept at {missed} at once, the lowest measured"),
         }?;
         match self.kept_again_at.as_slice() {
             [] => Ok(()),
-            again => write!(f, " (but again at {}: look at how many streams each row has)", again.join(", ")),
+            again => {
+                write!(f, " (but kept again at {}; check the number of streams per row)", again.join(", "))
+            }
         }
     }
 }

@@ -1,5 +1,5 @@
-//! What a metrics page says of speeds. The law: names come from the table of all metrics, and a page
-//! without ours is refused rather than read as empty.
+//! The speeds on a metrics page. The law: names come from the table of all metrics, and a page
+//! without them is rejected, not read as empty.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,41 +10,41 @@ use scrape::exposition::{Page, Sample};
 
 use crate::distribution::Distribution;
 
-/// One page, as far as the curve needs it.
+/// The parts of a page that the curves need.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reading {
-    /// When the proxy started, seconds since 1970; 0 if it does not say.
+    /// The start time of the proxy, seconds since 1970; 0 if unknown.
     pub(crate) started: f64,
     pub(crate) series: BTreeMap<Series, Counts>,
-    /// What was configured of each objective, by its name.
+    /// The configured objectives, by name.
     pub(crate) objectives: BTreeMap<String, Objective>,
-    /// What came of it, by model and objective.
+    /// The verdicts, by model and objective.
     pub(crate) judged: BTreeMap<(String, String), Judged>,
 }
 
-/// One model at one upstream: concurrency is counted by upstream, so two of them have no curve in common.
+/// One model at one upstream: concurrency is counted by upstream, so two upstreams cannot share a curve.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Series {
     pub(crate) model: String,
-    /// Empty on the page of a tokenmeter that does not name upstreams there.
+    /// Empty if the page does not name upstreams.
     pub(crate) upstream: String,
 }
 
-/// What was configured of an objective.
+/// A configured objective.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Objective {
-    /// The least speed, tokens per second.
+    /// The minimum speed, tokens per second.
     pub(crate) output_rate: f64,
-    /// The share of exchanges that are to meet it.
+    /// The target share of exchanges that meet it.
     pub(crate) target_ratio: f64,
 }
 
-/// What came of an objective.
+/// The verdicts on an objective.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Judged {
-    /// Exchanges that it was counted for.
+    /// Judged exchanges.
     pub(crate) exchanges: f64,
-    /// Those of them that met all of it.
+    /// Those that met the whole objective.
     pub(crate) met: f64,
 }
 
@@ -52,54 +52,54 @@ pub(crate) struct Judged {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Counts {
     /// In the order of [`CONCURRENCY_NAMES`].
-    pub(crate) crowds: [Loads; CONCURRENCY_NAMES.len()],
+    pub(crate) by_concurrency: [ConcurrencyCounts; CONCURRENCY_NAMES.len()],
     /// Tokens and seconds, in the order of [`POSITION_NAMES`].
     pub(crate) positions: [(f64, f64); POSITION_NAMES.len()],
 }
 
-/// What is counted at one concurrency.
+/// The histograms of one concurrency range.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Loads {
+pub(crate) struct ConcurrencyCounts {
     pub(crate) first_token: Distribution,
     pub(crate) output_rate: Distribution,
     pub(crate) input_rate: Distribution,
 }
 
-/// Why a page gives no curve.
+/// A page without curves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unreadable {
-    /// Another program's page, or none at all.
-    NotOurs,
-    /// More samples than are read.
+pub enum ReadingError {
+    /// Not a tokenmeter's metrics page.
+    NotTokenmeter,
+    /// It has more samples than the parser reads.
     TooLong,
-    /// The proxy began anew between the two readings.
+    /// The proxy restarted between the two readings.
     Restarted,
 }
 
-impl fmt::Display for Unreadable {
+impl fmt::Display for ReadingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::NotOurs => {
-                "this is not the metrics page of a tokenmeter; name its admin address (--admin, usually port 9464), \
-                 not the one that clients use"
+            Self::NotTokenmeter => {
+                "this is not the metrics page of a tokenmeter; use its admin address (--admin, usually port 9464), \
+                 not the address for clients"
             }
-            Self::TooLong => "the page has more series than are read here; lower max_models on that tokenmeter",
-            Self::Restarted => "that tokenmeter was restarted between the two readings; ask again",
+            Self::TooLong => "the page has too many series; lower max_models on that tokenmeter",
+            Self::Restarted => "that tokenmeter restarted between the two readings; try again",
         })
     }
 }
 
-impl std::error::Error for Unreadable {}
+impl std::error::Error for ReadingError {}
 
 impl Reading {
-    /// Reads a page of OpenMetrics or Prometheus text.
-    pub fn of(text: &str) -> Result<Self, Unreadable> {
+    /// Parses a page of OpenMetrics or Prometheus text.
+    pub fn of(text: &str) -> Result<Self, ReadingError> {
         let page = Page::read(text);
         if !page.samples.iter().any(|sample| sample.name == Metric::BuildInfo.entry().name) {
-            return Err(Unreadable::NotOurs);
+            return Err(ReadingError::NotTokenmeter);
         }
         if page.skipped > 0 {
-            return Err(Unreadable::TooLong);
+            return Err(ReadingError::TooLong);
         }
         let mut reading = Self::default();
         let mut histograms = Histograms::default();
@@ -111,15 +111,15 @@ impl Reading {
         Ok(reading)
     }
 
-    /// What came since an earlier reading.
-    pub fn less(&self, earlier: &Self) -> Result<Self, Unreadable> {
+    /// Returns the difference to an earlier reading.
+    pub fn less(&self, earlier: &Self) -> Result<Self, ReadingError> {
         if self.started != earlier.started {
-            return Err(Unreadable::Restarted);
+            return Err(ReadingError::Restarted);
         }
         let mut since = self.clone();
         for (series, now) in &mut since.series {
             if let Some(then) = earlier.series.get(series) {
-                *now = now.less(then).ok_or(Unreadable::Restarted)?;
+                *now = now.less(then).ok_or(ReadingError::Restarted)?;
             }
         }
         for (which, now) in &mut since.judged {
@@ -130,13 +130,13 @@ impl Reading {
         Ok(since)
     }
 
-    /// The models of which anything was timed, each once.
+    /// Returns the models with a measurement, each once.
     pub fn models(&self) -> impl Iterator<Item = &str> {
         let models: BTreeSet<_> = self.timed().map(|(series, _)| &*series.model).collect();
         models.into_iter()
     }
 
-    /// The models at their upstreams, as far as anything was timed there; sorted.
+    /// Returns the series with a measurement, sorted.
     pub(crate) fn timed(&self) -> impl Iterator<Item = (&Series, &Counts)> {
         self.series.iter().filter(|(_, counts)| !counts.is_empty())
     }
@@ -179,13 +179,14 @@ impl Series {
 
 impl Counts {
     fn is_empty(&self) -> bool {
-        let idle = |loads: &Loads| loads.first_token.count() + loads.output_rate.count() == 0.0;
-        self.crowds.iter().all(idle) && self.positions.iter().all(|(tokens, _)| *tokens == 0.0)
+        let idle =
+            |counts: &ConcurrencyCounts| counts.first_token.count() + counts.output_rate.count() == 0.0;
+        self.by_concurrency.iter().all(idle) && self.positions.iter().all(|(tokens, _)| *tokens == 0.0)
     }
 
     fn less(&self, then: &Self) -> Option<Self> {
         let mut since = self.clone();
-        for (now, then) in since.crowds.iter_mut().zip(&then.crowds) {
+        for (now, then) in since.by_concurrency.iter_mut().zip(&then.by_concurrency) {
             now.first_token = now.first_token.less(&then.first_token)?;
             now.output_rate = now.output_rate.less(&then.output_rate)?;
             now.input_rate = now.input_rate.less(&then.input_rate)?;
@@ -197,13 +198,13 @@ impl Counts {
     }
 }
 
-/// The three histograms that are kept by concurrency, while their lines come in.
+/// The three histograms by concurrency while the page is read.
 #[derive(Default)]
-struct Histograms(BTreeMap<(usize, Series, usize), Gathered>);
+struct Histograms(BTreeMap<(usize, Series, usize), HistogramParts>);
 
 #[derive(Default)]
-struct Gathered {
-    upto: Vec<(f64, f64)>,
+struct HistogramParts {
+    cumulative: Vec<(f64, f64)>,
     sum: f64,
 }
 
@@ -215,20 +216,20 @@ impl Histograms {
         let Some((which, suffix @ ("_bucket" | "_sum"))) = found else { return };
         let (Some(series), Some(range)) = (Series::of(sample), value(sample, "concurrency")) else { return };
         let Some(at) = CONCURRENCY_NAMES.iter().position(|name| *name == range) else { return };
-        let gathered = self.0.entry((which, series, at)).or_default();
+        let parts = self.0.entry((which, series, at)).or_default();
         match (suffix, value(sample, "le").and_then(|edge| edge.parse().ok())) {
-            ("_bucket", Some(edge)) => gathered.upto.push((edge, sample.value)),
-            ("_sum", _) => gathered.sum = sample.value,
+            ("_bucket", Some(edge)) => parts.cumulative.push((edge, sample.value)),
+            ("_sum", _) => parts.sum = sample.value,
             _ => {}
         }
     }
 
     fn close(self, all: &mut BTreeMap<Series, Counts>) {
-        for ((which, series, at), gathered) in self.0 {
-            let loads = &mut all.entry(series).or_default().crowds[at];
-            let slot = [&mut loads.first_token, &mut loads.output_rate, &mut loads.input_rate];
+        for ((which, series, at), parts) in self.0 {
+            let counts = &mut all.entry(series).or_default().by_concurrency[at];
+            let slot = [&mut counts.first_token, &mut counts.output_rate, &mut counts.input_rate];
             *slot.into_iter().nth(which).expect("one for each of BY_CONCURRENCY") =
-                Distribution::cumulative(gathered.upto, gathered.sum);
+                Distribution::cumulative(parts.cumulative, parts.sum);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The curves as a picture: for each model its speed and its wait by concurrency, and its speed by
-//! position. Text is left to the viewer's fonts.
+//! The curves as an SVG image: for each model its speed and its time to first token by concurrency, and its speed by
+//! position. Fonts are the viewer's.
 
 use std::error::Error;
 use std::fmt;
@@ -9,14 +9,14 @@ use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, Value
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
 
-use crate::curves::{Crowd, Curves, ModelCurves, PositionSpeed};
+use crate::curves::{ConcurrencyPoint, Curves, ModelCurves, PositionSpeed};
 use crate::distribution::Distribution;
 use crate::knee::Basis;
 
-/// As SVG: a row of three charts for each model.
+/// Returns the SVG, with a row of three charts for each model.
 ///
 /// # Errors
-/// If a chart cannot be laid out; not for anything that a page holds.
+/// If a chart cannot be laid out; the contents of a page cannot cause this.
 pub fn svg(curves: &Curves) -> Result<String, Box<dyn Error + Send + Sync>> {
     let mut text = String::new();
     let rows = curves.models.len().max(1) as u32;
@@ -27,9 +27,9 @@ pub fn svg(curves: &Curves) -> Result<String, Box<dyn Error + Send + Sync>> {
 }
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-type Failure<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>;
+type DrawError<'a> = DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>;
 
-fn draw<'a>(area: &Area<'a>, curves: &Curves) -> Result<(), Failure<'a>> {
+fn draw<'a>(area: &Area<'a>, curves: &Curves) -> Result<(), DrawError<'a>> {
     area.fill(&WHITE)?;
     for (row, model) in area.split_evenly((curves.models.len().max(1), 1)).iter().zip(&curves.models) {
         let charts = row.titled(&title(model), ("sans-serif", 16))?.split_evenly((1, 3));
@@ -45,41 +45,42 @@ fn title(model: &ModelCurves) -> String {
     format!("{name}: {} streams", model.exchanges())
 }
 
-fn speed<'a>(area: &Area<'a>, model: &ModelCurves) -> Result<(), Failure<'a>> {
+fn speed<'a>(area: &Area<'a>, model: &ModelCurves) -> Result<(), DrawError<'a>> {
     let quantiles = [("half reach it", 0.5), ("9 of 10", 0.9), ("99 of 100", 0.99)];
     let lines = quantiles.map(|(name, share)| {
-        let point = |crowd: &Crowd| Some(Point::of(crowd.speed_reached_by(share)?, &crowd.output_rate));
-        (name, at(&model.crowds, point))
+        let point =
+            |range: &ConcurrencyPoint| Some(Point::of(range.speed_reached_by(share)?, &range.output_rate));
+        (name, at(&model.by_concurrency, point))
     });
-    // The mean of a clipped histogram may lie far above every point that can be drawn.
-    let mean = |crowd: &Crowd| {
-        let (mean, last) = (crowd.output_rate.mean()?, crowd.output_rate.last_edge()?);
+    // The mean of a clipped histogram may be far above every point that can be drawn.
+    let mean = |point: &ConcurrencyPoint| {
+        let (mean, last) = (point.output_rate.mean()?, point.output_rate.last_edge()?);
         Some(Point { value: mean.min(last), clipped: mean > last })
     };
-    let mean = ("mean", at(&model.crowds, mean));
+    let mean = ("mean", at(&model.by_concurrency, mean));
     let marks = model.knees.iter().filter(|knee| knee.basis() == Basis::Configured);
     let chart = Chart {
         title: "tokens/s of one stream, by streams at once",
-        names: model.crowds.iter().map(|crowd| crowd.range).collect(),
+        names: model.by_concurrency.iter().map(|point| point.range).collect(),
         lines: lines.into_iter().chain([mean]).collect(),
         marks: marks.map(|knee| (knee.objective.clone(), knee.tokens_per_second)).collect(),
     };
     chart.draw(area)
 }
 
-fn wait<'a>(area: &Area<'a>, model: &ModelCurves) -> Result<(), Failure<'a>> {
+fn wait<'a>(area: &Area<'a>, model: &ModelCurves) -> Result<(), DrawError<'a>> {
     let point = |of: &Distribution, q| Some(Point::of(of.quantile(q)?, of));
-    let lines = [0.5, 0.9, 0.99].map(|q| at(&model.crowds, |crowd| point(&crowd.first_token, q)));
+    let lines = [0.5, 0.9, 0.99].map(|q| at(&model.by_concurrency, |range| point(&range.first_token, q)));
     let chart = Chart {
         title: "seconds to the first token, by streams at once",
-        names: model.crowds.iter().map(|crowd| crowd.range).collect(),
+        names: model.by_concurrency.iter().map(|point| point.range).collect(),
         lines: ["p50", "p90", "p99"].into_iter().zip(lines).collect(),
         marks: Vec::new(),
     };
     chart.draw(area)
 }
 
-fn by_position<'a>(area: &Area<'a>, model: &ModelCurves) -> Result<(), Failure<'a>> {
+fn by_position<'a>(area: &Area<'a>, model: &ModelCurves) -> Result<(), DrawError<'a>> {
     let line = model.positions.iter().enumerate();
     let point =
         |position: &PositionSpeed| Some(Point { value: position.tokens_per_second()?, clipped: false });
@@ -93,16 +94,19 @@ fn by_position<'a>(area: &Area<'a>, model: &ModelCurves) -> Result<(), Failure<'
     chart.draw(area)
 }
 
-/// A quantity by place in the list of ranges, where there is one.
-fn at(crowds: &[Crowd], pick: impl Fn(&Crowd) -> Option<Point>) -> Vec<(f64, Point)> {
-    crowds.iter().enumerate().filter_map(|(at, crowd)| Some((at as f64, pick(crowd)?))).collect()
+/// Returns a quantity with its index in the list of ranges, where it is present.
+fn at(
+    by_concurrency: &[ConcurrencyPoint],
+    pick: impl Fn(&ConcurrencyPoint) -> Option<Point>,
+) -> Vec<(f64, Point)> {
+    by_concurrency.iter().enumerate().filter_map(|(at, point)| Some((at as f64, pick(point)?))).collect()
 }
 
 /// A point of a line.
 #[derive(Clone, Copy)]
 struct Point {
     value: f64,
-    /// The value is the histogram's last edge, and the true one lies at it or above.
+    /// The value is the histogram's last edge, and the true one is equal or higher.
     clipped: bool,
 }
 
@@ -112,17 +116,17 @@ impl Point {
     }
 }
 
-/// Lines over named places, with values from 0; below them their names, so that no name covers a point.
+/// Lines over named positions, with values from 0. The names are below the chart, so that none covers a point.
 struct Chart {
     title: &'static str,
     names: Vec<&'static str>,
     lines: Vec<(&'static str, Vec<(f64, Point)>)>,
-    /// Levels with a name.
+    /// Horizontal lines with a name.
     marks: Vec<(String, f64)>,
 }
 
 impl Chart {
-    fn draw<'a>(&self, area: &Area<'a>) -> Result<(), Failure<'a>> {
+    fn draw<'a>(&self, area: &Area<'a>) -> Result<(), DrawError<'a>> {
         let (above, legend) = area.split_vertically(HEIGHT - TITLE - LEGEND);
         let values = self.lines.iter().flat_map(|(_, line)| line.iter().map(|(_, point)| point.value));
         let top = values.chain(self.marks.iter().map(|(_, level)| *level)).fold(0.0, f64::max);
@@ -140,7 +144,7 @@ impl Chart {
             .disable_x_mesh()
             .light_line_style(WHITE)
             .label_style(("sans-serif", 11))
-            // Steps of 0.2 are not 0.6 to the last bit after three.
+            // Rounded: three steps of 0.2 are not exactly 0.6.
             .y_label_formatter(&|level| ((level * 1e6).round() / 1e6).to_string())
             .draw()?;
         for ((_, line), colour) in self.lines.iter().zip(COLOURS) {
@@ -161,8 +165,8 @@ impl Chart {
         self.name_lines(&legend)
     }
 
-    /// Draws the names of the lines side by side.
-    fn name_lines<'a>(&self, area: &Area<'a>) -> Result<(), Failure<'a>> {
+    /// Draws the legend.
+    fn name_lines<'a>(&self, area: &Area<'a>) -> Result<(), DrawError<'a>> {
         if self.lines.len() < 2 {
             return Ok(());
         }
@@ -176,7 +180,7 @@ impl Chart {
     }
 }
 
-/// An axis of named places, one apart.
+/// An axis of named positions, one unit apart.
 struct Places<'n> {
     names: &'n [&'static str],
     inner: RangedCoordf64,
@@ -227,19 +231,19 @@ impl fmt::Debug for Places<'_> {
     }
 }
 
-/// Of the lines, in their order: told apart by those who see no colours by their brightness too.
+/// The colours of the lines, in their order, which differ in brightness too.
 const COLOURS: [RGBColor; 4] =
     [RGBColor(0, 60, 136), RGBColor(214, 108, 0), RGBColor(200, 30, 60), RGBColor(20, 130, 90)];
 
 const GREY: RGBColor = RGBColor(120, 120, 120);
 
-/// Pixels of one chart, with its share of the row's title and the line of names below.
+/// Pixels of one chart, including its share of the row's title and its legend.
 const WIDTH: u32 = 400;
 const HEIGHT: u32 = 340;
 
-/// Pixels of a row's title and of the names below a chart.
+/// Pixels of a row's title and of a chart's legend.
 const TITLE: u32 = 20;
 const LEGEND: u32 = 20;
 
-/// Pixels to the left of the first name: the axis and its margin.
+/// Pixels to the left of the legend: the axis and its margin.
 const NAMES_LEFT: u32 = 60;

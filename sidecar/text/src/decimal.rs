@@ -1,5 +1,5 @@
-//! Exact decimals as text: money, time and energy are whole numbers of a small unit, and are printed with
-//! all their digits, or rounded once if that is asked for.
+//! Exact decimals as text: money, time and energy are whole numbers of a small unit, printed with
+//! all their digits, or rounded once on request.
 
 use std::fmt;
 
@@ -7,31 +7,31 @@ use std::fmt;
 /// point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decimal {
-    /// How many.
+    /// The number of units.
     pub units: i128,
-    /// The power of ten that makes one.
+    /// The exponent: a unit is 10^-`digits`.
     pub digits: u32,
-    /// Digits after the point that are printed even if they are zeros.
+    /// The minimum number of digits after the point.
     pub least: u32,
 }
 
-/// Money, of pico-units.
+/// Returns money in pico-units as a decimal.
 pub fn money(pico: i128) -> Decimal {
     Decimal { units: pico, digits: 12, least: 2 }
 }
 
-/// The price of a million tokens, of pico-units for one.
+/// Returns the price of a million tokens, from pico-units per token.
 pub fn per_million(pico: i128) -> Decimal {
     Decimal { units: pico, digits: 6, least: 2 }
 }
 
-/// Seconds of nanoseconds, or joules of nanojoules.
+/// Returns nanoseconds as seconds, or nanojoules as joules.
 pub fn nano(units: i128) -> Decimal {
     Decimal { units, digits: 9, least: 0 }
 }
 
 impl Decimal {
-    /// The same, rounded half to even to so many digits after the point, all of them printed.
+    /// Rounds half to even to `places` digits after the point, all of them printed.
     #[must_use]
     pub fn round(self, places: u32) -> Self {
         if places >= self.digits {
@@ -47,7 +47,7 @@ impl Decimal {
         Self { units: whole + up, digits: places, least: places }
     }
 
-    /// The digits before the point, with their sign, and those after it.
+    /// Returns the digits before the point, with their sign, and those after it.
     pub fn parts(self) -> (String, String) {
         let unit = 10_u128.pow(self.digits);
         let size = self.units.unsigned_abs();
@@ -72,7 +72,7 @@ impl fmt::Display for Decimal {
     }
 }
 
-/// A whole number in threes: `1,234,567`.
+/// Groups the digits of a whole number by thousands: `1,234,567`.
 pub fn in_threes(digits: &str) -> String {
     let (sign, digits) = digits.strip_prefix('-').map_or(("", digits), |digits| ("-", digits));
     let mut text = String::from(sign);
@@ -90,7 +90,7 @@ mod tests {
     use super::{in_threes, money, nano, per_million};
 
     #[test]
-    fn money_keeps_every_digit_and_at_least_two() {
+    fn money_has_all_digits_and_at_least_two() {
         for (pico, text) in [
             (0, "0.00"),
             (1, "0.000000000001"),
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn rounding_is_half_to_even_and_once() {
+    fn rounding_is_half_to_even() {
         for (pico, places, text) in [
             (125_000_000_000_i128, 2, "0.12"),
             (135_000_000_000, 2, "0.14"),
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn thousands() {
+    fn digits_are_grouped_by_thousands() {
         for (digits, text) in [("0", "0"), ("999", "999"), ("1000", "1,000"), ("-1234567", "-1,234,567")] {
             assert_eq!(in_threes(digits), text);
         }

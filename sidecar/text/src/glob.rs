@@ -1,33 +1,33 @@
-//! Names with stars: which models and tenants something is for.
+//! Wildcard patterns for names of models and tenants.
 
 use std::sync::Arc;
 
-/// A pattern: `*` is any text, `?` any one character, everything else is itself. The whole name
-/// must match, and case counts.
+/// A pattern: `*` is any text, `?` any one character, everything else is literal. It matches the whole name,
+/// case-sensitively.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Glob(Arc<str>);
 
 impl Glob {
-    /// A pattern as written; every text is one.
+    /// Returns a pattern; every text is valid.
     pub fn new(pattern: &str) -> Self {
         Self(pattern.into())
     }
 
-    /// As it was written.
+    /// Returns the pattern's text.
     pub fn text(&self) -> &str {
         &self.0
     }
 
-    /// Whether a name is one of those meant. At most as many steps as the two lengths' product.
+    /// Returns true if the pattern matches `name`. Takes at most as many steps as the product of both lengths.
     pub fn matches(&self, name: &str) -> bool {
         let (mut pattern, mut rest) = (self.0.chars(), name.chars());
-        // What to try again with one more character under the last star.
-        let mut again = None;
+        // The backtracking point: after the last `*`, which takes one character more at each retry.
+        let mut backtrack = None;
         loop {
             match pattern.clone().next() {
                 Some('*') => {
                     pattern.next();
-                    again = Some((pattern.clone(), rest.clone()));
+                    backtrack = Some((pattern.clone(), rest.clone()));
                     continue;
                 }
                 Some(wanted) => {
@@ -43,7 +43,7 @@ impl Glob {
                 None if rest.as_str().is_empty() => return true,
                 None => {}
             }
-            let Some((after, start)) = &mut again else { return false };
+            let Some((after, start)) = &mut backtrack else { return false };
             start.next();
             (pattern, rest) = (after.clone(), start.clone());
         }
@@ -56,7 +56,7 @@ mod tests {
 
     use super::Glob;
 
-    /// Every way a star can be taken, one after the other.
+    /// Matches by trying every length of each `*`.
     fn naive(pattern: &[char], name: &[char]) -> bool {
         match (pattern, name) {
             ([], []) => true,
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn stars_and_marks() {
+    fn wildcards_match_as_documented() {
         for (pattern, name, matches) in [
             ("*", "", true),
             ("*", "qwen3-8b", true),
@@ -92,7 +92,7 @@ mod tests {
         #![proptest_config(chance::cases(2000))]
 
         #[test]
-        fn as_the_naive_one(pattern in "[ab?*ü]{0,7}", name in "[abü]{0,8}") {
+        fn matches_agree_with_naive_twin(pattern in "[ab?*ü]{0,7}", name in "[abü]{0,8}") {
             let chars = |text: &str| text.chars().collect::<Vec<_>>();
             prop_assert_eq!(Glob::new(&pattern).matches(&name), naive(&chars(&pattern), &chars(&name)));
         }

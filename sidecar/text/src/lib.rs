@@ -1,4 +1,4 @@
-//! Text that several crates write or compare: exact decimals, aligned tables, patterns of names, and the known word
+//! Text functions of several crates: exact decimals, aligned tables, wildcard patterns, and the known word
 //! nearest to an unknown one.
 
 mod decimal;

@@ -1,30 +1,30 @@
-//! The known word that an unknown one is probably a misspelling of.
+//! Suggestions for misspelt words.
 
 use strsim::osa_distance;
 
-/// The known word nearest to `word`, if it differs by no more than a typing error.
+/// Returns the known word nearest to `word`, if the distance is that of a typing error.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    if word.len() > LONGEST {
+    if word.len() > MAX_WORD_BYTES {
         return None;
     }
-    let meant = word.to_ascii_lowercase().replace(['-', '.', ' '], "_");
+    let normalized = word.to_ascii_lowercase().replace(['-', '.', ' '], "_");
     known
         .into_iter()
-        .map(|candidate| (osa_distance(&meant, candidate), candidate))
+        .map(|candidate| (osa_distance(&normalized, candidate), candidate))
         .filter(|(distance, candidate)| *distance <= 1 + candidate.len() / 5)
         .min()
         .map(|(_, candidate)| candidate)
 }
 
-/// Bytes of a word that may be a misspelling.
-const LONGEST: usize = 100;
+/// The maximum length in bytes of a word with a suggestion.
+const MAX_WORD_BYTES: usize = 100;
 
 #[cfg(test)]
 mod tests {
     use super::nearest;
 
     #[test]
-    fn misspellings_are_recognised_and_other_words_are_not() {
+    fn misspellings_get_suggestions_and_other_words_none() {
         const KNOWN: [&str; 9] = [
             "name",
             "image",
@@ -36,7 +36,7 @@ mod tests {
             "upstreams",
             "llama_cpp",
         ];
-        for (written, meant) in [
+        for (written, normalized) in [
             ("nmae", Some("name")),
             ("nam", Some("name")),
             ("imput", Some("input")),
@@ -52,7 +52,7 @@ mod tests {
             ("timeout", None),
             ("", None),
         ] {
-            assert_eq!(nearest(written, KNOWN), meant, "{written}");
+            assert_eq!(nearest(written, KNOWN), normalized, "{written}");
         }
         assert_eq!(nearest(&"name".repeat(1000), KNOWN), None);
     }

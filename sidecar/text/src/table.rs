@@ -1,7 +1,7 @@
-//! Tables for people: columns below each other.
+//! Aligned tables.
 
-/// Returns a line for each row, its cells as wide as the widest of their column and two spaces apart; `is_right` tells the
-/// columns whose cells stand to the right.
+/// Returns a line for each row. Each column is as wide as its widest cell, with two spaces between; `is_right` selects
+/// the right-aligned columns.
 pub fn table(rows: &[Vec<String>], is_right: impl Fn(usize) -> bool) -> Vec<String> {
     let length = |cell: &String| cell.chars().count();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
@@ -23,7 +23,7 @@ mod tests {
     use super::table;
 
     #[test]
-    fn columns_stand_below_each_other() {
+    fn columns_are_aligned() {
         let rows =
             [vec!["a".to_owned(), "100".to_owned(), "ü".to_owned()], vec!["long".to_owned(), "1".to_owned()]];
         assert_eq!(table(&rows, |column| column == 1), ["a     100  ü", "long    1"]);

@@ -1,16 +1,16 @@
-//! The queue's bounds, its end, and what a panic costs; counted by functions of the tests.
+//! The bounds of the queue, its end, and panics, with counting functions of the tests.
 
 use std::process::Command;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use super::*;
-use crate::limits::TEXT_BYTES;
+use crate::limits::TEXT_MAX_BYTES;
 
 fn text(text: &str) -> Text {
     Text::new(text.to_owned()).expect("short")
 }
 
-/// A counting thread that says when it begins a job, and goes on when it is let.
+/// A counting thread that signals the start of each job, and continues on a signal.
 struct Gated {
     counting: Counting<usize>,
     begun: Receiver<()>,
@@ -33,11 +33,11 @@ fn gated() -> Gated {
 }
 
 #[test]
-fn a_full_queue_gives_the_job_back_at_once() {
+fn full_queue_returns_the_job_at_once() {
     let Gated { counting, begun, go, done } = gated();
     counting.submit(0, "known".into(), text("a")).expect("room");
     begun.recv().expect("it begins");
-    for job in 1..=QUEUE_JOBS {
+    for job in 1..=QUEUE_MAX_JOBS {
         counting.submit(job, "known".into(), text("a")).expect("room");
     }
     assert_eq!(counting.submit(1000, "known".into(), text("a")), Err(1000));
@@ -47,20 +47,28 @@ fn a_full_queue_gives_the_job_back_at_once() {
     drop(go);
     drop(counting);
     let jobs: Vec<usize> = done.iter().map(|(job, _)| job).collect();
-    assert_eq!(jobs, (0..=QUEUE_JOBS).chain([1001]).collect::<Vec<_>>(), "in order, and all before the end");
+    assert_eq!(
+        jobs,
+        (0..=QUEUE_MAX_JOBS).chain([1001]).collect::<Vec<_>>(),
+        "in order, and all before the end"
+    );
 }
 
 #[test]
-fn the_texts_together_are_bounded() {
+fn total_text_is_bounded() {
     let Gated { counting, begun, go, done } = gated();
-    let long = "x".repeat(TEXT_BYTES);
-    let fit = QUEUE_BYTES / TEXT_BYTES;
-    assert!(fit < QUEUE_JOBS, "else the jobs are the bound");
+    let long = "x".repeat(TEXT_MAX_BYTES);
+    let fit = QUEUE_MAX_BYTES / TEXT_MAX_BYTES;
+    assert!(fit < QUEUE_MAX_JOBS, "else the jobs are the bound");
     for job in 0..fit {
         counting.submit(job, "known".into(), text(&long)).expect("room");
     }
     begun.recv().expect("it begins");
-    assert_eq!(counting.submit(1000, "known".into(), text("a")), Err(1000), "what is counted counts");
+    assert_eq!(
+        counting.submit(1000, "known".into(), text("a")),
+        Err(1000),
+        "a text that is being counted is included"
+    );
     go.send(()).expect("it waits");
     begun.recv().expect("the next begins");
     counting.submit(1001, "known".into(), text(&long)).expect("the first text is gone");
@@ -71,23 +79,23 @@ fn the_texts_together_are_bounded() {
 }
 
 #[test]
-fn a_model_without_tokenizer_comes_back() {
+fn model_without_tokenizer_returns_the_job() {
     let Gated { counting, .. } = gated();
     assert_eq!(counting.submit(7, "unknown".into(), text("a")), Err(7));
 }
 
-/// The word that must not be seen. Put together, so that it is in no message of this file.
+/// Returns the text that must not appear in any output. Concatenated, so that this file's messages lack it.
 fn canary() -> String {
     ["can", "ary", "-text"].concat()
 }
 
 #[test]
-fn a_panic_costs_its_job_only() {
+fn panic_costs_only_its_own_job() {
     let (tell, done) = channel();
     let counting = Counting::start_with(
         |_| true,
         |_, text| {
-            // As a slice out of bounds in the library would.
+            // Like a slice out of bounds in the library.
             assert!(text != canary(), "{text}");
             Some(1)
         },
@@ -102,17 +110,17 @@ fn a_panic_costs_its_job_only() {
     }
     let counts: Vec<_> = done.iter().take(5).collect();
     assert_eq!(counts, [(0, Some(1)), (1, None), (2, Some(1)), (3, Some(1)), (4, Some(1))]);
-    // By the time the last was told, the one before it was over.
+    // When the last job was done, both panics were counted.
     assert_eq!(counting.panics(), 2);
     assert_eq!(counting.state.bytes.load(Relaxed), 0, "no text is held");
 }
 
 #[test]
-fn a_panic_does_not_show_the_text() {
-    // The test above, in a process of its own, whose stderr is read.
+fn panic_message_does_not_show_the_text() {
+    // Runs the test above in a process of its own and reads its output.
     let program = std::env::current_exe().expect("this program");
     let output = Command::new(program)
-        .args(["--exact", "counting::tests::a_panic_costs_its_job_only", "--nocapture"])
+        .args(["--exact", "counting::tests::panic_costs_only_its_own_job", "--nocapture"])
         .output()
         .expect("it runs again");
     let said = [output.stdout, output.stderr].concat();
@@ -125,18 +133,18 @@ fn a_panic_does_not_show_the_text() {
 fn other_threads_keep_their_panic_message() {
     let program = std::env::current_exe().expect("this program");
     let output = Command::new(program)
-        .args(["--exact", "counting::tests::a_thread_beside_panics", "--nocapture"])
+        .args(["--exact", "counting::tests::panic_of_another_thread", "--nocapture"])
         .output()
         .expect("it runs again");
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains("said beside"), "{said}");
+    assert!(output.status.success() && said.contains("message of another thread"), "{said}");
 }
 
 #[test]
-fn a_thread_beside_panics() {
+fn panic_of_another_thread() {
     let gated = gated();
     gated.counting.submit(0, "known".into(), text("a")).expect("room");
     gated.begun.recv().expect("the hook is set by now");
-    assert!(thread::spawn(|| panic!("said beside")).join().is_err());
+    assert!(thread::spawn(|| panic!("message of another thread")).join().is_err());
     drop(gated.go);
 }

@@ -1,6 +1,6 @@
-//! Local token counts, for models whose server reports none. A count is an estimate of what the server
-//! counted: the text is what it sent, but the tokens it sampled need not be the ones that this text
-//! is split into.
+//! Local token counts, for models whose server reports none. A count is an estimate of the server's
+//! count: the text is the server's, but the tokens it sampled may differ from the tokenization of this
+//! text.
 //!
 //! ```
 //! # let json = r#"{"version":"1.0","added_tokens":[],"pre_tokenizer":{"type":"Whitespace"},
@@ -21,13 +21,13 @@
 //! # std::fs::remove_file(path).unwrap();
 //! ```
 //!
-//! Laws: the only room that knows the `tokenizers` library; counting is on a thread of its own behind a
-//! bounded queue, so that no stream waits for it; nothing of a text is kept, logged or put into an
+//! Laws: this is the only crate that knows the `tokenizers` library; counting runs on a thread of its own behind a
+//! bounded queue, so that no stream waits for it; no part of a text is kept, logged or put into an
 //! error (law 11), not even by a panic.
 
 mod counting;
 pub mod limits;
-mod quiet;
+mod panic_hook;
 mod text;
 mod tokenizers;
 

@@ -1,19 +1,19 @@
-//! A text to count: bounded, and never shown.
+//! A text to count: bounded, and never printed.
 
 use std::fmt;
 
-use crate::limits::TEXT_BYTES;
+use crate::limits::TEXT_MAX_BYTES;
 
-/// Text of a prompt or an answer. Its `Debug` says how long it is and nothing else.
+/// Text of a prompt or a response. Its `Debug` prints only its length.
 pub struct Text(String);
 
 impl Text {
-    /// `None` if it has more than [`TEXT_BYTES`] bytes: then there is no local count.
+    /// Returns `None` if the text is longer than [`TEXT_MAX_BYTES`]: it gets no local count.
     pub fn new(text: String) -> Option<Self> {
-        (text.len() <= TEXT_BYTES).then_some(Self(text))
+        (text.len() <= TEXT_MAX_BYTES).then_some(Self(text))
     }
 
-    /// Its length in bytes.
+    /// Returns its length in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.0.len()
     }
@@ -34,9 +34,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_bounded_and_not_shown() {
+    fn text_is_bounded_and_not_printed() {
         assert_eq!(format!("{:?}", Text::new("secret".to_owned())), "Some(Text(6 bytes))");
-        assert!(Text::new("x".repeat(TEXT_BYTES)).is_some());
-        assert!(Text::new("x".repeat(TEXT_BYTES + 1)).is_none());
+        assert!(Text::new("x".repeat(TEXT_MAX_BYTES)).is_some());
+        assert!(Text::new("x".repeat(TEXT_MAX_BYTES + 1)).is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! The tokenizers of the configured models, read once at the start.
+//! The tokenizers of the configured models, loaded once at the start.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,29 +11,29 @@ use tokenizers::models::ModelWrapper;
 use tokenizers::utils::parallelism::set_parallelism;
 use tokenizers::{Model, Tokenizer};
 
-use crate::limits::{COMPLAINT_BYTES, FILE_BYTES, TEXT_BYTES};
+use crate::limits::{FILE_MAX_BYTES, MESSAGE_MAX_BYTES, TEXT_MAX_BYTES};
 
-/// Tokenizers by the name of the model.
+/// Tokenizers by model name.
 pub struct Tokenizers {
     by_model: BTreeMap<String, Arc<Tokenizer>>,
 }
 
 impl Tokenizers {
-    /// Reads a tokenizer for each model: a Hugging Face `tokenizer.json`, or a folder that holds one.
-    /// Models that name the same file share it.
+    /// Loads a tokenizer for each model: a Hugging Face `tokenizer.json`, or a folder that contains one.
+    /// Models with the same file share it.
     ///
     /// # Errors
     ///
-    /// All that is wrong, at once.
+    /// Returns all errors together.
     pub fn load(models: impl Iterator<Item = (String, PathBuf)>) -> Result<Self, Vec<LoadError>> {
-        // The library would start a thread per core; one thread of ours is what counting may take.
+        // By default the library starts a thread per core; counting may use only its own thread.
         set_parallelism(false);
         let mut by_path: BTreeMap<PathBuf, Arc<Tokenizer>> = BTreeMap::new();
         let (mut by_model, mut errors) = (BTreeMap::new(), Vec::new());
         for (model, path) in models {
             let path = if path.is_dir() { path.join("tokenizer.json") } else { path };
             let found = match by_path.get(&path) {
-                _ if by_model.contains_key(&model) => Err(Reason::Twice),
+                _ if by_model.contains_key(&model) => Err(Reason::Duplicate),
                 Some(known) => Ok(Arc::clone(known)),
                 None => read(&path).map(Arc::new),
             };
@@ -48,18 +48,18 @@ impl Tokenizers {
         if errors.is_empty() { Ok(Self { by_model }) } else { Err(errors) }
     }
 
-    /// Whether there is a tokenizer for this model, by its exact name.
-    pub fn knows(&self, model: &str) -> bool {
+    /// Returns true if there is a tokenizer for this exact model name.
+    pub fn has(&self, model: &str) -> bool {
         self.by_model.contains_key(model)
     }
 
-    /// Tokens of `text`, without those a template would put around it. `None` if there is no tokenizer
-    /// for the model, if the text has more than [`TEXT_BYTES`], or if its vocabulary cannot say it.
+    /// Returns the tokens of `text`, without those of a template. `None` if there is no tokenizer
+    /// for the model, if the text is longer than [`TEXT_MAX_BYTES`], or if the vocabulary cannot encode it.
     pub fn count(&self, model: &str, text: &str) -> Option<u64> {
-        if text.len() > TEXT_BYTES {
+        if text.len() > TEXT_MAX_BYTES {
             return None;
         }
-        // The library's error may quote the text.
+        // The error is dropped because it may quote the text.
         let encoding = self.by_model.get(model)?.encode_fast(text, false).ok()?;
         Some(encoding.len() as u64)
     }
@@ -71,59 +71,59 @@ impl fmt::Debug for Tokenizers {
     }
 }
 
-/// Reads a tokenizer and takes from it what has no place in counting.
+/// Loads a tokenizer, and removes the parts that would change a count or keep a text.
 fn read(path: &Path) -> Result<Tokenizer, Reason> {
     let file = File::open(path).map_err(Reason::Unreadable)?;
     let mut json = Vec::new();
-    file.take(FILE_BYTES + 1).read_to_end(&mut json).map_err(Reason::Unreadable)?;
-    if json.len() as u64 > FILE_BYTES {
-        return Err(Reason::TooLong);
+    file.take(FILE_MAX_BYTES + 1).read_to_end(&mut json).map_err(Reason::Unreadable)?;
+    if json.len() as u64 > FILE_MAX_BYTES {
+        return Err(Reason::TooLarge);
     }
     let mut tokenizer = Tokenizer::from_bytes(&json).map_err(|error| Reason::invalid(&error))?;
-    // Files made for training carry both: one would cut the text, the other lengthen it.
+    // Files made for training have both: one would cut the text, the other extend it.
     tokenizer.with_padding(None);
     tokenizer.with_truncation(None).map_err(|error| Reason::invalid(&error))?;
-    // The library remembers the words it met; of a text nothing is kept.
+    // The library caches words; no part of a text may be kept.
     let mut model: ModelWrapper = tokenizer.get_model().clone();
     model.resize_cache(0);
     tokenizer.with_model(model);
-    // An empty vocabulary reads well and counts nothing.
+    // An empty vocabulary loads without an error and counts nothing.
     if tokenizer.get_model().get_vocab_size() == 0 {
         return Err(Reason::Invalid("its vocabulary is empty".to_owned()));
     }
     Ok(tokenizer)
 }
 
-/// A tokenizer that cannot be used. Says which file, what is wrong and what to do.
+/// A tokenizer that cannot be loaded. Its text names the file, the reason and the remedy.
 #[derive(Debug)]
 pub struct LoadError {
-    /// The model it was for.
+    /// The model.
     pub model: String,
-    /// The file that was read.
+    /// The file.
     pub path: PathBuf,
-    /// What is wrong.
+    /// The reason.
     pub reason: Reason,
 }
 
-/// What is wrong with a tokenizer.
+/// The reason that a tokenizer cannot be loaded.
 #[derive(Debug)]
 pub enum Reason {
     /// The file cannot be read.
     Unreadable(io::Error),
-    /// It has more than [`FILE_BYTES`].
-    TooLong,
-    /// It is no tokenizer the library knows; with the library's complaint, cut to
-    /// [`COMPLAINT_BYTES`].
+    /// It is longer than [`FILE_MAX_BYTES`].
+    TooLarge,
+    /// The library cannot parse it; with the library's message, cut to
+    /// [`MESSAGE_MAX_BYTES`].
     Invalid(String),
-    /// The model is named twice.
-    Twice,
+    /// The model has two tokenizers.
+    Duplicate,
 }
 
 impl Reason {
     fn invalid(error: &impl ToString) -> Self {
-        let mut complaint = error.to_string();
-        complaint.truncate(complaint.floor_char_boundary(COMPLAINT_BYTES));
-        Self::Invalid(complaint)
+        let mut message = error.to_string();
+        message.truncate(message.floor_char_boundary(MESSAGE_MAX_BYTES));
+        Self::Invalid(message)
     }
 }
 
@@ -134,19 +134,19 @@ impl fmt::Display for LoadError {
         match &self.reason {
             Reason::Unreadable(error) => write!(
                 f,
-                "cannot be read: {error}. Give the path of the model's tokenizer.json or of the folder it is in"
+                "cannot be read: {error}. Give the path of the model's tokenizer.json or of its folder"
             ),
-            Reason::TooLong => write!(
+            Reason::TooLarge => write!(
                 f,
                 "has more than {} MiB, so it is not a tokenizer.json. Give the path of the model's own",
-                FILE_BYTES >> 20
+                FILE_MAX_BYTES >> 20
             ),
-            Reason::Invalid(complaint) => write!(
+            Reason::Invalid(message) => write!(
                 f,
-                "is not a Hugging Face tokenizer.json that can be used: {complaint}. \
+                "is not a usable Hugging Face tokenizer.json: {message}. \
                  A tokenizer.model or tokenizer_config.json is another format; fetch the model's tokenizer.json"
             ),
-            Reason::Twice => write!(f, "is given for a model that has one. Name each model once"),
+            Reason::Duplicate => write!(f, "is the second one of its model. Name each model once"),
         }
     }
 }
@@ -155,7 +155,7 @@ impl std::error::Error for LoadError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.reason {
             Reason::Unreadable(error) => Some(error),
-            Reason::TooLong | Reason::Invalid(_) | Reason::Twice => None,
+            Reason::TooLarge | Reason::Invalid(_) | Reason::Duplicate => None,
         }
     }
 }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Arg, ArgMatches, Command};
-use curve::{Curves, Reading, Unreadable, Window};
+use curve::{Curves, Reading, ReadingError, Window};
 use scrape::ask::{Asker, Failure};
 use text::nearest;
 use tokio::runtime::Builder;
@@ -121,7 +121,7 @@ async fn curves(wish: &Wish) -> Result<Curves, CurveError> {
             }
             sleep(over).await;
             let later = read(&wish.from).await?;
-            let since = later.less(&first).map_err(|why| CurveError::Unreadable(wish.from.clone(), why))?;
+            let since = later.less(&first).map_err(|why| CurveError::ReadingError(wish.from.clone(), why))?;
             (since, Window::Last(over))
         }
     };
@@ -142,7 +142,7 @@ async fn read(from: &Url) -> Result<Reading, CurveError> {
         let said = answer.text.lines().next().unwrap_or_default().chars().filter(|c| !c.is_control());
         return Err(CurveError::Status(from.clone(), answer.status, said.take(SAID).collect()));
     }
-    Reading::of(&answer.text).map_err(|why| CurveError::Unreadable(from.clone(), why))
+    Reading::of(&answer.text).map_err(|why| CurveError::ReadingError(from.clone(), why))
 }
 
 /// Why there is no curve.
@@ -152,7 +152,7 @@ pub(crate) enum CurveError {
     Unreached(Url, Failure),
     /// And the first line of what it says to it.
     Status(Url, u16, String),
-    Unreadable(Url, Unreadable),
+    ReadingError(Url, ReadingError),
     /// The page is right, but there is nothing on it of what was wished for.
     Nothing {
         wish: Box<Wish>,
@@ -177,7 +177,7 @@ impl fmt::Display for CurveError {
                     _ => f.write_str("; name the admin address of a running tokenmeter with --from"),
                 }
             }
-            Self::Unreadable(from, why) => write!(f, "{from}/metrics: {why}"),
+            Self::ReadingError(from, why) => write!(f, "{from}/metrics: {why}"),
             Self::Nothing { wish, timed } => nothing(f, wish, timed),
             Self::Svg(error) => {
                 write!(f, "the picture cannot be drawn: {error}; --format table has the same numbers")

@@ -59,12 +59,12 @@ pub fn parse(path: &str, text: &str) -> Result<Node, Mistake> {
 
 /// Reads a truth value: `true`, and what YAML takes for it, as `yes` and `On`.
 pub(crate) fn truth(text: &str) -> Option<bool> {
-    yaml::meant(text)?.parse().ok()
+    yaml::canonical(text)?.parse().ok()
 }
 
 /// Reads a whole number: its digits, and what YAML takes for it, as `0x10`, `1_000` and `1e3`.
 pub(crate) fn number(text: &str) -> Option<u64> {
-    text.parse().ok().or_else(|| yaml::meant(text)?.parse().ok())
+    text.parse().ok().or_else(|| yaml::canonical(text)?.parse().ok())
 }
 
 /// Reads a decimal number exactly, with or without an exponent.

@@ -150,7 +150,7 @@ fn what_is_not_yaml_is_told_with_its_line() {
         let mistake = file::parse("t.yaml", yaml).unwrap_err().to_string();
         assert!(mistake.starts_with(place), "{mistake}");
         assert!(mistake.ends_with(
-            "; mend the line, or quote the value if it holds `: `, `#`, `[` or `{`, or begins with `*`"
+            "; fix the line, or quote the value if it holds `: `, `#`, `[` or `{`, or begins with `*`"
         ));
         assert!(!mistake.contains('\n'), "one line: {mistake}");
     }

@@ -1,7 +1,7 @@
-//! A YAML file as a tree in which every key and value knows its line. What the keys mean is the
-//! reader's business.
+//! A YAML file as a tree in which every key and value has its line. The caller interprets the
+//! keys.
 //!
-//! Law: nothing is lost that was written, and nothing unfolds beyond measure.
+//! Law: every written value is kept as text, and the expansion of aliases is bounded.
 
 use std::fmt;
 
@@ -17,28 +17,28 @@ pub struct Node {
     pub line: u64,
 }
 
-/// What a value looks like.
+/// The kind of a value.
 #[derive(Debug)]
 pub enum Shape {
-    /// Text, a number or a truth value, as it was written: a name that has been a number is no longer that name, and
-    /// a price that has been a float no longer that price. [`meant`] says what YAML takes it for.
+    /// Text, a number or a boolean, as written: a name parsed as a number would lose its spelling, and
+    /// a price parsed as a float its digits. [`canonical`] returns YAML's interpretation.
     Scalar(String),
     /// A list.
     List(Vec<Node>),
-    /// Keys with their lines, in the order they were written, repeated ones included.
+    /// Keys with their lines, in the order of the file, duplicates included.
     Map(Vec<(String, u64, Node)>),
-    /// A key with nothing behind it, or an empty file.
+    /// A key without a value, or an empty file.
     Nothing,
 }
 
-/// What keeps a file from being used.
+/// An error in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
-    /// The line, from 1; 0 if the file as a whole is meant.
+    /// The line, from 1; 0 for the whole file.
     pub line: u64,
-    /// What is wrong there.
+    /// The error.
     pub what: String,
-    /// What to do about it.
+    /// The remedy.
     pub remedy: String,
 }
 
@@ -51,39 +51,39 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Reads `text`; a key that stands twice is there twice.
+/// Parses `text`; duplicate keys are kept.
 ///
 /// # Errors
 ///
-/// It is not YAML, or unfolds to more than two million values.
+/// The text is not YAML, or expands to more than two million values.
 pub fn read(text: &str) -> Result<Node, Problem> {
     match tree(text) {
-        Ok(tree) => Ok(place(tree, text)),
+        Ok(tree) => Ok(locate(tree, text)),
         Err(error) => {
             let line = error.location().map_or(0, |location| location.line());
-            let told = error.without_snippet().to_string();
-            let what = told.split(" at line ").next().unwrap_or(&told);
+            let message = error.without_snippet().to_string();
+            let what = message.split(" at line ").next().unwrap_or(&message);
             if what.contains("budget") || what.contains("replay") {
                 return Err(Problem {
                     line,
-                    what: "from here on it is more than can be read at once".to_owned(),
-                    remedy: "leave out what nobody uses, and use `*name` less often".to_owned(),
+                    what: "too many values from here on".to_owned(),
+                    remedy: "remove unused entries, and use fewer aliases (`*name`)".to_owned(),
                 });
             }
             Err(Problem {
                 line,
                 what: format!("not YAML: {what}"),
                 remedy:
-                    "mend the line, or quote the value if it holds `: `, `#`, `[` or `{`, or begins with `*`"
+                    "fix the line, or quote the value if it holds `: `, `#`, `[` or `{`, or begins with `*`"
                         .to_owned(),
             })
         }
     }
 }
 
-/// Returns the number or the truth value that YAML takes a plain value for, in one spelling (`yes` is `true`, `0x10`
+/// Returns the number or boolean that YAML takes a plain value for, in one spelling (`yes` is `true`, `0x10`
 /// is `16`, `1e3` is `1000`), or `None` if it is neither.
-pub fn meant(text: &str) -> Option<String> {
+pub fn canonical(text: &str) -> Option<String> {
     match tree(text).ok()?.value {
         Tree::Resolved(canonical) => Some(canonical),
         _ => None,
@@ -93,21 +93,21 @@ pub fn meant(text: &str) -> Option<String> {
 fn tree(text: &str) -> Result<Spanned<Tree>, serde_saphyr::Error> {
     let options = serde_saphyr::options! {
         duplicate_keys: DuplicateKeyPolicy::LastWins,
-        // Whoever wants a number refuses them, as what they are.
+        // The caller that needs a number rejects these with a message of its own.
         non_finite_float_policy: NonFiniteFloatPolicy::PassThrough,
-        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: REPLAYED },
-        budget: serde_saphyr::budget! { max_nodes: NODES, max_events: 2 * NODES },
+        alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: MAX_REPLAYED_VALUES },
+        budget: serde_saphyr::budget! { max_nodes: MAX_VALUES, max_events: 2 * MAX_VALUES },
     };
     serde_saphyr::from_str_with_options(text, options)
 }
 
-/// Keys, values and lists in a file: a hundred thousand models.
-const NODES: usize = 2_000_000;
+/// Maximum number of keys, values and lists in a file: enough for a hundred thousand models.
+const MAX_VALUES: usize = 2_000_000;
 
-/// Those among them that `*name` repeats.
-const REPLAYED: usize = 100_000;
+/// Maximum number of values that aliases (`*name`) repeat.
+const MAX_REPLAYED_VALUES: usize = 100_000;
 
-fn place(tree: Spanned<Tree>, text: &str) -> Node {
+fn locate(tree: Spanned<Tree>, text: &str) -> Node {
     let shape = match tree.value {
         Tree::Text(said) => Shape::Scalar(said),
         Tree::Resolved(canonical) => {
@@ -117,11 +117,11 @@ fn place(tree: Spanned<Tree>, text: &str) -> Node {
             let raw = from.zip(length).and_then(|(from, length)| text.get(from..from.checked_add(length)?));
             Shape::Scalar(raw.map_or(canonical, |raw| raw.trim().to_owned()))
         }
-        Tree::List(items) => Shape::List(items.into_iter().map(|item| place(item, text)).collect()),
+        Tree::List(items) => Shape::List(items.into_iter().map(|item| locate(item, text)).collect()),
         Tree::Map(entries) => Shape::Map(
             entries
                 .into_iter()
-                .map(|(key, value)| (key.value, key.referenced.line(), place(value, text)))
+                .map(|(key, value)| (key.value, key.referenced.line(), locate(value, text)))
                 .collect(),
         ),
         Tree::Nothing => Shape::Nothing,
@@ -129,11 +129,11 @@ fn place(tree: Spanned<Tree>, text: &str) -> Node {
     Node { shape, line: tree.referenced.line() }
 }
 
-/// The tree as serde hands it out.
+/// The tree as deserialized by serde.
 enum Tree {
     Text(String),
-    /// A plain scalar that YAML takes for a number or a truth value; what it looks like now is not
-    /// always how it was written.
+    /// A plain scalar that YAML takes for a number or a boolean, in canonical form, which may differ
+    /// from its spelling in the file.
     Resolved(String),
     List(Vec<Spanned<Tree>>),
     Map(Vec<(Spanned<String>, Spanned<Tree>)>),
@@ -202,7 +202,7 @@ impl<'de> Visitor<'de> for TreeVisitor {
 
 #[cfg(test)]
 mod tests {
-    use super::{Shape, meant, read};
+    use super::{Shape, canonical, read};
 
     fn scalar(text: &str) -> String {
         let Shape::Map(entries) = read(text).expect("it is YAML").shape else { panic!("not a map: {text}") };
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_values_stay_as_they_were_written() {
+    fn plain_values_keep_their_spelling() {
         for said in [
             "0.1000000000000000055511151231257827",
             "5.0000000000000004E-8",
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_and_truth_values_have_one_spelling() {
+    fn numbers_and_booleans_have_one_canonical_form() {
         for (written, spelling) in [
             ("007", Some("7")),
             ("0x10", Some("16")),
@@ -253,12 +253,12 @@ mod tests {
             ("[", None),
             ("null", None),
         ] {
-            assert_eq!(meant(written).as_deref(), spelling, "{written}");
+            assert_eq!(canonical(written).as_deref(), spelling, "{written}");
         }
     }
 
     #[test]
-    fn a_long_list_is_read() {
+    fn long_list_is_parsed() {
         let Shape::List(items) = read(&"- x\n".repeat(300_000)).expect("it is YAML").shape else {
             panic!("not a list")
         };
@@ -266,18 +266,18 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_unfolds_beyond_measure_is_refused() {
+    fn alias_bomb_is_rejected() {
         let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
         for level in 1..9 {
             let below = format!("*a{},", level - 1).repeat(10);
             text.push_str(&format!("a{level}: &a{level} [{below}]\n"));
         }
         let problem = read(&text).expect_err("ten billion values");
-        assert!(problem.line > 1 && problem.what.contains("more than can be read"), "{problem}");
+        assert!(problem.line > 1 && problem.what.contains("too many values"), "{problem}");
     }
 
     #[test]
-    fn what_is_not_yaml_is_told_with_its_line() {
+    fn syntax_error_has_its_line() {
         let problem = read("a: 1\nb: [2\n").expect_err("not closed");
         assert!(problem.line >= 2 && problem.what.starts_with("not YAML: "), "{problem}");
     }

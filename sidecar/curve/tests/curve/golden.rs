@@ -1,5 +1,5 @@
-//! The page of a demonstration (`tokenmeter demo --seconds 40`, less the families nobody reads
-//! here), printed three ways. `UPDATE_GOLDEN=1` rewrites; the diff is the review.
+//! The page of a demonstration (`tokenmeter demo --seconds 40`, without the families that are not needed
+//! here) in three formats. `UPDATE_GOLDEN=1` rewrites the files; review the diff.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,7 +14,7 @@ fn demo() -> Curves {
 }
 
 #[test]
-fn for_people() {
+fn table_matches_golden_file() {
     let table = table(&demo());
     let long: Vec<_> = table.lines().filter(|line| line.chars().count() > 80).collect();
     assert!(long.is_empty(), "a terminal has eighty columns: {long:#?}");
@@ -22,18 +22,18 @@ fn for_people() {
 }
 
 #[test]
-fn for_programs() {
+fn json_matches_golden_file() {
     compare("demo.json", &json(&demo()));
 }
 
 #[test]
-fn for_reports() {
+fn svg_matches_golden_file() {
     compare("demo.svg", &svg(&demo()).unwrap());
 }
 
-/// Every member of the manual's example is in the real one, and the other way round.
+/// The manual's example has exactly the members of the real JSON.
 #[test]
-fn the_manual_has_the_shape_of_it() {
+fn manual_example_has_the_real_members() {
     fn members(value: &Value, path: &str, all: &mut BTreeSet<String>) {
         match value {
             Value::Object(fields) => fields.iter().for_each(|(key, value)| {

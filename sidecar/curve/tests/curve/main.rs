@@ -1,10 +1,7 @@
-//! The curve, from a page to what is printed.
+//! The curve, from a page to its output.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "in a test a panic is the report; clippy knows only #[test] functions"
-)]
+#![expect(clippy::unwrap_used, reason = "a panic fails a test; clippy exempts only #[test] functions")]
 
-mod golden; // a real page, printed three ways
-mod page; // our own page, made of exchanges that are known
-mod refused; // pages that give no curve
+mod golden; // a real page in three formats
+mod page; // our own page, built from known exchanges
+mod rejected; // pages without curves

@@ -1,14 +1,14 @@
-//! Exchanges that are known, through our own page: what comes out is what went in.
+//! Known exchanges through our own metrics page.
 
 use std::time::Duration;
 
-use curve::{Basis, Curves, ModelCurves, Reading, Unreadable, Window, json, svg, table};
+use curve::{Basis, Curves, ModelCurves, Reading, ReadingError, Window, json, svg, table};
 use meter::{Ending, Identity, LoadSpan, Provenance, Record, Span, Timing, TokenType, Tokens};
 use metrics::{Metrics, Objective, Options, PRESETS};
 use relay::Observer;
 use scan::{Dialect, Sampling};
 
-/// A stream of 65 tokens, the last 64 at this speed.
+/// Returns a stream of 65 tokens, the last 64 at this speed.
 fn stream(model: &str, concurrency: f64, first_token_ms: u64, tokens_per_second: f64) -> Record {
     let mut tokens = Tokens { output_provenance: Provenance::Reported, ..Tokens::NONE };
     tokens.by_type[TokenType::Output as usize] = 65;
@@ -71,7 +71,7 @@ fn curves(metrics: &Metrics) -> Curves {
     Curves::of(&read(metrics), Window::SinceStart, None)
 }
 
-/// Ten streams at each of these concurrencies, at these speeds.
+/// Returns ten streams for each pair of concurrency and speed.
 fn steps(model: &str, steps: &[(f64, f64)]) -> Vec<Record> {
     let ten = |(at, (n, speed)): (usize, &(f64, f64))| {
         let wait = 90 * (at as u64 + 1);
@@ -81,32 +81,33 @@ fn steps(model: &str, steps: &[(f64, f64)]) -> Vec<Record> {
 }
 
 #[test]
-fn every_stream_is_where_it_ran() {
+fn every_stream_counts_at_its_concurrency() {
     let metrics = metrics(&[]);
     play(&metrics, &steps("m", &[(1.0, 90.0), (3.0, 80.0), (20.0, 45.0), (500.0, 3000.0)]));
     let curves = curves(&metrics);
     let [model] = curves.models.as_slice() else { panic!("one model") };
     assert_eq!(model.exchanges(), 40.0);
-    let ranges: Vec<_> = model.crowds.iter().map(|crowd| (crowd.range, crowd.least, crowd.most)).collect();
+    let ranges: Vec<_> =
+        model.by_concurrency.iter().map(|point| (point.range, point.min, point.max)).collect();
     assert_eq!(
         ranges,
         [("1", 1, Some(1)), ("2-4", 2, Some(4)), ("17-32", 17, Some(32)), ("129+", 129, None)]
     );
-    let means: Vec<_> = model.crowds.iter().map(|crowd| crowd.output_rate.mean().unwrap()).collect();
+    let means: Vec<_> = model.by_concurrency.iter().map(|point| point.output_rate.mean().unwrap()).collect();
     assert_eq!(means, [90.0, 80.0, 45.0, 3000.0], "exact");
-    let all: Vec<_> = model.crowds.iter().map(|crowd| crowd.aggregate_estimate().unwrap()).collect();
-    // No server makes 129 times 3000: beyond the last edge the tokens by the time of all streams count.
+    let all: Vec<_> = model.by_concurrency.iter().map(|point| point.aggregate_estimate().unwrap()).collect();
+    // No server reaches 129 × 3000: beyond the last edge the observed rate counts.
     let observed = 4.0 / (1.0 / 90.0 + 1.0 / 80.0 + 1.0 / 45.0 + 1.0 / 3000.0);
     for (all, expected) in all.iter().zip([90.0, 240.0, 24.5 * 45.0, 129.0 * observed]) {
         assert!((all / expected - 1.0).abs() < 1e-8, "{all} {expected}");
     }
-    // All lie in one bucket, 75 to 100: the estimates are its middle, its tenth, its hundredth.
-    let first = &model.crowds[0];
+    // All are in one bucket, 75 to 100: the estimates are its middle, tenth and hundredth.
+    let first = &model.by_concurrency[0];
     let speeds = [0.5, 0.9, 0.99].map(|share| first.speed_reached_by(share).unwrap());
     for (speed, expected) in speeds.iter().zip([87.5, 77.5, 75.25]) {
         assert!((speed - expected).abs() < 1e-9, "{speeds:?}");
     }
-    assert_eq!(model.crowds[3].speed_reached_by(0.5), Some(1000.0), "the last edge");
+    assert_eq!(model.by_concurrency[3].speed_reached_by(0.5), Some(1000.0), "the last edge");
     let text = table(&curves);
     assert!(text.contains("   129+        10     3000    ≥1000    ≥1000      ≥1000    ~11177\n"), "{text}");
     let picture = svg(&curves).unwrap();
@@ -120,7 +121,7 @@ fn every_stream_is_where_it_ran() {
 }
 
 #[test]
-fn the_knee_is_where_half_of_them_fall_short() {
+fn knee_ends_where_half_are_too_slow() {
     let told = |objectives: &[&str], speeds: &[(f64, f64)]| {
         let metrics = metrics(objectives);
         play(&metrics, &steps("m", speeds));
@@ -131,30 +132,30 @@ fn the_knee_is_where_half_of_them_fall_short() {
     assert_eq!(told(&["chat"], &slope), ["chat (30 tokens/s): kept up to 9-16 at once, no longer at 33-64"]);
     assert_eq!(
         told(&["voice"], &slope),
-        ["voice (100 tokens/s): not kept at 1 at once, the fewest there were"]
+        ["voice (100 tokens/s): not kept at 1 at once, the lowest measured"]
     );
     assert_eq!(
         told(&[], &slope),
         [
-            "voice (100 tokens/s, a preset): not kept at 1 at once, the fewest there were",
+            "voice (100 tokens/s, a preset): not kept at 1 at once, the lowest measured",
             "chat (30 tokens/s, a preset): kept up to 9-16 at once, no longer at 33-64",
             "reading (15 tokens/s, a preset): kept up to 9-16 at once, no longer at 33-64",
-            "floor (10 tokens/s, a preset): kept up to 33-64 at once, the most there were",
+            "floor (10 tokens/s, a preset): kept up to 33-64 at once, the highest measured",
         ]
     );
     assert_eq!(
         told(&["chat"], &[(1.0, 90.0), (3.0, 20.0), (12.0, 35.0)]),
         [
-            "chat (30 tokens/s): kept up to 1 at once, no longer at 2-4 (but again at 9-16: look at how many streams \
-          each row has)"
+            "chat (30 tokens/s): kept up to 1 at once, no longer at 2-4 (but kept again at 9-16; check the number of \
+                      streams per row)"
         ]
     );
 }
 
 #[test]
-fn half_is_counted_and_not_interpolated() {
+fn half_is_counted_not_interpolated() {
     let metrics = metrics(&["chat"]);
-    // Five of ten over 30, all in the buckets next to it: kept; one fewer is not.
+    // Five of ten are above 30, all in the adjacent buckets: kept. Four of ten: not kept.
     for (model, over) in [("kept", 5), ("missed", 4)] {
         let speed = |at| if at < over { 31.0 } else { 29.0 };
         play(&metrics, &(0..10).map(|at| stream(model, 1.0, 50, speed(at))).collect::<Vec<_>>());
@@ -166,7 +167,7 @@ fn half_is_counted_and_not_interpolated() {
 }
 
 #[test]
-fn what_was_promised_is_counted_in_the_window() {
+fn verdicts_are_counted_in_the_window() {
     let metrics = metrics(&["chat"]);
     play(&metrics, &steps("m", &[(1.0, 90.0), (1.0, 20.0)]));
     let before = read(&metrics);
@@ -183,7 +184,7 @@ fn what_was_promised_is_counted_in_the_window() {
 }
 
 #[test]
-fn a_window_is_what_came_between() {
+fn window_is_the_difference_of_two_readings() {
     let metrics = metrics(&[]);
     play(&metrics, &steps("old", &[(1.0, 90.0)]));
     play(&metrics, &steps("both", &[(1.0, 90.0)]));
@@ -194,15 +195,15 @@ fn a_window_is_what_came_between() {
     let curves = Curves::of(&since, Window::Last(Duration::from_secs(60)), None);
     let models: Vec<_> = curves.models.iter().map(|model| (&*model.model, model.exchanges())).collect();
     assert_eq!(models, [("both", 20.0), ("new", 10.0)]);
-    let mean = curves.models[0].crowds[0].output_rate.mean().unwrap();
+    let mean = curves.models[0].by_concurrency[0].output_rate.mean().unwrap();
     assert!((mean - 20.0).abs() < 1e-9, "{mean}");
     assert!(table(&curves).starts_with("both at gpu: 20 streams in 60 s\n"));
     assert!(!table(&curves).contains("altogether"), "no objective was set");
     assert!(json(&curves).contains("\"window_seconds\": 60.0"));
-    assert_eq!(before.less(&read(&metrics)), Err(Unreadable::Restarted), "it cannot count backwards");
+    assert_eq!(before.less(&read(&metrics)), Err(ReadingError::Restarted), "counters never fall");
 }
 
-/// A small server that is slow alone and a large one that is fast in a crowd: no curve rises.
+/// A small server that is slow alone and a large one that is fast at high concurrency: no curve rises.
 #[test]
 fn upstreams_of_one_model_have_separate_curves() {
     let metrics = metrics(&[]);
@@ -215,7 +216,7 @@ fn upstreams_of_one_model_have_separate_curves() {
     play(&metrics, &records);
     let curves = curves(&metrics);
     let mean = |model: &ModelCurves| -> Vec<_> {
-        model.crowds.iter().map(|crowd| (crowd.range, crowd.output_rate.mean().unwrap())).collect()
+        model.by_concurrency.iter().map(|point| (point.range, point.output_rate.mean().unwrap())).collect()
     };
     let read: Vec<_> = curves.models.iter().map(|one| (one.upstream.as_deref(), mean(one))).collect();
     assert_eq!(
@@ -235,7 +236,7 @@ fn read_models(metrics: &Metrics) -> Vec<String> {
 }
 
 #[test]
-fn one_model_can_be_wished_for() {
+fn curves_can_be_limited_to_one_model() {
     let metrics = metrics(&[]);
     play(&metrics, &steps("a", &[(1.0, 90.0)]));
     play(&metrics, &steps("b", &[(1.0, 90.0)]));
@@ -247,7 +248,7 @@ fn one_model_can_be_wished_for() {
 }
 
 #[test]
-fn a_name_from_a_client_breaks_nothing() {
+fn client_chosen_names_are_escaped() {
     let metrics = metrics(&[]);
     play(&metrics, &steps("<b>&\"\u{1b}[2J\n\\", &[(1.0, 90.0)]));
     let curves = curves(&metrics);

@@ -1,19 +1,19 @@
-//! Counts against the truth of recordings, and against the library's one-shot call.
+//! Counts against recorded server counts, and against the library's one-shot call.
 
 use std::sync::{Arc, mpsc};
 
 use harness::Transcript;
 use serde_json::Value;
-use tokenizer::limits::TEXT_BYTES;
+use tokenizer::limits::TEXT_MAX_BYTES;
 use tokenizer::{Counting, Text, Tokenizers};
 
-use crate::{Written, load, tiny};
+use crate::{TempFile, load, tiny};
 
 fn tokenizers() -> Tokenizers {
     load(&[("tiny", &tiny())]).expect("it is a good one")
 }
 
-/// The prompts of a completions request: plain text, which no template changes.
+/// Returns the prompts of a completions request: plain text without a template.
 fn prompts(transcript: &Transcript) -> Option<Vec<String>> {
     let request: Value = serde_json::from_slice(&transcript.request).ok()?;
     match &request["prompt"] {
@@ -23,12 +23,12 @@ fn prompts(transcript: &Transcript) -> Option<Vec<String>> {
     }
 }
 
-/// What each choice of a chat stream said, joined.
+/// Returns the joined text of each choice of a chat stream.
 fn said(transcript: &Transcript) -> Vec<String> {
     let body = String::from_utf8_lossy(&transcript.body);
     let mut said = Vec::new();
     for frame in body.lines().filter_map(|line| line.strip_prefix("data: {")) {
-        // Error frames and torn ones say nothing.
+        // Error frames and incomplete ones have no text.
         let frame: Value = serde_json::from_str(&format!("{{{frame}")).unwrap_or_default();
         for choice in frame["choices"].as_array().into_iter().flatten() {
             let index = choice["index"].as_u64().expect("an index") as usize;
@@ -42,14 +42,14 @@ fn said(transcript: &Transcript) -> Vec<String> {
 }
 
 #[test]
-fn prompts_count_as_the_servers_counted_them() {
+fn prompt_counts_equal_the_servers_counts() {
     let tokenizers = tokenizers();
     let mut compared = 0;
     for transcript in Transcript::all() {
         let reported = transcript.truth.reported.as_ref().and_then(|reported| reported.prompt_tokens);
-        // LiteLLM says 0 where it does not know.
+        // LiteLLM reports 0 for unknown.
         let (Some(prompts), Some(reported @ 1..)) = (prompts(&transcript), reported) else { continue };
-        // llama.cpp reports several prompts one by one, and the truth has the last of them.
+        // llama.cpp reports several prompts one by one, and the recorded truth is the last of them.
         if prompts.len() > 1 && transcript.name.starts_with("llamacpp") {
             continue;
         }
@@ -62,8 +62,8 @@ fn prompts_count_as_the_servers_counted_them() {
 }
 
 #[test]
-fn answers_count_nearly_as_the_servers_counted_them() {
-    // The model's text is noise, so it is a hard case: real text is sampled mostly as it is split.
+fn response_counts_are_near_the_servers_counts() {
+    // A hard case, because the model's text is noise: real text is mostly sampled as it is tokenized.
     let table = [
         ("llamacpp-0.7.0/chat-stream-plain", 24),
         ("llamacpp-0.7.0/chat-stream-stop-string", 92),
@@ -85,7 +85,7 @@ fn answers_count_nearly_as_the_servers_counted_them() {
     }
 }
 
-/// Texts that are hard on splitting rules, of about `length` bytes each.
+/// Returns texts that are hard to split, of about `length` bytes each.
 fn hard(length: usize) -> Vec<String> {
     let parts = [
         "a",
@@ -107,14 +107,14 @@ fn hard(length: usize) -> Vec<String> {
 }
 
 #[test]
-fn counts_are_those_of_the_one_shot_call() {
+fn counts_equal_the_one_shot_call() {
     let twin = tokenizers::Tokenizer::from_file(tiny()).expect("it is a good one");
     let tokenizers = tokenizers();
     let recorded = Transcript::all().into_iter().flat_map(|transcript| said_or_nothing(&transcript));
     let texts: Vec<String> =
         recorded.chain(hard(4096)).chain(["".to_owned(), "the people of".to_owned()]).collect();
     assert!(texts.len() > 60);
-    // Twice, and in both orders: what came before must not matter.
+    // Twice, and in both orders: earlier texts must not matter.
     for text in texts.iter().chain(texts.iter().rev()) {
         let expected = twin.encode(text.as_str(), false).expect("it counts").get_ids().len() as u64;
         assert_eq!(tokenizers.count("tiny", text), Some(expected), "{} bytes", text.len());
@@ -132,24 +132,24 @@ fn said_or_nothing(transcript: &Transcript) -> Vec<String> {
 }
 
 #[test]
-fn the_longest_texts_are_counted_and_longer_ones_are_not() {
+fn only_texts_within_the_limit_are_counted() {
     let tokenizers = tokenizers();
-    let longest = "a".repeat(TEXT_BYTES);
-    assert_eq!(tokenizers.count("tiny", &longest), Some(TEXT_BYTES as u64));
+    let longest = "a".repeat(TEXT_MAX_BYTES);
+    assert_eq!(tokenizers.count("tiny", &longest), Some(TEXT_MAX_BYTES as u64));
     assert_eq!(tokenizers.count("tiny", &(longest + "a")), None);
 }
 
 #[test]
 fn unknown_models_have_no_count() {
     let tokenizers = tokenizers();
-    assert!(tokenizers.knows("tiny") && !tokenizers.knows("Tiny") && !tokenizers.knows(""));
+    assert!(tokenizers.has("tiny") && !tokenizers.has("Tiny") && !tokenizers.has(""));
     assert_eq!(tokenizers.count("other", "text"), None);
 }
 
 #[test]
-fn what_a_file_says_of_cutting_and_padding_does_not_matter() {
-    // As a file made for training: cut to two tokens, filled up to sixteen, framed by [B] and [E].
-    let file = Written::new(
+fn truncation_and_padding_of_a_file_are_ignored() {
+    // Like a file made for training: truncated to two tokens, padded to sixteen, framed by [B] and [E].
+    let file = TempFile::new(
         "training.json",
         r#"{"version":"1.0",
             "truncation":{"direction":"Right","max_length":2,"strategy":"LongestFirst","stride":0},
@@ -171,8 +171,8 @@ fn what_a_file_says_of_cutting_and_padding_does_not_matter() {
 }
 
 #[test]
-fn a_text_the_vocabulary_cannot_say_has_no_count() {
-    let file = Written::new(
+fn text_outside_the_vocabulary_has_no_count() {
+    let file = TempFile::new(
         "no-unknown.json",
         r#"{"version":"1.0","added_tokens":[],"pre_tokenizer":{"type":"Whitespace"},
             "model":{"type":"WordLevel","vocab":{"one":0},"unk_token":"[U]"}}"#,
@@ -183,7 +183,7 @@ fn a_text_the_vocabulary_cannot_say_has_no_count() {
 }
 
 #[test]
-fn the_thread_counts_what_was_queued_before_it_ends() {
+fn queued_jobs_are_counted_before_the_end() {
     let (tell, done) = mpsc::channel();
     let counting = Counting::start(Arc::new(tokenizers()), move |job, tokens| {
         tell.send((job, tokens)).expect("the test listens");
@@ -199,15 +199,15 @@ fn the_thread_counts_what_was_queued_before_it_ends() {
 }
 
 #[test]
-fn nothing_of_a_text_is_kept() {
+fn no_text_is_retained() {
     let tokenizers = tokenizers();
     let count = |seed: u32| {
-        // Words that no other seed makes.
+        // Words that no other seed produces.
         let words: Vec<String> =
             (0..500_u32).map(|n| format!("{:x}", (n * 7919 + seed).wrapping_mul(0x9e37_79b1))).collect();
         tokenizers.count("tiny", &words.join(" ")).expect("a count")
     };
-    // The regular expressions' own tables grow at first.
+    // The tables of the regular expressions grow at first.
     assert!((0..10).all(|seed| count(seed * 1_000_000) > 500));
     let kept = allocation_counter::measure(|| {
         assert!((10..30).all(|seed| count(seed * 1_000_000) > 500));

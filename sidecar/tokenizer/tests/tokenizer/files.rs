@@ -1,11 +1,11 @@
-//! Tokenizer files: what may be given, and what an error says of one that cannot be used.
+//! Tokenizer files: valid arguments, and the errors of unusable files.
 
 use std::path::Path;
 
-use crate::{Written, load, tiny};
+use crate::{TempFile, load, tiny};
 
 #[test]
-fn a_folder_will_do_and_models_may_share_a_file() {
+fn folders_and_shared_files_are_accepted() {
     let file = tiny();
     let folder = file.parent().expect("a folder");
     let tokenizers = load(&[("a", &file), ("b", folder), ("org/c:latest", &file)]).expect("good ones");
@@ -15,23 +15,23 @@ fn a_folder_will_do_and_models_may_share_a_file() {
 }
 
 #[test]
-fn no_models_are_no_mistake() {
-    assert!(!load(&[]).expect("nothing is wrong").knows("a"));
+fn empty_list_of_models_is_valid() {
+    assert!(!load(&[]).expect("nothing is wrong").has("a"));
 }
 
 #[test]
-fn all_mistakes_are_told_at_once_with_file_reason_and_remedy() {
-    let empty = Written::new("empty.json", "");
-    let json = Written::new("config.json", r#"{"tokenizer_class":"PreTrainedTokenizerFast"}"#);
-    let odd = Written::new(
+fn all_errors_are_reported_with_file_and_remedy() {
+    let empty = TempFile::new("empty.json", "");
+    let json = TempFile::new("config.json", r#"{"tokenizer_class":"PreTrainedTokenizerFast"}"#);
+    let odd = TempFile::new(
         "odd.json",
         r#"{"version":"1.0","added_tokens":[],"model":{"type":"NoSuchModel","vocab":{}}}"#,
     );
-    let bare = Written::new(
+    let bare = TempFile::new(
         "bare.json",
         r#"{"version":"1.0","added_tokens":[],"model":{"type":"BPE","vocab":{},"merges":[]}}"#,
     );
-    let rule = Written::new(
+    let rule = TempFile::new(
         "rule.json",
         r#"{"version":"1.0","added_tokens":[],
             "pre_tokenizer":{"type":"Split","pattern":{"Regex":"(unclosed"},"behavior":"Isolated","invert":false},
@@ -52,11 +52,11 @@ fn all_mistakes_are_told_at_once_with_file_reason_and_remedy() {
     .expect_err("nearly all are wrong");
     let expected = [
         ("missing", missing, "cannot be read"),
-        ("empty", &empty.0, "is not a Hugging Face tokenizer.json"),
-        ("config", &json.0, "is not a Hugging Face tokenizer.json"),
-        ("odd", &odd.0, "is not a Hugging Face tokenizer.json"),
+        ("empty", &empty.0, "is not a usable Hugging Face tokenizer.json"),
+        ("config", &json.0, "is not a usable Hugging Face tokenizer.json"),
+        ("odd", &odd.0, "is not a usable Hugging Face tokenizer.json"),
         ("bare", &bare.0, "its vocabulary is empty"),
-        ("rule", &rule.0, "is not a Hugging Face tokenizer.json"),
+        ("rule", &rule.0, "is not a usable Hugging Face tokenizer.json"),
         ("good", &good, "Name each model once"),
     ];
     assert_eq!(errors.len(), expected.len(), "{errors:#?}");
@@ -70,7 +70,7 @@ fn all_mistakes_are_told_at_once_with_file_reason_and_remedy() {
 }
 
 #[test]
-fn a_file_without_end_is_not_read_to_it() {
+fn endless_file_is_read_up_to_the_limit() {
     let errors = load(&[("zero", Path::new("/dev/zero"))]).expect_err("it is no tokenizer");
     assert!(errors[0].contains("has more than 128 MiB"), "{errors:?}");
 }

@@ -1,5 +1,5 @@
-//! Local counts by topic: against what real servers counted, against the library's own one-shot call,
-//! and what tokenizer files may get wrong.
+//! Local counts: against recorded server counts, against the library's one-shot call,
+//! and the errors of tokenizer files.
 
 mod counts;
 mod files;
@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use tokenizer::Tokenizers;
 
-/// The tokenizer of the tiny model that the recordings' servers served (`tests/engines/model` writes
-/// it).
+/// Returns the path of the tokenizer of the tiny model in the recordings (written by
+/// `tests/engines/model`).
 fn tiny() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/tiny/tokenizer.json")
 }
@@ -19,10 +19,10 @@ fn load(models: &[(&str, &Path)]) -> Result<Tokenizers, Vec<String>> {
         .map_err(|errors| errors.iter().map(ToString::to_string).collect())
 }
 
-/// A file that is gone when its test is over.
-struct Written(PathBuf);
+/// A file that is removed at the end of its test.
+struct TempFile(PathBuf);
 
-impl Written {
+impl TempFile {
     fn new(name: &str, content: &str) -> Self {
         let path = std::env::temp_dir().join(format!("tokenmeter-{}-{name}", std::process::id()));
         std::fs::write(&path, content).expect("a temporary file");
@@ -30,7 +30,7 @@ impl Written {
     }
 }
 
-impl Drop for Written {
+impl Drop for TempFile {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.0);
     }

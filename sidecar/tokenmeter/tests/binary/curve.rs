@@ -99,7 +99,7 @@ fn what_was_streamed_is_what_is_shown() {
     settled(running.admin, 15);
     let (code, stdout, stderr) = curve(running.admin, &[]);
     assert_eq!((code, stderr.as_str()), (Some(0), ""));
-    let title = format!("simulated-8b at {}: 15 streams since that tokenmeter started\n", upstream.address);
+    let title = format!("simulated-8b at {}: 15 streams since the start of the proxy\n", upstream.address);
     assert!(stdout.starts_with(&title), "{stdout}");
     assert!(stdout.contains("floor (10 tokens/s): kept up to "), "{stdout}");
 
