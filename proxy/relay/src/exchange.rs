@@ -7,7 +7,9 @@ mod admission;
 mod guard;
 mod header_facts;
 pub(crate) mod metered;
+mod model;
 mod request_reader;
+mod response;
 mod response_reader;
 mod rest;
 pub(crate) mod trace;
@@ -20,14 +22,15 @@ use http::HeaderMap;
 use meter::{
     Body, Close, ExchangeId, Identity, Load, LoadReading, LoadSpan, Meter, Provenance, Record, Role, Tick,
 };
-use scan::{Dialect, Framing, Links, Name, Request, Tier};
+use scan::{Dialect, Framing, Links, Request, Tier};
 use usage::{Added, Marks, Watch};
 
 use self::guard::InFlightGuard;
+use self::model::RequestedModel;
 use self::request_reader::RequestReader;
+use self::response::{Form, Response};
 use self::response_reader::{BodySummary, Readable, ResponseReader};
 use self::trace::TracePosition;
-use crate::capacity::Permit;
 use crate::outbox::Text;
 use crate::request::headers::is_sealed;
 use crate::request::route::{Route, Speaks};
@@ -51,17 +54,11 @@ pub(crate) struct Exchange {
     meter: Option<Meter>,
     /// Reads the request until it is complete.
     request: Option<RequestReader>,
-    model: Name,
-    /// The model by the other of two readings of the request; empty if there is no other.
-    other_model: Name,
-    /// The path names the model: what the body says of one is not what answers.
-    in_path: bool,
-    /// The request was read to its end, and it is certain which model it names, if any.
-    is_readable: bool,
-    whose: TenantResolution,
+    model: RequestedModel,
+    tenant: TenantResolution,
     /// The service tier the request asks for.
     tier: Tier,
-    /// How its role is known.
+    /// The source of its role.
     role_source: RoleSource,
     role: Role,
     request_id: Option<Arc<str>>,
@@ -69,37 +66,26 @@ pub(crate) struct Exchange {
     links: Links,
     /// Times that the whole request was sent upstream, or answered there.
     upstream_attempts: u8,
-    /// Reads the response, if it can be read.
-    reader: Option<ResponseReader>,
-    /// Notes what the response says of usage, where a client may ask for it or not.
-    watch: Option<Watch>,
-    /// What we had added to the request.
+    /// The response, from its head on.
+    response: Option<Response>,
+    /// The members that were added to the request.
     added: Option<Added>,
-    /// An answer of a kind we meter has begun.
-    accepted: bool,
-    /// Capacity for the answer's text, if that is kept.
-    text: Option<Permit>,
     slot: ModelSlot,
     admitted: bool,
     entered: LoadReading,
     /// Output tokens given to the live counter.
     live: u64,
     overhead_ns: u64,
-    streamed: bool,
-    /// Why the proxy answered itself, if it did.
+    /// The reason of the proxy's own answer, if there is one.
     refusal: Option<Refusal>,
-    /// The answer is generated, if it is none in frames.
-    is_generated: bool,
-    /// The time at which the client left, where the rest of the answer is read without it.
-    left: Option<Tick>,
 }
 
-/// What the response head means for who carries the body.
+/// The treatment of a response body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Head {
-    /// Why the body is not read, if it is not.
+    /// The reason why the body is not read, if it is not.
     pub(crate) unread: Option<Passthrough>,
-    /// What was added to the request may have to be taken out of the body.
+    /// The body may carry an answer to what was added to the request, which has to be taken out.
     pub(crate) edited: bool,
 }
 
@@ -111,7 +97,7 @@ impl Exchange {
         upstream: usize,
         route: Route,
         headers: &HeaderMap,
-        (whose, role_source): (TenantResolution, RoleSource),
+        (tenant, role_source): (TenantResolution, RoleSource),
         at: Tick,
     ) -> Self {
         let slot = {
@@ -143,32 +129,23 @@ impl Exchange {
             place,
             started_unix_ns,
             meter: Some(meter),
-            request: Some(RequestReader::new(dialect, kind, headers, whose.wanted())),
-            in_path: !route.model.is_empty(),
-            is_readable: !route.model.is_empty(),
-            model: route.model,
-            other_model: Name::default(),
-            whose,
+            request: Some(RequestReader::new(dialect, kind, headers, tenant.wanted())),
+            model: RequestedModel::in_path(route.model),
+            tenant,
             tier: Tier::default(),
             role_source,
             role: role_source.first(),
             request_id: role::request_id(headers).map(Into::into),
             links: Links::default(),
             upstream_attempts: 0,
-            reader: None,
-            watch: None,
+            response: None,
             added: None,
-            accepted: false,
-            text: None,
             slot,
             admitted: false,
             entered: load(worker, upstream).enter(at),
             live: 0,
             overhead_ns: 0,
-            streamed: false,
             refusal: None,
-            is_generated: false,
-            left: None,
         }
     }
 
@@ -194,16 +171,12 @@ impl Exchange {
         }
     }
 
-    /// What the whole request says, as far as it was read.
+    /// Takes the facts of the whole request, as far as it was read.
     fn settle(&mut self, request: &mut RequestReader) -> Request {
         let facts = request.end();
         self.tier = request.service_tier();
-        self.whose.body(&self.worker, request.said().filter(|_| facts.whole));
-        if !self.in_path {
-            self.model = facts.model;
-            self.other_model = request.other_model();
-            self.is_readable = facts.whole && !facts.model_is_odd;
-        }
+        self.tenant.body(&self.worker, request.said().filter(|_| facts.whole));
+        self.model.settle(facts.model, request.other_model(), facts.whole && !facts.model_is_odd);
         if let Some(dialect) = self.speaks.settle(&facts) {
             self.dialect = dialect;
         }
@@ -228,10 +201,10 @@ impl Exchange {
     /// is over without a record.
     pub(crate) fn response_head(&mut self, status: u16, headers: &HeaderMap, at: Tick) -> Option<Head> {
         if let Some(request) = &self.request
-            && self.model.is_empty()
+            && self.model.name.is_empty()
         {
             // A server may answer before it has read the whole request.
-            self.model = request.model();
+            self.model.name = request.model();
         }
         let (readable, codings) = Readable::of(self.dialect, headers);
         if self.dialect == Dialect::Unknown
@@ -244,14 +217,16 @@ impl Exchange {
             self.dismiss(at);
             return None;
         }
-        self.accepted = true;
-        self.is_generated = rest::is_generated(headers, codings);
         let (framing, body, unread) = match readable {
             Readable::As(framing) => (Some(framing), response_reader::body(framing), None),
             Readable::Sniffed => (None, Body::Unseen, None),
             Readable::Not(reason) => (None, Body::Unseen, Some(reason)),
         };
-        self.streamed = body == Body::Frames;
+        let form = match body {
+            Body::Frames => Form::Frames,
+            _ => Form::Whole { is_generated: rest::is_generated(headers, codings) },
+        };
+        self.response = Some(Response::new(form));
         let may_stream = unread.is_none() && matches!(framing, None | Some(Framing::Sse));
         // An error is no answer to the question for usage: it keeps its length, too.
         let answers = status < 400;
@@ -264,25 +239,27 @@ impl Exchange {
                 header_facts::read(self.dialect, headers, meter.request().best_of, &mut meter.tail(at));
             }
         }
+        let mut response = Response::new(form);
         if may_stream && (usage_policy::has_stream_options(self.dialect) || edits.is_some()) {
-            self.watch = Some(self.watch_for(edits));
+            response.watch = Some(self.watch_for(edits));
         }
         if unread.is_none() {
-            let locates = self.watch.as_ref().is_some_and(Watch::locates);
+            let locates = response.watch.as_ref().is_some_and(Watch::locates);
             let mut reader = ResponseReader::new(self.dialect, framing, codings, locates);
             if status < 400
                 && self.wants_text(at)
                 && let Some(scanner) = reader.scanner()
             {
-                self.text = self.worker.texts.room_for(limits::KEPT_TEXT_BYTES);
-                if self.text.is_some() {
+                response.text = self.worker.texts.room_for(limits::KEPT_TEXT_BYTES);
+                if response.text.is_some() {
                     scanner.keep_text(limits::KEPT_TEXT_BYTES);
                 }
             }
-            self.reader = Some(reader);
+            response.reader = Some(reader);
         }
+        self.response = Some(response);
         // An answer of no known dialect may turn out to be none of a model.
-        let is_answer = self.dialect != Dialect::Unknown || self.streamed;
+        let is_answer = self.dialect != Dialect::Unknown || form == Form::Frames;
         self.admit(is_answer && status < 400);
         if let Some(added) = self.added {
             if status < 300 {
@@ -298,11 +275,11 @@ impl Exchange {
     /// A slice of the response body was read at `at`. `marks` takes what is to be cut out of it.
     pub(crate) fn response_body(&mut self, bytes: &[u8], at: Tick, marks: &mut Marks) {
         self.note_beginning(bytes);
-        let Some(meter) = &mut self.meter else { return };
-        // What is read without the client is no part of its time.
-        let mut reading = if let Some(left) = self.left { meter.tail(left) } else { meter.read(at) };
-        let Some(reader) = &mut self.reader else { return };
-        let fed = match &mut self.watch {
+        let (Some(meter), Some(response)) = (&mut self.meter, &mut self.response) else { return };
+        // Bytes that are read without the client are no part of its time.
+        let mut reading = if let Some(left) = response.left { meter.tail(left) } else { meter.read(at) };
+        let Some(reader) = &mut response.reader else { return };
+        let fed = match &mut response.watch {
             Some(watch) => {
                 let fed = reader.feed(bytes, &mut watch.listen(&mut reading));
                 if let Some(scanner) = reader.scanner() {
@@ -316,13 +293,14 @@ impl Exchange {
             Ok(None) => {}
             Ok(Some(body)) => {
                 meter.found(body);
-                self.streamed = body == Body::Frames;
-                if !self.streamed {
-                    self.watch = None;
+                if body == Body::Frames {
+                    response.form = Form::Frames;
+                } else {
+                    response.watch = None;
                 }
             }
             Err(_) => {
-                self.reader = None;
+                response.reader = None;
                 meter.blinded();
                 self.worker.lose(Dropped::Decoding);
                 return;
@@ -368,7 +346,9 @@ impl Exchange {
 
     /// The meter failed on what it was shown: nothing is known of the answer any more.
     pub(crate) fn meter_failed(&mut self, at: Tick) {
-        self.reader = None;
+        if let Some(response) = &mut self.response {
+            response.reader = None;
+        }
         self.request = None;
         self.end(Close::Local, at);
     }
@@ -382,19 +362,23 @@ impl Exchange {
     }
 
     /// Gives the exchange the label of its model. Names are believed once a server has accepted
-    /// them; before, only names already known count, so that nobody can fill the labels with noise.
+    /// them; before, only names already known count, so that no client can fill the labels with noise.
     fn admit(&mut self, accepted: bool) {
-        if self.admitted || self.model.is_empty() {
+        if self.admitted || self.model.name.is_empty() {
             return;
         }
         let mut observer = self.worker.observer.borrow_mut();
-        let name = admission::recorded(self.model.as_str());
+        let name = admission::recorded(self.model.name.as_str());
         let slot = if accepted { Some(observer.model(name)) } else { observer.known_model(name) };
         if let Some(slot) = slot {
             observer.admit(self.slot, slot);
             self.slot = slot;
             self.admitted = true;
         }
+    }
+
+    fn is_streamed(&self) -> bool {
+        self.response.as_ref().is_some_and(Response::is_streamed)
     }
 
     fn learned(&self) -> &UpstreamProfile {
@@ -406,10 +390,10 @@ impl Exchange {
         self.worker.plan.upstreams[self.upstream].kind.or_else(|| self.learned().found_kind())
     }
 
-    /// What a stream that came to its end says of its server: whether it counts at all, and whether
-    /// it does so for those who did not ask.
+    /// Notes in the upstream's profile if a stream that ended had counts, and if it had them without being asked.
     fn learn(&self, record: &Record, at: Tick) {
-        let unasked = self.watch.as_ref().is_some_and(Watch::unasked);
+        let watch = self.response.as_ref().and_then(|response| response.watch.as_ref());
+        let unasked = watch.is_some_and(Watch::unasked);
         if unasked {
             self.learned().sends_usage(at);
         }
@@ -422,7 +406,7 @@ impl Exchange {
             return;
         }
         self.learned().reports(counted != Provenance::Frames, at);
-        let asked = self.watch.as_ref().is_none_or(Watch::asked);
+        let asked = watch.is_none_or(Watch::asked);
         if !unasked && !asked && counted != Provenance::Reported {
             self.learned().sends_no_usage();
         }
@@ -432,7 +416,7 @@ impl Exchange {
     /// server does not count it, by its habit or by what the request asks for. Several answers' texts would be
     /// mixed, and the streams of other dialects say theirs twice, or have counts always.
     fn wants_text(&self, at: Tick) -> bool {
-        let is_hidden = !self.streamed && self.may_hide_counts();
+        let is_hidden = !self.is_streamed() && self.may_hide_counts();
         let keeps = match self.dialect {
             Dialect::OpenaiChat
             | Dialect::OpenaiCompletions
@@ -444,12 +428,12 @@ impl Exchange {
         };
         keeps
             && self.role.is_counted()
-            && self.worker.plan.tokenized.contains(self.model.as_str())
+            && self.worker.plan.tokenized.contains(self.model.name.as_str())
             && self.meter.as_ref().is_some_and(|meter| meter.request().answers <= 1 && !meter.request().echo)
     }
 
     fn end(&mut self, close: Close, at: Tick) {
-        if self.dialect == Dialect::Unknown && !self.accepted {
+        if self.dialect == Dialect::Unknown && self.response.is_none() {
             // Nothing of inference was seen.
             return self.dismiss(at);
         }
@@ -464,9 +448,11 @@ impl Exchange {
             meter.requested(facts, at);
         }
         let (mut close, mut over) = (close, BodySummary::default());
-        if let Some(reader) = self.reader.take() {
+        if let Some(response) = &mut self.response
+            && let Some(reader) = response.reader.take()
+        {
             let mut reading = meter.tail(at);
-            over = match &mut self.watch {
+            over = match &mut response.watch {
                 Some(watch) => reader.end(&mut watch.listen(&mut reading)),
                 None => reader.end(&mut reading),
             };
@@ -476,20 +462,20 @@ impl Exchange {
         }
         let BodySummary { model: response_model, id, tier, unparsed, text, answered, .. } = over;
         let was_unknown = self.dialect == Dialect::Unknown;
-        let is_tentative = was_unknown && !self.streamed;
+        let is_tentative = was_unknown && !self.is_streamed();
         if is_tentative && let Some(dialect) = answered {
             self.dialect = dialect;
             meter.speaks(dialect);
         }
         // Of two readings of the request, the answer says which was the server's.
-        let is_other = !self.other_model.is_empty() && response_model == self.other_model;
-        let says_model = self.model.is_empty() && !response_model.is_empty();
+        let is_other = self.model.is_other(&response_model);
+        let says_model = self.model.name.is_empty() && !response_model.is_empty();
         if is_other || says_model {
-            self.model = response_model;
+            self.model.name = response_model;
             self.admitted = false;
         }
         let (provider, upstream) = self.place();
-        let who = self.whose.take(&self.worker);
+        let who = self.tenant.take(&self.worker);
         let tier_said = !tier.is_empty();
         let tier = [tier, self.tier].into_iter().find(|tier| !tier.is_empty());
         let identity = Identity {
@@ -504,7 +490,7 @@ impl Exchange {
             role: self.role,
             request_id: self.request_id.take(),
             dialect: self.dialect,
-            model: admission::recorded(self.model.as_str()).into(),
+            model: admission::recorded(self.model.name.as_str()).into(),
             response_model: (!response_model.is_empty())
                 .then(|| admission::recorded(response_model.as_str()).into()),
             response_id: admission::named(&id),
@@ -530,7 +516,8 @@ impl Exchange {
         self.learn(&record, at);
         let is_estimate = record.tokens.output_provenance == Provenance::Frames;
         let is_unstated = !record.streamed && record.tokens.output_provenance == Provenance::None;
-        let text = text.filter(|text| is_estimate || is_unstated && !text.is_empty()).zip(self.text.take());
+        let kept = self.response.as_mut().and_then(|response| response.text.take());
+        let text = text.filter(|text| is_estimate || is_unstated && !text.is_empty()).zip(kept);
         let text = text.map(|(bytes, share)| Text::new(bytes, share));
 
         let mut observer = self.worker.observer.borrow_mut();
@@ -548,7 +535,7 @@ impl Exchange {
             observer.end(self.slot, &record);
             guard.taken = false;
         }
-        observer.overhead(if self.streamed { Class::Stream } else { Class::Body }, self.overhead_ns);
+        observer.overhead(if self.is_streamed() { Class::Stream } else { Class::Body }, self.overhead_ns);
         for (what, count) in [
             (Dropped::UsageRejected, u64::from(record.usage_rejected)),
             (Dropped::FrameUnparsed, unparsed),
@@ -583,8 +570,9 @@ fn load(worker: &WorkerState, upstream: usize) -> MutexGuard<'_, Load> {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
-        let is_cut = self.left.is_none() && self.worker.cutting.get();
+        let left = self.response.as_ref().and_then(|response| response.left);
+        let is_cut = left.is_none() && self.worker.cutting.get();
         let close = if is_cut { Close::Local } else { Close::ClientGone { whole: false } };
-        self.end(close, self.left.unwrap_or_else(clock::now));
+        self.end(close, left.unwrap_or_else(clock::now));
     }
 }

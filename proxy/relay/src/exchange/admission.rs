@@ -33,7 +33,7 @@ impl Exchange {
 
     /// Returns the tenant, if it is known by now.
     pub(crate) fn tenant(&self) -> Option<&Arc<str>> {
-        self.whose.tenant()
+        self.tenant.tenant()
     }
 
     /// The model it names, if that was read by now.
@@ -43,12 +43,12 @@ impl Exchange {
 
     /// The models it may name: two where the server's kind decides between two readings, and is not known.
     pub(crate) fn models(&self) -> impl Iterator<Item = &str> {
-        [&self.model, &self.other_model].into_iter().map(Name::as_str).filter(|name| !name.is_empty())
+        self.model.names()
     }
 
     /// Returns whether the request was read to its end, and it is certain which model it names, if any.
     pub(crate) fn is_readable(&self) -> bool {
-        self.is_readable
+        self.model.is_certain()
     }
 
     /// Returns whether its path is unknown.
@@ -85,7 +85,7 @@ impl Exchange {
 
     /// Settles the tenant without the body.
     pub(crate) fn tenant_unread(&mut self) {
-        self.whose.body(&self.worker, None);
+        self.tenant.body(&self.worker, None);
     }
 
     /// Returns whether the request asks for a response in the background, as far as it was read.
@@ -136,11 +136,11 @@ impl Exchange {
     /// there is no record that could be billed; the refusal is counted, and told to whom it may concern.
     pub(crate) fn refused(&mut self, reason: Refusal, status: u16) {
         self.dismiss(clock::now());
-        let Some(tenant) = self.whose.tenant() else { return };
+        let Some(tenant) = self.tenant.tenant() else { return };
         self.worker.observer.borrow_mut().turn_away(tenant, reason);
         let known = Known {
             tenant: Arc::clone(tenant),
-            principal: self.whose.principal().cloned(),
+            principal: self.tenant.principal().cloned(),
             dialect: self.dialect,
             model: self.model().map(|model| recorded(model).into()),
         };

@@ -1,5 +1,5 @@
-//! What a server says of an exchange in the fields of its response head: counts and times that
-//! stand nowhere in the body. Times there are whole milliseconds.
+//! The facts of an exchange in the fields of its response head: counts and times that
+//! are not in the body. Times there are whole milliseconds.
 //!
 //! - text-generation-inference, unstreamed only (`router/src/server.rs`): `x-prompt-tokens`,
 //!   `x-generated-tokens`, `x-queue-time`. Of the sequences of `best_of` the output is that of the best one. Its `x-inference-time` is prefill and decode in one, and

@@ -46,7 +46,7 @@ impl Metered {
         self.exchange.as_deref()
     }
 
-    /// Whether anyone looks.
+    /// Returns true if an exchange is shown what passes.
     pub(crate) fn is_watching(&self) -> bool {
         self.exchange.is_some()
     }

@@ -1,4 +1,4 @@
-//! What a request asks for, read from its body as it passes: JSON, or the form in which audio comes.
+//! The reader of a request body as it passes: JSON, or the form in which audio comes.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ impl RequestReader {
         }
     }
 
-    /// The body is over: what it asked for.
+    /// The request's facts, once its body is over.
     pub(crate) fn end(&mut self) -> Request {
         match self {
             Self::Json(scanner) => scanner.end(),
@@ -60,7 +60,7 @@ impl RequestReader {
         }
     }
 
-    /// What the wanted members say; `None` of a body that has no members.
+    /// The values of the wanted members; `None` of a body that has no members.
     pub(crate) fn said(&self) -> Option<&[Name]> {
         match self {
             Self::Json(scanner) => Some(scanner.said()),
@@ -101,7 +101,7 @@ impl RequestReader {
     }
 }
 
-/// How a server of this kind reads the names of members.
+/// The case in which a server of this kind reads the names of members.
 fn casing(kind: Option<Kind>) -> Casing {
     match kind {
         Some(Kind::Ollama) => Casing::Any,

@@ -1,5 +1,5 @@
-//! How the meter reads a response body: sniffed where its type is not said, decoded where it is
-//! compressed, scanned. What it reads is a side copy; the client gets the body as it came.
+//! The reader of a response body for the meter: it sniffs where the type is missing, decodes where the body is
+//! compressed, and scans. What it reads is a side copy; the client gets the body as it came.
 
 use decode::{Codings, Decoder, GaveUp};
 use http::HeaderMap;
@@ -18,7 +18,7 @@ pub(crate) struct ResponseReader {
     locates: bool,
 }
 
-/// Whether the body's framing is known.
+/// The framing of a body, as far as it is known.
 enum BodyFraming {
     /// Not yet: nothing but white space came.
     Unknown,
@@ -28,7 +28,7 @@ enum BodyFraming {
     Unreadable,
 }
 
-/// What is known of a body at its end.
+/// The facts of a body at its end.
 #[derive(Default)]
 pub(crate) struct BodySummary {
     pub(crate) tail: Tail,
@@ -46,7 +46,7 @@ pub(crate) struct BodySummary {
     pub(crate) text: Option<Vec<u8>>,
 }
 
-/// What a response's head says of reading its body.
+/// The readability of a body by its response's head.
 pub(crate) enum Readable {
     /// It can be read, in this way.
     As(Framing),
@@ -156,7 +156,7 @@ fn scanner(dialect: Dialect, framing: Framing, locates: bool) -> Box<Scanner> {
     scanner
 }
 
-/// How a body with this framing is metered.
+/// The form in which a body with this framing is metered.
 pub(crate) fn body(framing: Framing) -> Body {
     match framing {
         Framing::Json => Body::Whole,

@@ -7,7 +7,7 @@
 //! | a `traceparent` | yes | the same trace, our client span for its caller | as it came |
 //! | a `traceparent` | no | what it said | as it came |
 //! | none, or none that is one | yes | a new trace, our client span | goes, as the specification wants it |
-//! | none, or none that is one | no | a new trace that nobody keeps, so that nobody else draws for it | goes |
+//! | none, or none that is one | no | a new trace that is not kept, so that the upstream does not draw for it | goes |
 //!
 //! Several fields `traceparent` are none that is one.
 
@@ -25,7 +25,7 @@ use crate::ids::IdSource;
 use crate::limits;
 use crate::request::headers;
 
-/// How exchanges are traced.
+/// The tracing of exchanges.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tracing {
     /// Which traces are kept.
@@ -43,11 +43,11 @@ impl Default for Tracing {
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
 
-/// Where an exchange stands.
+/// The position of an exchange in its trace.
 pub(crate) struct TracePosition {
-    /// What its record will say.
+    /// The trace in its record.
     pub(crate) trace: Option<Box<Trace>>,
-    /// What the upstream is told, if it is not what the caller said.
+    /// The parent that the upstream gets, if it is not the caller's.
     told: Option<TraceParent>,
     /// The trace begins here.
     begins: bool,
@@ -84,7 +84,7 @@ impl TracePosition {
         Self { trace: Some(trace), told: told.filter(|_| tracing.propagate), begins: caller.is_none() }
     }
 
-    /// Leaves the fields as they came: whoever is asked may be no inference server at all.
+    /// Leaves the fields as they came: the upstream may be no inference server at all.
     pub(crate) fn keep_to_ourselves(&mut self) {
         self.told = None;
     }

@@ -1,7 +1,7 @@
 //! `traceparent` of W3C Trace Context, level 2: read strictly, written as version 00. A value of a
 //! higher version is read as far as this one goes; what cannot be read was not sent.
 
-/// What a `traceparent` says.
+/// The contents of a `traceparent`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TraceParent {
     /// The trace's id; not all zeros.

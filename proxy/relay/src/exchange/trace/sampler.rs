@@ -6,11 +6,11 @@
 pub struct Sampler {
     /// The caller's word counts where there is one (`parentbased_…`).
     pub heeds_caller: bool,
-    /// How it is decided otherwise.
+    /// The draw for all others.
     pub draw: Draw,
 }
 
-/// How one trace is drawn.
+/// The way in which a trace is drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Draw {
     /// Every one is kept.
@@ -22,7 +22,7 @@ pub enum Draw {
 }
 
 impl Sampler {
-    /// Whether a trace is kept. `caller` is whether the caller keeps it, if there is one.
+    /// Returns true if a trace is kept. `caller`: the caller keeps it, if there is one.
     pub(crate) fn keeps(self, caller: Option<bool>, trace_id: &[u8; 16]) -> bool {
         match (caller, self.draw) {
             (Some(kept), _) if self.heeds_caller => kept,
@@ -38,7 +38,7 @@ impl Sampler {
 }
 
 impl Default for Sampler {
-    /// What OpenTelemetry's default is: `parentbased_always_on`.
+    /// OpenTelemetry's default: `parentbased_always_on`.
     fn default() -> Self {
         Self { heeds_caller: true, draw: Draw::Always }
     }
