@@ -56,6 +56,19 @@ use tokio::net::TcpStream;
 use self::net::client::Client;
 use crate::state::WorkerState;
 
+/// The engines that there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EngineKind {
+    /// hyper's server and client.
+    #[default]
+    Hyper,
+}
+
+impl EngineKind {
+    /// Every engine, the default first.
+    pub const ALL: &[Self] = &[Self::Hyper];
+}
+
 /// A library that carries the bytes of one worker's connections.
 pub(crate) trait Engine: Sized + 'static {
     /// A request body as a client sends it.

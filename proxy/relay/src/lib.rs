@@ -37,6 +37,7 @@ pub mod role;
 pub mod shares;
 pub mod upstream_profile;
 
+pub use engine::EngineKind;
 pub use exchange::trace::{Draw, Sampler, Tracing};
 pub use gate::{Gap, Gate, Models, Refused, Terms, UnknownPaths, Wanted};
 pub use kind::Kind;
@@ -47,7 +48,7 @@ pub use rejection::{Known, Rejection};
 pub use role::RoleSource;
 pub use shares::Shares;
 pub use start::{Held, HeldOf, Running, StartError, start};
-/// How a request's tenant was decided.
+/// The kinds of rules by which tenants are resolved, and the reasons for distrust.
 pub use tenant::{Distrust, RuleKind};
 pub use upstream_profile::UpstreamProfile;
 

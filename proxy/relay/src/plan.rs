@@ -1,4 +1,4 @@
-//! The few numbers the data plane needs, as they will run. Nobody here sees a configuration file.
+//! The few numbers the data plane needs, as they will run. The data plane reads no configuration file.
 
 use std::collections::HashSet;
 use std::net::SocketAddr;
@@ -7,14 +7,14 @@ use std::time::Duration;
 
 use usage::Policy;
 
-use crate::{Gate, Kind, RoleSource, Shares, Tracing};
+use crate::{EngineKind, Gate, Kind, RoleSource, Shares, Tracing};
 
 /// One upstream and the address on which clients reach it.
 #[derive(Clone, Debug)]
 pub struct Upstream {
     /// Name as configured; a label.
     pub name: Arc<str>,
-    /// Where we listen for it. Port 0 takes a free one.
+    /// The address on which the proxy listens for it. Port 0 takes a free one.
     pub listen: SocketAddr,
     /// `host:port` to connect to, resolved anew for each connection.
     pub host: Arc<str>,
@@ -26,9 +26,9 @@ pub struct Upstream {
     pub kind: Option<Kind>,
     /// `gen_ai.provider.name` as configured, or before a kind is found out.
     pub provider: Arc<str>,
-    /// What is done so that streams carry usage.
+    /// The policy by which streams are made to carry usage.
     pub usage: Policy,
-    /// How the part of a request that an exchange is, is known.
+    /// The source of its exchanges' roles.
     pub role: RoleSource,
 }
 
@@ -37,25 +37,27 @@ pub struct Upstream {
 pub struct Plan {
     /// The upstreams, each with a listener of its own.
     pub upstreams: Vec<Upstream>,
-    /// Whose requests are: the rules in force.
+    /// The engine that carries the bytes.
+    pub engine: EngineKind,
+    /// The tenant rules in force.
     pub tenants: Arc<tenant::Live>,
-    /// Which tenants are refused; `None` where nobody ever is.
+    /// The tenants that are refused; `None` where no tenant ever is.
     pub gate: Option<Arc<Gate>>,
-    /// Whether requests that are answered here and make no record are told of all the same.
+    /// True if requests that are answered here and make no record are reported all the same.
     pub tell_turned_away: bool,
     /// Models whose text can be counted in the control plane, where no server counts it.
     pub tokenized: Arc<HashSet<String>>,
     /// Worker threads, each with its own runtime and connections.
     pub workers: usize,
-    /// How exchanges are traced; `None` if no traces are exported, and then no request is touched.
+    /// The tracing of exchanges; `None` if no traces are exported, and then no request is touched.
     pub trace: Option<Tracing>,
     /// A gap longer than this between two tokens is a stall.
     pub stall: Duration,
     /// The most tokens one number of one exchange may claim; more is refused.
     pub tokens_max: u64,
-    /// How long a connection to an upstream may take.
+    /// The time within which a connection to an upstream must be made.
     pub connect_timeout: Duration,
-    /// How long a client may take to send a request head.
+    /// The time within which a client must send a request head.
     pub head_timeout: Duration,
     /// Idle upstream connections older than this are closed: below uvicorn's 5 s.
     pub pool_idle: Duration,
@@ -65,7 +67,7 @@ pub struct Plan {
     pub drain_delay: Duration,
     /// After that: how long streams may take to finish before they are cut.
     pub drain_grace: Duration,
-    /// Whether a client that closed its write side is still answered. Off: it counts as gone, as
+    /// True if a client that closed its write side is still answered. Off: it counts as gone, as
     /// it does for the Python servers (uvicorn aborts on EOF).
     pub half_close: bool,
     /// True if work that would go on after its client left is kept from the upstreams: what it makes then

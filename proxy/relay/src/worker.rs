@@ -27,7 +27,7 @@ use crate::outbox::Outbox;
 use crate::request::forward;
 use crate::state::{Capacities, WorkerState, contain};
 use crate::sweep::sweep;
-use crate::{Dropped, Observer, Plan, UpstreamProfile, clock, limits};
+use crate::{Dropped, EngineKind, Observer, Plan, UpstreamProfile, clock, limits};
 
 /// The parts from which a worker's thread is started.
 pub(crate) struct Start {
@@ -52,7 +52,9 @@ pub(crate) fn run(start: Start) -> io::Result<()> {
         .max_blocking_threads(limits::RESOLVER_THREADS)
         .build()?;
     let tasks = LocalSet::new();
-    let done = runtime.block_on(tasks.run_until(serve::<Hyper>(start)));
+    let done = match start.plan.engine {
+        EngineKind::Hyper => runtime.block_on(tasks.run_until(serve::<Hyper>(start))),
+    };
     // Connections that were cut go with the tasks; a name being resolved is not waited for.
     drop(tasks);
     runtime.shutdown_background();

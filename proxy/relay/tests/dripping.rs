@@ -18,8 +18,8 @@ use relay::{Refusal, UsageStep};
 use tokio::time::Interval;
 use usage::Policy;
 
-use crate::http2::{connect, run};
 use crate::shares::{Endless, ask_from, connect_from};
+use crate::support::http2::{connect, run};
 use crate::support::{DEADLINE, Peer, Proxy, Upstream, eventually, now};
 use crate::usage::{PLAIN, Server, policy, request, steps};
 

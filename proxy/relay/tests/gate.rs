@@ -11,7 +11,7 @@ use relay::{Gate, Refusal, Refused, RuleKind};
 use tenant::{BodyKey, EndUser, Rule, Spec};
 use usage::Policy;
 
-use crate::http2::{connect, run};
+use crate::support::http2::{connect, run};
 use crate::support::{CANCEL, DEADLINE, Proxy, Upstream, eventually, now};
 use crate::tenants::{answer, exchange, in_force, keys, post, rules, server};
 use crate::usage::{Server, chunk, policy, record};

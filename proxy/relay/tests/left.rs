@@ -9,8 +9,8 @@ use http_body_util::{BodyExt, Full};
 use hyper::Request;
 use meter::{Ending, Provenance, Record, Tokens};
 
-use crate::http2::{connect_with_window, run};
 use crate::shares::Endless;
+use crate::support::http2::{connect_with_window, run};
 use crate::support::{CANCEL, Peer, Proxy, Upstream, eventually, now, upstream_body};
 use crate::tenants::post;
 use crate::usage::record;

@@ -7,28 +7,20 @@
 
 mod support;
 
-mod bodies;
-mod cancel;
 mod detached;
-mod drain;
 mod dripping;
 mod gate;
 mod gather;
-mod http2;
-mod interim;
 mod left;
 mod metering;
-mod panic;
+mod on_hyper;
 mod paying;
 mod priced;
 mod reading;
-mod refusals;
 mod reported;
-mod reuse;
 mod roles;
 mod running;
 mod shares;
-mod slow;
 mod spelling;
 mod start;
 mod tenants;
@@ -36,5 +28,14 @@ mod terms;
 mod trace;
 mod turned;
 mod uncounted;
-mod upgrade;
 mod usage;
+
+use relay::EngineKind;
+
+/// The engines on which the conformance cases run, each in a module of its own.
+const ENGINES: &[EngineKind] = &[<on_hyper::UnderTest as support::Engine>::KIND];
+
+#[test]
+fn every_engine_is_under_test() {
+    assert_eq!(ENGINES, EngineKind::ALL);
+}

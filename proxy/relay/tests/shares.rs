@@ -18,7 +18,7 @@ use tenant::{BodyKey, Nets, Rule};
 use usage::Policy;
 
 use crate::gate::refusing;
-use crate::http2::{connect, connect_with_window, run};
+use crate::support::http2::{connect, connect_with_window, run};
 use crate::support::{DEADLINE, Peer, Proxy, Upstream, eventually, upstream_body};
 use crate::tenants::{in_force, rules};
 use crate::usage::{ASKED, PLAIN, Server, policy, request, steps};

@@ -7,7 +7,7 @@ use meter::Provenance;
 use relay::{Kind, Passthrough, Refusal};
 use scan::Dialect;
 
-use crate::http2::{connect, run};
+use crate::support::http2::{connect, run};
 use crate::support::{CANCEL, Proxy, Upstream, eventually, upstream_body};
 use crate::tenants::{answer, exchange, post};
 use crate::usage::{Server, record};

@@ -12,7 +12,7 @@ use tenant::{
 };
 use usage::Policy;
 
-use crate::http2::{connect, run};
+use crate::support::http2::{connect, run};
 use crate::support::{Peer, Proxy, Upstream, eventually, upstream_body};
 use crate::usage::{Server, record};
 

@@ -10,8 +10,9 @@ use meter::{Record, Trace};
 use relay::{Draw, Kind, Plan, Sampler, Tracing};
 use usage::Policy;
 
+use crate::support::http2;
 use crate::support::{DEADLINE, Peer, Proxy, Upstream, upstream_body};
-use crate::{http2, usage as asking};
+use crate::usage as asking;
 
 const BODY: &str = r#"{"model":"m"}"#;
 const ANSWER: &str = r#"{"id":"chatcmpl-7","choices":[{"index":0,"message":{"content":"hi"},"finish_reason":"length"}],"usage":{"prompt_tokens":7,"completion_tokens":2}}"#;

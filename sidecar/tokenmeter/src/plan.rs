@@ -109,6 +109,7 @@ impl Plan {
                 true => reader.count("workers"),
                 false => machine.cores(),
             },
+            engine: relay::EngineKind::default(),
             stall: reader.milliseconds("stall_ms"),
             tokens_max: reader.number("max_tokens_claimed"),
             connect_timeout: reader.milliseconds("connect_timeout_ms"),

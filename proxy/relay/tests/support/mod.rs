@@ -1,5 +1,6 @@
 //! The three parties of a test, and patience.
 
+pub(crate) mod http2;
 mod peer;
 mod proxy;
 mod upstream;
@@ -7,7 +8,7 @@ mod upstream;
 use std::time::{Duration, Instant};
 
 pub(crate) use peer::Peer;
-pub(crate) use proxy::{Proxy, observer, plan};
+pub(crate) use proxy::{Engine, Proxy, ProxyOn, observer, plan};
 pub(crate) use upstream::{Upstream, body as upstream_body};
 
 /// How long anything may take before a test gives up on it.

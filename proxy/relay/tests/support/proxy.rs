@@ -1,21 +1,38 @@
 //! The proxy under test, with an observer that remembers.
 
+use std::marker::PhantomData;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use meter::Record;
 use relay::{
-    Class, Distrust, Dropped, Inbox, ModelSlot, Observer, Passthrough, Plan, Refusal, RoleSource, RuleKind,
-    Running, Upstream, UsageStep, outbox, start,
+    Class, Distrust, Dropped, EngineKind, Inbox, ModelSlot, Observer, Passthrough, Plan, Refusal, RoleSource,
+    RuleKind, Running, Upstream, UsageStep, outbox, start,
 };
 
 use usage::Policy;
 
 use super::Peer;
 
-/// The proxy. Stops when dropped.
-pub(crate) struct Proxy {
+/// Names the engine of a proxy.
+pub(crate) trait Engine {
+    const KIND: EngineKind;
+}
+
+/// The engine of the tests that are not about engines.
+pub(crate) enum DefaultEngine {}
+
+impl Engine for DefaultEngine {
+    const KIND: EngineKind = EngineKind::Hyper;
+}
+
+/// The proxy on that engine.
+pub(crate) type Proxy = ProxyOn<DefaultEngine>;
+
+/// A proxy on an engine. Stops when dropped.
+pub(crate) struct ProxyOn<E> {
+    engine: PhantomData<E>,
     pub(crate) running: Running,
     pub(crate) inbox: Inbox,
     seen: Arc<Mutex<Seen>>,
@@ -46,7 +63,7 @@ pub(crate) struct Seen {
     pub(crate) meter_panics: bool,
 }
 
-impl Proxy {
+impl<E: Engine> ProxyOn<E> {
     /// A proxy with one worker in front of `upstream`.
     pub(crate) fn new(upstream: SocketAddr) -> Self {
         Self::with(upstream, |_| {})
@@ -54,14 +71,14 @@ impl Proxy {
 
     /// The same with another plan.
     pub(crate) fn with(upstream: SocketAddr, change: impl FnOnce(&mut Plan)) -> Self {
-        let mut plan = plan(upstream);
+        let mut plan = Plan { engine: E::KIND, ..plan(upstream) };
         change(&mut plan);
         let seen = Arc::new(Mutex::new(Seen::default()));
         let observers = (0..plan.workers)
             .map(|_| Box::new(Recorder(Arc::clone(&seen))) as Box<dyn Observer + Send>)
             .collect();
         let (sender, inbox) = outbox(1024);
-        Self { running: start(plan, observers, sender).unwrap(), inbox, seen }
+        Self { engine: PhantomData, running: start(plan, observers, sender).unwrap(), inbox, seen }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -77,7 +94,7 @@ impl Proxy {
     }
 }
 
-impl Drop for Proxy {
+impl<E> Drop for ProxyOn<E> {
     fn drop(&mut self) {
         self.running.stop_now();
         if !std::thread::panicking() {
@@ -105,6 +122,7 @@ pub(crate) fn plan(upstream: SocketAddr) -> Plan {
             usage: Policy::Observe,
             role: RoleSource::default(),
         }],
+        engine: EngineKind::default(),
         tenants: Arc::default(),
         gate: None,
         tell_turned_away: false,

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use relay::Refusal;
 
-use crate::support::{Proxy, Upstream, eventually, upstream_body};
+use super::Proxy;
+use crate::support::{Upstream, eventually, upstream_body};
 
 const GET: &str = "GET /x HTTP/1.1\r\nHost: h\r\n\r\n";
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";

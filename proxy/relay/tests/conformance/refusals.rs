@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use relay::{Passthrough, Refusal};
 
-use crate::support::{Proxy, Upstream, eventually};
+use super::Proxy;
+use crate::support::{Upstream, eventually};
 
 #[test]
 fn ambiguous_requests_never_reach_the_upstream() {

@@ -4,7 +4,8 @@ use std::net::TcpStream;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use crate::support::{Proxy, Upstream, eventually};
+use super::Proxy;
+use crate::support::{Upstream, eventually};
 
 const GET: &str = "GET /x HTTP/1.1\r\nHost: h\r\n\r\n";
 

@@ -4,7 +4,8 @@ use std::net::TcpListener;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use crate::support::{CANCEL, Peer, Proxy, Upstream, eventually, now};
+use super::Proxy;
+use crate::support::{CANCEL, Peer, Upstream, eventually, now};
 
 const REQUEST: &str = "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n{}";
 

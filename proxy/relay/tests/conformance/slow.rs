@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::support::{Proxy, Upstream, eventually};
+use super::Proxy;
+use crate::support::{Upstream, eventually};
 
 /// More than every buffer between two sockets on this machine can hold.
 const WHOLE: usize = 64 << 20;

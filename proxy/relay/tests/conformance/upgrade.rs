@@ -4,7 +4,8 @@ use std::sync::mpsc;
 
 use relay::Passthrough;
 
-use crate::support::{Proxy, Upstream, eventually};
+use super::Proxy;
+use crate::support::{Upstream, eventually};
 
 const SWITCH: &str =
     "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\nSec-X: y\r\n\r\n";

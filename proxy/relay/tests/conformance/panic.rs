@@ -2,7 +2,8 @@
 
 use relay::Dropped;
 
-use crate::support::{Proxy, Upstream, eventually};
+use super::Proxy;
+use crate::support::{Upstream, eventually};
 
 #[test]
 fn other_connections_live_on() {

@@ -2,7 +2,8 @@
 
 use std::sync::mpsc;
 
-use crate::support::{Proxy, Upstream, upstream_body};
+use super::Proxy;
+use crate::support::{Upstream, upstream_body};
 
 #[test]
 fn content_length() {

@@ -1,6 +1,7 @@
 //! Interim responses.
 
-use crate::support::{Proxy, Upstream};
+use super::Proxy;
+use crate::support::Upstream;
 
 const HINTS: &str = "HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n";
 

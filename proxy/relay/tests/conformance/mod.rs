@@ -1,0 +1,23 @@
+//! The cases that every engine must pass: the bytes on either side, cancellation, limits and the drain. The module
+//! above names the engine.
+
+mod bodies;
+mod cancel;
+mod drain;
+mod http2;
+mod interim;
+mod panic;
+mod refusals;
+mod reuse;
+mod slow;
+mod upgrade;
+
+/// The proxy on the engine under test.
+type Proxy = crate::support::ProxyOn<super::UnderTest>;
+
+#[test]
+fn proxy_runs_on_the_named_engine() {
+    let upstream = crate::support::Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    let named = <super::UnderTest as crate::support::Engine>::KIND;
+    Proxy::with(upstream.address, |plan| assert_eq!(plan.engine, named));
+}

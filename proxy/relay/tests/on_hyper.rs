@@ -1,0 +1,15 @@
+//! The conformance cases on hyper.
+
+use relay::EngineKind;
+
+use crate::support::Engine;
+
+/// The engine under test.
+pub(crate) enum UnderTest {}
+
+impl Engine for UnderTest {
+    const KIND: EngineKind = EngineKind::Hyper;
+}
+
+#[path = "conformance/mod.rs"]
+mod conformance;
