@@ -12,7 +12,7 @@ use meter::Tick;
 use crate::holder::{Holder, Resource};
 use crate::{clock, limits};
 
-/// What may be taken together: bytes, or whatever is counted.
+/// An amount that may be taken together, of bytes or of things that are counted.
 #[derive(Clone, Debug)]
 pub(crate) struct Capacity(Arc<Inner>);
 

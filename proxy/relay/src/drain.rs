@@ -1,4 +1,4 @@
-//! How a worker ends. `Serving → Draining → Stopped`, never back:
+//! The end of a worker. `Serving → Draining → Stopped`, never back:
 //!
 //! | phase | new connections | idle connections | requests under way |
 //! |---|---|---|---|
@@ -18,7 +18,7 @@ use std::task::Poll;
 use tokio::sync::futures::OwnedNotified;
 use tokio::sync::{Notify, watch};
 
-/// What all workers were told.
+/// The order given to all workers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Phase {
     /// To serve.

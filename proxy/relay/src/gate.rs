@@ -1,7 +1,6 @@
 //! Enforcement: the tenants that may not spend at the moment. The control plane swaps the whole set;
-//! a worker looks one name up, without a lock and without waiting. Who is not in it passes: a gate of
-//! which nobody takes care refuses nobody (law 3). Some tenants may besides ask only for models that
-//! somebody can name a price of.
+//! a worker looks one name up, without a lock and without waiting. A tenant that is not in it passes: a gate that is
+//! never updated refuses no tenant (law 3). Some tenants may ask only for models that have a price.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -20,9 +19,9 @@ pub struct Gate {
 /// full. Called on a worker's thread: it looks something up, and
 /// waits for nothing.
 pub trait Models: Send + Sync + fmt::Debug {
-    /// Whether a request of this tenant may be refused for its model.
+    /// Returns true if a request of this tenant may be refused for its model.
     fn minds(&self, tenant: &str) -> bool;
-    /// What it is told if it is; it goes to the client as it is.
+    /// The message to the client if it is refused; it is sent as it is.
     fn refused(&self, tenant: &str, wanted: &Wanted<'_>) -> Option<Box<str>>;
     /// Returns the terms for this tenant's requests that cannot be metered in full.
     fn terms(&self, tenant: &str) -> Terms {
@@ -47,7 +46,7 @@ pub struct Terms {
     pub refuse_uncountable: bool,
 }
 
-/// How requests to unknown paths are treated, the strictest last.
+/// The treatment of requests to unknown paths, the strictest last.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum UnknownPaths {
     /// They pass; an answer that is a stream or counts tokens is metered.
@@ -95,7 +94,7 @@ impl Gap {
     }
 }
 
-/// What a request asks for.
+/// The model and place that a request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted<'a> {
     /// The model it names. At most 128 bytes.
@@ -106,12 +105,12 @@ pub struct Wanted<'a> {
     pub upstream: &'a str,
 }
 
-/// What a refused tenant is told.
+/// The answer to a refused tenant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// After how many seconds it may try again: `Retry-After`.
     pub retry_after_s: u64,
-    /// What happened, on whose side, and what to do; it goes to the client as it is.
+    /// The event, the side at fault, and the remedy; it is sent to the client as it is.
     pub message: Box<str>,
 }
 
@@ -121,7 +120,7 @@ impl Gate {
         Self { models: Some(models), ..Self::default() }
     }
 
-    /// Whose models are minded, if this tenant's are.
+    /// The model rules, if they hold for this tenant.
     pub(crate) fn models(&self, tenant: &str) -> Option<&dyn Models> {
         self.models.as_deref().filter(|models| models.minds(tenant))
     }
@@ -141,7 +140,7 @@ impl Gate {
         self.refused.store(Arc::new(tenants));
     }
 
-    /// What `tenant` is told, if it is refused.
+    /// The answer to `tenant`, if it is refused.
     pub fn refused(&self, tenant: &str) -> Option<Refused> {
         self.refused.load().get(tenant).cloned()
     }

@@ -1,11 +1,11 @@
-//! The data plane's only source of chance: for ids, and for nothing that must stay a secret. It is a
+//! The data plane's only source of random numbers: for ids, and for nothing that must stay a secret. It is a
 //! hash of a counter under keys that the operating system gave the worker's thread, so drawing from
-//! it asks nobody.
+//! it needs no system call.
 
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
 
-/// One worker's chance.
+/// The source of one worker's ids.
 #[derive(Debug)]
 pub(crate) struct IdSource {
     keys: RandomState,

@@ -22,20 +22,20 @@ pub const CLIENT_READ_BYTES: usize = 16 * 1024;
 /// The longest `Content-Length` we forward: above it, signed readers see a negative number.
 pub const CONTENT_LENGTH_MAX: u64 = i64::MAX as u64;
 
-/// How long a client's connection may stay without another request: longer than the pools of common
+/// The time for which a client's connection may stay without another request: longer than the pools of common
 /// clients keep one (Go: 90 s is the longest default; most are at 5 to 60 s), so that they close
 /// first and no request meets a closing socket.
 pub const CLIENT_IDLE: Duration = Duration::from_secs(95);
 
-/// How often a client with unread bytes waiting is looked at again, to see whether it left: while
+/// The period at which a client with unread bytes waiting is checked for having left: while
 /// they wait, the kernel has no further event to give.
 pub const GONE_RECHECK: Duration = Duration::from_millis(20);
 
-/// How long we read on after an early answer, so that the client gets to see it: closing with
+/// The time for which the proxy reads on after an early answer, so that the client gets to see it: closing with
 /// unread bytes makes the kernel send a reset, which destroys what was sent.
 pub const LINGER: Duration = Duration::from_secs(1);
 
-/// How long the rest of an unstreamed answer is waited for after its client left: the server has it whole.
+/// The time for which the rest of an unstreamed answer is awaited after its client left: the server has it whole.
 pub const REST_IDLE: Duration = Duration::from_secs(5);
 
 /// The most time for which such a rest is read: 7 GB at 1 Gb/s.
@@ -44,8 +44,8 @@ pub const REST_TIME: Duration = Duration::from_secs(60);
 /// Bytes read away while lingering.
 pub const LINGER_BYTES: usize = 1024 * 1024;
 
-/// How long accepting pauses when the process is out of file descriptors or memory: long enough
-/// for some connections to end, short enough that nobody notices.
+/// The pause in accepting when the process is out of file descriptors or memory: long enough
+/// for some connections to end, short enough that no client notices.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// The log gets one line about failing accepts in this time.
@@ -58,14 +58,14 @@ pub const BACKLOG: i32 = 1024;
 /// twice; more is a flood.
 pub const INTERIM_RESPONSES: usize = 16;
 
-/// How often idle upstream connections are swept.
+/// The period of the sweep.
 pub const SWEEP: Duration = Duration::from_secs(1);
 
-/// How long a connection rests after a stream before it is used again: servers that close it
+/// The time for which a connection rests after a stream before it is used again: servers that close it
 /// without saying so do it within a few milliseconds, and this allows for a busy machine.
 pub const REST_AFTER_STREAM_NS: u64 = 250_000_000;
 
-/// How long it is remembered that a server closes connections after streams.
+/// The time for which it is remembered that a server closes connections after streams.
 pub const CLOSING_REMEMBERED_NS: u64 = 600_000_000_000;
 
 /// Threads for name resolution, per worker; they end when unused.
@@ -79,7 +79,7 @@ pub const CLIENT_WAIT_MIN_NS: u64 = 1_000_000;
 /// second clock read on each would be a tenth of what it measures.
 pub const SPENT_SAMPLE: u32 = 16;
 
-/// How long it is remembered how a server behaves: that it refuses a question, or answers unasked.
+/// The time for which a server's behaviour is remembered: that it refuses a question, or answers unasked.
 pub const REMEMBERED_NS: u64 = 600_000_000_000;
 
 /// After so long a request asks again for what the server refused.

@@ -1,9 +1,9 @@
 //! Listening sockets: each worker has its own on every address and the kernel spreads connections
 //! over them (`SO_REUSEPORT`).
 //!
-//! Sharing a port among workers must not mean sharing it with whoever listens there already: that
+//! Sharing a port among workers must not mean sharing it with a process that listens there already: that
 //! would take a part of the traffic away in silence. So the first bind of an address is made
-//! without `SO_REUSEPORT`, which fails if anybody listens.
+//! without `SO_REUSEPORT`, which fails if another process listens.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};

@@ -1,4 +1,4 @@
-//! What the data plane says while it works. Each worker owns one observer and calls it on its own
+//! The events that the data plane reports while it works. Each worker owns one observer and calls it on its own
 //! thread, so an implementation needs no lock: it writes plain cells that a scrape reads.
 
 use meter::Record;
@@ -8,7 +8,7 @@ use tenant::{Distrust, RuleKind};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ModelSlot(pub u32);
 
-/// Why a request was forwarded without being metered.
+/// The reason why a request was forwarded without being metered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passthrough {
     /// Not a known inference path.
@@ -43,7 +43,7 @@ impl Passthrough {
     }
 }
 
-/// Why a request was answered by the proxy itself.
+/// The reason why a request was answered by the proxy itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// Framing that two readers could understand differently.
@@ -124,7 +124,7 @@ impl Refusal {
     }
 }
 
-/// What was done about a request's usage, where the dialect lets a client ask for it.
+/// A step taken about a request's usage, where the dialect lets a client ask for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UsageStep {
     /// It was asked for, and is taken out of the answer again.
@@ -177,7 +177,7 @@ impl UsageStep {
     }
 }
 
-/// What was lost, so that nothing is lost in silence.
+/// A kind of loss; each is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dropped {
     /// A record that the outbox had no room for.
@@ -194,7 +194,7 @@ pub enum Dropped {
     Decoding,
     /// A local count that could not be made: no room, or the tokenizer failed.
     Tokenizing,
-    /// What was added to a request and could not be taken out of its answer again.
+    /// An addition to a request that could not be taken out of its answer again.
     UsageEdit,
     /// Word of a refusal that the outbox had no room for: it is counted, and has no line in the access log.
     Refusal,
@@ -246,7 +246,7 @@ impl Dropped {
     }
 }
 
-/// What kind of answer our own time was spent on.
+/// The kind of answer on which the proxy's own time was spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// It came in frames.

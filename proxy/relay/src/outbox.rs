@@ -1,7 +1,7 @@
 //! The one queue between data plane and control plane. Bounded; a full one loses the record and
 //! says so, and never makes a stream wait. What goes through it is boxed, so that the room for it
 //! costs nothing until it comes. Words of refusals go the same way, where a log of them is kept, and take
-//! a part of the room at most: a client that is refused a thousand times a second costs nobody a record.
+//! a part of the room at most: a client that is refused a thousand times a second costs no other client a record.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,7 +12,7 @@ use meter::Record;
 use crate::capacity::{Capacity, Permit};
 use crate::rejection::Rejection;
 
-/// What the data plane tells.
+/// A message from the data plane.
 pub enum Notice {
     /// An exchange has finished.
     Finished(Box<Finished>),
@@ -33,16 +33,16 @@ impl Notice {
 
 /// Word of a refusal, with the room that it takes until it is dropped.
 pub struct Told {
-    /// What is told.
+    /// The report.
     pub turned: Rejection,
     _seat: Permit,
 }
 
 /// A finished exchange.
 pub struct Finished {
-    /// What is known of it.
+    /// Its record.
     pub record: Record,
-    /// The answer's text, if its server counts nothing and somebody else can.
+    /// The answer's text, if its server counts nothing and a tokenizer can.
     pub text: Option<Text>,
 }
 
@@ -69,17 +69,17 @@ impl Text {
 #[derive(Clone)]
 pub struct Outbox {
     sender: SyncSender<Notice>,
-    /// What words of refusals may take of it.
+    /// The part of it that reports of rejections may take.
     words: Capacity,
     missed: Missed,
 }
 
-/// How many finished exchanges there was no room for.
+/// The number of finished exchanges that found no room.
 #[derive(Clone, Debug, Default)]
 pub struct Missed(Arc<AtomicU64>);
 
 impl Missed {
-    /// How many since it was last asked: what was not told has to be said by whoever keeps the books.
+    /// Records dropped since the last call. The ledger writes them down as a gap.
     pub fn take(&self) -> u64 {
         // Only after one was missed, so that looking costs the workers nothing.
         if self.0.load(Ordering::Relaxed) == 0 { 0 } else { self.0.swap(0, Ordering::Relaxed) }
@@ -99,11 +99,11 @@ pub fn outbox(exchanges: usize) -> (Outbox, Inbox) {
 }
 
 impl Outbox {
-    /// Puts a finished exchange out; it comes back if there was no room or nobody listens.
+    /// Puts a finished exchange out; it comes back if there is no room or no receiver.
     ///
     /// # Errors
     ///
-    /// What was not taken.
+    /// The exchange that was not taken.
     pub fn put(&self, record: Record, text: Option<Text>) -> Result<(), Box<Finished>> {
         let finished = Notice::Finished(Box::new(Finished { record, text }));
         self.sender.try_send(finished).map_err(|refused| {
@@ -116,12 +116,12 @@ impl Outbox {
         })
     }
 
-    /// What there was no room for.
+    /// The number of exchanges that found no room.
     pub fn missed(&self) -> Missed {
         self.missed.clone()
     }
 
-    /// Puts word of a refusal out; whether there was room and somebody listens.
+    /// Puts a report of a rejection out; returns true if there was room and a receiver.
     #[must_use]
     pub fn tell(&self, turned: Rejection) -> bool {
         self.words.room_for(1).is_some_and(|guard| {

@@ -7,7 +7,7 @@ use http::header::HeaderName;
 use meter::{MAX_REQUEST_ID_BYTES, Role};
 use scan::{Dialect, Request};
 
-/// How the role of an upstream's exchanges is known.
+/// The source of the roles of an upstream's exchanges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RoleSource {
     /// All have this one.

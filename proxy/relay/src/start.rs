@@ -130,7 +130,7 @@ impl Running {
         self.loads.clone()
     }
 
-    /// What is learned about each upstream, in the plan's order: others may know more and say it.
+    /// Each upstream's profile, in the plan's order: the control plane adds what it finds out.
     pub fn learned(&self) -> &[Arc<UpstreamProfile>] {
         &self.profiles
     }
@@ -205,7 +205,7 @@ pub struct HeldOf {
     pub most: usize,
 }
 
-/// Why the data plane did not start.
+/// The reason why the data plane did not start.
 #[derive(Debug)]
 pub enum StartError {
     /// An address could not be bound.
@@ -214,7 +214,7 @@ pub enum StartError {
         upstream: Arc<str>,
         /// The address.
         address: SocketAddr,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// A thread could not be started.

@@ -1,4 +1,4 @@
-//! What was learned about an upstream while serving it. Each fact is one word: a worker that learns
+//! The facts learned about an upstream while serving it. Each fact is one word: a worker that learns
 //! something writes it, every worker reads it at an exchange's start, and none waits for another
 //! (law 7). Facts about behaviour are forgotten after [`limits::REMEMBERED_NS`], because servers
 //! are restarted with other options.
@@ -12,7 +12,7 @@ use usage::Added;
 
 use crate::{Kind, limits};
 
-/// What is known of one upstream beyond its configuration.
+/// The facts known of one upstream beyond its configuration.
 #[derive(Debug, Default)]
 pub struct UpstreamProfile {
     /// Number of the kind in [`Kind::ALL`], plus one.
@@ -137,7 +137,7 @@ impl UpstreamProfile {
         self.rust_front_end.store(u8::from(rust), Ordering::Relaxed);
     }
 
-    /// Whether it is.
+    /// Returns true if it was seen to be the Rust one.
     pub fn has_rust_front_end(&self) -> bool {
         self.rust_front_end.load(Ordering::Relaxed) == 1
     }
@@ -167,17 +167,17 @@ impl UpstreamProfile {
         self.running.refuses(asker, now)
     }
 
-    /// The server sent usage that nobody had asked for.
+    /// The server sent usage without being asked.
     pub fn sends_usage(&self, now: Tick) {
         self.sends_usage.learn(now);
     }
 
-    /// A whole stream that nobody had asked for usage had none.
+    /// A whole stream without the question had no usage.
     pub fn sends_no_usage(&self) {
         self.sends_usage.forget();
     }
 
-    /// Whether it does.
+    /// Returns true if the server lately sent usage without being asked.
     pub fn sends_usage_unasked(&self, now: Tick) -> bool {
         self.sends_usage.holds(now)
     }
@@ -187,7 +187,7 @@ impl UpstreamProfile {
         if something { self.says_nothing.forget() } else { self.says_nothing.learn(now) }
     }
 
-    /// Whether the last whole stream carried none.
+    /// Returns true if the last whole stream carried no count.
     pub fn says_nothing(&self, now: Tick) -> bool {
         self.says_nothing.holds(now)
     }

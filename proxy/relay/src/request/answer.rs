@@ -1,4 +1,4 @@
-//! What the proxy answers by itself: the error shape that clients of inference servers already
+//! The proxy's own answers: the error shape that clients of inference servers already
 //! read, saying what happened, on whose side, and what to do. It never quotes the request
 //! (law 11).
 
@@ -17,7 +17,7 @@ use crate::{Gap, Refusal, Refused};
 pub(crate) struct Answer {
     /// Its status.
     pub(crate) status: StatusCode,
-    /// What is counted.
+    /// The reason that is counted.
     pub(crate) refusal: Refusal,
     code: &'static str,
     message: String,

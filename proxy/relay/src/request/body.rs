@@ -28,7 +28,7 @@ use crate::request::tenant::TenantResolver;
 
 /// A request body as the upstream connection takes it.
 pub(crate) struct Upload<B> {
-    /// Where it comes from, until it is over.
+    /// Its source, until that is over.
     body: Option<B>,
     /// Frames that were read of it and not yet handed on.
     ahead: VecDeque<Result<Frame<Bytes>, BodyError>>,

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use scan::Dialect;
 
-/// How a dialect writes an error. The members are those of the servers' own answers.
+/// The shape of a dialect's errors. The members are those of the servers' own answers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ErrorShape {
     /// `{"error":{"message","type","param","code"}}`: OpenAI, and all who speak like it.
@@ -25,10 +25,10 @@ pub(crate) enum ErrorShape {
     Cohere,
 }
 
-/// What an error says.
+/// The contents of an error.
 pub(crate) struct ErrorBody<'a> {
     pub(crate) status: u16,
-    /// Whose fault it is, in OpenAI's words.
+    /// The error's type, in OpenAI's words.
     pub(crate) kind: &'a str,
     pub(crate) code: &'a str,
     pub(crate) message: &'a str,

@@ -60,12 +60,12 @@ pub(crate) fn is_grpc(headers: &HeaderMap) -> bool {
     kind.is_some_and(|kind| kind.get(..16).is_some_and(|kind| kind.eq_ignore_ascii_case(b"application/grpc")))
 }
 
-/// Whether a comma-separated field names `token`, in any of its lines.
+/// Returns true if a comma-separated field names `token`, in any of its lines.
 pub(crate) fn lists(headers: &HeaderMap, field: &HeaderName, token: &str) -> bool {
     tokens(headers, field).any(|listed| listed.eq_ignore_ascii_case(token.as_bytes()))
 }
 
-/// Whether a field vouches for the body's bytes, so that none of them can be changed unnoticed:
+/// Returns true if a field vouches for the body's bytes, so that none of them can be changed unnoticed:
 /// digests (RFC 9530, RFC 3230, RFC 1864) and signatures (RFC 9421).
 pub(crate) fn is_sealed(headers: &HeaderMap) -> bool {
     // A message has few fields: looking at their names costs less than five hashes.

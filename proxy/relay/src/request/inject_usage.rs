@@ -23,11 +23,11 @@ use crate::{Exchange, UsageStep, clock, limits};
 pub(crate) struct Original {
     parts: request::Parts,
     body: Bytes,
-    /// What stands behind it.
+    /// The trailers behind it.
     trailers: Option<HeaderMap>,
     added: Added,
     client: ClientKey,
-    /// What it was refused for may be its question.
+    /// True if the question may be the cause of a refusal.
     plain: bool,
     /// Its bytes' part of the room for all of them.
     _share: Option<Rc<Permit>>,
@@ -106,7 +106,7 @@ pub(crate) async fn inject<B: ClientBody>(
             return Ok(None);
         }
     };
-    // Under the meter's guard: should it fail, the request goes as it came, and nobody looks.
+    // Under the meter's guard: should it fail, the request goes as it came, unmetered.
     let edited = in_flight.metered.borrow_mut().with(|exchange| {
         if !exchange.asks_for_frames() {
             return Err(UsageStep::NotStreamed);
@@ -156,8 +156,8 @@ impl Original {
     }
 
     /// It was answered with `status`: if that is a success, the question was what was refused. Unless a
-    /// flag was written in a way that this server may have read otherwise: a client could make us ask
-    /// nobody any more.
+    /// flag was written in a way that this server may have read otherwise: a client could stop the proxy
+    /// from asking at all.
     pub(crate) fn answered(&self, in_flight: &InFlight, status: StatusCode) {
         if self.plain && status.is_success() {
             in_flight.worker.profiles[in_flight.upstream].refuses(self.added, self.client, clock::now());

@@ -56,7 +56,7 @@ fn undone(path: &str, slashes: bool) -> String {
     plain
 }
 
-/// Whether an escape of this character may be undone.
+/// Returns true if an escape of this character may be undone.
 fn is_plain(meant: char, slashes: bool) -> bool {
     match meant {
         '/' => slashes,
@@ -65,14 +65,14 @@ fn is_plain(meant: char, slashes: bool) -> bool {
     }
 }
 
-/// What an escape stands for.
+/// The character of an escape.
 enum Meant {
     Character(char),
     /// Half a surrogate pair: cpp-httplib drops it.
     Nothing,
 }
 
-/// What the escape at the beginning of this text stands for, and how many bytes it has.
+/// The character of the escape at the beginning of this text, and the escape's length in bytes.
 fn escaped(text: &str) -> Option<(Meant, usize)> {
     let (code, length) = tenant::escape(text.as_bytes())?;
     Some((char::from_u32(code).map_or(Meant::Nothing, Meant::Character), length))

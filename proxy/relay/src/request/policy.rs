@@ -1,7 +1,7 @@
-//! Which messages are forwarded at all. A message that two readers could understand differently is
+//! The messages that are forwarded at all. A message that two readers could understand differently is
 //! refused, not repaired (law 1): this is what the HTTP library under us leaves to its user.
 //!
-//! What the library settles before we see it, and how:
+//! The HTTP library settles some of it before:
 //! - A request with both `Content-Length` and `Transfer-Encoding: chunked` reaches us without the
 //!   `Content-Length`. It is forwarded re-framed as chunked, and the client's connection is closed
 //!   after the answer, which is what RFC 9112 §6.1 asks of a server that does not refuse.
@@ -21,17 +21,17 @@ use crate::request::headers::{lists, tokens};
 /// A rule that a request broke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Violation {
-    /// What the client is told.
+    /// The status of the answer.
     pub(crate) status: StatusCode,
-    /// What is counted.
+    /// The reason that is counted.
     pub(crate) refusal: Refusal,
     /// A stable word for programs.
     pub(crate) code: &'static str,
-    /// What is wrong, for people.
+    /// The fault, for people.
     pub(crate) message: &'static str,
 }
 
-/// Whether a request may be forwarded.
+/// Refuses a request that may not be forwarded.
 pub(crate) fn check(
     method: &Method,
     uri: &Uri,
@@ -51,7 +51,7 @@ pub(crate) fn check(
     host(uri, version, headers)
 }
 
-/// Whether the client asks to switch protocols, and to one we can carry. A cleartext HTTP/2
+/// Returns true if the client asks to switch protocols, and to one that the proxy can carry. A cleartext HTTP/2
 /// upgrade is not: it is dropped and the request served as it is (RFC 9110 §7.8 allows it).
 pub(crate) fn asks_upgrade(version: Version, headers: &HeaderMap) -> bool {
     version == Version::HTTP_11
@@ -60,7 +60,7 @@ pub(crate) fn asks_upgrade(version: Version, headers: &HeaderMap) -> bool {
         && !lists(headers, &UPGRADE, "h2c")
 }
 
-/// What is wrong with a response head, if it cannot be forwarded. `asked` says that the request
+/// Refuses a response head that cannot be forwarded, with its fault. `asked` says that the request
 /// asked to switch protocols.
 pub(crate) fn check_response(
     status: StatusCode,

@@ -12,16 +12,16 @@ use scan::{Dialect, Name, Request};
 use crate::request::path::{plain, slashed};
 use crate::{Kind, Passthrough};
 
-/// What a request's head says of its exchange.
+/// The facts of an exchange that its request's head states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Route {
-    /// What is spoken, as far as the head says it.
+    /// The language, as far as the head decides it.
     pub(crate) speaks: Speaks,
     /// The model, where the path names it; else empty.
     pub(crate) model: Name,
 }
 
-/// What is spoken at an endpoint.
+/// The language of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Speaks {
     /// This.
@@ -57,7 +57,7 @@ impl Speaks {
     }
 }
 
-/// How a request for `path` (as the upstream will see it) is metered, or why it is not.
+/// Returns the route of a request for `path` (as the upstream will see it), or the reason why it is not metered.
 ///
 /// An escaped slash is a slash, as Python's servers and llama.cpp's read it, unless it is a character of a
 /// model's name.
@@ -183,7 +183,7 @@ const ROUTES: [(&str, Speaks); 35] = [
 /// The batches of OpenAI, Anthropic, LiteLLM and Gemini, and the runs of OpenAI's assistants.
 const BATCHES: [&str; 4] = ["/batches", "/runs", ":batchGenerateContent", ":asyncBatchEmbedContent"];
 
-/// What SGLang takes by `PUT` as well.
+/// The paths that SGLang takes by `PUT` as well.
 const PUT: [&str; 4] = ["/generate", "/encode", "/v1/rerank", "/classify"];
 
 /// Paths of POST requests that are no work for the model. Some of it streams. llama.cpp's

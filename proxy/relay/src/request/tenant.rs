@@ -1,5 +1,5 @@
-//! Whose a request is: the tenant rules in force are asked once, when its head is here, and once more
-//! when its body is known, if they say so. No request waits for that (law 2) but where a
+//! The tenant of a request: the rules in force resolve it when its head is here, or,
+//! if they depend on the body, when that was read. No request waits for that (law 2) but where a
 //! [`Gate`](crate::Gate) has to know first. A panic in the rules is counted and costs the name: the
 //! request is the default tenant's (law 3).
 
@@ -17,7 +17,7 @@ use crate::request::headers;
 use crate::state::WorkerState;
 use crate::{Dropped, clock};
 
-/// The rules of one request, and who sent it.
+/// The tenant rules for one request, and its peer.
 #[derive(Clone)]
 pub(crate) struct TenantResolver {
     rules: Arc<Rules>,
@@ -30,12 +30,12 @@ impl TenantResolver {
         Self { rules: worker.plan.tenants.load(), peer }
     }
 
-    /// Returns true if the peer is one whose word counts.
+    /// Returns true if the peer is trusted.
     pub(crate) fn trusts_peer(&self, worker: &WorkerState) -> bool {
         guarded(worker, || self.rules.trusts(self.peer)).unwrap_or(false)
     }
 
-    /// How many bytes of `path` the upstream is spared.
+    /// Returns the length of the prefix of `path` that the upstream does not get.
     pub(crate) fn strip_prefix_len(&self, worker: &WorkerState, path: &str) -> usize {
         guarded(worker, || self.rules.strip(path)).unwrap_or(0)
     }
@@ -57,7 +57,7 @@ impl TenantResolver {
         });
     }
 
-    /// Whose a request with this head is; `path` is as it came.
+    /// Resolves the tenant of a request with this head; `path` is as it came.
     pub(crate) fn resolve(self, worker: &WorkerState, path: &str, headers: &HeaderMap) -> TenantResolution {
         let field =
             |name: &str, at| headers.get_all(name).iter().nth(at).map(|value: &HeaderValue| value.as_bytes());
@@ -83,15 +83,15 @@ impl TenantResolver {
     }
 }
 
-/// Whose a request is, as far as it can be told by now.
+/// The tenant of a request, as far as it is resolved.
 pub(crate) enum TenantResolution {
-    /// This one's.
+    /// It is resolved.
     Known(Who),
-    /// Its body has to be asked.
+    /// It depends on the body.
     Asks(Box<Asks>),
 }
 
-/// What is asked of a body.
+/// The rules that wait for a body.
 pub(crate) struct Asks {
     rules: Arc<Rules>,
     pending: Pending,
@@ -99,7 +99,7 @@ pub(crate) struct Asks {
 }
 
 impl TenantResolution {
-    /// What has to be found in the body.
+    /// The body members that the rules ask for.
     pub(crate) fn wanted(&self) -> Option<&Arc<Wanted>> {
         match self {
             Self::Known(_) => None,
@@ -139,7 +139,7 @@ impl TenantResolution {
         *self = known.map_or_else(Self::default, Self::Known);
     }
 
-    /// Whose it is; asked when nothing more can be known.
+    /// Takes the identity at the exchange's end. A tenant that is not resolved by then is resolved without the body.
     pub(crate) fn take(&mut self, worker: &WorkerState) -> Who {
         self.body(worker, None);
         match std::mem::take(self) {
@@ -155,12 +155,12 @@ impl Default for TenantResolution {
     }
 }
 
-/// Whose a request is of which the rules could not be asked.
+/// The identity of a request whose rules failed.
 fn nobody() -> Who {
     Who { tenant: DEFAULT_TENANT.into(), principal: None, consumer: None, rule: RuleKind::Default }
 }
 
-/// What the wanted members say, in the rules' words.
+/// Gives the values of the wanted members to `ask`, as the rules take them.
 fn facts<R>(wanted: &Wanted, said: &[Name], ask: impl FnOnce(&BodyFacts<'_>) -> R) -> R {
     let mut facts = BodyFacts::default();
     let mut metadata = Vec::new();

@@ -1,5 +1,5 @@
-//! What usage is asked for in a request's name: the upstream's policy, what is known of its kind,
-//! and what was learned from its answers. Where asking is of no use or has done harm, the request
+//! The question for usage that the proxy adds to a request: it follows from the upstream's policy, its kind
+//! and its earlier answers. Where the question is of no use or has done harm, the request
 //! goes as it came.
 
 use http::HeaderMap;
@@ -12,7 +12,7 @@ use super::route::Speaks;
 use crate::upstream_profile::{ClientKey, UpstreamProfile};
 use crate::{Kind, Upstream, UsageStep};
 
-/// Whether the dialect has `stream_options`.
+/// Returns true if the dialect has `stream_options`.
 pub(crate) fn has_stream_options(dialect: Dialect) -> bool {
     matches!(dialect, Dialect::OpenaiChat | Dialect::OpenaiCompletions)
 }
@@ -94,7 +94,7 @@ impl UsagePolicy<'_> {
             return Err(UsageStep::Unreadable);
         }
         let include = include.is_ok();
-        // A server that nobody has recognised might answer with other frames.
+        // A server of an unknown kind might answer with other frames.
         let continuous = include && running && kind.is_some_and(|kind| counts_continuously(kind, learned));
         let alone_is_void = continuous && kind == Some(Kind::Vllm) || kind == Some(Kind::LlamaCpp);
         Ok(Ask {
@@ -112,18 +112,18 @@ fn takes_plain_flags_only(kind: Kind) -> bool {
     matches!(kind, Kind::LlamaCpp | Kind::Tgi | Kind::MistralRs | Kind::Ollama)
 }
 
-/// Whether the server's completions end in a frame with usage, asked or not. (mistral.rs' end
+/// Returns true if the server's completions end in a frame with usage, asked or not. (mistral.rs' end
 /// without any, asked or not.)
 fn completions_always_count(kind: Kind) -> bool {
     matches!(kind, Kind::LlamaCpp | Kind::Tgi | Kind::MistralRs)
 }
 
-/// Whether the server sends usage for each answer when that is finished, while others still run.
+/// Returns true if the server sends usage for each answer when that is finished, while others still run.
 pub(crate) fn counts_each_answer(kind: Option<Kind>) -> bool {
     kind.is_none_or(|kind| matches!(kind, Kind::LlamaCpp | Kind::Openai))
 }
 
-/// Whether the server knows `continuous_usage_stats` and frames its answers the same with it.
+/// Returns true if the server knows `continuous_usage_stats` and frames its answers the same with it.
 fn counts_continuously(kind: Kind, learned: &UpstreamProfile) -> bool {
     match kind {
         Kind::Vllm => !learned.has_rust_front_end(),

@@ -20,7 +20,7 @@ pub(crate) struct Edit {
     pub(crate) marks: Marks,
     /// Runs while bytes wait, and where in the body those bytes begin.
     overdue: Option<(u64, Pin<Box<Sleep>>)>,
-    /// What could not be cut and was told.
+    /// Cuts that failed and were counted.
     told: u64,
     /// The editor failed; the rest passes as it comes.
     failed: bool,
@@ -28,7 +28,7 @@ pub(crate) struct Edit {
 
 impl Edit {
     /// Takes the next slice, its marks made, and gives away what may go now: all that waits, too, if
-    /// it is the `last` or nobody marks any more.
+    /// it is the `last`, or the meter marks no more.
     pub(crate) fn apply(&mut self, in_flight: &InFlight, slice: Bytes, last: bool) -> Bytes {
         if self.failed {
             return slice;
@@ -51,7 +51,7 @@ impl Edit {
         }
     }
 
-    /// What still waits when no more comes.
+    /// Takes the bytes that still wait when no more come.
     pub(crate) fn release(&mut self) -> Option<Bytes> {
         Some(self.editor.release()).filter(|bytes| !bytes.is_empty())
     }

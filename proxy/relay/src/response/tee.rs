@@ -284,7 +284,7 @@ fn show(
     }
 }
 
-/// What still waits when no more comes.
+/// Takes the bytes that still wait when no more come.
 fn held(edit: &mut Option<Box<Edit>>) -> Option<Bytes> {
     edit.as_mut()?.release()
 }

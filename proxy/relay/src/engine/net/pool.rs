@@ -25,7 +25,7 @@ pub(crate) struct Pool<C> {
     idle: RefCell<Vec<Idle<C>>>,
     size: usize,
     age_max_ns: u64,
-    /// When the server was last seen to close a connection after a stream.
+    /// The last time that the server was seen to close a connection after a stream.
     closed_after_stream: Cell<Option<Tick>>,
 }
 

@@ -1,5 +1,4 @@
-//! A connection that switched protocols (101): bytes both ways until both sides are done. What
-//! they say is none of our business any more.
+//! A connection that switched protocols (101): bytes go both ways, unread, until both sides are done.
 
 use std::io;
 
@@ -12,7 +11,7 @@ use crate::capacity::Permit;
 /// The upstream's side of a tunnel.
 pub(crate) struct UpstreamIo {
     pub(crate) stream: TcpStream,
-    /// What the upstream already said after its 101.
+    /// The bytes that were read behind the upstream's 101.
     pub(crate) first: Bytes,
     /// Its places among the upstream's connections and among all sockets.
     pub(crate) _places: (Option<Permit>, Permit),
