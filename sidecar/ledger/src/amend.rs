@@ -13,7 +13,6 @@ use crate::entry::{Entry, closed};
 use crate::failure::{Failure, Fault};
 use crate::file::{self, File};
 use crate::files;
-use crate::keeper::node;
 use crate::lock::Lock;
 use crate::month;
 use crate::report::source::{Correction, Month};
@@ -94,7 +93,7 @@ fn into_open(path: &Path, amendment: &Amendment<'_>) -> Result<u64, Failure> {
     let now = month::of(amendment.at_us);
     let here = files::of_month(path, now);
     let mut lock = None;
-    let before = node(path).ok();
+    let before = files::node(path).ok();
     // A file of a month to come was made while the clock was wrong: nothing is billed there.
     let open = if path.try_exists()? { Some(File::open(path).map_err(named)?) } else { None };
     let early = open.as_ref().map(|file| file.month).filter(|month| *month > now);
@@ -115,12 +114,14 @@ fn into_open(path: &Path, amendment: &Amendment<'_>) -> Result<u64, Failure> {
     }
     .map_err(named)?;
     // Left by a crash: its log goes into it when it is let go, and nothing else would say so.
-    let whole_us = (lock.is_none() && overview::writer(path).is_none()).then_some(amendment.at_us);
+    let has_all =
+        lock.is_none() && overview::writer(path).is_none() && !check::lacks_log(&file).map_err(named)?;
+    let whole_us = has_all.then_some(amendment.at_us);
     let new =
         write(&mut file, amendment, whole_us).map_err(named)?.ok_or_else(|| named(closed(file.month)))?;
     drop((file, lock));
     // The writer moves the file when its month ends; what was written into it just then may be in no file.
-    if before.is_some() && node(path).ok() != before {
+    if before.is_some() && files::node(path).ok() != before {
         return Err(named(Failure::new(Fault::Locked, "it was moved while this was written: do it again")));
     }
     Ok(new)

@@ -134,7 +134,7 @@ fn orphans(path: &Path, now_us: i64) -> Result<(), Failure> {
 
 /// Gives a file and what belongs to it names that say when it was found damaged. The log goes first:
 /// without its file it is nothing, and the file without its log would be an older state of itself.
-fn aside(path: &Path, now_us: i64) -> Result<PathBuf, Failure> {
+pub(crate) fn aside(path: &Path, now_us: i64) -> Result<PathBuf, Failure> {
     let stamp = jiff::Timestamp::from_microsecond(now_us)
         .map_or_else(|_| now_us.to_string(), |at| at.strftime("%Y-%m-%dT%H-%M-%SZ").to_string());
     let mut to = files::beside(path, &format!("{DAMAGED}{stamp}"));

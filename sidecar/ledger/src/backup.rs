@@ -1,8 +1,10 @@
 //! Backup: a copy of each file of a ledger in another folder, also while a proxy writes the ledger.
 //!
 //! Laws: a copy gets its name when it is whole, on the disk and verified; it replaces only a copy of which it has
-//! everything; what cannot be copied is an error of its file, and the others are copied all the same.
+//! everything, and a damaged one is moved aside; what cannot be copied is an error of its file, and the others are
+//! copied all the same.
 
+use std::fmt;
 use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -17,7 +19,7 @@ use crate::file::{self, File};
 use crate::lock::Lock;
 use crate::report::source::Month;
 use crate::table::{self, EXCHANGE};
-use crate::{check, close, files, store, verify};
+use crate::{aside, check, close, digest, files, month, overview, restored, store, verify};
 
 /// How often the files are copied again because a month ended meanwhile and its file was renamed.
 const TRIES: usize = 5;
@@ -36,18 +38,23 @@ pub struct Copy {
 }
 
 /// The outcome of backing up one file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Done {
     /// It was copied, and the copy verified.
     Copied,
+    /// The same, and the damaged copy that was there has this name now.
+    Replaced(PathBuf),
     /// The copy that was there has everything already, and was verified.
     Unchanged,
+    /// The ledger has no file of this month any more. The copy stays, and was verified.
+    Kept,
 }
 
 /// Copies every file of a ledger and every sign-off into a folder, under their own names.
 ///
 /// # Errors
-/// There is no such ledger or folder, or the folder is the ledger's own or that of a ledger that is written.
+/// There is no such ledger or folder, or the folder is the ledger's own or that of another ledger. Then nothing is
+/// written.
 pub fn backup(path: &Path, folder: &Path, now_us: i64) -> Result<Vec<Copy>, Failure> {
     let named = |error: io::Error| Failure::from(error).of(path.display());
     let refused = |said: &str| Failure::new(Fault::Other, said).of(folder.display());
@@ -60,6 +67,10 @@ pub fn backup(path: &Path, folder: &Path, now_us: i64) -> Result<Vec<Copy>, Fail
     }
     let Some(name) = path.file_name() else { return Err(refused("the ledger has no file name")) };
     let target = folder.join(name);
+    if overview::writer(&target).is_none() {
+        let names = files::list(path).map_err(named)?;
+        refuse_other_ledger(&names, &target).map_err(|failure| failure.of(folder.display()))?;
+    }
     let _one_at_a_time = Lock::take(&target).map_err(|failure| failure.of(target.display()))?;
     let mut tries = 0;
     loop {
@@ -78,6 +89,9 @@ pub fn backup(path: &Path, folder: &Path, now_us: i64) -> Result<Vec<Copy>, Fail
         if copies.iter().all(|copy| copy.done.is_ok()) {
             remove_former_names(&names, &target).map_err(|failure| failure.of(folder.display()))?;
         }
+        copies.extend(
+            without_original(&copies, &target).map_err(|error| Failure::from(error).of(folder.display()))?,
+        );
         for month in files::signed_off(path).map_err(named)? {
             let (from, to) = (files::sign_off(path, month), files::sign_off(&target, month));
             if let Some(failure) = sign_off(&from, &to).err() {
@@ -108,6 +122,108 @@ fn remove_former_names(names: &[PathBuf], target: &Path) -> Result<(), Failure> 
     Ok(())
 }
 
+/// One file of a ledger, as its facts identify it.
+struct Identity {
+    file: File,
+    instance: Vec<u8>,
+    /// It is a copy that no proxy has written to.
+    is_copy: bool,
+    is_closed: bool,
+}
+
+impl Identity {
+    /// The identities of the files that can be read.
+    fn each(names: &[PathBuf]) -> Result<Vec<Self>, Failure> {
+        let mut found = Vec::new();
+        for file in names.iter().filter_map(|name| File::open_read(name).ok()) {
+            if let Some(instance) = file::bytes(&file.connection, "instance")? {
+                let is_copy = restored::copied_us(&file)?.is_some();
+                let is_closed = file::number(&file.connection, "closed_us")?.is_some();
+                found.push(Self { file, instance, is_copy, is_closed });
+            }
+        }
+        Ok(found)
+    }
+
+    fn is_same_file(&self, other: &Self) -> bool {
+        self.instance == other.instance
+    }
+
+    fn is_same_month(&self, other: &Self) -> bool {
+        self.file.month == other.file.month
+    }
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (path, month) = (self.file.path.display(), month::name(self.file.month));
+        write!(f, "{path} is of {month} and has the id {}", digest::hex(&self.instance))
+    }
+}
+
+/// Refuses a folder that has files of another ledger.
+///
+/// A folder with a file of this ledger is its own, unless a proxy went on writing that file there. A ledger whose
+/// earlier files are all lost has no file in common with its copies. Then the folder has copies only, as their mark says
+/// (a closed file has none), and of other months.
+fn refuse_other_ledger(names: &[PathBuf], target: &Path) -> Result<(), Failure> {
+    let (ours, theirs) = (Identity::each(names)?, Identity::each(&files::list(target)?)?);
+    let is_written_there = |their: &&Identity| {
+        let our = ours.iter().find(|our| our.is_same_file(their));
+        !their.is_copy
+            && !their.is_closed
+            && our.is_some_and(|our| matches!(lacks(&our.file, &their.file), Ok(Some(_))))
+    };
+    let stranger = if theirs.iter().any(|their| ours.iter().any(|our| our.is_same_file(their))) {
+        theirs.iter().find(is_written_there)
+    } else if theirs.iter().all(|their| their.is_copy || their.is_closed)
+        && theirs.iter().any(|their| their.is_copy)
+    {
+        theirs.iter().find(|their| ours.iter().any(|our| our.is_same_month(their)))
+    } else {
+        theirs.first()
+    };
+    let (Some(stranger), Some(own)) = (stranger, ours.last()) else { return Ok(()) };
+    let said = format!(
+        "another ledger is in this folder: {stranger}, and of the ledger {own}; nothing was copied: give each ledger a \
+         folder of its own"
+    );
+    Err(Failure::new(Fault::Other, said))
+}
+
+/// The copies of months of which the ledger has no file any more.
+fn without_original(copies: &[Copy], target: &Path) -> io::Result<Vec<Copy>> {
+    let names = files::list(target)?;
+    let others = names.into_iter().filter(|path| copies.iter().all(|copy| copy.path != *path));
+    let found = others.filter_map(|path| {
+        let mut kept = Copy { path, month: None, rows: 0, done: Ok(Done::Kept) };
+        let verified = File::open_read(&kept.path).and_then(|file| {
+            kept.month = Some(file.month);
+            if copies.iter().any(|copy| copy.month == kept.month) {
+                return Ok(Vec::new());
+            }
+            kept.rows = rows(&file)?;
+            Ok(verify::contents(&file)?.differences)
+        });
+        let damage = match verified {
+            Ok(differences) => differences.join("; "),
+            Err(failure) => failure.said,
+        };
+        if !damage.is_empty() {
+            let said =
+                format!("the ledger has no file of this month any more, and its copy is damaged: {damage}");
+            kept.done = Err(Failure::corrupt(said).of(kept.path.display()));
+        }
+        // One of a month that the ledger has lies there under a former name.
+        copies.iter().all(|copy| copy.month.is_none() || copy.month != kept.month).then_some(kept)
+    });
+    Ok(found.collect())
+}
+
+fn rows(file: &File) -> Result<u64, Failure> {
+    Ok(u64::try_from(file::seal(&file.connection, &EXCHANGE)?.entered).unwrap_or(0))
+}
+
 /// Copies one file of the ledger whose copy is at `target`.
 fn copy(from: &Path, target: &Path, folder: &Path, now_us: i64) -> Copy {
     let to = folder.join(from.file_name().unwrap_or_default());
@@ -115,34 +231,78 @@ fn copy(from: &Path, target: &Path, folder: &Path, now_us: i64) -> Copy {
     copy.done = (|| {
         let source = store::open(from)?;
         copy.month = Some(source.month);
-        copy.rows = u64::try_from(file::seal(&source.connection, &EXCHANGE)?.entered).unwrap_or(0);
+        copy.rows = rows(&source)?;
         if check::lacks_log(&source)? {
             return Err(Failure::corrupt(check::LACKS_LOG).of(from.display()));
         }
-        let there = if to.try_exists()? { File::open_read(&to).ok() } else { None };
-        if let Some(there) = &there {
-            if files::length(&files::beside(&to, "-wal")) > 0 {
-                return Err(kept(&to, "another program wrote it and left a log beside it"));
-            }
-            if there.month == source.month {
-                if let Some(lacks) = lacks(&source, there)? {
-                    return Err(kept(&to, &lacks));
-                }
-                if lacks_nothing_of(there, &source)? && verify::contents(there)?.differences.is_empty() {
-                    return Ok(Done::Unchanged);
-                }
-            }
+        let there = There::find(&to, &source)?;
+        if matches!(there, There::Unchanged) {
+            return Ok(Done::Unchanged);
         }
         let new = files::beside(&to, ".new");
         let made = write(&source, &new, now_us).and_then(|()| {
-            if let Some(there) = there.filter(|there| there.month != source.month) {
-                move_away(there, target)?;
-            }
-            Ok(files::rename(&new, &to)?)
+            let done = match there {
+                There::OfMonth(there) => {
+                    move_away(there, target)?;
+                    Done::Copied
+                }
+                There::Damaged => Done::Replaced(aside::aside(&to, now_us)?),
+                There::Nothing | There::Unchanged | There::Outdated => Done::Copied,
+            };
+            files::rename(&new, &to)?;
+            Ok(done)
         });
-        made.inspect_err(|_| _ = fs::remove_file(&new)).map(|()| Done::Copied)
+        made.inspect_err(|_| _ = fs::remove_file(&new))
     })();
     copy
+}
+
+/// The copy that an earlier backup left where a file is to be copied.
+enum There {
+    Nothing,
+    /// It has everything of the file.
+    Unchanged,
+    /// The file has everything of it.
+    Outdated,
+    /// It is of another month, whose file was the open one.
+    OfMonth(File),
+    /// It is damaged, so that it cannot be known whether the file has everything of it. It is moved aside and not
+    /// deleted: it may be all that is left of rows that the ledger lost.
+    Damaged,
+}
+
+impl There {
+    /// Compares what is at `to` with the file to be copied.
+    ///
+    /// # Errors
+    /// It has something that the file lacks, or cannot be read for a reason other than damage.
+    fn find(to: &Path, source: &File) -> Result<Self, Failure> {
+        if !to.try_exists()? {
+            return Ok(Self::Nothing);
+        }
+        match Self::compare(to, source) {
+            Err(failure) if failure.fault == Fault::Corrupt => Ok(Self::Damaged),
+            found => found.map_err(|failure| failure.of(to.display())),
+        }
+    }
+
+    fn compare(to: &Path, source: &File) -> Result<Self, Failure> {
+        let there = File::open_read(to)?;
+        if check::has_log(to) {
+            return Err(kept("another program wrote it and left a log beside it"));
+        }
+        if there.month != source.month {
+            return Ok(Self::OfMonth(there));
+        }
+        if let Some(lacks) = lacks(source, &there)? {
+            return Err(kept(&lacks));
+        }
+        if !lacks_nothing_of(&there, source)? || check::lacks_log(&there)? {
+            return Ok(Self::Outdated);
+        }
+        let is_good = verify::contents(&there)?.differences.is_empty();
+        Ok(if is_good { Self::Unchanged } else { Self::Damaged })
+    }
 }
 
 /// Writes a copy, whole, on the disk and verified.
@@ -174,6 +334,7 @@ fn write(source: &File, new: &Path, now_us: i64) -> Result<(), Failure> {
         let entry = Entry::begin(&mut file)?;
         let alive_us = entry.number("alive_us")?.unwrap_or(now_us);
         entry.fact(check::WHOLE, ValueRef::Integer(alive_us.max(now_us)))?;
+        restored::mark(&entry, now_us)?;
         entry.fact("clean", ValueRef::Integer(0))?;
         entry.commit()?;
         file.rest()?;
@@ -197,8 +358,10 @@ fn move_away(there: File, target: &Path) -> Result<(), Failure> {
         drop(there);
         return Ok(files::rename(&from, &to)?);
     }
-    match lacks(&File::open_read(&to)?, &there)? {
-        Some(lacks) => Err(kept(&there.path, &format!("{}: {lacks}", to.display()))),
+    let compared = File::open_read(&to).and_then(|to| lacks(&to, &there));
+    let refused = |why: &str| kept(&format!("{}: {why}", to.display())).of(there.path.display());
+    match compared.map_err(|failure| refused(&failure.said))? {
+        Some(lacks) => Err(refused(&lacks)),
         None => Ok(()),
     }
 }
@@ -249,16 +412,16 @@ fn lacks_nothing_of(copy: &File, file: &File) -> Result<bool, Failure> {
     Ok(file::number(&copy.connection, "closed_us")? == file::number(&file.connection, "closed_us")?)
 }
 
-fn kept(copy: &Path, why: &str) -> Failure {
+fn kept(why: &str) -> Failure {
     let said = format!("the copy that is there stays as it is: {why}; move it away to have this one copied");
-    Failure::new(Fault::Other, said).of(copy.display())
+    Failure::new(Fault::Other, said)
 }
 
 fn sign_off(from: &Path, to: &Path) -> Result<(), Failure> {
     let document = fs::read(from)?;
     match fs::read(to) {
         Ok(there) if there == document => return Ok(()),
-        Ok(_) => return Err(kept(to, "it is another sign-off of the same month")),
+        Ok(_) => return Err(kept("it is another sign-off of the same month").of(to.display())),
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(Failure::from(error).of(to.display())),
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::{Copy, Done, backup};
 use crate::report::source::{DAY_US, Gap, Month, Range, Source};
 use crate::running::Ledger;
-use crate::testing::{NOON_US, Place, row};
+use crate::testing::{NOON_US, Place, notes, row};
 use crate::{Fault, Plan, Row, Store, check, close, files, month, overview, start, verify};
 
 const LONG: Duration = Duration::from_secs(30);
@@ -55,7 +55,7 @@ fn copies(place: &Place, folder: &Place) -> Vec<Copy> {
 
 #[track_caller]
 fn all_are(copies: &[Copy], done: Done) {
-    assert!(copies.iter().all(|copy| copy.done == Ok(done)), "{copies:#?}");
+    assert!(copies.iter().all(|copy| copy.done.as_ref() == Ok(&done)), "{copies:#?}");
 }
 
 fn differences(path: &Path) -> Vec<String> {
@@ -119,7 +119,7 @@ fn backup_beside_a_writer_restores_its_ledger() {
     let gaps: Vec<_> = gaps.iter().map(|gap| (gap.from_us, gap.until_us, &*gap.why)).collect();
     assert_eq!(
         gaps,
-        [(november_us(), november_us() + 60, "crash")],
+        [(november_us(), november_us() + 60, "restored")],
         "what was entered after the backup is missing"
     );
     assert_eq!(differences(&place.ledger()), Vec::<String>::new());
@@ -207,8 +207,193 @@ fn copy_is_replaced_only_by_one_that_has_all_of_it() {
     // A copy that is damaged is no copy.
     fs::write(place.ledger(), &whole).unwrap();
     fs::write(folder.ledger(), "this is none").unwrap();
-    assert_eq!(copies(&place, &folder)[1].done, Ok(Done::Copied));
+    assert!(matches!(copies(&place, &folder)[1].done, Ok(Done::Replaced(_))));
     assert_eq!(differences(&folder.ledger()), Vec::<String>::new());
+}
+
+#[test]
+fn damaged_copy_is_moved_aside_and_replaced() {
+    let (place, folder) = (Place::new(), Place::new());
+    assert!(two_months(&place).shutdown(LONG));
+    all_are(&copies(&place, &folder), Done::Copied);
+    let whole = fs::read(folder.ledger()).unwrap();
+    for pages in [3..8, 8..whole.len() / 4096, 1..whole.len() / 4096] {
+        let mut damaged = fs::read(folder.ledger()).unwrap();
+        damaged[pages.start * 4096..pages.end * 4096].fill(0xa5);
+        fs::write(folder.ledger(), &damaged).unwrap();
+        let done = copies(&place, &folder)[1].done.clone();
+        let Ok(Done::Replaced(aside)) = done else { panic!("{done:?}") };
+        assert_eq!(fs::read(aside).unwrap(), damaged);
+        assert_eq!(differences(&folder.ledger()), [""; 0]);
+    }
+    // A damaged ledger replaces nothing.
+    let mut damaged = fs::read(folder.ledger()).unwrap();
+    damaged[4096 * 3..4096 * 8].fill(0xa5);
+    for path in [folder.ledger(), place.ledger()] {
+        fs::write(path, &damaged).unwrap();
+    }
+    assert!(copies(&place, &folder)[1].done.is_err());
+    assert_eq!(fs::read(folder.ledger()).unwrap(), damaged);
+}
+
+#[test]
+fn other_ledgers_folder_is_refused_unwritten() {
+    let place = Place::new();
+    assert!(two_months(&place).shutdown(LONG));
+    let (stopped, its_copies, fork) = (Place::new(), Place::new(), Place::new());
+    let ledger = written_at(NOON_US, &stopped.ledger());
+    ledger.enter(row(1));
+    assert!(ledger.shutdown(LONG));
+    let two = Place::new();
+    assert!(two_months(&two).shutdown(LONG));
+    all_are(&copies(&two, &its_copies), Done::Copied);
+    all_are(&copies(&place, &fork), Done::Copied);
+    let ledger = written_at(november_us() + 60, &fork.ledger());
+    ledger.enter(of_november(200));
+    assert!(ledger.shutdown(LONG));
+    fs::remove_file(fork.path("x-2026-10.db")).unwrap();
+    for folder in [&stopped, &its_copies, &fork] {
+        let before: Vec<_> = folder.names().iter().map(|name| fs::read(folder.path(name)).unwrap()).collect();
+        let names = folder.names();
+        let said = backup(&place.ledger(), folder.as_ref(), november_us() + 90).unwrap_err().said;
+        let id = |path: &Path| {
+            let file = crate::file::File::open_read(path).unwrap();
+            crate::digest::hex(&crate::file::bytes(&file.connection, "instance").unwrap().unwrap())
+        };
+        let ids = files::list(&folder.ledger()).unwrap().iter().any(|path| said.contains(&id(path)));
+        assert!(ids && said.contains(&id(&place.ledger())), "{said}");
+        assert_eq!(folder.names(), names);
+        for (name, before) in names.iter().zip(before) {
+            assert!(fs::read(folder.path(name)).unwrap() == before, "{name} is as it was");
+        }
+    }
+}
+
+#[test]
+fn copy_without_its_original_is_kept_and_named() {
+    let (place, folder) = (Place::new(), Place::new());
+    assert!(two_months(&place).shutdown(LONG));
+    all_are(&copies(&place, &folder), Done::Copied);
+    for name in ["x-2026-10.db", "x-2026-10.json"] {
+        fs::remove_file(place.path(name)).unwrap();
+    }
+    let copy = folder.path("x-2026-10.db");
+    let kept = copies(&place, &folder).pop().unwrap();
+    assert_eq!(
+        kept,
+        Copy { path: copy.clone(), month: Some(october()), rows: 10, done: Ok(Done::Kept) },
+        "the copy of October"
+    );
+    close::read_only(&copy, false).unwrap();
+    let mut damaged = fs::read(&copy).unwrap();
+    damaged[4096 * 20..4096 * 24].fill(0xa5);
+    fs::write(&copy, damaged).unwrap();
+    let said = copies(&place, &folder).pop().unwrap().done.unwrap_err().said;
+    assert!(said.contains("no file of this month any more, and its copy is damaged"), "{said}");
+}
+
+#[test]
+fn restored_ledger_notes_the_gap_in_earlier_months() {
+    let (place, folder) = (Place::new(), Place::new());
+    let ledger = two_months(&place);
+    all_are(&copies(&place, &folder), Done::Copied);
+    assert!(ledger.shutdown(LONG));
+    let noted = |place: &Place, month| notes(&place.ledger(), month, "(restored)");
+    assert_eq!(noted(&folder, october()), [""; 0], "it is a copy");
+    assert!(written_at(november_us() + 60, &folder.ledger()).shutdown(LONG));
+    let late = "late exchanges and corrections that were entered in it may be missing";
+    let of_october = noted(&folder, october());
+    assert!(of_october.len() == 1 && of_october[0].ends_with(late), "{of_october:?}");
+    let own = noted(&folder, october() + 1);
+    assert!(own.len() == 1 && own[0].ends_with("what it lacks is not known"), "{own:?}");
+    assert_eq!(noted(&folder, october() + 2), [""; 0]);
+    assert!(written_at(november_us() + 90, &folder.ledger()).shutdown(LONG));
+    assert_eq!(noted(&folder, october()).len(), 1, "once");
+    // A process that was killed lost no file.
+    let ledger = written_at(november_us() + 60, &place.ledger());
+    ledger.enter(of_november(300));
+    acknowledged(&ledger, 1);
+    let killed = place.copy();
+    assert!(written_at(november_us() + 90, &killed.ledger()).shutdown(LONG));
+    assert_eq!(contents(&killed.ledger()).1.len(), 1);
+    assert_eq!(notes(&killed.ledger(), october(), "gap"), [""; 0]);
+    assert!(ledger.shutdown(LONG));
+}
+
+#[test]
+fn restored_past_month_has_a_gap() {
+    let (place, folder) = (Place::new(), Place::new());
+    let ledger = written_at(NOON_US, &place.ledger());
+    (0..10).for_each(|n| ledger.enter(row(n)));
+    assert!(ledger.shutdown(LONG));
+    assert!(written_at(november_us(), &place.ledger()).shutdown(LONG));
+    all_are(&copies(&place, &folder), Done::Copied);
+    fs::copy(folder.path("x-2026-10.db"), place.path("x-2026-10.db")).unwrap();
+    let closed = place.copy();
+    close(&closed.ledger(), october(), "ann", november_us() + 60).unwrap();
+    assert_eq!(notes(&closed.ledger(), october(), "(restored)").len(), 1);
+    let ledger = written_at(november_us() + 60, &place.ledger());
+    ledger.enter(of_november(1));
+    acknowledged(&ledger, 1);
+    assert_eq!(ledger.status().gaps_total, 1);
+    assert!(ledger.shutdown(LONG));
+    assert_eq!(notes(&place.ledger(), october(), "(restored)").len(), 1);
+    assert_eq!(notes(&place.ledger(), october() + 1, "gap"), [""; 0]);
+    assert_eq!(differences(&place.ledger()), [""; 0]);
+}
+
+#[test]
+fn report_of_a_copy_without_its_log_says_so() {
+    let (place, folder) = (Place::new(), Place::new());
+    let ledger = two_months(&place);
+    for name in ["x-2026-10.db", "x-2026-10.json", "x.db"] {
+        fs::copy(place.path(name), folder.path(name)).unwrap();
+    }
+    let lacks = |place: &Place, month| notes(&place.ledger(), month, check::LACKS_LOG).len();
+    assert_eq!([0, 1, 2].map(|later| lacks(&folder, october() + later)), [1, 1, 0]);
+    assert_eq!([0, 1].map(|later| lacks(&place, october() + later)), [0, 0], "it has its log");
+    assert!(ledger.shutdown(LONG));
+    assert_eq!(lacks(&place, october() + 1), 0, "it needs none");
+    // Its proxy enters the gap.
+    assert!(written_at(november_us() + 60, &folder.ledger()).shutdown(LONG));
+    assert_eq!(lacks(&folder, october() + 1), 0);
+    assert_eq!(notes(&folder.ledger(), october(), "(restored)").len(), 1);
+}
+
+#[test]
+fn report_beside_a_new_proxy_has_no_note() {
+    let place = Place::new();
+    let ledger = written_at(november_us(), &place.ledger());
+    let mut reports = 0;
+    while ledger.status().rows_total == 0 {
+        if place.ledger().exists() {
+            assert_eq!(notes(&place.ledger(), october() + 1, "-wal"), [""; 0]);
+            reports += 1;
+        }
+        if reports == 10 {
+            ledger.enter(of_november(1));
+        }
+    }
+    assert_eq!(notes(&place.ledger(), october() + 1, "-wal"), [""; 0]);
+    assert!(ledger.shutdown(LONG));
+}
+
+#[test]
+fn amended_copy_without_its_log_still_lacks_it() {
+    let (place, folder) = (Place::new(), Place::new());
+    let ledger = two_months(&place);
+    fs::copy(place.ledger(), folder.ledger()).unwrap();
+    let amendment = crate::Amendment {
+        what: "looked",
+        who: "ann",
+        detail: "{}",
+        at_us: november_us(),
+        rates: &[],
+        corrections: &[],
+    };
+    crate::amend(&folder.ledger(), &amendment).unwrap();
+    assert!(differences(&folder.ledger()).contains(&check::LACKS_LOG.to_owned()));
+    assert!(ledger.shutdown(LONG));
 }
 
 #[test]
@@ -223,7 +408,8 @@ fn copy_of_the_open_month_gets_its_name_when_the_month_is_over() {
     let ledger = written_at(november_us(), &place.ledger());
     ledger.enter(of_november(1));
     acknowledged(&ledger, 1);
-    all_are(&copies(&place, &folder), Done::Copied);
+    let done: Vec<_> = copies(&place, &folder).into_iter().map(|copy| copy.done).collect();
+    assert_eq!(done, [Ok(Done::Copied), Ok(Done::Kept)]);
     assert_eq!(folder.names(), ["x-2026-10.db", "x.db", "x.db.lock"]);
     assert_eq!(contents(&folder.ledger()).0, [(october(), 10), (october() + 1, 1)]);
     assert!(ledger.shutdown(LONG));
@@ -280,5 +466,5 @@ fn restored_copy_of_a_stopped_ledger_has_a_gap() {
     acknowledged(&restored, 1);
     assert!(restored.shutdown(LONG));
     let gaps = contents(&folder.ledger()).1;
-    assert_eq!(gaps.iter().map(|gap| &*gap.why).collect::<Vec<_>>(), ["crash"]);
+    assert_eq!(gaps.iter().map(|gap| &*gap.why).collect::<Vec<_>>(), ["restored"]);
 }

@@ -4,6 +4,9 @@
 //! The lines, by which reports go, are read whole each time; all pages only where that takes seconds at
 //! most. What is left, `tokenmeter ledger verify` reads.
 
+use std::path::Path;
+
+use rusqlite::Connection;
 use rusqlite::types::ValueRef;
 
 use crate::failure::Failure;
@@ -48,9 +51,18 @@ pub const LACKS_LOG: &str = "it was copied while a proxy wrote it, without the -
 /// Returns whether a file was copied while it was written, without its log. A file that a proxy closed in order, has
 /// open, or left with its log when it was killed was not.
 pub(crate) fn lacks_log(file: &File) -> Result<bool, Failure> {
-    let number = |name| file::number(&file.connection, name);
-    let is_whole = || Ok::<_, Failure>(number(WHOLE)? >= number("alive_us")?);
-    Ok(number("clean")? == Some(0) && files::length(&files::beside(&file.path, "-wal")) == 0 && !is_whole()?)
+    Ok(!has_log(&file.path) && had_log(&file.connection)?)
+}
+
+/// Returns true if a log that is not empty lies beside a file.
+pub(crate) fn has_log(path: &Path) -> bool {
+    files::length(&files::beside(path, "-wal")) > 0
+}
+
+/// Returns true if some rows of a file were in a log when it was written last.
+pub(crate) fn had_log(connection: &Connection) -> Result<bool, Failure> {
+    let number = |name| file::number(connection, name);
+    Ok(number("clean")? == Some(0) && number(WHOLE)? < number("alive_us")?)
 }
 
 /// Returns whether SQLite's own check, which is one transaction, would delay checkpoints of a file that may be written.

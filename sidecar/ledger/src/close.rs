@@ -16,7 +16,7 @@ use crate::missing::Missing;
 use crate::report::source::Month;
 use crate::sign_off::{SignOff, utc};
 use crate::table::Digest;
-use crate::{digest, files, month, verify};
+use crate::{digest, files, month, restored, verify};
 
 /// Closes a month and signs it off. Of one that is closed already the sign-off is written again, as it was.
 ///
@@ -40,6 +40,8 @@ pub fn close(path: &Path, wanted: Month, who: &str, now_us: i64) -> Result<SignO
         return Err(refused(format!("there is no file of it beside {}", path.display())));
     }
     let previous = previous(path, wanted)?;
+    // A month that no proxy opened since it was put back from a copy.
+    restored::past_gap(&to, now_us).map_err(|failure| failure.of(to.display()))?;
     for verdict in verify(path, Some(wanted))? {
         // What a close that was cut short has not written yet is no difference.
         let differences: Vec<_> =

@@ -10,6 +10,7 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::types::{Value, ValueRef};
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
@@ -232,8 +233,16 @@ impl File {
         }
     }
 
+    /// Leaves the log beside the file if it is dropped without [`File::rest`], as a process that is killed does: a file
+    /// that is not in order and has no log counts as a copy that lacks it.
+    pub(crate) fn keep_log(&self) -> Result<(), Failure> {
+        self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+        Ok(())
+    }
+
     /// Lets go of the file, settled if that can be. Whether it could.
     pub(crate) fn rest(self) -> Result<bool, Failure> {
+        self.connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
         let settled = self.settle()?;
         self.connection.close().map_err(|(_, error)| error)?;
         Ok(settled)

@@ -7,7 +7,7 @@
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::month;
@@ -124,6 +124,12 @@ pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
 pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)?;
     sync_directory(to)
+}
+
+/// Returns the device and the inode of a file.
+pub(crate) fn node(path: &Path) -> io::Result<(u64, u64)> {
+    let data = fs::metadata(path)?;
+    Ok((data.dev(), data.ino()))
 }
 
 /// How long a file is; 0 if it is not there.

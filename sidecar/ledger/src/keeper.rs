@@ -5,9 +5,6 @@
 //! not moved; after a fault nothing is believed that was not read again from a fresh descriptor.
 
 use std::collections::HashMap;
-use std::fs;
-use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -17,10 +14,10 @@ use crate::entry::Entry;
 use crate::failure::{Failure, Fault};
 use crate::file::{self, File};
 use crate::lock::Lock;
-use crate::report::source::{DAY_US, Month};
+use crate::report::source::{DAY_US, Gap, Month};
 use crate::status::News;
-use crate::succession::Succession;
-use crate::{aside, check, files, month};
+use crate::succession::{Left, Succession};
+use crate::{aside, check, files, month, restored};
 
 /// How long a month that is not the open one stays open after its last row.
 const IDLE: Duration = Duration::from_secs(30);
@@ -135,13 +132,13 @@ impl Keeper {
         if self.succession.is_first() {
             self.settle_others(now_us);
         }
-        let mut crashed_us = None;
+        let mut left = None;
         let path = self.path.clone();
         // What is set aside if it is found damaged.
         self.open_path.clone_from(&path);
         if path.try_exists()? {
-            let (file, crashed) = self.open_checked(&path)?;
-            crashed_us = crashed;
+            let (file, disorder) = self.open_checked(&path)?;
+            left = disorder;
             self.hold(file, true)?;
         } else {
             let now = month::of(now_us);
@@ -149,13 +146,13 @@ impl Keeper {
             if early.try_exists()? {
                 // Its first rows came while the month before could not be moved.
                 self.open_path.clone_from(&early);
-                let (file, crashed) = self.open_checked(&early)?;
+                let (file, disorder) = self.open_checked(&early)?;
                 if file.settle()? {
                     file.rest()?;
                     files::rename(&early, &path)?;
                     return self.open_ledger(now_us);
                 }
-                crashed_us = crashed;
+                left = disorder;
                 self.hold(file, true)?;
             } else {
                 let (file, gaps) = aside::create(&path, &path, now, &self.who, now_us)?;
@@ -163,24 +160,26 @@ impl Keeper {
                 self.hold(file, true)?;
             }
         }
-        self.begin(crashed_us, now_us)?;
+        self.begin(left, now_us)?;
         let open = self.open;
         if open.is_some_and(|open| is_over(open, now_us)) { self.turn(now_us) } else { Ok(()) }
     }
 
     /// Opens the file that is to be written on, checked, with everything of its log in it. With the last
     /// sign of life of whoever left it in disorder.
-    fn open_checked(&self, path: &Path) -> Result<(File, Option<i64>), Failure> {
+    fn open_checked(&self, path: &Path) -> Result<(File, Option<Left>), Failure> {
         if files::length(path) == 0 {
             return Err(Failure::corrupt("it is empty"));
         }
+        let has_log = check::has_log(path);
         let file = File::open(path)?;
         let in_order = file::number(&file.connection, "clean")? == Some(1);
         let alive = file::number(&file.connection, "alive_us")?;
+        let why = if restored::is_copy(&file, has_log)? { Gap::RESTORED } else { "crash" };
         check::look(&file, in_order)?;
         self.trust(&file)?;
-        let crashed = alive.filter(|_| !in_order);
-        Ok((file, crashed))
+        let left = alive.filter(|_| !in_order).map(|alive_us| Left { alive_us, why });
+        Ok((file, left))
     }
 
     /// After an fsync that failed, what the log holds is believed when it was written into the file.
@@ -192,16 +191,17 @@ impl Keeper {
     }
 
     /// Says in the open month that this process writes it now, and what is not known of the time before.
-    fn begin(&mut self, crashed_us: Option<i64>, now_us: i64) -> Result<(), Failure> {
+    fn begin(&mut self, left: Option<Left>, now_us: i64) -> Result<(), Failure> {
         let who = self.who.clone();
         let held = self.open.and_then(|month| self.files.get_mut(&month));
         let file = &mut held.ok_or_else(not_open)?.file;
-        let gaps = self.succession.gaps(file, crashed_us, now_us)?;
+        let gaps = self.succession.gaps(file, left, now_us)?;
         let mut entry = Entry::begin(file)?;
         gaps.iter().try_for_each(|gap| entry.gap(gap))?;
         if self.succession.is_first() {
             entry.act(now_us, "opened", &who, "{}")?;
         }
+        restored::unmark(&entry)?;
         entry.fact("clean", ValueRef::Integer(0))?;
         entry.fact("alive_us", ValueRef::Integer(now_us))?;
         entry.commit()?;
@@ -218,8 +218,9 @@ impl Keeper {
     }
 
     fn hold(&mut self, file: File, as_open: bool) -> Result<(), Failure> {
-        let node = node(&file.path)?;
+        let node = files::node(&file.path)?;
         let month = file.month;
+        file.keep_log()?;
         self.files.insert(month, Held { file, node, used: Instant::now() });
         if as_open {
             self.open = Some(month);
@@ -305,7 +306,9 @@ impl Keeper {
 
     /// Whether the file of a month is still the one that its path names.
     pub(crate) fn is_there(&self, month: Month) -> bool {
-        self.files.get(&month).is_some_and(|held| node(&held.file.path).is_ok_and(|node| node == held.node))
+        self.files
+            .get(&month)
+            .is_some_and(|held| files::node(&held.file.path).is_ok_and(|node| node == held.node))
     }
 
     /// Whether a month that cannot be written now is to be waited for.
@@ -544,16 +547,21 @@ impl Keeper {
         }
     }
 
-    /// Puts away months that a crash left open.
+    /// Puts away months that a crash left open, and enters the gaps of those put back from a copy.
     fn settle_others(&mut self, now_us: i64) {
         for path in files::list(&self.path).unwrap_or_default() {
-            let left = ["-wal", "-journal"].iter().any(|suffix| files::beside(&path, suffix).exists());
-            if path == self.path || !left {
+            if path == self.path {
                 continue;
             }
-            let settled = File::open(&path).and_then(|file| {
+            let left = ["-wal", "-journal"].iter().any(|suffix| files::beside(&path, suffix).exists());
+            let settled = restored::past_gap(&path, now_us).and_then(|gaps| {
+                self.news.gaps += gaps;
+                if !left {
+                    return Ok(());
+                }
+                let file = File::open(&path)?;
                 file.write_back()?;
-                file.rest()
+                file.rest().map(|_| ())
             });
             let month = path.file_name().and_then(|name| files::month_in(&self.path, name.to_str()?));
             if let (Err(failure), Some(month)) = (settled, month) {
@@ -566,11 +574,6 @@ impl Keeper {
 /// Whether a month is not the one to be written to: it is past, or begins so late that a clock was wrong.
 fn is_over(open: Month, now_us: i64) -> bool {
     open < month::of(now_us) || month::begin_us(open) > now_us.saturating_add(AHEAD_US)
-}
-
-pub(crate) fn node(path: &Path) -> io::Result<(u64, u64)> {
-    let data = fs::metadata(path)?;
-    Ok((data.dev(), data.ino()))
 }
 
 /// The file was taken away while it was written to.

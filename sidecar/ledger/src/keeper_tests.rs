@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::{IDLE, Keeper, LOG, READ_MAX};
 use crate::entry::Entry;
 use crate::report::source::{Gap, Month, Range, Source};
-use crate::testing::{NOON_US, Place, row};
+use crate::testing::{NOON_US, Place, notes, row};
 use crate::{Fault, Row, Store, files, month};
 
 const OCTOBER_US: i64 = NOON_US;
@@ -237,4 +237,52 @@ fn reader_that_keeps_a_month_from_its_end_is_reported() {
     assert_eq!((keeper.trouble(), keeper.read_since), (None, None));
     assert!(place.names().contains(&"x-2026-10.db".to_owned()), "{:?}", place.names());
     keeper.end(november_us()).unwrap();
+}
+
+#[test]
+fn corrupt_open_file_is_noted_in_earlier_months() {
+    let place = Place::new();
+    let mut keeper = two_months(&place);
+    keeper.end(november_us()).unwrap();
+    drop(keeper);
+    spoil(&place, "x.db");
+    ready(&place, november_us()).end(november_us()).unwrap();
+    let noted = |month| notes(&place.ledger(), month, "(corrupt)").len();
+    assert_eq!([0, 1, 2].map(|later| noted(october() + later)), [1, 1, 0]);
+}
+
+#[test]
+fn corrupt_past_month_is_not_noted_in_later_ones() {
+    let place = Place::new();
+    let mut keeper = two_months(&place);
+    spoil(&place, "x-2026-10.db");
+    keeper.files.get_mut(&october()).unwrap().used = Instant::now().checked_sub(IDLE * 2).unwrap();
+    keeper.tick(november_us()).unwrap();
+    keeper.end(november_us()).unwrap();
+    let noted = |month| notes(&place.ledger(), month, "(corrupt)").len();
+    assert_eq!([-1, 0, 1].map(|later| noted(october() + later)), [1, 1, 0]);
+}
+
+/// A month that is over has no log for a moment.
+#[test]
+fn report_beside_a_writer_without_a_log_has_no_note() {
+    let place = Place::new();
+    let mut keeper = ready(&place, november_us());
+    assert!(keeper.open_file().unwrap().settle().unwrap());
+    assert_eq!(notes(&place.ledger(), october() + 1, "-wal"), [""; 0]);
+    drop(keeper);
+    assert_eq!(notes(&place.ledger(), october() + 1, "-wal").len(), 1);
+}
+
+#[test]
+fn writer_that_fails_leaves_its_log() {
+    let place = Place::new();
+    let mut keeper = ready(&place, november_us());
+    enter(&mut keeper, october() + 1, &Row { ended_us: november_us(), ..row(1) }, november_us());
+    keeper.fail(Fault::Full);
+    drop(keeper);
+    assert_eq!(notes(&place.ledger(), october() + 1, "-wal"), [""; 0]);
+    let mut again = ready(&place, november_us() + 1);
+    again.end(november_us() + 1).unwrap();
+    assert_eq!(read(&place).1.iter().map(|gap| &*gap.why).collect::<Vec<_>>(), ["crash"]);
 }

@@ -41,6 +41,7 @@ mod planned;
 mod queue;
 pub mod report;
 mod reprice;
+mod restored;
 mod retain;
 pub mod row;
 mod running;

@@ -22,7 +22,7 @@ use crate::once::Once;
 use crate::report::source::{Correction, DeviceLine, Gap, Gone, Month, Range, Source, Trouble, Used};
 use crate::table::{CORRECTION, DEVICE, ENERGY, EXCHANGE, GAP, LINE, RATE};
 use crate::values::{Columns, Names};
-use crate::{Class, Line, Row, digest, month};
+use crate::{Class, Line, Row, check, digest, month, overview};
 
 /// How often files that move while they are looked for are looked for again.
 const TRIES: usize = 5;
@@ -433,12 +433,27 @@ impl Source for Store {
         Ok(missing.all(path))
     }
 
+    fn without_log(&self, range: &Range) -> Result<Vec<PathBuf>, Trouble> {
+        let Some(path) = &self.path else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        for file in self.files.iter().filter(|file| range.since_us < month::begin_us(file.month + 1)) {
+            if check::lacks_log(file).map_err(|failure| named(&file.path, failure))? {
+                found.push(file.path.clone());
+            }
+        }
+        // The file of a month that ends has no log for a moment.
+        if !found.is_empty() && overview::writer(path).is_some() {
+            found.clear();
+        }
+        Ok(found)
+    }
+
     fn gaps(&self, range: &Range) -> Result<Vec<Gap>, Trouble> {
         let (mut names, mut gaps, told) = (Names::default(), Vec::new(), Cell::new(false));
         self.within_range(range, &told, |_, connection| {
             file::whole(connection, &GAP, |values| {
                 let gap = Columns::new(&values[1..], &mut names).gap()?;
-                if gap.from_us < range.until_us && gap.until_us >= range.since_us {
+                if gap.concerns(range) {
                     told.set(true);
                     gaps.push(gap);
                 }

@@ -10,6 +10,13 @@ use crate::lock::Lock;
 use crate::month;
 use crate::report::source::Gap;
 
+/// The last sign of life in a file that was left without order, and the reason of the gap that follows it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Left {
+    pub alive_us: i64,
+    pub why: &'static str,
+}
+
 /// The file that this process wrote last, if that was not put away in order, and what was before it.
 #[derive(Debug, Default)]
 pub(crate) struct Succession {
@@ -44,12 +51,7 @@ impl Succession {
     }
 
     /// What has to be said in a file that is opened now, and was left without order by whoever was alive last.
-    pub(crate) fn gaps(
-        &self,
-        file: &File,
-        crashed_us: Option<i64>,
-        now_us: i64,
-    ) -> Result<Vec<Gap>, Failure> {
+    pub(crate) fn gaps(&self, file: &File, left: Option<Left>, now_us: i64) -> Result<Vec<Gap>, Failure> {
         let replaced_us = self.replaced_us(file)?;
         if replaced_us.is_some() {
             tracing::error!(
@@ -60,17 +62,16 @@ impl Succession {
         }
         // Of our own faults the gap is told by what was shed; of others' nobody else tells.
         let of_others = self.is_first() || replaced_us.is_some();
-        let since = [("crash", crashed_us), ("crash", self.owed_us)]
-            .map(|(why, since)| (why, since.filter(|_| of_others)));
-        let since = since.into_iter().chain([("replaced", replaced_us)]);
-        let gaps = since.filter_map(|(why, since)| {
-            Some(Gap {
-                from_us: since?.min(now_us),
-                until_us: now_us,
-                why: why.into(),
-                lost_rows: None,
-                totals_kept: false,
-            })
+        let left = left.map(|left| (left.why, left.alive_us));
+        let owed = self.owed_us.map(|owed_us| ("crash", owed_us));
+        let replaced = replaced_us.map(|replaced_us| ("replaced", replaced_us));
+        let since = [left, owed].map(|since| since.filter(|_| of_others)).into_iter().chain([replaced]);
+        let gaps = since.flatten().map(|(why, since_us)| Gap {
+            from_us: since_us.min(now_us),
+            until_us: now_us,
+            why: why.into(),
+            lost_rows: None,
+            totals_kept: false,
         });
         Ok(gaps.collect())
     }

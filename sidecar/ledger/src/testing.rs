@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use meter::{ExchangeId, Provenance, TokenType, Tokens};
 use price::{Charge, Currency, Rate, Unpriced};
 
-use crate::Row;
+use crate::report::source::Month;
+use crate::report::{Ask, Basis, Key, Order, Range, make};
 use crate::table::LATER_TOKENS;
+use crate::{Row, Store, month};
 
 /// The 15th of October 2026, noon.
 pub(crate) const NOON_US: i64 = 1_792_065_600_000_000;
@@ -76,6 +78,22 @@ impl Drop for Place {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
+}
+
+/// The notes of a report of one month that contain a text.
+pub(crate) fn notes(ledger: &Path, of: Month, text: &str) -> Vec<String> {
+    let ask = Ask {
+        range: Range { since_us: month::begin_us(of), until_us: month::begin_us(of + 1) },
+        billed: None,
+        by: vec![Key::Tenant],
+        filters: Vec::new(),
+        basis: Basis::Price,
+        order: Order::Keys,
+        now_us: month::begin_us(of + 1),
+    };
+    let mut notes = make(&Store::open_read(ledger).unwrap(), &ask).unwrap().sentences(None);
+    notes.retain(|note| note.contains(text));
+    notes
 }
 
 /// A charge by the rate of a number.

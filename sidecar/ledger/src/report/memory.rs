@@ -120,8 +120,7 @@ impl Source for Memory {
     }
 
     fn gaps(&self, range: &Range) -> Result<Vec<Gap>, Trouble> {
-        let of_it = |gap: &&Gap| gap.from_us < range.until_us && gap.until_us > range.since_us;
-        Ok(self.gaps.iter().filter(of_it).cloned().collect())
+        Ok(self.gaps.iter().filter(|gap| gap.concerns(range)).cloned().collect())
     }
 }
 

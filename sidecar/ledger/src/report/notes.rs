@@ -2,6 +2,7 @@
 //! known only as totals, what has no price.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use text::in_threes;
@@ -10,6 +11,7 @@ use super::ask::Ask;
 use super::months::{self, MonthState};
 use super::period;
 use super::source::{Gap, Gone, Month, Range, Source, Trouble};
+use crate::check::LACKS_LOG;
 
 /// Models named in a note; the rest is counted.
 const NAMED: usize = 5;
@@ -23,6 +25,8 @@ pub struct Notes {
     pub gaps: Vec<Gap>,
     /// Months of the time whose files are gone, and those after it that may hold what came late of it.
     pub gone: Vec<Gone>,
+    /// Files that were copied without their log, from which something of the time may be missing.
+    pub without_log: Vec<PathBuf>,
     /// Exchanges that are known only as totals, because the disk could not take their rows.
     pub shed: i128,
     /// Exchanges whose rows are no longer kept, of a report that needed rows and left them out: those among them
@@ -53,6 +57,12 @@ impl Notes {
     /// What is missing of what is asked.
     pub(crate) fn missing(&mut self, source: &dyn Source, ask: &Ask) -> Result<(), Trouble> {
         self.gaps = source.gaps(&ask.range)?;
+        let billed = ask.billed.map_or(ask.range, |month| Range {
+            since_us: period::month_start_us(month),
+            until_us: period::month_start_us(month + 1),
+        });
+        self.gaps.retain(|gap| gap.concerns(&billed));
+        self.without_log = source.without_log(&billed)?;
         for (month, state) in &mut self.months {
             *state = MonthState::at(*month, ask.now_us, source.is_closed(*month)?);
         }
@@ -80,8 +90,9 @@ impl Notes {
     /// As sentences.
     pub fn sentences(&self, range: &Range) -> Vec<String> {
         let mut said: Vec<_> = self.gone.iter().map(|gone| of_gone(gone, range)).collect();
+        said.extend(self.without_log.iter().map(|file| format!("{}: {LACKS_LOG}", file.display())));
         for gap in self.gaps.iter().take(NAMED) {
-            said.push(of_gap(gap));
+            said.push(of_gap(gap, range));
         }
         if self.gaps.len() > NAMED {
             let more = match self.gaps.len() - NAMED {
@@ -207,8 +218,11 @@ fn of_gone(gone: &Gone, range: &Range) -> String {
     )
 }
 
-fn of_gap(gap: &Gap) -> String {
+fn of_gap(gap: &Gap, range: &Range) -> String {
     let lost = match (gap.lost_rows, gap.totals_kept) {
+        _ if range.until_us <= gap.from_us => {
+            "late exchanges and corrections that were entered in it may be missing".to_owned()
+        }
         (Some(1), true) => "1 row was lost, its totals are in".to_owned(),
         (Some(1), false) => "1 row was lost and is not in".to_owned(),
         (None, true) => "how many rows were lost is not known, their totals are in".to_owned(),

@@ -144,6 +144,26 @@ pub struct Gap {
     pub totals_kept: bool,
 }
 
+impl Gap {
+    /// The reason of a gap whose file was put back from a copy and lacks what was entered after it.
+    pub const RESTORED: &str = "restored";
+
+    /// The reasons of gaps that stand for a lost file or part of one.
+    const OF_FILES: [&str; 4] = ["corrupt", "gone", "replaced", Self::RESTORED];
+
+    /// Returns true if something of a range may be missing because of this gap.
+    ///
+    /// A month's file also has late exchanges and corrections of the months before it. So a lost file concerns every
+    /// earlier time, and no later one.
+    pub fn concerns(&self, range: &Range) -> bool {
+        if !Self::OF_FILES.contains(&&*self.why) {
+            return self.from_us < range.until_us && range.since_us <= self.until_us;
+        }
+        // `until_us` may be the first instant of the next month, whose rows the file never had.
+        range.since_us < self.until_us.max(self.from_us.saturating_add(1))
+    }
+}
+
 /// A month that the ledger's own files speak of, and whose file is not there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gone {
@@ -224,6 +244,11 @@ pub trait Source {
 
     /// What is missing of the range.
     fn gaps(&self, range: &Range) -> Result<Vec<Gap>, Trouble>;
+
+    /// The files that were copied without their log and from which something of the range may be missing.
+    fn without_log(&self, _range: &Range) -> Result<Vec<PathBuf>, Trouble> {
+        Ok(Vec::new())
+    }
 
     /// Months of any time that are known to have been there and are not.
     fn gone(&self) -> Result<Vec<Gone>, Trouble> {

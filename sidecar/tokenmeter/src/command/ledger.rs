@@ -267,7 +267,18 @@ fn copied(copy: &Copy) -> String {
     let (path, rows) = (copy.path.display(), closed::count(copy.rows, "row"));
     match &copy.done {
         Ok(Done::Copied) => format!("{month}  copied     {path}: {rows}, verified"),
+        Ok(Done::Replaced(aside)) => {
+            let aside = aside.display();
+            format!(
+                "{month}  copied     {path}: {rows}, verified; the damaged copy that was there is now {aside}"
+            )
+        }
         Ok(Done::Unchanged) => format!("{month}  unchanged  {path}: {rows}, verified"),
+        Ok(Done::Kept) => {
+            format!(
+                "{month}  kept       {path}: {rows}, verified; the ledger has no file of this month any more"
+            )
+        }
         Err(failure) => format!("{month}  NOT COPIED  {failure}"),
     }
 }
@@ -324,9 +335,10 @@ Examples:
   tokenmeter ledger verify --ledger /backup/tokenmeter/tokenmeter.db
 
 Each file is copied as it is at one instant. A copy is replaced only by one that
-has all of its rows. To restore: stop the proxy, move the ledger's files and
-their logs to another folder, copy the files of DIR back, verify, start the
-proxy.";
+has all of its rows; a damaged copy is moved aside, and the copy of a month that
+the ledger lost stays. A folder with files of another ledger is refused. To
+restore: stop the proxy, move the ledger's files and their logs to another
+folder, copy the files of DIR back, verify, start the proxy.";
 
 /// Why it was not done.
 #[derive(Debug)]
@@ -358,9 +370,9 @@ impl std::error::Error for LedgerError {}
 mod tests {
     use std::path::{Path, PathBuf};
 
-    use ledger::{Facts, Failure, Overview, Part, Verdict};
+    use ledger::{Copy, Done, Facts, Failure, Overview, Part, Verdict};
 
-    use super::{Wish, command, judged, judged_central, state};
+    use super::{Wish, command, copied, judged, judged_central, state};
 
     fn wish(line: &str) -> Result<Wish, String> {
         let matches =
@@ -411,6 +423,27 @@ mod tests {
         assert!(judged_central(&verdict).ends_with("its rows are forgotten"));
         verdict.differences = vec!["one".into(), "two".into()];
         assert_eq!(judged_central(&verdict), "2026-10  DIFFERS  the central store:\n    one\n    two");
+    }
+
+    #[test]
+    fn copies_in_words() {
+        for (done, said) in [
+            (Done::Copied, "2026-10  copied     b/x.db: 7 rows, verified"),
+            (Done::Unchanged, "2026-10  unchanged  b/x.db: 7 rows, verified"),
+            (
+                Done::Replaced("b/x.db.corrupt-1".into()),
+                "2026-10  copied     b/x.db: 7 rows, verified; the damaged copy that was there is now b/x.db.corrupt-1",
+            ),
+            (
+                Done::Kept,
+                "2026-10  kept       b/x.db: 7 rows, verified; the ledger has no file of this month any more",
+            ),
+        ] {
+            assert_eq!(
+                copied(&Copy { path: "b/x.db".into(), month: Some(681), rows: 7, done: Ok(done) }),
+                said
+            );
+        }
     }
 
     #[test]

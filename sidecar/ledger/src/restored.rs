@@ -1,0 +1,65 @@
+//! Files put back from a copy, which lack what was entered after the copy was made.
+//!
+//! Law: a gap says so before anything is entered.
+
+use std::path::Path;
+
+use rusqlite::types::ValueRef;
+
+use crate::entry::Entry;
+use crate::failure::Failure;
+use crate::file::{self, File};
+use crate::report::source::Gap;
+use crate::{check, month};
+
+/// The fact of a copy made by `tokenmeter ledger backup`: when it was made, microseconds since 1970. Whoever writes the
+/// file removes it.
+const COPIED: &str = "copied_us";
+
+/// Marks a file as a copy.
+pub(crate) fn mark(copy: &Entry<'_>, now_us: i64) -> Result<(), Failure> {
+    copy.fact(COPIED, ValueRef::Integer(now_us))
+}
+
+/// Removes the mark once the gap is entered.
+pub(crate) fn unmark(entry: &Entry<'_>) -> Result<(), Failure> {
+    match entry.number(COPIED)? {
+        Some(_) => entry.fact(COPIED, ValueRef::Null),
+        None => Ok(()),
+    }
+}
+
+/// Returns when a file was copied by `tokenmeter ledger backup`, if no process has written to it since.
+pub(crate) fn copied_us(file: &File) -> Result<Option<i64>, Failure> {
+    file::number(&file.connection, COPIED)
+}
+
+/// Returns true if the open month's file was put back from a copy. `has_log`: a log lay beside it before it was opened,
+/// as a process that is killed leaves it, and a copy does not.
+pub(crate) fn is_copy(file: &File, has_log: bool) -> Result<bool, Failure> {
+    Ok(copied_us(file)?.is_some() || (!has_log && check::had_log(&file.connection)?))
+}
+
+/// Enters the gap into the file of a past month that was put back from a copy and is not closed. Returns the number of
+/// gaps. A file that cannot be read is reported by what needs it.
+pub(crate) fn past_gap(path: &Path, now_us: i64) -> Result<u64, Failure> {
+    let Some(copied_us) = File::open_read(path).and_then(|file| copied_us(&file)).ok().flatten() else {
+        return Ok(0);
+    };
+    let mut file = File::open(path)?;
+    let (begin_us, end_us) = (month::begin_us(file.month), month::begin_us(file.month + 1));
+    let gap = Gap {
+        // What came later than the month's end may be of any of its days.
+        from_us: if copied_us < end_us { copied_us } else { begin_us },
+        until_us: now_us.min(end_us),
+        why: Gap::RESTORED.into(),
+        lost_rows: None,
+        totals_kept: false,
+    };
+    let mut entry = Entry::begin(&mut file)?;
+    entry.gap(&gap)?;
+    unmark(&entry)?;
+    entry.commit()?;
+    file.rest()?;
+    Ok(1)
+}
