@@ -116,34 +116,35 @@ fn twelve(pico: i128) -> String {
 fn views_and_reports_have_the_same_sums() {
     let (memory, place) = book(4);
     let report = make(&memory, &ask(&[Key::Month, Key::Tenant, Key::Model, Key::Currency])).unwrap();
-    let (mut money, mut counts): (BTreeMap<_, i128>, BTreeMap<_, [i128; 4]>) = Default::default();
+    let (mut money, mut counts): (BTreeMap<_, i128>, BTreeMap<_, [i128; 5]>) = Default::default();
     for group in &report.groups {
         let key: Vec<_> = group.values.iter().map(ToString::to_string).collect();
         let sums = &group.sums;
         let counted = counts.entry(key[..3].to_vec()).or_default();
-        let numbers = [sums.exchanges, sums.unpriced, sums.input(), sums.output()];
+        let numbers = [sums.exchanges, sums.unpriced, sums.input(), sums.output(), sums.uncounted_prompts];
         counted.iter_mut().zip(numbers).for_each(|(sum, number)| *sum += number);
         money.insert(key, sums.cost_pico);
     }
     money.retain(|key, _| !key[3].is_empty());
     for view in ["spend_monthly", "spend_daily"] {
-        let (mut its_money, mut its_counts): (BTreeMap<_, i128>, BTreeMap<_, [i128; 4]>) = Default::default();
+        let (mut its_money, mut its_counts): (BTreeMap<_, i128>, BTreeMap<_, [i128; 5]>) = Default::default();
         let sql = format!(
-            "SELECT month, tenant, model, currency, exchanges, unpriced_exchanges, input_tokens, output_tokens, cost \
-             FROM {view}"
+            "SELECT month, tenant, model, currency, exchanges, unpriced_exchanges, input_tokens, output_tokens, \
+             uncounted_prompts, cost FROM {view}"
         );
         for row in all(&place, &sql) {
             let counted = its_counts.entry(row[..3].to_vec()).or_default();
-            for (sum, cell) in counted.iter_mut().zip(&row[4..8]) {
+            for (sum, cell) in counted.iter_mut().zip(&row[4..9]) {
                 *sum += cell.parse::<i128>().unwrap();
             }
-            assert_eq!(row[3].is_empty(), row[8].is_empty(), "no price is no cost: {row:?}");
+            assert_eq!(row[3].is_empty(), row[9].is_empty(), "no price is no cost: {row:?}");
             if !row[3].is_empty() {
-                *its_money.entry(row[..4].to_vec()).or_default() += pico(&row[8]);
+                *its_money.entry(row[..4].to_vec()).or_default() += pico(&row[9]);
             }
         }
         assert_eq!(its_money, money, "{view}");
         assert_eq!(its_counts, counts, "{view}");
+        assert!(counts.values().any(|counted| counted[4] > 0), "some prompts are uncounted");
     }
 }
 

@@ -69,7 +69,13 @@ SELECT
   ifnull(line.input_image, 0)                           AS input_image,
   ifnull(line.input_video, 0)                           AS input_video,
   ifnull(line.output_image, 0)                          AS output_image,
-  ifnull(line.output_video, 0)                          AS output_video
+  ifnull(line.output_video, 0)                          AS output_video,
+  -- Answered at least in part: it ended well, or something was generated.
+  CASE WHEN line.class <> 'correction' AND line.input_provenance = 'none' AND (
+      line.ending IN ('complete', 'length') OR
+      0 < line.output + line.output_reasoning + line.output_audio +
+        ifnull(line.output_image, 0) + ifnull(line.output_video, 0)
+    ) THEN line.exchanges ELSE 0 END                    AS uncounted_prompts
 FROM line LEFT JOIN rate ON rate.id = line.rate;
 
 -- The same by month, tenant, model, currency and class, summed exactly. NULL as currency: no price.
@@ -78,6 +84,7 @@ WITH sums AS (
   SELECT month, tenant, model, currency, class,
          sum(exchanges) AS exchanges, sum(unpriced_exchanges) AS unpriced_exchanges,
          sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens,
+         sum(uncounted_prompts) AS uncounted_prompts,
          sum(cost_millionths) + sum(cost_rest) / 1000000 AS high, sum(cost_rest) % 1000000 AS low
   FROM spend_daily GROUP BY month, tenant, model, currency, class
 )
@@ -87,7 +94,8 @@ SELECT month, tenant, model, currency, exchanges, unpriced_exchanges, input_toke
             ELSE printf('-%d.%06d%06d', (-high - (low > 0)) / 1000000, (-high - (low > 0)) % 1000000,
                         (1000000 - low) % 1000000)
        END AS cost,
-       class                                            -- usage, shed (no rows), correction
+       class,                                           -- usage, shed (no rows), correction
+       uncounted_prompts
 FROM sums;
 
 -- One row for each exchange whose detail is kept.

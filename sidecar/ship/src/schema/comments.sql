@@ -200,6 +200,7 @@ COMMENT ON COLUMN tokenmeter.spend_daily.gpu_seconds IS 'energy_joules, gpu_seco
 COMMENT ON COLUMN tokenmeter.spend_daily.gpu_hours_usd IS 'gpu_hours_usd, gpu_energy_usd: what the GPU time and the energy cost, in US dollars';
 COMMENT ON COLUMN tokenmeter.spend_daily.gpu_energy_usd IS 'gpu_hours_usd, gpu_energy_usd: what the GPU time and the energy cost, in US dollars';
 COMMENT ON COLUMN tokenmeter.spend_daily.instance IS 'the ledger file';
+COMMENT ON COLUMN tokenmeter.spend_daily.uncounted_prompts IS 'exchanges that were answered, at least in part, and whose prompt was not counted';
 COMMENT ON VIEW tokenmeter.spend_monthly IS 'The same by month, tenant, model, currency and class.';
 COMMENT ON COLUMN tokenmeter.spend_monthly.month IS 'UTC, as in 2026-10';
 COMMENT ON COLUMN tokenmeter.spend_monthly.tenant IS 'tenant, model: the tenant that is charged; the model asked for';
@@ -211,6 +212,7 @@ COMMENT ON COLUMN tokenmeter.spend_monthly.input_tokens IS 'input_tokens, output
 COMMENT ON COLUMN tokenmeter.spend_monthly.output_tokens IS 'input_tokens, output_tokens: all prompt tokens; all generated tokens';
 COMMENT ON COLUMN tokenmeter.spend_monthly.cost IS 'in the currency; NULL: no price';
 COMMENT ON COLUMN tokenmeter.spend_monthly.class IS '`usage`: sums of rows; `shed`: totals whose rows were never written; `correction`: changed after the fact';
+COMMENT ON COLUMN tokenmeter.spend_monthly.uncounted_prompts IS 'exchanges that were answered, at least in part, and whose prompt was not counted';
 COMMENT ON VIEW tokenmeter.exchanges IS 'One row for each exchange whose row is kept, as it was charged first; what was changed since is in `corrections`.';
 COMMENT ON COLUMN tokenmeter.exchanges.id IS 'the exchange''s id, a UUIDv7';
 COMMENT ON COLUMN tokenmeter.exchanges.started IS 'started, ended, day: when its request''s head came; when it ended; the UTC day of that';

@@ -47,13 +47,19 @@ SELECT
   line.input_image                                      AS input_image,
   line.input_video                                      AS input_video,
   line.output_image                                     AS output_image,
-  line.output_video                                     AS output_video
+  line.output_video                                     AS output_video,
+  -- Answered at least in part: it ended well, or something was generated.
+  CASE WHEN line.class <> 'correction' AND line.input_provenance = 'none' AND (
+      line.ending IN ('complete', 'length') OR
+      0 < line.output + line.output_reasoning + line.output_audio + line.output_image + line.output_video
+    ) THEN line.exchanges ELSE 0 END                    AS uncounted_prompts
 FROM tokenmeter.line LEFT JOIN tokenmeter.rate ON rate.id = line.rate;
 
 CREATE OR REPLACE VIEW tokenmeter.spend_monthly AS
 SELECT month, tenant, model, currency, sum(exchanges) AS exchanges,
        sum(unpriced_exchanges) AS unpriced_exchanges, sum(input_tokens) AS input_tokens,
-       sum(output_tokens) AS output_tokens, sum(cost) AS cost, class
+       sum(output_tokens) AS output_tokens, sum(cost) AS cost, class,
+       sum(uncounted_prompts) AS uncounted_prompts
 FROM tokenmeter.spend_daily GROUP BY month, tenant, model, currency, class;
 
 CREATE OR REPLACE VIEW tokenmeter.exchanges AS

@@ -133,7 +133,8 @@ fn views_have_the_names_and_the_columns_of_the_ledgers_own() {
         assert_eq!(ours, theirs, "{view}");
     }
     let sql = "SELECT month || ' ' || tenant || ' ' || model || ' ' || currency || ' ' || exchanges || ' ' || \
-               unpriced_exchanges || ' ' || input_tokens || ' ' || output_tokens || ' ' || cost";
+               unpriced_exchanges || ' ' || input_tokens || ' ' || output_tokens || ' ' || uncounted_prompts || ' ' || \
+               cost";
     let mut ours = BTreeSet::new();
     for path in ledger::feed::Feed::of(&book.path()).files().unwrap() {
         let file = Connection::open(path).unwrap();
