@@ -97,6 +97,27 @@ fn code_map_names_every_crate() {
 }
 
 #[test]
+fn files_in_the_code_map_exist_in_their_crate() {
+    let document = read("ARCHITECTURE.md");
+    let mut source = super::root();
+    let mut found = 0;
+    for word in section(&document, "Code map").split('`').skip(1).step_by(2) {
+        let crate_folder = super::root().join(word);
+        if crate_folder.join("Cargo.toml").exists() {
+            source = crate_folder.join("src");
+        } else if word.ends_with(".rs") || word.ends_with('/') {
+            assert!(
+                source.join(word).exists(),
+                "the code map names {word}, which is not in {}",
+                source.display()
+            );
+            found += 1;
+        }
+    }
+    assert!(found > 20, "only {found} files");
+}
+
+#[test]
 fn laws_are_numbered_and_name_their_test() {
     let document = read("ARCHITECTURE.md");
     let laws = table_rows(section(&document, "Laws"));
