@@ -10,7 +10,7 @@ use crate::Tick;
 /// Units of share per nanosecond.
 pub const SHARES_PER_NS: u128 = 1 << 32;
 
-/// The exchanges in flight n, with ∫n dt, ∫[n>0] dt and ∫dt/n, as of the last change.
+/// The exchanges in flight n, with ∫n dt, `∫[n>0] dt` and ∫dt/n, as of the last change.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Load {
     in_flight: u64,
@@ -30,12 +30,12 @@ pub struct LoadReading {
     pub in_flight: u64,
     /// ∫n dt in exchange-nanoseconds.
     pub exchange_ns: u128,
-    /// ∫[n>0] dt in nanoseconds.
+    /// `∫[n>0] dt` in nanoseconds.
     pub busy_ns: u64,
     /// ∫dt/n over busy time, in 2⁻³² ns, each step rounded down: the grant of one exchange that is in flight
     /// throughout.
     pub share: u128,
-    /// The grants of all exchanges, in 2⁻³² ns: n times each step of `share`. It falls short of ∫[n>0] dt by
+    /// The grants of all exchanges, in 2⁻³² ns: n times each step of `share`. It falls short of `∫[n>0] dt` by
     /// the rounding, less than n units at each change of n.
     pub granted: u128,
     /// The grants so far of those in flight, in 2⁻³² ns.

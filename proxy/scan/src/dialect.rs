@@ -1,5 +1,5 @@
 //! The JSON shape of each endpoint. One file per dialect below: the table of the fields it reads.
-//! [`crate::frame`] defines the meaning of a frame with these fields.
+//! `frame.rs` defines the meaning of a frame with these fields.
 
 mod anthropic;
 mod cohere;

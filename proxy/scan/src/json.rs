@@ -314,6 +314,7 @@ impl Json {
             self.path[level] = self.node;
             self.items[level] = 0;
         }
+        // `level` is below `MAX_DEPTH`, the number of bits.
         let bit = 1_u128 << level;
         self.objects = if object { self.objects | bit } else { self.objects & !bit };
         self.depth += 1;

@@ -135,10 +135,13 @@ impl Shape {
         variable_spans: &VariableSpans,
         (kind, piece, usage): (Kind, Piece, Option<Counts>),
     ) {
+        // A frame that cannot be stored removes the earlier shape: the stream has moved on to other frames.
         self.len = 0;
         let spans = &variable_spans.list[..variable_spans.len];
         let fixed = (to - from) - spans.iter().map(|h| h.to - h.from).sum::<usize>();
         let texts = spans.iter().filter(|h| h.field.is_measured()).count();
+        // One text, since a match yields one piece. No rejected count, since a match would repeat the rejection
+        // for a valid number.
         if variable_spans.unusable
             || fixed > SHAPE_BYTES
             || texts != 1
@@ -169,6 +172,7 @@ impl Shape {
     /// Reads the frame at the start of `bytes`, if it is complete and has this shape.
     #[inline]
     pub(crate) fn read(&self, bytes: &[u8]) -> Option<Match> {
+        // A complete frame has at least the fixed bytes; a split one takes the ordinary path.
         if self.len == 0 || bytes.len() < self.len {
             return None;
         }

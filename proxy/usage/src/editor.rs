@@ -94,6 +94,7 @@ impl Editor {
             slice
         } else {
             self.held.extend_from_slice(&slice);
+            // Without a cut, a held event that continues stays held up to the limit.
             let goes_on = marks.cuts.is_empty() && hold.is_some_and(|from| from <= self.position);
             if goes_on && self.held.len() <= HOLD_MAX_BYTES {
                 return Bytes::new();
