@@ -194,7 +194,7 @@ impl AlertState {
     }
 }
 
-/// How long a forecast must stay above the limit before its alert is sent: ten minutes.
+/// The time for which a forecast must stay above the limit before its alert is sent: ten minutes.
 pub(crate) const FORECAST_HOLD_US: i64 = DAY_US / 144;
 
 /// A forecast below this percentage of the limit no longer counts as above it.

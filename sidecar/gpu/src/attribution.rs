@@ -57,13 +57,13 @@ pub(crate) fn added(a: Pair, b: Pair) -> Pair {
 /// The parameters of attribution.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// How long a device may be missing from the samples before its growth meanwhile is unattributed.
+    /// The staleness limit: if a device is missing from the samples for longer, its growth meanwhile is unattributed.
     pub stale: Duration,
     /// The prices of device time and energy.
     pub prices: Prices,
-    /// How many tenants have totals of their own.
+    /// The number of tenants that have totals of their own.
     pub tenants: usize,
-    /// How many models have totals of their own.
+    /// The number of models that have totals of their own.
     pub models: usize,
 }
 
@@ -144,7 +144,7 @@ pub struct AttributionReading {
     pub refused: u64,
 }
 
-/// Where a device's energy and time went. Each total is attributed + idle + unattributed +
+/// A device's energy and time by destination. Each total is attributed + idle + unattributed +
 /// pending.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceUse {

@@ -32,7 +32,7 @@ pub struct GpuReading {
     pub energy_nj: Option<u128>,
     /// Time in nanoseconds under each throttle reason, by [`Throttle`].
     pub throttled_ns: [u64; Throttle::ALL.len()],
-    /// How often its counter went back, or it was absent and came back.
+    /// The number of times its counter went back, or it was absent and came back.
     pub resets: u64,
     /// Time that no sample covers, in nanoseconds.
     pub gap_ns: u64,

@@ -15,11 +15,11 @@ pub const MAX_DEVICES: usize = 128;
 /// Points of a curve: an hour of busy seconds. Beyond, older ones are thinned; see `attribution.md`.
 pub const CURVE_MAX_POINTS: usize = 4096;
 
-/// How long an energy counter may stay unchanged before it counts as silent. dcgm-exporter refreshes its
+/// The time after which an unchanged energy counter counts as silent. dcgm-exporter refreshes its
 /// page every 30 s by default; until then the growth is not visible yet.
 pub const COUNTER_STALL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How long after an exchange ended its notice may come. The longest delay is a local tokenizer's
+/// The time after an exchange's end within which its notice may come. The longest delay is a local tokenizer's
 /// count; after that the record was dropped.
 pub const NOTICE_TIMEOUT: Duration = Duration::from_secs(60);
 
@@ -29,7 +29,7 @@ pub const NOTICE_TIMEOUT: Duration = Duration::from_secs(60);
 /// an exporter that refreshes its page every 30 s, 270. Beyond the bound, an exchange goes on without its energy.
 pub const WAITING_MAX_ITEMS: usize = 8192;
 
-/// How long shutdown waits for the last sample. The rest of the shutdown is quick.
+/// The longest wait of a shutdown for the last sample. The rest of the shutdown is quick.
 pub const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// The maximum bytes kept of a device's name, its driver's or its host's.

@@ -42,9 +42,9 @@ pub struct Plan {
     pub stale_periods: u32,
     /// The prices of device time and energy.
     pub prices: Prices,
-    /// How many tenants have totals of their own.
+    /// The number of tenants that have totals of their own.
     pub tenants: usize,
-    /// How many models have totals of their own.
+    /// The number of models that have totals of their own.
     pub models: usize,
 }
 

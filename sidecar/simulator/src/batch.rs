@@ -1,12 +1,12 @@
-//! The batch: who generates now, who waits, and when the next token is due.
+//! The batch: the running generations, the queue, and the due time of each next token.
 //!
-//! A generation is a seat in the batch and a due time that only moves by the speed model. Due times
-//! do not drift: a late timer or a slow reader is followed by tokens at once, since the engine would
-//! have gone on generating. On a machine without a core to spare this cuts both ways: a first token
-//! that leaves late shortens the rest, and a client measures more tokens per second than modelled.
+//! A generation has a slot in the batch and a due time that only the speed model moves. Due times
+//! do not drift: after a late timer or a slow reader, overdue tokens follow at once, because the engine would
+//! have continued. On a machine without a spare core this works both ways: a first token
+//! that is sent late shortens the rest, and a client measures more tokens per second than modelled.
 //!
-//! The law: a generation is over when its [`Generation`] is dropped, however that happens — finished,
-//! broken off by a fault, or dropped with the connection — and the gauges fall in that same moment.
+//! The law: a generation ends when its [`Generation`] is dropped, for any reason (finished,
+//! ended by a fault, or dropped with the connection), and the gauges fall at that moment.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,8 +14,8 @@ use std::time::Duration;
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-use crate::ask::Ask;
 use crate::counters::Counters;
+use crate::params::GenerationParams;
 use crate::random::SplitMix64;
 use crate::speed::Model;
 
@@ -23,25 +23,25 @@ use crate::speed::Model;
 #[derive(Clone, Debug)]
 pub(crate) struct Batch {
     model: Model,
-    seats: Arc<Semaphore>,
+    slots: Arc<Semaphore>,
     counters: Arc<Counters>,
 }
 
 impl Batch {
     pub(crate) fn new(model: Model, counters: Arc<Counters>) -> Self {
-        let seats = Arc::new(Semaphore::new(model.max_num_seqs.max(1) as usize));
-        Self { model, seats, counters }
+        let slots = Arc::new(Semaphore::new(model.max_num_seqs.max(1) as usize));
+        Self { model, slots, counters }
     }
 
-    /// A generation for `ask`, at the end of the queue once it asks for a seat.
-    pub(crate) fn generation(&self, ask: &Ask) -> Generation {
+    /// Returns a generation for a request; it joins the end of the queue when it asks for a slot.
+    pub(crate) fn generation(&self, params: &GenerationParams) -> Generation {
         Generation {
             batch: self.clone(),
-            sequences: ask.choices(),
-            prompt_tokens: ask.prompt_tokens(),
-            cached_tokens: ask.cached,
-            // Of a purpose of its own: timing must not change what is said.
-            noise: SplitMix64::new(ask.seed).fork(u64::MAX),
+            sequences: params.choices(),
+            prompt_tokens: params.prompt_tokens(),
+            cached_tokens: params.cached,
+            // A fork of its own: timing must not change the content.
+            noise: SplitMix64::new(params.seed).fork(u64::MAX),
             due: Instant::now(),
             stage: Stage::Idle,
             outcome: Outcome::Aborted,
@@ -66,31 +66,31 @@ pub(crate) struct Generation {
     generated: u64,
 }
 
-/// Where a generation is, with what it holds there.
+/// The stage of a generation, with the slots it holds.
 #[derive(Debug)]
 enum Stage {
     Idle,
     Waiting,
-    Running(#[expect(dead_code, reason = "held for its drop, which frees the seats")] OwnedSemaphorePermit),
+    Running(#[expect(dead_code, reason = "held for its drop, which frees the slots")] OwnedSemaphorePermit),
 }
 
-/// How a generation ended.
+/// The end of a generation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Outcome {
     Completed,
-    /// What a drop means until something else is said.
+    /// Dropped without another outcome.
     Aborted,
     Faulted,
 }
 
 impl Generation {
-    /// Waits for seats, first come first served. The first token is due a prefill later.
+    /// Waits for slots, first come first served. The first token is due after the prefill.
     pub(crate) async fn admit(&mut self) -> Result<(), AcquireError> {
         self.stage = Stage::Waiting;
         self.batch.counters.waiting.add(self.sequences);
-        // More choices than seats would wait forever: they take all there are.
-        let seats = self.sequences.min(u64::from(self.batch.model.max_num_seqs.max(1)));
-        let permit = Arc::clone(&self.batch.seats).acquire_many_owned(seats as u32).await?;
+        // A request with more choices than slots would wait forever: it takes all slots.
+        let slots = self.sequences.min(u64::from(self.batch.model.max_num_seqs.max(1)));
+        let permit = Arc::clone(&self.batch.slots).acquire_many_owned(slots as u32).await?;
         self.batch.counters.waiting.sub(self.sequences);
         self.batch.counters.running.add(self.sequences);
         self.stage = Stage::Running(permit);
@@ -100,12 +100,12 @@ impl Generation {
         Ok(())
     }
 
-    /// When the next step's tokens are there.
+    /// Returns when the next step's tokens are due.
     pub(crate) fn due(&self) -> Instant {
         self.due
     }
 
-    /// Counts a step that was due, and sets when the next one is.
+    /// Counts the step that was due, and sets the due time of the next one.
     pub(crate) fn stepped(&mut self, tokens: u64) {
         let counters = &self.batch.counters;
         if !self.prompt_read {
@@ -120,7 +120,7 @@ impl Generation {
         self.due += model.real(step);
     }
 
-    /// Moves all that is due by a `pause`, in real time, of the engine itself.
+    /// Delays the due time by a `pause` of the engine, in real time.
     pub(crate) fn stalled(&mut self, pause: Duration) {
         self.due += pause;
     }
@@ -156,13 +156,13 @@ mod tests {
     use tokio::time::sleep_until;
 
     use super::*;
-    use crate::ask::{Defaults, Endpoint};
+    use crate::params::{Defaults, Endpoint};
 
-    fn ask(prompt_tokens: usize, n: u64) -> Ask {
+    fn params(prompt_tokens: usize, n: u64) -> GenerationParams {
         let prompt = vec!["x"; prompt_tokens].join(" ");
         let body = format!(r#"{{"prompt":"{prompt}","n":{n}}}"#);
         let defaults = Defaults { seed: 1, output_tokens: 8, models: &[] };
-        Ask::parse(Endpoint::Completion, body.as_bytes(), &defaults).unwrap()
+        GenerationParams::parse(Endpoint::Completion, body.as_bytes(), &defaults).unwrap()
     }
 
     fn batch(max_num_seqs: u32) -> (Batch, Arc<Counters>) {
@@ -172,14 +172,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_first_token_is_due_after_queue_and_prefill() {
+    async fn first_token_is_due_after_queue_and_prefill() {
         let (batch, counters) = batch(1);
         let start = Instant::now();
-        let mut first = batch.generation(&ask(800, 1));
+        let mut first = batch.generation(&params(800, 1));
         first.admit().await.unwrap();
         assert_eq!(first.due() - start, Duration::from_millis(130));
 
-        let mut second = batch.generation(&ask(8, 1));
+        let mut second = batch.generation(&params(8, 1));
         let queued = tokio::spawn(async move {
             second.admit().await.unwrap();
             second.due()
@@ -191,9 +191,9 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_step_takes_longer_in_company() {
+    async fn step_takes_longer_at_higher_concurrency() {
         let (batch, _) = batch(64);
-        let mut one = batch.generation(&ask(8, 1));
+        let mut one = batch.generation(&params(8, 1));
         one.admit().await.unwrap();
         let step = |one: &mut Generation| {
             let before = one.due();
@@ -201,20 +201,20 @@ mod tests {
             one.due() - before
         };
         let alone = step(&mut one);
-        let mut many = batch.generation(&ask(8, 50));
+        let mut many = batch.generation(&params(8, 50));
         many.admit().await.unwrap();
         assert!(step(&mut one) > 2 * alone);
         drop(many);
         assert_eq!(step(&mut one), alone);
     }
 
-    /// Tokens per second of each of `concurrency` clients that start together.
+    /// Returns the tokens per second of each of `concurrency` clients that start together.
     async fn speeds(concurrency: u32) -> Vec<f64> {
         const TOKENS: u32 = 40;
         let (batch, _) = batch(64);
         let mut clients = tokio::task::JoinSet::new();
         for _ in 0..concurrency {
-            let mut generation = batch.generation(&ask(8, 1));
+            let mut generation = batch.generation(&params(8, 1));
             clients.spawn(async move {
                 generation.admit().await.unwrap();
                 sleep_until(generation.due()).await;
@@ -230,23 +230,23 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_curve_that_clients_see_is_the_modelled_one() {
+    async fn measured_speeds_match_the_model() {
         for concurrency in [1, 10, 25, 50] {
             let modelled = Model::default().tokens_per_second(u64::from(concurrency));
             for speed in speeds(concurrency).await {
-                // The timer rounds up to 1 ms, over half a second and more.
+                // The timer rounds up to 1 ms, over at least half a second.
                 assert!((speed / modelled - 1.0).abs() < 0.01, "{concurrency}: {speed} {modelled}");
             }
         }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_gauges_fall_with_the_generation_wherever_it_was() {
+    async fn dropped_generation_leaves_every_gauge() {
         let (batch, counters) = batch(2);
-        let mut running = batch.generation(&ask(8, 2));
+        let mut running = batch.generation(&params(8, 2));
         running.admit().await.unwrap();
         running.stepped(2);
-        let mut queued = batch.generation(&ask(8, 1));
+        let mut queued = batch.generation(&params(8, 1));
         let waiting = tokio::time::timeout(Duration::from_millis(1), queued.admit()).await;
         assert!(waiting.is_err());
         drop((running, queued));
@@ -257,9 +257,9 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn more_choices_than_seats_take_them_all() {
+    async fn request_with_too_many_choices_takes_all_slots() {
         let (batch, counters) = batch(2);
-        let mut generation = batch.generation(&ask(8, 5));
+        let mut generation = batch.generation(&params(8, 5));
         generation.admit().await.unwrap();
         assert_eq!(counters.read().running, 5);
     }

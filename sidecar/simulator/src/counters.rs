@@ -1,7 +1,7 @@
-//! What the simulated server counts, live.
+//! Live counters of the simulated server.
 //!
-//! The law: a gauge falls in the same turn in which its cause ends, so a test that saw `running`
-//! at zero knows that nothing is being generated any more.
+//! The law: a gauge falls in the same turn in which its cause ends, so a test that reads `running`
+//! as zero knows that no generation is running.
 
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
@@ -10,29 +10,29 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 pub struct Counts {
     /// Connections accepted.
     pub connections: u64,
-    /// Requests whose head arrived, whatever became of them.
+    /// Requests whose head arrived, with any outcome.
     pub requests: u64,
-    /// Sequences being generated now (n of them for one request with n choices). A gauge.
+    /// Sequences being generated (n for a request with n choices). A gauge.
     pub running: u64,
-    /// Sequences waiting for a seat in the batch now. A gauge.
+    /// Sequences waiting for a slot in the batch. A gauge.
     pub waiting: u64,
-    /// Prompt tokens read, cached ones excluded.
+    /// Prompt tokens processed, without cached ones.
     pub prompt_tokens: u64,
     /// Prompt tokens taken from the cache.
     pub cached_tokens: u64,
-    /// Output tokens generated, whether or not a client got them.
+    /// Output tokens generated, delivered or not.
     pub generated_tokens: u64,
-    /// Generations that ran to their end.
+    /// Generations that finished.
     pub completed: u64,
-    /// Generations stopped because the client went away.
+    /// Generations stopped because the client left.
     pub aborted: u64,
     /// Generations that a fault ended.
     pub faulted: u64,
     /// Requests answered with a status of 400 or more.
     pub refused: u64,
-    /// `prompt_tokens` of requests that are over: all that llama.cpp's page shows.
+    /// `prompt_tokens` of finished requests, the only ones that llama.cpp's page shows.
     pub settled_prompt_tokens: u64,
-    /// `generated_tokens` of requests that are over.
+    /// `generated_tokens` of finished requests.
     pub settled_generated_tokens: u64,
 }
 
@@ -74,7 +74,7 @@ impl Counters {
     }
 }
 
-/// One number shared by all connections. Sequentially consistent: tests compare several.
+/// A number shared by all connections. Sequentially consistent, because tests compare several.
 #[derive(Debug, Default)]
 pub(crate) struct Cell(AtomicU64);
 

@@ -1,62 +1,62 @@
-//! How one answer goes wrong, written as a request header.
+//! Faults of one response, from a request header.
 //!
-//! `x-simulate: slow-head=200ms, cut-after=7`: directives parted by commas, for that request alone;
-//! [`Options::faults`](crate::server::Options) sets them for all requests without one of their own.
+//! `x-simulate: slow-head=200ms, cut-after=7`: a list of directives for that request alone;
+//! [`Options::faults`](crate::server::Options) applies to requests without the header.
 //!
-//! | Directive | What happens |
+//! | Directive | Effect |
 //! |---|---|
-//! | `error-status=503` | the answer is this status in the server's own error shape |
-//! | `no-head` | the connection closes before any answer |
-//! | `slow-head=200ms` | the response head waits this long |
+//! | `error-status=503` | the response is this status in the server's own error shape |
+//! | `no-head` | the connection closes before any response |
+//! | `slow-head=200ms` | the response head is delayed |
 //! | `error-in-band-after=5` | an error event after 5 token frames; unstreamed, status 500 |
 //! | `cut-after=7` | the socket closes (FIN) after 7 token frames, without the last chunk |
 //! | `reset-after=7` | as `cut-after`, with a TCP reset |
 //! | `end-after=7` | HTTP ends cleanly after 7 token frames, without the dialect's end mark |
-//! | `hang-after=4` | silence after 4 token frames, until the client leaves |
-//! | `stall-after=3`, `stall=300ms` | one pause after 3 token frames (300 ms where not said) |
-//! | `ping-every=50ms` | a comment event whenever nothing was sent for so long |
-//! | `no-usage` | no usage, even if asked for |
-//! | `force-usage` | usage, even if not asked for |
+//! | `hang-after=4` | no more data after 4 token frames, until the client leaves |
+//! | `stall-after=3`, `stall=300ms` | one pause after 3 token frames (default: 300 ms) |
+//! | `ping-every=50ms` | a comment event after each such time without data |
+//! | `no-usage` | no usage, even if requested |
+//! | `force-usage` | usage, even if not requested |
 //! | `refuse-usage` | status 400 if the request has `stream_options` |
 //! | `tear=5` | each event is sent in chunks of 5 bytes |
-//! | `close` | `Connection: close` after this answer |
+//! | `close` | `Connection: close` after this response |
 //!
-//! Durations are real, in `ms` or `s`. A count of frames that the answer never reaches does nothing;
-//! one that equals it strikes before usage and end mark.
+//! Durations are real, in `ms` or `s`. A count of frames that the response never reaches has no effect;
+//! a count equal to its frames takes effect before usage and end mark.
 //!
-//! The law: a directive that is not understood is an error, never ignored. A test with a typing
-//! mistake must not pass.
+//! The law: an unknown directive is an error and never ignored. A test with a misspelt directive
+//! must not pass.
 
 use std::str::FromStr;
 use std::time::Duration;
 
-/// What goes wrong with one answer. The default: nothing.
+/// The faults of one response. The default has none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
-    /// Answer with this status at once.
+    /// Respond with this status at once.
     pub error_status: Option<u16>,
-    /// Close the connection instead of answering.
+    /// Close the connection instead of responding.
     pub no_head: bool,
-    /// Real time before the response head.
+    /// Delay of the response head, in real time.
     pub slow_head: Option<Duration>,
-    /// A break after so many token frames.
+    /// A break after this number of token frames.
     pub breaks: Option<(u64, Break)>,
-    /// A pause after so many token frames.
+    /// A pause after this number of token frames.
     pub stall: Option<(u64, Duration)>,
-    /// A comment event after so long a silence.
+    /// A comment event after this time without data.
     pub ping_every: Option<Duration>,
-    /// What becomes of usage.
+    /// The treatment of usage.
     pub usage: Usage,
-    /// Most bytes per chunk.
+    /// Maximum bytes per chunk.
     pub tear: Option<usize>,
-    /// Close the connection after the answer.
+    /// Close the connection after the response.
     pub close: bool,
 }
 
-/// How a stream breaks off.
+/// The way a stream breaks off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Break {
-    /// With an error event, and what the server sends after one.
+    /// With an error event, followed by what the server sends after one.
     ErrorInBand,
     /// With a closed socket and no last chunk.
     Cut,
@@ -64,21 +64,21 @@ pub enum Break {
     Reset,
     /// With a last chunk and no end mark.
     End,
-    /// Not at all: silence until the client leaves.
+    /// Not at all: no more data until the client leaves.
     Hang,
 }
 
-/// What becomes of usage.
+/// The treatment of usage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Usage {
-    /// Sent if asked for.
+    /// Sent if requested.
     #[default]
     AsAsked,
     /// Never sent.
     Never,
     /// Always sent.
     Always,
-    /// Asking for it is refused with status 400.
+    /// A request for it is answered with status 400.
     Refused,
 }
 
@@ -139,11 +139,11 @@ impl Faults {
     }
 }
 
-/// 300 ms: above every gap of the default speed model, below the patience of every test.
+/// Above every gap of the default speed model, below the timeout of every test.
 const DEFAULT_STALL: Duration = Duration::from_millis(300);
 
-/// An hour: no test waits longer, and an instant plus this cannot overflow.
-const LONGEST: Duration = Duration::from_secs(3_600);
+/// Maximum duration: no test waits longer, and an instant plus this cannot overflow.
+const MAX_DURATION: Duration = Duration::from_secs(3_600);
 
 fn flag(name: &str, value: &str) -> Result<bool, String> {
     match value {
@@ -163,7 +163,7 @@ fn duration(name: &str, value: &str) -> Result<Duration, String> {
         None => (value.strip_suffix('s').ok_or_else(wrong)?, 1_000),
     };
     let count: u64 = digits.parse().map_err(|_| wrong())?;
-    Ok(Duration::from_millis(count.saturating_mul(unit)).min(LONGEST))
+    Ok(Duration::from_millis(count.saturating_mul(unit)).min(MAX_DURATION))
 }
 
 #[cfg(test)]
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn directives_are_read_in_any_order_and_spacing() {
+    fn directives_parse_in_any_order_and_spacing() {
         let faults: Faults = " cut-after=7,slow-head=200ms ,ping-every=1s,, no-usage".parse().unwrap();
         assert_eq!(
             faults,
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_has_a_place_and_a_length() {
+    fn stall_has_a_position_and_a_default_length() {
         let faults: Faults = "stall=1s,stall-after=3".parse().unwrap();
         assert_eq!(faults.stall, Some((3, Duration::from_secs(1))));
         let faults: Faults = "stall-after=3".parse().unwrap();
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_refused() {
+    fn unknown_or_invalid_directives_are_errors() {
         for header in [
             "cut",
             "cut-after",

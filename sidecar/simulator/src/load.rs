@@ -1,10 +1,10 @@
-//! A load driver: clients that ask, read the stream and measure what a user would see.
+//! A load driver: clients that send requests, read the streams and measure what a user would see.
 //!
-//! The law: it is bounded in requests, in time and in concurrency, it talks to loopback addresses
-//! alone, and dropping [`run`] drops every connection that it had opened.
+//! The law: it is bounded in requests, in time and in concurrency, it connects to loopback addresses
+//! only, and dropping [`run`] drops every connection it opened.
 //!
-//! It measures on the machine it runs on. Where server and driver leave no core to spare, speeds are
-//! those of the scheduler, and may lie above the server's own as well as below.
+//! It measures on the machine it runs on. Without a spare core for server and driver, the scheduler determines
+//! the speeds, which may be higher or lower than the server's own.
 
 mod client;
 mod report;
@@ -32,7 +32,7 @@ use report::Outcome;
 pub use report::{Distribution, Failure, Report};
 pub use steps::{CONCURRENCIES, Step, steps};
 
-/// Which endpoint is asked.
+/// The requested endpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Endpoint {
     /// `/v1/chat/completions`
@@ -44,19 +44,19 @@ pub enum Endpoint {
     Native,
 }
 
-/// When requests start.
+/// The arrival of requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Pace {
-    /// So many clients, each asking again as soon as it was answered.
+    /// Closed loop: each client sends its next request after the previous response.
     Closed {
-        /// The clients.
+        /// The number of clients.
         concurrency: u32,
     },
-    /// Requests at a constant rate, whether or not earlier ones were answered.
+    /// Open loop: a constant rate, independent of responses.
     Open {
         /// Requests per second.
         rate: f64,
-        /// Requests in flight beyond which one that is due is shed, and counted as shed.
+        /// Maximum requests in flight; beyond it a due request is dropped and counted as shed.
         most_in_flight: u32,
     },
 }
@@ -64,40 +64,40 @@ pub enum Pace {
 /// A load to run.
 #[derive(Clone, Debug)]
 pub struct Load {
-    /// Who is asked; a loopback address.
+    /// The server's address; loopback only.
     pub target: SocketAddr,
-    /// Where it is asked.
+    /// The requested endpoint.
     pub endpoint: Endpoint,
-    /// The model asked for, if one is named.
+    /// The requested model, if any.
     pub model: Option<String>,
     /// Length of each prompt, in the simulator's tokens.
     pub prompt_tokens: u64,
     /// `max_tokens` of each request.
     pub output_tokens: u64,
-    /// Whether `stream_options.include_usage` is asked for.
+    /// Requests `stream_options.include_usage`.
     pub usage: bool,
-    /// Further fields of each request body.
+    /// Additional fields of each request body.
     pub fields: Vec<(String, Value)>,
-    /// Further headers of each request.
+    /// Additional headers of each request.
     pub headers: Vec<(String, String)>,
-    /// A header whose value goes round, request by request; without values there is none.
+    /// A header whose value rotates with each request; without values there is none.
     pub round: (String, Vec<String>),
-    /// When requests start.
+    /// The arrival of requests.
     pub pace: Pace,
-    /// Most requests started.
+    /// Maximum number of requests.
     pub requests: u64,
-    /// No request starts later than this.
+    /// Time after which no request starts.
     pub time: Duration,
-    /// A request that takes longer has failed.
-    pub patience: Duration,
-    /// The client hangs up after so many token frames.
+    /// The timeout of a request.
+    pub timeout: Duration,
+    /// The client hangs up after this number of token frames.
     pub leave_after: Option<u64>,
-    /// Prompts differ from request to request, and are the same for equal seeds.
+    /// Determines the prompts, which differ from request to request.
     pub seed: u64,
 }
 
 impl Load {
-    /// Ten requests, one after the other, to `target`.
+    /// Returns a load of ten sequential requests to `target`.
     pub fn new(target: SocketAddr) -> Self {
         Self {
             target,
@@ -112,13 +112,13 @@ impl Load {
             pace: Pace::Closed { concurrency: 1 },
             requests: 10,
             time: Duration::from_secs(60),
-            patience: Duration::from_secs(60),
+            timeout: Duration::from_secs(60),
             leave_after: None,
             seed: 0,
         }
     }
 
-    /// As [`new`](Self::new), to an `http://` URL with a loopback address or `localhost`.
+    /// Like [`new`](Self::new), for an `http://` URL with a loopback address or `localhost`.
     pub fn to(url: &str) -> io::Result<Self> {
         let wrong = || invalid(format!("{url}: not an http URL with a loopback address"));
         let uri: Uri = url.parse().map_err(|_| wrong())?;
@@ -138,28 +138,28 @@ impl Load {
         if !self.target.ip().is_loopback() {
             return Err(invalid(format!("{} is not a loopback address", self.target)));
         }
-        if self.requests > MOST_REQUESTS {
-            return Err(invalid(format!("more than {MOST_REQUESTS} requests")));
+        if self.requests > MAX_REQUESTS {
+            return Err(invalid(format!("more than {MAX_REQUESTS} requests")));
         }
         let in_flight = match self.pace {
             Pace::Closed { concurrency } => concurrency,
             Pace::Open { rate, most_in_flight } => {
-                if !(rate > 0.0 && rate <= MOST_RATE) {
-                    return Err(invalid(format!("rate {rate}: not above 0, at most {MOST_RATE}")));
+                if !(rate > 0.0 && rate <= MAX_RATE) {
+                    return Err(invalid(format!("rate {rate}: not above 0, at most {MAX_RATE}")));
                 }
                 most_in_flight
             }
         };
-        if in_flight == 0 || in_flight > MOST_IN_FLIGHT {
-            return Err(invalid(format!("concurrency must be 1 to {MOST_IN_FLIGHT}")));
+        if in_flight == 0 || in_flight > MAX_IN_FLIGHT {
+            return Err(invalid(format!("concurrency must be 1 to {MAX_IN_FLIGHT}")));
         }
-        if self.time > LONGEST || self.patience > LONGEST {
+        if self.time > MAX_DURATION || self.timeout > MAX_DURATION {
             return Err(invalid("longer than a day".to_owned()));
         }
         Ok(())
     }
 
-    /// The body of the request with this number.
+    /// Returns the body of the request with this number.
     fn body(&self, number: u64) -> Vec<u8> {
         let prompt = text::prompt(self.seed.wrapping_add(number), self.prompt_tokens);
         let mut body = match self.endpoint {
@@ -185,7 +185,7 @@ impl Load {
     }
 }
 
-/// Runs `load` to its end. Fails only on a load that must not or cannot be run.
+/// Runs `load` to its end. Fails only for an invalid load.
 pub async fn run(load: &Load) -> io::Result<Report> {
     load.check()?;
     let load = Arc::new(load.clone());
@@ -212,14 +212,14 @@ async fn closed(load: &Arc<Load>, concurrency: u32) -> Report {
                 if number >= load.requests {
                     break;
                 }
-                outcomes.push(client.ask(&load, number).await);
+                outcomes.push(client.send(&load, number).await);
             }
             outcomes
         });
     }
     let mut report = Report::default();
     while let Some(outcomes) = clients.join_next().await {
-        // A client neither panics nor is aborted while this set is alive.
+        // A client does not panic, and is not aborted while this set is alive.
         outcomes.into_iter().flatten().for_each(|outcome| report.add(outcome));
     }
     report
@@ -228,8 +228,8 @@ async fn closed(load: &Arc<Load>, concurrency: u32) -> Report {
 async fn open(load: &Arc<Load>, rate: f64, most_in_flight: u32) -> Report {
     let start = Instant::now();
     let mut report = Report::default();
-    let mut flights: JoinSet<(Client, Outcome)> = JoinSet::new();
-    // Clients that wait for work, with the connections they hold: at most `most_in_flight`.
+    let mut in_flight: JoinSet<(Client, Outcome)> = JoinSet::new();
+    // Idle clients with their open connections: at most `most_in_flight`.
     let mut idle: Vec<Client> = Vec::new();
     for number in 0..load.requests {
         let offset = Duration::from_secs_f64(number as f64 / rate);
@@ -239,45 +239,45 @@ async fn open(load: &Arc<Load>, rate: f64, most_in_flight: u32) -> Report {
         loop {
             tokio::select! {
                 () = sleep_until(start + offset) => break,
-                Some(landed) = flights.join_next() => land(landed.ok(), &mut idle, &mut report),
+                Some(finished) = in_flight.join_next() => record(finished.ok(), &mut idle, &mut report),
             }
         }
-        if flights.len() >= most_in_flight as usize {
+        if in_flight.len() >= most_in_flight as usize {
             report.shed += 1;
             continue;
         }
         let mut client = idle.pop().unwrap_or_else(|| Client::new(load));
         let load = Arc::clone(load);
-        flights.spawn(async move {
-            let outcome = client.ask(&load, number).await;
+        in_flight.spawn(async move {
+            let outcome = client.send(&load, number).await;
             (client, outcome)
         });
     }
-    while let Some(landed) = flights.join_next().await {
-        land(landed.ok(), &mut idle, &mut report);
+    while let Some(finished) = in_flight.join_next().await {
+        record(finished.ok(), &mut idle, &mut report);
     }
     report
 }
 
-fn land(landed: Option<(Client, Outcome)>, idle: &mut Vec<Client>, report: &mut Report) {
-    // None is a task that panicked or was aborted: neither happens while its set is alive.
-    if let Some((client, outcome)) = landed {
+fn record(finished: Option<(Client, Outcome)>, idle: &mut Vec<Client>, report: &mut Report) {
+    // `None` is a task that panicked or was aborted: neither happens while its set is alive.
+    if let Some((client, outcome)) = finished {
         idle.push(client);
         report.add(outcome);
     }
 }
 
-/// A million: their samples stay below 64 MiB.
-const MOST_REQUESTS: u64 = 1_000_000;
+/// Maximum requests of a load: their samples stay below 64 MiB.
+const MAX_REQUESTS: u64 = 1_000_000;
 
-/// 10,000 connections: a third of the ephemeral ports of one loopback address.
-const MOST_IN_FLIGHT: u32 = 10_000;
+/// Maximum requests in flight: a third of the ephemeral ports of one loopback address.
+const MAX_IN_FLIGHT: u32 = 10_000;
 
-/// Requests per second: a million are more than one machine can start.
-const MOST_RATE: f64 = 1e6;
+/// Maximum requests per second, more than one machine can start.
+const MAX_RATE: f64 = 1e6;
 
-/// A day, for soaks.
-const LONGEST: Duration = Duration::from_secs(24 * 3_600);
+/// Maximum duration, for soak tests.
+const MAX_DURATION: Duration = Duration::from_secs(24 * 3_600);
 
 fn invalid(message: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, message)

@@ -1,10 +1,10 @@
-//! SplitMix64, the whole source of chance in this crate.
+//! SplitMix64, the only random generator of this crate.
 //!
 //! Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (OOPSLA 2014): a counter
-//! with a fixed odd stride, and a mixing function over it. It is not secret and need not be: it has
-//! to be the same on each machine and in each version, so it is written here and not borrowed.
+//! with a fixed odd stride, and a mixing function over it. It need not be secret. It has to give the
+//! same numbers on each machine and in each version, so it is implemented here.
 //!
-//! The law: each use draws from a [`fork`](SplitMix64::fork) of its own, so that one more draw in
+//! The law: each use draws from a [`fork`](SplitMix64::fork) of its own, so that an additional draw in
 //! one place (a jittered step) cannot change another (the next word).
 
 /// A generator of 64-bit numbers; equal seeds give equal sequences.
@@ -14,31 +14,31 @@ pub struct SplitMix64 {
 }
 
 impl SplitMix64 {
-    /// A generator at the start of the sequence of `seed`.
+    /// Returns a generator at the start of the sequence of `seed`.
     pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
-    /// The next number, uniform over all of `u64`.
+    /// Returns the next number, uniform over `u64`.
     pub fn draw(&mut self) -> u64 {
         self.state = self.state.wrapping_add(STRIDE);
         mix(self.state)
     }
 
-    /// The next number below `bound`, or 0 where `bound` is 0.
+    /// Returns the next number below `bound`, or 0 if `bound` is 0.
     ///
-    /// The high half of a product: its bias, below `bound` ÷ 2⁶⁴, is of no matter here.
+    /// Uses the high half of a product, whose bias, below `bound` ÷ 2⁶⁴, is negligible here.
     pub fn below(&mut self, bound: u64) -> u64 {
         ((u128::from(self.draw()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// The next number in `[0, 1)`.
+    /// Returns the next number in `[0, 1)`.
     pub fn unit(&mut self) -> f64 {
-        // 53 bits: what an f64 holds exactly.
+        // 53 bits: the precision of an f64.
         (self.draw() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// An independent generator for the purpose `label`; this one does not move.
+    /// Returns an independent generator for the purpose `label`; this one does not advance.
     pub fn fork(&self, label: u64) -> Self {
         Self::new(mix(self.state ^ mix(label.wrapping_add(STRIDE))))
     }
@@ -46,7 +46,7 @@ impl SplitMix64 {
 
 /// Folds `bytes` into `seed`: equal bytes give equal seeds.
 pub(crate) fn fold(seed: u64, bytes: &[u8]) -> u64 {
-    // The length goes in too, so that a short last word differs from one padded with zeros.
+    // Includes the length, so that a short last word differs from one padded with zeros.
     let mut folded = mix(seed ^ bytes.len() as u64);
     for chunk in bytes.chunks(8) {
         let mut word = [0; 8];
@@ -71,8 +71,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sequence_is_the_published_one() {
-        // The first outputs for seed 1234567, which other implementations list too.
+    fn sequence_matches_the_published_one() {
+        // The first outputs for seed 1234567, as in other implementations.
         let mut random = SplitMix64::new(1_234_567);
         assert_eq!(random.draw(), 6_457_827_717_110_365_317);
         assert_eq!(random.draw(), 3_203_168_211_198_807_973);
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fork_neither_moves_its_parent_nor_repeats_it() {
+    fn fork_neither_advances_nor_repeats_its_parent() {
         let mut parent = SplitMix64::new(3);
         let mut twin = parent.clone();
         let mut fork = parent.fork(1);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn folding_sees_each_byte_and_the_length() {
+    fn fold_depends_on_each_byte_and_the_length() {
         assert_ne!(fold(1, b"ab"), fold(1, b"ab\0"));
         assert_ne!(fold(1, b"ab"), fold(2, b"ab"));
         assert_eq!(fold(1, b"abcdefghij"), fold(1, b"abcdefghij"));

@@ -1,11 +1,11 @@
-//! One answer, played in time: the script, the batch and the faults brought together.
+//! One response over time: script, batch and faults together.
 //!
-//! A streamed answer is a body that drives its own player. There is no task and no queue beside
-//! it: when hyper drops the body because the client went away, player and generation go with it,
+//! A streamed response is a body that polls its own player. There is no task and no queue beside
+//! it: when hyper drops the body because the client left, player and generation are dropped
 //! in the same turn.
 //!
-//! The law: chunks leave one by one. Each is flushed before the next is offered, as a server does
-//! whose generator yields between events; without that, a fast answer would be one write.
+//! The law: each chunk is flushed before the next is offered, like in a server
+//! whose generator yields between events; without this, a fast response would be one write.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -18,39 +18,39 @@ use hyper::body::{Body, Frame};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::ask::Ask;
 use crate::batch::{Generation, Outcome};
 use crate::faults::{Break, Faults};
+use crate::params::GenerationParams;
 use crate::script::Script;
-use crate::shape::{Told, Voice};
+use crate::shape::{CompleteChoice, ResponseWriter};
 use crate::socket::Reset;
 use crate::speed::Model;
 
-/// All that an answer is played from.
+/// The inputs of a response.
 pub(crate) struct Reply {
-    pub(crate) ask: Ask,
+    pub(crate) params: GenerationParams,
     pub(crate) faults: Faults,
-    pub(crate) voice: Box<dyn Voice>,
+    pub(crate) writer: Box<dyn ResponseWriter>,
     pub(crate) model: Model,
     pub(crate) generation: Generation,
     pub(crate) reset: Reset,
 }
 
-/// The connection has to be dropped as it is.
+/// The connection has to be dropped without a further byte.
 #[derive(Debug)]
-pub(crate) struct Dropped;
+pub(crate) struct ConnectionLost;
 
-impl fmt::Display for Dropped {
+impl fmt::Display for ConnectionLost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("simulated loss of the connection")
     }
 }
 
-impl error::Error for Dropped {}
+impl error::Error for ConnectionLost {}
 
-/// How an answer that is not streamed comes out.
+/// An unstreamed response.
 #[derive(Debug)]
-pub(crate) enum Whole {
+pub(crate) enum UnstreamedResponse {
     Body(String),
     /// Status 500.
     Error,
@@ -59,18 +59,19 @@ pub(crate) enum Whole {
 }
 
 impl Reply {
-    /// The answer as events.
+    /// Returns the response as a stream of events.
     pub(crate) fn stream(self) -> Stream {
         Stream::new(|chunks| Player::play(self, chunks))
     }
 
-    /// The answer as one body, once it is complete.
-    pub(crate) async fn whole(mut self) -> Whole {
-        let mut script = Script::new(&self.ask, &self.model);
-        let mut told: Vec<Told> = (0..self.ask.choices()).map(|_| Told::new(&self.ask)).collect();
+    /// Waits until the response is complete, and returns it as one body.
+    pub(crate) async fn whole(mut self) -> UnstreamedResponse {
+        let mut script = Script::new(&self.params, &self.model);
+        let mut complete_choices: Vec<CompleteChoice> =
+            (0..self.params.choices()).map(|_| CompleteChoice::new(&self.params)).collect();
         let mut pieces = 0;
         if self.generation.admit().await.is_err() {
-            return Whole::Error;
+            return UnstreamedResponse::Error;
         }
         loop {
             let step = script.step(&self.model);
@@ -81,14 +82,14 @@ impl Reply {
                 match how {
                     Break::ErrorInBand => {
                         self.generation.end(Outcome::Faulted);
-                        return Whole::Error;
+                        return UnstreamedResponse::Error;
                     }
                     Break::Hang => std::future::pending().await,
                     Break::Reset => self.reset.set(),
                     Break::Cut | Break::End => {}
                 }
                 self.generation.end(Outcome::Faulted);
-                return Whole::Cut(self.voice.whole(&self.ask, &told));
+                return UnstreamedResponse::Cut(self.writer.whole(&self.params, &complete_choices));
             }
             if let Some((_, pause)) = self.faults.stall.take_if(|stall| stall.0 <= pieces) {
                 sleep(pause).await;
@@ -100,15 +101,15 @@ impl Reply {
             self.generation.stepped(step.iter().map(|piece| piece.tokens.len() as u64).sum());
             pieces += step.len() as u64;
             for piece in &step {
-                told[piece.choice as usize].push(piece);
+                complete_choices[piece.choice as usize].push(piece);
             }
         }
         self.generation.end(Outcome::Completed);
-        Whole::Body(self.voice.whole(&self.ask, &told))
+        UnstreamedResponse::Body(self.writer.whole(&self.params, &complete_choices))
     }
 }
 
-/// The body of a streamed answer.
+/// The body of a streamed response.
 pub(crate) struct Stream {
     player: Option<Play>,
     chunks: mpsc::Receiver<Bytes>,
@@ -117,29 +118,29 @@ pub(crate) struct Stream {
     flush: bool,
 }
 
-type Play = Pin<Box<dyn Future<Output = Result<(), Dropped>> + Send>>;
+type Play = Pin<Box<dyn Future<Output = Result<(), ConnectionLost>> + Send>>;
 
 impl Stream {
-    /// `part` of a body, and then the loss of the connection.
+    /// Returns `part` of a body, followed by the loss of the connection.
     pub(crate) fn cut(part: Bytes) -> Self {
         Self::new(|chunks| async move {
-            // The receiver is the body that polls this: it cannot be gone.
+            // The receiver is the body that polls this, so it still exists.
             let _ = chunks.send(part).await;
-            Err(Dropped)
+            Err(ConnectionLost)
         })
     }
 
     fn new<F>(play: impl FnOnce(mpsc::Sender<Bytes>) -> F) -> Self
     where
-        F: Future<Output = Result<(), Dropped>> + Send + 'static,
+        F: Future<Output = Result<(), ConnectionLost>> + Send + 'static,
     {
-        // One chunk: the player waits until hyper has taken the last one.
+        // Capacity 1: the player waits until hyper has taken the previous chunk.
         let (sender, chunks) = mpsc::channel(1);
         Self {
             player: Some(Box::pin(play(sender))),
             chunks,
             dropped: false,
-            // The head goes out before anything is generated.
+            // Sends the head before the first token.
             flush: true,
         }
     }
@@ -147,14 +148,14 @@ impl Stream {
 
 impl Body for Stream {
     type Data = Bytes;
-    type Error = Dropped;
+    type Error = ConnectionLost;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Dropped>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, ConnectionLost>>> {
         if self.flush {
-            // Hyper flushes when its body has nothing to offer.
+            // Hyper flushes when its body is pending.
             self.flush = false;
             cx.waker().wake_by_ref();
             return Poll::Pending;
@@ -170,30 +171,30 @@ impl Body for Stream {
                 self.flush = true;
                 Poll::Ready(Some(Ok(Frame::data(chunk))))
             }
-            Poll::Ready(None) if self.dropped => Poll::Ready(Some(Err(Dropped))),
+            Poll::Ready(None) if self.dropped => Poll::Ready(Some(Err(ConnectionLost))),
             Poll::Ready(None) => Poll::Ready(None),
             Poll::Pending => Poll::Pending,
         }
     }
 }
 
-/// What plays a streamed answer.
+/// The producer of a streamed response.
 struct Player {
-    ask: Ask,
+    params: GenerationParams,
     faults: Faults,
-    voice: Box<dyn Voice>,
+    writer: Box<dyn ResponseWriter>,
     chunks: mpsc::Sender<Bytes>,
-    /// When the last chunk was sent.
-    spoke: Instant,
+    /// The time of the last chunk.
+    last_sent: Instant,
     /// Token frames sent.
     frames: u64,
 }
 
 impl Player {
-    async fn play(reply: Reply, chunks: mpsc::Sender<Bytes>) -> Result<(), Dropped> {
-        let Reply { ask, faults, voice, model, mut generation, reset } = reply;
-        let mut script = Script::new(&ask, &model);
-        let mut player = Self { ask, faults, voice, chunks, spoke: Instant::now(), frames: 0 };
+    async fn play(reply: Reply, chunks: mpsc::Sender<Bytes>) -> Result<(), ConnectionLost> {
+        let Reply { params, faults, writer, model, mut generation, reset } = reply;
+        let mut script = Script::new(&params, &model);
+        let mut player = Self { params, faults, writer, chunks, last_sent: Instant::now(), frames: 0 };
 
         player.admit(&mut generation).await?;
         let mut out = Vec::new();
@@ -201,13 +202,13 @@ impl Player {
         loop {
             let step = script.step(&model);
             if !step.is_empty() {
-                player.silence(generation.due()).await?;
+                player.wait_until(generation.due()).await?;
                 generation.stepped(step.iter().map(|piece| piece.tokens.len() as u64).sum());
             }
-            // One turn more than there are pieces: a break may come before what ends the stream.
+            // One iteration more than there are pieces: a break may precede the end of the stream.
             for piece in step.iter().map(Some).chain(step.is_empty().then_some(None)) {
                 if let Some((_, pause)) = player.stall() {
-                    player.silence(Instant::now() + pause).await?;
+                    player.wait_until(Instant::now() + pause).await?;
                     generation.stalled(pause);
                 }
                 if let Some(how) = player.breaks() {
@@ -215,38 +216,38 @@ impl Player {
                 }
                 if !opened {
                     opened = true;
-                    player.voice.opening(&player.ask, &mut out);
+                    player.writer.opening(&player.params, &mut out);
                     player.send(&mut out).await?;
                 }
                 let Some(piece) = piece else {
-                    player.voice.end(&player.ask, script.total(&player.ask), &mut out);
-                    // The engine is done before the client has heard of it.
+                    player.writer.end(&player.params, script.total(&player.params), &mut out);
+                    // Ends the generation before the client can see the end.
                     generation.end(Outcome::Completed);
                     return player.send(&mut out).await;
                 };
-                player.voice.piece(&player.ask, piece, &mut out);
+                player.writer.piece(&player.params, piece, &mut out);
                 player.frames += u64::from(!out.is_empty());
                 player.send(&mut out).await?;
             }
         }
     }
 
-    async fn admit(&mut self, generation: &mut Generation) -> Result<(), Dropped> {
+    async fn admit(&mut self, generation: &mut Generation) -> Result<(), ConnectionLost> {
         let admission = generation.admit();
         let mut admission = std::pin::pin!(admission);
         loop {
-            let wait = self.faults.ping_every.unwrap_or(LONG);
+            let wait = self.faults.ping_every.unwrap_or(UNBOUNDED_WAIT);
             tokio::select! {
-                admitted = &mut admission => return admitted.map_err(|_| Dropped),
+                admitted = &mut admission => return admitted.map_err(|_| ConnectionLost),
                 () = sleep(wait) => self.ping().await?,
             }
         }
     }
 
-    /// Says nothing until `due`, but for pings.
-    async fn silence(&mut self, due: Instant) -> Result<(), Dropped> {
+    /// Waits until `due`, sending pings only.
+    async fn wait_until(&mut self, due: Instant) -> Result<(), ConnectionLost> {
         while let Some(every) = self.faults.ping_every {
-            let ping = self.spoke + every;
+            let ping = self.last_sent + every;
             if ping >= due {
                 break;
             }
@@ -257,16 +258,21 @@ impl Player {
         Ok(())
     }
 
-    async fn break_off(mut self, how: Break, generation: Generation, reset: &Reset) -> Result<(), Dropped> {
+    async fn break_off(
+        mut self,
+        how: Break,
+        generation: Generation,
+        reset: &Reset,
+    ) -> Result<(), ConnectionLost> {
         match how {
             Break::Hang => loop {
-                // The generation stays in the batch: only the client's leaving ends it.
-                self.silence(Instant::now() + LONG).await?;
+                // The generation stays in the batch until the client leaves.
+                self.wait_until(Instant::now() + UNBOUNDED_WAIT).await?;
             },
             Break::ErrorInBand => {
                 generation.end(Outcome::Faulted);
                 let mut out = Vec::new();
-                self.voice.error("Simulated engine failure.", &mut out);
+                self.writer.error("Simulated engine failure.", &mut out);
                 self.send(&mut out).await
             }
             Break::End => {
@@ -275,12 +281,12 @@ impl Player {
             }
             Break::Cut => {
                 generation.end(Outcome::Faulted);
-                Err(Dropped)
+                Err(ConnectionLost)
             }
             Break::Reset => {
                 generation.end(Outcome::Faulted);
                 reset.set();
-                Err(Dropped)
+                Err(ConnectionLost)
             }
         }
     }
@@ -295,24 +301,24 @@ impl Player {
         (after == self.frames).then_some(how)
     }
 
-    async fn ping(&mut self) -> Result<(), Dropped> {
-        let mut out = vec![self.voice.ping().to_owned()];
+    async fn ping(&mut self) -> Result<(), ConnectionLost> {
+        let mut out = vec![self.writer.ping().to_owned()];
         self.send(&mut out).await
     }
 
-    async fn send(&mut self, out: &mut Vec<String>) -> Result<(), Dropped> {
+    async fn send(&mut self, out: &mut Vec<String>) -> Result<(), ConnectionLost> {
         for chunk in out.drain(..) {
             let mut chunk = Bytes::from(chunk);
             let most = self.faults.tear.unwrap_or(chunk.len());
             while !chunk.is_empty() {
                 let part = chunk.split_to(most.min(chunk.len()));
-                self.chunks.send(part).await.map_err(|_| Dropped)?;
+                self.chunks.send(part).await.map_err(|_| ConnectionLost)?;
             }
         }
-        self.spoke = Instant::now();
+        self.last_sent = Instant::now();
         Ok(())
     }
 }
 
-/// An hour: for ever, as far as a test is concerned, and no overflow when added to an instant.
-const LONG: Duration = Duration::from_secs(3_600);
+/// A wait without limit for a test, which cannot overflow when added to an instant.
+const UNBOUNDED_WAIT: Duration = Duration::from_secs(3_600);

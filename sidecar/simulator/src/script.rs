@@ -1,16 +1,16 @@
-//! What an answer says, decode step by decode step, before any server's shape is put on it.
+//! The content of a response, decode step by decode step, independent of the server's shape.
 //!
-//! In each step every unfinished choice gains one piece: one or more tokens of one kind. Choices
-//! are thereby interleaved as a batch interleaves them.
+//! In each step every unfinished choice gets one piece: one or more tokens of one kind. So choices
+//! are interleaved as in a batch.
 //!
-//! The law: the pieces of a choice hold exactly the tokens that its last tally counts.
+//! The law: the pieces of a choice have exactly the tokens of its last tally.
 
-use crate::ask::{Ask, Finish};
+use crate::params::{Finish, GenerationParams};
 use crate::random::SplitMix64;
 use crate::speed::Model;
 use crate::text::{self, Token, Words};
 
-/// What a piece's tokens are.
+/// The kind of a piece's tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Reasoning,
@@ -21,7 +21,7 @@ pub(crate) enum Kind {
     End,
 }
 
-/// Tokens counted so far, of one choice or of several.
+/// Token counts so far, of one or several choices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) prompt: u64,
@@ -32,7 +32,7 @@ pub(crate) struct Tally {
     pub(crate) reasoning: u64,
 }
 
-/// What one choice gained in one step.
+/// The tokens of one choice in one step.
 #[derive(Clone, Debug)]
 pub(crate) struct Piece {
     pub(crate) choice: u64,
@@ -42,9 +42,9 @@ pub(crate) struct Piece {
     /// The first piece of its kind in its choice.
     pub(crate) begins: bool,
     pub(crate) tokens: Vec<Token>,
-    /// What `tokens` show, joined; for a tool call, a part of valid JSON.
+    /// The visible text of `tokens`; for a tool call, a part of valid JSON.
     pub(crate) text: String,
-    /// Characters that the choice had shown before.
+    /// Characters of the choice before this piece.
     pub(crate) offset: u64,
     /// The choice's tokens including this piece.
     pub(crate) tally: Tally,
@@ -52,26 +52,26 @@ pub(crate) struct Piece {
     pub(crate) finish: Option<Finish>,
 }
 
-/// The rest of an answer.
+/// The remaining content of a response.
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
     choices: Vec<Choice>,
-    ask: Lengths,
+    lengths: Lengths,
     burst: u32,
 }
 
 impl Script {
-    pub(crate) fn new(ask: &Ask, model: &Model) -> Self {
-        let random = SplitMix64::new(ask.seed);
-        let choices = (0..ask.choices())
+    pub(crate) fn new(params: &GenerationParams, model: &Model) -> Self {
+        let random = SplitMix64::new(params.seed);
+        let choices = (0..params.choices())
             .map(|index| Choice {
                 index,
-                words: Words::new(random.fork(2 * index), ask.lexicon),
+                words: Words::new(random.fork(2 * index), params.lexicon),
                 draft: random.fork(2 * index + 1),
                 shown: 0,
                 tally: Tally {
-                    prompt: ask.prompts[(index / ask.n) as usize],
-                    cached: if index < ask.n { ask.cached } else { 0 },
+                    prompt: params.prompts[(index / params.n) as usize],
+                    cached: if index < params.n { params.cached } else { 0 },
                     output: 0,
                     reasoning: 0,
                 },
@@ -79,33 +79,38 @@ impl Script {
             .collect();
         Self {
             choices,
-            ask: Lengths { tokens: ask.tokens, reasoning: ask.reasoning, tool: ask.tool, finish: ask.finish },
-            burst: ask.burst.unwrap_or(model.burst).max(1),
+            lengths: Lengths {
+                tokens: params.tokens,
+                reasoning: params.reasoning,
+                tool: params.tool,
+                finish: params.finish,
+            },
+            burst: params.burst.unwrap_or(model.burst).max(1),
         }
     }
 
-    /// One decode step; no pieces once all choices have finished.
+    /// Returns the pieces of one decode step; empty after all choices have finished.
     pub(crate) fn step(&mut self, model: &Model) -> Vec<Piece> {
-        let Self { choices, ask, burst } = self;
+        let Self { choices, lengths, burst } = self;
         choices
             .iter_mut()
-            .filter(|choice| choice.tally.output < ask.tokens)
-            .map(|choice| choice.piece(ask, model, *burst))
+            .filter(|choice| choice.tally.output < lengths.tokens)
+            .map(|choice| choice.piece(lengths, model, *burst))
             .collect()
     }
 
-    /// The answer's tokens so far: each prompt once, the output of all choices.
-    pub(crate) fn total(&self, ask: &Ask) -> Tally {
+    /// Returns the response's tokens so far: each prompt once, and the output of all choices.
+    pub(crate) fn total(&self, params: &GenerationParams) -> Tally {
         Tally {
-            prompt: ask.prompt_tokens(),
-            cached: ask.cached,
+            prompt: params.prompt_tokens(),
+            cached: params.cached,
             output: self.choices.iter().map(|choice| choice.tally.output).sum(),
             reasoning: self.choices.iter().map(|c| c.tally.reasoning).sum(),
         }
     }
 }
 
-/// The lengths that all choices share.
+/// The lengths common to all choices.
 #[derive(Clone, Debug)]
 struct Lengths {
     tokens: u64,
@@ -115,7 +120,7 @@ struct Lengths {
 }
 
 impl Lengths {
-    /// The kind of the token at `position`, and the position where that kind ends.
+    /// Returns the kind of the token at `position`, and the position where that kind ends.
     fn kind(&self, position: u64) -> (Kind, u64) {
         let payload_end = self.tokens - u64::from(self.finish != Finish::Length);
         let tool_start = payload_end - self.tool;
@@ -141,12 +146,12 @@ struct Choice {
 }
 
 impl Choice {
-    fn piece(&mut self, ask: &Lengths, model: &Model, burst: u32) -> Piece {
+    fn piece(&mut self, lengths: &Lengths, model: &Model, burst: u32) -> Piece {
         let start = self.tally.output;
-        let (kind, kind_end) = ask.kind(start);
+        let (kind, kind_end) = lengths.kind(start);
         let drawn = u64::from(model.tokens_per_step(burst, &mut self.draft));
         let end = (start + drawn).min(kind_end);
-        let begins = start == 0 || ask.kind(start - 1).0 != kind;
+        let begins = start == 0 || lengths.kind(start - 1).0 != kind;
 
         let mut tokens = Vec::with_capacity((end - start) as usize);
         let mut text = String::new();
@@ -157,7 +162,7 @@ impl Choice {
             };
             tokens.push(token);
             match kind {
-                Kind::Tool => argument(&mut text, token, position, kind_end - ask.tool, kind_end),
+                Kind::Tool => argument(&mut text, token, position, kind_end - lengths.tool, kind_end),
                 _ => text.push_str(token.text),
             }
         }
@@ -177,12 +182,12 @@ impl Choice {
             text,
             offset,
             tally: self.tally,
-            finish: (end == ask.tokens).then_some(ask.finish),
+            finish: (end == lengths.tokens).then_some(lengths.finish),
         }
     }
 }
 
-/// Adds the part of `{"query":"…"}` that the token at `position` of `start..end` stands for.
+/// Appends the part of `{"query":"…"}` for the token at `position` of `start..end`.
 fn argument(text: &mut String, token: Token, position: u64, start: u64, end: u64) {
     if end - start == 1 {
         text.push_str("{}");
@@ -191,7 +196,7 @@ fn argument(text: &mut String, token: Token, position: u64, start: u64, end: u64
     } else if position + 1 == end {
         text.push_str("\"}");
     } else {
-        // Letters and spaces alone: whatever the lexicon says, the arguments stay valid JSON.
+        // Only letters and spaces, so that the arguments stay valid JSON with every lexicon.
         text.extend(token.text.chars().filter(|c| c.is_alphanumeric() || *c == ' '));
     }
 }
@@ -199,21 +204,21 @@ fn argument(text: &mut String, token: Token, position: u64, start: u64, end: u64
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ask::{Defaults, Endpoint};
+    use crate::params::{Defaults, Endpoint};
 
-    fn ask(body: &str) -> Ask {
+    fn params(body: &str) -> GenerationParams {
         let defaults = Defaults { seed: 1, output_tokens: 32, models: &[] };
-        Ask::parse(Endpoint::Chat, body.as_bytes(), &defaults).unwrap()
+        GenerationParams::parse(Endpoint::Chat, body.as_bytes(), &defaults).unwrap()
     }
 
-    fn pieces(ask: &Ask, model: &Model) -> Vec<Piece> {
-        let mut script = Script::new(ask, model);
+    fn pieces(params: &GenerationParams, model: &Model) -> Vec<Piece> {
+        let mut script = Script::new(params, model);
         let mut pieces = Vec::new();
         loop {
             let step = script.step(model);
             if step.is_empty() {
                 let output: u64 = pieces.iter().map(|p: &Piece| p.tokens.len() as u64).sum();
-                assert_eq!(script.total(ask).output, output);
+                assert_eq!(script.total(params).output, output);
                 return pieces;
             }
             pieces.extend(step);
@@ -221,10 +226,10 @@ mod tests {
     }
 
     #[test]
-    fn tokens_of_all_pieces_are_the_tokens_asked_for() {
+    fn pieces_have_the_requested_tokens() {
         let model = Model { burst: 4, ..Model::default() };
-        let ask = ask(r#"{"messages":[],"max_tokens":50,"n":3,"simulate":{"text":"split"}}"#);
-        let pieces = pieces(&ask, &model);
+        let params = params(r#"{"messages":[],"max_tokens":50,"n":3,"simulate":{"text":"split"}}"#);
+        let pieces = pieces(&params, &model);
         for choice in 0..3 {
             let own = || pieces.iter().filter(move |piece| piece.choice == choice);
             assert_eq!(own().map(|piece| piece.tokens.len()).sum::<usize>(), 50);
@@ -235,9 +240,9 @@ mod tests {
     }
 
     #[test]
-    fn kinds_follow_each_other_and_the_arguments_are_json() {
-        let ask = ask(r#"{"messages":[],"simulate":{"tokens":20,"reasoning":5,"tool":7}}"#);
-        let pieces = pieces(&ask, &Model::default());
+    fn kinds_are_in_order_and_arguments_are_json() {
+        let params = params(r#"{"messages":[],"simulate":{"tokens":20,"reasoning":5,"tool":7}}"#);
+        let pieces = pieces(&params, &Model::default());
         let kinds: Vec<Kind> = pieces.iter().map(|piece| piece.kind).collect();
         assert_eq!(kinds[..5], [Kind::Reasoning; 5]);
         assert_eq!(kinds[5..12], [Kind::Text; 7]);
@@ -253,9 +258,9 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_may_be_its_end_token_alone() {
-        let ask = ask(r#"{"messages":[],"simulate":{"tokens":1,"reasoning":5,"tool":5}}"#);
-        let pieces = pieces(&ask, &Model::default());
+    fn response_may_consist_of_its_end_token() {
+        let params = params(r#"{"messages":[],"simulate":{"tokens":1,"reasoning":5,"tool":5}}"#);
+        let pieces = pieces(&params, &Model::default());
         assert_eq!(pieces.len(), 1);
         assert_eq!(pieces[0].kind, Kind::End);
     }

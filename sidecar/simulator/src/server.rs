@@ -1,7 +1,7 @@
-//! The simulated server: a listener, its connections and a handle to watch and stop it.
+//! The simulated server: a listener, its connections and a handle to observe and stop it.
 //!
-//! It runs wherever it is bound: on a current-thread runtime or on a pool of threads. Dropping the
-//! handle stops it, connections included, so a test that fails leaves nothing behind.
+//! It runs on a current-thread runtime or on a thread pool. Dropping the
+//! handle stops it with all connections, so a failed test leaves nothing running.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
@@ -39,20 +39,20 @@ use crate::speed::Model;
 pub use crate::counters::Counts;
 pub use crate::shape::Shape;
 
-/// How a server is simulated.
+/// The configuration of a simulated server.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Which server it looks like.
+    /// The server it imitates.
     pub shape: Shape,
-    /// How fast it is.
+    /// Its speed.
     pub speed: Model,
-    /// The models it serves; requests for others get 404. None: it serves whatever is asked for.
+    /// The models it serves; requests for others get 404. Empty: any model.
     pub models: Vec<String>,
-    /// Together with the question, decides what an answer says.
+    /// Determines the content of responses, together with the request.
     pub seed: u64,
-    /// Output tokens of an answer for which the request sets no length.
+    /// Output tokens of a response without a length in its request.
     pub output_tokens: u64,
-    /// What goes wrong with each answer whose request does not say so itself.
+    /// The faults of responses whose request has no header for them.
     pub faults: Faults,
 }
 
@@ -70,7 +70,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// A server of this shape that never waits.
+    /// Returns a server of this shape without delays.
     pub fn instant(shape: Shape) -> Self {
         Self { shape, speed: Model::instant(), ..Self::default() }
     }
@@ -105,22 +105,22 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Where it listens.
+    /// Returns its address.
     pub fn addr(&self) -> SocketAddr {
         self.addr
     }
 
-    /// `http://` and where it listens.
+    /// Returns its base URL.
     pub fn url(&self) -> String {
         format!("http://{}", self.addr)
     }
 
-    /// What it has counted so far.
+    /// Returns the counts so far.
     pub fn counts(&self) -> Counts {
         self.counters.read()
     }
 
-    /// Waits until the counts satisfy `wanted`, for at most `limit`. The counts at that moment, or
+    /// Waits at most `limit` until the counts satisfy `wanted`. Returns the counts at that moment, or
     /// as an error those at the end of the limit.
     pub async fn until(&self, limit: Duration, wanted: impl Fn(&Counts) -> bool) -> Result<Counts, Counts> {
         let end = Instant::now() + limit;
@@ -132,16 +132,16 @@ impl Handle {
             if Instant::now() >= end {
                 return Err(counts);
             }
-            // Polled, so that the counters need no notice on each token.
+            // Polled, so that the counters need no notification.
             sleep(Duration::from_millis(1)).await;
         }
     }
 
-    /// Stops listening and drops all connections, as a killed process would. Returns when the port
-    /// is free again.
+    /// Stops listening and drops all connections, like a killed process. Returns when the port
+    /// is free.
     pub async fn shutdown(mut self) {
         self.acceptor.abort();
-        // An aborted task's result is the abort.
+        // The result of an aborted task is the abort.
         let _ = (&mut self.acceptor).await;
     }
 }
@@ -152,7 +152,7 @@ impl Drop for Handle {
     }
 }
 
-/// What all connections of a server share.
+/// The state that all connections of a server share.
 #[derive(Debug)]
 struct Engine {
     options: Options,

@@ -1,11 +1,11 @@
-//! The shapes of real servers: what differs between them on the wire, and nothing else.
+//! The shapes of real servers: only their differences on the wire.
 //!
-//! A shape is a sibling file with the same members in the same order. It turns pieces into events,
-//! finished choices into one JSON body, and words refusals, lists and metric pages its own way. JSON
+//! A shape is a submodule with the same functions. It turns pieces into events and
+//! finished choices into one JSON body, and formats errors, lists and metrics pages. JSON
 //! is written by hand because key order is part of a shape.
 //!
-//! The law: each string pushed is one HTTP chunk. Which events share a chunk was recorded from real
-//! servers too.
+//! The law: each pushed string is one HTTP chunk. Which events share a chunk follows recordings of real
+//! servers.
 
 mod llamacpp;
 mod vllm;
@@ -15,14 +15,14 @@ mod tests;
 
 use serde_json::Value;
 
-use crate::ask::{Ask, Finish};
 use crate::counters::Counts;
+use crate::params::{Finish, GenerationParams};
 use crate::random::SplitMix64;
 use crate::script::{Kind, Piece, Tally};
 use crate::speed::Model;
 use crate::text::Token;
 
-/// Which server is simulated.
+/// The imitated server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Shape {
     /// vLLM 0.32, its Python front end.
@@ -32,25 +32,25 @@ pub enum Shape {
     LlamaCpp,
 }
 
-/// One answer's way of being written.
-pub(crate) trait Voice: Send + Sync {
-    /// What comes before the first piece.
-    fn opening(&self, ask: &Ask, out: &mut Vec<String>);
-    /// A piece; nothing if this server would not have sent it.
-    fn piece(&self, ask: &Ask, piece: &Piece, out: &mut Vec<String>);
-    /// What comes after the last piece: usage, the end mark.
-    fn end(&self, ask: &Ask, total: Tally, out: &mut Vec<String>);
-    /// An error inside a stream, and what this server sends after one.
+/// Writes one response in the format of a server.
+pub(crate) trait ResponseWriter: Send + Sync {
+    /// Writes the events before the first piece.
+    fn opening(&self, params: &GenerationParams, out: &mut Vec<String>);
+    /// Writes a piece, or nothing if this server would not send it.
+    fn piece(&self, params: &GenerationParams, piece: &Piece, out: &mut Vec<String>);
+    /// Writes the events after the last piece: usage, end mark.
+    fn end(&self, params: &GenerationParams, total: Tally, out: &mut Vec<String>);
+    /// Writes an error event, and what this server sends after one.
     fn error(&self, message: &str, out: &mut Vec<String>);
-    /// A comment event.
+    /// Returns a comment event.
     fn ping(&self) -> &'static str;
-    /// The whole answer as one body.
-    fn whole(&self, ask: &Ask, choices: &[Told]) -> String;
+    /// Returns an unstreamed response as one body.
+    fn whole(&self, params: &GenerationParams, choices: &[CompleteChoice]) -> String;
 }
 
-/// A finished choice of an answer that is not streamed.
+/// A complete choice of an unstreamed response.
 #[derive(Clone, Debug)]
-pub(crate) struct Told {
+pub(crate) struct CompleteChoice {
     pub(crate) text: String,
     pub(crate) reasoning: String,
     pub(crate) arguments: String,
@@ -59,15 +59,15 @@ pub(crate) struct Told {
     pub(crate) finish: Finish,
 }
 
-impl Told {
-    pub(crate) fn new(ask: &Ask) -> Self {
+impl CompleteChoice {
+    pub(crate) fn new(params: &GenerationParams) -> Self {
         Self {
             text: String::new(),
             reasoning: String::new(),
             arguments: String::new(),
             tokens: Vec::new(),
             tally: Tally::default(),
-            finish: ask.finish,
+            finish: params.finish,
         }
     }
 
@@ -84,14 +84,14 @@ impl Told {
 }
 
 impl Shape {
-    pub(crate) fn voice(self, ask: &Ask, model: &Model) -> Box<dyn Voice> {
+    pub(crate) fn writer(self, params: &GenerationParams, model: &Model) -> Box<dyn ResponseWriter> {
         match self {
-            Self::Vllm => Box::new(vllm::Voice::new(ask)),
-            Self::LlamaCpp => Box::new(llamacpp::Voice::new(ask, model)),
+            Self::Vllm => Box::new(vllm::ResponseWriter::new(params)),
+            Self::LlamaCpp => Box::new(llamacpp::ResponseWriter::new(params, model)),
         }
     }
 
-    /// The headers beside `content-length` or `transfer-encoding`, in order.
+    /// Returns the headers besides `content-length` or `transfer-encoding`, in order.
     pub(crate) fn head(self, streamed: bool) -> &'static [(&'static str, &'static str)] {
         match (self, streamed) {
             (Self::Vllm, true) => vllm::STREAM_HEAD,
@@ -101,10 +101,10 @@ impl Shape {
         }
     }
 
-    pub(crate) fn refusal(self, status: u16, message: &str) -> String {
+    pub(crate) fn error_body(self, status: u16, message: &str) -> String {
         match self {
-            Self::Vllm => vllm::refusal(status, message),
-            Self::LlamaCpp => llamacpp::refusal(status, message),
+            Self::Vllm => vllm::error_body(status, message),
+            Self::LlamaCpp => llamacpp::error_body(status, message),
         }
     }
 
@@ -115,7 +115,7 @@ impl Shape {
         }
     }
 
-    /// The body of `/health`.
+    /// Returns the body of `/health`.
     pub(crate) fn health(self) -> &'static str {
         match self {
             Self::Vllm => "",
@@ -131,46 +131,46 @@ impl Shape {
     }
 }
 
-/// `created` of each answer, in seconds since 1970: a constant, since equal questions have equal answers.
+/// `created` of each response, seconds since 1970: constant, because equal requests give equal responses.
 const CREATED: u64 = 1_790_000_000;
 
-/// The generator of ids, apart from that of words.
-fn ids(ask: &Ask) -> SplitMix64 {
-    SplitMix64::new(ask.seed).fork(u64::MAX - 1)
+/// Returns the generator of ids, independent of that of words.
+fn ids(params: &GenerationParams) -> SplitMix64 {
+    SplitMix64::new(params.seed).fork(u64::MAX - 1)
 }
 
-/// `text` as a JSON string, quotes included.
+/// Returns `text` as a JSON string with quotes.
 fn quote(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-/// `data: …` and the blank line.
+/// Returns `data: …` with the blank line.
 fn event(data: &str) -> String {
     format!("data: {data}\n\n")
 }
 
-/// Items joined with commas inside brackets.
+/// Returns the items as a JSON list.
 fn list<T>(items: impl IntoIterator<Item = T>, write: impl Fn(T) -> String) -> String {
     let items: Vec<String> = items.into_iter().map(write).collect();
     format!("[{}]", items.join(","))
 }
 
-/// Ids of `tokens`.
+/// Returns the ids of `tokens` as a JSON list.
 fn token_ids(tokens: &[Token]) -> String {
     list(tokens, |token| token.id.to_string())
 }
 
-/// Token ids of a prompt: any will do, as long as there are as many as are counted.
+/// Returns token ids of a prompt: arbitrary ones, in the counted number.
 fn prompt_ids(tokens: u64) -> String {
     list(0..tokens, |position| (100 + position % 400).to_string())
 }
 
-/// A log probability that depends on the token alone.
+/// Returns a log probability that depends on the token alone.
 fn logprob(token: &Token) -> f64 {
     -f64::from(token.id % 500) / 64.0
 }
 
-/// The bytes of a token, as a JSON list.
+/// Returns the bytes of a token as a JSON list.
 fn token_bytes(token: &Token) -> String {
     list(token.text.bytes(), |byte| byte.to_string())
 }

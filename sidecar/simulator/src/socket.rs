@@ -1,7 +1,7 @@
-//! A TCP stream that can be told to end in a reset.
+//! A TCP stream that can end with a reset.
 //!
-//! Hyper owns the socket and closes it with a FIN; a server that crashes does not. The flag is
-//! shared with the answer being played on the connection, and read when the socket is dropped.
+//! Hyper owns the socket and closes it with a FIN; a crashed server does not. The flag is
+//! shared with the response on the connection, and read when the socket is dropped.
 
 use std::io;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 
-/// Whether the connection ends in a reset. Shared by a socket and its answers.
+/// True if the connection ends with a reset. Shared by a socket and its responses.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reset(Arc<AtomicBool>);
 
@@ -37,7 +37,7 @@ impl Socket {
 impl Drop for Socket {
     fn drop(&mut self) {
         if self.reset.0.load(Relaxed) {
-            // On failure the peer sees a FIN: the test that wanted a reset will say so.
+            // On failure the peer sees a FIN, and the test that expects a reset fails.
             let _ = self.stream.set_zero_linger();
         }
     }

@@ -1,14 +1,14 @@
-//! Deterministic words: what the simulated model says, and what the load driver asks it.
+//! Deterministic words: the responses of the simulated model and the prompts of the load driver.
 //!
-//! A word is a token. Besides plain English the vocabulary holds what breaks careless readers:
-//! several scripts, emoji, quotes, backslashes, control characters, and emoji that take two tokens,
-//! of which the first shows nothing yet.
+//! A word is a token. Besides plain English the vocabulary has text that careless parsers break on:
+//! several scripts, emoji, quotes, backslashes, control characters, and emoji of two tokens,
+//! of which the first has no text.
 //!
-//! The law: [`count`] of [`prompt`] is exactly the number of tokens asked for.
+//! The law: [`count`] of [`prompt`] is exactly the requested number of tokens.
 
 use crate::random::SplitMix64;
 
-/// Which words an answer is made of.
+/// The vocabulary of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Lexicon {
     /// ASCII words only: one visible piece of text per token.
@@ -16,13 +16,13 @@ pub enum Lexicon {
     /// Also other scripts, emoji and characters that JSON must escape.
     #[default]
     Mixed,
-    /// As `Mixed`, and about one token in six is the first half of an emoji: it counts as a token
-    /// and shows no text. Frames and tokens differ.
+    /// As `Mixed`, and about one token in six is the first half of an emoji, which counts as a token
+    /// and has no text: the numbers of frames and tokens differ.
     Split,
 }
 
 impl Lexicon {
-    /// `plain`, `mixed` or `split`.
+    /// Parses `plain`, `mixed` or `split`.
     pub(crate) fn named(name: &str) -> Option<Self> {
         match name {
             "plain" => Some(Self::Plain),
@@ -33,16 +33,16 @@ impl Lexicon {
     }
 }
 
-/// One token of an answer.
+/// One token of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Token {
     /// Its id in the simulated vocabulary.
     pub id: u32,
-    /// The text that it shows, empty where it withholds or has none.
+    /// Its visible text, empty if it is withheld or there is none.
     pub text: &'static str,
 }
 
-/// The end-of-sequence token: counted, never shown.
+/// The end-of-sequence token: counted, without text.
 pub const END: Token = Token { id: 2, text: "" };
 
 /// An endless sequence of tokens.
@@ -54,12 +54,12 @@ pub struct Words {
 }
 
 impl Words {
-    /// The sequence drawn from `random`.
+    /// Returns the sequence drawn from `random`.
     pub fn new(random: SplitMix64, lexicon: Lexicon) -> Self {
         Self { random, lexicon, second_half: None }
     }
 
-    /// The next token.
+    /// Returns the next token.
     pub fn draw(&mut self) -> Token {
         if let Some(token) = self.second_half.take() {
             return token;
@@ -81,28 +81,28 @@ impl Words {
     }
 }
 
-/// A prompt of exactly `tokens` tokens as [`count`] counts them.
+/// Returns a prompt of exactly `tokens` tokens by [`count`].
 pub fn prompt(seed: u64, tokens: u64) -> String {
     let mut words = Words::new(SplitMix64::new(seed), Lexicon::Plain);
     let mut prompt = String::new();
     for _ in 0..tokens {
         prompt.push_str(words.draw().text);
     }
-    // Each word brings its own leading space; the first has nothing to be parted from.
+    // Each word starts with a space; the first needs none.
     prompt.trim_start().to_owned()
 }
 
-/// The tokens in `text`: one per word, and one more for each further 16 bytes of a long word.
+/// Returns the tokens in `text`: one per word, and one more for each further 16 bytes of a long word.
 pub fn count(text: &str) -> u64 {
-    text.split_whitespace().map(|word| (word.len() as u64).div_ceil(LONG_WORD)).sum()
+    text.split_whitespace().map(|word| (word.len() as u64).div_ceil(WORD_TOKEN_BYTES)).sum()
 }
 
 fn token(first_id: u32, words: &[&'static str], index: usize) -> Token {
     Token { id: first_id + index as u32, text: words[index] }
 }
 
-/// Bytes of a word that still count as one token.
-const LONG_WORD: u64 = 16;
+/// Bytes of a word per token.
+const WORD_TOKEN_BYTES: u64 = 16;
 
 const PLAIN_FIRST: u32 = 100;
 const MIXED_FIRST: u32 = 500;
@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_prompt_has_the_tokens_it_was_asked_for() {
+    fn prompt_has_the_requested_tokens() {
         for tokens in [0, 1, 2, 17, 1_000] {
             assert_eq!(count(&prompt(9, tokens)), tokens);
         }
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_seeds_say_equal_words() {
+    fn equal_seeds_give_equal_words() {
         let said = |seed| {
             let mut words = Words::new(SplitMix64::new(seed), Lexicon::Split);
             (0..200).map(|_| words.draw()).collect::<Vec<_>>()
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_split_lexicon_withholds_text() {
+    fn only_the_split_lexicon_has_tokens_without_text() {
         let withheld = |lexicon| {
             let mut words = Words::new(SplitMix64::new(4), lexicon);
             (0..600).filter(|_| words.draw().text.is_empty()).count()
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn mixed_words_hold_several_bytes_a_character() {
+    fn mixed_lexicon_has_multibyte_characters() {
         let mut words = Words::new(SplitMix64::new(4), Lexicon::Mixed);
         assert!((0..100).any(|_| !words.draw().text.is_ascii()));
     }

@@ -1,7 +1,7 @@
-//! A faithful collector: both protocols on one port, in the clear or in TLS, on tonic's server and
-//! the published services. Answers as it is told, and keeps all that it takes.
+//! A faithful collector: both protocols on one port, in plain text or TLS, on tonic's server and
+//! the published services. Responds as configured, and stores every accepted request.
 
-#![expect(clippy::unwrap_used, reason = "what goes wrong in here fails the test that asked for it")]
+#![expect(clippy::unwrap_used, reason = "a panic here fails the test")]
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -42,22 +42,22 @@ use tonic::{Code, Status};
 
 pub use opentelemetry_proto::tonic::metrics::v1::{Exemplar, Metric, metric::Data};
 
-/// What the collector says to a request.
+/// The collector's response to a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// All of it is taken.
+    /// All items are accepted.
     Taken,
-    /// So many items were rejected.
+    /// This number of items is rejected.
     Rejected(i64),
-    /// Over HTTP: a status and `Retry-After`.
+    /// Over HTTP: a status and `Retry-After` in seconds.
     Status(u16, Option<u32>),
     /// Over gRPC: a status and the seconds of `google.rpc.RetryInfo`.
     Code(Code, Option<u8>),
-    /// An explanation of so many bytes.
+    /// A message of this number of bytes.
     Wordy(usize),
 }
 
-/// What it takes, over HTTP by the path.
+/// The received requests; over HTTP the path determines the signal.
 #[derive(Default)]
 pub struct Seen {
     /// Requests with spans.
@@ -66,40 +66,40 @@ pub struct Seen {
     pub metrics: Vec<ExportMetricsServiceRequest>,
     /// Requests with log records.
     pub logs: Vec<ExportLogsServiceRequest>,
-    /// Every request's path and header fields, and when it came.
+    /// Path, header fields and time of every request.
     pub heads: Vec<(String, HashMap<String, String>, Instant)>,
-    /// The body of every request that was taken, uncompressed: over HTTP the bytes that came, over
-    /// gRPC the message that they were.
+    /// The body of every accepted request, uncompressed: over HTTP the received bytes, over
+    /// gRPC the encoded message.
     pub bodies: Vec<Vec<u8>>,
-    /// Connections that were made.
+    /// The number of connections.
     pub connections: usize,
 }
 
 impl Seen {
-    /// All spans.
+    /// Returns all spans.
     pub fn spans(&self) -> Vec<Span> {
         let scopes = self.traces.iter().flat_map(|r| &r.resource_spans).flat_map(|r| &r.scope_spans);
         scopes.flat_map(|scope| scope.spans.clone()).collect()
     }
 
-    /// All log records.
+    /// Returns all log records.
     pub fn log_records(&self) -> Vec<LogRecord> {
         let scopes = self.logs.iter().flat_map(|r| &r.resource_logs).flat_map(|r| &r.scope_logs);
         scopes.flat_map(|scope| scope.log_records.clone()).collect()
     }
 
-    /// All metrics, as often as they came.
+    /// Returns all metrics, repetitions included.
     pub fn metrics(&self) -> Vec<Metric> {
         let scopes = self.metrics.iter().flat_map(|r| &r.resource_metrics).flat_map(|r| &r.scope_metrics);
         scopes.flat_map(|scope| scope.metrics.clone()).collect()
     }
 }
 
-/// An attribute as text; `None` if it is not there.
+/// Returns an attribute as text; `None` if absent.
 ///
 /// # Panics
 ///
-/// It is there twice, or is of a kind that is never sent.
+/// The attribute is present twice, or of a kind that is never sent.
 pub fn said(attributes: &[KeyValue], key: &str) -> Option<String> {
     let mut found = attributes.iter().filter(|attribute| attribute.key == key);
     let value = found.next()?.value.as_ref().map(text);
@@ -127,8 +127,8 @@ struct Inner {
 }
 
 impl Inner {
-    /// Keeps a request that is taken, even in part.
-    fn take(&self, head: (String, HashMap<String, String>), keep: impl FnOnce(&mut Seen)) -> Answer {
+    /// Stores a request that is accepted, also in part.
+    fn receive(&self, head: (String, HashMap<String, String>), keep: impl FnOnce(&mut Seen)) -> Answer {
         let mut seen = self.seen.lock().unwrap();
         seen.heads.push((head.0, head.1, Instant::now()));
         let answer = (self.answers)(seen.heads.len() - 1);
@@ -140,31 +140,31 @@ impl Inner {
     }
 }
 
-/// A collector on a port of its own; its thread ends with it.
+/// A collector on a port of its own; dropping it ends its thread.
 pub struct Collector {
-    /// Where it listens.
+    /// Its address.
     pub address: SocketAddr,
     inner: Arc<Inner>,
     _stop: oneshot::Sender<()>,
 }
 
 impl Collector {
-    /// One that takes all.
+    /// Returns a collector that accepts everything.
     #[expect(clippy::new_without_default, reason = "nothing about a port and a thread is a default")]
     pub fn new() -> Self {
         Self::start(None, |_| Answer::Taken)
     }
 
-    /// One that answers each request as it is told, from the number of those before.
+    /// Returns a collector whose responses depend on the number of earlier requests.
     pub fn answering(answers: impl Fn(usize) -> Answer + Send + Sync + 'static) -> Self {
         Self::start(None, answers)
     }
 
-    /// The same, in TLS where it has a configuration.
+    /// Starts one, with TLS if there is a configuration.
     ///
     /// # Panics
     ///
-    /// No port could be had.
+    /// No port is available.
     pub fn start(
         tls: Option<ServerConfig>,
         answers: impl Fn(usize) -> Answer + Send + Sync + 'static,
@@ -187,16 +187,16 @@ impl Collector {
         Self { address, inner, _stop: stop }
     }
 
-    /// What it has taken so far.
+    /// Returns the requests so far.
     pub fn seen(&self) -> MutexGuard<'_, Seen> {
         self.inner.seen.lock().unwrap()
     }
 
-    /// What it has taken, once that is enough.
+    /// Waits for enough requests and returns them.
     ///
     /// # Panics
     ///
-    /// It was not enough within twenty seconds.
+    /// There are not enough within twenty seconds.
     pub fn once(&self, enough: impl Fn(&Seen) -> bool) -> MutexGuard<'_, Seen> {
         let (seen, late) = self
             .inner
@@ -216,7 +216,7 @@ async fn serve(listener: std::net::TcpListener, tls: Option<Arc<ServerConfig>>, 
         inner.seen.lock().unwrap().connections += 1;
         let (tls, inner) = (tls.clone(), Arc::clone(&inner));
         tokio::spawn(async move {
-            // Whoever does not finish a handshake was not let in: what some tests are about.
+            // A failed handshake is dropped; some tests depend on it.
             match tls {
                 None => connection(tcp, inner).await,
                 Some(tls) => {
@@ -234,7 +234,7 @@ where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Send + Unpin + 'static,
 {
     let gzip = CompressionEncoding::Gzip;
-    let service = Published(Arc::clone(&inner));
+    let service = ServiceImpl(Arc::clone(&inner));
     let routes = Routes::new(TraceServiceServer::new(service.clone()).accept_compressed(gzip))
         .add_service(MetricsServiceServer::new(service.clone()).accept_compressed(gzip))
         .add_service(LogsServiceServer::new(service).accept_compressed(gzip))
@@ -246,10 +246,10 @@ where
             if kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/grpc")) {
                 return routes.call(request).await;
             }
-            Ok(over_http(request, &inner).await)
+            Ok(handle_http(request, &inner).await)
         }
     });
-    // An error is a client that went away.
+    // An error is a client that left.
     let _ = auto::Builder::new(TokioExecutor::new()).serve_connection(TokioIo::new(stream), service).await;
 }
 
@@ -257,7 +257,7 @@ fn fields<'a>(all: impl Iterator<Item = (&'a str, &'a [u8])>) -> HashMap<String,
     all.map(|(name, value)| (name.to_owned(), String::from_utf8_lossy(value).into_owned())).collect()
 }
 
-async fn over_http(request: Request<Incoming>, inner: &Inner) -> Response<tonic::body::Body> {
+async fn handle_http(request: Request<Incoming>, inner: &Inner) -> Response<tonic::body::Body> {
     let (head, body) = request.into_parts();
     let path = head.uri.path_and_query().unwrap().to_string();
     let headers = fields(head.headers.iter().map(|(name, value)| (name.as_str(), value.as_bytes())));
@@ -268,7 +268,7 @@ async fn over_http(request: Request<Incoming>, inner: &Inner) -> Response<tonic:
         bytes = plain;
     }
     let signal = path.split('?').next().unwrap().rsplit('/').next().unwrap().to_owned();
-    let answer = inner.take((path, headers), |seen| {
+    let answer = inner.receive((path, headers), |seen| {
         match &*signal {
             "traces" => seen.traces.push(Message::decode(&*bytes).unwrap()),
             "metrics" => seen.metrics.push(Message::decode(&*bytes).unwrap()),
@@ -279,7 +279,7 @@ async fn over_http(request: Request<Incoming>, inner: &Inner) -> Response<tonic:
     });
     let mut response = Response::builder().header("content-type", "application/x-protobuf");
     let body = match answer {
-        // The three replies have one shape on the wire.
+        // The replies of the three services have the same encoding.
         Answer::Rejected(rejected_spans) => partial(rejected_spans, 0).encode_to_vec(),
         Answer::Wordy(bytes) => partial(0, bytes).encode_to_vec(),
         Answer::Status(status, wait) => {
@@ -301,7 +301,7 @@ fn partial(rejected_spans: i64, words: usize) -> ExportTraceServiceResponse {
     }
 }
 
-/// A `google.rpc.Status` with one detail, byte by byte.
+/// Encodes a `google.rpc.Status` with one detail.
 fn retry_info(seconds: u8) -> Vec<u8> {
     assert!((1..128).contains(&seconds), "one byte holds it");
     let name = b"type.googleapis.com/google.rpc.RetryInfo";
@@ -315,10 +315,10 @@ fn retry_info(seconds: u8) -> Vec<u8> {
 
 /// The published services.
 #[derive(Clone)]
-struct Published(Arc<Inner>);
+struct ServiceImpl(Arc<Inner>);
 
-impl Published {
-    fn take<T: Message>(
+impl ServiceImpl {
+    fn receive<T: Message>(
         &self,
         path: &str,
         request: tonic::Request<T>,
@@ -331,7 +331,7 @@ impl Published {
             seen.bodies.push(message.encode_to_vec());
             keep(seen, message);
         };
-        match self.0.take((path.to_owned(), headers), keep) {
+        match self.0.receive((path.to_owned(), headers), keep) {
             Answer::Taken => Ok(ExportTraceServiceResponse::default()),
             Answer::Rejected(items) => Ok(partial(items, 0)),
             Answer::Wordy(bytes) => Ok(partial(0, bytes)),
@@ -345,33 +345,33 @@ impl Published {
 }
 
 #[tonic::async_trait]
-impl TraceService for Published {
+impl TraceService for ServiceImpl {
     async fn export(
         &self,
         request: tonic::Request<ExportTraceServiceRequest>,
     ) -> Result<tonic::Response<ExportTraceServiceResponse>, Status> {
-        self.take("traces", request, |seen, message| seen.traces.push(message)).map(tonic::Response::new)
+        self.receive("traces", request, |seen, message| seen.traces.push(message)).map(tonic::Response::new)
     }
 }
 
 #[tonic::async_trait]
-impl MetricsService for Published {
+impl MetricsService for ServiceImpl {
     async fn export(
         &self,
         request: tonic::Request<ExportMetricsServiceRequest>,
     ) -> Result<tonic::Response<ExportMetricsServiceResponse>, Status> {
-        let reply = self.take("metrics", request, |seen, message| seen.metrics.push(message))?;
+        let reply = self.receive("metrics", request, |seen, message| seen.metrics.push(message))?;
         Ok(tonic::Response::new(Message::decode(&*reply.encode_to_vec()).unwrap()))
     }
 }
 
 #[tonic::async_trait]
-impl LogsService for Published {
+impl LogsService for ServiceImpl {
     async fn export(
         &self,
         request: tonic::Request<ExportLogsServiceRequest>,
     ) -> Result<tonic::Response<ExportLogsServiceResponse>, Status> {
-        let reply = self.take("logs", request, |seen, message| seen.logs.push(message))?;
+        let reply = self.receive("logs", request, |seen, message| seen.logs.push(message))?;
         Ok(tonic::Response::new(Message::decode(&*reply.encode_to_vec()).unwrap()))
     }
 }

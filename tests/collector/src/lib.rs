@@ -1,6 +1,6 @@
-//! An OTLP collector that misbehaves on purpose, one way each: what telemetry must survive. Over HTTP,
-//! with threads and the standard library only, so that no well-behaved library repairs its faults. One
-//! that is [`faithful`] is beside it.
+//! OTLP collectors for tests: one that misbehaves, with one fault each, and a [`faithful`] one. This one uses
+//! threads and the standard library only, over HTTP, so that no library corrects its
+//! faults.
 
 pub mod faithful;
 
@@ -13,35 +13,35 @@ use std::time::{Duration, Instant};
 
 use socket2::SockRef;
 
-/// How a collector misbehaves.
+/// The fault of a collector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// It does not: every export is taken.
+    /// No fault: it accepts every export.
     None,
-    /// Nobody listens.
+    /// It does not listen.
     Down,
-    /// It accepts connections and never reads nor answers.
+    /// It accepts connections, and neither reads nor responds.
     Blackhole,
-    /// It answers a byte a second.
+    /// It sends one byte a second.
     Slow,
-    /// It refuses what it is sent: 400.
+    /// It rejects every request: 400.
     Refusing,
-    /// It cannot take anything now: 503, and does not say until when.
+    /// It is unavailable: 503, without `Retry-After`.
     Failing,
-    /// Its answer does not end.
+    /// Its response is a gigabyte.
     Huge,
-    /// Its answer is not HTTP.
+    /// Its response is not HTTP.
     Garbage,
-    /// Its answer is a few bytes that inflate to many.
+    /// Its response is a gzip bomb.
     Bomb,
-    /// It sends the exporter elsewhere, namely to itself, for ever.
+    /// It redirects every request to itself.
     Redirecting,
     /// It resets each connection in the middle of the request.
     Resetting,
 }
 
 impl Fault {
-    /// The ten ways to misbehave.
+    /// All faults.
     pub const ALL: [Self; 10] = [
         Self::Down,
         Self::Blackhole,
@@ -55,7 +55,7 @@ impl Fault {
         Self::Resetting,
     ];
 
-    /// Its name on a command line and in a report.
+    /// Returns its name on a command line and in a report.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "healthy",
@@ -73,7 +73,7 @@ impl Fault {
     }
 }
 
-/// A collector on a port of its own; its threads end with it.
+/// A collector on a port of its own; dropping it ends its threads.
 pub struct Collector {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -92,12 +92,12 @@ impl Collector {
     ///
     /// # Errors
     ///
-    /// No port could be had.
+    /// No port is available.
     pub fn start(fault: Fault) -> io::Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?;
         if fault == Fault::Bomb {
-            // Now, and not while somebody measures.
+            // Here, so that no measurement includes it.
             bomb();
         }
         let shared = Arc::new(Shared {
@@ -116,17 +116,17 @@ impl Collector {
         Ok(Self { address, shared, accepting })
     }
 
-    /// Its base URL.
+    /// Returns its base URL.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Requests that came whole.
+    /// Returns the number of complete requests.
     pub fn requests(&self) -> u64 {
         self.shared.requests.load(Ordering::Relaxed)
     }
 
-    /// Requests that came where a redirection had pointed.
+    /// Returns the number of requests to the target of a redirection.
     pub fn redirected(&self) -> u64 {
         self.shared.redirected.load(Ordering::Relaxed)
     }
@@ -135,7 +135,7 @@ impl Collector {
 impl Drop for Collector {
     fn drop(&mut self) {
         self.shared.stopped.store(true, Ordering::Relaxed);
-        // Wakes the accept; if it cannot be reached it has ended already.
+        // Wakes the accept; an error means that it has ended already.
         let _ = TcpStream::connect(self.address);
         if let Some(accepting) = self.accepting.take() {
             let _ = accepting.join();
@@ -150,40 +150,40 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         }
         let (Ok(stream), shared) = (stream, Arc::clone(shared)) else { continue };
         std::thread::spawn(move || {
-            // A peer that hangs up has had enough of us, which is its right.
+            // An error is a peer that hung up.
             let _ = serve(stream, &shared);
         });
     }
 }
 
 fn serve(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
-    stream.set_read_timeout(Some(TICK))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_read_timeout(Some(POLL_INTERVAL))?;
+    stream.set_write_timeout(Some(MAX_WAIT))?;
     loop {
         match shared.fault {
-            Fault::Blackhole => return idle(shared),
+            Fault::Blackhole => return wait_for_stop(shared),
             Fault::Resetting => {
                 let _ = stream.read(&mut [0; 64])?;
-                // With data unread and no lingering, closing sends a reset.
+                // Closing with unread data and without linger sends a reset.
                 return SockRef::from(&stream).set_linger(Some(Duration::ZERO));
             }
             _ => {}
         }
         let Some(path) = request(&mut stream, shared)? else { return Ok(()) };
         shared.requests.fetch_add(1, Ordering::Relaxed);
-        if path.starts_with(ELSEWHERE) {
+        if path.starts_with(REDIRECT_PATH) {
             shared.redirected.fetch_add(1, Ordering::Relaxed);
         }
         match shared.fault {
             Fault::None => answer(&mut stream, "200 OK", "", b"")?,
-            Fault::Slow => return drip(&mut stream, shared),
+            Fault::Slow => return send_slowly(&mut stream, shared),
             Fault::Refusing => answer(&mut stream, "400 Bad Request", "", b"no")?,
             Fault::Failing => answer(&mut stream, "503 Service Unavailable", "", b"")?,
-            Fault::Huge => return flood(&mut stream, shared),
+            Fault::Huge => return send_endless(&mut stream, shared),
             Fault::Garbage => return stream.write_all(&[0x16, 0x03, 0x01, 0xff, 0x00, b'\n', 0xfe, b'\n']),
             Fault::Bomb => answer(&mut stream, "200 OK", "content-encoding: gzip\r\n", bomb())?,
             Fault::Redirecting => {
-                let location = format!("location: {ELSEWHERE}\r\n");
+                let location = format!("location: {REDIRECT_PATH}\r\n");
                 answer(&mut stream, "307 Temporary Redirect", &location, b"")?;
             }
             Fault::Down | Fault::Blackhole | Fault::Resetting => return Ok(()),
@@ -191,7 +191,7 @@ fn serve(mut stream: TcpStream, shared: &Shared) -> io::Result<()> {
     }
 }
 
-/// Reads a request to its end; its path. `None`: the peer is done.
+/// Reads a whole request; returns its path, or `None` if the peer closed.
 fn request(stream: &mut TcpStream, shared: &Shared) -> io::Result<Option<String>> {
     let mut bytes = Vec::new();
     let mut buffer = [0; 16 * 1024];
@@ -224,7 +224,7 @@ fn answer(stream: &mut TcpStream, status: &str, more: &str, body: &[u8]) -> io::
     stream.write_all(&[head.as_bytes(), body].concat())
 }
 
-fn drip(stream: &mut TcpStream, shared: &Shared) -> io::Result<()> {
+fn send_slowly(stream: &mut TcpStream, shared: &Shared) -> io::Result<()> {
     for byte in b"HTTP/1.1 200 OK\r\ncontent-type: application/x-protobuf\r\ncontent-length: 0\r\n\r\n" {
         if shared.stopped.load(Ordering::Relaxed) {
             return Ok(());
@@ -235,7 +235,7 @@ fn drip(stream: &mut TcpStream, shared: &Shared) -> io::Result<()> {
     Ok(())
 }
 
-fn flood(stream: &mut TcpStream, shared: &Shared) -> io::Result<()> {
+fn send_endless(stream: &mut TcpStream, shared: &Shared) -> io::Result<()> {
     stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-type: application/x-protobuf\r\n\r\n")?;
     let mut left = FLOOD_BYTES;
     let piece = [b'x'; 64 * 1024];
@@ -246,16 +246,16 @@ fn flood(stream: &mut TcpStream, shared: &Shared) -> io::Result<()> {
     stream.shutdown(Shutdown::Both)
 }
 
-fn idle(shared: &Shared) -> io::Result<()> {
+fn wait_for_stop(shared: &Shared) -> io::Result<()> {
     let began = Instant::now();
-    while !shared.stopped.load(Ordering::Relaxed) && began.elapsed() < PATIENCE {
-        std::thread::sleep(TICK);
+    while !shared.stopped.load(Ordering::Relaxed) && began.elapsed() < MAX_WAIT {
+        std::thread::sleep(POLL_INTERVAL);
     }
     Ok(())
 }
 
-/// Zeros as gzip: some 60 KB that inflate to a thousand times as much. Made once: making it costs more
-/// than anything it could do to an exporter.
+/// Returns zeros as gzip: some 60 KB that inflate to a thousand times as much. Built once, because building costs more
+/// than its effect on an exporter.
 fn bomb() -> &'static [u8] {
     static BOMB: OnceLock<Vec<u8>> = OnceLock::new();
     BOMB.get_or_init(|| {
@@ -272,15 +272,15 @@ fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
-/// Where a redirection points.
-const ELSEWHERE: &str = "/elsewhere";
-/// How often a waiting thread looks whether it is over.
-const TICK: Duration = Duration::from_millis(50);
-/// A thread that nobody stops ends after this.
-const PATIENCE: Duration = Duration::from_secs(120);
-/// What a huge answer has before the connection ends after all: bounded, for the machine's sake.
+/// The path of a redirection.
+const REDIRECT_PATH: &str = "/elsewhere";
+/// The interval at which a waiting thread checks for the end.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// The maximum life of a waiting thread.
+const MAX_WAIT: Duration = Duration::from_secs(120);
+/// Bytes of a huge response, after which the connection ends: bounded for the sake of the machine.
 const FLOOD_BYTES: usize = 1 << 30;
-/// What the bomb inflates to.
+/// MiB to which the bomb inflates.
 const BOMB_MIB: usize = 64;
 
 #[cfg(test)]
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bomb_is_small_until_it_goes_off() {
+    fn bomb_is_small_and_inflates_to_its_size() {
         let bomb = bomb();
         assert!(bomb.len() < 128 * 1024, "{} bytes", bomb.len());
         let inflated = io::copy(&mut flate2::read::GzDecoder::new(bomb), &mut io::sink());
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nobody_listens_nobody_answers() {
+    fn down_collector_refuses_connections() {
         let collector = Collector::start(Fault::Down).expect("a port");
         assert!(TcpStream::connect(collector.address).is_err());
     }

@@ -164,12 +164,12 @@ fn undelivered_notices_are_not_kept() {
     let notices = budgets.tick(at(3, 1));
     assert_eq!(notices.len(), 4, "{notices:?}");
     let all = budgets.sent_alerts(at(3, 1));
-    for owed in &notices {
-        let kept = all.clone().without(std::slice::from_ref(owed));
+    for undelivered in &notices {
+        let kept = all.clone().without(std::slice::from_ref(undelivered));
         assert_ne!(kept, all);
         let mut after = new(10);
         after.restore(at(3, 2), &[(tenant("a"), day(3), i128::from(9 * UNIT))], Some(&kept));
-        assert_eq!(ids(&after.tick(at(3, 2))), [owed.id()]);
+        assert_eq!(ids(&after.tick(at(3, 2))), [undelivered.id()]);
     }
     assert_eq!(all.without(&notices), SentAlerts::default());
 }

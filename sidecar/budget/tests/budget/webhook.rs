@@ -228,9 +228,9 @@ fn undelivered_notices_are_bounded_and_permanent_failures_dropped() {
         webhook.post(&Notice { used: number.into(), ..notice() });
         wait_for(&webhook, |sent| sent.failed == number + 1);
     }
-    let (sent, owed) = webhook.shutdown(Duration::from_secs(20));
+    let (sent, undelivered) = webhook.shutdown(Duration::from_secs(20));
     assert_eq!(sent, WebhookCounts { sent: 0, failed: RETRY_MAX_ITEMS as u64 + 1, dropped: 0 });
-    assert_eq!((owed.len(), owed[0].used), (RETRY_MAX_ITEMS, 1), "the oldest was dropped");
+    assert_eq!((undelivered.len(), undelivered[0].used), (RETRY_MAX_ITEMS, 1), "the oldest was dropped");
 
     let gone = receiver(&[GONE]);
     let webhook = Webhook::start(quick(&gone.url)).unwrap();
@@ -254,8 +254,8 @@ fn full_queue_drops_and_counts() {
     assert_eq!(webhook.counts(), WebhookCounts { sent: 0, failed: 0, dropped: 5 });
     // Shutdown does not wait for it, and counts the queued ones.
     let before = Instant::now();
-    let (sent, owed) = webhook.shutdown(Duration::from_millis(50));
-    assert_eq!(owed.len(), 1 + QUEUE_MAX_ITEMS, "the next process sends them");
+    let (sent, undelivered) = webhook.shutdown(Duration::from_millis(50));
+    assert_eq!(undelivered.len(), 1 + QUEUE_MAX_ITEMS, "the next process sends them");
     assert!(before.elapsed() < Duration::from_secs(30));
     assert_eq!(sent, WebhookCounts { sent: 0, failed: 0, dropped: 5 + 1 + QUEUE_MAX_ITEMS as u64 });
 }
@@ -267,8 +267,8 @@ fn shutdown_gives_each_notice_one_attempt() {
     let notice = notice();
     (0..3).for_each(|_| webhook.post(&notice));
     receiver.requests.recv().unwrap();
-    let (sent, owed) = webhook.shutdown(Duration::from_secs(60));
-    assert_eq!((sent, owed.len()), (WebhookCounts { sent: 0, failed: 3, dropped: 0 }, 3));
+    let (sent, undelivered) = webhook.shutdown(Duration::from_secs(60));
+    assert_eq!((sent, undelivered.len()), (WebhookCounts { sent: 0, failed: 3, dropped: 0 }, 3));
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub(crate) struct LostRecords {
     first_share: u128,
 }
 
-/// When a notice came.
+/// The timeliness of a notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoticeArrival {
     /// In time.

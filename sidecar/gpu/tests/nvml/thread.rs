@@ -40,7 +40,7 @@ fn hooks(cell: &Arc<Mutex<Load>>, say: Sender<Event>) -> Hooks<u32> {
     let (attribution, gpus) = (say.clone(), say.clone());
     Hooks {
         now: Box::new(move || Tick(u64::try_from(origin.elapsed().as_nanos()).expect("centuries"))),
-        load: Box::new(move |_, at| cell.lock().expect("nobody panics with it").read(at)),
+        load: Box::new(move |_, at| cell.lock().expect("not poisoned").read(at)),
         reading: Box::new(move |reading| drop(gpus.send(Event::Gpus(reading)))),
         attribution: Box::new(move |reading| drop(attribution.send(Event::Attribution(reading)))),
         settled: Box::new(move |settled| drop(say.send(Event::Settled(settled)))),
@@ -118,10 +118,10 @@ fn panic_loses_no_exchange() {
     });
     let running = start(plan(&stub), hooks).expect("it begins");
     a_device_is_seen(&said);
-    let entered = cell.lock().expect("nobody panics with it").enter(Tick(0));
+    let entered = cell.lock().expect("not poisoned").enter(Tick(0));
     // It ends later than any sample.
     let far = Tick(u64::MAX / 2);
-    let left = cell.lock().expect("nobody panics with it").clone().leave(far, &entered);
+    let left = cell.lock().expect("not poisoned").clone().leave(far, &entered);
     let notices = running.notices();
     let mut taken = Vec::new();
     // Until the thread takes no more.
@@ -178,10 +178,10 @@ fn auto_uses_the_first_available_source() {
     let mut stub = Stub::new();
     stub.set("count", 1);
     stub.set("0.uuid", "GPU-0");
-    let nobody = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port");
+    let closed = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port");
     let exporter = ExporterPlan {
         host: "127.0.0.1".into(),
-        port: nobody.port(),
+        port: closed.port(),
         path: "/metrics".to_owned(),
         hostname: None,
         prefix: String::new(),

@@ -1,4 +1,4 @@
-//! One client: a connection kept alive between requests, and opened anew when it was lost.
+//! One client: a connection that is kept alive between requests, and reopened if it was lost.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -40,18 +40,18 @@ impl Client {
         Self { target: load.target, connection: None }
     }
 
-    /// Asks once and reads the answer to its end.
-    pub(super) async fn ask(&mut self, load: &Load, number: u64) -> Outcome {
-        let asked = timeout(load.patience, self.exchange(load, number)).await;
-        let outcome = asked.unwrap_or(Outcome::Failed(Failure::Timeout));
+    /// Sends one request and reads the response to its end.
+    pub(super) async fn send(&mut self, load: &Load, number: u64) -> Outcome {
+        let result = timeout(load.timeout, self.exchange(load, number)).await;
+        let outcome = result.unwrap_or(Outcome::Failed(Failure::Timeout));
         match outcome {
             Outcome::Completed(_) => {}
-            // What is left of the answer must not be taken for the next one.
+            // The rest of the response must not be read as the next one.
             _ => self.connection = None,
         }
         if let Outcome::Failed(Failure::Connect) = outcome {
-            // A server that is down fails requests faster than it could ever answer them.
-            sleep(AFTER_REFUSAL).await;
+            // A failed connect returns at once: without a delay the loop would be busy.
+            sleep(RETRY_DELAY).await;
         }
         outcome
     }
@@ -65,7 +65,7 @@ impl Client {
         };
         let sent = Instant::now();
         let Ok(response) = connection.sender.send_request(request).await else {
-            return Outcome::Failed(Failure::NoAnswer);
+            return Outcome::Failed(Failure::NoResponse);
         };
         let status = response.status();
         let mut body = response.into_body();
@@ -77,7 +77,7 @@ impl Client {
         let mut last = sent;
         while let Some(frame) = body.frame().await {
             let now = Instant::now();
-            // A lost connection: whether the answer had ended before is asked below.
+            // The connection was lost; whether the response was complete is checked below.
             let Ok(frame) = frame else { break };
             let Some(data) = frame.data_ref() else { continue };
             match stream.read(data) {
@@ -115,7 +115,7 @@ impl Client {
             let stream = TcpStream::connect(self.target).await.ok()?;
             stream.set_nodelay(true).ok()?;
             let (sender, connection) = http1::handshake(TokioIo::new(stream)).await.ok()?;
-            // How a connection ends is seen by the request on it.
+            // The request on the connection sees its error.
             let driver = tokio::spawn(async { drop(connection.await) }).abort_handle();
             self.connection = Some(Connection { sender, driver });
         }
@@ -123,8 +123,8 @@ impl Client {
     }
 }
 
-/// 10 ms: a server that restarts is found soon, one that is gone costs no core.
-const AFTER_REFUSAL: Duration = Duration::from_millis(10);
+/// The delay after a failed connect: short enough to find a restarted server soon.
+const RETRY_DELAY: Duration = Duration::from_millis(10);
 
 fn request(load: &Load, number: u64) -> Option<Request<Full<Bytes>>> {
     let path = match load.endpoint {

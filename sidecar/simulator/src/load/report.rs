@@ -1,10 +1,10 @@
-//! What a load measured.
+//! The measurements of a load.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// Why a request failed.
+/// The reason of a failed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Failure {
     /// The request could not be built from the load: a bad header.
@@ -12,16 +12,16 @@ pub enum Failure {
     /// No connection.
     Connect,
     /// The connection was lost before a response head.
-    NoAnswer,
+    NoResponse,
     /// This status, not 2xx.
     Status(u16),
     /// An error event in the stream.
     InBand,
     /// The stream ended without its end mark.
     Cut,
-    /// An event that is not JSON, or endless.
+    /// An event that is not JSON, or too long.
     Malformed,
-    /// It took longer than the load's patience.
+    /// It exceeded the load's timeout.
     Timeout,
 }
 
@@ -30,7 +30,7 @@ impl fmt::Display for Failure {
         match self {
             Self::Request => f.write_str("bad request"),
             Self::Connect => f.write_str("no connection"),
-            Self::NoAnswer => f.write_str("no answer"),
+            Self::NoResponse => f.write_str("no response"),
             Self::Status(status) => write!(f, "status {status}"),
             Self::InBand => f.write_str("error in the stream"),
             Self::Cut => f.write_str("stream cut"),
@@ -40,16 +40,16 @@ impl fmt::Display for Failure {
     }
 }
 
-/// How one request went.
+/// The outcome of one request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Outcome {
     Completed(Sample),
     Failed(Failure),
-    /// The client hung up, as the load said it should.
+    /// The client hung up, as configured.
     Left,
 }
 
-/// One request that was answered in full.
+/// A completed request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sample {
     /// From sending the request to the first token frame, if there was one.
@@ -68,35 +68,35 @@ pub(super) struct Sample {
 pub struct Report {
     /// Requests whose stream ended with its end mark.
     pub completed: u64,
-    /// Requests on which the client hung up, as told to.
+    /// Requests on which the client hung up, as configured.
     pub left: u64,
     /// Requests never sent because too many were in flight (open loop).
     pub shed: u64,
-    /// Requests that failed, by why.
+    /// Failed requests, by reason.
     pub failures: BTreeMap<Failure, u64>,
-    /// Prompt tokens of the completed requests, where the server reported them.
+    /// Prompt tokens of the completed requests, if reported by the server.
     pub prompt_tokens: u64,
     /// Output tokens of the completed requests.
     pub output_tokens: u64,
-    /// Completed requests whose tokens the server did not report: their frames are counted.
+    /// Completed requests whose tokens the server did not report: their frames count instead.
     pub unreported: u64,
-    /// From the first request's start to the last one's end.
+    /// Time from the first request's start to the last one's end.
     pub elapsed: Duration,
     /// Seconds from sending a request to its first token frame.
     pub time_to_first_token: Distribution,
     /// Per request, (tokens − 1) ÷ (last − first token frame), in tokens per second.
     pub tokens_per_second: Distribution,
-    /// Seconds from sending a request to the end of its answer.
+    /// Seconds from sending a request to the end of its response.
     pub duration: Distribution,
 }
 
 impl Report {
-    /// Requests that failed.
+    /// Returns the number of failed requests.
     pub fn failed(&self) -> u64 {
         self.failures.values().sum()
     }
 
-    /// Output tokens per second of all clients together.
+    /// Returns the output tokens per second of all clients together.
     pub fn aggregate_tokens_per_second(&self) -> f64 {
         match self.elapsed.as_secs_f64() {
             0.0 => 0.0,
@@ -124,7 +124,7 @@ impl Report {
         let Some(first) = sample.first else { return };
         self.time_to_first_token.push(first.as_secs_f64());
         let between = (sample.last - first).as_secs_f64();
-        // One token, or all in one read, has no speed.
+        // One token, or all in one read, gives no speed.
         if sample.output_tokens > 1 && between > 0.0 {
             self.tokens_per_second.push((sample.output_tokens - 1) as f64 / between);
         }
@@ -145,20 +145,20 @@ pub struct Distribution {
 }
 
 impl Distribution {
-    /// The number of samples.
+    /// Returns the number of samples.
     pub fn count(&self) -> usize {
         self.sorted.len()
     }
 
-    /// The smallest sample that at least the share `q` (0 to 1) of all samples do not exceed:
-    /// nearest rank, a value that occurred. NaN without samples.
+    /// Returns the smallest sample that at least the share `q` (0 to 1) of all samples do not exceed
+    /// (nearest rank). NaN without samples.
     pub fn quantile(&self, q: f64) -> f64 {
         let rank = (q.clamp(0.0, 1.0) * self.sorted.len() as f64).ceil() as usize;
         let index = rank.saturating_sub(1);
         self.sorted.get(index).copied().unwrap_or(f64::NAN)
     }
 
-    /// The arithmetic mean. NaN without samples.
+    /// Returns the arithmetic mean. NaN without samples.
     pub fn mean(&self) -> f64 {
         self.sorted.iter().sum::<f64>() / self.sorted.len() as f64
     }
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn speed_counts_the_tokens_after_the_first() {
+    fn speed_excludes_the_first_token() {
         let mut report = Report::default();
         let sample = Sample {
             first: Some(Duration::from_secs(1)),

@@ -1,4 +1,4 @@
-//! The same load at rising concurrency: the speed-versus-concurrency curve, measured.
+//! The same load at rising concurrency, which measures the speed by concurrency.
 
 use std::io;
 
@@ -10,16 +10,16 @@ pub const CONCURRENCIES: [u32; 4] = [1, 10, 25, 50];
 /// One row.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// Clients that asked at the same time.
+    /// The number of clients.
     pub concurrency: u32,
-    /// What they measured.
+    /// Their measurements.
     pub report: Report,
 }
 
-/// Runs `load` once per concurrency, one after the other, and hands each finished step to `each`.
+/// Runs `load` once per concurrency, in order, and hands each finished step to `each`.
 ///
-/// The load's pace is replaced. Its requests are those of one client: a step at concurrency 25 has
-/// 25 times as many. Its bound of time holds for each step.
+/// Replaces the load's pace. Its number of requests is per client: a step at concurrency 25 has
+/// 25 times as many. Its time limit is per step.
 pub async fn steps(load: &Load, concurrencies: &[u32], mut each: impl FnMut(&Step)) -> io::Result<Vec<Step>> {
     let mut steps = Vec::with_capacity(concurrencies.len());
     for &concurrency in concurrencies {

@@ -1,6 +1,6 @@
-//! The client's reading of a streamed answer: which frames carry tokens, how many, and the end mark.
+//! Parses a streamed response: frames with tokens, token counts, and the end mark.
 //!
-//! One `data:` line is one JSON object in the dialects asked here, so lines are all that is parsed.
+//! In these dialects one `data:` line is one JSON object, so only lines are parsed.
 
 use std::borrow::Cow;
 
@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 use super::Endpoint;
 use super::report::Failure;
 
-/// What a piece of the body brought.
+/// The effect of a piece of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Progress {
     Nothing,
@@ -19,12 +19,12 @@ pub(super) enum Progress {
     Failed(Failure),
 }
 
-/// A streamed answer as it is read.
+/// A streamed response while it is read.
 #[derive(Debug)]
 pub(super) struct Stream {
     native: bool,
-    /// The last line, as far as it has come.
-    torn: Vec<u8>,
+    /// The incomplete last line.
+    partial_line: Vec<u8>,
     frames: u64,
     prompt_tokens: u64,
     output_tokens: u64,
@@ -36,7 +36,7 @@ impl Stream {
     pub(super) fn new(endpoint: Endpoint) -> Self {
         Self {
             native: endpoint == Endpoint::Native,
-            torn: Vec::new(),
+            partial_line: Vec::new(),
             frames: 0,
             prompt_tokens: 0,
             output_tokens: 0,
@@ -50,11 +50,11 @@ impl Stream {
         while let Some(end) = data.iter().position(|byte| *byte == b'\n') {
             let (line, rest) = data.split_at(end);
             data = &rest[1..];
-            let seen = match self.torn.is_empty() {
+            let seen = match self.partial_line.is_empty() {
                 true => self.line(line),
                 false => {
-                    self.torn.extend_from_slice(line);
-                    let line = std::mem::take(&mut self.torn);
+                    self.partial_line.extend_from_slice(line);
+                    let line = std::mem::take(&mut self.partial_line);
                     self.line(&line)
                 }
             };
@@ -64,19 +64,19 @@ impl Stream {
                 Progress::Failed(_) => return seen,
             }
         }
-        if self.torn.len() + data.len() > LONGEST_LINE {
+        if self.partial_line.len() + data.len() > MAX_LINE_BYTES {
             return Progress::Failed(Failure::Malformed);
         }
-        self.torn.extend_from_slice(data);
+        self.partial_line.extend_from_slice(data);
         progress
     }
 
-    /// Frames with tokens so far.
+    /// Returns the number of frames with tokens so far.
     pub(super) fn frames(&self) -> u64 {
         self.frames
     }
 
-    /// Whether the dialect's own end mark was seen.
+    /// Returns true if the dialect's end mark was seen.
     pub(super) fn ended(&self) -> bool {
         self.ended
     }
@@ -85,7 +85,7 @@ impl Stream {
         self.prompt_tokens
     }
 
-    /// As the server reported; if it did not, the frames.
+    /// Returns the tokens that the server reported, or else the number of frames.
     pub(super) fn output_tokens(&self) -> u64 {
         match self.reported {
             true => self.output_tokens,
@@ -93,7 +93,7 @@ impl Stream {
         }
     }
 
-    /// Whether the server reported its tokens.
+    /// Returns true if the server reported its tokens.
     pub(super) fn reported(&self) -> bool {
         self.reported
     }
@@ -135,8 +135,8 @@ impl Stream {
     }
 }
 
-/// 1 MiB: a frame of a thousand times the usual length.
-const LONGEST_LINE: usize = 1 << 20;
+/// Maximum bytes of a line: a thousand times the usual frame.
+const MAX_LINE_BYTES: usize = 1 << 20;
 
 #[derive(Deserialize)]
 struct Frame<'a> {
@@ -179,20 +179,20 @@ struct Delta<'a> {
 
 impl Frame<'_> {
     fn has_tokens(&self) -> bool {
-        shows(&self.content)
+        has_text(&self.content)
             || self.choices.iter().any(|choice| {
-                shows(&choice.text)
+                has_text(&choice.text)
                     || choice.delta.as_ref().is_some_and(|delta| {
-                        shows(&delta.content)
-                            || shows(&delta.reasoning)
-                            || shows(&delta.reasoning_content)
+                        has_text(&delta.content)
+                            || has_text(&delta.reasoning)
+                            || has_text(&delta.reasoning_content)
                             || delta.tool_calls.is_some()
                     })
             })
     }
 }
 
-fn shows(text: &Option<Cow<'_, str>>) -> bool {
+fn has_text(text: &Option<Cow<'_, str>>) -> bool {
     text.as_ref().is_some_and(|text| !text.is_empty())
 }
 
@@ -210,7 +210,7 @@ mod tests {
     );
 
     #[test]
-    fn wherever_it_is_cut_it_reads_the_same() {
+    fn every_split_parses_the_same() {
         for cut in 0..=ANSWER.len() {
             let (head, tail) = ANSWER.as_bytes().split_at(cut);
             let mut stream = Stream::new(Endpoint::Chat);
@@ -223,18 +223,18 @@ mod tests {
     }
 
     #[test]
-    fn an_error_frame_and_nonsense_are_failures() {
+    fn error_frames_and_malformed_lines_are_failures() {
         let read = |line: &str| Stream::new(Endpoint::Chat).read(line.as_bytes());
         assert_eq!(read("data: {\"error\":{\"code\":500}}\n"), Progress::Failed(Failure::InBand));
         assert_eq!(read("data: {\n"), Progress::Failed(Failure::Malformed));
         assert_eq!(
-            Stream::new(Endpoint::Chat).read(&vec![b'x'; LONGEST_LINE + 1]),
+            Stream::new(Endpoint::Chat).read(&vec![b'x'; MAX_LINE_BYTES + 1]),
             Progress::Failed(Failure::Malformed)
         );
     }
 
     #[test]
-    fn a_native_answer_ends_with_stop() {
+    fn native_response_ends_with_stop() {
         let mut stream = Stream::new(Endpoint::Native);
         let token = br#"data: {"content":"a","stop":false,"tokens_predicted":3,"tokens_evaluated":5}"#;
         stream.read(token);

@@ -1,4 +1,4 @@
-//! The driver against the simulated server: both sides must count the same.
+//! The driver against the simulated server: both must count the same.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -40,13 +40,13 @@ async fn client_and_server_count_the_same_tokens() {
         assert_eq!(counts.generated_tokens, report.output_tokens);
         assert_eq!(counts.prompt_tokens, report.prompt_tokens);
         assert_eq!((counts.requests, counts.completed), (20, 20));
-        // Kept alive: a client opens its connection once.
+        // Keep-alive: a client connects once.
         assert_eq!(counts.connections, 4);
     }
 }
 
 #[tokio::test]
-async fn without_usage_frames_are_counted_and_named_so() {
+async fn frames_are_counted_without_usage() {
     let server = server(Options::instant(Shape::Vllm)).await;
     let report = run(&Load { usage: false, requests: 3, output_tokens: 12, ..Load::new(server.addr()) })
         .await
@@ -56,7 +56,7 @@ async fn without_usage_frames_are_counted_and_named_so() {
 }
 
 #[tokio::test]
-async fn each_fault_is_named() {
+async fn each_fault_has_its_failure() {
     let server = server(Options::instant(Shape::Vllm)).await;
     for (fault, failure) in [
         ("error-status=503", Failure::Status(503)),
@@ -65,18 +65,18 @@ async fn each_fault_is_named() {
         ("cut-after=7", Failure::Cut),
         ("end-after=7", Failure::Cut),
         ("reset-after=7", Failure::Cut),
-        ("no-head", Failure::NoAnswer),
+        ("no-head", Failure::NoResponse),
         ("hang-after=4", Failure::Timeout),
         ("typing-mistake", Failure::Status(400)),
     ] {
-        // Only the hang may run into it.
-        let patience = match failure {
+        // Only the hang may time out.
+        let timeout = match failure {
             Failure::Timeout => Duration::from_millis(50),
             _ => Duration::from_secs(10),
         };
         let report = run(&Load {
             requests: 2,
-            patience,
+            timeout,
             headers: vec![("x-simulate".to_owned(), fault.to_owned())],
             ..Load::new(server.addr())
         })
@@ -89,7 +89,7 @@ async fn each_fault_is_named() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_no_connection() {
+async fn absent_server_is_a_connect_failure() {
     let server = server(Options::instant(Shape::Vllm)).await;
     let load = Load { requests: 2, ..Load::new(server.addr()) };
     server.shutdown().await;
@@ -112,12 +112,12 @@ async fn leaving_clients_are_counted_on_both_sides() {
     assert_eq!((report.left, report.completed, report.failed()), (8, 0, 0));
     let counts = server.until(Duration::from_secs(2), |counts| counts.aborted == 8).await.unwrap();
     assert_eq!(counts.running, 0);
-    // Of 80,000: how few depends on the machine.
+    // Of 80,000; the exact number depends on the machine.
     assert!(counts.generated_tokens < 40_000, "{counts:?}");
 }
 
 #[tokio::test]
-async fn an_open_loop_sheds_what_it_may_not_send() {
+async fn open_loop_sheds_requests_beyond_its_limit() {
     let server = server(Options::instant(Shape::Vllm)).await;
     let load = Load {
         requests: 20,
@@ -132,8 +132,8 @@ async fn an_open_loop_sheds_what_it_may_not_send() {
 }
 
 #[tokio::test]
-async fn steps_run_in_order_with_each_clients_share_of_requests() {
-    // How fast they are is tested on a paused clock, beside the batch: here the machine has a say.
+async fn steps_run_in_order_with_requests_per_client() {
+    // Speeds are tested on a paused clock in `batch.rs`; here they depend on the machine.
     let server = server(Options::instant(Shape::Vllm)).await;
     let load = Load { requests: 2, output_tokens: 10, ..Load::new(server.addr()) };
     let mut seen = Vec::new();
@@ -145,14 +145,14 @@ async fn steps_run_in_order_with_each_clients_share_of_requests() {
 }
 
 #[tokio::test]
-async fn what_must_not_run_is_refused() {
+async fn invalid_loads_are_rejected() {
     let local = || Load::new("127.0.0.1:1".parse().unwrap());
     for load in [
         Load::new("192.0.2.1:80".parse().unwrap()),
-        Load { requests: MOST_REQUESTS + 1, ..local() },
+        Load { requests: MAX_REQUESTS + 1, ..local() },
         Load { pace: Pace::Closed { concurrency: 0 }, ..local() },
         Load { pace: Pace::Open { rate: f64::NAN, most_in_flight: 1 }, ..local() },
-        Load { patience: Duration::MAX, ..local() },
+        Load { timeout: Duration::MAX, ..local() },
     ] {
         let refused = run(&load).await.unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::InvalidInput, "{load:?}");
@@ -160,7 +160,7 @@ async fn what_must_not_run_is_refused() {
 }
 
 #[test]
-fn urls_name_loopback_addresses() {
+fn only_loopback_urls_are_accepted() {
     let target = |url| Load::to(url).map(|load| load.target.to_string()).ok();
     assert_eq!(target("http://127.0.0.1:9800").as_deref(), Some("127.0.0.1:9800"));
     assert_eq!(target("http://localhost:1/").as_deref(), Some("127.0.0.1:1"));
@@ -171,7 +171,7 @@ fn urls_name_loopback_addresses() {
 }
 
 #[tokio::test]
-async fn dropping_a_run_closes_its_connections() {
+async fn dropped_run_closes_its_connections() {
     let server = server(Options::default()).await;
     let load = Load {
         requests: 5,

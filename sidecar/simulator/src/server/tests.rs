@@ -1,4 +1,4 @@
-//! The server as its clients see it, on raw sockets: what matters is bytes.
+//! The server from a client's side, on raw sockets, because the bytes matter.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -27,7 +27,7 @@ async fn send(addr: SocketAddr, path: &str, headers: &str, body: &Value) -> TcpS
     socket
 }
 
-/// The whole response, and the error that ended it, if one did.
+/// Reads the whole response, and the error that ended it, if any.
 async fn read(mut socket: TcpStream) -> (String, io::Result<usize>) {
     let mut response = Vec::new();
     let end = timeout(SOON, socket.read_to_end(&mut response)).await.unwrap();
@@ -45,7 +45,7 @@ async fn get(addr: SocketAddr, path: &str) -> String {
     read(socket).await.0
 }
 
-/// The chunks of a chunked response; the last one empty if it is there.
+/// Returns the chunks of a chunked response; the last one is empty if it was sent.
 fn chunks(response: &str) -> Vec<&str> {
     let (_, mut rest) = response.split_once("\r\n\r\n").unwrap();
     let mut chunks = Vec::new();
@@ -57,7 +57,7 @@ fn chunks(response: &str) -> Vec<&str> {
     chunks
 }
 
-/// The body of a response with a length.
+/// Returns the body of a response with a length.
 fn body(response: &str) -> Value {
     serde_json::from_str(response.split_once("\r\n\r\n").unwrap().1).unwrap()
 }
@@ -83,20 +83,20 @@ fn question(more: Value) -> Value {
 const CHAT: &str = "/v1/chat/completions";
 
 #[tokio::test]
-async fn each_event_is_a_chunk_and_the_last_chunk_is_there() {
+async fn each_event_is_a_chunk() {
     let server = bind(Options::instant(Shape::Vllm)).await;
     let response = post(server.addr(), CHAT, "", &question(json!({}))).await;
     assert!(response.starts_with("HTTP/1.1 200 OK\r\n"), "{response}");
     assert!(response.contains("content-type: text/event-stream; charset=utf-8\r\n"));
     let chunks = chunks(&response);
-    // Role, twelve tokens of which the last brings the finish reason, end mark, last chunk.
+    // Role, twelve tokens (the last with the finish reason), end mark, last chunk.
     assert_eq!(chunks.len(), 15);
     assert_eq!(chunks[13..], ["data: [DONE]\n\n", ""]);
     assert!(response.ends_with("0\r\n\r\n"));
 }
 
 #[tokio::test]
-async fn equal_questions_have_equal_answers_at_any_speed_and_load() {
+async fn equal_requests_give_equal_responses() {
     for shape in [Shape::Vllm, Shape::LlamaCpp] {
         let one = bind(Options::instant(shape)).await;
         let fast = Model { factor: 50.0, ..Model::default() };
@@ -114,7 +114,7 @@ async fn equal_questions_have_equal_answers_at_any_speed_and_load() {
 }
 
 #[tokio::test]
-async fn streamed_and_whole_answers_say_the_same() {
+async fn streamed_and_unstreamed_content_is_equal() {
     for shape in [Shape::Vllm, Shape::LlamaCpp] {
         let server = bind(Options::instant(shape)).await;
         let streamed = post(server.addr(), CHAT, "", &question(json!({}))).await;
@@ -134,7 +134,7 @@ async fn streamed_and_whole_answers_say_the_same() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_stops_its_generation() {
+async fn leaving_client_stops_its_generation() {
     let server = bind(Options::default()).await;
     for stream in [true, false] {
         let question = question(json!({ "max_tokens": 100_000, "stream": stream }));
@@ -151,7 +151,7 @@ async fn a_client_that_leaves_stops_its_generation() {
 }
 
 #[tokio::test]
-async fn a_client_that_leaves_before_the_head_is_seen_too() {
+async fn client_leaving_before_the_head_is_counted() {
     let server = bind(Options::default()).await;
     let headers = "x-simulate: slow-head=1000s\r\n";
     let socket = send(server.addr(), CHAT, headers, &question(json!({}))).await;
@@ -161,7 +161,7 @@ async fn a_client_that_leaves_before_the_head_is_seen_too() {
 }
 
 #[tokio::test]
-async fn breaks_leave_what_was_sent_before_them() {
+async fn breaks_keep_the_frames_before_them() {
     for shape in [Shape::Vllm, Shape::LlamaCpp] {
         let server = bind(Options::instant(shape)).await;
         let fault = |fault: &'static str| {
@@ -191,7 +191,7 @@ async fn breaks_leave_what_was_sent_before_them() {
         assert!(error.contains(r#"data: {"error":"#) && error.ends_with("0\r\n\r\n"));
         assert_eq!(error.contains("[DONE]"), shape == Shape::Vllm);
 
-        // Exactly after the last token, before what would have followed.
+        // After the last token, before usage and end mark.
         let (late, _) = fault("cut-after=12").await;
         assert_eq!(tokens(&late), 12);
         assert!(!late.contains("[DONE]"));
@@ -201,7 +201,7 @@ async fn breaks_leave_what_was_sent_before_them() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_not_streamed_breaks_too() {
+async fn unstreamed_response_breaks_too() {
     let server = bind(Options::instant(Shape::Vllm)).await;
     let fault = |fault: &'static str| {
         let headers = format!("x-simulate: {fault}\r\n");
@@ -221,7 +221,7 @@ async fn an_answer_that_is_not_streamed_breaks_too() {
 }
 
 #[tokio::test]
-async fn a_hang_lasts_until_the_client_leaves() {
+async fn hang_lasts_until_the_client_leaves() {
     let server = bind(Options::instant(Shape::Vllm)).await;
     let headers = "x-simulate: hang-after=4, ping-every=5ms\r\n";
     let mut socket = send(server.addr(), CHAT, headers, &question(json!({}))).await;
@@ -238,7 +238,7 @@ async fn a_hang_lasts_until_the_client_leaves() {
 }
 
 #[tokio::test]
-async fn a_stall_is_a_pause_and_changes_no_byte() {
+async fn stall_changes_no_byte() {
     let server = bind(Options::instant(Shape::Vllm)).await;
     let plain = post(server.addr(), CHAT, "", &question(json!({}))).await;
     let started = Instant::now();
@@ -249,12 +249,12 @@ async fn a_stall_is_a_pause_and_changes_no_byte() {
 }
 
 #[tokio::test]
-async fn torn_events_join_to_the_same_bytes() {
+async fn split_events_join_to_the_same_bytes() {
     let server = bind(Options::instant(Shape::LlamaCpp)).await;
     let plain = post(server.addr(), CHAT, "", &question(json!({}))).await;
     let headers = "x-simulate: tear=7\r\n";
     let torn = timeout(SOON, send(server.addr(), CHAT, headers, &question(json!({})))).await.unwrap();
-    // A chunk may end inside a character, so this response is joined as bytes.
+    // A chunk may end inside a character, so the response is joined as bytes.
     let torn = read(torn).await.0;
     let torn = raw_chunks(torn.as_bytes());
     assert!(torn.iter().all(|chunk| chunk.len() <= 7));
@@ -275,27 +275,27 @@ fn raw_chunks(response: &[u8]) -> Vec<Vec<u8>> {
 }
 
 #[tokio::test]
-async fn usage_faults_change_usage_alone() {
+async fn usage_faults_change_only_usage() {
     for shape in [Shape::Vllm, Shape::LlamaCpp] {
         let server = bind(Options::instant(shape)).await;
-        let asked = json!({ "stream_options": { "include_usage": true } });
-        let ask = |headers: &'static str, more: &Value| {
+        let requested = json!({ "stream_options": { "include_usage": true } });
+        let params = |headers: &'static str, more: &Value| {
             let (addr, question) = (server.addr(), question(more.clone()));
             async move { post(addr, CHAT, headers, &question).await }
         };
         let usage = |response: &str| response.contains(r#""usage":{"#);
-        assert!(usage(&ask("", &asked).await));
-        assert!(!usage(&ask("", &json!({})).await));
-        assert!(!usage(&ask("x-simulate: no-usage\r\n", &asked).await));
-        assert!(usage(&ask("x-simulate: force-usage\r\n", &json!({})).await));
-        let refused = ask("x-simulate: refuse-usage\r\n", &asked).await;
+        assert!(usage(&params("", &requested).await));
+        assert!(!usage(&params("", &json!({})).await));
+        assert!(!usage(&params("x-simulate: no-usage\r\n", &requested).await));
+        assert!(usage(&params("x-simulate: force-usage\r\n", &json!({})).await));
+        let refused = params("x-simulate: refuse-usage\r\n", &requested).await;
         assert_eq!(status(&refused), "400");
         assert_eq!(body(&refused)["error"]["code"], 400);
     }
 }
 
 #[tokio::test]
-async fn wrong_questions_get_the_servers_own_error() {
+async fn invalid_requests_get_the_servers_error_shape() {
     for shape in [Shape::Vllm, Shape::LlamaCpp] {
         let server = bind(Options { models: vec!["m".to_owned()], ..Options::instant(shape) }).await;
         let addr = server.addr();
@@ -318,7 +318,7 @@ async fn wrong_questions_get_the_servers_own_error() {
 }
 
 #[tokio::test]
-async fn the_pages_beside_the_answers() {
+async fn models_health_and_metrics_pages_are_served() {
     for shape in [Shape::Vllm, Shape::LlamaCpp] {
         let server = bind(Options { models: vec!["m".to_owned()], ..Options::instant(shape) }).await;
         let addr = server.addr();
@@ -345,7 +345,7 @@ async fn the_pages_beside_the_answers() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_runs_on_several_threads_too() {
+async fn server_runs_on_a_thread_pool() {
     let server = bind(Options::instant(Shape::Vllm)).await;
     let answer = post(server.addr(), CHAT, "", &question(json!({}))).await;
     assert!(answer.ends_with("0\r\n\r\n"));

@@ -1,16 +1,16 @@
 //! llama.cpp's server: choices first, id late, `timings`, and usage per choice.
 //!
-//! The finish event stands alone and shares its chunk with the usage event; the role event shares
+//! The finish event is separate and shares its chunk with the usage event; the role event shares
 //! its chunk with the first text. With n choices each has a usage event of its own, the first ones
 //! in mid-stream; an unstreamed body's usage covers the first choice only. `/v1/completions` sends
-//! usage unasked. An error inside a stream is its last event: no `[DONE]`.
+//! usage without a request for it. An error inside a stream is its last event: no `[DONE]`.
 //!
-//! Of the real server's 50 `generation_settings` those are kept whose names or values a careless
-//! reader could take for something else.
+//! Of the real server's 50 `generation_settings` this has those whose names or values a careless
+//! parser could confuse with others.
 
-use super::{CREATED, Told, event, ids, list, logprob, quote, token_bytes, token_ids};
-use crate::ask::{Ask, Endpoint, Finish};
+use super::{CREATED, CompleteChoice, event, ids, list, logprob, quote, token_bytes, token_ids};
 use crate::counters::Counts;
+use crate::params::{Endpoint, Finish, GenerationParams};
 use crate::script::{Kind, Piece, Tally};
 use crate::speed::Model;
 use crate::text::Token;
@@ -28,20 +28,20 @@ pub(super) const STREAM_HEAD: &[(&str, &str)] = &[
     ("content-type", "text/event-stream"),
 ];
 
-pub(super) struct Voice {
+pub(super) struct ResponseWriter {
     id: String,
     tool_id: String,
     model: String,
     speed: Model,
 }
 
-impl Voice {
-    pub(super) fn new(ask: &Ask, speed: &Model) -> Self {
-        let mut ids = ids(ask);
+impl ResponseWriter {
+    pub(super) fn new(params: &GenerationParams, speed: &Model) -> Self {
+        let mut ids = ids(params);
         Self {
             id: format!("chatcmpl-{:016x}{:016x}", ids.draw(), ids.draw()),
             tool_id: format!("{:016x}{:016x}", ids.draw(), ids.draw()),
-            model: quote(&ask.model),
+            model: quote(&params.model),
             speed: speed.clone(),
         }
     }
@@ -60,7 +60,7 @@ impl Voice {
         )
     }
 
-    fn chat_piece(&self, ask: &Ask, piece: &Piece, out: &mut Vec<String>) {
+    fn chat_piece(&self, params: &GenerationParams, piece: &Piece, out: &mut Vec<String>) {
         let index = piece.choice;
         let mut chunk = String::new();
         if piece.opens {
@@ -86,7 +86,7 @@ impl Voice {
                 }
                 Kind::Text | Kind::End => format!(r#"{{"content":{text}}}"#),
             };
-            let logprobs = match ask.logprobs {
+            let logprobs = match params.logprobs {
                 true => format!(r#","logprobs":{}"#, logprobs(&piece.tokens)),
                 false => String::new(),
             };
@@ -98,7 +98,7 @@ impl Voice {
         let Some(finish) = piece.finish else { return };
         let choices = format!(r#"[{{"finish_reason":"{}","index":{index},"delta":{{}}}}]"#, finish.as_str());
         let timings = format!(r#","timings":{}"#, self.timings(piece.tally));
-        out.push(match ask.usage {
+        out.push(match params.usage {
             true => {
                 let usage = usage(piece.tally);
                 self.chat_event(&choices, "")
@@ -115,11 +115,11 @@ impl Voice {
         ))
     }
 
-    fn completion_piece(&self, ask: &Ask, piece: &Piece, out: &mut Vec<String>) {
+    fn completion_piece(&self, params: &GenerationParams, piece: &Piece, out: &mut Vec<String>) {
         let index = piece.choice;
         if !piece.text.is_empty() {
             let text = quote(&piece.text);
-            let logprobs = match ask.logprobs {
+            let logprobs = match params.logprobs {
                 true => logprobs(&piece.tokens),
                 false => "null".to_owned(),
             };
@@ -134,17 +134,17 @@ impl Voice {
             );
             out.push(self.completion_event(
                 &choice,
-                &unasked_usage(ask, piece.tally),
+                &unasked_usage(params, piece.tally),
                 &format!(r#","timings":{}"#, self.timings(piece.tally)),
             ));
         }
     }
 
-    fn native_piece(&self, ask: &Ask, piece: &Piece, out: &mut Vec<String>) {
+    fn native_piece(&self, params: &GenerationParams, piece: &Piece, out: &mut Vec<String>) {
         let index = piece.choice;
         if !piece.text.is_empty() {
             let content = quote(&piece.text);
-            // Only the last token's id: those before it showed nothing when they came.
+            // Only the last token's id: earlier ones had no text when they came.
             let ids = token_ids(&piece.tokens[piece.tokens.len() - 1..]);
             let Tally { prompt, output, .. } = piece.tally;
             out.push(event(&format!(
@@ -152,16 +152,16 @@ impl Voice {
             )));
         }
         if let Some(finish) = piece.finish {
-            let last = self.native_last(ask, index, "\"\"", "[]", true, piece.tally, finish);
+            let last = self.native_last(params, index, "\"\"", "[]", true, piece.tally, finish);
             out.push(event(&last));
         }
     }
 
-    /// The final object of a native choice. `stop` comes after `id_slot`, streamed or not.
+    /// Returns the final object of a native choice. `stop` comes after `id_slot`, streamed or not.
     #[expect(clippy::too_many_arguments, reason = "one per key of the object that varies")]
     fn native_last(
         &self,
-        ask: &Ask,
+        params: &GenerationParams,
         index: u64,
         content: &str,
         ids: &str,
@@ -171,8 +171,8 @@ impl Voice {
     ) -> String {
         let Tally { prompt, output, .. } = tally;
         let model = &self.model;
-        let limit = ask.tokens;
-        let asked = quote(&ask.prompt_text);
+        let limit = params.tokens;
+        let requested = quote(&params.prompt_text);
         let stop_type = match finish {
             Finish::Length => "limit",
             _ => "eos",
@@ -180,11 +180,11 @@ impl Voice {
         let slot_fill = prompt + output - 1;
         let timings = self.timings(tally);
         format!(
-            r#"{{"index":{index},"content":{content},"tokens":{ids},"id_slot":{index},"stop":true,"model":{model},"tokens_predicted":{output},"tokens_evaluated":{prompt},"generation_settings":{{"seed":7,"temperature":0.8,"stop":[],"max_tokens":{limit},"n_predict":{limit},"ignore_eos":false,"stream":{stream},"n_probs":0,"timings_per_token":false}},"prompt":{asked},"has_new_line":false,"truncated":false,"stop_type":"{stop_type}","stopping_word":"","tokens_cached":{slot_fill},"timings":{timings}}}"#
+            r#"{{"index":{index},"content":{content},"tokens":{ids},"id_slot":{index},"stop":true,"model":{model},"tokens_predicted":{output},"tokens_evaluated":{prompt},"generation_settings":{{"seed":7,"temperature":0.8,"stop":[],"max_tokens":{limit},"n_predict":{limit},"ignore_eos":false,"stream":{stream},"n_probs":0,"timings_per_token":false}},"prompt":{requested},"has_new_line":false,"truncated":false,"stop_type":"{stop_type}","stopping_word":"","tokens_cached":{slot_fill},"timings":{timings}}}"#
         )
     }
 
-    /// What the server says of its own speed: that of a request alone, so that answers do not
+    /// Returns the server's timings: those of a single request, so that responses do not
     /// depend on load. The first token belongs to the prompt's time.
     fn timings(&self, tally: Tally) -> String {
         let cached = tally.cached;
@@ -205,55 +205,55 @@ impl Voice {
     }
 }
 
-impl super::Voice for Voice {
-    fn opening(&self, _ask: &Ask, _out: &mut Vec<String>) {
+impl super::ResponseWriter for ResponseWriter {
+    fn opening(&self, _ask: &GenerationParams, _out: &mut Vec<String>) {
         // The role comes with each choice's first piece.
     }
 
-    fn piece(&self, ask: &Ask, piece: &Piece, out: &mut Vec<String>) {
-        match ask.endpoint {
-            Endpoint::Chat => self.chat_piece(ask, piece, out),
-            Endpoint::Completion => self.completion_piece(ask, piece, out),
-            Endpoint::Native => self.native_piece(ask, piece, out),
+    fn piece(&self, params: &GenerationParams, piece: &Piece, out: &mut Vec<String>) {
+        match params.endpoint {
+            Endpoint::Chat => self.chat_piece(params, piece, out),
+            Endpoint::Completion => self.completion_piece(params, piece, out),
+            Endpoint::Native => self.native_piece(params, piece, out),
         }
     }
 
-    fn end(&self, ask: &Ask, _total: Tally, out: &mut Vec<String>) {
+    fn end(&self, params: &GenerationParams, _total: Tally, out: &mut Vec<String>) {
         // Usage went out with each choice's finish.
-        if ask.endpoint != Endpoint::Native {
+        if params.endpoint != Endpoint::Native {
             out.push(event("[DONE]"));
         }
     }
 
     fn error(&self, message: &str, out: &mut Vec<String>) {
-        out.push(event(&refusal(500, message)));
+        out.push(event(&error_body(500, message)));
     }
 
     fn ping(&self) -> &'static str {
         ":\n\n"
     }
 
-    fn whole(&self, ask: &Ask, choices: &[Told]) -> String {
+    fn whole(&self, params: &GenerationParams, choices: &[CompleteChoice]) -> String {
         let Self { id, model, .. } = self;
         let indexed = (0u64..).zip(choices);
-        let (object, body) = match ask.endpoint {
+        let (object, body) = match params.endpoint {
             Endpoint::Chat => (
                 "chat.completion",
-                list(indexed, |(index, choice)| chat_choice(ask, index, choice, &self.tool_id)),
+                list(indexed, |(index, choice)| chat_choice(params, index, choice, &self.tool_id)),
             ),
             Endpoint::Completion => {
-                ("text_completion", list(indexed, |(index, choice)| completion_choice(ask, index, choice)))
+                ("text_completion", list(indexed, |(index, choice)| completion_choice(params, index, choice)))
             }
             Endpoint::Native => {
                 let body = list(indexed, |(index, choice)| {
                     let content = quote(&format!("{}{}", choice.reasoning, choice.text));
-                    let ids = match ask.token_ids {
+                    let ids = match params.token_ids {
                         true => token_ids(&choice.tokens),
                         false => "[]".to_owned(),
                     };
-                    self.native_last(ask, index, &content, &ids, false, choice.tally, choice.finish)
+                    self.native_last(params, index, &content, &ids, false, choice.tally, choice.finish)
                 });
-                // One choice stands alone, several are an array.
+                // One choice is an object, several are an array.
                 return match choices {
                     [_] => body[1..body.len() - 1].to_owned(),
                     _ => body,
@@ -261,7 +261,7 @@ impl super::Voice for Voice {
             }
         };
         let first = choices.first().map(|choice| choice.tally).unwrap_or_default();
-        let usage = unasked_usage(ask, first);
+        let usage = unasked_usage(params, first);
         let timings = self.timings(first);
         format!(
             r#"{{"choices":{body},"created":{CREATED},"model":{model},"system_fingerprint":"{FINGERPRINT}","object":"{object}"{usage},"id":"{id}","timings":{timings}}}"#
@@ -269,7 +269,7 @@ impl super::Voice for Voice {
     }
 }
 
-pub(super) fn refusal(status: u16, message: &str) -> String {
+pub(super) fn error_body(status: u16, message: &str) -> String {
     let (kind, message) = match status {
         400 => ("invalid_request_error", message),
         401 => ("authentication_error", message),
@@ -280,7 +280,7 @@ pub(super) fn refusal(status: u16, message: &str) -> String {
     };
     let message = quote(message);
     match status {
-        // Said by the HTTP layer, in another key order than the handlers'.
+        // From the HTTP layer, with another key order than the handlers.
         404 | 503 => {
             format!(r#"{{"error":{{"message":{message},"type":"{kind}","code":{status}}}}}"#)
         }
@@ -311,7 +311,7 @@ pub(super) fn metrics(counts: &Counts) -> String {
             "prompt_tokens_total",
             "counter",
             "Number of prompt tokens processed, excluding cached tokens",
-            // The real counters, too, advance only when a request is over.
+            // The real counters also advance only at the end of a request.
             counts.settled_prompt_tokens,
         ),
         (
@@ -332,7 +332,7 @@ pub(super) fn metrics(counts: &Counts) -> String {
 
 const FINGERPRINT: &str = "b11669-simulated";
 
-fn chat_choice(ask: &Ask, index: u64, choice: &Told, tool_id: &str) -> String {
+fn chat_choice(params: &GenerationParams, index: u64, choice: &CompleteChoice, tool_id: &str) -> String {
     let content = match choice.text.is_empty() && !choice.arguments.is_empty() {
         true => "null".to_owned(),
         false => quote(&choice.text),
@@ -348,7 +348,7 @@ fn chat_choice(ask: &Ask, index: u64, choice: &Told, tool_id: &str) -> String {
             quote(&choice.arguments)
         ),
     };
-    let logprobs = match ask.logprobs {
+    let logprobs = match params.logprobs {
         true => format!(r#","logprobs":{}"#, logprobs(&choice.tokens)),
         false => String::new(),
     };
@@ -358,8 +358,8 @@ fn chat_choice(ask: &Ask, index: u64, choice: &Told, tool_id: &str) -> String {
     )
 }
 
-fn completion_choice(ask: &Ask, index: u64, choice: &Told) -> String {
-    let logprobs = match ask.logprobs {
+fn completion_choice(params: &GenerationParams, index: u64, choice: &CompleteChoice) -> String {
+    let logprobs = match params.logprobs {
         true => logprobs(&choice.tokens),
         false => "null".to_owned(),
     };
@@ -370,9 +370,9 @@ fn completion_choice(ask: &Ask, index: u64, choice: &Told) -> String {
     )
 }
 
-/// `,"usage":{…}`, which this server sends whether or not it was asked.
-fn unasked_usage(ask: &Ask, tally: Tally) -> String {
-    match ask.usage_withheld {
+/// Returns `,"usage":{…}`, which this server sends with every request.
+fn unasked_usage(params: &GenerationParams, tally: Tally) -> String {
+    match params.usage_withheld {
         true => String::new(),
         false => format!(r#","usage":{}"#, usage(tally)),
     }
@@ -399,7 +399,7 @@ fn logprobs(tokens: &[Token]) -> String {
     format!(r#"{{"content":{content}}}"#)
 }
 
-/// A JSON number, to the microsecond; `null` for what is none, as the real printer does.
+/// Returns a JSON number with microsecond precision; `null` if not finite, like the real server.
 fn number(value: f64) -> String {
     match value.is_finite() {
         true => format!("{:?}", (value * 1e3).round() / 1e3),

@@ -1,50 +1,51 @@
-//! The shapes against what real servers were seen to send.
+//! The shapes against recordings of real servers.
 
 use serde_json::Value;
 
 use super::*;
-use crate::ask::{Defaults, Endpoint};
+use crate::params::{Defaults, Endpoint};
 use crate::script::Script;
 
-fn ask(endpoint: Endpoint, body: &str) -> Ask {
+fn params(endpoint: Endpoint, body: &str) -> GenerationParams {
     let defaults = Defaults { seed: 1, output_tokens: 32, models: &[] };
-    Ask::parse(endpoint, body.as_bytes(), &defaults).unwrap()
+    GenerationParams::parse(endpoint, body.as_bytes(), &defaults).unwrap()
 }
 
-/// All chunks of a streamed answer.
+/// Returns all chunks of a streamed response.
 fn stream(shape: Shape, endpoint: Endpoint, body: &str) -> Vec<String> {
-    let ask = ask(endpoint, body);
+    let params = params(endpoint, body);
     let model = Model::default();
-    let voice = shape.voice(&ask, &model);
-    let mut script = Script::new(&ask, &model);
+    let writer = shape.writer(&params, &model);
+    let mut script = Script::new(&params, &model);
     let mut out = Vec::new();
-    voice.opening(&ask, &mut out);
+    writer.opening(&params, &mut out);
     loop {
         let step = script.step(&model);
         if step.is_empty() {
             break;
         }
-        step.iter().for_each(|piece| voice.piece(&ask, piece, &mut out));
+        step.iter().for_each(|piece| writer.piece(&params, piece, &mut out));
     }
-    voice.end(&ask, script.total(&ask), &mut out);
+    writer.end(&params, script.total(&params), &mut out);
     out
 }
 
 fn whole(shape: Shape, endpoint: Endpoint, body: &str) -> String {
-    let ask = ask(endpoint, body);
+    let params = params(endpoint, body);
     let model = Model::default();
-    let mut script = Script::new(&ask, &model);
-    let mut told: Vec<Told> = (0..ask.choices()).map(|_| Told::new(&ask)).collect();
+    let mut script = Script::new(&params, &model);
+    let mut complete_choices: Vec<CompleteChoice> =
+        (0..params.choices()).map(|_| CompleteChoice::new(&params)).collect();
     loop {
         let step = script.step(&model);
         if step.is_empty() {
-            return shape.voice(&ask, &model).whole(&ask, &told);
+            return shape.writer(&params, &model).whole(&params, &complete_choices);
         }
-        step.iter().for_each(|piece| told[piece.choice as usize].push(piece));
+        step.iter().for_each(|piece| complete_choices[piece.choice as usize].push(piece));
     }
 }
 
-/// The JSON objects of a stream; each event must be one, or the end mark.
+/// Parses the JSON objects of a stream; each event must be one, or the end mark.
 fn events(chunks: &[String]) -> Vec<Value> {
     chunks
         .iter()
@@ -58,7 +59,7 @@ fn events(chunks: &[String]) -> Vec<Value> {
 const SHAPES: [Shape; 2] = [Shape::Vllm, Shape::LlamaCpp];
 
 #[test]
-fn all_that_is_said_is_json_whatever_is_asked_for() {
+fn every_output_is_valid_json() {
     for shape in SHAPES {
         for endpoint in [Endpoint::Chat, Endpoint::Completion, Endpoint::Native] {
             if shape == Shape::Vllm && endpoint == Endpoint::Native {
@@ -69,18 +70,18 @@ fn all_that_is_said_is_json_whatever_is_asked_for() {
                 "stream_options":{"include_usage":true,"continuous_usage_stats":true},
                 "simulate":{"reasoning":40,"tool":30,"text":"split","burst":3,"cached":1}}"#;
             assert!(events(&stream(shape, endpoint, body)).len() > 200);
-            let told = whole(shape, endpoint, body);
-            serde_json::from_str::<Value>(&told).unwrap();
+            let complete_choices = whole(shape, endpoint, body);
+            serde_json::from_str::<Value>(&complete_choices).unwrap();
         }
         for message in ["a \"b\"\n", ""] {
-            serde_json::from_str::<Value>(&shape.refusal(500, message)).unwrap();
+            serde_json::from_str::<Value>(&shape.error_body(500, message)).unwrap();
         }
         serde_json::from_str::<Value>(&shape.models(&["a", "b\""])).unwrap();
     }
 }
 
 #[test]
-fn vllm_frames_are_as_recorded() {
+fn vllm_frames_match_recordings() {
     let body = r#"{"messages":[],"model":"m","max_tokens":2,"stream":true,"simulate":{"text":"plain"}}"#;
     let chunks = stream(Shape::Vllm, Endpoint::Chat, body);
     let envelope = chunks[0].split(",\"choices\"").next().unwrap();
@@ -99,7 +100,7 @@ fn vllm_frames_are_as_recorded() {
 }
 
 #[test]
-fn llamacpp_frames_are_as_recorded() {
+fn llamacpp_frames_match_recordings() {
     let body = r#"{"messages":[],"model":"m","max_tokens":2,"stream":true,"stream_options":{"include_usage":true},"simulate":{"text":"plain"}}"#;
     let chunks = stream(Shape::LlamaCpp, Endpoint::Chat, body);
     assert_eq!(chunks.len(), 4);
@@ -123,7 +124,7 @@ fn llamacpp_frames_are_as_recorded() {
 }
 
 #[test]
-fn usage_is_the_tokens_sent() {
+fn usage_equals_the_tokens_sent() {
     for shape in SHAPES {
         let body = r#"{"messages":[{"content":"a b"}],"max_tokens":300,"n":3,"stream":true,
             "stream_options":{"include_usage":true},"logprobs":true,"simulate":{"text":"plain"}}"#;
@@ -143,7 +144,7 @@ fn usage_is_the_tokens_sent() {
 }
 
 #[test]
-fn llamacpp_sends_the_first_usage_in_mid_stream() {
+fn llamacpp_sends_first_usage_in_mid_stream() {
     let body =
         r#"{"messages":[],"max_tokens":3,"n":2,"stream":true,"stream_options":{"include_usage":true}}"#;
     let events = events(&stream(Shape::LlamaCpp, Endpoint::Chat, body));
@@ -153,17 +154,18 @@ fn llamacpp_sends_the_first_usage_in_mid_stream() {
 }
 
 #[test]
-fn llamacpp_whole_usage_covers_the_first_choice_alone() {
+fn llamacpp_unstreamed_usage_covers_only_the_first_choice() {
     let body = r#"{"messages":[],"max_tokens":5,"n":2}"#;
-    let told: Value = serde_json::from_str(&whole(Shape::LlamaCpp, Endpoint::Chat, body)).unwrap();
-    assert_eq!(told["choices"].as_array().unwrap().len(), 2);
-    assert_eq!(told["usage"]["completion_tokens"], 5);
-    let told: Value = serde_json::from_str(&whole(Shape::Vllm, Endpoint::Chat, body)).unwrap();
-    assert_eq!(told["usage"]["completion_tokens"], 10);
+    let complete_choices: Value =
+        serde_json::from_str(&whole(Shape::LlamaCpp, Endpoint::Chat, body)).unwrap();
+    assert_eq!(complete_choices["choices"].as_array().unwrap().len(), 2);
+    assert_eq!(complete_choices["usage"]["completion_tokens"], 5);
+    let complete_choices: Value = serde_json::from_str(&whole(Shape::Vllm, Endpoint::Chat, body)).unwrap();
+    assert_eq!(complete_choices["usage"]["completion_tokens"], 10);
 }
 
 #[test]
-fn running_usage_counts_each_choice_for_itself() {
+fn running_usage_is_per_choice() {
     let body = r#"{"messages":[],"max_tokens":40,"n":2,"stream":true,
         "stream_options":{"include_usage":true,"continuous_usage_stats":true},
         "simulate":{"text":"split","burst":2}}"#;
@@ -181,7 +183,7 @@ fn running_usage_counts_each_choice_for_itself() {
 }
 
 #[test]
-fn withheld_text_makes_fewer_frames_than_tokens() {
+fn withheld_text_gives_fewer_frames_than_tokens() {
     let body = r#"{"messages":[],"prompt":"a","max_tokens":200,"n_predict":200,"stream":true,"simulate":{"text":"split"}}"#;
     for shape in SHAPES {
         assert!(events(&stream(shape, Endpoint::Chat, body)).len() < 190);
@@ -204,7 +206,7 @@ fn token_ids_account_for_each_token() {
 }
 
 #[test]
-fn a_natural_end_is_a_token_without_text() {
+fn natural_end_is_a_token_without_text() {
     let body = r#"{"messages":[],"stream":true,"simulate":{"tokens":4,"tool":2,"text":"plain"}}"#;
     let vllm = events(&stream(Shape::Vllm, Endpoint::Chat, body));
     let last = vllm.last().unwrap();

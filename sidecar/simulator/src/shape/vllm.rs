@@ -1,11 +1,11 @@
 //! vLLM 0.32, the Python front end: explicit nulls, one event per chunk, `[DONE]` always.
 //!
-//! The finish reason rides on the last text event; the fingerprint on the finish event, or on the
-//! usage event where there is one. Usage covers all choices; running usage its choice alone.
+//! The finish reason is part of the last text event; the fingerprint is in the finish event, or in the
+//! usage event if there is one. Usage covers all choices; running usage covers its own choice.
 
-use super::{CREATED, Told, event, ids, list, logprob, prompt_ids, quote, token_bytes, token_ids};
-use crate::ask::{Ask, Endpoint, Finish};
+use super::{CREATED, CompleteChoice, event, ids, list, logprob, prompt_ids, quote, token_bytes, token_ids};
 use crate::counters::Counts;
+use crate::params::{Endpoint, Finish, GenerationParams};
 use crate::script::{Kind, Piece, Tally};
 use crate::text::Token;
 
@@ -14,17 +14,17 @@ pub(super) const HEAD: &[(&str, &str)] = &[("server", "uvicorn"), ("content-type
 pub(super) const STREAM_HEAD: &[(&str, &str)] =
     &[("server", "uvicorn"), ("content-type", "text/event-stream; charset=utf-8")];
 
-pub(super) struct Voice {
+pub(super) struct ResponseWriter {
     /// `"id":…,"object":…,"created":…,"model":…`
     envelope: String,
     tool_id: String,
 }
 
-impl Voice {
-    pub(super) fn new(ask: &Ask) -> Self {
-        let mut ids = ids(ask);
+impl ResponseWriter {
+    pub(super) fn new(params: &GenerationParams) -> Self {
+        let mut ids = ids(params);
         let id = ids.draw();
-        let (prefix, object) = match (ask.endpoint, ask.stream) {
+        let (prefix, object) = match (params.endpoint, params.stream) {
             (Endpoint::Chat, true) => ("chatcmpl", "chat.completion.chunk"),
             (Endpoint::Chat, false) => ("chatcmpl", "chat.completion"),
             _ => ("cmpl", "text_completion"),
@@ -32,22 +32,22 @@ impl Voice {
         Self {
             envelope: format!(
                 r#""id":"{prefix}-{id:016x}","object":"{object}","created":{CREATED},"model":{}"#,
-                quote(&ask.model)
+                quote(&params.model)
             ),
             tool_id: format!("chatcmpl-tool-{:016x}", ids.draw()),
         }
     }
 
-    fn chat_event(&self, ask: &Ask, piece: &Piece, out: &mut Vec<String>) {
+    fn chat_event(&self, params: &GenerationParams, piece: &Piece, out: &mut Vec<String>) {
         let envelope = &self.envelope;
         let index = piece.choice;
-        let running = running_usage(ask, piece.tally);
+        let running = running_usage(params, piece.tally);
         if piece.kind == Kind::Tool && piece.begins {
             let before = Tally { output: piece.tally.output - piece.tokens.len() as u64, ..piece.tally };
             let tool_id = &self.tool_id;
             out.push(event(&format!(
                 r#"{{{envelope},"choices":[{{"index":{index},"delta":{{"content":null,"tool_calls":[{{"id":"{tool_id}-{index}","type":"function","index":0,"function":{{"name":"get_weather"}}}}]}},"logprobs":null,"finish_reason":null,"token_ids":null}}]{}}}"#,
-                running_usage(ask, before),
+                running_usage(params, before),
             )));
         }
         let delta = match piece.kind {
@@ -59,68 +59,68 @@ impl Voice {
                 quote(&piece.text)
             ),
         };
-        let logprobs = chat_logprobs(ask, &piece.tokens);
-        let (finish, fingerprint) = finish(ask, piece.finish);
-        let ids = ids_of(ask, &piece.tokens);
+        let logprobs = chat_logprobs(params, &piece.tokens);
+        let (finish, fingerprint) = finish(params, piece.finish);
+        let ids = ids_of(params, &piece.tokens);
         out.push(event(&format!(
             r#"{{{envelope},"choices":[{{"index":{index},"delta":{delta},"logprobs":{logprobs},"finish_reason":{finish},"token_ids":{ids}}}]{running}{fingerprint}}}"#,
         )));
     }
 
-    fn completion_event(&self, ask: &Ask, piece: &Piece, out: &mut Vec<String>) {
+    fn completion_event(&self, params: &GenerationParams, piece: &Piece, out: &mut Vec<String>) {
         let envelope = &self.envelope;
         let index = piece.choice;
         let text = quote(&piece.text);
-        let logprobs = completion_logprobs(ask, &piece.tokens, piece.offset);
+        let logprobs = completion_logprobs(params, &piece.tokens, piece.offset);
         let (finish, fingerprint) = match piece.finish {
-            Some(reason) => (quote(reason.as_str()), fingerprint(ask)),
+            Some(reason) => (quote(reason.as_str()), fingerprint(params)),
             None => ("null".to_owned(), ""),
         };
-        let prompt_ids = match ask.token_ids && piece.opens {
+        let prompt_ids = match params.token_ids && piece.opens {
             true => prompt_ids(piece.tally.prompt),
             false => "null".to_owned(),
         };
-        let ids = ids_of(ask, &piece.tokens);
-        let running = running_usage(ask, piece.tally);
+        let ids = ids_of(params, &piece.tokens);
+        let running = running_usage(params, piece.tally);
         out.push(event(&format!(
             r#"{{{envelope},"choices":[{{"index":{index},"text":{text},"logprobs":{logprobs},"finish_reason":{finish},"stop_reason":null,"prompt_token_ids":{prompt_ids},"token_ids":{ids}}}]{running}{fingerprint}}}"#,
         )));
     }
 }
 
-impl super::Voice for Voice {
-    fn opening(&self, ask: &Ask, out: &mut Vec<String>) {
-        if ask.endpoint != Endpoint::Chat {
+impl super::ResponseWriter for ResponseWriter {
+    fn opening(&self, params: &GenerationParams, out: &mut Vec<String>) {
+        if params.endpoint != Endpoint::Chat {
             return;
         }
         let envelope = &self.envelope;
-        let prompt = ask.prompt_tokens();
-        let ids = match ask.token_ids {
+        let prompt = params.prompt_tokens();
+        let ids = match params.token_ids {
             true => prompt_ids(prompt),
             false => "null".to_owned(),
         };
-        let running = running_usage(ask, Tally { prompt, ..Tally::default() });
-        for index in 0..ask.choices() {
+        let running = running_usage(params, Tally { prompt, ..Tally::default() });
+        for index in 0..params.choices() {
             out.push(event(&format!(
                 r#"{{{envelope},"choices":[{{"index":{index},"delta":{{"role":"assistant","content":""}},"logprobs":null,"finish_reason":null}}]{running},"prompt_token_ids":{ids},"prompt_text":null}}"#,
             )));
         }
     }
 
-    fn piece(&self, ask: &Ask, piece: &Piece, out: &mut Vec<String>) {
-        // A token that shows nothing is sent only where something else about it was asked for.
+    fn piece(&self, params: &GenerationParams, piece: &Piece, out: &mut Vec<String>) {
+        // A token without text is sent only if its ids or log probabilities were requested.
         let silent = piece.text.is_empty() && piece.finish.is_none();
-        if silent && !ask.token_ids && !ask.logprobs {
+        if silent && !params.token_ids && !params.logprobs {
             return;
         }
-        match ask.endpoint {
-            Endpoint::Chat => self.chat_event(ask, piece, out),
-            _ => self.completion_event(ask, piece, out),
+        match params.endpoint {
+            Endpoint::Chat => self.chat_event(params, piece, out),
+            _ => self.completion_event(params, piece, out),
         }
     }
 
-    fn end(&self, ask: &Ask, total: Tally, out: &mut Vec<String>) {
-        if ask.usage {
+    fn end(&self, params: &GenerationParams, total: Tally, out: &mut Vec<String>) {
+        if params.usage {
             let envelope = &self.envelope;
             let usage = usage(total);
             out.push(event(&format!(
@@ -131,7 +131,7 @@ impl super::Voice for Voice {
     }
 
     fn error(&self, message: &str, out: &mut Vec<String>) {
-        // Spaced: this one is written by another JSON printer than all the rest.
+        // With spaces: another JSON printer writes this one.
         out.push(event(&format!(
             r#"{{"error": {{"message": {}, "type": "InternalServerError", "param": null, "code": 500}}}}"#,
             quote(message)
@@ -143,26 +143,26 @@ impl super::Voice for Voice {
         ": keep-alive\n\n"
     }
 
-    fn whole(&self, ask: &Ask, choices: &[Told]) -> String {
+    fn whole(&self, params: &GenerationParams, choices: &[CompleteChoice]) -> String {
         let envelope = &self.envelope;
-        let mut total = Tally { prompt: ask.prompt_tokens(), cached: ask.cached, ..Tally::default() };
+        let mut total = Tally { prompt: params.prompt_tokens(), cached: params.cached, ..Tally::default() };
         for choice in choices {
             total.output += choice.tally.output;
             total.reasoning += choice.tally.reasoning;
         }
-        let usage = match ask.usage_withheld {
+        let usage = match params.usage_withheld {
             true => String::new(),
             false => format!(r#""usage":{},"#, whole_usage(total)),
         };
-        let chat = ask.endpoint == Endpoint::Chat;
+        let chat = params.endpoint == Endpoint::Chat;
         let body = list(choices.iter().enumerate(), |(index, choice)| match chat {
-            true => chat_choice(ask, index, choice, &self.tool_id),
-            false => completion_choice(ask, index, choice),
+            true => chat_choice(params, index, choice, &self.tool_id),
+            false => completion_choice(params, index, choice),
         });
         let tail = match chat {
             true => {
-                let ids = match ask.token_ids {
-                    true => prompt_ids(ask.prompt_tokens()),
+                let ids = match params.token_ids {
+                    true => prompt_ids(params.prompt_tokens()),
                     false => "null".to_owned(),
                 };
                 format!(
@@ -177,9 +177,9 @@ impl super::Voice for Voice {
     }
 }
 
-pub(super) fn refusal(status: u16, message: &str) -> String {
+pub(super) fn error_body(status: u16, message: &str) -> String {
     let kind = match status {
-        // The router's own answers, given before any handler saw the request.
+        // The router's responses, before any handler.
         404 if message == "Not Found" => return r#"{"detail":"Not Found"}"#.to_owned(),
         405 => return r#"{"detail":"Method Not Allowed"}"#.to_owned(),
         400 => "BadRequestError",
@@ -211,7 +211,7 @@ pub(super) fn metrics(counts: &Counts, name: &str) -> String {
             "prompt_tokens_total",
             "counter",
             "Number of prefill tokens processed.",
-            // Unlike llama.cpp's, this counter includes what came from the cache.
+            // Unlike llama.cpp's, this counter includes cached tokens.
             counts.prompt_tokens + counts.cached_tokens,
         ),
         (
@@ -236,7 +236,7 @@ pub(super) fn metrics(counts: &Counts, name: &str) -> String {
 
 const FINGERPRINT: &str = "vllm-0.32.0-simulated";
 
-fn chat_choice(ask: &Ask, index: usize, choice: &Told, tool_id: &str) -> String {
+fn chat_choice(params: &GenerationParams, index: usize, choice: &CompleteChoice, tool_id: &str) -> String {
     let content = quote(&choice.text);
     let tools = match choice.arguments.is_empty() {
         true => String::new(),
@@ -250,50 +250,50 @@ fn chat_choice(ask: &Ask, index: usize, choice: &Told, tool_id: &str) -> String 
         false => quote(&choice.reasoning),
     };
     format!(
-        r#"{{"index":{index},"message":{{"role":"assistant","content":{content},"refusal":null,"annotations":null,"audio":null,"function_call":null,{tools}"reasoning":{reasoning}}},"logprobs":{},"finish_reason":"{}","stop_reason":null,"token_ids":{},"routed_experts":null}}"#,
-        chat_logprobs(ask, &choice.tokens),
+        r#"{{"index":{index},"message":{{"role":"assistant","content":{content},"error_body":null,"annotations":null,"audio":null,"function_call":null,{tools}"reasoning":{reasoning}}},"logprobs":{},"finish_reason":"{}","stop_reason":null,"token_ids":{},"routed_experts":null}}"#,
+        chat_logprobs(params, &choice.tokens),
         choice.finish.as_str(),
-        ids_of(ask, &choice.tokens),
+        ids_of(params, &choice.tokens),
     )
 }
 
-fn completion_choice(ask: &Ask, index: usize, choice: &Told) -> String {
-    let prompt_ids = match ask.token_ids {
+fn completion_choice(params: &GenerationParams, index: usize, choice: &CompleteChoice) -> String {
+    let prompt_ids = match params.token_ids {
         true => prompt_ids(choice.tally.prompt),
         false => "null".to_owned(),
     };
-    // Reasoning is no separate thing on this endpoint: it is text that comes first.
+    // This endpoint has no separate reasoning: it is the first part of the text.
     let text = quote(&format!("{}{}", choice.reasoning, choice.text));
     format!(
         r#"{{"index":{index},"text":{text},"logprobs":{},"finish_reason":"{}","stop_reason":null,"token_ids":{},"prompt_logprobs":null,"prompt_token_ids":{prompt_ids},"routed_experts":null}}"#,
-        completion_logprobs(ask, &choice.tokens, 0),
+        completion_logprobs(params, &choice.tokens, 0),
         choice.finish.as_str(),
-        ids_of(ask, &choice.tokens),
+        ids_of(params, &choice.tokens),
     )
 }
 
-/// The finish reason, and what the finish event of a chat carries besides.
-fn finish(ask: &Ask, finish: Option<Finish>) -> (String, &'static str) {
+/// Returns the finish reason, and further fields of a chat's finish event.
+fn finish(params: &GenerationParams, finish: Option<Finish>) -> (String, &'static str) {
     match finish {
-        Some(reason) => (format!(r#""{}","stop_reason":null"#, reason.as_str()), fingerprint(ask)),
+        Some(reason) => (format!(r#""{}","stop_reason":null"#, reason.as_str()), fingerprint(params)),
         None => ("null".to_owned(), ""),
     }
 }
 
-/// Where there is a usage event, it takes the fingerprint from the finish event.
-fn fingerprint(ask: &Ask) -> &'static str {
-    match ask.usage {
+/// Returns the fingerprint, which the usage event carries if there is one.
+fn fingerprint(params: &GenerationParams) -> &'static str {
+    match params.usage {
         true => "",
         false => r#","system_fingerprint":"vllm-0.32.0-simulated""#,
     }
 }
 
-/// `,"usage":{…}` where running usage was asked for.
-fn running_usage(ask: &Ask, tally: Tally) -> String {
-    if !(ask.usage && ask.continuous_usage) {
+/// Returns `,"usage":{…}` if running usage was requested.
+fn running_usage(params: &GenerationParams, tally: Tally) -> String {
+    if !(params.usage && params.continuous_usage) {
         return String::new();
     }
-    let details = match (ask.endpoint, ask.reasoning) {
+    let details = match (params.endpoint, params.reasoning) {
         (Endpoint::Chat, 0) => r#","completion_tokens_details":null"#.to_owned(),
         (Endpoint::Chat, _) => reasoning_details(tally),
         _ => String::new(),
@@ -301,7 +301,7 @@ fn running_usage(ask: &Ask, tally: Tally) -> String {
     format!(r#","usage":{{{}{details}}}"#, usage_counts(tally))
 }
 
-/// The usage event's object, which leaves nulls out.
+/// Returns the object of the usage event, without nulls.
 fn usage(tally: Tally) -> String {
     let cached = match tally.cached {
         0 => String::new(),
@@ -314,7 +314,7 @@ fn usage(tally: Tally) -> String {
     format!("{{{}{cached}{reasoning}}}", usage_counts(tally))
 }
 
-/// An unstreamed body's object, which has them.
+/// Returns the usage object of an unstreamed body, with nulls.
 fn whole_usage(tally: Tally) -> String {
     let cached = match tally.cached {
         0 => "null".to_owned(),
@@ -337,15 +337,15 @@ fn reasoning_details(tally: Tally) -> String {
     format!(r#","completion_tokens_details":{{"reasoning_tokens":{}}}"#, tally.reasoning)
 }
 
-fn ids_of(ask: &Ask, tokens: &[Token]) -> String {
-    match ask.token_ids {
+fn ids_of(params: &GenerationParams, tokens: &[Token]) -> String {
+    match params.token_ids {
         true => token_ids(tokens),
         false => "null".to_owned(),
     }
 }
 
-fn chat_logprobs(ask: &Ask, tokens: &[Token]) -> String {
-    if !ask.logprobs {
+fn chat_logprobs(params: &GenerationParams, tokens: &[Token]) -> String {
+    if !params.logprobs {
         return "null".to_owned();
     }
     let content = list(tokens, |token| {
@@ -359,8 +359,8 @@ fn chat_logprobs(ask: &Ask, tokens: &[Token]) -> String {
     format!(r#"{{"content":{content}}}"#)
 }
 
-fn completion_logprobs(ask: &Ask, tokens: &[Token], offset: u64) -> String {
-    if !ask.logprobs {
+fn completion_logprobs(params: &GenerationParams, tokens: &[Token], offset: u64) -> String {
+    if !params.logprobs {
         return "null".to_owned();
     }
     let mut offsets = Vec::with_capacity(tokens.len());

@@ -1,22 +1,22 @@
-//! A request body, as far as the simulated server heeds it.
+//! The parameters that the simulated server reads from a request body.
 //!
-//! Fields that real servers read keep their names. The field `simulate`, an object that only this
-//! server knows, shapes the answer:
+//! Fields of real servers keep their names. The field `simulate`, an object that only this
+//! server knows, shapes the response:
 //!
 //! | Key | Meaning |
 //! |---|---|
 //! | `tokens` | output tokens of each choice, its end-of-sequence token included |
 //! | `reasoning` | how many of them, from the start, are reasoning |
 //! | `tool` | how many of them, at the end, are the arguments of a tool call (chat only) |
-//! | `cached` | prompt tokens found in the cache |
-//! | `burst` | most tokens per decode step, in place of the speed model's |
+//! | `cached` | prompt tokens in the cache |
+//! | `burst` | maximum tokens per decode step, in place of the speed model's |
 //! | `text` | `plain`, `mixed` or `split`: see [`Lexicon`] |
 //!
-//! An answer has `tokens` or, without it, the server's usual number; `max_tokens` cuts it short and
-//! then the finish reason is `length`. With `max_tokens` alone the answer is exactly that long.
+//! A response has `tokens` or, without it, the server's default; `max_tokens` cuts it short, with the
+//! finish reason `length`. With `max_tokens` alone the response is exactly that long.
 //!
-//! The law: what an answer says depends on the server's seed and on what was asked — model, prompt,
-//! `seed`, lengths — and not on `stream`, `stream_options` or anything a proxy may add.
+//! The law: the content of a response depends on the server's seed and on the request's model, prompt,
+//! `seed` and lengths, but not on `stream`, `stream_options` or anything that a proxy may add.
 
 use serde_json::Value;
 
@@ -26,10 +26,10 @@ use crate::text::{self, Lexicon};
 /// The request header that carries [`Faults`](crate::faults::Faults).
 pub const SIMULATE_HEADER: &str = "x-simulate";
 
-/// The request field that shapes the answer.
+/// The request field that shapes the response.
 pub const SIMULATE_FIELD: &str = "simulate";
 
-/// Which endpoint was asked.
+/// The requested endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Endpoint {
     /// `/v1/chat/completions`
@@ -40,7 +40,7 @@ pub(crate) enum Endpoint {
     Native,
 }
 
-/// Why a choice ended.
+/// The finish reason of a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Finish {
     Stop,
@@ -58,23 +58,23 @@ impl Finish {
     }
 }
 
-/// A question, understood.
+/// A parsed request.
 #[derive(Clone, Debug)]
-pub(crate) struct Ask {
+pub(crate) struct GenerationParams {
     pub(crate) endpoint: Endpoint,
     pub(crate) model: String,
     pub(crate) stream: bool,
-    /// `stream_options` is there, whatever it says.
+    /// `stream_options` is present, with any content.
     pub(crate) stream_options: bool,
     pub(crate) usage: bool,
     pub(crate) continuous_usage: bool,
-    /// No usage even where this server always sends it. Only a fault sets this.
+    /// Omits usage even if this server always sends it. Only a fault sets this.
     pub(crate) usage_withheld: bool,
     pub(crate) token_ids: bool,
     pub(crate) logprobs: bool,
     /// Tokens of each prompt; at least one prompt.
     pub(crate) prompts: Vec<u64>,
-    /// The first prompt's text, which llama.cpp's own endpoint echoes.
+    /// The first prompt's text, which llama.cpp's own endpoint repeats in its response.
     pub(crate) prompt_text: String,
     /// Choices per prompt.
     pub(crate) n: u64,
@@ -86,30 +86,31 @@ pub(crate) struct Ask {
     pub(crate) cached: u64,
     pub(crate) burst: Option<u32>,
     pub(crate) lexicon: Lexicon,
-    /// Decides all that the answer says.
+    /// Determines the whole content of the response.
     pub(crate) seed: u64,
 }
 
-/// What a server answers with where the question leaves it open.
+/// The server's defaults for absent fields.
 pub(crate) struct Defaults<'a> {
     pub(crate) seed: u64,
     pub(crate) output_tokens: u64,
-    /// The models served; none means that any name will do.
+    /// The served models; empty: any name is accepted.
     pub(crate) models: &'a [String],
 }
 
-/// A question that gets a status instead of an answer.
+/// An error response to a request.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Refusal {
+pub(crate) struct Rejection {
     pub(crate) status: u16,
     pub(crate) message: String,
 }
 
-impl Ask {
-    pub(crate) fn parse(endpoint: Endpoint, body: &[u8], defaults: &Defaults<'_>) -> Result<Self, Refusal> {
-        let body: Value = serde_json::from_slice(body).map_err(|error| bad(format!("JSON: {error}")))?;
+impl GenerationParams {
+    pub(crate) fn parse(endpoint: Endpoint, body: &[u8], defaults: &Defaults<'_>) -> Result<Self, Rejection> {
+        let body: Value =
+            serde_json::from_slice(body).map_err(|error| bad_request(format!("JSON: {error}")))?;
         if !body.is_object() {
-            return Err(bad("the body must be an object"));
+            return Err(bad_request("the body must be an object"));
         }
         let simulate = &body[SIMULATE_FIELD];
         let model = model(&body, defaults.models)?;
@@ -143,11 +144,11 @@ impl Ask {
 
         let n = whole(&body, "n")?.unwrap_or(1);
         let choices = n.saturating_mul(prompts.len() as u64);
-        if n == 0 || choices > MOST_CHOICES {
-            return Err(bad(format!("n times prompts must be 1 to {MOST_CHOICES}")));
+        if n == 0 || choices > MAX_CHOICES {
+            return Err(bad_request(format!("n times prompts must be 1 to {MAX_CHOICES}")));
         }
-        if choices.saturating_mul(tokens) > MOST_TOKENS {
-            return Err(bad(format!("more than {MOST_TOKENS} output tokens")));
+        if choices.saturating_mul(tokens) > MAX_TOKENS {
+            return Err(bad_request(format!("more than {MAX_TOKENS} output tokens")));
         }
 
         let stream = flag(&body, "stream")?;
@@ -172,7 +173,7 @@ impl Ask {
             reasoning,
             tool,
             cached: whole(simulate, "cached")?.unwrap_or(0).min(prompt_tokens),
-            burst: whole(simulate, "burst")?.map(|burst| burst.clamp(1, MOST_BURST) as u32),
+            burst: whole(simulate, "burst")?.map(|burst| burst.clamp(1, MAX_BURST) as u32),
             lexicon: lexicon(simulate)?,
             seed: seed(&body, defaults.seed, &model, tokens),
             model,
@@ -181,47 +182,47 @@ impl Ask {
         })
     }
 
-    /// Choices over all prompts.
+    /// Returns the number of choices over all prompts.
     pub(crate) fn choices(&self) -> u64 {
         self.n * self.prompts.len() as u64
     }
 
-    /// Prompt tokens over all prompts.
+    /// Returns the prompt tokens over all prompts.
     pub(crate) fn prompt_tokens(&self) -> u64 {
         self.prompts.iter().sum()
     }
 }
 
-/// 128 choices: vLLM's own limit is 16,384, and no test here needs more.
-const MOST_CHOICES: u64 = 128;
+/// Maximum choices. vLLM's own limit is 16,384; the tests need no more than this.
+const MAX_CHOICES: u64 = 128;
 
-/// 4 Mi tokens in one answer: an unstreamed one then stays below 64 MiB.
-const MOST_TOKENS: u64 = 4 << 20;
+/// Maximum output tokens of a response: an unstreamed one then stays below 64 MiB.
+const MAX_TOKENS: u64 = 4 << 20;
 
-/// 64 tokens per step: far above what speculation reaches, small enough for one event.
-const MOST_BURST: u64 = 64;
+/// Maximum tokens per step: far above what speculation reaches, small enough for one event.
+const MAX_BURST: u64 = 64;
 
-fn bad(message: impl Into<String>) -> Refusal {
-    Refusal { status: 400, message: message.into() }
+fn bad_request(message: impl Into<String>) -> Rejection {
+    Rejection { status: 400, message: message.into() }
 }
 
-fn model(body: &Value, served: &[String]) -> Result<String, Refusal> {
-    let asked = match &body["model"] {
+fn model(body: &Value, served: &[String]) -> Result<String, Rejection> {
+    let requested = match &body["model"] {
         Value::String(name) => name,
         Value::Null => return Ok(served.first().map_or("simulated", String::as_str).to_owned()),
-        _ => return Err(bad("model must be a string")),
+        _ => return Err(bad_request("model must be a string")),
     };
-    if served.is_empty() || served.contains(asked) {
-        return Ok(asked.clone());
+    if served.is_empty() || served.contains(requested) {
+        return Ok(requested.clone());
     }
-    Err(Refusal { status: 404, message: format!("The model `{asked}` does not exist.") })
+    Err(Rejection { status: 404, message: format!("The model `{requested}` does not exist.") })
 }
 
-/// The tokens of each prompt, and the first one's text.
-fn prompts(endpoint: Endpoint, body: &Value) -> Result<(Vec<u64>, String), Refusal> {
+/// Returns the tokens of each prompt, and the first one's text.
+fn prompts(endpoint: Endpoint, body: &Value) -> Result<(Vec<u64>, String), Rejection> {
     if endpoint == Endpoint::Chat {
         let Value::Array(messages) = &body["messages"] else {
-            return Err(bad("Expected 'messages' to be an array"));
+            return Err(bad_request("Expected 'messages' to be an array"));
         };
         let tokens =
             messages.iter().map(|message| TEMPLATE_TOKENS + content_tokens(&message["content"])).sum();
@@ -237,11 +238,11 @@ fn prompts(endpoint: Endpoint, body: &Value) -> Result<(Vec<u64>, String), Refus
             let first = texts.clone().next().unwrap_or_default().to_owned();
             Ok((texts.map(|prompt| text::count(prompt).max(1)).collect(), first))
         }
-        _ => Err(bad("prompt must be a string, token ids or several strings")),
+        _ => Err(bad_request("prompt must be a string, token ids or several strings")),
     }
 }
 
-/// What a chat template adds to each message: its role and its delimiters.
+/// Tokens that a chat template adds to each message: its role and its delimiters.
 const TEMPLATE_TOKENS: u64 = 4;
 
 fn content_tokens(content: &Value) -> u64 {
@@ -252,45 +253,45 @@ fn content_tokens(content: &Value) -> u64 {
     }
 }
 
-fn lexicon(simulate: &Value) -> Result<Lexicon, Refusal> {
+fn lexicon(simulate: &Value) -> Result<Lexicon, Rejection> {
     match &simulate["text"] {
         Value::Null => Ok(Lexicon::default()),
         Value::String(name) => {
-            Lexicon::named(name).ok_or_else(|| bad("simulate.text is plain, mixed or split"))
+            Lexicon::named(name).ok_or_else(|| bad_request("simulate.text is plain, mixed or split"))
         }
-        _ => Err(bad("simulate.text must be a string")),
+        _ => Err(bad_request("simulate.text must be a string")),
     }
 }
 
 fn seed(body: &Value, server: u64, model: &str, tokens: u64) -> u64 {
     let mut seed = random::fold(server, model.as_bytes());
     for field in ["messages", "prompt", "seed", "n", SIMULATE_FIELD] {
-        // Objects print with sorted keys, so this sees meaning and not spelling.
+        // Objects print with sorted keys, so equal meanings give equal seeds.
         seed = random::fold(seed, body[field].to_string().as_bytes());
     }
     random::fold(seed, &tokens.to_le_bytes())
 }
 
-fn flag(object: &Value, field: &str) -> Result<bool, Refusal> {
+fn flag(object: &Value, field: &str) -> Result<bool, Rejection> {
     match &object[field] {
         Value::Null => Ok(false),
         Value::Bool(flag) => Ok(*flag),
-        _ => Err(bad(format!("{field} must be a boolean"))),
+        _ => Err(bad_request(format!("{field} must be a boolean"))),
     }
 }
 
-fn whole(object: &Value, field: &str) -> Result<Option<u64>, Refusal> {
+fn whole(object: &Value, field: &str) -> Result<Option<u64>, Rejection> {
     match &object[field] {
         Value::Null => Ok(None),
         value => match value.as_u64() {
             Some(whole) => Ok(Some(whole)),
-            None => Err(bad(format!("{field} must be a whole number"))),
+            None => Err(bad_request(format!("{field} must be a whole number"))),
         },
     }
 }
 
-/// A whole number of which a negative value means "no limit".
-fn signed(object: &Value, field: &str) -> Result<Option<u64>, Refusal> {
+/// Reads a whole number whose negative values mean "no limit".
+fn signed(object: &Value, field: &str) -> Result<Option<u64>, Rejection> {
     match object[field].as_i64() {
         Some(negative) if negative < 0 => Ok(None),
         _ => whole(object, field),
@@ -301,16 +302,16 @@ fn signed(object: &Value, field: &str) -> Result<Option<u64>, Refusal> {
 mod tests {
     use super::*;
 
-    fn parse(endpoint: Endpoint, body: &str) -> Result<Ask, Refusal> {
+    fn parse(endpoint: Endpoint, body: &str) -> Result<GenerationParams, Rejection> {
         let defaults = Defaults { seed: 1, output_tokens: 32, models: &[] };
-        Ask::parse(endpoint, body.as_bytes(), &defaults)
+        GenerationParams::parse(endpoint, body.as_bytes(), &defaults)
     }
 
     #[test]
-    fn the_limit_and_the_natural_length_decide_the_finish() {
+    fn limit_and_natural_length_determine_the_finish_reason() {
         let ends = |body: &str| {
-            let ask = parse(Endpoint::Completion, body).unwrap();
-            (ask.tokens, ask.finish)
+            let params = parse(Endpoint::Completion, body).unwrap();
+            (params.tokens, params.finish)
         };
         assert_eq!(ends(r#"{"prompt":"a"}"#), (32, Finish::Stop));
         assert_eq!(ends(r#"{"prompt":"a","max_tokens":9}"#), (9, Finish::Length));
@@ -320,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn the_seed_sees_the_question_and_not_how_it_is_delivered() {
+    fn seed_depends_on_content_not_on_streaming() {
         let seed = |rest: &str| {
             let body = format!(r#"{{"messages":[{{"role":"user","content":"hi"}}]{rest}}}"#);
             parse(Endpoint::Chat, &body).unwrap().seed
@@ -333,9 +334,9 @@ mod tests {
     }
 
     #[test]
-    fn prompts_are_text_ids_or_several() {
+    fn prompts_may_be_text_ids_or_lists() {
         let prompts = |prompt: &str| {
-            parse(Endpoint::Completion, &format!(r#"{{"prompt":{prompt}}}"#)).map(|ask| ask.prompts)
+            parse(Endpoint::Completion, &format!(r#"{{"prompt":{prompt}}}"#)).map(|params| params.prompts)
         };
         assert_eq!(prompts(r#""a b c""#), Ok(vec![3]));
         assert_eq!(prompts("[1,2,3,4]"), Ok(vec![4]));
@@ -345,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_refused_with_400() {
+    fn invalid_bodies_are_rejected_with_400() {
         for body in [
             "",
             "[]",
@@ -362,11 +363,11 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_model_is_not_found_where_models_are_listed() {
+    fn unlisted_model_is_404() {
         let models = ["a".to_owned()];
         let defaults = Defaults { seed: 1, output_tokens: 1, models: &models };
-        let ask = |body: &str| Ask::parse(Endpoint::Completion, body.as_bytes(), &defaults);
-        assert_eq!(ask(r#"{"prompt":"x"}"#).unwrap().model, "a");
-        assert_eq!(ask(r#"{"prompt":"x","model":"b"}"#).unwrap_err().status, 404);
+        let params = |body: &str| GenerationParams::parse(Endpoint::Completion, body.as_bytes(), &defaults);
+        assert_eq!(params(r#"{"prompt":"x"}"#).unwrap().model, "a");
+        assert_eq!(params(r#"{"prompt":"x","model":"b"}"#).unwrap_err().status, 404);
     }
 }
