@@ -1,4 +1,4 @@
-//! Lists of attributes. The law: whatever text goes in, at most the limit comes out.
+//! Lists of attributes. Invariant: no text is longer than the limit.
 
 use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, ArrayValue, InstrumentationScope, KeyValue};
@@ -6,7 +6,7 @@ use opentelemetry_proto::tonic::resource::v1::Resource;
 
 use crate::text::cut;
 
-/// Attributes as they are gathered.
+/// A list of attributes under construction.
 pub(crate) struct Attributes {
     list: Vec<KeyValue>,
     text_limit: usize,
@@ -17,11 +17,11 @@ impl Attributes {
         Self { list: Vec::new(), text_limit }
     }
 
-    pub(crate) fn done(self) -> Vec<KeyValue> {
+    pub(crate) fn into_list(self) -> Vec<KeyValue> {
         self.list
     }
 
-    /// Takes out the convention's attributes: what they say of a prefill leg, its decode leg says again.
+    /// Removes the convention's attributes of a prefill leg, because the decode leg has them too.
     pub(crate) fn remove_gen_ai(&mut self) {
         self.list.retain(|attribute| !attribute.key.starts_with("gen_ai."));
     }
@@ -61,7 +61,7 @@ impl Attributes {
         self.put(key, Value::BoolValue(truth));
     }
 
-    /// In seconds, if there is such a time.
+    /// Adds a time in seconds, if there is one.
     pub(crate) fn seconds(&mut self, key: &str, ns: Option<u64>) {
         if let Some(ns) = ns {
             self.number(key, ns as f64 / 1e9);
@@ -69,7 +69,7 @@ impl Attributes {
     }
 }
 
-/// The protocol's whole numbers have a sign.
+/// Converts a count to the protocol's signed integers, saturating.
 pub(crate) fn int(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }
@@ -82,7 +82,7 @@ fn any(value: Value) -> AnyValue {
     AnyValue { value: Some(value) }
 }
 
-/// What describes this process.
+/// Returns the resource that describes this process.
 pub(crate) fn resource(attributes: &[(String, String)], text_limit: usize) -> Resource {
     let mut list = Attributes::new(text_limit);
     for (name, value) in attributes {
@@ -91,10 +91,10 @@ pub(crate) fn resource(attributes: &[(String, String)], text_limit: usize) -> Re
             _ => list.text(name, value),
         }
     }
-    Resource { attributes: list.done(), ..Resource::default() }
+    Resource { attributes: list.into_list(), ..Resource::default() }
 }
 
-/// Who says all this.
+/// Returns the instrumentation scope: this program and its version.
 pub(crate) fn scope() -> InstrumentationScope {
     InstrumentationScope {
         name: "tokenmeter".to_owned(),

@@ -1,5 +1,5 @@
-//! What an exchange was charged, as its span and its log record tell it. The law: money leaves as a
-//! decimal text with every digit, since no number of the protocol holds it.
+//! The charge of an exchange, for its span and its log record. Invariant: money is exported as an exact decimal text,
+//! because the protocol has no decimal numbers.
 
 use std::sync::Arc;
 
@@ -7,10 +7,10 @@ use ::text::money;
 
 use crate::attributes::Attributes;
 
-/// What came of charging one exchange by the price book.
+/// The charge of one exchange by the price book.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Charge {
-    /// It costs so much.
+    /// The cost.
     Priced {
         /// Pico-units (10^-12) of the currency.
         pico: i64,
@@ -19,12 +19,13 @@ pub enum Charge {
         /// The version of the price book.
         version: Arc<str>,
     },
-    /// Nobody can say what it costs, and why.
+    /// No price, with the reason.
     Unpriced(&'static str),
 }
 
 impl Charge {
-    pub(crate) fn tell(&self, list: &mut Attributes) {
+    /// Adds its attributes to a list.
+    pub(crate) fn add_to(&self, list: &mut Attributes) {
         match self {
             Self::Priced { pico, currency, version } => {
                 list.text("tokenmeter.cost", &money(i128::from(*pico)).to_string());

@@ -1,5 +1,4 @@
-//! A connection to a collector, in the clear or in TLS. Straight to the address: no proxy is used,
-//! whatever the environment says.
+//! Connections to a collector, with or without TLS. They are direct: proxies in the environment are ignored.
 
 use std::future::Future;
 use std::io;
@@ -16,15 +15,15 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tonic::codegen::Service;
 
-/// Bytes both ways.
+/// A bidirectional byte stream.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// As hyper wants it.
+/// A stream as hyper's I/O type.
 pub(crate) type Io = TokioIo<Box<dyn Stream>>;
 
-/// Where to connect to, and how.
+/// The address of a collector, and its TLS configuration.
 #[derive(Clone)]
 pub(crate) struct Connector {
     host: Arc<str>,
@@ -54,7 +53,7 @@ impl Connector {
     }
 }
 
-/// For tonic, which gives the address that it was given.
+/// The interface for tonic, which passes the configured address.
 impl Service<Uri> for Connector {
     type Response = Io;
     type Error = io::Error;

@@ -1,5 +1,5 @@
-//! What became of every item. The law: made = sent + dropped + queued at every moment, so all of
-//! them change together under one lock, and a look at them sees one moment.
+//! Counts of items by outcome. Invariant: made = sent + dropped + queued at every moment, so that all of them change
+//! under one lock, and a reader sees one moment.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use metrics::HistogramReading;
 
 use crate::plan::Signal;
 
-/// What became of the items of all signals, at one moment each.
+/// The counts of all signals, each at one moment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counts {
     /// Data points of metrics.
@@ -17,12 +17,12 @@ pub struct Counts {
     pub spans: SignalCounts,
     /// Log records.
     pub logs: SignalCounts,
-    /// Which of them are sent at all, in the order of [`Signal::ALL`].
+    /// True for each exported signal, in the order of [`Signal::ALL`].
     pub(crate) on: [bool; 3],
 }
 
 impl Counts {
-    /// Those of one signal; `None` where it is not sent.
+    /// Returns the counts of one signal; `None` if it is not exported.
     pub fn of(&self, signal: Signal) -> Option<&SignalCounts> {
         let counts = match signal {
             Signal::Metric => &self.metrics,
@@ -33,42 +33,41 @@ impl Counts {
     }
 }
 
-/// What became of the items of one signal.
+/// The counts of one signal.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SignalCounts {
-    /// Items there were.
+    /// Items made.
     pub made: u64,
-    /// Items the collector took.
+    /// Items that the collector accepted.
     pub sent: u64,
-    /// Items that found the queue full.
+    /// Items dropped because the queue was full.
     pub dropped_full: u64,
-    /// Items the collector would not have: a status that is not to be tried again, or a partial
-    /// rejection.
+    /// Items that the collector rejected, by a status without retry or by a partial rejection.
     pub dropped_refused: u64,
-    /// Items given up because no attempt succeeded in time.
+    /// Items dropped because no attempt succeeded in time.
     pub dropped_unreachable: u64,
-    /// Items left over when we ended, and those that came after.
+    /// Items still queued at shutdown, and those submitted after it.
     pub dropped_shutdown: u64,
-    /// Items that wait or are on their way.
+    /// Items queued or in flight.
     pub queued: u64,
-    /// Whether the last export succeeded; `None` before the first ended.
+    /// True if the last export succeeded; `None` before the first one ended.
     pub up: Option<bool>,
-    /// How long exports took, all attempts and waits included.
+    /// Durations of exports, all attempts and waits included.
     pub durations: Durations,
 }
 
 impl SignalCounts {
-    /// All that were dropped.
+    /// Returns all dropped items.
     pub fn dropped(&self) -> u64 {
         self.dropped_full + self.dropped_refused + self.dropped_unreachable + self.dropped_shutdown
     }
 
-    /// Books what an export came to.
+    /// Adds the result of an export.
     pub(crate) fn settle(&mut self, items: u64, end: End, took: Duration) {
         self.queued -= items;
-        self.up = Some(matches!(end, End::Taken { .. }));
+        self.up = Some(matches!(end, End::Accepted { .. }));
         match end {
-            End::Taken { rejected } => {
+            End::Accepted { rejected } => {
                 let rejected = rejected.min(items);
                 self.dropped_refused += rejected;
                 self.sent += items - rejected;
@@ -80,31 +79,31 @@ impl SignalCounts {
     }
 }
 
-/// How an export ended.
+/// The result of an export.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// The collector took it, but for so many.
-    Taken {
-        /// Items it says it rejected.
+    /// The collector accepted the request.
+    Accepted {
+        /// Items of a partial rejection.
         rejected: u64,
     },
-    /// It said no.
+    /// The collector rejected the request.
     Refused,
-    /// It did not answer, or asked to come again, until the time was up.
+    /// No attempt succeeded before the deadline.
     Unreachable,
 }
 
 /// A histogram with the edges of [`DURATION_S`], the last bucket open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Durations {
-    /// Observations per bucket, not cumulated.
+    /// Observations per bucket, not cumulative.
     pub buckets: [u64; DURATION_S.len() + 1],
     /// Sum of all observations, nanoseconds.
     pub sum_ns: u64,
 }
 
 impl Durations {
-    /// As the metrics have it.
+    /// Returns the histogram as a reading of the metrics.
     pub fn reading(&self) -> HistogramReading {
         let edges = DURATION_S.into_iter().chain([f64::INFINITY]);
         let buckets = edges.zip(self.buckets).collect();

@@ -1,13 +1,13 @@
-//! One thread that sends it all. Each signal has its own loop, its own connection and its own
-//! counts, so that one that is stuck holds up no other.
+//! The export thread. Each signal has its own loop, connection and counts, so that a blocked signal does not delay the
+//! others.
 //!
 //! ```text
 //! submit ─→ queue of spans ─→ batch ─┐
 //!        └→ queue of logs ──→ batch ─┼─→ sender: attempt, wait, attempt … → settled
-//!           reading, every so often ─┘
+//!           reading, periodically ───┘
 //! ```
 //!
-//! The law: nothing here is on anyone's way. What cannot be sent is dropped and counted.
+//! Invariant: an export never blocks its callers. Items that cannot be sent are dropped and counted.
 
 use std::future::Future;
 use std::io;
@@ -28,18 +28,18 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 use crate::attributes::resource;
 use crate::counts::{Counts, End};
 use crate::finished::Finished;
-use crate::limits::REQUEST_BYTES;
+use crate::limits::REQUEST_MAX_BYTES;
 use crate::plan::{EventName, Periodic, Plan, Queued, Signal};
 use crate::queue::Queue;
 use crate::sender::Sender;
 use crate::{log, metric, span};
 
-/// Begins to send. Reads the certificates and opens no connection yet.
+/// Starts the export thread. It reads the certificates and opens no connection yet.
 ///
-/// `reading` is called on the sending thread, once for each export of metrics.
+/// The export thread calls `reading` once for each export of metrics.
 ///
 /// # Errors
-/// A file of certificates that cannot be used, or a thread that cannot be had.
+/// Fails if a certificate file is invalid or the thread cannot be started.
 pub fn start(plan: Plan, reading: Box<dyn Fn() -> Reading + Send>) -> io::Result<Exporter> {
     let shared = Shared {
         metrics: Queue::new(usize::MAX, 1),
@@ -69,10 +69,10 @@ pub fn start(plan: Plan, reading: Box<dyn Fn() -> Reading + Send>) -> io::Result
     let closing = Arc::clone(&shared);
     let thread = std::thread::Builder::new().name("otlp".to_owned()).spawn(move || {
         LocalSet::new().block_on(&runtime, run(loops, stopping));
-        // A name that is still being resolved would hold us up.
+        // A pending name resolution must not block the end of the thread.
         runtime.shutdown_background();
         closing.close();
-        // Nobody may wait any more.
+        // The receiver may have stopped waiting.
         let _ = done.send(());
     })?;
     Ok(Exporter { shared, stop, thread: Mutex::new(Some((thread, ended))) })
@@ -80,13 +80,13 @@ pub fn start(plan: Plan, reading: Box<dyn Fn() -> Reading + Send>) -> io::Result
 
 type Loop = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// Until all loops have ended, or the deadline that comes with the word to stop.
+/// Runs until all loops have ended, or until the deadline of the shutdown.
 async fn run(loops: Vec<Loop>, mut stopping: watch::Receiver<Option<Instant>>) {
     let tasks: Vec<_> = loops.into_iter().map(tokio::task::spawn_local).collect();
     let deadline = stopping.wait_for(Option::is_some).await.ok().and_then(|deadline| *deadline);
     let all = async {
         for task in tasks {
-            // A panic in there was reported when it happened.
+            // The panic hook already reported a panic of the task.
             let _ = task.await;
         }
     };
@@ -96,10 +96,10 @@ async fn run(loops: Vec<Loop>, mut stopping: watch::Receiver<Option<Instant>>) {
     }
 }
 
-/// What the sending thread shares with those who submit.
+/// The state that the export thread shares with submitters.
 #[derive(Debug)]
 struct Shared {
-    /// Requests of one export; empty between exports.
+    /// The requests of one export; empty between exports.
     metrics: Queue<Vec<u8>>,
     sends_metrics: bool,
     spans: Option<Queue<Finished>>,
@@ -126,7 +126,7 @@ impl Shared {
         }
     }
 
-    fn message(&self, signal: Signal, batch: &[Finished]) -> Vec<u8> {
+    fn encoded(&self, signal: Signal, batch: &[Finished]) -> Vec<u8> {
         match signal {
             Signal::Log => {
                 let request =
@@ -138,7 +138,8 @@ impl Shared {
     }
 }
 
-/// The sending thread. Dropping it leaves at once; [`Exporter::shutdown`] sends what it can first.
+/// The handle of the export thread. Dropping it ends the thread at once; [`Exporter::shutdown`] first sends queued
+/// items.
 #[derive(Debug)]
 pub struct Exporter {
     shared: Arc<Shared>,
@@ -147,7 +148,7 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// Hands over a finished exchange. Never waits: what finds its queue full is dropped and counted.
+    /// Queues a finished exchange. It never waits: if a queue is full, the items are dropped and counted.
     pub fn submit(&self, finished: Finished) {
         let spans = span::count(&finished.record);
         if let (Some(queue), 1..) = (&self.shared.spans, spans) {
@@ -158,7 +159,7 @@ impl Exporter {
         }
     }
 
-    /// What became of everything so far.
+    /// Returns the current counts.
     pub fn counts(&self) -> Counts {
         let of = |queue: &Option<Queue<Finished>>| queue.as_ref().map(Queue::counts).unwrap_or_default();
         Counts {
@@ -169,18 +170,18 @@ impl Exporter {
         }
     }
 
-    /// Sends what waits and the metrics once more, and ends; at the latest after so long, and then
-    /// what is left is dropped. The counts are final.
+    /// Sends queued items and the metrics once more, and ends the thread, at the latest after `within`; then remaining
+    /// items are dropped. The returned counts are final.
     pub fn shutdown(&self, within: Duration) -> Counts {
-        let within = within.min(LONGEST_SHUTDOWN);
+        let within = within.min(SHUTDOWN_MAX);
         self.stop.send_replace(Some(Instant::now() + within));
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some((thread, ended)) = thread {
-            // A reading that does not return would hold up the thread; it does not hold up us.
-            if ended.recv_timeout(within + GRACE) == Err(RecvTimeoutError::Timeout) {
-                tracing::warn!("the OTLP thread does not end, and is left behind");
+            // A reading that does not return blocks the thread, but not this call.
+            if ended.recv_timeout(within + SHUTDOWN_GRACE) == Err(RecvTimeoutError::Timeout) {
+                tracing::warn!("the OTLP thread does not end; it is abandoned");
             } else {
-                // A panic in there was reported when it happened.
+                // The panic hook already reported a panic of the thread.
                 let _ = thread.join();
             }
         }
@@ -195,13 +196,13 @@ impl Drop for Exporter {
     }
 }
 
-/// Nobody waits longer to leave; sums with longer times may not be representable.
-const LONGEST_SHUTDOWN: Duration = Duration::from_secs(24 * 60 * 60);
+/// Maximum time of a shutdown; the sum of an instant and a longer time may overflow.
+const SHUTDOWN_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How much later than it was told the thread may end.
-const GRACE: Duration = Duration::from_millis(250);
+/// Additional time that the caller waits for the thread after the deadline.
+const SHUTDOWN_GRACE: Duration = Duration::from_millis(250);
 
-/// One queue's loop: a batch as soon as it is whole, and what there is after the delay.
+/// The loop of one queue: it sends a full batch at once, and a partial one after the delay.
 async fn send_queue(
     shared: Arc<Shared>,
     signal: Signal,
@@ -212,9 +213,9 @@ async fn send_queue(
     let Some(queue) = shared.queue(signal) else { return };
     loop {
         tokio::select! {
-            () = queue.whole_batch() => {}
+            () = queue.full_batch() => {}
             () = sleep(plan.delay) => {}
-            // An error is the sender's drop: the signal itself.
+            // An error means that the sender was dropped, which is a shutdown too.
             _ = stopping.wait_for(Option::is_some) => {}
         }
         loop {
@@ -222,7 +223,7 @@ async fn send_queue(
             if items == 0 {
                 break;
             }
-            let message = shared.message(signal, &batch);
+            let message = shared.encoded(signal, &batch);
             drop(batch);
             let began = Instant::now();
             let end = sender.send(message, began + plan.within).await;
@@ -237,7 +238,7 @@ async fn send_queue(
     }
 }
 
-/// The metrics' loop: a reading every so often, and one more at the end.
+/// The loop of metrics: a reading per interval, and one at shutdown.
 async fn send_metrics(
     shared: Arc<Shared>,
     plan: Periodic,
@@ -247,7 +248,7 @@ async fn send_metrics(
 ) {
     let mut ticks = interval(plan.every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-    // The first is at once, when there is nothing to tell yet.
+    // The first tick is immediate, before there is anything to export.
     ticks.tick().await;
     loop {
         tokio::select! {
@@ -255,8 +256,13 @@ async fn send_metrics(
             _ = stopping.wait_for(Option::is_some) => {}
         }
         let last = stopping.borrow().is_some();
-        let parts =
-            metric::parts(&reading(), &shared.resource, plan.histograms, shared.text_limit, REQUEST_BYTES);
+        let parts = metric::parts(
+            &reading(),
+            &shared.resource,
+            plan.histograms,
+            shared.text_limit,
+            REQUEST_MAX_BYTES,
+        );
         for part in parts {
             shared.metrics.put(part.request.encode_to_vec(), part.points);
         }

@@ -1,6 +1,5 @@
-//! A finished exchange as its span and its log record tell it. The laws: nothing of a prompt or an
-//! answer; under the convention's names for usage only what was counted, never an estimate, and how
-//! it was counted always beside it.
+//! The attributes of a finished exchange for its spans and its log record. Invariants: no text of a prompt or a
+//! response; the convention's usage names contain only counts, never estimates, and always with their provenance.
 
 use std::sync::Arc;
 
@@ -10,38 +9,38 @@ use scan::{Dialect, ENCODING_FORMATS, Finish, OutputType, ReasoningLevel, Sampli
 
 use crate::attributes::Attributes;
 use crate::charge::Charge;
-use crate::limits::MODEL_BYTES;
+use crate::limits::MODEL_MAX_BYTES;
 use crate::text::cut;
 
-/// A finished exchange, and what is known of its cost.
+/// A finished exchange with its energy and its charge.
 #[derive(Clone, Debug)]
 pub struct Finished {
     /// The exchange.
     pub record: Arc<Record>,
-    /// Its share of the GPUs' work, if that is known.
+    /// Its share of the GPUs' work, if known.
     pub energy: Option<Energy>,
-    /// What it was charged by the price book, if anybody charges.
+    /// Its charge, if there is a price book.
     pub charge: Option<Charge>,
 }
 
 /// An exchange's share of the GPUs' work.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Energy {
-    /// Nanojoules, if the devices say them.
+    /// Nanojoules, if the devices report energy.
     pub joules_nano: Option<u64>,
     /// GPU time, nanoseconds.
     pub gpu_ns: u64,
-    /// The GPUs' mean utilisation meanwhile, 0 to 1, if they say it.
+    /// Mean utilisation of the GPUs during the exchange, 0 to 1, if they report it.
     pub utilization: Option<f64>,
 }
 
-/// The model, if the exchange named one.
+/// Returns the model, if the request named one.
 pub(crate) fn model(record: &Record) -> Option<&str> {
-    let model = cut(&record.identity.model, MODEL_BYTES);
+    let model = cut(&record.identity.model, MODEL_MAX_BYTES);
     (!model.is_empty() && model != metrics::UNKNOWN).then_some(model)
 }
 
-/// What was asked, and of whom.
+/// Adds the attributes of the request and its target.
 pub(crate) fn request(record: &Record, upstreams: &[Upstream], list: &mut Attributes) {
     let identity = &record.identity;
     list.text("gen_ai.operation.name", identity.dialect.operation());
@@ -68,14 +67,14 @@ pub(crate) fn request(record: &Record, upstreams: &[Upstream], list: &mut Attrib
             list.text(name, id);
         }
     }
-    if let Some(most) = sampling.max_tokens {
-        list.count("gen_ai.request.max_tokens", most);
+    if let Some(max_tokens) = sampling.max_tokens {
+        list.count("gen_ai.request.max_tokens", max_tokens);
     }
     if let Some(seed) = sampling.seed {
         list.int("gen_ai.request.seed", seed);
     }
-    form(sampling, list);
-    // The convention has it whole.
+    output_form(sampling, list);
+    // The convention defines it as an integer.
     if let Some(top_k) = sampling.top_k.filter(|top_k| top_k.fract() == 0.0) {
         list.int("gen_ai.request.top_k", top_k as i64);
     }
@@ -92,8 +91,8 @@ pub(crate) fn request(record: &Record, upstreams: &[Upstream], list: &mut Attrib
     }
 }
 
-/// In which form the answer was wanted.
-fn form(sampling: &Sampling, list: &mut Attributes) {
+/// Adds the requested form of the output.
+fn output_form(sampling: &Sampling, list: &mut Attributes) {
     let words = [
         ("gen_ai.output.type", sampling.output_type.map(OutputType::name)),
         ("gen_ai.request.reasoning.level", sampling.reasoning_level.map(ReasoningLevel::name)),
@@ -108,12 +107,12 @@ fn form(sampling: &Sampling, list: &mut Attributes) {
     }
     if sampling.encoding_formats.contains(&true) {
         let formats = ENCODING_FORMATS.into_iter().zip(sampling.encoding_formats);
-        let asked = formats.filter_map(|(format, asked)| asked.then_some(format));
-        list.texts("gen_ai.request.encoding_formats", asked);
+        let requested = formats.filter_map(|(format, is_requested)| is_requested.then_some(format));
+        list.texts("gen_ai.request.encoding_formats", requested);
     }
 }
 
-/// What came of it.
+/// Adds the attributes of the response.
 pub(crate) fn outcome(record: &Record, list: &mut Attributes) {
     if let Some(error) = record.error_type() {
         list.text("error.type", &error.to_string());
@@ -122,19 +121,19 @@ pub(crate) fn outcome(record: &Record, list: &mut Attributes) {
         list.text("gen_ai.response.id", id);
     }
     if let Some(model) = &record.identity.response_model {
-        list.text("gen_ai.response.model", cut(model, MODEL_BYTES));
+        list.text("gen_ai.response.model", cut(model, MODEL_MAX_BYTES));
     }
     finish_reasons(record, list);
     list.seconds("gen_ai.response.time_to_first_chunk", record.timing.first_chunk_ns);
     usage(record, list);
 }
 
-/// One word for each answer; `error` for those that never said how they ended. Absent where nothing
-/// was to be said: no answer began, or a good ending without a word is that dialect's way.
+/// Adds one finish reason for each answer; `error` for an answer without one. The attribute is absent if no answer
+/// began, or if a successful exchange has no finish reasons, as in some dialects.
 fn finish_reasons(record: &Record, list: &mut Attributes) {
     let answers = &record.finishes[..(record.choices as usize).min(record.finishes.len())];
-    let silent = answers.iter().all(Option::is_none) && record.ending.is_success();
-    if record.identity.dialect.generates() && !answers.is_empty() && !silent {
+    let has_none = answers.iter().all(Option::is_none) && record.ending.is_success();
+    if record.identity.dialect.generates() && !answers.is_empty() && !has_none {
         list.texts("gen_ai.response.finish_reasons", answers.iter().map(|finish| finish_reason(*finish)));
     }
 }
@@ -150,7 +149,7 @@ fn finish_reason(finish: Option<Finish>) -> &'static str {
     }
 }
 
-/// Whether a number is a count.
+/// Returns true for a count, false for an estimate.
 fn is_counted(provenance: Provenance) -> bool {
     !matches!(provenance, Provenance::Frames | Provenance::None)
 }
@@ -167,7 +166,7 @@ fn usage(record: &Record, list: &mut Attributes) {
         subset(record, TokenType::InputImage, "gen_ai.usage.image.input_tokens", list);
         subset(record, TokenType::InputVideo, "tokenmeter.usage.video.input_tokens", list);
         let named = [TokenType::InputAudio, TokenType::InputImage, TokenType::InputVideo];
-        // Of cached tokens no server says the modality, so beside them the text has no count.
+        // No server reports the modality of cached tokens; with them the tokens of text are unknown.
         let cached = [TokenType::InputCached, TokenType::InputCacheWrite];
         if sum(record, cached) == 0 {
             text(tokens.input(), sum(record, named), "gen_ai.usage.text.input_tokens", list);
@@ -191,7 +190,7 @@ fn sum<const N: usize>(record: &Record, kinds: [TokenType; N]) -> u64 {
     kinds.into_iter().fold(0, |sum, kind| sum.saturating_add(record.tokens.of(kind)))
 }
 
-/// Adds the tokens of text, where the server told other modalities apart.
+/// Adds the tokens of text, if the server reported other modalities.
 fn text(all: u64, named: u64, name: &str, list: &mut Attributes) {
     if named > 0 && all > named {
         list.count(name, all - named);
@@ -204,8 +203,8 @@ fn subset(record: &Record, kind: TokenType, name: &str, list: &mut Attributes) {
     }
 }
 
-/// What only we know of it.
-pub(crate) fn ours(finished: &Finished, list: &mut Attributes) {
+/// Adds tokenmeter's own attributes.
+pub(crate) fn own(finished: &Finished, list: &mut Attributes) {
     let record = &*finished.record;
     let (identity, timing) = (&record.identity, &record.timing);
     list.text("tokenmeter.exchange.id", &identity.exchange.to_string());
@@ -257,7 +256,7 @@ pub(crate) fn ours(finished: &Finished, list: &mut Attributes) {
         }
     }
     if let Some(charge) = &finished.charge {
-        charge.tell(list);
+        charge.add_to(list);
     }
     if let Some(energy) = finished.energy {
         if let Some(nanojoules) = energy.joules_nano {
@@ -270,8 +269,8 @@ pub(crate) fn ours(finished: &Finished, list: &mut Attributes) {
     }
 }
 
-/// The rest of the record, which a span has no room for.
-pub(crate) fn rest(record: &Record, list: &mut Attributes) {
+/// Adds the other values of the record, for the log record only.
+pub(crate) fn details(record: &Record, list: &mut Attributes) {
     let timing = &record.timing;
     if record.status > 0 {
         list.count("http.response.status_code", record.status.into());
@@ -320,8 +319,7 @@ fn gaps(name: &str, gaps: &Gaps, list: &mut Attributes) {
     }
 }
 
-/// The route a dialect is usually served at; `None` where it has none of its own. The record does not
-/// keep the path, which may hold anything.
+/// Returns the usual route of a dialect; `None` if it has none. The record does not contain the path itself.
 pub fn route(dialect: Dialect) -> Option<&'static str> {
     Some(match dialect {
         Dialect::OpenaiChat => "/v1/chat/completions",

@@ -1,24 +1,21 @@
-//! Metrics, traces and logs to an OpenTelemetry collector. The only crate that knows OpenTelemetry.
+//! Export of metrics, traces and logs to an OpenTelemetry collector. No other crate depends on OpenTelemetry.
 //!
-//! [`settings::resolve`] makes a [`Plan`] of the standard variables, [`start`] takes it and begins to
-//! send: one thread, a loop for each signal. Finished exchanges come in through [`Exporter::submit`],
-//! which never waits; metrics are read when they are due. What became of every item is told by
-//! [`Exporter::counts`].
+//! [`settings::resolve`] makes a [`Plan`] from the standard variables, and [`start`] starts the export thread with a
+//! loop for each signal. [`Exporter::submit`] queues finished exchanges and never waits; metrics are read once per
+//! interval. [`Exporter::counts`] returns the outcome of every item.
 //!
-//! In the order of an item's life: `finished`, `span`, `log` and `metric` say it in the protocol's
-//! messages, `queue` holds it, `exporter` takes it out, `sender` tries until it is taken, refused or
-//! out of time, `transport` makes one attempt.
+//! In the order of an item's life: `finished`, `span`, `log` and `metric` build the protocol's messages, `queue` holds
+//! items, `exporter` takes them out, `sender` retries until they are accepted, rejected or too late, `transport` makes
+//! one attempt.
 //!
-//! Laws: nothing of a prompt or an answer goes out. Every queue, text, reply and wait has a bound
+//! Invariants: no text of a prompt or a response is exported. Every queue, text, response and wait is bounded
 //! ([`limits`]). made = sent + dropped + queued, at every moment and for each signal.
 //!
-//! The protocol's messages are `opentelemetry-proto`'s; the names of the variables and their defaults
-//! are `opentelemetry-otlp`'s and the SDK's, where these have them. The exporters of
-//! `opentelemetry-otlp` are not used: they read the environment for themselves, try again by rules of
-//! their own, keep a partial rejection to themselves, and take neither metrics nor log records that
-//! were made elsewhere. So that all three signals have one way out with exact counts, that way is
-//! here, over hyper and tonic. What goes out by it is what those exporters send: `tests/otlp/official.rs`
-//! gives them the same spans, numbers and log records and compares.
+//! The protocol's messages come from `opentelemetry-proto`, the names of variables and their defaults from
+//! `opentelemetry-otlp` and the SDK, if these have them. The exporters of `opentelemetry-otlp` are not used: they read
+//! the environment themselves, retry by their own rules, do not report a partial rejection, and accept neither metrics
+//! nor log records of other origin. All three signals therefore share this exporter over hyper and tonic, with exact
+//! counts. `tests/otlp/official.rs` compares its requests with those of the official exporters.
 
 pub mod limits;
 pub mod plan;
@@ -48,5 +45,5 @@ pub use finished::{Energy, Finished, route};
 pub use metrics::Upstream;
 pub use plan::{ClientCertificate, EventName, Histograms, Periodic, Plan, Protocol, Queued, Signal, Target};
 
-/// How we name ourselves to collectors.
+/// The `User-Agent` of requests to collectors.
 const USER_AGENT: &str = concat!("tokenmeter/", env!("CARGO_PKG_VERSION"));

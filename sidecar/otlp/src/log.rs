@@ -1,5 +1,5 @@
-//! One log record for each exchange: all that its record holds, joined to its trace. An event
-//! without a body; [`EventName`] says which name it has.
+//! One log record for each exchange, with all values of its record, linked to its trace. It is an event without a body;
+//! [`EventName`] sets its name.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -13,7 +13,7 @@ use crate::attributes::{Attributes, scope};
 use crate::finished::{self, Finished};
 use crate::plan::EventName;
 
-/// One request with the log records of all these.
+/// Returns a request with the log records of a batch.
 pub(crate) fn request(
     batch: &[Finished],
     resource: &Resource,
@@ -41,19 +41,19 @@ fn log_record(finished: &Finished, upstreams: &[Upstream], text_limit: usize) ->
     let mut list = Attributes::new(text_limit);
     finished::request(record, upstreams, &mut list);
     finished::outcome(record, &mut list);
-    finished::ours(finished, &mut list);
-    finished::rest(record, &mut list);
+    finished::own(finished, &mut list);
+    finished::details(record, &mut list);
     if !record.identity.role.is_counted() {
         list.remove_gen_ai();
     }
     let (severity, severity_text) = severity(record);
     let trace = record.identity.trace.as_deref();
     LogRecord {
-        // When it ended: before that there was nothing to tell.
+        // The end of the exchange, when its values are known.
         time_unix_nano: record.ended_unix_ns(),
         severity_number: severity.into(),
         severity_text: severity_text.to_owned(),
-        attributes: list.done(),
+        attributes: list.into_list(),
         flags: trace.map_or(0, |trace| trace.sampled.into()),
         trace_id: trace.map(|trace| trace.trace_id.to_vec()).unwrap_or_default(),
         span_id: trace.and_then(|trace| trace.spans).map(|spans| spans.client.to_vec()).unwrap_or_default(),
@@ -61,7 +61,7 @@ fn log_record(finished: &Finished, upstreams: &[Upstream], text_limit: usize) ->
     }
 }
 
-/// An error is what someone on the server's side has to look at.
+/// Returns the severity: `ERROR` for failures of the server's side.
 fn severity(record: &Record) -> (SeverityNumber, &'static str) {
     match record.ending {
         Ending::Complete | Ending::Length | Ending::ClientAbort => (SeverityNumber::Info, "INFO"),

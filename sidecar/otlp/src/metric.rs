@@ -1,5 +1,5 @@
-//! A reading in the protocol's shape: cumulative sums, gauges and histograms, with the names of the
-//! table. The law: the numbers are the page's; only their shape is another.
+//! A reading as the protocol's messages: cumulative sums, gauges and histograms, with the names of the table.
+//! Invariant: the numbers are those of the metrics page.
 
 use metrics::{
     Entry, Exemplar, FamilyReading, HistogramReading, Instrument, NativeReading, Reading, Sample, Value,
@@ -18,31 +18,31 @@ use opentelemetry_proto::tonic::resource::v1::Resource;
 use prost::Message;
 
 use crate::attributes::{Attributes, int, scope};
-use crate::limits::EXPONENTIAL_BUCKETS;
+use crate::limits::EXPONENTIAL_BUCKETS_MAX;
 use crate::plan::Histograms;
 
-/// A request and its data points.
+/// A request and its number of data points.
 pub(crate) struct Part {
     pub(crate) request: ExportMetricsServiceRequest,
     pub(crate) points: u64,
 }
 
-/// As many requests as the reading needs so that none is over so many bytes; a data point is never
-/// cut, so a request of one point may be.
+/// Splits a reading into requests of at most `max_bytes`. A data point is never split, so a request of one point may be
+/// larger.
 pub(crate) fn parts(
     reading: &Reading,
     resource: &Resource,
     histograms: Histograms,
     text_limit: usize,
-    most_bytes: usize,
+    max_bytes: usize,
 ) -> Vec<Part> {
-    let room = most_bytes.saturating_sub(envelope(resource, Vec::new()).encoded_len() + ENVELOPE_BYTES);
-    let moments = Moments { since: reading.since_unix_ns, at: reading.at_unix_ns };
+    let budget = max_bytes.saturating_sub(envelope(resource, Vec::new()).encoded_len() + ENVELOPE_BYTES);
+    let times = Times { since: reading.since_unix_ns, at: reading.at_unix_ns };
     let (mut parts, mut metrics, mut bytes) = (Vec::new(), Vec::new(), 0);
     for family in &reading.families {
-        for metric in pieces(family, moments, histograms, text_limit, room) {
+        for metric in split(family, times, histograms, text_limit, budget) {
             let len = metric.encoded_len() + ENVELOPE_BYTES;
-            if bytes + len > room && !metrics.is_empty() {
+            if bytes + len > budget && !metrics.is_empty() {
                 parts.push(part(resource, std::mem::take(&mut metrics)));
                 bytes = 0;
             }
@@ -56,7 +56,7 @@ pub(crate) fn parts(
     parts
 }
 
-/// Room for the tags and lengths of what encloses a message.
+/// Maximum bytes of the tags and lengths around a message.
 const ENVELOPE_BYTES: usize = 16;
 
 fn part(resource: &Resource, metrics: Vec<Metric>) -> Part {
@@ -83,77 +83,77 @@ fn points(metric: &Metric) -> usize {
     }
 }
 
-/// When the counters began and when they were read, nanoseconds since 1970.
+/// The start of the counters and the time of the reading, nanoseconds since 1970.
 #[derive(Clone, Copy)]
-struct Moments {
+struct Times {
     since: u64,
     at: u64,
 }
 
-/// A family as metrics that each fit into so many bytes, if they can.
-fn pieces(
+/// Splits a family into metrics of at most `budget` bytes, if possible.
+fn split(
     family: &FamilyReading,
-    moments: Moments,
+    times: Times,
     histograms: Histograms,
     text_limit: usize,
-    room: usize,
+    budget: usize,
 ) -> Vec<Metric> {
-    let mut pieces = Vec::new();
-    // Exponential and explicit points of one name may not be in one metric.
+    let mut metrics = Vec::new();
+    // One metric must not mix exponential and explicit points.
     let is_native = |sample: &&Sample| {
         histograms == Histograms::Exponential
             && matches!(&sample.value, Value::Histogram(reading) if reading.native.is_some())
     };
     let (native, others): (Vec<_>, Vec<_>) = family.samples.iter().partition(is_native);
     for (samples, native) in [(others, false), (native, true)] {
-        let mut waiting = vec![samples.as_slice()];
-        while let Some(samples) = waiting.pop() {
+        let mut pending = vec![samples.as_slice()];
+        while let Some(samples) = pending.pop() {
             if samples.is_empty() {
                 continue;
             }
-            let metric = metric(family, samples, native, moments, text_limit);
-            if metric.encoded_len() + ENVELOPE_BYTES > room && samples.len() > 1 {
+            let metric = metric(family, samples, native, times, text_limit);
+            if metric.encoded_len() + ENVELOPE_BYTES > budget && samples.len() > 1 {
                 let (first, second) = samples.split_at(samples.len() / 2);
-                waiting.extend([second, first]);
+                pending.extend([second, first]);
             } else if points(&metric) > 0 {
-                pieces.push(metric);
+                metrics.push(metric);
             }
         }
     }
-    pieces
+    metrics
 }
 
 fn metric(
     family: &FamilyReading,
     samples: &[&Sample],
     native: bool,
-    moments: Moments,
+    times: Times,
     text_limit: usize,
 ) -> Metric {
     let entry = family.metric.entry();
     let labels = |sample: &Sample| attributes(entry, sample, text_limit);
     let temporality = AggregationTemporality::Cumulative.into();
-    let numbers = |moments: Moments| {
-        samples.iter().filter_map(|sample| number(&sample.value, labels(sample), moments)).collect()
+    let numbers = |times: Times| {
+        samples.iter().filter_map(|sample| number(&sample.value, labels(sample), times)).collect()
     };
     let data = match entry.instrument() {
-        Instrument::Gauge => Data::Gauge(Gauge { data_points: numbers(Moments { since: 0, ..moments }) }),
+        Instrument::Gauge => Data::Gauge(Gauge { data_points: numbers(Times { since: 0, ..times }) }),
         kind @ (Instrument::Counter | Instrument::UpDownCounter) => Data::Sum(Sum {
-            data_points: numbers(moments),
+            data_points: numbers(times),
             aggregation_temporality: temporality,
             is_monotonic: kind == Instrument::Counter,
         }),
         Instrument::Histogram if native => Data::ExponentialHistogram(ExponentialHistogram {
             data_points: samples
                 .iter()
-                .filter_map(|sample| exponential(&sample.value, labels(sample), moments))
+                .filter_map(|sample| exponential(&sample.value, labels(sample), times))
                 .collect(),
             aggregation_temporality: temporality,
         }),
         Instrument::Histogram => Data::Histogram(Histogram {
             data_points: samples
                 .iter()
-                .filter_map(|sample| explicit(&sample.value, labels(sample), moments))
+                .filter_map(|sample| explicit(&sample.value, labels(sample), times))
                 .collect(),
             aggregation_temporality: temporality,
         }),
@@ -167,7 +167,7 @@ fn metric(
     }
 }
 
-/// Labels without a value are left out, as on the page an empty label is none.
+/// Returns the labels as attributes. Empty labels are omitted, because Prometheus treats them as absent.
 fn attributes(entry: &Entry, sample: &Sample, text_limit: usize) -> Vec<KeyValue> {
     let mut list = Attributes::new(text_limit);
     for (label, value) in entry.labels.iter().zip(&sample.labels) {
@@ -178,10 +178,10 @@ fn attributes(entry: &Entry, sample: &Sample, text_limit: usize) -> Vec<KeyValue
             }
         }
     }
-    list.done()
+    list.into_list()
 }
 
-fn number(value: &Value, attributes: Vec<KeyValue>, moments: Moments) -> Option<NumberDataPoint> {
+fn number(value: &Value, attributes: Vec<KeyValue>, times: Times) -> Option<NumberDataPoint> {
     let value = match value {
         Value::Count(count) => number_data_point::Value::AsInt(int(*count)),
         Value::Number(number) => number_data_point::Value::AsDouble(*number),
@@ -189,8 +189,8 @@ fn number(value: &Value, attributes: Vec<KeyValue>, moments: Moments) -> Option<
     };
     Some(NumberDataPoint {
         attributes,
-        start_time_unix_nano: moments.since,
-        time_unix_nano: moments.at,
+        start_time_unix_nano: times.since,
+        time_unix_nano: times.at,
         value: Some(value),
         ..NumberDataPoint::default()
     })
@@ -207,12 +207,12 @@ fn count(reading: &HistogramReading) -> u64 {
     reading.buckets.iter().map(|(_, count)| count).sum()
 }
 
-fn explicit(value: &Value, attributes: Vec<KeyValue>, moments: Moments) -> Option<HistogramDataPoint> {
+fn explicit(value: &Value, attributes: Vec<KeyValue>, times: Times) -> Option<HistogramDataPoint> {
     let reading = histogram(value)?;
     Some(HistogramDataPoint {
         attributes,
-        start_time_unix_nano: moments.since,
-        time_unix_nano: moments.at,
+        start_time_unix_nano: times.since,
+        time_unix_nano: times.at,
         count: count(reading),
         sum: Some(reading.sum),
         bucket_counts: reading.buckets.iter().map(|(_, count)| *count).collect(),
@@ -230,15 +230,15 @@ fn explicit(value: &Value, attributes: Vec<KeyValue>, moments: Moments) -> Optio
 fn exponential(
     value: &Value,
     attributes: Vec<KeyValue>,
-    moments: Moments,
+    times: Times,
 ) -> Option<ExponentialHistogramDataPoint> {
     let reading = histogram(value)?;
     let native = reading.native.as_ref()?;
     let (scale, buckets) = dense(native);
     Some(ExponentialHistogramDataPoint {
         attributes,
-        start_time_unix_nano: moments.since,
-        time_unix_nano: moments.at,
+        start_time_unix_nano: times.since,
+        time_unix_nano: times.at,
         count: native.zero_count + buckets.bucket_counts.iter().sum::<u64>(),
         sum: Some(reading.sum),
         scale,
@@ -250,16 +250,16 @@ fn exponential(
     })
 }
 
-/// The scale and the buckets from the first to the last that holds anything, at half the resolution
-/// as often as it takes until they are few enough.
+/// Returns the scale and the buckets from the first to the last non-empty one. The resolution is halved until they
+/// are at most [`EXPONENTIAL_BUCKETS_MAX`].
 fn dense(native: &NativeReading) -> (i32, Buckets) {
-    // The protocol counts buckets by their lower end, Prometheus by their upper one.
+    // The protocol numbers buckets by their lower end, Prometheus by their upper one.
     let number = |number: i32, halvings: u32| (number - 1) >> halvings;
     let (Some(&(first, _)), Some(&(last, _))) = (native.buckets.first(), native.buckets.last()) else {
         return (native.schema.into(), Buckets::default());
     };
     let width = |halvings| i64::from(number(last, halvings)) - i64::from(number(first, halvings)) + 1;
-    let halvings = (0..31).find(|&halvings| width(halvings) <= EXPONENTIAL_BUCKETS as i64).unwrap_or(31);
+    let halvings = (0..31).find(|&halvings| width(halvings) <= EXPONENTIAL_BUCKETS_MAX as i64).unwrap_or(31);
     let offset = number(first, halvings);
     let mut bucket_counts = vec![0; usize::try_from(width(halvings)).unwrap_or(1)];
     for &(bucket, count) in &native.buckets {

@@ -1,5 +1,5 @@
-//! What is sent where, as plain values. Made by [`mod@crate::settings`] or by hand; the law: everything
-//! that waits, grows or repeats has its bound here.
+//! The export plan as plain values, made by [`mod@crate::settings`] or by the caller. Invariant: it bounds every wait,
+//! queue and retry.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,26 +9,27 @@ use hyper::header::{HeaderName, HeaderValue};
 use metrics::Upstream;
 use scan::Dialect;
 
-/// What is sent, and where.
+/// The exported signals and their targets.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// What describes this process: attribute names and values.
+    /// The resource of this process: attribute names and values.
     pub resource: Vec<(String, String)>,
-    /// Longest text of an attribute in bytes; the rest is cut off.
+    /// Maximum bytes of an attribute's text; longer ones are truncated.
     pub text_limit: usize,
-    /// Metrics, if they are sent.
+    /// The export of metrics, if enabled.
     pub metrics: Option<Periodic>,
-    /// Spans, if they are sent.
+    /// The export of spans, if enabled.
     pub spans: Option<Queued>,
-    /// Log records, if they are sent.
+    /// The export of log records, if enabled.
     pub logs: Option<Queued>,
     /// The event name of log records.
     pub event: EventName,
-    /// Where the upstreams are, for the attributes `server.address` and `server.port` of spans.
+    /// The addresses of the upstreams, for the attributes `server.address` and `server.port` of spans.
     pub upstreams: Vec<Upstream>,
 }
 
-/// The event name of the log records of inferences; those of embeddings and rankings have no other than ours.
+/// The event name of the log records of inferences; those of embeddings and rankings are always
+/// `tokenmeter.exchange`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EventName {
     /// `tokenmeter.exchange`.
@@ -39,7 +40,7 @@ pub enum EventName {
 }
 
 impl EventName {
-    /// The name for an exchange of this dialect.
+    /// Returns the name for an exchange of this dialect.
     pub(crate) fn of(self, dialect: Dialect) -> &'static str {
         match self {
             Self::OperationDetails if dialect.generates() => "gen_ai.client.inference.operation.details",
@@ -48,81 +49,81 @@ impl EventName {
     }
 }
 
-/// A signal that is read again and again.
+/// A signal that is read periodically.
 #[derive(Clone, Debug)]
 pub struct Periodic {
-    /// Where to.
+    /// The target.
     pub target: Target,
-    /// From the start of one export to the start of the next.
+    /// Time from the start of one export to the start of the next.
     pub every: Duration,
-    /// Longest time for one export, all its attempts and waits included.
+    /// Maximum time of one export, all attempts and waits included.
     pub within: Duration,
-    /// How histograms are written.
+    /// The encoding of histograms.
     pub histograms: Histograms,
 }
 
-/// A signal that waits in a queue.
+/// A signal that is queued.
 #[derive(Clone, Debug)]
 pub struct Queued {
-    /// Where to.
+    /// The target.
     pub target: Target,
-    /// Most items that wait or are on their way.
+    /// Maximum number of items queued or in flight.
     pub capacity: usize,
-    /// Most items in one request.
+    /// Maximum number of items in one request.
     pub batch: usize,
-    /// Longest time that an item waits for others.
+    /// Maximum time that an item waits for a full batch.
     pub delay: Duration,
-    /// Longest time for one batch, all its attempts and waits included.
+    /// Maximum time for one batch, all attempts and waits included.
     pub within: Duration,
 }
 
-/// How histograms are written.
+/// The encoding of histograms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Histograms {
-    /// With the edges of the table.
+    /// Explicit buckets with the edges of the table.
     #[default]
     Explicit,
-    /// With exponential buckets, where the metrics keep them.
+    /// Exponential buckets, for histograms with native buckets.
     Exponential,
 }
 
-/// A collector's address for one signal, and how it is spoken to.
+/// A collector's address for one signal, and the transport.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// What is spoken.
+    /// The protocol.
     pub protocol: Protocol,
-    /// `http` or `https`; over HTTP with the signal's whole path.
+    /// `http` or `https`; over HTTP with the full path of the signal.
     pub uri: Uri,
-    /// Sent with every request. Their values are secrets and are never printed.
+    /// Header fields of every request. Their values are secrets and are never printed.
     pub headers: Vec<(HeaderName, HeaderValue)>,
-    /// Whether requests are compressed.
+    /// True if requests are compressed.
     pub gzip: bool,
-    /// Longest time for one attempt, the connection included.
+    /// Maximum time of one attempt, the connection included.
     pub timeout: Duration,
-    /// Certificates (PEM) of those who may vouch for the collector, instead of the system's.
+    /// Trusted root certificates (PEM), instead of the system's.
     pub certificate: Option<PathBuf>,
-    /// Our own certificate, if the collector wants one.
+    /// The client certificate, if the collector requires one.
     pub client: Option<ClientCertificate>,
 }
 
 impl Target {
-    /// Scheme, host and port, for messages: a path may hold a secret.
+    /// Returns scheme, host and port for messages; a path may contain a secret.
     pub fn origin(&self) -> String {
         let authority = self.uri.authority().map_or("", |authority| authority.as_str());
         format!("{}://{authority}", self.uri.scheme_str().unwrap_or_default())
     }
 }
 
-/// Files in PEM.
+/// The files of a client certificate, in PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientCertificate {
-    /// The certificate and what leads from it to its root.
+    /// The certificate chain.
     pub certificate: PathBuf,
     /// Its private key.
     pub key: PathBuf,
 }
 
-/// What is spoken to the collector.
+/// The protocol to the collector.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
     /// Protobuf in HTTP/1.1 requests.
@@ -132,12 +133,12 @@ pub enum Protocol {
     Grpc,
 }
 
-/// What there is to send.
+/// A signal of OpenTelemetry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// All samples, again and again. Items are data points.
+    /// All samples, periodically. Items are data points.
     Metric,
-    /// The spans of exchanges that are traced.
+    /// The spans of sampled exchanges.
     Span,
     /// One record for each exchange.
     Log,
@@ -147,7 +148,7 @@ impl Signal {
     /// Every signal.
     pub const ALL: [Self; 3] = [Self::Metric, Self::Span, Self::Log];
 
-    /// The label value.
+    /// Returns the label value.
     pub fn name(self) -> &'static str {
         match self {
             Self::Metric => "metric",
@@ -156,7 +157,7 @@ impl Signal {
         }
     }
 
-    /// Its path over HTTP, below the base.
+    /// Returns its path over HTTP, relative to the base URL.
     pub(crate) fn path(self) -> &'static str {
         match self {
             Self::Metric => "v1/metrics",
@@ -165,7 +166,7 @@ impl Signal {
         }
     }
 
-    /// Its method over gRPC.
+    /// Returns its method over gRPC.
     pub(crate) fn method(self) -> &'static str {
         match self {
             Self::Metric => "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export",
@@ -174,7 +175,7 @@ impl Signal {
         }
     }
 
-    /// What its variables have in their names.
+    /// Returns its word in the names of variables.
     pub fn word(self) -> &'static str {
         match self {
             Self::Metric => "METRICS",

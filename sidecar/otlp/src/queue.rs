@@ -1,5 +1,5 @@
-//! Items that wait to be sent. The law: putting one in never waits and never grows anything, and
-//! the counts are under the same lock as the items, so that none is ever between two counts.
+//! Bounded queues of items to send. Invariants: `put` never waits and, within the initial capacity, never allocates;
+//! the counts are under the lock of the items, so that every item is in exactly one count.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -9,12 +9,11 @@ use tokio::sync::Notify;
 
 use crate::counts::{End, SignalCounts};
 
-/// A bounded queue and the counts of what went through it. What is on its way counts against the
-/// bound as what waits does.
+/// A bounded queue and its counts. Items in flight count against the bound like queued ones.
 #[derive(Debug)]
 pub(crate) struct Queue<T> {
     inner: Mutex<Inner<T>>,
-    /// Told when there is a whole batch.
+    /// Notified when a full batch is queued.
     full_batch: Notify,
     capacity: u64,
     batch: u64,
@@ -22,7 +21,7 @@ pub(crate) struct Queue<T> {
 
 #[derive(Debug)]
 struct Inner<T> {
-    /// Each with the number of items it makes.
+    /// The values, each with its number of items.
     waiting: VecDeque<(T, u64)>,
     /// Items in `waiting`.
     items: u64,
@@ -30,14 +29,14 @@ struct Inner<T> {
     closed: bool,
 }
 
-/// Values for which there is room from the start.
-const ROOM: usize = 2048;
+/// Maximum initial capacity, in values.
+const INITIAL_CAPACITY_MAX: usize = 2048;
 
 impl<T> Queue<T> {
     pub(crate) fn new(capacity: usize, batch: usize) -> Self {
         let inner = Inner {
-            // Room from the start, so that putting in does not allocate; a larger queue grows.
-            waiting: VecDeque::with_capacity(capacity.min(ROOM)),
+            // Allocated at the start, so that `put` does not allocate; a larger queue grows.
+            waiting: VecDeque::with_capacity(capacity.min(INITIAL_CAPACITY_MAX)),
             items: 0,
             counts: SignalCounts::default(),
             closed: false,
@@ -47,11 +46,11 @@ impl<T> Queue<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner<T>> {
-        // Nothing in here can panic half way; a poisoned count is as good as any.
+        // No code under the lock can panic between two changes, so poisoned counts are consistent.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts in what makes so many items, or counts them as dropped.
+    /// Queues a value of so many items, or counts them as dropped.
     pub(crate) fn put(&self, value: T, items: u64) {
         let mut inner = self.lock();
         inner.counts.made += items;
@@ -69,7 +68,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Up to a batch of them; their items stay queued until they are settled.
+    /// Takes up to a batch of values. Their items count as queued until [`Self::settle`].
     pub(crate) fn take(&self) -> (Vec<T>, u64) {
         let mut inner = self.lock();
         let (mut taken, mut items) = (Vec::new(), 0);
@@ -83,27 +82,27 @@ impl<T> Queue<T> {
         (taken, items)
     }
 
-    /// Resolves once a whole batch waits.
-    pub(crate) async fn whole_batch(&self) {
+    /// Resolves once a full batch is queued.
+    pub(crate) async fn full_batch(&self) {
         loop {
-            let told = self.full_batch.notified();
+            let notified = self.full_batch.notified();
             if self.lock().items >= self.batch {
                 return;
             }
-            told.await;
+            notified.await;
         }
     }
 
-    /// Says what became of items that were taken.
+    /// Adds the result of taken items to the counts.
     pub(crate) fn settle(&self, items: u64, end: End, took: Duration) {
         let mut inner = self.lock();
-        // They were given up already.
+        // `close` has already counted them as dropped.
         if !inner.closed {
             inner.counts.settle(items, end, took);
         }
     }
 
-    /// Whatever waits or is on its way will not be sent, and nothing comes in any more.
+    /// Drops all items that are queued or in flight, and rejects later ones.
     pub(crate) fn close(&self) {
         let mut inner = self.lock();
         inner.closed = true;

@@ -1,5 +1,5 @@
-//! A request until it is taken, refused or out of time: the only place where anything is tried
-//! again. The law: all attempts and all waits together end by the deadline they are given.
+//! Delivery of a request with retries, until it is accepted, rejected or too late. Invariant: all attempts and waits
+//! end by the given deadline.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -12,7 +12,7 @@ use prost::Message;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::counts::End;
-use crate::limits::{FIRST_WAIT, LONGEST_ASKED_WAIT, LONGEST_WAIT};
+use crate::limits::{RETRY_AFTER_MAX, RETRY_FIRST_DELAY, RETRY_MAX_DELAY};
 use crate::plan::{Signal, Target};
 use crate::text::cut;
 use crate::transport::{Failure, Reply, Transport};
@@ -22,21 +22,21 @@ pub(crate) struct Sender {
     signal: Signal,
     transport: Transport,
     timeout: Duration,
-    /// The collector, for messages.
-    whom: String,
+    /// The collector's origin, for messages.
+    collector: String,
     state: State,
 }
 
-/// The last message of a signal's log, so that no message repeats.
+/// The state of a signal in the log, so that no message repeats.
 #[derive(Debug, PartialEq, Eq)]
 enum State {
-    /// The collector takes what it is sent, or nothing was sent yet.
+    /// The collector accepts requests, or nothing was sent yet.
     Delivering,
-    /// Attempts fail; nothing was dropped since they do.
+    /// Attempts fail; no item was dropped since the first failure.
     Failing,
     /// Items were dropped for this reason.
     Dropping(String),
-    /// The collector rejects some items of the requests that it takes.
+    /// The collector rejects some items of accepted requests.
     Rejecting,
 }
 
@@ -47,60 +47,64 @@ impl Sender {
             signal,
             transport,
             timeout: target.timeout,
-            whom: target.origin(),
+            collector: target.origin(),
             state: State::Delivering,
         })
     }
 
-    /// Tries until the deadline.
+    /// Sends a message, with retries until the deadline.
     pub(crate) async fn send(&mut self, message: Vec<u8>, deadline: Instant) -> End {
-        let packed = match self.transport.packed(message) {
-            Ok(packed) => packed,
+        let body = match self.transport.body(message) {
+            Ok(body) => body,
             Err(error) => return self.refused(&error.to_string()),
         };
-        let mut wait = FIRST_WAIT;
+        let mut wait = RETRY_FIRST_DELAY;
         loop {
             let until = deadline.min(Instant::now() + self.timeout);
-            let attempt = timeout_at(until, self.transport.attempt(packed.clone())).await;
+            let attempt = timeout_at(until, self.transport.attempt(body.clone())).await;
             let attempt = attempt.unwrap_or_else(|_| {
-                Err(Failure::Again { what: "it does not answer in time".to_owned(), wait: None })
+                Err(Failure::Retry { what: "no response in time".to_owned(), after: None })
             });
-            let (what, asked) = match attempt {
-                Ok(reply) => return self.taken(&reply),
+            let (what, retry_after) = match attempt {
+                Ok(reply) => return self.accepted(&reply),
                 Err(Failure::Refused(what)) => return self.refused(&what),
-                Err(Failure::Again { what, wait }) => (what, wait),
+                Err(Failure::Retry { what, after }) => (what, after),
             };
             self.failing(&what);
-            let pause = jittered(wait).max(asked.unwrap_or_default().min(LONGEST_ASKED_WAIT));
+            let pause = jittered(wait).max(retry_after.unwrap_or_default().min(RETRY_AFTER_MAX));
             if Instant::now() + pause >= deadline {
                 if self.enter(State::Dropping(what.clone())) {
-                    let (signal, whom) = (self.signal.name(), &self.whom);
-                    tracing::warn!(signal, collector = whom, "not delivered in time, and dropped: {what}");
+                    let (signal, collector) = (self.signal.name(), &self.collector);
+                    tracing::warn!(
+                        signal,
+                        collector,
+                        "export failed until its deadline; items are dropped: {what}"
+                    );
                 }
                 return End::Unreachable;
             }
             sleep(pause).await;
-            wait = (wait * 2).min(LONGEST_WAIT);
+            wait = (wait * 2).min(RETRY_MAX_DELAY);
         }
     }
 
-    fn taken(&mut self, reply: &Reply) -> End {
+    fn accepted(&mut self, reply: &Reply) -> End {
         let partial = reply.as_deref().and_then(|reply| partial_success(self.signal, reply));
         let signal = self.signal.name();
         match partial {
             Some((rejected, why)) if rejected > 0 => {
-                // The collector's own words may repeat what it was sent.
-                tracing::debug!(signal, "rejected in part: {}", cut(&why, 256).escape_debug());
+                // The collector's message may quote the request, therefore it is only logged at level debug.
+                tracing::debug!(signal, "partial rejection: {}", cut(&why, 256).escape_debug());
                 if self.enter(State::Rejecting) {
-                    tracing::warn!(signal, collector = &self.whom, "it rejects some of what it is sent");
+                    tracing::warn!(signal, collector = &self.collector, "the collector rejects some items");
                 }
-                End::Taken { rejected }
+                End::Accepted { rejected }
             }
             _ => {
                 if self.enter(State::Delivering) {
-                    tracing::info!(signal, collector = &self.whom, "delivered again");
+                    tracing::info!(signal, collector = &self.collector, "export recovered");
                 }
-                End::Taken { rejected: 0 }
+                End::Accepted { rejected: 0 }
             }
         }
     }
@@ -109,23 +113,23 @@ impl Sender {
         if self.enter(State::Dropping(what.to_owned())) {
             tracing::warn!(
                 signal = self.signal.name(),
-                collector = &self.whom,
-                "refused, and dropped: {what}"
+                collector = &self.collector,
+                "the collector rejected the export; items are dropped: {what}"
             );
         }
         End::Refused
     }
 
-    /// Logs the first failed attempt after one that succeeded: the next message may come as late as the deadline.
+    /// Logs the first failed attempt after a success, because the next message may be as late as the deadline.
     fn failing(&mut self, what: &str) {
         if matches!(self.state, State::Delivering | State::Rejecting) {
             self.state = State::Failing;
-            let (signal, whom) = (self.signal.name(), &self.whom);
-            tracing::warn!(signal, collector = whom, "not delivered yet, and tried again: {what}");
+            let (signal, collector) = (self.signal.name(), &self.collector);
+            tracing::warn!(signal, collector, "export failed and is retried: {what}");
         }
     }
 
-    /// Returns true where the state is another than before.
+    /// Sets the state and returns true if it changed.
     fn enter(&mut self, state: State) -> bool {
         let is_new = self.state != state;
         self.state = state;
@@ -133,7 +137,7 @@ impl Sender {
     }
 }
 
-/// What a reply says was rejected, and why; `None` if it says nothing.
+/// Returns the number of rejected items and the reason, if the response has a partial rejection.
 fn partial_success(signal: Signal, reply: &[u8]) -> Option<(u64, String)> {
     let (rejected, why) = match signal {
         Signal::Metric => {
@@ -152,7 +156,7 @@ fn partial_success(signal: Signal, reply: &[u8]) -> Option<(u64, String)> {
     Some((u64::try_from(rejected).unwrap_or(0), why))
 }
 
-/// From half of it to all of it, so that many of us do not come back at once.
+/// Returns a random time between half of it and all of it, so that many processes do not retry at once.
 fn jittered(wait: Duration) -> Duration {
     let random = RandomState::new().hash_one(wait) as f64 / u64::MAX as f64;
     wait.div_f64(2.0) + wait.div_f64(2.0).mul_f64(random)

@@ -1,6 +1,6 @@
-//! The standard variables, made into a plan. The laws: every mistake is found at once and said with
-//! its remedy; an explicit setting wins over a variable; a variable's value is never repeated in a
-//! message, since headers and addresses hold secrets; an empty variable is one that is not set.
+//! The plan from the standard variables. Invariants: all errors are reported together, each with its remedy; an
+//! explicit setting overrides a variable; a message never contains a variable's value, since headers and addresses
+//! contain secrets; an empty variable counts as unset.
 
 mod header_list;
 mod reader;
@@ -10,55 +10,55 @@ pub(crate) mod variables;
 
 use std::time::Duration;
 
-pub use reader::Mistake;
+pub use reader::Diagnostic;
 
-use crate::limits::{QUEUE_ITEMS, TEXT_BYTES};
+use crate::limits::{QUEUE_MAX_ITEMS, TEXT_MAX_BYTES};
 use crate::plan::{EventName, Histograms, Periodic, Plan, Protocol, Queued, Signal};
 use reader::Reader;
 use variables::Queue;
 
-/// What was said explicitly; `None` leaves it to the variables.
+/// Explicit settings; `None` leaves the value to the variables.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
     /// The collector's base address, for all signals.
     pub endpoint: Option<String>,
-    /// What is spoken, for all signals.
+    /// The protocol, for all signals.
     pub protocol: Option<Protocol>,
-    /// Whether metrics are sent.
+    /// True to export metrics.
     pub metrics: Option<bool>,
-    /// Whether spans are sent.
+    /// True to export spans.
     pub spans: Option<bool>,
-    /// Whether log records are sent.
+    /// True to export log records.
     pub logs: Option<bool>,
-    /// How histograms are written.
+    /// The encoding of histograms.
     pub histograms: Option<Histograms>,
 }
 
-/// What the variables come to.
+/// The settings resulting from variables and overrides.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What is sent; `None` if nothing is.
+    /// The export plan; `None` if nothing is exported.
     pub plan: Option<Plan>,
-    /// Which of the conventions' vintages the metrics follow.
+    /// The version of the semantic convention of the metrics.
     pub semconv: Semconv,
-    /// Whether `traceparent` and `tracestate` are passed on (`OTEL_PROPAGATORS`); `baggage` always is.
+    /// True if `traceparent` and `tracestate` are propagated (`OTEL_PROPAGATORS`); `baggage` always is.
     pub trace_context: bool,
-    /// Which exchanges have spans.
+    /// The sampler of spans.
     pub sampler: Sampler,
-    /// What is wrong with what was said. A value that is none of its variable's words stands for the
-    /// default, as the specification wants it; a signal whose way is not clear is not sent.
-    pub mistakes: Vec<Mistake>,
-    /// What works otherwise than someone may think, in whole sentences.
+    /// Errors in the variables and overrides. An invalid value is replaced by the default, as the specification
+    /// requires; a signal without a valid target is not exported.
+    pub errors: Vec<Diagnostic>,
+    /// Settings with a surprising effect, as sentences.
     pub warnings: Vec<String>,
 }
 
-/// `OTEL_SEMCONV_STABILITY_OPT_IN`, as far as it is about generative AI.
+/// The part of `OTEL_SEMCONV_STABILITY_OPT_IN` for generative AI.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Semconv {
-    /// The newest names.
+    /// The current names.
     #[default]
     Latest,
-    /// `gen_ai.client.token.usage` in place of what followed it.
+    /// `gen_ai.client.token.usage` instead of its successors.
     Legacy,
     /// Both.
     Both,
@@ -67,9 +67,9 @@ pub enum Semconv {
 /// `OTEL_TRACES_SAMPLER`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampler {
-    /// Whether a caller's own decision is followed where there is a caller.
+    /// True if the decision of a caller, if there is one, is followed.
     pub follow_parent: bool,
-    /// The share of the other traces that is kept, 0 to 1.
+    /// The sampled share of the other traces, 0 to 1.
     pub ratio: f64,
 }
 
@@ -79,11 +79,10 @@ impl Default for Sampler {
     }
 }
 
-/// Makes a plan of variables and explicit settings, and says everything that is wrong with them. The
-/// variables are every program's in a pod, and what others may do with one is no reason for us not to
-/// serve: so there is always a plan, of what could be understood.
+/// Resolves variables and explicit settings, and reports all errors. The variables apply to every program of a pod,
+/// so an error in one must not prevent the start: the valid part of the settings always takes effect.
 ///
-/// Nothing is sent unless an endpoint is set, explicitly or by any `OTEL_EXPORTER_OTLP_…`.
+/// Nothing is exported unless an endpoint is set, explicitly or by any `OTEL_EXPORTER_OTLP_…`.
 pub fn resolve(lookup: &dyn Fn(&str) -> Option<String>, overrides: &Overrides) -> Settings {
     let mut reader = Reader::new(lookup);
     let reader = &mut reader;
@@ -93,38 +92,38 @@ pub fn resolve(lookup: &dyn Fn(&str) -> Option<String>, overrides: &Overrides) -
         semconv: semconv(reader),
         trace_context: trace_context(reader),
         sampler: sampler(reader),
-        mistakes: Vec::new(),
+        errors: Vec::new(),
         warnings: Vec::new(),
     };
     let on = signals(reader, overrides);
     let on: [bool; 3] =
-        std::array::from_fn(|at| on[at] && target::is_addressed(reader, overrides, Signal::ALL[at]));
+        std::array::from_fn(|at| on[at] && target::has_address(reader, overrides, Signal::ALL[at]));
     let configured = overrides.endpoint.is_some() || target::any_variable(reader);
     if configured {
         let plan = plan(reader, overrides, on);
         let any = plan.metrics.is_some() || plan.spans.is_some() || plan.logs.is_some();
         if disabled {
             settings.trace_context = false;
-            reader.warn("OTEL_SDK_DISABLED is true: nothing is sent, whatever else is set");
+            reader.warn("OTEL_SDK_DISABLED is true: nothing is exported");
         }
         settings.plan = (any && !disabled).then_some(plan);
     } else if Signal::ALL.iter().any(|signal| reader.has(&format!("OTEL_{}_EXPORTER", signal.word()))) {
         reader.warn(&format!(
-            "an exporter is named, but no address: nothing is sent until {} is set",
+            "an exporter is set without an endpoint: nothing is exported until {} is set",
             variables::ENDPOINT.general
         ));
     }
     settings.warnings = std::mem::take(&mut reader.warnings);
-    settings.mistakes = std::mem::take(&mut reader.mistakes);
+    settings.errors = std::mem::take(&mut reader.errors);
     settings
 }
 
 fn plan(reader: &mut Reader<'_>, overrides: &Overrides, [metrics, spans, logs]: [bool; 3]) -> Plan {
     if reader.text(variables::TEMPORALITY).is_some_and(|word| !word.eq_ignore_ascii_case("cumulative")) {
-        reader.mistake(
+        reader.error(
             variables::TEMPORALITY,
-            "asks for something else than cumulative temporality, the only one there is",
-            "remove it, and let the collector make differences (its cumulativetodelta processor)",
+            "is not cumulative, the only supported temporality",
+            "remove it, and use the collector's cumulativetodelta processor",
         );
     }
     Plan {
@@ -153,10 +152,10 @@ fn periodic(reader: &mut Reader<'_>, overrides: &Overrides) -> Option<Periodic> 
 
 fn queued(reader: &mut Reader<'_>, overrides: &Overrides, signal: Signal, names: &Queue) -> Option<Queued> {
     let ((queue, capacity), (batch, items)) = (names.capacity, names.batch);
-    let capacity = reader.count(queue, capacity, QUEUE_ITEMS);
-    let mut items = reader.count(batch, capacity.min(items), QUEUE_ITEMS);
+    let capacity = reader.count(queue, capacity, QUEUE_MAX_ITEMS);
+    let mut items = reader.count(batch, capacity.min(items), QUEUE_MAX_ITEMS);
     if items > capacity {
-        reader.mistake(batch, &format!("is more than {queue}"), "make it at most as large");
+        reader.error(batch, &format!("exceeds {queue}"), "set it to at most the same value");
         items = capacity;
     }
     let ((delay, default_delay), (within, default_within)) = (names.delay, names.within);
@@ -167,7 +166,7 @@ fn queued(reader: &mut Reader<'_>, overrides: &Overrides, signal: Signal, names:
     Some(Queued { target, capacity: capacity.max(2), batch: items, delay, within })
 }
 
-/// Which of the three are sent. Log records are only sent if someone asks for them.
+/// Returns true for each enabled signal. Log records are disabled by default.
 fn signals(reader: &mut Reader<'_>, overrides: &Overrides) -> [bool; 3] {
     Signal::ALL.map(|signal| {
         let (explicit, default) = match signal {
@@ -176,25 +175,25 @@ fn signals(reader: &mut Reader<'_>, overrides: &Overrides) -> [bool; 3] {
             Signal::Log => (overrides.logs, false),
         };
         let variable = format!("OTEL_{}_EXPORTER", signal.word());
-        let said = match reader.text(&variable).as_deref() {
+        let from_variable = match reader.text(&variable).as_deref() {
             None => default,
             Some("otlp") => true,
             Some("none") => false,
             Some("prometheus") if signal == Signal::Metric => {
-                reader.warn("OTEL_METRICS_EXPORTER is prometheus: the metrics page is always there, and nothing is sent");
+                reader.warn("OTEL_METRICS_EXPORTER is prometheus: the metrics page is always served, and metrics are not exported");
                 false
             }
             Some(_) => {
-                reader.mistake(&variable, "names an exporter there is not", "set it to otlp or to none");
+                reader.error(&variable, "names an unknown exporter", "set it to otlp or none");
                 false
             }
         };
-        explicit.unwrap_or(said)
+        explicit.unwrap_or(from_variable)
     })
 }
 
 fn text_limit(reader: &mut Reader<'_>) -> usize {
-    reader.count("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", TEXT_BYTES, usize::MAX).min(TEXT_BYTES)
+    reader.count("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", TEXT_MAX_BYTES, usize::MAX).min(TEXT_MAX_BYTES)
 }
 
 fn semconv(reader: &mut Reader<'_>) -> Semconv {
@@ -205,12 +204,12 @@ fn semconv(reader: &mut Reader<'_>) -> Semconv {
             "gen_ai_latest_experimental" => Semconv::Latest,
             "gen_ai_legacy" => Semconv::Legacy,
             "gen_ai/dup" | "gen_ai_latest_experimental/dup" => Semconv::Both,
-            // Other conventions' words are none of our business, and one variable serves all programs.
+            // The variable is shared by all programs, so words of other conventions are ignored.
             word if !word.starts_with("gen_ai") => semconv,
             _ => {
-                reader.mistake(
+                reader.error(
                     variable,
-                    "has a word about gen_ai that is not known",
+                    "has an unknown word for gen_ai",
                     "use gen_ai_latest_experimental, gen_ai_legacy or gen_ai_latest_experimental/dup",
                 );
                 semconv
@@ -225,8 +224,8 @@ fn trace_context(reader: &mut Reader<'_>) -> bool {
     let words = reader.list(variable);
     let known = |word: &String| matches!(word.as_str(), "tracecontext" | "baggage");
     if words != ["none"] && !words.iter().all(known) {
-        let remedy = "use tracecontext and baggage, or none alone";
-        reader.mistake(variable, "names a propagator there is not", remedy);
+        let remedy = "use tracecontext and baggage, or only none";
+        reader.error(variable, "names an unknown propagator", remedy);
     }
     words.is_empty() || words.iter().any(|word| word == "tracecontext")
 }
@@ -246,7 +245,7 @@ fn sampler(reader: &mut Reader<'_>) -> Sampler {
         None => 1.0,
         Some(Ok(ratio)) if (0.0..=1.0).contains(&ratio) => ratio,
         Some(_) => {
-            reader.mistake(argument, "is not a share", "set it to a number from 0 to 1");
+            reader.error(argument, "is not a ratio", "set it to a number from 0 to 1");
             1.0
         }
     });

@@ -1,7 +1,6 @@
-//! An exchange's two spans: the request as it was served (SERVER, child of the caller's span), and
-//! in it the inference (CLIENT, the convention's), which begins once the request is complete. Wall
-//! time is stamped once; all else is its sum with durations, so that no clock step can turn a span
-//! around.
+//! The two spans of an exchange: the request (SERVER, child of the caller's span), and its child, the inference
+//! (CLIENT, of the convention), which begins when the request is complete. Wall time is taken once; all other times
+//! add durations to it, so that a clock step cannot make a span negative.
 
 use meter::{Ending, Record, Spans, Trace};
 use metrics::Upstream;
@@ -13,9 +12,9 @@ use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span, Spa
 
 use crate::attributes::{Attributes, scope};
 use crate::finished::{self, Finished};
-use crate::limits::STATE_BYTES;
+use crate::limits::TRACESTATE_MAX_BYTES;
 
-/// How many spans an exchange has: both or none.
+/// Returns the number of spans of an exchange: 2 or 0.
 pub(crate) fn count(record: &Record) -> u64 {
     if ids(record).is_some() { 2 } else { 0 }
 }
@@ -25,7 +24,7 @@ fn ids(record: &Record) -> Option<(&Trace, Spans)> {
     Some((trace, trace.spans?))
 }
 
-/// One request with the spans of all these.
+/// Returns a request with the spans of a batch.
 pub(crate) fn request(
     batch: &[Finished],
     resource: &Resource,
@@ -45,7 +44,11 @@ fn spans(finished: &Finished, upstreams: &[Upstream], text_limit: usize) -> Vec<
     let Some((trace, ids)) = ids(record) else { return Vec::new() };
     let common = Span {
         trace_id: trace.trace_id.to_vec(),
-        trace_state: if trace.state.len() <= STATE_BYTES { trace.state.to_string() } else { String::new() },
+        trace_state: if trace.state.len() <= TRACESTATE_MAX_BYTES {
+            trace.state.to_string()
+        } else {
+            String::new()
+        },
         end_time_unix_nano: record.ended_unix_ns(),
         ..Span::default()
     };
@@ -62,7 +65,7 @@ fn spans(finished: &Finished, upstreams: &[Upstream], text_limit: usize) -> Vec<
         name: route.map_or("POST".to_owned(), |route| format!("POST {route}")),
         kind: SpanKind::Server.into(),
         start_time_unix_nano: record.identity.started_unix_ns,
-        attributes: list.done(),
+        attributes: list.into_list(),
         status: Some(status(record, SpanKind::Server)),
         ..common.clone()
     };
@@ -70,7 +73,7 @@ fn spans(finished: &Finished, upstreams: &[Upstream], text_limit: usize) -> Vec<
     let mut list = Attributes::new(text_limit);
     finished::request(record, upstreams, &mut list);
     finished::outcome(record, &mut list);
-    finished::ours(finished, &mut list);
+    finished::own(finished, &mut list);
     let role = record.identity.role;
     if !role.is_counted() {
         list.remove_gen_ai();
@@ -83,7 +86,7 @@ fn spans(finished: &Finished, upstreams: &[Upstream], text_limit: usize) -> Vec<
         name: finished::model(record).map_or(operation.to_owned(), |model| format!("{operation} {model}")),
         kind: SpanKind::Client.into(),
         start_time_unix_nano: record.requested_unix_ns(),
-        attributes: list.done(),
+        attributes: list.into_list(),
         events: if role.is_counted() { events(record) } else { Vec::new() },
         status: Some(status(record, SpanKind::Client)),
         ..common
@@ -106,7 +109,7 @@ fn server_attributes(record: &Record, route: Option<&str>, list: &mut Attributes
     list.text("tokenmeter.ending", record.ending.name());
 }
 
-/// The moments in the answer. Those that are the first token itself are not said again.
+/// Returns the events of the response. An event at the time of the first token is omitted.
 fn events(record: &Record) -> Vec<Event> {
     let timing = &record.timing;
     let further = |after: Option<u64>| after.filter(|_| after != timing.first_token_ns);
@@ -123,7 +126,7 @@ fn events(record: &Record) -> Vec<Event> {
     .collect()
 }
 
-/// A server did not fail where the client asked for nonsense or left; a client did.
+/// Returns true if a span failed. A client error or a client that left is no failure of the server's span.
 fn is_error(record: &Record, kind: SpanKind) -> bool {
     match (kind, record.ending) {
         (_, ending) if ending.is_success() => false,

@@ -1,6 +1,6 @@
-//! Bounded text.
+//! Text truncation.
 
-/// The text up to so many bytes, cut where a character ends.
+/// Truncates a text to at most `bytes`, at a character boundary.
 pub(crate) fn cut(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }

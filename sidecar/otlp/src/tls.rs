@@ -1,5 +1,5 @@
-//! TLS towards collectors: rustls with ring, the system's roots or those of a file, and our own
-//! certificate where the collector wants one. Files are read once, at the start.
+//! TLS to collectors: rustls with ring, the system's root certificates or those of a file, and a client certificate if
+//! configured. Files are read once, at the start.
 
 use std::io;
 use std::path::Path;
@@ -12,7 +12,7 @@ use rustls::{ClientConfig, RootCertStore};
 use crate::plan::{Protocol, Target};
 use crate::settings::variables::CERTIFICATE;
 
-/// What it takes to speak TLS to this target; `None` if it is spoken to in the clear.
+/// Returns the TLS configuration of a target; `None` for a target without TLS.
 pub(crate) fn config(target: &Target) -> io::Result<Option<Arc<ClientConfig>>> {
     if target.uri.scheme_str() != Some("https") {
         return Ok(None);
@@ -29,9 +29,10 @@ pub(crate) fn config(target: &Target) -> io::Result<Option<Arc<ClientConfig>>> {
     let mut config = match &target.client {
         None => builder.with_no_client_auth(),
         Some(client) => {
-            let key = PrivateKeyDer::from_pem_file(&client.key).map_err(|error| bad(&client.key, &error))?;
+            let key =
+                PrivateKeyDer::from_pem_file(&client.key).map_err(|error| invalid(&client.key, &error))?;
             let chain = certificates(&client.certificate)?;
-            builder.with_client_auth_cert(chain, key).map_err(|error| bad(&client.certificate, &error))?
+            builder.with_client_auth_cert(chain, key).map_err(|error| invalid(&client.certificate, &error))?
         }
     };
     config.alpn_protocols = vec![match target.protocol {
@@ -44,18 +45,18 @@ pub(crate) fn config(target: &Target) -> io::Result<Option<Arc<ClientConfig>>> {
 fn roots_of(file: &Path) -> io::Result<RootCertStore> {
     let mut roots = RootCertStore::empty();
     for certificate in certificates(file)? {
-        roots.add(certificate).map_err(|error| bad(file, &error))?;
+        roots.add(certificate).map_err(|error| invalid(file, &error))?;
     }
     Ok(roots)
 }
 
-/// Those that can be read; on some systems a few cannot.
+/// Returns the valid root certificates of the system; on some systems a few are invalid.
 fn system_roots() -> io::Result<RootCertStore> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if roots.is_empty() {
         return Err(io::Error::other(format!(
-            "this system has no root certificates: install ca-certificates, or name a file by {}",
+            "the system has no root certificates: install ca-certificates, or set {} to a file",
             CERTIFICATE.general
         )));
     }
@@ -63,14 +64,15 @@ fn system_roots() -> io::Result<RootCertStore> {
 }
 
 fn certificates(file: &Path) -> io::Result<Vec<CertificateDer<'static>>> {
-    let certificates: Vec<_> =
-        CertificateDer::pem_file_iter(file).and_then(Iterator::collect).map_err(|error| bad(file, &error))?;
+    let certificates: Vec<_> = CertificateDer::pem_file_iter(file)
+        .and_then(Iterator::collect)
+        .map_err(|error| invalid(file, &error))?;
     if certificates.is_empty() {
-        return Err(bad(file, &"there is no certificate in it"));
+        return Err(invalid(file, &"it contains no certificate"));
     }
     Ok(certificates)
 }
 
-fn bad(file: &Path, error: &dyn std::fmt::Display) -> io::Error {
-    io::Error::other(format!("{} cannot be used: {error}; it must be PEM", file.display()))
+fn invalid(file: &Path, error: &dyn std::fmt::Display) -> io::Error {
+    io::Error::other(format!("{} is not a valid PEM file: {error}", file.display()))
 }

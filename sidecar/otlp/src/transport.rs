@@ -1,4 +1,4 @@
-//! One attempt to hand a request to a collector, over either protocol. Nothing here tries twice.
+//! One attempt to deliver a request to a collector, over either protocol. `sender` retries.
 
 mod grpc;
 mod http;
@@ -11,32 +11,32 @@ use bytes::Bytes;
 use crate::plan::{Protocol, Signal, Target};
 use crate::tls;
 
-/// The way to one collector for one signal, with the connection that is kept.
+/// The transport to one collector for one signal, with its persistent connection.
 pub(crate) enum Transport {
     Http(Box<http::Http>),
     Grpc(Box<grpc::Grpc>),
 }
 
-/// What a collector that took a request said; `None` if that was too long or not to be read.
+/// The response of a collector that accepted a request; `None` if it was too long or unreadable.
 pub(crate) type Reply = Option<Bytes>;
 
-/// Why an attempt failed.
+/// The failure of an attempt.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// It is not to be tried again.
+    /// The request must not be retried.
     Refused(String),
-    /// It may be tried again, after the wait that was asked for.
-    Again {
-        /// What happened.
+    /// The request may be retried.
+    Retry {
+        /// The error.
         what: String,
-        /// What the collector asked for.
-        wait: Option<Duration>,
+        /// The wait that the collector requested.
+        after: Option<Duration>,
     },
 }
 
 impl Failure {
-    fn again(what: impl std::fmt::Display) -> Self {
-        Self::Again { what: what.to_string(), wait: None }
+    fn retry(what: impl std::fmt::Display) -> Self {
+        Self::Retry { what: what.to_string(), after: None }
     }
 }
 
@@ -49,42 +49,42 @@ impl Transport {
         })
     }
 
-    /// The request as it goes over the wire again and again.
-    pub(crate) fn packed(&self, message: Vec<u8>) -> io::Result<Bytes> {
+    /// Returns the body for all attempts, compressed if configured.
+    pub(crate) fn body(&self, message: Vec<u8>) -> io::Result<Bytes> {
         match self {
-            Self::Http(http) => http.packed(message),
+            Self::Http(http) => http.body(message),
             Self::Grpc(_) => Ok(message.into()),
         }
     }
 
-    /// One attempt. Dropping it closes its connection.
-    pub(crate) async fn attempt(&mut self, packed: Bytes) -> Result<Reply, Failure> {
+    /// Makes one attempt. Dropping the future closes its connection.
+    pub(crate) async fn attempt(&mut self, body: Bytes) -> Result<Reply, Failure> {
         match self {
-            Self::Http(http) => http.attempt(packed).await,
-            Self::Grpc(grpc) => grpc.attempt(packed).await,
+            Self::Http(http) => http.attempt(body).await,
+            Self::Grpc(grpc) => grpc.attempt(body).await,
         }
     }
 }
 
-/// Adds the likely cause of an answer that is not in the protocol of its request: the port is the other one's.
+/// Adds the likely cause of a response in another protocol: the port belongs to that protocol.
 fn with_hint(what: &str, other: Protocol) -> String {
     match other {
-        Protocol::Grpc => format!("{what}; is it a gRPC port? try --otlp-protocol grpc"),
-        Protocol::Http => format!("{what}; is it an HTTP port? try --otlp-protocol http/protobuf"),
+        Protocol::Grpc => format!("{what}; if it is a gRPC port, set --otlp-protocol grpc"),
+        Protocol::Http => format!("{what}; if it is an HTTP port, set --otlp-protocol http/protobuf"),
     }
 }
 
-/// Describes a connection that was not made, with its likely cause.
-fn unconnected(error: &io::Error) -> String {
+/// Describes a failed connection, with its likely cause.
+fn connection_error(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => {
-            format!("{error}; is the collector running, and is this its port?")
+            format!("{error}; check that the collector runs and listens on this port")
         }
         _ => error.to_string(),
     }
 }
 
-/// An error with what caused it: hyper's and tonic's own words say little.
+/// Formats an error with its causes, because the messages of hyper and tonic omit them.
 fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

@@ -1,17 +1,17 @@
-//! Lists of `name=value`, separated by commas, with percent signs for what a value may not hold:
-//! `OTEL_EXPORTER_OTLP_HEADERS` and `OTEL_RESOURCE_ATTRIBUTES`.
+//! Lists of `name=value`, separated by commas and percent-encoded: `OTEL_EXPORTER_OTLP_HEADERS` and
+//! `OTEL_RESOURCE_ATTRIBUTES`.
 
-/// The pairs, or what is wrong with the first that is wrong; never its value.
+/// Returns the pairs, or the error of the first invalid member, without its value.
 pub(super) fn pairs(text: &str) -> Result<Vec<(String, String)>, String> {
     let members = text.split(',').map(str::trim).enumerate().filter(|(_, member)| !member.is_empty());
     members
         .map(|(at, member)| {
             let at = at + 1;
-            let (name, value) = member.split_once('=').ok_or(format!("has no = in its part {at}"))?;
+            let (name, value) = member.split_once('=').ok_or(format!("has no = in member {at}"))?;
             let name = percent_decoded(name.trim()).filter(|name| !name.is_empty());
-            let name = name.ok_or(format!("has no name in its part {at}"))?;
+            let name = name.ok_or(format!("has no name in member {at}"))?;
             let value = percent_decoded(value.trim());
-            Ok((name, value.ok_or(format!("has a % that means nothing in its part {at}"))?))
+            Ok((name, value.ok_or(format!("has an invalid percent-encoding in member {at}"))?))
         })
         .collect()
 }

@@ -1,52 +1,52 @@
-//! Reads one variable at a time and keeps what is wrong with them.
+//! Reads single variables and collects their errors.
 
 use std::fmt;
 use std::time::Duration;
 
-/// One thing that is wrong with the settings.
+/// An error in the settings.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mistake {
+pub struct Diagnostic {
     /// The variable.
     pub variable: String,
-    /// What is wrong with it; never its value.
+    /// The error, without the value.
     pub what: String,
-    /// What to do.
+    /// The remedy.
     pub remedy: String,
 }
 
-impl fmt::Display for Mistake {
+impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {}: {}", self.variable, self.what, self.remedy)
     }
 }
 
-/// The variables, and what was found wrong or odd so far.
+/// The variables, with the errors and warnings so far.
 pub(super) struct Reader<'a> {
     lookup: &'a dyn Fn(&str) -> Option<String>,
-    pub(super) mistakes: Vec<Mistake>,
-    /// It is not clear where to send to, or in whose name.
-    pub(super) is_astray: bool,
+    pub(super) errors: Vec<Diagnostic>,
+    /// True if the target or the credentials of a signal are invalid.
+    pub(super) has_invalid_target: bool,
     pub(super) warnings: Vec<String>,
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(lookup: &'a dyn Fn(&str) -> Option<String>) -> Self {
-        Self { lookup, mistakes: Vec::new(), is_astray: false, warnings: Vec::new() }
+        Self { lookup, errors: Vec::new(), has_invalid_target: false, warnings: Vec::new() }
     }
 
-    /// Each mistake once, although three signals may read the variable.
-    pub(super) fn mistake(&mut self, variable: &str, what: &str, remedy: &str) {
-        let mistake =
-            Mistake { variable: variable.to_owned(), what: what.to_owned(), remedy: remedy.to_owned() };
-        if !self.mistakes.contains(&mistake) {
-            self.mistakes.push(mistake);
+    /// Adds an error once, although three signals may read the variable.
+    pub(super) fn error(&mut self, variable: &str, what: &str, remedy: &str) {
+        let error =
+            Diagnostic { variable: variable.to_owned(), what: what.to_owned(), remedy: remedy.to_owned() };
+        if !self.errors.contains(&error) {
+            self.errors.push(error);
         }
     }
 
-    /// As [`Reader::mistake`], one without whose correction nobody knows where to send to.
-    pub(super) fn astray(&mut self, variable: &str, what: &str, remedy: &str) {
-        self.is_astray = true;
-        self.mistake(variable, what, remedy);
+    /// Adds an error that prevents the export of the signal.
+    pub(super) fn target_error(&mut self, variable: &str, what: &str, remedy: &str) {
+        self.has_invalid_target = true;
+        self.error(variable, what, remedy);
     }
 
     pub(super) fn warn(&mut self, sentence: &str) {
@@ -55,7 +55,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Its value without white space around it; `None` if that is empty.
+    /// Returns the trimmed value; `None` if it is empty.
     pub(super) fn text(&self, variable: &str) -> Option<String> {
         let value = (self.lookup)(variable)?;
         let value = value.trim();
@@ -66,7 +66,7 @@ impl<'a> Reader<'a> {
         self.text(variable).is_some()
     }
 
-    /// The words between its commas.
+    /// Returns the words of a comma-separated list.
     pub(super) fn list(&self, variable: &str) -> Vec<String> {
         let text = self.text(variable).unwrap_or_default();
         text.split(',').map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect()
@@ -78,35 +78,31 @@ impl<'a> Reader<'a> {
             Some("true") => true,
             Some("false") => false,
             Some(_) => {
-                self.mistake(variable, "is no truth value", "set it to true or to false");
+                self.error(variable, "is not a boolean", "set it to true or false");
                 default
             }
         }
     }
 
-    /// Of milliseconds.
+    /// Returns a time in milliseconds.
     pub(super) fn time(&mut self, variable: &str, default: Duration) -> Duration {
         match self.text(variable).map(|text| text.parse::<u64>()) {
             None => default,
-            // A day: beyond it, sums of times need care that nobody wants.
+            // At most a day, so that sums of times cannot overflow.
             Some(Ok(millis @ 1..=86_400_000)) => Duration::from_millis(millis),
             Some(_) => {
-                self.mistake(variable, "is no time", "set it to milliseconds, 1 to 86400000");
+                self.error(variable, "is not a valid time", "set it to milliseconds, 1 to 86400000");
                 default
             }
         }
     }
 
-    pub(super) fn count(&mut self, variable: &str, default: usize, most: usize) -> usize {
+    pub(super) fn count(&mut self, variable: &str, default: usize, max: usize) -> usize {
         match self.text(variable).map(|text| text.parse::<usize>()) {
             None => default,
-            Some(Ok(count)) if (1..=most).contains(&count) => count,
+            Some(Ok(count)) if (1..=max).contains(&count) => count,
             Some(_) => {
-                self.mistake(
-                    variable,
-                    "is no number that can be used",
-                    &format!("set it to 1 or more, at most {most}"),
-                );
+                self.error(variable, "is not a valid number", &format!("set it to a number from 1 to {max}"));
                 default
             }
         }
@@ -117,7 +113,7 @@ impl<'a> Reader<'a> {
         let found = words.iter().find(|(word, _)| *word == text).map(|(_, value)| *value);
         if found.is_none() {
             let words: Vec<_> = words.iter().map(|(word, _)| *word).collect();
-            self.mistake(variable, "is none of its words", &format!("set it to {}", words.join(" or ")));
+            self.error(variable, "has an unknown value", &format!("set it to {}", words.join(" or ")));
         }
         found
     }

@@ -1,6 +1,6 @@
-//! What describes this process to a collector.
+//! The resource that describes this process.
 //!
-//! | attribute | from, the first that is set |
+//! | attribute | source: the first that is set |
 //! |---|---|
 //! | `service.name` | `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`, `tokenmeter` |
 //! | `service.version` | `OTEL_RESOURCE_ATTRIBUTES`, this program's version |
@@ -21,10 +21,10 @@ use std::hash::{BuildHasher, RandomState};
 
 use super::header_list::pairs;
 use super::reader::Reader;
-use crate::limits::{RESOURCE_ATTRIBUTES, TEXT_BYTES};
+use crate::limits::{RESOURCE_ATTRIBUTES_MAX, TEXT_MAX_BYTES};
 use crate::text::cut;
 
-/// What Kubernetes' downward API is usually told to call them.
+/// Usual names of variables of Kubernetes' downward API.
 const DOWNWARD: [(&str, &[&str]); 8] = [
     ("k8s.namespace.name", &["K8S_NAMESPACE", "POD_NAMESPACE"]),
     ("k8s.pod.name", &["K8S_POD_NAME", "POD_NAME"]),
@@ -39,33 +39,33 @@ const DOWNWARD: [(&str, &[&str]); 8] = [
 pub(super) fn resource(reader: &mut Reader<'_>) -> Vec<(String, String)> {
     let mut attributes = detected(reader);
     let variable = "OTEL_RESOURCE_ATTRIBUTES";
-    let said = match pairs(&reader.text(variable).unwrap_or_default()) {
-        Ok(said) => said,
+    let configured = match pairs(&reader.text(variable).unwrap_or_default()) {
+        Ok(configured) => configured,
         Err(what) => {
             let remedy = "write it as name=value,name=value with %-codes for special characters";
-            reader.mistake(variable, &what, remedy);
+            reader.error(variable, &what, remedy);
             Vec::new()
         }
     };
     let service = reader.text("OTEL_SERVICE_NAME").map(|name| ("service.name".to_owned(), name));
-    for (name, value) in said.into_iter().chain(service) {
-        set(&mut attributes, &name, cut(&value, TEXT_BYTES).to_owned());
+    for (name, value) in configured.into_iter().chain(service) {
+        set(&mut attributes, &name, cut(&value, TEXT_MAX_BYTES).to_owned());
     }
-    if attributes.len() > RESOURCE_ATTRIBUTES {
-        let most = format!("leave at most {RESOURCE_ATTRIBUTES} attributes");
-        reader.mistake(variable, "has too many attributes", &most);
+    if attributes.len() > RESOURCE_ATTRIBUTES_MAX {
+        let remedy = format!("set at most {RESOURCE_ATTRIBUTES_MAX} attributes");
+        reader.error(variable, "has too many attributes", &remedy);
     }
     attributes
 }
 
-/// What is known without being told.
+/// Returns the detected attributes.
 fn detected(reader: &Reader<'_>) -> Vec<(String, String)> {
     let mut attributes = Vec::new();
     set(&mut attributes, "service.name", "tokenmeter".to_owned());
     set(&mut attributes, "service.version", env!("CARGO_PKG_VERSION").to_owned());
     for (name, variables) in DOWNWARD {
         if let Some(value) = variables.iter().find_map(|variable| reader.text(variable)) {
-            set(&mut attributes, name, cut(&value, TEXT_BYTES).to_owned());
+            set(&mut attributes, name, cut(&value, TEXT_MAX_BYTES).to_owned());
         }
     }
     let known = |name: &str| attributes.iter().find(|(known, _)| known == name).map(|(_, value)| value);
@@ -92,7 +92,7 @@ fn set(attributes: &mut Vec<(String, String)>, name: &str, value: String) {
     }
 }
 
-/// A UUID of version 4. Nobody must be unable to guess it; two of us must not have the same.
+/// Returns a UUID of version 4. It must be unique, but need not be unpredictable.
 fn random_uuid() -> String {
     let random = |salt: u64| RandomState::new().hash_one(salt);
     let (high, low) = (random(1) & !0xf000 | 0x4000, random(2) & (u64::MAX >> 2) | 1 << 63);

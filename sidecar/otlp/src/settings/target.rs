@@ -1,4 +1,4 @@
-//! Where a signal goes: the general variables and its own ones, which win.
+//! The target of a signal, from the general variables and those of the signal, which take precedence.
 
 use std::path::PathBuf;
 
@@ -19,8 +19,8 @@ use super::variables::{
 };
 use crate::plan::{ClientCertificate, Protocol, Signal, Target};
 
-/// Fields of a request that only we may set.
-const OURS: [&str; 9] = [
+/// Header fields that only the exporter sets.
+const RESERVED_HEADERS: [&str; 9] = [
     "accept-encoding",
     "connection",
     "content-encoding",
@@ -32,21 +32,20 @@ const OURS: [&str; 9] = [
     "upgrade",
 ];
 
-/// Where a collector listens if nobody says anything else.
+/// Default endpoints of a collector.
 const HTTP_ENDPOINT: &str = "http://localhost:4318";
 const GRPC_ENDPOINT: &str = "http://localhost:4317";
 
-/// Whether anyone has said anything about where to send to.
+/// Returns true if any variable of a target is set.
 pub(super) fn any_variable(reader: &Reader<'_>) -> bool {
     ALL.into_iter().any(|variable| {
         reader.has(variable.general) || Signal::ALL.iter().any(|&signal| reader.has(variable.own(signal)))
     })
 }
 
-/// Whether it is said where a signal goes. Where no address is said at all, but other things are,
-/// everything goes to this machine, as the specification wants it; where only some signals have one,
-/// the others are not meant.
-pub(super) fn is_addressed(reader: &Reader<'_>, overrides: &Overrides, signal: Signal) -> bool {
+/// Returns true if a signal has an endpoint. If no endpoint is set but other variables are, all signals go to
+/// localhost, as the specification requires; if only some signals have an endpoint, the others are not exported.
+pub(super) fn has_address(reader: &Reader<'_>, overrides: &Overrides, signal: Signal) -> bool {
     let own = |signal: Signal| reader.has(ENDPOINT.own(signal));
     overrides.endpoint.is_some()
         || reader.has(ENDPOINT.general)
@@ -54,15 +53,15 @@ pub(super) fn is_addressed(reader: &Reader<'_>, overrides: &Overrides, signal: S
         || !Signal::ALL.into_iter().any(own)
 }
 
-/// The variable that counts for a signal.
+/// Returns the variable that applies to a signal.
 fn effective(reader: &Reader<'_>, signal: Signal, variable: Variable) -> &'static str {
     let own = variable.own(signal);
     if reader.has(own) { own } else { variable.general }
 }
 
-/// Where a signal goes; `None` if what was said of it leads nowhere.
+/// Returns the target of a signal; `None` if its settings are invalid.
 pub(super) fn target(reader: &mut Reader<'_>, overrides: &Overrides, signal: Signal) -> Option<Target> {
-    reader.is_astray = false;
+    reader.has_invalid_target = false;
     let protocol = overrides.protocol.unwrap_or_else(|| protocol(reader, signal));
     let insecure = reader.truth(effective(reader, signal, INSECURE), false);
     let uri = endpoint(reader, overrides, signal, protocol, insecure);
@@ -76,20 +75,32 @@ pub(super) fn target(reader: &mut Reader<'_>, overrides: &Overrides, signal: Sig
         (Some(certificate), Some(key)) => Some(ClientCertificate { certificate, key }),
         (None, None) => None,
         (has, _) => {
-            let (there, missing) = if has.is_some() {
+            let (present, missing) = if has.is_some() {
                 (CLIENT_CERTIFICATE, CLIENT_KEY)
             } else {
                 (CLIENT_KEY, CLIENT_CERTIFICATE)
             };
             let remedy = format!("set {} too", effective(reader, signal, missing));
-            reader.astray(effective(reader, signal, there), "is only half of what is needed", &remedy);
+            reader.target_error(
+                effective(reader, signal, present),
+                "is set without its counterpart",
+                &remedy,
+            );
             None
         }
     };
     let timeout = effective(reader, signal, TIMEOUT);
     let timeout = reader.time(timeout, OTEL_EXPORTER_OTLP_TIMEOUT_DEFAULT);
     let headers = headers(reader, signal);
-    (!reader.is_astray).then_some(Target { protocol, uri, headers, gzip, timeout, certificate, client })
+    (!reader.has_invalid_target).then_some(Target {
+        protocol,
+        uri,
+        headers,
+        gzip,
+        timeout,
+        certificate,
+        client,
+    })
 }
 
 fn protocol(reader: &mut Reader<'_>, signal: Signal) -> Protocol {
@@ -99,18 +110,18 @@ fn protocol(reader: &mut Reader<'_>, signal: Signal) -> Protocol {
         None | Some(HTTP_PROTOBUF) => Protocol::Http,
         Some(GRPC) => Protocol::Grpc,
         Some(HTTP_JSON) => {
-            reader.astray(variable, &format!("is {HTTP_JSON}, which is not spoken here"), &remedy);
+            reader.target_error(variable, &format!("is {HTTP_JSON}, which is not supported"), &remedy);
             Protocol::Http
         }
         Some(_) => {
-            reader.astray(variable, "is no protocol", &remedy);
+            reader.target_error(variable, "is not a protocol", &remedy);
             Protocol::Http
         }
     }
 }
 
-/// The address. Over HTTP a general one is a base below which each signal has its path, and a
-/// signal's own is taken as it is; over gRPC there are no paths.
+/// Returns the endpoint. Over HTTP, a general one is a base URL, to which the path of each signal is appended, and the
+/// endpoint of a signal is used unchanged; gRPC endpoints have no path.
 fn endpoint(
     reader: &mut Reader<'_>,
     overrides: &Overrides,
@@ -138,41 +149,41 @@ fn endpoint(
     };
     if is_base && Signal::ALL.iter().any(|signal| text.trim_end_matches('/').ends_with(signal.path())) {
         reader.warn(&format!(
-            "{variable} ends in a signal's path, and each signal's is put below it: end it before"
+            "{variable} ends with the path of a signal, to which each signal's path is appended: remove it"
         ));
     }
     match address(&text, is_base.then_some(signal), protocol) {
         Ok(uri) => {
             let port = uri.port_u16();
             if protocol == Protocol::Http && port == Some(4317) {
-                warn_of_port(reader, "port 4317 is usually gRPC's, and HTTP is spoken", GRPC);
+                warn_of_port(reader, "port 4317 is usually gRPC, and the protocol is HTTP", GRPC);
             } else if protocol == Protocol::Grpc && port == Some(4318) {
-                warn_of_port(reader, "port 4318 is usually HTTP's, and gRPC is spoken", HTTP_PROTOBUF);
+                warn_of_port(reader, "port 4318 is usually HTTP, and the protocol is gRPC", HTTP_PROTOBUF);
             }
             uri
         }
         Err((what, remedy)) => {
-            reader.astray(variable, what, &remedy);
+            reader.target_error(variable, what, &remedy);
             Uri::from_static("http://localhost")
         }
     }
 }
 
 fn warn_of_port(reader: &mut Reader<'_>, what: &str, word: &str) {
-    reader.warn(&format!("{what}: if nothing arrives, set {}={word}", PROTOCOL.general));
+    reader.warn(&format!("{what}: if the export fails, set {}={word}", PROTOCOL.general));
 }
 
-/// An address with its path, or what is wrong with it and what to do.
+/// Returns an endpoint with its path, or an error with its remedy.
 fn address(text: &str, base_of: Option<Signal>, protocol: Protocol) -> Result<Uri, (&'static str, String)> {
-    let wrong = || ("is no address", "set it to http://host:port or https://host:port".to_owned());
+    let wrong = || ("is not a URL", "set it to http://host:port or https://host:port".to_owned());
     let uri: Uri = text.parse().map_err(|_| wrong())?;
     let authority = uri.authority().ok_or_else(wrong)?;
     if !matches!(uri.scheme_str(), Some("http" | "https")) || authority.host().is_empty() {
         return Err(wrong());
     }
     if authority.as_str().contains('@') {
-        let remedy = format!("send them as a header, by {}", HEADERS.general);
-        return Err(("has credentials in it", remedy));
+        let remedy = format!("send them as a header with {}", HEADERS.general);
+        return Err(("contains credentials", remedy));
     }
     let path = match (protocol, base_of) {
         (Protocol::Grpc, _) => "/".to_owned(),
@@ -194,7 +205,7 @@ fn headers(reader: &mut Reader<'_>, signal: Signal) -> Vec<(HeaderName, HeaderVa
     let pairs = match pairs(&text) {
         Ok(pairs) => pairs,
         Err(what) => {
-            reader.astray(variable, &what, remedy);
+            reader.target_error(variable, &what, remedy);
             return Vec::new();
         }
     };
@@ -203,16 +214,12 @@ fn headers(reader: &mut Reader<'_>, signal: Signal) -> Vec<(HeaderName, HeaderVa
         let at = at + 1;
         let parsed = (name.parse::<HeaderName>(), HeaderValue::try_from(value));
         let (Ok(name), Ok(mut value)) = parsed else {
-            reader.astray(
-                variable,
-                &format!("has something in its part {at} that no header may have"),
-                remedy,
-            );
+            reader.target_error(variable, &format!("has an invalid header in member {at}"), remedy);
             continue;
         };
-        if OURS.contains(&name.as_str()) || name.as_str().starts_with("grpc-") {
-            let what = format!("sets {name}, which is ours to set");
-            reader.astray(variable, &what, "take it out");
+        if RESERVED_HEADERS.contains(&name.as_str()) || name.as_str().starts_with("grpc-") {
+            let what = format!("sets {name}, which is reserved");
+            reader.target_error(variable, &what, "remove it");
             continue;
         }
         value.set_sensitive(true);

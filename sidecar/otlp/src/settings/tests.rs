@@ -1,4 +1,4 @@
-//! The variables, one by one and together.
+//! Resolution of variables.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ fn with(variables: &[(&str, &str)], overrides: &Overrides) -> Settings {
     resolve(&lookup, overrides)
 }
 
-/// With an endpoint set, unless these set another.
+/// Resolves variables, with an endpoint unless they set one.
 fn settings(variables: &[(&str, &str)]) -> Settings {
     let mut all = vec![ON];
     all.extend_from_slice(variables);
     let settings = with(&all, &Overrides::default());
-    assert_eq!(settings.mistakes, [], "{all:?}");
+    assert_eq!(settings.errors, [], "{all:?}");
     settings
 }
 
@@ -28,11 +28,11 @@ fn plan(variables: &[(&str, &str)]) -> crate::Plan {
 }
 
 #[test]
-fn nothing_is_sent_unless_someone_says_where() {
+fn nothing_is_exported_without_endpoint() {
     let off = |variables: &[(&str, &str)]| with(variables, &Overrides::default());
     assert!(off(&[]).plan.is_none());
     assert!(off(&[("OTEL_SERVICE_NAME", "x"), ("OTEL_BSP_MAX_QUEUE_SIZE", "10")]).plan.is_none());
-    assert!(off(&[("OTEL_EXPORTER_OTLP_ENDPOINT", " ")]).plan.is_none(), "an empty one is not set");
+    assert!(off(&[("OTEL_EXPORTER_OTLP_ENDPOINT", " ")]).plan.is_none(), "an empty variable counts as unset");
     let named = off(&[("OTEL_TRACES_EXPORTER", "otlp")]);
     assert!(named.plan.is_none() && named.warnings.len() == 1, "{:?}", named.warnings);
     for variable in ["OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_LOGS_PROTOCOL"] {
@@ -45,7 +45,7 @@ fn nothing_is_sent_unless_someone_says_where() {
 }
 
 #[test]
-fn log_records_are_only_sent_if_asked_for() {
+fn log_records_are_off_by_default() {
     assert!(plan(&[]).logs.is_none());
     assert!(plan(&[("OTEL_LOGS_EXPORTER", "otlp")]).logs.is_some());
     let on = Overrides { logs: Some(true), metrics: Some(false), ..Overrides::default() };
@@ -55,8 +55,8 @@ fn log_records_are_only_sent_if_asked_for() {
 }
 
 #[test]
-fn a_base_gets_paths_and_a_signals_own_address_is_taken_as_it_is() {
-    // Endpoint, that of traces, protocol, where spans go.
+fn path_is_appended_to_base_only() {
+    // Endpoint, endpoint of traces, protocol, target of spans.
     let table = [
         ("http://c:4318", "", "http/protobuf", "http://c:4318/v1/traces"),
         ("http://c:4318/", "", "http/protobuf", "http://c:4318/v1/traces"),
@@ -88,14 +88,14 @@ fn a_base_gets_paths_and_a_signals_own_address_is_taken_as_it_is() {
         protocol: Some(Protocol::Http),
         ..Overrides::default()
     };
-    let said =
+    let variables =
         [ON, ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://t"), ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")];
-    let target = with(&said, &overrides).plan.unwrap().spans.unwrap().target;
+    let target = with(&variables, &overrides).plan.unwrap().spans.unwrap().target;
     assert_eq!((target.protocol, &*target.uri.to_string()), (Protocol::Http, "http://explicit/v1/traces"));
 }
 
 #[test]
-fn a_signals_own_variables_win() {
+fn variables_of_signal_override_general_ones() {
     let plan = plan(&[
         ("OTEL_EXPORTER_OTLP_HEADERS", "a=1, b = two%20words"),
         ("OTEL_EXPORTER_OTLP_METRICS_HEADERS", "c=3"),
@@ -122,7 +122,7 @@ fn a_signals_own_variables_win() {
 }
 
 #[test]
-fn times_and_sizes_have_their_defaults_and_their_variables() {
+fn times_and_sizes_have_defaults_and_variables() {
     let all = [("OTEL_LOGS_EXPORTER", "otlp")];
     let default = plan(&all);
     let (spans, logs, metrics) = (default.spans.unwrap(), default.logs.unwrap(), default.metrics.unwrap());
@@ -152,7 +152,7 @@ fn times_and_sizes_have_their_defaults_and_their_variables() {
 }
 
 #[test]
-fn what_is_not_about_sending_is_told_to_the_caller() {
+fn semconv_propagators_and_sampler_are_resolved() {
     let off = with(&[], &Overrides::default());
     assert_eq!((off.semconv, off.trace_context), (Semconv::Latest, true));
     assert_eq!(off.sampler, Sampler { follow_parent: true, ratio: 1.0 });
@@ -176,13 +176,13 @@ fn what_is_not_about_sending_is_told_to_the_caller() {
         ("parentbased_traceidratio", "", true, 1.0),
         ("parentbased_always_off", "", true, 0.0),
     ] {
-        let said = [("OTEL_TRACES_SAMPLER", word), ("OTEL_TRACES_SAMPLER_ARG", argument)];
-        assert_eq!(settings(&said).sampler, Sampler { follow_parent, ratio }, "{word}");
+        let variables = [("OTEL_TRACES_SAMPLER", word), ("OTEL_TRACES_SAMPLER_ARG", argument)];
+        assert_eq!(settings(&variables).sampler, Sampler { follow_parent, ratio }, "{word}");
     }
 }
 
 #[test]
-fn all_mistakes_are_found_at_once_and_none_tells_a_value() {
+fn all_errors_are_reported_without_values() {
     let wrong = [
         ("OTEL_SDK_DISABLED", "sekret"),
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "ftp://sekret"),
@@ -212,41 +212,42 @@ fn all_mistakes_are_found_at_once_and_none_tells_a_value() {
         ("OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT", "sekret"),
     ];
     let overrides = Overrides { spans: Some(true), ..Overrides::default() };
-    let mistakes = with(&wrong, &overrides).mistakes;
-    let fine = ["OTEL_LOGS_EXPORTER", "OTEL_BLRP_MAX_QUEUE_SIZE", "OTEL_TRACES_SAMPLER"];
+    let errors = with(&wrong, &overrides).errors;
+    let valid = ["OTEL_LOGS_EXPORTER", "OTEL_BLRP_MAX_QUEUE_SIZE", "OTEL_TRACES_SAMPLER"];
     for (variable, _) in wrong {
-        let found = mistakes.iter().filter(|mistake| mistake.variable == variable).count();
+        let found = errors.iter().filter(|error| error.variable == variable).count();
         let expected = match variable {
-            _ if fine.contains(&variable) => 0,
+            _ if valid.contains(&variable) => 0,
             "OTEL_EXPORTER_OTLP_TRACES_HEADERS" => 2,
             _ => 1,
         };
-        assert_eq!(found, expected, "{variable}: {mistakes:#?}");
+        assert_eq!(found, expected, "{variable}: {errors:#?}");
     }
-    for mistake in &mistakes {
-        let text = mistake.to_string();
+    for error in &errors {
+        let text = error.to_string();
         assert!(!text.contains("sekret"), "{text}");
-        assert!(!mistake.remedy.is_empty(), "{text}");
+        assert!(!error.remedy.is_empty(), "{text}");
     }
 }
 
 #[test]
-fn a_port_of_the_other_protocol_is_warned_of() {
+fn port_of_other_protocol_is_warned_of() {
     let warned = |endpoint, protocol| {
-        let said = [("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint), ("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)];
-        settings(&said).warnings.len()
+        let variables =
+            [("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint), ("OTEL_EXPORTER_OTLP_PROTOCOL", protocol)];
+        settings(&variables).warnings.len()
     };
     assert_eq!((warned("http://c:4317", "http/protobuf"), warned("http://c:4318", "grpc")), (1, 1));
     assert_eq!((warned("http://c:4318", "http/protobuf"), warned("http://c:4317", "grpc")), (0, 0));
 }
 
 #[test]
-fn the_resource_is_what_was_said_and_else_what_is_known() {
+fn configured_attribute_overrides_detected_one() {
     let of = |variables: &[(&str, &str)], name: &str| {
         let resource = plan(variables).resource;
         let mut found = resource.into_iter().filter(|(known, _)| known == name);
         let value = found.next().map(|(_, value)| value);
-        assert!(found.next().is_none(), "{name} is there twice");
+        assert!(found.next().is_none(), "{name} occurs twice");
         value
     };
     let attributes = (
@@ -273,35 +274,35 @@ fn the_resource_is_what_was_said_and_else_what_is_known() {
 }
 
 #[test]
-fn what_is_wrong_in_one_signals_way_leaves_the_others_theirs() {
-    let said = [
+fn invalid_target_disables_only_its_signal() {
+    let variables = [
         ON,
         ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "nowhere"),
         ("OTEL_EXPORTER_OTLP_COMPRESSION", "zstd"),
         ("OTEL_PROPAGATORS", "tracecontext,b3"),
         ("OTEL_TRACES_SAMPLER", "parentbased_jaeger_remote"),
     ];
-    let settings = with(&said, &Overrides::default());
-    assert_eq!(settings.mistakes.len(), 4, "{:?}", settings.mistakes);
-    let plan = settings.plan.expect("metrics have a way");
+    let settings = with(&variables, &Overrides::default());
+    assert_eq!(settings.errors.len(), 4, "{:?}", settings.errors);
+    let plan = settings.plan.expect("metrics have a target");
     assert!(plan.metrics.is_some_and(|metrics| !metrics.target.gzip) && plan.spans.is_none());
     assert!(settings.trace_context);
     assert_eq!(settings.sampler, Sampler::default());
 }
 
 #[test]
-fn a_signal_without_an_address_is_not_meant_where_another_has_one() {
+fn signal_without_endpoint_is_off_beside_one_with() {
     let only = |variables: &[(&str, &str)]| {
-        let plan = with(variables, &Overrides::default()).plan.expect("something is sent");
+        let plan = with(variables, &Overrides::default()).plan.expect("a signal is exported");
         (plan.metrics.is_some(), plan.spans.is_some())
     };
     assert_eq!(only(&[("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://t:4318/x")]), (false, true));
-    assert_eq!(only(&[("OTEL_EXPORTER_OTLP_HEADERS", "a=b")]), (true, true), "to this machine");
+    assert_eq!(only(&[("OTEL_EXPORTER_OTLP_HEADERS", "a=b")]), (true, true), "to localhost");
     assert_eq!(only(&[ON, ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://t:4318/x")]), (true, true));
 }
 
 #[test]
-fn a_base_with_a_signals_path_is_warned_of() {
+fn base_with_signal_path_is_warned_of() {
     let settings = settings(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4318/v1/metrics/")]);
     assert_eq!(settings.warnings.len(), 1, "{:?}", settings.warnings);
 }

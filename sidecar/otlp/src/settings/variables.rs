@@ -1,6 +1,6 @@
-//! The names of the exporter's and the queues' variables, and the queues' defaults. The law: a name or
-//! a default is `opentelemetry-otlp`'s or the SDK's wherever these have one. They have none for the
-//! files in PEM and for metrics' times and histograms; those are spelled after the specification.
+//! Names of the variables of exporter and queues, and defaults of the queues. Names and defaults come from
+//! `opentelemetry-otlp` or the SDK if these have them. For PEM files and for times and histograms of metrics they have
+//! none; those follow the specification.
 
 use std::time::Duration;
 
@@ -9,17 +9,17 @@ use opentelemetry_sdk::{logs, trace};
 
 use crate::plan::Signal;
 
-/// What can be said for all signals and for each.
+/// A variable for all signals, and those for each.
 #[derive(Clone, Copy)]
 pub(crate) struct Variable {
-    /// Counts for the signals that have nothing of their own.
+    /// Applies to the signals without a variable of their own.
     pub(crate) general: &'static str,
     /// In the order of [`Signal::ALL`].
     own: [&'static str; 3],
 }
 
 impl Variable {
-    /// The one for this signal alone.
+    /// Returns the variable of one signal.
     pub(crate) fn own(self, signal: Signal) -> &'static str {
         self.own[signal as usize]
     }
@@ -127,7 +127,7 @@ pub(crate) const INTERVAL: &str = "OTEL_METRIC_EXPORT_INTERVAL";
 
 pub(crate) const WITHIN: &str = "OTEL_METRIC_EXPORT_TIMEOUT";
 
-/// A queue's variables, each with what counts where it is not set.
+/// The variables of a queue, each with its default.
 #[derive(Clone, Copy)]
 pub(crate) struct Queue {
     pub(crate) capacity: (&'static str, usize),
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_name_is_in_its_place() {
+    fn names_follow_specification() {
         let words = [
             "ENDPOINT",
             "PROTOCOL",

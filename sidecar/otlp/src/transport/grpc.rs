@@ -1,5 +1,5 @@
-//! gRPC, on one kept channel. The laws: a reply is bounded and never compressed; a channel on which
-//! an attempt failed by our side's word (no connection, no answer) is closed.
+//! gRPC over one persistent channel. Invariants: a response is bounded and never compressed; a channel is closed
+//! after a failed attempt.
 
 use std::io;
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use tonic::metadata::MetadataMap;
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Code, Request, Status};
 
-use super::{Failure, Reply, unconnected, with_causes, with_hint};
+use super::{Failure, Reply, connection_error, with_causes, with_hint};
 use crate::connect::Connector;
-use crate::limits::REPLY_BYTES;
+use crate::limits::REPLY_MAX_BYTES;
 use crate::plan::{Protocol, Signal, Target};
 
 pub(crate) struct Grpc {
@@ -27,7 +27,7 @@ pub(crate) struct Grpc {
     method: PathAndQuery,
     headers: Vec<(HeaderName, HeaderValue)>,
     gzip: bool,
-    kept: Option<Channel>,
+    channel: Option<Channel>,
 }
 
 impl Grpc {
@@ -38,34 +38,34 @@ impl Grpc {
             method: PathAndQuery::from_static(signal.method()),
             headers: target.headers.clone(),
             gzip: target.gzip,
-            kept: None,
+            channel: None,
         }
     }
 
     pub(super) async fn attempt(&mut self, message: Bytes) -> Result<Reply, Failure> {
-        // Taken out, so that whatever goes wrong closes it.
-        let channel = match self.kept.take() {
-            Some(kept) => kept,
-            None => self.channel()?,
+        // Taken out, so that every error closes it.
+        let channel = match self.channel.take() {
+            Some(channel) => channel,
+            None => self.new_channel()?,
         };
-        let mut client = tonic::client::Grpc::new(channel.clone()).max_decoding_message_size(REPLY_BYTES);
+        let mut client = tonic::client::Grpc::new(channel.clone()).max_decoding_message_size(REPLY_MAX_BYTES);
         if self.gzip {
             client = client.send_compressed(CompressionEncoding::Gzip);
         }
-        client.ready().await.map_err(|error| Failure::again(unanswered(&error)))?;
+        client.ready().await.map_err(|error| Failure::retry(connection_failure(&error)))?;
         let mut request = Request::new(message);
         let headers: HeaderMap = self.headers.iter().cloned().collect();
         *request.metadata_mut() = MetadataMap::from_headers(headers);
-        match client.unary(request, self.method.clone(), Plain).await {
+        match client.unary(request, self.method.clone(), RawCodec).await {
             Ok(reply) => {
-                self.kept = Some(channel);
+                self.channel = Some(channel);
                 Ok(Some(reply.into_inner()))
             }
-            Err(status) => Err(judge(&status)),
+            Err(status) => Err(failure(&status)),
         }
     }
 
-    fn channel(&self) -> Result<Channel, Failure> {
+    fn new_channel(&self) -> Result<Channel, Failure> {
         let endpoint = Endpoint::from(self.uri.clone())
             .user_agent(crate::USER_AGENT)
             .map_err(|error| Failure::Refused(with_causes(&error)))?
@@ -74,46 +74,46 @@ impl Grpc {
     }
 }
 
-/// Describes an attempt that ended without the collector's word.
-fn unanswered(error: &(dyn std::error::Error + 'static)) -> String {
+/// Describes an attempt that ended without a response of the collector.
+fn connection_failure(error: &(dyn std::error::Error + 'static)) -> String {
     let mut cause = Some(error);
     while let Some(next) = cause {
         if let Some(error) = next.downcast_ref::<io::Error>() {
-            return unconnected(error);
+            return connection_error(error);
         }
         cause = next.source();
     }
     let what = with_causes(error);
-    // The text of a server of HTTP/1 is no frame: its first three bytes are a length beyond the limit.
+    // The first three bytes of an HTTP/1 response, read as an HTTP/2 frame, are a length beyond the limit.
     if what.contains("frame with invalid size") { with_hint(&what, Protocol::Http) } else { what }
 }
 
-/// What a status means, by the protocol's list of those that may be tried again.
-fn judge(status: &Status) -> Failure {
+/// Classifies a status by the protocol's list of retryable codes.
+fn failure(status: &Status) -> Failure {
     use std::error::Error;
     if status.source().is_some() {
-        // Not the collector's word, but that of the connection.
-        return Failure::again(unanswered(status));
+        // The status is of the connection and not of the collector.
+        return Failure::retry(connection_failure(status));
     }
-    let what = format!("it answers {:?}", status.code());
-    let wait = asked_wait(status.details());
+    let what = format!("the collector answers {:?}", status.code());
+    let after = retry_info(status.details());
     match status.code() {
-        // Our own decoder's: the collector said too much.
+        // From the local decoder: the response exceeds the limit.
         Code::OutOfRange if status.message().contains("decoded message length") => Failure::Refused(what),
-        Code::ResourceExhausted if wait.is_none() => Failure::Refused(what),
+        Code::ResourceExhausted if after.is_none() => Failure::Refused(what),
         Code::Cancelled
         | Code::DeadlineExceeded
         | Code::ResourceExhausted
         | Code::Aborted
         | Code::OutOfRange
         | Code::Unavailable
-        | Code::DataLoss => Failure::Again { what, wait },
+        | Code::DataLoss => Failure::Retry { what, after },
         _ => Failure::Refused(what),
     }
 }
 
-/// `google.rpc.RetryInfo` among the details, if there is one.
-fn asked_wait(details: &[u8]) -> Option<Duration> {
+/// Returns the delay of a `google.rpc.RetryInfo` among the details.
+fn retry_info(details: &[u8]) -> Option<Duration> {
     let details = Details::decode(details).ok()?;
     let info = details.details.iter().find(|any| any.type_url.ends_with("/google.rpc.RetryInfo"))?;
     let delay = RetryInfo::decode(&*info.value).ok()?.delay?;
@@ -121,7 +121,7 @@ fn asked_wait(details: &[u8]) -> Option<Duration> {
     Some(Duration::new(seconds, nanos.min(999_999_999)))
 }
 
-/// `google.rpc.Status`, as far as it is needed.
+/// `google.rpc.Status`, with the needed field only.
 #[derive(Clone, PartialEq, prost::Message)]
 struct Details {
     #[prost(message, repeated, tag = "3")]
@@ -150,10 +150,10 @@ struct Delay {
     nanos: i32,
 }
 
-/// Messages as the bytes they are: encoded once for all attempts, and decoded by whoever counts.
-struct Plain;
+/// A codec of raw bytes: messages are encoded once for all attempts, and `sender` decodes the response.
+struct RawCodec;
 
-impl Codec for Plain {
+impl Codec for RawCodec {
     type Encode = Bytes;
     type Decode = Bytes;
     type Encoder = Self;
@@ -168,7 +168,7 @@ impl Codec for Plain {
     }
 }
 
-impl Encoder for Plain {
+impl Encoder for RawCodec {
     type Item = Bytes;
     type Error = Status;
 
@@ -178,7 +178,7 @@ impl Encoder for Plain {
     }
 }
 
-impl Decoder for Plain {
+impl Decoder for RawCodec {
     type Item = Bytes;
     type Error = Status;
 

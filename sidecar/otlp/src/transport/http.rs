@@ -1,6 +1,5 @@
-//! Protobuf over HTTP/1.1, on one kept connection. The laws: a reply is read to its bound and never
-//! decompressed, a redirect is a refusal, and a connection that did not end its exchange well is
-//! closed.
+//! Protobuf over HTTP/1.1 on one persistent connection. Invariants: a response is bounded and never decompressed, a
+//! redirect is a rejection, and a connection is closed after a failed attempt.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -19,9 +18,9 @@ use hyper::{Method, Request, Response, Uri};
 use rustls::ClientConfig;
 use tokio::task::AbortHandle;
 
-use super::{Failure, Reply, unconnected, with_causes, with_hint};
+use super::{Failure, Reply, connection_error, with_causes, with_hint};
 use crate::connect::Connector;
-use crate::limits::REPLY_BYTES;
+use crate::limits::REPLY_MAX_BYTES;
 use crate::plan::{Protocol, Target};
 
 pub(crate) struct Http {
@@ -30,10 +29,10 @@ pub(crate) struct Http {
     path: Uri,
     headers: HeaderMap,
     gzip: bool,
-    kept: Option<Connection>,
+    connection: Option<Connection>,
 }
 
-/// A connection and the task that drives it, which ends with it.
+/// A connection and the task that drives it; dropping it ends the task.
 struct Connection {
     sender: SendRequest<Full<Bytes>>,
     driver: AbortHandle,
@@ -60,10 +59,10 @@ impl Http {
         let path = target.uri.path_and_query().map_or("/", |path| path.as_str());
         let path = path.parse().map_err(io::Error::other)?;
         let connector = Connector::new(&target.uri, tls);
-        Ok(Self { connector, path, headers, gzip: target.gzip, kept: None })
+        Ok(Self { connector, path, headers, gzip: target.gzip, connection: None })
     }
 
-    pub(super) fn packed(&self, message: Vec<u8>) -> io::Result<Bytes> {
+    pub(super) fn body(&self, message: Vec<u8>) -> io::Result<Bytes> {
         if !self.gzip {
             return Ok(message.into());
         }
@@ -72,66 +71,66 @@ impl Http {
         Ok(encoder.finish()?.into())
     }
 
-    pub(super) async fn attempt(&mut self, packed: Bytes) -> Result<Reply, Failure> {
-        // Taken out, so that whatever goes wrong closes it.
-        let mut kept = self.kept.take();
-        if let Some(connection) = &mut kept
+    pub(super) async fn attempt(&mut self, body: Bytes) -> Result<Reply, Failure> {
+        // Taken out, so that every error closes it.
+        let mut persistent = self.connection.take();
+        if let Some(connection) = &mut persistent
             && connection.sender.ready().await.is_err()
         {
-            // The collector closed it, as it may.
-            kept = None;
+            // The collector closed it.
+            persistent = None;
         }
-        let mut connection = match kept {
-            Some(kept) => kept,
+        let mut connection = match persistent {
+            Some(connection) => connection,
             None => self.connect().await?,
         };
-        let mut request = Request::new(Full::new(packed));
+        let mut request = Request::new(Full::new(body));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = self.path.clone();
         *request.headers_mut() = self.headers.clone();
         let response = connection.sender.send_request(request).await;
         let response = response.map_err(|error| {
             let what = with_causes(&error);
-            // A gRPC server answers in frames of HTTP/2, the first of them even before a request.
+            // A gRPC server sends HTTP/2 frames, the first even before a request.
             let is_other = error.is_parse() || what.contains("received unexpected message");
-            Failure::again(if is_other { with_hint(&what, Protocol::Grpc) } else { what })
+            Failure::retry(if is_other { with_hint(&what, Protocol::Grpc) } else { what })
         })?;
-        judge(&response)?;
+        check_status(&response)?;
         let plain = response.headers().get(CONTENT_ENCODING).is_none_or(|coding| coding == "identity");
         let reply = bounded(response.into_body()).await;
         if reply.is_some() {
-            self.kept = Some(connection);
+            self.connection = Some(connection);
         }
         Ok(reply.filter(|_| plain))
     }
 
     async fn connect(&self) -> Result<Connection, Failure> {
         let io = self.connector.clone().connect().await;
-        let io = io.map_err(|error| Failure::again(unconnected(&error)))?;
+        let io = io.map_err(|error| Failure::retry(connection_error(&error)))?;
         let (sender, connection) = http1::Builder::new()
-            // A reply's head is bounded as its body is.
-            .max_buf_size(REPLY_BYTES)
+            // The head of a response has the same bound as its body.
+            .max_buf_size(REPLY_MAX_BYTES)
             .handshake(io)
             .await
-            .map_err(|error| Failure::again(with_causes(&error)))?;
+            .map_err(|error| Failure::retry(with_causes(&error)))?;
         let driver = tokio::spawn(connection).abort_handle();
         Ok(Connection { sender, driver })
     }
 }
 
-/// What a status means; only these four may be tried again.
-fn judge(response: &Response<Incoming>) -> Result<(), Failure> {
+/// Classifies a status; only 429, 502, 503 and 504 are retryable.
+fn check_status(response: &Response<Incoming>) -> Result<(), Failure> {
     let status = response.status();
-    let what = format!("it answers {status}");
+    let what = format!("the collector answers {status}");
     match status.as_u16() {
         200..=299 => Ok(()),
-        429 | 502..=504 => Err(Failure::Again { what, wait: retry_after(response.headers()) }),
+        429 | 502..=504 => Err(Failure::Retry { what, after: retry_after(response.headers()) }),
         300..=399 => Err(Failure::Refused(format!("{what}, and redirects are not followed"))),
         _ => Err(Failure::Refused(what)),
     }
 }
 
-/// Seconds, or a moment.
+/// Returns the wait of `Retry-After`, which is in seconds or a date.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse() {
@@ -140,12 +139,12 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     httpdate::parse_http_date(text).ok()?.duration_since(SystemTime::now()).ok()
 }
 
-/// The whole of it, or `None` if it is too long or does not end.
+/// Returns the whole body; `None` if it is too long or incomplete.
 async fn bounded(mut body: Incoming) -> Reply {
     let mut read = BytesMut::new();
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.ok()?.into_data() else { continue };
-        if read.len() + data.len() > REPLY_BYTES {
+        if read.len() + data.len() > REPLY_MAX_BYTES {
             return None;
         }
         read.extend_from_slice(&data);

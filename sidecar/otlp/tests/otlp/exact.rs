@@ -1,4 +1,4 @@
-//! made = sent + dropped + queued, against what the collector itself knows.
+//! made = sent + dropped + queued, compared with the collector's own counts.
 
 use std::sync::{Arc, Mutex};
 
@@ -28,7 +28,7 @@ fn items(request: &ExportTraceServiceRequest) -> u64 {
 }
 
 #[test]
-fn the_counts_are_what_the_collector_knows() {
+fn counts_agree_with_collector() {
     let grpc = any::<bool>();
     let submits = proptest::collection::vec(any::<bool>(), 1..120);
     let answers = proptest::collection::vec(answers(), 40);
@@ -41,7 +41,7 @@ fn the_counts_are_what_the_collector_knows() {
 }
 
 fn check(protocol: Protocol, submits: &[bool], answers: Vec<Answer>) {
-    // What is said to a request of the other protocol is a refusal, as it stands.
+    // An answer of the other protocol becomes a rejection of this one.
     let answers = answers.into_iter().map(move |answer| match (protocol, answer) {
         (Protocol::Http, Answer::Code(..)) => Answer::Status(404, None),
         (Protocol::Grpc, Answer::Status(..)) => Answer::Code(Code::PermissionDenied, None),
@@ -55,7 +55,7 @@ fn check(protocol: Protocol, submits: &[bool], answers: Vec<Answer>) {
         log.lock().unwrap().push(answer.clone());
         answer
     });
-    // Whoever is asked to wait is asked for longer than there is time: one attempt each.
+    // A requested wait exceeds the deadline, so that each batch has one attempt.
     let exporter = plans::start(plans::spans(protocol, collector.address));
     for &traced in submits {
         exporter.submit(finished(if traced { chat() } else { untraced() }));

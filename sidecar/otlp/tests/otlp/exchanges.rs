@@ -1,4 +1,4 @@
-//! Finished exchanges to send.
+//! Finished exchanges for the tests.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(crate) const CLIENT: [u8; 8] = [3; 8];
 pub(crate) const STARTED: u64 = 1_800_000_000_000_000_000;
 pub(crate) const UPLOAD: u64 = 300_000_000;
 
-/// A streamed chat that went well: 120 input tokens of which 100 were cached, 50 output tokens.
+/// Returns a successful streamed chat: 120 input tokens, 100 of them cached, and 50 output tokens.
 pub(crate) fn chat() -> Record {
     let mut identity = Identity::new("gpu-1", "vllm", Dialect::OpenaiChat, "qwen3-8b");
     identity.exchange = ExchangeId([0xab; 16]);
@@ -73,7 +73,7 @@ pub(crate) fn chat() -> Record {
     }
 }
 
-/// The same without a place in a trace.
+/// Returns the same exchange without a trace.
 pub(crate) fn untraced() -> Record {
     let mut record = chat();
     record.identity.trace = None;

@@ -1,4 +1,4 @@
-//! Collectors that misbehave, below anything that a server library would do.
+//! Collectors with faults that no server library produces.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -11,49 +11,49 @@ use flate2::write::GzEncoder;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Fault {
-    /// Nobody listens.
+    /// No process listens.
     Down,
-    /// Reads all and never answers.
+    /// Reads the request and never answers.
     Blackhole,
-    /// Answers a byte at a time.
+    /// Answers one byte at a time.
     Slow,
     Status(u16),
-    /// Answers 200 and never ends.
+    /// Answers 200 with an endless body.
     Huge,
-    /// A head that never ends.
+    /// Answers with an endless head.
     HugeHead,
-    /// Answers what is not HTTP.
+    /// Answers with bytes that are not HTTP.
     Noise,
-    /// Answers 200 with what is no message.
+    /// Answers 200 with bytes that are no message.
     Garbage,
-    /// Answers 200 with little that unpacks to much.
+    /// Answers 200 with a decompression bomb.
     Bomb,
-    /// Answers 307 and another address.
+    /// Answers 307 with another address.
     Redirect,
-    /// Closes after the first bytes, with the rest unread.
+    /// Closes the connection after the first bytes.
     Reset,
 }
 
 pub(crate) struct Faulty {
     pub(crate) address: SocketAddr,
-    /// Connections to where it redirects.
-    pub(crate) elsewhere: Arc<AtomicUsize>,
+    /// The number of connections to the redirect's target.
+    pub(crate) redirected: Arc<AtomicUsize>,
 }
 
-/// One that misbehaves until the tests end.
+/// Starts a faulty collector, which runs until the end of the tests.
 pub(crate) fn faulty(fault: Fault) -> Faulty {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
-    let elsewhere = Arc::new(AtomicUsize::new(0));
+    let redirected = Arc::new(AtomicUsize::new(0));
     if fault == Fault::Bomb {
         assert!(BOMB.len() < 60 * 1024, "{} bytes", BOMB.len());
     }
     if fault == Fault::Down {
-        return Faulty { address, elsewhere };
+        return Faulty { address, redirected };
     }
     let second = TcpListener::bind("127.0.0.1:0").unwrap();
     let target = second.local_addr().unwrap();
-    let counter = Arc::clone(&elsewhere);
+    let counter = Arc::clone(&redirected);
     std::thread::spawn(move || {
         while second.accept().is_ok() {
             counter.fetch_add(1, Ordering::SeqCst);
@@ -62,15 +62,15 @@ pub(crate) fn faulty(fault: Fault) -> Faulty {
     std::thread::spawn(move || {
         while let Ok((stream, _)) = listener.accept() {
             std::thread::spawn(move || {
-                // An error is a client that had enough: what is tested.
+                // An error means that the client closed the connection, which the tests expect.
                 let _ = misbehave(fault, stream, target);
             });
         }
     });
-    Faulty { address, elsewhere }
+    Faulty { address, redirected }
 }
 
-/// 50 MiB in some 50 KiB, which is no more than a reply may have.
+/// 50 MiB compressed to about 50 KiB, which is within the limit of a response.
 static BOMB: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let mut packed = GzEncoder::new(Vec::new(), Compression::best());
     packed.write_all(&vec![0; 50 << 20]).unwrap();
@@ -93,7 +93,7 @@ fn misbehave(fault: Fault, mut stream: TcpStream, target: SocketAddr) -> std::io
             }
         }
         Fault::Status(status) => {
-            write!(stream, "HTTP/1.1 {status} No\r\ncontent-length: 2\r\n\r\nno")?;
+            write!(stream, "HTTP/1.1 {status} Fault\r\ncontent-length: 2\r\n\r\nno")?;
         }
         Fault::Huge => {
             write!(stream, "{ok}content-length: 1099511627776\r\n\r\n")?;
@@ -126,12 +126,12 @@ fn misbehave(fault: Fault, mut stream: TcpStream, target: SocketAddr) -> std::io
             "HTTP/1.1 307 Elsewhere\r\nlocation: http://{target}/v1/traces\r\ncontent-length: 0\r\n\r\n"
         )?,
     }
-    // Until the client has enough.
+    // Until the client closes the connection.
     while stream.read(&mut [0; 65536])? > 0 {}
     Ok(())
 }
 
-/// A head and a body, as far as it says how long that is.
+/// Reads a head, and a body if its length is known.
 fn read_request(stream: &mut TcpStream) -> std::io::Result<()> {
     let mut read = Vec::new();
     let mut buffer = [0; 65536];

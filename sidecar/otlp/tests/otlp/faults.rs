@@ -1,5 +1,4 @@
-//! Every way in which a collector can misbehave: submitting goes on, memory is bounded, nothing is
-//! lost without being counted, and leaving takes no longer than it may.
+//! Faulty collectors: submitting never blocks, memory is bounded, every loss is counted, and a shutdown ends in time.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -10,9 +9,9 @@ use crate::exchanges::{chat, finished};
 use crate::fault::{Fault, faulty};
 use crate::plans::{self, BOTH};
 
-/// What becomes of those that are not dropped for other reasons.
+/// The outcome of items that are not dropped for other reasons.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Fate {
+enum Outcome {
     Sent,
     Refused,
     Unreachable,
@@ -20,18 +19,18 @@ enum Fate {
 
 const CAPACITY: u64 = 64;
 
-fn agree(counts: &SignalCounts, what: &str) {
+fn check_counts(counts: &SignalCounts, what: &str) {
     assert_eq!(counts.made, counts.sent + counts.dropped() + counts.queued, "{what}: {counts:?}");
     assert!(counts.queued <= CAPACITY, "{what}: {counts:?}");
 }
 
-/// Under load from two threads against this collector, and then the end.
-fn endure(protocol: Protocol, fault: Fault, fate: Fate) {
+/// Submits under load from two threads to this collector, then shuts down.
+fn check_fault(protocol: Protocol, fault: Fault, outcome: Outcome) {
     let what = format!("{protocol:?} {fault:?}");
     let collector = faulty(fault);
     let mut plan = plans::spans(protocol, collector.address);
     let queued = plan.spans.as_mut().unwrap();
-    if fate == Fate::Unreachable {
+    if outcome == Outcome::Unreachable {
         queued.within = Duration::from_millis(300);
         queued.target.timeout = Duration::from_millis(150);
     }
@@ -49,97 +48,102 @@ fn endure(protocol: Protocol, fault: Fault, fate: Fate) {
         }
         for _ in 0..100 {
             let counts = exporter.counts();
-            agree(&counts.spans, &what);
-            agree(&counts.logs, &what);
+            check_counts(&counts.spans, &what);
+            check_counts(&counts.logs, &what);
         }
     });
-    // 4000 exchanges; a single wait for the collector for each would take minutes.
+    // 4000 exchanges; a wait for the collector per exchange would take minutes.
     assert!(began.elapsed() < Duration::from_secs(20), "{what}: {:?}", began.elapsed());
-    // Until one export has ended.
+    // Waits until one export has ended.
     while exporter.counts().spans.up.is_none() {
         assert!(began.elapsed() < Duration::from_secs(60), "{what}: no export ends");
         std::thread::sleep(Duration::from_millis(5));
     }
-    agree(&exporter.counts().spans, &what);
+    check_counts(&exporter.counts().spans, &what);
 
-    let leaving = Instant::now();
+    let stopping = Instant::now();
     let counts = exporter.shutdown(Duration::from_millis(200));
-    assert!(leaving.elapsed() < Duration::from_secs(5), "{what}: {:?}", leaving.elapsed());
+    assert!(stopping.elapsed() < Duration::from_secs(5), "{what}: {:?}", stopping.elapsed());
     exporter.submit(exchange.clone());
     for (counts, made) in [(&counts.spans, 8000), (&counts.logs, 4000)] {
-        agree(counts, &what);
+        check_counts(counts, &what);
         assert_eq!((counts.made, counts.queued), (made, 0), "{what}");
         assert!(counts.dropped_full > 0, "{what}: {counts:?}");
-        assert_eq!(counts.sent > 0, fate == Fate::Sent, "{what}: {counts:?}");
-        assert_eq!(counts.dropped_refused > 0, fate == Fate::Refused, "{what}: {counts:?}");
+        assert_eq!(counts.sent > 0, outcome == Outcome::Sent, "{what}: {counts:?}");
+        assert_eq!(counts.dropped_refused > 0, outcome == Outcome::Refused, "{what}: {counts:?}");
     }
-    assert_eq!(counts.spans.dropped_unreachable > 0, fate == Fate::Unreachable, "{what}: {:?}", counts.spans);
+    assert_eq!(
+        counts.spans.dropped_unreachable > 0,
+        outcome == Outcome::Unreachable,
+        "{what}: {:?}",
+        counts.spans
+    );
     let after = exporter.counts().spans;
     assert_eq!((after.made, after.dropped_shutdown), (8002, counts.spans.dropped_shutdown + 2));
-    assert_eq!(collector.elsewhere.load(Ordering::SeqCst), 0, "{what}: a redirect was followed");
+    assert_eq!(collector.redirected.load(Ordering::SeqCst), 0, "{what}: a redirect was followed");
 }
 
 #[test]
-fn down() {
+fn unreachable_collector_is_survived() {
     for protocol in BOTH {
-        endure(protocol, Fault::Down, Fate::Unreachable);
+        check_fault(protocol, Fault::Down, Outcome::Unreachable);
     }
 }
 
 #[test]
-fn blackholed() {
+fn silent_collector_is_survived() {
     for protocol in BOTH {
-        endure(protocol, Fault::Blackhole, Fate::Unreachable);
+        check_fault(protocol, Fault::Blackhole, Outcome::Unreachable);
     }
 }
 
 #[test]
-fn slow() {
+fn slow_collector_is_survived() {
     for protocol in BOTH {
-        endure(protocol, Fault::Slow, Fate::Unreachable);
+        check_fault(protocol, Fault::Slow, Outcome::Unreachable);
     }
 }
 
 #[test]
-fn saying_no() {
-    endure(Protocol::Http, Fault::Status(400), Fate::Refused);
-    endure(Protocol::Http, Fault::Status(401), Fate::Refused);
+fn client_error_status_is_survived() {
+    check_fault(Protocol::Http, Fault::Status(400), Outcome::Refused);
+    check_fault(Protocol::Http, Fault::Status(401), Outcome::Refused);
 }
 
 #[test]
-fn failing() {
-    endure(Protocol::Http, Fault::Status(500), Fate::Refused);
-    endure(Protocol::Http, Fault::Status(503), Fate::Unreachable);
+fn server_error_status_is_survived() {
+    check_fault(Protocol::Http, Fault::Status(500), Outcome::Refused);
+    check_fault(Protocol::Http, Fault::Status(503), Outcome::Unreachable);
 }
 
 #[test]
-fn saying_too_much() {
-    endure(Protocol::Http, Fault::Huge, Fate::Sent);
-    endure(Protocol::Http, Fault::HugeHead, Fate::Unreachable);
-    endure(Protocol::Grpc, Fault::Huge, Fate::Unreachable);
+fn endless_response_is_survived() {
+    check_fault(Protocol::Http, Fault::Huge, Outcome::Sent);
+    check_fault(Protocol::Http, Fault::HugeHead, Outcome::Unreachable);
+    check_fault(Protocol::Grpc, Fault::Huge, Outcome::Unreachable);
 }
 
 #[test]
-fn talking_nonsense() {
+fn invalid_response_is_survived() {
     for protocol in BOTH {
-        endure(protocol, Fault::Noise, Fate::Unreachable);
+        check_fault(protocol, Fault::Noise, Outcome::Unreachable);
     }
-    endure(Protocol::Http, Fault::Garbage, Fate::Sent);
+    check_fault(Protocol::Http, Fault::Garbage, Outcome::Sent);
 }
 
 #[test]
-fn answering_a_bomb() {
-    endure(Protocol::Http, Fault::Bomb, Fate::Sent);
+fn decompression_bomb_is_survived() {
+    check_fault(Protocol::Http, Fault::Bomb, Outcome::Sent);
 }
 
 #[test]
-fn pointing_elsewhere() {
-    endure(Protocol::Http, Fault::Redirect, Fate::Refused);
+fn redirect_is_survived() {
+    check_fault(Protocol::Http, Fault::Redirect, Outcome::Refused);
 }
 
 #[test]
-fn resetting() {
+fn reset_is_survived() {
     for protocol in BOTH {
-        endure(protocol, Fault::Reset, Fate::Unreachable);
+        check_fault(protocol, Fault::Reset, Outcome::Unreachable);
     }
 }

@@ -1,4 +1,4 @@
-//! What a log record tells of an exchange.
+//! Log records of exchanges.
 
 use meter::{Ending, Record};
 use opentelemetry_proto::tonic::logs::v1::LogRecord;
@@ -20,7 +20,7 @@ fn arrive(protocol: Protocol, record: Record) -> LogRecord {
 }
 
 #[test]
-fn an_exchange_is_one_event_joined_to_its_trace() {
+fn exchange_is_one_event_linked_to_trace() {
     for protocol in BOTH {
         let log = arrive(protocol, chat());
         assert_eq!(log.event_name, "tokenmeter.exchange");
@@ -43,7 +43,7 @@ fn an_exchange_is_one_event_joined_to_its_trace() {
 }
 
 #[test]
-fn inference_has_the_conventions_event_name() {
+fn inference_has_event_name_of_convention() {
     for (dialect, name) in [
         (Dialect::OpenaiChat, "gen_ai.client.inference.operation.details"),
         (Dialect::Embeddings, "tokenmeter.exchange"),
@@ -59,8 +59,8 @@ fn inference_has_the_conventions_event_name() {
     }
 }
 
-/// What the log record and the inference's span of an exchange say of some keys.
-fn told(exchange: &Finished, keys: &[&str]) -> [Vec<Option<String>>; 2] {
+/// Returns the values of some keys in an exchange's log record and in its inference's span.
+fn values(exchange: &Finished, keys: &[&str]) -> [Vec<Option<String>>; 2] {
     let logs = Collector::new();
     let exporter = plans::start(plans::logs(Protocol::Http, logs.address));
     exporter.submit(exchange.clone());
@@ -75,7 +75,7 @@ fn told(exchange: &Finished, keys: &[&str]) -> [Vec<Option<String>>; 2] {
 }
 
 #[test]
-fn whose_an_exchange_is_and_what_it_cost_are_told_exactly() {
+fn tenant_and_cost_are_exact() {
     let keys = [
         "tokenmeter.tenant",
         "tokenmeter.principal",
@@ -96,27 +96,27 @@ fn whose_an_exchange_is_and_what_it_cost_are_told_exactly() {
         Charge::Priced { pico: 1_234_000_000_001, currency: "EUR".into(), version: "2026-11".into() };
     let priced = Finished { charge: Some(charge), ..finished(record) };
     let all = ["team-a", "key-7", "c0ffee", "priority", "1.234000000001", "EUR", "2026-11"].map(text);
-    for said in told(&priced, &keys) {
+    for said in values(&priced, &keys) {
         assert_eq!(said, [&all[..], &[None]].concat());
     }
     let unpriced = Finished { charge: Some(Charge::Unpriced("model")), ..finished(chat()) };
     let nothing = [text("default"), None, None, None, None, None, None];
-    for said in told(&unpriced, &keys) {
+    for said in values(&unpriced, &keys) {
         assert_eq!(said, [&nothing[..], &[text("model")]].concat());
     }
-    for said in told(&finished(chat()), &keys) {
+    for said in values(&finished(chat()), &keys) {
         assert_eq!(said, [&nothing[..], &[None]].concat(), "nobody charges");
     }
 }
 
 #[test]
-fn an_exchange_without_a_trace_has_a_log_record_all_the_same() {
+fn exchange_without_trace_has_log_record() {
     let log = arrive(Protocol::Http, untraced());
     assert_eq!((log.trace_id, log.span_id, log.flags), (vec![], vec![], 0));
 }
 
 #[test]
-fn each_ending_has_its_severity() {
+fn severity_follows_ending() {
     for (ending, status, severity) in [
         (Ending::Complete, 200, "INFO"),
         (Ending::Length, 200, "INFO"),

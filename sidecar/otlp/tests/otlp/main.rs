@@ -1,8 +1,8 @@
-//! What arrives at a collector, and what becomes of what does not.
+//! Requests at a collector, and the outcome of every item.
 
 #![expect(clippy::unwrap_used, reason = "all of it is a test; the lint spares only functions marked so")]
 
-// A room of the tests of several crates; here it has one name.
+// A crate shared by the tests of several crates.
 use ::collector::faithful as collector;
 
 mod exchanges;

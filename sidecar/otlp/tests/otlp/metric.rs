@@ -1,4 +1,4 @@
-//! A reading as it arrives: names, units, shapes and values.
+//! Exported metrics: names, units, types and values.
 
 use std::sync::Arc;
 
@@ -64,7 +64,7 @@ fn reading() -> Reading {
     }
 }
 
-/// The metrics of one export and the points that were counted.
+/// Returns the metrics of one export and the number of counted points.
 fn arrive(plan: impl Fn(&Collector) -> Plan, reading: Reading) -> (Vec<Sent>, usize) {
     let collector = Collector::new();
     let exporter = otlp::start(plan(&collector), Box::new(move || reading.clone())).unwrap();
@@ -74,7 +74,7 @@ fn arrive(plan: impl Fn(&Collector) -> Plan, reading: Reading) -> (Vec<Sent>, us
     (seen.metrics(), counts.metrics.sent as usize)
 }
 
-/// Exports only at the end.
+/// Returns a plan that exports only at shutdown.
 fn once(protocol: Protocol, collector: &Collector) -> Plan {
     let mut plan = plans::metrics(protocol, collector.address);
     plan.metrics.as_mut().unwrap().every = Duration::from_secs(3600);
@@ -86,7 +86,7 @@ fn named<'a>(metrics: &'a [Sent], name: &str) -> &'a Sent {
 }
 
 #[test]
-fn names_units_and_values_are_the_tables() {
+fn names_units_and_values_match_table() {
     for protocol in BOTH {
         let (metrics, points) = arrive(|collector| once(protocol, collector), reading());
         assert_eq!((metrics.len(), points), (4, 4), "a family without samples is not sent");
@@ -110,7 +110,7 @@ fn names_units_and_values_are_the_tables() {
 }
 
 #[test]
-fn a_gauge_has_no_beginning() {
+fn gauge_has_no_start_time() {
     let (metrics, _) = arrive(|collector| once(Protocol::Http, collector), reading());
     let memory = named(&metrics, Metric::ProcessMemory.entry().otlp_name());
     let points = match &memory.data {
@@ -118,7 +118,7 @@ fn a_gauge_has_no_beginning() {
             assert_eq!(gauge.data_points[0].start_time_unix_nano, 0);
             &gauge.data_points
         }
-        // As the table has it: memory may be a sum that falls.
+        // As in the table: memory is a sum that may fall.
         Some(Data::Sum(sum)) => {
             assert!(!sum.is_monotonic);
             &sum.data_points
@@ -129,7 +129,7 @@ fn a_gauge_has_no_beginning() {
 }
 
 #[test]
-fn a_histogram_has_its_edges_and_its_exemplars() {
+fn histogram_has_edges_and_exemplars() {
     let (metrics, _) = arrive(|collector| once(Protocol::Grpc, collector), reading());
     let first_token = named(&metrics, "gen_ai.server.time_to_first_token");
     let Some(Data::Histogram(histogram)) = &first_token.data else { panic!("{first_token:?}") };
@@ -144,7 +144,7 @@ fn a_histogram_has_its_edges_and_its_exemplars() {
 }
 
 #[test]
-fn exponential_buckets_are_sent_where_they_are_asked_for_and_kept() {
+fn exponential_buckets_are_sent_if_enabled_and_present() {
     let plan = |collector: &Collector| {
         let mut plan = once(Protocol::Http, collector);
         plan.metrics.as_mut().unwrap().histograms = Histograms::Exponential;
@@ -161,14 +161,14 @@ fn exponential_buckets_are_sent_where_they_are_asked_for_and_kept() {
     let point = &histogram.data_points[0];
     let positive = point.positive.as_ref().unwrap();
     assert_eq!((point.scale, point.zero_count, point.count), (0, 1, 3));
-    // (1/4, 1/2] is bucket -2 here, and nothing is between it and (1, 2].
+    // (1/4, 1/2] is bucket -2, and the buckets up to (1, 2] are empty.
     assert_eq!((positive.offset, &*positive.bucket_counts), (-2, &[1, 0, 1][..]));
     let first_byte = named(&metrics, Metric::FirstByte.entry().otlp_name());
     assert!(matches!(first_byte.data, Some(Data::Histogram(_))));
 }
 
 #[test]
-fn too_many_exponential_buckets_become_fewer_and_wider() {
+fn too_many_exponential_buckets_are_merged() {
     let mut histogram = native();
     // 1 and 2^40, at a resolution of 256 buckets for each power of two.
     let buckets = vec![(1, 5), (40 * 256, 7)];
@@ -191,7 +191,7 @@ fn too_many_exponential_buckets_become_fewer_and_wider() {
 }
 
 #[test]
-fn a_large_reading_is_many_requests_and_none_is_too_large() {
+fn large_reading_is_split_within_request_limit() {
     BOTH.into_iter().for_each(large);
 }
 
@@ -215,7 +215,7 @@ fn large(protocol: Protocol) {
     let seen = collector.seen();
     assert!(seen.metrics.len() > 5, "{} requests", seen.metrics.len());
     for request in &seen.metrics {
-        assert!(request.encoded_len() <= otlp::limits::REQUEST_BYTES, "{} bytes", request.encoded_len());
+        assert!(request.encoded_len() <= otlp::limits::REQUEST_MAX_BYTES, "{} bytes", request.encoded_len());
     }
     let mut numbers: Vec<_> = seen
         .metrics()
@@ -235,7 +235,7 @@ fn large(protocol: Protocol) {
 }
 
 #[test]
-fn metrics_come_again_and_again() {
+fn metrics_are_exported_periodically() {
     let collector = Collector::new();
     let plan = plans::metrics(Protocol::Http, collector.address);
     let exporter = otlp::start(plan, Box::new(reading)).unwrap();
@@ -243,7 +243,7 @@ fn metrics_come_again_and_again() {
     let counts = exporter.shutdown(LONG);
     assert_eq!(counts.metrics.up, Some(true));
     assert_eq!(counts.of(Signal::Metric), Some(&counts.metrics));
-    assert_eq!(counts.of(Signal::Span), None, "nothing is said of what is not sent");
+    assert_eq!(counts.of(Signal::Span), None, "a disabled signal has no counts");
     let durations = counts.metrics.durations.reading();
     let exports: u64 = durations.buckets.iter().map(|(_, count)| count).sum();
     assert_eq!(exports, collector.seen().metrics.len() as u64);

@@ -1,8 +1,7 @@
-//! The twin: `opentelemetry-otlp`'s own exporters are told of the same exchanges and numbers, in the
-//! SDK's terms and by hand, and send the same requests. The law: whole requests are compared, so every
-//! difference there is stands in this folder with its reason.
+//! The twin: `opentelemetry-otlp`'s exporters receive the same exchanges and numbers through the SDK's API and send the
+//! same requests. Whole requests are compared, so every difference is listed in this folder with its reason.
 //!
-//! What may differ everywhere: the order of attributes, for they are a set.
+//! The order of attributes may always differ, because they are a set.
 
 mod logs;
 mod metrics;
@@ -28,7 +27,7 @@ use tokio::runtime::Runtime;
 
 use crate::collector::Collector;
 
-/// An exporter and what its client runs on: the SDK's threads have no runtime.
+/// An exporter and its runtime, because the SDK's threads have none.
 #[derive(Debug)]
 struct Twin<E> {
     exporter: E,
@@ -46,7 +45,7 @@ impl<E> Twin<E> {
     }
 }
 
-/// Over HTTP an address given in code is taken as it is.
+/// Returns the endpoint; over HTTP an endpoint set in code is used unchanged.
 macro_rules! twin {
     ($exporter:ident, $protocol:expr, $collector:expr, $path:literal) => {
         Twin::new(|| match $protocol {
@@ -115,7 +114,7 @@ impl opentelemetry_sdk::logs::LogExporter for Twin<LogExporter> {
     }
 }
 
-/// With a number among the texts.
+/// Adds a numeric attribute to the resource.
 fn plan(plan: Plan) -> Plan {
     let text = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     Plan { resource: vec![text("service.name", "tokenmeter"), text("process.pid", "4711")], ..plan }
@@ -142,13 +141,17 @@ fn texts(texts: &[&'static str]) -> Value {
     Value::Array(texts.iter().map(|&text| text.into()).collect::<Vec<opentelemetry::StringValue>>().into())
 }
 
-/// Tells only the lines that differ: a request is long.
+/// Asserts equality and prints only the lines that differ, because requests are long.
 fn assert_same<T: Debug + PartialEq>(ours: &T, theirs: &T, what: &str) {
     if ours != theirs {
         let (one, other) = (format!("{ours:#?}"), format!("{theirs:#?}"));
         let lines = one.lines().zip(other.lines()).enumerate().filter(|(_, (one, other))| one != other);
         let lines: Vec<_> = lines.take(20).collect();
-        panic!("{what}: ours and theirs have {} and {} bytes, {lines:#?}", one.len(), other.len());
+        panic!(
+            "{what}: tokenmeter's and the official request have {} and {} bytes, {lines:#?}",
+            one.len(),
+            other.len()
+        );
     }
 }
 

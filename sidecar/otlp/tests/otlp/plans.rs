@@ -1,4 +1,4 @@
-//! Plans for a collector of the tests.
+//! Export plans for the tests.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use otlp::{Exporter, Histograms, Periodic, Plan, Protocol, Queued, Target, Upstr
 
 pub(crate) const BOTH: [Protocol; 2] = [Protocol::Http, Protocol::Grpc];
 
-/// Long enough for anything that should happen, even here.
+/// A timeout that no successful operation reaches.
 pub(crate) const LONG: Duration = Duration::from_secs(20);
 
 pub(crate) fn target(protocol: Protocol, address: SocketAddr, path: &str) -> Target {

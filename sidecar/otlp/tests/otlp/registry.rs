@@ -1,6 +1,5 @@
-//! Everything we emit in the names of the semantic convention is in its registry, of which
-//! `registry.txt` holds the facts: a name of ours in its name space would collide with a later one of
-//! its own.
+//! Every exported name in the semantic convention's namespaces is in its registry, whose content is in
+//! `registry.txt`: a name outside the registry could collide with a later one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +16,7 @@ use crate::plans::{self, LONG};
 
 #[derive(Debug, Default)]
 struct Registry {
-    /// Type and values by name; `+` among the values allows others.
+    /// Type and values by name; the value `+` allows others.
     attributes: BTreeMap<&'static str, (&'static str, BTreeSet<&'static str>)>,
     metrics: BTreeMap<&'static str, Convention>,
 }
@@ -64,18 +63,18 @@ fn conventional(name: &str) -> bool {
     ["gen_ai.", "server.", "error."].iter().any(|space| name.starts_with(space))
 }
 
-/// Attributes of metrics that are recommended and left out, and why.
+/// Recommended attributes of metrics that are omitted, with the reason.
 const LEFT_OUT: &[(&str, &str)] =
-    &[("gen_ai.response.model", "a server may name another model with every answer: no bound")];
+    &[("gen_ai.response.model", "a server may return a new model name with every response: unbounded")];
 
-/// Metrics with other edges than recommended, and why. All others have at least the recommended ones.
+/// Metrics with other edges than recommended, with the reason. All others have at least the recommended ones.
 const OTHER_EDGES: &[(&str, &str)] = &[(
     "gen_ai.client.inference.time_per_output_chunk",
-    "the gaps of an exchange are kept in the buckets of our own histogram, which are finer where gaps lie",
+    "the gaps of an exchange are counted in the buckets of tokenmeter's histogram, which are finer in the range of gaps",
 )];
 
 #[test]
-fn every_metric_is_in_the_registry_as_it_is_there() {
+fn every_metric_matches_registry() {
     let registry = registry();
     let mut emitted = BTreeSet::new();
     for entry in Metric::ALL.iter().map(|metric| metric.entry()) {
@@ -111,7 +110,7 @@ fn every_metric_is_in_the_registry_as_it_is_there() {
 }
 
 #[test]
-fn every_label_of_the_convention_is_in_the_registry() {
+fn every_conventional_label_is_in_registry() {
     let registry = registry();
     for entry in Metric::ALL.iter().map(|metric| metric.entry()) {
         for name in entry.labels.iter().map(|label| attribute(label)).filter(|name| conventional(name)) {
@@ -121,7 +120,7 @@ fn every_label_of_the_convention_is_in_the_registry() {
 }
 
 #[test]
-fn every_attribute_is_in_the_registry_with_its_type() {
+fn every_attribute_matches_type_in_registry() {
     let registry = registry();
     let mut seen = BTreeSet::new();
     for record in exchanges() {
@@ -131,7 +130,7 @@ fn every_attribute_is_in_the_registry_with_its_type() {
             }
             let (kind, values) =
                 registry.attributes.get(&*key).unwrap_or_else(|| panic!("{key} is not in the registry"));
-            let (is, words) = told(value.and_then(|value| value.value).expect("a value"));
+            let (is, words) = type_and_texts(value.and_then(|value| value.value).expect("a value"));
             assert_eq!(is, *kind, "{key}");
             if !values.is_empty() && !values.contains("+") {
                 assert!(words.iter().all(|word| values.contains(&**word)), "{key}: {words:?}");
@@ -142,7 +141,7 @@ fn every_attribute_is_in_the_registry_with_its_type() {
     assert!(seen.len() >= 29, "only {seen:?}");
 }
 
-/// Exchanges that say all there is to say: in every dialect, with every kind of token, well and badly.
+/// Returns exchanges with all attributes: every dialect, every token type, successes and failures.
 fn exchanges() -> Vec<meter::Record> {
     let mut all = Vec::new();
     for dialect in Dialect::ALL {
@@ -173,7 +172,7 @@ fn exchanges() -> Vec<meter::Record> {
     all
 }
 
-/// The attributes of an exchange's spans and of its log record.
+/// Returns the attributes of an exchange's spans and of its log record.
 fn attributes(record: meter::Record) -> Vec<KeyValue> {
     let exchange = finished(record);
     let collector = Collector::new();
@@ -189,8 +188,8 @@ fn attributes(record: meter::Record) -> Vec<KeyValue> {
     spans.chain(logs).collect()
 }
 
-/// The convention's word for a value's type, and its texts.
-fn told(value: Value) -> (&'static str, Vec<String>) {
+/// Returns the convention's name of a value's type, and its texts.
+fn type_and_texts(value: Value) -> (&'static str, Vec<String>) {
     match value {
         Value::StringValue(text) => ("string", vec![text]),
         Value::BoolValue(_) => ("boolean", Vec::new()),

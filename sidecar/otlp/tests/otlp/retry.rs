@@ -1,4 +1,4 @@
-//! What is tried again, when, and what is not.
+//! Retries.
 
 use std::time::Duration;
 
@@ -18,13 +18,13 @@ fn run(plan: Plan) -> SignalCounts {
     counts
 }
 
-/// Says this the first time, and takes what comes after.
+/// Starts a collector that gives this answer once and then accepts.
 fn once(answer: Answer) -> Collector {
     Collector::answering(move |nth| if nth == 0 { answer.clone() } else { Answer::Taken })
 }
 
 #[test]
-fn what_may_pass_is_tried_again_and_arrives_once() {
+fn temporary_failure_is_retried_and_arrives_once() {
     let http = [429, 502, 503, 504].map(|status| (Protocol::Http, Answer::Status(status, None)));
     let grpc = [Code::Unavailable, Code::Aborted, Code::Cancelled, Code::DataLoss, Code::OutOfRange];
     let grpc = grpc.map(|code| (Protocol::Grpc, Answer::Code(code, None)));
@@ -38,7 +38,7 @@ fn what_may_pass_is_tried_again_and_arrives_once() {
 }
 
 #[test]
-fn what_will_not_pass_is_not_tried_again() {
+fn permanent_failure_is_not_retried() {
     let http = [301, 400, 401, 403, 404, 413, 500, 501].map(|s| (Protocol::Http, Answer::Status(s, Some(0))));
     let grpc = [Code::InvalidArgument, Code::Unauthenticated, Code::Internal, Code::ResourceExhausted];
     let grpc = grpc.map(|code| (Protocol::Grpc, Answer::Code(code, None)));
@@ -51,11 +51,11 @@ fn what_will_not_pass_is_not_tried_again() {
 }
 
 #[test]
-fn a_wait_that_is_asked_for_is_waited() {
+fn requested_wait_is_obeyed() {
     for (protocol, answer) in [
         (Protocol::Http, Answer::Status(503, Some(2))),
         (Protocol::Grpc, Answer::Code(Code::Unavailable, Some(2))),
-        // Exhausted is only to be tried again by those who are told when.
+        // `RESOURCE_EXHAUSTED` is retried only with a `RetryInfo`.
         (Protocol::Grpc, Answer::Code(Code::ResourceExhausted, Some(2))),
     ] {
         let collector = once(answer);
@@ -67,7 +67,7 @@ fn a_wait_that_is_asked_for_is_waited() {
 }
 
 #[test]
-fn a_wait_beyond_the_time_there_is_is_not_begun() {
+fn wait_beyond_deadline_is_not_started() {
     let collector = once(Answer::Status(503, Some(3600)));
     let mut plan = plans::spans(Protocol::Http, collector.address);
     plan.spans.as_mut().unwrap().within = Duration::from_secs(4);
@@ -75,11 +75,11 @@ fn a_wait_beyond_the_time_there_is_is_not_begun() {
     exporter.submit(finished(chat()));
     let counts = exporter.shutdown(LONG).spans;
     assert_eq!(counts.dropped_unreachable, 2);
-    assert!(counts.durations.sum_ns < 3_000_000_000, "it gave up at once: {}", counts.durations.sum_ns);
+    assert!(counts.durations.sum_ns < 3_000_000_000, "it stopped at once: {}", counts.durations.sum_ns);
 }
 
 #[test]
-fn a_partial_rejection_is_dropped_and_not_tried_again() {
+fn partial_rejection_is_dropped_without_retry() {
     for protocol in BOTH {
         for (rejected, dropped) in [(0, 0), (1, 1), (2, 2), (99, 2), (-5, 0)] {
             let collector = Collector::answering(move |_| Answer::Rejected(rejected));
@@ -92,7 +92,7 @@ fn a_partial_rejection_is_dropped_and_not_tried_again() {
 }
 
 #[test]
-fn partial_rejections_of_metrics_and_log_records_are_counted_too() {
+fn partial_rejections_of_metrics_and_logs_are_counted() {
     for protocol in BOTH {
         let collector = Collector::answering(|_| Answer::Rejected(1));
         let mut plan = plans::logs(protocol, collector.address);
@@ -117,14 +117,14 @@ fn partial_rejections_of_metrics_and_log_records_are_counted_too() {
 }
 
 #[test]
-fn a_reply_that_is_too_long_is_not_read_to_its_end() {
+fn response_is_read_up_to_limit() {
     for protocol in BOTH {
         let collector = Collector::answering(|_| Answer::Wordy(1 << 20));
         let counts = run(plans::spans(protocol, collector.address));
         match protocol {
-            // The status came first and said that it was taken.
+            // The status came first: the request was accepted.
             Protocol::Http => assert_eq!(counts.sent, 2),
-            // The status comes last, and nobody waits for it.
+            // The status comes last and is not read.
             Protocol::Grpc => assert_eq!(counts.dropped_refused, 2),
         }
         assert_eq!(collector.seen().heads.len(), 1);

@@ -1,4 +1,4 @@
-//! TLS: whom we trust, and who we are.
+//! TLS: trusted roots and client certificates.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::collector::{Answer, Collector};
 use crate::exchanges::{chat, finished};
 use crate::plans::{self, BOTH, LONG};
 
-/// A root and what it vouches for.
+/// A certificate authority with its files.
 struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     directory: PathBuf,
@@ -23,7 +23,7 @@ struct Authority {
 
 impl Drop for Authority {
     fn drop(&mut self) {
-        // What is left over is in the build folder.
+        // Remaining files are in the build folder.
         let _ = fs::remove_dir_all(&self.directory);
     }
 }
@@ -59,8 +59,9 @@ impl Authority {
         }
     }
 
-    /// A collector at 127.0.0.1 that it vouches for; with the root of those whom it lets in.
-    fn collector(&self, lets_in: Option<&Self>) -> Collector {
+    /// Starts a collector at 127.0.0.1 with a certificate of this authority, which may require client certificates of
+    /// another.
+    fn collector(&self, client_authority: Option<&Self>) -> Collector {
         let key = KeyPair::generate().unwrap();
         let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
@@ -68,7 +69,7 @@ impl Authority {
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
             .unwrap();
-        let builder = match lets_in {
+        let builder = match client_authority {
             None => builder.with_no_client_auth(),
             Some(authority) => {
                 let mut roots = RootCertStore::empty();
@@ -89,12 +90,12 @@ fn plan(protocol: Protocol, collector: &Collector) -> Plan {
     let queued = plan.spans.as_mut().unwrap();
     let path = if protocol == Protocol::Http { "v1/traces" } else { "" };
     queued.target.uri = format!("https://{}/{path}", collector.address).parse().unwrap();
-    // One attempt, so that whoever is not let in is soon done.
+    // One attempt, so that a rejected client ends soon.
     queued.within = Duration::from_secs(2);
     plan
 }
 
-/// Spans that arrived of the two of an exchange.
+/// Returns the number of received spans, of the two of an exchange.
 fn arrived(plan: Plan) -> u64 {
     let exporter = plans::start(plan);
     exporter.submit(finished(chat()));
@@ -104,7 +105,7 @@ fn arrived(plan: Plan) -> u64 {
 }
 
 #[test]
-fn a_collector_is_trusted_by_the_file_and_not_without() {
+fn collector_is_trusted_only_with_its_root() {
     for protocol in BOTH {
         let (ours, others) = (Authority::new("file"), Authority::new("file-others"));
         let collector = ours.collector(None);
@@ -118,22 +119,22 @@ fn a_collector_is_trusted_by_the_file_and_not_without() {
 }
 
 #[test]
-fn a_collector_that_wants_to_know_us_gets_our_certificate() {
+fn collector_that_requires_client_certificate_gets_it() {
     for protocol in BOTH {
         let (ours, others) = (Authority::new("client"), Authority::new("client-others"));
         let collector = ours.collector(Some(&ours));
         let mut plan = plan(protocol, &collector);
         plan.spans.as_mut().unwrap().target.certificate = Some(ours.root());
-        assert_eq!(arrived(plan.clone()), 0, "without one: {protocol:?}");
+        assert_eq!(arrived(plan.clone()), 0, "without a certificate: {protocol:?}");
         plan.spans.as_mut().unwrap().target.client = Some(others.client());
-        assert_eq!(arrived(plan.clone()), 0, "with another's: {protocol:?}");
+        assert_eq!(arrived(plan.clone()), 0, "with one of another authority: {protocol:?}");
         plan.spans.as_mut().unwrap().target.client = Some(ours.client());
-        assert_eq!(arrived(plan), 2, "with ours: {protocol:?}");
+        assert_eq!(arrived(plan), 2, "with the right one: {protocol:?}");
     }
 }
 
 #[test]
-fn a_file_that_is_no_certificate_is_said_by_its_name_at_the_start() {
+fn invalid_certificate_file_is_named_at_start() {
     let authority = Authority::new("bad");
     let collector = authority.collector(None);
     for text in ["", "not a certificate", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"] {

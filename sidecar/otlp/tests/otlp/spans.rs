@@ -1,4 +1,4 @@
-//! What a trace shows of an exchange.
+//! Spans of exchanges.
 
 use meter::{Ending, Provenance, Record, Role, TokenType};
 use opentelemetry_proto::tonic::trace::v1::Span;
@@ -11,7 +11,7 @@ use crate::collector::Collector;
 use crate::exchanges::{CALLER, CLIENT, SERVER, STARTED, TRACE, UPLOAD, chat, finished, said, untraced};
 use crate::plans::{self, BOTH, LONG};
 
-/// The two spans of an exchange as they arrive.
+/// Returns the two received spans of an exchange.
 fn arrive(protocol: Protocol, exchange: &Finished) -> (Span, Span) {
     let collector = Collector::new();
     let exporter = plans::start(plans::spans(protocol, collector.address));
@@ -33,7 +33,7 @@ fn code(span: &Span) -> i32 {
 }
 
 #[test]
-fn the_request_is_the_callers_child_and_the_inference_is_the_requests() {
+fn inference_is_child_of_request_and_request_of_caller() {
     for protocol in BOTH {
         let (server, client) = arrive(protocol, &finished(chat()));
         for span in [&server, &client] {
@@ -42,11 +42,11 @@ fn the_request_is_the_callers_child_and_the_inference_is_the_requests() {
             assert_eq!(span.end_time_unix_nano, STARTED + UPLOAD + 2_000_000_000);
         }
         assert_eq!(server.start_time_unix_nano, STARTED);
-        assert_eq!(client.start_time_unix_nano, STARTED + UPLOAD, "t0, once the upload is over");
+        assert_eq!(client.start_time_unix_nano, STARTED + UPLOAD, "t0, at the end of the upload");
         assert_eq!((&*server.span_id, &*server.parent_span_id), (&SERVER[..], &CALLER[..]));
         assert_eq!((&*client.span_id, &*client.parent_span_id), (&CLIENT[..], &SERVER[..]));
         assert_eq!((server.kind, client.kind), (SpanKind::Server as i32, SpanKind::Client as i32));
-        // Sampled; whether the parent is remote is known; the caller is, we are not.
+        // Sampled; the parent's remoteness is known: the caller is remote, the request's span is not.
         assert_eq!((server.flags, client.flags), (0x301, 0x101));
         assert_eq!(server.name, "POST /v1/chat/completions");
         assert_eq!(client.name, "chat qwen3-8b");
@@ -55,7 +55,7 @@ fn the_request_is_the_callers_child_and_the_inference_is_the_requests() {
 }
 
 #[test]
-fn a_trace_that_begins_here_has_no_parent() {
+fn trace_that_starts_here_has_no_parent() {
     let mut record = chat();
     record.identity.trace.as_mut().unwrap().parent = None;
     let (server, _) = arrive(Protocol::Http, &finished(record));
@@ -63,7 +63,7 @@ fn a_trace_that_begins_here_has_no_parent() {
 }
 
 #[test]
-fn an_exchange_without_spans_makes_none() {
+fn exchange_without_span_ids_has_no_spans() {
     let collector = Collector::new();
     let exporter = plans::start(plans::spans(Protocol::Http, collector.address));
     exporter.submit(finished(untraced()));
@@ -72,7 +72,7 @@ fn an_exchange_without_spans_makes_none() {
 }
 
 #[test]
-fn the_inference_says_what_the_convention_asks_for() {
+fn inference_has_attributes_of_convention() {
     let energy =
         Some(Energy { joules_nano: Some(1_500_000_000), gpu_ns: 500_000_000, utilization: Some(0.25) });
     let exchange = Finished { energy, ..finished(chat()) };
@@ -146,7 +146,7 @@ fn servers_report_of_its_work_is_on_the_span() {
 }
 
 #[test]
-fn moments_are_events_and_none_is_told_twice() {
+fn events_of_same_time_are_not_repeated() {
     let mut record = chat();
     record.timing.first_tool_ns = record.timing.first_token_ns;
     let span = client(record);
@@ -159,7 +159,7 @@ fn moments_are_events_and_none_is_told_twice() {
 }
 
 #[test]
-fn an_estimate_never_has_the_conventions_name() {
+fn estimate_never_has_name_of_convention() {
     for (provenance, counted) in Provenance::ALL.into_iter().zip([true, true, true, true, false, false]) {
         let mut record = chat();
         record.tokens.input_provenance = provenance;
@@ -203,11 +203,11 @@ fn tokens_of_each_modality_are_attributes() {
     assert_eq!(said(&attributes, "gen_ai.usage.audio.input_tokens"), None);
     record.tokens.by_type[TokenType::InputCached as usize] = 5;
     let text = said(&client(record).attributes, "gen_ai.usage.text.input_tokens");
-    assert_eq!(text, None, "the cached tokens may be text or not");
+    assert_eq!(text, None, "the modality of cached tokens is unknown");
 }
 
 #[test]
-fn an_answer_that_never_said_how_it_ended_is_an_error_in_its_place() {
+fn answer_without_finish_reason_is_error() {
     let mut record = chat();
     record.answers = 3;
     record.choices = 3;
@@ -221,8 +221,8 @@ fn an_answer_that_never_said_how_it_ended_is_an_error_in_its_place() {
 }
 
 #[test]
-fn each_ending_has_its_error_and_its_side() {
-    // Ending, HTTP status, error.type, whether the server's span failed.
+fn error_and_failed_span_follow_ending() {
+    // Ending, HTTP status, error.type, true if the server's span failed.
     let endings = [
         (Ending::Complete, 200, None, false),
         (Ending::Length, 200, None, false),
@@ -247,7 +247,7 @@ fn each_ending_has_its_error_and_its_side() {
 }
 
 #[test]
-fn whatever_a_name_holds_it_is_bounded() {
+fn names_are_bounded() {
     let secret = "sk-canary-".to_owned() + &"é\u{1b}[31m".repeat(5000);
     let mut record = chat();
     record.identity.model = (&*secret).into();
@@ -265,7 +265,7 @@ fn whatever_a_name_holds_it_is_bounded() {
 }
 
 #[test]
-fn a_model_nobody_named_is_not_made_up() {
+fn unnamed_model_is_omitted() {
     let mut record = chat();
     record.identity.model = metrics::UNKNOWN.into();
     record.identity.dialect = Dialect::Unknown;
@@ -275,7 +275,7 @@ fn a_model_nobody_named_is_not_made_up() {
     assert_eq!(said(&server.attributes, "http.route"), None);
 }
 
-/// Its decode leg says the same of the convention's attributes, once.
+/// The decode leg has the convention's attributes.
 #[test]
 fn prefill_leg_has_no_convention_attributes() {
     let mut leg = chat();

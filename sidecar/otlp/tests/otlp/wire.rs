@@ -1,4 +1,4 @@
-//! What a request carries, whatever it is about.
+//! Requests on the wire.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::collector::Collector;
 use crate::exchanges::{chat, finished, said};
 use crate::plans::{self, BOTH, LONG};
 
-/// Sends one exchange's spans by this plan.
+/// Sends the spans of one exchange with this plan.
 fn send(plan: Plan) {
     let exporter = plans::start(plan);
     exporter.submit(finished(chat()));
@@ -19,7 +19,7 @@ fn send(plan: Plan) {
 }
 
 #[test]
-fn headers_compression_and_nothing_unasked() {
+fn headers_and_compression_follow_plan() {
     for protocol in BOTH {
         let collector = Collector::new();
         let mut plan = plans::spans(protocol, collector.address);
@@ -42,14 +42,14 @@ fn headers_compression_and_nothing_unasked() {
             }
             Protocol::Grpc => {
                 assert_eq!(head["grpc-encoding"], "gzip");
-                assert!(!head.contains_key("grpc-accept-encoding"), "a compressed reply is not wanted");
+                assert!(!head.contains_key("grpc-accept-encoding"), "compressed responses are not requested");
             }
         }
     }
 }
 
 #[test]
-fn each_batch_says_who_it_is_from_and_uses_the_connection_there_is() {
+fn each_batch_has_resource_and_reuses_connection() {
     for protocol in BOTH {
         let collector = Collector::new();
         let exporter = plans::start(plans::spans(protocol, collector.address));
@@ -66,7 +66,7 @@ fn each_batch_says_who_it_is_from_and_uses_the_connection_there_is() {
 }
 
 #[test]
-fn a_whole_batch_does_not_wait_for_the_delay() {
+fn full_batch_does_not_wait_for_delay() {
     let collector = Collector::new();
     let mut plan = plans::spans(Protocol::Http, collector.address);
     plan.spans.as_mut().unwrap().delay = Duration::from_secs(3600);
@@ -83,7 +83,7 @@ fn a_whole_batch_does_not_wait_for_the_delay() {
 }
 
 #[test]
-fn what_the_variables_say_is_what_goes_out() {
+fn request_follows_variables() {
     for protocol in ["http/protobuf", "grpc"] {
         let collector = Collector::new();
         let variables = |name: &str| {
@@ -99,7 +99,7 @@ fn what_the_variables_say_is_what_goes_out() {
             })
         };
         let plan = resolve(&variables, &Overrides::default()).plan.unwrap();
-        assert!(!format!("{plan:?}").contains("s3cret"), "a plan that is printed tells no secret");
+        assert!(!format!("{plan:?}").contains("s3cret"), "the debug output of a plan has no secret");
         let exporter = plans::start(plan);
         exporter.submit(finished(chat()));
         let counts = exporter.shutdown(LONG);
@@ -116,8 +116,8 @@ fn what_the_variables_say_is_what_goes_out() {
 }
 
 #[test]
-fn one_signal_that_is_stuck_holds_up_no_other() {
-    // Accepts by the kernel's grace, and never reads.
+fn blocked_signal_does_not_delay_others() {
+    // The kernel accepts connections, and no process reads them.
     let blackhole = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     for protocol in BOTH {
         let collector = Collector::new();
@@ -145,23 +145,23 @@ fn one_sample() -> metrics::Reading {
 }
 
 #[test]
-fn leaving_leaves_nothing_behind() {
+fn shutdown_leaves_nothing_behind() {
     let blackhole = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     for protocol in BOTH {
         let mut plan = plans::spans(protocol, blackhole.local_addr().unwrap());
         plan.metrics = plans::metrics(protocol, blackhole.local_addr().unwrap()).metrics;
         let held = Arc::new(());
-        let ours = Arc::clone(&held);
+        let clone = Arc::clone(&held);
         let reading = move || {
-            assert!(Arc::strong_count(&ours) > 1);
+            assert!(Arc::strong_count(&clone) > 1);
             one_sample()
         };
         let exporter = otlp::start(plan, Box::new(reading)).unwrap();
         exporter.submit(finished(chat()));
         let counts = exporter.shutdown(Duration::from_millis(300));
         assert_eq!(counts.spans.dropped_shutdown, 2);
-        // It is told again, and has nothing more to do.
+        // A second shutdown changes nothing.
         assert_eq!(exporter.shutdown(LONG), counts);
-        assert_eq!(Arc::strong_count(&held), 1, "the thread has ended, and what it held is gone");
+        assert_eq!(Arc::strong_count(&held), 1, "the thread has ended and dropped its state");
     }
 }

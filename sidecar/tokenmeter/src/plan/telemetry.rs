@@ -76,7 +76,7 @@ impl Reader<'_> {
         let propagate = self.one_of_setting("trace_headers", &headers) == ON;
         let semconv = self.semconv();
         let settings = resolve(&|name| machine.variable(name), &overrides);
-        for mistake in settings.mistakes {
+        for mistake in settings.errors {
             let standard = mistake.variable.starts_with("OTEL_");
             let told = Mistake { place: mistake.variable, what: mistake.what, remedy: mistake.remedy };
             // The standard variables are every program's here; what is wrong with them must not keep

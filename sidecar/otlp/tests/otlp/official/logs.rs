@@ -1,6 +1,6 @@
-//! The log records of two exchanges, said in the SDK's terms.
+//! The log records of two exchanges, built with the SDK.
 //!
-//! Difference: when a record was observed is the clock's.
+//! Difference: the observation time is that of the clock.
 
 use meter::{Ending, Record};
 use opentelemetry::logs::{AnyValue, LogRecord as _, Logger, LoggerProvider, Severity};
@@ -23,14 +23,14 @@ fn ours(protocol: Protocol, record: Record) -> ExportLogsServiceRequest {
     comparable(request)
 }
 
-fn theirs(protocol: Protocol, say: impl FnOnce(&mut SdkLogRecord)) -> ExportLogsServiceRequest {
+fn theirs(protocol: Protocol, set: impl FnOnce(&mut SdkLogRecord)) -> ExportLogsServiceRequest {
     let collector = Collector::new();
     let processor = SimpleLogProcessor::new(Twin::logs(protocol, &collector));
     let provider =
         SdkLoggerProvider::builder().with_resource(resource()).with_log_processor(processor).build();
     let logger = provider.logger_with_scope(scope());
     let mut record = logger.create_log_record();
-    say(&mut record);
+    set(&mut record);
     logger.emit(record);
     provider.shutdown().unwrap();
     let request = collector.seen().logs.pop().unwrap();
@@ -48,8 +48,8 @@ fn comparable(mut request: ExportLogsServiceRequest) -> ExportLogsServiceRequest
     request
 }
 
-/// What both exchanges have in common.
-fn say(record: &mut SdkLogRecord) {
+/// Sets the values that both exchanges share.
+fn set_common(record: &mut SdkLogRecord) {
     record.set_event_name("tokenmeter.exchange");
     record.set_timestamp(time(STARTED + UPLOAD + 2_000_000_000));
     let words = [
@@ -106,10 +106,10 @@ fn say(record: &mut SdkLogRecord) {
 }
 
 #[test]
-fn the_same_exchange_makes_the_same_log_record() {
+fn log_record_equals_official_one() {
     for protocol in BOTH {
         let theirs = theirs(protocol, |record| {
-            say(record);
+            set_common(record);
             record.set_severity_number(Severity::Info);
             record.set_severity_text("INFO");
             let (trace, span) = (TraceId::from_bytes(TRACE), SpanId::from_bytes(CLIENT));
@@ -121,13 +121,13 @@ fn the_same_exchange_makes_the_same_log_record() {
 }
 
 #[test]
-fn without_a_trace_and_with_numbers_in_lists() {
+fn log_record_without_trace_equals_official_one() {
     let mut record = untraced();
     record.ending = Ending::UpstreamCut;
     (record.timing.position[0].tokens, record.timing.position[0].ns) = (3, 5);
     let positions = record.timing.position.len();
     let theirs = theirs(Protocol::Http, |record| {
-        say(record);
+        set_common(record);
         record.set_severity_number(Severity::Error);
         record.set_severity_text("ERROR");
         record.add_attribute("tokenmeter.ending", "upstream_cut");

@@ -1,9 +1,8 @@
-//! Every metric of the table, kept by the SDK's instruments from the same observations.
+//! Every metric of the table, recorded by the SDK's instruments from the same observations.
 //!
-//! Differences: the SDK's times are its own clock's, so only whether there is a beginning is compared;
-//! it gives gauges one too, of which the protocol makes no use; it adds the smallest and the largest
-//! observation to a histogram, which over all time say nothing and which pages do not keep; it has
-//! no exemplars.
+//! Differences: the SDK's times come from its own clock, so only the presence of a start time is compared; it gives
+//! gauges a start time too, which the protocol ignores; it adds minimum and maximum to a histogram, which are
+//! meaningless over all time and not kept by the page; it has no exemplars.
 
 use std::time::Duration;
 
@@ -22,7 +21,7 @@ use super::{Twin, assert_same, plan, resource, scope, sort, sort_resource};
 use crate::collector::Collector;
 use crate::plans::{self, BOTH, LONG};
 
-/// What was seen of a metric under some labels.
+/// The observations of a metric under some labels.
 #[derive(Clone)]
 enum Seen {
     Count(u64),
@@ -30,7 +29,7 @@ enum Seen {
     Observations(Vec<f64>),
 }
 
-/// Two sets of labels, the second with an empty one, which is none. Whole and other numbers by turns.
+/// Returns two label sets, the second with an empty label, which counts as absent; whole numbers and others alternate.
 fn seen(metric: Metric) -> Vec<(Vec<&'static str>, Seen)> {
     let entry = metric.entry();
     let mut labels = vec!["é"; entry.labels.len()];
@@ -51,7 +50,7 @@ fn seen(metric: Metric) -> Vec<(Vec<&'static str>, Seen)> {
     seen
 }
 
-/// Another currency than the table's, whose word is in the names.
+/// Returns a currency other than the table's; names contain it.
 fn euro() -> Currency {
     Currency::new("EUR").expect("a code")
 }
@@ -87,7 +86,7 @@ fn sample(metric: Metric, labels: &[&str], seen: &Seen) -> Sample {
     Sample { labels: labels.iter().map(|&label| label.into()).collect(), value }
 }
 
-/// The same by the SDK's instruments.
+/// Records the same observations with the SDK's instruments.
 fn record(meter: &Meter, metric: Metric) {
     let entry = metric.entry();
     let (name, unit) = (entry.otlp_name_in(euro()), entry.otlp_unit_in(euro()));
@@ -151,7 +150,7 @@ fn only(collector: &Collector) -> ExportMetricsServiceRequest {
     requests.remove(0)
 }
 
-/// What both may differ in taken out, and what only theirs have.
+/// Removes the permitted differences.
 fn comparable(mut request: ExportMetricsServiceRequest, is_theirs: bool) -> ExportMetricsServiceRequest {
     for resource in &mut request.resource_metrics {
         sort_resource(&mut resource.resource);
@@ -180,15 +179,15 @@ fn comparable(mut request: ExportMetricsServiceRequest, is_theirs: bool) -> Expo
     request
 }
 
-fn whether(time: &mut u64) {
+fn keep_presence(time: &mut u64) {
     *time = u64::from(*time > 0);
 }
 
 fn numbers(points: &mut [NumberDataPoint]) {
     for point in points.iter_mut() {
         sort(&mut point.attributes);
-        whether(&mut point.start_time_unix_nano);
-        whether(&mut point.time_unix_nano);
+        keep_presence(&mut point.start_time_unix_nano);
+        keep_presence(&mut point.time_unix_nano);
     }
     points.sort_by_key(|point| point.attributes.len());
 }
@@ -196,14 +195,14 @@ fn numbers(points: &mut [NumberDataPoint]) {
 fn distributions(points: &mut [HistogramDataPoint]) {
     for point in points.iter_mut() {
         sort(&mut point.attributes);
-        whether(&mut point.start_time_unix_nano);
-        whether(&mut point.time_unix_nano);
+        keep_presence(&mut point.start_time_unix_nano);
+        keep_presence(&mut point.time_unix_nano);
     }
     points.sort_by_key(|point| point.attributes.len());
 }
 
 #[test]
-fn the_same_observations_make_the_same_metrics() {
+fn metrics_equal_official_ones() {
     for protocol in BOTH {
         let (ours, theirs) = (comparable(ours(protocol), false), comparable(theirs(protocol), true));
         assert_eq!(ours.resource_metrics[0].scope_metrics[0].metrics.len(), Metric::ALL.len());

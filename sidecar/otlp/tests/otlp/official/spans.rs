@@ -1,8 +1,7 @@
-//! The spans of some exchanges, said in the SDK's terms.
+//! The spans of some exchanges, built with the SDK.
 //!
-//! Differences: the SDK takes a `tracestate` apart and puts it together again, so white space between
-//! its members is lost there and kept here; and it knows no limit on a text, so the texts are told
-//! to it as cut.
+//! Differences: the SDK parses and formats a `tracestate`, which removes white space between members that tokenmeter
+//! keeps; and it does not limit texts, so it receives truncated ones.
 
 use std::str::FromStr;
 
@@ -19,7 +18,7 @@ use crate::collector::Collector;
 use crate::exchanges::{CALLER, CLIENT, SERVER, STARTED, TRACE, UPLOAD, chat, finished};
 use crate::plans::{self, BOTH, LONG};
 
-/// An exchange and what the SDK would have made of it.
+/// An exchange and its spans, built with the SDK.
 struct Case {
     record: Record,
     energy: Option<Energy>,
@@ -30,7 +29,7 @@ struct Case {
 fn span(kind: SpanKind, id: [u8; 8], parent: [u8; 8], attributes: &[(&'static str, Value)]) -> SpanData {
     let state = TraceState::from_str("vendor=x").unwrap();
     let (trace, id) = (TraceId::from_bytes(TRACE), SpanId::from_bytes(id));
-    // The inference begins when the request is complete.
+    // The inference starts when the request is complete.
     let begun = if kind == SpanKind::Server { STARTED } else { STARTED + UPLOAD };
     SpanData {
         span_context: SpanContext::new(trace, id, TraceFlags::SAMPLED, false, state),
@@ -49,8 +48,8 @@ fn span(kind: SpanKind, id: [u8; 8], parent: [u8; 8], attributes: &[(&'static st
     }
 }
 
-/// The chat of the other tests.
-fn well() -> Case {
+/// Returns the chat of the other tests.
+fn success() -> Case {
     let mut server = span(
         SpanKind::Server,
         SERVER,
@@ -114,16 +113,16 @@ fn unset(span: &mut SpanData, key: &str) {
     span.attributes.retain(|known| known.key.as_str() != key);
 }
 
-/// In a trace of this state.
+/// Sets flags and state of the trace.
 fn in_trace(span: &mut SpanData, flags: TraceFlags, state: &str) {
     let (trace, id) = (span.span_context.trace_id(), span.span_context.span_id());
     let state = TraceState::from_str(state).unwrap();
     span.span_context = SpanContext::new(trace, id, flags, false, state);
 }
 
-/// It begins here, and is in nobody's sample.
-fn begun_here() -> Case {
-    let mut case = well();
+/// Returns an exchange whose trace starts here and is not sampled.
+fn own_trace() -> Case {
+    let mut case = success();
     let trace = case.record.identity.trace.as_mut().unwrap();
     (trace.parent, trace.sampled, trace.state) = (None, false, "".into());
     (case.server.parent_span_id, case.server.parent_span_is_remote) = (SpanId::INVALID, false);
@@ -133,8 +132,8 @@ fn begun_here() -> Case {
     case
 }
 
-fn of_many_vendors() -> Case {
-    let mut case = well();
+fn many_vendors() -> Case {
+    let mut case = success();
     let state = "congo=t61rcWkgMzE,rojo@vendor=00f067aa0ba902b7,a=!~ b";
     case.record.identity.trace.as_mut().unwrap().state = state.into();
     for span in [&mut case.server, &mut case.client] {
@@ -143,9 +142,9 @@ fn of_many_vendors() -> Case {
     case
 }
 
-/// Both sides failed, and nothing was counted.
+/// Returns an exchange in which both spans failed and no tokens were counted.
 fn cut() -> Case {
-    let mut case = well();
+    let mut case = success();
     case.record.ending = Ending::UpstreamCut;
     case.record.tokens.input_provenance = Provenance::None;
     case.record.tokens.output_provenance = Provenance::Frames;
@@ -164,9 +163,9 @@ fn cut() -> Case {
     case
 }
 
-/// The client failed, the server did not; no events.
+/// Returns an exchange in which only the client's span failed, without events.
 fn refused() -> Case {
-    let mut case = well();
+    let mut case = success();
     (case.record.ending, case.record.status) = (Ending::ErrorStatus, 429);
     let timing = &mut case.record.timing;
     (timing.first_chunk_ns, timing.first_token_ns, timing.first_visible_ns) = (None, None, None);
@@ -183,9 +182,9 @@ fn refused() -> Case {
     case
 }
 
-/// Every kind of value.
-fn manifold() -> Case {
-    let mut case = well();
+/// Returns an exchange with every type of value.
+fn all_value_types() -> Case {
+    let mut case = success();
     let record = &mut case.record;
     (record.answers, record.choices) = (3, 3);
     record.finishes[2] = Some(Finish::ToolCalls);
@@ -204,8 +203,8 @@ fn manifold() -> Case {
     case
 }
 
-fn of_long_words() -> Case {
-    let mut case = well();
+fn long_texts() -> Case {
+    let mut case = success();
     let identity = &mut case.record.identity;
     identity.model = "é".repeat(5000).into();
     identity.response_model = Some("x€".repeat(5000).into());
@@ -249,8 +248,8 @@ fn theirs(protocol: Protocol, spans: Vec<SpanData>) -> ExportTraceServiceRequest
 }
 
 #[test]
-fn the_same_exchanges_make_the_same_spans() {
-    let cases = [well, begun_here, of_many_vendors, cut, refused, manifold, of_long_words];
+fn spans_equal_official_ones() {
+    let cases = [success, own_trace, many_vendors, cut, refused, all_value_types, long_texts];
     for (at, case) in cases.into_iter().enumerate() {
         for protocol in BOTH {
             let Case { record, energy, server, client } = case();
@@ -262,8 +261,8 @@ fn the_same_exchanges_make_the_same_spans() {
 }
 
 #[test]
-fn white_space_in_a_tracestate_is_the_callers() {
-    let mut case = of_many_vendors();
+fn white_space_in_tracestate_is_kept() {
+    let mut case = many_vendors();
     let state = "congo=t61rcWkgMzE, rojo@vendor=00f067aa0ba902b7 ,a=!~ b";
     case.record.identity.trace.as_mut().unwrap().state = state.into();
     for span in [&mut case.server, &mut case.client] {
