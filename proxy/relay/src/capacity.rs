@@ -183,8 +183,8 @@ impl Permit {
         }
     }
 
-    /// The same as [`grow`](Self::grow), after waiting for at most [`limits::ROOM_WAIT_NS`] until room is made. A holder above its
-    /// share is not waited for.
+    /// The same as [`grow`](Self::grow), after waiting for at most [`limits::ROOM_WAIT_NS`] until
+    /// room is made. A holder above its share gets no wait.
     pub(crate) async fn grow_soon(&mut self, bytes: usize) -> bool {
         let begun = clock::now();
         loop {

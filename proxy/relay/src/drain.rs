@@ -32,17 +32,17 @@ pub(crate) enum Phase {
 impl Phase {
     /// Waits for `phase` or a later one, and says which. A sender that is gone can no longer stop
     /// us, so that counts as a stop.
-    pub(crate) async fn reached(told: &mut watch::Receiver<Self>, phase: Self) -> Self {
-        told.wait_for(|now| *now >= phase).await.map_or(Self::Stopped, |now| *now)
+    pub(crate) async fn reached(phases: &mut watch::Receiver<Self>, phase: Self) -> Self {
+        phases.wait_for(|now| *now >= phase).await.map_or(Self::Stopped, |now| *now)
     }
 
     /// The same, or until `or` is done.
     pub(crate) async fn reached_before(
-        told: &mut watch::Receiver<Self>,
+        phases: &mut watch::Receiver<Self>,
         phase: Self,
         mut or: Pin<&mut impl Future<Output = ()>>,
     ) {
-        let mut reached = std::pin::pin!(Self::reached(told, phase));
+        let mut reached = std::pin::pin!(Self::reached(phases, phase));
         std::future::poll_fn(|cx| match reached.as_mut().poll(cx) {
             Poll::Ready(_) => Poll::Ready(()),
             Poll::Pending => or.as_mut().poll(cx),

@@ -118,7 +118,7 @@ impl Exchange {
         let kind = plan.upstreams[upstream].kind.or_else(|| worker.profiles[upstream].found_kind());
         let mut place = TracePosition::of(headers, plan.trace.as_ref(), &worker.ids);
         if matches!(route.speaks, Speaks::Anything | Speaks::Root) {
-            place.keep_to_ourselves();
+            place.leave_untouched();
         }
         Self {
             worker: Rc::clone(worker),
@@ -151,7 +151,7 @@ impl Exchange {
 
     /// The request goes upstream with these fields: they say its place in a trace from now on.
     pub(crate) fn trace_onward(&self, headers: &mut HeaderMap) {
-        self.place.tell(headers);
+        self.place.write(headers);
     }
 
     /// A slice of the request body is passing, as the client sent it.
@@ -175,7 +175,7 @@ impl Exchange {
     fn settle(&mut self, request: &mut RequestReader) -> Request {
         let facts = request.end();
         self.tier = request.service_tier();
-        self.tenant.body(&self.worker, request.said().filter(|_| facts.whole));
+        self.tenant.body(&self.worker, request.values().filter(|_| facts.whole));
         self.model.settle(facts.model, request.other_model(), facts.whole && !facts.model_is_odd);
         if let Some(dialect) = self.speaks.settle(&facts) {
             self.dialect = dialect;
@@ -263,7 +263,7 @@ impl Exchange {
         self.admit(is_answer && status < 400);
         if let Some(added) = self.added {
             if status < 300 {
-                self.learned().accepts(added, at);
+                self.profile().accepts(added, at);
             }
             if answers && !editable && framing != Some(Framing::Json) {
                 self.worker.lose(Dropped::UsageEdit);
@@ -381,13 +381,13 @@ impl Exchange {
         self.response.as_ref().is_some_and(Response::is_streamed)
     }
 
-    fn learned(&self) -> &UpstreamProfile {
+    fn profile(&self) -> &UpstreamProfile {
         &self.worker.profiles[self.upstream]
     }
 
     /// The upstream's kind, as configured or found out.
     fn kind(&self) -> Option<Kind> {
-        self.worker.plan.upstreams[self.upstream].kind.or_else(|| self.learned().found_kind())
+        self.worker.plan.upstreams[self.upstream].kind.or_else(|| self.profile().found_kind())
     }
 
     /// Notes in the upstream's profile if a stream that ended had counts, and if it had them without being asked.
@@ -395,7 +395,7 @@ impl Exchange {
         let watch = self.response.as_ref().and_then(|response| response.watch.as_ref());
         let unasked = watch.is_some_and(Watch::unasked);
         if unasked {
-            self.learned().sends_usage(at);
+            self.profile().sends_usage(at);
         }
         let counted = record.tokens.output_provenance;
         if !record.streamed
@@ -405,14 +405,14 @@ impl Exchange {
         {
             return;
         }
-        self.learned().reports(counted != Provenance::Frames, at);
+        self.profile().reports(counted != Provenance::Frames, at);
         let asked = watch.is_none_or(Watch::asked);
         if !unasked && !asked && counted != Provenance::Reported {
-            self.learned().sends_no_usage();
+            self.profile().sends_no_usage();
         }
     }
 
-    /// Returns whether the answer's text is worth keeping until its end: there is a tokenizer for it, and the
+    /// Returns true if the answer's text is worth keeping until its end: there is a tokenizer for it, and the
     /// server does not count it, by its habit or by what the request asks for. Several answers' texts would be
     /// mixed, and the streams of other dialects say theirs twice, or have counts always.
     fn wants_text(&self, at: Tick) -> bool {
@@ -422,7 +422,7 @@ impl Exchange {
             | Dialect::OpenaiCompletions
             | Dialect::OllamaChat
             | Dialect::OllamaGenerate
-            | Dialect::Triton => is_hidden || self.learned().says_nothing(at),
+            | Dialect::Triton => is_hidden || self.profile().says_nothing(at),
             Dialect::LlamacppCompletion | Dialect::Tgi => is_hidden,
             _ => false,
         };
@@ -522,7 +522,7 @@ impl Exchange {
 
         let mut observer = self.worker.observer.borrow_mut();
         if let Some(reason) = self.refusal {
-            observer.turn_away(&record.identity.tenant, reason);
+            observer.reject(&record.identity.tenant, reason);
         }
         let output = if self.role.is_counted() { record.tokens.output() } else { 0 };
         if output != self.live {

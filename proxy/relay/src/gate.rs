@@ -29,7 +29,7 @@ pub trait Models: Send + Sync + fmt::Debug {
         Terms::default()
     }
     /// Returns the message to the client whose request those terms refuse.
-    fn told(&self, tenant: &str, gap: Gap) -> Box<str> {
+    fn message(&self, tenant: &str, gap: Gap) -> Box<str> {
         let _ = tenant;
         gap.name().into()
     }
@@ -131,8 +131,8 @@ impl Gate {
     }
 
     /// Returns the message to the client whose request those terms refuse.
-    pub(crate) fn told(&self, tenant: &str, gap: Gap) -> Box<str> {
-        self.models.as_deref().map_or_else(|| gap.name().into(), |models| models.told(tenant, gap))
+    pub(crate) fn message(&self, tenant: &str, gap: Gap) -> Box<str> {
+        self.models.as_deref().map_or_else(|| gap.name().into(), |models| models.message(tenant, gap))
     }
 
     /// Refuses these tenants from now on, and no others.

@@ -42,7 +42,7 @@ pub use exchange::trace::{Draw, Sampler, Tracing};
 pub use gate::{Gap, Gate, Models, Refused, Terms, UnknownPaths, Wanted};
 pub use kind::Kind;
 pub use observer::{Class, Dropped, ModelSlot, Observer, Passthrough, Refusal, UsageStep};
-pub use outbox::{Finished, Inbox, Missed, Notice, Outbox, Text, Told, outbox};
+pub use outbox::{Finished, Inbox, Missed, Notice, Outbox, ReportedRejection, Text, outbox};
 pub use plan::{Plan, Upstream};
 pub use rejection::{Known, Rejection};
 pub use role::RoleSource;

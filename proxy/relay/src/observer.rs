@@ -292,7 +292,7 @@ pub trait Observer {
     /// A request was answered by the proxy.
     fn refuse(&mut self, reason: Refusal);
     /// It was this tenant's: told besides [`Self::refuse`], where that is known.
-    fn turn_away(&mut self, tenant: &str, reason: Refusal);
+    fn reject(&mut self, tenant: &str, reason: Refusal);
     /// It was decided, by a rule of this kind, whose a request is that may be metered.
     fn tenant(&mut self, rule: RuleKind);
     /// A peer that is not trusted sent a field that says whose its request is.

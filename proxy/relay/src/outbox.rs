@@ -16,9 +16,9 @@ use crate::rejection::Rejection;
 pub enum Notice {
     /// An exchange has finished.
     Finished(Box<Finished>),
-    /// A request was answered here and makes no record; only where [`Plan::tell_turned_away`](crate::Plan)
+    /// A request was answered here and makes no record; only where [`Plan::report_rejections`](crate::Plan)
     /// asks for it.
-    Rejection(Box<Told>),
+    Rejection(Box<ReportedRejection>),
 }
 
 impl Notice {
@@ -32,9 +32,9 @@ impl Notice {
 }
 
 /// Word of a refusal, with the room that it takes until it is dropped.
-pub struct Told {
+pub struct ReportedRejection {
     /// The report.
-    pub turned: Rejection,
+    pub rejection: Rejection,
     _seat: Permit,
 }
 
@@ -123,9 +123,9 @@ impl Outbox {
 
     /// Puts a report of a rejection out; returns true if there was room and a receiver.
     #[must_use]
-    pub fn tell(&self, turned: Rejection) -> bool {
+    pub fn tell(&self, rejection: Rejection) -> bool {
         self.words.room_for(1).is_some_and(|guard| {
-            let told = Told { turned, _seat: guard };
+            let told = ReportedRejection { rejection, _seat: guard };
             self.sender.try_send(Notice::Rejection(Box::new(told))).is_ok()
         })
     }

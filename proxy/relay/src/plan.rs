@@ -44,7 +44,7 @@ pub struct Plan {
     /// The tenants that are refused; `None` where no tenant ever is.
     pub gate: Option<Arc<Gate>>,
     /// True if requests that are answered here and make no record are reported all the same.
-    pub tell_turned_away: bool,
+    pub report_rejections: bool,
     /// Models whose text can be counted in the control plane, where no server counts it.
     pub tokenized: Arc<HashSet<String>>,
     /// Worker threads, each with its own runtime and connections.

@@ -71,7 +71,7 @@ pub fn start(
         sockets: Capacity::held(shares.sockets, Resource::Sockets),
     };
     let texts = Capacity::new(limits::KEPT_TEXTS_BYTES);
-    let (phase, told) = watch::channel(Phase::Serving);
+    let (phase, phases) = watch::channel(Phase::Serving);
     let mut running = Running {
         addresses,
         loads,
@@ -94,7 +94,7 @@ pub fn start(
             texts: texts.clone(),
             listeners,
             in_flight,
-            phase: told.clone(),
+            phase: phases.clone(),
         };
         let thread = std::thread::Builder::new().name(format!("worker-{number}")).spawn(move || {
             if let Err(error) = worker::run(start) {
@@ -131,7 +131,7 @@ impl Running {
     }
 
     /// Each upstream's profile, in the plan's order: the control plane adds what it finds out.
-    pub fn learned(&self) -> &[Arc<UpstreamProfile>] {
+    pub fn profiles(&self) -> &[Arc<UpstreamProfile>] {
         &self.profiles
     }
 

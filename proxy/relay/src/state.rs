@@ -77,7 +77,7 @@ impl WorkerState {
 
     /// Reports a request that makes no record to the access log.
     pub(crate) fn report_rejection(&self, upstream: usize, answer: (Refusal, u16), known: Option<Known>) {
-        if !self.plan.tell_turned_away {
+        if !self.plan.report_rejections {
             return;
         }
         let (reason, status) = answer;

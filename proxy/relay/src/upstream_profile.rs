@@ -157,12 +157,12 @@ impl UpstreamProfile {
         verdict.refuse(asker, now);
     }
 
-    /// Returns whether it refuses to be asked for usage at the end.
+    /// Returns true if it refuses to be asked for usage at the end.
     pub fn refuses_include(&self, asker: ClientKey, now: Tick) -> bool {
         self.include.refuses(asker, now)
     }
 
-    /// Returns whether it refuses to be asked for running counts.
+    /// Returns true if it refuses to be asked for running counts.
     pub fn refuses_running(&self, asker: ClientKey, now: Tick) -> bool {
         self.running.refuses(asker, now)
     }
@@ -205,41 +205,41 @@ mod tests {
     }
 
     #[test]
-    fn refusal_met_by_one_client_holds_for_it_alone() {
-        let (learned, now) = (UpstreamProfile::default(), Tick(5));
-        learned.refuses(END, asker(1), now);
-        learned.refuses(END, asker(1), now);
-        assert!(learned.refuses_include(asker(1), now) && !learned.refuses_include(asker(2), now));
-        assert!(!learned.refuses_running(asker(1), now));
-        learned.refuses(END, asker(2), now);
-        assert!([1, 2, 3].iter().all(|number| learned.refuses_include(asker(*number), now)));
+    fn one_clients_refusal_holds_for_it_alone() {
+        let (profile, now) = (UpstreamProfile::default(), Tick(5));
+        profile.refuses(END, asker(1), now);
+        profile.refuses(END, asker(1), now);
+        assert!(profile.refuses_include(asker(1), now) && !profile.refuses_include(asker(2), now));
+        assert!(!profile.refuses_running(asker(1), now));
+        profile.refuses(END, asker(2), now);
+        assert!([1, 2, 3].iter().all(|number| profile.refuses_include(asker(*number), now)));
         let later = 5 + limits::REMEMBERED_NS;
-        assert!(!learned.refuses_include(asker(3), Tick(later)), "it is forgotten");
+        assert!(!profile.refuses_include(asker(3), Tick(later)), "it is forgotten");
     }
 
     #[test]
     fn one_request_a_minute_asks_again() {
-        let (learned, now) = (UpstreamProfile::default(), Tick(5));
-        learned.refuses(BOTH, asker(1), now);
-        learned.refuses(BOTH, asker(2), now);
+        let (profile, now) = (UpstreamProfile::default(), Tick(5));
+        profile.refuses(BOTH, asker(1), now);
+        profile.refuses(BOTH, asker(2), now);
         let due = Tick(5 + limits::PROBE_AFTER_NS);
-        assert!(learned.refuses_running(asker(3), Tick(due.0 - 1)));
-        assert!(!learned.refuses_running(asker(3), due) && learned.refuses_running(asker(3), due));
-        learned.accepts(BOTH, due);
-        assert!(!learned.refuses_running(asker(1), due) && !learned.refuses_running(asker(3), due));
-        learned.refuses(BOTH, asker(1), due);
-        learned.refuses(BOTH, asker(2), due);
-        assert!(!learned.refuses_running(asker(1), due), "one request is not all");
+        assert!(profile.refuses_running(asker(3), Tick(due.0 - 1)));
+        assert!(!profile.refuses_running(asker(3), due) && profile.refuses_running(asker(3), due));
+        profile.accepts(BOTH, due);
+        assert!(!profile.refuses_running(asker(1), due) && !profile.refuses_running(asker(3), due));
+        profile.refuses(BOTH, asker(1), due);
+        profile.refuses(BOTH, asker(2), due);
+        assert!(!profile.refuses_running(asker(1), due), "one request is not all");
     }
 
     #[test]
     fn accepted_question_says_nothing_of_the_other() {
-        let (learned, now) = (UpstreamProfile::default(), Tick(5));
-        learned.refuses(BOTH, asker(1), now);
-        learned.accepts(END, now);
-        assert!(learned.refuses_running(asker(1), now));
-        learned.refuses(BOTH, asker(2), now);
-        assert!(learned.refuses_running(asker(3), now));
+        let (profile, now) = (UpstreamProfile::default(), Tick(5));
+        profile.refuses(BOTH, asker(1), now);
+        profile.accepts(END, now);
+        assert!(profile.refuses_running(asker(1), now));
+        profile.refuses(BOTH, asker(2), now);
+        assert!(profile.refuses_running(asker(3), now));
     }
 
     #[test]
@@ -252,12 +252,12 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_is_told_again() {
-        let learned = UpstreamProfile::default();
-        assert_eq!(learned.found_kind(), None);
+    fn every_kind_is_found_again() {
+        let profile = UpstreamProfile::default();
+        assert_eq!(profile.found_kind(), None);
         for kind in Kind::ALL {
-            learned.kind(kind);
-            assert_eq!(learned.found_kind(), Some(kind));
+            profile.kind(kind);
+            assert_eq!(profile.found_kind(), Some(kind));
         }
     }
 }

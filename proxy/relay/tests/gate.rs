@@ -82,7 +82,7 @@ fn a_refusal_has_the_shape_of_its_dialect() {
 }
 
 #[test]
-fn others_pass_and_so_does_everyone_when_it_is_lifted() {
+fn other_tenants_pass_and_refusals_end() {
     let server = server();
     let (proxy, gate) = gated(&server, keys(), &["a"]);
     let status = |fields: &str| exchange(&mut proxy.connect(), post(CHAT, fields, "{}")).0[9..12].to_owned();
@@ -141,10 +141,10 @@ fn nobody_tunnels_under_a_spent_budget() {
             assert!(client.rest().contains("budget_exceeded"));
             assert_eq!(upstream.connections(), 0);
             assert_eq!(proxy.seen().refused, [Refusal::Budget]);
-            assert_eq!(proxy.seen().turned_away, [(refused.to_owned(), Refusal::Budget)]);
+            assert_eq!(proxy.seen().rejected, [(refused.to_owned(), Refusal::Budget)]);
             assert!(proxy.seen().passed.is_empty());
         } else {
-            assert!(proxy.seen().refused.is_empty() && proxy.seen().turned_away.is_empty());
+            assert!(proxy.seen().refused.is_empty() && proxy.seen().rejected.is_empty());
         }
     }
 }
@@ -206,7 +206,7 @@ fn a_gathered_request_leaves_its_connection_in_order() {
 }
 
 #[test]
-fn a_body_beyond_the_cap_is_the_default_tenants() {
+fn body_over_the_cap_has_the_default_tenant() {
     let body = format!(r#"{{"user":"a","prompt":"{}"}}"#, "x".repeat(9 << 20));
     for (refused, status) in [("a", "200"), ("default", "429")] {
         let server = server();
@@ -284,7 +284,7 @@ fn a_known_tenant_waits_for_nothing() {
 }
 
 #[test]
-fn a_client_that_leaves_while_it_is_gathered_reaches_no_server() {
+fn client_that_leaves_while_gathered_reaches_no_server() {
     let server = server();
     let (proxy, _gate) = gated(&server, rules(vec![Rule::Body(BodyKey::User)]), &[]);
     let whole = post(CHAT, "", r#"{"user":"a"}"#);
@@ -301,7 +301,7 @@ fn a_client_that_leaves_while_it_is_gathered_reaches_no_server() {
 }
 
 #[test]
-fn nobody_is_told_to_go_on_and_then_refused() {
+fn refused_request_gets_no_100_continue() {
     let server = server();
     let (proxy, _gate) = gated(&server, keys(), &["a"]);
     let mut client = proxy.connect();

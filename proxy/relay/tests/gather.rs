@@ -84,7 +84,7 @@ fn trailers_nobody_announced_change_nothing() {
 
 /// A digest behind the body is one like any other.
 #[test]
-fn a_body_under_a_seal_behind_it_is_left_alone() {
+fn body_sealed_by_its_trailers_is_not_edited() {
     for seal in ["Content-Digest: sha-256=:AA==:\r\n", "X-A: b\r\nSignature: s=:AA==:\r\n"] {
         let server = Server::streaming();
         let proxy = server.proxy(Policy::Inject);
@@ -127,7 +127,7 @@ fn streams_at_invocations_are_asked_for_usage() {
 }
 
 #[test]
-fn a_body_over_the_cap_passes_as_it_comes() {
+fn body_over_the_cap_passes_unedited() {
     let server = Server::streaming();
     let proxy = server.proxy(Policy::Inject);
     let body = format!("{{\"stream\": true, \"prompt\": \"{}\"}}", "x".repeat(9 << 20));
@@ -137,7 +137,7 @@ fn a_body_over_the_cap_passes_as_it_comes() {
 }
 
 #[test]
-fn a_client_that_leaves_while_it_asks_reaches_no_server() {
+fn client_that_leaves_while_gathered_reaches_no_server() {
     let server = Server::streaming();
     let proxy = server.proxy(Policy::Inject);
     let mut client = proxy.connect();
@@ -153,7 +153,7 @@ fn a_client_that_leaves_while_it_asks_reaches_no_server() {
 }
 
 #[test]
-fn a_request_of_many_small_chunks_is_one_body() {
+fn request_of_many_chunks_is_one_body() {
     let server = Server::streaming();
     let proxy = server.proxy(Policy::Inject);
     let body = format!("{{\"stream\":true,\"prompt\":\"{}\"}}", "x".repeat(64 << 10));

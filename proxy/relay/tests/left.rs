@@ -286,7 +286,7 @@ fn end_of_the_process_cuts_the_rest() {
 
 /// A request of which a part came went upstream no time.
 #[test]
-fn request_that_never_was_whole_was_sent_no_times() {
+fn incomplete_request_counts_no_attempt() {
     for (body, attempts) in [(&REQUEST[..9], 0), (REQUEST, 1)] {
         let (reached, reaches) = mpsc::channel();
         let upstream = Upstream::start(move |peer, _| {

@@ -17,6 +17,7 @@ mod on_hyper;
 mod paying;
 mod priced;
 mod reading;
+mod rejections;
 mod reported;
 mod roles;
 mod running;
@@ -26,7 +27,6 @@ mod start;
 mod tenants;
 mod terms;
 mod trace;
-mod turned;
 mod uncounted;
 mod usage;
 

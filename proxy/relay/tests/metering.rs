@@ -176,7 +176,7 @@ fn a_slow_client_is_not_a_slow_server() {
 }
 
 #[test]
-fn a_request_is_complete_when_the_client_is_done_however_slow_the_upstream_is_to_connect() {
+fn request_is_complete_before_its_upstream_connects() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     // Room for one, which is taken: the next connection waits until somebody accepts.
     socket2::SockRef::from(&listener).listen(0).unwrap();
@@ -207,7 +207,7 @@ fn a_request_is_complete_when_the_client_is_done_however_slow_the_upstream_is_to
 }
 
 #[test]
-fn a_seat_is_given_back_whatever_the_upstream_claims() {
+fn gauge_returns_whatever_the_upstream_claims() {
     let script = |peer: &mut Peer| {
         peer.send(HEAD);
         peer.send(delta("a"));
@@ -234,7 +234,7 @@ fn a_seat_is_given_back_whatever_the_upstream_claims() {
 }
 
 #[test]
-fn a_meter_that_fails_costs_its_record_and_no_byte() {
+fn failed_meter_costs_its_record_only() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();
         peer.exactly(28);

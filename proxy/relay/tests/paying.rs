@@ -12,7 +12,7 @@ const CHAT: &str = "/v1/chat/completions";
 
 /// A server that says which model answered. Who names none, or none that is one, gets its own.
 #[test]
-fn the_model_is_the_one_that_the_server_takes() {
+fn model_is_the_one_the_server_takes() {
     let server = Server::start(|peer, _| {
         answer(peer, r#"{"model":"dear","choices":[],"usage":{"prompt_tokens":7,"completion_tokens":2}}"#);
     });

@@ -38,7 +38,7 @@ fn proxy(server: &Server, spec: tenant::Spec) -> Proxy {
 }
 
 #[test]
-fn a_model_without_a_price_is_refused_to_those_it_is_said_of() {
+fn unpriced_model_is_refused_where_terms_say_so() {
     let server = server();
     let proxy = proxy(&server, keys());
     let large = format!(r#"{{"pad":"{}","model":"other"}}"#, "x".repeat(9 << 20));
@@ -61,7 +61,7 @@ fn a_model_without_a_price_is_refused_to_those_it_is_said_of() {
     }
     let seen = proxy.seen();
     assert_eq!(seen.refused, [Refusal::Unpriced; 3]);
-    assert_eq!(seen.turned_away, vec![("a".to_owned(), Refusal::Unpriced); 3]);
+    assert_eq!(seen.rejected, vec![("a".to_owned(), Refusal::Unpriced); 3]);
     drop(seen);
     for _ in 0..5 {
         let record = proxy.inbox.recv_timeout(DEADLINE).unwrap().finished().unwrap().record;

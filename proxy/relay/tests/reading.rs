@@ -79,7 +79,7 @@ fn a_compressed_body_too() {
 }
 
 #[test]
-fn a_coding_we_do_not_know_is_not_guessed_at() {
+fn unknown_coding_is_not_read() {
     let proxy = serving("Content-Type: text/event-stream\r\nContent-Encoding: compress\r\n", stream());
     assert_eq!(post(&proxy, "/v1/chat/completions"), stream().into_bytes());
     let record = record(&proxy);
@@ -89,7 +89,7 @@ fn a_coding_we_do_not_know_is_not_guessed_at() {
 }
 
 #[test]
-fn a_body_that_is_far_larger_than_it_looks_is_given_up() {
+fn decompression_bomb_is_given_up() {
     let packed = gzip(&format!("{}: {}\n\n{USAGE}", delta("a"), " ".repeat(64 << 20)));
     let proxy = serving("Content-Type: text/event-stream\r\nContent-Encoding: gzip\r\n", packed.clone());
     assert_eq!(post(&proxy, "/v1/chat/completions"), packed);
@@ -120,7 +120,7 @@ fn a_type_that_says_nothing_is_found_out() {
 }
 
 #[test]
-fn a_stream_of_no_known_shape_is_counted_by_its_frames_or_not_at_all() {
+fn stream_of_unknown_shape_is_counted_by_frames() {
     let proxy = serving("Content-Type: application/json\r\n", "{\"done\":true}");
     assert_eq!(post(&proxy, "/v1/load_lora_adapter"), b"{\"done\":true}");
     eventually("its seat is given back", || proxy.seen().seated == 0);
@@ -136,7 +136,7 @@ fn a_stream_of_no_known_shape_is_counted_by_its_frames_or_not_at_all() {
 }
 
 #[test]
-fn a_stream_that_is_played_again_is_not_counted_again() {
+fn replayed_stream_is_not_counted_again() {
     let proxy = serving("Content-Type: text/event-stream\r\n", stream());
     for path in ["/v1/responses/resp_1?stream=true&starting_after=3", "/v1/stream?conv_id=7"] {
         let mut client = proxy.connect();
@@ -149,10 +149,10 @@ fn a_stream_that_is_played_again_is_not_counted_again() {
 }
 
 #[test]
-fn what_stands_only_in_the_head_is_read_there() {
+fn counts_in_the_head_are_read() {
     let fields = "Content-Type: application/json\r\nx-prompt-tokens: 5\r\nx-generated-tokens: 3\r\nx-queue-time: 12\r\n";
     let proxy = serving(fields, r#"{"generated_text":"A red ox"}"#);
-    proxy.running.learned()[0].kind(relay::Kind::Tgi);
+    proxy.running.profiles()[0].kind(relay::Kind::Tgi);
     post(&proxy, "/generate");
     let tgi = record(&proxy);
     assert_eq!(tgi.identity.dialect, Dialect::Tgi);

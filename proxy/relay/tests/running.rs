@@ -105,7 +105,7 @@ fn unknown_server_is_not_asked_for_timings() {
 
 /// A client that leaves between the finish and the usage event was billed for its answer only.
 #[test]
-fn stream_left_after_its_finish_is_counted_in_full() {
+fn stream_left_after_finish_is_counted_in_full() {
     let member = r#","usage":{"prompt_tokens":100000,"completion_tokens":2}}"#;
     let counted = |frame: &str| frame.replace("}\n\n", &format!("{member}\n\n"));
     let sent = format!("{}{}", counted(&delta("a")), counted(FINISH));

@@ -8,7 +8,7 @@ use relay::{StartError, outbox, start};
 use crate::support::{Proxy, Upstream, eventually, plan};
 
 #[test]
-fn a_taken_port_is_an_error_that_says_so() {
+fn taken_port_is_an_error() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = listener.local_addr().unwrap();
     let mut plan = plan(taken);

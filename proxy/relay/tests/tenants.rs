@@ -94,7 +94,7 @@ fn rules_that_nobody_wrote_cost_nothing() {
 }
 
 #[test]
-fn each_request_of_a_connection_has_a_tenant_of_its_own() {
+fn each_request_of_a_connection_has_its_tenant() {
     let server = server();
     let proxy = proxy(&server, keys());
     let mut client = proxy.connect();
@@ -270,7 +270,7 @@ fn no_request_waits_for_its_tenant() {
 }
 
 #[test]
-fn a_path_may_be_a_tenants_and_not_the_servers() {
+fn tenant_prefix_is_stripped_from_the_path() {
     let server = server();
     let path =
         |prefix: &str, tenant, strip| Rule::Path { prefix: prefix.into(), tenant: name(tenant), strip };
@@ -322,7 +322,7 @@ fn where_a_connection_came_from_may_decide() {
 }
 
 #[test]
-fn a_token_that_is_not_believed_is_passed_on_and_counted() {
+fn untrusted_token_is_forwarded_and_counted() {
     let server = server();
     let jwt = Jwt {
         source: "keys.json".into(),
@@ -349,7 +349,7 @@ fn a_token_that_is_not_believed_is_passed_on_and_counted() {
 
 /// Law 3: what fails in the rules costs a name, not an exchange.
 #[test]
-fn a_panic_in_the_rules_costs_the_name_only() {
+fn panic_in_the_rules_costs_the_tenant_only() {
     for (spec, fields) in [(keys(), "x-api-key: key-a\r\n"), (rules(vec![Rule::Body(BodyKey::User)]), "")] {
         let server = server();
         let proxy = proxy(&server, spec);
@@ -369,7 +369,7 @@ fn a_panic_in_the_rules_costs_the_name_only() {
 }
 
 #[test]
-fn streams_of_one_http2_connection_have_their_own_tenants() {
+fn http2_streams_have_their_own_tenants() {
     let server = server();
     let proxy = proxy(&server, keys());
     let address = proxy.address();

@@ -34,7 +34,7 @@ impl Models for Under {
         if tenant == "a" { self.terms } else { Terms::default() }
     }
 
-    fn told(&self, _: &str, gap: Gap) -> Box<str> {
+    fn message(&self, _: &str, gap: Gap) -> Box<str> {
         format!("No {}.", gap.name()).into()
     }
 }
@@ -70,7 +70,7 @@ fn answering() -> Upstream {
 }
 
 #[test]
-fn an_unreadable_model_is_refused_where_the_terms_say_so() {
+fn unreadable_model_is_refused_where_terms_say_so() {
     let upstream = answering();
     let strict = Terms { refuse_unreadable: true, ..Terms::default() };
     let proxy = proxy(&upstream, strict, true);
@@ -114,7 +114,7 @@ fn an_unreadable_model_is_refused_where_the_terms_say_so() {
     let seen = proxy.seen();
     let unreadable = seen.refused.iter().filter(|refusal| **refusal == Refusal::Unreadable).count();
     assert_eq!((unreadable, seen.refused.len()), (5, 8));
-    assert_eq!(seen.turned_away.len(), 8);
+    assert_eq!(seen.rejected.len(), 8);
 }
 
 #[test]

@@ -91,7 +91,7 @@ fn told(head: &str) -> Option<(String, [String; 4])> {
 }
 
 #[test]
-fn a_trace_begins_and_the_upstream_is_told_last() {
+fn new_trace_stands_last_in_the_head() {
     let bench = Bench::tracing(Tracing::default());
     let mut seen = Vec::new();
     for _ in 0..3 {
@@ -140,7 +140,7 @@ fn a_trace_is_continued_where_it_stood() {
 }
 
 #[test]
-fn a_trace_of_a_later_version_is_continued_in_ours() {
+fn trace_of_later_version_is_continued_in_ours() {
     let bench = Bench::tracing(Tracing::default());
     let later = "01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01-more";
     let got = bench.send(&chat(&format!("traceparent: {later}\r\n")), BODY);
@@ -150,7 +150,7 @@ fn a_trace_of_a_later_version_is_continued_in_ours() {
 }
 
 #[test]
-fn a_trace_that_nobody_keeps_passes_as_it_came() {
+fn unsampled_trace_passes_as_it_came() {
     let bench = Bench::tracing(Tracing::default());
     for value in [DROPPED, "01-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00-more"] {
         let sent = chat(&format!("Traceparent: {value}\r\ntracestate: a=1\r\n"));
@@ -168,7 +168,7 @@ fn a_trace_that_nobody_keeps_passes_as_it_came() {
 }
 
 #[test]
-fn who_keeps_a_trace_against_its_callers_word_says_so() {
+fn trace_kept_against_its_caller_is_sampled() {
     let bench = Bench::tracing(sampler(false, Draw::Always));
     let sent = |value: &str| chat(&format!("traceparent: {value}\r\n"));
     let got = bench.send(&sent(DROPPED), BODY);
@@ -210,7 +210,7 @@ fn a_ratio_keeps_what_its_id_says() {
 }
 
 #[test]
-fn what_is_no_traceparent_gives_way_and_its_state_goes() {
+fn invalid_traceparent_and_its_state_are_replaced() {
     let bench = Bench::tracing(Tracing::default());
     for lines in [
         "traceparent: 00-0AF7651916CD43DD8448EB211C80319C-b7ad6b7169203331-01\r\n".to_owned(),
@@ -265,7 +265,7 @@ fn what_is_not_metered_is_not_touched() {
 }
 
 #[test]
-fn without_tracing_no_byte_is_added_and_a_kept_trace_is_noted() {
+fn without_tracing_no_byte_is_added() {
     let bench = Bench::new(|plan| plan.trace = None);
     for (lines, noted) in [
         ("".to_owned(), false),
@@ -286,7 +286,7 @@ fn without_tracing_no_byte_is_added_and_a_kept_trace_is_noted() {
 }
 
 #[test]
-fn a_field_for_this_hop_is_read_and_made_anew() {
+fn traceparent_for_this_hop_is_made_anew() {
     let bench = Bench::tracing(Tracing::default());
     let sent = chat(&format!("Connection: traceparent\r\ntraceparent: {KEPT}\r\n"));
     let got = bench.send(&sent, BODY);
@@ -364,7 +364,7 @@ fn a_second_try_is_the_same_span() {
 
 /// A stream of no known shape is metered, but its server may be anything.
 #[test]
-fn a_stream_of_no_known_path_has_spans_and_an_untouched_head() {
+fn stream_of_unknown_path_has_spans() {
     let heads = Arc::<Mutex<Vec<String>>>::default();
     let noted = Arc::clone(&heads);
     let upstream = Upstream::start(move |peer, _| {
@@ -382,7 +382,7 @@ fn a_stream_of_no_known_path_has_spans_and_an_untouched_head() {
 }
 
 #[test]
-fn an_exchange_has_a_name_of_its_own_and_its_answers() {
+fn exchange_has_its_id_and_its_answers_id() {
     let bench = Bench::new(|_| {});
     let records: Vec<Record> = (0..3)
         .map(|_| {

@@ -225,7 +225,7 @@ fn uncountable_is_refused_where_the_terms_say_so() {
 
 /// llama.cpp and OpenAI count the tokens of a transcript in JSON, vLLM those of a stream that is asked for its usage.
 #[test]
-fn transcripts_without_tokens_are_refused_where_the_terms_say_so() {
+fn terms_refuse_transcripts_without_tokens() {
     const FILE: &str =
         "--B\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a.wav\"\r\n\r\nRIFF\r\n";
     let upstream = answering(JSON, r#"{"text":"so"}"#);
@@ -298,7 +298,7 @@ fn best_of_several_is_not_all() {
 
 /// A configured tokenizer counts the output that the server does not count.
 #[test]
-fn text_of_a_body_without_counts_is_kept_for_the_tokenizer() {
+fn text_without_counts_is_kept_for_tokenizer() {
     for (path, request, body, text) in [
         (
             "/completion",

@@ -168,7 +168,7 @@ fn observe_touches_nothing() {
 }
 
 #[test]
-fn a_usage_event_in_two_pieces_is_still_taken_out() {
+fn torn_usage_event_is_taken_out() {
     for at in 1..USAGE.len() {
         let server = Server::start(move |peer, _| {
             peer.send(HEAD);
@@ -256,7 +256,7 @@ fn running_usage_is_given_up_first() {
 }
 
 #[test]
-fn a_request_that_is_wrong_anyway_is_answered_once_and_forgotten() {
+fn invalid_request_is_answered_once() {
     let server = Server::start(|peer, _| peer.send(REFUSAL));
     let proxy = server.proxy(Policy::Inject);
     for _ in 0..2 {
@@ -291,7 +291,7 @@ fn a_server_that_sends_usage_unasked_keeps_it() {
 /// llama.cpp counts in `timings`, and where a stop string was held back, in a frame with text before
 /// the one that finishes.
 #[test]
-fn a_count_outside_of_usage_is_no_usage_sent_unasked() {
+fn count_outside_of_usage_is_not_unasked_usage() {
     const TIMINGS: &str =
         r#","timings":{"cache_n":0,"prompt_n":7,"prompt_ms":1.0,"predicted_n":2,"predicted_ms":2.0}}"#;
     let timed = |frame: &str| frame.replace("}\n\n", &format!("{TIMINGS}\n\n"));
@@ -344,13 +344,13 @@ fn running_usage_is_cut_out_of_each_frame() {
 }
 
 #[test]
-fn the_rust_front_end_is_not_asked_for_running_usage() {
+fn rust_front_end_gets_no_running_question() {
     let server = Server::streaming();
     let proxy = Proxy::with(server.upstream.address, |plan| {
         plan.upstreams[0].usage = Policy::Continuous;
         plan.upstreams[0].kind = Some(Kind::Vllm);
     });
-    proxy.running.learned()[0].front_end(true);
+    proxy.running.profiles()[0].front_end(true);
     ask(proxy.address(), &request(PLAIN));
     assert_eq!(server.bodies(), [ASKED]);
 }
@@ -359,7 +359,7 @@ fn the_rust_front_end_is_not_asked_for_running_usage() {
 fn servers_whose_completions_always_count_are_not_asked() {
     let server = Server::streaming();
     let proxy = Proxy::with(server.upstream.address, |plan| plan.upstreams[0].usage = Policy::Inject);
-    proxy.running.learned()[0].kind(Kind::LlamaCpp);
+    proxy.running.profiles()[0].kind(Kind::LlamaCpp);
     let completions = request(PLAIN).replace("/chat/completions", "/completions");
     ask(proxy.address(), &completions);
     assert_eq!(server.bodies(), [PLAIN]);
@@ -450,7 +450,7 @@ fn trailers_come_after_what_waited() {
 }
 
 #[test]
-fn nothing_is_learned_from_a_request_that_could_not_be_read() {
+fn unreadable_request_teaches_nothing() {
     let server = Server::start(|peer, _| {
         peer.send(HEAD);
         peer.send(chunk(&format!("{}{FINISH}{USAGE}{DONE}", delta("a"))));
@@ -465,7 +465,7 @@ fn nothing_is_learned_from_a_request_that_could_not_be_read() {
 }
 
 #[test]
-fn nor_from_one_that_asks_in_a_form_of_its_own() {
+fn request_with_odd_stream_options_teaches_nothing() {
     let server = Server::streaming();
     let proxy = server.proxy(Policy::Inject);
     for (flag, step) in [("1", UsageStep::ClientAsked), ("\"maybe\"", UsageStep::Unreadable)] {
@@ -477,7 +477,7 @@ fn nor_from_one_that_asks_in_a_form_of_its_own() {
 }
 
 #[test]
-fn a_stream_of_no_clear_type_is_edited_too() {
+fn stream_of_unclear_type_is_edited() {
     let server = Server::start(|peer, _| {
         peer.send(HEAD.replace("text/event-stream", "text/plain"));
         peer.send(chunk(&format!("{}{FINISH}{USAGE}{DONE}", delta("a"))));

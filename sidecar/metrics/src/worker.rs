@@ -311,7 +311,7 @@ impl Observer for WorkerCells {
         self.proxy.refused[reason as usize].add(1);
     }
 
-    fn turn_away(&mut self, tenant: &str, reason: Refusal) {
+    fn reject(&mut self, tenant: &str, reason: Refusal) {
         let label = self.tenant_label(tenant);
         self.tenants[label.as_deref().unwrap_or(OTHER)].refused[reason as usize].add(1);
     }

@@ -71,17 +71,17 @@ fn thousandths(number: f64) -> f64 {
 }
 
 /// Writes the line of a request that was answered here before anything of it went upstream.
-pub(crate) fn turned_away(turned: &Rejection) {
-    let known = turned.known.as_ref();
+pub(crate) fn rejected(rejection: &Rejection) {
+    let known = rejection.known.as_ref();
     tracing::info!(
         target: ACCESS,
         tenant = known.map(|known| &*known.tenant),
         principal = known.and_then(|known| known.principal.as_deref()),
-        upstream = &*turned.upstream,
+        upstream = &*rejection.upstream,
         model = known.and_then(|known| known.model.as_deref()),
         dialect = known.map(|known| known.dialect.name()),
-        status = turned.status,
-        reason = turned.reason.name(),
+        status = rejection.status,
+        reason = rejection.reason.name(),
         "refused"
     );
 }

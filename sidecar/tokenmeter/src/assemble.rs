@@ -277,7 +277,7 @@ fn exports(plan: &Plan, metrics: &Metrics, books: books::State, holdings: Holdin
 fn hooks(plan: &Plan, metrics: &Metrics, relay: &relay::Running, totals: Totals) -> Hooks {
     let names: Vec<_> = plan.relay.upstreams.iter().map(|upstream| Arc::clone(&upstream.name)).collect();
     let metrics = metrics.clone();
-    let learned = relay.learned().to_vec();
+    let learned = relay.profiles().to_vec();
     Hooks {
         detected: Box::new(move |upstream, detected| learn(&learned[upstream], detected)),
         reading: Box::new(move |upstream, reading| metrics.engine(&names[upstream], reading)),

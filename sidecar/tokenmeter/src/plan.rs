@@ -125,7 +125,7 @@ impl Plan {
             trace: telemetry.trace,
             tenants: Arc::default(),
             gate: None,
-            tell_turned_away: reader.switch("access_log"),
+            report_rejections: reader.switch("access_log"),
             tokenized: tokenizers.iter().map(|file| file.model.clone()).collect::<HashSet<_>>().into(),
         };
         let relay = relay::Plan { shares: reader.shares(machine, &relay), ..relay };

@@ -60,7 +60,7 @@ impl Models for Priced {
         })
     }
 
-    fn told(&self, tenant: &str, gap: Gap) -> Box<str> {
+    fn message(&self, tenant: &str, gap: Gap) -> Box<str> {
         let refuses = |terms: &Terms| match gap {
             Gap::UnknownPath => terms.unknown_paths == UnknownPaths::Refuse,
             Gap::Unreadable => terms.refuse_unreadable,
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(strict.unknown_paths, UnknownPaths::Refuse);
         assert!(strict.refuse_unreadable && !strict.refuse_uncountable);
         for gap in [Gap::UnknownPath, Gap::Unreadable] {
-            let told = priced.told("trial-1", gap);
+            let told = priced.message("trial-1", gap);
             assert!(told.starts_with("The budget 'trial' allows only "), "{told}");
         }
     }

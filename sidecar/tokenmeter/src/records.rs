@@ -64,7 +64,7 @@ fn enter(notice: Notice, desk: &Desk, recount: &Recount) {
                 None => desk.enter(record),
             }
         }
-        Notice::Rejection(told) => access::turned_away(&told.turned),
+        Notice::Rejection(told) => access::rejected(&told.rejection),
     }
 }
 

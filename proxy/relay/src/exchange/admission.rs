@@ -46,19 +46,19 @@ impl Exchange {
         self.model.names()
     }
 
-    /// Returns whether the request was read to its end, and it is certain which model it names, if any.
+    /// Returns true if the request was read to its end, and it is certain which model it names, if any.
     pub(crate) fn is_readable(&self) -> bool {
         self.model.is_certain()
     }
 
-    /// Returns whether its path is unknown.
+    /// Returns true if its path is unknown.
     pub(crate) fn is_of_unknown_path(&self) -> bool {
         matches!(self.speaks, Speaks::Anything | Speaks::Shape)
     }
 
-    /// Returns whether the dialect depends on the body.
-    pub(crate) fn is_told_by_body(&self) -> bool {
-        self.speaks.is_told_by_body()
+    /// Returns true if the dialect depends on the body.
+    pub(crate) fn is_decided_by_body(&self) -> bool {
+        self.speaks.is_decided_by_body()
     }
 
     /// Lets the shape of the body decide the dialect, where the path is unknown.
@@ -68,7 +68,7 @@ impl Exchange {
         }
     }
 
-    /// Returns whether the client asked for usage at the end of its stream.
+    /// Returns true if the client asked for usage at the end of its stream.
     pub(crate) fn asks_for_usage(&self) -> bool {
         self.meter.as_ref().is_some_and(|meter| meter.request().include_usage == Some(true))
     }
@@ -76,7 +76,7 @@ impl Exchange {
     /// Returns the names of its provider and its upstream.
     pub(crate) fn place(&self) -> (Arc<str>, Arc<str>) {
         let upstream = &self.worker.plan.upstreams[self.upstream];
-        let provider = match (upstream.kind, self.learned().found_kind()) {
+        let provider = match (upstream.kind, self.profile().found_kind()) {
             (None, Some(found)) => found.name().into(),
             _ => Arc::clone(&upstream.provider),
         };
@@ -88,12 +88,12 @@ impl Exchange {
         self.tenant.body(&self.worker, None);
     }
 
-    /// Returns whether the request asks for a response in the background, as far as it was read.
+    /// Returns true if the request asks for a response in the background, as far as it was read.
     pub(crate) fn asks_background(&self) -> bool {
         self.meter.as_ref().is_some_and(|meter| meter.request().background)
     }
 
-    /// Returns whether the request asks for frames, as far as it could be read.
+    /// Returns true if the request asks for frames, as far as it could be read.
     pub(crate) fn asks_for_frames(&self) -> bool {
         self.meter.as_ref().is_some_and(|meter| {
             let request = meter.request();
@@ -101,7 +101,7 @@ impl Exchange {
         })
     }
 
-    /// Returns whether the answer to such a request does not say how many tokens it cost, or may not, as far as the
+    /// Returns true if the answer to such a request does not say how many tokens it cost, or may not, as far as the
     /// server's kind is known.
     pub(crate) fn may_hide_counts(&self) -> bool {
         let Some(request) = self.meter.as_ref().map(|meter| meter.request()) else { return false };
@@ -137,7 +137,7 @@ impl Exchange {
     pub(crate) fn refused(&mut self, reason: Refusal, status: u16) {
         self.dismiss(clock::now());
         let Some(tenant) = self.tenant.tenant() else { return };
-        self.worker.observer.borrow_mut().turn_away(tenant, reason);
+        self.worker.observer.borrow_mut().reject(tenant, reason);
         let known = Known {
             tenant: Arc::clone(tenant),
             principal: self.tenant.principal().cloned(),

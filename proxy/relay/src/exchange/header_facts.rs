@@ -2,8 +2,8 @@
 //! are not in the body. Times there are whole milliseconds.
 //!
 //! - text-generation-inference, unstreamed only (`router/src/server.rs`): `x-prompt-tokens`,
-//!   `x-generated-tokens`, `x-queue-time`. Of the sequences of `best_of` the output is that of the best one. Its `x-inference-time` is prefill and decode in one, and
-//!   `x-time-per-token` is that divided by the tokens, so the two cannot be told apart.
+//!   `x-generated-tokens`, `x-queue-time`. Of the sequences of `best_of` the output is that of the best one. Its
+//!   `x-inference-time` is prefill and decode in one, and `x-time-per-token` is that divided by the tokens, so the two cannot be told apart.
 //! - vLLM, for embeddings sent as bytes: `metadata`, a JSON object with the usage in it.
 
 use http::HeaderMap;
@@ -13,7 +13,7 @@ use scan::{Counts, Dialect, Event, Extent, Framing, Scanner, Scope, ServerReport
 /// Milliseconds in nanoseconds.
 const MS: u64 = 1_000_000;
 
-/// Returns whether the head of an answer in bytes holds the usage of an embedding.
+/// Returns true if the head of an answer in bytes holds the usage of an embedding.
 pub(crate) fn is_counted(headers: &HeaderMap) -> bool {
     headers.contains_key(METADATA)
 }
@@ -29,7 +29,7 @@ static QUEUE_TIME: HeaderName = HeaderName::from_static("x-queue-time");
 /// Gives the events of a response head to `sink`. With `best_of`, the request asks for the best of several sequences.
 pub(crate) fn read(dialect: Dialect, headers: &HeaderMap, best_of: bool, sink: &mut impl Sink) {
     let number = |name: &HeaderName| headers.get(name)?.to_str().ok()?.trim().parse::<u64>().ok();
-    let mut said = false;
+    let mut has_any = false;
     if let Some(output) = number(&GENERATED) {
         let (scope, output) = match best_of {
             true => (Scope::Running(0), None),
@@ -37,12 +37,12 @@ pub(crate) fn read(dialect: Dialect, headers: &HeaderMap, best_of: bool, sink: &
         };
         let counts = Counts { input: number(&PROMPT), output, ..Counts::default() };
         sink.event(Event::Usage(Usage { scope, counts }));
-        said = true;
+        has_any = true;
     }
     if let Some(queue) = number(&QUEUE_TIME) {
         let queue_ns = Some(queue.saturating_mul(MS));
         sink.event(Event::Server(ServerReport { queue_ns, ..ServerReport::default() }));
-        said = true;
+        has_any = true;
     }
     if dialect == Dialect::Embeddings
         && let Some(metadata) = headers.get(METADATA)
@@ -51,7 +51,7 @@ pub(crate) fn read(dialect: Dialect, headers: &HeaderMap, best_of: bool, sink: &
         scanner.feed(metadata.as_bytes(), sink);
         scanner.end(sink);
     }
-    if said {
+    if has_any {
         sink.frame(Extent { from: 0, to: 0, whole: true, is_usage: false, usage: None, timings: None });
     }
 }

@@ -61,7 +61,7 @@ impl RequestReader {
     }
 
     /// The values of the wanted members; `None` of a body that has no members.
-    pub(crate) fn said(&self) -> Option<&[Name]> {
+    pub(crate) fn values(&self) -> Option<&[Name]> {
         match self {
             Self::Json(scanner) => Some(scanner.said()),
             Self::Form(_) => None,

@@ -100,7 +100,7 @@ impl ResponseReader {
         }
     }
 
-    /// Returns whether the body is of no kind that can be read.
+    /// Returns true if the body is of no kind that can be read.
     pub(crate) fn is_unreadable(&self) -> bool {
         matches!(self.sight, BodyFraming::Unreadable)
     }

@@ -48,7 +48,7 @@ pub(crate) struct TracePosition {
     /// The trace in its record.
     pub(crate) trace: Option<Box<Trace>>,
     /// The parent that the upstream gets, if it is not the caller's.
-    told: Option<TraceParent>,
+    onward: Option<TraceParent>,
     /// The trace begins here.
     begins: bool,
 }
@@ -61,7 +61,7 @@ impl TracePosition {
             let kept = caller.filter(|caller| caller.sampled);
             return Self {
                 trace: kept.map(|caller| noted(&caller, None, headers)),
-                told: None,
+                onward: None,
                 begins: false,
             };
         };
@@ -73,7 +73,7 @@ impl TracePosition {
         });
         let kept = tracing.sampler.keeps(caller.map(|caller| caller.sampled), &parent.trace_id);
         let spans = kept.then(|| Spans { server: span(chance), client: span(chance) });
-        let told = match spans {
+        let onward = match spans {
             Some(spans) => Some(TraceParent { span: spans.client, sampled: true, ..parent }),
             None => Some(parent).filter(|_| caller.is_none()),
         };
@@ -81,21 +81,21 @@ impl TracePosition {
         if caller.is_none() {
             (trace.parent, trace.state) = (None, "".into());
         }
-        Self { trace: Some(trace), told: told.filter(|_| tracing.propagate), begins: caller.is_none() }
+        Self { trace: Some(trace), onward: onward.filter(|_| tracing.propagate), begins: caller.is_none() }
     }
 
     /// Leaves the fields as they came: the upstream may be no inference server at all.
-    pub(crate) fn keep_to_ourselves(&mut self) {
-        self.told = None;
+    pub(crate) fn leave_untouched(&mut self) {
+        self.onward = None;
     }
 
     /// Makes the fields those that the upstream gets: in the caller's place, or else the last.
-    pub(crate) fn tell(&self, fields: &mut HeaderMap) {
-        let Some(told) = self.told else { return };
+    pub(crate) fn write(&self, fields: &mut HeaderMap) {
+        let Some(onward) = self.onward else { return };
         if self.begins {
             headers::take_out(fields, &TRACESTATE);
         }
-        if let Ok(value) = HeaderValue::from_bytes(&told.format()) {
+        if let Ok(value) = HeaderValue::from_bytes(&onward.format()) {
             fields.insert(TRACEPARENT, value);
         }
     }
@@ -205,20 +205,20 @@ mod tests {
         let sent =
             fields(&[("a", "1"), ("traceparent", KEPT), ("tracestate", "s=1"), ("b", "2"), ("a", "3")]);
         let place = TracePosition::of(&sent, Some(&tracing), &chance);
-        let mut told = sent.clone();
-        place.tell(&mut told);
-        let (sent, told) = (list(&sent), list(&told));
-        let differ: Vec<_> = (0..sent.len()).filter(|&at| sent[at] != told[at]).collect();
+        let mut onward = sent.clone();
+        place.write(&mut onward);
+        let (sent, onward) = (list(&sent), list(&onward));
+        let differ: Vec<_> = (0..sent.len()).filter(|&at| sent[at] != onward[at]).collect();
         let client = place.trace.unwrap().spans.unwrap().client;
         let parent = TraceParent::parse(KEPT.as_bytes()).unwrap();
         let expected = TraceParent { span: client, ..parent }.format();
-        assert_eq!((differ.len(), told[differ[0]].1.as_bytes()), (1, &expected[..]));
+        assert_eq!((differ.len(), onward[differ[0]].1.as_bytes()), (1, &expected[..]));
 
         // A trace that begins here has no state yet; the rest stays where it was.
         let sent = fields(&[("tracestate", "s=1"), ("a", "1"), ("b", "2"), ("a", "3"), ("c", "4")]);
-        let mut told = sent.clone();
-        TracePosition::of(&sent, Some(&tracing), &chance).tell(&mut told);
-        let names: Vec<_> = list(&told).into_iter().map(|(name, _)| name).collect();
+        let mut onward = sent.clone();
+        TracePosition::of(&sent, Some(&tracing), &chance).write(&mut onward);
+        let names: Vec<_> = list(&onward).into_iter().map(|(name, _)| name).collect();
         assert_eq!(names, ["a", "a", "b", "c", "traceparent"]);
     }
 }

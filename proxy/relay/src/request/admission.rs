@@ -70,7 +70,7 @@ async fn admit_spending<B: ClientBody>(
     let needs_body = in_flight.metered.borrow_mut().with(|exchange| {
         let minds = exchange.tenant().is_some_and(|tenant| gate.models(tenant).is_some());
         let judges = minds || terms.refuse_unreadable;
-        terms.refuse_uncountable || exchange.is_told_by_body() || judges && !exchange.is_readable()
+        terms.refuse_uncountable || exchange.is_decided_by_body() || judges && !exchange.is_readable()
     });
     if needs_body == Some(true) && gathered.is_none() {
         let body = gather(in_flight, upload).await?;
@@ -167,7 +167,7 @@ fn unpriced(gate: &Gate, exchange: &Exchange) -> Option<Answer> {
 }
 
 fn unmetered(gate: &Gate, exchange: &Exchange, gap: Gap) -> Option<Answer> {
-    Some(Answer::unmetered(exchange.dialect(), gap, gate.told(exchange.tenant()?, gap)))
+    Some(Answer::unmetered(exchange.dialect(), gap, gate.message(exchange.tenant()?, gap)))
 }
 
 /// Asks the gate, if there is one, about a request that is not metered but would become a tunnel: the
@@ -182,7 +182,7 @@ pub(crate) fn admit_tunnel(
     let Some(refused) = gate.refused(&identity.tenant) else { return Ok(()) };
     let answer = Answer::over_budget(Dialect::Unknown, refused);
     worker.refuse(answer.refusal);
-    worker.observer.borrow_mut().turn_away(&identity.tenant, answer.refusal);
+    worker.observer.borrow_mut().reject(&identity.tenant, answer.refusal);
     let (tenant, principal) = (identity.tenant, identity.principal);
     let known = Known { tenant, principal, dialect: Dialect::Unknown, model: None };
     worker.report_rejection(upstream, (answer.refusal, answer.status.as_u16()), Some(known));

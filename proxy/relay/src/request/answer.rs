@@ -232,8 +232,9 @@ impl Answer {
             _ if self.status.is_client_error() => "invalid_request_error",
             _ => "api_error",
         };
-        let told = ErrorBody { status: self.status.as_u16(), kind, code: self.code, message: &self.message };
-        let body = self.shape.body(&told);
+        let contents =
+            ErrorBody { status: self.status.as_u16(), kind, code: self.code, message: &self.message };
+        let body = self.shape.body(&contents);
 
         let mut response = Response::new(Bytes::from(body));
         *response.status_mut() = self.status;

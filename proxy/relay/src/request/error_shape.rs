@@ -49,8 +49,8 @@ impl ErrorShape {
     }
 
     /// The body of an answer.
-    pub(crate) fn body(self, told: &ErrorBody<'_>) -> String {
-        let ErrorBody { status, kind, code, message } = *told;
+    pub(crate) fn body(self, contents: &ErrorBody<'_>) -> String {
+        let ErrorBody { status, kind, code, message } = *contents;
         let mut text = String::new();
         quote(message, &mut text);
         match self {

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn expect_ends_here_if_it_is_the_one_we_meet() {
+    fn only_expect_100_continue_is_removed() {
         assert_eq!(list(&for_upstream(map(&[("expect", "100-Continue")]), false)), []);
         assert_eq!(list(&for_upstream(map(&[("expect", "x")]), false)), [("expect", "x")]);
     }

@@ -51,8 +51,8 @@ impl Speaks {
         }
     }
 
-    /// Returns whether the dialect depends on the request's body.
-    pub(crate) fn is_told_by_body(self) -> bool {
+    /// Returns true if the dialect depends on the request's body.
+    pub(crate) fn is_decided_by_body(self) -> bool {
         matches!(self, Self::Invocations | Self::Shape)
     }
 }
@@ -106,7 +106,7 @@ fn endpoint(kind: Option<Kind>, path: &str) -> Option<Route> {
     }
 }
 
-/// Returns whether the path ends so, in letters of any case.
+/// Returns true if the path ends so, in letters of any case.
 fn ends_with(path: &str, end: &str) -> bool {
     let at = path.len().checked_sub(end.len());
     at.is_some_and(|at| path.as_bytes()[at..].eq_ignore_ascii_case(end.as_bytes()))
@@ -127,7 +127,7 @@ fn model_in_path(path: &str) -> Option<(Dialect, &str)> {
     matches!(method, "generate" | "generate_stream").then_some((Dialect::Triton, model))
 }
 
-/// Returns whether a POST to `path` (as the upstream will see it) begins a batch, whose results are fetched later.
+/// Returns true if a POST to `path` (as the upstream will see it) begins a batch, whose results are fetched later.
 pub(crate) fn begins_batch(path: &str) -> bool {
     let begins = |path: &str| BATCHES.iter().any(|end| ends_with(path, end));
     begins(&plain(path)) || slashed(path).is_some_and(|path| begins(&path))

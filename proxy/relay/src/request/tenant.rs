@@ -62,37 +62,41 @@ impl TenantResolver {
         let field =
             |name: &str, at| headers.get_all(name).iter().nth(at).map(|value: &HeaderValue| value.as_bytes());
         let now_unix_s = clock::wall_unix_ns() / 1_000_000_000;
-        let said = guarded(worker, || {
+        let resolved = guarded(worker, || {
             let head = Head { peer: self.peer, path, field: &field, now_unix_s };
-            let (said, distrust) = self.rules.judge(&head);
+            let (resolved, distrust) = self.rules.judge(&head);
             if let Some(why) = distrust {
                 worker.observer.borrow_mut().untrusted_token(why);
             }
-            match said {
+            match resolved {
                 Said::Is(who) => {
                     worker.observer.borrow_mut().tenant(who.rule);
-                    TenantResolution::Known(who)
+                    TenantResolution::Resolved(who)
                 }
                 Said::AskBody(pending) => {
                     let wanted = worker.wanted(&self.rules);
-                    TenantResolution::Asks(Box::new(Asks { rules: Arc::clone(&self.rules), pending, wanted }))
+                    TenantResolution::Unresolved(Box::new(Unresolved {
+                        rules: Arc::clone(&self.rules),
+                        pending,
+                        wanted,
+                    }))
                 }
             }
         });
-        said.unwrap_or_default()
+        resolved.unwrap_or_default()
     }
 }
 
 /// The tenant of a request, as far as it is resolved.
 pub(crate) enum TenantResolution {
     /// It is resolved.
-    Known(Who),
+    Resolved(Who),
     /// It depends on the body.
-    Asks(Box<Asks>),
+    Unresolved(Box<Unresolved>),
 }
 
 /// The rules that wait for a body.
-pub(crate) struct Asks {
+pub(crate) struct Unresolved {
     rules: Arc<Rules>,
     pending: Pending,
     wanted: Arc<Wanted>,
@@ -102,80 +106,80 @@ impl TenantResolution {
     /// The body members that the rules ask for.
     pub(crate) fn wanted(&self) -> Option<&Arc<Wanted>> {
         match self {
-            Self::Known(_) => None,
-            Self::Asks(asks) => Some(&asks.wanted),
+            Self::Resolved(_) => None,
+            Self::Unresolved(unresolved) => Some(&unresolved.wanted),
         }
     }
 
     /// The tenant, if the body cannot say another.
     pub(crate) fn tenant(&self) -> Option<&Arc<str>> {
         match self {
-            Self::Known(who) => Some(&who.tenant),
-            Self::Asks(asks) => asks.pending.tenant(),
+            Self::Resolved(who) => Some(&who.tenant),
+            Self::Unresolved(unresolved) => unresolved.pending.tenant(),
         }
     }
 
     /// The key or account it was made with, if the body cannot say another.
     pub(crate) fn principal(&self) -> Option<&Arc<str>> {
         match self {
-            Self::Known(who) => who.principal.as_ref(),
-            Self::Asks(_) => None,
+            Self::Resolved(who) => who.principal.as_ref(),
+            Self::Unresolved(_) => None,
         }
     }
 
-    /// The body was read, and `said` is what the wanted members say; `None` if it could not be read.
-    pub(crate) fn body(&mut self, worker: &WorkerState, said: Option<&[Name]>) {
-        let Self::Asks(_) = self else { return };
-        let Self::Asks(asks) = std::mem::take(self) else { return };
-        let Asks { rules, pending, wanted } = *asks;
+    /// The body was read, and `values` is what the wanted members say; `None` if it could not be read.
+    pub(crate) fn body(&mut self, worker: &WorkerState, values: Option<&[Name]>) {
+        let Self::Unresolved(_) = self else { return };
+        let Self::Unresolved(unresolved) = std::mem::take(self) else { return };
+        let Unresolved { rules, pending, wanted } = *unresolved;
         let known = guarded(worker, || {
-            let who = match said {
-                Some(said) => facts(&wanted, said, |facts| rules.body(pending, facts)),
+            let who = match values {
+                Some(values) => facts(&wanted, values, |facts| rules.body(pending, facts)),
                 None => pending.unread(),
             };
             worker.observer.borrow_mut().tenant(who.rule);
             who
         });
-        *self = known.map_or_else(Self::default, Self::Known);
+        *self = known.map_or_else(Self::default, Self::Resolved);
     }
 
     /// Takes the identity at the exchange's end. A tenant that is not resolved by then is resolved without the body.
     pub(crate) fn take(&mut self, worker: &WorkerState) -> Who {
         self.body(worker, None);
         match std::mem::take(self) {
-            Self::Known(who) => who,
-            Self::Asks(_) => nobody(),
+            Self::Resolved(who) => who,
+            Self::Unresolved(_) => default_identity(),
         }
     }
 }
 
 impl Default for TenantResolution {
     fn default() -> Self {
-        Self::Known(nobody())
+        Self::Resolved(default_identity())
     }
 }
 
 /// The identity of a request whose rules failed.
-fn nobody() -> Who {
+fn default_identity() -> Who {
     Who { tenant: DEFAULT_TENANT.into(), principal: None, consumer: None, rule: RuleKind::Default }
 }
 
 /// Gives the values of the wanted members to `ask`, as the rules take them.
-fn facts<R>(wanted: &Wanted, said: &[Name], ask: impl FnOnce(&BodyFacts<'_>) -> R) -> R {
+fn facts<R>(wanted: &Wanted, values: &[Name], ask: impl FnOnce(&BodyFacts<'_>) -> R) -> R {
     let mut facts = BodyFacts::default();
     let mut metadata = Vec::new();
-    for (member, said) in wanted.members().iter().zip(said).filter(|(_, said)| !said.is_empty()) {
-        let said = said.as_str().as_bytes();
+    for (member, value) in wanted.members().iter().zip(values).filter(|(_, value)| !value.is_empty()) {
+        let value = value.as_str().as_bytes();
         match member {
-            Member::User => facts.user = Some(said),
-            Member::SafetyIdentifier => facts.safety_identifier = Some(said),
-            Member::Metadata(key) => metadata.push((&**key, said)),
+            Member::User => facts.user = Some(value),
+            Member::SafetyIdentifier => facts.safety_identifier = Some(value),
+            Member::Metadata(key) => metadata.push((&**key, value)),
         }
     }
     ask(&BodyFacts { metadata: &metadata, ..facts })
 }
 
-/// Asks the rules. A panic is counted, and the answer is missing.
+/// Calls the rules. A panic is counted, and the answer is missing.
 fn guarded<R>(worker: &WorkerState, ask: impl FnOnce() -> R) -> Option<R> {
     catch_unwind(AssertUnwindSafe(ask)).map_err(|_panic| worker.lose(Dropped::Panic)).ok()
 }

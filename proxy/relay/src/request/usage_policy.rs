@@ -17,13 +17,13 @@ pub(crate) fn has_stream_options(dialect: Dialect) -> bool {
     matches!(dialect, Dialect::OpenaiChat | Dialect::OpenaiCompletions)
 }
 
-/// Returns whether a server of this kind may go on with a named conversation when its client left; unknown ones may.
-pub(crate) fn keeps_conversations(upstream: &Upstream, learned: &UpstreamProfile) -> bool {
-    kind_of(upstream, learned).is_none_or(|kind| matches!(kind, Kind::LlamaCpp | Kind::Openai))
+/// Returns true if a server of this kind may go on with a named conversation when its client left; unknown ones may.
+pub(crate) fn keeps_conversations(upstream: &Upstream, profile: &UpstreamProfile) -> bool {
+    kind_of(upstream, profile).is_none_or(|kind| matches!(kind, Kind::LlamaCpp | Kind::Openai))
 }
 
-fn kind_of(upstream: &Upstream, learned: &UpstreamProfile) -> Option<Kind> {
-    upstream.kind.or_else(|| learned.found_kind())
+fn kind_of(upstream: &Upstream, profile: &UpstreamProfile) -> Option<Kind> {
+    upstream.kind.or_else(|| profile.found_kind())
 }
 
 /// The usage to ask for, or the reason why none is asked for.
@@ -67,20 +67,20 @@ impl UsagePolicy<'_> {
 
     /// The question to ask in a request with these fields.
     fn question(&self, dialect: Dialect, headers: &HeaderMap) -> Question {
-        let Self { upstream, profile: learned, client: asker, now } = *self;
+        let Self { upstream, profile, client: asker, now } = *self;
         if upstream.usage == Policy::Observe {
             return Err(UsageStep::Observed);
         }
-        let kind = kind_of(upstream, learned);
-        let running = upstream.usage == Policy::Continuous && !learned.refuses_running(asker, now);
+        let kind = kind_of(upstream, profile);
+        let running = upstream.usage == Policy::Continuous && !profile.refuses_running(asker, now);
         // A replay begins at an offset in the bytes that the server sent, so those must be the client's.
         let timings =
             running && kind == Some(Kind::LlamaCpp) && !headers.contains_key(headers::CONVERSATION_ID);
         let ends_counted =
             dialect == Dialect::OpenaiCompletions && kind.is_some_and(completions_always_count);
-        let include = if !has_stream_options(dialect) || ends_counted || learned.sends_usage_unasked(now) {
+        let include = if !has_stream_options(dialect) || ends_counted || profile.sends_usage_unasked(now) {
             Err(UsageStep::SentUnasked)
-        } else if learned.refuses_include(asker, now) {
+        } else if profile.refuses_include(asker, now) {
             Err(UsageStep::Refused)
         } else {
             Ok(())
@@ -95,7 +95,7 @@ impl UsagePolicy<'_> {
         }
         let include = include.is_ok();
         // A server of an unknown kind might answer with other frames.
-        let continuous = include && running && kind.is_some_and(|kind| counts_continuously(kind, learned));
+        let continuous = include && running && kind.is_some_and(|kind| counts_continuously(kind, profile));
         let alone_is_void = continuous && kind == Some(Kind::Vllm) || kind == Some(Kind::LlamaCpp);
         Ok(Ask {
             include,
@@ -107,7 +107,7 @@ impl UsagePolicy<'_> {
     }
 }
 
-/// Returns whether the server refuses a flag that is neither `true` nor `false`.
+/// Returns true if the server refuses a flag that is neither `true` nor `false`.
 fn takes_plain_flags_only(kind: Kind) -> bool {
     matches!(kind, Kind::LlamaCpp | Kind::Tgi | Kind::MistralRs | Kind::Ollama)
 }
@@ -124,9 +124,9 @@ pub(crate) fn counts_each_answer(kind: Option<Kind>) -> bool {
 }
 
 /// Returns true if the server knows `continuous_usage_stats` and frames its answers the same with it.
-fn counts_continuously(kind: Kind, learned: &UpstreamProfile) -> bool {
+fn counts_continuously(kind: Kind, profile: &UpstreamProfile) -> bool {
     match kind {
-        Kind::Vllm => !learned.has_rust_front_end(),
+        Kind::Vllm => !profile.has_rust_front_end(),
         Kind::Sglang | Kind::TensorrtLlm | Kind::Lmdeploy | Kind::Openai => true,
         _ => false,
     }

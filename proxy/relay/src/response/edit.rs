@@ -21,7 +21,7 @@ pub(crate) struct Edit {
     /// Runs while bytes wait, and where in the body those bytes begin.
     overdue: Option<(u64, Pin<Box<Sleep>>)>,
     /// Cuts that failed and were counted.
-    told: u64,
+    counted: u64,
     /// The editor failed; the rest passes as it comes.
     failed: bool,
 }
@@ -75,8 +75,8 @@ impl Edit {
     }
 
     fn tell(&mut self, in_flight: &InFlight) {
-        while self.told < self.editor.missed() {
-            self.told += 1;
+        while self.counted < self.editor.missed() {
+            self.counted += 1;
             in_flight.worker.lose(Dropped::UsageEdit);
         }
     }

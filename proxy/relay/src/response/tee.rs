@@ -289,8 +289,8 @@ fn held(edit: &mut Option<Box<Edit>>) -> Option<Bytes> {
     edit.as_mut()?.release()
 }
 
-/// The first piece of a slice; the rest waits in `ahead`. The engine takes a slice whole however small the client's window
-/// is, so that under HTTP/2 the pace at which the client takes it shows between the pieces only.
+/// The first piece of a slice; the rest waits in `ahead`. The engine takes a slice whole however small the
+/// client's window is, so that under HTTP/2 the pace at which the client takes it shows between the pieces only.
 fn piece(in_flight: &InFlight, mut bytes: Bytes, ahead: &mut Bytes) -> Bytes {
     if !in_flight.is_http1 && bytes.len() > limits::H2_PIECE_BYTES {
         *ahead = bytes.split_off(limits::H2_PIECE_BYTES);

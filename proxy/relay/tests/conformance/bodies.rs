@@ -160,7 +160,7 @@ fn trailers_pass_if_announced_and_wanted() {
 }
 
 #[test]
-fn expect_is_met_here_and_only_when_the_body_is_wanted() {
+fn expect_continue_is_answered_when_body_is_read() {
     let upstream = Upstream::start(|peer, _| {
         let head = peer.head().unwrap();
         assert!(!head.to_lowercase().contains("expect"), "{head}");

@@ -133,7 +133,7 @@ fn while_it_is_too_slow() {
 }
 
 #[test]
-fn a_reset_counts_even_if_half_closing_is_allowed() {
+fn reset_cancels_even_with_half_close() {
     let (told, learned) = mpsc::channel();
     let (ready, reached) = mpsc::channel();
     let upstream = Upstream::start(move |peer, _| {

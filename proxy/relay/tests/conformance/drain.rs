@@ -61,7 +61,7 @@ fn new_connections_are_served_during_the_delay() {
 }
 
 #[test]
-fn a_stream_that_does_not_finish_is_cut_after_the_grace() {
+fn unfinished_stream_is_cut_after_the_grace() {
     let (upstream, _go) = streaming();
     let proxy = Proxy::with(upstream.address, |plan| plan.drain_grace = Duration::from_millis(300));
     let mut client = proxy.connect();
@@ -115,7 +115,7 @@ fn a_connection_that_answers_says_that_it_ends() {
 }
 
 #[test]
-fn a_stream_we_cut_is_not_the_clients_doing() {
+fn stream_cut_by_the_drain_ends_locally() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();
         peer.exactly(2);

@@ -129,7 +129,7 @@ fn an_upstream_that_dies_resets_the_stream() {
 }
 
 #[test]
-fn a_reset_stream_cancels_its_upstream_and_no_other() {
+fn reset_stream_cancels_its_upstream_only() {
     let (told, learned) = mpsc::channel();
     let upstream = Upstream::start(move |peer, number| {
         peer.head();

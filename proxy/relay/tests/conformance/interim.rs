@@ -65,7 +65,7 @@ fn a_flood_is_cut() {
 }
 
 #[test]
-fn hop_by_hop_fields_of_a_hint_end_here() {
+fn hop_by_hop_fields_of_hints_are_removed() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();
         peer.send(

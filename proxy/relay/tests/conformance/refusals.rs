@@ -60,7 +60,7 @@ fn ambiguous_requests_never_reach_the_upstream() {
 }
 
 #[test]
-fn what_the_refused_body_says_is_not_a_request() {
+fn refused_body_is_not_read_as_a_request() {
     let upstream = Upstream::answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
     let proxy = Proxy::new(upstream.address);
     let mut client = proxy.connect();
@@ -90,7 +90,7 @@ fn unread_body_of_long_target_resets_nothing() {
 }
 
 #[test]
-fn both_lengths_go_on_as_one_and_end_the_connection() {
+fn both_lengths_become_one_and_close_the_connection() {
     let upstream = Upstream::start(|peer, _| {
         let head = peer.head().unwrap();
         assert!(!head.to_lowercase().contains("content-length"), "{head}");
@@ -110,7 +110,7 @@ fn both_lengths_go_on_as_one_and_end_the_connection() {
 }
 
 #[test]
-fn a_body_that_is_not_framed_as_said_is_refused() {
+fn misframed_body_is_refused() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();
         peer.closed_after(crate::support::now());
@@ -201,7 +201,7 @@ fn upstreams_that_break_http() {
 }
 
 #[test]
-fn a_response_with_two_framings_keeps_the_true_one() {
+fn response_with_two_framings_keeps_the_valid_one() {
     let upstream = Upstream::answering(
         "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n0\r\n\r\n",
     );

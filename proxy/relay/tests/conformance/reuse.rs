@@ -71,7 +71,7 @@ fn a_connection_that_closed_while_idle_is_noticed() {
 const STREAM: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n";
 
 #[test]
-fn a_server_that_closes_after_each_stream_without_a_word_costs_no_request() {
+fn server_that_closes_after_streams_costs_no_request() {
     let upstream = Upstream::start(|peer, _| {
         if peer.head().is_some() {
             peer.send(STREAM);
@@ -90,7 +90,7 @@ fn a_server_that_closes_after_each_stream_without_a_word_costs_no_request() {
 }
 
 #[test]
-fn a_connection_rests_after_a_stream_and_is_used_again() {
+fn connection_is_reused_after_its_rest() {
     let upstream = Upstream::answering(STREAM);
     let proxy = Proxy::new(upstream.address);
     let mut client = proxy.connect();
@@ -133,7 +133,7 @@ fn what_was_sent_is_never_sent_twice() {
 }
 
 #[test]
-fn a_connection_not_fully_used_is_not_used_again() {
+fn connection_the_server_ends_is_not_reused() {
     for (answer, why) in [
         ("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", "the server closes"),
         ("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.0"),
@@ -152,7 +152,7 @@ fn a_connection_not_fully_used_is_not_used_again() {
 }
 
 #[test]
-fn an_answer_before_the_request_was_read_ends_both_connections() {
+fn early_answer_closes_both_connections() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();
         peer.send("HTTP/1.1 413 Payload Too Large\r\nContent-Length: 2\r\n\r\nno");

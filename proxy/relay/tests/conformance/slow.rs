@@ -11,7 +11,7 @@ use crate::support::{Upstream, eventually};
 const WHOLE: usize = 64 << 20;
 
 #[test]
-fn a_client_that_does_not_read_stops_the_upstream() {
+fn client_that_does_not_read_stops_the_upstream() {
     let sent = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&sent);
     let upstream = Upstream::start(move |peer, _| {
@@ -39,7 +39,7 @@ fn a_client_that_does_not_read_stops_the_upstream() {
 }
 
 #[test]
-fn an_upstream_that_does_not_read_stops_the_client() {
+fn upstream_that_does_not_read_stops_the_client() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();
         std::thread::sleep(Duration::from_secs(30));
@@ -57,7 +57,7 @@ fn an_upstream_that_does_not_read_stops_the_client() {
 }
 
 #[test]
-fn what_came_before_a_cut_reaches_a_slow_client() {
+fn bytes_before_a_cut_reach_a_slow_client() {
     let upstream = Upstream::start(|peer, _| {
         peer.head();
         peer.send("HTTP/1.1 200 OK\r\nContent-Length: 900000000\r\n\r\n");

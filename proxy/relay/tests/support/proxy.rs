@@ -46,7 +46,7 @@ pub(crate) struct Seen {
     pub(crate) passed: Vec<Passthrough>,
     pub(crate) refused: Vec<Refusal>,
     /// Whose requests were answered here, where that is known.
-    pub(crate) turned_away: Vec<(String, Refusal)>,
+    pub(crate) rejected: Vec<(String, Refusal)>,
     pub(crate) lost: Vec<Dropped>,
     pub(crate) usage: Vec<UsageStep>,
     /// How tenants were decided.
@@ -125,7 +125,7 @@ pub(crate) fn plan(upstream: SocketAddr) -> Plan {
         engine: EngineKind::default(),
         tenants: Arc::default(),
         gate: None,
-        tell_turned_away: false,
+        report_rejections: false,
         tokenized: Arc::default(),
         trace: None,
         workers: 1,
@@ -181,8 +181,8 @@ impl Observer for Recorder {
     fn refuse(&mut self, reason: Refusal) {
         self.0.lock().unwrap().refused.push(reason);
     }
-    fn turn_away(&mut self, tenant: &str, reason: Refusal) {
-        self.0.lock().unwrap().turned_away.push((tenant.to_owned(), reason));
+    fn reject(&mut self, tenant: &str, reason: Refusal) {
+        self.0.lock().unwrap().rejected.push((tenant.to_owned(), reason));
     }
     fn tenant(&mut self, rule: RuleKind) {
         let panics = std::mem::take(&mut self.0.lock().unwrap().rule_panics);

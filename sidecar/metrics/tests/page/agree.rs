@@ -114,7 +114,7 @@ fn play(at: usize, metrics: &Metrics, worker: &mut Worker, step: &Step, twin: &m
             twin.add("tokenmeter_refused_total", &[("reason", reason.name())], 1.0);
         }
         Step::TenantRefusal(tenant, reason) => {
-            cells.turn_away(tenant, *reason);
+            cells.reject(tenant, *reason);
             let labels = [("tenant", *tenant), ("reason", reason.name())];
             twin.add("tokenmeter_tenant_refused_total", &labels, 1.0);
         }

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_time_is_bounded_unless_the_rate_is_honest() {
+    fn whole_time_is_bounded_unless_the_rate_suffices() {
         assert_eq!(sweeps_at(400, 1000), 66, "60 s, and one for each 4 KiB");
         assert_eq!(sweeps_at(4096, 10_000), 10_000);
         assert_eq!(sweeps_at(1 << 20, 10_000), 10_000);

@@ -22,14 +22,14 @@ fn proxy(upstream: SocketAddr, spec: Spec, tell: bool) -> Proxy {
     Proxy::with(upstream, |plan| {
         in_force(spec)(plan);
         plan.gate = Some(gate);
-        plan.tell_turned_away = tell;
+        plan.report_rejections = tell;
     })
 }
 
 /// The next word of a refusal.
 fn turned(proxy: &Proxy) -> Rejection {
     match proxy.inbox.recv_timeout(DEADLINE).unwrap() {
-        Notice::Rejection(told) => told.turned,
+        Notice::Rejection(told) => told.rejection,
         Notice::Finished(finished) => panic!("a record: {:?}", finished.record),
     }
 }
@@ -59,13 +59,13 @@ fn a_refused_tenant_is_named_without_a_record() {
         assert!(head.starts_with("HTTP/1.1 429 "), "{head}");
         assert_eq!(turned(&proxy), expected);
         assert!(proxy.inbox.recv_timeout(CANCEL).is_err(), "once, and there is nothing to bill");
-        assert_eq!(proxy.seen().turned_away, [("a".to_owned(), Refusal::Budget)]);
+        assert_eq!(proxy.seen().rejected, [("a".to_owned(), Refusal::Budget)]);
         assert_eq!(proxy.seen().refused, [Refusal::Budget]);
     }
 }
 
 #[test]
-fn what_is_turned_away_before_anybody_asked_has_no_tenant() {
+fn early_rejection_has_no_tenant() {
     let server = server();
     let proxy = proxy(server.upstream.address, keys(), true);
     let request = format!("POST {CHAT} HTTP/1.1\r\nHost: a b\r\n{KEY_A}Content-Length: 0\r\n\r\n");
@@ -74,12 +74,12 @@ fn what_is_turned_away_before_anybody_asked_has_no_tenant() {
     let expected =
         Rejection { upstream: "under-test".into(), reason: Refusal::Host, status: 400, known: None };
     assert_eq!(turned(&proxy), expected);
-    assert!(proxy.seen().turned_away.is_empty());
+    assert!(proxy.seen().rejected.is_empty());
 }
 
 /// It was let in, so it has a record, and no second word.
 #[test]
-fn a_server_that_is_not_there_costs_its_tenant_a_record() {
+fn unreachable_upstream_makes_a_record() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     drop(listener);
@@ -89,7 +89,7 @@ fn a_server_that_is_not_there_costs_its_tenant_a_record() {
     let record = proxy.inbox.recv_timeout(DEADLINE).unwrap().finished().unwrap().record;
     assert_eq!((&*record.identity.tenant, record.status), ("b", 502));
     assert!(proxy.inbox.recv_timeout(CANCEL).is_err());
-    assert_eq!(proxy.seen().turned_away, [("b".to_owned(), Refusal::UpstreamUnreachable)]);
+    assert_eq!(proxy.seen().rejected, [("b".to_owned(), Refusal::UpstreamUnreachable)]);
 }
 
 #[test]
@@ -100,5 +100,5 @@ fn where_nobody_keeps_a_log_nothing_is_told() {
     exchange(&mut proxy.connect(), "GET /x HTTP/1.1\r\nHost: a b\r\n\r\n");
     eventually("both are counted", || proxy.seen().refused.len() == 2);
     assert!(proxy.inbox.recv_timeout(CANCEL).is_err());
-    assert_eq!(proxy.seen().turned_away.len(), 1);
+    assert_eq!(proxy.seen().rejected.len(), 1);
 }
