@@ -38,9 +38,9 @@ use crate::probe::{Prober, Target};
 use crate::readiness::Readiness;
 use crate::records;
 use crate::recount::Recount;
-use crate::refusal::StartError;
 use crate::reload::{self, Reload, TenantsWatch, Watch, Which};
 use crate::source::Source;
+use crate::start_error::StartError;
 use crate::totals::Totals;
 
 /// A running tokenmeter, every listener open.
@@ -308,7 +308,7 @@ fn target(upstream: &relay::Upstream) -> Target {
 
 /// Refuses a ledger that another process of this host writes: rows would wait in memory for as long as both run.
 fn refuse_second_writer(plan: &Plan) -> Result<(), StartError> {
-    let Some(ledger) = plan.books.ledger.as_ref().filter(|_| !plan.books.wait) else { return Ok(()) };
+    let Some(ledger) = plan.ledger.ledger.as_ref().filter(|_| !plan.ledger.wait) else { return Ok(()) };
     match ledger::writer_on_this_host(&ledger.path) {
         Some(writer) => Err(StartError::LedgerInUse { path: ledger.path.clone(), writer }),
         None => Ok(()),

@@ -51,7 +51,7 @@ impl Books {
         let (charges, budgets) = match plan.budgets.budgets.is_empty() {
             true => (Charges::default(), None),
             false => {
-                let path = plan.books.ledger.as_ref().map(|ledger| ledger.path.clone());
+                let path = plan.ledger.ledger.as_ref().map(|ledger| ledger.path.clone());
                 let memory = path.as_deref().map_or_else(Memory::none, Memory::beside);
                 let shut = gate.clone();
                 let hooks = Hooks {
@@ -73,7 +73,7 @@ impl Books {
                 (charges, Some(running))
             }
         };
-        let fleet = match (&plan.books.ship, plan.budgets.budgets.is_empty()) {
+        let fleet = match (&plan.ledger.ship, plan.budgets.budgets.is_empty()) {
             (Some(ship), false) => {
                 let told = charges.clone();
                 let hear = Box::new(move |all| told.observe(all));
@@ -83,16 +83,16 @@ impl Books {
         };
         let now_us = ledger::now_us();
         let today =
-            plan.books.ledger.as_ref().and_then(|ledger| spent::today(&ledger.path, currency, now_us));
+            plan.ledger.ledger.as_ref().and_then(|ledger| spent::today(&ledger.path, currency, now_us));
         // After the budgets have read what is in it: a new one is half made for a moment.
         let shipped: Arc<OnceLock<Watch>> = Arc::default();
-        let ledger = plan.books.ledger.clone().map(|ledger| {
+        let ledger = plan.ledger.ledger.clone().map(|ledger| {
             let watch = Arc::clone(&shipped);
             let has_all = move |file: &Path| watch.get().is_some_and(|watch| watch.has_all(file));
-            let may_forget = plan.books.ship.as_ref().map(|_| Arc::new(has_all) as MayForget);
+            let may_forget = plan.ledger.ship.as_ref().map(|_| Arc::new(has_all) as MayForget);
             ledger::start(ledger::Plan { may_forget, ..ledger })
         });
-        let shipper = plan.books.ship.clone().map(ship::start).transpose()?;
+        let shipper = plan.ledger.ship.clone().map(ship::start).transpose()?;
         if let Some(shipper) = &shipper {
             shipped.get_or_init(|| shipper.watch());
         }
@@ -126,9 +126,8 @@ impl Books {
         let (prices, spend, shown) =
             (Arc::clone(&self.prices), self.spend.clone(), path.display().to_string());
         FileWatch::new(Which::Prices, path, prices::FILE_BYTES, move |text| {
-            let (book, warnings) = prices::parse(&shown, text).map_err(|mistakes| {
-                mistakes.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
-            })?;
+            let (book, warnings) = prices::parse(&shown, text)
+                .map_err(|errors| errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
             let before = prices.load();
             if before.as_ref().is_some_and(|before| before.hash() == book.hash()) {
                 return Ok(());

@@ -20,7 +20,7 @@ use crate::plan::BudgetsPlan;
 
 /// What the budgets need of others.
 pub(crate) struct Hooks {
-    /// What the ledger has, by tenant and day, from this day on. Asked once, before the first charge.
+    /// What the ledger has, by tenant and day, from this day on. Action once, before the first charge.
     pub(crate) restore: Box<dyn FnOnce(i32) -> Result<Sums, String> + Send>,
     /// Where it is kept what was told.
     pub(crate) memory: Memory,

@@ -1,6 +1,5 @@
-//! The command line, made of the table of settings: each row is a flag of `run` and of
-//! `check-config`, with its variable, unit and default in the help. `run` is what happens if no
-//! command is named.
+//! The command line. Each row of the table of settings is a flag of `run` and of `check-config`,
+//! with its variable, unit and default in the help. `run` is the default command.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -11,88 +10,87 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::command::{ledger, prices, spend, tenants};
-use crate::curve::{self, Wish};
+use crate::curve::{self, CurveArgs};
 use crate::settings::{Form, SETTINGS, Setting, variable};
 
-/// What was asked for.
+/// A parsed command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum Action {
     /// Run the proxy.
     Run(Flags),
-    /// Show the effective settings, or what is wrong with them.
+    /// Show the effective settings, or their errors.
     CheckConfig {
         /// The settings to check.
         flags: Flags,
-        /// Whether to say where each was written.
+        /// Shows the origin of each setting.
         show_origin: bool,
     },
     /// Show the degradation curve of a running proxy.
-    Curve(Wish),
-    /// Do something to a ledger by hand.
-    Ledger(ledger::Wish),
-    /// Show what each tenant spent.
-    Spend(Box<spend::Wish>),
-    /// Hash API keys, or ask a tenants file.
-    Tenants(tenants::Wish),
-    /// Do something with price files.
-    Prices(prices::Wish),
+    Curve(CurveArgs),
+    /// Manage a ledger.
+    Ledger(ledger::LedgerArgs),
+    /// Report the spend.
+    Spend(Box<spend::SpendArgs>),
+    /// Hash API keys, check a tenants file or try a request.
+    Tenants(tenants::TenantsArgs),
+    /// Manage price files.
+    Prices(prices::PricesArgs),
     /// Run the demonstration.
     Demo {
-        /// How long; until it is interrupted if not said.
+        /// The duration in seconds; without one, until it is interrupted.
         seconds: Option<u64>,
-        /// Where the proxy listens, if said.
+        /// The address of the proxy.
         listen: Option<String>,
-        /// Where the page is, if said.
+        /// The admin address.
         admin: Option<String>,
     },
 }
 
-/// Settings written as flags.
+/// The settings given as flags.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Flags {
-    /// The settings file, if one is named.
+    /// The path of the settings file.
     pub config: Option<String>,
-    /// By key.
+    /// The text of each flag, by key.
     pub settings: BTreeMap<&'static str, String>,
 }
 
-/// Reads the command line. The error is clap's, and knows how to print itself: it is also how
-/// `--help` and `--version` come out.
-pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Asked, clap::Error> {
+/// Parses the command line. `--help` and `--version` are errors of clap, too, which prints them.
+pub fn read(arguments: impl IntoIterator<Item = OsString>) -> Result<Action, clap::Error> {
     let matches = command().try_get_matches_from(arguments).map_err(with_hint)?;
     Ok(match matches.subcommand() {
         Some(("check-config", matches)) => {
-            Asked::CheckConfig { flags: flags(matches), show_origin: matches.get_flag("show-origin") }
+            Action::CheckConfig { flags: flags(matches), show_origin: matches.get_flag("show-origin") }
         }
-        Some(("curve", matches)) => Asked::Curve(Wish::of(matches)),
-        Some(("ledger", matches)) => Asked::Ledger(ledger::Wish::of(matches)),
-        Some(("spend", matches)) => Asked::Spend(Box::new(spend::Wish::of(matches))),
-        Some(("tenants", matches)) => Asked::Tenants(tenants::Wish::of(matches)),
-        Some(("prices", matches)) => Asked::Prices(prices::Wish::of(matches)),
-        Some(("demo", matches)) => Asked::Demo {
+        Some(("curve", matches)) => Action::Curve(CurveArgs::of(matches)),
+        Some(("ledger", matches)) => Action::Ledger(ledger::LedgerArgs::of(matches)),
+        Some(("spend", matches)) => Action::Spend(Box::new(spend::SpendArgs::of(matches))),
+        Some(("tenants", matches)) => Action::Tenants(tenants::TenantsArgs::of(matches)),
+        Some(("prices", matches)) => Action::Prices(prices::PricesArgs::of(matches)),
+        Some(("demo", matches)) => Action::Demo {
             seconds: matches.get_one("seconds").copied(),
             listen: matches.get_one("listen").cloned(),
             admin: matches.get_one("admin").cloned(),
         },
-        Some((_, matches)) => Asked::Run(flags(matches)),
-        None => Asked::Run(flags(&matches)),
+        Some((_, matches)) => Action::Run(flags(matches)),
+        None => Action::Run(flags(&matches)),
     })
 }
 
-/// Adds the remedy for `--access-log true`: the value of a switch is part of the same argument.
+/// Adds a remedy for `--access-log true`: the value of a switch is part of the same argument.
 fn with_hint(mut error: clap::Error) -> clap::Error {
-    // Before a subcommand's name a stray word is taken for one.
+    // Clap reads a stray word before the command's name as a command.
     let stray = [ContextKind::InvalidArg, ContextKind::InvalidSubcommand].map(|kind| error.get(kind));
     let stray = stray.into_iter().flatten().map(ToString::to_string);
     let value = { stray }.find(|word| ["true", "false"].contains(&word.as_str()));
     if let Some(value) = value {
-        let hint = format!("write the value of a switch behind `=`, as in --access-log={value}");
+        let hint = format!("write the value of a switch after `=`, as in --access-log={value}");
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
     }
     error
 }
 
-/// The version, with the commit where the build was told it by `TOKENMETER_COMMIT`.
+/// Returns the version, with the commit if the build set `TOKENMETER_COMMIT`.
 pub fn version() -> &'static str {
     static VERSION: LazyLock<String> = LazyLock::new(|| match option_env!("TOKENMETER_COMMIT") {
         Some(commit) => format!("{} ({commit})", env!("CARGO_PKG_VERSION")),
@@ -113,18 +111,19 @@ fn command() -> Command {
         .args(settings())
         .subcommand(
             Command::new("run")
-                .about("Run the proxy (what happens if no command is named)")
+                .about("Run the proxy (the default command)")
                 .after_help(EXAMPLES)
                 .args(settings()),
         )
         .subcommand(
             Command::new("check-config")
-                .about("Print the settings that would run; exit 2 and all mistakes if they would not")
+                .about("Print the effective settings, or all errors with exit code 2")
                 .args(settings())
                 .arg(
-                    Arg::new("show-origin").long("show-origin").action(ArgAction::SetTrue).help(
-                        "Say where each setting was written: flag, variable, file and line, or default",
-                    ),
+                    Arg::new("show-origin")
+                        .long("show-origin")
+                        .action(ArgAction::SetTrue)
+                        .help("Show the origin of each setting: flag, variable, file and line, or default"),
                 ),
         )
         .subcommand(curve::command())
@@ -137,37 +136,37 @@ fn command() -> Command {
 
 fn demo() -> Command {
     Command::new("demo")
-        .about("Show it at work: a simulated server, the proxy and clients, in one process")
+        .about("Run a demonstration: a simulated server, the proxy and clients, in one process")
         .after_help(DEMO_EXAMPLES)
         .arg(
             Arg::new("seconds")
                 .long("seconds")
                 .value_name("N")
                 .value_parser(clap::value_parser!(u64).range(1..=86_400))
-                .help("End by itself after so many seconds; without it, Ctrl-C ends it"),
+                .help("Duration in seconds; without it the demonstration runs until Ctrl-C"),
         )
         .arg(
             Arg::new("listen")
                 .long("listen")
                 .value_name("ADDR")
-                .help("Where the proxy listens [default: 127.0.0.1:9800, or a free port if that is taken]"),
+                .help("Address of the proxy [default: 127.0.0.1:9800, or a free port if that is in use]"),
         )
         .arg(Arg::new("admin").long("admin").value_name("ADDR").help(
-            "Where the live page and /metrics are [default: 127.0.0.1:9464, or a free port if that is taken]",
+            "Address of the live page and /metrics [default: 127.0.0.1:9464, or a free port if that is in use]",
         ))
 }
 
 fn settings() -> impl Iterator<Item = Arg> {
     let config = Arg::new("config").long("config").value_name("FILE").help(format!(
-        "A YAML file with the same settings, keys written with `_`; paths in it are relative to the folder \
-         tokenmeter is started in, as those of flags are, not to the file [env: {}]",
+        "Settings file (YAML), keys written with `_`; paths in it are relative to the working directory, not to \
+         the file [env: {}]",
         variable("config")
     ));
     std::iter::once(config).chain(SETTINGS.iter().map(argument))
 }
 
 fn argument(setting: &'static Setting) -> Arg {
-    // Clap wants names that live as long as the process; this is built once.
+    // Clap requires a static name; the command line is built once per process.
     let flag: &'static str = setting.key.replace('_', "-").leak();
     let argument = Arg::new(setting.key).long(flag).help(help(setting));
     match setting.form {
@@ -211,14 +210,14 @@ Examples:
   tokenmeter check-config --config tokenmeter.yaml --show-origin
   tokenmeter demo
 
-A setting counts where it is found first: flag, environment, file, default; what
-an upstream's entry says of itself stands. A file for two servers:
+Precedence: flag, environment, file, default; a key in an upstream's entry
+precedes them all. A settings file for two servers:
   upstreams:
     - {name: chat, url: \"http://10.0.0.1:8000\", listen: \"127.0.0.1:9800\"}
     - {name: code, url: \"http://10.0.0.2:8080\", listen: \"127.0.0.1:9801\"}
 
 Signals: SIGTERM or SIGINT drains and exits 0, a second one exits at once.
-Exit codes: 1 could not run, 2 wrong settings.";
+Exit codes: 1 failure, 2 invalid settings.";
 
 const DEMO_EXAMPLES: &str = "\
 Examples:

@@ -1,5 +1,4 @@
-//! What each command does, from the flags to the exit code: 0 done, 1 could not run, 2 the
-//! settings are wrong.
+//! The commands, from the flags to the exit code: 0 success, 1 failure, 2 invalid settings.
 
 mod closed;
 pub(crate) mod ledger;
@@ -14,56 +13,56 @@ pub(crate) mod who;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use crate::cli::{Asked, Flags};
+use crate::cli::{Action, Flags};
 use crate::curve;
 use crate::demo::{self, DemoError};
+use crate::diagnostic::Diagnostics;
 use crate::file;
 use crate::machine::{Machine, ThisMachine};
-use crate::mistake::Mistakes;
 use crate::plan::Plan;
 use crate::run;
-use crate::settings::{Written, variable};
+use crate::settings::{RawSettings, variable};
 
 use tenants::TenantsError;
 
-/// The settings are wrong, and nothing was started.
-const WRONG_SETTINGS: u8 = 2;
+/// The exit code of invalid settings; nothing was started.
+const INVALID_SETTINGS: u8 = 2;
 
-/// Does what was asked for.
-pub fn execute(asked: Asked) -> ExitCode {
-    match asked {
-        Asked::Run(flags) => run(&flags),
-        Asked::CheckConfig { flags, show_origin } => check_config(&flags, show_origin),
-        Asked::Curve(wish) => curve::run(&wish).unwrap_or_else(|error| could_not_run(&error)),
-        Asked::Ledger(wish) => ledger::run(&wish).unwrap_or_else(|error| could_not_run(&error)),
-        Asked::Spend(wish) => spend::run(&wish).unwrap_or_else(|error| could_not_run(&error)),
-        Asked::Tenants(wish) => tenants(&wish),
-        Asked::Prices(wish) => prices::run(&wish).unwrap_or_else(|error| could_not_run(&error)),
-        Asked::Demo { seconds, listen, admin } => demo(seconds, listen, admin),
+/// Executes the command.
+pub fn execute(action: Action) -> ExitCode {
+    match action {
+        Action::Run(flags) => run(&flags),
+        Action::CheckConfig { flags, show_origin } => check_config(&flags, show_origin),
+        Action::Curve(args) => curve::run(&args).unwrap_or_else(|error| fail(&error)),
+        Action::Ledger(args) => ledger::run(&args).unwrap_or_else(|error| fail(&error)),
+        Action::Spend(args) => spend::run(&args).unwrap_or_else(|error| fail(&error)),
+        Action::Tenants(args) => tenants(&args),
+        Action::Prices(args) => prices::run(&args).unwrap_or_else(|error| fail(&error)),
+        Action::Demo { seconds, listen, admin } => demo(seconds, listen, admin),
     }
 }
 
 fn run(flags: &Flags) -> ExitCode {
     match plan(flags) {
-        Ok(plan) => run::run(&plan).unwrap_or_else(|error| could_not_run(&error)),
-        Err(mistakes) => wrong(&mistakes),
+        Ok(plan) => run::run(&plan).unwrap_or_else(|error| fail(&error)),
+        Err(errors) => invalid_settings(&errors),
     }
 }
 
-fn tenants(wish: &tenants::Wish) -> ExitCode {
-    match tenants::run(wish) {
+fn tenants(args: &tenants::TenantsArgs) -> ExitCode {
+    match tenants::run(args) {
         Ok(code) => code,
-        Err(TenantsError::Mistakes(mistakes)) => wrong(&mistakes),
-        Err(error) => could_not_run(&error),
+        Err(TenantsError::Diagnostics(errors)) => invalid_settings(&errors),
+        Err(error) => fail(&error),
     }
 }
 
 fn demo(seconds: Option<u64>, listen: Option<String>, admin: Option<String>) -> ExitCode {
     match demo::run(seconds, listen, admin) {
         Ok(code) => code,
-        Err(DemoError::Settings(mistakes)) => wrong(&mistakes),
-        Err(DemoError::Start(error)) => could_not_run(&error),
-        Err(DemoError::Simulation(error)) => could_not_run(&error),
+        Err(DemoError::Settings(errors)) => invalid_settings(&errors),
+        Err(DemoError::Start(error)) => fail(&error),
+        Err(DemoError::Simulation(error)) => fail(&error),
     }
 }
 
@@ -71,42 +70,42 @@ fn check_config(flags: &Flags, show_origin: bool) -> ExitCode {
     match plan(flags) {
         Ok(plan) => {
             for warning in &plan.warnings {
-                complain(&format!("warning: {warning}"));
+                print_error(&format!("warning: {warning}"));
             }
-            // A reader that hung up has read what it wanted.
+            // A closed pipe is no error: its reader has enough.
             let _ = io::stdout().write_all(plan.effective.show(show_origin).as_bytes());
             ExitCode::SUCCESS
         }
-        Err(mistakes) => wrong(&mistakes),
+        Err(errors) => invalid_settings(&errors),
     }
 }
 
-/// Plans a run by the flags, this process's environment and the file either of them names.
-fn plan(flags: &Flags) -> Result<Plan, Mistakes> {
-    // What is not UTF-8 cannot be a right value; made readable, it is told as a wrong one.
+/// Plans a run from the flags, the environment and the settings file.
+fn plan(flags: &Flags) -> Result<Plan, Diagnostics> {
+    // A variable that is not UTF-8 is read lossily, and reported as an invalid value.
     let env = |name: &str| ThisMachine.variable(name);
     let path = flags.config.clone().or_else(|| env(&variable("config")).filter(|path| !path.is_empty()));
-    let (file, unreadable) = match path.map(|path| file::read(&path)).transpose() {
+    let (file, file_error) = match path.map(|path| file::read(&path)).transpose() {
         Ok(file) => (file, None),
-        Err(mistake) => (None, Some(mistake)),
+        Err(error) => (None, Some(error)),
     };
-    let mut written = Written::merge(&flags.settings, &env, file);
-    written.file_unread = unreadable.is_some();
-    written.mistakes.extend(unreadable);
+    let mut written = RawSettings::merge(&flags.settings, &env, file);
+    written.file_unread = file_error.is_some();
+    written.errors.extend(file_error);
     Plan::make(&written, &ThisMachine)
 }
 
-fn could_not_run(error: &dyn std::error::Error) -> ExitCode {
-    complain(&error.to_string());
+fn fail(error: &dyn std::error::Error) -> ExitCode {
+    print_error(&error.to_string());
     ExitCode::FAILURE
 }
 
-fn wrong(mistakes: &Mistakes) -> ExitCode {
-    complain(&mistakes.to_string());
-    ExitCode::from(WRONG_SETTINGS)
+fn invalid_settings(errors: &Diagnostics) -> ExitCode {
+    print_error(&errors.to_string());
+    ExitCode::from(INVALID_SETTINGS)
 }
 
-fn complain(what: &str) {
-    // Without a stderr there is nobody to tell.
-    let _ = writeln!(io::stderr(), "tokenmeter: {what}");
+fn print_error(message: &str) {
+    // Without a stderr the message has no reader.
+    let _ = writeln!(io::stderr(), "tokenmeter: {message}");
 }

@@ -19,7 +19,7 @@ use crate::url::{Url, WRITE};
 
 /// What is to be shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub struct CurveArgs {
     from: Url,
     model: Option<String>,
     over: Option<Duration>,
@@ -34,7 +34,7 @@ enum Format {
     Svg,
 }
 
-impl Wish {
+impl CurveArgs {
     /// As the flags have it.
     pub(crate) fn of(matches: &ArgMatches) -> Self {
         Self {
@@ -93,15 +93,15 @@ pub(crate) fn command() -> Command {
 }
 
 /// Asks, and prints.
-pub(crate) fn run(wish: &Wish) -> Result<ExitCode, CurveError> {
+pub(crate) fn run(args: &CurveArgs) -> Result<ExitCode, CurveError> {
     let runtime = Builder::new_current_thread().enable_all().build().map_err(CurveError::Runtime)?;
-    let curves = runtime.block_on(curves(wish))?;
-    let text = match wish.format {
+    let curves = runtime.block_on(curves(args))?;
+    let text = match args.format {
         Format::Table => curve::table(&curves),
         Format::Json => curve::json(&curves),
         Format::Svg => curve::svg(&curves).map_err(|error| CurveError::Svg(error.to_string()))?,
     };
-    match &wish.output {
+    match &args.output {
         Some(path) => std::fs::write(path, text).map_err(|error| CurveError::Write(path.clone(), error))?,
         None => {
             // A reader that hung up has read what it wanted.
@@ -111,24 +111,24 @@ pub(crate) fn run(wish: &Wish) -> Result<ExitCode, CurveError> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn curves(wish: &Wish) -> Result<Curves, CurveError> {
-    let first = read(&wish.from).await?;
-    let (reading, window) = match wish.over {
+async fn curves(args: &CurveArgs) -> Result<Curves, CurveError> {
+    let first = read(&args.from).await?;
+    let (reading, window) = match args.over {
         None => (first, Window::SinceStart),
         Some(over) => {
             if io::stderr().is_terminal() {
                 let _ = writeln!(io::stderr(), "tokenmeter: read once; again in {} s", over.as_secs());
             }
             sleep(over).await;
-            let later = read(&wish.from).await?;
-            let since = later.less(&first).map_err(|why| CurveError::ReadingError(wish.from.clone(), why))?;
+            let later = read(&args.from).await?;
+            let since = later.less(&first).map_err(|why| CurveError::ReadingError(args.from.clone(), why))?;
             (since, Window::Last(over))
         }
     };
-    let curves = Curves::of(&reading, window, wish.model.as_deref());
+    let curves = Curves::of(&reading, window, args.model.as_deref());
     if curves.models.is_empty() {
         let timed = reading.models().map(str::to_owned).collect();
-        return Err(CurveError::Nothing { wish: Box::new(wish.clone()), timed });
+        return Err(CurveError::Nothing { args: Box::new(args.clone()), timed });
     }
     Ok(curves)
 }
@@ -155,7 +155,7 @@ pub(crate) enum CurveError {
     ReadingError(Url, ReadingError),
     /// The page is right, but there is nothing on it of what was wished for.
     Nothing {
-        wish: Box<Wish>,
+        args: Box<CurveArgs>,
         timed: Vec<String>,
     },
     Svg(String),
@@ -178,7 +178,7 @@ impl fmt::Display for CurveError {
                 }
             }
             Self::ReadingError(from, why) => write!(f, "{from}/metrics: {why}"),
-            Self::Nothing { wish, timed } => nothing(f, wish, timed),
+            Self::Nothing { args, timed } => nothing(f, args, timed),
             Self::Svg(error) => {
                 write!(f, "the picture cannot be drawn: {error}; --format table has the same numbers")
             }
@@ -191,8 +191,8 @@ impl fmt::Display for CurveError {
 
 impl std::error::Error for CurveError {}
 
-fn nothing(f: &mut fmt::Formatter<'_>, wish: &Wish, timed: &[String]) -> fmt::Result {
-    let Wish { from, model, over, .. } = wish;
+fn nothing(f: &mut fmt::Formatter<'_>, args: &CurveArgs, timed: &[String]) -> fmt::Result {
+    let CurveArgs { from, model, over, .. } = args;
     match (model, over) {
         (Some(model), _) if !timed.is_empty() => {
             write!(f, "{from}/metrics has timed no stream of a model `{}`; ", model.escape_debug())?;

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::{CurveError, Wish, admin, command, over};
+use super::{CurveArgs, CurveError, admin, command, over};
 
-fn wish(line: &str) -> Wish {
-    Wish::of(&command().try_get_matches_from(line.split(' ')).unwrap())
+fn args(line: &str) -> CurveArgs {
+    CurveArgs::of(&command().try_get_matches_from(line.split(' ')).unwrap())
 }
 
 #[test]
@@ -35,14 +35,14 @@ fn the_page_itself_is_as_good_an_address() {
         admin("127.0.0.1:9464").unwrap_err(),
         "not a URL; write http://HOST:PORT, as in http://127.0.0.1:9464"
     );
-    assert!(wish("curve").from.to_string() == "http://127.0.0.1:9464");
+    assert!(args("curve").from.to_string() == "http://127.0.0.1:9464");
 }
 
 #[test]
 fn nothing_to_show_says_why() {
     let told = |line: &str, timed: &[&str]| {
         let timed = timed.iter().map(|name| name.to_string()).collect();
-        CurveError::Nothing { wish: Box::new(wish(line)), timed }.to_string()
+        CurveError::Nothing { args: Box::new(args(line)), timed }.to_string()
     };
     assert_eq!(
         told("curve --model qwen3-8", &["llama-3", "qwen3-8b"]),

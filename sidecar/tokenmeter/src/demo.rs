@@ -20,13 +20,13 @@ use tokio::runtime::Builder;
 use tokio::time::{Instant, interval, sleep, sleep_until};
 
 use crate::assemble::Process;
+use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::log;
 use crate::machine::ThisMachine;
-use crate::mistake::{Mistake, Mistakes};
 use crate::plan::Plan;
-use crate::refusal::StartError;
-use crate::settings::{Written, setting};
+use crate::settings::{RawSettings, setting};
 use crate::signals::Signals;
+use crate::start_error::StartError;
 use office::{Office, TENANT_HEADER, TENANTS};
 use schedule::Schedule;
 
@@ -34,7 +34,7 @@ use schedule::Schedule;
 #[derive(Debug)]
 pub(crate) enum DemoError {
     /// An address was wrong.
-    Settings(Mistakes),
+    Settings(Diagnostics),
     /// The proxy did not start.
     Start(StartError),
     /// The simulated server or its clients could not run.
@@ -91,11 +91,11 @@ fn plan(
     flags.extend(office.flags());
     flags.insert("listen", listen.unwrap_or_else(|| usual_or_free("listen")));
     flags.insert("admin", admin.unwrap_or_else(|| usual_or_free("admin")));
-    let plan =
-        Plan::make(&Written::merge(&flags, &|_| None, None), &ThisMachine).map_err(DemoError::Settings)?;
+    let plan = Plan::make(&RawSettings::merge(&flags, &|_| None, None), &ThisMachine)
+        .map_err(DemoError::Settings)?;
     let listen = plan.relay.upstreams[0].listen.ip();
     if !listen.is_loopback() && !listen.is_unspecified() {
-        return Err(DemoError::Settings(Mistakes(vec![Mistake::at(
+        return Err(DemoError::Settings(Diagnostics(vec![Diagnostic::at(
             &plan.listen_origins[0],
             format!("the demo's clients ask loopback addresses only, and {listen} is none"),
             "write 127.0.0.1:PORT, or 0.0.0.0:PORT to be reached from elsewhere too",
@@ -121,7 +121,7 @@ fn usual_or_free(key: &str) -> String {
 async fn cycles(process: &Process, office: &Office, seconds: Option<u64>) -> io::Result<()> {
     let schedule = Schedule::of(seconds.map(Duration::from_secs));
     let began = Instant::now();
-    let mut asked = Asked::default();
+    let mut asked = Action::default();
     let mut steps: u32 = 0;
     let mut cycle = 0;
     while schedule.cycles.is_none_or(|cycles| cycle < cycles) {
@@ -212,13 +212,13 @@ async fn watched(process: &Process, concurrency: u32, load: &Load) -> io::Result
 
 /// What the clients asked for and got, in all steps so far.
 #[derive(Debug, Default)]
-struct Asked {
+struct Action {
     completed: u64,
     failed: u64,
     output_tokens: u64,
 }
 
-impl Asked {
+impl Action {
     fn add(&mut self, report: &Report) {
         self.completed += report.completed;
         self.failed += report.failed();

@@ -1,4 +1,4 @@
-//! The settings that count and where each was written, printed as a file that would say the same.
+//! The effective settings and their origins, printed as an equivalent settings file.
 
 use std::fmt::{self, Display, Write};
 
@@ -10,17 +10,17 @@ use text::{Glob, money};
 use crate::file;
 use crate::origin::Origin;
 use crate::plan::{BudgetsPlan, Telemetry};
-use crate::settings::{AUTO, BUDGET_UNPRICED, Entry, Form, SETTINGS, Setting, Value, Written, choice};
+use crate::settings::{AUTO, BUDGET_UNPRICED, Entry, Form, RawSettings, SETTINGS, Setting, Value, choice};
 
-/// What will run, setting by setting, in the order of the table.
+/// The effective settings, in the order of the table.
 #[derive(Clone, Debug)]
 pub struct Effective {
     upstreams: Vec<Vec<Shown>>,
-    /// Those listed; one for everybody is among the settings.
+    /// The listed objectives; the setting `objective` is in `settings`.
     objectives: Vec<Vec<Shown>>,
     budgets: Vec<Vec<Shown>>,
     settings: Vec<Shown>,
-    /// What follows from what is written elsewhere.
+    /// Consequences of other settings, printed as comments.
     notes: Vec<String>,
 }
 
@@ -32,9 +32,9 @@ struct Shown {
 }
 
 impl Effective {
-    /// What counts of `written`, given what was planned of it.
+    /// Derives the effective settings from `written` and its plan.
     pub(crate) fn of(
-        written: &Written,
+        written: &RawSettings,
         relay: &relay::Plan,
         engine: &engine::Plan,
         objectives: &[Objective],
@@ -130,7 +130,7 @@ impl Effective {
     }
 
     fn upstream(
-        written: &Written,
+        written: &RawSettings,
         index: usize,
         upstream: &relay::Upstream,
         engine: &engine::Target,
@@ -171,14 +171,14 @@ impl Effective {
                 origin: fallback("engine_metrics"),
             },
         ];
-        // Without it, they are all there are if there is one upstream.
+        // Without the key, a single upstream uses all GPUs.
         if let Some(gpus) = field("gpus").or(written.values.get("gpus")) {
             all.push(Shown { key: "gpus", text: gpus.text.clone(), origin: gpus.origin.clone() });
         }
         all
     }
 
-    /// As YAML, with the origins as comments if they are asked for.
+    /// Renders YAML, with the origins as comments if `origins` is set.
     pub fn show(&self, origins: bool) -> String {
         let mut lines = Vec::new();
         for (list, entries) in
@@ -202,16 +202,16 @@ impl Effective {
                 Some(origin) => writeln!(text, "{line:<widest$}  # {origin}"),
                 None => writeln!(text, "{line}"),
             }
-            .expect("a String takes any text");
+            .expect("writing to a String succeeds");
         }
         for note in &self.notes {
-            writeln!(text, "# {note}").expect("a String takes any text");
+            writeln!(text, "# {note}").expect("writing to a String succeeds");
         }
         text
     }
 }
 
-/// Settings that are shown with the upstream they belong to.
+/// Settings that are printed with their upstream.
 const PER_UPSTREAM: [&str; 7] = ["upstream", "kind", "usage", "role", "listen", "engine_metrics", "gpus"];
 
 fn names(globs: &[Glob]) -> String {
@@ -229,7 +229,7 @@ fn scrape(scrape: engine::Scrape) -> &'static str {
     }
 }
 
-fn origin_of(written: &Written, key: &str) -> Origin {
+fn origin_of(written: &RawSettings, key: &str) -> Origin {
     written.values.get(key).map_or(Origin::Default, |value| value.origin.clone())
 }
 
@@ -238,7 +238,7 @@ fn shown(written: Option<&Value>, row: &'static Setting) -> Shown {
         Some(value) => (value.text.clone(), value.origin.clone()),
         None => (row.default.to_owned(), Origin::Default),
     };
-    // A number may have been written as 007 or +7; what runs is 7.
+    // 007 and +7 are printed as 7.
     let spelling = match row.form {
         Form::Choice(names) => choice(&text, names).map(str::to_owned),
         Form::Number { .. } => file::number(&text).map(|number| number.to_string()),
@@ -248,7 +248,7 @@ fn shown(written: Option<&Value>, row: &'static Setting) -> Shown {
     Shown { key: row.key, text: spelling.unwrap_or(text), origin }
 }
 
-/// Text as a YAML scalar: in quotes where it could be taken for something else.
+/// A text as a YAML scalar, quoted where YAML could read it as another type.
 struct Scalar<'a>(&'a str);
 
 impl Display for Scalar<'_> {

@@ -1,6 +1,6 @@
-//! The settings file, as a tree in which every key and value knows where it is from. Nothing is checked
-//! here but that it is YAML: what the keys mean is `settings`' business. A value is the text that was written, as in
-//! the other places of a setting; [`truth`], [`number`] and [`decimal`] read what YAML takes it for.
+//! Reads a YAML file as a tree whose keys and values carry their lines. The meaning of keys is left to
+//! `settings`. A value is the text as written, as in the other places of a setting; [`truth`], [`number`] and
+//! [`decimal`] read it as YAML does.
 
 use std::fs::File as FsFile;
 use std::io::{self, Read};
@@ -8,37 +8,37 @@ use std::sync::Arc;
 
 use rust_decimal::Decimal;
 
-use crate::mistake::Mistake;
+use crate::diagnostic::Diagnostic;
 use crate::origin::Origin;
 
-/// A value in the file, and the line it starts on.
+/// A value in the file.
 #[derive(Clone, Debug)]
 pub struct Node {
     /// The value.
     pub shape: Shape,
-    /// Where it is.
+    /// The line it starts on.
     pub origin: Origin,
 }
 
-/// What a value looks like.
+/// The shape of a value.
 #[derive(Clone, Debug)]
 pub enum Shape {
     /// Text, a number or a boolean, as it was written.
     Scalar(String),
     /// A list.
     List(Vec<Node>),
-    /// Keys with their lines, in the order they were written, repeated ones included.
+    /// Keys with their lines in file order, repeated keys included.
     Map(Vec<(String, Origin, Node)>),
-    /// A key with nothing behind it, or an empty file.
+    /// A key without a value, or an empty file.
     Nothing,
 }
 
 /// Reads the file at `path`.
-pub fn read(path: &str) -> Result<Node, Mistake> {
+pub fn read(path: &str) -> Result<Node, Diagnostic> {
     let whole = Origin::File { path: path.into(), line: 0 };
     match bounded_text(path) {
         Ok(text) => parse(path, &text),
-        Err(cause) => Err(Mistake::at(
+        Err(cause) => Err(Diagnostic::at(
             &whole,
             format!("cannot be read: {cause}"),
             "name a readable YAML file of at most 1 MiB with --config",
@@ -47,22 +47,22 @@ pub fn read(path: &str) -> Result<Node, Mistake> {
 }
 
 /// Reads `text` as the contents of the file at `path`.
-pub fn parse(path: &str, text: &str) -> Result<Node, Mistake> {
+pub fn parse(path: &str, text: &str) -> Result<Node, Diagnostic> {
     let path: Arc<str> = path.into();
     match yaml::read(text) {
         Ok(tree) => Ok(place(tree, &path)),
         Err(problem) => {
-            Err(Mistake::at(&Origin::File { path, line: problem.line }, problem.what, problem.remedy))
+            Err(Diagnostic::at(&Origin::File { path, line: problem.line }, problem.what, problem.remedy))
         }
     }
 }
 
-/// Reads a truth value: `true`, and what YAML takes for it, as `yes` and `On`.
+/// Reads a YAML boolean: `true`, `yes`, `On` and the like.
 pub(crate) fn truth(text: &str) -> Option<bool> {
     yaml::canonical(text)?.parse().ok()
 }
 
-/// Reads a whole number: its digits, and what YAML takes for it, as `0x10`, `1_000` and `1e3`.
+/// Reads a whole number as digits or as a YAML number: `0x10`, `1_000`, `1e3`.
 pub(crate) fn number(text: &str) -> Option<u64> {
     text.parse().ok().or_else(|| yaml::canonical(text)?.parse().ok())
 }
@@ -81,7 +81,7 @@ fn bounded_text(path: &str) -> io::Result<String> {
     Ok(text)
 }
 
-/// Bytes of a settings file. A thousand upstreams take a tenth of it; a log given by mistake does not.
+/// Bytes of a settings file: ten times what a thousand upstreams take.
 const FILE_BYTES: u64 = 1024 * 1024;
 
 fn place(node: yaml::Node, path: &Arc<str>) -> Node {

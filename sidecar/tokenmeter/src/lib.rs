@@ -1,8 +1,8 @@
-//! The binary's inside: what was written becomes what runs, and what runs is put together.
+//! The library behind the binary: reads the settings, plans, and assembles the process.
 //!
 //! `cli`, `file` and the environment are read into [`settings`] (as written), [`plan`] turns them
-//! into what each part needs (as run) or tells every mistake at once, and `assemble` makes
-//! the parts and connects them: the only place that knows them all.
+//! into the plan of each part or reports every error at once, and `assemble` creates the parts
+//! and connects them: the only module that knows them all.
 
 // As written.
 pub mod cli;
@@ -11,14 +11,14 @@ pub mod origin;
 pub mod settings;
 
 // From written to run.
+pub mod diagnostic;
 pub mod effective;
 mod loops;
 pub mod machine;
-pub mod mistake;
 pub mod plan;
 mod url;
 
-// As run: the parts of the control plane that are ours, then all parts put together.
+// The parts of the control plane that belong to this crate, and the assembly of all parts.
 mod access;
 pub mod assemble;
 mod books;
@@ -31,15 +31,15 @@ mod probe;
 mod readiness;
 mod records;
 mod recount;
-mod refusal;
 pub mod reload;
 mod source;
 mod spent;
+mod start_error;
 mod tiers;
 mod today;
 mod totals;
 
-// What the commands do.
+// The commands.
 pub mod command;
 pub mod curve;
 mod demo;
@@ -54,5 +54,5 @@ mod run;
 mod signals;
 mod spend;
 
-/// What one starts in a process of one's own: the plan, and everything it says.
-pub use {assemble::Process, plan::Plan, refusal::StartError};
+/// The types for running tokenmeter inside another process.
+pub use {assemble::Process, plan::Plan, start_error::StartError};

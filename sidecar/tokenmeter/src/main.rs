@@ -1,11 +1,11 @@
-//! `tokenmeter`: reads what was asked for, does it, exits with what came of it.
+//! The binary `tokenmeter`: parses the command line and executes the command.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     match tokenmeter::cli::read(std::env::args_os()) {
-        Ok(asked) => tokenmeter::command::execute(asked),
-        // Help and version come this way too; clap prints each to where it belongs.
-        Err(answer) => answer.exit(),
+        Ok(action) => tokenmeter::command::execute(action),
+        // Help and version are errors of clap, too; it prints each to the right stream.
+        Err(error) => error.exit(),
     }
 }

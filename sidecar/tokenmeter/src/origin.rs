@@ -1,10 +1,10 @@
-//! Where a setting came from. Every value carries its origin from the moment it is read, so that
-//! every mistake names the place to change and `check-config --show-origin` needs no second look.
+//! The origin of a setting. Every value carries it from the moment it is read, so that every error
+//! names the place to change.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Where a value was written.
+/// The place in which a value was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// On the command line; the flag with its dashes.
@@ -15,10 +15,10 @@ pub enum Origin {
     File {
         /// The file's path, as it was given.
         path: Arc<str>,
-        /// The line; 0 if the file as a whole is meant.
+        /// The line; 0 for the file as a whole.
         line: u64,
     },
-    /// Nowhere: what the program does if it is told nothing.
+    /// The default of the table.
     Default,
 }
 

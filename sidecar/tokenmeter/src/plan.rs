@@ -1,11 +1,10 @@
-//! The settings as they will run. One step turns what was written into what each part needs, and
-//! it either succeeds or tells every mistake there is: no part ever sees a setting (law 13), and
-//! nothing is looked at twice.
+//! Turns the settings into the plan of each part in one step, which succeeds or reports every
+//! error. No part reads a setting (law 13).
 
-mod books;
 mod budgets;
 mod enforcement;
 mod gpu;
+mod ledger;
 #[cfg(test)]
 mod names_tests;
 mod objectives;
@@ -26,82 +25,82 @@ use std::time::Duration;
 
 use metrics::Objective;
 
+use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::effective::Effective;
 use crate::log;
 use crate::machine::Machine;
-use crate::mistake::{Mistake, Mistakes};
 use crate::origin::Origin;
-use crate::settings::{Value, Written};
+use crate::settings::{RawSettings, Value};
 
-use upstreams::{Placed, Wanted};
+use upstreams::{ListenAddress, UpstreamDraft};
 use values::Reader;
 
-pub use books::Books;
 pub use budgets::BudgetsPlan;
+pub use ledger::LedgerPlan;
 pub use telemetry::Telemetry;
 use tenants::Tenancy;
 
-/// Everything the process runs by.
+/// The plan of a process.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// What the data plane needs.
+    /// The data plane.
     pub relay: relay::Plan,
-    /// How the upstreams' own metrics pages are read; its targets are in the relay's order.
+    /// The scraping of the upstreams' own metrics pages; its targets are in the relay's order.
     pub engine: engine::Plan,
-    /// Where each upstream's listen address was written, in the relay's order.
+    /// The origin of each upstream's listen address, in the relay's order.
     pub listen_origins: Vec<Origin>,
     /// The admin listener's address.
     pub admin: SocketAddr,
-    /// Where it was written.
+    /// The origin of that address.
     pub admin_origin: Origin,
-    /// Host names under which it may be asked.
+    /// Host names that its requests may carry.
     pub admin_hosts: Vec<String>,
-    /// Connections to it that are served at once.
+    /// Concurrent connections to it.
     pub admin_connections: usize,
     /// Models with labels of their own.
     pub max_models: usize,
-    /// What is wanted of whose exchanges.
+    /// The latency objectives; the first that matches an exchange applies.
     pub objectives: Vec<Objective>,
-    /// What tenants may spend, and who is told.
+    /// The budgets and their alerts.
     pub budgets: BudgetsPlan,
-    /// How GPUs are watched, if they are; its upstreams are in the relay's order.
+    /// The GPU readings; its upstreams are in the relay's order.
     pub gpu: Option<::gpu::Plan>,
-    /// Whose exchanges are: the rules, and the files that may change them.
+    /// The tenant rules, and the files that may change them.
     pub tenancy: Tenancy,
-    /// Where rows go.
-    pub books: Books,
-    /// What tokens cost, if that is known.
+    /// The ledger and the central store.
+    pub ledger: LedgerPlan,
+    /// The price book.
     pub prices: Option<Arc<::price::Book>>,
-    /// The file that says so.
+    /// The path of the price file.
     pub prices_path: Option<PathBuf>,
-    /// What is sent to a collector.
+    /// The export to a collector.
     pub telemetry: Telemetry,
-    /// Records that may wait for the control plane.
+    /// Records queued for the control plane.
     pub outbox_records: usize,
-    /// Tokenizers for models whose servers count nothing.
+    /// Tokenizers for models whose servers report no counts.
     pub tokenizers: Vec<TokenizerFile>,
-    /// What is logged, and how.
+    /// The log.
     pub log: log::Plan,
-    /// The effective settings, for showing.
+    /// The effective settings.
     pub effective: Effective,
-    /// Settings that follow from others, for the log.
+    /// Consequences of settings for others, for the log.
     pub notes: Vec<String>,
-    /// What runs, but probably not as meant.
-    pub warnings: Vec<Mistake>,
+    /// Settings that are valid, but probably not intended.
+    pub warnings: Vec<Diagnostic>,
 }
 
 impl Plan {
-    /// Plans a run by what was written, on this machine.
-    pub fn make(written: &Written, machine: &dyn Machine) -> Result<Self, Mistakes> {
-        let mut reader = Reader { written, mistakes: written.mistakes.clone(), warnings: Vec::new() };
+    /// Plans a run on `machine`.
+    pub fn make(written: &RawSettings, machine: &dyn Machine) -> Result<Self, Diagnostics> {
+        let mut reader = Reader { written, errors: written.errors.clone(), warnings: Vec::new() };
         let upstreams = reader.upstreams();
         let admin = reader.address_of("admin");
-        let listeners: Vec<&Placed> =
+        let listeners: Vec<&ListenAddress> =
             upstreams.iter().filter_map(|upstream| upstream.listen.as_ref()).collect();
         reader.check_distinct(&listeners, admin.as_ref());
         reader.check_loops(machine, &upstreams, admin.as_ref());
         let tokenizers = reader.tokenizers();
-        let targets: Vec<relay::Upstream> = upstreams.iter().filter_map(Wanted::planned).collect();
+        let targets: Vec<relay::Upstream> = upstreams.iter().filter_map(UpstreamDraft::for_relay).collect();
         let telemetry = reader.telemetry(machine, targets.iter().map(named).collect());
         let relay = relay::Plan {
             upstreams: targets,
@@ -130,30 +129,31 @@ impl Plan {
         };
         let relay = relay::Plan { shares: reader.shares(machine, &relay), ..relay };
         let engine = engine::Plan {
-            targets: upstreams.iter().filter_map(Wanted::watched).collect(),
+            targets: upstreams.iter().filter_map(UpstreamDraft::for_engine).collect(),
             every: reader.milliseconds("engine_metrics_interval_ms"),
         };
         let max_models = reader.count("max_models");
         let admin_connections = reader.admin_connections(machine);
-        let gpu = reader.gpu(machine, upstreams.iter().filter_map(Wanted::uses).collect(), max_models);
+        let gpu =
+            reader.gpu(machine, upstreams.iter().filter_map(UpstreamDraft::for_gpu).collect(), max_models);
         let objectives = reader.objectives();
         let tenancy = reader.tenants();
         let budgets = reader.budgets();
-        if reader.mistakes.is_empty() {
+        if reader.errors.is_empty() {
             reader.check_covers(&budgets, &tenancy.now.spec);
         }
         let prices = reader.prices();
         if let Some(book) = &prices {
             reader.check_names(&relay.upstreams, book);
         }
-        let books = reader.books(machine);
+        let ledger = reader.ledger(machine);
         let outbox_records = reader.count("outbox_records");
         let log = reader.log();
         reader.check_variables(machine);
         let notes = reader.usage_notes();
         let admin_hosts = reader.names("admin_hosts");
         match admin {
-            Some(admin) if reader.mistakes.is_empty() => Ok(Self {
+            Some(admin) if reader.errors.is_empty() => Ok(Self {
                 listen_origins: upstreams
                     .iter()
                     .filter_map(|upstream| upstream.listen.as_ref().map(|listen| listen.origin.clone()))
@@ -178,7 +178,7 @@ impl Plan {
                 budgets,
                 gpu,
                 tenancy,
-                books,
+                ledger,
                 prices_path: prices.is_some().then(|| reader.value("prices").text.into()),
                 prices: prices.map(Arc::new),
                 telemetry,
@@ -188,24 +188,24 @@ impl Plan {
                 notes,
                 warnings: reader.warnings,
             }),
-            _ => Err(Mistakes(reader.mistakes)),
+            _ => Err(Diagnostics(reader.errors)),
         }
     }
 }
 
-/// An upstream as telemetry names it.
+/// Returns an upstream's name and address for telemetry.
 fn named(upstream: &relay::Upstream) -> metrics::Upstream {
     metrics::Upstream { name: upstream.name.clone(), host: upstream.host.clone(), port: upstream.port }
 }
 
-/// A model's tokenizer, as named.
+/// A model and its tokenizer file.
 #[derive(Clone, Debug)]
 pub struct TokenizerFile {
-    /// The model, by the name that requests have.
+    /// The model's name in requests.
     pub model: String,
-    /// Its `tokenizer.json`, or the folder that holds it.
+    /// The path of `tokenizer.json`, or of its folder.
     pub path: PathBuf,
-    /// Where it was named.
+    /// The origin of the setting.
     pub origin: Origin,
 }
 
@@ -214,9 +214,9 @@ impl Reader<'_> {
         let idle = self.milliseconds("pool_idle_ms");
         if idle >= UVICORN_KEEP_ALIVE {
             let what = "uvicorn, which vLLM and SGLang run on, closes idle connections after 5000 ms, \
-                        so a request may meet a connection that is just closing";
+                        so a request may use a connection that is just closing";
             let origin = self.value("pool_idle_ms").origin;
-            self.warnings.push(Mistake::at(&origin, what, "stay below 5000"));
+            self.warnings.push(Diagnostic::at(&origin, what, "write less than 5000"));
         }
         idle
     }
@@ -237,12 +237,12 @@ impl Reader<'_> {
         let is_name = |name: &String| name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b));
         if let Some(odd) = names.iter().find(|name| !is_name(name)) {
             let what = format!("`{}` is not a host name", odd.escape_debug());
-            self.mistakes.push(Mistake::at(&value.origin, what, "write names without a scheme or a port"));
+            self.errors.push(Diagnostic::at(&value.origin, what, "write names without a scheme or a port"));
         }
         names
     }
 
-    /// `MODEL=PATH`, separated by commas.
+    /// Reads `MODEL=PATH` pairs, separated by commas.
     fn tokenizers(&mut self) -> Vec<TokenizerFile> {
         let Value { text, origin } = self.value("tokenizers");
         let mut files = Vec::new();
@@ -256,13 +256,13 @@ impl Reader<'_> {
                 _ => {
                     let what = format!("`{}` is not MODEL=PATH", pair.escape_debug());
                     let remedy = "write the model's name and its tokenizer.json, as in qwen3-8b=/models/qwen3-8b/tokenizer.json";
-                    self.mistakes.push(Mistake::at(&origin, what, remedy));
+                    self.errors.push(Diagnostic::at(&origin, what, remedy));
                 }
             }
         }
         if !files.is_empty() && !cfg!(feature = "tokenizer") {
             let what = "this tokenmeter was built without tokenizers";
-            self.mistakes.push(Mistake::at(&origin, what, "build it with the feature `tokenizer`"));
+            self.errors.push(Diagnostic::at(&origin, what, "build it with the feature `tokenizer`"));
         }
         files
     }

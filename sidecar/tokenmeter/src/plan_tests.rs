@@ -1,4 +1,4 @@
-//! What was written reaches its part, or every mistake is told, word for word.
+//! The plan of every setting, and the text of every error.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -10,9 +10,9 @@ use relay::Kind;
 use super::Plan;
 use crate::file;
 use crate::machine::Machine;
-use crate::settings::{SETTINGS, Written};
+use crate::settings::{RawSettings, SETTINGS};
 
-/// Six cores, one name, no address but loopback.
+/// A machine with six cores, one host name and loopback addresses only.
 struct Fake;
 
 impl Machine for Fake {
@@ -44,36 +44,36 @@ impl Machine for Fake {
     }
 }
 
-/// Settings as flags: `key=value`, separated by spaces.
-fn flags(written: &str) -> Written {
+/// Parses `key=value` flags, separated by spaces.
+fn flags(written: &str) -> RawSettings {
     let flags = written.split_whitespace().map(|flag| {
         let (key, value) = flag.split_once('=').unwrap();
         let row = SETTINGS.iter().find(|row| row.key == key).unwrap();
         (row.key, value.to_owned())
     });
-    Written::merge(&flags.collect::<BTreeMap<_, _>>(), &|_| None, None)
+    RawSettings::merge(&flags.collect::<BTreeMap<_, _>>(), &|_| None, None)
 }
 
-fn yaml(text: &str) -> Written {
-    Written::merge(&BTreeMap::new(), &|_| None, Some(file::parse("t.yaml", text).unwrap()))
+fn yaml(text: &str) -> RawSettings {
+    RawSettings::merge(&BTreeMap::new(), &|_| None, Some(file::parse("t.yaml", text).unwrap()))
 }
 
-fn plan(written: &Written) -> Plan {
-    Plan::make(written, &Fake).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+fn plan(written: &RawSettings) -> Plan {
+    Plan::make(written, &Fake).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-fn told(written: &Written) -> Vec<String> {
-    let mistakes = Plan::make(written, &Fake).expect_err("these settings are wrong");
-    mistakes.0.iter().map(ToString::to_string).collect()
+fn errors(written: &RawSettings) -> Vec<String> {
+    let errors = Plan::make(written, &Fake).expect_err("these settings are invalid");
+    errors.0.iter().map(ToString::to_string).collect()
 }
 
 #[test]
-fn one_upstream_and_nothing_else_is_enough() {
+fn one_upstream_is_enough() {
     let plan = plan(&flags("upstream=http://gpu:8000"));
     let [upstream] = plan.relay.upstreams.as_slice() else { panic!("one upstream") };
     assert_eq!(&*upstream.name, "gpu:8000");
     assert_eq!((&*upstream.host, upstream.port, &*upstream.prefix), ("gpu", 8000, ""));
-    assert_eq!(&*upstream.provider, "openai", "until it is recognised");
+    assert_eq!(&*upstream.provider, "openai", "until it is detected");
     assert_eq!((plan.engine.targets[0].kind, plan.engine.targets[0].scrape), (None, Scrape::Auto));
     assert_eq!(plan.engine.every, Duration::from_secs(15));
     assert_eq!(upstream.listen, "127.0.0.1:9800".parse().unwrap());
@@ -131,7 +131,7 @@ fn every_setting_reaches_its_part() {
 }
 
 #[test]
-fn a_list_makes_a_listener_for_each_upstream() {
+fn each_listed_upstream_has_a_listener() {
     let plan = plan(&yaml(
         "kind: vllm\nengine_metrics: off\nupstreams:\n  - {name: a, url: \"http://a:1\"}\n  - {url: \"http://b:1\", \
          kind: tgi, engine_metrics: on, listen: \"127.0.0.1:9801\"}\n",
@@ -149,7 +149,7 @@ fn a_list_makes_a_listener_for_each_upstream() {
 }
 
 #[test]
-fn each_mistake_says_where_what_and_what_to_do() {
+fn errors_have_place_problem_and_remedy() {
     for (written, expected) in [
         (
             "",
@@ -174,22 +174,22 @@ fn each_mistake_says_where_what_and_what_to_do() {
         ),
         (
             "upstream=http://gpu admin=0.0.0.0:9800",
-            "--admin: 127.0.0.1:9800 and 0.0.0.0:9800 take the same port; give each listener a port of its own",
+            "--admin: 127.0.0.1:9800 and 0.0.0.0:9800 use the same port; give each listener a port of its own",
         ),
         (
             "upstream=http://gpu listen=127.0.0.1:9464",
-            "--listen: 127.0.0.1:9464 and 127.0.0.1:9464 take the same port; give each listener a port of its \
+            "--listen: 127.0.0.1:9464 and 127.0.0.1:9464 use the same port; give each listener a port of its \
              own",
         ),
         (
             "upstream=http://localhost:9800",
             "--upstream: http://localhost:9800 is tokenmeter's own listener 127.0.0.1:9800, so a request would \
-             go round for ever; name the inference server's own address, or listen on another port",
+             loop forever; name the inference server's own address, or listen on another port",
         ),
         (
             "upstream=http://0.0.0.0:9464",
             "--upstream: http://0.0.0.0:9464 is tokenmeter's own listener 127.0.0.1:9464, so a request would \
-             go round for ever; name the inference server's own address, or listen on another port",
+             loop forever; name the inference server's own address, or listen on another port",
         ),
         (
             "upstream=http://gpu kind=llama.cpp",
@@ -226,12 +226,12 @@ fn each_mistake_says_where_what_and_what_to_do() {
             "--admin-hosts: `http://b` is not a host name; write names without a scheme or a port",
         ),
     ] {
-        assert_eq!(told(&flags(written)), [expected], "{written}");
+        assert_eq!(errors(&flags(written)), [expected], "{written}");
     }
 }
 
 #[test]
-fn each_mistake_in_a_list_names_its_line() {
+fn errors_in_a_list_name_their_line() {
     for (text, expected) in [
         (
             "upstreams: []\n",
@@ -243,7 +243,7 @@ fn each_mistake_in_a_list_names_its_line() {
         ),
         (
             "upstreams:\n  - url: http://a:1\n  - url: http://b:1\n",
-            "t.yaml:3: an upstream has no `listen`; add `listen: ADDRESS:PORT` to it; only the first may go without",
+            "t.yaml:3: an upstream has no `listen`; add `listen: ADDRESS:PORT` to it; only the first has a default",
         ),
         (
             "upstreams:\n  - url: http://a:1\n  - url: http://a:1\n    listen: 127.0.0.1:1\n",
@@ -255,30 +255,30 @@ fn each_mistake_in_a_list_names_its_line() {
         ),
         (
             "upstreams:\n  - url: http://a:1\n  - url: http://b:1\n    listen: 127.0.0.1:9800\n",
-            "t.yaml:4: 127.0.0.1:9800 and 127.0.0.1:9800 take the same port; give each listener a port of its own",
+            "t.yaml:4: 127.0.0.1:9800 and 127.0.0.1:9800 use the same port; give each listener a port of its own",
         ),
         (
             "upstreams:\n  - url: http://a:1\n  - url: http://localhost:9800\n    listen: 127.0.0.1:1\n",
-            "t.yaml:3: http://localhost:9800 is tokenmeter's own listener 127.0.0.1:9800, so a request would go \
-             round for ever; name the inference server's own address, or listen on another port",
+            "t.yaml:3: http://localhost:9800 is tokenmeter's own listener 127.0.0.1:9800, so a request would loop \
+             forever; name the inference server's own address, or listen on another port",
         ),
         (
             "upstream: http://a:1\nupstreams:\n  - url: http://b:1\n",
-            "t.yaml:1: `upstream` and `upstreams` (t.yaml:2) are both written; keep one of them",
+            "t.yaml:1: `upstream` and `upstreams` (t.yaml:2) are both set; keep one of them",
         ),
     ] {
-        assert_eq!(told(&yaml(text)), [expected], "{text}");
+        assert_eq!(errors(&yaml(text)), [expected], "{text}");
     }
 }
 
 #[test]
-fn all_mistakes_are_told_at_once() {
+fn all_errors_are_reported_at_once() {
     let file = "listen: nowhere\nworkerz: 3\nstall_ms: soon\nupstreams:\n  - url: https://a\n    kind: vlm\n  - {}\n";
     let env = |name: &str| (name == "TOKENMETER_MAX_MODELS").then(|| "many".to_owned());
     let flags = BTreeMap::from([("admin", "9464".to_owned())]);
-    let written = Written::merge(&flags, &env, Some(file::parse("t.yaml", file).unwrap()));
+    let written = RawSettings::merge(&flags, &env, Some(file::parse("t.yaml", file).unwrap()));
     let mut places: Vec<_> =
-        told(&written).iter().map(|told| told.split(": ").next().unwrap().to_owned()).collect();
+        errors(&written).iter().map(|error| error.split(": ").next().unwrap().to_owned()).collect();
     places.sort();
     let expected = [
         "--admin",
@@ -293,33 +293,33 @@ fn all_mistakes_are_told_at_once() {
     ];
     assert_eq!(places, expected);
     let all = Plan::make(&written, &Fake).unwrap_err().to_string();
-    assert!(all.starts_with("9 mistakes in the settings:\n  "), "{all}");
+    assert!(all.starts_with("9 errors in the settings:\n  "), "{all}");
     assert_eq!(all.lines().count(), 10, "{all}");
 }
 
 #[test]
-fn no_message_repeats_what_may_be_secret() {
-    let told = told(&flags("upstream=http://me:hunter2@gpu:8000/?key=hunter2")).join("\n");
-    assert!(!told.contains("hunter2"), "{told}");
+fn error_repeats_no_secret() {
+    let errors = errors(&flags("upstream=http://me:hunter2@gpu:8000/?key=hunter2")).join("\n");
+    assert!(!errors.contains("hunter2"), "{errors}");
 }
 
 #[test]
-fn what_runs_but_not_as_meant_is_a_warning() {
-    let warnings = |written: &Written| -> Vec<String> {
+fn probable_misconfiguration_is_a_warning() {
+    let warnings = |written: &RawSettings| -> Vec<String> {
         plan(written).warnings.iter().map(ToString::to_string).collect()
     };
     assert_eq!(
         warnings(&flags("upstream=http://gpu pool_idle_ms=5000")),
         [
             "--pool-idle-ms: uvicorn, which vLLM and SGLang run on, closes idle connections after 5000 ms, so a \
-          request may meet a connection that is just closing; stay below 5000"
+          request may use a connection that is just closing; write less than 5000"
         ]
     );
     assert_eq!(
         warnings(&flags("upstream=http://gpu/v1")),
         [
-            "--upstream: the URL ends in /v1, so a client's /v1/… will arrive as /v1/v1/…; remove /v1 unless that \
-          is meant"
+            "--upstream: the URL ends in /v1, so a client's /v1/… reaches the upstream as /v1/v1/…; remove /v1 unless that \
+          is intended"
         ]
     );
     let file = || {
@@ -330,26 +330,28 @@ fn what_runs_but_not_as_meant_is_a_warning() {
     };
     let flag = |key, text: &str| BTreeMap::from([(key, text.to_owned())]);
     assert_eq!(
-        warnings(&Written::merge(&flag("listen", "127.0.0.1:2"), &|_| None, file())),
-        ["--listen: has no effect: the first upstream listens as t.yaml:2 says; remove one of the two"]
+        warnings(&RawSettings::merge(&flag("listen", "127.0.0.1:2"), &|_| None, file())),
+        [
+            "--listen: has no effect: the first upstream has a listen address at t.yaml:2; remove one of the two"
+        ]
     );
     assert_eq!(
-        warnings(&Written::merge(&flag("upstream", "http://b:1"), &|_| None, file())),
-        ["t.yaml:1: the upstreams listed here are not used: --upstream counts; remove one of the two"]
+        warnings(&RawSettings::merge(&flag("upstream", "http://b:1"), &|_| None, file())),
+        ["t.yaml:1: the upstreams listed here are not used: --upstream applies; remove one of the two"]
     );
     let own = file::parse("t.yaml", "upstreams:\n  - {url: \"http://a:1\", usage: inject}\n").unwrap();
     let env = |name: &str| (name == "TOKENMETER_USAGE").then(|| "observe".to_owned());
     assert_eq!(
-        warnings(&Written::merge(&BTreeMap::new(), &env, Some(own))),
+        warnings(&RawSettings::merge(&BTreeMap::new(), &env, Some(own))),
         [
-            "TOKENMETER_USAGE: has no effect on the upstream whose entry says `usage: inject` at t.yaml:2; change \
+            "TOKENMETER_USAGE: has no effect on the upstream whose entry has `usage: inject` at t.yaml:2; change \
           the entry, or remove the key there"
         ]
     );
 }
 
 #[test]
-fn what_is_shown_says_the_same_when_it_is_read_again() {
+fn printed_settings_parse_to_the_same_plan() {
     let written = yaml(
         "kind: vllm\nstall_ms: 7\nadmin: \"[::1]:9464\"\nadmin_hosts: [a, b]\nupstreams:\n  - {name: \"x \\\"y\", \
          url: \"http://a:1/p\"}\n  - {name: \"null\", url: \"http://[::1]:1\", listen: \"127.0.0.1:9801\"}\n  \
@@ -364,11 +366,11 @@ fn what_is_shown_says_the_same_when_it_is_read_again() {
 }
 
 #[test]
-fn origins_are_shown_beside_the_values() {
+fn origins_are_printed_beside_the_values() {
     let env = |name: &str| (name == "TOKENMETER_LISTEN").then(|| "127.0.0.1:1".to_owned());
     let flags = BTreeMap::from([("upstream", "http://gpu:8000".to_owned())]);
     let written =
-        Written::merge(&flags, &env, Some(file::parse("t.yaml", "workers: 007\nstall_ms: 5\n").unwrap()));
+        RawSettings::merge(&flags, &env, Some(file::parse("t.yaml", "workers: 007\nstall_ms: 5\n").unwrap()));
     let shown = plan(&written).effective.show(true);
     for line in [
         "upstreams:",
@@ -390,7 +392,7 @@ fn origins_are_shown_beside_the_values() {
 }
 
 #[test]
-fn role_is_the_upstreams_or_the_general_one() {
+fn role_of_an_upstream_precedes_the_general_one() {
     let text = "role: auto\nupstreams:\n  - {url: \"http://a:1\", role: prefill}\n  - {url: \"http://b:1\", listen: \"127.0.0.1:1\"}\n";
     let plan = plan(&yaml(text));
     let roles: Vec<_> = plan.relay.upstreams.iter().map(|upstream| upstream.role.name()).collect();
@@ -417,15 +419,15 @@ fn enforced_budget_makes_usage_continuous() {
     assert_eq!(
         about,
         [
-            "t.yaml:7: a budget is enforced, and with `usage: inject` a client that leaves a stream before its end is \
-             counted in part; write continuous, or remove this"
+            "t.yaml:7: a budget is enforced, and with `usage: inject` a client that disconnects during a stream is counted \
+             in part; write continuous, or remove the key"
         ]
     );
     assert!(shown.contains("# a budget is enforced, so upstreams without"), "{shown}");
     let (policies, notes, about, _) = of(&format!("{}{upstreams}", budget(false)));
     assert_eq!((policies, notes, about.len()), (vec!["inject", "inject"], 0, 0));
     let (policies, notes, about, _) = of(&format!("{}{upstreams}usage: observe\n", budget(true)));
-    assert_eq!((policies, notes, about.len()), (vec!["observe", "inject"], 0, 2), "what is written stays");
+    assert_eq!((policies, notes, about.len()), (vec!["observe", "inject"], 0, 2), "a written policy stays");
 }
 
 #[test]

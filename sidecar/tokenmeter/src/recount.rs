@@ -7,7 +7,7 @@ use meter::Record;
 
 use crate::desk::Desk;
 use crate::plan::TokenizerFile;
-use crate::refusal::StartError;
+use crate::start_error::StartError;
 
 /// Counts and books the records that come with a text.
 pub(crate) struct Recount {

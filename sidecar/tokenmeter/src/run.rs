@@ -8,8 +8,8 @@ use tokio::runtime::Builder;
 use crate::assemble::Process;
 use crate::log;
 use crate::plan::Plan;
-use crate::refusal::StartError;
 use crate::signals::{Signals, Stop};
+use crate::start_error::StartError;
 
 /// Runs until a signal stops it. `Err` if it did not start.
 pub(crate) fn run(plan: &Plan) -> Result<ExitCode, StartError> {

@@ -1,23 +1,23 @@
-//! Which place counts, and what the file may not hold.
+//! The precedence of the places of a setting, and the errors of a settings file.
 
 use std::collections::BTreeMap;
 
-use super::{Form, SETTINGS, Value, Written, setting};
+use super::{Form, RawSettings, SETTINGS, Value, setting};
 use crate::file;
 use crate::origin::Origin;
 
-fn merge(flag: Option<&str>, env: Option<&str>, yaml: &str) -> Written {
+fn merge(flag: Option<&str>, env: Option<&str>, yaml: &str) -> RawSettings {
     let flags: BTreeMap<_, _> = flag.map(|text| ("stall_ms", text.to_owned())).into_iter().collect();
     let variables = |name: &str| env.filter(|_| name == "TOKENMETER_STALL_MS").map(str::to_owned);
-    Written::merge(&flags, &variables, Some(file::parse("t.yaml", yaml).unwrap()))
+    RawSettings::merge(&flags, &variables, Some(file::parse("t.yaml", yaml).unwrap()))
 }
 
-fn told(yaml: &str) -> Vec<String> {
-    merge(None, None, yaml).mistakes.iter().map(ToString::to_string).collect()
+fn errors(yaml: &str) -> Vec<String> {
+    merge(None, None, yaml).errors.iter().map(ToString::to_string).collect()
 }
 
 #[test]
-fn the_first_place_that_has_a_setting_counts() {
+fn first_place_that_has_a_setting_applies() {
     let file = "# a comment\nstall_ms: 3\n";
     let in_file = || Origin::File { path: "t.yaml".into(), line: 2 };
     let flag = || Origin::Flag("--stall-ms".to_owned());
@@ -37,12 +37,12 @@ fn the_first_place_that_has_a_setting_counts() {
         let expected = expected.map(|(text, origin)| Value { text: text.to_owned(), origin });
         let merged = merge(written, in_env, yaml);
         assert_eq!(merged.values.get("stall_ms"), expected.as_ref(), "{written:?} {in_env:?} {yaml:?}");
-        assert!(merged.mistakes.is_empty());
+        assert!(merged.errors.is_empty());
     }
 }
 
 #[test]
-fn the_table_is_consistent() {
+fn table_is_consistent() {
     for (index, row) in SETTINGS.iter().enumerate() {
         assert!(SETTINGS[..index].iter().all(|earlier| earlier.key != row.key), "{} twice", row.key);
         assert!(row.key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{}", row.key);
@@ -61,19 +61,19 @@ fn the_table_is_consistent() {
 }
 
 #[test]
-fn every_key_knows_its_line() {
+fn every_key_has_its_line() {
     let yaml = "listen: 127.0.0.1:1\nupstreams:\n  - name: a\n    url: http://a:1\n\n  - {url: \"http://b:1\", name: 7}\n";
     let written = merge(None, None, yaml);
-    assert!(written.mistakes.is_empty());
+    assert!(written.errors.is_empty());
     let (origin, entries) = written.upstreams.unwrap();
     assert_eq!(origin.to_string(), "t.yaml:2");
     assert_eq!(entries[0].fields["url"].origin.to_string(), "t.yaml:4");
     assert_eq!(entries[1].origin.to_string(), "t.yaml:6");
-    assert_eq!(entries[1].fields["name"].text, "7", "a number is as good a name as any");
+    assert_eq!(entries[1].fields["name"].text, "7", "a number is a valid name");
 }
 
 #[test]
-fn what_cannot_be_filed_is_told_with_its_line() {
+fn unknown_keys_and_shapes_are_errors_with_lines() {
     for (yaml, expected) in [
         ("lisen: x\n", "t.yaml:1: there is no setting `lisen`; did you mean `listen`?"),
         ("stall-ms: 5\n", "t.yaml:1: there is no setting `stall-ms`; did you mean `stall_ms`?"),
@@ -115,44 +115,45 @@ fn what_cannot_be_filed_is_told_with_its_line() {
         ),
         (
             "stall_ms: 1\nworkers: 2\nstall_ms: 3\n",
-            "t.yaml:3: `stall_ms` is written twice, first at t.yaml:1; remove one of them",
+            "t.yaml:3: `stall_ms` is set twice, first at t.yaml:1; remove one of them",
         ),
-        ("- listen: 1\n", "t.yaml:1: the file does not hold settings; write `key: value` lines"),
+        ("- listen: 1\n", "t.yaml:1: the file is not a map of settings; write `key: value` lines"),
     ] {
-        assert_eq!(told(yaml), [expected], "{yaml}");
+        assert_eq!(errors(yaml), [expected], "{yaml}");
     }
-    let unknown = told("timeout: 5\n");
+    let unknown = errors("timeout: 5\n");
     assert!(unknown[0].starts_with("t.yaml:1: there is no setting `timeout`; known are upstream, kind,"));
 }
 
 #[test]
-fn all_of_them_are_told() {
+fn all_errors_are_reported() {
     let yaml = "lisen: x\nworkerz: 1\nupstreams:\n  - url: http://a:1\n    knd: x\n    url: http://b:1\n";
-    let places: Vec<_> = told(yaml).iter().map(|told| told.split(": ").next().unwrap().to_owned()).collect();
+    let places: Vec<_> =
+        errors(yaml).iter().map(|error| error.split(": ").next().unwrap().to_owned()).collect();
     assert_eq!(places, ["t.yaml:1", "t.yaml:2", "t.yaml:5", "t.yaml:6"]);
 }
 
 #[test]
-fn names_may_be_a_list_or_separated_by_commas() {
+fn names_are_a_list_or_separated_by_commas() {
     for yaml in ["admin_hosts: a,b\n", "admin_hosts: [a, b]\n", "admin_hosts:\n  - a\n  - b\n"] {
         assert_eq!(merge(None, None, yaml).values["admin_hosts"].text, "a,b");
     }
-    assert_eq!(told("admin_hosts: [[a]]\n").len(), 1);
+    assert_eq!(errors("admin_hosts: [[a]]\n").len(), 1);
 }
 
 #[test]
-fn what_is_not_yaml_is_told_with_its_line() {
+fn invalid_yaml_is_an_error_with_its_line() {
     for (yaml, place) in [
         ("listen: [::1]:9800\n", "t.yaml:1: not YAML: "),
         ("a: 1\n b: 2\n", "t.yaml:2: not YAML: "),
         ("a: 1\n---\nb: 2\n", "t.yaml:3: not YAML: "),
     ] {
-        let mistake = file::parse("t.yaml", yaml).unwrap_err().to_string();
-        assert!(mistake.starts_with(place), "{mistake}");
-        assert!(mistake.ends_with(
+        let error = file::parse("t.yaml", yaml).unwrap_err().to_string();
+        assert!(error.starts_with(place), "{error}");
+        assert!(error.ends_with(
             "; fix the line, or quote the value if it holds `: `, `#`, `[` or `{`, or begins with `*`"
         ));
-        assert!(!mistake.contains('\n'), "one line: {mistake}");
+        assert!(!error.contains('\n'), "one line: {error}");
     }
     let missing = file::read("/nonexistent/t.yaml").unwrap_err().to_string();
     assert_eq!(

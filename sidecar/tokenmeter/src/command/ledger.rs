@@ -20,7 +20,7 @@ use crate::plan::store;
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum LedgerArgs {
     /// Close a month.
     Close(Close),
     /// Read everything again.
@@ -30,7 +30,7 @@ pub enum Wish {
     /// Copy it into another folder.
     Backup(Backup),
     /// Charge again by another price file.
-    Reprice(reprice::Wish),
+    Reprice(reprice::RepriceArgs),
 }
 
 /// Where the ledger is.
@@ -79,12 +79,12 @@ impl Place {
     }
 }
 
-impl Wish {
+impl LedgerArgs {
     /// As the flags have it.
     pub(crate) fn of(matches: &ArgMatches) -> Self {
         let (name, matches) = matches.subcommand().expect("clap asks for one");
         if name == "reprice" {
-            return Self::Reprice(reprice::Wish::of(matches));
+            return Self::Reprice(reprice::RepriceArgs::of(matches));
         }
         let (place, month) =
             (Place::of(matches), |matches: &ArgMatches| matches.get_one::<i32>("month").copied());
@@ -166,43 +166,43 @@ fn month_argument() -> Arg {
 }
 
 /// Does it.
-pub(crate) fn run(wish: &Wish) -> Result<ExitCode, LedgerError> {
-    match wish {
-        Wish::Close(wish) => {
-            let path = wish.place.path()?;
-            let who = who::named(wish.who.as_deref(), &ThisMachine);
+pub(crate) fn run(args: &LedgerArgs) -> Result<ExitCode, LedgerError> {
+    match args {
+        LedgerArgs::Close(args) => {
+            let path = args.place.path()?;
+            let who = who::named(args.who.as_deref(), &ThisMachine);
             let now_us = ledger::now_us();
-            let sign_off = close(&path, wish.month, &who, now_us).map_err(LedgerError::Ledger)?;
-            say(&match wish.json {
+            let sign_off = close(&path, args.month, &who, now_us).map_err(LedgerError::Ledger)?;
+            say(&match args.json {
                 true => format!("{:#}", sign_off.document),
                 false => closed::told(&sign_off, &path, now_us),
             });
             if let Some(unpriced @ 1..) = sign_off.document["unpriced_exchanges"].as_u64() {
-                warn(&closed::unpriced(unpriced, &month::name(wish.month), &path));
+                warn(&closed::unpriced(unpriced, &month::name(args.month), &path));
             }
             Ok(ExitCode::SUCCESS)
         }
-        Wish::Verify(wish) if is_postgres(&wish.place.named()?) => {
-            let verdicts = verify_central(&wish.place.named()?, wish.month).map_err(LedgerError::Store)?;
+        LedgerArgs::Verify(args) if is_postgres(&args.place.named()?) => {
+            let verdicts = verify_central(&args.place.named()?, args.month).map_err(LedgerError::Store)?;
             let well = verdicts.iter().all(|verdict| verdict.differences.is_empty());
             say(&verdicts.iter().map(judged_central).collect::<Vec<_>>().join("\n"));
             Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
-        Wish::Verify(wish) => {
-            let verdicts = verify(&wish.place.path()?, wish.month).map_err(LedgerError::Ledger)?;
+        LedgerArgs::Verify(args) => {
+            let verdicts = verify(&args.place.path()?, args.month).map_err(LedgerError::Ledger)?;
             let well = verdicts.iter().all(|verdict| verdict.differences.is_empty());
             say(&verdicts.iter().map(judged).collect::<Vec<_>>().join("\n"));
             Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
-        Wish::Backup(wish) => {
+        LedgerArgs::Backup(args) => {
             let copies =
-                backup(&wish.place.path()?, &wish.folder, ledger::now_us()).map_err(LedgerError::Ledger)?;
+                backup(&args.place.path()?, &args.folder, ledger::now_us()).map_err(LedgerError::Ledger)?;
             say(&copies.iter().map(copied).collect::<Vec<_>>().join("\n"));
             let all = copies.iter().all(|copy| copy.done.is_ok());
             Ok(if all { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
-        Wish::Reprice(wish) => reprice::run(wish).map_err(LedgerError::Reprice),
-        Wish::Status(place) => {
+        LedgerArgs::Reprice(args) => reprice::run(args).map_err(LedgerError::Reprice),
+        LedgerArgs::Status(place) => {
             let path = place.path()?;
             let seen = overview(&path).map_err(LedgerError::Ledger)?;
             say(&state(&path, &seen));
@@ -372,40 +372,42 @@ mod tests {
 
     use ledger::{Copy, Done, Facts, Failure, Overview, Part, Verdict};
 
-    use super::{Wish, command, copied, judged, judged_central, state};
+    use super::{LedgerArgs, command, copied, judged, judged_central, state};
 
-    fn wish(line: &str) -> Result<Wish, String> {
+    fn args(line: &str) -> Result<LedgerArgs, String> {
         let matches =
             command().try_get_matches_from(line.split_whitespace()).map_err(|error| error.to_string())?;
-        Ok(Wish::of(&matches))
+        Ok(LedgerArgs::of(&matches))
     }
 
     #[test]
     fn flags_mean_what_they_say() {
         command().debug_assert();
-        let Ok(Wish::Close(close)) = wish("ledger close 2026-10 --ledger x.db --who ann") else { panic!() };
+        let Ok(LedgerArgs::Close(close)) = args("ledger close 2026-10 --ledger x.db --who ann") else {
+            panic!()
+        };
         assert_eq!(
             (close.month, close.who.as_deref(), close.place.ledger.as_deref(), close.json),
             (681, Some("ann"), Some("x.db"), false)
         );
-        let Ok(Wish::Close(close)) = wish("ledger close 2026-10 --format json") else { panic!() };
+        let Ok(LedgerArgs::Close(close)) = args("ledger close 2026-10 --format json") else { panic!() };
         assert!(close.json);
-        let Ok(Wish::Verify(verify)) = wish("ledger verify") else { panic!() };
+        let Ok(LedgerArgs::Verify(verify)) = args("ledger verify") else { panic!() };
         assert_eq!(verify.month, None);
-        assert!(matches!(wish("ledger status --ledger x.db"), Ok(Wish::Status(_))));
-        let Ok(Wish::Backup(backup)) = wish("ledger backup /b --ledger x.db") else { panic!() };
+        assert!(matches!(args("ledger status --ledger x.db"), Ok(LedgerArgs::Status(_))));
+        let Ok(LedgerArgs::Backup(backup)) = args("ledger backup /b --ledger x.db") else { panic!() };
         assert_eq!(backup.folder, Path::new("/b"));
         for (line, told) in
             [("ledger close", "MONTH"), ("ledger close october", "write one as 2026-10"), ("ledger", "Usage")]
         {
-            let error = wish(line).unwrap_err();
+            let error = args(line).unwrap_err();
             assert!(error.contains(told), "{line}: {error}");
         }
     }
 
     #[test]
     fn a_central_store_is_not_closed_from_here() {
-        let Ok(Wish::Status(place)) = wish("ledger status --ledger postgres://u:secret@h/d") else {
+        let Ok(LedgerArgs::Status(place)) = args("ledger status --ledger postgres://u:secret@h/d") else {
             panic!()
         };
         let error = place.path().unwrap_err().to_string();

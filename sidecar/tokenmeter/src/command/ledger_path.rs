@@ -7,8 +7,8 @@ use std::path::Path;
 use clap::Arg;
 
 use super::setting;
+use crate::diagnostic::Diagnostic;
 use crate::machine::{Machine, ThisMachine};
-use crate::mistake::Mistake;
 use crate::settings::variable;
 
 /// The flags that name it, for what reads a central store as well.
@@ -56,7 +56,7 @@ pub(crate) enum NoLedger {
     /// Nobody says.
     Unnamed,
     /// The settings file cannot be read.
-    Config(Mistake),
+    Config(Diagnostic),
     /// The path is a folder's.
     Folder(String),
     /// The settings file does not say.
@@ -71,7 +71,7 @@ impl fmt::Display for NoLedger {
                 "no ledger is named; give --ledger PATH, or set {}, as the proxy that writes it has",
                 variable("ledger")
             ),
-            Self::Config(mistake) => write!(f, "{mistake}"),
+            Self::Config(error) => write!(f, "{error}"),
             Self::Folder(path) => {
                 write!(f, "{path} is a folder; name the ledger's file of the open month in it")?;
                 match Path::new(path).join("tokenmeter.db") {

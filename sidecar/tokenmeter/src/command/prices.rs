@@ -14,17 +14,17 @@ use ::price::litellm::{self, Import};
 use ::price::{Book, Currency, Problem, instant};
 use clap::{Arg, ArgMatches, Command};
 
+use crate::diagnostic::Diagnostic;
 use crate::machine::ThisMachine;
-use crate::mistake::Mistake;
 use crate::plan::prices::text;
 use crate::settings::variable;
 
 pub(crate) use self::init::Init;
-use super::{WRONG_SETTINGS, setting};
+use super::{INVALID_SETTINGS, setting};
 
 /// What is to be done.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum PricesArgs {
     /// Make a price file of LiteLLM's map.
     Import {
         /// The map.
@@ -71,7 +71,7 @@ pub struct Show {
     json: bool,
 }
 
-impl Wish {
+impl PricesArgs {
     /// As the flags have it.
     pub(crate) fn of(matches: &ArgMatches) -> Self {
         let (what, matches) = matches.subcommand().expect("clap asks for one");
@@ -206,18 +206,18 @@ pub(crate) fn command() -> Command {
 }
 
 /// Does it.
-pub(crate) fn run(wish: &Wish) -> Result<ExitCode, PricesError> {
-    match wish {
-        Wish::Import { map, currency, version, out } => {
+pub(crate) fn run(args: &PricesArgs) -> Result<ExitCode, PricesError> {
+    match args {
+        PricesArgs::Import { map, currency, version, out } => {
             let json = text(map).map_err(|error| PricesError::Read(map.clone(), error))?;
             let how = litellm::Wish { version: version.clone(), currency: *currency };
             let import = litellm::import(&json, &how).map_err(|why| PricesError::NoMap(map.clone(), why))?;
             imported(&import, out.as_ref())
         }
-        Wish::Init(wish) => {
+        PricesArgs::Init(args) => {
             let text =
-                wish.text(now()).map_err(|problems| PricesError::Wrong("the file".to_owned(), problems))?;
-            match &wish.out {
+                args.text(now()).map_err(|problems| PricesError::Wrong("the file".to_owned(), problems))?;
+            match &args.out {
                 Some(path) => {
                     init::create(path, &text).map_err(|error| PricesError::Write(path.clone(), error))?;
                 }
@@ -225,32 +225,32 @@ pub(crate) fn run(wish: &Wish) -> Result<ExitCode, PricesError> {
             }
             Ok(ExitCode::SUCCESS)
         }
-        Wish::Lint { file, json } => {
+        PricesArgs::Lint { file, json } => {
             let text = text(file).map_err(|error| PricesError::Read(file.clone(), error))?;
             let read = Book::read(&text).map(|(book, mut warnings)| {
                 warnings.extend(book.ended(now()));
                 warnings.sort_by_key(|warning| warning.line);
                 (book, warnings)
             });
-            let code = if read.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(WRONG_SETTINGS) };
+            let code = if read.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(INVALID_SETTINGS) };
             say(&if *json { told::lint_json(file, &read) } else { told::lint(file, &read) });
             Ok(code)
         }
-        Wish::Diff { old, new, json } => {
+        PricesArgs::Diff { old, new, json } => {
             let (old, new) = (book(old)?, book(new)?);
             say(&if *json { told::diff_json(&old, &new) } else { told::diff(&old, &new) });
             Ok(ExitCode::SUCCESS)
         }
-        Wish::Show(wish) => {
-            let named = setting::named("prices", wish.file.as_deref(), wish.config.as_deref(), &ThisMachine);
+        PricesArgs::Show(args) => {
+            let named = setting::named("prices", args.file.as_deref(), args.config.as_deref(), &ThisMachine);
             let file = named.map_err(PricesError::Config)?.ok_or(PricesError::Unnamed)?;
             let book = book(&file)?;
-            let entry = book.find(&wish.model, &wish.provider, &wish.upstream, wish.at_us);
-            let entry = entry.ok_or_else(|| PricesError::NoEntry(told::unpriced(&book, &file, wish)))?;
-            say(&if wish.json {
-                told::show_json(&book, entry, wish)
+            let entry = book.find(&args.model, &args.provider, &args.upstream, args.at_us);
+            let entry = entry.ok_or_else(|| PricesError::NoEntry(told::unpriced(&book, &file, args)))?;
+            say(&if args.json {
+                told::show_json(&book, entry, args)
             } else {
-                told::show(&book, entry, wish)
+                told::show(&book, entry, args)
             });
             Ok(ExitCode::SUCCESS)
         }
@@ -309,7 +309,7 @@ pub(crate) enum PricesError {
     Wrong(String, Vec<Problem>),
     NoEntry(String),
     /// The settings file cannot be read.
-    Config(Mistake),
+    Config(Diagnostic),
     /// Nothing names a price file.
     Unnamed,
 }
@@ -330,7 +330,7 @@ impl fmt::Display for PricesError {
                 problems.iter().try_for_each(|problem| write!(f, "\n  {problem}"))
             }
             Self::NoEntry(why) => f.write_str(why),
-            Self::Config(mistake) => write!(f, "{mistake}"),
+            Self::Config(error) => write!(f, "{error}"),
             Self::Unnamed => write!(
                 f,
                 "no price file is named; give --prices FILE, or --config FILE with a settings file that names one by \

@@ -4,21 +4,21 @@ use std::ffi::OsString;
 
 use ::price::{Book, instant};
 
-use super::{Show, Wish, told};
-use crate::cli::{Asked, read};
+use super::{PricesArgs, Show, told};
+use crate::cli::{Action, read};
 
 const EXAMPLE: &str = include_str!("../../../../examples/prices.yaml");
 
-fn asked(line: &str) -> Wish {
+fn asked(line: &str) -> PricesArgs {
     match read(line.split(' ').map(OsString::from)) {
-        Ok(Asked::Prices(wish)) => wish,
+        Ok(Action::Prices(args)) => args,
         other => panic!("{line}: {other:?}"),
     }
 }
 
 fn show(line: &str) -> Show {
     match asked(&format!("tokenmeter prices show {line} --prices p.yaml")) {
-        Wish::Show(wish) => wish,
+        PricesArgs::Show(args) => args,
         other => panic!("{line}: {other:?}"),
     }
 }
@@ -28,26 +28,30 @@ fn book(text: &str) -> Book {
 }
 
 fn shown(line: &str) -> String {
-    let (book, wish) = (book(EXAMPLE), show(line));
-    let entry = book.find(&wish.model, &wish.provider, &wish.upstream, wish.at_us).expect("it has a price");
-    told::show(&book, entry, &wish)
+    let (book, args) = (book(EXAMPLE), show(line));
+    let entry = book.find(&args.model, &args.provider, &args.upstream, args.at_us).expect("it has a price");
+    told::show(&book, entry, &args)
 }
 
 #[test]
 fn flags_say_what_is_wanted() {
-    let Wish::Import { map, currency, version, out } =
+    let PricesArgs::Import { map, currency, version, out } =
         asked("tokenmeter prices import-litellm m.json --currency EUR --version-name v --out o.yaml")
     else {
         panic!("an import")
     };
     assert_eq!((&*map, currency.code(), version.as_deref()), ("m.json", "EUR", Some("v")));
     assert_eq!(out.as_deref(), Some("o.yaml".as_ref()));
-    let Wish::Init(init) = asked("tokenmeter prices init a b --input 0.1 --output 2 --currency EUR") else {
+    let PricesArgs::Init(init) = asked("tokenmeter prices init a b --input 0.1 --output 2 --currency EUR")
+    else {
         panic!("a first file")
     };
     assert_eq!((init.models.len(), &*init.input, init.cached_input, &*init.output), (2, "0.1", None, "2"));
     assert_eq!((init.currency.code(), init.out), ("EUR", None));
-    assert_eq!(asked("tokenmeter prices lint p.yaml"), Wish::Lint { file: "p.yaml".to_owned(), json: false });
+    assert_eq!(
+        asked("tokenmeter prices lint p.yaml"),
+        PricesArgs::Lint { file: "p.yaml".to_owned(), json: false }
+    );
     assert_eq!(show("m --at 2026-11-21").at_us, instant::read("2026-11-21").expect("a date"));
     assert!(show("m").at_us > instant::read("2026-01-01").expect("a date"));
     for wrong in [
@@ -90,22 +94,22 @@ fn what_a_model_is_is_shown_as_of_the_day_asked_for() {
          - {name: m, input: 1, family: Two, valid_from: 2026-10-01}\n",
     );
     for (day, family) in [("2026-09-30", "One"), ("2026-10-01", "Two")] {
-        let wish = show(&format!("m --at {day}"));
-        let entry = book.find("m", "", "", wish.at_us).expect("it has a price");
-        let text = told::show(&book, entry, &wish);
+        let args = show(&format!("m --at {day}"));
+        let entry = book.find("m", "", "", args.at_us).expect("it has a price");
+        let text = told::show(&book, entry, &args);
         assert!(text.contains(&format!("is       family {family}\n")), "{day}: {text}");
         let json: serde_json::Value =
-            serde_json::from_str(&told::show_json(&book, entry, &wish)).expect("it is JSON");
+            serde_json::from_str(&told::show_json(&book, entry, &args)).expect("it is JSON");
         assert_eq!(json["family"], family, "{day}");
     }
 }
 
 #[test]
 fn programs_get_the_same_as_text() {
-    let (book, wish) = (book(EXAMPLE), show("deep-thinker --at 2026-11-21"));
-    let entry = book.find("deep-thinker", "", "", wish.at_us).expect("it has a price");
+    let (book, args) = (book(EXAMPLE), show("deep-thinker --at 2026-11-21"));
+    let entry = book.find("deep-thinker", "", "", args.at_us).expect("it has a price");
     let json: serde_json::Value =
-        serde_json::from_str(&told::show_json(&book, entry, &wish)).expect("it is JSON");
+        serde_json::from_str(&told::show_json(&book, entry, &args)).expect("it is JSON");
     assert_eq!(json["rates"][0]["tokens"]["reasoning"]["per_million"], "1.10");
     assert_eq!(
         json["rates"][0]["tokens"]["cached_input"],
@@ -127,9 +131,9 @@ fn a_model_without_a_price_is_told_with_what_may_have_been_meant() {
         ),
         ("something-else --at 2026-11-21", "add one"),
     ] {
-        let wish = show(line);
-        let (book, text) = (book(EXAMPLE), told::unpriced(&book(EXAMPLE), "p.yaml", &wish));
-        assert!(book.find(&wish.model, "", "", wish.at_us).is_none(), "{line}");
+        let args = show(line);
+        let (book, text) = (book(EXAMPLE), told::unpriced(&book(EXAMPLE), "p.yaml", &args));
+        assert!(book.find(&args.model, "", "", args.at_us).is_none(), "{line}");
         assert!(text.contains(what), "{line}: {text}");
     }
 }
@@ -167,7 +171,7 @@ fn mistakes_and_doubts_have_their_lines() {
     let text = told::lint("p.yaml", &read);
     assert!(text.starts_with("p.yaml:13: `output`: `-0.40` is below nothing; "), "{text}");
     assert!(text.contains("p.yaml:57: there is no key `nmae`; did you mean `name`?\n"), "{text}");
-    assert!(text.ends_with("p.yaml: 2 mistakes\n"), "{text}");
+    assert!(text.ends_with("p.yaml: 2 errors\n"), "{text}");
     let json: serde_json::Value =
         serde_json::from_str(&told::lint_json("p.yaml", &read)).expect("it is JSON");
     assert_eq!((&json["right"], &json["problems"][0]["line"]), (&false.into(), &13.into()));

@@ -20,7 +20,7 @@ use crate::machine::ThisMachine;
 
 /// What is to be charged again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub struct RepriceArgs {
     ledger: Option<String>,
     config: Option<String>,
     range: Range,
@@ -31,7 +31,7 @@ pub struct Wish {
     dry_run: bool,
 }
 
-impl Wish {
+impl RepriceArgs {
     /// As the flags have it.
     pub(crate) fn of(matches: &ArgMatches) -> Self {
         let text = |name: &str| matches.get_one::<String>(name).cloned();
@@ -108,23 +108,23 @@ pub(crate) fn command() -> Command {
 }
 
 /// Charges again, and says what it came to.
-pub(crate) fn run(wish: &Wish) -> Result<ExitCode, RepriceError> {
+pub(crate) fn run(args: &RepriceArgs) -> Result<ExitCode, RepriceError> {
     let ledger =
-        ledger_path::named(wish.ledger.as_deref(), wish.config.as_deref()).map_err(RepriceError::NoLedger)?;
+        ledger_path::named(args.ledger.as_deref(), args.config.as_deref()).map_err(RepriceError::NoLedger)?;
     if ledger.contains("://") {
         return Err(RepriceError::Remote);
     }
-    let book = book(&wish.prices)?;
-    let who = who::named(wish.who.as_deref(), &ThisMachine);
+    let book = book(&args.prices)?;
+    let who = who::named(args.who.as_deref(), &ThisMachine);
     let asked = Reprice {
-        range: wish.range,
-        filters: &wish.filters,
-        unpriced_only: wish.unpriced_only,
+        range: args.range,
+        filters: &args.filters,
+        unpriced_only: args.unpriced_only,
         book: &book,
         who: &who,
         at_us: ledger::now_us(),
     };
-    let outcome = if wish.dry_run {
+    let outcome = if args.dry_run {
         let store =
             Store::open_read(Path::new(&ledger)).map_err(|failure| RepriceError::Ledger(failure.into()))?;
         ledger::rehearse(&store, &asked)
@@ -133,7 +133,7 @@ pub(crate) fn run(wish: &Wish) -> Result<ExitCode, RepriceError> {
     };
     let outcome = outcome.map_err(RepriceError::Ledger)?;
     // A reader that hung up has read what it wanted.
-    let _ = io::stdout().write_all(told(&outcome, &book, wish.dry_run).as_bytes());
+    let _ = io::stdout().write_all(told(&outcome, &book, args.dry_run).as_bytes());
     Ok(ExitCode::SUCCESS)
 }
 

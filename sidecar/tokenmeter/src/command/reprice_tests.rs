@@ -2,35 +2,35 @@
 
 use std::process::ExitCode;
 
-use super::{Wish, command, run, told};
+use super::{RepriceArgs, command, run, told};
 
-fn wish(line: &str) -> Result<Wish, String> {
+fn args(line: &str) -> Result<RepriceArgs, String> {
     let matches =
         command().try_get_matches_from(line.split_whitespace()).map_err(|error| error.to_string())?;
-    Ok(Wish::of(&matches))
+    Ok(RepriceArgs::of(&matches))
 }
 
 #[test]
 fn flags() {
     command().debug_assert();
     let line = "reprice --since 2026-10 --until 2026-11 --prices p.yaml --model llama* --where tenant!=acme";
-    let wish = wish(&format!("{line} --unpriced-only --dry-run")).unwrap();
-    assert_eq!(wish.range.since_us, 1_790_812_800_000_000);
-    assert_eq!(wish.range.until_us, 1_793_491_200_000_000);
+    let args = args(&format!("{line} --unpriced-only --dry-run")).unwrap();
+    assert_eq!(args.range.since_us, 1_790_812_800_000_000);
+    assert_eq!(args.range.until_us, 1_793_491_200_000_000);
     let filters = ["tenant!=acme", "model=llama*"].map(|text| ledger::report::Filter::read(text).unwrap());
-    assert_eq!(wish.filters, filters);
-    assert!(wish.dry_run && wish.unpriced_only);
+    assert_eq!(args.filters, filters);
+    assert!(args.dry_run && args.unpriced_only);
     for missing in ["reprice --since 2026-10 --until 2026-11", "reprice --since 2026-10 --prices p.yaml"] {
-        assert!(self::wish(missing).is_err(), "{missing}");
+        assert!(self::args(missing).is_err(), "{missing}");
     }
 }
 
 #[test]
 fn what_is_missing_is_told_with_what_to_do() {
     let line = "reprice --since 2026-10 --until 2026-11 --prices /nowhere/p.yaml --ledger";
-    let error = run(&wish(&format!("{line} x.db")).unwrap()).unwrap_err().to_string();
+    let error = run(&args(&format!("{line} x.db")).unwrap()).unwrap_err().to_string();
     assert!(error.contains("/nowhere/p.yaml") && error.contains("--prices"), "{error}");
-    let error = run(&wish(&format!("{line} postgres://host/db")).unwrap()).unwrap_err().to_string();
+    let error = run(&args(&format!("{line} postgres://host/db")).unwrap()).unwrap_err().to_string();
     assert!(error.contains("ledger file of each proxy"), "{error}");
 }
 
@@ -49,8 +49,8 @@ fn it_charges_again_and_says_so() {
         prices.display(),
         path.display()
     );
-    assert_eq!(run(&wish(&format!("{line} --dry-run")).unwrap()).unwrap(), ExitCode::SUCCESS);
-    assert_eq!(run(&wish(&line).unwrap()).unwrap(), ExitCode::SUCCESS);
+    assert_eq!(run(&args(&format!("{line} --dry-run")).unwrap()).unwrap(), ExitCode::SUCCESS);
+    assert_eq!(run(&args(&line).unwrap()).unwrap(), ExitCode::SUCCESS);
     std::fs::remove_dir_all(&folder).unwrap();
 
     let (book, _) =

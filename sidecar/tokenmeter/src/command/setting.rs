@@ -1,9 +1,9 @@
 //! What a setting of the proxy is, for commands beside it: as `run` would have it, from the flag, the
 //! variable or the settings file.
 
+use crate::diagnostic::Diagnostic;
 use crate::file::{self, Shape};
 use crate::machine::Machine;
-use crate::mistake::Mistake;
 use crate::settings::variable;
 
 /// What a setting is: by the flag, else the variable, else the settings file, if any of them says.
@@ -12,7 +12,7 @@ pub(crate) fn named(
     flag: Option<&str>,
     config: Option<&str>,
     machine: &dyn Machine,
-) -> Result<Option<String>, Mistake> {
+) -> Result<Option<String>, Diagnostic> {
     if let Some(said) = flag.map(str::to_owned).or_else(|| said(key, machine)) {
         return Ok(Some(said));
     }

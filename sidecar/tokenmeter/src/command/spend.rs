@@ -23,14 +23,14 @@ use text::nearest;
 
 use super::ledger_path::{self, NoLedger};
 use super::setting;
+use crate::diagnostic::Diagnostic;
 use crate::machine::ThisMachine;
-use crate::mistake::Mistake;
 use crate::plan::{prices, store};
 use crate::settings::variable;
 
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub struct SpendArgs {
     ledger: Option<String>,
     config: Option<String>,
     ask: Ask,
@@ -51,14 +51,14 @@ enum Format {
     Focus,
 }
 
-impl Wish {
+impl SpendArgs {
     /// As the flags have it.
     pub(crate) fn of(matches: &ArgMatches) -> Self {
         let text = |name: &str| matches.get_one::<String>(name).cloned();
         let word = |name: &str| matches.get_one::<String>(name).map_or("", String::as_str);
         let now_us = ledger::now_us();
         let this = period::month_at(period::day_at(now_us));
-        let month = |name: &str| matches.get_one::<AskedMonth>(name).map(|asked| asked.from(this));
+        let month = |name: &str| matches.get_one::<MonthArg>(name).map(|asked| asked.from(this));
         let of_month = month("month");
         let top = matches.get_one("top").copied();
         let of_month = of_month.map(|month| Range {
@@ -250,13 +250,13 @@ fn choice(name: &'static str, of: &[&'static str], usual: &'static str, help: &'
 
 /// A month as it is asked for.
 #[derive(Clone, Copy, Debug)]
-enum AskedMonth {
+enum MonthArg {
     Named(Month),
     This,
     Last,
 }
 
-impl AskedMonth {
+impl MonthArg {
     /// The month that is meant in the month `this`.
     fn from(self, this: Month) -> Month {
         match self {
@@ -267,11 +267,11 @@ impl AskedMonth {
     }
 }
 
-fn month(text: &str) -> Result<AskedMonth, String> {
+fn month(text: &str) -> Result<MonthArg, String> {
     match text {
-        "this" => Ok(AskedMonth::This),
-        "last" => Ok(AskedMonth::Last),
-        text => period::month_of(text).map(AskedMonth::Named).ok_or_else(|| {
+        "this" => Ok(MonthArg::This),
+        "last" => Ok(MonthArg::Last),
+        text => period::month_of(text).map(MonthArg::Named).ok_or_else(|| {
             format!("`{}` is no month; write one as 2026-10, this or last", text.escape_debug())
         }),
     }
@@ -303,22 +303,22 @@ fn names() -> String {
 }
 
 /// Reads, sums and prints.
-pub(crate) fn run(wish: &Wish) -> Result<ExitCode, SpendError> {
+pub(crate) fn run(args: &SpendArgs) -> Result<ExitCode, SpendError> {
     let ledger =
-        ledger_path::named(wish.ledger.as_deref(), wish.config.as_deref()).map_err(SpendError::NoLedger)?;
-    if wish.ask.range.since_us >= wish.ask.range.until_us {
+        ledger_path::named(args.ledger.as_deref(), args.config.as_deref()).map_err(SpendError::NoLedger)?;
+    if args.ask.range.since_us >= args.ask.range.until_us {
         return Err(SpendError::NoTime);
     }
     let source = open(&ledger)?;
-    match &wish.output {
+    match &args.output {
         Some(path) => {
             let mut file = BufWriter::new(Late { path, file: None });
-            print(wish, &*source, &mut file)?;
+            print(args, &*source, &mut file)?;
             file.flush().map_err(|error| SpendError::Write(path.clone(), error))?;
         }
         None => {
             let mut screen = BufWriter::new(io::stdout().lock());
-            print(wish, &*source, &mut screen)?;
+            print(args, &*source, &mut screen)?;
             // A reader that hung up has read what it wanted.
             let _ = screen.flush();
         }
@@ -358,31 +358,31 @@ fn open(ledger: &str) -> Result<Box<dyn Source>, SpendError> {
     Ok(Box::new(store))
 }
 
-fn print(wish: &Wish, source: &dyn Source, to: &mut dyn Write) -> Result<(), SpendError> {
-    let (ask, round) = (&wish.ask, wish.round);
-    if wish.format == Format::Focus {
-        match focus::write(source, ask, &wish.options, book(wish)?.as_ref(), to) {
+fn print(args: &SpendArgs, source: &dyn Source, to: &mut dyn Write) -> Result<(), SpendError> {
+    let (ask, round) = (&args.ask, args.round);
+    if args.format == Format::Focus {
+        match focus::write(source, ask, &args.options, book(args)?.as_ref(), to) {
             Ok(notes) => {
-                say(&Notes { prices_flag: prices_flag(wish), ..notes }.sentences(&ask.range));
+                say(&Notes { prices_flag: prices_flag(args), ..notes }.sentences(&ask.range));
             }
             Err(trouble) => match trouble.downcast::<io::Error>() {
-                Ok(error) => unwritten(wish, *error)?,
+                Ok(error) => unwritten(args, *error)?,
                 Err(trouble) => return Err(SpendError::Ledger(trouble)),
             },
         }
         return Ok(());
     }
-    let columns = columns(wish.columns.as_deref(), ask.basis)?;
+    let columns = columns(args.columns.as_deref(), ask.basis)?;
     let mut report = make(source, ask).map_err(SpendError::Ledger)?;
-    report.notes.prices_flag = prices_flag(wish);
-    report.keep_first(wish.top.unwrap_or(usize::MAX));
-    let written = match wish.format {
+    report.notes.prices_flag = prices_flag(args);
+    report.keep_first(args.top.unwrap_or(usize::MAX));
+    let written = match args.format {
         Format::Json => json::write(&report, round, to),
         Format::Csv => sheet::write(&report, &columns, round, to),
         Format::Table | Format::Focus => table::write(&report, round, to),
     };
-    written.or_else(|error| unwritten(wish, error))?;
-    if wish.format == Format::Csv {
+    written.or_else(|error| unwritten(args, error))?;
+    if args.format == Format::Csv {
         say(&report.sentences(round));
     }
     Ok(())
@@ -390,13 +390,13 @@ fn print(wish: &Wish, source: &dyn Source, to: &mut dyn Write) -> Result<(), Spe
 
 /// The flag by which `prices show` finds the price file that holds here: none where a variable names it; `None` if it is
 /// not known.
-fn prices_flag(wish: &Wish) -> Option<String> {
+fn prices_flag(args: &SpendArgs) -> Option<String> {
     let flag = |name: &str, path: &str| Some(format!("--{name} {}", shell_word(path)?));
-    if let Some(path) = &wish.prices {
+    if let Some(path) = &args.prices {
         return flag("prices", path);
     }
-    let named = setting::named("prices", None, wish.config.as_deref(), &ThisMachine).ok()?;
-    match (named, &wish.config) {
+    let named = setting::named("prices", None, args.config.as_deref(), &ThisMachine).ok()?;
+    match (named, &args.config) {
         (None, _) => None,
         (Some(_), Some(config)) => flag("config", config),
         (Some(_), None) => Some(String::new()),
@@ -404,9 +404,9 @@ fn prices_flag(wish: &Wish) -> Option<String> {
 }
 
 /// The price file, if one is named: it may say what models are.
-fn book(wish: &Wish) -> Result<Option<Book>, SpendError> {
-    let named = setting::named("prices", wish.prices.as_deref(), wish.config.as_deref(), &ThisMachine);
-    let Some(path) = named.map_err(|mistake| SpendError::Prices(vec![mistake]))? else {
+fn book(args: &SpendArgs) -> Result<Option<Book>, SpendError> {
+    let named = setting::named("prices", args.prices.as_deref(), args.config.as_deref(), &ThisMachine);
+    let Some(path) = named.map_err(|error| SpendError::Prices(vec![error]))? else {
         return Ok(None);
     };
     let text = prices::text(&path).map_err(|error| SpendError::Unread(path.clone(), error))?;
@@ -415,10 +415,10 @@ fn book(wish: &Wish) -> Result<Option<Book>, SpendError> {
 }
 
 /// A reader that hung up has read what it wanted; all else is told.
-fn unwritten(wish: &Wish, error: io::Error) -> Result<(), SpendError> {
+fn unwritten(args: &SpendArgs, error: io::Error) -> Result<(), SpendError> {
     match error.kind() {
         io::ErrorKind::BrokenPipe => Ok(()),
-        _ => Err(SpendError::Write(wish.output.clone().unwrap_or_else(|| "the screen".into()), error)),
+        _ => Err(SpendError::Write(args.output.clone().unwrap_or_else(|| "the screen".into()), error)),
     }
 }
 
@@ -440,7 +440,7 @@ pub(crate) enum SpendError {
     /// The price file cannot be read.
     Unread(String, io::Error),
     /// What is wrong with it.
-    Prices(Vec<Mistake>),
+    Prices(Vec<Diagnostic>),
     Write(PathBuf, io::Error),
 }
 
@@ -458,9 +458,9 @@ impl fmt::Display for SpendError {
             Self::Unread(path, error) => {
                 write!(f, "cannot read {path}: {error}; name a price file with --prices")
             }
-            Self::Prices(mistakes) => {
+            Self::Prices(errors) => {
                 f.write_str("the price file does not say what models are:")?;
-                mistakes.iter().try_for_each(|mistake| write!(f, "\n  {mistake}"))
+                errors.iter().try_for_each(|error| write!(f, "\n  {error}"))
             }
             Self::Write(path, error) => {
                 write!(f, "cannot write {}: {error}; name another file with --output", path.display())

@@ -3,16 +3,16 @@
 use ledger::report::{Basis, Column, Key, Order, Range};
 use text::Glob;
 
-use super::{Format, Wish, columns, command, prices_flag};
+use super::{Format, SpendArgs, columns, command, prices_flag};
 
-fn wish(line: &str) -> Result<Wish, String> {
+fn args(line: &str) -> Result<SpendArgs, String> {
     let matches =
         command().try_get_matches_from(line.split_whitespace()).map_err(|error| error.to_string())?;
-    Ok(Wish::of(&matches))
+    Ok(SpendArgs::of(&matches))
 }
 
-fn right(line: &str) -> Wish {
-    wish(line).unwrap_or_else(|error| panic!("{line}: {error}"))
+fn right(line: &str) -> SpendArgs {
+    args(line).unwrap_or_else(|error| panic!("{line}: {error}"))
 }
 
 #[test]
@@ -22,10 +22,10 @@ fn clap_finds_no_fault_with_it() {
 
 #[test]
 fn by_default_it_is_all_there_is_in_one_row() {
-    let wish = right("spend");
-    assert_eq!((wish.ask.range, wish.ask.billed, wish.round), (Range::ALL, None, None));
-    assert!(wish.ask.by.is_empty() && wish.ask.filters.is_empty());
-    assert_eq!((wish.ask.basis, wish.ask.order, wish.format), (Basis::Price, Order::Keys, Format::Table));
+    let args = right("spend");
+    assert_eq!((args.ask.range, args.ask.billed, args.round), (Range::ALL, None, None));
+    assert!(args.ask.by.is_empty() && args.ask.filters.is_empty());
+    assert_eq!((args.ask.basis, args.ask.order, args.format), (Basis::Price, Order::Keys, Format::Table));
 }
 
 #[test]
@@ -44,17 +44,17 @@ fn months_days_and_times() {
 
 #[test]
 fn keys_filters_and_the_rest() {
-    let wish = right(
+    let args = right(
         "spend --by tenant,model --by day,tenant --where tenant=a*,b --where ending!=complete --basis gpu --sort cost \
          --format focus --focus-version 1.4 --billing chargeback --round 2",
     );
-    assert_eq!(wish.ask.by, [Key::Tenant, Key::Model, Key::Day]);
-    assert_eq!(wish.ask.filters.len(), 2);
-    assert_eq!(wish.ask.filters[0].patterns, ["a*", "b"].map(Glob::new));
-    assert!(wish.ask.filters[1].except);
-    assert_eq!((wish.ask.basis, wish.ask.order, wish.format), (Basis::Gpu, Order::Cost, Format::Focus));
-    assert_eq!(wish.options.version.name(), "1.4");
-    assert_eq!(wish.round, Some(2));
+    assert_eq!(args.ask.by, [Key::Tenant, Key::Model, Key::Day]);
+    assert_eq!(args.ask.filters.len(), 2);
+    assert_eq!(args.ask.filters[0].patterns, ["a*", "b"].map(Glob::new));
+    assert!(args.ask.filters[1].except);
+    assert_eq!((args.ask.basis, args.ask.order, args.format), (Basis::Gpu, Order::Cost, Format::Focus));
+    assert_eq!(args.options.version.name(), "1.4");
+    assert_eq!(args.round, Some(2));
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn wrong_flags_are_told_what_is_right() {
         ("spend --top 0", "write 1 or more"),
         ("spend --format yaml", "possible values"),
     ] {
-        let error = wish(line).expect_err(line);
+        let error = args(line).expect_err(line);
         assert!(error.contains(said), "{line}: {error}");
     }
 }

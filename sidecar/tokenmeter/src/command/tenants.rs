@@ -17,10 +17,10 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use clap::{Arg, ArgMatches, Command};
 use tenant::{HashKey, Live};
 
+use crate::diagnostic::Diagnostics;
 use crate::machine::{Machine, ThisMachine};
-use crate::mistake::Mistakes;
 use crate::origin::Origin;
-use crate::plan::tenants::{Tenancy, TenantFiles, hash_key, load, open_to_all};
+use crate::plan::tenants::{Tenancy, TenantFiles, hash_key, load, warn_if_public};
 use crate::reload::{TenantsWatch, Watch};
 use crate::settings::{setting, variable};
 
@@ -28,7 +28,7 @@ use request::Request;
 
 /// What is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub struct TenantsArgs {
     what: What,
     hash_key: Option<PathBuf>,
 }
@@ -43,7 +43,7 @@ enum What {
     Who { file: PathBuf, peer: IpAddr },
 }
 
-impl Wish {
+impl TenantsArgs {
     /// As the flags have it.
     pub(crate) fn of(matches: &ArgMatches) -> Self {
         let (name, matches) = matches.subcommand().expect("clap asks for one of them");
@@ -83,7 +83,7 @@ pub(crate) fn command() -> Command {
         )
         .subcommand(
             Command::new("check")
-                .about("Say in words what a tenants file does; exit 2 and all mistakes if it is wrong")
+                .about("Say in words what a tenants file does; exit 2 and all errors if it is wrong")
                 .arg(file())
                 .arg(hash_key()),
         )
@@ -104,18 +104,18 @@ pub(crate) fn command() -> Command {
 }
 
 /// Does it, and prints.
-pub(crate) fn run(wish: &Wish) -> Result<ExitCode, TenantsError> {
-    let text = match &wish.what {
+pub(crate) fn run(args: &TenantsArgs) -> Result<ExitCode, TenantsError> {
+    let text = match &args.what {
         What::HashKey => {
-            let path = wish.hash_key.as_ref().ok_or(TenantsError::NoHashKey)?;
+            let path = args.hash_key.as_ref().ok_or(TenantsError::NoHashKey)?;
             let key = hash_key(path).map_err(TenantsError::HashKey)?;
-            if let Some(warning) = open_to_all(path, &Origin::Flag(setting("hash_key_file").flag())) {
+            if let Some(warning) = warn_if_public(path, &Origin::Flag(setting("hash_key_file").flag())) {
                 let _ = writeln!(io::stderr(), "tokenmeter: warning: {warning}");
             }
             hashes(&key, &stdin("the API keys, one a line")?)?
         }
         What::Check { file } => {
-            let tenancy = tenancy(file, wish)?;
+            let tenancy = tenancy(file, args)?;
             for warning in &tenancy.now.warnings {
                 // Without a stderr there is nobody to tell.
                 let _ = writeln!(io::stderr(), "tokenmeter: warning: {warning}");
@@ -123,7 +123,7 @@ pub(crate) fn run(wish: &Wish) -> Result<ExitCode, TenantsError> {
             words::rules(&tenancy.now)
         }
         What::Who { file, peer } => {
-            let tenancy = tenancy(file, wish)?;
+            let tenancy = tenancy(file, args)?;
             let live = Arc::new(Live::default());
             let mut news = Vec::new();
             TenantsWatch::new(tenancy, Arc::clone(&live)).look(Instant::now(), false, &mut news);
@@ -141,10 +141,10 @@ pub(crate) fn run(wish: &Wish) -> Result<ExitCode, TenantsError> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn tenancy(file: &std::path::Path, wish: &Wish) -> Result<Tenancy, TenantsError> {
-    let files = TenantFiles { rules: Some(file.to_owned()), hash_key: wish.hash_key.clone() };
+fn tenancy(file: &std::path::Path, args: &TenantsArgs) -> Result<Tenancy, TenantsError> {
+    let files = TenantFiles { rules: Some(file.to_owned()), hash_key: args.hash_key.clone() };
     let origins = (Origin::Flag("FILE".to_owned()), Origin::Flag(setting("hash_key_file").flag()));
-    let now = load(&files, (&origins.0, &origins.1)).map_err(TenantsError::Mistakes)?;
+    let now = load(&files, (&origins.0, &origins.1)).map_err(TenantsError::Diagnostics)?;
     Ok(Tenancy { files, now })
 }
 
@@ -176,7 +176,7 @@ const STDIN_BYTES: u64 = 8 * 1024 * 1024;
 #[derive(Debug)]
 pub(crate) enum TenantsError {
     /// The files are wrong.
-    Mistakes(Mistakes),
+    Diagnostics(Diagnostics),
     /// No hash key file is named.
     NoHashKey,
     /// It is wrong.
@@ -194,7 +194,7 @@ pub(crate) enum TenantsError {
 impl fmt::Display for TenantsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Mistakes(mistakes) => write!(f, "{mistakes}"),
+            Self::Diagnostics(errors) => write!(f, "{errors}"),
             Self::NoHashKey => f.write_str(
                 "no hash key file is named; give --hash-key-file FILE, made once as by \
                  `head -c 32 /dev/urandom > FILE` and the same for a fleet",

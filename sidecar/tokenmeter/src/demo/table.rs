@@ -9,7 +9,7 @@ use ledger::report::{self as spend, table};
 use metrics::Snapshot;
 use simulator::load::Report;
 
-use super::Asked;
+use super::Action;
 
 /// Where to look.
 pub(super) fn introduce(out: &mut impl Write, listen: SocketAddr, admin: SocketAddr) {
@@ -57,7 +57,7 @@ pub(super) fn row(out: &mut impl Write, concurrency: u32, report: &Report) {
 }
 
 /// What the meter counted beside what the clients got.
-pub(super) fn compare(out: &mut impl Write, asked: &Asked, counted: &Snapshot) {
+pub(super) fn compare(out: &mut impl Write, asked: &Action, counted: &Snapshot) {
     let exchanges = super::exchanges(counted);
     let tokens: u64 = counted.models.iter().map(|model| model.output_tokens).sum();
     let ours = asked.completed + asked.failed;

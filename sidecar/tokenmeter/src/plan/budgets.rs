@@ -1,5 +1,4 @@
-//! The budgets: the file's list of them, and where it is told that one is spent. Limits are exact;
-//! one that could not be is a mistake.
+//! Plans the budgets and the webhook of their alerts. A limit that cannot be exact is an error.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -11,21 +10,21 @@ use rust_decimal::prelude::ToPrimitive;
 use tenant::Spec;
 
 use super::values::Reader;
+use crate::diagnostic::Diagnostic;
 use crate::file;
-use crate::mistake::Mistake;
 use crate::origin::Origin;
 use crate::settings::{
     BUDGET_DURATIONS, BUDGET_LIST, BUDGET_UNKNOWN_PATHS, BUDGET_UNPRICED, Entry, Value, setting,
 };
 
-/// What tenants may spend, and who is told.
+/// The budgets and their alerts.
 #[derive(Clone, Debug, Default)]
 pub struct BudgetsPlan {
-    /// The budgets, in the order they were written.
+    /// The budgets, in file order.
     pub budgets: Vec<Budget>,
-    /// The terms of each, in the same order, for requests that cannot be metered in full.
+    /// The terms of each budget, in the same order, for requests that cannot be metered in full.
     pub terms: Vec<Terms>,
-    /// Where notices are posted, if anywhere.
+    /// The webhook that receives alerts.
     pub webhook: Option<budget::Plan>,
 }
 
@@ -36,19 +35,24 @@ impl Reader<'_> {
         let Some((list, entries)) = &written.budgets else {
             if webhook.is_some() {
                 let origin = self.value(WEBHOOK).origin;
-                let what = format!("nothing will be posted: there are no `{}`", BUDGET_LIST.key);
-                self.warnings.push(Mistake::at(&origin, what, "list some in the file, or remove this"));
+                let what = format!("has no effect without `{}`", BUDGET_LIST.key);
+                self.warnings.push(Diagnostic::at(
+                    &origin,
+                    what,
+                    "list some in the file, or remove the webhook",
+                ));
             }
             return BudgetsPlan { webhook, ..BudgetsPlan::default() };
         };
-        self.check_ground(list);
-        if entries.is_empty() && self.mistakes.is_empty() {
-            self.mistakes.push(Mistake::at(list, "`budgets` is empty", BUDGET_LIST.remedy()));
+        self.check_requirements(list);
+        if entries.is_empty() && self.errors.is_empty() {
+            self.errors.push(Diagnostic::at(list, "`budgets` is empty", BUDGET_LIST.remedy()));
         }
-        if entries.len() > MOST {
+        if entries.len() > BUDGETS_MAX {
             let what = format!("{} budgets are listed", entries.len());
-            let remedy = format!("keep {MOST}; one budget gives each tenant it covers a purse of its own");
-            self.mistakes.push(Mistake::at(list, what, remedy));
+            let remedy =
+                format!("keep {BUDGETS_MAX}; one budget limits each tenant that it covers separately");
+            self.errors.push(Diagnostic::at(list, what, remedy));
         }
         let (mut budgets, mut terms): (Vec<Budget>, _) = (Vec::new(), Vec::new());
         for entry in entries {
@@ -56,7 +60,7 @@ impl Reader<'_> {
             if !budget.name.is_empty() && budgets.iter().any(|earlier| earlier.name == budget.name) {
                 let origin = entry.fields.get("name").map_or(&entry.origin, |name| &name.origin);
                 let what = format!("two budgets are named `{}`", budget.name);
-                self.mistakes.push(Mistake::at(origin, what, "give each a `name` of its own"));
+                self.errors.push(Diagnostic::at(origin, what, "give each a `name` of its own"));
             }
             terms.push(self.terms(entry, &budget));
             budgets.push(budget);
@@ -64,42 +68,42 @@ impl Reader<'_> {
         BudgetsPlan { budgets, terms, webhook }
     }
 
-    /// Warns of budgets that no tenant is under, as the rules are now.
+    /// Warns of budgets that cover no tenant of the current rules.
     pub(super) fn check_covers(&mut self, plan: &BudgetsPlan, rules: &Spec) {
         let written = self.written;
         let (Some(tenants), Some((_, entries))) = (rules.tenants(), &written.budgets) else { return };
         for (budget, entry) in plan.budgets.iter().zip(entries) {
-            let lost: Vec<String> = (budget.tenants.iter())
+            let uncovered: Vec<String> = (budget.tenants.iter())
                 .filter(|glob| !tenants.iter().any(|tenant| glob.matches(tenant)))
                 .map(|glob| format!("`{}`", glob.text().escape_debug()))
                 .collect();
-            if lost.is_empty() {
+            if uncovered.is_empty() {
                 continue;
             }
             let what = format!(
-                "no tenant that the rules name is {}, of budget `{}`",
-                lost.join(" or "),
+                "no tenant of the rules matches {}, of budget `{}`",
+                uncovered.join(" or "),
                 budget.name
             );
             let remedy = match rules.rules.is_empty() {
-                true => "name tenants by rules (`tenants`): without any, everybody is the default tenant",
-                false => "write the name as the tenant rules have it, or add a rule that gives it",
+                true => "set `tenants`: without rules, every request belongs to the default tenant",
+                false => "write a tenant of the rules, or add a rule for this one",
             };
             let origin = entry.fields.get("tenants").map_or(&entry.origin, |written| &written.origin);
-            self.warnings.push(Mistake::at(origin, what, remedy));
+            self.warnings.push(Diagnostic::at(origin, what, remedy));
         }
     }
 
-    /// Money comes from prices, and is remembered by the ledger.
-    fn check_ground(&mut self, list: &Origin) {
+    /// Checks that there are prices to charge by, and warns if no ledger persists the spend.
+    fn check_requirements(&mut self, list: &Origin) {
         let is_written = |key: &str| self.written.values.get(key).is_some_and(|value| !value.text.is_empty());
         if !is_written("prices") {
-            let what = "budgets are listed, but there are no prices, so nothing would ever be spent";
-            self.mistakes.push(Mistake::at(list, what, "name a price book by `prices`"));
+            let what = "budgets are listed, but there are no prices, so nothing is charged";
+            self.errors.push(Diagnostic::at(list, what, "set `prices` to a price file"));
         }
         if !is_written("ledger") {
-            let what = "budgets are listed, but there is no ledger, so a restart forgets what was spent";
-            self.warnings.push(Mistake::at(list, what, "name a file for it by `ledger`"));
+            let what = "budgets are listed, but there is no ledger, so a restart forgets the spend";
+            self.warnings.push(Diagnostic::at(list, what, "set `ledger` to a file"));
         }
     }
 
@@ -108,7 +112,11 @@ impl Reader<'_> {
             Some(written) => self.name(written),
             None => {
                 let what = "a budget has no `name`";
-                self.mistakes.push(Mistake::at(&entry.origin, what, "add one: notices and refusals say it"));
+                self.errors.push(Diagnostic::at(
+                    &entry.origin,
+                    what,
+                    "add one; alerts and rejections name it",
+                ));
                 String::new()
             }
         };
@@ -116,23 +124,23 @@ impl Reader<'_> {
         let soft = entry.fields.get("soft_budget").and_then(|written| self.limit(written));
         if !entry.fields.contains_key("max_budget") && !entry.fields.contains_key("soft_budget") {
             let remedy = "add `max_budget`, `soft_budget` or both, in the price book's currency";
-            self.mistakes.push(Mistake::at(&entry.origin, "a budget has no limit", remedy));
+            self.errors.push(Diagnostic::at(&entry.origin, "a budget has no limit", remedy));
         }
         if let (Some(hard), Some(soft), Some(written)) = (hard, soft, entry.fields.get("soft_budget"))
             && soft >= hard
         {
-            let what = "`soft_budget` is not below `max_budget`, so it would warn of nothing";
-            self.mistakes.push(Mistake::at(&written.origin, what, "lower it, or remove it"));
+            let what = "`soft_budget` is not below `max_budget`, so it never warns first";
+            self.errors.push(Diagnostic::at(&written.origin, what, "lower it, or remove it"));
         }
-        let enforce = self.yes(entry, "enforce");
+        let enforce = self.is_true(entry, "enforce");
         if let Some(written) = entry.fields.get("enforce").filter(|_| enforce)
             && !entry.fields.contains_key("max_budget")
         {
             let what = "there is no `max_budget` to enforce";
-            self.mistakes.push(Mistake::at(&written.origin, what, "add one, or remove this line"));
+            self.errors.push(Diagnostic::at(&written.origin, what, "add one, or remove the line"));
         }
         let refuse_unpriced = self.refuses(entry, "unpriced", enforce).unwrap_or(false);
-        let shared = self.yes(entry, "shared");
+        let shared = self.is_true(entry, "shared");
         Budget {
             name: name.into(),
             tenants: self.globs(entry, "tenants"),
@@ -145,7 +153,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The terms of a budget for requests that cannot be metered in full.
+    /// Returns a budget's terms for requests that cannot be metered in full.
     fn terms(&mut self, entry: &Entry, budget: &Budget) -> Terms {
         let refuse_unreadable = self.refuses(entry, "unreadable", budget.enforce);
         let refuse_uncountable = self.refuses(entry, "uncountable", budget.enforce);
@@ -163,7 +171,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns whether a budget refuses what `key` names; `None` if it does not say.
+    /// Returns true if the budget's `key` is `refuse`; `None` if it is not set.
     fn refuses(&mut self, entry: &Entry, key: &'static str, enforce: bool) -> Option<bool> {
         let written = entry.fields.get(key)?;
         let refuses = self.one_of(written, &BUDGET_UNPRICED) == BUDGET_UNPRICED[1];
@@ -175,23 +183,23 @@ impl Reader<'_> {
 
     fn check_enforced(&mut self, written: &Value, enforce: bool) {
         if !enforce {
-            let what = "nothing is refused for a budget that is not enforced";
-            let remedy = "add `enforce: true`, or remove this line";
-            self.mistakes.push(Mistake::at(&written.origin, what, remedy));
+            let what = "a budget that is not enforced refuses nothing";
+            let remedy = "add `enforce: true`, or remove the line";
+            self.errors.push(Diagnostic::at(&written.origin, what, remedy));
         }
     }
 
     fn duration(&mut self, entry: &Entry) -> Period {
         let Some(written) = entry.fields.get("budget_duration") else {
             let remedy = format!("add it: one of {}", BUDGET_DURATIONS.join(", "));
-            self.mistakes.push(Mistake::at(&entry.origin, "a budget has no `budget_duration`", remedy));
+            self.errors.push(Diagnostic::at(&entry.origin, "a budget has no `budget_duration`", remedy));
             return Period::Month;
         };
         let name = self.one_of(written, &BUDGET_DURATIONS);
         Period::ALL.into_iter().find(|period| period.name() == name).unwrap_or(Period::Month)
     }
 
-    /// A sum in pico-units, exactly as it was written.
+    /// Returns an amount in pico-units, exactly as written.
     fn limit(&mut self, written: &Value) -> Option<i128> {
         let text = &written.text;
         let pico = file::decimal(text).and_then(|units| units.checked_mul(Decimal::from(PICO)));
@@ -200,15 +208,15 @@ impl Reader<'_> {
                 pico.to_i128()
             }
             _ => {
-                let what = format!("`{}` is no sum of money above 0", text.escape_debug());
+                let what = format!("`{}` is not an amount above 0", text.escape_debug());
                 let remedy = "write it as in 250 or 0.50: at most 16 digits before the point and 12 after";
-                self.mistakes.push(Mistake::at(&written.origin, what, remedy));
+                self.errors.push(Diagnostic::at(&written.origin, what, remedy));
                 None
             }
         }
     }
 
-    fn yes(&mut self, entry: &Entry, key: &'static str) -> bool {
+    fn is_true(&mut self, entry: &Entry, key: &'static str) -> bool {
         entry.fields.get(key).is_some_and(|written| self.truth(written))
     }
 
@@ -216,8 +224,8 @@ impl Reader<'_> {
         let (url, file) = (self.value(WEBHOOK), self.value(SECRET_FILE));
         if url.text.is_empty() {
             if !file.text.is_empty() {
-                let what = format!("there is no `{WEBHOOK}` whose notices could be signed");
-                self.warnings.push(Mistake::at(&file.origin, what, "name one, or remove this"));
+                let what = format!("has no effect without `{WEBHOOK}`");
+                self.warnings.push(Diagnostic::at(&file.origin, what, "set a webhook, or remove the file"));
             }
             return None;
         }
@@ -225,15 +233,19 @@ impl Reader<'_> {
         match Endpoint::parse(&url.text) {
             Ok(endpoint) => {
                 if endpoint.is_unencrypted() {
-                    let what = "the webhook is http://, so that everybody on the way can read what tenants spend \
-                                and the key that may be in the address";
-                    self.warnings.push(Mistake::at(&url.origin, what, "use https:// beyond this machine"));
+                    let what = "the webhook is http://, so anyone on the network path can read the spend of tenants and \
+                                a key in the URL";
+                    self.warnings.push(Diagnostic::at(
+                        &url.origin,
+                        what,
+                        "use https:// unless the receiver is local",
+                    ));
                 }
                 Some(budget::Plan::to(endpoint, secret))
             }
             Err(error) => {
-                let what = format!("the webhook's address is no good: {}", error.what);
-                self.mistakes.push(Mistake::at(&url.origin, what, error.remedy));
+                let what = format!("the webhook's URL is invalid: {}", error.what);
+                self.errors.push(Diagnostic::at(&url.origin, what, error.remedy));
                 None
             }
         }
@@ -248,10 +260,9 @@ impl Reader<'_> {
             .and_then(|bytes| Secret::new(&bytes).map_err(|error| error.to_string()));
         secret
             .map_err(|cause| {
-                let what = format!("no secret is in `{}`: {cause}", file.text.escape_debug());
-                let remedy =
-                    format!("put one there, as `openssl rand -hex 32` makes it, or remove {}", flag());
-                self.mistakes.push(Mistake::at(&file.origin, what, remedy));
+                let what = format!("no secret in `{}`: {cause}", file.text.escape_debug());
+                let remedy = format!("write one, as by `openssl rand -hex 32`, or remove {}", flag());
+                self.errors.push(Diagnostic::at(&file.origin, what, remedy));
             })
             .ok()
     }
@@ -271,13 +282,13 @@ const WEBHOOK: &str = "budget_webhook";
 
 const SECRET_FILE: &str = "budget_webhook_secret_file";
 
-/// Bytes of a secret's file that are read: more than a secret may have.
+/// Bytes that are read of the secret's file: more than a secret may have.
 const SECRET_FILE_BYTES: u64 = 8192;
 
-/// Budgets that may be listed: each is a purse for each tenant it covers.
-const MOST: usize = 64;
+/// Budgets that may be listed; each has a state per tenant that it covers.
+const BUDGETS_MAX: usize = 64;
 
-/// Parts of a unit of money.
+/// Pico-units in a unit of money.
 const PICO: u64 = 1_000_000_000_000;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Which budgets run, and every mistake in them, word for word.
+//! The planned budgets, and the text of every error.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use crate::file;
 use crate::machine::Alone;
 use crate::origin::Origin;
 use crate::plan::Plan;
-use crate::settings::{BUDGET_DURATIONS, Value, Written};
+use crate::settings::{BUDGET_DURATIONS, RawSettings, Value};
 
-/// What the file comes to, beside these settings.
-fn written(yaml: &str, beside: &[(&'static str, &str)]) -> Written {
+/// Merges the file with these settings.
+fn written(yaml: &str, beside: &[(&'static str, &str)]) -> RawSettings {
     let flags: BTreeMap<_, _> =
         [("upstream", "http://gpu:8000".to_owned()), ("kind", "vllm".to_owned())].into();
-    let mut written = Written::merge(&flags, &|_| None, Some(file::parse("t.yaml", yaml).unwrap()));
+    let mut written = RawSettings::merge(&flags, &|_| None, Some(file::parse("t.yaml", yaml).unwrap()));
     for (key, text) in beside {
         let origin = Origin::Flag(format!("--{}", key.replace('_', "-")));
         written.values.insert(key, Value { text: (*text).to_owned(), origin });
@@ -23,32 +23,32 @@ fn written(yaml: &str, beside: &[(&'static str, &str)]) -> Written {
     written
 }
 
-/// What budgets stand on.
-const GROUND: [(&str, &str); 2] =
+/// The settings that budgets require.
+const REQUIREMENTS: [(&str, &str); 2] =
     [("prices", concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/prices.yaml")), ("ledger", "spend.db")];
 
-fn plan_of(written: &Written) -> Plan {
-    Plan::make(written, &Alone(&[])).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+fn plan_of(written: &RawSettings) -> Plan {
+    Plan::make(written, &Alone(&[])).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
 fn plan(yaml: &str) -> Plan {
-    plan_of(&written(yaml, &GROUND))
+    plan_of(&written(yaml, &REQUIREMENTS))
 }
 
-fn told_of(written: &Written) -> Vec<String> {
-    let mistakes = Plan::make(written, &Alone(&[])).expect_err("these budgets are wrong");
-    mistakes.0.iter().map(ToString::to_string).collect()
+fn errors_of(written: &RawSettings) -> Vec<String> {
+    let errors = Plan::make(written, &Alone(&[])).expect_err("these budgets are invalid");
+    errors.0.iter().map(ToString::to_string).collect()
 }
 
-fn told(yaml: &str) -> Vec<String> {
-    told_of(&written(yaml, &GROUND))
+fn errors(yaml: &str) -> Vec<String> {
+    errors_of(&written(yaml, &REQUIREMENTS))
 }
 
-fn warned(written: &Written) -> Vec<String> {
+fn warnings(written: &RawSettings) -> Vec<String> {
     plan_of(written).warnings.iter().map(ToString::to_string).collect()
 }
 
-fn said(budget: &Budget) -> String {
+fn summary(budget: &Budget) -> String {
     let globs = budget.tenants.iter().map(Glob::text).collect::<Vec<_>>().join("|");
     let limit = |pico: Option<i128>| pico.map_or("-".to_owned(), |pico| money(pico).to_string());
     format!(
@@ -75,10 +75,10 @@ budgets:
 ";
 
 #[test]
-fn a_list_is_taken_in_its_order() {
+fn list_keeps_its_order() {
     let plan = plan(LIST);
     assert_eq!(
-        plan.budgets.budgets.iter().map(said).collect::<Vec<_>>(),
+        plan.budgets.budgets.iter().map(summary).collect::<Vec<_>>(),
         [
             "gold [gold|team-*] month - 250.10 enforced priced",
             "everybody [] 30d 0.000000000001 100000000000.00 shared"
@@ -89,17 +89,17 @@ fn a_list_is_taken_in_its_order() {
 }
 
 #[test]
-fn the_documents_example_runs() {
+fn documented_example_is_valid() {
     let document = include_str!("../../../budget/budgets.md");
     let example = document.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
     let plan = plan(example);
     let expected = ["teams [team-*] month 400.00 500.00", "trial [trial-*] day - 20.00 shared enforced"];
-    assert_eq!(plan.budgets.budgets.iter().map(said).collect::<Vec<_>>(), expected);
+    assert_eq!(plan.budgets.budgets.iter().map(summary).collect::<Vec<_>>(), expected);
     assert!(plan.budgets.webhook.is_some());
 }
 
 #[test]
-fn what_is_shown_would_say_the_same_again() {
+fn printed_budgets_parse_to_the_same() {
     let first = plan(LIST);
     let shown = first.effective.show(false);
     let list = &shown[shown.find("budgets:").unwrap()..];
@@ -115,7 +115,7 @@ fn what_is_shown_would_say_the_same_again() {
 }
 
 #[test]
-fn the_terms_follow_what_is_enforced() {
+fn terms_follow_the_treatments() {
     use relay::{Terms, UnknownPaths};
     let meters = Terms { unknown_paths: UnknownPaths::Meter, ..Terms::default() };
     for (written, terms) in [
@@ -147,11 +147,11 @@ fn durations_are_the_periods() {
 }
 
 #[test]
-fn mistakes_are_told_with_their_line() {
+fn errors_have_their_line() {
     for (entry, expected) in [
         (
             "max_budget: 1\n    budget_duration: day",
-            "t.yaml:2: a budget has no `name`; add one: notices and refusals say it",
+            "t.yaml:2: a budget has no `name`; add one; alerts and rejections name it",
         ),
         (
             "name: a\n    budget_duration: day",
@@ -167,27 +167,27 @@ fn mistakes_are_told_with_their_line() {
         ),
         (
             "name: a\n    max_budget: 1\n    soft_budget: 1\n    budget_duration: day",
-            "t.yaml:4: `soft_budget` is not below `max_budget`, so it would warn of nothing; lower it, or remove it",
+            "t.yaml:4: `soft_budget` is not below `max_budget`, so it never warns first; lower it, or remove it",
         ),
         (
             "name: a\n    soft_budget: 1\n    budget_duration: day\n    enforce: true",
-            "t.yaml:5: there is no `max_budget` to enforce; add one, or remove this line",
+            "t.yaml:5: there is no `max_budget` to enforce; add one, or remove the line",
         ),
         (
             "name: a\n    max_budget: 1\n    budget_duration: day\n    unpriced: refuse",
-            "t.yaml:5: nothing is refused for a budget that is not enforced; add `enforce: true`, or remove this line",
+            "t.yaml:5: a budget that is not enforced refuses nothing; add `enforce: true`, or remove the line",
         ),
         (
             "name: a\n    max_budget: 1\n    budget_duration: day\n    unknown_paths: refuse",
-            "t.yaml:5: nothing is refused for a budget that is not enforced; add `enforce: true`, or remove this line",
+            "t.yaml:5: a budget that is not enforced refuses nothing; add `enforce: true`, or remove the line",
         ),
         (
             "name: a\n    max_budget: 1\n    budget_duration: day\n    unreadable: refuse",
-            "t.yaml:5: nothing is refused for a budget that is not enforced; add `enforce: true`, or remove this line",
+            "t.yaml:5: a budget that is not enforced refuses nothing; add `enforce: true`, or remove the line",
         ),
         (
             "name: a\n    max_budget: 1\n    budget_duration: day\n    uncountable: refuse",
-            "t.yaml:5: nothing is refused for a budget that is not enforced; add `enforce: true`, or remove this line",
+            "t.yaml:5: a budget that is not enforced refuses nothing; add `enforce: true`, or remove the line",
         ),
         (
             "name: a\n    max_budget: 1\n    budget_duration: day\n    unknown_paths: allow",
@@ -203,7 +203,7 @@ fn mistakes_are_told_with_their_line() {
         ),
         (
             "name: a\n    max_budget: 1\n    budget_duration: day\n    tenants: []",
-            "t.yaml:5: `tenants` names none; name some, `*` standing for any text, or remove the line to mean all",
+            "t.yaml:5: `tenants` names none; name some (`*` matches any text), or remove the line to mean all",
         ),
         (
             "name: a\n    max_budget: 1\n    budget_duration: day\n    period: day",
@@ -215,24 +215,22 @@ fn mistakes_are_told_with_their_line() {
             "t.yaml:3: two budgets are named `a`; give each a `name` of its own",
         ),
     ] {
-        assert_eq!(told(&format!("budgets:\n  - {entry}\n")), [expected], "{entry}");
+        assert_eq!(errors(&format!("budgets:\n  - {entry}\n")), [expected], "{entry}");
     }
     assert_eq!(
-        told("budgets: []\n"),
+        errors("budgets: []\n"),
         ["t.yaml:1: `budgets` is empty; write one `- name: NAME` for each budget under it"]
     );
     let many: String =
         (0..65).map(|at| format!("  - {{name: n{at}, max_budget: 1, budget_duration: day}}\n")).collect();
     assert_eq!(
-        told(&format!("budgets:\n{many}")),
-        [
-            "t.yaml:1: 65 budgets are listed; keep 64; one budget gives each tenant it covers a purse of its own"
-        ]
+        errors(&format!("budgets:\n{many}")),
+        ["t.yaml:1: 65 budgets are listed; keep 64; one budget limits each tenant that it covers separately"]
     );
 }
 
 #[test]
-fn sums_are_exact_or_refused() {
+fn inexact_amount_is_an_error() {
     for (text, pico) in [
         ("1", Some(1_000_000_000_000)),
         ("0.1", Some(100_000_000_000)),
@@ -256,46 +254,47 @@ fn sums_are_exact_or_refused() {
         match pico {
             Some(pico) => assert_eq!(plan(&yaml).budgets.budgets[0].hard, Some(pico), "{text}"),
             None => {
-                let told = told(&yaml);
-                assert_eq!(told.len(), 1, "{told:?}");
-                assert!(told[0].starts_with("t.yaml:3: `"), "{told:?}");
-                let remedy = " is no sum of money above 0; write it as in 250 or 0.50: at most 16 digits before \
+                let errors = errors(&yaml);
+                assert_eq!(errors.len(), 1, "{errors:?}");
+                assert!(errors[0].starts_with("t.yaml:3: `"), "{errors:?}");
+                let remedy = " is not an amount above 0; write it as in 250 or 0.50: at most 16 digits before \
                               the point and 12 after";
-                assert!(told[0].ends_with(remedy), "{told:?}");
+                assert!(errors[0].ends_with(remedy), "{errors:?}");
             }
         }
     }
 }
 
 #[test]
-fn all_of_them_are_told() {
+fn all_errors_are_reported() {
     let yaml = "budgets:\n  - nmae: a\n    max_budget: x\n    enforce: 5\n  - {}\n";
-    let places: Vec<_> = told(yaml).iter().map(|told| told.split(": ").next().unwrap().to_owned()).collect();
+    let places: Vec<_> =
+        errors(yaml).iter().map(|error| error.split(": ").next().unwrap().to_owned()).collect();
     let expected =
         ["t.yaml:2", "t.yaml:2", "t.yaml:3", "t.yaml:4", "t.yaml:2", "t.yaml:5", "t.yaml:5", "t.yaml:5"];
     assert_eq!(places, expected);
 }
 
 #[test]
-fn without_prices_nothing_is_spent_and_without_a_ledger_it_is_forgotten() {
+fn budgets_need_prices_and_should_have_a_ledger() {
     assert_eq!(
-        told_of(&written(LIST, &GROUND[1..])),
+        errors_of(&written(LIST, &REQUIREMENTS[1..])),
         [
-            "t.yaml:1: budgets are listed, but there are no prices, so nothing would ever be spent; name a price book by \
-          `prices`"
+            "t.yaml:1: budgets are listed, but there are no prices, so nothing is charged; set `prices` to a price \
+          file"
         ]
     );
     assert_eq!(
-        warned(&written(&LIST.replace("[gold, \"team-*\"]", "default"), &GROUND[..1])),
+        warnings(&written(&LIST.replace("[gold, \"team-*\"]", "default"), &REQUIREMENTS[..1])),
         [
-            "t.yaml:1: budgets are listed, but there is no ledger, so a restart forgets what was spent; name a file for \
-          it by `ledger`"
+            "t.yaml:1: budgets are listed, but there is no ledger, so a restart forgets the spend; set `ledger` to a \
+          file"
         ]
     );
 }
 
 #[test]
-fn the_webhook_and_its_secret() {
+fn webhook_and_secret_are_checked_and_hidden() {
     let folder = std::env::temp_dir().join(format!("tokenmeter-budgets-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let file = |name: &str, text: &str| {
@@ -306,7 +305,7 @@ fn the_webhook_and_its_secret() {
     let (good, short) = (file("good", "0123456789abcdef0123456789abcdef\n"), file("short", "hunter2\n"));
     let with = |url: &'static str, file: &str| {
         let beside = [("budget_webhook", url), ("budget_webhook_secret_file", file)];
-        written(LIST, &[&GROUND[..], &beside].concat())
+        written(LIST, &[&REQUIREMENTS[..], &beside].concat())
     };
     let written = with("https://hooks.example.com/T0/hunter2?key=hunter2", &good);
     let plan = plan_of(&written);
@@ -317,60 +316,60 @@ fn the_webhook_and_its_secret() {
     assert!(shown.contains("budget_webhook: \"https://hooks.example.com/…\" "), "{shown}");
     assert!(!format!("{shown} {plan:?}").contains("hunter2"));
 
-    let short_told = format!(
-        "--budget-webhook-secret-file: no secret is in `{short}`: a secret has 16 to 4096 bytes; put one there, as \
-         `openssl rand -hex 32` makes it, or remove --budget-webhook-secret-file"
+    let short_error = format!(
+        "--budget-webhook-secret-file: no secret in `{short}`: a secret has 16 to 4096 bytes; write one, as by \
+         `openssl rand -hex 32`, or remove --budget-webhook-secret-file"
     );
     assert_eq!(
-        told_of(&with("https://me:hunter2@example.com/", &short)),
+        errors_of(&with("https://me:hunter2@example.com/", &short)),
         [
-            &*short_told,
-            "--budget-webhook: the webhook's address is no good: it contains a user name or a password; \
+            &*short_error,
+            "--budget-webhook: the webhook's URL is invalid: it contains a user name or a password; \
              remove them, and sign notices with `budget_webhook_secret_file`",
         ]
     );
-    assert!(told_of(&with("https://example.com/", "/nonexistent"))[0].contains("No such file"));
+    assert!(errors_of(&with("https://example.com/", "/nonexistent"))[0].contains("No such file"));
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
-fn a_budget_that_nobody_is_under_is_a_warning() {
+fn budget_that_covers_no_tenant_is_a_warning() {
     let folder = std::env::temp_dir().join(format!("tokenmeter-covers-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let beside_rules = |rules: &str| {
         let path = folder.join("tenants.yaml");
         std::fs::write(&path, rules).unwrap();
-        warned(&written(LIST, &[&GROUND[..], &[("tenants", path.to_str().unwrap())]].concat()))
+        warnings(&written(LIST, &[&REQUIREMENTS[..], &[("tenants", path.to_str().unwrap())]].concat()))
     };
     let team = "  - {peer: 192.0.2.0/24, tenant: team-a}\n";
-    let write = "write the name as the tenant rules have it, or add a rule that gives it";
+    let write = "write a tenant of the rules, or add a rule for this one";
     assert_eq!(
-        warned(&written(LIST, &GROUND)),
+        warnings(&written(LIST, &REQUIREMENTS)),
         [
-            "t.yaml:2: no tenant that the rules name is `gold` or `team-*`, of budget `gold`; name tenants by rules \
-          (`tenants`): without any, everybody is the default tenant"
+            "t.yaml:2: no tenant of the rules matches `gold` or `team-*`, of budget `gold`; set `tenants`: without \
+          rules, every request belongs to the default tenant"
         ]
     );
     assert_eq!(
         beside_rules(&format!("rules:\n{team}")),
-        [format!("t.yaml:2: no tenant that the rules name is `gold`, of budget `gold`; {write}")]
+        [format!("t.yaml:2: no tenant of the rules matches `gold`, of budget `gold`; {write}")]
     );
     assert_eq!(beside_rules(&format!("rules:\n{team}  - {{path: /gold, tenant: gold}}\n")), [""; 0]);
     assert_eq!(beside_rules(&format!("default: gold\nrules:\n{team}")), [""; 0]);
-    // What any name can come from covers all.
+    // A rule that takes any name can match every budget.
     assert_eq!(beside_rules("rules:\n  - body: user\n"), [""; 0]);
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
-fn a_webhook_that_everybody_can_read_is_a_warning() {
+fn unencrypted_webhook_is_a_warning() {
     let yaml = LIST.replace("[gold, \"team-*\"]", "default");
-    let with = |url| warned(&written(&yaml, &[&GROUND[..], &[("budget_webhook", url)]].concat()));
+    let with = |url| warnings(&written(&yaml, &[&REQUIREMENTS[..], &[("budget_webhook", url)]].concat()));
     assert_eq!(
         with("http://hooks.example.com/T0/hunter2"),
         [
-            "--budget-webhook: the webhook is http://, so that everybody on the way can read what tenants spend and \
-          the key that may be in the address; use https:// beyond this machine"
+            "--budget-webhook: the webhook is http://, so anyone on the network path can read the spend of tenants and \
+          a key in the URL; use https:// unless the receiver is local"
         ]
     );
     assert_eq!(with("http://127.0.0.1:9093/"), [""; 0]);
@@ -384,21 +383,19 @@ fn prices_chosen_by_name_are_a_warning() {
         std::fs::write(&path, format!("version: v\ncurrency: USD\nmodels:\n{models}")).unwrap();
         let budget = format!("  - {{name: a, max_budget: 1, budget_duration: day, enforce: {enforce}}}\n");
         let beside = [("prices", path.to_str().unwrap()), ("ledger", "spend.db"), ("kind", kind)];
-        warned(&written(&format!("budgets:\n{budget}"), &beside))
+        warnings(&written(&format!("budgets:\n{budget}"), &beside))
     };
     let two = "  - {name: cheap, input: 1, output: 1}\n  - {name: dear, input: 9, output: 9}\n";
     assert_eq!(
         of("llama_cpp", true, two),
         [
-            "prices: a budget is enforced, and the upstream `gpu:8000` answers to any model's name, so its clients choose \
-             among the prices; give the price file one entry for it, `pattern: \"*\"` with `upstream: \"gpu:8000\"`"
+            "prices: a budget is enforced, and the upstream `gpu:8000` accepts any model name, so its clients choose their \
+             price; give the price file one entry for it, `pattern: \"*\"` with `upstream: \"gpu:8000\"`"
         ]
     );
     let unknown = of("auto", true, two);
     assert_eq!(unknown.len(), 1);
-    assert!(
-        unknown[0].contains("whose kind is not written") && unknown[0].ends_with(", or write its `kind`")
-    );
+    assert!(unknown[0].contains("whose `kind` is not set") && unknown[0].ends_with(", or set its `kind`"));
     assert_eq!(of("vllm", true, two), [""; 0]);
     assert_eq!(of("llama_cpp", false, two), [""; 0]);
     assert_eq!(of("llama_cpp", true, "  - {name: only, input: 1, output: 1}\n"), [""; 0]);
@@ -412,18 +409,16 @@ fn prices_chosen_by_name_are_a_warning() {
 }
 
 #[test]
-fn what_has_no_effect_is_a_warning() {
+fn setting_without_effect_is_a_warning() {
     assert_eq!(
-        warned(&written("", &[("budget_webhook", "https://example.com/")])),
-        [
-            "--budget-webhook: nothing will be posted: there are no `budgets`; list some in the file, or remove this"
-        ]
+        warnings(&written("", &[("budget_webhook", "https://example.com/")])),
+        ["--budget-webhook: has no effect without `budgets`; list some in the file, or remove the webhook"]
     );
     assert_eq!(
-        warned(&written("", &[("budget_webhook_secret_file", "/nonexistent")])),
+        warnings(&written("", &[("budget_webhook_secret_file", "/nonexistent")])),
         [
-            "--budget-webhook-secret-file: there is no `budget_webhook` whose notices could be signed; name one, or \
-          remove this"
+            "--budget-webhook-secret-file: has no effect without `budget_webhook`; set a webhook, or remove the \
+          file"
         ]
     );
 }

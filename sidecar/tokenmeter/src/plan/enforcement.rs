@@ -1,21 +1,21 @@
-//! The consequences of an enforced budget for every client: a stream must be counted also where its
-//! client does not want it to be. Budgets are read at the start only, and so is this.
+//! Consequences of an enforced budget for other settings: streams must be counted even if their clients ask
+//! for no counts. Budgets are read at the start only, and so are these consequences.
 
 use ::price::Book;
 use relay::Kind;
 use usage::Policy;
 
 use super::values::Reader;
+use crate::diagnostic::Diagnostic;
 use crate::file;
-use crate::mistake::Mistake;
 use crate::settings::Value;
 
-/// The note of `check-config`, and of the log at the start.
-pub(super) const NOTE: &str = "a budget is enforced, so upstreams without a `usage` of their own are asked for \
-                               running counts (`continuous`)";
+/// The note that `check-config` prints and the start logs.
+pub(super) const NOTE: &str = "a budget is enforced, so upstreams without their own `usage` are `continuous`: \
+                               they are asked for running counts";
 
 impl Reader<'_> {
-    /// Returns whether a listed budget is enforced.
+    /// Returns true if a listed budget is enforced.
     pub(super) fn enforces(&self) -> bool {
         let entries = self.written.budgets.iter().flat_map(|(_, entries)| entries);
         entries
@@ -23,28 +23,28 @@ impl Reader<'_> {
             .any(|written| file::truth(&written.text) == Some(true))
     }
 
-    /// The usage policy of an upstream that has none of its own.
+    /// Returns the usage policy of an upstream that sets none.
     pub(super) fn default_usage(&self) -> Policy {
         if self.enforces() { Policy::Continuous } else { Policy::Inject }
     }
 
-    /// Warns of a written policy that lets a client leave before it is counted.
+    /// Warns of a policy under which a client can leave a stream uncounted.
     pub(super) fn check_usage(&mut self, written: &Value, policy: Policy) {
         if policy == Policy::Continuous || !self.enforces() {
             return;
         }
         let what = format!(
-            "a budget is enforced, and with `usage: {}` a client that leaves a stream before its end is counted in part",
+            "a budget is enforced, and with `usage: {}` a client that disconnects during a stream is counted in part",
             policy.name()
         );
-        let warning = Mistake::at(&written.origin, what, "write continuous, or remove this");
-        // A general setting is read once for each upstream.
+        let warning = Diagnostic::at(&written.origin, what, "write continuous, or remove the key");
+        // A general setting is parsed once per upstream.
         if !self.warnings.contains(&warning) {
             self.warnings.push(warning);
         }
     }
 
-    /// Warns of an upstream that may answer to any name while the name that a client writes decides its price.
+    /// Warns of an upstream that may accept any model name while the name in a request decides its price.
     pub(super) fn check_names(&mut self, upstreams: &[relay::Upstream], book: &Book) {
         if !self.enforces() {
             return;
@@ -56,23 +56,23 @@ impl Reader<'_> {
             }
             let what = match is_llama_cpp {
                 true => format!(
-                    "a budget is enforced, and the upstream `{name}` answers to any model's name, so its clients choose \
-                     among the prices"
+                    "a budget is enforced, and the upstream `{name}` accepts any model name, so its clients choose their \
+                     price"
                 ),
                 false => format!(
-                    "a budget is enforced, and the upstream `{name}`, whose kind is not written, may answer to any \
-                     model's name; then its clients choose among the prices"
+                    "a budget is enforced, and the upstream `{name}`, whose `kind` is not set, may accept any model name; \
+                     then its clients choose their price"
                 ),
             };
             let remedy = format!(
                 "give the price file one entry for it, `pattern: \"*\"` with `upstream: \"{name}\"`{}",
-                if is_llama_cpp { "" } else { ", or write its `kind`" }
+                if is_llama_cpp { "" } else { ", or set its `kind`" }
             );
-            self.warnings.push(Mistake::missing("prices", what, remedy));
+            self.warnings.push(Diagnostic::missing("prices", what, remedy));
         }
     }
 
-    /// Returns whether work that goes on after its client left is refused.
+    /// Returns true if work that continues after its client disconnects is refused.
     pub(super) fn refuses_detached(&mut self) -> bool {
         let written = self.value("detached_work");
         match self.one_of_setting("detached_work", &written) {
@@ -82,7 +82,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The note on the policy, where it follows from a budget.
+    /// Returns the note on the usage policy, if a budget sets it.
     pub(super) fn usage_notes(&self) -> Vec<String> {
         let written = self.written;
         let is_one = written.values.contains_key("upstream");

@@ -1,4 +1,4 @@
-//! Where readings of GPUs come from, which upstream uses which, and what they cost.
+//! Plans the GPUs: the source of their readings, the upstream of each, and their prices.
 
 use std::time::Duration;
 
@@ -7,15 +7,15 @@ use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 
 use super::values::Reader;
+use crate::diagnostic::Diagnostic;
 use crate::file;
 use crate::machine::Machine;
-use crate::mistake::Mistake;
 use crate::origin::Origin;
 use crate::settings::{Form, OFF, Value, setting};
 use crate::url::Url;
 
 impl Reader<'_> {
-    /// Plans the watch over the GPUs; `None` if there is to be none.
+    /// Plans the GPU readings; `None` if they are off.
     pub(super) fn gpu(
         &mut self,
         machine: &dyn Machine,
@@ -33,25 +33,27 @@ impl Reader<'_> {
         };
         if (1..MICRO).contains(&prices.pue_micro) {
             let written = self.value("pue");
-            let what =
-                format!("`{}` is less than 1: no data centre draws less than its devices", written.text);
-            self.mistakes.push(Mistake::at(&written.origin, what, "write 1 or more"));
+            let what = format!(
+                "`{}` is less than 1: a data centre draws at least what its devices draw",
+                written.text
+            );
+            self.errors.push(Diagnostic::at(&written.origin, what, "write 1 or more"));
         }
         let source = source?;
         Some(gpu::Plan {
             source,
             nvml_library: None,
             exporter,
-            upstreams: self.shared_out(upstreams, source),
+            upstreams: self.assign(upstreams, source),
             period,
             stale_periods: periods(stale, period),
             prices,
-            tenants: TENANTS + OURS,
-            models: models + OURS,
+            tenants: TENANTS + RESERVED_LABELS,
+            models: models + RESERVED_LABELS,
         })
     }
 
-    /// How old a sample may be. Where it is not written it follows the period.
+    /// Returns the maximum age of a sample; the default depends on the period.
     fn stale(&mut self, period: Duration) -> Duration {
         let stale = self.milliseconds("gpu_stale_ms");
         let origin = self.value("gpu_stale_ms").origin;
@@ -60,10 +62,9 @@ impl Reader<'_> {
         }
         if stale < period * 2 {
             let (stale, period) = (stale.as_millis(), period.as_millis());
-            let what = format!("GPUs are read every {period} ms, and no reading is fresh for {stale} ms");
-            let remedy =
-                format!("write at least {}, which is two samples, or read them more often", period * 2);
-            self.mistakes.push(Mistake::at(&origin, what, remedy));
+            let what = format!("GPUs are read every {period} ms, so {stale} ms span less than two samples");
+            let remedy = format!("write at least {}, or lower gpu_sample_ms", period * 2);
+            self.errors.push(Diagnostic::at(&origin, what, remedy));
         }
         stale
     }
@@ -72,8 +73,8 @@ impl Reader<'_> {
         let written = self.value("gpu");
         let name = self.one_of_setting("gpu", &written);
         if name == "exporter" && !has_exporter {
-            let what = "the GPUs are to be read from an exporter, and none is named";
-            self.mistakes.push(Mistake::at(
+            let what = "`gpu: exporter` needs the exporter's address";
+            self.errors.push(Diagnostic::at(
                 &written.origin,
                 what,
                 "write gpu_exporter: http://HOST:PORT/metrics",
@@ -108,35 +109,35 @@ impl Reader<'_> {
                 prefix: self.value("gpu_exporter_prefix").text,
             }),
             Err(refused) => {
-                self.mistakes.push(Mistake::at(&written.origin, refused.what, refused.remedy));
+                self.errors.push(Diagnostic::at(&written.origin, refused.what, refused.remedy));
                 None
             }
         }
     }
 
-    /// One upstream has all devices if nothing is said; of several, each must say which are its own.
-    /// Where nobody asked for GPUs, those who say nothing have none.
-    fn shared_out(&mut self, upstreams: Vec<Upstream>, source: SourceChoice) -> Vec<Upstream> {
+    /// Assigns GPUs to upstreams. A single upstream without `gpus` has all of them. Of several, each needs `gpus` if one
+    /// of them has it, or if `gpu` names a source; otherwise they have none.
+    fn assign(&mut self, upstreams: Vec<Upstream>, source: SourceChoice) -> Vec<Upstream> {
         let several = upstreams.len() > 1;
-        let anybody =
+        let is_required =
             upstreams.iter().any(|upstream| upstream.gpus.is_some()) || source != SourceChoice::Auto;
-        let mut shared = Vec::new();
+        let mut assigned = Vec::new();
         for upstream in upstreams {
-            let unsaid = several && upstream.gpus.is_none();
-            if unsaid && anybody {
-                self.mistakes.push(Mistake::missing(
+            let is_missing = several && upstream.gpus.is_none();
+            if is_missing && is_required {
+                self.errors.push(Diagnostic::missing(
                     "upstreams",
-                    format!("it is not said which GPUs `{}` uses", upstream.name),
+                    format!("the upstream `{}` has no `gpus`", upstream.name),
                     "add `gpus` to its entry: indices, UUIDs, all, or [] for none",
                 ));
             }
-            let gpus = if unsaid { Some(Gpus::These(Vec::new())) } else { upstream.gpus };
-            shared.push(Upstream { gpus, ..upstream });
+            let gpus = if is_missing { Some(Gpus::These(Vec::new())) } else { upstream.gpus };
+            assigned.push(Upstream { gpus, ..upstream });
         }
-        shared
+        assigned
     }
 
-    /// A decimal number in whole parts of `scale` to one; 0 if there is none.
+    /// Returns a decimal number multiplied by `scale`, exactly; 0 if it is not set.
     fn scaled(&mut self, key: &'static str, scale: u64) -> u64 {
         let Form::Decimal { unit } = setting(key).form else {
             unreachable!("{key} is a decimal in the table")
@@ -154,32 +155,32 @@ impl Reader<'_> {
             _ => {
                 let what = format!("`{}` is not a number of {unit}", text.escape_debug());
                 let remedy = "write it as in 2.49, with at most six digits before the point and six after";
-                self.mistakes.push(Mistake::at(&origin, what, remedy));
+                self.errors.push(Diagnostic::at(&origin, what, remedy));
                 0
             }
         }
     }
 }
 
-/// How many periods fit into a time, rounded up.
+/// Returns the number of periods in a time, rounded up.
 fn periods(time: Duration, period: Duration) -> u32 {
     u32::try_from(time.as_millis().div_ceil(period.as_millis().max(1))).unwrap_or(u32::MAX)
 }
 
-/// Where Kubernetes' downward API is usually told to write the node's name, the first that is there.
+/// Variables to which manifests commonly assign the node's name by Kubernetes' downward API; the first that is set applies.
 const NODE_NAMES: [&str; 2] = ["K8S_NODE_NAME", "NODE_NAME"];
 
-/// Parts of a dollar in which prices are counted.
+/// Pico-dollars in a dollar.
 const PICO: u64 = 1_000_000_000_000;
 
-/// Parts of one in which an effectiveness is counted.
+/// The scale of a power usage effectiveness.
 const MICRO: u64 = 1_000_000;
 
-/// Tenants that are told apart, as in the metrics.
+/// Tenants with labels of their own, as in the metrics.
 const TENANTS: usize = 100;
 
-/// Labels of our own, for which there is always room: `_other` and `_unknown`.
-const OURS: usize = 2;
+/// The labels `_other` and `_unknown`.
+const RESERVED_LABELS: usize = 2;
 
 #[cfg(test)]
 #[path = "gpu_tests.rs"]

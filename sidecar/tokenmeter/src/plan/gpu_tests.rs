@@ -1,31 +1,31 @@
-//! GPUs as written: prices to the pico-dollar, devices by upstream, and every mistake.
+//! Exact prices, GPUs by upstream, and the text of errors.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use gpu::{GpuName, Gpus, SourceChoice};
 
+use crate::diagnostic::Diagnostics;
 use crate::file;
 use crate::machine::Alone;
-use crate::mistake::Mistakes;
 use crate::plan::Plan;
-use crate::settings::Written;
+use crate::settings::RawSettings;
 
-fn make(yaml: &str) -> Result<Plan, Mistakes> {
+fn make(yaml: &str) -> Result<Plan, Diagnostics> {
     make_on(Alone(&[]), yaml)
 }
 
-fn make_on(machine: Alone, yaml: &str) -> Result<Plan, Mistakes> {
+fn make_on(machine: Alone, yaml: &str) -> Result<Plan, Diagnostics> {
     let file = file::parse("t.yaml", yaml).expect("it is YAML");
-    Plan::make(&Written::merge(&BTreeMap::new(), &|_| None, Some(file)), &machine)
+    Plan::make(&RawSettings::merge(&BTreeMap::new(), &|_| None, Some(file)), &machine)
 }
 
 fn plan(yaml: &str) -> gpu::Plan {
-    make(yaml).unwrap_or_else(|mistakes| panic!("{mistakes}")).gpu.expect("GPUs are watched")
+    make(yaml).unwrap_or_else(|errors| panic!("{errors}")).gpu.expect("GPUs are read")
 }
 
 #[test]
-fn nothing_said_is_whatever_is_there() {
+fn default_is_every_gpu() {
     let plan = plan("upstream: http://a");
     assert_eq!(
         (plan.source, plan.period, plan.stale_periods),
@@ -44,13 +44,13 @@ fn prices_are_exact() {
 }
 
 #[test]
-fn a_data_centre_draws_what_its_devices_do_at_least() {
-    let told = make("upstream: http://a\npue: 0.5").expect_err("it is less than 1").to_string();
-    assert!(told.starts_with("t.yaml:2: `0.5` is less than 1"), "{told}");
+fn effectiveness_below_one_is_an_error() {
+    let shown = make("upstream: http://a\npue: 0.5").expect_err("it is less than 1").to_string();
+    assert!(shown.starts_with("t.yaml:2: `0.5` is less than 1"), "{shown}");
 }
 
 #[test]
-fn each_upstream_has_its_devices() {
+fn each_upstream_has_its_gpus() {
     let plan = plan(
         "upstreams:\n- url: http://a\n  gpus: [0, GPU-x]\n- url: http://b\n  listen: 127.0.0.1:1\n  gpus: all\n\
          - url: http://c\n  listen: 127.0.0.1:2\n  gpus: []\n",
@@ -61,7 +61,7 @@ fn each_upstream_has_its_devices() {
 }
 
 #[test]
-fn an_exporter_has_a_page_and_a_node() {
+fn exporter_has_a_page_and_a_node() {
     let plan = plan("upstream: http://a\ngpu_exporter: http://dcgm:9400\ngpu_exporter_hostname: node-7");
     let exporter = plan.exporter.expect("named");
     assert_eq!((&*exporter.host, exporter.port, exporter.path.as_str()), ("dcgm", 9400, "/metrics"));
@@ -69,7 +69,7 @@ fn an_exporter_has_a_page_and_a_node() {
 }
 
 #[test]
-fn the_node_is_ours_unless_another_is_meant() {
+fn node_is_the_setting_or_the_variable() {
     let exporter = "upstream: http://a\ngpu_exporter: http://dcgm:9400";
     for (variables, more, expected) in [
         (&[][..], "", None),
@@ -80,7 +80,7 @@ fn the_node_is_ours_unless_another_is_meant() {
         (&[("NODE_NAME", "n")], "\ngpu_exporter_hostname: ''", None),
     ] {
         let made = make_on(Alone(variables), &format!("{exporter}{more}"));
-        let plan = made.unwrap_or_else(|mistakes| panic!("{mistakes}")).gpu.expect("GPUs are watched");
+        let plan = made.unwrap_or_else(|errors| panic!("{errors}")).gpu.expect("GPUs are read");
         let exporter = plan.exporter.expect("named");
         assert_eq!(exporter.hostname.as_deref(), expected, "{variables:?} {more:?}");
         assert_eq!(exporter.prefix, "");
@@ -90,7 +90,7 @@ fn the_node_is_ours_unless_another_is_meant() {
 }
 
 #[test]
-fn a_reading_is_fresh_for_two_samples_at_least() {
+fn stale_time_is_at_least_two_samples() {
     for (sample, stale, expected) in [
         ("1000", "", Some(5)),
         ("60000", "", Some(5)),
@@ -103,11 +103,11 @@ fn a_reading_is_fresh_for_two_samples_at_least() {
         let made = make(&format!("upstream: http://a\ngpu_sample_ms: {sample}{stale}"));
         match (made, expected) {
             (Ok(plan), Some(periods)) => {
-                assert_eq!(plan.gpu.expect("GPUs are watched").stale_periods, periods, "{sample} {stale}")
+                assert_eq!(plan.gpu.expect("GPUs are read").stale_periods, periods, "{sample} {stale}")
             }
-            (Err(mistakes), None) => {
-                let told = mistakes.to_string();
-                assert!(told.contains("t.yaml:3: GPUs are read every"), "{told}");
+            (Err(errors), None) => {
+                let shown = errors.to_string();
+                assert!(shown.contains("t.yaml:3: GPUs are read every"), "{shown}");
             }
             (made, _) => panic!("{sample} {stale}: {}", made.is_ok()),
         }
@@ -115,30 +115,30 @@ fn a_reading_is_fresh_for_two_samples_at_least() {
 }
 
 #[test]
-fn off_is_off() {
+fn off_plans_no_gpus() {
     assert!(make("upstream: http://a\ngpu: off").expect("a plan").gpu.is_none());
 }
 
 #[test]
-fn several_upstreams_of_which_none_speaks_of_gpus_have_none() {
+fn several_upstreams_without_gpus_have_none() {
     let plan = plan("upstreams:\n- url: http://a\n- url: http://b\n  listen: 127.0.0.1:1\n");
     assert!(plan.upstreams.iter().all(|upstream| upstream.gpus == Some(Gpus::These(Vec::new()))));
 }
 
 #[test]
-fn mistakes_are_told_together_with_their_lines() {
-    let told = make(
+fn errors_are_reported_together_with_their_lines() {
+    let shown = make(
         "upstreams:\n- url: http://a\n  gpus: 0\n- url: http://b\n  listen: 127.0.0.1:1\n\
          gpu: exporter\ngpu_hour_usd: cheap\nkwh_usd: -1\npue: 1.0000001\n",
     );
-    let told = told.expect_err("all of it is wrong").to_string();
+    let shown = shown.expect_err("every value is invalid").to_string();
     for part in [
-        "it is not said which GPUs `b:80` uses",
-        "t.yaml:6: the GPUs are to be read from an exporter, and none is named",
+        "the upstream `b:80` has no `gpus`",
+        "t.yaml:6: `gpu: exporter` needs the exporter's address",
         "t.yaml:7: `cheap` is not a number of dollars",
         "t.yaml:8: `-1` is not a number of dollars",
         "t.yaml:9: `1.0000001` is not a number",
     ] {
-        assert!(told.contains(part), "no {part:?} in {told}");
+        assert!(shown.contains(part), "no {part:?} in {shown}");
     }
 }

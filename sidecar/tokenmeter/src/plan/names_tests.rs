@@ -1,4 +1,4 @@
-//! Names in files: whatever YAML takes a plain value for, as a name it is the text that was written.
+//! Names in files are read as written, also where YAML reads a plain value as another type.
 
 use std::collections::BTreeMap;
 
@@ -8,15 +8,15 @@ use tenant::Rule;
 
 use super::tenants::{Hash, parse};
 use crate::file;
-use crate::settings::Written;
+use crate::settings::RawSettings;
 
-/// Plain values that YAML takes for a number or a truth value.
-const TAKEN_FOR_ANOTHER: [&str; 24] = [
+/// Plain values that YAML reads as a number or a boolean.
+const NUMBERS_AND_BOOLEANS: [&str; 24] = [
     "00417", "0x1F", "0o17", "0b101", "12_000", "1e3", "1E+3", "1.10", ".5", "+7", "-7", "-0", "0.0", ".inf",
     "-.inf", ".nan", "no", "No", "yes", "on", "OFF", "y", "True", "12:30:45",
 ];
 
-/// Plain values without a space, which are no null.
+/// Returns plain values without a space that are not null.
 fn plain_values() -> Vec<String> {
     let mut chance = Chance::new(11);
     let (inner, last): (Vec<char>, Vec<char>) =
@@ -26,7 +26,7 @@ fn plain_values() -> Vec<String> {
         let middle: String = (0..chance.below(7)).map(|_| chance.pick(&inner)).collect();
         format!("{}{middle}{}", if first == '_' { '0' } else { first }, chance.pick(&last))
     });
-    TAKEN_FOR_ANOTHER.iter().map(|text| (*text).to_owned()).chain(made).collect()
+    NUMBERS_AND_BOOLEANS.iter().map(|text| (*text).to_owned()).chain(made).collect()
 }
 
 #[test]
@@ -35,8 +35,7 @@ fn tenants_files_keep_names_as_written() {
         let text = format!(
             "default: {name}\nrules:\n  - path: /a\n    tenant: {name}\n  - {{peer: 10.0.0.0/8, tenant: {name}}}\n"
         );
-        let tenants =
-            parse("t.yaml", &text, Hash::None).unwrap_or_else(|mistakes| panic!("{text}{mistakes}"));
+        let tenants = parse("t.yaml", &text, Hash::None).unwrap_or_else(|errors| panic!("{text}{errors}"));
         assert_eq!(**tenants.spec.default.expect("it is named").text(), *name);
         for rule in &tenants.spec.rules {
             let (Rule::Path { tenant, .. } | Rule::Peer { tenant, .. }) = rule else { panic!("{rule:?}") };
@@ -52,9 +51,9 @@ fn settings_files_keep_names_as_written() {
             "ledger: {name}\nupstreams:\n  - name: {name}\nobjectives:\n  - {{name: {name}, models: {name}}}\n\
              budgets:\n  - {{name: {name}, tenants: [{name}, \"{name}\", {name}]}}\n"
         );
-        let file = file::parse("t.yaml", &text).unwrap_or_else(|mistake| panic!("{text}{mistake}"));
-        let written = Written::merge(&BTreeMap::new(), &|_| None, Some(file));
-        assert!(written.mistakes.is_empty(), "{text}{:?}", written.mistakes);
+        let file = file::parse("t.yaml", &text).unwrap_or_else(|error| panic!("{text}{error}"));
+        let written = RawSettings::merge(&BTreeMap::new(), &|_| None, Some(file));
+        assert!(written.errors.is_empty(), "{text}{:?}", written.errors);
         assert_eq!(written.values["ledger"].text, name);
         let first =
             |list: Option<(_, Vec<crate::settings::Entry>)>| list.expect("it is there").1.remove(0).fields;
@@ -95,10 +94,10 @@ fn keys_are_kept_as_written() {
 }
 
 #[test]
-fn a_list_refuses_a_name_with_a_comma() {
+fn list_rejects_a_name_with_a_comma() {
     let file = file::parse("t.yaml", "budgets:\n  - {name: a, tenants: [\"a,b\", c]}\n").expect("it is YAML");
-    let written = Written::merge(&BTreeMap::new(), &|_| None, Some(file));
-    let told: Vec<_> = written.mistakes.iter().map(ToString::to_string).collect();
-    let remedy = "write each name as an item of its own; in a pattern, `?` stands for a comma";
-    assert_eq!(told, [format!("t.yaml:2: `tenants` has a comma within one name, `a,b`; {remedy}")]);
+    let written = RawSettings::merge(&BTreeMap::new(), &|_| None, Some(file));
+    let errors: Vec<_> = written.errors.iter().map(ToString::to_string).collect();
+    let remedy = "write each name as a separate item; in a pattern, `?` matches a comma";
+    assert_eq!(errors, [format!("t.yaml:2: `tenants` has a comma within one name, `a,b`; {remedy}")]);
 }

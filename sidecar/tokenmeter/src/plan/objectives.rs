@@ -1,38 +1,38 @@
-//! The objectives: a preset for everybody, or the file's list. A bound that is no edge of its
-//! histogram is a mistake, since the verdicts and the histogram would tell two stories.
+//! Plans the objectives: a preset for all exchanges, or the file's list. A bound must be a bucket
+//! boundary of its histogram, so that verdicts and histogram agree.
 
 use meter::edges::{FIRST_TOKEN_S, OUTPUT_RATE};
 use metrics::{Objective, PRESETS, Preset, TARGET_RATIO};
 use text::Glob;
 
 use super::values::Reader;
-use crate::mistake::Mistake;
+use crate::diagnostic::Diagnostic;
 use crate::origin::Origin;
 use crate::settings::{Entry, OBJECTIVE_LIST, OBJECTIVES, Value};
 
 impl Reader<'_> {
-    /// What is wanted of whose exchanges; the first that covers one counts.
+    /// Returns the objectives; the first that matches an exchange applies.
     pub(super) fn objectives(&mut self) -> Vec<Objective> {
         let written = self.written;
         match (written.values.get("objective"), &written.objectives) {
             (Some(one), Some((list, _))) if matches!(one.origin, Origin::File { .. }) => {
-                let what = format!("`objective` and `objectives` ({list}) are both written");
-                self.mistakes.push(Mistake::at(&one.origin, what, "keep one of them"));
+                let what = format!("`objective` and `objectives` ({list}) are both set");
+                self.errors.push(Diagnostic::at(&one.origin, what, "keep one of them"));
                 Vec::new()
             }
             (Some(one), list) => {
                 if let Some((origin, _)) = list {
-                    let what = format!("the objectives listed here are not used: {} counts", one.origin);
-                    self.warnings.push(Mistake::at(origin, what, "remove one of the two"));
+                    let what = format!("the objectives listed here are not used: {} applies", one.origin);
+                    self.warnings.push(Diagnostic::at(origin, what, "remove one of the two"));
                 }
-                self.everybodys(one).into_iter().collect()
+                self.for_all(one).into_iter().collect()
             }
             (None, Some((origin, entries))) => self.list_of_objectives(origin, entries),
             (None, None) => Vec::new(),
         }
     }
 
-    fn everybodys(&mut self, written: &Value) -> Option<Objective> {
+    fn for_all(&mut self, written: &Value) -> Option<Objective> {
         let preset = preset(self.one_of(written, &OBJECTIVES))?;
         Some(Objective {
             name: preset.name.into(),
@@ -45,33 +45,33 @@ impl Reader<'_> {
     }
 
     fn list_of_objectives(&mut self, list: &Origin, entries: &[Entry]) -> Vec<Objective> {
-        if entries.is_empty() && self.mistakes.is_empty() {
-            self.mistakes.push(Mistake::at(list, "`objectives` is empty", OBJECTIVE_LIST.remedy()));
+        if entries.is_empty() && self.errors.is_empty() {
+            self.errors.push(Diagnostic::at(list, "`objectives` is empty", OBJECTIVE_LIST.remedy()));
         }
-        if entries.len() > MOST {
+        if entries.len() > OBJECTIVES_MAX {
             let what = format!("{} objectives are listed", entries.len());
-            let remedy = format!("keep {MOST}: each is some ten series for each model");
-            self.mistakes.push(Mistake::at(list, what, remedy));
+            let remedy = format!("keep {OBJECTIVES_MAX}: each has about ten series per model");
+            self.errors.push(Diagnostic::at(list, what, remedy));
         }
-        let mut wanted: Vec<Objective> = Vec::new();
+        let mut objectives: Vec<Objective> = Vec::new();
         for entry in entries {
             let objective = self.objective(entry);
-            if !objective.name.is_empty() && wanted.iter().any(|earlier| earlier.name == objective.name) {
+            if !objective.name.is_empty() && objectives.iter().any(|earlier| earlier.name == objective.name) {
                 let origin = entry.fields.get("name").or(entry.fields.get("preset"));
                 let what = format!("two objectives are named `{}`", objective.name);
                 let origin = origin.map_or(&entry.origin, |name| &name.origin);
-                self.mistakes.push(Mistake::at(origin, what, "give each a `name` of its own"));
+                self.errors.push(Diagnostic::at(origin, what, "give each a `name` of its own"));
             }
             let all = |one: &&Objective| one.models.is_empty() && one.tenants.is_empty();
-            if let Some(earlier) = wanted.iter().find(all) {
+            if let Some(earlier) = objectives.iter().find(all) {
                 let what =
-                    format!("no exchange reaches this objective: `{}` before it covers all", earlier.name);
+                    format!("no exchange reaches this objective: `{}` before it matches all", earlier.name);
                 let remedy = "put it before that one, or give that one `models` or `tenants`";
-                self.warnings.push(Mistake::at(&entry.origin, what, remedy));
+                self.warnings.push(Diagnostic::at(&entry.origin, what, remedy));
             }
-            wanted.push(objective);
+            objectives.push(objective);
         }
-        wanted
+        objectives
     }
 
     fn objective(&mut self, entry: &Entry) -> Objective {
@@ -80,10 +80,10 @@ impl Reader<'_> {
             (Some(written), _) => self.name(written),
             (None, Some(preset)) => preset.name.to_owned(),
             (None, None) => {
-                // A preset that is none was told already.
+                // An invalid preset is an error already.
                 if !entry.fields.contains_key("preset") {
                     let remedy = "add a `name`, or a `preset` with a name of its own";
-                    self.mistakes.push(Mistake::at(&entry.origin, "an objective has no `name`", remedy));
+                    self.errors.push(Diagnostic::at(&entry.origin, "an objective has no `name`", remedy));
                 }
                 String::new()
             }
@@ -100,13 +100,13 @@ impl Reader<'_> {
         }
     }
 
-    /// A bound in the unit of its histogram.
+    /// Returns a bound in the unit of its histogram.
     fn bound(&mut self, entry: &Entry, bound: &Bound, preset: Option<f64>) -> f64 {
         let Some(written) = entry.fields.get(bound.key) else {
             if preset.is_none() && !entry.fields.contains_key("preset") {
                 let what = format!("an objective has no `{}`", bound.key);
                 let remedy = format!("add it (one of {}), or a `preset`", bound.words(bound.edges));
-                self.mistakes.push(Mistake::at(&entry.origin, what, remedy));
+                self.errors.push(Diagnostic::at(&entry.origin, what, remedy));
             }
             return preset.unwrap_or(bound.edges[0]);
         };
@@ -117,12 +117,12 @@ impl Reader<'_> {
         }
         let (what, near) = match number {
             Some(number) => {
-                let what = format!("{} is not an edge of {}", written.text, bound.histogram);
+                let what = format!("{} is not a bucket boundary of {}", written.text, bound.histogram);
                 (what, bound.around(number / bound.scale))
             }
             None => (format!("`{}` is not a number", written.text.escape_debug()), bound.edges.to_vec()),
         };
-        self.mistakes.push(Mistake::at(&written.origin, what, format!("write {}", bound.words(&near))));
+        self.errors.push(Diagnostic::at(&written.origin, what, format!("write {}", bound.words(&near))));
         bound.edges[0]
     }
 
@@ -131,9 +131,9 @@ impl Reader<'_> {
         match written.text.parse::<f64>() {
             Ok(target) if target > 0.0 && target < 1.0 => target,
             _ => {
-                let what = format!("`{}` is not a share below 1", written.text.escape_debug());
-                let remedy = "write it as in 0.99 for 99 of 100; a target of 1 would leave nothing to spend";
-                self.mistakes.push(Mistake::at(&written.origin, what, remedy));
+                let what = format!("`{}` is not a ratio below 1", written.text.escape_debug());
+                let remedy = "write it as in 0.99 for 99 of 100; a target of 1 leaves no error budget";
+                self.errors.push(Diagnostic::at(&written.origin, what, remedy));
                 TARGET_RATIO
             }
         }
@@ -144,10 +144,10 @@ impl Reader<'_> {
         let names = written.text.split(',').map(str::trim).filter(|name| !name.is_empty());
         let globs: Vec<_> = names.map(Glob::new).collect();
         if globs.is_empty() {
-            let remedy = "name some, `*` standing for any text, or remove the line to mean all";
-            self.mistakes.push(Mistake::at(&written.origin, format!("`{key}` names none"), remedy));
+            let remedy = "name some (`*` matches any text), or remove the line to mean all";
+            self.errors.push(Diagnostic::at(&written.origin, format!("`{key}` names none"), remedy));
         }
-        // So that one that covers all is known as such.
+        // An empty list means all, which warnings of unreachable entries rely on.
         if globs.iter().any(|glob| glob.text() == "*") { Vec::new() } else { globs }
     }
 }
@@ -156,18 +156,18 @@ fn preset(name: &str) -> Option<Preset> {
     PRESETS.into_iter().find(|preset| preset.name == name)
 }
 
-/// A number that must be an edge.
+/// A number that must be a bucket boundary.
 struct Bound {
     key: &'static str,
-    /// Which histogram's.
+    /// The histogram, for error messages.
     histogram: &'static str,
     edges: &'static [f64],
-    /// What an edge is multiplied by to be what is written.
+    /// The factor from a bucket boundary to the unit of the key.
     scale: f64,
 }
 
 impl Bound {
-    /// The edges next to a number, below and above.
+    /// Returns the bucket boundaries next to a number, below and above.
     fn around(&self, number: f64) -> Vec<f64> {
         let above = self.edges.partition_point(|edge| *edge < number);
         let near = [above.checked_sub(1), Some(above)].into_iter().flatten();
@@ -185,19 +185,19 @@ impl Bound {
 
 const FIRST_TOKEN: Bound = Bound {
     key: "first_token_ms",
-    histogram: "the histogram of times to first token, so its verdicts could not be checked against that",
+    histogram: "the TTFT histogram, so the verdicts could not be checked against it",
     edges: &FIRST_TOKEN_S,
     scale: 1000.0,
 };
 
 const SPEED: Bound = Bound {
     key: "tokens_per_second",
-    histogram: "the histogram of speeds, so its verdicts could not be checked against that",
+    histogram: "the speed histogram, so the verdicts could not be checked against it",
     edges: &OUTPUT_RATE,
     scale: 1.0,
 };
 
-/// The presets' names.
+/// The names of the presets.
 const NAMES: [&str; PRESETS.len()] = {
     let mut names = [""; PRESETS.len()];
     let mut at = 0;
@@ -208,8 +208,8 @@ const NAMES: [&str; PRESETS.len()] = {
     names
 };
 
-/// Objectives that may be listed: one for each of four kinds of users on eight models.
-const MOST: usize = 32;
+/// Objectives that may be listed: those of four groups of users on eight models.
+const OBJECTIVES_MAX: usize = 32;
 
 #[cfg(test)]
 #[path = "objectives_tests.rs"]

@@ -1,4 +1,4 @@
-//! Which objectives run, and every mistake in them, word for word.
+//! The planned objectives, and the text of every error.
 
 use std::collections::BTreeMap;
 
@@ -7,26 +7,26 @@ use metrics::{Objective, PRESETS};
 use crate::file;
 use crate::machine::Alone;
 use crate::plan::Plan;
-use crate::settings::{OBJECTIVES, Written, setting};
+use crate::settings::{OBJECTIVES, RawSettings, setting};
 
-/// What the file and, if there is one, the flag `--objective` come to.
-fn written(yaml: &str, flag: Option<&str>) -> Written {
+/// Merges the file and the flag `--objective`.
+fn written(yaml: &str, flag: Option<&str>) -> RawSettings {
     let upstream = ("upstream", "http://gpu:8000".to_owned());
     let flags = [Some(upstream), flag.map(|name| ("objective", name.to_owned()))];
     let flags: BTreeMap<_, _> = flags.into_iter().flatten().collect();
-    Written::merge(&flags, &|_| None, Some(file::parse("t.yaml", yaml).unwrap()))
+    RawSettings::merge(&flags, &|_| None, Some(file::parse("t.yaml", yaml).unwrap()))
 }
 
 fn plan(yaml: &str, flag: Option<&str>) -> Plan {
-    Plan::make(&written(yaml, flag), &Alone(&[])).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+    Plan::make(&written(yaml, flag), &Alone(&[])).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-fn told(yaml: &str) -> Vec<String> {
-    let mistakes = Plan::make(&written(yaml, None), &Alone(&[])).expect_err("these objectives are wrong");
-    mistakes.0.iter().map(ToString::to_string).collect()
+fn errors(yaml: &str) -> Vec<String> {
+    let errors = Plan::make(&written(yaml, None), &Alone(&[])).expect_err("these objectives are invalid");
+    errors.0.iter().map(ToString::to_string).collect()
 }
 
-fn said(objective: &Objective) -> String {
+fn summary(objective: &Objective) -> String {
     let globs = |globs: &[text::Glob]| globs.iter().map(text::Glob::text).collect::<Vec<_>>().join("|");
     format!(
         "{} [{}] [{}] {} ms {}/s {}",
@@ -40,7 +40,7 @@ fn said(objective: &Objective) -> String {
 }
 
 #[test]
-fn nobody_is_promised_anything_unless_someone_says_so() {
+fn default_is_no_objective() {
     for (yaml, flag) in
         [("", None), ("objective: off\n", None), ("objective: \"off\"\n", None), ("", Some("off"))]
     {
@@ -51,7 +51,7 @@ fn nobody_is_promised_anything_unless_someone_says_so() {
 }
 
 #[test]
-fn a_preset_is_for_everybody() {
+fn preset_matches_all_exchanges() {
     assert_eq!(OBJECTIVES[1..], PRESETS.map(|preset| preset.name));
     for (name, expected) in [
         ("voice", "voice [] [] 250 ms 100/s 0.99"),
@@ -60,12 +60,12 @@ fn a_preset_is_for_everybody() {
         ("floor", "floor [] [] 10000 ms 10/s 0.99"),
     ] {
         let objectives = plan("", Some(name)).objectives;
-        assert_eq!(objectives.iter().map(said).collect::<Vec<_>>(), [expected]);
+        assert_eq!(objectives.iter().map(summary).collect::<Vec<_>>(), [expected]);
     }
 }
 
 #[test]
-fn the_help_has_the_presets_numbers() {
+fn help_has_the_numbers_of_the_presets() {
     let help = setting("objective").help;
     for preset in PRESETS {
         let words = help.split(preset.name).nth(1).unwrap().split(';').next().unwrap();
@@ -89,10 +89,10 @@ objectives:
 ";
 
 #[test]
-fn a_list_is_taken_in_its_order() {
+fn list_keeps_its_order() {
     let plan = plan(LIST, None);
     assert_eq!(
-        plan.objectives.iter().map(said).collect::<Vec<_>>(),
+        plan.objectives.iter().map(summary).collect::<Vec<_>>(),
         [
             "gold [] [gold|team-*] 250 ms 100/s 0.999",
             "big [llama*|*-405b] [] 5000 ms 15/s 0.99",
@@ -103,7 +103,7 @@ fn a_list_is_taken_in_its_order() {
 }
 
 #[test]
-fn what_is_shown_would_say_the_same_again() {
+fn printed_objectives_parse_to_the_same() {
     let first = plan(LIST, None);
     let shown = first.effective.show(false);
     assert!(!shown.contains("objective:"), "{shown}");
@@ -119,42 +119,42 @@ fn what_is_shown_would_say_the_same_again() {
 }
 
 #[test]
-fn a_flag_counts_before_the_list() {
+fn flag_precedes_the_list() {
     let plan = plan(LIST, Some("floor"));
     assert_eq!(plan.objectives.len(), 1);
     let warnings: Vec<_> = plan.warnings.iter().map(ToString::to_string).collect();
     let expected =
-        "t.yaml:1: the objectives listed here are not used: --objective counts; remove one of the two";
+        "t.yaml:1: the objectives listed here are not used: --objective applies; remove one of the two";
     assert_eq!(warnings, [expected]);
     assert!(plan.effective.show(false).contains("\nobjective: floor\n"));
 }
 
 #[test]
-fn an_objective_nothing_reaches_is_a_warning() {
+fn unreachable_objective_is_a_warning() {
     let plan = plan("objectives:\n  - preset: chat\n  - {preset: voice, models: qwen*}\n", None);
     let warnings: Vec<_> = plan.warnings.iter().map(ToString::to_string).collect();
-    let expected = "t.yaml:3: no exchange reaches this objective: `chat` before it covers all; put it before that \
+    let expected = "t.yaml:3: no exchange reaches this objective: `chat` before it matches all; put it before that \
                     one, or give that one `models` or `tenants`";
     assert_eq!(warnings, [expected]);
 }
 
 #[test]
-fn mistakes_are_told_with_their_line() {
+fn errors_have_their_line() {
     for (entry, expected) in [
         (
             "name: a\n    first_token_ms: 300\n    tokens_per_second: 30",
-            "t.yaml:3: 300 is not an edge of the histogram of times to first token, so its verdicts could not be \
-             checked against that; write 250 or 500",
+            "t.yaml:3: 300 is not a bucket boundary of the TTFT histogram, so the verdicts could not be checked \
+             against it; write 250 or 500",
         ),
         (
             "preset: chat\n    tokens_per_second: 27",
-            "t.yaml:3: 27 is not an edge of the histogram of speeds, so its verdicts could not be checked against \
-             that; write 25 or 30",
+            "t.yaml:3: 27 is not a bucket boundary of the speed histogram, so the verdicts could not be checked \
+             against it; write 25 or 30",
         ),
         (
             "preset: chat\n    tokens_per_second: 5000",
-            "t.yaml:3: 5000 is not an edge of the histogram of speeds, so its verdicts could not be checked against \
-             that; write 1000",
+            "t.yaml:3: 5000 is not a bucket boundary of the speed histogram, so the verdicts could not be checked \
+             against it; write 1000",
         ),
         (
             "preset: chat\n    tokens_per_second: fast",
@@ -180,39 +180,40 @@ fn mistakes_are_told_with_their_line() {
         ),
         (
             "preset: chat\n    target: 99",
-            "t.yaml:3: `99` is not a share below 1; write it as in 0.99 for 99 of 100; a target of 1 would leave \
-             nothing to spend",
+            "t.yaml:3: `99` is not a ratio below 1; write it as in 0.99 for 99 of 100; a target of 1 leaves no \
+             error budget",
         ),
         (
             "preset: chat\n    models: []",
-            "t.yaml:3: `models` names none; name some, `*` standing for any text, or remove the line to mean all",
+            "t.yaml:3: `models` names none; name some (`*` matches any text), or remove the line to mean all",
         ),
         (
             "preset: chat\n  - preset: chat",
             "t.yaml:3: two objectives are named `chat`; give each a `name` of its own",
         ),
     ] {
-        assert_eq!(told(&format!("objectives:\n  - {entry}\n")), [expected], "{entry}");
+        assert_eq!(errors(&format!("objectives:\n  - {entry}\n")), [expected], "{entry}");
     }
     assert_eq!(
-        told("objectives: []\n"),
+        errors("objectives: []\n"),
         ["t.yaml:1: `objectives` is empty; write one `- preset: chat` for each objective under it"]
     );
     assert_eq!(
-        told("objective: chat\nobjectives:\n  - preset: voice\n"),
-        ["t.yaml:1: `objective` and `objectives` (t.yaml:2) are both written; keep one of them"]
+        errors("objective: chat\nobjectives:\n  - preset: voice\n"),
+        ["t.yaml:1: `objective` and `objectives` (t.yaml:2) are both set; keep one of them"]
     );
     let many: String = (0..33).map(|at| format!("  - {{preset: chat, name: n{at}, models: m}}\n")).collect();
     assert_eq!(
-        told(&format!("objectives:\n{many}")),
-        ["t.yaml:1: 33 objectives are listed; keep 32: each is some ten series for each model"]
+        errors(&format!("objectives:\n{many}")),
+        ["t.yaml:1: 33 objectives are listed; keep 32: each has about ten series per model"]
     );
 }
 
 #[test]
-fn all_of_them_are_told() {
+fn all_errors_are_reported() {
     let yaml =
         "objectives:\n  - preset: chta\n    first_token_ms: 3\n    target: 2\n  - tokens_per_second: 3\n";
-    let places: Vec<_> = told(yaml).iter().map(|told| told.split(": ").next().unwrap().to_owned()).collect();
+    let places: Vec<_> =
+        errors(yaml).iter().map(|error| error.split(": ").next().unwrap().to_owned()).collect();
     assert_eq!(places, ["t.yaml:2", "t.yaml:3", "t.yaml:4", "t.yaml:5", "t.yaml:5", "t.yaml:5"]);
 }

@@ -1,5 +1,5 @@
-//! The price file: which it is, and the book it makes. What is wrong in it keeps us from starting; what
-//! is doubtful is told, the first few of each kind.
+//! Reads the price file into a price book. An error in it prevents the start; of each kind of warning
+//! the first few are reported.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -7,13 +7,13 @@ use std::io::{self, Read};
 
 use ::price::{Book, Problem, Warning};
 
-use crate::mistake::Mistake;
+use crate::diagnostic::Diagnostic;
 use crate::origin::Origin;
 
 use super::values::Reader;
 
 impl Reader<'_> {
-    /// The book of the price file, if one is named and right.
+    /// Returns the book of the price file, if one is set and valid.
     pub(super) fn prices(&mut self) -> Option<Book> {
         let value = self.value("prices");
         if value.text.is_empty() {
@@ -24,32 +24,32 @@ impl Reader<'_> {
                 self.warnings.extend(warnings);
                 Some(book)
             }
-            Err(mistakes) => {
-                self.mistakes.extend(mistakes);
+            Err(errors) => {
+                self.errors.extend(errors);
                 None
             }
         }
     }
 }
 
-/// Reads the price file at `path`, which was named at `origin`.
-pub(crate) fn read(path: &str, origin: &Origin) -> Result<(Book, Vec<Mistake>), Vec<Mistake>> {
+/// Reads the price file at `path`; `origin` is that of the setting.
+pub(crate) fn read(path: &str, origin: &Origin) -> Result<(Book, Vec<Diagnostic>), Vec<Diagnostic>> {
     let text = text(path).map_err(|error| {
         let remedy = "name a readable price file, such as `tokenmeter prices import-litellm` makes";
-        vec![Mistake::at(origin, format!("the price file {path} cannot be read: {error}"), remedy)]
+        vec![Diagnostic::at(origin, format!("the price file {path} cannot be read: {error}"), remedy)]
     })?;
     parse(path, &text)
 }
 
-/// Reads the text of the price file at `path`.
-pub(crate) fn parse(path: &str, text: &str) -> Result<(Book, Vec<Mistake>), Vec<Mistake>> {
+/// Parses the text of the price file at `path`.
+pub(crate) fn parse(path: &str, text: &str) -> Result<(Book, Vec<Diagnostic>), Vec<Diagnostic>> {
     match Book::read(text) {
         Ok((book, warnings)) => Ok((book, few(path, &warnings))),
-        Err(problems) => Err(problems.iter().map(|problem| mistake(path, problem)).collect()),
+        Err(problems) => Err(problems.iter().map(|problem| error(path, problem)).collect()),
     }
 }
 
-/// The text of a price file.
+/// Reads the text of a price file.
 pub(crate) fn text(path: &str) -> io::Result<String> {
     let mut text = String::new();
     File::open(path)?.take(FILE_BYTES + 1).read_to_string(&mut text)?;
@@ -59,34 +59,34 @@ pub(crate) fn text(path: &str) -> io::Result<String> {
     Ok(text)
 }
 
-fn mistake(path: &str, problem: &Problem) -> Mistake {
-    Mistake::at(&Origin::File { path: path.into(), line: problem.line }, &*problem.what, &*problem.remedy)
+fn error(path: &str, problem: &Problem) -> Diagnostic {
+    Diagnostic::at(&Origin::File { path: path.into(), line: problem.line }, &*problem.what, &*problem.remedy)
 }
 
-/// The first warnings of each kind, and how many more there are.
-fn few(path: &str, warnings: &[Warning]) -> Vec<Mistake> {
+/// Returns the first warnings of each kind, and the number of others.
+fn few(path: &str, warnings: &[Warning]) -> Vec<Diagnostic> {
     let mut kinds: BTreeMap<_, Vec<&Warning>> = BTreeMap::new();
     for warning in warnings {
         kinds.entry(warning.kind).or_default().push(warning);
     }
-    let lint = format!("`tokenmeter prices lint {path}` lists all there is to know");
-    let mut told = Vec::new();
+    let lint = format!("`tokenmeter prices lint {path}` lists all warnings");
+    let mut shown = Vec::new();
     for all in kinds.values() {
-        for warning in all.iter().take(FEW) {
+        for warning in all.iter().take(SHOWN_PER_KIND) {
             let origin = Origin::File { path: path.into(), line: warning.line };
-            told.push(Mistake::at(&origin, &*warning.what, &*lint));
+            shown.push(Diagnostic::at(&origin, &*warning.what, &*lint));
         }
-        if let Some(more @ 1..) = all.len().checked_sub(FEW) {
-            told.push(Mistake::missing(path, format!("and {more} more of this kind"), &*lint));
+        if let Some(more @ 1..) = all.len().checked_sub(SHOWN_PER_KIND) {
+            shown.push(Diagnostic::missing(path, format!("and {more} more of this kind"), &*lint));
         }
     }
-    told
+    shown
 }
 
-/// Warnings of a kind that are told one by one.
-const FEW: usize = 2;
+/// Warnings of a kind that are reported one by one.
+const SHOWN_PER_KIND: usize = 2;
 
-/// Bytes of a price file: sixty times what all of LiteLLM's models take.
+/// The maximum size of a price file in bytes: sixty times that of all models of LiteLLM.
 pub(crate) const FILE_BYTES: u64 = 64 * 1024 * 1024;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What of a price file reaches the plan.
+//! The price book, the errors and the warnings of a price file.
 
 use std::path::PathBuf;
 
@@ -6,9 +6,9 @@ use super::read;
 use crate::machine::ThisMachine;
 use crate::origin::Origin;
 use crate::plan::Plan;
-use crate::settings::Written;
+use crate::settings::RawSettings;
 
-/// A file that is gone when the test is over.
+/// A temporary file, removed on drop.
 struct File(PathBuf);
 
 impl File {
@@ -32,71 +32,75 @@ impl Drop for File {
 const HEAD: &str = "version: v\ncurrency: USD\nmodels:\n";
 
 #[test]
-fn a_right_file_is_a_book() {
+fn valid_file_is_a_book() {
     let file = File::of("right", &format!("{HEAD}  - {{name: m, input: 1, output: 1}}\n"));
     let (book, warnings) = read(file.path(), &Origin::Default).expect("it is right");
     assert_eq!((&**book.version(), warnings.len()), ("v", 0));
 }
 
 #[test]
-fn mistakes_name_the_price_file_and_its_lines() {
+fn errors_name_the_price_file_and_its_lines() {
     let file = File::of("wrong", &format!("{HEAD}  - {{name: m, inptu: 1}}\n  - {{name: n, output: x}}\n"));
-    let told: Vec<String> = read(file.path(), &Origin::Default)
+    let shown: Vec<String> = read(file.path(), &Origin::Default)
         .expect_err("it is wrong")
         .iter()
         .map(ToString::to_string)
         .collect();
-    assert_eq!(told.len(), 2, "{told:?}");
-    assert_eq!(told[0], format!("{}:4: there is no key `inptu`; did you mean `input`?", file.path()));
+    assert_eq!(shown.len(), 2, "{shown:?}");
+    assert_eq!(shown[0], format!("{}:4: there is no key `inptu`; did you mean `input`?", file.path()));
     assert!(
-        told[1].starts_with(&format!("{}:5: `output`: `x` is no decimal number; ", file.path())),
-        "{told:?}"
+        shown[1].starts_with(&format!("{}:5: `output`: `x` is no decimal number; ", file.path())),
+        "{shown:?}"
     );
 }
 
 #[test]
-fn a_file_that_is_not_there_is_told_where_it_was_named() {
-    let told = read("/nowhere/prices.yaml", &Origin::Flag("--prices".to_owned())).expect_err("there is none");
+fn missing_file_is_an_error_of_the_setting() {
+    let shown =
+        read("/nowhere/prices.yaml", &Origin::Flag("--prices".to_owned())).expect_err("there is none");
     assert!(
-        told[0].to_string().starts_with("--prices: the price file /nowhere/prices.yaml cannot be read: ")
+        shown[0].to_string().starts_with("--prices: the price file /nowhere/prices.yaml cannot be read: ")
     );
 }
 
 #[test]
-fn of_many_doubts_only_the_first_are_told() {
+fn only_first_warnings_of_a_kind_are_reported() {
     let mut text = HEAD.to_owned();
     for number in 0..50 {
         text.push_str(&format!("  - {{name: m{number}, input: 0.12345678, output: 1, image: 1}}\n"));
     }
     let file = File::of("doubtful", &text);
     let (_, warnings) = read(file.path(), &Origin::Default).expect("it is right");
-    let told: Vec<String> = warnings.iter().map(ToString::to_string).collect();
-    assert_eq!(told.len(), 6, "{told:#?}");
+    let shown: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+    assert_eq!(shown.len(), 6, "{shown:#?}");
     assert_eq!(
-        told.iter().filter(|told| told.contains("and 48 more of this kind; `tokenmeter prices lint")).count(),
+        shown
+            .iter()
+            .filter(|shown| shown.contains("and 48 more of this kind; `tokenmeter prices lint"))
+            .count(),
         2
     );
 }
 
 #[test]
-fn the_plan_has_the_book_or_tells_why_not() {
+fn plan_has_the_book_or_an_error() {
     let right = File::of("planned", &format!("{HEAD}  - {{name: m, input: 1, output: 1}}\n"));
     let wrong = File::of("unplanned", &format!("{HEAD}  - {{name: m, input: -1}}\n"));
-    for (path, version, mistake) in [
+    for (path, version, error) in [
         ("", None, ""),
         (right.path(), Some("v"), ""),
         (wrong.path(), None, ":4: `input`: `-1` is below nothing"),
         ("/nowhere/prices.yaml", None, "--prices: the price file /nowhere/prices.yaml cannot be read"),
     ] {
         let flags = [("upstream", "http://gpu:8000".to_owned()), ("prices", path.to_owned())];
-        let written = Written::merge(&flags.into_iter().collect(), &|_: &str| None, None);
+        let written = RawSettings::merge(&flags.into_iter().collect(), &|_: &str| None, None);
         match Plan::make(&written, &ThisMachine) {
             Ok(plan) => {
                 assert_eq!(plan.prices.as_deref().map(|book| &**book.version()), version, "{path}");
-                assert_eq!(mistake, "");
+                assert_eq!(error, "");
             }
-            Err(mistakes) => {
-                assert!(!mistake.is_empty() && mistakes.to_string().contains(mistake), "{mistakes}")
+            Err(errors) => {
+                assert!(!error.is_empty() && errors.to_string().contains(error), "{errors}")
             }
         }
     }

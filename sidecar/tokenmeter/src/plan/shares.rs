@@ -1,4 +1,4 @@
-//! Plans the part of what all share that one client may hold.
+//! Plans the limits on shared resources.
 
 use relay::Shares;
 
@@ -6,7 +6,7 @@ use super::values::Reader;
 use crate::machine::Machine;
 
 impl Reader<'_> {
-    /// The bounds of one client, of a data plane that is planned so far.
+    /// Returns the limits for the data plane in `relay`.
     pub(super) fn shares(&mut self, machine: &dyn Machine, relay: &relay::Plan) -> Shares {
         let upstream_connections = match self.written.values.contains_key("upstream_connections") {
             true => self.count("upstream_connections"),
@@ -14,7 +14,7 @@ impl Reader<'_> {
         };
         let reserve = self.descriptor_reserve(machine);
         let sockets = machine.descriptors().map(|limit| {
-            // A listener of its own for each upstream, and the runtime's.
+            // Each worker has a listener per upstream, and the runtime's descriptors.
             let workers = relay.workers * (relay.upstreams.len() + WORKER_DESCRIPTORS);
             limit.saturating_sub(reserve).saturating_sub(PROCESS_DESCRIPTORS + workers)
         });
@@ -30,8 +30,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Connections to the admin address: half of the reserve, the rest of which is the ledger's and the way to a
-    /// collector's.
+    /// Returns the number of connections to the admin address: half of the descriptor reserve; the ledger and the
+    /// export have the rest.
     pub(super) fn admin_connections(&mut self, machine: &dyn Machine) -> usize {
         (self.descriptor_reserve(machine) / 2).clamp(4, page::CONNECTIONS)
     }
@@ -42,10 +42,10 @@ impl Reader<'_> {
     }
 }
 
-/// Descriptors of one worker besides its listeners: the runtime's.
+/// Descriptors of a worker's runtime.
 const WORKER_DESCRIPTORS: usize = 4;
 
-/// Descriptors that the process has open before it serves anyone.
+/// Descriptors that the process has open before its first connection.
 const PROCESS_DESCRIPTORS: usize = 32;
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
-//! Tests of what one client may hold, by what the machine has and what was written.
+//! Limits on shared resources, by the machine and the settings.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use crate::machine::Machine;
 use crate::plan::Plan;
-use crate::settings::{SETTINGS, Written};
+use crate::settings::{RawSettings, SETTINGS};
 
-/// Two cores and so many descriptors.
-struct With(Option<usize>);
+/// A machine with two cores and this number of descriptors.
+struct FakeMachine(Option<usize>);
 
-impl Machine for With {
+impl Machine for FakeMachine {
     fn cores(&self) -> usize {
         2
     }
@@ -46,20 +46,20 @@ fn plan(descriptors: Option<usize>, written: &[(&str, &str)]) -> Plan {
         let row = SETTINGS.iter().find(|row| row.key == *key).unwrap();
         (row.key, (*value).to_owned())
     });
-    let written = Written::merge(&flags.collect::<BTreeMap<_, _>>(), &|_| None, None);
-    Plan::make(&written, &With(descriptors)).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+    let written = RawSettings::merge(&flags.collect::<BTreeMap<_, _>>(), &|_| None, None);
+    Plan::make(&written, &FakeMachine(descriptors)).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
 #[test]
-fn upstreams_take_what_clients_may_ask_for() {
+fn upstream_connections_default_to_client_connections() {
     let shares = plan(None, &[]).relay.shares;
     assert_eq!((shares.upstream_connections, shares.sockets), (2 * 4096, usize::MAX));
     assert_eq!(plan(None, &[("upstream_connections", "7")]).relay.shares.upstream_connections, 7);
 }
 
 #[test]
-fn descriptors_are_kept_for_others() {
-    // Of 200 a quarter, 32 of the process and five of each worker.
+fn sockets_leave_a_descriptor_reserve() {
+    // 200 less a quarter, 32 of the process and five per worker.
     let plan_of = |descriptors, written: &[_]| {
         let plan = plan(Some(descriptors), written);
         (plan.relay.shares.sockets, plan.admin_connections)
@@ -67,5 +67,5 @@ fn descriptors_are_kept_for_others() {
     assert_eq!(plan_of(200, &[]), (108, 25));
     assert_eq!(plan_of(20_000, &[]), (20_000 - 256 - 42, 128));
     assert_eq!(plan_of(20_000, &[("descriptor_reserve", "100")]), (20_000 - 100 - 42, 50));
-    assert_eq!(plan_of(10, &[]), (1, 4), "too few for anything");
+    assert_eq!(plan_of(10, &[]), (1, 4), "fewer than the reserve");
 }

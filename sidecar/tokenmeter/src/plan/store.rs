@@ -1,6 +1,6 @@
-//! The central store: its address, and where its password is found.
+//! The address of the central store, and its password.
 //!
-//! Law: a password in what is written is never in a mistake, a warning or what is shown.
+//! Law: no error, warning or printed setting holds a password.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -8,63 +8,63 @@ use std::path::{Path, PathBuf};
 
 use ::ship::Address;
 
+use crate::diagnostic::Diagnostic;
 use crate::machine::Machine;
-use crate::mistake::Mistake;
 use crate::origin::Origin;
 use crate::plan::values::Reader;
 use crate::settings::{Value, setting, variable};
 
 impl Reader<'_> {
-    /// The address of the store that is named by `url`, if it is right.
+    /// Returns the address of the store at `url`, if it is valid.
     pub(super) fn store(&mut self, url: &Value, password: &Value, machine: &dyn Machine) -> Option<Address> {
         if matches!(url.origin, Origin::Flag(_)) && Address::parse(&url.text).is_ok_and(|a| a.has_password())
         {
-            let what = "a password on the command line can be seen by everybody on this machine";
-            let remedy = format!("write it to a file and name that by {}", setting(PASSWORD).flag());
-            self.warnings.push(Mistake::at(&url.origin, what, remedy));
+            let what = "every user of this machine can read a password on the command line";
+            let remedy = format!("write it to a file, and set {} to the file", setting(PASSWORD).flag());
+            self.warnings.push(Diagnostic::at(&url.origin, what, remedy));
         }
         let file = (!password.text.is_empty()).then_some(password.text.as_str());
         match address(&url.text, file, machine) {
             Ok(address) => Some(address),
-            Err(Refused::Url(what)) => {
+            Err(AddressError::Url(what)) => {
                 let remedy = "see sidecar/ship/postgres.md";
-                self.mistakes.push(Mistake::at(&url.origin, what, remedy));
+                self.errors.push(Diagnostic::at(&url.origin, what, remedy));
                 None
             }
-            Err(Refused::Password(what)) => {
+            Err(AddressError::Password(what)) => {
                 let remedy = "put the password there, on one line, or name another file";
-                self.mistakes.push(Mistake::at(&password.origin, what, remedy));
+                self.errors.push(Diagnostic::at(&password.origin, what, remedy));
                 None
             }
         }
     }
 }
 
-/// Why there is no address.
+/// The error of a store's address.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Refused {
-    /// The URL is at fault.
+pub(crate) enum AddressError {
+    /// The URL is invalid.
     Url(String),
-    /// The file with the password is.
+    /// The password file is unreadable or empty.
     Password(String),
 }
 
-impl std::fmt::Display for Refused {
+impl std::fmt::Display for AddressError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (Self::Url(what) | Self::Password(what)) = self;
         f.write_str(what)
     }
 }
 
-/// A store's address with its password: the URL's own, else the file's, else that of `PGPASSWORD`, else
-/// that which a `.pgpass` file has for it.
-pub(crate) fn address(url: &str, file: Option<&str>, machine: &dyn Machine) -> Result<Address, Refused> {
-    let address = Address::parse(url).map_err(Refused::Url)?;
+/// Returns a store's address with its password: that of the URL, else of the file, else of `PGPASSWORD`, else of
+/// a `.pgpass` file.
+pub(crate) fn address(url: &str, file: Option<&str>, machine: &dyn Machine) -> Result<Address, AddressError> {
+    let address = Address::parse(url).map_err(AddressError::Url)?;
     if address.has_password() {
         return Ok(address);
     }
     let unread = |path: &Path, error: &dyn std::fmt::Display| {
-        Refused::Password(format!("no password is in {}: {error}", path.display()))
+        AddressError::Password(format!("no password is in {}: {error}", path.display()))
     };
     if let Some(file) = file {
         let file = Path::new(file);
@@ -82,7 +82,7 @@ pub(crate) fn address(url: &str, file: Option<&str>, machine: &dyn Machine) -> R
     let named = address.passwords().cloned().or_else(|| env("PGPASSFILE").map(PathBuf::from));
     let lines = match &named {
         Some(path) => contents(path).map_err(|error| unread(path, &error))?,
-        // One that nobody named need not be there.
+        // The default file may be missing.
         None => match env("HOME") {
             Some(home) => contents(&Path::new(&home).join(".pgpass")).unwrap_or_default(),
             None => String::new(),
@@ -90,13 +90,13 @@ pub(crate) fn address(url: &str, file: Option<&str>, machine: &dyn Machine) -> R
     };
     Ok(match address.find_password(&lines) {
         Some(password) => address.with_password(&password),
-        // There are stores that want none.
+        // A store may require no password.
         None => address,
     })
 }
 
-/// The same for a command, which has no settings but the variable for the file.
-pub(crate) fn address_for_command(url: &str, machine: &dyn Machine) -> Result<Address, Refused> {
+/// Returns a store's address for a command, whose password file only the environment names.
+pub(crate) fn address_for_command(url: &str, machine: &dyn Machine) -> Result<Address, AddressError> {
     let file = machine.variable(&variable(PASSWORD)).filter(|text| !text.is_empty());
     address(url, file.as_deref(), machine)
 }
@@ -109,7 +109,7 @@ fn contents(path: &Path) -> io::Result<String> {
 
 pub(super) const PASSWORD: &str = "ledger_ship_password_file";
 
-/// Bytes of a file of passwords that are read.
+/// Bytes that are read of a password file.
 const FILE_BYTES: u64 = 1024 * 1024;
 
 #[cfg(test)]

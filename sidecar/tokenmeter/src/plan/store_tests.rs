@@ -1,4 +1,4 @@
-//! What is said of a store that is wrong, and where its password is found.
+//! Errors of a store's address, and the sources of its password.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use crate::machine::Machine;
 use crate::origin::Origin;
 use crate::plan::values::Reader;
-use crate::settings::{Value, Written};
+use crate::settings::{RawSettings, Value};
 
 struct Fake(&'static [(&'static str, &'static str)]);
 
@@ -36,8 +36,8 @@ impl Machine for Fake {
     }
 }
 
-/// What is planned, and what is said about it.
-fn planned(written: &[(&'static str, &str)], machine: &Fake) -> (Vec<String>, Vec<String>) {
+/// Returns the errors and the warnings of these settings.
+fn diagnostics(written: &[(&'static str, &str)], machine: &Fake) -> (Vec<String>, Vec<String>) {
     let values: BTreeMap<_, _> = written
         .iter()
         .map(|(key, text)| {
@@ -45,21 +45,21 @@ fn planned(written: &[(&'static str, &str)], machine: &Fake) -> (Vec<String>, Ve
             (*key, Value { text: (*text).to_owned(), origin })
         })
         .collect();
-    let written = Written { values, ..Written::default() };
-    let mut reader = Reader { written: &written, mistakes: Vec::new(), warnings: Vec::new() };
-    reader.books(machine);
-    let said = |list: &[crate::mistake::Mistake]| list.iter().map(ToString::to_string).collect();
-    (said(&reader.mistakes), said(&reader.warnings))
+    let written = RawSettings { values, ..RawSettings::default() };
+    let mut reader = Reader { written: &written, errors: Vec::new(), warnings: Vec::new() };
+    reader.ledger(machine);
+    let texts = |list: &[crate::diagnostic::Diagnostic]| list.iter().map(ToString::to_string).collect();
+    (texts(&reader.errors), texts(&reader.warnings))
 }
 
 #[test]
-fn mistakes_say_what_to_do_and_never_the_password() {
+fn errors_have_a_remedy_and_no_password() {
     let machine = Fake(&[]);
-    for (written, says) in [
-        (vec![("ledger_ship", "postgres://u:hunter2@h/x")], "name a file by `ledger`"),
+    for (written, part) in [
+        (vec![("ledger_ship", "postgres://u:hunter2@h/x")], "set `ledger` to a file"),
         (
             vec![("ledger", "postgres://u:hunter2@h/x"), ("ledger_ship", "postgres://u:hunter2@h/x")],
-            "name the file by `ledger`, the store by",
+            "set `ledger` to the file and `ledger_ship` to",
         ),
         (vec![("ledger", "x.db"), ("ledger_ship", "mysql://u:hunter2@h/x")], "not a PostgreSQL URL"),
         (vec![("ledger", "postgres://u:hunter2@h:port/x")], "cannot be read"),
@@ -68,18 +68,18 @@ fn mistakes_say_what_to_do_and_never_the_password() {
             "no password is in /nowhere",
         ),
     ] {
-        let (mistakes, warnings) = planned(&written, &machine);
-        assert_eq!(mistakes.len(), 1, "{written:?}: {mistakes:?}");
-        assert!(mistakes[0].contains(says), "{written:?}: {mistakes:?}");
-        assert!(!format!("{mistakes:?} {warnings:?}").contains("hunter2"), "{mistakes:?}");
+        let (errors, warnings) = diagnostics(&written, &machine);
+        assert_eq!(errors.len(), 1, "{written:?}: {errors:?}");
+        assert!(errors[0].contains(part), "{written:?}: {errors:?}");
+        assert!(!format!("{errors:?} {warnings:?}").contains("hunter2"), "{errors:?}");
     }
-    let (mistakes, warnings) = planned(&[("ledger", "postgres://u:hunter2@h/x")], &machine);
-    assert_eq!((mistakes.len(), warnings.len()), (0, 1));
+    let (errors, warnings) = diagnostics(&[("ledger", "postgres://u:hunter2@h/x")], &machine);
+    assert_eq!((errors.len(), warnings.len()), (0, 1));
     assert!(warnings[0].contains("command line") && !warnings[0].contains("hunter2"), "{warnings:?}");
 }
 
 #[test]
-fn a_password_is_found_where_it_may_be() {
+fn password_is_found_in_every_source() {
     let folder = std::env::temp_dir().join(format!("tokenmeter-passwords-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("one"), "from-file\nrest\n").unwrap();

@@ -1,5 +1,4 @@
-//! What is sent to a collector, and what follows from it: our own settings first, then OpenTelemetry's
-//! standard variables, as every program of its kind reads them.
+//! Plans the export to a collector. tokenmeter's settings precede OpenTelemetry's standard variables.
 
 use std::collections::BTreeMap;
 
@@ -9,29 +8,29 @@ use otlp::{EventName, Protocol, Signal};
 use relay::{Draw, Sampler, Tracing};
 
 use super::values::Reader;
+use crate::diagnostic::Diagnostic;
 use crate::machine::Machine;
-use crate::mistake::Mistake;
 use crate::origin::Origin;
 use crate::settings::{AUTO, ON, Value};
 
-/// The ways out, and what they need of others.
+/// The export of metrics, spans and log records.
 #[derive(Clone, Debug, Default)]
 pub struct Telemetry {
-    /// What is sent, if anything is.
+    /// The export; `None` if nothing is exported.
     pub otlp: Option<otlp::Plan>,
-    /// Which families of the GenAI convention are kept, on the scrape page too.
+    /// The version of the GenAI convention, on the metrics page, too.
     pub semconv: Semconv,
     /// The addresses of the upstreams, for `server.address` and `server.port`.
     pub upstreams: Vec<metrics::Upstream>,
-    /// How exchanges are traced, if spans are sent.
+    /// The tracing of exchanges, if spans are exported.
     pub trace: Option<Tracing>,
-    /// Values of our settings that a standard variable sets, by key.
+    /// Values of settings that a standard variable sets, by key.
     pub standard: BTreeMap<&'static str, Value>,
 }
 
 impl Telemetry {
-    /// What the standard variables and our own settings come to, a line each; none where nothing is
-    /// sent and the names are the newest. Neither headers nor queries are shown: they may be secret.
+    /// Returns notes on a non-default convention and on each exported signal. They hold neither headers
+    /// nor queries, which may be secret.
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if self.semconv != Semconv::default() {
@@ -41,7 +40,7 @@ impl Telemetry {
         notes
     }
 
-    /// Returns a line for each signal that is sent: the signal, its collector and the protocol.
+    /// Returns a line per exported signal: the signal, its collector and the protocol.
     pub(crate) fn exports(&self) -> Vec<String> {
         let mut lines = Vec::new();
         let Some(otlp) = &self.otlp else { return lines };
@@ -52,20 +51,20 @@ impl Telemetry {
         ];
         for (signal, target) in targets {
             let Some(target) = target else { continue };
-            let spoken = match target.protocol {
+            let protocol = match target.protocol {
                 Protocol::Http => "http/protobuf",
                 Protocol::Grpc => "grpc",
             };
             let (scheme, host) = (target.uri.scheme_str(), target.uri.authority());
             let (scheme, host) = (scheme.unwrap_or_default(), host.map_or("", |host| host.as_str()));
-            lines.push(format!("{signal} go to {scheme}://{host}{} by {spoken}", target.uri.path()));
+            lines.push(format!("{signal} go to {scheme}://{host}{} by {protocol}", target.uri.path()));
         }
         lines
     }
 }
 
 impl Reader<'_> {
-    /// Plans the ways out; `upstreams` are named in spans and metrics.
+    /// Plans the export; spans and metrics name `upstreams`.
     pub(super) fn telemetry(
         &mut self,
         machine: &dyn Machine,
@@ -76,15 +75,15 @@ impl Reader<'_> {
         let propagate = self.one_of_setting("trace_headers", &headers) == ON;
         let semconv = self.semconv();
         let settings = resolve(&|name| machine.variable(name), &overrides);
-        for mistake in settings.errors {
-            let standard = mistake.variable.starts_with("OTEL_");
-            let told = Mistake { place: mistake.variable, what: mistake.what, remedy: mistake.remedy };
-            // The standard variables are every program's here; what is wrong with them must not keep
-            // us from serving.
-            if standard { self.warnings.push(told) } else { self.mistakes.push(told) }
+        for error in settings.errors {
+            let standard = error.variable.starts_with("OTEL_");
+            let diagnostic = Diagnostic { place: error.variable, what: error.what, remedy: error.remedy };
+            // The standard variables may be set for other programs, too, so an error in one must not
+            // prevent the start.
+            if standard { self.warnings.push(diagnostic) } else { self.errors.push(diagnostic) }
         }
         for warning in &settings.warnings {
-            self.warnings.push(Mistake::missing(
+            self.warnings.push(Diagnostic::missing(
                 "OpenTelemetry",
                 warning.as_str(),
                 "see sidecar/otlp/otlp.md",
@@ -117,8 +116,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns the settings that a standard variable sets in place of a default. The general endpoint is shown
-    /// without its query, which may hold a key; a signal's own endpoint has no setting, only a line of its own.
+    /// Returns the settings that a standard variable sets in place of a default. The general endpoint comes
+    /// without its query, which may hold a key; a signal's own endpoint has no setting, only a note.
     fn standard(&self, machine: &dyn Machine, plan: Option<&otlp::Plan>) -> BTreeMap<&'static str, Value> {
         let variable = |name: &str| machine.variable(name).filter(|text| !text.trim().is_empty());
         let mut found = BTreeMap::new();
@@ -162,14 +161,14 @@ impl Reader<'_> {
         found
     }
 
-    /// What our own settings say, which counts before any variable.
+    /// Returns the values that precede the standard variables.
     fn overrides(&mut self, machine: &dyn Machine) -> Overrides {
         let endpoint = self.value("otlp_endpoint");
         if !endpoint.text.is_empty()
-            && machine.variable(ENDPOINT).is_some_and(|said| !said.is_empty() && said != endpoint.text)
+            && machine.variable(ENDPOINT).is_some_and(|text| !text.is_empty() && text != endpoint.text)
         {
-            let what = format!("counts, and {ENDPOINT}, which says something else, does not");
-            self.warnings.push(Mistake::at(&endpoint.origin, what, "remove one of the two"));
+            let what = format!("precedes {ENDPOINT}, which has another value");
+            self.warnings.push(Diagnostic::at(&endpoint.origin, what, "remove one of the two"));
         }
         let protocol = self.value("otlp_protocol");
         let protocol = match self.one_of_setting("otlp_protocol", &protocol) {
@@ -188,13 +187,13 @@ impl Reader<'_> {
         }
     }
 
-    /// Which signals are named; `None` where nothing is said of any.
+    /// Returns for each signal whether it is exported; `None` if the setting is empty.
     fn signals(&mut self) -> [Option<bool>; Signal::ALL.len()] {
         let Value { text, origin } = self.value("otlp_signals");
         let named: Vec<&str> = text.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
         if let Some(odd) = named.iter().find(|name| !SIGNALS.contains(name)) {
             let what = format!("`{}` is no signal", odd.escape_debug());
-            self.mistakes.push(Mistake::at(&origin, what, "write some of metrics, traces, logs"));
+            self.errors.push(Diagnostic::at(&origin, what, "write some of metrics, traces, logs"));
         }
         SIGNALS.map(|name| (!named.is_empty()).then_some(named.contains(&name)))
     }

@@ -1,4 +1,4 @@
-//! Our own settings, the standard variables, and which of them counts.
+//! The settings of the export, the standard variables, and their precedence.
 
 use std::collections::BTreeMap;
 
@@ -8,58 +8,58 @@ use relay::{Draw, Sampler};
 
 use crate::machine::Alone;
 use crate::plan::{Plan, Telemetry};
-use crate::settings::{SETTINGS, Written};
+use crate::settings::{RawSettings, SETTINGS};
 
 fn make(
     flags: &[(&str, &str)],
     variables: &'static [(&'static str, &'static str)],
-) -> Result<Plan, crate::mistake::Mistakes> {
+) -> Result<Plan, crate::diagnostic::Diagnostics> {
     let known = |key: &str| SETTINGS.iter().find(|row| row.key == key).expect("a setting").key;
     let mut written: BTreeMap<_, _> =
         flags.iter().map(|(key, value)| (known(key), (*value).to_owned())).collect();
     written.insert("upstream", "http://127.0.0.1:8000".to_owned());
-    Plan::make(&Written::merge(&written, &|_| None, None), &Alone(variables))
+    Plan::make(&RawSettings::merge(&written, &|_| None, None), &Alone(variables))
 }
 
 fn telemetry(flags: &[(&str, &str)], variables: &'static [(&'static str, &'static str)]) -> Telemetry {
-    make(flags, variables).unwrap_or_else(|mistakes| panic!("{mistakes}")).telemetry
+    make(flags, variables).unwrap_or_else(|errors| panic!("{errors}")).telemetry
 }
 
 #[test]
-fn nothing_is_sent_until_somebody_says_where_to() {
+fn nothing_is_exported_without_an_endpoint() {
     let nothing = telemetry(&[], &[]);
     assert!(nothing.otlp.is_none() && nothing.trace.is_none());
     assert_eq!(nothing.semconv, Semconv::Latest);
 }
 
 #[test]
-fn the_standard_variable_is_enough() {
+fn standard_variable_sets_the_endpoint() {
     let plan = telemetry(&[], &[("OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:4318/base")]);
-    let otlp = plan.otlp.expect("it is sent");
+    let otlp = plan.otlp.expect("it is exported");
     let (metrics, spans) = (otlp.metrics.expect("metrics"), otlp.spans.expect("spans"));
     assert_eq!(metrics.target.uri.to_string(), "http://collector:4318/base/v1/metrics");
     assert_eq!(spans.target.uri.to_string(), "http://collector:4318/base/v1/traces");
-    assert!(otlp.logs.is_none(), "log records are sent only if somebody asks for them");
+    assert!(otlp.logs.is_none(), "log records are exported only on request");
     assert_eq!(plan.trace.expect("traced").sampler, Sampler { heeds_caller: true, draw: Draw::Always });
     assert_eq!(otlp.upstreams[0].port, 8000);
 }
 
 #[test]
-fn our_own_settings_count_first_and_say_so() {
+fn settings_precede_standard_variables_with_a_warning() {
     let variables = &[("OTEL_EXPORTER_OTLP_ENDPOINT", "http://elsewhere:4318")];
     let flags =
         [("otlp_endpoint", "http://c:4317"), ("otlp_protocol", "grpc"), ("otlp_signals", "logs, metrics")];
     let plan = make(&flags, variables).expect("a plan");
-    let otlp = plan.telemetry.otlp.expect("it is sent");
+    let otlp = plan.telemetry.otlp.expect("it is exported");
     let logs = otlp.logs.expect("logs");
     assert_eq!((logs.target.uri.host(), logs.target.protocol), (Some("c"), Protocol::Grpc));
     assert!(otlp.metrics.is_some() && otlp.spans.is_none());
-    assert!(plan.telemetry.trace.is_none(), "no spans, so nobody is told of any");
+    assert!(plan.telemetry.trace.is_none(), "no spans, so no trace headers");
     assert!(plan.warnings.iter().any(|warning| warning.what.contains("OTEL_EXPORTER_OTLP_ENDPOINT")));
 }
 
 #[test]
-fn traces_may_be_sent_without_telling_the_upstream() {
+fn traces_need_no_trace_headers() {
     let to = ("otlp_endpoint", "http://c:4318");
     let propagates =
         |flags: &[(&str, &str)], variables| telemetry(flags, variables).trace.expect("traced").propagate;
@@ -69,7 +69,7 @@ fn traces_may_be_sent_without_telling_the_upstream() {
 }
 
 #[test]
-fn the_vintage_is_ours_or_the_variables() {
+fn setting_semconv_precedes_the_variable() {
     let opt_in = &[("OTEL_SEMCONV_STABILITY_OPT_IN", "http,gen_ai_latest_experimental/dup")];
     assert_eq!(telemetry(&[], opt_in).semconv, Semconv::Both);
     assert_eq!(telemetry(&[("semconv", "legacy")], opt_in).semconv, Semconv::Legacy);
@@ -77,30 +77,30 @@ fn the_vintage_is_ours_or_the_variables() {
 }
 
 #[test]
-fn what_is_wrong_with_ours_is_a_mistake_and_with_the_standard_ones_a_warning() {
+fn invalid_standard_variable_is_only_a_warning() {
     let variables = &[
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json"),
         ("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer s3cret\n"),
         ("OTEL_PROPAGATORS", "tracecontext,b3"),
         ("OTEL_TRACES_SAMPLER", "sometimes"),
     ];
-    let plan = make(&[], variables).expect("it serves all the same");
+    let plan = make(&[], variables).expect("it starts");
     let warned: String = plan.warnings.iter().map(|warning| format!("{warning}\n")).collect();
     for place in ["OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_PROPAGATORS", "OTEL_TRACES_SAMPLER"] {
         assert!(warned.contains(place), "{place} is missing in: {warned}");
     }
-    assert!(plan.telemetry.otlp.is_none(), "nobody knows what is spoken there");
+    assert!(plan.telemetry.otlp.is_none(), "the protocol is unknown");
     let ours = [("otlp_signals", "metrics,profiles"), ("otlp_endpoint", "ftp://c")];
-    let told = make(&ours, variables).expect_err("ours are wrong").to_string();
+    let shown = make(&ours, variables).expect_err("the settings are invalid").to_string();
     for place in ["--otlp-signals", "the OTLP endpoint"] {
-        assert!(told.contains(place), "{place} is missing in: {told}");
+        assert!(shown.contains(place), "{place} is missing in: {shown}");
     }
-    assert!(!told.contains("OTEL_TRACES_SAMPLER"), "{told}");
-    assert!(!told.contains("s3cret") && !warned.contains("s3cret"), "{told}{warned}");
+    assert!(!shown.contains("OTEL_TRACES_SAMPLER"), "{shown}");
+    assert!(!shown.contains("s3cret") && !warned.contains("s3cret"), "{shown}{warned}");
 }
 
 #[test]
-fn signals_of_standard_exporters_are_shown() {
+fn signals_of_standard_variables_are_printed() {
     let variables = &[
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4318"),
         ("OTEL_LOGS_EXPORTER", "otlp"),
@@ -110,7 +110,7 @@ fn signals_of_standard_exporters_are_shown() {
     let line = shown.lines().find(|line| line.starts_with("otlp_signals: ")).expect("it is shown");
     assert!(line.starts_with("otlp_signals: \"metrics,logs\""), "{line}");
     assert!(line.ends_with("# OTEL_TRACES_EXPORTER, OTEL_LOGS_EXPORTER"), "{line}");
-    // Our own settings are in force: the variables are not.
+    // The settings precede the variables.
     let ours = make(&[("otlp_endpoint", "http://d:4318"), ("otlp_signals", "traces")], variables);
     let shown = ours.expect("a plan").effective.show(true);
     for line in ["otlp_endpoint: http://d:4318", "otlp_signals: traces"] {
@@ -119,7 +119,7 @@ fn signals_of_standard_exporters_are_shown() {
 }
 
 #[test]
-fn what_is_shown_says_where_it_goes_and_no_secret() {
+fn notes_have_collectors_and_no_secret() {
     let variables = &[
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "https://collector:4317/?token=s3cret"),
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),

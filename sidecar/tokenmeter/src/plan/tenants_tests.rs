@@ -1,39 +1,39 @@
-//! What tenants files come to, and every mistake in them, word for word.
+//! Parsed tenants files, and the text of every error.
 
 use std::fs;
 
 use tenant::{BodyKey, EndUser, HashKey, Rule};
 
-use super::{Hash, Place, TenantFiles, Tenants, load, open_to_all, parse};
+use super::{Hash, Place, TenantFiles, Tenants, load, parse, warn_if_public};
 use crate::folder::Folder;
 use crate::origin::Origin;
 
-/// The keys of what the documented example was hashed with.
+/// The hash key of the documented example.
 fn key() -> HashKey {
     HashKey::of(b"an example, known to everybody: make your own").unwrap()
 }
 
 fn read(yaml: &str) -> Tenants {
-    parse("t.yaml", yaml, Hash::Key(key())).unwrap_or_else(|mistakes| panic!("{mistakes}"))
+    parse("t.yaml", yaml, Hash::Key(key())).unwrap_or_else(|errors| panic!("{errors}"))
 }
 
-fn told_with(yaml: &str, hash: Hash) -> Vec<String> {
-    let mistakes = parse("t.yaml", yaml, hash).expect_err("this file is wrong");
-    mistakes.0.iter().map(ToString::to_string).collect()
+fn errors_with(yaml: &str, hash: Hash) -> Vec<String> {
+    let errors = parse("t.yaml", yaml, hash).expect_err("this file is invalid");
+    errors.0.iter().map(ToString::to_string).collect()
 }
 
-fn told(yaml: &str) -> Vec<String> {
-    told_with(yaml, Hash::Key(key()))
+fn errors(yaml: &str) -> Vec<String> {
+    errors_with(yaml, Hash::Key(key()))
 }
 
-/// The example of the documentation.
+/// Returns the example of the documentation.
 fn example() -> String {
     let document = include_str!("../../../../proxy/tenant/tenants.md");
     document.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap().to_owned()
 }
 
 #[test]
-fn the_documented_example_says_what_its_comments_say() {
+fn documented_example_is_valid() {
     let tenants = read(&example());
     let spec = &tenants.spec;
     assert!(tenants.warnings.is_empty(), "{:?}", tenants.warnings);
@@ -57,7 +57,7 @@ fn the_documented_example_says_what_its_comments_say() {
 }
 
 #[test]
-fn the_fields_of_a_key_may_be_named() {
+fn fields_of_api_keys_can_be_set() {
     let hash = key().api_key(b"sk-1");
     let rule = |fields: &str| {
         format!("rules:\n  - api_keys:\n    - {{key: {hash}, tenant: a}}\n    fields: {fields}\n")
@@ -65,15 +65,15 @@ fn the_fields_of_a_key_may_be_named() {
     for fields in ["X-Other", "[x-other, x-api-key]"] {
         assert_eq!(read(&rule(fields)).spec.rules.len(), 1, "{fields}");
     }
-    assert_eq!(told(&rule("[]")), ["t.yaml:4: `fields` names none; name some, or remove the line"]);
+    assert_eq!(errors(&rule("[]")), ["t.yaml:4: `fields` names none; name some, or remove the line"]);
     assert_eq!(
-        told(&rule("[\"a b\"]")),
-        ["t.yaml:4: `a b` cannot be a header's name; write the name alone, as in x-tenant"]
+        errors(&rule("[\"a b\"]")),
+        ["t.yaml:4: `a b` is not a field name; write the name alone, as in x-tenant"]
     );
 }
 
 #[test]
-fn the_examples_hashes_are_those_of_its_key_file() {
+fn documented_hashes_belong_to_their_key() {
     for key in ["example-key-1", "example-key-2"] {
         let hash = self::key().api_key(key.as_bytes()).to_string();
         assert!(example().contains(&hash), "{key} is {hash}");
@@ -81,33 +81,33 @@ fn the_examples_hashes_are_those_of_its_key_file() {
 }
 
 #[test]
-fn an_empty_file_means_no_rules() {
+fn empty_file_has_no_rules() {
     for yaml in ["", "# nothing yet\n", "rules: []\n", "rules:\n"] {
         assert!(read(yaml).spec.rules.is_empty(), "{yaml}");
     }
 }
 
 #[test]
-fn members_beyond_those_that_are_looked_at_are_a_mistake() {
+fn too_many_members_of_a_body_are_an_error() {
     let members = |range: std::ops::Range<usize>| range.map(|n| format!("  - body: metadata.m{n}\n"));
     let file = |rules: String| format!("end_user: [body.user, body.metadata.m0]\nrules:\n{rules}");
     let [most, more] = [31, 40].map(|end| file(members(0..end).collect()));
     assert_eq!(tenant::Rules::new(read(&most).spec).wanted().len(), 32);
     let again: String = members(0..31).chain(members(0..31)).collect();
     assert_eq!(read(&file(again)).spec.rules.len(), 62, "the same members again");
-    let expected = "t.yaml:34: more than 32 members of a body are looked at; keep 32 different ones, those of `end_user` included";
-    assert_eq!(told(&more), [expected]);
+    let expected = "t.yaml:34: the rules need more than 32 members of a body; keep 32 distinct ones, those of `end_user` included";
+    assert_eq!(errors(&more), [expected]);
 }
 
 #[test]
-fn mistakes_are_told_with_their_line() {
+fn errors_have_their_line() {
     const REST: &str = "issuer: i, audience: a, claim: c";
     for (rules, expected) in [
         (
             "  - peer: 10.0.0.0/99\n    tenant: a",
             "t.yaml:2: `10.0.0.0/99` is neither a network nor an address; write it as in 10.0.0.0/8, fd00::/8 or 192.0.2.7",
         ),
-        ("  - peer: 10.0.0.0/8", "t.yaml:2: a rule by `peer` names no `tenant`; add `tenant: NAME`"),
+        ("  - peer: 10.0.0.0/8", "t.yaml:2: a `peer` rule has no `tenant`; add `tenant: NAME`"),
         ("  - peer: []\n    tenant: a", "t.yaml:2: `peer` names none; name some, or remove the line"),
         (
             "  - peer: 10.0.0.1\n    tenant: _other",
@@ -115,31 +115,28 @@ fn mistakes_are_told_with_their_line() {
         ),
         (
             "  - peer: 10.0.0.1\n    tennant: a",
-            "t.yaml:3: a rule by `peer` has no `tennant`; did you mean `tenant`?",
+            "t.yaml:3: a `peer` rule has no `tennant`; did you mean `tenant`?",
         ),
-        (
-            "  - paths: /a\n    tenant: a",
-            "t.yaml:2: a rule does not say what it looks at; did you mean `path`?",
-        ),
+        ("  - paths: /a\n    tenant: a", "t.yaml:2: the kind of a rule is missing; did you mean `path`?"),
         (
             "  - tenant: a",
-            "t.yaml:2: a rule does not say what it looks at; begin it with one of jwt, api_keys, header, body, path, peer",
+            "t.yaml:2: the kind of a rule is missing; begin it with one of jwt, api_keys, header, body, path, peer",
         ),
         (
             "  - header",
-            "t.yaml:2: a rule does not say what it looks at; begin it with one of jwt, api_keys, header, body, path, peer",
+            "t.yaml:2: the kind of a rule is missing; begin it with one of jwt, api_keys, header, body, path, peer",
         ),
         (
             "  - body: user\n    path: /a",
-            "t.yaml:2: a rule has both `body` and `path`; make two rules of it: the first that hits counts",
+            "t.yaml:2: a rule has both `body` and `path`; split it into two rules; the first match applies",
         ),
         (
             "  - path: /a//b\n    tenant: a",
-            "t.yaml:2: `/a//b` cannot begin a path; write `/` and whole segments, as in /teams/search",
+            "t.yaml:2: `/a//b` is not a path prefix; write `/` and whole segments, as in /teams/search",
         ),
         (
             "  - path: /\n    tenant: a",
-            "t.yaml:2: `/` cannot begin a path; write `/` and whole segments, as in /teams/search",
+            "t.yaml:2: `/` is not a path prefix; write `/` and whole segments, as in /teams/search",
         ),
         (
             "  - path: /a\n    tenant: a\n    strip: maybe",
@@ -147,15 +144,15 @@ fn mistakes_are_told_with_their_line() {
         ),
         (
             "  - body: model",
-            "t.yaml:2: `model` is no member of a body that is looked at; write user, safety_identifier or metadata.NAME (at most 64 bytes)",
+            "t.yaml:2: `model` is not a supported member of the body; write user, safety_identifier or metadata.NAME (at most 64 bytes)",
         ),
         (
             "  - header: x tenant",
-            "t.yaml:2: `x tenant` cannot be a header's name; write the name alone, as in x-tenant",
+            "t.yaml:2: `x tenant` is not a field name; write the name alone, as in x-tenant",
         ),
         (
             "  - header: x-tenant",
-            "t.yaml:2: nobody's `x-tenant` would be believed; list the peers that set it under `trusted_peers`",
+            "t.yaml:2: no peer is trusted to set `x-tenant`; list the peers under `trusted_peers`",
         ),
         (
             "  - header: Authorization",
@@ -163,8 +160,8 @@ fn mistakes_are_told_with_their_line() {
         ),
         (
             "  - header: Host",
-            "t.yaml:2: `host` says how to read a request, not whose it is; name a field that your gateway sets for \
-             this, as x-tenant",
+            "t.yaml:2: `host` belongs to HTTP and names no tenant; name a field that your gateway sets for this, as \
+             in x-tenant",
         ),
         (
             "  - api_keys: sk-1",
@@ -176,7 +173,7 @@ fn mistakes_are_told_with_their_line() {
         ),
         (
             &format!("  - jwt: {{keys: ftp://x/y, {REST}}}"),
-            "t.yaml:2: `keys` is not a URL that can be asked; write https://HOST/PATH, or a file's path",
+            "t.yaml:2: `keys` is not an http(s) URL; write https://HOST/PATH, or a file's path",
         ),
         (
             &format!("  - jwt: {{keys: \"https://u:p@x/y\", {REST}}}"),
@@ -184,7 +181,7 @@ fn mistakes_are_told_with_their_line() {
         ),
         (
             &format!("  - jwt: {{keys: k, algorithms: [RS256, HS256], {REST}}}"),
-            "t.yaml:2: `HS256` is not an algorithm that tokens may have; write some of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, EdDSA",
+            "t.yaml:2: `HS256` is not a supported algorithm; write some of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, EdDSA",
         ),
         (
             &format!("  - jwt: {{keys: k, leeway_s: 601, {REST}}}"),
@@ -192,7 +189,7 @@ fn mistakes_are_told_with_their_line() {
         ),
         (
             "  - jwt: {keys: k, claim: c}",
-            "t.yaml:2: `jwt` has no `issuer`; add `issuer: NAME`, as the tokens have it under `iss`",
+            "t.yaml:2: `jwt` has no `issuer`; add `issuer: NAME`, the `iss` of the tokens",
         ),
         (
             "  - jwt: {issuer: i, claim: c}",
@@ -200,41 +197,39 @@ fn mistakes_are_told_with_their_line() {
         ),
         (
             "  - jwt: {keys: k, issuer: i}",
-            "t.yaml:2: `jwt` does not say which `claim` names the tenant; add `claim: NAME`, or `claim: [NAME, NAME]` for one inside another",
+            "t.yaml:2: `jwt` has no `claim` for the tenant; add `claim: NAME`, or `claim: [NAME, NAME]` for a nested claim",
         ),
     ] {
-        assert_eq!(told(&format!("rules:\n{rules}\n")), [expected], "{rules}");
+        assert_eq!(errors(&format!("rules:\n{rules}\n")), [expected], "{rules}");
     }
     for (yaml, expected) in [
         (
             "- peer: 10.0.0.1\n",
-            "t.yaml:1: a tenants file is not keys with values; write `key: value` lines; known are rules, default, trusted_peers, strip_untrusted, end_user, hash_end_users, hash_principals",
+            "t.yaml:1: a tenants file is not a map; write `key: value` lines; known are rules, default, trusted_peers, strip_untrusted, end_user, hash_end_users, hash_principals",
         ),
         ("rule: []\n", "t.yaml:1: a tenants file has no `rule`; did you mean `rules`?"),
         ("rules: {}\n", "t.yaml:1: `rules` is not a list; write each rule after a `-`"),
-        (
-            "rules: []\nrules: []\n",
-            "t.yaml:2: `rules` is written twice, first at t.yaml:1; remove one of them",
-        ),
+        ("rules: []\nrules: []\n", "t.yaml:2: `rules` is set twice, first at t.yaml:1; remove one of them"),
         ("default:\n", "t.yaml:1: `default` has no value; write one, or remove the line"),
         (
             "end_user: user\n",
-            "t.yaml:1: `user` is no place of an end user; write body.user, body.safety_identifier, body.metadata.NAME or header.NAME",
+            "t.yaml:1: `user` is not a source of an end user; write body.user, body.safety_identifier, body.metadata.NAME or header.NAME",
         ),
     ] {
-        assert_eq!(told(yaml), [expected], "{yaml}");
+        assert_eq!(errors(yaml), [expected], "{yaml}");
     }
 }
 
 #[test]
-fn all_mistakes_are_told_at_once() {
+fn all_errors_are_reported() {
     let yaml = "default: _x\nstrip_untrusted: 1\nrules:\n  - header: x-t\n  - path: a\n    tenant: \"\"\n  - nothing\n";
-    let places: Vec<_> = told(yaml).iter().map(|told| told.split(": ").next().unwrap().to_owned()).collect();
+    let places: Vec<_> =
+        errors(yaml).iter().map(|error| error.split(": ").next().unwrap().to_owned()).collect();
     assert_eq!(places, ["t.yaml:2", "t.yaml:1", "t.yaml:4", "t.yaml:6", "t.yaml:5", "t.yaml:7"]);
 }
 
 #[test]
-fn what_may_be_a_secret_is_not_repeated() {
+fn possible_secret_is_not_repeated() {
     const SECRET: &str = "sk-a-very-secret-key";
     for yaml in [
         format!("rules:\n  - api_keys:\n    - {{key: {SECRET}, tenant: a}}\n"),
@@ -244,20 +239,20 @@ fn what_may_be_a_secret_is_not_repeated() {
         format!("rules:\n  - api_keys:\n      {SECRET}: a\n"),
         format!("rules:\n  - api_keys:\n    - {{key: [{SECRET}], tenant: a}}\n"),
     ] {
-        let told = told(&yaml).join("\n");
-        assert!(!told.contains(SECRET), "{told}");
+        let errors = errors(&yaml).join("\n");
+        assert!(!errors.contains(SECRET), "{errors}");
     }
     assert_eq!(
-        told(&format!("rules:\n  - api_keys:\n    - {{key: {SECRET}, tenant: a}}\n")),
+        errors(&format!("rules:\n  - api_keys:\n    - {{key: {SECRET}, tenant: a}}\n")),
         [
-            "t.yaml:3: `key` is not the hash of an API key; write what `tokenmeter tenants hash-key --hash-key-file FILE` prints for it; \
-             if a key was written here in the clear, replace that key"
+            "t.yaml:3: `key` is not the hash of an API key; write what `tokenmeter tenants hash-key --hash-key-file FILE` prints; \
+             if this is a key in plain text, revoke it"
         ]
     );
 }
 
 #[test]
-fn hashes_are_of_this_hash_key_file_and_listed_once() {
+fn hashes_of_another_key_and_repeats_are_errors() {
     let hash = key().api_key(b"sk-1");
     let line = |hash: &tenant::KeyHash| format!("    - {{key: {hash}, tenant: a}}\n");
     let yaml = |hashes: &[tenant::KeyHash]| {
@@ -265,91 +260,86 @@ fn hashes_are_of_this_hash_key_file_and_listed_once() {
     };
     let other = HashKey::of(&[1; 32]).unwrap().api_key(b"sk-1");
     assert_eq!(
-        told(&yaml(&[hash, other])),
+        errors(&yaml(&[hash, other])),
         [
-            "t.yaml:4: this hash was made with another hash key file; hash the key anew with this one, or name the \
+            "t.yaml:4: this hash was made with another hash key file; hash the key again with this file, or set the \
              file it was hashed with"
         ]
     );
     assert_eq!(
-        told(&yaml(&[hash, hash])),
+        errors(&yaml(&[hash, hash])),
         ["t.yaml:4: this API key is listed twice, first at t.yaml:3; remove one of them"]
     );
 }
 
 #[test]
-fn what_is_hashed_needs_the_hash_key_file_and_says_so_once() {
-    const NAME: &str = "name a file of 32 random bytes or more, the same across a fleet, by --hash-key-file";
+fn missing_hash_key_file_is_reported_once() {
+    const NAME: &str = "set --hash-key-file to a file of 32 random bytes or more, the same across a fleet";
     let api_key = format!("rules:\n  - api_keys:\n    - {{key: {}, tenant: a}}\n", key().api_key(b"sk-1"));
     let end_user = format!("{api_key}end_user: body.user\n");
     for (yaml, expected) in [
-        (
-            &*api_key,
-            format!("t.yaml:2: API keys are known by their hashes, and there is no hash key file; {NAME}"),
-        ),
+        (&*api_key, format!("t.yaml:2: API keys are hashed, and there is no hash key file; {NAME}")),
         (
             &end_user,
             format!(
-                "t.yaml:4: end users are hashed, and there is no hash key file; {NAME} or write `hash_end_users: false`"
+                "t.yaml:4: end users are hashed, and there is no hash key file; {NAME}, or write `hash_end_users: false`"
             ),
         ),
         (
             "rules:\n  - jwt: {keys: k, issuer: i, audience: a, claim: c, principal: sub}\n",
             format!(
-                "t.yaml:2: principals are hashed, and there is no hash key file; {NAME} or write `hash_principals: false`"
+                "t.yaml:2: principals are hashed, and there is no hash key file; {NAME}, or write `hash_principals: false`"
             ),
         ),
     ] {
-        assert_eq!(told_with(yaml, Hash::None), [expected], "{yaml}");
-        assert!(parse("t.yaml", yaml, Hash::Unreadable).is_ok(), "that it is unreadable was told already");
+        assert_eq!(errors_with(yaml, Hash::None), [expected], "{yaml}");
+        assert!(parse("t.yaml", yaml, Hash::Unreadable).is_ok(), "an unreadable file is an error already");
     }
     let plain = "end_user: body.user\nhash_end_users: false\nhash_principals: false\n";
     assert!(parse("t.yaml", plain, Hash::None).is_ok());
 }
 
 #[test]
-fn what_is_probably_not_meant_is_a_warning() {
-    let told = |yaml: &str| read(yaml).warnings.iter().map(ToString::to_string).collect::<Vec<_>>();
+fn probable_misconfiguration_is_a_warning() {
+    let warnings = |yaml: &str| read(yaml).warnings.iter().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(
-        told("rules:\n  - jwt: {keys: k, issuer: i, claim: c}\n"),
+        warnings("rules:\n  - jwt: {keys: k, issuer: i, claim: c}\n"),
+        ["t.yaml:2: without an `audience`, tokens that this issuer made for other services are accepted, \
+             too; add the `aud` of your tokens"]
+    );
+    assert_eq!(
+        warnings("rules:\n  - jwt: {keys: \"http://id/k\", issuer: i, claim: c, audience: a}\n"),
         [
-            "t.yaml:2: without an `audience`, tokens that this issuer made for other services count too; add what \
-             your tokens have under `aud`"
+            "t.yaml:2: anyone on the network path can replace keys that come over http://, and then act as any \
+             tenant; use https:// unless the server is local"
         ]
     );
     assert_eq!(
-        told("rules:\n  - jwt: {keys: \"http://id/k\", issuer: i, claim: c, audience: a}\n"),
-        [
-            "t.yaml:2: keys that come by http:// can be replaced by anybody on the way, who can then be any tenant; \
-             use https://, unless it is this machine"
-        ]
-    );
-    assert_eq!(
-        told(
+        warnings(
             "rules:\n  - {path: /teams, tenant: a}\n  - {path: /teams/search/x, tenant: b}\n  - {path: /team, tenant: c}\n"
         ),
         [
-            "t.yaml:3: no request reaches the rule by path `/teams/search/x`: `/teams` at t.yaml:2 takes them all; put it \
+            "t.yaml:3: no request reaches the path rule `/teams/search/x`: `/teams` at t.yaml:2 matches all of them; put it \
              before that one, or remove it"
         ]
     );
-    assert_eq!(told("rules:\n  - {path: /teams/a, tenant: a}\n  - {path: /teams, tenant: b}\n"), [""; 0]);
+    assert_eq!(errors("rules:\n  - {path: /teams/a, tenant: a}\n  - {path: /teams, tenant: b}\n"), [""; 0]);
 }
 
 #[test]
-fn files_are_read_beside_the_rules_and_told_when_they_cannot_be() {
+fn unreadable_files_are_errors() {
     let folder = Folder::new("tenants-load");
     let files = TenantFiles { rules: Some(folder.at("t.yaml")), hash_key: Some(folder.at("hash.key")) };
     let origins = (Origin::Flag("--tenants".into()), Origin::Flag("--hash-key-file".into()));
     let load = || load(&files, (&origins.0, &origins.1));
-    let told = || {
-        let told: Vec<_> = load().expect_err("not yet").0.iter().map(ToString::to_string).collect();
-        told.join("\n").replace(&format!("{}/", folder.path().display()), "")
+    let errors = || {
+        let errors: Vec<_> = load().expect_err("not yet").0.iter().map(ToString::to_string).collect();
+        errors.join("\n").replace(&format!("{}/", folder.path().display()), "")
     };
     assert_eq!(
-        told(),
+        errors(),
         "--hash-key-file: the hash key file hash.key cannot be read: No such file or directory (os error 2); name a \
-         file of 32 random bytes or more, as `head -c 32 /dev/urandom` makes them\n--tenants: the tenants file t.yaml \
+         file of 32 random bytes or more, as from `head -c 32 /dev/urandom`\n--tenants: the tenants file t.yaml \
          cannot be read: No such file or directory (os error 2); name a readable YAML file of at most 8 MiB"
     );
     fs::write(folder.at("hash.key"), "short").unwrap();
@@ -360,9 +350,9 @@ fn files_are_read_beside_the_rules_and_told_when_they_cannot_be() {
     .unwrap();
     fs::write(folder.at("keys.json"), "{}").unwrap();
     assert_eq!(
-        told(),
-        "--hash-key-file: the hash key file hash.key holds 5 bytes, and 32 are the least; name a file of 32 random \
-         bytes or more, as `head -c 32 /dev/urandom` makes them\nt.yaml:2: the keys of keys.json: not a JWKS: the \
+        errors(),
+        "--hash-key-file: the hash key file hash.key holds 5 bytes of at least 32; name a file of 32 random \
+         bytes or more, as from `head -c 32 /dev/urandom`\nt.yaml:2: the keys of keys.json: not a JWKS: the \
          list `keys` is missing; name a file that holds a JWKS (RFC 7517)"
     );
     fs::write(folder.at("hash.key"), [99; 32]).unwrap();
@@ -374,14 +364,14 @@ fn files_are_read_beside_the_rules_and_told_when_they_cannot_be() {
 }
 
 #[test]
-fn a_hash_key_file_that_everybody_can_read_is_a_warning() {
+fn public_hash_key_file_is_a_warning() {
     use std::os::unix::fs::PermissionsExt;
     let folder = Folder::new("tenants-mode");
     let path = folder.at("hash.key");
     fs::write(&path, [200; 32]).unwrap();
     for (mode, warned) in [(0o600, false), (0o640, false), (0o644, true), (0o604, true)] {
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
-        let warning = open_to_all(&path, &Origin::Flag("--hash-key-file".into()));
+        let warning = warn_if_public(&path, &Origin::Flag("--hash-key-file".into()));
         assert_eq!(warning.is_some(), warned, "{mode:o}");
     }
 }

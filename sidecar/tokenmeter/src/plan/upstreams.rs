@@ -1,4 +1,4 @@
-//! The upstreams as they will run, and where each is listened for.
+//! Plans the upstreams and their listeners.
 
 use std::net::SocketAddr;
 
@@ -9,37 +9,37 @@ use relay::{Kind, RoleSource};
 use usage::Policy;
 
 use super::values::Reader;
+use crate::diagnostic::Diagnostic;
 use crate::loops;
 use crate::machine::Machine;
-use crate::mistake::Mistake;
 use crate::origin::Origin;
 use crate::settings::{AUTO, Entry, KINDS, OFF, ON, ROLES, SCRAPES, UPSTREAMS, USAGE, Value, setting};
 use crate::url::Url;
 
-/// An address and where it was written.
+/// An address and its origin.
 #[derive(Clone, Debug)]
-pub(super) struct Placed {
+pub(super) struct ListenAddress {
     pub(super) address: SocketAddr,
     pub(super) origin: Origin,
 }
 
-/// An upstream as far as it could be understood.
-pub(super) struct Wanted {
+/// An upstream whose values are parsed; `None` where a value is invalid.
+pub(super) struct UpstreamDraft {
     name: String,
     url: Option<Url>,
     url_origin: Origin,
-    /// None is to be found out.
+    /// `None` if it is to be detected.
     kind: Option<Kind>,
     usage: Policy,
     role: RoleSource,
-    pub(super) listen: Option<Placed>,
+    pub(super) listen: Option<ListenAddress>,
     scrape: Scrape,
-    /// The GPUs it uses, if that was said.
+    /// The GPUs it uses; `None` if none are configured.
     gpus: Option<Gpus>,
 }
 
-impl Wanted {
-    pub(super) fn planned(&self) -> Option<relay::Upstream> {
+impl UpstreamDraft {
+    pub(super) fn for_relay(&self) -> Option<relay::Upstream> {
         let (url, listen) = (self.url.as_ref()?, self.listen.as_ref()?);
         Some(relay::Upstream {
             name: self.name.as_str().into(),
@@ -54,45 +54,45 @@ impl Wanted {
         })
     }
 
-    /// The GPUs of the same upstream, as long as it can be planned at all.
-    pub(super) fn uses(&self) -> Option<gpu::Upstream> {
-        let relay::Upstream { name, .. } = self.planned()?;
+    /// Returns the upstream's GPUs if the upstream is valid.
+    pub(super) fn for_gpu(&self) -> Option<gpu::Upstream> {
+        let relay::Upstream { name, .. } = self.for_relay()?;
         Some(gpu::Upstream { name, gpus: self.gpus.clone() })
     }
 
-    /// The same upstream, as long as it can be planned at all.
-    pub(super) fn watched(&self) -> Option<engine::Target> {
-        let relay::Upstream { name, host, port, prefix, .. } = self.planned()?;
+    /// Returns the scrape target if the upstream is valid.
+    pub(super) fn for_engine(&self) -> Option<engine::Target> {
+        let relay::Upstream { name, host, port, prefix, .. } = self.for_relay()?;
         Some(engine::Target { name, host, port, prefix, kind: self.kind, scrape: self.scrape })
     }
 }
 
 impl Reader<'_> {
-    pub(super) fn upstreams(&mut self) -> Vec<Wanted> {
+    pub(super) fn upstreams(&mut self) -> Vec<UpstreamDraft> {
         let written = self.written;
         match (written.values.get("upstream"), &written.upstreams) {
             (Some(one), Some((list, _))) if matches!(one.origin, Origin::File { .. }) => {
-                let what = format!("`upstream` and `upstreams` ({list}) are both written");
-                self.mistakes.push(Mistake::at(&one.origin, what, "keep one of them"));
+                let what = format!("`upstream` and `upstreams` ({list}) are both set");
+                self.errors.push(Diagnostic::at(&one.origin, what, "keep one of them"));
                 Vec::new()
             }
             (Some(one), list) => {
                 if let Some((origin, _)) = list {
-                    let what = format!("the upstreams listed here are not used: {} counts", one.origin);
-                    self.warnings.push(Mistake::at(origin, what, "remove one of the two"));
+                    let what = format!("the upstreams listed here are not used: {} applies", one.origin);
+                    self.warnings.push(Diagnostic::at(origin, what, "remove one of the two"));
                 }
                 vec![self.single(one)]
             }
             (None, Some((origin, entries))) if entries.is_empty() => {
-                if self.mistakes.is_empty() {
-                    self.mistakes.push(Mistake::at(origin, "`upstreams` is empty", UPSTREAMS.remedy()));
+                if self.errors.is_empty() {
+                    self.errors.push(Diagnostic::at(origin, "`upstreams` is empty", UPSTREAMS.remedy()));
                 }
                 Vec::new()
             }
             (None, Some((_, entries))) => self.listed(entries),
             (None, None) if written.file_unread => Vec::new(),
             (None, None) => {
-                self.mistakes.push(Mistake::missing(
+                self.errors.push(Diagnostic::missing(
                     "--upstream",
                     "the inference server is not named",
                     "write --upstream http://HOST:PORT (or TOKENMETER_UPSTREAM, or `upstreams` in the file)",
@@ -102,11 +102,11 @@ impl Reader<'_> {
         }
     }
 
-    fn single(&mut self, written: &Value) -> Wanted {
+    fn single(&mut self, written: &Value) -> UpstreamDraft {
         let url = self.url(written);
         let kind = self.kind(self.written.values.get("kind"));
         let scrape = self.scrape(self.written.values.get("engine_metrics"));
-        Wanted {
+        UpstreamDraft {
             name: url.as_ref().map(Url::authority).unwrap_or_default(),
             url,
             url_origin: written.origin.clone(),
@@ -119,42 +119,44 @@ impl Reader<'_> {
         }
     }
 
-    fn listed(&mut self, entries: &[Entry]) -> Vec<Wanted> {
-        let mut wanted: Vec<Wanted> = Vec::new();
+    fn listed(&mut self, entries: &[Entry]) -> Vec<UpstreamDraft> {
+        let mut drafts: Vec<UpstreamDraft> = Vec::new();
         for (index, entry) in entries.iter().enumerate() {
             let upstream = self.entry(index, entry);
-            if !upstream.name.is_empty() && wanted.iter().any(|earlier| earlier.name == upstream.name) {
+            if !upstream.name.is_empty() && drafts.iter().any(|earlier| earlier.name == upstream.name) {
                 let origin = entry.fields.get("name").map_or(&entry.origin, |name| &name.origin);
                 let what = format!("two upstreams are named `{}`", upstream.name);
-                self.mistakes.push(Mistake::at(origin, what, "give each a `name` of its own"));
+                self.errors.push(Diagnostic::at(origin, what, "give each a `name` of its own"));
             }
-            wanted.push(upstream);
+            drafts.push(upstream);
         }
-        wanted
+        drafts
     }
 
-    fn entry(&mut self, index: usize, entry: &Entry) -> Wanted {
+    fn entry(&mut self, index: usize, entry: &Entry) -> UpstreamDraft {
         let (url, url_origin) = match entry.fields.get("url") {
             Some(written) => (self.url(written), written.origin.clone()),
             None => {
                 let remedy = "add `url: http://HOST:PORT` to it";
-                self.mistakes.push(Mistake::at(&entry.origin, "an upstream has no `url`", remedy));
+                self.errors.push(Diagnostic::at(&entry.origin, "an upstream has no `url`", remedy));
                 (None, entry.origin.clone())
             }
         };
         let listen = match (entry.fields.get("listen"), index) {
             (Some(written), _) => {
                 if let (0, Some(unused)) = (index, self.written.values.get("listen")) {
-                    let what =
-                        format!("has no effect: the first upstream listens as {} says", written.origin);
-                    self.warnings.push(Mistake::at(&unused.origin, what, "remove one of the two"));
+                    let what = format!(
+                        "has no effect: the first upstream has a listen address at {}",
+                        written.origin
+                    );
+                    self.warnings.push(Diagnostic::at(&unused.origin, what, "remove one of the two"));
                 }
                 self.address(written)
             }
             (None, 0) => self.address_of("listen"),
             (None, _) => {
-                let remedy = "add `listen: ADDRESS:PORT` to it; only the first may go without";
-                self.mistakes.push(Mistake::at(&entry.origin, "an upstream has no `listen`", remedy));
+                let remedy = "add `listen: ADDRESS:PORT` to it; only the first has a default";
+                self.errors.push(Diagnostic::at(&entry.origin, "an upstream has no `listen`", remedy));
                 None
             }
         };
@@ -166,26 +168,26 @@ impl Reader<'_> {
         let gpus = entry.fields.get("gpus").or(self.written.values.get("gpus"));
         let gpus = gpus.map(|written| Gpus::parse(&written.text));
         for key in ["kind", "usage", "role", "engine_metrics", "gpus"] {
-            self.note_overruled(entry, key);
+            self.check_overridden(entry, key);
         }
         let name = match entry.fields.get("name") {
             Some(written) => self.name(written),
             None => url.as_ref().map(Url::authority).unwrap_or_default(),
         };
-        Wanted { name, url, url_origin, kind, usage, role, listen, scrape, gpus }
+        UpstreamDraft { name, url, url_origin, kind, usage, role, listen, scrape, gpus }
     }
 
-    /// A flag or a variable does not overrule what an upstream's entry says of itself.
-    fn note_overruled(&mut self, entry: &Entry, key: &'static str) {
+    /// Warns of a flag or a variable that an upstream's entry overrides.
+    fn check_overridden(&mut self, entry: &Entry, key: &'static str) {
         let (Some(own), Some(general)) = (entry.fields.get(key), self.written.values.get(key)) else {
             return;
         };
         if own.text != general.text && !matches!(general.origin, Origin::File { .. }) {
             let what = format!(
-                "has no effect on the upstream whose entry says `{key}: {}` at {}",
+                "has no effect on the upstream whose entry has `{key}: {}` at {}",
                 own.text, own.origin
             );
-            self.warnings.push(Mistake::at(
+            self.warnings.push(Diagnostic::at(
                 &general.origin,
                 what,
                 "change the entry, or remove the key there",
@@ -197,13 +199,17 @@ impl Reader<'_> {
         match Url::parse(&written.text) {
             Ok(url) => {
                 if url.prefix.ends_with("/v1") {
-                    let what = "the URL ends in /v1, so a client's /v1/… will arrive as /v1/v1/…";
-                    self.warnings.push(Mistake::at(&written.origin, what, "remove /v1 unless that is meant"));
+                    let what = "the URL ends in /v1, so a client's /v1/… reaches the upstream as /v1/v1/…";
+                    self.warnings.push(Diagnostic::at(
+                        &written.origin,
+                        what,
+                        "remove /v1 unless that is intended",
+                    ));
                 }
                 Some(url)
             }
             Err(refused) => {
-                self.mistakes.push(Mistake::at(&written.origin, refused.what, refused.remedy));
+                self.errors.push(Diagnostic::at(&written.origin, refused.what, refused.remedy));
                 None
             }
         }
@@ -211,10 +217,10 @@ impl Reader<'_> {
 
     pub(super) fn name(&mut self, written: &Value) -> String {
         let text = &written.text;
-        if text.is_empty() || text.len() > NAME_BYTES || text.chars().any(char::is_control) {
+        if text.is_empty() || text.len() > NAME_MAX_BYTES || text.chars().any(char::is_control) {
             let what = "the name is empty, too long or not printable";
-            let remedy = format!("write 1 to {NAME_BYTES} bytes of printable text");
-            self.mistakes.push(Mistake::at(&written.origin, what, remedy));
+            let remedy = format!("write 1 to {NAME_MAX_BYTES} bytes of printable text");
+            self.errors.push(Diagnostic::at(&written.origin, what, remedy));
         }
         text.clone()
     }
@@ -253,63 +259,63 @@ impl Reader<'_> {
         }
     }
 
-    pub(super) fn address_of(&mut self, key: &'static str) -> Option<Placed> {
+    pub(super) fn address_of(&mut self, key: &'static str) -> Option<ListenAddress> {
         let value = self.value(key);
         self.address(&value)
     }
 
-    fn address(&mut self, written: &Value) -> Option<Placed> {
+    fn address(&mut self, written: &Value) -> Option<ListenAddress> {
         let text = match written.text.strip_prefix("localhost:") {
             Some(port) => format!("127.0.0.1:{port}"),
             None => written.text.clone(),
         };
         match text.parse() {
-            Ok(address) => Some(Placed { address, origin: written.origin.clone() }),
+            Ok(address) => Some(ListenAddress { address, origin: written.origin.clone() }),
             Err(_) => {
                 let what = format!("`{}` is not ADDRESS:PORT", written.text.escape_debug());
                 let remedy = "write it as in 127.0.0.1:9800, or 0.0.0.0:9800 for every interface";
-                self.mistakes.push(Mistake::at(&written.origin, what, remedy));
+                self.errors.push(Diagnostic::at(&written.origin, what, remedy));
                 None
             }
         }
     }
 
-    pub(super) fn check_distinct(&mut self, listeners: &[&Placed], admin: Option<&Placed>) {
-        let all: Vec<&Placed> = listeners.iter().copied().chain(admin).collect();
+    pub(super) fn check_distinct(&mut self, listeners: &[&ListenAddress], admin: Option<&ListenAddress>) {
+        let all: Vec<&ListenAddress> = listeners.iter().copied().chain(admin).collect();
         for (index, later) in all.iter().enumerate() {
             let Some(earlier) = all[..index].iter().find(|earlier| clash(earlier.address, later.address))
             else {
                 continue;
             };
-            // A default has no place of its own to change.
+            // A default has no place that the operator can change.
             let origin = if later.origin == Origin::Default { &earlier.origin } else { &later.origin };
-            let what = format!("{} and {} take the same port", earlier.address, later.address);
-            self.mistakes.push(Mistake::at(origin, what, "give each listener a port of its own"));
+            let what = format!("{} and {} use the same port", earlier.address, later.address);
+            self.errors.push(Diagnostic::at(origin, what, "give each listener a port of its own"));
         }
     }
 
     pub(super) fn check_loops(
         &mut self,
         machine: &dyn Machine,
-        upstreams: &[Wanted],
-        admin: Option<&Placed>,
+        upstreams: &[UpstreamDraft],
+        admin: Option<&ListenAddress>,
     ) {
         let placed = upstreams.iter().filter_map(|upstream| upstream.listen.as_ref()).chain(admin);
         let own: Vec<SocketAddr> = placed.map(|placed| placed.address).collect();
         for upstream in upstreams {
             let Some(url) = &upstream.url else { continue };
             if let Some(reached) = loops::reaches(machine, &url.host, url.port, own.iter()) {
-                self.mistakes.push(self_reference(&upstream.url_origin, url, reached));
+                self.errors.push(self_reference(&upstream.url_origin, url, reached));
             }
         }
     }
 }
 
-/// The mistake of an upstream that is one of our own listeners.
-fn self_reference(origin: &Origin, url: &Url, reached: SocketAddr) -> Mistake {
-    Mistake::at(
+/// Returns the error of an upstream that is one of the process' own listeners.
+fn self_reference(origin: &Origin, url: &Url, reached: SocketAddr) -> Diagnostic {
+    Diagnostic::at(
         origin,
-        format!("{url} is tokenmeter's own listener {reached}, so a request would go round for ever"),
+        format!("{url} is tokenmeter's own listener {reached}, so a request would loop forever"),
         "name the inference server's own address, or listen on another port",
     )
 }
@@ -319,5 +325,5 @@ fn clash(one: SocketAddr, other: SocketAddr) -> bool {
     one.port() != 0 && one.port() == other.port() && (any || one.ip() == other.ip())
 }
 
-/// Bytes of an upstream's name: what a label may have.
-const NAME_BYTES: usize = 128;
+/// The maximum length of an upstream's name in bytes: that of a label.
+const NAME_MAX_BYTES: usize = 128;

@@ -1,20 +1,20 @@
-//! Values by key. A value that cannot be one is a mistake, and its default is read instead, so that
-//! the reading goes on to the next.
+//! Parses values by key. An invalid value is recorded as an error and replaced by a valid one, so that
+//! parsing continues and later errors are reported, too.
 
 use std::time::Duration;
 
 use text::nearest;
 
+use crate::diagnostic::Diagnostic;
 use crate::file;
-use crate::mistake::Mistake;
 use crate::origin::Origin;
-use crate::settings::{Form, Value, Written, choice, setting};
+use crate::settings::{Form, RawSettings, Value, choice, setting};
 
-/// Reads what was written, and collects what is wrong with it.
+/// Parses settings, and collects errors and warnings.
 pub(super) struct Reader<'a> {
-    pub(super) written: &'a Written,
-    pub(super) mistakes: Vec<Mistake>,
-    pub(super) warnings: Vec<Mistake>,
+    pub(super) written: &'a RawSettings,
+    pub(super) errors: Vec<Diagnostic>,
+    pub(super) warnings: Vec<Diagnostic>,
 }
 
 impl Reader<'_> {
@@ -36,7 +36,7 @@ impl Reader<'_> {
             _ => {
                 let what = format!("`{}` is not a number of {unit}", value.text.escape_debug());
                 let remedy = format!("write a whole number from {min} to {max}");
-                self.mistakes.push(Mistake::at(&value.origin, what, remedy));
+                self.errors.push(Diagnostic::at(&value.origin, what, remedy));
                 min
             }
         }
@@ -50,7 +50,7 @@ impl Reader<'_> {
     pub(super) fn truth(&mut self, value: &Value) -> bool {
         file::truth(&value.text).unwrap_or_else(|| {
             let what = format!("`{}` is neither true nor false", value.text.escape_debug());
-            self.mistakes.push(Mistake::at(&value.origin, what, "write true or false"));
+            self.errors.push(Diagnostic::at(&value.origin, what, "write true or false"));
             false
         })
     }
@@ -69,11 +69,11 @@ impl Reader<'_> {
             Some(near) => format!("did you mean `{near}`?"),
             None => "write one of these".to_owned(),
         };
-        self.mistakes.push(Mistake::at(&value.origin, what, remedy));
+        self.errors.push(Diagnostic::at(&value.origin, what, remedy));
         known[0]
     }
 
-    /// What counts for a key: what was written, or its default.
+    /// Returns the value of a key, or its default.
     pub(super) fn value(&self, key: &'static str) -> Value {
         self.written
             .values

@@ -1,11 +1,11 @@
-//! Environment variables with our prefix that are no setting: most often a misspelled one, which without a
-//! warning would leave its setting at the default.
+//! Warns of environment variables with the prefix `TOKENMETER_` that are no setting: without a warning, a
+//! misspelled one would leave its setting at the default.
 
 use text::nearest;
 
 use super::values::Reader;
+use crate::diagnostic::Diagnostic;
 use crate::machine::Machine;
-use crate::mistake::Mistake;
 use crate::settings::{SETTINGS, variable};
 
 /// The prefix of every variable that mirrors a setting.
@@ -15,7 +15,7 @@ const PREFIX: &str = "TOKENMETER_";
 const MAX_NAMED: usize = 10;
 
 impl Reader<'_> {
-    /// Warns of each variable with our prefix that is no setting.
+    /// Warns of each variable with the prefix that is no setting.
     pub(super) fn check_variables(&mut self, machine: &dyn Machine) {
         let known: Vec<String> =
             SETTINGS.iter().map(|row| row.variable()).chain([variable("config")]).collect();
@@ -28,17 +28,17 @@ impl Reader<'_> {
                 Some(near) => format!("did you mean {}?", near.to_ascii_uppercase()),
                 None => "remove it; `tokenmeter run --help` names the variable of each setting".to_owned(),
             };
-            let what = "no setting has this variable, and it is ignored";
-            self.warnings.push(Mistake::missing(&name.escape_debug().to_string(), what, remedy));
+            let what = "the variable belongs to no setting and is ignored";
+            self.warnings.push(Diagnostic::missing(&name.escape_debug().to_string(), what, remedy));
         }
         if more > 0 {
-            let what = format!("{more} more variables are no setting, and are ignored");
-            self.warnings.push(Mistake::missing(PREFIX, what, "remove them"));
+            let what = format!("{more} more variables belong to no setting and are ignored");
+            self.warnings.push(Diagnostic::missing(PREFIX, what, "remove them"));
         }
     }
 }
 
-/// Names in lower case, as [`nearest`] compares them.
+/// Returns the names in lower case, for [`nearest`].
 fn keys(known: &[String]) -> Vec<String> {
     known.iter().map(|name| name.to_ascii_lowercase()).collect()
 }

@@ -1,38 +1,38 @@
-//! Variables that no setting has.
+//! Warnings of unknown environment variables.
 
 use std::collections::BTreeMap;
 
 use super::is_service_link;
 use crate::machine::{Alone, Machine};
 use crate::plan::Plan;
-use crate::settings::Written;
+use crate::settings::RawSettings;
 
 /// The warnings of a run with these variables.
 fn warnings(variables: &'static [(&'static str, &'static str)]) -> Vec<String> {
     let machine = Alone(variables);
     let flags = BTreeMap::from([("upstream", "http://127.0.0.1:8000".to_owned())]);
-    let written = Written::merge(&flags, &|name| machine.variable(name), None);
+    let written = RawSettings::merge(&flags, &|name| machine.variable(name), None);
     let plan = Plan::make(&written, &machine).unwrap();
     plan.warnings.iter().map(ToString::to_string).collect()
 }
 
 #[test]
-fn misspelled_variable_is_named_with_its_neighbour() {
+fn misspelled_variable_gets_a_suggestion() {
     let found = warnings(&[("TOKENMETER_OTLP_ENDPOIN", "x")]);
-    let wanted = "TOKENMETER_OTLP_ENDPOIN: no setting has this variable, and it is ignored; did you mean \
+    let wanted = "TOKENMETER_OTLP_ENDPOIN: the variable belongs to no setting and is ignored; did you mean \
                   TOKENMETER_OTLP_ENDPOINT?";
     assert_eq!(found, [wanted]);
 }
 
 #[test]
-fn strange_variable_is_named_without_its_value() {
+fn unknown_variable_is_named_without_its_value() {
     let found = warnings(&[("TOKENMETER_XYZZY", "SECRET")]);
     assert_eq!(found.len(), 1);
     assert!(found[0].starts_with("TOKENMETER_XYZZY: ") && !found[0].contains("SECRET"), "{found:?}");
 }
 
 #[test]
-fn known_and_foreign_variables_are_silent() {
+fn known_and_foreign_variables_give_no_warning() {
     let none: [String; 0] = [];
     assert_eq!(warnings(&[("TOKENMETER_STALL_MS", "5"), ("TOKENMETER_CONFIG", ""), ("PATH", "x")]), none);
     assert_eq!(

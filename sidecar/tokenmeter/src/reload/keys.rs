@@ -91,7 +91,7 @@ impl KeysWatch {
     fn is_time(&mut self, now: Instant, urgent: bool) -> bool {
         let Some(asked) = self.asked else { return true };
         let since = now.saturating_duration_since(asked);
-        // Asked only when it would count, so that a missing key is not forgotten before that.
+        // Action only when it would count, so that a missing key is not forgotten before that.
         let soon = since >= self.pace.soonest && (self.failed || self.keys.take_missed());
         urgent || soon || since >= self.pace.usual
     }

@@ -94,7 +94,7 @@ impl Watch for TenantsWatch {
                     other = true;
                     Ok(format!("{} rules", self.spec.rules.len()))
                 }
-                Err(mistakes) => Err(mistakes.to_string()),
+                Err(errors) => Err(errors.to_string()),
             };
             news.push(News { which: Which::Tenants, said });
         }

@@ -1,27 +1,27 @@
-//! The lists of the settings file, which no flag mirrors: their keys and those of one entry.
+//! The lists of the settings file, which have no flag: their keys, and the keys of an entry.
 
-/// A list in the file, which no flag mirrors.
+/// A list in the settings file.
 #[derive(Debug)]
 pub struct List {
     /// The key of the list.
     pub key: &'static str,
     /// The noun for one entry, with its article.
     pub(super) noun: &'static str,
-    /// An entry, as short as can be.
+    /// The shortest entry, for error messages.
     pub(super) example: &'static str,
     /// The keys of one entry.
     pub keys: &'static [&'static str],
 }
 
 impl List {
-    /// Returns the advice for a list that is none, or empty.
+    /// Returns the remedy for a value that is no list, or is empty.
     pub(crate) fn remedy(&self) -> String {
         let one = self.noun.split_once(' ').map_or(self.noun, |(_, one)| one);
         format!("write one `{}` for each {one} under it", self.example)
     }
 }
 
-/// The inference servers.
+/// The list of upstreams.
 pub const UPSTREAMS: List = List {
     key: "upstreams",
     noun: "an upstream",
@@ -29,7 +29,7 @@ pub const UPSTREAMS: List = List {
     keys: &["name", "url", "kind", "usage", "role", "listen", "engine_metrics", "gpus"],
 };
 
-/// The objectives of models and tenants.
+/// The list of latency objectives.
 pub const OBJECTIVE_LIST: List = List {
     key: "objectives",
     noun: "an objective",
@@ -37,7 +37,7 @@ pub const OBJECTIVE_LIST: List = List {
     keys: &["name", "preset", "models", "tenants", "first_token_ms", "tokens_per_second", "target"],
 };
 
-/// The budgets of tenants.
+/// The list of budgets.
 pub const BUDGET_LIST: List = List {
     key: "budgets",
     noun: "a budget",

@@ -23,7 +23,7 @@ fn wrong_settings_are_all_told_and_exit_2() {
         let (code, stdout, stderr) = finished(command.env("TOKENMETER_WORKERS", "many").output().unwrap());
         assert_eq!((code, stdout.as_str()), (Some(2), ""), "{stderr}");
         let expected = format!(
-            "tokenmeter: 6 mistakes in the settings:\n\
+            "tokenmeter: 6 errors in the settings:\n\
              \x20 {shown}:1: there is no setting `lisen`; did you mean `listen`?\n\
              \x20 {shown}:6: there is no key of an upstream `speed`; known are name, url, kind, usage, role, \
              listen, engine_metrics, gpus\n\
@@ -111,7 +111,7 @@ fn a_taken_port_names_its_flag_and_exits_1() {
             output(&["run", "--upstream", "http://127.0.0.1:1", flag, &address, other, "127.0.0.1:0"]);
         assert_eq!(code, Some(1), "{flag}: {stderr}");
         let expected = format!(
-            "tokenmeter: {flag}: cannot listen on {address}: Address already in use (os error 98); stop what \
+            "tokenmeter: {flag}: cannot listen on {address}: Address already in use (os error 98); stop the process that \
              listens there, or choose another port with {flag}"
         );
         assert!(stderr.contains(&expected), "{stderr}");

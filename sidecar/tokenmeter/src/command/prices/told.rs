@@ -38,7 +38,7 @@ pub(super) fn lint(file: &str, read: &Read) -> String {
             for problem in problems {
                 let _ = writeln!(text, "{file}:{}: {}; {}", problem.line, problem.what, problem.remedy);
             }
-            let _ = writeln!(text, "{file}: {}", counted(problems.len(), "mistake", "mistakes"));
+            let _ = writeln!(text, "{file}: {}", counted(problems.len(), "error", "errors"));
         }
     }
     text
@@ -115,20 +115,20 @@ pub(super) fn diff_json(old: &Book, new: &Book) -> String {
 }
 
 /// The rates of the tier that is asked for, by the prompt's length, and the tier they are of.
-fn offers<'e>(entry: &'e Entry, wish: &Show) -> Vec<&'e Offer> {
-    let tier = &entry.offer(wish.tier.as_deref(), 0).rate.tier;
+fn offers<'e>(entry: &'e Entry, args: &Show) -> Vec<&'e Offer> {
+    let tier = &entry.offer(args.tier.as_deref(), 0).rate.tier;
     entry.offers.iter().filter(|offer| offer.rate.tier == *tier).collect()
 }
 
-pub(super) fn show(book: &Book, entry: &Entry, wish: &Show) -> String {
-    let offers = offers(entry, wish);
+pub(super) fn show(book: &Book, entry: &Entry, args: &Show) -> String {
+    let offers = offers(entry, args);
     let mut text = String::new();
     let mut line = |name: &str, value: &str| {
         let _ = writeln!(text, "{name:<9}{value}");
     };
-    line("model", &wish.model);
+    line("model", &args.model);
     line("entry", &format!("{}, line {}", entry.title(), entry.line));
-    let About { developer, family, version } = book.about(&wish.model, wish.at_us);
+    let About { developer, family, version } = book.about(&args.model, args.at_us);
     let said: Vec<_> = [("developer", developer), ("family", family), ("version", version)]
         .into_iter()
         .filter_map(|(what, word)| Some(format!("{what} {}", word?)))
@@ -137,9 +137,9 @@ pub(super) fn show(book: &Book, entry: &Entry, wish: &Show) -> String {
         line("is", &said.join(", "));
     }
     line("book", &format!("{}, hash {}", book.version(), book.hash()));
-    line("at", &instant::written(wish.at_us));
+    line("at", &instant::written(args.at_us));
     let tier = &offers[0].rate.tier;
-    match wish.tier.as_deref().filter(|asked| !entry.has_tier(asked)) {
+    match args.tier.as_deref().filter(|asked| !entry.has_tier(asked)) {
         Some(asked) => line("tier", &format!("{tier}: the entry has no prices for `{asked}`")),
         None => line("tier", tier),
     }
@@ -173,8 +173,8 @@ pub(super) fn show(book: &Book, entry: &Entry, wish: &Show) -> String {
     text
 }
 
-pub(super) fn show_json(book: &Book, entry: &Entry, wish: &Show) -> String {
-    let rates = offers(entry, wish).into_iter().map(|offer| {
+pub(super) fn show_json(book: &Book, entry: &Entry, args: &Show) -> String {
+    let rates = offers(entry, args).into_iter().map(|offer| {
         let rate = &offer.rate;
         let types = TokenType::ALL.into_iter().zip(rate.per_token).zip(offer.derived);
         let prices: serde_json::Map<_, _> = types
@@ -191,13 +191,13 @@ pub(super) fn show_json(book: &Book, entry: &Entry, wish: &Show) -> String {
             "per_request": money(rate.per_request.into()).to_string(),
         })
     });
-    let about = book.about(&wish.model, wish.at_us);
+    let about = book.about(&args.model, args.at_us);
     pretty(&json!({
-        "model": wish.model,
+        "model": args.model,
         "developer": about.developer.as_deref(),
         "family": about.family.as_deref(),
         "model_version": about.version.as_deref(),
-        "at": instant::written(wish.at_us),
+        "at": instant::written(args.at_us),
         "entry": **entry.models.text(),
         "pattern": matches!(entry.models, Models::Fitting(_)),
         "provider": entry.provider.as_deref(),
@@ -211,15 +211,15 @@ pub(super) fn show_json(book: &Book, entry: &Entry, wish: &Show) -> String {
 }
 
 /// Why a model has no price there and then, and what may have been meant.
-pub(super) fn unpriced(book: &Book, file: &str, wish: &Show) -> String {
+pub(super) fn unpriced(book: &Book, file: &str, args: &Show) -> String {
     let mut text = format!(
         "`{}` is unpriced on {}: {} has no entry for it",
-        wish.model.escape_debug(),
-        instant::written(wish.at_us),
+        args.model.escape_debug(),
+        instant::written(args.at_us),
         file
     );
     let is_its = |entry: &&Entry| {
-        **entry.models.text() == *wish.model || entry.aliases.iter().any(|alias| **alias == *wish.model)
+        **entry.models.text() == *args.model || entry.aliases.iter().any(|alias| **alias == *args.model)
     };
     let elsewhere: Vec<String> = book.entries().iter().filter(is_its).map(Entry::title).collect();
     if !elsewhere.is_empty() {
@@ -232,7 +232,7 @@ pub(super) fn unpriced(book: &Book, file: &str, wish: &Show) -> String {
         let names = book.entries().iter().flat_map(|entry| {
             std::iter::once(&**entry.models.text()).chain(entry.aliases.iter().map(|alias| &**alias))
         });
-        match nearest(&wish.model, names) {
+        match nearest(&args.model, names) {
             Some(near) => {
                 let _ = write!(text, "; did you mean `{}`?", near.escape_debug());
             }

@@ -1,5 +1,5 @@
-//! How the tenants file is read: each key is taken once, what is left over is a mistake, and a
-//! mistake does not keep the others from being told.
+//! Reads the parts of a tenants file. Each key is taken once, an unknown key is an error, and reading
+//! continues after an error, so that all are reported.
 
 use std::path::Path;
 
@@ -7,39 +7,39 @@ use tenant::{BodyKey, Nets};
 use text::nearest;
 
 use super::{Hash, KeySource};
+use crate::diagnostic::Diagnostic;
 use crate::file::{self, Node, Shape};
-use crate::mistake::Mistake;
 use crate::origin::Origin;
 
-/// What was read so far, and what was wrong with it.
+/// The state of reading: findings so far.
 pub(super) struct Reading<'a> {
     pub(super) path: &'a Path,
     pub(super) hash: Hash,
-    pub(super) mistakes: Vec<Mistake>,
-    pub(super) warnings: Vec<Mistake>,
+    pub(super) errors: Vec<Diagnostic>,
+    pub(super) warnings: Vec<Diagnostic>,
     pub(super) sources: Vec<KeySource>,
-    /// Whether there is any peer whose header fields are believed.
-    pub(super) trusts_some: bool,
+    /// True if there are trusted peers.
+    pub(super) trusts_peers: bool,
     pub(super) hash_principals: bool,
-    /// The different members of a body that are looked at, by rules and for end users.
+    /// The distinct members of a body that rules and end users need.
     pub(super) members: Vec<BodyKey>,
-    told_hash_key: bool,
+    reported_hash_key: bool,
 }
 
-/// The keys under one place that have not been taken yet.
+/// The keys of a map that are not taken yet.
 pub(super) struct Fields {
     pub(super) origin: Origin,
-    /// Whether something stands there that was not understood, and may be what is missing.
-    pub(super) odd: bool,
+    /// True if the map has an unknown key, which may be a misspelled one that is missing.
+    pub(super) has_unknown: bool,
     entries: Vec<(String, Origin, Node)>,
 }
 
 impl Fields {
-    /// The value of a key.
+    /// Removes and returns the value of a key.
     pub(super) fn take(&mut self, key: &str) -> Option<Node> {
         let at = self.entries.iter().position(|(known, ..)| known == key)?;
         let (_, origin, node) = self.entries.remove(at);
-        // A value with lines of its own begins below its key, which is the place people look for.
+        // A value on lines of its own begins below its key; errors name the key's line.
         Some(Node { shape: node.shape, origin })
     }
 }
@@ -49,32 +49,37 @@ impl<'a> Reading<'a> {
         Self {
             path,
             hash,
-            mistakes: Vec::new(),
+            errors: Vec::new(),
             warnings: Vec::new(),
             sources: Vec::new(),
-            trusts_some: false,
+            trusts_peers: false,
             hash_principals: true,
             members: Vec::new(),
-            told_hash_key: false,
+            reported_hash_key: false,
         }
     }
 
-    pub(super) fn mistake(&mut self, origin: &Origin, what: impl Into<String>, remedy: impl Into<String>) {
-        self.mistakes.push(Mistake::at(origin, what, remedy));
+    pub(super) fn report_error(
+        &mut self,
+        origin: &Origin,
+        what: impl Into<String>,
+        remedy: impl Into<String>,
+    ) {
+        self.errors.push(Diagnostic::at(origin, what, remedy));
     }
 
-    /// The keys of a place, of those that are known there.
+    /// Returns the keys of a map; unknown ones are errors.
     pub(super) fn fields(&mut self, node: Node, noun: &str, known: &[&str]) -> Option<Fields> {
         let unknown = |key: &str| format!("{noun} has no `{}`", key.escape_debug());
-        self.fields_told(node, noun, known, unknown)
+        self.known_fields(node, noun, known, unknown)
     }
 
-    /// The same where a key that is not known may be a secret: it is not repeated.
+    /// Returns the keys of a map in which an unknown key may be a secret: the error does not repeat it.
     pub(super) fn secret_fields(&mut self, node: Node, noun: &str, known: &[&str]) -> Option<Fields> {
-        self.fields_told(node, noun, known, |_| format!("{noun} has a key that it should not have"))
+        self.known_fields(node, noun, known, |_| format!("{noun} has an unknown key"))
     }
 
-    fn fields_told(
+    fn known_fields(
         &mut self,
         node: Node,
         noun: &str,
@@ -83,21 +88,21 @@ impl<'a> Reading<'a> {
     ) -> Option<Fields> {
         let Shape::Map(entries) = node.shape else {
             let remedy = format!("write `key: value` lines; known are {}", known.join(", "));
-            self.mistake(&node.origin, format!("{noun} is not keys with values"), remedy);
+            self.report_error(&node.origin, format!("{noun} is not a map"), remedy);
             return None;
         };
-        let mut fields = Fields { origin: node.origin, odd: false, entries: Vec::new() };
+        let mut fields = Fields { origin: node.origin, has_unknown: false, entries: Vec::new() };
         for (key, origin, value) in entries {
             if !known.contains(&key.as_str()) {
                 let remedy = match nearest(&key, known.iter().copied()) {
                     Some(near) => format!("did you mean `{near}`?"),
                     None => format!("known are {}", known.join(", ")),
                 };
-                self.mistake(&origin, unknown(&key), remedy);
-                fields.odd = true;
+                self.report_error(&origin, unknown(&key), remedy);
+                fields.has_unknown = true;
             } else if let Some((_, first, _)) = fields.entries.iter().find(|(earlier, ..)| *earlier == key) {
-                let what = format!("`{key}` is written twice, first at {first}");
-                self.mistake(&origin, what, "remove one of them");
+                let what = format!("`{key}` is set twice, first at {first}");
+                self.report_error(&origin, what, "remove one of them");
             } else {
                 fields.entries.push((key, origin, value));
             }
@@ -105,27 +110,35 @@ impl<'a> Reading<'a> {
         Some(fields)
     }
 
-    /// A value's text.
+    /// Returns a value's text.
     pub(super) fn text(&mut self, key: &str, node: Node) -> Option<(String, Origin)> {
         match node.shape {
             Shape::Scalar(text) if !text.trim().is_empty() => Some((text.trim().to_owned(), node.origin)),
             Shape::Scalar(_) | Shape::Nothing => {
-                self.mistake(&node.origin, format!("`{key}` has no value"), "write one, or remove the line");
+                self.report_error(
+                    &node.origin,
+                    format!("`{key}` has no value"),
+                    "write one, or remove the line",
+                );
                 None
             }
             Shape::List(_) | Shape::Map(_) => {
                 let remedy = "write the value on the same line, in quotes if it holds `[` or `{`";
-                self.mistake(&node.origin, format!("`{key}` is not a single value"), remedy);
+                self.report_error(&node.origin, format!("`{key}` is not a single value"), remedy);
                 None
             }
         }
     }
 
-    /// One text, or a list of them; never none without a mistake.
+    /// Returns one text, or a list of them; an empty result comes with an error.
     pub(super) fn texts(&mut self, key: &str, node: Node) -> Vec<(String, Origin)> {
         match node.shape {
             Shape::List(items) if items.is_empty() => {
-                self.mistake(&node.origin, format!("`{key}` names none"), "name some, or remove the line");
+                self.report_error(
+                    &node.origin,
+                    format!("`{key}` names none"),
+                    "name some, or remove the line",
+                );
                 Vec::new()
             }
             Shape::List(items) => items.into_iter().filter_map(|item| self.text(key, item)).collect(),
@@ -139,31 +152,31 @@ impl<'a> Reading<'a> {
         let truth = file::truth(&text);
         if truth.is_none() {
             let what = format!("`{}` is neither true nor false", text.escape_debug());
-            self.mistake(&origin, what, "write true or false");
+            self.report_error(&origin, what, "write true or false");
         }
         truth
     }
 
-    /// Networks, or single addresses.
+    /// Returns networks and addresses.
     pub(super) fn nets(&mut self, key: &str, node: Node) -> Nets {
         let texts = self.texts(key, node);
         for (text, origin) in &texts {
             if Nets::read([text.as_str()]).is_err() {
                 let what = format!("`{}` is neither a network nor an address", text.escape_debug());
-                self.mistake(origin, what, "write it as in 10.0.0.0/8, fd00::/8 or 192.0.2.7");
+                self.report_error(origin, what, "write it as in 10.0.0.0/8, fd00::/8 or 192.0.2.7");
             }
         }
         Nets::read(texts.iter().map(|(text, _)| text.as_str())).unwrap_or_default()
     }
 
-    /// That something here needs the hash key file; told once.
+    /// Reports once that the hash key file is missing.
     pub(super) fn needs_hash_key(&mut self, origin: &Origin, why: &str, or: &str) {
-        if matches!(self.hash, Hash::None) && !self.told_hash_key {
-            self.told_hash_key = true;
+        if matches!(self.hash, Hash::None) && !self.reported_hash_key {
+            self.reported_hash_key = true;
             let remedy = format!(
-                "name a file of 32 random bytes or more, the same across a fleet, by --hash-key-file {or}"
+                "set --hash-key-file to a file of 32 random bytes or more, the same across a fleet{or}"
             );
-            self.mistake(origin, format!("{why}, and there is no hash key file"), remedy.trim_end());
+            self.report_error(origin, format!("{why}, and there is no hash key file"), remedy);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The rules of a tenants file, one kind each.
+//! Reads the rules of a tenants file, by kind.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,12 +11,12 @@ use text::nearest;
 
 use super::reading::{Fields, Reading};
 use super::{Hash, KeySource, Place};
+use crate::diagnostic::Diagnostic;
 use crate::file::{self, Node, Shape};
-use crate::mistake::Mistake;
 use crate::origin::Origin;
 
-/// Rules of one file: each is asked for each request, in turn.
-const MOST: usize = 1024;
+/// Rules of one file: each request tries them in order.
+const RULES_MAX: usize = 1024;
 
 impl Reading<'_> {
     pub(super) fn rules(&mut self, node: Node) -> Vec<Rule> {
@@ -24,28 +24,28 @@ impl Reading<'_> {
             Shape::List(items) => items,
             Shape::Nothing => Vec::new(),
             Shape::Scalar(_) | Shape::Map(_) => {
-                self.mistake(&node.origin, "`rules` is not a list", "write each rule after a `-`");
+                self.report_error(&node.origin, "`rules` is not a list", "write each rule after a `-`");
                 return Vec::new();
             }
         };
-        if items.len() > MOST {
+        if items.len() > RULES_MAX {
             let what = format!("{} rules are listed", items.len());
-            self.mistake(&node.origin, what, format!("keep {MOST}; API keys share one rule"));
+            self.report_error(&node.origin, what, format!("keep {RULES_MAX}; API keys share one rule"));
             return Vec::new();
         }
         let mut rules: Vec<(Rule, Origin)> = Vec::new();
         for item in items {
             let origin = item.origin.clone();
             if let Some(rule) = self.rule(item) {
-                self.note_shadowed(&rules, &rule, &origin);
+                self.check_shadowed(&rules, &rule, &origin);
                 rules.push((rule, origin));
             }
         }
         rules.into_iter().map(|(rule, _)| rule).collect()
     }
 
-    /// Warns of a rule by path that never hits, because an earlier one takes every path that it is for.
-    fn note_shadowed(&mut self, earlier: &[(Rule, Origin)], rule: &Rule, origin: &Origin) {
+    /// Warns of a `path` rule that never matches because an earlier one matches all of its paths.
+    fn check_shadowed(&mut self, earlier: &[(Rule, Origin)], rule: &Rule, origin: &Origin) {
         let Rule::Path { prefix, .. } = rule else { return };
         let shadow = earlier.iter().find_map(|(rule, origin)| match rule {
             Rule::Path { prefix: short, .. } if begins_path(prefix, short) => Some((short, origin)),
@@ -53,9 +53,9 @@ impl Reading<'_> {
         });
         if let Some((short, first)) = shadow {
             let what = format!(
-                "no request reaches the rule by path `{prefix}`: `{short}` at {first} takes them all"
+                "no request reaches the path rule `{prefix}`: `{short}` at {first} matches all of them"
             );
-            self.warnings.push(Mistake::at(origin, what, "put it before that one, or remove it"));
+            self.warnings.push(Diagnostic::at(origin, what, "put it before that one, or remove it"));
         }
     }
 
@@ -66,11 +66,11 @@ impl Reading<'_> {
             [] => return self.no_kind(item),
             [one, other, ..] => {
                 let what = format!("a rule has both `{one}` and `{other}`");
-                self.mistake(&origin, what, "make two rules of it: the first that hits counts");
+                self.report_error(&origin, what, "split it into two rules; the first match applies");
                 return None;
             }
         };
-        let mut fields = self.fields(item, &format!("a rule by `{kind}`"), known)?;
+        let mut fields = self.fields(item, &format!("a `{kind}` rule"), known)?;
         let node = fields.take(kind)?;
         match kind {
             "jwt" => self.jwt(node),
@@ -98,17 +98,17 @@ impl Reading<'_> {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("begin it with one of {}", names.join(", ")),
         };
-        self.mistake(&item.origin, "a rule does not say what it looks at", remedy);
+        self.report_error(&item.origin, "the kind of a rule is missing", remedy);
         None
     }
 
     fn fixed_tenant(&mut self, fields: &mut Fields, kind: &str) -> Option<Name> {
         match fields.take("tenant") {
             Some(node) => self.tenant("tenant", node),
-            None if fields.odd => None,
+            None if fields.has_unknown => None,
             None => {
-                let what = format!("a rule by `{kind}` names no `tenant`");
-                self.mistake(&fields.origin, what, "add `tenant: NAME`");
+                let what = format!("a `{kind}` rule has no `tenant`");
+                self.report_error(&fields.origin, what, "add `tenant: NAME`");
                 None
             }
         }
@@ -125,22 +125,26 @@ impl Reading<'_> {
         Some(Rule::Header { field: field?, principal })
     }
 
-    /// A field that only trusted peers may send.
+    /// Returns a header field that only trusted peers may set.
     pub(super) fn trusted_field(&mut self, text: &str, origin: &Origin) -> Option<Box<str>> {
         let field = self.field(text, origin)?;
         if SECRETS.contains(&&*field) || KEY_FIELDS.contains(&&*field) {
             let what = format!("the value of `{field}` is a secret, not a name");
-            self.mistake(origin, what, "name a field that your gateway sets, or use `api_keys` or `jwt`");
+            self.report_error(
+                origin,
+                what,
+                "name a field that your gateway sets, or use `api_keys` or `jwt`",
+            );
             return None;
         }
         if FRAMING.contains(&&*field) {
-            let what = format!("`{field}` says how to read a request, not whose it is");
-            self.mistake(origin, what, "name a field that your gateway sets for this, as x-tenant");
+            let what = format!("`{field}` belongs to HTTP and names no tenant");
+            self.report_error(origin, what, "name a field that your gateway sets for this, as in x-tenant");
             return None;
         }
-        if !self.trusts_some {
-            let what = format!("nobody's `{field}` would be believed");
-            self.mistake(origin, what, "list the peers that set it under `trusted_peers`");
+        if !self.trusts_peers {
+            let what = format!("no peer is trusted to set `{field}`");
+            self.report_error(origin, what, "list the peers under `trusted_peers`");
             return None;
         }
         Some(field)
@@ -149,8 +153,8 @@ impl Reading<'_> {
     fn field(&mut self, text: &str, origin: &Origin) -> Option<Box<str>> {
         let token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
         if text.is_empty() || !text.bytes().all(token) {
-            let what = format!("`{}` cannot be a header's name", text.escape_debug());
-            self.mistake(origin, what, "write the name alone, as in x-tenant");
+            let what = format!("`{}` is not a field name", text.escape_debug());
+            self.report_error(origin, what, "write the name alone, as in x-tenant");
             return None;
         }
         Some(text.to_ascii_lowercase().into())
@@ -162,20 +166,19 @@ impl Reading<'_> {
             ("safety_identifier", _) => BodyKey::SafetyIdentifier,
             (_, Some(("metadata", key))) if (1..=64).contains(&key.len()) => BodyKey::Metadata(key.into()),
             _ => {
-                let what = format!("`{}` is no member of a body that is looked at", text.escape_debug());
+                let what = format!("`{}` is not a supported member of the body", text.escape_debug());
                 let remedy = "write user, safety_identifier or metadata.NAME (at most 64 bytes)";
-                self.mistake(origin, what, remedy);
+                self.report_error(origin, what, remedy);
                 return None;
             }
         };
-        // The one too many is kept as well, so that it is told once.
+        // The first member over the limit is kept, too, so that it is reported once.
         if !self.members.contains(&key) && self.members.len() <= MAX_WANTED_MEMBERS {
             self.members.push(key.clone());
             if self.members.len() > MAX_WANTED_MEMBERS {
-                let what = format!("more than {MAX_WANTED_MEMBERS} members of a body are looked at");
-                let remedy =
-                    format!("keep {MAX_WANTED_MEMBERS} different ones, those of `end_user` included");
-                self.mistake(origin, what, remedy);
+                let what = format!("the rules need more than {MAX_WANTED_MEMBERS} members of a body");
+                let remedy = format!("keep {MAX_WANTED_MEMBERS} distinct ones, those of `end_user` included");
+                self.report_error(origin, what, remedy);
             }
         }
         Some(key)
@@ -189,8 +192,8 @@ impl Reading<'_> {
         let graphic = prefix.bytes().all(|byte| byte.is_ascii_graphic() && !b"?#".contains(&byte));
         let whole = prefix.split('/').skip(1).all(|segment| !["", ".", ".."].contains(&segment));
         if !prefix.starts_with('/') || !graphic || !whole {
-            let what = format!("`{}` cannot begin a path", text.escape_debug());
-            self.mistake(&origin, what, "write `/` and whole segments, as in /teams/search");
+            let what = format!("`{}` is not a path prefix", text.escape_debug());
+            self.report_error(&origin, what, "write `/` and whole segments, as in /teams/search");
             return None;
         }
         Some(Rule::Path { prefix: prefix.into(), tenant: tenant?, strip })
@@ -198,10 +201,10 @@ impl Reading<'_> {
 
     fn api_keys(&mut self, node: Node, rule: &mut Fields) -> Option<Rule> {
         let fields = rule.take("fields").map(|node| self.key_fields(node));
-        self.needs_hash_key(&node.origin, "API keys are known by their hashes", "");
+        self.needs_hash_key(&node.origin, "API keys are hashed", "");
         let Shape::List(items) = node.shape else {
             let remedy = "write each as `- {key: HASH, tenant: NAME}`";
-            self.mistake(&node.origin, "`api_keys` is not a list", remedy);
+            self.report_error(&node.origin, "`api_keys` is not a list", remedy);
             return None;
         };
         let mut seen: HashMap<[u8; 32], Origin> = HashMap::new();
@@ -213,11 +216,11 @@ impl Reading<'_> {
             };
             let hash = match fields.take("key") {
                 Some(node) => self.key_hash(node),
-                None if fields.odd => None,
+                None if fields.has_unknown => None,
                 None => {
                     let remedy =
                         "add `key: HASH`, as `tokenmeter tenants hash-key --hash-key-file FILE` prints it";
-                    self.mistake(&fields.origin, "an API key has no `key`", remedy);
+                    self.report_error(&fields.origin, "an API key has no `key`", remedy);
                     None
                 }
             };
@@ -226,22 +229,22 @@ impl Reading<'_> {
                 let name = Name::of(&text).filter(|_| text.len() <= tenant::NAME_MAX_BYTES);
                 if name.is_none() {
                     let remedy = "write at most 128 bytes without control characters";
-                    self.mistake(&origin, "a principal's name is none", remedy);
+                    self.report_error(&origin, "the principal's name is invalid", remedy);
                 }
                 name
             });
             let tenant = match fields.take("tenant") {
                 Some(node) => self.tenant("tenant", node),
-                None if fields.odd => None,
+                None if fields.has_unknown => None,
                 None => {
-                    self.mistake(&fields.origin, "an API key names no `tenant`", "add `tenant: NAME`");
+                    self.report_error(&fields.origin, "an API key has no `tenant`", "add `tenant: NAME`");
                     None
                 }
             };
             let (Some((hash, origin)), Some(tenant)) = (hash, tenant) else { continue };
             if let Some(first) = seen.insert(hash.hash, origin.clone()) {
                 let what = format!("this API key is listed twice, first at {first}");
-                self.mistake(&origin, what, "remove one of them");
+                self.report_error(&origin, what, "remove one of them");
             }
             keys.push((hash, Owner { tenant, principal }));
         }
@@ -252,13 +255,13 @@ impl Reading<'_> {
         }))
     }
 
-    /// The header fields that may hold a key.
+    /// Returns the header fields that may hold a key.
     fn key_fields(&mut self, node: Node) -> Vec<Box<str>> {
         let origin = node.origin.clone();
         let texts = self.texts("fields", node);
-        if texts.len() > KEY_FIELDS_MOST {
-            let what = format!("{} fields are looked at for a key", texts.len());
-            self.mistake(&origin, what, format!("keep {KEY_FIELDS_MOST}"));
+        if texts.len() > KEY_FIELDS_MAX {
+            let what = format!("{} fields may hold a key", texts.len());
+            self.report_error(&origin, what, format!("keep {KEY_FIELDS_MAX}"));
             return Vec::new();
         }
         texts.into_iter().filter_map(|(text, origin)| self.field(&text, &origin)).collect()
@@ -267,17 +270,17 @@ impl Reading<'_> {
     fn key_hash(&mut self, node: Node) -> Option<(KeyHash, Origin)> {
         let (text, origin) = self.text("key", node)?;
         let Some(hash) = KeyHash::read(&text) else {
-            // The text may be the key itself.
-            let remedy = "write what `tokenmeter tenants hash-key --hash-key-file FILE` prints for it; if a key was written here \
-                          in the clear, replace that key";
-            self.mistake(&origin, "`key` is not the hash of an API key", remedy);
+            // The text may be the key itself, so the error does not repeat it.
+            let remedy = "write what `tokenmeter tenants hash-key --hash-key-file FILE` prints; if this is a key in plain text, \
+                          revoke it";
+            self.report_error(&origin, "`key` is not the hash of an API key", remedy);
             return None;
         };
         if let Hash::Key(key) = &self.hash
             && key.mark() != hash.mark
         {
-            let remedy = "hash the key anew with this one, or name the file it was hashed with";
-            self.mistake(&origin, "this hash was made with another hash key file", remedy);
+            let remedy = "hash the key again with this file, or set the file it was hashed with";
+            self.report_error(&origin, "this hash was made with another hash key file", remedy);
             return None;
         }
         Some((hash, origin))
@@ -290,7 +293,7 @@ impl Reading<'_> {
             Some(node) => self.text("keys", node).and_then(|(text, origin)| self.source(&text, origin)),
             None => {
                 let remedy = "add `keys: FILE` or `keys: https://…` with the issuer's JWKS";
-                self.mistake(&origin, "`jwt` has no `keys`", remedy);
+                self.report_error(&origin, "`jwt` has no `keys`", remedy);
                 None
             }
         };
@@ -300,12 +303,13 @@ impl Reading<'_> {
         };
         let (issuers, audiences) = (list(self, "issuer"), list(self, "audience"));
         if issuers.is_empty() {
-            let remedy = "add `issuer: NAME`, as the tokens have it under `iss`";
-            self.mistake(&origin, "`jwt` has no `issuer`", remedy);
+            let remedy = "add `issuer: NAME`, the `iss` of the tokens";
+            self.report_error(&origin, "`jwt` has no `issuer`", remedy);
         }
         if audiences.is_empty() {
-            let what = "without an `audience`, tokens that this issuer made for other services count too";
-            self.warnings.push(Mistake::at(&origin, what, "add what your tokens have under `aud`"));
+            let what =
+                "without an `audience`, tokens that this issuer made for other services are accepted, too";
+            self.warnings.push(Diagnostic::at(&origin, what, "add the `aud` of your tokens"));
         }
         let algorithms = match fields.take("algorithms") {
             Some(node) => self.algorithms(node),
@@ -314,8 +318,8 @@ impl Reading<'_> {
         let tenant = match fields.take("claim") {
             Some(node) => self.claim("claim", node),
             None => {
-                let remedy = "add `claim: NAME`, or `claim: [NAME, NAME]` for one inside another";
-                self.mistake(&origin, "`jwt` does not say which `claim` names the tenant", remedy);
+                let remedy = "add `claim: NAME`, or `claim: [NAME, NAME]` for a nested claim";
+                self.report_error(&origin, "`jwt` has no `claim` for the tenant", remedy);
                 None
             }
         };
@@ -346,7 +350,7 @@ impl Reading<'_> {
 
     fn principals_hashed(&mut self, origin: &Origin) {
         if self.hash_principals {
-            self.needs_hash_key(origin, "principals are hashed", "or write `hash_principals: false`");
+            self.needs_hash_key(origin, "principals are hashed", ", or write `hash_principals: false`");
         }
     }
 
@@ -357,10 +361,10 @@ impl Reading<'_> {
 
     fn leeway(&mut self, node: Node) -> Option<u64> {
         let (text, origin) = self.text("leeway_s", node)?;
-        let seconds = file::number(&text).filter(|seconds| *seconds <= LEEWAY_MOST_S);
+        let seconds = file::number(&text).filter(|seconds| *seconds <= LEEWAY_MAX_S);
         if seconds.is_none() {
             let what = format!("`{}` is not a number of seconds", text.escape_debug());
-            self.mistake(&origin, what, format!("write a whole number from 0 to {LEEWAY_MOST_S}"));
+            self.report_error(&origin, what, format!("write a whole number from 0 to {LEEWAY_MAX_S}"));
         }
         seconds
     }
@@ -371,9 +375,9 @@ impl Reading<'_> {
             match Algorithm::from_name(&text) {
                 Some(algorithm) => all.push(algorithm),
                 None => {
-                    let what = format!("`{}` is not an algorithm that tokens may have", text.escape_debug());
+                    let what = format!("`{}` is not a supported algorithm", text.escape_debug());
                     let names = Algorithm::ALL.map(Algorithm::name).join(", ");
-                    self.mistake(&origin, what, format!("write some of {names}"));
+                    self.report_error(&origin, what, format!("write some of {names}"));
                 }
             }
         }
@@ -388,17 +392,21 @@ impl Reading<'_> {
                 let parsed = text.parse::<ureq::http::Uri>().ok();
                 if !["https", "http"].contains(&scheme) || authority.is_empty() || parsed.is_none() {
                     let remedy = "write https://HOST/PATH, or a file's path";
-                    self.mistake(&origin, "`keys` is not a URL that can be asked", remedy);
+                    self.report_error(&origin, "`keys` is not an http(s) URL", remedy);
                     return None;
                 }
                 if authority.contains('@') {
-                    self.mistake(&origin, "the URL of `keys` holds credentials", "remove them");
+                    self.report_error(&origin, "the URL of `keys` holds credentials", "remove them");
                     return None;
                 }
                 if scheme == "http" {
-                    let what = "keys that come by http:// can be replaced by anybody on the way, who can then \
-                                be any tenant";
-                    self.warnings.push(Mistake::at(&origin, what, "use https://, unless it is this machine"));
+                    let what = "anyone on the network path can replace keys that come over http://, and then act as \
+                                any tenant";
+                    self.warnings.push(Diagnostic::at(
+                        &origin,
+                        what,
+                        "use https:// unless the server is local",
+                    ));
                 }
                 Place::Url(text.to_owned())
             }
@@ -411,14 +419,14 @@ impl Reading<'_> {
     }
 }
 
-/// The kinds a rule has of those there are.
+/// Returns the known kinds among a rule's keys.
 fn kinds(item: &Node) -> Vec<&'static str> {
     let Shape::Map(entries) = &item.shape else { return Vec::new() };
     let is_there = |kind: &str| entries.iter().any(|(key, ..)| key == kind);
     KINDS.iter().map(|(kind, _)| *kind).filter(|kind| is_there(kind)).collect()
 }
 
-/// What a rule may look at, each with its keys.
+/// The kinds of rules, each with its keys.
 const KINDS: [(&str, &[&str]); 6] = [
     ("jwt", &["jwt"]),
     ("api_keys", &["api_keys", "fields"]),
@@ -432,13 +440,13 @@ const KINDS: [(&str, &[&str]); 6] = [
 const JWT: &[&str] =
     &["keys", "issuer", "audience", "claim", "principal", "algorithms", "leeway_s", "header"];
 
-/// Header fields of one rule that may hold a key: each is tried for each request.
-const KEY_FIELDS_MOST: usize = 32;
+/// Header fields of a rule that may hold a key: each request tries them all.
+const KEY_FIELDS_MAX: usize = 32;
 
-/// Fields beside [`KEY_FIELDS`] whose value is a secret: it must not become a name in labels and reports (law 11).
+/// Fields beside [`KEY_FIELDS`] whose value is a secret, which must not become a name in labels and reports (law 11).
 const SECRETS: [&str; 2] = ["proxy-authorization", "cookie"];
 
-/// Fields that requests need, so that they cannot be taken out of one.
+/// Fields that requests need, so that they cannot be removed.
 const FRAMING: [&str; 12] = [
     "accept",
     "accept-encoding",
@@ -454,8 +462,8 @@ const FRAMING: [&str; 12] = [
     "upgrade",
 ];
 
-/// Seconds by which clocks may differ, if nothing is said.
+/// The default leeway for clocks, in seconds.
 const LEEWAY_S: u64 = 60;
 
-/// And at most.
-const LEEWAY_MOST_S: u64 = 600;
+/// The maximum leeway, in seconds.
+const LEEWAY_MAX_S: u64 = 600;

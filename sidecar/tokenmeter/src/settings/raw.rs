@@ -1,52 +1,52 @@
-//! What was written for each setting, in the four places merged: filed by its key, still text.
+//! The value of each setting as text, merged from flags, environment and file.
 
 use std::collections::BTreeMap;
 
 use text::nearest;
 
 use super::{BUDGET_LIST, List, OBJECTIVE_LIST, SETTINGS, UPSTREAMS};
+use crate::diagnostic::Diagnostic;
 use crate::file::{Node, Shape};
-use crate::mistake::Mistake;
 use crate::origin::Origin;
 
-/// A value and where it was written.
+/// A value and its origin.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Value {
     /// The value, as text.
     pub text: String,
-    /// Where it was written.
+    /// The place it was written.
     pub origin: Origin,
 }
 
 /// One entry of a list in the file.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Where it begins.
+    /// The line on which it begins.
     pub origin: Origin,
-    /// What was written for it, by the list's keys.
+    /// The values of its keys.
     pub fields: BTreeMap<&'static str, Value>,
 }
 
-/// Everything that was written, the layers already merged.
+/// The settings as written, from all places.
 #[derive(Clone, Debug, Default)]
-pub struct Written {
-    /// By key: the value that counts. A key nobody wrote is absent.
+pub struct RawSettings {
+    /// The value that applies, by key; a key without one has its default.
     pub values: BTreeMap<&'static str, Value>,
-    /// The file's list of upstreams and where it begins.
+    /// The file's list of upstreams and its line.
     pub upstreams: Option<(Origin, Vec<Entry>)>,
-    /// The file's list of objectives and where it begins.
+    /// The file's list of objectives and its line.
     pub objectives: Option<(Origin, Vec<Entry>)>,
-    /// The file's list of budgets and where it begins.
+    /// The file's list of budgets and its line.
     pub budgets: Option<(Origin, Vec<Entry>)>,
-    /// The file could not be read, so that a setting that seems missing may stand in it.
+    /// True if the file could not be read: a setting that seems missing may be in it.
     pub file_unread: bool,
-    /// What could not even be filed: unknown keys, shapes no setting has.
-    pub mistakes: Vec<Mistake>,
+    /// Unknown keys, and values of a shape that no setting has.
+    pub errors: Vec<Diagnostic>,
 }
 
-impl Written {
-    /// Merges what was written in the three places. `flags` hold text by key; `env` looks a
-    /// variable up, an empty one being as good as none.
+impl RawSettings {
+    /// Merges flags, environment and file. `flags` holds text by key; `env` looks a variable up; an
+    /// empty variable counts as unset.
     pub fn merge(
         flags: &BTreeMap<&'static str, String>,
         env: &dyn Fn(&str) -> Option<String>,
@@ -73,13 +73,13 @@ impl Written {
             Shape::Map(entries) => entries,
             Shape::Nothing => return,
             Shape::Scalar(_) | Shape::List(_) => {
-                let what = "the file does not hold settings";
-                return self.mistakes.push(Mistake::at(&root.origin, what, "write `key: value` lines"));
+                let what = "the file is not a map of settings";
+                return self.errors.push(Diagnostic::at(&root.origin, what, "write `key: value` lines"));
             }
         };
         let mut seen = BTreeMap::new();
         for (key, origin, node) in entries {
-            self.note_repeat(&mut seen, &key, &origin);
+            self.check_repeat(&mut seen, &key, &origin);
             if key == UPSTREAMS.key {
                 self.upstreams = self.list(&UPSTREAMS, origin, node).or(self.upstreams.take());
             } else if key == OBJECTIVE_LIST.key {
@@ -100,7 +100,7 @@ impl Written {
 
     fn list(&mut self, list: &'static List, origin: Origin, node: Node) -> Option<(Origin, Vec<Entry>)> {
         let Shape::List(items) = node.shape else {
-            self.mistakes.push(Mistake::at(&origin, format!("`{}` is not a list", list.key), list.remedy()));
+            self.errors.push(Diagnostic::at(&origin, format!("`{}` is not a list", list.key), list.remedy()));
             return None;
         };
         let entries = items.into_iter().filter_map(|item| self.entry(list, item)).collect();
@@ -111,13 +111,13 @@ impl Written {
         let Shape::Map(keys) = item.shape else {
             let what = format!("{} is not `key: value` lines", list.noun);
             let remedy = format!("write `{}` and its other keys below", list.example);
-            self.mistakes.push(Mistake::at(&item.origin, what, remedy));
+            self.errors.push(Diagnostic::at(&item.origin, what, remedy));
             return None;
         };
         let mut fields = BTreeMap::new();
         let mut seen = BTreeMap::new();
         for (key, origin, node) in keys {
-            self.note_repeat(&mut seen, &key, &origin);
+            self.check_repeat(&mut seen, &key, &origin);
             match list.keys.iter().copied().find(|known| *known == key) {
                 Some(known) => {
                     if let Some(value) = self.scalar(known, origin, node) {
@@ -133,7 +133,7 @@ impl Written {
         Some(Entry { origin: item.origin, fields })
     }
 
-    /// The text of a value; a list of texts is one text with commas.
+    /// Returns the text of a value; a list of texts becomes one text with commas.
     fn scalar(&mut self, key: &str, origin: Origin, node: Node) -> Option<Value> {
         let text = match node.shape {
             Shape::Scalar(text) => text,
@@ -143,30 +143,29 @@ impl Written {
                     _ => None,
                 });
                 let Some(names) = names.collect::<Option<Vec<_>>>() else {
-                    return self.shapeless(key, &origin);
+                    return self.not_scalar(key, &origin);
                 };
                 if let Some(name) = names.iter().find(|name| name.contains(',')) {
                     let what = format!("`{key}` has a comma within one name, `{}`", name.escape_debug());
-                    let remedy =
-                        "write each name as an item of its own; in a pattern, `?` stands for a comma";
-                    self.mistakes.push(Mistake::at(&origin, what, remedy));
+                    let remedy = "write each name as a separate item; in a pattern, `?` matches a comma";
+                    self.errors.push(Diagnostic::at(&origin, what, remedy));
                     return None;
                 }
                 names.join(",")
             }
             Shape::Nothing => {
                 let what = format!("`{key}` has no value");
-                self.mistakes.push(Mistake::at(&origin, what, "write one, or remove the line"));
+                self.errors.push(Diagnostic::at(&origin, what, "write one, or remove the line"));
                 return None;
             }
-            Shape::List(_) | Shape::Map(_) => return self.shapeless(key, &origin),
+            Shape::List(_) | Shape::Map(_) => return self.not_scalar(key, &origin),
         };
         Some(Value { text, origin })
     }
 
-    fn shapeless(&mut self, key: &str, origin: &Origin) -> Option<Value> {
+    fn not_scalar(&mut self, key: &str, origin: &Origin) -> Option<Value> {
         let what = format!("`{key}` is not a single value");
-        self.mistakes.push(Mistake::at(
+        self.errors.push(Diagnostic::at(
             origin,
             what,
             "write the value on the same line, in quotes if it holds `[` or `{`",
@@ -174,10 +173,10 @@ impl Written {
         None
     }
 
-    fn note_repeat(&mut self, seen: &mut BTreeMap<String, Origin>, key: &str, origin: &Origin) {
+    fn check_repeat(&mut self, seen: &mut BTreeMap<String, Origin>, key: &str, origin: &Origin) {
         if let Some(first) = seen.insert(key.to_owned(), origin.clone()) {
-            let what = format!("`{key}` is written twice, first at {first}");
-            self.mistakes.push(Mistake::at(origin, what, "remove one of them"));
+            let what = format!("`{key}` is set twice, first at {first}");
+            self.errors.push(Diagnostic::at(origin, what, "remove one of them"));
         }
     }
 
@@ -193,9 +192,9 @@ impl Written {
             Some(near) => format!("did you mean `{near}`?"),
             None => format!("known are {}", known.collect::<Vec<_>>().join(", ")),
         };
-        self.mistakes.push(Mistake::at(origin, what, remedy));
+        self.errors.push(Diagnostic::at(origin, what, remedy));
     }
 }
 
-/// The keys whose value may be a list of names, as well as names separated by commas.
+/// The keys whose value may be a list of names in place of names separated by commas.
 const LISTS: [&str; 6] = ["admin_hosts", "tokenizers", "models", "tenants", "gpus", "otlp_signals"];

@@ -1,4 +1,4 @@
-//! Why a planned process did not start: what happened, by which setting, and what to do.
+//! The errors of a start: the cause, the setting and the remedy.
 
 use std::fmt;
 use std::io;
@@ -9,25 +9,25 @@ use crate::origin::Origin;
 use crate::plan::Plan;
 use crate::settings::setting;
 
-/// Why nothing was started. Whatever had been was stopped again.
+/// The error of a start. Every part that had started was stopped again.
 #[derive(Debug)]
 pub enum StartError {
-    /// An address could not be listened on.
+    /// A listener could not be bound.
     Bind {
         /// The address.
         address: SocketAddr,
         /// The flag that sets it.
         flag: String,
-        /// Where it was written.
+        /// The origin of the address.
         origin: Origin,
-        /// What the system said.
+        /// The error of the system.
         cause: io::Error,
     },
-    /// A free port we were given turned out to be where an upstream is.
+    /// The system chose a port for a listener that is an upstream's port.
     Loop {
         /// The upstream's URL.
         url: String,
-        /// Our listener.
+        /// The listener.
         reached: SocketAddr,
     },
     /// Another process of this host writes the ledger.
@@ -39,14 +39,14 @@ pub enum StartError {
     },
     /// Tokenizers could not be read.
     Tokenizers {
-        /// What is wrong with each.
+        /// The error of each.
         errors: Vec<String>,
-        /// Where they were named.
+        /// The origin of the setting.
         origin: Origin,
     },
-    /// The GPUs cannot be watched as the settings want it.
+    /// The GPUs cannot be read as the settings require.
     Gpu(io::Error),
-    /// The system gave us no thread, or no way to wait in one.
+    /// A thread, or its event loop, could not be created.
     Thread(io::Error),
 }
 
@@ -88,7 +88,7 @@ impl fmt::Display for StartError {
                 write!(f, "cannot listen on {address}: {cause}; ")?;
                 match cause.kind() {
                     io::ErrorKind::AddrInUse => {
-                        write!(f, "stop what listens there, or choose another port with {flag}")
+                        write!(f, "stop the process that listens there, or choose another port with {flag}")
                     }
                     io::ErrorKind::AddrNotAvailable => {
                         write!(
@@ -98,7 +98,7 @@ impl fmt::Display for StartError {
                         )
                     }
                     io::ErrorKind::PermissionDenied => {
-                        write!(f, "choose a port from 1024 on with {flag}, or allow us this one")
+                        write!(f, "choose a port from 1024 on with {flag}, or permit tokenmeter this one")
                     }
                     _ => write!(f, "choose another address with {flag}"),
                 }
@@ -110,16 +110,16 @@ impl fmt::Display for StartError {
             ),
             Self::LedgerInUse { path, writer } => write!(
                 f,
-                "--ledger: process {writer} writes {}; give each process a file of its own, stop that one, or write \
+                "--ledger: process {writer} writes {}; give each process its own file, stop that process, or write \
                  --ledger-wait to keep rows in memory until it ends",
                 path.display()
             ),
             Self::Tokenizers { errors, origin } => write!(f, "{origin}: {}", errors.join("; ")),
             Self::Gpu(cause) => {
-                write!(f, "cannot watch the GPUs: {cause}; change the settings gpu, gpu_exporter, gpus")
+                write!(f, "cannot read the GPUs: {cause}; change the settings gpu, gpu_exporter, gpus")
             }
             Self::Thread(cause) => {
-                write!(f, "the system gave us no thread: {cause}; raise the limit on threads or open files")
+                write!(f, "cannot create a thread: {cause}; raise the limit on threads or open files")
             }
         }
     }
@@ -148,12 +148,12 @@ mod tests {
     }
 
     #[test]
-    fn each_says_where_it_was_written_and_what_to_do() {
+    fn error_names_origin_and_remedy() {
         let file = Origin::File { path: "t.yaml".into(), line: 4 };
-        for (told, expected) in [
+        for (shown, expected) in [
             (
                 bind(Origin::Default, ErrorKind::AddrInUse),
-                "--listen (its default): cannot listen on 10.0.0.1:80: no; stop what listens there, or choose \
+                "--listen (its default): cannot listen on 10.0.0.1:80: no; stop the process that listens there, or choose \
                  another port with --listen",
             ),
             (
@@ -163,8 +163,8 @@ mod tests {
             ),
             (
                 bind(Origin::Flag("--listen".to_owned()), ErrorKind::PermissionDenied),
-                "--listen: cannot listen on 10.0.0.1:80: no; choose a port from 1024 on with --listen, or allow \
-                 us this one",
+                "--listen: cannot listen on 10.0.0.1:80: no; choose a port from 1024 on with --listen, or permit \
+                 tokenmeter this one",
             ),
             (
                 bind(Origin::Env("TOKENMETER_LISTEN".to_owned()), ErrorKind::OutOfMemory),
@@ -178,10 +178,10 @@ mod tests {
             ),
             (
                 StartError::Thread(Error::other("no")).to_string(),
-                "the system gave us no thread: no; raise the limit on threads or open files",
+                "cannot create a thread: no; raise the limit on threads or open files",
             ),
         ] {
-            assert_eq!(told, expected);
+            assert_eq!(shown, expected);
         }
     }
 }

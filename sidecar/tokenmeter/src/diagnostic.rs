@@ -1,53 +1,53 @@
-//! A mistake in the settings: where it is, what is wrong, what to do. They are collected and told
-//! together, so that nobody mends a file one run at a time.
+//! An error or a warning about the settings: the place, the problem and the remedy. All errors of a
+//! start are reported together.
 
 use std::fmt;
 
 use crate::origin::Origin;
 
-/// One mistake.
+/// An error or a warning.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mistake {
+pub struct Diagnostic {
     /// The file and line, the flag or the variable.
     pub place: String,
-    /// What is wrong there.
+    /// The problem.
     pub what: String,
-    /// What to do about it.
+    /// The action that solves it.
     pub remedy: String,
 }
 
-impl Mistake {
-    /// A mistake in what was written at `origin`.
+impl Diagnostic {
+    /// Creates a diagnostic for a value written at `origin`.
     pub fn at(origin: &Origin, what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { place: origin.to_string(), what: what.into(), remedy: remedy.into() }
     }
 
-    /// A mistake in what was not written anywhere: `place` is where it belongs.
+    /// Creates a diagnostic for a value that is missing, or not a setting, at `place`.
     pub fn missing(place: &str, what: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self { place: place.to_owned(), what: what.into(), remedy: remedy.into() }
     }
 }
 
-impl fmt::Display for Mistake {
+impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}; {}", self.place, self.what, self.remedy)
     }
 }
 
-/// All mistakes of one start, never none.
+/// All errors of one start; never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mistakes(pub Vec<Mistake>);
+pub struct Diagnostics(pub Vec<Diagnostic>);
 
-impl fmt::Display for Mistakes {
+impl fmt::Display for Diagnostics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0.as_slice() {
             [only] => write!(f, "{only}"),
             all => {
-                write!(f, "{} mistakes in the settings:", all.len())?;
-                all.iter().try_for_each(|mistake| write!(f, "\n  {mistake}"))
+                write!(f, "{} errors in the settings:", all.len())?;
+                all.iter().try_for_each(|error| write!(f, "\n  {error}"))
             }
         }
     }
 }
 
-impl std::error::Error for Mistakes {}
+impl std::error::Error for Diagnostics {}

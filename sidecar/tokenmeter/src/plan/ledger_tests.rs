@@ -1,0 +1,99 @@
+//! The ledger and the store of a plan, and the text of every error.
+
+use std::collections::BTreeMap;
+
+use crate::machine::Alone;
+use crate::plan::{LedgerPlan, Plan};
+use crate::settings::RawSettings;
+
+fn try_plan(flags: &[(&'static str, &str)], machine: Alone) -> Result<LedgerPlan, Vec<String>> {
+    let all = flags.iter().map(|(key, text)| (*key, (*text).to_owned()));
+    let flags: BTreeMap<_, _> = [("upstream", "http://gpu:8000".to_owned())].into_iter().chain(all).collect();
+    Plan::make(&RawSettings::merge(&flags, &|_| None, None), &machine)
+        .map(|plan| plan.ledger)
+        .map_err(|errors| errors.0.iter().map(ToString::to_string).collect())
+}
+
+fn plan(flags: &[(&'static str, &str)]) -> LedgerPlan {
+    try_plan(flags, Alone(&[])).unwrap_or_else(|errors| panic!("{errors:?}"))
+}
+
+#[test]
+fn default_is_no_ledger() {
+    let ledger = plan(&[]);
+    assert!(ledger.ledger.is_none() && ledger.ship.is_none());
+}
+
+#[test]
+fn ledger_file_is_shipped_to_the_store() {
+    let kept = plan(&[("ledger", "/tmp/spend.db"), ("ledger_keep_days", "90")]);
+    let ledger = kept.ledger.expect("it is named");
+    assert_eq!((ledger.path.to_str(), ledger.keep_days), (Some("/tmp/spend.db"), 90));
+    assert!(kept.ship.is_none());
+
+    let shipped = plan(&[("ledger", "spend.db"), ("ledger_ship", "postgres://meter:secret@db/spend")]);
+    let ship = shipped.ship.expect("it is named");
+    assert_eq!(ship.ledger.to_str(), Some("spend.db"));
+    assert!(!format!("{ship:?}").contains("secret"));
+}
+
+#[test]
+fn store_without_a_file_has_a_spool() {
+    let ledger = plan(&[("ledger", "postgres://meter@db/spend")]);
+    assert_eq!(ledger.ledger.expect("a spool").path.to_str(), Some("tokenmeter.db"));
+    assert!(ledger.ship.is_some());
+}
+
+#[test]
+fn password_comes_from_the_environment() {
+    let machine = Alone(&[("PGPASSWORD", "secret")]);
+    let ledger = try_plan(&[("ledger", "postgres://meter@db/spend")], machine).expect("it is right");
+    assert!(ledger.ship.expect("it is named").address.has_password());
+}
+
+#[test]
+fn errors_have_remedies() {
+    for (flags, error) in [
+        (
+            &[("ledger", "/tmp")][..],
+            "--ledger: `/tmp` is no ledger: it is a folder; write a file, as in \
+             /var/lib/tokenmeter/ledger.db, or postgres://USER@HOST/DATABASE",
+        ),
+        (
+            &[("ledger", "spend")],
+            "--ledger: `spend` is no ledger: it does not end in .db; write a file, as in \
+             /var/lib/tokenmeter/ledger.db, or postgres://USER@HOST/DATABASE",
+        ),
+        (
+            &[("ledger", "mysql://u:secret@db/spend")],
+            "--ledger: `mysql://u:***@db/spend` is no ledger: it is a URL, but not of PostgreSQL; write a file, \
+             as in /var/lib/tokenmeter/ledger.db, or postgres://USER@HOST/DATABASE",
+        ),
+        (
+            &[("ledger", "/nonexistent/tokenmeter/spend.db")],
+            "--ledger: the ledger's folder /nonexistent/tokenmeter does not exist; create or mount it before \
+             tokenmeter starts, or name a file in another folder",
+        ),
+        (
+            &[("ledger", "/dev/null/spend.db")],
+            "--ledger: the ledger's folder /dev/null does not exist; create or mount it before tokenmeter \
+             starts, or name a file in another folder",
+        ),
+        (
+            &[("ledger", "postgres://meter@db/spend"), ("ledger_spool", "/nonexistent/spool.db")],
+            "--ledger-spool: the ledger's folder /nonexistent does not exist; create or mount it before \
+             tokenmeter starts, or name a file in another folder",
+        ),
+        (
+            &[("ledger_ship", "postgres://meter@db/spend")],
+            "--ledger-ship: there is no ledger to ship from; set `ledger` to a file",
+        ),
+        (
+            &[("ledger", "postgres://a@db/spend"), ("ledger_ship", "postgres://b@db/spend")],
+            "--ledger: a central ledger and --ledger-ship are both set; set `ledger` to the file and `ledger_ship` \
+             to the store",
+        ),
+    ] {
+        assert_eq!(try_plan(flags, Alone(&[])).expect_err("it is invalid"), [error]);
+    }
+}
