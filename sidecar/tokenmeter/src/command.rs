@@ -3,12 +3,12 @@
 mod closed;
 pub(crate) mod ledger;
 pub(crate) mod ledger_path;
+pub(crate) mod operator;
 pub(crate) mod prices;
 pub(crate) mod reprice;
 mod setting;
 pub(crate) mod spend;
 pub(crate) mod tenants;
-pub(crate) mod who;
 
 use std::io::{self, Write};
 use std::process::ExitCode;

@@ -1,7 +1,7 @@
-//! What `ledger close` says to people: what was signed off, from the document that was signed.
+//! Renders the result of `ledger close` as text, from the signed document.
 //!
-//! Law: it says nothing that the document or the ledger does not, and of a month that was closed before, that
-//! nothing changed.
+//! Law: the text states only what the document or the ledger holds; for a month that was closed before, it states
+//! that nothing changed.
 
 use std::path::Path;
 
@@ -10,22 +10,22 @@ use ledger::report::{Range, Source, period};
 use ledger::{SignOff, Store, utc};
 use text::in_threes;
 
-/// A closed month, in lines. `now_us`: when it was asked to be closed.
-pub(crate) fn told(sign_off: &SignOff, ledger: &Path, now_us: i64) -> String {
+/// Renders the sign-off of a month. `now_us` is the time of the command.
+pub(crate) fn summary(sign_off: &SignOff, ledger: &Path, now_us: i64) -> String {
     let document = &sign_off.document;
     let text = |name: &str| document[name].as_str().unwrap_or("?");
     let number = |name: &str| document[name].as_u64().unwrap_or(0);
     let (month, at, by) = (text("month"), text("closed_at"), text("closed_by"));
     let mut lines = vec![match at == utc(now_us) {
         true => format!("{month} is closed, at {at} by {by}"),
-        false => format!("{month} was closed already, at {at} by {by}: nothing changed"),
+        false => format!("{month} was already closed, at {at} by {by}: nothing changed"),
     }];
-    let mut line = |name: &str, said: String| lines.push(format!("  {name:<12} {said}"));
+    let mut line = |name: &str, text: String| lines.push(format!("  {name:<12} {text}"));
     let folder = ledger.parent().unwrap_or(Path::new(""));
     let file = text("file");
-    line("file", format!("{}, for reading only", folder.join(file).display()));
+    line("file", format!("{}, read-only", folder.join(file).display()));
     let signed = Path::new(file).with_extension("json");
-    // A ledger without an extension: its month is not taken for one.
+    // In a ledger without an extension, the month at the end is no extension.
     let signed = match ledger.extension() {
         Some(_) => signed,
         None => format!("{file}.json").into(),
@@ -45,19 +45,22 @@ pub(crate) fn told(sign_off: &SignOff, ledger: &Path, now_us: i64) -> String {
     let costs = document["cost"].as_object().into_iter().flatten();
     let costs: Vec<_> =
         costs.map(|(code, cost)| format!("{} {code}", cost.as_str().unwrap_or("?"))).collect();
-    line("cost", if costs.is_empty() { "none: nothing has a price".to_owned() } else { costs.join(", ") });
+    line(
+        "cost",
+        if costs.is_empty() { "none: no exchange has a price".to_owned() } else { costs.join(", ") },
+    );
     line(
         "no price",
         match number("unpriced_exchanges") {
             0 => "none".to_owned(),
-            unpriced => format!("{}, in no sum", count(unpriced, "exchange")),
+            unpriced => format!("{}, in no total", count(unpriced, "exchange")),
         },
     );
     line(
         "totals only",
         match number("shed_exchanges") {
             0 => "none".to_owned(),
-            shed => format!("{}, of which the disk took no row", count(shed, "exchange")),
+            shed => format!("{} without a row, which the disk could not take", count(shed, "exchange")),
         },
     );
     let gaps = match number("gaps") {
@@ -68,31 +71,31 @@ pub(crate) fn told(sign_off: &SignOff, ledger: &Path, now_us: i64) -> String {
     lines.join("\n")
 }
 
-/// The month's gaps, one below the other; `None` if the ledger cannot be read for them.
+/// Returns the month's gaps, one per line; `None` if the ledger cannot be read.
 fn gaps_of(month: i32, ledger: &Path) -> Option<String> {
     let range =
         Range { since_us: period::month_start_us(month), until_us: period::month_start_us(month + 1) };
     let gaps = Store::open_read(ledger).ok()?.gaps(&range).ok()?;
-    let said = Notes { gaps, ..Notes::default() }.sentences(&range);
-    (!said.is_empty()).then(|| said.join(&format!("\n  {:<12} ", "")))
+    let sentences = Notes { gaps, ..Notes::default() }.sentences(&range);
+    (!sentences.is_empty()).then(|| sentences.join(&format!("\n  {:<12} ", "")))
 }
 
-/// What to do about exchanges that have no price.
+/// Returns the warning about exchanges without a price, with its remedy.
 pub(crate) fn unpriced(exchanges: u64, month: &str, ledger: &Path) -> String {
     let ledger = shell_word(&ledger.display().to_string()).unwrap_or_else(|| "PATH".to_owned());
     let (have, are) = if exchanges == 1 { ("has", "is") } else { ("have", "are") };
     format!(
-        "{} of its exchanges {have} no price and {are} in no sum: `tokenmeter spend --ledger {ledger} --month {month} \
-         --by model,unpriced --where 'unpriced!='` says of which models, and `ledger reprice` charges them as \
+        "{} of its exchanges {have} no price and {are} in no total: `tokenmeter spend --ledger {ledger} --month {month} \
+         --by model,unpriced --where 'unpriced!='` lists their models, and `ledger reprice` charges them by \
          corrections",
         in_threes(&exchanges.to_string())
     )
 }
 
-/// So many of something that is more than one with an `s`.
-pub(crate) fn count(number: u64, what: &str) -> String {
-    let many = if number == 1 { "" } else { "s" };
-    format!("{} {what}{many}", in_threes(&number.to_string()))
+/// Renders a count with its noun, which takes an `s` in the plural.
+pub(crate) fn count(number: u64, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", in_threes(&number.to_string()))
 }
 
 #[cfg(test)]
@@ -101,10 +104,10 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use super::{count, told, unpriced};
+    use super::{count, summary, unpriced};
 
     #[test]
-    fn a_month_is_told_when_it_is_closed_and_when_it_was() {
+    fn summary_tells_new_and_earlier_closing_apart() {
         let folder = std::env::temp_dir().join(format!("closed-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("x.db");
@@ -114,48 +117,48 @@ mod tests {
         assert!(ledger.shutdown(Duration::from_secs(30)), "{:?}", ledger.status());
         let later_us = noon_us + 40 * 86_400_000_000;
         let sign_off = ledger::close(&path, 681, "ann", later_us).unwrap();
-        let first = told(&sign_off, &path, later_us);
+        let first = summary(&sign_off, &path, later_us);
         let again = ledger::close(&path, 681, "bob", later_us + 5_000_000).unwrap();
-        let second = told(&again, &path, later_us + 5_000_000);
+        let second = summary(&again, &path, later_us + 5_000_000);
         let signed = folder.join("x-2026-10.json");
         assert!(signed.is_file());
         std::fs::remove_dir_all(&folder).unwrap();
-        for said in [
+        for line in [
             "2026-10 is closed, at 2026-11-11T12:00:00Z by ann\n",
             &format!("  sign-off     {}\n", signed.display()),
             &format!("  digest       {}\n", sign_off.digest),
             "  exchanges    0\n",
-            "  cost         none: nothing has a price\n",
+            "  cost         none: no exchange has a price\n",
             "  gaps         none",
         ] {
-            assert!(first.contains(said), "{said:?} is not in {first}");
+            assert!(first.contains(line), "{line:?} is not in {first}");
         }
-        let already = "2026-10 was closed already, at 2026-11-11T12:00:00Z by ann: nothing changed\n";
+        let already = "2026-10 was already closed, at 2026-11-11T12:00:00Z by ann: nothing changed\n";
         assert!(second.starts_with(already), "{second}");
         assert_eq!(first.lines().skip(1).collect::<Vec<_>>(), second.lines().skip(1).collect::<Vec<_>>());
     }
 
     #[test]
-    fn money_gaps_and_what_is_in_no_sum() {
+    fn summary_has_cost_gaps_and_unpriced_exchanges() {
         let document = serde_json::json!({
             "month": "2026-10", "file": "x-2026-10.db", "closed_at": "2026-11-01T00:00:00Z", "closed_by": "ann",
             "rows": 1, "energy_rows": 0, "correction_rows": 1_234, "gaps": 1, "exchanges": 3,
             "shed_exchanges": 2, "unpriced_exchanges": 1, "cost": {"EUR": "0.50", "USD": "12.25"},
         });
         let sign_off = ledger::SignOff { month: 681, digest: "ab".into(), document };
-        let said = told(&sign_off, Path::new("/nowhere/x.db"), 0);
+        let text = summary(&sign_off, Path::new("/nowhere/x.db"), 0);
         for part in [
             "  rows         1 exchange, 1,234 corrections, 0 of GPU use\n",
             "  cost         0.50 EUR, 12.25 USD\n",
-            "  no price     1 exchange, in no sum\n",
-            "  totals only  2 exchanges, of which",
+            "  no price     1 exchange, in no total\n",
+            "  totals only  2 exchanges without a row",
             "  gaps         1 gap",
         ] {
-            assert!(said.contains(part), "{part:?} is not in {said}");
+            assert!(text.contains(part), "{part:?} is not in {text}");
         }
-        let said = unpriced(1, "2026-10", Path::new("my ledger.db"));
-        assert!(said.starts_with(
-            "1 of its exchanges has no price and is in no sum: `tokenmeter spend --ledger 'my ledger.db' --month 2026-10 "
+        let warning = unpriced(1, "2026-10", Path::new("my ledger.db"));
+        assert!(warning.starts_with(
+            "1 of its exchanges has no price and is in no total: `tokenmeter spend --ledger 'my ledger.db' --month 2026-10 "
         ));
         assert_eq!((count(1, "row"), count(2_000, "row")), ("1 row".into(), "2,000 rows".into()));
     }

@@ -1,4 +1,4 @@
-//! The command `ledger`: what is done to a ledger by hand.
+//! The command `ledger`: closes, verifies, copies and reprices a ledger.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -13,34 +13,34 @@ use ship::address::is_postgres;
 
 use super::closed;
 use super::ledger_path::{self, NoLedger};
+use super::operator;
 use super::reprice::{self, RepriceError};
-use super::who;
 use crate::machine::ThisMachine;
 use crate::plan::store;
 
-/// What is to be done.
+/// The subcommands of `ledger`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LedgerArgs {
     /// Close a month.
     Close(Close),
-    /// Read everything again.
+    /// Verify the ledger.
     Verify(Verify),
-    /// Say what there is.
+    /// Show its files.
     Status(Place),
-    /// Copy it into another folder.
+    /// Copy it to another folder.
     Backup(Backup),
-    /// Charge again by another price file.
+    /// Charge it by another price file.
     Reprice(reprice::RepriceArgs),
 }
 
-/// Where the ledger is.
+/// The flags that name the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     ledger: Option<String>,
     config: Option<String>,
 }
 
-/// A month to be closed.
+/// The arguments of `ledger close`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Close {
     place: Place,
@@ -49,14 +49,14 @@ pub struct Close {
     json: bool,
 }
 
-/// What is to be verified.
+/// The arguments of `ledger verify`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verify {
     place: Place,
     month: Option<i32>,
 }
 
-/// A ledger to be copied.
+/// The arguments of `ledger backup`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Backup {
     place: Place,
@@ -80,9 +80,9 @@ impl Place {
 }
 
 impl LedgerArgs {
-    /// As the flags have it.
+    /// Reads the parsed flags.
     pub(crate) fn of(matches: &ArgMatches) -> Self {
-        let (name, matches) = matches.subcommand().expect("clap asks for one");
+        let (name, matches) = matches.subcommand().expect("clap requires a subcommand");
         if name == "reprice" {
             return Self::Reprice(reprice::RepriceArgs::of(matches));
         }
@@ -91,13 +91,13 @@ impl LedgerArgs {
         match name {
             "close" => Self::Close(Close {
                 place,
-                month: month(matches).expect("clap asks for it"),
+                month: month(matches).expect("clap requires it"),
                 who: matches.get_one("who").cloned(),
                 json: matches.get_one::<String>("format").is_some_and(|name| name == "json"),
             }),
             "backup" => Self::Backup(Backup {
                 place,
-                folder: matches.get_one::<PathBuf>("folder").cloned().expect("clap asks for it"),
+                folder: matches.get_one::<PathBuf>("folder").cloned().expect("clap requires it"),
             }),
             "verify" => Self::Verify(Verify { place, month: month(matches) }),
             _ => Self::Status(place),
@@ -108,16 +108,16 @@ impl LedgerArgs {
 /// The command line of `ledger`.
 pub(crate) fn command() -> Command {
     Command::new("ledger")
-        .about("What is done to a ledger by hand")
+        .about("Manage a ledger: close, verify, back up, reprice")
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(
             Command::new("close")
-                .about("Close a month: verified, signed off, read-only; what comes late is billed in the open one")
+                .about("Close a month: verify and sign it off, make it read-only; later charges are billed in the open month")
                 .arg(month_argument().required(true))
                 .args(ledger_path::of_files())
                 .arg(Arg::new("who").long("who").value_name("NAME").help(
-                    "Who does this, for the sign-off; by default the name this process's user has",
+                    "Operator's name, for the sign-off; by default the user of this process",
                 ))
                 .arg(
                     Arg::new("format")
@@ -125,32 +125,32 @@ pub(crate) fn command() -> Command {
                         .value_name("NAME")
                         .value_parser(["text", "json"])
                         .default_value("text")
-                        .help("For people, or the sign-off as it is written"),
+                        .help("Text, or the signed document as JSON"),
                 ),
         )
         .subcommand(
             Command::new("verify")
-                .about("Read everything, sum and hash it again, and say what differs; exit 1 if anything does")
-                .arg(month_argument().help("This month only; by default every month"))
+                .about("Recompute all sums and hashes, and show differences; exit 1 if there are any")
+                .arg(month_argument().help("Verify this month only; by default every month"))
                 .args(ledger_path::arguments()),
         )
         .subcommand(
             Command::new("backup")
-                .about("Copy every file, also while a proxy writes them, and verify the copies; exit 1 if one is not good")
+                .about("Copy every file, even while a proxy writes it, and verify the copies; exit 1 if one fails")
                 .after_help(BACKUP)
                 .arg(
                     Arg::new("folder")
                         .value_name("DIR")
                         .required(true)
                         .value_parser(clap::value_parser!(PathBuf))
-                        .help("The folder of the copies; a second backup to it updates them"),
+                        .help("Folder of the copies; a second backup to it updates them"),
                 )
                 .args(ledger_path::of_files()),
         )
         .subcommand(reprice::command())
         .subcommand(
             Command::new("status")
-                .about("Say which files there are, what is in them, and who writes them; exit 1 if one is not good")
+                .about("Show the files, their content and the process that writes them; exit 1 if one is damaged")
                 .args(ledger_path::of_files()),
         )
 }
@@ -162,20 +162,20 @@ fn month_argument() -> Arg {
             month::read(text)
                 .ok_or_else(|| format!("`{}` is no month; write one as 2026-10", text.escape_debug()))
         })
-        .help("The month, as in 2026-10")
+        .help("Month, as in 2026-10")
 }
 
-/// Does it.
+/// Executes the subcommand.
 pub(crate) fn run(args: &LedgerArgs) -> Result<ExitCode, LedgerError> {
     match args {
         LedgerArgs::Close(args) => {
             let path = args.place.path()?;
-            let who = who::named(args.who.as_deref(), &ThisMachine);
+            let who = operator::name(args.who.as_deref(), &ThisMachine);
             let now_us = ledger::now_us();
             let sign_off = close(&path, args.month, &who, now_us).map_err(LedgerError::Ledger)?;
-            say(&match args.json {
+            print(&match args.json {
                 true => format!("{:#}", sign_off.document),
-                false => closed::told(&sign_off, &path, now_us),
+                false => closed::summary(&sign_off, &path, now_us),
             });
             if let Some(unpriced @ 1..) = sign_off.document["unpriced_exchanges"].as_u64() {
                 warn(&closed::unpriced(unpriced, &month::name(args.month), &path));
@@ -185,19 +185,19 @@ pub(crate) fn run(args: &LedgerArgs) -> Result<ExitCode, LedgerError> {
         LedgerArgs::Verify(args) if is_postgres(&args.place.named()?) => {
             let verdicts = verify_central(&args.place.named()?, args.month).map_err(LedgerError::Store)?;
             let well = verdicts.iter().all(|verdict| verdict.differences.is_empty());
-            say(&verdicts.iter().map(judged_central).collect::<Vec<_>>().join("\n"));
+            print(&verdicts.iter().map(central_verdict).collect::<Vec<_>>().join("\n"));
             Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
         LedgerArgs::Verify(args) => {
             let verdicts = verify(&args.place.path()?, args.month).map_err(LedgerError::Ledger)?;
             let well = verdicts.iter().all(|verdict| verdict.differences.is_empty());
-            say(&verdicts.iter().map(judged).collect::<Vec<_>>().join("\n"));
+            print(&verdicts.iter().map(file_verdict).collect::<Vec<_>>().join("\n"));
             Ok(if well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
         LedgerArgs::Backup(args) => {
             let copies =
                 backup(&args.place.path()?, &args.folder, ledger::now_us()).map_err(LedgerError::Ledger)?;
-            say(&copies.iter().map(copied).collect::<Vec<_>>().join("\n"));
+            print(&copies.iter().map(copied).collect::<Vec<_>>().join("\n"));
             let all = copies.iter().all(|copy| copy.done.is_ok());
             Ok(if all { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
@@ -205,21 +205,21 @@ pub(crate) fn run(args: &LedgerArgs) -> Result<ExitCode, LedgerError> {
         LedgerArgs::Status(place) => {
             let path = place.path()?;
             let seen = overview(&path).map_err(LedgerError::Ledger)?;
-            say(&state(&path, &seen));
+            print(&state(&path, &seen));
             let is_good = |part: &Part| part.facts.as_ref().is_ok_and(|facts| !facts.lacks_log);
             Ok(if seen.files.iter().all(is_good) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
     }
 }
 
-fn warn(what: &str) {
-    // Without a stderr there is nobody to tell.
-    let _ = writeln!(io::stderr(), "tokenmeter: {what}");
+fn warn(message: &str) {
+    // Without a stderr the message has no reader.
+    let _ = writeln!(io::stderr(), "tokenmeter: {message}");
 }
 
-/// A reader that hung up has read what it wanted.
-fn say(what: &str) {
-    let _ = writeln!(io::stdout(), "{what}");
+/// Prints a text; a closed pipe is no error, since its reader has enough.
+fn print(text: &str) {
+    let _ = writeln!(io::stdout(), "{text}");
 }
 
 fn verify_central(named: &str, month: Option<i32>) -> Result<Vec<ship::Verdict>, Trouble> {
@@ -227,28 +227,26 @@ fn verify_central(named: &str, month: Option<i32>) -> Result<Vec<ship::Verdict>,
     Central::open(&address)?.verify(month)
 }
 
-fn judged_central(verdict: &ship::Verdict) -> String {
+fn central_verdict(verdict: &ship::Verdict) -> String {
     let month = month::name(verdict.month);
     if !verdict.differences.is_empty() {
         return format!("{month}  DIFFERS  the central store:{}", listed(&verdict.differences));
     }
     match verdict.is_forgotten {
-        true => format!(
-            "{month}  ok  the central store: corrections and the lines they come to; its rows are forgotten"
-        ),
+        true => format!("{month}  ok  the central store: corrections and daily totals; its rows are deleted"),
         false => {
             let rows = closed::count(verdict.rows, "row");
-            format!("{month}  ok  the central store: {rows} and the lines they come to")
+            format!("{month}  ok  the central store: {rows} and their daily totals")
         }
     }
 }
 
-/// Differences, each on a line of its own.
+/// Renders differences, one per line.
 fn listed(differences: &[String]) -> String {
-    differences.iter().map(|said| format!("\n    {said}")).collect()
+    differences.iter().map(|difference| format!("\n    {difference}")).collect()
 }
 
-fn judged(verdict: &Verdict) -> String {
+fn file_verdict(verdict: &Verdict) -> String {
     let month = verdict.month.map_or_else(|| "?".to_owned(), month::name);
     let path = verdict.path.display();
     if verdict.differences.is_empty() {
@@ -257,7 +255,7 @@ fn judged(verdict: &Verdict) -> String {
             .as_ref()
             .map_or_else(|| "not closed".to_owned(), |digest| format!("digest {digest}"));
         let rows = closed::count(verdict.rows, "row");
-        return format!("{month}  ok  {path}: {rows} and the lines they come to; {digest}");
+        return format!("{month}  ok  {path}: {rows} and their daily totals; {digest}");
     }
     format!("{month}  DIFFERS  {path}:{}", listed(&verdict.differences))
 }
@@ -284,25 +282,25 @@ fn copied(copy: &Copy) -> String {
 }
 
 fn state(path: &Path, seen: &Overview) -> String {
-    let mut said = match &seen.writer {
+    let mut text = match &seen.writer {
         Some(process) => format!("{} is written by process {process}", path.display()),
         None => format!("no process has {} open for writing", path.display()),
     };
     for part in &seen.files {
-        let what = match &part.facts {
+        let state = match &part.facts {
             Err(failure) => format!("cannot be read: {failure}"),
             Ok(facts) => {
                 let closed = facts.closed.as_ref().map_or_else(
                     || "not closed".to_owned(),
                     |(at_us, who)| format!("closed {} by {who}", time(*at_us)),
                 );
-                let gone = if facts.compacted > 0 {
-                    format!(", {} of them taken away", facts.compacted)
+                let compacted = if facts.compacted > 0 {
+                    format!(", {} of them compacted away", facts.compacted)
                 } else {
                     String::new()
                 };
                 format!(
-                    "{}  {closed}; {}{gone}, {}, {}; last written {}",
+                    "{}  {closed}; {}{compacted}, {}, {}; last written {}",
                     month::name(facts.month),
                     closed::count(facts.rows, "row"),
                     closed::count(facts.corrections, "correction"),
@@ -311,18 +309,15 @@ fn state(path: &Path, seen: &Overview) -> String {
                 )
             }
         };
-        said.push_str(&format!("\n  {} ({} bytes): {what}", part.path.display(), part.bytes));
+        text.push_str(&format!("\n  {} ({} bytes): {state}", part.path.display(), part.bytes));
         if part.facts.as_ref().is_ok_and(|facts| facts.lacks_log) {
-            said.push_str(&format!("\n    {}", ledger::LACKS_LOG));
+            text.push_str(&format!("\n    {}", ledger::LACKS_LOG));
         }
     }
     for aside in &seen.aside {
-        said.push_str(&format!(
-            "\n  {}: damaged, moved aside; what it holds is in no report",
-            aside.display()
-        ));
+        text.push_str(&format!("\n  {}: damaged and quarantined; no report includes it", aside.display()));
     }
-    said
+    text
 }
 
 fn time(us: i64) -> String {
@@ -340,7 +335,7 @@ the ledger lost stays. A folder with files of another ledger is refused. To
 restore: stop the proxy, move the ledger's files and their logs to another
 folder, copy the files of DIR back, verify, start the proxy.";
 
-/// Why it was not done.
+/// The error of a subcommand.
 #[derive(Debug)]
 pub(crate) enum LedgerError {
     NoLedger(NoLedger),
@@ -355,7 +350,7 @@ impl fmt::Display for LedgerError {
         match self {
             Self::NoLedger(error) => write!(f, "{error}"),
             Self::Central => f.write_str(
-                "this is done to the ledger on disk that a proxy writes, not to the central store: give --ledger PATH",
+                "this command works on the ledger file that a proxy writes, not on a central store: add --ledger PATH",
             ),
             Self::Store(trouble) => write!(f, "{trouble}"),
             Self::Ledger(failure) => write!(f, "{failure}"),
@@ -372,7 +367,7 @@ mod tests {
 
     use ledger::{Copy, Done, Facts, Failure, Overview, Part, Verdict};
 
-    use super::{LedgerArgs, command, copied, judged, judged_central, state};
+    use super::{LedgerArgs, central_verdict, command, copied, file_verdict, state};
 
     fn args(line: &str) -> Result<LedgerArgs, String> {
         let matches =
@@ -381,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_mean_what_they_say() {
+    fn flags_are_parsed() {
         command().debug_assert();
         let Ok(LedgerArgs::Close(close)) = args("ledger close 2026-10 --ledger x.db --who ann") else {
             panic!()
@@ -397,16 +392,16 @@ mod tests {
         assert!(matches!(args("ledger status --ledger x.db"), Ok(LedgerArgs::Status(_))));
         let Ok(LedgerArgs::Backup(backup)) = args("ledger backup /b --ledger x.db") else { panic!() };
         assert_eq!(backup.folder, Path::new("/b"));
-        for (line, told) in
+        for (line, part) in
             [("ledger close", "MONTH"), ("ledger close october", "write one as 2026-10"), ("ledger", "Usage")]
         {
             let error = args(line).unwrap_err();
-            assert!(error.contains(told), "{line}: {error}");
+            assert!(error.contains(part), "{line}: {error}");
         }
     }
 
     #[test]
-    fn a_central_store_is_not_closed_from_here() {
+    fn central_store_is_rejected() {
         let Ok(LedgerArgs::Status(place)) = args("ledger status --ledger postgres://u:secret@h/d") else {
             panic!()
         };
@@ -415,20 +410,20 @@ mod tests {
     }
 
     #[test]
-    fn verdict_on_the_central_store_in_words() {
+    fn verdict_on_the_central_store_is_rendered() {
         let mut verdict = ship::Verdict { month: 681, rows: 7, is_forgotten: false, differences: Vec::new() };
         assert_eq!(
-            judged_central(&verdict),
-            "2026-10  ok  the central store: 7 rows and the lines they come to"
+            central_verdict(&verdict),
+            "2026-10  ok  the central store: 7 rows and their daily totals"
         );
         verdict.is_forgotten = true;
-        assert!(judged_central(&verdict).ends_with("its rows are forgotten"));
+        assert!(central_verdict(&verdict).ends_with("its rows are deleted"));
         verdict.differences = vec!["one".into(), "two".into()];
-        assert_eq!(judged_central(&verdict), "2026-10  DIFFERS  the central store:\n    one\n    two");
+        assert_eq!(central_verdict(&verdict), "2026-10  DIFFERS  the central store:\n    one\n    two");
     }
 
     #[test]
-    fn copies_in_words() {
+    fn copies_are_rendered() {
         for (done, said) in [
             (Done::Copied, "2026-10  copied     b/x.db: 7 rows, verified"),
             (Done::Unchanged, "2026-10  unchanged  b/x.db: 7 rows, verified"),
@@ -449,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn verdicts_and_states_in_words() {
+    fn verdicts_and_states_are_rendered() {
         let mut verdict = Verdict {
             month: Some(681),
             path: "x-2026-10.db".into(),
@@ -458,11 +453,11 @@ mod tests {
             differences: Vec::new(),
         };
         assert_eq!(
-            judged(&verdict),
-            "2026-10  ok  x-2026-10.db: 7 rows and the lines they come to; digest ab"
+            file_verdict(&verdict),
+            "2026-10  ok  x-2026-10.db: 7 rows and their daily totals; digest ab"
         );
         verdict.differences = vec!["one".into(), "two".into()];
-        assert_eq!(judged(&verdict), "2026-10  DIFFERS  x-2026-10.db:\n    one\n    two");
+        assert_eq!(file_verdict(&verdict), "2026-10  DIFFERS  x-2026-10.db:\n    one\n    two");
         let facts = Facts {
             month: 681,
             rows: 9,
@@ -482,15 +477,15 @@ mod tests {
             ],
             aside: vec![PathBuf::from("x.db.corrupt-1")],
         };
-        let said = state(Path::new("x.db"), &seen);
+        let text = state(Path::new("x.db"), &seen);
         for part in [
             "x.db is written by process 12",
-            "2026-10  closed 2026-11-01T00:00:00Z by ann; 9 rows, 9 of them taken away, 1 correction, 2 gaps",
+            "2026-10  closed 2026-11-01T00:00:00Z by ann; 9 rows, 9 of them compacted away, 1 correction, 2 gaps",
             "it was copied while a proxy wrote it",
             "cannot be read",
-            "x.db.corrupt-1: damaged, moved aside",
+            "x.db.corrupt-1: damaged and quarantined",
         ] {
-            assert!(said.contains(part), "{part:?} is not in {said}");
+            assert!(text.contains(part), "{part:?} is not in {text}");
         }
     }
 }

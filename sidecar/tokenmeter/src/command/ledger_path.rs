@@ -1,5 +1,5 @@
-//! Where the ledger is, for commands that read it beside a running proxy: as `run` would have it, from
-//! the flag, the variable or the settings file.
+//! Finds the ledger for commands that read it beside a running proxy: like `run`, from the flag, the
+//! variable or the settings file.
 
 use std::fmt;
 use std::path::Path;
@@ -11,17 +11,17 @@ use crate::diagnostic::Diagnostic;
 use crate::machine::{Machine, ThisMachine};
 use crate::settings::variable;
 
-/// The flags that name it, for what reads a central store as well.
+/// Returns the flags that name the ledger, for commands that also read a central store.
 pub(crate) fn arguments() -> [Arg; 2] {
-    named_by("The ledger: a file, or postgres://… for a central store")
+    flags("Ledger: a file, or postgres://… for a central store")
 }
 
-/// The flags that name it, for what is done to the files that a proxy writes.
+/// Returns the flags that name the ledger, for commands on the files that a proxy writes.
 pub(crate) fn of_files() -> [Arg; 2] {
-    named_by("The ledger: the file of its open month, not a central store")
+    flags("Ledger: the file of its open month, not a central store")
 }
 
-fn named_by(help: &str) -> [Arg; 2] {
+fn flags(help: &str) -> [Arg; 2] {
     [
         Arg::new("ledger")
             .long("ledger")
@@ -30,11 +30,11 @@ fn named_by(help: &str) -> [Arg; 2] {
         Arg::new("config")
             .long("config")
             .value_name("FILE")
-            .help(format!("The settings file that names it [env: {}]", variable("config"))),
+            .help(format!("Settings file that names the ledger [env: {}]", variable("config"))),
     ]
 }
 
-/// Where it is: by the flag, else the variable, else the settings file.
+/// Returns the path or URL of the ledger from the flag, else the variable, else the settings file.
 pub(crate) fn named(flag: Option<&str>, config: Option<&str>) -> Result<String, NoLedger> {
     find(flag, config, &ThisMachine)
 }
@@ -50,16 +50,16 @@ fn find(flag: Option<&str>, config: Option<&str>, machine: &dyn Machine) -> Resu
     Err(setting::config(config, machine).map_or(NoLedger::Unnamed, NoLedger::NotIn))
 }
 
-/// Why it is not known where the ledger is.
+/// The error of a search for the ledger.
 #[derive(Debug)]
 pub(crate) enum NoLedger {
-    /// Nobody says.
+    /// Neither flag nor variable names a ledger, and there is no settings file.
     Unnamed,
     /// The settings file cannot be read.
     Config(Diagnostic),
-    /// The path is a folder's.
+    /// The path is that of a folder.
     Folder(String),
-    /// The settings file does not say.
+    /// The settings file names no ledger.
     NotIn(String),
 }
 
@@ -68,7 +68,7 @@ impl fmt::Display for NoLedger {
         match self {
             Self::Unnamed => write!(
                 f,
-                "no ledger is named; give --ledger PATH, or set {}, as the proxy that writes it has",
+                "no ledger is named; add --ledger PATH, or set {} as for the proxy",
                 variable("ledger")
             ),
             Self::Config(error) => write!(f, "{error}"),
@@ -80,7 +80,7 @@ impl fmt::Display for NoLedger {
                 }
             }
             Self::NotIn(config) => {
-                write!(f, "{config} names no ledger; add `ledger: PATH` to it, or give --ledger PATH")
+                write!(f, "{config} names no ledger; add `ledger: PATH` to it, or --ledger PATH")
             }
         }
     }
@@ -94,7 +94,7 @@ mod tests {
     use crate::machine::Alone;
 
     #[test]
-    fn the_flag_counts_before_the_variable_and_that_before_the_file() {
+    fn flag_precedes_variable_and_variable_precedes_file() {
         let folder = std::env::temp_dir().join(format!("ledger-path-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let names = |name: &str, text: &str| {
@@ -111,7 +111,7 @@ mod tests {
             (None, Some(&with), &variable, Ok("variable.db")),
             (None, Some(&with), &alone, Ok("file.db")),
             (None, Some(&without), &alone, Err("names no ledger")),
-            (None, None, &alone, Err("no ledger is named; give --ledger PATH, or set TOKENMETER_LEDGER")),
+            (None, None, &alone, Err("no ledger is named; add --ledger PATH, or set TOKENMETER_LEDGER")),
             (None, Some(&"/nowhere.yaml".to_owned()), &alone, Err("/nowhere.yaml")),
         ] {
             match (find(flag, config.map(String::as_str), machine), found) {
@@ -123,13 +123,13 @@ mod tests {
             }
         }
         let path = folder.display().to_string();
-        let told = || find(Some(&path), None, &alone).expect_err("a folder is no ledger").to_string();
+        let error = || find(Some(&path), None, &alone).expect_err("a folder is no ledger").to_string();
         assert_eq!(
-            told(),
+            error(),
             format!("{path} is a folder; name the ledger's file of the open month in it, which ends in .db")
         );
         let file = names("tokenmeter.db", "");
-        assert!(told().ends_with(&format!(", as in --ledger {file}")), "{}", told());
+        assert!(error().ends_with(&format!(", as in --ledger {file}")), "{}", error());
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

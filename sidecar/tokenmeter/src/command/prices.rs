@@ -1,8 +1,8 @@
-//! The command `prices`: what can be done with price files without running anything. What the words in
-//! them mean is the crate `price`'s business.
+//! The command `prices`: imports, checks, compares and queries price files. The crate `price` defines their
+//! format.
 
 mod init;
-mod told;
+mod render;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -22,43 +22,43 @@ use crate::settings::variable;
 pub(crate) use self::init::Init;
 use super::{INVALID_SETTINGS, setting};
 
-/// What is to be done.
+/// The subcommands of `prices`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PricesArgs {
-    /// Make a price file of LiteLLM's map.
+    /// Convert LiteLLM's map to a price file.
     Import {
         /// The map.
         map: String,
-        /// What its prices are in.
+        /// The currency of its prices.
         currency: Currency,
-        /// What the file's version is to be called.
+        /// The version of the price file.
         version: Option<String>,
-        /// Where it is written.
+        /// The output file.
         out: Option<PathBuf>,
     },
     /// Write a first price file.
     Init(Init),
-    /// Say what is wrong or doubtful in a file.
+    /// Show errors and warnings of a price file.
     Lint {
         /// The price file.
         file: String,
-        /// For programs.
+        /// JSON output.
         json: bool,
     },
-    /// Say what differs.
+    /// Show differences.
     Diff {
-        /// The price file before.
+        /// The old price file.
         old: String,
-        /// And after.
+        /// The new price file.
         new: String,
-        /// For programs.
+        /// JSON output.
         json: bool,
     },
-    /// Say what a model costs.
+    /// Show the price of a model.
     Show(Show),
 }
 
-/// Whose prices are to be shown.
+/// The arguments of `prices show`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Show {
     file: Option<String>,
@@ -72,33 +72,33 @@ pub struct Show {
 }
 
 impl PricesArgs {
-    /// As the flags have it.
+    /// Reads the parsed flags.
     pub(crate) fn of(matches: &ArgMatches) -> Self {
-        let (what, matches) = matches.subcommand().expect("clap asks for one");
+        let (name, matches) = matches.subcommand().expect("clap requires a subcommand");
         let text = |key: &str| matches.get_one::<String>(key).cloned();
-        let needed = |key: &str| text(key).expect("clap asks for it");
+        let required = |key: &str| text(key).expect("clap requires it");
         let json = || matches.get_one::<String>("format").is_some_and(|format| format == "json");
-        match what {
+        match name {
             "import-litellm" => Self::Import {
-                map: needed("file"),
+                map: required("file"),
                 currency: *matches.get_one("currency").expect("it has a default"),
                 version: text("version-name"),
                 out: matches.get_one("out").cloned(),
             },
             "init" => Self::Init(Init {
                 models: matches.get_many("model").into_iter().flatten().cloned().collect(),
-                input: needed("input"),
+                input: required("input"),
                 cached_input: text("cached-input"),
-                output: needed("output"),
+                output: required("output"),
                 currency: *matches.get_one("currency").expect("it has a default"),
                 out: matches.get_one("out").cloned(),
             }),
-            "lint" => Self::Lint { file: needed("file"), json: json() },
-            "diff" => Self::Diff { old: needed("old"), new: needed("new"), json: json() },
+            "lint" => Self::Lint { file: required("file"), json: json() },
+            "diff" => Self::Diff { old: required("old"), new: required("new"), json: json() },
             _ => Self::Show(Show {
                 file: text("prices"),
                 config: text("config"),
-                model: needed("model"),
+                model: required("model"),
                 at_us: matches.get_one("at").copied().unwrap_or_else(now),
                 tier: text("tier"),
                 provider: text("provider").unwrap_or_default(),
@@ -117,11 +117,8 @@ pub(crate) fn command() -> Command {
     let flag = |name: &'static str, shown: &'static str, help: &'static str| {
         Arg::new(name).long(name).value_name(shown).help(help)
     };
-    let format = || {
-        flag("format", "NAME", "For people, or for programs")
-            .value_parser(["table", "json"])
-            .default_value("table")
-    };
+    let format =
+        || flag("format", "NAME", "Output format").value_parser(["table", "json"]).default_value("table");
     let currency = || {
         flag("currency", "CODE", "Currency of the prices, by ISO 4217")
             .default_value("USD")
@@ -133,7 +130,7 @@ pub(crate) fn command() -> Command {
     };
     let price = |name: &'static str, help: &'static str| flag(name, "PRICE", help).value_parser(init::price);
     Command::new("prices")
-        .about("Price files: import, check, compare and look things up in them")
+        .about("Import, check, compare and query price files")
         .after_help(EXAMPLES)
         .subcommand_required(true)
         .arg_required_else_help(true)
@@ -154,65 +151,66 @@ pub(crate) fn command() -> Command {
         )
         .subcommand(
             Command::new("import-litellm")
-                .about("Make a price file of LiteLLM's price map (model_prices_and_context_window.json)")
-                .arg(file("file", "FILE", "The map"))
+                .about("Convert LiteLLM's price map (model_prices_and_context_window.json) to a price file")
+                .arg(file("file", "FILE", "LiteLLM's price map"))
                 .arg(currency())
                 .arg(
                     Arg::new("version-name")
                         .long("version-name")
                         .value_name("NAME")
-                        .help("What the version is to be called; by default litellm- and a hash of the map"),
+                        .help("Version of the price file; by default litellm- and a hash of the map"),
                 )
                 .arg(out()),
         )
         .subcommand(
             Command::new("lint")
-                .about("Say everything that is wrong or doubtful in a price file, with lines")
-                .arg(file("file", "FILE", "The price file"))
+                .about("Show all errors and warnings of a price file, with lines")
+                .arg(file("file", "FILE", "Price file"))
                 .arg(format()),
         )
         .subcommand(
             Command::new("diff")
-                .about("Say which prices differ between two files, for a million tokens")
-                .arg(file("old", "OLD", "The file before"))
-                .arg(file("new", "NEW", "The file after"))
+                .about("Show the differences between two price files, per million tokens")
+                .arg(file("old", "OLD", "Old price file"))
+                .arg(file("new", "NEW", "New price file"))
                 .arg(format()),
         )
         .subcommand(
             Command::new("show")
-                .about("Say what a model costs, and which entry says so")
-                .arg(file("model", "MODEL", "The model, as requests name it"))
+                .about("Show the price of a model and the entry that sets it")
+                .arg(file("model", "MODEL", "Model, as requests name it"))
                 .arg(
                     Arg::new("prices")
                         .long("prices")
                         .value_name("FILE")
-                        .help(format!("The price file [env: {}]", variable("prices"))),
+                        .help(format!("Price file [env: {}]", variable("prices"))),
                 )
                 .arg(
                     Arg::new("config")
                         .long("config")
                         .value_name("FILE")
-                        .help(format!("The settings file that names it [env: {}]", variable("config"))),
+                        .help(format!("Settings file that names the price file [env: {}]", variable("config"))),
                 )
                 .arg(
-                    flag("at", "DATE", "When, as in 2026-11-21 or 2026-11-21T09:00:00Z; by default now")
+                    flag("at", "DATE", "Time, as in 2026-11-21 or 2026-11-21T09:00:00Z; by default now")
                         .value_parser(at),
                 )
-                .arg(flag("tier", "NAME", "The service tier; by default the ordinary one"))
-                .arg(flag("provider", "NAME", "The kind of server, where entries are restricted by it"))
-                .arg(flag("upstream", "NAME", "The upstream, where entries are restricted by it"))
+                .arg(flag("tier", "NAME", "Service tier; by default standard"))
+                .arg(flag("provider", "NAME", "Server type, for entries that are restricted to one"))
+                .arg(flag("upstream", "NAME", "Upstream, for entries that are restricted to one"))
                 .arg(format()),
         )
 }
 
-/// Does it.
+/// Executes the subcommand.
 pub(crate) fn run(args: &PricesArgs) -> Result<ExitCode, PricesError> {
     match args {
         PricesArgs::Import { map, currency, version, out } => {
             let json = text(map).map_err(|error| PricesError::Read(map.clone(), error))?;
-            let how = litellm::Wish { version: version.clone(), currency: *currency };
-            let import = litellm::import(&json, &how).map_err(|why| PricesError::NoMap(map.clone(), why))?;
-            imported(&import, out.as_ref())
+            let options = litellm::Wish { version: version.clone(), currency: *currency };
+            let import =
+                litellm::import(&json, &options).map_err(|error| PricesError::NoMap(map.clone(), error))?;
+            write_import(&import, out.as_ref())
         }
         PricesArgs::Init(args) => {
             let text =
@@ -221,7 +219,7 @@ pub(crate) fn run(args: &PricesArgs) -> Result<ExitCode, PricesError> {
                 Some(path) => {
                     init::create(path, &text).map_err(|error| PricesError::Write(path.clone(), error))?;
                 }
-                None => say(&text),
+                None => print(&text),
             }
             Ok(ExitCode::SUCCESS)
         }
@@ -233,12 +231,12 @@ pub(crate) fn run(args: &PricesArgs) -> Result<ExitCode, PricesError> {
                 (book, warnings)
             });
             let code = if read.is_ok() { ExitCode::SUCCESS } else { ExitCode::from(INVALID_SETTINGS) };
-            say(&if *json { told::lint_json(file, &read) } else { told::lint(file, &read) });
+            print(&if *json { render::lint_json(file, &read) } else { render::lint(file, &read) });
             Ok(code)
         }
         PricesArgs::Diff { old, new, json } => {
             let (old, new) = (book(old)?, book(new)?);
-            say(&if *json { told::diff_json(&old, &new) } else { told::diff(&old, &new) });
+            print(&if *json { render::diff_json(&old, &new) } else { render::diff(&old, &new) });
             Ok(ExitCode::SUCCESS)
         }
         PricesArgs::Show(args) => {
@@ -246,28 +244,28 @@ pub(crate) fn run(args: &PricesArgs) -> Result<ExitCode, PricesError> {
             let file = named.map_err(PricesError::Config)?.ok_or(PricesError::Unnamed)?;
             let book = book(&file)?;
             let entry = book.find(&args.model, &args.provider, &args.upstream, args.at_us);
-            let entry = entry.ok_or_else(|| PricesError::NoEntry(told::unpriced(&book, &file, args)))?;
-            say(&if args.json {
-                told::show_json(&book, entry, args)
+            let entry = entry.ok_or_else(|| PricesError::NoEntry(render::unpriced(&book, &file, args)))?;
+            print(&if args.json {
+                render::show_json(&book, entry, args)
             } else {
-                told::show(&book, entry, args)
+                render::show(&book, entry, args)
             });
             Ok(ExitCode::SUCCESS)
         }
     }
 }
 
-fn imported(import: &Import, out: Option<&PathBuf>) -> Result<ExitCode, PricesError> {
-    // Whatever was in the map, the file must be one.
+fn write_import(import: &Import, out: Option<&PathBuf>) -> Result<ExitCode, PricesError> {
+    // The result must be a valid price file, whatever the map holds.
     Book::read(&import.file).map_err(|problems| PricesError::Wrong("the import".to_owned(), problems))?;
     match out {
         Some(path) => {
             std::fs::write(path, &import.file).map_err(|error| PricesError::Write(path.clone(), error))?;
         }
-        None => say(&import.file),
+        None => print(&import.file),
     }
-    // Without a stderr there is nobody to tell.
-    let _ = io::stderr().write_all(told::import(import).as_bytes());
+    // Without a stderr the message has no reader.
+    let _ = io::stderr().write_all(render::import(import).as_bytes());
     Ok(ExitCode::SUCCESS)
 }
 
@@ -279,8 +277,8 @@ fn book(file: &str) -> Result<Book, PricesError> {
     }
 }
 
-fn say(text: &str) {
-    // A reader that hung up has read what it wanted.
+fn print(text: &str) {
+    // A closed pipe is no error: its reader has enough.
     let _ = io::stdout().write_all(text.as_bytes());
 }
 
@@ -300,7 +298,7 @@ fn currency(text: &str) -> Result<Currency, String> {
         .ok_or_else(|| "write its three capital letters, as in USD or EUR".to_owned())
 }
 
-/// Why it could not be done.
+/// The error of a subcommand.
 #[derive(Debug)]
 pub(crate) enum PricesError {
     Read(String, io::Error),
@@ -321,20 +319,20 @@ impl fmt::Display for PricesError {
             Self::Write(path, error) => {
                 write!(f, "cannot write {}: {error}; name another file with --out", path.display())
             }
-            Self::NoMap(file, why) => write!(
+            Self::NoMap(file, error) => write!(
                 f,
-                "{file} is no price map: {why}; name LiteLLM's model_prices_and_context_window.json"
+                "{file} is no price map: {error}; name LiteLLM's model_prices_and_context_window.json"
             ),
             Self::Wrong(file, problems) => {
                 write!(f, "{file} is no price file:")?;
                 problems.iter().try_for_each(|problem| write!(f, "\n  {problem}"))
             }
-            Self::NoEntry(why) => f.write_str(why),
+            Self::NoEntry(text) => f.write_str(text),
             Self::Config(error) => write!(f, "{error}"),
             Self::Unnamed => write!(
                 f,
-                "no price file is named; give --prices FILE, or --config FILE with a settings file that names one by \
-                 `prices`, or set {}",
+                "no price file is named; add --prices FILE, or --config FILE with a settings file that sets `prices`, \
+                 or set {}",
                 variable("prices")
             ),
         }
@@ -353,8 +351,7 @@ Examples:
   tokenmeter prices show gpt-4o --prices prices.yaml \\
     --at 2026-11-21 --tier batch
 
-Exit codes: 1 could not be read, or has no such model; 2 what lint looked at is
-no price file.";
+Exit codes: 1 a file cannot be read, or has no such model; 2 lint found errors.";
 
 #[cfg(test)]
 #[path = "prices_tests.rs"]

@@ -1,15 +1,15 @@
-//! What the command says of the example, and of what is wrong.
+//! The flags and the output of `prices`.
 
 use std::ffi::OsString;
 
 use ::price::{Book, instant};
 
-use super::{PricesArgs, Show, told};
+use super::{PricesArgs, Show, render};
 use crate::cli::{Action, read};
 
 const EXAMPLE: &str = include_str!("../../../../examples/prices.yaml");
 
-fn asked(line: &str) -> PricesArgs {
+fn parse(line: &str) -> PricesArgs {
     match read(line.split(' ').map(OsString::from)) {
         Ok(Action::Prices(args)) => args,
         other => panic!("{line}: {other:?}"),
@@ -17,7 +17,7 @@ fn asked(line: &str) -> PricesArgs {
 }
 
 fn show(line: &str) -> Show {
-    match asked(&format!("tokenmeter prices show {line} --prices p.yaml")) {
+    match parse(&format!("tokenmeter prices show {line} --prices p.yaml")) {
         PricesArgs::Show(args) => args,
         other => panic!("{line}: {other:?}"),
     }
@@ -30,31 +30,31 @@ fn book(text: &str) -> Book {
 fn shown(line: &str) -> String {
     let (book, args) = (book(EXAMPLE), show(line));
     let entry = book.find(&args.model, &args.provider, &args.upstream, args.at_us).expect("it has a price");
-    told::show(&book, entry, &args)
+    render::show(&book, entry, &args)
 }
 
 #[test]
-fn flags_say_what_is_wanted() {
+fn flags_are_parsed() {
     let PricesArgs::Import { map, currency, version, out } =
-        asked("tokenmeter prices import-litellm m.json --currency EUR --version-name v --out o.yaml")
+        parse("tokenmeter prices import-litellm m.json --currency EUR --version-name v --out o.yaml")
     else {
         panic!("an import")
     };
     assert_eq!((&*map, currency.code(), version.as_deref()), ("m.json", "EUR", Some("v")));
     assert_eq!(out.as_deref(), Some("o.yaml".as_ref()));
-    let PricesArgs::Init(init) = asked("tokenmeter prices init a b --input 0.1 --output 2 --currency EUR")
+    let PricesArgs::Init(init) = parse("tokenmeter prices init a b --input 0.1 --output 2 --currency EUR")
     else {
         panic!("a first file")
     };
     assert_eq!((init.models.len(), &*init.input, init.cached_input, &*init.output), (2, "0.1", None, "2"));
     assert_eq!((init.currency.code(), init.out), ("EUR", None));
     assert_eq!(
-        asked("tokenmeter prices lint p.yaml"),
+        parse("tokenmeter prices lint p.yaml"),
         PricesArgs::Lint { file: "p.yaml".to_owned(), json: false }
     );
     assert_eq!(show("m --at 2026-11-21").at_us, instant::read("2026-11-21").expect("a date"));
     assert!(show("m").at_us > instant::read("2026-01-01").expect("a date"));
-    for wrong in [
+    for invalid in [
         "",
         " show",
         " show m --prices p --at yesterday",
@@ -63,13 +63,13 @@ fn flags_say_what_is_wanted() {
         " init m",
         " init --input -1 --output 1",
     ] {
-        let line = format!("tokenmeter prices{wrong}");
+        let line = format!("tokenmeter prices{invalid}");
         assert!(read(line.split(' ').map(OsString::from)).is_err(), "{line}");
     }
 }
 
 #[test]
-fn a_models_prices_are_shown_with_the_entry_that_says_them() {
+fn show_prints_the_prices_and_their_entry() {
     let text = shown("gpt-4o --at 2026-09-30");
     assert!(text.contains("entry    gpt-4o (until 2026-10-01), line 22\n"), "{text}");
     assert!(text.contains("\ninput                   5.00\n"), "{text}");
@@ -87,7 +87,7 @@ fn a_models_prices_are_shown_with_the_entry_that_says_them() {
 }
 
 #[test]
-fn what_a_model_is_is_shown_as_of_the_day_asked_for() {
+fn show_prints_the_family_of_the_given_day() {
     let book = book(
         "version: v\ncurrency: EUR\nmodels:\n\
          - {name: m, input: 1, family: One}\n\
@@ -96,20 +96,20 @@ fn what_a_model_is_is_shown_as_of_the_day_asked_for() {
     for (day, family) in [("2026-09-30", "One"), ("2026-10-01", "Two")] {
         let args = show(&format!("m --at {day}"));
         let entry = book.find("m", "", "", args.at_us).expect("it has a price");
-        let text = told::show(&book, entry, &args);
+        let text = render::show(&book, entry, &args);
         assert!(text.contains(&format!("is       family {family}\n")), "{day}: {text}");
         let json: serde_json::Value =
-            serde_json::from_str(&told::show_json(&book, entry, &args)).expect("it is JSON");
+            serde_json::from_str(&render::show_json(&book, entry, &args)).expect("it is JSON");
         assert_eq!(json["family"], family, "{day}");
     }
 }
 
 #[test]
-fn programs_get_the_same_as_text() {
+fn json_has_the_content_of_the_text() {
     let (book, args) = (book(EXAMPLE), show("deep-thinker --at 2026-11-21"));
     let entry = book.find("deep-thinker", "", "", args.at_us).expect("it has a price");
     let json: serde_json::Value =
-        serde_json::from_str(&told::show_json(&book, entry, &args)).expect("it is JSON");
+        serde_json::from_str(&render::show_json(&book, entry, &args)).expect("it is JSON");
     assert_eq!(json["rates"][0]["tokens"]["reasoning"]["per_million"], "1.10");
     assert_eq!(
         json["rates"][0]["tokens"]["cached_input"],
@@ -121,31 +121,31 @@ fn programs_get_the_same_as_text() {
 }
 
 #[test]
-fn a_model_without_a_price_is_told_with_what_may_have_been_meant() {
-    for (line, what) in [
+fn unpriced_model_gets_suggestions() {
+    for (line, part) in [
         ("gpt4o --at 2026-11-21", "did you mean `gpt-4o`?"),
-        ("gpt-4o-2024-11-20 --at 2026-01-01", "there and then, but gpt-4o (from 2026-10-01)"),
+        ("gpt-4o-2024-11-20 --at 2026-01-01", "with these flags, but has gpt-4o (from 2026-10-01)"),
         (
             "qwen3-8b --at 2026-11-21",
-            "but qwen3-8b (provider vllm); qwen3-8b (upstream spot); see --at, --provider",
+            "but has qwen3-8b (provider vllm); qwen3-8b (upstream spot); see --at, --provider",
         ),
         ("something-else --at 2026-11-21", "add one"),
     ] {
         let args = show(line);
-        let (book, text) = (book(EXAMPLE), told::unpriced(&book(EXAMPLE), "p.yaml", &args));
+        let (book, text) = (book(EXAMPLE), render::unpriced(&book(EXAMPLE), "p.yaml", &args));
         assert!(book.find(&args.model, "", "", args.at_us).is_none(), "{line}");
-        assert!(text.contains(what), "{line}: {text}");
+        assert!(text.contains(part), "{line}: {text}");
     }
 }
 
 #[test]
-fn differences_are_told_in_money() {
+fn diff_prints_differences_in_money() {
     let new = EXAMPLE
         .replace("input: 0.10", "input: 0.11")
         .replace("name: deep-thinker", "name: deeper")
         .replace("input: 6.00", "input: 7.00")
         .replace("aliases: [gpt-4o-2024-11-20]", "aliases: [gpt-4o-2024-11-20, omni]");
-    let text = told::diff(&book(EXAMPLE), &book(&new));
+    let text = render::diff(&book(EXAMPLE), &book(&new));
     for expected in [
         "removed deep-thinker\n",
         "added deeper\n",
@@ -155,29 +155,29 @@ fn differences_are_told_in_money() {
     ] {
         assert!(text.contains(expected), "{expected}: {text}");
     }
-    assert!(told::diff(&book(EXAMPLE), &book(EXAMPLE)).ends_with("nothing differs\n"));
+    assert!(render::diff(&book(EXAMPLE), &book(EXAMPLE)).ends_with("nothing differs\n"));
     let json: serde_json::Value =
-        serde_json::from_str(&told::diff_json(&book(EXAMPLE), &book(&new))).expect("JSON");
+        serde_json::from_str(&render::diff_json(&book(EXAMPLE), &book(&new))).expect("JSON");
     assert_eq!(json["changes"].as_array().map(Vec::len), Some(5), "{json:#}");
     let euros = EXAMPLE.replace("currency: USD", "currency: EUR");
-    assert!(told::diff(&book(EXAMPLE), &book(&euros)).contains("currency  USD -> EUR\n"));
+    assert!(render::diff(&book(EXAMPLE), &book(&euros)).contains("currency  USD -> EUR\n"));
 }
 
 #[test]
-fn mistakes_and_doubts_have_their_lines() {
+fn lint_prints_errors_and_warnings_with_lines() {
     let wrong =
         EXAMPLE.replace("output: 0.40", "output: -0.40").replace("name: deep-thinker", "nmae: deep-thinker");
     let read = Book::read(&wrong);
-    let text = told::lint("p.yaml", &read);
+    let text = render::lint("p.yaml", &read);
     assert!(text.starts_with("p.yaml:13: `output`: `-0.40` is below nothing; "), "{text}");
     assert!(text.contains("p.yaml:57: there is no key `nmae`; did you mean `name`?\n"), "{text}");
     assert!(text.ends_with("p.yaml: 2 errors\n"), "{text}");
     let json: serde_json::Value =
-        serde_json::from_str(&told::lint_json("p.yaml", &read)).expect("it is JSON");
+        serde_json::from_str(&render::lint_json("p.yaml", &read)).expect("it is JSON");
     assert_eq!((&json["right"], &json["problems"][0]["line"]), (&false.into(), &13.into()));
 
     let doubtful = EXAMPLE.replace("output: 0.40", "output: 0.4000004");
-    let text = told::lint("p.yaml", &Book::read(&doubtful));
+    let text = render::lint("p.yaml", &Book::read(&doubtful));
     assert!(text.starts_with("p.yaml:13: warning: `output`: 0.4000004 was rounded to 0.40,"), "{text}");
     assert!(text.contains("USD, 7 entries, 12 rates, 1 warning, hash "), "{text}");
 }

@@ -1,5 +1,5 @@
-//! The command `ledger reprice`: charges what is in the ledger again by another price file, as
-//! corrections beside the rows, and says what that comes to.
+//! The command `ledger reprice`: charges the exchanges of a ledger by another price file, as
+//! corrections beside the rows, and prints the result.
 
 use std::fmt;
 use std::fs;
@@ -14,11 +14,11 @@ use price::{Book, Problem};
 use text::{Glob, in_threes, money, table};
 
 use super::ledger_path::{self, NoLedger};
+use super::operator;
 use super::spend::filters;
-use super::who;
 use crate::machine::ThisMachine;
 
-/// What is to be charged again.
+/// The arguments of `ledger reprice`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RepriceArgs {
     ledger: Option<String>,
@@ -32,7 +32,7 @@ pub struct RepriceArgs {
 }
 
 impl RepriceArgs {
-    /// As the flags have it.
+    /// Reads the parsed flags.
     pub(crate) fn of(matches: &ArgMatches) -> Self {
         let text = |name: &str| matches.get_one::<String>(name).cloned();
         let of_model = text("model").map(|model| Filter {
@@ -44,12 +44,12 @@ impl RepriceArgs {
             ledger: text("ledger"),
             config: text("config"),
             range: Range {
-                since_us: matches.get_one("since").copied().expect("clap asks for it"),
-                until_us: matches.get_one("until").copied().expect("clap asks for it"),
+                since_us: matches.get_one("since").copied().expect("clap requires it"),
+                until_us: matches.get_one("until").copied().expect("clap requires it"),
             },
             filters: matches.get_many("where").into_iter().flatten().cloned().chain(of_model).collect(),
             unpriced_only: matches.get_flag("unpriced-only"),
-            prices: matches.get_one::<PathBuf>("prices").cloned().expect("clap asks for it"),
+            prices: matches.get_one::<PathBuf>("prices").cloned().expect("clap requires it"),
             who: text("who"),
             dry_run: matches.get_flag("dry-run"),
         }
@@ -67,47 +67,52 @@ pub(crate) fn command() -> Command {
             .help(help)
     };
     Command::new("reprice")
-        .about("Charge again by another price file: a correction for each exchange whose charge differs")
+        .about("Charge by another price file: enter a correction for each exchange whose charge differs")
         .after_help(EXAMPLES)
         .args(ledger_path::of_files())
-        .arg(time("since", "What ended from then on: a month (2026-10), a day or a time in UTC"))
-        .arg(time("until", "And before then, exclusive"))
+        .arg(time(
+            "since",
+            "Start of the range, by the end of exchanges: a month (2026-10), a day or a time in UTC",
+        ))
+        .arg(time("until", "End of the range, exclusive"))
         .arg(
             Arg::new("prices")
                 .long("prices")
                 .value_name("FILE")
                 .required(true)
                 .value_parser(clap::value_parser!(PathBuf))
-                .help("The price file to charge by"),
+                .help("Price file to charge by"),
         )
         .arg(
             Arg::new("model")
                 .long("model")
                 .value_name("PATTERN")
-                .help("Of these models only, as in llama*; by default of all"),
+                .help("Only these models, as in llama*; by default all"),
         )
-        .arg(filters("Only these, by the price that holds now; keys and patterns are those of `spend`"))
+        .arg(filters(
+            "Only matching exchanges, by their current charge; keys and patterns are those of `spend`",
+        ))
         .arg(
             Arg::new("unpriced-only")
                 .long("unpriced-only")
                 .action(ArgAction::SetTrue)
-                .help("Only exchanges that have no price now"),
+                .help("Only exchanges without a price"),
         )
         .arg(
             Arg::new("who")
                 .long("who")
                 .value_name("NAME")
-                .help("Who does this, for the audit trail; by default the name this process's user has"),
+                .help("Operator's name, for the audit trail; by default the user of this process"),
         )
         .arg(
             Arg::new("dry-run")
                 .long("dry-run")
                 .action(ArgAction::SetTrue)
-                .help("Say what it would come to, by tenant and model, and change nothing"),
+                .help("Show the result by tenant and model, and change nothing"),
         )
 }
 
-/// Charges again, and says what it came to.
+/// Reprices, and prints the result.
 pub(crate) fn run(args: &RepriceArgs) -> Result<ExitCode, RepriceError> {
     let ledger =
         ledger_path::named(args.ledger.as_deref(), args.config.as_deref()).map_err(RepriceError::NoLedger)?;
@@ -115,8 +120,8 @@ pub(crate) fn run(args: &RepriceArgs) -> Result<ExitCode, RepriceError> {
         return Err(RepriceError::Remote);
     }
     let book = book(&args.prices)?;
-    let who = who::named(args.who.as_deref(), &ThisMachine);
-    let asked = Reprice {
+    let who = operator::name(args.who.as_deref(), &ThisMachine);
+    let request = Reprice {
         range: args.range,
         filters: &args.filters,
         unpriced_only: args.unpriced_only,
@@ -127,13 +132,13 @@ pub(crate) fn run(args: &RepriceArgs) -> Result<ExitCode, RepriceError> {
     let outcome = if args.dry_run {
         let store =
             Store::open_read(Path::new(&ledger)).map_err(|failure| RepriceError::Ledger(failure.into()))?;
-        ledger::rehearse(&store, &asked)
+        ledger::rehearse(&store, &request)
     } else {
-        ledger::reprice(Path::new(&ledger), &asked)
+        ledger::reprice(Path::new(&ledger), &request)
     };
     let outcome = outcome.map_err(RepriceError::Ledger)?;
-    // A reader that hung up has read what it wanted.
-    let _ = io::stdout().write_all(told(&outcome, &book, args.dry_run).as_bytes());
+    // A closed pipe is no error: its reader has enough.
+    let _ = io::stdout().write_all(summary(&outcome, &book, args.dry_run).as_bytes());
     Ok(ExitCode::SUCCESS)
 }
 
@@ -147,13 +152,13 @@ fn book(path: &Path) -> Result<Book, RepriceError> {
     Ok(book)
 }
 
-fn told(outcome: &Outcome, book: &Book, dry: bool) -> String {
+fn summary(outcome: &Outcome, book: &Book, dry: bool) -> String {
     let number = |count: u64| in_threes(&count.to_string());
     let code = book.currency();
     let code = code.code();
     let mut lines = vec![
         format!(
-            "{} looked at, by price book {} ({})",
+            "{} compared with price book {} ({})",
             exchanges(outcome.exchanges),
             book.version(),
             book.hash()
@@ -180,7 +185,7 @@ fn told(outcome: &Outcome, book: &Book, dry: bool) -> String {
     }
     for ((model, why), count) in &outcome.unpriced {
         lines.push(format!(
-            "not changed: {} of {}, which the book does not price ({})",
+            "not changed: {} of {}, for which the book has no price ({})",
             exchanges(*count),
             model.escape_debug(),
             why.name()
@@ -188,7 +193,7 @@ fn told(outcome: &Outcome, book: &Book, dry: bool) -> String {
     }
     for (model, count) in &outcome.gone {
         lines.push(format!(
-            "not changed: {} of {}, whose rows are not kept",
+            "not changed: {} of {}, whose rows are compacted away",
             exchanges(*count),
             model.escape_debug()
         ));
@@ -197,14 +202,14 @@ fn told(outcome: &Outcome, book: &Book, dry: bool) -> String {
         lines.push(format!("not changed: {} more", exchanges(outcome.unlisted)));
     }
     lines.push(match dry {
-        true => "nothing was changed: it was a dry run".to_owned(),
+        true => "dry run: nothing was changed".to_owned(),
         false if outcome.entered == 1 => "1 correction was entered".to_owned(),
         false => format!("{} corrections were entered", number(outcome.entered)),
     });
     lines.join("\n") + "\n"
 }
 
-/// What differs, a line for each tenant and model, in the one currency that a book has.
+/// Renders the differences, a line per tenant and model, in the book's currency.
 fn changes(outcome: &Outcome, code: &str) -> Vec<String> {
     if outcome.changes.is_empty() {
         return Vec::new();
@@ -238,7 +243,7 @@ fn changes(outcome: &Outcome, code: &str) -> Vec<String> {
         };
         rows.push(row("total", "", &total));
     }
-    // Numbers to the right, names to the left.
+    // Numbers are right-aligned, names left-aligned.
     let lines = table(&rows, |column| (2..7).contains(&column));
     lines.into_iter().map(|line| format!("  {line}")).collect()
 }
@@ -250,7 +255,7 @@ fn exchanges(count: u64) -> String {
     }
 }
 
-/// Why nothing was charged again.
+/// The error of a repricing.
 #[derive(Debug)]
 pub(crate) enum RepriceError {
     NoLedger(NoLedger),
@@ -266,13 +271,13 @@ impl fmt::Display for RepriceError {
         match self {
             Self::NoLedger(error) => write!(f, "{error}"),
             Self::Remote => f.write_str(
-                "a central store is not written by hand: reprice the ledger file of each proxy, and its corrections are shipped like rows",
+                "a central store cannot be repriced: reprice the ledger file of each proxy; its corrections are shipped like rows",
             ),
             Self::Unread(path, error) => {
                 write!(f, "cannot read {}: {error}; name a price file with --prices", path.display())
             }
             Self::Prices(path, problems) => {
-                write!(f, "{} cannot be charged by:", path.display())?;
+                write!(f, "{} is not a valid price file:", path.display())?;
                 problems.iter().try_for_each(|problem| write!(f, "\n  {problem}"))
             }
             Self::Ledger(trouble) => write!(f, "{trouble}"),
@@ -291,10 +296,10 @@ Examples:
   tokenmeter ledger reprice --ledger tokenmeter.db --prices prices.yaml \\
     --since 2026-10 --until 2026-11 --unpriced-only
 
-Rows are never changed: a correction stands beside each whose charge differs,
-billed in its month or, where that is closed, in the open one, and `audit` keeps
-who did it. It works while a proxy writes the ledger, and doing it twice adds
-nothing.";
+Rows never change: a correction is added for each whose charge differs, billed
+in the row's month or, if that is closed, in the open one; the table `audit`
+records the operator. The command works while a proxy writes the ledger, and
+running it twice adds nothing.";
 
 #[cfg(test)]
 #[path = "reprice_tests.rs"]

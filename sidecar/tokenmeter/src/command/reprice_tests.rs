@@ -1,8 +1,8 @@
-//! What the flags of `ledger reprice` mean, and that it does what it says on a ledger of its own.
+//! The flags of `ledger reprice`, and its result on a ledger.
 
 use std::process::ExitCode;
 
-use super::{RepriceArgs, command, run, told};
+use super::{RepriceArgs, command, run, summary};
 
 fn args(line: &str) -> Result<RepriceArgs, String> {
     let matches =
@@ -11,7 +11,7 @@ fn args(line: &str) -> Result<RepriceArgs, String> {
 }
 
 #[test]
-fn flags() {
+fn flags_are_parsed() {
     command().debug_assert();
     let line = "reprice --since 2026-10 --until 2026-11 --prices p.yaml --model llama* --where tenant!=acme";
     let args = args(&format!("{line} --unpriced-only --dry-run")).unwrap();
@@ -26,7 +26,7 @@ fn flags() {
 }
 
 #[test]
-fn what_is_missing_is_told_with_what_to_do() {
+fn errors_have_remedies() {
     let line = "reprice --since 2026-10 --until 2026-11 --prices /nowhere/p.yaml --ledger";
     let error = run(&args(&format!("{line} x.db")).unwrap()).unwrap_err().to_string();
     assert!(error.contains("/nowhere/p.yaml") && error.contains("--prices"), "{error}");
@@ -35,7 +35,7 @@ fn what_is_missing_is_told_with_what_to_do() {
 }
 
 #[test]
-fn it_charges_again_and_says_so() {
+fn repricing_prints_its_result() {
     let folder = std::env::temp_dir().join(format!("reprice-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let prices = folder.join("prices.yaml");
@@ -68,21 +68,21 @@ fn it_charges_again_and_says_so() {
         unpriced: [(("new".into(), price::Unpriced::Model), 3)].into(),
         ..ledger::Outcome::default()
     };
-    let text = told(&outcome, &book, false);
-    for said in [
-        "1,200 exchanges looked at",
+    let text = summary(&outcome, &book, false);
+    for part in [
+        "1,200 exchanges compared with",
         "1,189 are charged the same by that book",
         "7 differ, 2 of them had no price: 1.00 USD before, 1.50 USD after, 0.50 USD in corrections",
-        "3 exchanges of new, which the book does not price (model)",
-        "1 exchange of old, whose rows are not kept",
+        "3 exchanges of new, for which the book has no price (model)",
+        "1 exchange of old, whose rows are compacted away",
         "7 corrections were entered",
     ] {
-        assert!(text.contains(said), "{said} is not in\n{text}");
+        assert!(text.contains(part), "{part} is not in\n{text}");
     }
 }
 
 #[test]
-fn a_rehearsal_says_what_differs_by_tenant_and_model() {
+fn dry_run_lists_differences_by_tenant_and_model() {
     let (book, _) =
         price::Book::read("version: v\ncurrency: EUR\nmodels:\n  - {name: m, input: 1, output: 2}\n")
             .unwrap();
@@ -114,8 +114,8 @@ fn a_rehearsal_says_what_differs_by_tenant_and_model() {
   others                   2         0    0.00   0.00        0.00  EUR
   total                1,203         1   12.00  10.25       -1.75  EUR
 ";
-    let text = told(&outcome, &book, true);
+    let text = summary(&outcome, &book, true);
     assert!(text.contains(expected), "{text}");
-    assert!(!told(&outcome, &book, false).contains("difference"), "what was done is in the ledger");
-    assert!(!told(&ledger::Outcome::default(), &book, true).contains("tenant"), "nothing differs");
+    assert!(!summary(&outcome, &book, false).contains("difference"), "the ledger has the corrections");
+    assert!(!summary(&ledger::Outcome::default(), &book, true).contains("tenant"), "nothing differs");
 }

@@ -1,5 +1,5 @@
-//! The command `spend`: what each tenant spent, from a ledger on disk or in a central store, for people,
-//! programs, spreadsheets or FinOps tools.
+//! The command `spend`: reports the spend from a ledger file or a central store, as a table, JSON, CSV or
+//! FOCUS.
 
 use std::fmt;
 use std::fs::File;
@@ -28,7 +28,7 @@ use crate::machine::ThisMachine;
 use crate::plan::{prices, store};
 use crate::settings::variable;
 
-/// What is asked.
+/// The arguments of `spend`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpendArgs {
     ledger: Option<String>,
@@ -52,13 +52,13 @@ enum Format {
 }
 
 impl SpendArgs {
-    /// As the flags have it.
+    /// Reads the parsed flags.
     pub(crate) fn of(matches: &ArgMatches) -> Self {
         let text = |name: &str| matches.get_one::<String>(name).cloned();
         let word = |name: &str| matches.get_one::<String>(name).map_or("", String::as_str);
         let now_us = ledger::now_us();
         let this = period::month_at(period::day_at(now_us));
-        let month = |name: &str| matches.get_one::<MonthArg>(name).map(|asked| asked.from(this));
+        let month = |name: &str| matches.get_one::<MonthArg>(name).map(|month| month.relative_to(this));
         let of_month = month("month");
         let top = matches.get_one("top").copied();
         let of_month = of_month.map(|month| Range {
@@ -84,7 +84,7 @@ impl SpendArgs {
                 by,
                 filters: matches.get_many("where").into_iter().flatten().cloned().collect(),
                 basis: if word("basis") == "gpu" { Basis::Gpu } else { Basis::Price },
-                // The first rows are the dearest, if nothing else is asked for.
+                // With --top, rows are sorted by cost unless --sort is given.
                 order: match word("sort") {
                     "" if top.is_some() => Order::Cost,
                     sort => Order::ALL.into_iter().find(|order| order.name() == sort).unwrap_or_default(),
@@ -116,7 +116,7 @@ impl SpendArgs {
     }
 }
 
-/// The flag `--where`, which `ledger reprice` has, too.
+/// Returns the flag `--where`, which `ledger reprice` shares.
 pub(super) fn filters(help: &'static str) -> Arg {
     Arg::new("where")
         .long("where")
@@ -129,25 +129,25 @@ pub(super) fn filters(help: &'static str) -> Arg {
 /// The command line of `spend`.
 pub(crate) fn command() -> Command {
     Command::new("spend")
-        .about("Show what each tenant spent, from the ledger: exact, and how sure it is")
+        .about("Report the spend from the ledger, exactly, with the provenance of its counts")
         .after_help(EXAMPLES)
         .args(ledger_path::arguments())
         .arg(time(
             "since",
-            "From then on: a month (2026-10), a day or a time in UTC; by default from the beginning",
+            "Start of the range: a month (2026-10), a day or a time in UTC; by default the first row",
         ))
-        .arg(time("until", "Up to then, exclusive: 2026-11 is all of October; by default to the end"))
+        .arg(time("until", "End of the range, exclusive: 2026-11 includes all of October; by default the last row"))
         .arg(
             Arg::new("month")
                 .long("month")
                 .value_name("MONTH")
                 .value_parser(month)
                 .conflicts_with_all(["since", "until"])
-                .help("What was used in that month: 2026-10, this or last"),
+                .help("Usage of a month: 2026-10, this or last"),
         )
         .arg(
             Arg::new("billed").long("billed").value_name("MONTH").value_parser(month).help(
-                "What is billed in that month (2026-10, this or last): its own usage, and what came for closed months \
+                "Charges billed in a month (2026-10, this or last): its usage, and late charges of closed months \
                  before it",
             ),
         )
@@ -158,66 +158,66 @@ pub(crate) fn command() -> Command {
                 .value_delimiter(',')
                 .action(ArgAction::Append)
                 .value_parser(key)
-                .help(format!("A row for each value of these: {}", names())),
+                .help(format!("Group by these keys: {}", names())),
         )
         .arg(filters(
-            "Only these; `*` is any letters, `\\,` a comma, KEY!= all but them; repeat it for a second key",
+            "Only matching exchanges; `*` matches any text, `\\,` is a comma, KEY!= excludes; repeat for another key",
         ))
         .arg(choice(
             "basis",
             &["price", "gpu"],
             "price",
-            "Money by tokens and the price book, or by GPU time and energy",
+            "Cost by the price book, or by GPU time and energy",
         ))
         .arg(
             Arg::new("sort")
                 .long("sort")
                 .value_name("NAME")
                 .value_parser(clap::builder::PossibleValuesParser::new(Order::ALL.map(Order::name)))
-                .help("The order of the rows; by default keys, with --top cost"),
+                .help("Order of the rows; by default keys, with --top cost"),
         )
         .arg(
             Arg::new("top")
                 .long("top")
                 .value_name("N")
                 .value_parser(|text: &str| text.parse::<usize>().ok().filter(|rows| *rows > 0).ok_or("write 1 or more"))
-                .help("Only the first N rows; the total is of all"),
+                .help("Only the first N rows; the total covers all"),
         )
         .arg(choice(
             "format",
             &["table", "json", "csv", "focus"],
             "table",
-            "For people, programs, spreadsheets, or FinOps tools; with the last two, notes go to stderr",
+            "Output format; csv and focus print notes to stderr",
         ))
         .arg(
             Arg::new("columns")
                 .long("columns")
                 .value_name("NAME,…")
-                .help("CSV: the columns after the keys, or `all`; by default those that most bills need"),
+                .help("CSV: columns after the keys, or `all`; by default the usual ones of a bill"),
         )
-        .arg(choice("focus-version", &Version::ALL.map(Version::name), "1.2", "Which FOCUS"))
+        .arg(choice("focus-version", &Version::ALL.map(Version::name), "1.2", "FOCUS version"))
         .arg(choice(
             "billing",
             &["showback", "chargeback"],
             "showback",
-            "FOCUS: whether BilledCost is 0 or what it costs",
+            "FOCUS: BilledCost is 0 with showback, the cost with chargeback",
         ))
         .arg(
             Arg::new("issuer")
                 .long("issuer")
                 .value_name("NAME")
                 .default_value("tokenmeter")
-                .help("FOCUS: who runs this and would send the bill"),
+                .help("FOCUS: issuer of the invoice"),
         )
         .arg(
             Arg::new("service")
                 .long("service")
                 .value_name("NAME")
                 .default_value("LLM Inference")
-                .help("FOCUS: what the service is called"),
+                .help("FOCUS: name of the service"),
         )
         .arg(Arg::new("prices").long("prices").value_name("FILE").help(format!(
-            "FOCUS: the price file, whose entries may say who developed a model, its family and its version [env: {}]",
+            "FOCUS: price file with developer, family and version of models [env: {}]",
             variable("prices")
         )))
         .arg(
@@ -226,7 +226,7 @@ pub(crate) fn command() -> Command {
                 .value_name("N")
                 .value_parser(clap::value_parser!(u32).range(0..=12))
                 .help(
-                    "Round money to N digits after the point, half to even, each row and the total by itself; CSV then has \
+                    "Round money to N decimal places, half to even, each row and the total by itself; CSV then has \
                      rows of totals, marked in its column `row`; by default money is exact",
                 ),
         )
@@ -235,7 +235,7 @@ pub(crate) fn command() -> Command {
                 .long("output")
                 .value_name("FILE")
                 .value_parser(clap::value_parser!(PathBuf))
-                .help("Where it is written; by default to the screen"),
+                .help("Output file; by default stdout"),
         )
 }
 
@@ -248,7 +248,7 @@ fn choice(name: &'static str, of: &[&'static str], usual: &'static str, help: &'
     Arg::new(name).long(name).value_name("NAME").value_parser(parser).default_value(usual).help(help)
 }
 
-/// A month as it is asked for.
+/// A month on the command line.
 #[derive(Clone, Copy, Debug)]
 enum MonthArg {
     Named(Month),
@@ -257,8 +257,8 @@ enum MonthArg {
 }
 
 impl MonthArg {
-    /// The month that is meant in the month `this`.
-    fn from(self, this: Month) -> Month {
+    /// Returns the month, relative to the current month `this`.
+    fn relative_to(self, this: Month) -> Month {
         match self {
             Self::Named(month) => month,
             Self::This => this,
@@ -277,7 +277,7 @@ fn month(text: &str) -> Result<MonthArg, String> {
     }
 }
 
-/// The columns of a sheet that are named.
+/// Returns the columns of a CSV by their names.
 fn columns(names: Option<&str>, basis: Basis) -> Result<Vec<Column>, SpendError> {
     let all = Column::all(basis);
     match names {
@@ -302,7 +302,7 @@ fn names() -> String {
     Key::ALL.map(Key::name).join(", ")
 }
 
-/// Reads, sums and prints.
+/// Prints the report.
 pub(crate) fn run(args: &SpendArgs) -> Result<ExitCode, SpendError> {
     let ledger =
         ledger_path::named(args.ledger.as_deref(), args.config.as_deref()).map_err(SpendError::NoLedger)?;
@@ -312,27 +312,27 @@ pub(crate) fn run(args: &SpendArgs) -> Result<ExitCode, SpendError> {
     let source = open(&ledger)?;
     match &args.output {
         Some(path) => {
-            let mut file = BufWriter::new(Late { path, file: None });
+            let mut file = BufWriter::new(LazyFile { path, file: None });
             print(args, &*source, &mut file)?;
             file.flush().map_err(|error| SpendError::Write(path.clone(), error))?;
         }
         None => {
             let mut screen = BufWriter::new(io::stdout().lock());
             print(args, &*source, &mut screen)?;
-            // A reader that hung up has read what it wanted.
+            // A closed pipe is no error: its reader has enough.
             let _ = screen.flush();
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// A file that is made when something is written to it: what was there stays if the ledger cannot be read.
-struct Late<'a> {
+/// A file that is created at the first write: an existing one stays if the ledger cannot be read.
+struct LazyFile<'a> {
     path: &'a Path,
     file: Option<File>,
 }
 
-impl Write for Late<'_> {
+impl Write for LazyFile<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.file.is_none() {
             self.file = Some(File::create(self.path)?);
@@ -345,7 +345,7 @@ impl Write for Late<'_> {
     }
 }
 
-/// Opens a ledger on disk, or a central store.
+/// Opens a ledger file or a central store.
 fn open(ledger: &str) -> Result<Box<dyn Source>, SpendError> {
     if is_postgres(ledger) {
         let central = store::address_for_command(ledger, &ThisMachine)
@@ -363,10 +363,10 @@ fn print(args: &SpendArgs, source: &dyn Source, to: &mut dyn Write) -> Result<()
     if args.format == Format::Focus {
         match focus::write(source, ask, &args.options, book(args)?.as_ref(), to) {
             Ok(notes) => {
-                say(&Notes { prices_flag: prices_flag(args), ..notes }.sentences(&ask.range));
+                print_notes(&Notes { prices_flag: prices_flag(args), ..notes }.sentences(&ask.range));
             }
             Err(trouble) => match trouble.downcast::<io::Error>() {
-                Ok(error) => unwritten(args, *error)?,
+                Ok(error) => write_error(args, *error)?,
                 Err(trouble) => return Err(SpendError::Ledger(trouble)),
             },
         }
@@ -381,15 +381,15 @@ fn print(args: &SpendArgs, source: &dyn Source, to: &mut dyn Write) -> Result<()
         Format::Csv => sheet::write(&report, &columns, round, to),
         Format::Table | Format::Focus => table::write(&report, round, to),
     };
-    written.or_else(|error| unwritten(args, error))?;
+    written.or_else(|error| write_error(args, error))?;
     if args.format == Format::Csv {
-        say(&report.sentences(round));
+        print_notes(&report.sentences(round));
     }
     Ok(())
 }
 
-/// The flag by which `prices show` finds the price file that holds here: none where a variable names it; `None` if it is
-/// not known.
+/// Returns the flag by which `prices show` finds the price file: empty if a variable names the file; `None` if no file
+/// is known.
 fn prices_flag(args: &SpendArgs) -> Option<String> {
     let flag = |name: &str, path: &str| Some(format!("--{name} {}", shell_word(path)?));
     if let Some(path) = &args.prices {
@@ -403,7 +403,7 @@ fn prices_flag(args: &SpendArgs) -> Option<String> {
     }
 }
 
-/// The price file, if one is named: it may say what models are.
+/// Reads the price file, if one is named, for developers and families of models.
 fn book(args: &SpendArgs) -> Result<Option<Book>, SpendError> {
     let named = setting::named("prices", args.prices.as_deref(), args.config.as_deref(), &ThisMachine);
     let Some(path) = named.map_err(|error| SpendError::Prices(vec![error]))? else {
@@ -414,32 +414,32 @@ fn book(args: &SpendArgs) -> Result<Option<Book>, SpendError> {
     Ok(Some(book))
 }
 
-/// A reader that hung up has read what it wanted; all else is told.
-fn unwritten(args: &SpendArgs, error: io::Error) -> Result<(), SpendError> {
+/// Returns the error of a write; a closed pipe is none, since its reader has enough.
+fn write_error(args: &SpendArgs, error: io::Error) -> Result<(), SpendError> {
     match error.kind() {
         io::ErrorKind::BrokenPipe => Ok(()),
         _ => Err(SpendError::Write(args.output.clone().unwrap_or_else(|| "the screen".into()), error)),
     }
 }
 
-/// Notes go where a program that reads the report does not read.
-fn say(sentences: &[String]) {
+/// Prints notes to stderr, apart from the report.
+fn print_notes(sentences: &[String]) {
     for sentence in sentences {
         let _ = writeln!(io::stderr(), "tokenmeter: note: {sentence}");
     }
 }
 
-/// Why there is no report.
+/// The error of a report.
 #[derive(Debug)]
 pub(crate) enum SpendError {
     NoLedger(NoLedger),
     NoTime,
-    /// There is no column of a name; these there are.
+    /// A column is unknown; the columns that exist.
     NoColumn(Vec<String>),
     Ledger(Trouble),
     /// The price file cannot be read.
     Unread(String, io::Error),
-    /// What is wrong with it.
+    /// The price file is invalid.
     Prices(Vec<Diagnostic>),
     Write(PathBuf, io::Error),
 }
@@ -448,9 +448,7 @@ impl fmt::Display for SpendError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoLedger(error) => write!(f, "{error}"),
-            Self::NoTime => f.write_str(
-                "there is no time between --since and --until: --until is exclusive, and comes after",
-            ),
+            Self::NoTime => f.write_str("the range is empty: --until is exclusive and must be after --since"),
             Self::NoColumn(all) => {
                 write!(f, "--columns names an unknown column; the columns are {}", all.join(", "))
             }
@@ -459,7 +457,7 @@ impl fmt::Display for SpendError {
                 write!(f, "cannot read {path}: {error}; name a price file with --prices")
             }
             Self::Prices(errors) => {
-                f.write_str("the price file does not say what models are:")?;
+                f.write_str("the price file is invalid:")?;
                 errors.iter().try_for_each(|error| write!(f, "\n  {error}"))
             }
             Self::Write(path, error) => {
@@ -485,9 +483,9 @@ Examples:
   tokenmeter spend --ledger tokenmeter.db --by model,unpriced \\
     --where 'unpriced!='
 
-The keys consumer, response_model, dialect and unpriced, and parts of a day, are
-answered from rows; all else from daily totals. An exchange belongs to the UTC
-day in which it ended. Exit codes: 1 the ledger cannot be read, 2 wrong flags.";
+The keys consumer, response_model, dialect and unpriced, and parts of a day,
+need rows; all else comes from daily totals. An exchange belongs to the UTC day
+in which it ended. Exit codes: 1 the ledger cannot be read, 2 invalid flags.";
 
 #[cfg(test)]
 #[path = "spend_tests.rs"]

@@ -1,4 +1,4 @@
-//! What the flags of `spend` mean, and what is said to wrong ones.
+//! The flags of `spend`, and the errors of invalid ones.
 
 use ledger::report::{Basis, Column, Key, Order, Range};
 use text::Glob;
@@ -11,25 +11,25 @@ fn args(line: &str) -> Result<SpendArgs, String> {
     Ok(SpendArgs::of(&matches))
 }
 
-fn right(line: &str) -> SpendArgs {
+fn valid(line: &str) -> SpendArgs {
     args(line).unwrap_or_else(|error| panic!("{line}: {error}"))
 }
 
 #[test]
-fn clap_finds_no_fault_with_it() {
+fn clap_accepts_the_command() {
     command().debug_assert();
 }
 
 #[test]
-fn by_default_it_is_all_there_is_in_one_row() {
-    let args = right("spend");
+fn default_is_one_row_of_everything() {
+    let args = valid("spend");
     assert_eq!((args.ask.range, args.ask.billed, args.round), (Range::ALL, None, None));
     assert!(args.ask.by.is_empty() && args.ask.filters.is_empty());
     assert_eq!((args.ask.basis, args.ask.order, args.format), (Basis::Price, Order::Keys, Format::Table));
 }
 
 #[test]
-fn months_days_and_times() {
+fn months_days_and_times_are_parsed() {
     let october = Range { since_us: 1_790_812_800_000_000, until_us: 1_793_491_200_000_000 };
     for line in [
         "spend --month 2026-10",
@@ -37,14 +37,14 @@ fn months_days_and_times() {
         "spend --since 2026-10-01 --until 2026-11-01",
         "spend --since 2026-10-01T00:00:00Z --until 2026-11-01T01:00:00+01:00",
     ] {
-        assert_eq!(right(line).ask.range, october, "{line}");
+        assert_eq!(valid(line).ask.range, october, "{line}");
     }
-    assert_eq!(right("spend --billed 2026-10").ask.billed, Some(681));
+    assert_eq!(valid("spend --billed 2026-10").ask.billed, Some(681));
 }
 
 #[test]
-fn keys_filters_and_the_rest() {
-    let args = right(
+fn keys_filters_and_formats_are_parsed() {
+    let args = valid(
         "spend --by tenant,model --by day,tenant --where tenant=a*,b --where ending!=complete --basis gpu --sort cost \
          --format focus --focus-version 1.4 --billing chargeback --round 2",
     );
@@ -58,31 +58,31 @@ fn keys_filters_and_the_rest() {
 }
 
 #[test]
-fn months_by_name_are_those_of_the_clock() {
-    let (this, last) = (right("spend --month this").ask.range, right("spend --month last").ask.range);
+fn month_names_follow_the_clock() {
+    let (this, last) = (valid("spend --month this").ask.range, valid("spend --month last").ask.range);
     assert!(this.holds(ledger::now_us()));
     assert_eq!(last.until_us, this.since_us);
     assert_eq!(
-        right("spend --billed this").ask.billed,
-        right("spend --billed last").ask.billed.map(|last| last + 1)
+        valid("spend --billed this").ask.billed,
+        valid("spend --billed last").ask.billed.map(|last| last + 1)
     );
 }
 
 #[test]
-fn words_that_people_use_are_keys() {
-    assert_eq!(right("spend --by team,week,date").ask.by, [Key::Tenant, Key::Week, Key::Day]);
+fn synonyms_are_keys() {
+    assert_eq!(valid("spend --by team,week,date").ask.by, [Key::Tenant, Key::Week, Key::Day]);
 }
 
 #[test]
-fn the_first_rows_are_the_dearest_unless_another_order_is_named() {
-    let of = |line: &str| (right(line).top, right(line).ask.order);
+fn top_sorts_by_cost_unless_sorted_otherwise() {
+    let of = |line: &str| (valid(line).top, valid(line).ask.order);
     assert_eq!(of("spend --top 5"), (Some(5), Order::Cost));
     assert_eq!(of("spend --top 5 --sort tokens"), (Some(5), Order::Tokens));
     assert_eq!(of("spend"), (None, Order::Keys));
 }
 
 #[test]
-fn columns_are_those_that_are_named() {
+fn columns_are_selected_by_name() {
     let of = |names: Option<&str>| {
         columns(names, Basis::Price).map(|all| all.iter().map(|one| one.name()).collect::<Vec<_>>())
     };
@@ -90,23 +90,23 @@ fn columns_are_those_that_are_named() {
     assert_eq!(of(None).unwrap().join(","), usual);
     assert_eq!(of(Some("cost,input_cached")).unwrap(), ["cost", "input_cached"]);
     assert_eq!(of(Some("all")).unwrap().len(), Column::all(Basis::Price).len());
-    let told = of(Some("cost,colour")).expect_err("there is no such column").to_string();
-    assert!(told.contains("the columns are exchanges, input_tokens,"), "{told}");
+    let error = of(Some("cost,colour")).expect_err("there is no such column").to_string();
+    assert!(error.contains("the columns are exchanges, input_tokens,"), "{error}");
 }
 
 #[test]
-fn hints_name_the_price_file_as_the_command_was_told() {
-    assert_eq!(prices_flag(&right("spend --prices prices.yaml")).as_deref(), Some("--prices prices.yaml"));
+fn hints_name_the_price_file_by_its_flag() {
+    assert_eq!(prices_flag(&valid("spend --prices prices.yaml")).as_deref(), Some("--prices prices.yaml"));
     let folder = crate::folder::Folder::new("spend-hints");
     std::fs::write(folder.at("t.yaml"), "prices: p.yaml\n").unwrap();
     let config = folder.at("t.yaml").display().to_string();
-    assert_eq!(prices_flag(&right(&format!("spend --config {config}"))), Some(format!("--config {config}")));
-    assert_eq!(prices_flag(&right("spend")), None);
+    assert_eq!(prices_flag(&valid(&format!("spend --config {config}"))), Some(format!("--config {config}")));
+    assert_eq!(prices_flag(&valid("spend")), None);
 }
 
 #[test]
-fn wrong_flags_are_told_what_is_right() {
-    for (line, said) in [
+fn errors_of_invalid_flags_have_remedies() {
+    for (line, part) in [
         ("spend --by tennant", "did you mean `tenant`"),
         ("spend --by colour-of-the-sky", "the keys are tenant, principal"),
         ("spend --since yesterday", "2026-10-05T12:00:00Z"),
@@ -118,6 +118,6 @@ fn wrong_flags_are_told_what_is_right() {
         ("spend --format yaml", "possible values"),
     ] {
         let error = args(line).expect_err(line);
-        assert!(error.contains(said), "{line}: {error}");
+        assert!(error.contains(part), "{line}: {error}");
     }
 }

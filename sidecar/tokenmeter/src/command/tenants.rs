@@ -1,10 +1,10 @@
-//! The command `tenants`: hashes API keys, says in words what a tenants file does, and whose a
-//! request would be. Keys and requests are read from stdin: what is on a command line is seen by
-//! everybody on the machine, and kept by shells (law 11).
+//! The command `tenants`: hashes API keys, describes a tenants file, and determines the tenant of a
+//! request. Keys and requests are read from stdin, because a command line is visible to every user
+//! of the machine and stored by shells (law 11).
 
-mod missed;
+mod describe;
+mod misses;
 mod request;
-mod words;
 
 use std::fmt;
 use std::io::{self, IsTerminal, Read, Write};
@@ -26,34 +26,37 @@ use crate::settings::{setting, variable};
 
 use request::Request;
 
-/// What is asked.
+/// The arguments of `tenants`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TenantsArgs {
-    what: What,
+    subcommand: Subcommand,
     hash_key: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum What {
-    /// The hashes of keys.
+enum Subcommand {
+    /// Print the hashes of API keys.
     HashKey,
-    /// What a file does.
+    /// Describe a tenants file.
     Check { file: PathBuf },
-    /// Whose a request would be.
+    /// Determine the tenant of a request.
     Who { file: PathBuf, peer: IpAddr },
 }
 
 impl TenantsArgs {
-    /// As the flags have it.
+    /// Reads the parsed flags.
     pub(crate) fn of(matches: &ArgMatches) -> Self {
-        let (name, matches) = matches.subcommand().expect("clap asks for one of them");
-        let file = || matches.get_one::<PathBuf>("file").cloned().expect("clap asks for it");
+        let (name, matches) = matches.subcommand().expect("clap requires a subcommand");
+        let file = || matches.get_one::<PathBuf>("file").cloned().expect("clap requires it");
         let variable = || ThisMachine.variable(&variable("hash_key_file")).filter(|path| !path.is_empty());
         Self {
-            what: match name {
-                "hash-key" => What::HashKey,
-                "check" => What::Check { file: file() },
-                _ => What::Who { file: file(), peer: *matches.get_one("peer").expect("it has a default") },
+            subcommand: match name {
+                "hash-key" => Subcommand::HashKey,
+                "check" => Subcommand::Check { file: file() },
+                _ => Subcommand::Who {
+                    file: file(),
+                    peer: *matches.get_one("peer").expect("it has a default"),
+                },
             },
             hash_key: matches.get_one("hash-key-file").cloned().or_else(|| variable().map(PathBuf::from)),
         }
@@ -69,27 +72,27 @@ pub(crate) fn command() -> Command {
     };
     let file = || {
         let path = Arg::new("file").value_name("FILE").required(true);
-        path.value_parser(clap::value_parser!(PathBuf)).help("The tenants file")
+        path.value_parser(clap::value_parser!(PathBuf)).help("Tenants file")
     };
     Command::new("tenants")
-        .about("Hash API keys for a tenants file, check one, or ask it whose a request would be")
+        .about("Hash API keys for a tenants file, check the file, or try a request on it")
         .after_help(EXAMPLES)
         .subcommand_required(true)
         .arg_required_else_help(true)
         .subcommand(
             Command::new("hash-key")
-                .about("Print the hash of each API key on stdin, one a line, as a tenants file has it")
+                .about("Print the hash of each API key on stdin, one per line, for a tenants file")
                 .arg(hash_key()),
         )
         .subcommand(
             Command::new("check")
-                .about("Say in words what a tenants file does; exit 2 and all errors if it is wrong")
+                .about("Describe the rules of a tenants file, or print all errors with exit code 2")
                 .arg(file())
                 .arg(hash_key()),
         )
         .subcommand(
             Command::new("who")
-                .about("Say whose the request on stdin would be: its first line, header lines, an empty line, the body")
+                .about("Print the tenant of the request on stdin: request line, header lines, an empty line, the body")
                 .arg(file())
                 .arg(hash_key())
                 .arg(
@@ -98,31 +101,31 @@ pub(crate) fn command() -> Command {
                         .value_name("ADDRESS")
                         .value_parser(clap::value_parser!(IpAddr))
                         .default_value("127.0.0.1")
-                        .help("Who sends it"),
+                        .help("Address of the peer that sends the request"),
                 ),
         )
 }
 
-/// Does it, and prints.
+/// Executes the subcommand.
 pub(crate) fn run(args: &TenantsArgs) -> Result<ExitCode, TenantsError> {
-    let text = match &args.what {
-        What::HashKey => {
+    let text = match &args.subcommand {
+        Subcommand::HashKey => {
             let path = args.hash_key.as_ref().ok_or(TenantsError::NoHashKey)?;
             let key = hash_key(path).map_err(TenantsError::HashKey)?;
             if let Some(warning) = warn_if_public(path, &Origin::Flag(setting("hash_key_file").flag())) {
                 let _ = writeln!(io::stderr(), "tokenmeter: warning: {warning}");
             }
-            hashes(&key, &stdin("the API keys, one a line")?)?
+            hashes(&key, &stdin("the API keys, one per line")?)?
         }
-        What::Check { file } => {
+        Subcommand::Check { file } => {
             let tenancy = tenancy(file, args)?;
             for warning in &tenancy.now.warnings {
-                // Without a stderr there is nobody to tell.
+                // Without a stderr the message has no reader.
                 let _ = writeln!(io::stderr(), "tokenmeter: warning: {warning}");
             }
-            words::rules(&tenancy.now)
+            describe::rules(&tenancy.now)
         }
-        What::Who { file, peer } => {
+        Subcommand::Who { file, peer } => {
             let tenancy = tenancy(file, args)?;
             let live = Arc::new(Live::default());
             let mut news = Vec::new();
@@ -136,7 +139,7 @@ pub(crate) fn run(args: &TenantsArgs) -> Result<ExitCode, TenantsError> {
             request.who(&live.load(), *peer, now)
         }
     };
-    // A reader that hung up has read what it wanted.
+    // A closed pipe is no error: its reader has enough.
     let _ = io::stdout().write_all(text.as_bytes());
     Ok(ExitCode::SUCCESS)
 }
@@ -148,7 +151,7 @@ fn tenancy(file: &std::path::Path, args: &TenantsArgs) -> Result<Tenancy, Tenant
     Ok(Tenancy { files, now })
 }
 
-/// A line for each key.
+/// Renders the hash of each key, one per line.
 fn hashes(key: &HashKey, text: &str) -> Result<String, TenantsError> {
     let keys: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     if keys.is_empty() {
@@ -160,34 +163,34 @@ fn hashes(key: &HashKey, text: &str) -> Result<String, TenantsError> {
     Ok(keys.into_iter().map(|text| format!("{}\n", key.api_key(text.as_bytes()))).collect())
 }
 
-fn stdin(what: &str) -> Result<String, TenantsError> {
+fn stdin(noun: &str) -> Result<String, TenantsError> {
     if io::stdin().is_terminal() {
-        let _ = writeln!(io::stderr(), "tokenmeter: reading {what} from here; Ctrl-D ends");
+        let _ = writeln!(io::stderr(), "tokenmeter: reading {noun} from the terminal; Ctrl-D ends");
     }
     let mut text = String::new();
     io::stdin().take(STDIN_BYTES).read_to_string(&mut text).map_err(TenantsError::Stdin)?;
     Ok(text)
 }
 
-/// Bytes that are read from stdin: ten thousand keys, or any request.
+/// The maximum size of stdin in bytes: ten thousand keys, or any request.
 const STDIN_BYTES: u64 = 8 * 1024 * 1024;
 
-/// Why it could not be done.
+/// The error of a subcommand.
 #[derive(Debug)]
 pub(crate) enum TenantsError {
-    /// The files are wrong.
+    /// The files are invalid.
     Diagnostics(Diagnostics),
-    /// No hash key file is named.
+    /// No hash key file is set.
     NoHashKey,
-    /// It is wrong.
+    /// The hash key file is invalid.
     HashKey(String),
-    /// Nothing came.
+    /// Stdin holds no key.
     NoKey,
-    /// What is on this line is no API key.
+    /// This line holds no API key.
     OddKey(usize),
-    /// What came is no request.
+    /// Stdin holds no request.
     Request(&'static str),
-    /// Nothing could be read.
+    /// Stdin cannot be read.
     Stdin(io::Error),
 }
 
@@ -196,19 +199,19 @@ impl fmt::Display for TenantsError {
         match self {
             Self::Diagnostics(errors) => write!(f, "{errors}"),
             Self::NoHashKey => f.write_str(
-                "no hash key file is named; give --hash-key-file FILE, made once as by \
+                "no hash key file is set; add --hash-key-file FILE, created once by \
                  `head -c 32 /dev/urandom > FILE` and the same for a fleet",
             ),
             Self::HashKey(what) => write!(f, "{what}; name a file of 32 random bytes or more"),
-            Self::NoKey => f.write_str("there is no API key on stdin; pipe it in, one a line"),
+            Self::NoKey => f.write_str("there is no API key on stdin; pipe keys in, one per line"),
             Self::OddKey(line) => write!(
                 f,
-                "what is on line {line} of stdin is no API key: one has no spaces and only ASCII; \
+                "line {line} of stdin is no API key, which is ASCII without spaces; \
                  write the key alone, without `Bearer` or quotes"
             ),
             Self::Request(what) => write!(
                 f,
-                "what is on stdin is no request: {what}; write `POST /path`, then `name: value` lines, an empty \
+                "stdin is no request: {what}; write `POST /path`, then `name: value` lines, an empty \
                  line, and the JSON body"
             ),
             Self::Stdin(error) => write!(f, "stdin cannot be read: {error}"),

@@ -1,11 +1,11 @@
-//! What is printed, and what is refused.
+//! The output and the errors of `tenants`.
 
 use std::net::IpAddr;
 
 use tenant::{HashKey, Rules};
 
 use super::request::Request;
-use super::{hashes, words};
+use super::{describe, hashes};
 use crate::origin::Origin;
 use crate::plan::tenants::{Hash, TenantFiles, load, parse};
 
@@ -20,56 +20,59 @@ fn example() -> crate::plan::tenants::Tenants {
 }
 
 #[test]
-fn each_key_gets_its_hash_on_its_line() {
+fn each_key_has_its_hash_on_a_line() {
     let printed = hashes(&key(), "example-key-1\n\n  example-key-2\r\n").unwrap();
     let lines: Vec<_> = printed.lines().collect();
     assert_eq!(lines.len(), 2);
     for (line, text) in lines.iter().zip(["example-key-1", "example-key-2"]) {
         assert_eq!(*line, key().api_key(text.as_bytes()).to_string());
     }
-    for (wrong, why) in [
-        ("", "there is no API key on stdin; pipe it in, one a line"),
-        (" \n", "there is no API key on stdin; pipe it in, one a line"),
+    for (invalid, error) in [
+        ("", "there is no API key on stdin; pipe keys in, one per line"),
+        (" \n", "there is no API key on stdin; pipe keys in, one per line"),
         (
             "sk-1\nBearer sk-2",
-            "what is on line 2 of stdin is no API key: one has no spaces and only ASCII; write the key alone, without \
-             `Bearer` or quotes",
+            "line 2 of stdin is no API key, which is ASCII without spaces; write the key alone, without `Bearer` or \
+             quotes",
         ),
     ] {
-        assert_eq!(hashes(&key(), wrong).unwrap_err().to_string(), why);
+        assert_eq!(hashes(&key(), invalid).unwrap_err().to_string(), error);
     }
 }
 
 #[test]
-fn the_example_in_words() {
+fn documented_example_is_described() {
     assert_eq!(
-        words::rules(&example()),
+        describe::rules(&example()),
         "\
-1. A request with a token in `authorization`, issued by https://id.example.com for inference or tokenmeter, signed by one \
-of the keys of https://id.example.com/.well-known/jwks.json, asked when it runs, is the tenant's in its claim \
-`https://example.com/tenant`, for the principal in `sub`.
-2. A request with one of 2 known API keys is its owner's.
-3. A request whose `x-tenant` a trusted peer set is that tenant's, for the principal in `x-principal`.
-4. A request whose path begins with /teams/search is search's; the upstream is spared that beginning.
-5. A request whose body has `metadata.team` is that tenant's, as its client says.
-6. A request from 192.0.2.0/24, 2001:db8::/32 is lab's.
-Every other request is unassigned's.
-The end user is a trusted peer's `x-end-user`, or else the body's `user`, kept as a keyed hash.
-Headers are believed from 10.0.0.0/8, fd00::/8, 127.0.0.1/32; from others they are ignored, counted and taken out.
+1. jwt: a token in `authorization`, issued by https://id.example.com for inference or tokenmeter, signed by one of the \
+keys of https://id.example.com/.well-known/jwks.json, fetched while it runs: the tenant is in the claim \
+`https://example.com/tenant`, the principal in `sub`.
+2. api_key: one of 2 API keys: the tenant is that of the key.
+3. header: `x-tenant`, set by a trusted peer: the tenant is its value, the principal that of `x-principal`.
+4. path: /teams/search or below: the tenant is search, and the upstream gets the path without the prefix.
+5. body: `metadata.team`, as the client sends it: the tenant is its value.
+6. peer: 192.0.2.0/24, 2001:db8::/32: the tenant is lab.
+Every other request: the tenant is unassigned.
+The end user is a trusted peer's `x-end-user`, or else the body's `user`, stored as a keyed hash.
+Trusted peers are 10.0.0.0/8, fd00::/8, 127.0.0.1/32; the same headers of other peers are ignored, counted and removed.
 "
     );
-    assert_eq!(words::rules(&parse("t.yaml", "", Hash::None).unwrap()), "Every request is default's.\n");
+    assert_eq!(
+        describe::rules(&parse("t.yaml", "", Hash::None).unwrap()),
+        "Every request: the tenant is default.\n"
+    );
 }
 
 #[test]
-fn a_request_is_tried() {
+fn request_is_tried_on_every_rule() {
     let rules = Rules::new(example().spec);
     let ann = key().name(tenant::Purpose::EndUser, "ann");
-    let token = "rule 1 missed: jwt: no token is in `authorization`\n";
-    let no_key = "rule 2 missed: api_key: no key is in the request\n";
-    let header = "rule 3 missed: header: there is no `x-tenant`\n";
-    let path = "rule 4 missed: path: it does not begin with /teams/search\n";
-    for (peer, request, said) in [
+    let token = "rule 1 does not match: jwt: no token in `authorization`\n";
+    let no_key = "rule 2 does not match: api_key: no key in the request\n";
+    let header = "rule 3 does not match: header: no `x-tenant`\n";
+    let path = "rule 4 does not match: path: it is not /teams/search or below\n";
+    for (peer, request, expected) in [
         (
             "10.0.0.7",
             "POST /v1/x\nX-Tenant: acme\n\n{\"user\": \"ann\"}",
@@ -79,9 +82,9 @@ fn a_request_is_tried() {
             "198.51.100.7",
             "POST /v1/x HTTP/1.1\r\nX-Tenant: acme\r\n\r\n",
             format!(
-                "tenant: unassigned\nrule: default\n{token}{no_key}rule 3 missed: header: `x-tenant` is there, but \
-                 the peer is not one of `trusted_peers`\n{path}rule 5 missed: body: no body was read for \
-                 `metadata.team`; then no rule after it is asked\nignored and taken out: x-tenant, since \
+                "tenant: unassigned\nrule: default\n{token}{no_key}rule 3 does not match: header: `x-tenant` is set, but \
+                 the peer is not one of `trusted_peers`\n{path}rule 5 does not match: body: no body for \
+                 `metadata.team`, so later rules are not tried\nignored and removed: x-tenant, since \
                  198.51.100.7 is not trusted\n"
             ),
         ),
@@ -94,8 +97,8 @@ fn a_request_is_tried() {
             "198.51.100.7",
             "GET /teams/search\nAuthorization: Bearer sk-nobody",
             format!(
-                "tenant: search\nrule: path\n{token}rule 2 missed: api_key: the key is none of those listed (hashed \
-                 with this hash key file)\n{header}the upstream gets: /\n"
+                "tenant: search\nrule: path\n{token}rule 2 does not match: api_key: the key is not listed (hashed with \
+                 this hash key file)\n{header}the upstream gets: /\n"
             ),
         ),
         (
@@ -107,7 +110,7 @@ fn a_request_is_tried() {
             "192.0.2.1",
             "POST /v1/x\n\n{\"model\": \"m\"}",
             format!(
-                "tenant: lab\nrule: peer\n{token}{no_key}{header}{path}rule 5 missed: body: there is no text in \
+                "tenant: lab\nrule: peer\n{token}{no_key}{header}{path}rule 5 does not match: body: no text in \
                  `metadata.team`\n"
             ),
         ),
@@ -115,29 +118,28 @@ fn a_request_is_tried() {
             "10.0.0.7",
             "POST /teams/search\nX-Tenant: a\nX-Tenant: b\n\n",
             format!(
-                "tenant: search\nrule: path\n{token}{no_key}rule 3 missed: header: `x-tenant` is there more than \
-                 once, so that nobody can tell whose it is\nthe upstream gets: /\n"
+                "tenant: search\nrule: path\n{token}{no_key}rule 3 does not match: header: `x-tenant` is set more than \
+                 once, so the tenant is ambiguous\nthe upstream gets: /\n"
             ),
         ),
         (
             "10.0.0.7",
             "POST /v1/x\nX-Tenant: _mine\n\n{\"metadata\": {\"team\": \"_other\"}}",
             format!(
-                "tenant: unassigned\nrule: default\n{token}{no_key}rule 3 missed: header: what is in `x-tenant` is no \
-                 name\n{path}rule 5 missed: body: what is in `metadata.team` is no name\nrule 6 missed: peer: its \
+                "tenant: unassigned\nrule: default\n{token}{no_key}rule 3 does not match: header: the value of `x-tenant` is no \
+                 name\n{path}rule 5 does not match: body: the value of `metadata.team` is no name\nrule 6 does not match: peer: its \
                  address is not in 192.0.2.0/24, 2001:db8::/32\n"
             ),
         ),
     ] {
         let peer: IpAddr = peer.parse().unwrap();
-        assert_eq!(Request::read(request).unwrap().who(&rules, peer, 0), said, "{request}");
+        assert_eq!(Request::read(request).unwrap().who(&rules, peer, 0), expected, "{request}");
     }
 }
 
-/// Tokens of another implementation (proxy/tenant/tests/tokens), each asked of a rule that would have
-/// believed a good one.
+/// Tokens of another implementation (proxy/tenant/tests/tokens), each tried on a rule that accepts a valid one.
 #[test]
-fn why_a_token_was_not_believed_is_said() {
+fn rejected_token_has_a_reason() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../proxy/tenant/tests/tokens");
     let yaml = format!(
         "rules:\n- jwt: {{keys: \"{folder}/keys.json\", issuer: \"https://id.example\", audience: tokenmeter, claim: \
@@ -155,29 +157,29 @@ fn why_a_token_was_not_believed_is_said() {
     for (name, now, why) in [
         ("RS256", good, String::new()),
         ("RS256", 3_000_000_000, "the token is expired (`exp`)".to_owned()),
-        ("RS256", 0, "the token is not good yet (`nbf`)".to_owned()),
+        ("RS256", 0, "the token is not valid yet (`nbf`)".to_owned()),
         ("another issuer", good, "the token's `iss` is not https://id.example".to_owned()),
         ("another audience", good, "the token's `aud` is not tokenmeter".to_owned()),
-        ("an unknown id", good, format!("the token's key id is none of those in {keys}")),
+        ("an unknown id", good, format!("the token's key id is not in {keys}")),
         ("other claims", good, format!("no key of {keys} made the token's signature")),
         ("alg none", good, "the token's algorithm is not among `algorithms`".to_owned()),
-        ("no exp", good, "the token has no `exp`, or a time in it is no number".to_owned()),
-        ("no tenant", good, "the token's claim `tenant` is not there, or no name".to_owned()),
-        ("critical header", good, "the token is none that is read".to_owned()),
+        ("no exp", good, "the token has no `exp`, or one of its times is no number".to_owned()),
+        ("no tenant", good, "the token's claim `tenant` is missing, or no name".to_owned()),
+        ("critical header", good, "the token is malformed or of an unsupported form".to_owned()),
     ] {
         let token = tokens.iter().find(|row| row["name"] == name).unwrap()["token"].as_str().unwrap();
         let request = format!("POST /v1/x\nAuthorization: Bearer {token}\n\n{{}}");
-        let said = Request::read(&request).unwrap().who(&rules, [192, 0, 2, 1].into(), now);
+        let text = Request::read(&request).unwrap().who(&rules, [192, 0, 2, 1].into(), now);
         let expected = match why.as_str() {
             "" => "tenant: acme\nrule: jwt\n".to_owned(),
-            why => format!("tenant: default\nrule: default\nrule 1 missed: jwt: {why}\n"),
+            why => format!("tenant: default\nrule: default\nrule 1 does not match: jwt: {why}\n"),
         };
-        assert_eq!(said, expected, "{name}");
+        assert_eq!(text, expected, "{name}");
     }
 }
 
 #[test]
-fn what_is_no_request_is_told() {
+fn invalid_request_has_a_reason() {
     for (text, why) in [
         ("", "its first line has no method and path"),
         ("POST", "its first line has no method and path"),

@@ -323,7 +323,7 @@ fn probable_misconfiguration_is_a_warning() {
              before that one, or remove it"
         ]
     );
-    assert_eq!(errors("rules:\n  - {path: /teams/a, tenant: a}\n  - {path: /teams, tenant: b}\n"), [""; 0]);
+    assert_eq!(warnings("rules:\n  - {path: /teams/a, tenant: a}\n  - {path: /teams, tenant: b}\n"), [""; 0]);
 }
 
 #[test]

@@ -53,7 +53,7 @@ fn from_a_key_to_whose_a_request_is() {
     allow(0o644);
     let (code, _, stderr) = run(&["tenants", "hash-key", "--hash-key-file", "hash.key"], "sk-secret\n");
     assert_eq!(code, Some(0));
-    assert!(stderr.contains("can read the hash key file hash.key; take that right away"), "{stderr}");
+    assert!(stderr.contains("can read the hash key file hash.key; remove the permission"), "{stderr}");
     allow(0o600);
     let (code, hash, stderr) = run(&["tenants", "hash-key", "--hash-key-file", "hash.key"], "sk-secret\n");
     assert_eq!((code, stderr.as_str()), (Some(0), ""));
@@ -64,7 +64,7 @@ fn from_a_key_to_whose_a_request_is() {
     assert_eq!((code, stderr.as_str()), (Some(0), ""));
     assert_eq!(
         words,
-        "1. A request with one of 1 known API keys is its owner's.\nEvery other request is default's.\n"
+        "1. api_key: one of 1 API key: the tenant is that of the key.\nEvery other request: the tenant is default.\n"
     );
 
     let request = "POST /v1/chat/completions\nAuthorization: Bearer sk-secret\n\n{}";
@@ -104,7 +104,7 @@ fn the_documents_example_runs_as_it_is() {
     }
     let (code, stdout, stderr) = piped_to(shell, &folder.0, "");
     assert_eq!((code, stderr.as_str()), (Some(0), ""), "{stdout}");
-    assert!(stdout.contains("2. A request with one of 2 known API keys is its owner's.\n"), "{stdout}");
+    assert!(stdout.contains("2. api_key: one of 2 API keys: the tenant is that of the key.\n"), "{stdout}");
     assert!(stdout.contains("\ntenants: tenants.yaml\n"), "{stdout}");
     // The hashes are those of the keys it names.
     let hash = ["tenants", "hash-key", "--hash-key-file", "example.key"];
@@ -135,7 +135,7 @@ fn what_paths_are_relative_to() {
     let (code, _, stderr) = piped(&settings, &["check-config", "--config", "s.yaml"], "");
     assert_eq!(code, Some(2), "{stderr}");
     assert!(stderr.contains("s.yaml:2: the tenants file rules/t.yaml cannot be read"), "{stderr}");
-    assert!(stderr.contains("s.yaml:3: the ledger's folder rules is not there"), "{stderr}");
+    assert!(stderr.contains("s.yaml:3: the ledger's folder rules does not exist"), "{stderr}");
 }
 
 /// Serves keys by https at this machine's address, with a certificate of its own; the certificate.

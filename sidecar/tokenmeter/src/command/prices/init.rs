@@ -25,7 +25,7 @@ pub struct Init {
 }
 
 impl Init {
-    /// Returns the file's text, or the mistakes that the price reader finds in it. `now_us` dates the version.
+    /// Returns the file's text, or the errors that the price reader finds in it. `now_us` dates the version.
     pub(super) fn text(&self, now_us: i64) -> Result<String, Vec<Problem>> {
         let day = instant::written(now_us);
         let day = day.get(..10).unwrap_or(&day);

@@ -1,4 +1,4 @@
-//! A request as somebody writes it to try the rules: as HTTP/1.1 has it, line ends of any kind.
+//! A request to try the rules on, in HTTP/1.1 syntax with any line ends.
 
 use std::fmt::Write;
 use std::net::IpAddr;
@@ -6,9 +6,9 @@ use std::net::IpAddr;
 use serde_json::Value;
 use tenant::{BodyFacts, Head, Rules, Said};
 
-use super::missed;
+use super::misses;
 
-/// The request.
+/// A parsed request.
 #[derive(Debug)]
 pub(super) struct Request<'a> {
     path: &'a str,
@@ -17,7 +17,7 @@ pub(super) struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// Reads it; the error is what it lacks.
+    /// Parses a request; the error names the part that is missing or invalid.
     pub(super) fn read(text: &'a str) -> Result<Self, &'static str> {
         let mut rest = text;
         let mut line = || {
@@ -50,7 +50,7 @@ impl<'a> Request<'a> {
         Ok(Self { path, fields, body })
     }
 
-    /// Whose it is by these rules, in lines.
+    /// Renders the tenant by these rules, and why other rules do not match.
     pub(super) fn who(&self, rules: &Rules, peer: IpAddr, now_unix_s: u64) -> String {
         let field = |name: &str, at| {
             let values = self.fields.iter().filter(|(known, _)| known == name);
@@ -71,27 +71,27 @@ impl<'a> Request<'a> {
             (Said::AskBody(pending), None) => pending.unread(),
             (Said::AskBody(pending), Some(facts)) => rules.body(pending, facts),
         };
-        let mut said = format!("tenant: {}\nrule: {}\n", who.tenant, who.rule.name());
+        let mut text = format!("tenant: {}\nrule: {}\n", who.tenant, who.rule.name());
         let names = [("principal", &who.principal), ("end user", &who.consumer)];
-        for (what, name) in names {
+        for (label, name) in names {
             if let Some(name) = name {
-                // A string takes whatever it is given.
-                let _ = writeln!(said, "{what}: {name}");
+                // Writing to a String succeeds.
+                let _ = writeln!(text, "{label}: {name}");
             }
         }
         for (at, (rule, miss)) in rules.misses(&head, facts.as_ref()).into_iter().enumerate() {
-            let _ = writeln!(said, "rule {} missed: {}", at + 1, missed::in_words(rule, miss));
+            let _ = writeln!(text, "rule {} does not match: {}", at + 1, misses::reason(rule, miss));
         }
         let strip = rules.strip(self.path);
         if strip > 0 {
             let rest = if strip == self.path.len() { "/" } else { &self.path[strip..] };
-            let _ = writeln!(said, "the upstream gets: {rest}");
+            let _ = writeln!(text, "the upstream gets: {rest}");
         }
         for field in rules.untrusted(peer).filter(|field| self.fields.iter().any(|(name, _)| name == field)) {
-            let done = if rules.strips_untrusted() { "ignored and taken out" } else { "ignored" };
-            let _ = writeln!(said, "{done}: {field}, since {peer} is not trusted");
+            let done = if rules.strips_untrusted() { "ignored and removed" } else { "ignored" };
+            let _ = writeln!(text, "{done}: {field}, since {peer} is not trusted");
         }
-        said
+        text
     }
 }
 

@@ -1,5 +1,5 @@
-//! What the command `prices` says, for people and for programs. Money is text in both: a number in JSON
-//! is a float to most who read it.
+//! Renders the output of the command `prices` as text and JSON. Money is text in both: most JSON parsers read
+//! a number as a float.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::Show;
 
-/// What reading a file came to.
+/// The result of reading a price file.
 type Read = Result<(Book, Vec<Warning>), Vec<Problem>>;
 
 pub(super) fn lint(file: &str, read: &Read) -> String {
@@ -89,12 +89,12 @@ fn kind(doubt: Doubt) -> &'static str {
 pub(super) fn diff(old: &Book, new: &Book) -> String {
     let changes = differences(old, new);
     let mut text =
-        format!("{} -> {}, {} for a million tokens\n", old.version(), new.version(), new.currency().code());
+        format!("{} -> {}, {} per million tokens\n", old.version(), new.version(), new.currency().code());
     for Change { entry, kind, facts } in &changes {
         let _ = writeln!(text, "{} {entry}", kind.name());
         let width = facts.iter().map(|fact| fact.what.chars().count()).max().unwrap_or(0);
         for fact in facts {
-            let side = |said: &Option<String>| said.clone().unwrap_or_else(|| "-".to_owned());
+            let side = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".to_owned());
             let _ = writeln!(text, "  {:width$}  {} -> {}", fact.what, side(&fact.old), side(&fact.new));
         }
     }
@@ -114,7 +114,7 @@ pub(super) fn diff_json(old: &Book, new: &Book) -> String {
     pretty(&json!({"old": head(old), "new": head(new), "changes": changes.collect::<Vec<_>>()}))
 }
 
-/// The rates of the tier that is asked for, by the prompt's length, and the tier they are of.
+/// Returns the rates of the requested tier, by prompt length; those of the standard tier if the entry lacks it.
 fn offers<'e>(entry: &'e Entry, args: &Show) -> Vec<&'e Offer> {
     let tier = &entry.offer(args.tier.as_deref(), 0).rate.tier;
     entry.offers.iter().filter(|offer| offer.rate.tier == *tier).collect()
@@ -129,18 +129,18 @@ pub(super) fn show(book: &Book, entry: &Entry, args: &Show) -> String {
     line("model", &args.model);
     line("entry", &format!("{}, line {}", entry.title(), entry.line));
     let About { developer, family, version } = book.about(&args.model, args.at_us);
-    let said: Vec<_> = [("developer", developer), ("family", family), ("version", version)]
+    let facts: Vec<_> = [("developer", developer), ("family", family), ("version", version)]
         .into_iter()
-        .filter_map(|(what, word)| Some(format!("{what} {}", word?)))
+        .filter_map(|(name, value)| Some(format!("{name} {}", value?)))
         .collect();
-    if !said.is_empty() {
-        line("is", &said.join(", "));
+    if !facts.is_empty() {
+        line("is", &facts.join(", "));
     }
     line("book", &format!("{}, hash {}", book.version(), book.hash()));
     line("at", &instant::written(args.at_us));
     let tier = &offers[0].rate.tier;
-    match args.tier.as_deref().filter(|asked| !entry.has_tier(asked)) {
-        Some(asked) => line("tier", &format!("{tier}: the entry has no prices for `{asked}`")),
+    match args.tier.as_deref().filter(|requested| !entry.has_tier(requested)) {
+        Some(requested) => line("tier", &format!("{tier}: the entry has no prices for `{requested}`")),
         None => line("tier", tier),
     }
     for offer in &offers {
@@ -167,7 +167,7 @@ pub(super) fn show(book: &Book, entry: &Entry, args: &Show) -> String {
     }
     if offers.iter().any(|offer| offer.derived.contains(&true)) {
         text.push_str(
-            "* not named: cached and written tokens cost what input does, reasoning what output does\n",
+            "* derived: cached and written tokens cost as much as input, reasoning as much as output\n",
         );
     }
     text
@@ -210,7 +210,7 @@ pub(super) fn show_json(book: &Book, entry: &Entry, args: &Show) -> String {
     }))
 }
 
-/// Why a model has no price there and then, and what may have been meant.
+/// Explains why a model has no price, and suggests others.
 pub(super) fn unpriced(book: &Book, file: &str, args: &Show) -> String {
     let mut text = format!(
         "`{}` is unpriced on {}: {} has no entry for it",
@@ -218,14 +218,14 @@ pub(super) fn unpriced(book: &Book, file: &str, args: &Show) -> String {
         instant::written(args.at_us),
         file
     );
-    let is_its = |entry: &&Entry| {
+    let is_named = |entry: &&Entry| {
         **entry.models.text() == *args.model || entry.aliases.iter().any(|alias| **alias == *args.model)
     };
-    let elsewhere: Vec<String> = book.entries().iter().filter(is_its).map(Entry::title).collect();
+    let elsewhere: Vec<String> = book.entries().iter().filter(is_named).map(Entry::title).collect();
     if !elsewhere.is_empty() {
         let _ = write!(
             text,
-            " there and then, but {}; see --at, --provider and --upstream",
+            " with these flags, but has {}; see --at, --provider and --upstream",
             elsewhere.join("; ")
         );
     } else {
@@ -236,7 +236,7 @@ pub(super) fn unpriced(book: &Book, file: &str, args: &Show) -> String {
             Some(near) => {
                 let _ = write!(text, "; did you mean `{}`?", near.escape_debug());
             }
-            None => text.push_str("; add one, or give one an alias or a pattern that fits"),
+            None => text.push_str("; add one, or an alias or a pattern that matches"),
         }
     }
     text
@@ -251,7 +251,7 @@ pub(super) fn import(import: &Import) -> String {
     for rounded in &import.rounded {
         let _ = writeln!(
             text,
-            "rounded: {}: {}: {} to {} a million",
+            "rounded: {}: {}: {} to {} per million",
             rounded.model,
             rounded.field,
             rounded.written,
@@ -266,20 +266,20 @@ pub(super) fn import(import: &Import) -> String {
             writeln!(text, "not imported: {field} of {}, such as {one}", counted(*models, "model", "models"));
     }
     if !import.free.is_empty() {
-        let few: Vec<_> = import.free.iter().take(FREE).map(String::as_str).collect();
+        let shown: Vec<_> = import.free.iter().take(FREE_SHOWN).map(String::as_str).collect();
         let _ = writeln!(
             text,
-            "{} cost nothing, which in that map can mean that nobody knew: {}{}",
+            "{} cost nothing, which in that map can mean that the price is unknown: {}{}",
             counted(import.free.len(), "model", "models"),
-            few.join(", "),
-            if import.free.len() > FREE { ", ..." } else { "" }
+            shown.join(", "),
+            if import.free.len() > FREE_SHOWN { ", ..." } else { "" }
         );
     }
     text
 }
 
-/// Models without a cost that are named.
-const FREE: usize = 10;
+/// Models without a cost that are listed.
+const FREE_SHOWN: usize = 10;
 
 fn length(rate: &Rate) -> String {
     match rate.above_input_tokens {
