@@ -46,7 +46,9 @@ pub(super) fn reason(rule: &Rule, miss: Miss) -> String {
         (Rule::Header { field, .. }, Miss::Repeated) => {
             format!("header: `{field}` is set more than once, so the tenant is ambiguous")
         }
-        (Rule::Header { field, .. }, Miss::InvalidName) => format!("header: the value of `{field}` is no name"),
+        (Rule::Header { field, .. }, Miss::InvalidName) => {
+            format!("header: the value of `{field}` is no name")
+        }
         (Rule::Header { field, .. }, _) => format!("header: no `{field}`"),
         (Rule::Body(key), Miss::BodyUnread) => {
             format!("body: no body for `{}`, so later rules are not tried", member(key))
