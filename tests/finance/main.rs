@@ -165,6 +165,7 @@ fn errors_say_what_to_do_and_exit_with_1() {
             &["spend", "--ledger", "tokenmeter.db", "--format", "csv", "--columns", "colour"],
             "the columns are exchanges",
         ),
+        (&["spend", "--ledger", "tokenmeter.db", "--columns", "cost"], "the format is table"),
         (&["prices", "show", "m"], "no price file is named; add --prices FILE"),
         (
             &["spend", "--ledger", "tokenmeter.db", "--basis", "gpu", "--since", "2026-10-01T12:00:00Z"],

@@ -76,7 +76,16 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("prometheus-client", &["tokenmeter-metrics"]),
     ("plotters", &["tokenmeter-curve"]),
     ("clap", &["tokenmeter"]),
-    ("serde", &["tokenmeter-price", "tokenmeter-simulator", "tokenmeter-usage", "tokenmeter-yaml"]),
+    (
+        "serde",
+        &[
+            "tokenmeter-ledger",
+            "tokenmeter-price",
+            "tokenmeter-simulator",
+            "tokenmeter-usage",
+            "tokenmeter-yaml",
+        ],
+    ),
     ("serde-saphyr", &["tokenmeter-yaml"]),
     (
         "serde_json",

@@ -9,14 +9,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
-use meter::ExchangeId;
 use price::{Book, Charge, Currency, Rate, Unpriced, Usage, has_tiers};
 use text::Glob;
 
 use crate::amend::{Amendment, amend};
 use crate::planned::Planned;
 use crate::report::ask::{Basis, Filter};
-use crate::report::corrections::Made;
+use crate::report::corrections::{Made, id_of};
 use crate::report::first_prices::Reading;
 use crate::report::group::may_be_asked;
 use crate::report::pieces::{Detail, Piece, from_rows};
@@ -188,7 +187,7 @@ struct Standing {
     cost_pico: i128,
     rate: Option<[u8; 16]>,
     /// Corrections so far.
-    made: u32,
+    made: usize,
 }
 
 impl Standing {
@@ -336,26 +335,12 @@ fn correction(row: &Row, rate: &Arc<Rate>, delta: i128, now: &Standing, wish: &R
     let made = Made { billed: 0, rate: Some(rate.id), first_price: now.rate.is_none(), delta_pico: delta };
     let line = made.line(row);
     Correction {
-        id: name(row, now.made),
+        id: id_of(&row.id, row.ended_us, now.made),
         made_us: wish.at_us,
         exchange: row.id,
         line,
         ended_us: row.ended_us,
     }
-}
-
-/// The name of a correction: the same for whoever makes the next one of an exchange, so that of two who do it
-/// at once one does it, whichever books they have.
-fn name(row: &Row, made: u32) -> ExchangeId {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(b"tokenmeter correction");
-    hasher.update(&row.id.0).update(&made.to_le_bytes());
-    let mut chance = [0; 16];
-    hasher.finalize_xof().fill(&mut chance);
-    ExchangeId::new(
-        u64::try_from(row.ended_us).unwrap_or(0).saturating_mul(1000),
-        u128::from_le_bytes(chance),
-    )
 }
 
 #[cfg(test)]

@@ -268,6 +268,20 @@ fn only_what_filters_let_through_is_charged_again() {
 }
 
 #[test]
+fn the_rate_entered_last_holds_after_clock_went_back() {
+    let ((_, place), first, second) = (book(5), prices(PRICES), prices(&PRICES.replace("0.31", "0.37")));
+    let filters = of_model("llama-*");
+    let later = wish(&first, &filters);
+    assert!(reprice(&place.ledger(), &later).unwrap().entered > 0);
+    let earlier = Reprice { at_us: later.at_us - DAY_US, ..wish(&second, &filters) };
+    let entered = reprice(&place.ledger(), &earlier).unwrap().entered;
+    assert!(entered > 0);
+    let planned = rehearse(&Store::open_read(&place.ledger()).unwrap(), &wish(&first, &filters)).unwrap();
+    assert_eq!(planned.differing, entered);
+    assert_eq!(planned.books, [std::sync::Arc::clone(second.hash())]);
+}
+
+#[test]
 fn only_what_has_no_price_is_charged_where_that_is_asked() {
     let ((memory, place), book) = (book(6), prices(PRICES));
     let first_prices = memory.corrections.iter().filter(|(_, made)| made.line.exchanges > 0).count();

@@ -1,5 +1,7 @@
 //! What is asked of a report.
 
+use std::fmt::{self, Write};
+
 use text::Glob;
 
 use super::key::{Key, Value};
@@ -115,6 +117,25 @@ impl Filter {
     }
 }
 
+impl fmt::Display for Filter {
+    /// As [`Filter::read`] takes it, with nothing in it that moves a terminal's cursor.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = if self.except { "!=" } else { "=" };
+        write!(f, "{}{sign}", self.key.name())?;
+        for (at, pattern) in self.patterns.iter().enumerate() {
+            f.write_str(if at == 0 { "" } else { "," })?;
+            for c in pattern.text().chars() {
+                match c {
+                    ',' => f.write_str("\\,")?,
+                    '\\' | '\'' | '"' => f.write_char(c)?,
+                    c => write!(f, "{}", c.escape_debug())?,
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The values between commas; a comma after a backslash is part of a value.
 fn values_of(text: &str) -> Vec<Glob> {
     // No name holds a NUL.
@@ -133,6 +154,15 @@ mod tests {
 
     use super::Filter;
     use crate::report::key::Value;
+
+    #[test]
+    fn filter_is_shown_as_it_is_typed() {
+        for typed in [r"tenant=a\,b,c\d,\,", r#"model!=it's,"x",*é"#, "principal!=", "tenant=,a"] {
+            assert_eq!(Filter::read(typed).expect("a filter").to_string(), typed);
+        }
+        let moved = Filter::read("tenant=a\u{1b}[2J").expect("a filter").to_string();
+        assert_eq!(moved, r"tenant=a\u{1b}[2J");
+    }
 
     #[test]
     fn filters_are_read_and_let_through_what_they_say() {

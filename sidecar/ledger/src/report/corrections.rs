@@ -15,6 +15,17 @@ pub(crate) struct Corrections {
     count: u64,
 }
 
+/// The id of the next correction of an exchange that has so many: the same for every process that makes it, so that
+/// of two that do it at once one does it, whichever books they have.
+pub(crate) fn id_of(exchange: &ExchangeId, ended_us: i64, made: usize) -> ExchangeId {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(b"tokenmeter correction");
+    hasher.update(&exchange.0).update(&u32::try_from(made).unwrap_or(u32::MAX).to_le_bytes());
+    let mut chance = [0; 16];
+    hasher.finalize_xof().fill(&mut chance);
+    ExchangeId::new(u64::try_from(ended_us).unwrap_or(0).saturating_mul(1000), u128::from_le_bytes(chance))
+}
+
 /// A correction of one exchange: what the exchange itself does not say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Made {
@@ -74,34 +85,40 @@ impl Corrections {
         Ok(Self { file, count })
     }
 
-    /// Returns those of an exchange, in the order in which they were made.
+    /// Returns those of an exchange, in the order of entry. Clocks do not tell it; ids do.
     ///
     /// # Errors
     /// If the temporary file cannot be read.
-    pub(crate) fn of(&self, exchange: &ExchangeId) -> Result<Vec<Made>, Trouble> {
+    pub(crate) fn of(&self, row: &Row) -> Result<Vec<Made>, Trouble> {
         if self.count == 0 {
             return Ok(Vec::new());
         }
         let mut find = self.file.prepare_cached(FIND).map_err(no_room)?;
-        let made = find.query_map([exchange.0], |row| {
-            Ok(Made {
-                billed: row.get(0)?,
-                rate: row.get(1)?,
-                first_price: row.get(2)?,
-                delta_pico: row.get::<_, i64>(3)?.into(),
-            })
+        let made = find.query_map([row.id.0], |found| {
+            let made = Made {
+                billed: found.get(1)?,
+                rate: found.get(2)?,
+                first_price: found.get(3)?,
+                delta_pico: found.get::<_, i64>(4)?.into(),
+            };
+            Ok((found.get::<_, [u8; 16]>(0)?, made))
         });
-        Ok(made.and_then(Iterator::collect).map_err(no_room)?)
+        let mut made: Vec<_> = made.and_then(Iterator::collect).map_err(no_room)?;
+        if made.len() > 1 {
+            let ids: Vec<_> = (0..made.len()).map(|before| id_of(&row.id, row.ended_us, before).0).collect();
+            // Where a file with earlier ones is lost, the last ones are beyond these ids: they stay last, as found.
+            made.sort_by_key(|(id, _)| ids.iter().position(|is| is == id).unwrap_or(ids.len()));
+        }
+        Ok(made.into_iter().map(|(_, made)| made).collect())
     }
 }
 
 const TABLE: &str = "
 CREATE TABLE made (
   exchange BLOB, made_us INTEGER, id BLOB, billed INTEGER, rate BLOB, first_price INTEGER, delta_pico INTEGER,
-  PRIMARY KEY (exchange, made_us, id)
+  PRIMARY KEY (exchange, billed, made_us, id)
 ) WITHOUT ROWID";
 
 const INSERT: &str = "INSERT INTO made VALUES (?, ?, ?, ?, ?, ?, ?)";
 
-const FIND: &str =
-    "SELECT billed, rate, first_price, delta_pico FROM made WHERE exchange = ? ORDER BY made_us, id";
+const FIND: &str = "SELECT id, billed, rate, first_price, delta_pico FROM made WHERE exchange = ? ORDER BY billed, made_us, id";

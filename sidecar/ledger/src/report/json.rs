@@ -1,7 +1,12 @@
 //! A report for programs: an object with the rows, each with the keys asked for, their totals, the months that they are
-//! of, and notes. Money, time and energy are strings, because a number of JSON is a float to most who read it.
+//! of, and notes. Money, time and energy are strings, because a number of JSON is a float to most who read it. Rows are
+//! written one by one, so that memory does not grow with the text.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::ser::{Formatter, Serializer as Json};
 
 use super::column::{Cell, Column, share_of};
 use super::group::{Group, Report};
@@ -14,67 +19,195 @@ use super::sums::{self, PROVENANCES};
 /// # Errors
 /// As the writer has them.
 pub fn write(report: &Report, round: Option<u32>, to: &mut dyn Write) -> io::Result<()> {
-    let rows = |groups: &[Group]| groups.iter().map(|group| object(report, group, round)).collect::<Vec<_>>();
     let months = report.notes.months.iter();
-    let months =
-        months.map(|(month, state)| format!("{}: {}", text(&period::month(*month)), text(state.name())));
-    let notes = report.sentences(round).iter().map(|sentence| text(sentence)).collect::<Vec<_>>();
-    writeln!(
-        to,
-        "{{\n  \"rows\": {},\n  \"totals\": {},\n  \"months\": {{{}}},\n  \"notes\": {}\n}}",
-        list(&rows(&report.groups)),
-        list(&rows(&report.totals)),
-        months.collect::<Vec<_>>().join(", "),
-        list(&notes)
-    )
+    let document = Document {
+        rows: Rows { report, groups: &report.groups, round },
+        totals: Rows { report, groups: &report.totals, round },
+        months: months.map(|(month, state)| (period::month(*month), state.name())).collect(),
+        notes: report.sentences(round),
+    };
+    document.serialize(&mut Json::with_formatter(&mut *to, RowALine::default()))?;
+    writeln!(to)
 }
 
-/// An array with an item a line.
-fn list(items: &[String]) -> String {
-    match items {
-        [] => "[]".to_owned(),
-        items => format!("[\n    {}\n  ]", items.join(",\n    ")),
+#[derive(serde::Serialize)]
+struct Document<'a> {
+    rows: Rows<'a>,
+    totals: Rows<'a>,
+    months: BTreeMap<String, &'static str>,
+    notes: Vec<String>,
+}
+
+struct Rows<'a> {
+    report: &'a Report,
+    groups: &'a [Group],
+    round: Option<u32>,
+}
+
+impl Serialize for Rows<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let &Self { report, groups, round } = self;
+        to.collect_seq(groups.iter().map(|group| Row { report, group, round }))
     }
 }
 
-fn object(report: &Report, group: &Group, round: Option<u32>) -> String {
-    let basis = report.ask.basis;
-    let keys = report.ask.by.iter().zip(&group.values).filter(|(key, _)| **key != Key::Currency);
-    let mut members: Vec<String> = keys.map(|(key, value)| member(key.name(), &text_of(value))).collect();
-    let is_share = |column: &Column| matches!(column, Column::InputKnown(_) | Column::OutputKnown(_));
-    let columns = Column::all(basis).into_iter().filter(|column| !is_share(column));
-    members.extend(columns.map(|column| member(&column.name(), &written(&column.cell(group, basis, round)))));
-    let known = [("input", &group.sums.input_known), ("output", &group.sums.output_known)];
-    let known = known.map(|(side, counts)| member(side, &shares(counts)));
-    members.push(member("provenance", &format!("{{{}}}", known.join(", "))));
-    format!("{{{}}}", members.join(", "))
+struct Row<'a> {
+    report: &'a Report,
+    group: &'a Group,
+    round: Option<u32>,
 }
 
-fn member(name: &str, value: &str) -> String {
-    format!("\"{name}\": {value}")
-}
-
-fn written(cell: &Cell) -> String {
-    match cell {
-        Cell::Number(number) => number.to_string(),
-        Cell::Decimal(_) | Cell::Text(_) => text(&cell.to_string()),
-        Cell::Unknown => "null".to_owned(),
+impl Serialize for Row<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let &Self { report, group, round } = self;
+        let basis = report.ask.basis;
+        let mut members = to.serialize_map(None)?;
+        for (key, value) in report.ask.by.iter().zip(&group.values).filter(|(key, _)| **key != Key::Currency)
+        {
+            members.serialize_entry(key.name(), value)?;
+        }
+        for column in Column::all(basis) {
+            if !matches!(column, Column::InputKnown(_) | Column::OutputKnown(_)) {
+                members.serialize_entry(&column.name(), &column.cell(group, basis, round))?;
+            }
+        }
+        let Group { sums, .. } = group;
+        let known = Known { input: Shares(&sums.input_known), output: Shares(&sums.output_known) };
+        members.serialize_entry("provenance", &known)?;
+        members.end()
     }
 }
 
-fn text_of(value: &Value) -> String {
-    match value {
-        Value::Null => "null".to_owned(),
-        value => text(&value.to_string()),
+#[derive(serde::Serialize)]
+struct Known<'a> {
+    input: Shares<'a>,
+    output: Shares<'a>,
+}
+
+struct Shares<'a>(&'a [i128; PROVENANCES]);
+
+impl Serialize for Shares<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let shares = sums::shares(self.0).into_iter();
+        to.collect_map(shares.map(|(known, share)| (known.name(), share_of(share).to_string())))
     }
 }
 
-fn text(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+impl Serialize for Cell {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Number(number) => to.serialize_i128(*number),
+            Self::Decimal(_) | Self::Text(_) => to.collect_str(self),
+            Self::Unknown => to.serialize_none(),
+        }
+    }
 }
 
-fn shares(counts: &[i128; PROVENANCES]) -> String {
-    let shares = sums::shares(counts).into_iter();
-    let each = shares.map(|(known, share)| member(known.name(), &text(&share_of(share).to_string())));
-    format!("{{{}}}", each.collect::<Vec<_>>().join(", "))
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Null => to.serialize_none(),
+            value => to.collect_str(value),
+        }
+    }
+}
+
+/// White space: each member of the document and each item of its arrays begins a line.
+#[derive(Default)]
+struct RowALine {
+    objects: usize,
+    has_item: bool,
+}
+
+impl RowALine {
+    fn separate<W: ?Sized + Write>(to: &mut W, first: bool, between: &str) -> io::Result<()> {
+        write!(to, "{}{between}", if first { "" } else { "," })
+    }
+}
+
+impl Formatter for RowALine {
+    fn begin_object<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        self.objects += 1;
+        to.write_all(b"{")
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(&mut self, to: &mut W, first: bool) -> io::Result<()> {
+        Self::separate(
+            to,
+            first,
+            if self.objects == 1 {
+                "\n  "
+            } else if first {
+                ""
+            } else {
+                " "
+            },
+        )
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        to.write_all(b": ")
+    }
+
+    fn end_object<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        self.objects -= 1;
+        to.write_all(if self.objects == 0 { b"\n}" } else { b"}" })
+    }
+
+    fn begin_array<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        self.has_item = false;
+        to.write_all(b"[")
+    }
+
+    fn begin_array_value<W: ?Sized + Write>(&mut self, to: &mut W, first: bool) -> io::Result<()> {
+        self.has_item = true;
+        Self::separate(to, first, "\n    ")
+    }
+
+    fn end_array<W: ?Sized + Write>(&mut self, to: &mut W) -> io::Result<()> {
+        to.write_all(if self.has_item { b"\n  ]" } else { b"]" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::report::memory::Memory;
+    use crate::report::tests::ask;
+    use crate::report::{Key, make};
+
+    fn written(memory: &Memory, by: &[Key]) -> String {
+        let report = make(memory, &ask(by)).expect("a store in memory can be read");
+        let mut text = Vec::new();
+        super::write(&report, Some(6), &mut text).expect("memory takes it");
+        String::from_utf8(text).expect("it is text")
+    }
+
+    #[test]
+    fn each_row_is_a_line() {
+        let text = written(&Memory::of_chance(3, 3), &[Key::Tenant, Key::Currency]);
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines.len(), 14, "{text}");
+        assert!(
+            lines[2].starts_with(r#"    {"tenant": "beta", "exchanges": 2, "input_tokens": 32236, "#),
+            "{text}"
+        );
+        let end = r#""cost": null, "currency": null, "unpriced_exchanges": 2, "uncounted_prompts": 0, "provenance": {"input": {"reported": "0.38975", "frames": "0.61025"}, "output": {"running": "1"}}},"#;
+        assert!(lines[2].ends_with(end), "{text}");
+        let around = [0, 1, 4, 5, 7, 8, 9, 12].map(|at: usize| lines[at]).join("\n");
+        let expected = r#"{
+  "rows": [
+  ],
+  "totals": [
+  ],
+  "months": {"2026-10": "ended"},
+  "notes": [
+"#;
+        assert_eq!(around, format!("{expected}  ]"), "{text}");
+    }
+
+    #[test]
+    fn empty_report_has_empty_lists() {
+        let text = "{\n  \"rows\": [],\n  \"totals\": [],\n  \"months\": {},\n  \"notes\": []\n}\n";
+        assert_eq!(written(&Memory::default(), &[Key::Tenant]), text);
+    }
 }

@@ -7,6 +7,7 @@ use chance::Chance;
 use meter::{ExchangeId, Provenance, TokenType, Tokens};
 use price::{Charge, Currency, Rate, Unpriced};
 
+use super::corrections::id_of;
 use super::period;
 use super::pieces::line_of;
 use super::source::{Correction, DAY_US, DeviceLine, Gap, Month, Range, Share, Source, Trouble, Used};
@@ -248,7 +249,7 @@ impl Memory {
             ..line
         };
         let made_us = row.ended_us + 40 * DAY_US;
-        let id = ExchangeId::new(u64::try_from(made_us).expect("after 1970") * 1000, chance.next().into());
+        let id = id_of(&row.id, row.ended_us, 0);
         let correction = Correction { id, made_us, exchange: row.id, line, ended_us: row.ended_us };
         self.corrections.push((billed + i32::from(chance.below(2) == 0), correction));
     }

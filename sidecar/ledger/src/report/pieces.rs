@@ -35,7 +35,7 @@ pub(crate) struct Piece<'a> {
 pub(crate) enum Detail<'a> {
     /// It is a line's, and the keys were not asked for; or its row is not kept.
     None,
-    /// A row's, and its corrections in the order in which they were made.
+    /// A row's, and its corrections in the order of entry.
     Row(&'a Row, &'a [Made]),
 }
 
@@ -139,7 +139,7 @@ pub(crate) fn from_rows(
         if !range.holds(row.ended_us) {
             return Ok(());
         }
-        let made = corrections.of(&row.id)?;
+        let made = corrections.of(row)?;
         let detail = Detail::Row(row, &made);
         let first = made.iter().find(|made| made.first_price && reading.moves(made.billed, billed));
         let (mut at, first) = (billed, first.filter(|_| line.rate.is_none()));
@@ -173,7 +173,7 @@ pub(crate) fn from_rows(
             if is_beyond(billed, &line) {
                 sum(&mut summed, billed, &line);
             }
-            let made = if range.holds(row.ended_us) { corrections.of(&row.id)? } else { Vec::new() };
+            let made = if range.holds(row.ended_us) { corrections.of(row)? } else { Vec::new() };
             for made in made {
                 let line = made.line(row);
                 if is_beyond(made.billed, &line) {

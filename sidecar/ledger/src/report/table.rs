@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use text::{Decimal, in_threes, nano, table};
 
-use super::ask::{Ask, Basis, Filter};
+use super::ask::{Ask, Basis};
 use super::column::rounded;
 use super::group::{Group, Report};
 use super::key::{Key, Value};
@@ -54,15 +54,8 @@ fn title(ask: &Ask) -> String {
         (since, until) => format!("from {} until {}", period::time(since), period::time(until)),
     };
     let billed = billed.map_or_else(String::new, |month| format!(", billed in {}", period::month(month)));
-    let only: String = filters.iter().map(said).collect();
+    let only: String = filters.iter().map(|filter| format!(", only {filter}")).collect();
     format!("{by}, {time} (UTC){billed}{only}")
-}
-
-/// A filter, as it was asked for.
-fn said(filter: &Filter) -> String {
-    let sign = if filter.except { "!=" } else { "=" };
-    let patterns: Vec<_> = filter.patterns.iter().map(|pattern| pattern.text().replace(',', "\\,")).collect();
-    format!(", only {}{sign}{}", filter.key.name(), patterns.join(",").escape_debug())
 }
 
 /// The totals, unless there is nothing to add up.

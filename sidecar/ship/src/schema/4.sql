@@ -72,6 +72,21 @@ LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
       AND right(c.relname, 7) = right(l.relname, 7))
 $$;
 
+-- Refuses the statements of the store's owner to other roles. The functions that call it run with the caller's rights,
+-- which do not suffice either; this says who may.
+CREATE FUNCTION tokenmeter.require_schema_owner(called text) RETURNS void
+LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+  owner regrole := (SELECT nspowner FROM pg_namespace WHERE nspname = 'tokenmeter');
+BEGIN
+  IF NOT pg_has_role(owner, 'USAGE') THEN
+    RAISE EXCEPTION 'role % may not call tokenmeter.%: only %, the owner of the schema tokenmeter, may',
+      quote_ident(current_user), called, owner
+      USING ERRCODE = 'insufficient_privilege',
+        HINT = format('Connect as %s, or as a role that is a member of it, and run the statement there.', owner);
+  END IF;
+END $$;
+
 -- Drops the rows of a month that is over, as in '2026-10'. Its lines stay. No partition for its rows is made
 -- again: a row of it that is sent later adds nothing, and its ledger file's totals say what it came to.
 CREATE FUNCTION tokenmeter.forget(month text) RETURNS void
@@ -80,6 +95,7 @@ DECLARE
   first date;
   suffix text;
 BEGIN
+  PERFORM tokenmeter.require_schema_owner('forget');
   IF month !~ '^[0-9]{4}-(0[1-9]|1[0-2])$' THEN
     RAISE EXCEPTION 'no month: %', month USING HINT = 'Write it as 2026-10.';
   END IF;
@@ -308,6 +324,7 @@ FOR EACH ROW EXECUTE FUNCTION tokenmeter.check_correction();
 CREATE FUNCTION tokenmeter.send_again(instance uuid) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+  PERFORM tokenmeter.require_schema_owner('send_again');
   UPDATE tokenmeter.file f
   SET exchange = 0, energy = 0, correction = 0, act = 0, gap = 0, last = NULL, last_act = NULL, resend_since = now(),
       held = greatest(f.held, f.exchange)
@@ -322,6 +339,7 @@ END $$;
 CREATE FUNCTION tokenmeter.give_up(instance uuid) RETURNS void
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
+  PERFORM tokenmeter.require_schema_owner('give_up');
   UPDATE tokenmeter.file f SET resend_since = NULL WHERE f.instance = $1;
   IF NOT FOUND THEN
     RAISE EXCEPTION 'no ledger file % is shipped here', $1 USING HINT = 'The table tokenmeter.file lists them.';
@@ -471,8 +489,8 @@ BEGIN
     gpu_energy_pico = excluded.gpu_energy_pico;
 END $$;
 
--- Roles that may ship may call the functions that ship; only the schema's owner has the rights by which `forget`,
--- `send_again` and `give_up` work.
+-- Roles that may ship may call the functions that ship. Any role may call `forget`, `send_again` and `give_up`, which
+-- run with the caller's rights and say that only the schema's owner may.
 DO $$
 DECLARE
   who oid;
@@ -489,7 +507,8 @@ BEGIN
       EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %s', what::regprocedure, who::regrole);
     END LOOP;
   END LOOP;
-  GRANT EXECUTE ON FUNCTION tokenmeter.forgotten() TO PUBLIC;
+  GRANT EXECUTE ON FUNCTION tokenmeter.forgotten(), tokenmeter.require_schema_owner(text), tokenmeter.forget(text),
+    tokenmeter.send_again(uuid), tokenmeter.give_up(uuid) TO PUBLIC;
   -- Drops the functions that those above replace.
   FOR what IN
     SELECT oid FROM pg_proc WHERE pronamespace = 'tokenmeter'::regnamespace

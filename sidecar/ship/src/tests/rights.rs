@@ -131,20 +131,51 @@ fn numbers_that_cannot_be_negative_are_refused() {
 }
 
 #[test]
-fn shipping_role_has_no_right_to_forget_to_have_sent_again_or_to_give_up() {
+fn owner_statements_refuse_others_and_name_owner() {
     let (database, mut owner) = store(&["node_4"]);
     let mut client = connected("node_4", &database);
     send(&mut client, origin(1), "host", &parcel(rows(0..10))).unwrap();
     owner.batch_execute("SELECT tokenmeter.ensure_months(ARRAY[20800])").unwrap();
+    owner.batch_execute("ALTER ROLE node_4_read PASSWORD 'a'").unwrap();
+    for (called, sql) in [
+        ("forget", "SELECT tokenmeter.forget('2026-10')".to_owned()),
+        ("send_again", format!("SELECT tokenmeter.send_again('{OURS}')")),
+        ("give_up", format!("SELECT tokenmeter.give_up('{OURS}')")),
+    ] {
+        for role in ["node_4", "node_4_read"] {
+            let error = connected(role, &database).batch_execute(&sql).expect_err(&sql);
+            let error = error.as_db_error().unwrap();
+            assert_eq!(error.code().code(), "42501", "{sql}");
+            let said = format!(
+                "role {role} may not call tokenmeter.{called}: only owner, the owner of the schema tokenmeter, may"
+            );
+            assert_eq!(error.message(), said);
+            assert!(error.hint().unwrap().starts_with("Connect as owner"), "{error:?}");
+        }
+        let add = "SELECT tokenmeter.add_energy(ARRAY[]::timestamptz[], ARRAY[]::uuid[])";
+        assert_eq!(code(&mut client, add), "42501");
+        owner.batch_execute(&sql).unwrap();
+    }
+}
+
+/// The message is of no effect on rights: without it, the statements are refused as well.
+#[test]
+fn shipping_role_lacks_rights_of_owner_statements() {
+    let (database, mut owner) = store(&["node_5"]);
+    let mut client = connected("node_5", &database);
+    send(&mut client, origin(1), "host", &parcel(rows(0..10))).unwrap();
+    owner.batch_execute("SELECT tokenmeter.ensure_months(ARRAY[20800])").unwrap();
+    owner
+        .batch_execute(
+            "CREATE OR REPLACE FUNCTION tokenmeter.require_schema_owner(called text) RETURNS void LANGUAGE sql AS ''",
+        )
+        .unwrap();
     for sql in [
         "SELECT tokenmeter.forget('2026-10')".to_owned(),
         format!("SELECT tokenmeter.send_again('{OURS}')"),
         format!("SELECT tokenmeter.give_up('{OURS}')"),
     ] {
         assert_eq!(code(&mut client, &sql), "42501", "{sql}");
-        let add = "SELECT tokenmeter.add_energy(ARRAY[]::timestamptz[], ARRAY[]::uuid[])";
-        assert_eq!(code(&mut client, add), "42501");
-        owner.batch_execute(&sql).unwrap();
     }
 }
 

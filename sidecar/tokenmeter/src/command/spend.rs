@@ -51,6 +51,19 @@ enum Format {
     Focus,
 }
 
+impl Format {
+    const ALL: [Self; 4] = [Self::Table, Self::Json, Self::Csv, Self::Focus];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Table => "table",
+            Self::Json => "json",
+            Self::Csv => "csv",
+            Self::Focus => "focus",
+        }
+    }
+}
+
 impl SpendArgs {
     /// Reads the parsed flags.
     pub(crate) fn of(matches: &ArgMatches) -> Self {
@@ -93,12 +106,10 @@ impl SpendArgs {
             },
             top,
             columns: text("columns"),
-            format: match word("format") {
-                "json" => Format::Json,
-                "csv" => Format::Csv,
-                "focus" => Format::Focus,
-                _ => Format::Table,
-            },
+            format: Format::ALL
+                .into_iter()
+                .find(|format| format.name() == word("format"))
+                .unwrap_or(Format::Table),
             options: Options {
                 version: if word("focus-version") == "1.4" { Version::V1_4 } else { Version::V1_2 },
                 billing: if word("billing") == "chargeback" {
@@ -185,15 +196,15 @@ pub(crate) fn command() -> Command {
         )
         .arg(choice(
             "format",
-            &["table", "json", "csv", "focus"],
-            "table",
+            &Format::ALL.map(Format::name),
+            Format::Table.name(),
             "Output format; csv and focus print notes to stderr",
         ))
         .arg(
             Arg::new("columns")
                 .long("columns")
                 .value_name("NAME,…")
-                .help("CSV: columns after the keys, or `all`; by default the usual ones of a bill"),
+                .help("Only with --format csv: columns after the keys, or `all`; by default the usual ones of a bill"),
         )
         .arg(choice("focus-version", &Version::ALL.map(Version::name), "1.2", "FOCUS version"))
         .arg(choice(
@@ -277,6 +288,15 @@ fn month(text: &str) -> Result<MonthArg, String> {
     }
 }
 
+/// Refuses columns that are named for a format that has its own.
+fn check_format(args: &SpendArgs) -> Result<(), SpendError> {
+    match args.format {
+        Format::Csv => Ok(()),
+        other if args.columns.is_some() => Err(SpendError::ColumnsOf(other)),
+        _ => Ok(()),
+    }
+}
+
 /// Returns the columns of a CSV by their names.
 fn columns(names: Option<&str>, basis: Basis) -> Result<Vec<Column>, SpendError> {
     let all = Column::all(basis);
@@ -309,6 +329,7 @@ pub(crate) fn run(args: &SpendArgs) -> Result<ExitCode, SpendError> {
     if args.ask.range.since_us >= args.ask.range.until_us {
         return Err(SpendError::NoTime);
     }
+    check_format(args)?;
     let source = open(&ledger)?;
     match &args.output {
         Some(path) => {
@@ -436,6 +457,8 @@ pub(crate) enum SpendError {
     NoTime,
     /// A column is unknown; the columns that exist.
     NoColumn(Vec<String>),
+    /// Columns are named for a format that has its own.
+    ColumnsOf(Format),
     Ledger(Trouble),
     /// The price file cannot be read.
     Unread(String, io::Error),
@@ -452,6 +475,11 @@ impl fmt::Display for SpendError {
             Self::NoColumn(all) => {
                 write!(f, "--columns names an unknown column; the columns are {}", all.join(", "))
             }
+            Self::ColumnsOf(format) => write!(
+                f,
+                "--columns is only for --format csv, and the format is {}: add --format csv or leave --columns out",
+                format.name()
+            ),
             Self::Ledger(trouble) => write!(f, "{trouble}"),
             Self::Unread(path, error) => {
                 write!(f, "cannot read {path}: {error}; name a price file with --prices")

@@ -3,7 +3,7 @@
 use ledger::report::{Basis, Column, Key, Order, Range};
 use text::Glob;
 
-use super::{Format, SpendArgs, columns, command, prices_flag};
+use super::{Format, SpendArgs, check_format, columns, command, prices_flag};
 
 fn args(line: &str) -> Result<SpendArgs, String> {
     let matches =
@@ -92,6 +92,22 @@ fn columns_are_selected_by_name() {
     assert_eq!(of(Some("all")).unwrap().len(), Column::all(Basis::Price).len());
     let error = of(Some("cost,colour")).expect_err("there is no such column").to_string();
     assert!(error.contains("the columns are exchanges, input_tokens,"), "{error}");
+}
+
+#[test]
+fn columns_are_refused_without_csv() {
+    for format in Format::ALL {
+        let named = check_format(&valid(&format!("spend --format {} --columns cost", format.name())));
+        assert!(check_format(&valid(&format!("spend --format {}", format.name()))).is_ok());
+        let said = named.err().map(|error| error.to_string());
+        let expected = format!("the format is {}", format.name());
+        assert_eq!(
+            said.as_ref().is_some_and(|said| said.contains(&expected)),
+            format != Format::Csv,
+            "{said:?}"
+        );
+    }
+    assert!(check_format(&valid("spend --columns cost")).is_err());
 }
 
 #[test]
