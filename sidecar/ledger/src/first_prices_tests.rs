@@ -1,5 +1,5 @@
-//! What was charged without a price and is priced by `reprice`: reports and FOCUS of a ledger on disk, before and
-//! after its month is closed, with its rows and without.
+//! What `reprice` gives a price, or another one: reports and FOCUS of a ledger on disk, before and after its month is
+//! closed, with its rows and without.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::report::source::{DAY_US, Month, Range};
 use crate::report::tests::ask;
 use crate::report::{Ask, Basis, Filter, Group, Key, Report, make};
 use crate::testing::{NOON_US, Place, rate, row};
-use crate::{EnergyRow, Plan, Reprice, Row, Store, close, month, reprice, start, verify};
+use crate::{EnergyRow, Outcome, Plan, Reprice, Row, Store, close, month, reprice, start, verify};
 
 /// Of `m-new`, exchanges of more than 50 input tokens have another price.
 const PRICES: &str = "\
@@ -20,6 +20,17 @@ unit: per_million
 models:
   - {name: m-new, input: 1, output: 2, per_request: 0.25, context_tiers: [{above_input_tokens: 50, input: 3, output: 5}]}
   - {name: m-plain, input: 7, output: 9}
+";
+
+/// The price of `m-plain` is that of the second book.
+const LATER_PRICES: &str = "\
+version: third
+currency: USD
+unit: per_million
+models:
+  - {name: m-new, input: 2, output: 3}
+  - {name: m-plain, input: 7, output: 9}
+  - {name: llama, input: 4, output: 6}
 ";
 
 const ROWS: u64 = 300;
@@ -64,20 +75,61 @@ fn ledger() -> Place {
 }
 
 fn priced(place: &Place) {
-    let (book, _) = Book::read(PRICES).unwrap_or_else(|problems| panic!("{problems:?}"));
+    let done = charged_again(place, PRICES, true);
+    assert_eq!((done.newly_priced, done.entered), (200, 200));
+}
+
+fn charged_again(place: &Place, prices: &str, unpriced_only: bool) -> Outcome {
+    let (book, _) = Book::read(prices).unwrap_or_else(|problems| panic!("{problems:?}"));
     let wish = Reprice {
         range: Range::ALL,
         filters: &[],
-        unpriced_only: true,
+        unpriced_only,
         book: &book,
         who: "ann",
         at_us: november_us(),
     };
     let done = reprice(&place.ledger(), &wish).unwrap();
-    assert_eq!((done.newly_priced, done.entered), (200, 200));
     for verdict in verify(&place.ledger(), None).unwrap() {
         assert_eq!(verdict.differences, Vec::<String>::new());
     }
+    done
+}
+
+/// Removes all rows of October, as retention does once the clock has run on for a day.
+fn without_rows(place: &Place) {
+    let step = |now_us| crate::retain::step(&place.ledger(), 1, &|_| true, "test", now_us).unwrap();
+    let later = november_us() + 10 * DAY_US;
+    for now_us in (0..40).map(|n| later + n * DAY_US / 20).chain(std::iter::repeat_n(later + 2 * DAY_US, 4)) {
+        step(now_us);
+    }
+    let mut rows = 0;
+    let store = Store::open_read(&place.ledger()).unwrap();
+    crate::report::Source::rows(&store, &Range::ALL, &mut |_, _, _| {
+        rows += 1;
+        Ok(())
+    })
+    .unwrap();
+    assert_eq!(rows, 0);
+}
+
+/// Exchanges, tokens and cost by version of the price book.
+fn by_version(place: &Place, billed: Option<Month>) -> Vec<(String, i128, i128, i128)> {
+    let groups = report(place, &Ask { billed, ..ask(&[Key::Version]) }).groups;
+    let of = |group: Group| {
+        let sums = group.sums;
+        (group.values[0].to_string(), sums.exchanges, sums.input() + sums.output(), sums.cost_pico)
+    };
+    groups.into_iter().map(of).collect()
+}
+
+/// The same of the exchanges of models, by the book that charges them now.
+fn expected(version: &str, models: &[&str], prices: &str) -> (String, i128, i128, i128) {
+    let (book, _) = Book::read(prices).unwrap_or_else(|problems| panic!("{problems:?}"));
+    let rows: Vec<_> = (0..ROWS).map(exchange).filter(|row| models.contains(&&*row.model)).collect();
+    let tokens = rows.iter().flat_map(|row| row.tokens.by_type).map(i128::from).sum();
+    let cost = |row: &Row| i128::from(book.charge(&reprice::usage(row)).cost().unwrap());
+    (version.to_owned(), i128::try_from(rows.len()).unwrap(), tokens, rows.iter().map(cost).sum())
 }
 
 fn report(place: &Place, asked: &Ask) -> Report {
@@ -200,19 +252,93 @@ fn counts_without_rows_stand_under_the_first_price() {
     let place = ledger();
     priced(&place);
     let whole = report(&place, &ask(&[Key::Currency]));
-    let step = |now_us| crate::retain::step(&place.ledger(), 1, &|_| true, "test", now_us).unwrap();
-    // A clock is trusted when it has run on for a day.
-    let later = november_us() + 10 * DAY_US;
-    for now_us in (0..40).map(|n| later + n * DAY_US / 20).chain(std::iter::repeat_n(later + 2 * DAY_US, 4)) {
-        step(now_us);
-    }
-    let store = Store::open_read(&place.ledger()).unwrap();
-    let mut rows = 0;
-    crate::report::Source::rows(&store, &Range::ALL, &mut |_, _, _| {
-        rows += 1;
-        Ok(())
-    })
-    .unwrap();
-    assert_eq!(rows, 0, "they are gone");
+    without_rows(&place);
     assert_eq!(report(&place, &ask(&[Key::Currency])).groups, whole.groups);
+}
+
+#[test]
+fn counts_and_money_stand_under_the_last_rate() {
+    let place = ledger();
+    priced(&place);
+    assert_eq!(charged_again(&place, LATER_PRICES, false).entered, 200);
+    let plain = expected("second", &["m-plain"], LATER_PRICES);
+    let others = expected("third", &["m-new", "llama"], LATER_PRICES);
+    assert_eq!(by_version(&place, None), [plain.clone(), others.clone()]);
+    assert_eq!(by_version(&place, Some(october())), [plain, others.clone()]);
+    let filters = vec![Filter::read("version=third").unwrap()];
+    let third = report(&place, &Ask { filters, ..ask(&[Key::Class]) });
+    assert_eq!(third.totals[0].sums.cost_pico, others.3);
+    let said = third.sentences(None).join("; ");
+    assert!(said.contains("made from rows: exchanges were given another price"), "{said}");
+    assert!(!said.contains("not kept"), "{said}");
+    assert!(report(&place, &ask(&[Key::Model])).notes.rows_for.is_none());
+    let rows = dataset(&place, None);
+    assert!(rows.iter().all(|row| row[1].is_empty() && row[2] == "Usage"), "{rows:#?}");
+    assert_eq!((sum(&rows, "Tokens", 4), sum(&rows, "Tokens", 5)), (tokens(), i128::from(ROWS)));
+}
+
+#[test]
+fn closed_month_keeps_the_rate_it_billed() {
+    let place = ledger();
+    priced(&place);
+    close(&place.ledger(), october(), "ann", november_us()).unwrap();
+    let (billed, charged) = (by_version(&place, Some(october())), dataset(&place, Some(october())));
+    assert_eq!(charged_again(&place, LATER_PRICES, false).entered, 200);
+    assert_eq!(by_version(&place, Some(october())), billed);
+    assert_eq!(dataset(&place, Some(october())), charged);
+    let november = by_version(&place, Some(october() + 1));
+    assert_eq!(november.len(), 1);
+    assert_eq!((november[0].0.as_str(), november[0].1, november[0].2), ("third", 0, 0));
+    let late = dataset(&place, Some(october() + 1));
+    assert!(late.iter().all(|row| row[1] == "Correction" && row[4].is_empty()), "{late:#?}");
+    let others = expected("third", &["m-new", "llama"], LATER_PRICES);
+    assert_eq!(by_version(&place, None)[1], others);
+}
+
+#[test]
+fn report_says_that_counts_without_rows_stand_under_first_rate() {
+    let place = ledger();
+    assert_eq!(charged_again(&place, LATER_PRICES, false).entered, ROWS);
+    without_rows(&place);
+    let asked = ask(&[Key::Version]);
+    let said = report(&place, &asked).sentences(None).join("; ");
+    assert!(said.contains("stand under the price that they had first"), "{said}");
+    let of = |filter: &str| {
+        let filters = vec![Filter::read(filter).unwrap()];
+        report(&place, &Ask { filters, ..asked.clone() }).sentences(None).join("; ")
+    };
+    assert!(of("version=other").contains("had first"));
+    assert!(!of("model=m-new").contains("had first"));
+}
+
+/// Of what had a price from the beginning, nothing is among what had none, and the other way around.
+#[test]
+fn corrections_without_rows_are_told_apart_by_first_charge() {
+    let place = ledger();
+    priced(&place);
+    charged_again(&place, LATER_PRICES, false);
+    let of = |filter: &str| {
+        let filters = vec![Filter::read(filter).unwrap()];
+        let report = report(&place, &Ask { filters, ..ask(&[]) });
+        let sums = report.totals[0].sums.clone();
+        ((sums.exchanges, sums.input() + sums.output(), sums.cost_pico), report.notes.left_out)
+    };
+    let (without, with) = (of("unpriced!="), of("unpriced="));
+    let first = expected("", &["m-new", "m-plain"], LATER_PRICES);
+    assert_eq!(without.0, (first.1, first.2, first.3));
+    without_rows(&place);
+    assert_eq!((of("unpriced!="), of("unpriced=")), (without, with));
+}
+
+#[test]
+fn report_counts_exchanges_that_only_rows_could_tell() {
+    let place = ledger();
+    priced(&place);
+    let left_out = |filter: &str| {
+        let filters = vec![Filter::read(filter).unwrap()];
+        report(&place, &Ask { filters, ..ask(&[]) }).notes.left_out
+    };
+    assert_eq!((left_out("unpriced=model"), left_out("consumer=none")), (0, 0));
+    without_rows(&place);
+    assert_eq!((left_out("unpriced=model"), left_out("consumer=none")), (200, i128::from(ROWS)));
 }

@@ -33,3 +33,5 @@ pub(crate) mod disk_tests;
 pub(crate) mod memory;
 #[cfg(test)]
 pub(crate) mod tests;
+#[cfg(test)]
+pub(crate) mod twin;

@@ -253,7 +253,7 @@ fn only_what_filters_let_through_is_charged_again() {
     let filters = filters.map(|text| Filter::read(text).unwrap());
     let done = reprice(&place.ledger(), &wish(&book, &filters)).unwrap();
     let rows = memory.rows.iter().filter(|(_, row, _)| {
-        let made = memory.corrections.iter().find(|(_, made)| made.exchange == row.id);
+        let made = memory.corrections.iter().rfind(|(_, made)| made.exchange == row.id);
         let rate = made.map_or(row.rate(), |(_, made)| made.line.rate);
         &*row.tenant == "acme"
             && row.model.starts_with("llama-")

@@ -1,6 +1,6 @@
 //! What shipping costs on this machine: a ledger of so many rows into a PostgreSQL of its own, whole and in
 //! the small batches of a fleet. `cargo run --release -p tokenmeter-ship --example fleet -- 300000`; the
-//! numbers in sidecar/ship/postgres.md are its.
+//! sizes in sidecar/ship/postgres.md are its.
 
 #[allow(
     dead_code,

@@ -163,6 +163,18 @@ impl Source for Central {
         self.lines_where("true", range, each)
     }
 
+    fn has_repriced(&self, range: &Range) -> Result<bool, Trouble> {
+        let sql = "SELECT EXISTS (SELECT FROM tokenmeter.correction x \
+                   WHERE x.ended_at >= $1 AND x.ended_at < $2 AND NOT x.unpriced) AS has";
+        let (since, until) = (Instant(range.since_us), Instant(range.until_us));
+        let mut has = false;
+        self.each(sql, &[(&since, Type::TIMESTAMPTZ), (&until, Type::TIMESTAMPTZ)], |row| {
+            has = row.try_get("has")?;
+            Ok(())
+        })?;
+        Ok(has)
+    }
+
     fn first_price_lines(
         &self,
         range: &Range,

@@ -27,11 +27,35 @@ pub struct Ask {
 }
 
 impl Ask {
-    /// Whether rows must be read, because lines do not have a key or are of whole days.
-    pub fn needs_rows(&self) -> bool {
-        let filtered = self.filters.iter().map(|filter| filter.key);
-        !self.range.is_whole_days() || self.by.iter().copied().chain(filtered).any(|key| !key.in_lines())
+    /// Returns why rows must be read, if lines do not have a key or are of whole days.
+    pub(crate) fn rows_for(&self) -> Option<RowsFor> {
+        match () {
+            () if !self.range.is_whole_days() => Some(RowsFor::Time),
+            () if self.keys().any(|key| !key.in_lines()) => Some(RowsFor::Keys),
+            () => None,
+        }
     }
+
+    /// Whether it tells rates apart.
+    pub(crate) fn is_by_rate(&self) -> bool {
+        self.keys().any(Key::is_of_rate)
+    }
+
+    /// The keys of groups and filters.
+    fn keys(&self) -> impl Iterator<Item = Key> {
+        self.by.iter().copied().chain(self.filters.iter().map(|filter| filter.key))
+    }
+}
+
+/// Why a report is made from rows and not from lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RowsFor {
+    /// The time is not of whole days.
+    Time,
+    /// Lines do not have a key.
+    Keys,
+    /// Exchanges were given another price.
+    Rates,
 }
 
 /// By what an exchange's cost is told.

@@ -2,10 +2,10 @@
 //! there are exchanges.
 
 use meter::ExchangeId;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension, params};
 
 use super::pieces::line_of;
-use super::source::{Month, Range, Source, Trouble};
+use super::source::{Correction, Month, Range, Source, Trouble};
 use crate::temporary::{self, no_room};
 use crate::{Class, Line, Row};
 
@@ -85,7 +85,7 @@ impl Corrections {
         Ok(Self { file, count })
     }
 
-    /// Returns those of an exchange, in the order of entry. Clocks do not tell it; ids do.
+    /// Returns those of a row, in the order of entry. Clocks do not tell it; ids do.
     ///
     /// # Errors
     /// If the temporary file cannot be read.
@@ -111,14 +111,48 @@ impl Corrections {
         }
         Ok(made.into_iter().map(|(_, made)| made).collect())
     }
+
+    /// Notes that the row of an exchange is kept.
+    ///
+    /// # Errors
+    /// If the temporary file cannot be written.
+    pub(crate) fn see(&self, exchange: &ExchangeId) -> Result<(), Trouble> {
+        self.file.prepare_cached(SEE).and_then(|mut see| see.execute([exchange.0])).map_err(no_room)?;
+        Ok(())
+    }
+
+    /// Returns whether there are corrections of exchanges of which no row was seen.
+    ///
+    /// # Errors
+    /// If the temporary file cannot be read.
+    pub(crate) fn has_unseen(&self) -> Result<bool, Trouble> {
+        Ok(self.file.query_row(HAS_UNSEEN, [], |found| found.get(0)).map_err(no_room)?)
+    }
+
+    /// Returns whether the exchange of a correction had no price when it was charged first, if no row of it was seen.
+    ///
+    /// # Errors
+    /// If the temporary file cannot be read.
+    pub(crate) fn unseen_unpriced(&self, made: &Correction) -> Result<Option<bool>, Trouble> {
+        let mut find = self.file.prepare_cached(UNSEEN_UNPRICED).map_err(no_room)?;
+        Ok(find.query_row([made.exchange.0], |found| found.get(0)).optional().map_err(no_room)?)
+    }
 }
 
 const TABLE: &str = "
 CREATE TABLE made (
   exchange BLOB, made_us INTEGER, id BLOB, billed INTEGER, rate BLOB, first_price INTEGER, delta_pico INTEGER,
+  is_seen INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (exchange, billed, made_us, id)
 ) WITHOUT ROWID";
 
-const INSERT: &str = "INSERT INTO made VALUES (?, ?, ?, ?, ?, ?, ?)";
+const INSERT: &str = "INSERT INTO made VALUES (?, ?, ?, ?, ?, ?, ?, 0)";
 
 const FIND: &str = "SELECT id, billed, rate, first_price, delta_pico FROM made WHERE exchange = ? ORDER BY billed, made_us, id";
+
+const SEE: &str = "UPDATE made SET is_seen = 1 WHERE exchange = ?";
+
+const HAS_UNSEEN: &str = "SELECT EXISTS (SELECT 1 FROM made WHERE NOT is_seen)";
+
+const UNSEEN_UNPRICED: &str =
+    "SELECT max(first_price) FROM made WHERE exchange = ? AND NOT is_seen HAVING count(*) > 0";

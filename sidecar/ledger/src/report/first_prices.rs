@@ -5,21 +5,22 @@
 
 use std::collections::HashMap;
 
-use super::ask::Ask;
+use super::ask::{Ask, Basis};
+use super::corrections::Made;
 use super::key::Key;
 use super::pieces::{Detail, Piece, To, line_of, take};
 use super::source::{Month, Range, Source, Trouble};
 use crate::key::Key as LineKey;
 use crate::{Class, Line};
 
-/// Which first prices move counts.
+/// Which corrections move counts to another rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reading {
     /// All usage, whenever it is billed.
     Used,
-    /// The bill of each month: only first prices that are billed in the month of their exchange move counts.
+    /// The bill of each month: only corrections that are billed in the month of their exchange move counts.
     Billed,
-    /// All charges; the money of a first price is kept apart from that of later ones.
+    /// All charges: a first price moves counts to the month that it is billed in, another correction as in `Billed`.
     Charged,
 }
 
@@ -30,9 +31,20 @@ impl Reading {
         if ask.billed.is_some() || keys.any(|key| key == Key::Billed) { Self::Billed } else { Self::Used }
     }
 
+    /// Whether it tells rates of one currency apart.
+    pub(crate) fn is_by_rate(self, ask: &Ask) -> bool {
+        ask.is_by_rate() || (self == Self::Charged && ask.basis == Basis::Price)
+    }
+
     /// Whether a first price of one month moves what another month, or the same, billed.
     pub(crate) fn moves(self, corrected: Month, billed: Month) -> bool {
         self != Self::Billed || corrected == billed
+    }
+
+    /// Returns the rate under which all stands that a month billed of an exchange, if corrections changed it: the last
+    /// that it was given in that month, or, in a reading of all usage, the last.
+    pub(crate) fn rate_in(self, month: Month, made: &[Made]) -> Option<[u8; 16]> {
+        made.iter().rev().find(|made| self == Self::Used || made.billed == month).and_then(|made| made.rate)
     }
 }
 
@@ -50,8 +62,8 @@ struct Held {
     given: Vec<(Month, Line)>,
     /// The known facts of its exchanges one by one.
     moved: Vec<Moved>,
-    /// The sums of first prices, by the same month and rate as `given`.
-    cost_pico: HashMap<(Month, Option<[u8; 16]>), i128>,
+    /// Exchanges that are still without a price and were handed on already, by the month they are billed in.
+    seen: HashMap<Month, u64>,
 }
 
 /// The counts that move to a rate.
@@ -59,6 +71,8 @@ struct Moved {
     billed: Month,
     corrected: Month,
     line: Line,
+    /// Exchanges that were handed on already and are not in the line.
+    seen: u64,
 }
 
 /// The key of the line in which an exchange without a price was counted.
@@ -75,6 +89,19 @@ impl FirstPrices {
             Ok(())
         })?;
         Ok(read)
+    }
+
+    /// Notes a row that was charged without a price and is handed on already, with the month and the rate of its first
+    /// price, if it has one: energy that came later follows its exchanges.
+    pub(crate) fn see(&mut self, billed: Month, line: &Line, first: Option<&Made>) {
+        let Some(held) = self.places.get_mut(&unpriced(line)) else { return };
+        match first {
+            None => *held.seen.entry(billed).or_default() += line.exchanges,
+            Some(first) => {
+                let moved = Line { rate: first.rate, ..unpriced(line).line() };
+                held.add_moved(billed, first.billed, moved, line.exchanges);
+            }
+        }
     }
 
     /// Takes a line that waits for [`Self::settle`]; returns false of any other.
@@ -96,19 +123,14 @@ impl FirstPrices {
         to: &mut To<'_>,
     ) -> Result<(), Trouble> {
         let reading = self.reading;
-        let is_charged = reading == Reading::Charged;
-        let needs_each = |held: &Held| is_charged || (!from_rows && !held.moves_whole(reading));
+        let needs_each = |held: &Held| !from_rows && !held.moves_whole(reading);
         if self.places.values().any(|held| !held.given.is_empty() && needs_each(held)) {
             source.first_prices(range, &mut |corrected, correction, row| {
                 let Some(held) = self.places.get_mut(&unpriced(&correction.line)) else { return Ok(()) };
-                if from_rows && row.is_some() {
-                    return Ok(());
-                }
-                let rate = correction.line.rate;
-                *held.cost_pico.entry((corrected, rate)).or_default() += correction.line.cost_pico;
                 let row = row.filter(|(billed, ..)| reading.moves(corrected, *billed));
                 if let Some((billed, row, used)) = row.filter(|_| needs_each(held)) {
-                    held.add_moved(billed, corrected, Line { rate, ..line_of(row, used) });
+                    let rate = correction.line.rate;
+                    held.add_moved(billed, corrected, Line { rate, ..line_of(row, used) }, 0);
                 }
                 Ok(())
             })?;
@@ -134,13 +156,16 @@ impl Held {
         }
     }
 
-    fn add_moved(&mut self, billed: Month, corrected: Month, line: Line) {
+    fn add_moved(&mut self, billed: Month, corrected: Month, line: Line, seen: u64) {
         let same = |moved: &&mut Moved| {
             (moved.billed, moved.corrected, moved.line.rate) == (billed, corrected, line.rate)
         };
         match self.moved.iter_mut().find(same) {
-            Some(moved) => moved.line.add(&line),
-            None => self.moved.push(Moved { billed, corrected, line }),
+            Some(moved) => {
+                moved.line.add(&line);
+                moved.seen += seen;
+            }
+            None => self.moved.push(Moved { billed, corrected, line, seen }),
         }
     }
 
@@ -156,26 +181,43 @@ impl Held {
             self.move_exchanges(reading, *billed, rest);
         }
         // Energy may be billed later than its exchange.
-        let any_month = reading != Reading::Billed && rests.iter().all(|(_, rest)| rest.exchanges == 0);
+        let has_none = |billed, rest: &Line| rest.exchanges + self.seen.get(billed).unwrap_or(&0) == 0;
+        let any_month = reading != Reading::Billed
+            && rests.iter().all(|(_, rest)| rest.exchanges == 0)
+            && self.seen.values().all(|seen| *seen == 0);
         for (billed, rest) in &rests {
             let moved = self.moved.iter_mut().filter(|moved| moved.billed == *billed || any_month);
-            let most = moved.max_by_key(|moved| (moved.line.exchanges, moved.corrected, moved.line.rate));
-            match most.filter(|_| rest.exchanges == 0) {
+            let most = moved
+                .max_by_key(|moved| (moved.line.exchanges + moved.seen, moved.corrected, moved.line.rate));
+            match most.filter(|_| has_none(billed, rest)) {
                 Some(moved) => moved.line.add(rest),
-                None => to(Piece { line: rest, billed: *billed, detail: Detail::None, first_price: false })?,
+                None => to(Piece {
+                    line: rest,
+                    billed: *billed,
+                    detail: Detail::None,
+                    first_price: false,
+                    with_counts: false,
+                })?,
             }
         }
         for Moved { corrected, line, .. } in &self.moved {
-            to(Piece { line, billed: *corrected, detail: Detail::None, first_price: true })?;
+            to(Piece {
+                line,
+                billed: *corrected,
+                detail: Detail::None,
+                first_price: true,
+                with_counts: false,
+            })?;
         }
         for (corrected, line) in &self.given {
-            let of_first =
-                self.cost_pico.get(&(*corrected, line.rate)).filter(|_| reading == Reading::Charged);
-            let of_first = of_first.copied().unwrap_or(0);
-            for (cost_pico, first_price) in [(of_first, true), (line.cost_pico - of_first, false)] {
-                let line = Line { cost_pico, exchanges: 0, ..line.clone() };
-                to(Piece { line: &line, billed: *corrected, detail: Detail::None, first_price })?;
-            }
+            let line = Line { exchanges: 0, ..line.clone() };
+            to(Piece {
+                line: &line,
+                billed: *corrected,
+                detail: Detail::None,
+                first_price: true,
+                with_counts: true,
+            })?;
         }
         Ok(())
     }
@@ -194,7 +236,7 @@ impl Held {
             if exchanges > 0 {
                 rest.exchanges -= exchanges;
                 let line = Line { rate: given.rate, exchanges, ..unpriced(rest).line() };
-                self.add_moved(billed, *corrected, line);
+                self.add_moved(billed, *corrected, line, 0);
             }
         }
     }

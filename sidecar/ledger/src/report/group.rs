@@ -13,7 +13,7 @@ use super::first_prices::Reading;
 use super::key::{Key, NO_DETAIL, Value};
 use super::notes::Notes;
 use super::period;
-use super::pieces::{self, Piece};
+use super::pieces::{self, Detail, Piece};
 use super::source::{DeviceLine, Share, Source, Trouble};
 use super::sums::{self, In, Sums};
 use crate::Class;
@@ -115,12 +115,14 @@ pub fn make(source: &dyn Source, ask: &Ask) -> Result<Report, Trouble> {
     whole_days_if_gpu(ask)?;
     let rates: HashMap<_, _> = source.rates()?.into_iter().map(|rate| (rate.id, rate)).collect();
     let mut groups: HashMap<Box<[Value]>, Parts> = HashMap::new();
-    let mut notes = Notes { from_rows: ask.needs_rows(), ..Notes::default() };
+    let mut notes = Notes::default();
     let mut left_out = 0;
     let mut values = Vec::with_capacity(ask.by.len());
     let mut leave_out = |piece: Piece<'_>| leave_out(ask, &piece, &rates, &mut left_out);
-    pieces::each(source, ask, Reading::of(ask), &mut leave_out, &mut |piece| {
+    let reading = Reading::of(ask);
+    let rows_for = pieces::each(source, ask, reading, &mut leave_out, &mut |piece| {
         let rate = rate_of(&piece, &rates)?;
+        note_rows_gone(&mut notes, &piece, ask, reading, rate);
         if !is_asked(ask, &piece, rate) {
             return Ok(());
         }
@@ -150,7 +152,8 @@ pub fn make(source: &dyn Source, ask: &Ask) -> Result<Report, Trouble> {
             sums.add_device(&device);
         }
     }
-    notes.left_out = left_out;
+    notes.rows_for = rows_for;
+    notes.left_out += left_out;
     notes.missing(source, ask)?;
     let totals = totals(&groups);
     let apart = ask.by.contains(&Key::Currency);
@@ -196,7 +199,10 @@ fn value(basis: Basis, piece: &Piece<'_>, key: Key, rate: Option<&Rate>) -> Valu
 pub(crate) fn may_be_asked(filters: &[Filter], basis: Basis, piece: &Piece<'_>, rate: Option<&Rate>) -> bool {
     filters.iter().all(|filter| {
         let value = value(basis, piece, filter.key, rate);
-        filter.lets(&value) || (value == Value::Word(NO_DETAIL) && !filter.except)
+        // A reason that is not known is one: "none" does not ask for it.
+        let asks_for_none =
+            filter.key == Key::Unpriced && filter.patterns.iter().all(|is| is.text().is_empty());
+        filter.lets(&value) || (value == Value::Word(NO_DETAIL) && !filter.except && !asks_for_none)
     })
 }
 
@@ -214,6 +220,30 @@ pub(crate) fn leave_out(
         *left_out += i128::from(piece.line.exchanges);
     }
     Ok(())
+}
+
+/// Notes what rows that are gone would say of a piece that lines tell: whether it is asked for, and by which rate its
+/// exchanges are charged now.
+pub(crate) fn note_rows_gone(
+    notes: &mut Notes,
+    piece: &Piece<'_>,
+    ask: &Ask,
+    reading: Reading,
+    rate: Option<&Rate>,
+) {
+    let (line, is_billed) = (piece.line, ask.billed.is_none_or(|month| month == piece.billed));
+    if !matches!(piece.detail, Detail::None) || !is_billed {
+        return;
+    }
+    if line.class == Class::Correction {
+        let mut filters = ask.filters.iter().filter(|filter| !filter.key.is_of_rate());
+        notes.first_rates |= reading.is_by_rate(ask)
+            && !piece.with_counts
+            && (reading == Reading::Used || piece.billed == period::month_at(line.day))
+            && filters.all(|filter| filter.lets(&value(ask.basis, piece, filter.key, rate)));
+    } else if !is_asked(ask, piece, rate) && may_be_asked(&ask.filters, ask.basis, piece, rate) {
+        notes.left_out += i128::from(line.exchanges);
+    }
 }
 
 pub(crate) fn note(notes: &mut Notes, piece: &Piece<'_>, ask: &Ask) {

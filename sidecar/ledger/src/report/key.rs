@@ -121,6 +121,11 @@ impl Key {
         !matches!(self, Self::Consumer | Self::ResponseModel | Self::Dialect | Self::Unpriced)
     }
 
+    /// Whether it tells rates of one currency apart.
+    pub(crate) fn is_of_rate(self) -> bool {
+        matches!(self, Self::Tier | Self::Version | Self::Entry)
+    }
+
     /// Whether it says when, and not who or what.
     pub fn is_time(self) -> bool {
         matches!(self, Self::Day | Self::Week | Self::Month | Self::Billed)

@@ -234,24 +234,32 @@ impl Memory {
     }
 
     fn correct(&mut self, chance: &mut Chance, row: &Row, billed: Month) {
-        // What had no price is priced more often, by one of two rates and in its own month or later.
-        if chance.below(10) > if matches!(row.charge, Charge::Unpriced(_)) { 4 } else { 0 } {
+        // What had no price is priced more often, by one of two rates and in its own month or later. Money of two
+        // currencies is never subtracted.
+        let is_unpriced = matches!(row.charge, Charge::Unpriced(_));
+        if chance.below(10) > if is_unpriced { 4 } else { 2 } || row.rate() == Some(self.rates[2].id) {
             return;
         }
-        let to = self.rates[usize::try_from(chance.below(2)).expect("small")].clone();
-        let line = line_of(row, None);
-        let line = Line {
-            rate: Some(to.id),
-            class: Class::Correction,
-            exchanges: u64::from(line.rate.is_none()),
-            tokens: [0; TokenType::ALL.len()],
-            cost_pico: i128::from(cost(&to, &row.tokens)) - line.cost_pico,
-            ..line
-        };
-        let made_us = row.ended_us + 40 * DAY_US;
-        let id = id_of(&row.id, row.ended_us, 0);
-        let correction = Correction { id, made_us, exchange: row.id, line, ended_us: row.ended_us };
-        self.corrections.push((billed + i32::from(chance.below(2) == 0), correction));
+        let (mut billed, mut before) = (billed, line_of(row, None));
+        for made in 0..=usize::from(chance.below(3) == 0) {
+            let to = self.rates[usize::try_from(chance.below(2)).expect("small")].clone();
+            let after = i128::from(cost(&to, &row.tokens));
+            let line = Line {
+                rate: Some(to.id),
+                class: Class::Correction,
+                exchanges: u64::from(before.rate.is_none()),
+                tokens: [0; TokenType::ALL.len()],
+                cost_pico: after - before.cost_pico,
+                ..before.clone()
+            };
+            (before.rate, before.cost_pico) = (line.rate, after);
+            // The clock goes back between two of one exchange.
+            let made_us = row.ended_us + (40 - i64::try_from(made).expect("small")) * DAY_US;
+            let id = id_of(&row.id, row.ended_us, made);
+            billed += i32::from(chance.below(2) == 0);
+            self.corrections
+                .push((billed, Correction { id, made_us, exchange: row.id, line, ended_us: row.ended_us }));
+        }
     }
 }
 

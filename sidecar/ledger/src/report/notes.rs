@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use text::in_threes;
 
-use super::ask::Ask;
+use super::ask::{Ask, RowsFor};
 use super::months::{self, MonthState};
 use super::period;
 use super::source::{Gap, Gone, Month, Range, Source, Trouble};
@@ -42,8 +42,10 @@ pub struct Notes {
     pub uncounted_prompts: i128,
     /// Exchanges whose GPU time and energy are not known.
     pub unmeasured: i128,
-    /// Whether rows were read, and not lines.
-    pub from_rows: bool,
+    /// Why rows were read, and not lines; `None` if they were not.
+    pub rows_for: Option<RowsFor>,
+    /// Whether exchanges whose rows are gone were given another price, and their counts stand under the first one.
+    pub first_rates: bool,
     /// The months of what was found, or those it is billed in if it was asked by that, and whether they are closed.
     pub months: BTreeMap<Month, MonthState>,
     /// Rows beyond those that were asked for.
@@ -130,12 +132,21 @@ impl Notes {
         if self.unmeasured > 0 {
             said.push(format!("of {} the GPU time and energy are not known", exchanges(self.unmeasured)));
         }
-        if self.from_rows {
-            said.push(match range.is_whole_days() {
-                true => "made from rows: a key that was asked for is not in the daily totals".to_owned(),
-                false => "made from rows: the time asked for is not of whole days".to_owned(),
-            });
+        if self.first_rates {
+            said.push(
+                "exchanges whose rows are not kept were given another price: their tokens and their first cost stand \
+                 under the price that they had first, and the differences under the later ones"
+                    .to_owned(),
+            );
         }
+        said.extend(self.rows_for.map(|reason| {
+            let why = match reason {
+                RowsFor::Time => "the time asked for is not of whole days",
+                RowsFor::Keys => "a key that was asked for is not in the daily totals",
+                RowsFor::Rates => "exchanges were given another price, and daily totals do not say which",
+            };
+            format!("made from rows: {why}")
+        }));
         if self.not_listed > 0 {
             let (rows, are) = if self.not_listed == 1 { ("row", "is") } else { ("rows", "are") };
             let more = in_threes(&self.not_listed.to_string());

@@ -1,13 +1,13 @@
 //! What is summed: lines where they say all that is asked, else rows. Of what rows no longer say, what
 //! lines have beyond them is handed on as pieces without detail, so that both ways come to the same sum.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use meter::Provenance;
 use price::{Charge, Rate, Unpriced};
 
-use super::ask::Ask;
+use super::ask::{Ask, RowsFor};
 use super::corrections::{Corrections, Made};
 use super::first_prices::{FirstPrices, Reading};
 use super::key::{Key, NO_DETAIL, Value};
@@ -25,9 +25,12 @@ pub(crate) struct Piece<'a> {
     pub(crate) billed: Month,
     /// What rows say beyond lines.
     pub(crate) detail: Detail<'a>,
-    /// Whether it had no price when it was charged: counts that moved to the rate that they were given, or, in a
-    /// reading of charges, the money of that.
+    /// Of what has no detail, whether it had no price when it was charged first: counts that moved to the rate that
+    /// they were given, and the money of their corrections.
     pub(crate) first_price: bool,
+    /// Of a correction, whether the counts of its exchange stand under the same rate and month, so that its money is
+    /// part of their cost.
+    pub(crate) with_counts: bool,
 }
 
 /// What rows say beyond lines.
@@ -69,9 +72,7 @@ impl Piece<'_> {
                     Charge::Unpriced(Unpriced::Leg) => Value::Null,
                     Charge::Unpriced(why) => Value::Word(why.name()),
                 },
-                (Detail::None, Class::Usage | Class::Shed) if line.rate.is_some() && !self.first_price => {
-                    Value::Null
-                }
+                (Detail::None, _) if line.rate.is_some() && !self.first_price => Value::Null,
                 (Detail::None, _) => Value::Word(NO_DETAIL),
             },
             Key::Consumer | Key::ResponseModel | Key::Dialect => match self.detail {
@@ -90,14 +91,14 @@ impl Piece<'_> {
 pub(crate) type To<'a> = dyn FnMut(Piece<'_>) -> Result<(), Trouble> + 'a;
 
 /// Each piece that a report is made of, once; and each line, or what is left of one, that the range touches and of
-/// which only rows that are gone said what falls into it.
+/// which only rows that are gone said what falls into it. Returns why rows were read, if they were.
 pub(crate) fn each(
     source: &dyn Source,
     ask: &Ask,
     reading: Reading,
     left_out: &mut To<'_>,
     to: &mut To<'_>,
-) -> Result<(), Trouble> {
+) -> Result<Option<RowsFor>, Trouble> {
     // The line of prefill legs whose GPU use is not known makes no group of zeros.
     let mut to = |piece: Piece<'_>| match piece.line.class {
         _ if !is_nothing(piece.line) => to(piece),
@@ -105,17 +106,24 @@ pub(crate) fn each(
         Class::Correction if reading != Reading::Charged => to(piece),
         _ => Ok(()),
     };
-    if ask.needs_rows() {
-        return from_rows(source, &ask.range, reading, left_out, &mut to);
+    let rows_for = match ask.rows_for() {
+        // A line does not tell which of its exchanges were given another price.
+        None if reading.is_by_rate(ask) && source.has_repriced(&ask.range)? => Some(RowsFor::Rates),
+        rows_for => rows_for,
+    };
+    if rows_for.is_some() {
+        from_rows(source, &ask.range, reading, left_out, &mut to)?;
+        return Ok(rows_for);
     }
     let mut first_prices = FirstPrices::read(source, &ask.range, reading)?;
     source.lines(&ask.range, &mut |billed, line| {
         if first_prices.take(billed, line) {
             return Ok(());
         }
-        to(Piece { line, billed, detail: Detail::None, first_price: false })
+        to(Piece { line, billed, detail: Detail::None, first_price: false, with_counts: false })
     })?;
-    first_prices.settle(source, &ask.range, false, &mut to)
+    first_prices.settle(source, &ask.range, false, &mut to)?;
+    Ok(None)
 }
 
 /// The line of a row or a correction, whatever its class: rows of class `usage`, and the month it is billed in.
@@ -130,6 +138,7 @@ pub(crate) fn from_rows(
     to: &mut To<'_>,
 ) -> Result<(), Trouble> {
     let corrections = Corrections::read(source, range)?;
+    let mut first_prices = FirstPrices::read(source, range, reading)?;
     // What the rows of whole days and their corrections sum to, day by day: there are many more lines than days.
     let mut days: HashMap<Place, Line> = HashMap::new();
     let day = Day::default();
@@ -140,28 +149,51 @@ pub(crate) fn from_rows(
             return Ok(());
         }
         let made = corrections.of(row)?;
+        if !made.is_empty() {
+            corrections.see(&row.id)?;
+        }
         let detail = Detail::Row(row, &made);
         let first = made.iter().find(|made| made.first_price && reading.moves(made.billed, billed));
         let (mut at, first) = (billed, first.filter(|_| line.rate.is_none()));
+        if line.rate.is_none() {
+            first_prices.see(billed, &line, first);
+        }
         if let Some(first) = first {
             (line.rate, at) = (first.rate, first.billed);
         }
-        to(Piece { line: &line, billed: at, detail, first_price: first.is_some() })?;
-        for made in &made {
-            let line = made.line(row);
-            sum(&mut days, made.billed, &day.of(&line));
-            let first_price = made.first_price && reading == Reading::Charged;
-            to(Piece { line: &line, billed: made.billed, detail, first_price })?;
+        line.rate = line.rate.and_then(|rate| reading.rate_in(at, &made).or(Some(rate)));
+        let first_price = first.is_some();
+        to(Piece { line: &line, billed: at, detail, first_price, with_counts: false })?;
+        for correction in &made {
+            let billed = correction.billed;
+            let mut line = correction.line(row);
+            sum(&mut days, billed, &day.of(&line));
+            line.rate = reading.rate_in(billed, &made);
+            to(Piece { line: &line, billed, detail, first_price, with_counts: billed == at })?;
         }
         Ok(())
     })?;
-    // What lines have beyond it, rows do not say any more.
+    // Corrections of exchanges without rows: their days, and of exchanges that had no price when they were charged first
+    // the first prices, and what was corrected after those.
+    let mut uncovered: HashSet<Place> = HashSet::new();
+    let mut unpriced: [HashMap<Place, Line>; 2] = Default::default();
+    if corrections.has_unseen()? {
+        source.corrections(range, &mut |billed, made| {
+            let Some(is_unpriced) = corrections.unseen_unpriced(made)? else { return Ok(()) };
+            uncovered.insert(place(billed, &day.of(&made.line)));
+            if is_unpriced {
+                sum(&mut unpriced[usize::from(made.line.exchanges == 0)], billed, &made.line);
+            }
+            Ok(())
+        })?;
+    }
+    // What lines have beyond it, rows do not say any more. Corrections that sum to nothing do not show in sums.
     let mut beyond: HashMap<Place, Line> = HashMap::new();
     source.lines(range, &mut |billed, line| {
         sum(&mut beyond, billed, &day.of(line));
         Ok(())
     })?;
-    beyond.retain(|place, line| days.get(place) != Some(line));
+    beyond.retain(|place, line| uncovered.contains(place) || days.get(place) != Some(line));
     if beyond.is_empty() {
         return Ok(());
     }
@@ -186,9 +218,8 @@ pub(crate) fn from_rows(
     let whole = range.whole_days();
     // A line without rows goes on as it is; one with rows waits, for a store may hand it in parts.
     let mut waiting: HashMap<Place, Line> = HashMap::new();
-    let mut first_prices = FirstPrices::read(source, range, reading)?;
-    let mut settled = |billed: Month, line: &Line, first_prices: &mut FirstPrices| {
-        let piece = Piece { line, billed, detail: Detail::None, first_price: false };
+    let mut settled = |billed: Month, line: &Line, first_price: bool, first_prices: &mut FirstPrices| {
+        let piece = Piece { line, billed, detail: Detail::None, first_price, with_counts: false };
         // Part of a day: which of its exchanges fall into the range only rows say. A correction whose exchange has no
         // row is left out where its exchange is.
         match (whole.contains(&line.day), line.class) {
@@ -202,16 +233,23 @@ pub(crate) fn from_rows(
         if !is_beyond(billed, line) {
             return Ok(());
         }
-        if summed.contains_key(&place(billed, line)) {
+        let place = place(billed, line);
+        if [&summed, &unpriced[0], &unpriced[1]].iter().any(|sums| sums.contains_key(&place)) {
             sum(&mut waiting, billed, line);
             return Ok(());
         }
-        settled(billed, line, &mut first_prices)
+        settled(billed, line, false, &mut first_prices)
     })?;
     for (place, mut line) in waiting {
-        take(&mut line, &summed[&place]).ok_or_else(|| disagree(&line))?;
+        if let Some(summed) = summed.get(&place) {
+            take(&mut line, summed).ok_or_else(|| disagree(&line))?;
+        }
+        for unpriced in unpriced.iter().filter_map(|sums| sums.get(&place)) {
+            take(&mut line, unpriced).ok_or_else(|| disagree(&line))?;
+            settled(place.0, unpriced, true, &mut first_prices)?;
+        }
         if !is_nothing(&line) {
-            settled(place.0, &line, &mut first_prices)?;
+            settled(place.0, &line, false, &mut first_prices)?;
         }
     }
     first_prices.settle(source, range, true, to)

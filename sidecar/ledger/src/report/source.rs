@@ -223,6 +223,16 @@ pub trait Source {
         each: &mut dyn FnMut(Month, &Correction) -> Result<(), Trouble>,
     ) -> Result<(), Trouble>;
 
+    /// Whether an exchange that ended within the range and had a price was given another one.
+    fn has_repriced(&self, range: &Range) -> Result<bool, Trouble> {
+        let mut has = false;
+        self.corrections(range, &mut |_, made| {
+            has |= made.line.exchanges == 0;
+            Ok(())
+        })?;
+        Ok(has)
+    }
+
     /// Every line of class `correction` of the days that the range touches in which exchanges were priced first:
     /// those of [`Source::lines`] whose `exchanges` are not 0.
     fn first_price_lines(

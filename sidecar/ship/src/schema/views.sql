@@ -116,6 +116,39 @@ SELECT
 FROM tokenmeter.exchange LEFT JOIN tokenmeter.rate ON rate.id = exchange.rate
 WHERE exchange.role IS DISTINCT FROM 'prefill';
 
+-- What each exchange is charged now: the corrections of its charge are in its cost, and the rate is that of the one
+-- entered last.
+CREATE OR REPLACE VIEW tokenmeter.charges AS
+SELECT
+  x.id                                                  AS id,
+  x.ended_at                                            AS ended,
+  (x.ended_at AT TIME ZONE 'UTC')::date                 AS day,
+  x.tenant                                              AS tenant,
+  x.principal                                           AS principal,
+  x.upstream                                            AS upstream,
+  x.provider                                            AS provider,
+  x.model                                               AS model,
+  x.ending                                              AS ending,
+  x.input + x.input_cached + x.input_cache_write + x.input_audio + x.input_image + x.input_video AS input_tokens,
+  x.output + x.output_reasoning + x.output_audio + x.output_image + x.output_video AS output_tokens,
+  CASE WHEN rate.id IS NOT NULL THEN (coalesce(x.cost_pico, 0) + coalesce(c.delta_pico, 0)) * 0.000000000001 END AS cost,
+  CASE WHEN rate.id IS NOT NULL THEN coalesce(x.cost_pico, 0) + coalesce(c.delta_pico, 0) END AS cost_pico,
+  rate.currency                                         AS currency,
+  rate.version                                          AS price_version,
+  rate.entry                                            AS price_entry,
+  rate.tier                                             AS tier,
+  coalesce(c.corrections, 0)                            AS corrections,
+  x.instance                                            AS instance
+FROM tokenmeter.exchange x
+LEFT JOIN (
+  SELECT correction.ended_at, correction.exchange, count(*) AS corrections, sum(correction.delta_pico) AS delta_pico,
+         (array_agg(correction.rate ORDER BY file.month DESC, correction.act DESC))[1] AS rate
+  FROM tokenmeter.correction LEFT JOIN tokenmeter.file USING (instance)
+  GROUP BY correction.ended_at, correction.exchange
+) c ON c.ended_at = x.ended_at AND c.exchange = x.id
+LEFT JOIN tokenmeter.rate ON rate.id = coalesce(c.rate, x.rate)
+WHERE x.role IS DISTINCT FROM 'prefill';
+
 -- One row for each prefill leg. Its tokens and its cost are the decode leg's, which is a row of `exchanges`.
 CREATE OR REPLACE VIEW tokenmeter.legs AS
 SELECT

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use ledger::Store;
 use ledger::report::source::{DAY_US, Month};
-use ledger::report::{Ask, Basis, Column, Key, Order, Range, Source, focus, json, make, sheet, table};
+use ledger::report::{
+    Ask, Basis, Column, Filter, Group, Key, Order, Range, Source, focus, json, make, sheet, table,
+};
 use rusqlite::Connection;
 
 use super::ledgers::{Book, arrives};
@@ -46,6 +48,31 @@ fn every_report_of_what_was_priced_later_is_the_same_to_the_byte() {
     assert!(done.newly_priced > 20 && done.entered > done.newly_priced, "{done:?}");
     arrives(&book, &book.ship(&url, 300), &url);
     all_reports_are_the_same(&book, &database);
+    let sql = "SELECT coalesce(price_version, ''), count(*)::text, sum(input_tokens + output_tokens)::text, \
+               coalesce(sum(cost_pico), 0)::text FROM tokenmeter.charges GROUP BY 1 ORDER BY 1";
+    let rows = shared().client(&database).unwrap().query(sql, &[]).unwrap();
+    let view: BTreeSet<[String; 4]> =
+        rows.iter().map(|row| std::array::from_fn(|column| row.get(column))).collect();
+    let filters = vec![Filter::read("class!=shed").unwrap()];
+    let ask = Ask {
+        range: Range::ALL,
+        billed: None,
+        by: vec![Key::Version],
+        filters,
+        basis: Basis::Price,
+        order: Order::Keys,
+        now_us: 0,
+    };
+    let report = make(&Store::open_read(&book.path()).unwrap(), &ask).unwrap();
+    let of = |group: &Group| {
+        let sums = &group.sums;
+        let numbers =
+            [sums.exchanges, sums.input() + sums.output(), sums.cost_pico].map(|sum| sum.to_string());
+        let [exchanges, tokens, cost] = numbers;
+        [group.values[0].to_string(), exchanges, tokens, cost]
+    };
+    assert!(report.groups.iter().any(|group| group.values[0].to_string() == "later"));
+    assert_eq!(view, report.groups.iter().map(of).collect());
 }
 
 fn all_reports_are_the_same(book: &Book, database: &str) {
@@ -62,6 +89,7 @@ fn all_reports_are_the_same(book: &Book, database: &str) {
         "day principal",
         "tenant consumer",
         "model currency class",
+        "version entry class",
     ] {
         for range in [Range::ALL, odd] {
             for (basis, billed) in [(Basis::Price, None), (Basis::Gpu, None), (Basis::Price, Some(october))] {

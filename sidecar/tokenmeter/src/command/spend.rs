@@ -292,7 +292,7 @@ fn month(text: &str) -> Result<MonthArg, String> {
 fn check_format(args: &SpendArgs) -> Result<(), SpendError> {
     match args.format {
         Format::Csv => Ok(()),
-        other if args.columns.is_some() => Err(SpendError::ColumnsOf(other)),
+        other if args.columns.is_some() => Err(SpendError::ColumnsOf(other.name())),
         _ => Ok(()),
     }
 }
@@ -458,7 +458,7 @@ pub(crate) enum SpendError {
     /// A column is unknown; the columns that exist.
     NoColumn(Vec<String>),
     /// Columns are named for a format that has its own.
-    ColumnsOf(Format),
+    ColumnsOf(&'static str),
     Ledger(Trouble),
     /// The price file cannot be read.
     Unread(String, io::Error),
@@ -477,8 +477,7 @@ impl fmt::Display for SpendError {
             }
             Self::ColumnsOf(format) => write!(
                 f,
-                "--columns is only for --format csv, and the format is {}: add --format csv or leave --columns out",
-                format.name()
+                "--columns is only for --format csv, and the format is {format}: add --format csv or leave --columns out"
             ),
             Self::Ledger(trouble) => write!(f, "{trouble}"),
             Self::Unread(path, error) => {

@@ -97,11 +97,13 @@ pub(super) fn charges(
     let by_gpu = ask.basis == Basis::Gpu;
     group::whole_days_if_gpu(ask)?;
     let rates: HashMap<_, _> = source.rates()?.into_iter().map(|rate| (rate.id, rate)).collect();
-    let mut notes = Notes { from_rows: ask.needs_rows(), ..Notes::default() };
+    let mut notes = Notes::default();
     let (mut left_out, mut sums): (_, BTreeMap<Place, Usage>) = (0, BTreeMap::new());
     let mut leave_out = |piece: Piece<'_>| group::leave_out(ask, &piece, &rates, &mut left_out);
-    pieces::each(source, ask, Reading::Charged, &mut leave_out, &mut |piece| {
+    let reading = Reading::Charged;
+    let rows_for = pieces::each(source, ask, reading, &mut leave_out, &mut |piece| {
         let rate = group::rate_of(&piece, &rates)?;
+        group::note_rows_gone(&mut notes, &piece, ask, reading, rate);
         if !group::is_asked(ask, &piece, rate) {
             return Ok(());
         }
@@ -110,8 +112,8 @@ pub(super) fn charges(
         if (by_gpu && correction) || (!by_gpu && rate.is_none()) {
             return Ok(());
         }
-        // What was priced first by a correction is usage of the month in which that is billed.
-        let place = place(ask, &piece, correction && !piece.first_price);
+        // Where the counts stand under the same rate and month, the money of a correction is usage.
+        let place = place(ask, &piece, correction && !piece.with_counts);
         if sums.len() >= GROUPS && !sums.contains_key(&place) {
             return Err(format!("there are more than {GROUPS} rows; ask for a shorter time").into());
         }
@@ -126,7 +128,8 @@ pub(super) fn charges(
     if by_gpu {
         devices(source, ask, &mut sums)?;
     }
-    notes.left_out = left_out;
+    notes.rows_for = rows_for;
+    notes.left_out += left_out;
     notes.missing(source, ask)?;
     let (mut digests, mut abouts) = (HashMap::new(), HashMap::new());
     // The first instant after the time asked for is no part of it: an entry that begins then says nothing yet.

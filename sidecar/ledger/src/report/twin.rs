@@ -1,0 +1,130 @@
+//! The naive twin of a report: the rows, totals and corrections of a store in memory, added up one by one. Tests only.
+
+use std::collections::BTreeMap;
+
+use meter::{ExchangeId, TokenType};
+
+use super::memory::Memory;
+use super::pieces::line_of;
+use super::{Group, Key, Report, period};
+use crate::key::Key as LineKey;
+use crate::{Class, Line, Row};
+
+/// Exchanges, tokens by type, cost and unpriced of each (keys, currency), added up one by one.
+pub(crate) type Twin = BTreeMap<(Vec<String>, String), (i128, Vec<i128>, i128, i128)>;
+
+fn word(memory: &Memory, line: &Line, billed: i32, key: Key) -> String {
+    let rate = line.rate.map(|id| memory.rates.iter().find(|rate| rate.id == id).expect("one of them"));
+    let maybe = |name: Option<&std::sync::Arc<str>>| name.map(|name| name.to_string()).unwrap_or_default();
+    match key {
+        Key::Tenant => line.tenant.to_string(),
+        Key::Principal => maybe(line.principal.as_ref()),
+        Key::Model => line.model.to_string(),
+        Key::Upstream => line.upstream.to_string(),
+        Key::Provider => line.provider.to_string(),
+        Key::Ending => line.ending.to_string(),
+        Key::Tier => maybe(rate.map(|rate| &rate.tier)),
+        Key::Version => maybe(rate.map(|rate| &rate.version)),
+        Key::Entry => maybe(rate.map(|rate| &rate.entry)),
+        Key::Currency => rate.map(|rate| rate.currency.code().to_owned()).unwrap_or_default(),
+        Key::Day => period::day(line.day),
+        Key::Week => {
+            let monday =
+                (0..7).map(|back| line.day - back).find(|day| day.rem_euclid(7) == 4).expect("in a week");
+            period::week(monday)
+        }
+        Key::Month => period::day(line.day)[..7].to_owned(),
+        Key::Billed => period::month(billed),
+        Key::Class => line.class.name().to_owned(),
+        Key::InputProvenance => line.input_provenance.name().to_owned(),
+        Key::OutputProvenance => line.output_provenance.name().to_owned(),
+        Key::Consumer | Key::ResponseModel | Key::Dialect | Key::Unpriced => {
+            unreachable!("lines do not have it")
+        }
+    }
+}
+
+pub(crate) fn twin(memory: &Memory, by: &[Key], keep: impl Fn(&Line) -> bool) -> Twin {
+    let mut twin = Twin::new();
+    let is_billed = by.contains(&Key::Billed);
+    // What was given another price counts by the last one, where its row is kept; what a month billed stays as it was
+    // billed.
+    let last = |exchange: &ExchangeId, month: i32, ended_us: i64| {
+        let mut made = memory.corrections.iter().rev().filter(|(at, _)| !is_billed || *at == month);
+        made.find(|(_, made)| made.exchange == *exchange && ended_us >= memory.kept_since_us)
+            .and_then(|(_, made)| made.line.rate)
+    };
+    let rows = memory.rows.iter().map(|(billed, row, used)| {
+        let mut line = line_of(row, used.as_ref());
+        let first = memory.corrections.iter().find(|(at, made)| {
+            made.exchange == row.id && made.line.exchanges > 0 && (at == billed || !is_billed)
+        });
+        line.rate = line.rate.or(first.and_then(|(_, made)| made.line.rate));
+        line.rate = line.rate.map(|rate| last(&row.id, *billed, row.ended_us).unwrap_or(rate));
+        (*billed, line)
+    });
+    let corrections = memory.corrections.iter().map(|(billed, made)| {
+        let rate = last(&made.exchange, *billed, made.ended_us).or(made.line.rate);
+        (*billed, Line { rate, ..made.line.clone() })
+    });
+    for (billed, line) in rows.chain(memory.shed.iter().cloned()).chain(corrections) {
+        if !keep(&line) {
+            continue;
+        }
+        let values = by.iter().map(|&key| word(memory, &line, billed, key)).collect();
+        let sums = twin.entry((values, word(memory, &line, billed, Key::Currency))).or_default();
+        let exchanges = i128::from(line.exchanges);
+        sums.1.resize(TokenType::ALL.len(), 0);
+        for (sum, count) in sums.1.iter_mut().zip(line.tokens) {
+            *sum += i128::from(count);
+        }
+        sums.2 += line.cost_pico;
+        match line.class {
+            Class::Correction => {}
+            _ => {
+                sums.0 += exchanges;
+                sums.3 += if line.rate.is_none() { exchanges } else { 0 };
+            }
+        }
+    }
+    // What has no price joins what has, where that is in one currency.
+    if !by.contains(&Key::Currency) {
+        let alone: Vec<_> = twin.keys().filter(|(_, currency)| currency.is_empty()).cloned().collect();
+        for key in alone {
+            let others: Vec<_> = twin
+                .keys()
+                .filter(|(values, currency)| *values == key.0 && !currency.is_empty())
+                .cloned()
+                .collect();
+            if let [only] = others.as_slice() {
+                let from = twin.remove(&key).expect("it was there");
+                let to = twin.get_mut(only).expect("it is there");
+                to.0 += from.0;
+                to.1.iter_mut().zip(from.1).for_each(|(to, from)| *to += from);
+                to.2 += from.2;
+                to.3 += from.3;
+            }
+        }
+    }
+    twin
+}
+
+pub(crate) fn seen(report: &Report) -> Twin {
+    let words = |group: &Group| group.values.iter().map(ToString::to_string).collect();
+    let code = |group: &Group| group.currency.map(|is| is.code().to_owned()).unwrap_or_default();
+    let sums = |group: &Group| {
+        let sums = &group.sums;
+        (sums.exchanges, sums.tokens.to_vec(), sums.cost_pico, sums.unpriced)
+    };
+    report.groups.iter().map(|group| ((words(group), code(group)), sums(group))).collect()
+}
+
+/// Whether an exchange whose row is gone was priced while another one of its line was not: the tokens of both stay
+/// without a price, because nothing tells them apart.
+pub(crate) fn has_tokens_that_stay(memory: &Memory) -> bool {
+    let unpriced = || memory.rows.iter().filter(|(_, row, _)| row.rate().is_none());
+    let is_priced = |row: &Row| memory.corrections.iter().any(|(_, made)| made.exchange == row.id);
+    let key = |row: &Row| LineKey::of_row(row, Class::Usage);
+    let mut gone = unpriced().filter(|(_, row, _)| row.ended_us < memory.kept_since_us && is_priced(row));
+    gone.any(|(_, gone, _)| unpriced().any(|(_, row, _)| !is_priced(row) && key(row) == key(gone)))
+}
