@@ -1,8 +1,8 @@
-//! Who may ask: the guard against DNS rebinding.
+//! Protection against DNS rebinding.
 //!
-//! A web page may make a browser resolve the attacker's name to 127.0.0.1 and read what answers
-//! there. Such a request names the attacker's host. So a request is answered only if its host is
-//! an IP literal, `localhost`, or a name that was configured; everything else gets 421.
+//! A web page can make a browser resolve the attacker's name to 127.0.0.1 and read the response. Such a request names
+//! the attacker's host. Therefore a request is answered only if its host is an IP literal, `localhost` or a
+//! configured name; others get 421.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -11,17 +11,17 @@ use hyper::header::{HOST, HeaderMap};
 use hyper::http::uri::Authority;
 use hyper::{Request, StatusCode};
 
-/// The names under which the admin listener may be addressed, besides IP literals and `localhost`.
+/// The allowed host names of the admin listener, besides IP literals and `localhost`.
 #[derive(Clone, Debug, Default)]
 pub struct AllowedHosts(Vec<String>);
 
 impl AllowedHosts {
-    /// Names without a port; compared without regard to case or a final dot.
+    /// Returns the allowed names. They have no port; comparison ignores case and a trailing dot.
     pub fn new(names: impl IntoIterator<Item = String>) -> Self {
         Self(names.into_iter().map(|name| canonical(&name)).collect())
     }
 
-    /// `Ok` if a request addressed like this may be answered, else the status that says why not.
+    /// Returns `Ok` if the request's host is allowed, else the status of the response.
     pub(crate) fn check<B>(&self, request: &Request<B>) -> Result<(), StatusCode> {
         let named = host_field(request.headers(), request.version())?;
         let absolute = request.uri().authority();
@@ -46,7 +46,7 @@ impl AllowedHosts {
     }
 }
 
-/// The `Host` field. HTTP/1.0 may go without; HTTP/1.1 may not, and nobody may send two.
+/// Returns the `Host` field. It is optional in HTTP/1.0 and required in HTTP/1.1; a request with two is rejected.
 fn host_field(headers: &HeaderMap, version: Version) -> Result<Option<Authority>, StatusCode> {
     let mut fields = headers.get_all(HOST).iter();
     match (fields.next(), fields.next()) {

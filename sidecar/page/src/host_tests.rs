@@ -1,4 +1,4 @@
-//! Who may ask and who may not, name by name.
+//! Allowed and rejected hosts.
 
 use hyper::{Request, StatusCode, Version};
 
@@ -14,7 +14,7 @@ fn status(target: &str, hosts: &[&str]) -> u16 {
 }
 
 #[test]
-fn literals_localhost_and_configured_names_may_ask() {
+fn literals_localhost_and_configured_names_are_allowed() {
     for host in [
         "127.0.0.1",
         "127.0.0.1:9464",
@@ -48,14 +48,14 @@ fn any_other_name_is_misdirected() {
 }
 
 #[test]
-fn the_target_counts_as_well_as_the_field() {
+fn host_of_target_is_checked_too() {
     assert_eq!(status("http://evil.example/metrics", &["127.0.0.1"]), 421);
     assert_eq!(status("http://127.0.0.1/metrics", &["evil.example"]), 421);
     assert_eq!(status("http://localhost:1/metrics", &["localhost:1"]), 200);
 }
 
 #[test]
-fn no_host_or_two_hosts_are_bad_requests() {
+fn missing_or_second_host_is_bad_request() {
     assert_eq!(status("/", &[]), 400);
     assert_eq!(status("/", &["localhost", "localhost"]), 400);
     assert_eq!(status("/", &["not a host"]), 400);

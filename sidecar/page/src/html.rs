@@ -1,11 +1,11 @@
-//! The live page: one HTML document without scripts that asks the browser for itself again every
-//! two seconds. Every name on it comes from outside, so all text goes through [`Escaped`] (law 12).
+//! The live page: one HTML document without scripts that the browser reloads every two seconds. Names are untrusted, so
+//! all text is written through [`Escaped`] (law 12).
 
 use std::fmt::{self, Display, Write};
 
 use crate::source::{Model, Readiness, Spend, Tenant, Upstream, View};
 
-/// The page. `speeds` are tokens per second, one per model of the view.
+/// Returns the page. `speeds` are tokens per second, one per model of the view.
 pub(crate) fn page(view: &View, readiness: &Readiness, speeds: &[Option<f64>]) -> String {
     let mut page = String::with_capacity(8 * 1024);
     write_page(&mut page, view, readiness, speeds).expect("a String takes any text");
@@ -41,7 +41,7 @@ fn write_page(
 fn write_readiness(out: &mut String, readiness: &Readiness) -> fmt::Result {
     match readiness {
         Readiness::Ready => out.write_str("<p class=\"state ok\">ready</p>\n"),
-        Readiness::Impaired(troubles) => write_state(out, "ok", "ready, but", troubles),
+        Readiness::Impaired(warnings) => write_state(out, "ok", "ready, with warnings", warnings),
         Readiness::NotReady(reasons) => write_state(out, "bad", "not ready", reasons),
     }
 }
@@ -56,7 +56,7 @@ fn write_state(out: &mut String, class: &str, word: &str, lines: &[String]) -> f
 
 fn write_upstreams(out: &mut String, upstreams: &[Upstream]) -> fmt::Result {
     out.write_str(
-        "<h2>Upstreams</h2>\n<table><thead><tr><th>name<th>clients use<th>forwarded to<th>reached</tr></thead><tbody>\n",
+        "<h2>Upstreams</h2>\n<table><thead><tr><th>name<th>listen address<th>forwarded to<th>reachable</tr></thead><tbody>\n",
     )?;
     for upstream in upstreams {
         let (class, reached) = match upstream.up {
@@ -85,7 +85,7 @@ fn write_upstreams(out: &mut String, upstreams: &[Upstream]) -> fmt::Result {
 fn write_models(out: &mut String, models: &[Model], speeds: &[Option<f64>]) -> fmt::Result {
     out.write_str("<h2>Models</h2>\n")?;
     if models.is_empty() {
-        return out.write_str("<p>No exchange yet. Point a client at an address above.</p>\n");
+        return out.write_str("<p>No exchange yet. Send requests to a listen address above.</p>\n");
     }
     out.write_str(
         "<table class=\"numbers\"><thead>\
@@ -124,7 +124,7 @@ fn write_spend(out: &mut String, spend: &Spend) -> fmt::Result {
     write!(
         out,
         "</h2>\n<table class=\"numbers\"><thead>\
-         <tr><th>tenant<th>cost{separator}{currency}<th>exchanges<th>of them without a price</tr></thead><tbody>\n",
+         <tr><th>tenant<th>cost{separator}{currency}<th>exchanges<th>without a price</tr></thead><tbody>\n",
     )?;
     for Tenant { name, cost, exchanges, unpriced } in
         spend.tenants.iter().chain(&spend.rest).chain([&spend.all])
@@ -146,7 +146,7 @@ fn write_provenances(out: &mut String, provenances: &[(&'static str, u64)]) -> f
     if total == 0 {
         return Ok(());
     }
-    out.write_str("<h2>How output tokens were known</h2>\n<p>")?;
+    out.write_str("<h2>Provenance of output tokens</h2>\n<p>")?;
     let seen = provenances.iter().filter(|(_, count)| *count > 0);
     for (index, (name, count)) in seen.enumerate() {
         let separator = if index == 0 { "" } else { " · " };
@@ -155,8 +155,7 @@ fn write_provenances(out: &mut String, provenances: &[(&'static str, u64)]) -> f
     out.write_str("</p>\n")
 }
 
-/// Text from outside, safe between tags and in quoted attributes. Control characters, which no
-/// name needs, become U+FFFD.
+/// Untrusted text, escaped for content and quoted attributes. Control characters become U+FFFD.
 struct Escaped<'a>(&'a str);
 
 impl Display for Escaped<'_> {
@@ -192,7 +191,7 @@ impl Display for Uptime {
     }
 }
 
-/// A count with its thousands apart.
+/// A count with grouped thousands.
 struct Grouped(u64);
 
 impl Display for Grouped {
@@ -200,7 +199,7 @@ impl Display for Grouped {
         let digits = self.0.to_string();
         for (index, digit) in digits.chars().enumerate() {
             if index > 0 && (digits.len() - index).is_multiple_of(3) {
-                // U+202F: narrow, and no line breaks there.
+                // U+202F is narrow and prevents a line break.
                 f.write_char('\u{202f}')?;
             }
             f.write_char(digit)?;
@@ -209,7 +208,7 @@ impl Display for Grouped {
     }
 }
 
-/// Seconds shown in the unit a reader would choose.
+/// A duration in a readable unit.
 struct Seconds(Option<f64>);
 
 impl Display for Seconds {

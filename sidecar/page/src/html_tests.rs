@@ -1,4 +1,4 @@
-//! The page holds what a reader looks for, and no name becomes markup.
+//! Content of the live page, and escaping of names.
 
 use super::{Grouped, Rate, Seconds, Uptime, page};
 use crate::source::{Model, Readiness, Spend, Tenant, Upstream, View};
@@ -41,7 +41,7 @@ fn view(name: &str) -> View {
 }
 
 #[test]
-fn everything_a_reader_looks_for_is_on_the_page() {
+fn page_shows_all_values() {
     let page = page(&view("llama"), &Readiness::Ready, &[Some(512.4)]);
     for part in [
         "1.2.3",
@@ -60,11 +60,11 @@ fn everything_a_reader_looks_for_is_on_the_page() {
     ] {
         assert!(page.contains(part), "missing {part} in {page}");
     }
-    assert!(!page.contains("none"), "a provenance nobody had: {page}");
+    assert!(!page.contains("none"), "a provenance without exchanges: {page}");
 }
 
 #[test]
-fn no_name_and_no_reason_becomes_markup() {
+fn names_and_reasons_are_escaped() {
     let hostile = "</td><script>alert('1')</script>&\"\u{1b}[31m";
     let unready = Readiness::NotReady(vec![hostile.to_owned()]);
     let page = page(&view(hostile), &unready, &[None]);
@@ -75,15 +75,15 @@ fn no_name_and_no_reason_becomes_markup() {
 }
 
 #[test]
-fn without_models_the_page_says_what_to_do() {
+fn page_without_models_has_instruction() {
     let page = page(&View::default(), &Readiness::Ready, &[]);
     assert!(page.contains("No exchange yet"));
-    assert!(!page.contains("How output tokens"));
+    assert!(!page.contains("Provenance of output tokens"));
     assert!(!page.contains("Spent"), "nobody charges");
 }
 
 #[test]
-fn numbers_read_well() {
+fn numbers_are_formatted() {
     for (seconds, shown) in [(5, "5 s"), (3600, "1 h 0 min"), (90_000, "1 d 1 h")] {
         assert_eq!(Uptime(seconds).to_string(), shown);
     }

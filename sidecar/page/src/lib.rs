@@ -1,20 +1,18 @@
 //! Admin HTTP: the metrics page, the probes and the live page, on a thread of their own.
 //!
-//! The control plane's only listener. It reads through one trait, [`Source`], so it depends on
-//! nobody's types; it changes nothing (GET and HEAD only) and shares no thread with the data plane,
-//! so a scrape that hangs costs a scrape and never a token (law 3). Everything a stranger can do to
-//! it has a bound in [`limits`], and names shown on the page are escaped: they are untrusted text
-//! (law 12).
+//! This is the control plane's only listener. It reads through one trait, [`Source`], and depends on no type of
+//! another crate. It is read-only (GET and HEAD) and shares no thread with the data plane, so that a blocked scrape
+//! never affects traffic (law 3). Every resource of a peer is bounded in [`limits`], and names on the page are
+//! escaped, because they are untrusted (law 12).
 //!
-//! Reading order: [`Source`] and [`View`] (what is shown), `route` (which path answers what),
-//! `host` (who may ask), `server` (the thread), `slots` (its connections), `press` (scrape pages), `html` and `speed` (the live
-//! page).
+//! Reading order: [`Source`] and [`View`] (the content), `route` (responses by path), `host` (allowed hosts),
+//! `server` (the thread), `slots` (its connections), `scrape` (scrape pages), `html` and `speed` (the live page).
 
 mod host;
 mod html;
 mod limits;
-mod press;
 mod route;
+mod scrape;
 mod server;
 mod slots;
 mod source;
@@ -23,4 +21,4 @@ mod speed;
 pub use host::AllowedHosts;
 pub use limits::CONNECTIONS;
 pub use server::{Error, Running, start};
-pub use source::{Model, Print, Readiness, Scrape, Source, Spend, Tenant, Upstream, View};
+pub use source::{Model, Readiness, Render, Scrape, Source, Spend, Tenant, Upstream, View};

@@ -1,43 +1,44 @@
-//! Every bound of the admin listener, with its unit and its reason.
+//! The limits of the admin listener, each with unit and reason.
 
 use std::time::Duration;
 
-/// Connections served at once, unless the process has few descriptors; beyond it the one that has come least far gives way. A hundred scrapers fit.
+/// Maximum number of concurrent connections, unless the process has few file descriptors; beyond it the connection with
+/// the least progress is evicted. It is enough for a hundred scrapers.
 pub const CONNECTIONS: usize = 128;
 
-/// Connections of one peer that never give way to another peer's: a scraper, a browser and the probes of a
-/// node need less.
+/// Connections of one peer that are never evicted for another peer's: a scraper, a browser and the probes of a node
+/// need fewer.
 pub(crate) const PEER_CONNECTIONS: usize = 16;
 
-/// Pause before a connection that found every slot busy asks again.
+/// Pause between two attempts of a connection that waits for a slot.
 pub(crate) const SLOT_PAUSE: Duration = Duration::from_millis(20);
 
-/// Time a peer may take to send its first byte: a probe sends its request as soon as it is connected.
-pub(crate) const FIRST_BYTE_TIME: Duration = Duration::from_secs(1);
+/// Maximum time for the first byte: a probe sends its request as soon as it is connected.
+pub(crate) const FIRST_BYTE_MAX_TIME: Duration = Duration::from_secs(1);
 
-/// Bytes of a request head. Browsers send about 1 KiB; hyper's own floor is 8 KiB.
-pub(crate) const HEAD_BYTES: usize = 16 * 1024;
+/// Maximum bytes of a request head. Browsers send about 1 KiB; hyper's minimum is 8 KiB.
+pub(crate) const HEAD_MAX_BYTES: usize = 16 * 1024;
 
-/// Time a peer may take to send a request head, so that an idle one gives its slot back.
-pub(crate) const HEAD_TIME: Duration = Duration::from_secs(5);
+/// Maximum time for a request head, so that an idle peer loses its slot.
+pub(crate) const HEAD_MAX_TIME: Duration = Duration::from_secs(5);
 
-/// Time one connection may take in all: three times a scraper's usual 10 s.
-pub(crate) const CONNECTION_TIME: Duration = Duration::from_secs(30);
+/// Maximum time of a connection: three times a scraper's usual 10 s.
+pub(crate) const CONNECTION_MAX_TIME: Duration = Duration::from_secs(30);
 
 /// Pause after a failed accept (no file descriptors), so that the thread does not spin.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// How often the running totals are sampled for the page's tokens per second.
-pub(crate) const SAMPLE_EVERY: Duration = Duration::from_secs(1);
+/// Interval at which totals are sampled for the page's tokens per second.
+pub(crate) const SAMPLE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Samples kept: the page shows the speed over the last five seconds, or since it started.
-pub(crate) const SAMPLES: usize = 6;
+/// Number of samples: the page shows the speed over the last five seconds, or since the start.
+pub(crate) const MAX_SAMPLES: usize = 6;
 
-/// Scrape pages printed at once. Two cores print four no faster, and each holds a page's numbers.
-pub(crate) const PRINTINGS: usize = 4;
+/// Maximum number of scrape pages rendered at once. More are no faster on two cores, and each holds a page's numbers.
+pub(crate) const MAX_CONCURRENT_SCRAPES: usize = 4;
 
-/// Time a scrape may wait for its turn: half of a scraper's usual 10 s.
-pub(crate) const PRINTING_WAIT: Duration = Duration::from_secs(5);
+/// Maximum time a scrape waits for its rendering: half of a scraper's usual 10 s.
+pub(crate) const RENDER_MAX_WAIT: Duration = Duration::from_secs(5);
 
-/// Bytes of a page that are unpacked at once for a scraper that wants it plain.
+/// Bytes decompressed at once for a scraper that does not accept gzip.
 pub(crate) const PIECE_BYTES: usize = 16 * 1024;

@@ -1,10 +1,10 @@
-//! Which path answers what. Pure: a request head in, a response out; the server owns the sockets.
+//! Responses by path. A pure function of a request head; the server owns the sockets.
 //!
-//! | path | answer |
+//! | path | response |
 //! |---|---|
-//! | `/metrics` | the scrape page, printed by `press` |
-//! | `/livez` | 200 as long as this thread turns |
-//! | `/readyz` | 200, with a line for each thing that is the matter all the same, or 503 with a reason per line |
+//! | `/metrics` | the scrape page, rendered by `scrape` |
+//! | `/livez` | 200 while this thread runs |
+//! | `/readyz` | 200 with a line per warning, or 503 with a line per reason |
 //! | `/` | the live page |
 
 use std::time::Instant;
@@ -18,11 +18,11 @@ use hyper::{Method, Request, Response, StatusCode};
 
 use crate::host::AllowedHosts;
 use crate::html;
-use crate::press;
+use crate::scrape;
 use crate::source::{Readiness, Scrape, Source};
 use crate::speed::Speed;
 
-/// What a request is answered from.
+/// The state of the responses.
 pub(crate) struct Routes {
     pub(crate) source: Box<dyn Source>,
     pub(crate) hosts: AllowedHosts,
@@ -30,32 +30,34 @@ pub(crate) struct Routes {
 }
 
 impl Routes {
-    /// Samples the totals the live page's speeds are made of.
+    /// Samples the totals for the live page's speeds.
     pub(crate) fn sample(&mut self) {
         let models = self.source.view().models;
         self.speed.sample(Instant::now(), &models);
     }
 
-    /// The answer to a request; its body is never read.
+    /// Returns the answer to a request, whose body is never read.
     pub(crate) fn answer<B>(&self, request: &Request<B>) -> Answer {
         match self.hosts.check(request) {
             Ok(()) if request.uri().path() == "/metrics" && is_read(request.method()) => {
                 let accept = request.headers().get_all(ACCEPT).iter().filter_map(|field| field.to_str().ok());
                 let accept = accept.collect::<Vec<_>>().join(",");
-                Answer::Print(self.source.metrics(&accept), press::takes_gzip(request.headers()))
+                Answer::Render(self.source.metrics(&accept), scrape::accepts_gzip(request.headers()))
             }
             Ok(()) => Answer::Now(self.small(request)),
             Err(StatusCode::MISDIRECTED_REQUEST) => {
                 Answer::Now(text(StatusCode::MISDIRECTED_REQUEST, MISDIRECTED.to_owned()))
             }
-            Err(status) => Answer::Now(text(status, "one valid Host field is needed\n".to_owned())),
+            Err(status) => {
+                Answer::Now(text(status, "the request needs exactly one valid Host field\n".to_owned()))
+            }
         }
     }
 
     fn small<B>(&self, request: &Request<B>) -> Response<Full<Bytes>> {
         if !is_read(request.method()) {
             let mut response =
-                text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered here\n".to_owned());
+                text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are allowed\n".to_owned());
             response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             return response;
         }
@@ -63,7 +65,7 @@ impl Routes {
             "/livez" => text(StatusCode::OK, "ok\n".to_owned()),
             "/readyz" => readyz(self.source.ready()),
             "/" => self.live(),
-            _ => text(StatusCode::NOT_FOUND, "there are /, /metrics, /livez and /readyz\n".to_owned()),
+            _ => text(StatusCode::NOT_FOUND, "the paths are /, /metrics, /livez and /readyz\n".to_owned()),
         }
     }
 
@@ -79,10 +81,10 @@ impl Routes {
 /// The answer to a request.
 #[derive(Debug)]
 pub(crate) enum Answer {
-    /// One that is there.
+    /// A complete response.
     Now(Response<Full<Bytes>>),
-    /// A page to be printed, and whether it may be compressed.
-    Print(Scrape, bool),
+    /// A page to render, and true if it may be compressed.
+    Render(Scrape, bool),
 }
 
 fn is_read(method: &Method) -> bool {
@@ -92,7 +94,7 @@ fn is_read(method: &Method) -> bool {
 fn readyz(readiness: Readiness) -> Response<Full<Bytes>> {
     match readiness {
         Readiness::Ready => text(StatusCode::OK, "ok\n".to_owned()),
-        Readiness::Impaired(troubles) => text(StatusCode::OK, lines("ok", &troubles)),
+        Readiness::Impaired(warnings) => text(StatusCode::OK, lines("ok", &warnings)),
         Readiness::NotReady(reasons) => text(StatusCode::SERVICE_UNAVAILABLE, lines("not ready", &reasons)),
     }
 }
@@ -112,15 +114,15 @@ pub(crate) fn respond<B>(content_type: &'static str, body: B) -> Response<B> {
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
-    for (name, value) in EVERYWHERE {
+    for (name, value) in COMMON_FIELDS {
         headers.insert(name, HeaderValue::from_static(value));
     }
     response
 }
 
-/// Fields of every answer: nothing is cached, nothing is sniffed, and a page may load, run, frame
-/// or send nothing but its own style.
-const EVERYWHERE: [(HeaderName, &str); 4] = [
+/// Header fields of every response: no caching, no content sniffing, and a page may load or run nothing but its own
+/// style.
+const COMMON_FIELDS: [(HeaderName, &str); 4] = [
     (CACHE_CONTROL, "no-store"),
     (
         CONTENT_SECURITY_POLICY,
@@ -131,5 +133,5 @@ const EVERYWHERE: [(HeaderName, &str); 4] = [
     (HeaderName::from_static("referrer-policy"), "no-referrer"),
 ];
 
-const MISDIRECTED: &str = "this name is not one of ours: ask by IP address or localhost, or add the \
-                           name to admin_hosts (a guard against DNS rebinding)\n";
+const MISDIRECTED: &str = "this host name is not allowed: use an IP address or localhost, or add the name to \
+                           admin_hosts (protection against DNS rebinding)\n";

@@ -1,9 +1,8 @@
-//! The admin thread: a listener and a single-threaded runtime of its own, shared with nobody, and
-//! beside it the few threads that print scrape pages.
+//! The admin thread: a listener with a single-threaded runtime of its own, and a few threads that render scrape pages.
 //!
-//! Each connection carries one request and then closes, within [`CONNECTION_TIME`]: scrapes and
-//! probes are seconds apart, and so no state of a peer's outlives its answer. Connections that ask for
-//! nothing give way to later ones, so that probes are answered.
+//! Each connection carries one request and then closes, within [`CONNECTION_MAX_TIME`]: scrapes and probes are seconds
+//! apart, and no state of a peer outlives its response. Idle connections are evicted for later ones, so that probes are
+//! answered.
 
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -25,16 +24,16 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use crate::host::AllowedHosts;
 use crate::limits::{
-    ACCEPT_PAUSE, CONNECTION_TIME, FIRST_BYTE_TIME, HEAD_BYTES, HEAD_TIME, PRINTINGS, SAMPLE_EVERY,
+    ACCEPT_PAUSE, CONNECTION_MAX_TIME, FIRST_BYTE_MAX_TIME, HEAD_MAX_BYTES, HEAD_MAX_TIME,
+    MAX_CONCURRENT_SCRAPES, SAMPLE_INTERVAL,
 };
-use crate::press::Press;
 use crate::route::{Answer, Routes};
+use crate::scrape::ScrapeRenderer;
 use crate::slots::{Progress, Slot, Slots, Taken};
 use crate::source::Source;
 use crate::speed::Speed;
 
-/// Binds `listen` and answers on it until the returned value is dropped.
-/// At most `connections` are served at once.
+/// Binds `listen` and serves at most `connections` at once, until the returned value is dropped.
 pub fn start(
     listen: SocketAddr,
     hosts: AllowedHosts,
@@ -46,7 +45,7 @@ pub fn start(
     let address = listener.local_addr().map_err(Error::Start)?;
     let runtime = Builder::new_current_thread()
         .enable_all()
-        .max_blocking_threads(PRINTINGS)
+        .max_blocking_threads(MAX_CONCURRENT_SCRAPES)
         .build()
         .map_err(Error::Start)?;
     let (stop, stopped) = oneshot::channel();
@@ -74,7 +73,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Where it listens: the address that was asked for, with a port if that was 0.
+    /// Returns the bound address; the port is the actual one if 0 was requested.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -84,23 +83,23 @@ impl Drop for Running {
     fn drop(&mut self) {
         drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
-            // A panic in there was reported when it happened.
+            // The panic hook already reported a panic of the thread.
             let _ = thread.join();
         }
     }
 }
 
-/// Why the admin listener did not start.
+/// The error of a failed start.
 #[derive(Debug)]
 pub enum Error {
     /// The address could not be bound.
     Bind {
-        /// The address asked for.
+        /// The requested address.
         address: SocketAddr,
-        /// What the system said.
+        /// The error of the system.
         cause: io::Error,
     },
-    /// The thread or its runtime could not be made.
+    /// The thread or its runtime could not be created.
     Start(io::Error),
 }
 
@@ -127,7 +126,7 @@ async fn serve(listener: TcpListener, connections: usize, routes: Rc<RefCell<Rou
         Err(error) => return tracing::error!(%error, "the admin listener cannot be polled"),
     };
     tokio::task::spawn_local(sample(routes.clone()));
-    let press = Rc::new(Press::default());
+    let renderer = Rc::new(ScrapeRenderer::default());
     let slots = Rc::new(Slots::new(connections));
     loop {
         let (stream, peer) = match listener.accept().await {
@@ -138,17 +137,17 @@ async fn serve(listener: TcpListener, connections: usize, routes: Rc<RefCell<Rou
                 continue;
             }
         };
-        let (slots, routes, press) = (slots.clone(), routes.clone(), press.clone());
+        let (slots, routes, renderer) = (slots.clone(), routes.clone(), renderer.clone());
         match slots.take(peer) {
-            Taken::Free(slot) => drop(tokio::task::spawn_local(answer(stream, slot, routes, press))),
+            Taken::Free(slot) => drop(tokio::task::spawn_local(answer(stream, slot, routes, renderer))),
             Taken::Evicting(slot) => {
                 routes.borrow().source.evicted();
-                tokio::task::spawn_local(answer(stream, slot, routes, press));
+                tokio::task::spawn_local(answer(stream, slot, routes, renderer));
             }
             Taken::Full => match slots.wait() {
                 Some(waiting) => drop(tokio::task::spawn_local(async move {
                     let slot = waiting.slot(peer).await;
-                    answer(stream, slot, routes, press).await;
+                    answer(stream, slot, routes, renderer).await;
                 })),
                 None => routes.borrow().source.evicted(),
             },
@@ -156,10 +155,10 @@ async fn serve(listener: TcpListener, connections: usize, routes: Rc<RefCell<Rou
     }
 }
 
-async fn answer(stream: TcpStream, slot: Slot, routes: Rc<RefCell<Routes>>, press: Rc<Press>) {
+async fn answer(stream: TcpStream, slot: Slot, routes: Rc<RefCell<Routes>>, renderer: Rc<ScrapeRenderer>) {
     tokio::select! {
-        // An error here is a peer that left or was too slow: no peer is left to tell.
-        _ = timeout(CONNECTION_TIME, connection(stream, &slot, &routes, &press)) => {}
+        // An error means that the peer left or was too slow; there is no peer to answer.
+        _ = timeout(CONNECTION_MAX_TIME, connection(stream, &slot, &routes, &renderer)) => {}
         () = slot.evicted() => {}
     }
 }
@@ -168,9 +167,9 @@ async fn connection(
     stream: TcpStream,
     slot: &Slot,
     routes: &RefCell<Routes>,
-    press: &Press,
+    renderer: &ScrapeRenderer,
 ) -> hyper::Result<()> {
-    if !matches!(timeout(FIRST_BYTE_TIME, stream.readable()).await, Ok(Ok(()))) {
+    if !matches!(timeout(FIRST_BYTE_MAX_TIME, stream.readable()).await, Ok(Ok(()))) {
         return Ok(());
     }
     slot.reached(Progress::Head);
@@ -180,21 +179,21 @@ async fn connection(
         async {
             Ok::<_, Infallible>(match answer {
                 Answer::Now(response) => response.map(Either::Left),
-                Answer::Print(scrape, gzip) => press.print(scrape, gzip).await,
+                Answer::Render(scrape, gzip) => renderer.render(scrape, gzip).await,
             })
         }
     });
     http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIME)
-        .max_buf_size(HEAD_BYTES)
+        .header_read_timeout(HEAD_MAX_TIME)
+        .max_buf_size(HEAD_MAX_BYTES)
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), service)
         .await
 }
 
 async fn sample(routes: Rc<RefCell<Routes>>) {
-    let mut seconds = interval(SAMPLE_EVERY);
+    let mut seconds = interval(SAMPLE_INTERVAL);
     seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
     loop {
         seconds.tick().await;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use socket2::{Domain, Socket, Type};
 
 use super::{Error, Running, start};
-use crate::limits::{CONNECTIONS, HEAD_BYTES, PRINTINGS};
+use crate::limits::{CONNECTIONS, HEAD_MAX_BYTES, MAX_CONCURRENT_SCRAPES};
 use crate::{AllowedHosts, Model, Readiness, Scrape, Source, View};
 
 #[derive(Clone, Default)]
@@ -17,7 +17,7 @@ struct Fixed {
     unready: Arc<AtomicBool>,
     view: Arc<Mutex<View>>,
     evicted: Arc<AtomicUsize>,
-    /// Pages are not printed while it is locked.
+    /// Pages are not rendered while it is locked.
     gate: Option<Arc<Mutex<()>>>,
 }
 
@@ -73,7 +73,7 @@ fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// The whole answer: the connection closes after it.
+/// Sends a request and returns the whole response, after which the connection closes.
 fn send(address: SocketAddr, request: &str) -> String {
     let mut stream = connect(address);
     stream.write_all(request.as_bytes()).unwrap();
@@ -92,7 +92,7 @@ fn assert_status(answer: &str, status: u16) {
 }
 
 #[test]
-fn each_path_answers_its_own() {
+fn each_path_has_its_response() {
     let running = serve(Fixed::default());
     let metrics = get(running.address(), "/metrics");
     assert_status(&metrics, 200);
@@ -105,7 +105,7 @@ fn each_path_answers_its_own() {
 }
 
 #[test]
-fn every_answer_forbids_caching_sniffing_and_loading() {
+fn every_response_has_common_fields() {
     let running = serve(Fixed::default());
     for path in ["/", "/metrics", "/livez", "/readyz", "/none"] {
         let answer = get(running.address(), path);
@@ -144,7 +144,7 @@ fn head_has_the_fields_and_no_body() {
 }
 
 #[test]
-fn the_page_is_asked_for_by_every_accept_field_and_compressed_on_request() {
+fn page_follows_accept_and_accept_encoding() {
     let running = serve(Fixed::default());
     let ask = |fields: &str| {
         let mut stream = connect(running.address());
@@ -171,18 +171,18 @@ fn the_page_is_asked_for_by_every_accept_field_and_compressed_on_request() {
     flate2::read::GzDecoder::new(&*packed).read_to_end(&mut unpacked).unwrap();
     assert!(unpacked == plain, "the same page");
     assert!(ask("Accept: panic\r\n").0.starts_with("HTTP/1.1 500 "));
-    assert_eq!(ask("").1, b"# EOF\n", "the next page is printed all the same");
+    assert_eq!(ask("").1, b"# EOF\n", "the next page is rendered");
 }
 
 #[test]
-fn probes_are_answered_while_every_page_is_being_printed_and_further_ones_wait() {
+fn probes_are_answered_during_rendering() {
     let gate = Arc::new(Mutex::new(()));
     let closed = gate.lock().unwrap();
     let running = serve(Fixed { gate: Some(Arc::clone(&gate)), ..Fixed::default() });
     let address = running.address();
     let ask = || std::thread::spawn(move || get(address, "/metrics"));
-    let asked: Vec<_> = (0..PRINTINGS + 2).map(|_| ask()).collect();
-    // The last two give up waiting; meanwhile the thread turns.
+    let asked: Vec<_> = (0..MAX_CONCURRENT_SCRAPES + 2).map(|_| ask()).collect();
+    // The last two exceed the maximum wait; meanwhile the thread answers.
     let busy =
         |answers: &[std::thread::JoinHandle<String>]| answers.iter().filter(|one| one.is_finished()).count();
     while busy(&asked) < 2 {
@@ -193,11 +193,11 @@ fn probes_are_answered_while_every_page_is_being_printed_and_further_ones_wait()
     let refused: Vec<_> = answers.iter().filter(|one| one.starts_with("HTTP/1.1 503 ")).collect();
     assert_eq!(refused.len(), 2);
     assert!(refused.iter().all(|one| one.contains("retry-after: 1\r\n")), "{refused:?}");
-    assert_eq!(answers.iter().filter(|one| one.ends_with("\r\n\r\n# EOF\n")).count(), PRINTINGS);
+    assert_eq!(answers.iter().filter(|one| one.ends_with("\r\n\r\n# EOF\n")).count(), MAX_CONCURRENT_SCRAPES);
 }
 
 #[test]
-fn nothing_can_be_changed_and_a_body_is_never_a_request() {
+fn other_methods_are_rejected_and_bodies_ignored() {
     let running = serve(Fixed::default());
     let smuggled = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
     for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"] {
@@ -213,19 +213,19 @@ fn nothing_can_be_changed_and_a_body_is_never_a_request() {
 }
 
 #[test]
-fn a_foreign_name_is_refused_on_every_path() {
+fn foreign_host_is_rejected_on_every_path() {
     let running = serve(Fixed::default());
     for path in ["/", "/metrics", "/livez", "/readyz"] {
         let request = |host: &str| format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n");
         let answer = send(running.address(), &request("evil.example:9464"));
         assert_status(&answer, 421);
-        assert!(answer.contains("admin_hosts"), "it says what to do: {answer}");
+        assert!(answer.contains("admin_hosts"), "the remedy is missing: {answer}");
         assert_status(&send(running.address(), &request("meter.example")), 200);
     }
 }
 
 #[test]
-fn the_live_page_shows_speeds_from_samples() {
+fn live_page_shows_speeds_from_samples() {
     let source = Fixed::default();
     let model = |output_tokens| Model { name: "<llama>".to_owned(), output_tokens, ..Model::default() };
     source.view.lock().unwrap().models = vec![model(0)];
@@ -246,11 +246,11 @@ fn the_live_page_shows_speeds_from_samples() {
 }
 
 #[test]
-fn a_head_that_is_too_long_is_refused() {
+fn too_long_head_is_rejected() {
     let running = serve(Fixed::default());
     let mut stream = connect(running.address());
-    let request = format!("GET /{} HTTP/1.1\r\nHost: localhost\r\n\r\n", "x".repeat(2 * HEAD_BYTES));
-    // The peer may have hung up before all of it was written.
+    let request = format!("GET /{} HTTP/1.1\r\nHost: localhost\r\n\r\n", "x".repeat(2 * HEAD_MAX_BYTES));
+    // The server may close the connection before the whole head is written.
     let _ = stream.write_all(request.as_bytes());
     let mut answer = Vec::new();
     let _ = stream.read_to_end(&mut answer);
@@ -258,7 +258,7 @@ fn a_head_that_is_too_long_is_refused() {
     assert_status(&get(running.address(), "/livez"), 200);
 }
 
-/// Connects from another address of this machine.
+/// Connects from another loopback address.
 fn connect_from(last: u8, address: SocketAddr) -> TcpStream {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     socket.bind(&SocketAddr::from(([127, 0, 0, last], 0)).into()).unwrap();
@@ -309,7 +309,7 @@ fn probes_are_answered_among_torn_heads() {
     drop(torn);
 }
 
-/// One peer asks for large pages and reads none of them.
+/// One peer requests large pages and reads none of them.
 #[test]
 fn probes_are_answered_among_unread_pages() {
     let running = serve(Fixed::default());
@@ -334,7 +334,7 @@ fn silent_connection_is_closed_after_a_second() {
 }
 
 #[test]
-fn a_taken_port_is_an_error_that_names_it() {
+fn port_in_use_is_an_error_with_address() {
     let running = serve(Fixed::default());
     let again = start(running.address(), AllowedHosts::default(), CONNECTIONS, Box::new(Fixed::default()));
     let error = again.err().unwrap();
@@ -343,7 +343,7 @@ fn a_taken_port_is_an_error_that_names_it() {
 }
 
 #[test]
-fn dropping_it_closes_the_listener() {
+fn drop_closes_listener() {
     let running = serve(Fixed::default());
     let address = running.address();
     drop(running);

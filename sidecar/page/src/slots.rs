@@ -1,8 +1,7 @@
-//! The connections that are served at once. The law: a new connection always gets a slot while some other
-//! connection has asked for nothing yet, so that a probe is answered whatever else holds connections open.
+//! The slots of concurrent connections. Invariant: a new connection always gets a slot while another connection has not
+//! sent a whole request, so that probes are answered even if clients hold connections open.
 //!
-//! A peer's share binds only when all slots are taken, and only the slots of a peer above it are given away
-//! before those of others.
+//! A peer's share applies only when all slots are in use: then slots of a peer above its share are evicted first.
 
 use std::cell::{Cell, RefCell};
 use std::net::IpAddr;
@@ -17,35 +16,35 @@ use crate::limits::{PEER_CONNECTIONS, SLOT_PAUSE};
 /// The progress of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Progress {
-    /// It has sent nothing.
+    /// No byte received.
     Silent,
-    /// It has sent a part of a request head.
+    /// A part of a request head received.
     Head,
-    /// It is being answered.
+    /// The request is being answered.
     Answer,
 }
 
 /// All slots.
 #[derive(Debug)]
 pub(crate) struct Slots {
-    most: usize,
+    max: usize,
     /// Oldest first.
-    seats: RefCell<Vec<Rc<Seat>>>,
+    entries: RefCell<Vec<Rc<Entry>>>,
     waiting: Cell<usize>,
 }
 
 #[derive(Debug)]
-struct Seat {
+struct Entry {
     peer: IpAddr,
     progress: Cell<Progress>,
     evicted: Notify,
 }
 
-/// One connection's slot; given back when dropped.
+/// One connection's slot; dropping it frees the slot.
 #[derive(Debug)]
 pub(crate) struct Slot {
     slots: Rc<Slots>,
-    seat: Rc<Seat>,
+    entry: Rc<Entry>,
 }
 
 /// A connection that waits for a slot.
@@ -55,38 +54,38 @@ pub(crate) struct Waiting(Rc<Slots>);
 /// The result of asking for a slot.
 #[derive(Debug)]
 pub(crate) enum Taken {
-    /// One was free.
+    /// A free slot.
     Free(Slot),
-    /// Another connection lost its slot.
+    /// The slot of another connection, which was evicted.
     Evicting(Slot),
-    /// Every connection is being answered, and no other peer has more than its share.
+    /// None: every connection is being answered, and no other peer is above its share.
     Full,
 }
 
 impl Slots {
-    /// So many slots, all of them free.
-    pub(crate) fn new(most: usize) -> Self {
-        Self { most, seats: RefCell::default(), waiting: Cell::new(0) }
+    /// Returns this number of free slots.
+    pub(crate) fn new(max: usize) -> Self {
+        Self { max, entries: RefCell::default(), waiting: Cell::new(0) }
     }
 
-    /// A slot for a new connection from `peer`.
+    /// Takes a slot for a new connection from `peer`.
     pub(crate) fn take(self: &Rc<Self>, peer: IpAddr) -> Taken {
-        let mut seats = self.seats.borrow_mut();
-        let full = seats.len() >= self.most;
+        let mut entries = self.entries.borrow_mut();
+        let full = entries.len() >= self.max;
         if full {
-            let Some(victim) = victim(&seats, peer) else { return Taken::Full };
-            seats.remove(victim).evicted.notify_one();
+            let Some(victim) = victim(&entries, peer) else { return Taken::Full };
+            entries.remove(victim).evicted.notify_one();
         }
-        let seat = Rc::new(Seat { peer, progress: Cell::new(Progress::Silent), evicted: Notify::new() });
-        seats.push(Rc::clone(&seat));
-        let slot = Slot { slots: Rc::clone(self), seat };
+        let entry = Rc::new(Entry { peer, progress: Cell::new(Progress::Silent), evicted: Notify::new() });
+        entries.push(Rc::clone(&entry));
+        let slot = Slot { slots: Rc::clone(self), entry };
         if full { Taken::Evicting(slot) } else { Taken::Free(slot) }
     }
 
-    /// A place among those that wait for a slot; `None` if there are as many of them as slots.
+    /// Registers a waiting connection; `None` if as many wait as there are slots.
     pub(crate) fn wait(self: &Rc<Self>) -> Option<Waiting> {
         let waiting = self.waiting.get();
-        (waiting < self.most).then(|| {
+        (waiting < self.max).then(|| {
             self.waiting.set(waiting + 1);
             Waiting(Rc::clone(self))
         })
@@ -94,7 +93,7 @@ impl Slots {
 }
 
 impl Waiting {
-    /// A slot for the connection of `peer`, as soon as there is one.
+    /// Waits for a slot for the connection of `peer`.
     pub(crate) async fn slot(self, peer: IpAddr) -> Slot {
         loop {
             sleep(SLOT_PAUSE).await;
@@ -111,35 +110,36 @@ impl Drop for Waiting {
     }
 }
 
-/// The connection that goes first: of a peer above its share if there is one, of those the one that has come
-/// least far, and the oldest of those. A peer above its share takes no slot from a peer within its own, and an
-/// answer under way goes only for another peer.
-fn victim(seats: &[Rc<Seat>], asking: IpAddr) -> Option<usize> {
-    let is_above = |peer: IpAddr| seats.iter().filter(|seat| seat.peer == peer).count() > PEER_CONNECTIONS;
-    let greedy = is_above(asking);
-    let candidates = seats.iter().enumerate().filter_map(|(at, seat)| {
-        let (progress, above) = (seat.progress.get(), is_above(seat.peer));
-        let may_go = progress < Progress::Answer || above && seat.peer != asking;
-        (may_go && (above || !greedy)).then_some(((!above, progress), at))
+/// Returns the connection to evict: preferably of a peer above its share, then with the least progress, then the
+/// oldest. A peer above its share evicts no connection of a peer within its own, and a connection being answered is
+/// evicted only for another peer.
+fn victim(entries: &[Rc<Entry>], asking: IpAddr) -> Option<usize> {
+    let is_above =
+        |peer: IpAddr| entries.iter().filter(|entry| entry.peer == peer).count() > PEER_CONNECTIONS;
+    let is_asking_above = is_above(asking);
+    let candidates = entries.iter().enumerate().filter_map(|(at, entry)| {
+        let (progress, above) = (entry.progress.get(), is_above(entry.peer));
+        let is_evictable = progress < Progress::Answer || above && entry.peer != asking;
+        (is_evictable && (above || !is_asking_above)).then_some(((!above, progress), at))
     });
     candidates.min().map(|(_, at)| at)
 }
 
 impl Slot {
-    /// The connection has come this far.
+    /// Records the progress of the connection.
     pub(crate) fn reached(&self, progress: Progress) {
-        self.seat.progress.set(progress);
+        self.entry.progress.set(progress);
     }
 
-    /// Ends when the slot is given to another connection.
+    /// Resolves when the slot is evicted.
     pub(crate) async fn evicted(&self) {
-        self.seat.evicted.notified().await;
+        self.entry.evicted.notified().await;
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.slots.seats.borrow_mut().retain(|seat| !Rc::ptr_eq(seat, &self.seat));
+        self.slots.entries.borrow_mut().retain(|entry| !Rc::ptr_eq(entry, &self.entry));
     }
 }
 
@@ -165,11 +165,11 @@ mod tests {
     }
 
     fn is_held(slots: &Slots, slot: &Slot) -> bool {
-        slots.seats.borrow().iter().any(|seat| Rc::ptr_eq(seat, &slot.seat))
+        slots.entries.borrow().iter().any(|entry| Rc::ptr_eq(entry, &slot.entry))
     }
 
     #[test]
-    fn oldest_silent_connection_goes_first() {
+    fn oldest_silent_connection_is_evicted_first() {
         let slots = Rc::new(Slots::new(CONNECTIONS));
         let held = fill(&slots, peer(1), Progress::Silent);
         held[0].reached(Progress::Head);
@@ -185,10 +185,10 @@ mod tests {
     fn peer_above_its_share_loses_an_answer() {
         let slots = Rc::new(Slots::new(CONNECTIONS));
         let held = fill(&slots, peer(1), Progress::Answer);
-        assert!(matches!(slots.take(peer(1)), Taken::Full), "its own waits");
+        assert!(matches!(slots.take(peer(1)), Taken::Full), "its own connection waits");
         let other = slot(slots.take(peer(2)));
         assert!(!is_held(&slots, &held[0]) && is_held(&slots, &held[1]));
-        assert!(matches!(slots.take(peer(1)), Taken::Full), "it takes none of the other's");
+        assert!(matches!(slots.take(peer(1)), Taken::Full), "it evicts no connection of the other peer");
         assert!(is_held(&slots, &other));
     }
 

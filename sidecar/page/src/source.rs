@@ -1,33 +1,33 @@
-//! What the admin listener shows, and the trait it reads it through. The one who assembles the
-//! process implements [`Source`]; no metric type and no setting crosses into this crate.
+//! The content of the admin pages, and the trait through which it is read. The binary implements [`Source`]; this crate
+//! uses no type of metrics or settings.
 
 use std::fmt;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 
-/// Where everything shown comes from. Called on the admin thread only, once per request and once
-/// per second; it may take a moment, it may not block on the data plane.
+/// The source of all content. It is called only on the admin thread, once per request and once per second, and must not
+/// block on the data plane.
 pub trait Source: Send + 'static {
-    /// The scrape page, in a form that an `Accept` field asks for; empty if there was none.
+    /// Returns the scrape page in the format that `Accept` prefers; `accept` is empty without the field.
     fn metrics(&self, accept: &str) -> Scrape;
-    /// Whether traffic should be sent here.
+    /// Returns the readiness for traffic.
     fn ready(&self) -> Readiness;
-    /// What the live page shows.
+    /// Returns the content of the live page.
     fn view(&self) -> View;
-    /// A connection to the admin address was closed so that another one is answered.
+    /// Called when a connection to the admin address is evicted.
     fn evicted(&self) {}
 }
 
-/// A scrape page that is still to be printed.
+/// A scrape page to render.
 pub struct Scrape {
-    /// `Content-Type`, as the exposition format demands it.
+    /// `Content-Type` of the exposition format.
     pub content_type: &'static str,
-    /// Prints it. Called once, on a thread where it may take its time.
-    pub write: Print,
+    /// Renders it. Called once, on a thread that may block.
+    pub write: Render,
 }
 
-/// Prints a page into what it is given.
-pub type Print = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + Send>;
+/// Renders a page into a writer.
+pub type Render = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + Send>;
 
 impl fmt::Debug for Scrape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -35,18 +35,18 @@ impl fmt::Debug for Scrape {
     }
 }
 
-/// Whether traffic should be sent here.
+/// The readiness for traffic.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Readiness {
-    /// Yes.
+    /// Ready.
     Ready,
-    /// Yes, though something besides traffic is the matter; each line says what.
+    /// Ready, with warnings that do not affect traffic, one per line.
     Impaired(Vec<String>),
-    /// No; each line a reason.
+    /// Not ready, with one reason per line.
     NotReady(Vec<String>),
 }
 
-/// One look at the running process.
+/// The state of the process at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct View {
     /// The program's version.
@@ -55,11 +55,11 @@ pub struct View {
     pub uptime_s: u64,
     /// The upstreams, in the order they were configured.
     pub upstreams: Vec<Upstream>,
-    /// The models seen, in the order they should be shown.
+    /// The models, in display order.
     pub models: Vec<Model>,
-    /// What was spent today; `None` where nothing is charged, or nothing was yet.
+    /// Today's spend; `None` without charges.
     pub spend: Option<Spend>,
-    /// Output tokens by how they were known, best first; empty if not known.
+    /// Output tokens by provenance, best first; empty if unknown.
     pub provenances: Vec<(&'static str, u64)>,
 }
 
@@ -68,28 +68,28 @@ pub struct View {
 pub struct Upstream {
     /// Name as configured.
     pub name: String,
-    /// Where clients reach it through us.
+    /// The listen address for its clients.
     pub listen: SocketAddr,
-    /// Where it is.
+    /// Its URL.
     pub url: String,
-    /// Whether the last probe reached it; `None` before the first.
+    /// True if the last probe reached it; `None` before the first.
     pub up: Option<bool>,
-    /// A fault of its configuration that makes counts or prices wrong, with its remedy.
+    /// An error of its configuration that makes counts or prices wrong, with its remedy.
     pub fault: Option<String>,
 }
 
 /// A model's row on the live page. Totals are since the start.
 #[derive(Clone, Debug, Default)]
 pub struct Model {
-    /// Name, as its label shows it.
+    /// Name, as in its label.
     pub name: String,
     /// Exchanges in flight.
     pub in_flight: u64,
-    /// Exchanges that ended.
+    /// Finished exchanges.
     pub exchanges: u64,
-    /// Exchanges that ended in an error, the upstream's or ours.
+    /// Exchanges that failed, at the upstream or in the proxy.
     pub errors: u64,
-    /// Exchanges the client left.
+    /// Exchanges that the client left.
     pub aborts: u64,
     /// Output tokens, counted while they arrive.
     pub output_tokens: u64,
@@ -101,16 +101,16 @@ pub struct Model {
     pub request_rate_p50: Option<f64>,
 }
 
-/// What was spent today, a day of UTC.
+/// Today's spend, a day of UTC.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Spend {
-    /// From which hour and minute on, if not from the day's start: what was spent before is not known.
+    /// Hour and minute since when spend is known, if not since the start of the day.
     pub since: Option<String>,
-    /// What costs are in, by its ISO 4217 code; empty if nothing had a price.
+    /// ISO 4217 code of the currency; empty without a price.
     pub currency: String,
-    /// Those who spent most, in the order they should be shown.
+    /// The tenants with the highest spend, in display order.
     pub tenants: Vec<Tenant>,
-    /// All others as one, if there are any.
+    /// The sum of the other tenants, if there are any.
     pub rest: Option<Tenant>,
     /// The sum.
     pub all: Tenant,
@@ -119,12 +119,12 @@ pub struct Spend {
 /// A tenant's row on the live page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tenant {
-    /// Name, as its label shows it.
+    /// Name, as in its label.
     pub name: String,
-    /// What its exchanges cost: a decimal number with every digit.
+    /// The cost of its exchanges, an exact decimal number.
     pub cost: String,
-    /// Exchanges that ended.
+    /// Finished exchanges.
     pub exchanges: u64,
-    /// Those of them that have no price and are in no cost.
+    /// Exchanges without a price, which `cost` does not include.
     pub unpriced: u64,
 }

@@ -1,8 +1,8 @@
-//! Speeds over the window of samples, at its edges.
+//! Speeds over the window of samples.
 
 use std::time::{Duration, Instant};
 
-use super::{SAMPLES, Speed};
+use super::{MAX_SAMPLES, Speed};
 use crate::source::Model;
 
 fn model(name: &str, output_tokens: u64) -> Model {
@@ -10,21 +10,21 @@ fn model(name: &str, output_tokens: u64) -> Model {
 }
 
 #[test]
-fn the_rate_covers_the_window_and_forgets_what_is_older() {
+fn rate_covers_only_the_window() {
     let start = Instant::now();
     let mut speed = Speed::default();
     for second in 0..10 {
-        // A thousand tokens in the first second, then a hundred a second.
+        // A thousand tokens in the first second, then a hundred per second.
         let tokens = if second == 0 { 0 } else { 1000 + 100 * second };
         speed.sample(start + Duration::from_secs(second), &[model("a", tokens)]);
     }
     let now = start + Duration::from_secs(9);
-    assert_eq!(speed.samples.len(), SAMPLES);
+    assert_eq!(speed.samples.len(), MAX_SAMPLES);
     assert_eq!(speed.of(now, &model("a", 1900)), Some(100.0));
 }
 
 #[test]
-fn a_new_model_began_at_zero_and_one_sample_is_not_enough() {
+fn new_model_begins_at_zero() {
     let start = Instant::now();
     let mut speed = Speed::default();
     assert_eq!(speed.of(start, &model("a", 5)), None);
@@ -34,7 +34,7 @@ fn a_new_model_began_at_zero_and_one_sample_is_not_enough() {
 }
 
 #[test]
-fn a_total_that_fell_is_not_a_negative_rate() {
+fn decreased_total_is_not_a_negative_rate() {
     let start = Instant::now();
     let mut speed = Speed::default();
     speed.sample(start, &[model("a", 50)]);

@@ -1,5 +1,4 @@
-//! Many scrapers at once while workers write: every page is whole, each is consistent in itself,
-//! and the numbers at the end are the truth.
+//! Concurrent scrapes while workers write: every page is complete and consistent, and the final numbers are exact.
 
 #![expect(
     clippy::unwrap_used,
@@ -49,7 +48,7 @@ impl Source for Meter {
     }
 }
 
-/// One page; whoever is told to come back does.
+/// Returns one page, with retries after 503.
 fn scrape(address: SocketAddr, at: usize) -> Page {
     loop {
         if let Some(page) = ask(address, at) {
@@ -59,7 +58,7 @@ fn scrape(address: SocketAddr, at: usize) -> Page {
     }
 }
 
-/// One answer; every other scraper takes it compressed, and one in ten reads it slowly.
+/// Returns one response; every other scraper accepts gzip, and one in ten reads slowly.
 fn ask(address: SocketAddr, at: usize) -> Option<Page> {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -95,7 +94,7 @@ fn ask(address: SocketAddr, at: usize) -> Option<Page> {
 }
 
 #[test]
-fn a_hundred_scrapes_at_once_are_whole_while_workers_write() {
+fn concurrent_scrapes_are_complete_while_workers_write() {
     let metrics = Metrics::new(Options::default());
     let hosts = AllowedHosts::new([]);
     let running =
@@ -115,7 +114,7 @@ fn a_hundred_scrapes_at_once_are_whole_while_workers_write() {
                         cells.begin(model);
                         cells.end(model, &plain(""));
                         written += 1;
-                        // The machine's cores are for the scrapers too.
+                        // Yields the cores to the scrapers.
                         thread::yield_now();
                     }
                     written
@@ -130,14 +129,14 @@ fn a_hundred_scrapes_at_once_are_whole_while_workers_write() {
                 })
             })
             .collect();
-        // The reader of the page checks that buckets rise to the count and that there is a sum.
+        // The reader of the page checks buckets, count and sum.
         let pages: Vec<_> = scrapers.into_iter().map(|scraper| scraper.join()).collect();
         done.store(true, Relaxed);
         let written: u64 = workers.into_iter().map(|worker| worker.join().unwrap()).sum();
         for page in pages {
             let page = page.unwrap();
-            // Of an exchange that is just ending, one worker's cells may hold a part; what is counted
-            // first is also read first, so that nothing else can be missing.
+            // The cells of an exchange that is just ending may be partly written. They are read in the order in which
+            // they are written, so that no other difference is possible.
             let ended = page.sum("tokenmeter_exchanges_total");
             let first = page.sum("tokenmeter_time_to_first_token_seconds_count");
             assert!(

@@ -1,5 +1,5 @@
-//! What scrapers cost that ask for a large page and do not read it. In a process of its own, since
-//! other tests' memory would be in the way.
+//! Memory of scrapers that request a large page and do not read it. It runs in a process of its own, because it
+//! measures memory.
 
 #![expect(
     clippy::unwrap_used,
@@ -21,12 +21,12 @@ use resident::resident_kib;
 const SCRAPERS: u64 = 20;
 const LINES: u64 = 60_000;
 
-/// A page of more than four megabytes, as large as one of fifty busy models; and word of each one printed.
+/// A page of more than four megabytes, as large as one of fifty busy models; it reports each rendering.
 struct Large(Sender<()>);
 
 impl Source for Large {
     fn metrics(&self, _: &str) -> Scrape {
-        let printed = self.0.clone();
+        let rendered = self.0.clone();
         let write = move |out: &mut dyn Write| {
             for at in 0..LINES {
                 let (model, edge, n) = (at / 1200, at % 20, at.wrapping_mul(2_654_435_761) % 100_000);
@@ -35,7 +35,7 @@ impl Source for Large {
                     "tokenmeter_of_something_seconds_bucket{{le=\"{edge}.0\",model=\"model-{model}\"}} {n}"
                 )?;
             }
-            printed.send(()).map_err(std::io::Error::other)
+            rendered.send(()).map_err(std::io::Error::other)
         };
         Scrape { content_type: "text/plain", write: Box::new(write) }
     }
@@ -50,23 +50,23 @@ impl Source for Large {
 }
 
 #[test]
-fn a_scraper_that_does_not_read_holds_less_than_a_megabyte() {
-    let (printed, pages): (_, Receiver<()>) = channel();
+fn stalled_scraper_holds_less_than_a_megabyte() {
+    let (rendered, pages): (_, Receiver<()>) = channel();
     let hosts = AllowedHosts::new([]);
     let running =
-        page::start(([127, 0, 0, 1], 0).into(), hosts, page::CONNECTIONS, Box::new(Large(printed))).unwrap();
+        page::start(([127, 0, 0, 1], 0).into(), hosts, page::CONNECTIONS, Box::new(Large(rendered))).unwrap();
     let ask = || {
         let mut stream = TcpStream::connect(running.address()).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         write!(stream, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
-        // The head has come, so the page is on its way.
+        // The head has arrived, so the page is being sent.
         pages.recv_timeout(Duration::from_secs(60)).unwrap();
         let mut start = [0; 12];
         stream.read_exact(&mut start).unwrap();
         assert_eq!(&start, b"HTTP/1.1 200");
         stream
     };
-    // One that reads all of it, so that what is made once is made.
+    // One complete read, so that lazy allocations have happened.
     let mut whole = Vec::new();
     ask().read_to_end(&mut whole).unwrap();
     assert!(whole.len() > 4_000_000, "{} B", whole.len());

@@ -184,8 +184,8 @@ fn whose_side_it_is_and_what_to_do() {
     for (head, body, part) in [
         (
             "421 Misdirected Request",
-            "this name is not one of ours",
-            "/metrics answers 421: this name is not one of ours",
+            "this host name is not allowed",
+            "/metrics answers 421: this host name is not allowed",
         ),
         ("404 Not Found", "nothing here", "/metrics answers 404: nothing here; name the admin address"),
         ("200 OK", "<html>", "this is not the metrics page of a tokenmeter"),

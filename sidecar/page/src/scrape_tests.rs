@@ -1,4 +1,4 @@
-//! What is compressed, and that a page comes out as it went in, a piece at a time.
+//! Compression of pages, and decompression in pieces.
 
 use std::future::poll_fn;
 
@@ -9,7 +9,7 @@ fn scrape(page: Vec<u8>) -> Scrape {
 }
 
 #[test]
-fn gzip_is_for_those_who_ask_for_it() {
+fn gzip_follows_accept_encoding() {
     for (field, gzip) in [
         ("gzip", true),
         ("GZIP;q=0.5", true),
@@ -26,19 +26,19 @@ fn gzip_is_for_those_who_ask_for_it() {
     ] {
         let mut headers = HeaderMap::new();
         headers.insert(hyper::header::ACCEPT_ENCODING, HeaderValue::from_static(field));
-        assert_eq!(takes_gzip(&headers), gzip, "{field:?}");
+        assert_eq!(accepts_gzip(&headers), gzip, "{field:?}");
     }
-    assert!(!takes_gzip(&HeaderMap::new()));
+    assert!(!accepts_gzip(&HeaderMap::new()));
 }
 
 #[test]
-fn a_page_is_held_compressed_and_comes_out_in_pieces() {
+fn page_is_decompressed_in_pieces() {
     for length in [0, 1, PIECE_BYTES - 1, PIECE_BYTES, PIECE_BYTES + 1, 40 * PIECE_BYTES + 7] {
         let page: Vec<u8> = (0..length).map(|at| (at / 50) as u8).collect();
-        let packed = Packed::print(scrape(page.clone())).unwrap();
-        assert_eq!(packed.length, length as u64);
-        assert!(packed.bytes.len() < 64 + length / 4, "{} of {length}", packed.bytes.len());
-        let mut body = Unpacked::new(packed);
+        let compressed = Compressed::render(scrape(page.clone())).unwrap();
+        assert_eq!(compressed.length, length as u64);
+        assert!(compressed.bytes.len() < 64 + length / 4, "{} of {length}", compressed.bytes.len());
+        let mut body = Decompressing::new(compressed);
         assert_eq!(body.size_hint().exact(), Some(length as u64));
         let mut out = Vec::new();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

@@ -1,6 +1,6 @@
-//! Scrape pages on their way out. The laws: a page is printed on a thread of its own, so that a
-//! probe is answered meanwhile; at most [`PRINTINGS`] are printed at once; and a scraper that reads
-//! slowly holds the page compressed, unpacked again a piece at a time if it wants it plain.
+//! Rendering and delivery of scrape pages. Invariants: a page is rendered on a thread of its own, so that probes are
+//! answered meanwhile; at most [`MAX_CONCURRENT_SCRAPES`] are rendered at once; and for a slow scraper the page is held
+//! compressed, and decompressed in pieces if the scraper does not accept gzip.
 
 use std::io::{self, BufWriter, Read, Write};
 use std::pin::Pin;
@@ -18,61 +18,61 @@ use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use crate::limits::{PIECE_BYTES, PRINTING_WAIT, PRINTINGS};
+use crate::limits::{MAX_CONCURRENT_SCRAPES, PIECE_BYTES, RENDER_MAX_WAIT};
 use crate::route;
 use crate::source::Scrape;
 
-/// The body of any answer.
-pub(crate) type Answered = Either<Full<Bytes>, Unpacked>;
+/// The body of any response.
+pub(crate) type ResponseBody = Either<Full<Bytes>, Decompressing>;
 
-/// The few places where a page is printed.
+/// The renderer of scrape pages, with a bounded concurrency.
 #[derive(Debug)]
-pub(crate) struct Press(Semaphore);
+pub(crate) struct ScrapeRenderer(Semaphore);
 
-impl Default for Press {
+impl Default for ScrapeRenderer {
     fn default() -> Self {
-        Self(Semaphore::new(PRINTINGS))
+        Self(Semaphore::new(MAX_CONCURRENT_SCRAPES))
     }
 }
 
-impl Press {
-    /// Prints a page, once there is a place for it.
-    pub(crate) async fn print(&self, scrape: Scrape, gzip: bool) -> Response<Answered> {
-        let Ok(place) = timeout(PRINTING_WAIT, self.0.acquire()).await else {
+impl ScrapeRenderer {
+    /// Renders a page, once a permit is free.
+    pub(crate) async fn render(&self, scrape: Scrape, gzip: bool) -> Response<ResponseBody> {
+        let Ok(permit) = timeout(RENDER_MAX_WAIT, self.0.acquire()).await else {
             let mut response = route::text(StatusCode::SERVICE_UNAVAILABLE, BUSY.to_owned());
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
             return response.map(Either::Left);
         };
         let content_type = scrape.content_type;
-        let printed = spawn_blocking(move || Packed::print(scrape)).await;
-        drop(place);
-        // A page that panicked was reported when it did.
-        let Ok(Ok(packed)) = printed else {
-            let broken = "the page could not be printed; the log says why\n".to_owned();
+        let rendered = spawn_blocking(move || Compressed::render(scrape)).await;
+        drop(permit);
+        // The panic hook already reported a panic.
+        let Ok(Ok(page)) = rendered else {
+            let broken = "the page could not be rendered; the log has the error\n".to_owned();
             return route::text(StatusCode::INTERNAL_SERVER_ERROR, broken).map(Either::Left);
         };
         let mut response = if gzip {
-            let mut response = route::respond(content_type, Either::Left(Full::new(packed.bytes)));
+            let mut response = route::respond(content_type, Either::Left(Full::new(page.bytes)));
             response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             response
         } else {
-            route::respond(content_type, Either::Right(Unpacked::new(packed)))
+            route::respond(content_type, Either::Right(Decompressing::new(page)))
         };
         response.headers_mut().insert(VARY, HeaderValue::from_static("accept, accept-encoding"));
         response
     }
 }
 
-/// A page, compressed.
+/// A compressed page.
 #[derive(Debug)]
-struct Packed {
+struct Compressed {
     bytes: Bytes,
-    /// Bytes of the page.
+    /// Uncompressed bytes of the page.
     length: u64,
 }
 
-impl Packed {
-    fn print(scrape: Scrape) -> io::Result<Self> {
+impl Compressed {
+    fn render(scrape: Scrape) -> io::Result<Self> {
         let mut page = Counted { to: GzEncoder::new(Vec::new(), Compression::fast()), length: 0 };
         let mut buffer = BufWriter::with_capacity(PIECE_BYTES, &mut page);
         (scrape.write)(&mut buffer)?;
@@ -82,7 +82,7 @@ impl Packed {
     }
 }
 
-/// Counts what passes.
+/// A writer that counts bytes.
 struct Counted<W> {
     to: W,
     length: u64,
@@ -90,9 +90,9 @@ struct Counted<W> {
 
 impl<W: Write> Write for Counted<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let taken = self.to.write(bytes)?;
-        self.length += taken as u64;
-        Ok(taken)
+        let written = self.to.write(bytes)?;
+        self.length += written as u64;
+        Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -100,20 +100,20 @@ impl<W: Write> Write for Counted<W> {
     }
 }
 
-/// A page that is unpacked as fast as it is read.
+/// A body that decompresses a page as the peer reads it.
 #[derive(Debug)]
-pub(crate) struct Unpacked {
+pub(crate) struct Decompressing {
     from: GzDecoder<io::Cursor<Bytes>>,
     left: u64,
 }
 
-impl Unpacked {
-    fn new(packed: Packed) -> Self {
-        Self { from: GzDecoder::new(io::Cursor::new(packed.bytes)), left: packed.length }
+impl Decompressing {
+    fn new(page: Compressed) -> Self {
+        Self { from: GzDecoder::new(io::Cursor::new(page.bytes)), left: page.length }
     }
 }
 
-impl Body for Unpacked {
+impl Body for Decompressing {
     type Data = Bytes;
     type Error = io::Error;
 
@@ -137,8 +137,8 @@ impl Body for Unpacked {
     }
 }
 
-/// Whether an answer may be compressed: gzip, or anything, with a `q` that is not zero.
-pub(crate) fn takes_gzip(headers: &HeaderMap) -> bool {
+/// Returns true if `Accept-Encoding` has gzip or `*` with a `q` other than 0.
+pub(crate) fn accepts_gzip(headers: &HeaderMap) -> bool {
     let fields =
         headers.get_all(hyper::header::ACCEPT_ENCODING).iter().filter_map(|field| field.to_str().ok());
     let mut any = false;
@@ -146,19 +146,18 @@ pub(crate) fn takes_gzip(headers: &HeaderMap) -> bool {
         let mut words = coding.split(';').map(str::trim);
         let name = words.next().unwrap_or_default();
         let quality = words.find_map(|word| word.strip_prefix("q=").or_else(|| word.strip_prefix("Q=")));
-        let wanted = quality.is_none_or(|q| q.parse::<f64>().is_ok_and(|q| q > 0.0));
+        let accepted = quality.is_none_or(|q| q.parse::<f64>().is_ok_and(|q| q > 0.0));
         match name {
-            name if ["gzip", "x-gzip"].iter().any(|gzip| name.eq_ignore_ascii_case(gzip)) => return wanted,
-            "*" => any = wanted,
+            name if ["gzip", "x-gzip"].iter().any(|gzip| name.eq_ignore_ascii_case(gzip)) => return accepted,
+            "*" => any = accepted,
             _ => {}
         }
     }
     any
 }
 
-const BUSY: &str =
-    "too many pages are being printed at once: ask again in a second, or with fewer scrapers\n";
+const BUSY: &str = "too many concurrent scrapes: retry in a second, or use fewer scrapers\n";
 
 #[cfg(test)]
-#[path = "press_tests.rs"]
+#[path = "scrape_tests.rs"]
 mod tests;
